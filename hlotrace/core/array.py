@@ -3,7 +3,11 @@
 The operators and methods (`+`, `x.sum()`, `x.at[...]`) are NumPy-level functions; the public library
 installs them here (`hlotrace/numpy/arrays/array_methods.py`), since this layer may not know them.
 """
-from .avals import register_aval
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .avals import ShapedArray, register_aval
 from .surface.missing import Absent
 
 
@@ -18,41 +22,45 @@ class Array:
     """
     __slots__ = ("__weakref__",)
     __array_priority__ = 100     # NumPy's operators give way to ours
+    if TYPE_CHECKING:
+        aval: ShapedArray
+
+        def __getattr__(self, name: str) -> Any: ...    # what the public library installs
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[Any, ...]:
         return self.aval.shape
 
     @property
-    def dtype(self):
+    def dtype(self) -> Any:
         return self.aval.dtype
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         return self.aval.ndim
 
     @property
-    def size(self):
+    def size(self) -> Any:
         return self.aval.size
 
     @property
-    def weak_type(self):
+    def weak_type(self) -> bool:
         return self.aval.weak_type
 
     @property
-    def itemsize(self):
+    def itemsize(self) -> int:
         return self.aval.dtype.itemsize
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> Any:
         return self.aval.size * self.aval.dtype.itemsize
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.aval.shape:
             raise TypeError("len() of unsized object: the array has no axes")
         return self.aval.shape[0]
 
-    __hash__ = None  # not a method that raises: libraries ask isinstance(x, collections.abc.Hashable)
+    __hash__: Any = None  # not a method that raises: libraries ask isinstance(x, collections.abc.Hashable)
 
 
 # JAX's, and not here yet.  A `__getattr__` would tell of every name, but NumPy asks each array for names that

@@ -1,6 +1,9 @@
 """ShapedArray: what is known of a value while tracing.  Interned: equal avals are the same object."""
+from __future__ import annotations
+
 import math
-import typing
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -12,7 +15,9 @@ from .symbolic.dimension import Dimension, as_size, is_constant_shape
 # those of an operand that it widens to 16 bytes an element, and ends the process where they do not suffice.
 MOST_ELEMENTS = 2 ** 59
 
-_interned: dict = {}
+_interned: dict[tuple, ShapedArray] = {}
+
+Shape: TypeAlias = tuple[Any, ...]       # of ints and Dimensions
 
 
 class OfArrays:
@@ -20,21 +25,24 @@ class OfArrays:
     __slots__ = ()
     has_qdd = False
 
-    def lo_ty(self):
+    def lo_ty(self) -> list[Any]:
         """The types of what a value is made of: here the type itself."""
         return [self]
 
-    def lower_val(self, value):
+    def lower_val(self, value: Any) -> list[Any]:
         """What a value is made of."""
         return [value]
 
-    def raise_val(self, value):
+    def raise_val(self, value: Any) -> Any:
         """The value that is made of this."""
         return value
 
-    def normalize(self):
+    def normalize(self) -> Any:
         """The type, less what does not matter where two are compared."""
         return self.strip_weak_type()
+
+    def strip_weak_type(self) -> OfArrays:
+        return self
 
 
 class ShapedArray(OfArrays):
@@ -46,16 +54,16 @@ class ShapedArray(OfArrays):
     type takes it, and has no effect: what is traced has that of the mesh in use (see `typeof`).
     """
     __slots__ = ("shape", "dtype", "weak_type", "vma", "ndim", "size", "mlir", "__weakref__")
-    if typing.TYPE_CHECKING:
-        shape: tuple[typing.Any, ...]
-        dtype: typing.Any
-        weak_type: bool
-        vma: frozenset[str]
-        ndim: int
-        size: typing.Any
-        mlir: str
+    shape: Shape
+    dtype: Any       # a dtypes.DType
+    weak_type: bool
+    vma: frozenset[str]
+    ndim: int
+    size: Any        # an int or a Dimension
+    mlir: str
 
-    def __new__(cls, shape, dtype, weak_type=False, vma=frozenset(), *, sharding=None):
+    def __new__(cls, shape: Iterable[Any], dtype: Any, weak_type: bool = False,
+                vma: Iterable[str] = frozenset(), *, sharding: Any = None) -> ShapedArray:
         key = (shape, dtype, weak_type, vma)
         try:
             return _interned[key]
@@ -81,59 +89,60 @@ class ShapedArray(OfArrays):
         _interned[key] = self
         return self
 
-    def update(self, shape=None, dtype=None, weak_type=None, vma=None):
+    def update(self, shape: Shape | None = None, dtype: Any = None, weak_type: bool | None = None,
+               vma: frozenset[str] | None = None) -> ShapedArray:
         return ShapedArray(self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
                            self.weak_type if weak_type is None else weak_type,
                            self.vma if vma is None else vma)
 
-    def strip_weak_type(self):
+    def strip_weak_type(self) -> ShapedArray:
         return self.update(weak_type=False) if self.weak_type else self
 
     @property
-    def manual_axis_type(self):
+    def manual_axis_type(self) -> ManualAxisType:
         """`vma` under JAX's newer name: `.manual_axis_type.varying`."""
         return ManualAxisType(self.vma)
 
-    def tangent(self):
+    def tangent(self) -> ShapedArray:
         """The aval of tangents of values of this aval."""
         return ShapedArray(self.shape, dtypes.tangent_dtype(self.dtype), self.weak_type, self.vma)
 
     to_tangent_aval = tangent
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return ShapedArray, (self.shape, self.dtype, self.weak_type, self.vma)
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
-    def str_short(self, short_dtypes=False):
+    def str_short(self, short_dtypes: bool = False) -> str:
         name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
         return f"{name}[{','.join(map(str, self.shape))}]"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.str_short()}{self.varies()}{weak})"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.str_short() + self.varies()
 
-    def short(self):
+    def short(self) -> str:
         """As programs show it: `f32[2,3]`, with a star if weak."""
         return self.str_short(True) + ("*" if self.weak_type else "") + self.varies()
 
-    def varies(self):
+    def varies(self) -> str:
         """`{V:data}` for an array that varies over manual axes, else an empty string."""
         return f"{{V:{','.join(sorted(self.vma))}}}" if self.vma else ""
 
 
-class ManualAxisType(typing.NamedTuple):
+class ManualAxisType(NamedTuple):
     """Over which manual axes an array varies."""
-    varying: frozenset
+    varying: frozenset[str]
 
 
-def mlir_type(shape, dtype):
+def mlir_type(shape: Shape, dtype: Any) -> str:
     """The StableHLO tensor type of an array, `tensor<2x3xf32>`.
 
     A symbolic size is written in braces, which `lowering/symbolic_shapes.py` reads.
@@ -146,7 +155,7 @@ def mlir_type(shape, dtype):
     return f"tensor<{''.join(f'{{{d}}}x' if type(d) is Dimension else f'{d}x' for d in shape)}{element}>"
 
 
-def physical(aval):
+def physical(aval: ShapedArray) -> ShapedArray:
     """The aval of the data of `aval` on a device: PRNG keys are their words, float0 is false bits."""
     if aval.dtype.kind != "V":
         return aval
@@ -157,10 +166,10 @@ def physical(aval):
     return aval
 
 
-_python_avals: dict = {}
+_python_avals: dict[tuple[type, bool], ShapedArray] = {}
 
 
-def _python_scalar(value):
+def _python_scalar(value: Any) -> ShapedArray:
     aval = _python_avals.get((type(value), state.x64))
     if aval is None:
         dtype = dtypes.scalar_dtype(type(value)(0) if type(value) in dtypes.python_scalars else value)
@@ -170,7 +179,7 @@ def _python_scalar(value):
     return aval
 
 
-def _numpy(value):
+def _numpy(value: Any) -> ShapedArray:
     dtype = value.dtype
     if dtype in dtypes.SUPPORTED:
         return ShapedArray(value.shape, dtype if state.x64 else dtypes.canonicalize(dtype))
@@ -180,18 +189,17 @@ def _numpy(value):
 
 
 # type -> function from value to aval; values not here are found through their base classes once.
-avals_by_type = {**{t: _python_scalar for t in dtypes.python_scalars}, np.ndarray: _numpy, np.generic: _numpy}
+avals_by_type: dict[type, Callable[[Any], ShapedArray]] = {
+    **{t: _python_scalar for t in dtypes.python_scalars}, np.ndarray: _numpy, np.generic: _numpy,
+    Dimension: lambda _: ShapedArray((), dtypes.canonicalize(dtypes.int64), True)}
 
 
-avals_by_type[Dimension] = lambda _: ShapedArray((), dtypes.canonicalize(dtypes.int64), True)
-
-
-def register_aval(cls, function):
+def register_aval(cls: type, function: Callable[[Any], ShapedArray]) -> None:
     """Make instances of `cls` array-like; `function(value)` gives the aval."""
     avals_by_type[cls] = function
 
 
-def aval_of(value):
+def aval_of(value: Any) -> ShapedArray:
     """The aval of an array, tracer, NumPy value or Python scalar.  TypeError for anything else."""
     function = avals_by_type.get(type(value))
     if function is None:
@@ -201,13 +209,13 @@ def aval_of(value):
     return function(value)
 
 
-def aval_or_none(value):
+def aval_or_none(value: Any) -> ShapedArray | None:
     """As `aval_of`; None for what is not array-like, which costs no words."""
     function = avals_by_type.get(type(value)) or _find(type(value))
     return None if function is None else function(value)
 
 
-def _find(cls):
+def _find(cls: type) -> Callable[[Any], ShapedArray] | None:
     for base in cls.__mro__:
         if base in avals_by_type:
             avals_by_type[cls] = avals_by_type[base]
@@ -215,7 +223,7 @@ def _find(cls):
     return None
 
 
-def is_arraylike(value):
+def is_arraylike(value: object) -> bool:
     return type(value) in avals_by_type or _find(type(value)) is not None
 
 
@@ -223,7 +231,7 @@ MARK_STATIC = ("Mark it with static_argnums/static_argnames if it is not data, o
                "pytree.")
 
 
-def not_an_array(value, name="", mend=MARK_STATIC):
+def not_an_array(value: Any, name: str = "", mend: str = MARK_STATIC) -> str:
     """The words for a value that is not an array; `mend` says what to do about it."""
     # a Ref, whose numbers are not looked at: then it could not be donated
     if hasattr(value, "instead_of_an_array"):

@@ -4,13 +4,20 @@ A primitive states this once, as its rule `axes`: a pure function of its avals a
 knows how the parameters change when the operands get one more axis.  How to map a primitive over such an axis
 follows (`plan`).
 """
+from __future__ import annotations
+
 import functools
-from typing import Any, NamedTuple
+from collections.abc import Callable, Container, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from .avals import ShapedArray
 from .dtypes import bool_
 
 SIZE = "size"       # as the entry of an axis that is left alone: its size
+
+Labels: TypeAlias = tuple[Any, ...]     # one for each axis; see AxisMap
+Axes: TypeAlias = int | tuple[int, ...]
+Params: TypeAlias = dict[str, Any]
 
 
 class AxisMap(NamedTuple):
@@ -21,11 +28,11 @@ class AxisMap(NamedTuple):
     operands along it (put in another order, cut, spread over devices) is done to the result.  A label of
     operands only is reduced over, in any order.  None is an axis that is computed with, or made.
     """
-    operands: tuple
+    operands: tuple[Labels, ...]
     result: Any
 
     @property
-    def results(self):
+    def results(self) -> tuple[Labels, ...]:
         """The labels of each result; of one for all where they are the same."""
         return self.result if self.result and type(self.result[0]) is tuple else (self.result,)
 
@@ -43,24 +50,28 @@ class AxisRule:
     """
     __slots__ = ("labels", "insert", "scalars", "constants")
 
-    def __init__(self, labels, insert=lambda params, *_: params, scalars=lambda n: (), constants=False):
+    def __init__(self, labels: Callable[..., AxisMap],
+                 insert: Callable[..., dict[str, Any]] = lambda params, *_: params,
+                 scalars: Callable[[int], Container[int]] = lambda n: (), constants: bool = False) -> None:
         self.labels, self.insert, self.scalars, self.constants = labels, insert, scalars, constants
 
-    def __call__(self, *avals, **params):
+    def __call__(self, *avals: ShapedArray, **params: Any) -> AxisMap:
         return self.labels(*avals, **params)
 
 
-def inserted(values, at, value):
+def inserted(values: Sequence[Any], at: int, value: Any) -> tuple[Any, ...]:
     """A tuple with one more entry."""
     return (*values[:at], value, *values[at:])
 
 
-def renumbered(axes, at):
+def renumbered(axes: Axes, at: int) -> Axes:
     """Axes (an int or a tuple of ints) once there is a new one at `at`."""
     return axes + (axes >= at) if isinstance(axes, int) else tuple(a + (a >= at) for a in axes)
 
 
-def same_axes(names=(), *, gone=False, reduced=False, scalars=lambda n: (), constants=False, **alone):
+def same_axes(names: str | Sequence[str] = (), *, gone: bool = False, reduced: bool = False,
+              scalars: Callable[[int], Container[int]] = lambda n: (), constants: bool = False,
+              **alone: Any) -> AxisRule:
     """The rule of a primitive whose operands have the same axes, which the result keeps in their order.
 
     Args:
@@ -73,7 +84,7 @@ def same_axes(names=(), *, gone=False, reduced=False, scalars=lambda n: (), cons
     """
     names = (names,) if isinstance(names, str) else names
 
-    def labels(*avals, **params):
+    def labels(*avals: ShapedArray, **params: Any) -> AxisMap:
         rank = max(a.ndim for a in avals)
         named = {a for name in names for a in (params[name] if isinstance(params[name], tuple)
                                                else (params[name],))}
@@ -87,20 +98,20 @@ def same_axes(names=(), *, gone=False, reduced=False, scalars=lambda n: (), cons
         operand = tuple(range(rank)) if reduced else tuple(None if i in used else i for i in range(rank))
         return AxisMap(tuple(operand if a.ndim else () for a in avals), result)
 
-    def insert(params, at, size, *_):
+    def insert(params: Params, at: int, size: Any, *_: ShapedArray) -> Params:
         changed = {name: inserted(params[name], at, size if entry is SIZE else entry)
                    for name, entry in alone.items() if params.get(name) is not None}
         return {**params, **changed, **{name: renumbered(params[name], at) for name in names}}
     return AxisRule(labels, insert, scalars, constants)
 
 
-def leading_axes(own):
+def leading_axes(own: Callable[..., tuple[int, int]]) -> AxisRule:
     """The rule of a primitive that treats all but the last axes of its operands alike and apart.
 
     `own(*avals, **params)` gives two numbers: how many last axes of an operand, and of the result, it
     computes with.
     """
-    def labels(*avals, **params):
+    def labels(*avals: ShapedArray, **params: Any) -> AxisMap:
         taken, made = own(*avals, **params)
         lead = tuple(range(avals[0].ndim - taken))
         return AxisMap(((*lead, *[None] * taken),) * len(avals), (*lead, *[None] * made))
@@ -110,14 +121,15 @@ def leading_axes(own):
 _SCALAR = ShapedArray((), bool_)
 
 
-def _unmapped(aval, dim):
+def _unmapped(aval: ShapedArray | None, dim: int | None) -> ShapedArray:
     if aval is None:
         return _SCALAR
     return aval if dim is None else aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
 
 
 @functools.lru_cache(maxsize=8192)
-def plan(rule, avals, dims, size, params):
+def plan(rule: AxisRule, avals: tuple[ShapedArray | None, ...], dims: tuple[int | None, ...], size: Any,
+         params: Iterable[tuple[str, Any]]) -> tuple[tuple[Any, ...] | None, Params, int]:
     """How to map a primitive over an axis of `size`.
 
     Args:
@@ -131,7 +143,7 @@ def plan(rule, avals, dims, size, params):
         (what to do with each operand, parameters, axis of the result).  What to do is None, or (shape,
         dimensions) for a broadcast_in_dim, or (None, permutation) for a transpose; None for nothing at all.
     """
-    params, scalars = dict(params), rule.scalars(len(avals))
+    given, scalars = dict(params), rule.scalars(len(avals))
     each = [_unmapped(a, d) for a, d in zip(avals, dims)]
     rank = max(a.ndim for a in each)
     left = [d is None and not e.ndim and (a is None or i in scalars)
@@ -140,7 +152,7 @@ def plan(rule, avals, dims, size, params):
     first = next((i for i in whole if dims[i] is not None), whole[0])
     spread = [not e.ndim and rank > 0 and (rule.constants or i in scalars) for i, e in enumerate(each)]
     for at in dict.fromkeys((dims[first] or 0, 0)):      # where it is, or in front
-        changed = rule.insert(params, at, size, *each)
+        changed = rule.insert(given, at, size, *each)
         # an operand of a rank that the primitive refuses gets the axis all the same: the error is the
         # primitive's
         shapes = [e.shape for e in each]
@@ -152,7 +164,7 @@ def plan(rule, avals, dims, size, params):
         label = axes.operands[first][at]
         if label is not None and label in axes.results[0]:
             break
-    todo = []
+    todo: list[Any] = []
     for e, d, skip, wide, shape in zip(each, dims, left, spread, shapes):
         place, rest = min(at, e.ndim), range(e.ndim + 1)
         if skip or d == place and not wide:

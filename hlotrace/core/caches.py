@@ -4,14 +4,20 @@ A trace depends on its arguments and on what is in force around it.  A ContextCa
 `state.trace_key`, to every key by itself: what was made under other options, meshes or named axes is never
 found.  All are bounded, or live as long as the object they belong to, and `clear` empties them all.
 """
+from __future__ import annotations
+
 import functools
 import threading
 import weakref
-from typing import NamedTuple
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple, TypeVar
 
-from .config import state
+from .config import TraceKey, state
 
-_tables: weakref.WeakSet = weakref.WeakSet()
+T = TypeVar("T")
+R = TypeVar("R")
+
+_tables: weakref.WeakSet[LRUCache] = weakref.WeakSet()
 _lock = threading.Lock()
 _missing = object()
 
@@ -20,15 +26,15 @@ class LRUCache:
     """A dict of at most `limit` entries, of which those made longest ago go first."""
     __slots__ = ("entries", "limit", "__weakref__")
 
-    def __init__(self, limit=None):
-        self.entries = {}
+    def __init__(self, limit: int | None = None) -> None:
+        self.entries: dict[Hashable, Any] = {}
         self.limit = limit
         _tables.add(self)
 
-    def get(self, key):
+    def get(self, key: Hashable) -> Any:
         return self.entries.get(key)
 
-    def keep(self, key, value):
+    def keep(self, key: Hashable, value: T) -> T:
         """`value`, cached under `key`."""
         entries = self.entries
         entries[key] = value
@@ -38,17 +44,17 @@ class LRUCache:
                     del entries[next(iter(entries))]
         return value
 
-    def use(self, key):
+    def use(self, key: Hashable) -> Any:
         """As `get`; what is found counts as made now."""
         value = self.entries.pop(key, None)
         if value is not None:
             self.entries[key] = value
         return value
 
-    def values(self):
+    def values(self) -> list[Any]:
         return list(self.entries.values())
 
-    def clear(self):
+    def clear(self) -> None:
         self.entries.clear()
 
 
@@ -56,13 +62,13 @@ class ContextCache(LRUCache):
     """A cache whose entries hold under what was in force when they were made."""
     __slots__ = ()
 
-    def get(self, key):
+    def get(self, key: Hashable) -> Any:
         return self.entries.get((key, state.trace_key))
 
-    def keep(self, key, value):
+    def keep(self, key: Hashable, value: T) -> T:
         return super().keep((key, state.trace_key), value)
 
-    def use(self, key):
+    def use(self, key: Hashable) -> Any:
         return super().use((key, state.trace_key))
 
 
@@ -71,21 +77,21 @@ class Types(NamedTuple):
     in_tree: object
     avals: tuple
     statics: tuple
-    trace_key: object
+    trace_key: TraceKey
 
 
-def types(in_tree, avals, statics=()):
+def types(in_tree: object, avals: tuple, statics: tuple = ()) -> Types:
     """The Types of a trace made now."""
     return Types(in_tree, avals, statics, state.trace_key)
 
 
-def cached(limit):
+def cached(limit: int | None) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Decorator: functools.lru_cache in a ContextCache, for a function of hashable values."""
-    def decorate(function):
+    def decorate(function: Callable[..., R]) -> Callable[..., R]:
         table = ContextCache(limit)
 
         @functools.wraps(function)
-        def call(*key):
+        def call(*key: Any) -> R:
             found = table.entries.get((key, state.trace_key), _missing)
             return table.keep(key, function(*key)) if found is _missing else found
         return call
@@ -99,11 +105,11 @@ class WeakCache:
     """
     __slots__ = ("tables", "make")
 
-    def __init__(self, make=ContextCache):
-        self.tables = weakref.WeakKeyDictionary()
+    def __init__(self, make: Callable[[], Any] = ContextCache) -> None:
+        self.tables: weakref.WeakKeyDictionary[Any, dict[Hashable, Any]] = weakref.WeakKeyDictionary()
         self.make = make
 
-    def of(self, owner, key=None):
+    def of(self, owner: object, key: Hashable = None) -> Any:
         """The cache of `owner` under `key`; a new one where the owner cannot be referred to weakly."""
         try:
             tables = self.tables.setdefault(owner, {})
@@ -113,7 +119,7 @@ class WeakCache:
         return tables.setdefault(key, self.make()) if found is None else found
 
 
-def clear():
+def clear() -> None:
     """Empty every cache."""
     for table in list(_tables):
         table.clear()

@@ -3,18 +3,23 @@
 `state` is this package's only thread-local: the current trace, the name stack, and the option values in
 force.  Everything that reads it in a hot path reads a plain attribute.
 """
+from __future__ import annotations
+
 import contextlib
 import enum
 import gc
 import os
 import threading
 import weakref
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 from .errors import did_you_mean
 
+Parser: TypeAlias = Callable[[Any], Any]     # of an option: its value as it is kept; ValueError for a wrong one
 
-def _flag(value):
+
+def _flag(value: Any) -> bool:
     if isinstance(value, str):
         lowered = value.lower()
         if lowered not in ("1", "true", "yes", "on", "0", "false", "no", "off", ""):
@@ -25,52 +30,52 @@ def _flag(value):
     return bool(value)
 
 
-def _flag_or_auto(value):
+def _flag_or_auto(value: Any) -> bool | None:
     return None if value in (None, "auto") else _flag(value)
 
 
-def _int(value):
+def _int(value: Any) -> int:
     try:
         return int(value)
     except (TypeError, ValueError):
         raise ValueError(f"{value!r} is not an int") from None
 
 
-def _float(value):
+def _float(value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
         raise ValueError(f"{value!r} is not a number") from None
 
 
-def _directory(value):
+def _directory(value: Any) -> str | None:
     if not (value is None or isinstance(value, (str, os.PathLike))):
         raise ValueError(f"{value!r} is not the path of a directory or None")
     return value if value is None else os.fspath(value)
 
 
-def _device_count(value):
+def _device_count(value: Any) -> int:
     value = _int(value)
     if value != -1 and value < 1:
         raise ValueError(f"{value} is not a number of devices; -1 leaves it to XLA_FLAGS")
     return value
 
 
-def _text(value):
+def _text(value: Any) -> str | None:
     if not (value is None or isinstance(value, str)):
         raise ValueError(f"{value!r} is not a string")
     return value
 
 
-def _device(value):
+def _device(value: Any) -> Any:
     if not (value is None or isinstance(value, str) or hasattr(value, "device_kind")):
         raise ValueError(f"{value!r} is not a device, as jax.devices()[0], the name of a platform, as 'cpu', "
                          "or None")
     return value
 
 
-def _one_of(*choices):
-    def parse(value):
+def _one_of(*choices: Any) -> Parser:
+    def parse(value: Any) -> Any:
         if value not in choices:
             raise ValueError(f"{value!r} is not one of {', '.join(map(repr, choices))}"
                              f"{did_you_mean(value, [c for c in choices if c])}")
@@ -101,7 +106,7 @@ class CompilerEffortLevel(enum.Enum):
     O3 = 39
 
 
-def _level(value):
+def _level(value: Any) -> str:
     """A level of effort or its name, "O0" to "O3" or its number; "UNKNOWN" leaves it to XLA."""
     if isinstance(value, CompilerEffortLevel):
         return value.name
@@ -109,15 +114,15 @@ def _level(value):
                                                      and type(value) is int else value)
 
 
-def _explicit_x64(value):
+def _explicit_x64(value: Any) -> str:
     if value == "allow":
         raise NotImplementedError("arrays have 64 bits where jax_enable_x64 is set; 'warn' and 'error' are "
                                   "known here")
     return _one_of("warn", "error")(value)
 
 
-def _modes(value):
-    for mode in _text(value).split(","):
+def _modes(value: Any) -> str:
+    for mode in (_text(value) or "").split(","):
         _one_of("stablehlo", "jaxpr", "eqn_count_pprof")(mode)
     return value
 
@@ -126,7 +131,7 @@ _LOGGING = ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 # name -> (default, parser, does it change what is traced, lowered or compiled?)
-_OPTIONS = {
+_OPTIONS: dict[str, tuple[Any, Parser, bool]] = {
     "jax_enable_x64": (False, _flag, True),
     "jax_numpy_dtype_promotion": ("standard", _one_of("standard", "strict"), True),
     "jax_numpy_rank_promotion": ("allow", _one_of("allow", "warn", "raise"), True),
@@ -206,7 +211,7 @@ _OPTIONS = {
 
 
 # option name -> a function of its new value that may refuse it; upper layers add theirs
-checks: dict = {}
+checks: dict[str, Callable[[Any], object]] = {}
 
 
 class TraceKey:
@@ -216,10 +221,14 @@ class TraceKey:
     that programs run on, `axes` the named axes.
     """
     __slots__ = ("options", "meshes", "axes", "__weakref__")
+    options: tuple[Any, ...]
+    meshes: tuple[Any, ...]
+    axes: tuple[tuple[Any, Any, str], ...]
 
 
-_trace_keys = weakref.WeakValueDictionary()
-_threads = weakref.WeakKeyDictionary()      # a thread -> the namespace of its `state`
+_trace_keys: weakref.WeakValueDictionary[tuple, TraceKey] = weakref.WeakValueDictionary()
+# a thread -> the namespace of its `state`
+_threads: weakref.WeakKeyDictionary[threading.Thread, dict[str, Any]] = weakref.WeakKeyDictionary()
 
 
 class State(threading.local):
@@ -238,19 +247,20 @@ class State(threading.local):
     check_floats = False   # debug_nans or debug_infs
     check_bounds = False
     no_execution = False
-    overrides: dict | None = None       # thread-local values of options
+    overrides: dict[Any, Any] | None = None     # thread-local values of options
     trace_key: TraceKey    # all of this that a trace depends on
+    version: int           # of the options that this is up to date with
 
-    def __init__(self):
+    def __init__(self) -> None:
         _threads[threading.current_thread()] = self.__dict__
         self.refresh()
 
-    def refresh(self):
+    def refresh(self) -> None:
         """To be called where what `trace_key` says has changed."""
         _refresh(self.__dict__)
 
 
-def _refresh(namespace):
+def _refresh(namespace: dict[str, Any]) -> None:
     """Bring the namespace of a thread's `state` up to date with the options."""
     overrides = namespace.get("overrides")
     values = config._values if overrides is None else {**config._values, **overrides}
@@ -276,17 +286,18 @@ def _refresh(namespace):
 class named_axes:
     """`with named_axes((name, size, kind), ...):` these axes are in scope."""
     __slots__ = ("axes", "saved")
+    saved: tuple[tuple[Any, Any, str], ...]
 
-    def __init__(self, *axes):
+    def __init__(self, *axes: tuple[Any, Any, str]) -> None:
         self.axes = axes
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.saved = state.axis_env
         if self.axes:
             state.axis_env = (*state.axis_env, *self.axes)
             state.refresh()
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         if self.axes:
             state.axis_env = self.saved
             state.refresh()
@@ -295,13 +306,14 @@ class named_axes:
 TRACING = tuple(name for name, (_, _, tracing) in _OPTIONS.items() if tracing)
 
 
-def _unknown(name):
+def _unknown(name: str) -> AttributeError:
     from .surface import other_options  # few programs name one of them
     mending = did_you_mean(name, [*_OPTIONS, *other_options.DEFAULTS]) or "; config.values has all there are"
     return AttributeError(f"Unrecognized config option: {name}{mending}")
 
 
-leave = None        # core/surface/boundary.py, which reads options, puts its own here
+# core/surface/boundary.py, which reads options, puts its `reraise_for_user` here
+leave: Callable[[BaseException], None] = lambda error: None
 
 
 class Config:
@@ -309,8 +321,10 @@ class Config:
 
     A value given in the environment as JAX_... (for example JAX_ENABLE_X64=1) is the default.
     """
+    _version: int               # how often an option was set
+    _values: dict[str, Any]     # process-wide
 
-    def __init__(self):
+    def __init__(self) -> None:
         object.__setattr__(self, "_version", 0)
         object.__setattr__(self, "_values", {
             name: self._check(name, os.environ[name.upper()]) if name.upper() in os.environ else default
@@ -320,7 +334,7 @@ class Config:
                 with contextlib.suppress(AttributeError):       # it is no option
                     self._values[name] = self._check(name, value)
 
-    def _check(self, name, value):
+    def _check(self, name: str, value: Any) -> Any:
         try:
             if name not in _OPTIONS:
                 from .surface import other_options
@@ -333,7 +347,7 @@ class Config:
         except (TypeError, ValueError) as error:
             raise ValueError(f"config option {name}: {error}") from None
 
-    def update(self, name, value):
+    def update(self, name: str, value: Any) -> None:
         """Set an option for the whole process.
 
         Raises:
@@ -352,20 +366,20 @@ class Config:
             if namespace.get("trace", State.trace) is State.trace:
                 _refresh(namespace)
 
-    def read(self, name):
+    def read(self, name: str) -> Any:
         return getattr(self, name)
 
-    def config_with_absl(self):
+    def config_with_absl(self) -> None:
         """Let `absl.app.run(main)` read options from the command line, such as `--jax_platforms=cpu`."""
         from .surface import flags  # absl is imported where a program uses it
         flags.define(self)
 
-    def parse_flags_with_absl(self):
+    def parse_flags_with_absl(self) -> None:
         """Set the options that are on the command line, for programs that do not call `absl.app.run`."""
         from .surface import flags
         flags.parse(self)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if state.overrides is not None and name in state.overrides:
             return state.overrides[name]
         try:
@@ -383,7 +397,7 @@ class Config:
             leave(error)
             raise
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         error = AttributeError(f"options are not set by assignment: config.update({name!r}, {value!r}) sets "
                                "this one" if name in _OPTIONS else str(_unknown(name)))
         try:
@@ -393,11 +407,11 @@ class Config:
             raise
 
     @property
-    def x64_enabled(self):
+    def x64_enabled(self) -> bool:
         return state.x64
 
     @property
-    def values(self):
+    def values(self) -> dict[str, Any]:
         from .surface import other_options
         return {**other_options.DEFAULTS, **self._values, **(state.overrides or {})}
 
@@ -409,24 +423,25 @@ state = State()
 class uncollected:
     """`with uncollected():` stops Python's garbage collector, which finds nothing in a growing program."""
     __slots__ = ("was",)
+    was: bool
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.was = gc.isenabled()
         gc.disable()
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         if self.was:
             gc.enable()
 
 
-def sync():
+def sync() -> None:
     """Pick up an option that another thread set process-wide while this one was tracing."""
     if state.version != config._version:
         state.refresh()
 
 
 @contextlib.contextmanager
-def scoped(path=""):
+def scoped(path: str = "") -> Iterator[None]:
     """Operations are in these named scopes until the block ends; in none by default."""
     saved, state.name_stack = state.name_stack, path
     try:
@@ -436,7 +451,7 @@ def scoped(path=""):
 
 
 @contextlib.contextmanager
-def override(name, value):
+def override(name: str, value: Any) -> Iterator[None]:
     """Set option `name` to `value` on this thread until the block ends."""
     value = config._check(name, value)
     saved = state.overrides

@@ -2,9 +2,13 @@
 
 Knows numpy and ml_dtypes only.  The lattice is the one JAX documents under "Type promotion semantics".
 """
+from __future__ import annotations
+
 import functools
 import operator
 import warnings
+from collections.abc import Iterable
+from typing import Any, TypeAlias, TypeGuard
 
 import ml_dtypes
 import numpy as np
@@ -58,19 +62,24 @@ class ExtendedDType:
     convert_to (source, target), whether lax.convert_element_type may; full(shape, value, dtype); and for
     derivatives tangent_dtype(dtype), zero(dtype) and add(dtype, x, y), the sum of two cotangents.
     """
-    mlir = _rules = None
+    name: str
+    mlir: str | None = None
+    _rules: Any = None
     physical_shape = functools.cached_property(lambda self: self._rules.physical_element_aval(self).shape)
     physical_dtype = functools.cached_property(lambda self: self._rules.physical_element_aval(self).dtype)
     itemsize = property(lambda self: self.physical_dtype.itemsize * int(np.prod(self.physical_shape)))
     kind = "V"
-    type = None
+    type: Any = None
 
 
-def is_extended(dtype):
+DType: TypeAlias = np.dtype | ExtendedDType
+
+
+def is_extended(dtype: object) -> TypeGuard[ExtendedDType]:
     return isinstance(dtype, ExtendedDType)
 
 
-def canonicalize(dtype, allow_extended_dtype=True):
+def canonicalize(dtype: Any, allow_extended_dtype: bool = True) -> Any:
     """`dtype` as np.dtype, 64-bit types narrowed to 32 bits unless x64 is enabled; None is float.
 
     Those of PRNG keys stay as they are.
@@ -91,7 +100,7 @@ def canonicalize(dtype, allow_extended_dtype=True):
     return dtype
 
 
-def as_dtype(dtype):
+def as_dtype(dtype: Any) -> Any:
     """Anything that names a dtype (np.dtype, type, string, `jnp.float32`, Python type) as np.dtype."""
     if isinstance(dtype, (np.dtype, ExtendedDType)):
         return dtype
@@ -114,10 +123,10 @@ def as_dtype(dtype):
                         f"{advice}") from None
 
 
-_lossy_warned: set = set()
+_lossy_warned: set[str] = set()
 
 
-def check_user_dtype(dtype, name):
+def check_user_dtype(dtype: Any, name: str) -> Any:
     """The canonical form of a dtype that the user requested; narrowing it warns once for its line."""
     requested = as_dtype(dtype)
     if requested not in SUPPORTED and not is_extended(requested) and requested != float0:
@@ -140,7 +149,7 @@ def check_user_dtype(dtype, name):
     return result
 
 
-def short_name(dtype):
+def short_name(dtype: DType) -> str:
     """`f32`, `i8`, `bf16`, `key<fry>`: how a dtype is written in a printed jaxpr."""
     name = dtype.name if dtype != float0 else "float0"
     if name in _SHORT:
@@ -154,7 +163,7 @@ def short_name(dtype):
 
 
 @functools.cache
-def issubdtype(dtype, kind):
+def issubdtype(dtype: Any, kind: Any) -> bool:
     """`np.issubdtype` that also knows bfloat16, float8, int4 and PRNG key dtypes.
 
     >>> key = jax.random.key(0)
@@ -190,7 +199,7 @@ class prng_key(extended):
     """Abstract kind of PRNG key dtypes; use with `issubdtype`."""
 
 
-def itemsize_bits(dtype):
+def itemsize_bits(dtype: Any) -> int:
     """How many bits an element has: 4 of an int4, 8 of a bool.
 
     Python's float and int have 64, also where 64-bit types are off.
@@ -204,7 +213,7 @@ def itemsize_bits(dtype):
     return (iinfo if is_integer(dtype) else finfo)(dtype).bits * (1 + is_complex(dtype))
 
 
-def scalar_type_of(x):
+def scalar_type_of(x: Any) -> type:
     """bool, int, float or complex: the Python type whose values are of the kind of `x`, a number or an array.
 
     Raises:
@@ -220,46 +229,46 @@ def scalar_type_of(x):
     raise TypeError(f"no Python type holds values of dtype {short_name(dtype)}")
 
 
-def is_float(dtype):
+def is_float(dtype: DType) -> bool:
     return issubdtype(dtype, np.floating)
 
 
-def is_complex(dtype):
+def is_complex(dtype: DType) -> bool:
     return dtype.kind == "c"
 
 
-def is_inexact(dtype):
+def is_inexact(dtype: DType) -> bool:
     return issubdtype(dtype, np.inexact) or is_extended(dtype) and tangent_dtype(dtype) == dtype
 
 
-def is_integer(dtype):
+def is_integer(dtype: DType) -> bool:
     return issubdtype(dtype, np.integer)
 
 
-def is_unsigned(dtype):
+def is_unsigned(dtype: DType) -> bool:
     return issubdtype(dtype, np.unsignedinteger)
 
 
-def is_bool(dtype):
+def is_bool(dtype: DType) -> bool:
     return dtype == bool_
 
 
-def tangent_dtype(dtype):
+def tangent_dtype(dtype: DType) -> Any:
     """Floats and complexes are their own tangent dtype; everything else has float0."""
     if is_extended(dtype):
         return dtype._rules.tangent_dtype(dtype) if dtype._rules else float0
     return dtype if is_inexact(dtype) else float0
 
 
-def real_of(dtype):
+def real_of(dtype: Any) -> Any:
     return {complex64: float32, complex128: float64}.get(dtype, dtype)
 
 
-def complex_of(dtype):
+def complex_of(dtype: DType) -> np.dtype:
     return complex128 if dtype in (float64, complex128) else complex64
 
 
-def to_inexact(dtype):
+def to_inexact(dtype: Any) -> Any:
     """The floating dtype of `sin`, `mean`, ... of a dtype: float64 for 64-bit ints; floats stay."""
     if is_inexact(dtype):
         return dtype
@@ -267,28 +276,28 @@ def to_inexact(dtype):
 
 
 @functools.cache
-def finfo(dtype):
+def finfo(dtype: Any) -> Any:
     return ml_dtypes.finfo(as_dtype(dtype))
 
 
 @functools.cache
-def iinfo(dtype):
+def iinfo(dtype: Any) -> Any:
     return ml_dtypes.iinfo(as_dtype(dtype))
 
 
 @functools.cache
-def min_value(dtype):
+def min_value(dtype: DType) -> np.ndarray:
     """The identity of `max`: -inf for floats that have it, else the least value, as an array scalar."""
     return _extreme(dtype, -1)
 
 
 @functools.cache
-def max_value(dtype):
+def max_value(dtype: DType) -> np.ndarray:
     """The identity of `min`: inf for floats that have it, else the greatest value, as an array scalar."""
     return _extreme(dtype, +1)
 
 
-def _extreme(dtype, sign):
+def _extreme(dtype: Any, sign: int) -> np.ndarray:
     if is_bool(dtype):
         return np.array(sign > 0)
     if is_float(dtype):
@@ -302,7 +311,7 @@ def _extreme(dtype, sign):
     return np.array(info.max if sign > 0 else info.min).astype(dtype)
 
 
-def scalar_dtype(value):
+def scalar_dtype(value: Any) -> np.dtype:
     """The canonical dtype of a Python scalar.
 
     Raises:
@@ -314,13 +323,13 @@ def scalar_dtype(value):
     return dtype
 
 
-def holds(dtype, value):
+def holds(dtype: DType, value: int) -> bool:
     """Can an integer dtype hold a Python int?"""
     info = iinfo(dtype)
     return info.min <= value <= info.max
 
 
-def overflow(value, dtype):
+def overflow(value: int, dtype: np.dtype) -> OverflowError:
     """The error for a Python int that does not fit: OverflowError, which names a dtype that holds it."""
     limits = iinfo(dtype) if is_integer(dtype) else finfo(dtype)
     wide = next((d for d in (int32, uint32, int64, uint64) if holds(d, value)), None)
@@ -336,18 +345,19 @@ def overflow(value, dtype):
                          f"which holds {limits.min} to {limits.max}; {mend}")
 
 
-def _python_kind(value):
+def _python_kind(value: object) -> np.dtype:
     return next(d for t, d in _PYTHON_KINDS.items() if isinstance(value, t))
 
 
 # --- promotion
 # -------------------------------------------------------------------------------------------------
 
+Node: TypeAlias = np.dtype | str        # of the lattice: a dtype, or a weak kind
 _WEAK_INT, _WEAK_FLOAT, _WEAK_COMPLEX = "i*", "f*", "c*"
 
 
 @functools.cache
-def _uppers():
+def _uppers() -> dict[Node, frozenset[Node]]:
     """Node -> all nodes at or above it.  Nodes are np.dtypes and the three weak kinds."""
     above = {
         bool_: [_WEAK_INT],
@@ -361,7 +371,7 @@ def _uppers():
     }
     reach = {}
 
-    def visit(node):
+    def visit(node: Node) -> frozenset[Node]:
         if node not in reach:
             reach[node] = frozenset([node]).union(*(visit(n) for n in above[node]))
         return reach[node]
@@ -370,7 +380,7 @@ def _uppers():
     return reach
 
 
-def _join(nodes):
+def _join(nodes: Iterable[Node]) -> Node:
     uppers = _uppers()
     common = functools.reduce(operator.and_, (uppers[n] for n in nodes))
     for node in common:
@@ -382,7 +392,7 @@ def _join(nodes):
         "explicitly with .astype(dtype); small floats and 2- and 4-bit integers never promote by themselves.")
 
 
-def _weak_node(dtype):
+def _weak_node(dtype: Any) -> Node:
     if dtype == bool_:
         return bool_
     if is_complex(dtype):
@@ -394,8 +404,8 @@ _WEAK_DTYPES = {_WEAK_INT: int64, _WEAK_FLOAT: float64, _WEAK_COMPLEX: complex12
 
 
 @functools.lru_cache(maxsize=4096)
-def _lattice_result(pairs, strict, x64):
-    dtypes = [d for d, _ in pairs]
+def _lattice_result(pairs: tuple[tuple[DType, bool], ...], strict: bool, x64: bool) -> tuple[Any, bool]:
+    dtypes: list[Any] = [d for d, _ in pairs]
     if any(is_extended(d) for d in dtypes):
         if len(set(dtypes)) == 1:
             return dtypes[0], False
@@ -409,7 +419,7 @@ def _lattice_result(pairs, strict, x64):
     if all(weak for _, weak in pairs):
         result, weak = _join(tuple(dict.fromkeys(dtypes))), True
     else:
-        nodes = tuple(dict.fromkeys(_weak_node(d) if weak else d for d, weak in pairs))
+        nodes = tuple(dict.fromkeys(_weak_node(d) if weak else d for d, (_, weak) in zip(dtypes, pairs)))
         if strict and (len({n for n in nodes if not isinstance(n, str)}) > 1 or not _strictly_safe(pairs)):
             raise TypePromotionError(
                 f"Input dtypes {tuple(d.name for d in dtypes)} have no available implicit dtype promotion "
@@ -422,13 +432,13 @@ def _lattice_result(pairs, strict, x64):
     return canonicalize(result), weak and result != bool_
 
 
-def _strictly_safe(pairs):
+def _strictly_safe(pairs: Iterable[tuple[Any, bool]]) -> bool:
     """Strict promotion lets a weak value meet a strong one only if the strong dtype does not change."""
     strong = {d for d, weak in pairs if not weak}
     return len(strong) == 1 and _join((*strong, *(_weak_node(d) for d, weak in pairs if weak))) in strong
 
 
-def lattice_result(pairs):
+def lattice_result(pairs: tuple[tuple[DType, bool], ...]) -> tuple[Any, bool]:
     """(dtype, weak_type) of the join of (dtype, weak_type) pairs, given as a tuple.
 
     Raises:

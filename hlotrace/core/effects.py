@@ -4,8 +4,10 @@ Effects are values: equal ones are one effect of a program.  A kind of effect is
 happen in program order carries a state from one equation to the next, which `transforms/discharge.py` adds to
 programs.
 """
+from __future__ import annotations
+
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ class Effect:
     at_run_time: bool = True
     batchable = False      # may it happen also for elements whose turn it is not?
 
-    def __str__(self):
+    def __str__(self) -> str:
         return ("ordered " if self.ordered else "") + type(self).__name__.lower()
 
 
@@ -33,7 +35,7 @@ class Debug(Effect):
     """Something is reported.  It may happen again, or for each branch of a mapped `cond`."""
     batchable = True
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "ordered debug" if self.ordered else "debug"
 
 
@@ -44,11 +46,11 @@ class DebugEffect(Debug):
 class OrderedDebugEffect(Debug):
     """The effect of debug.print and its kin with `ordered`."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(True)
 
 
-def debug_effect(ordered):
+def debug_effect(ordered: bool) -> Debug:
     return OrderedDebugEffect() if ordered else DebugEffect()
 
 
@@ -89,6 +91,6 @@ class _TokenDType(ExtendedDType):
 ORDERED_TOKEN = State(ShapedArray((), _TokenDType()), lambda effect: effect.ordered)
 
 
-def is_ordered(effects):
+def is_ordered(effects: Iterable[Effect]) -> bool:
     """Does one of these effects happen in program order?"""
     return any(e.ordered for e in effects)

@@ -1,5 +1,18 @@
 """Exception classes under JAX's names, and the words that go with the most common mistakes."""
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    class TracerLike(Protocol):
+        """What messages say of a Tracer (core/trace.py)."""
+        aval: Any
+
+        def under(self) -> str: ...
+
+        def origin(self) -> str: ...
 
 
 class JAXTypeError(TypeError):
@@ -63,12 +76,12 @@ for _class in list(vars().values()):
         _class.__module__ = "hlotrace.errors"       # where users find it, and what a traceback prints
 
 
-def _made_at(tracer):
+def _made_at(tracer: TracerLike) -> str:
     where = tracer.origin()
     return f"\nThe value {where}." if where else ""
 
 
-def bool_conversion(tracer):
+def bool_conversion(tracer: TracerLike) -> TracerBoolConversionError:
     return TracerBoolConversionError(
         f"Attempted boolean conversion of traced array with shape {tracer.aval.str_short()}: its value is "
         f"not known while {tracer.under()} is tracing.{_made_at(tracer)}\n"
@@ -77,7 +90,7 @@ def bool_conversion(tracer):
         f"{_made_known(tracer)}.")
 
 
-def _made_known(tracer):
+def _made_known(tracer: TracerLike) -> str:
     """How a value that Python needs could be known."""
     under = tracer.under()
     if under.startswith("vmap"):
@@ -87,7 +100,7 @@ def _made_known(tracer):
     return "mark the argument that decides it with static_argnums/static_argnames"
 
 
-def integer_conversion(tracer):
+def integer_conversion(tracer: TracerLike) -> TracerIntegerConversionError:
     return TracerIntegerConversionError(
         f"A traced value of type {tracer.aval.str_short()} was used where Python needs an integer, while "
         f"{tracer.under()} is tracing.{_made_at(tracer)}\n"
@@ -105,7 +118,7 @@ _INSTEAD = {
 }
 
 
-def scalar_conversion(tracer, name):
+def scalar_conversion(tracer: TracerLike, name: str) -> ConcretizationTypeError:
     instead = _INSTEAD.get(name, f"Keep the value as an array (x.astype({name})), with jnp.sqrt and kin for "
                            "math.sqrt")
     return ConcretizationTypeError(
@@ -114,7 +127,7 @@ def scalar_conversion(tracer, name):
         f"{instead}; to see it when it is computed, use hlotrace.debug.print; or {_made_known(tracer)}.")
 
 
-def format_conversion(tracer, spec):
+def format_conversion(tracer: TracerLike, spec: str) -> ConcretizationTypeError:
     return ConcretizationTypeError(
         f"format with {spec!r} needs a concrete value, but got a traced array of type "
         f"{tracer.aval.str_short()} while {tracer.under()} is tracing.{_made_at(tracer)}\n"
@@ -122,7 +135,7 @@ def format_conversion(tracer, spec):
         "format, f\"{x}\" shows its type.")
 
 
-def concrete_needed(tracer, what="", advice=""):
+def concrete_needed(tracer: TracerLike, what: str = "", advice: str = "") -> ConcretizationTypeError:
     return ConcretizationTypeError(
         f"{what or 'a concrete value is needed'}, but got a traced array of type {tracer.aval.str_short()} "
         f"while {tracer.under()} is tracing.{_made_at(tracer)}\n"
@@ -130,14 +143,14 @@ def concrete_needed(tracer, what="", advice=""):
         "compute it outside of the transformation.")
 
 
-def sized_by_values(tracer, given="size="):
+def sized_by_values(tracer: TracerLike, given: str = "size=") -> ConcretizationTypeError:
     """For functions whose results have as many elements as the values say."""
     return concrete_needed(
         tracer, "the values decide how many elements the result has, so they must be known",
         f"Give the number of elements with {given}, which pads or cuts the result")
 
 
-def not_a_key(value, aval, words):
+def not_a_key(value: Any, aval: Any, words: Sequence[int]) -> TypeError:
     got = f"{value!r:.60} of type {type(value).__name__}"
     if aval is not None and type(value) is not float:
         got = aval.str_short()
@@ -150,7 +163,7 @@ def not_a_key(value, aval, words):
                      "their first argument, as in random.normal(key, (3,))")
 
 
-def array_conversion(tracer):
+def array_conversion(tracer: TracerLike) -> TracerArrayConversionError:
     return TracerArrayConversionError(
         f"A traced array of type {tracer.aval.str_short()} was handed to NumPy (its __array__ was called) "
         f"while {tracer.under()} is tracing.{_made_at(tracer)}\n"
@@ -158,7 +171,7 @@ def array_conversion(tracer):
         "hlotrace.pure_callback.")
 
 
-def leaked_tracer(tracer):
+def leaked_tracer(tracer: TracerLike) -> UnexpectedTracerError:
     return UnexpectedTracerError(
         f"A tracer of type {tracer.aval.str_short()} is used outside the transformation that made it: "
         f"{tracer.under()} has ended, or the value belongs to another trace.{_made_at(tracer)}\n"
@@ -168,26 +181,26 @@ def leaked_tracer(tracer):
 
 # --- shapes
 
-def listed(things):
+def listed(things: Iterable[object]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     *first, last = map(str, things)
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def fits(a, b):
+def fits(a: Sequence[Any], b: Sequence[Any]) -> bool:
     """Do two shapes broadcast together?"""
     return all(m == n or m == 1 or n == 1 for m, n in zip(reversed(a), reversed(b)))
 
 
-def incompatible_shapes(shapes, axis):
+def incompatible_shapes(shapes: Iterable[Iterable[Any]], axis: int) -> ShapeError:
     """For shapes that do not broadcast, since their sizes differ along `axis`, counted from the end."""
-    shapes = [tuple(s) for s in shapes]
-    sizes = dict.fromkeys(s[axis] for s in shapes if len(s) >= -axis and s[axis] != 1)
-    return ShapeError(f"Incompatible shapes for broadcasting: {listed(shapes)}: axis {axis} has sizes "
-                      f"{listed(sizes)}, which must be equal, or one of them 1; {_mending(shapes)}")
+    ranked = [tuple(s) for s in shapes]
+    sizes = dict.fromkeys(s[axis] for s in ranked if len(s) >= -axis and s[axis] != 1)
+    return ShapeError(f"Incompatible shapes for broadcasting: {listed(ranked)}: axis {axis} has sizes "
+                      f"{listed(sizes)}, which must be equal, or one of them 1; {_mending(ranked)}")
 
 
-def _mending(shapes):
+def _mending(shapes: Sequence[tuple[Any, ...]]) -> str:
     """What would make two shapes fit."""
     if len(shapes) == 2:
         for i in (1, 0):
@@ -199,7 +212,7 @@ def _mending(shapes):
     return "reshape, slice or pad one of them"
 
 
-def too_many_elements(shape, dtype, limit):
+def too_many_elements(shape: tuple[Any, ...], dtype: Any, limit: int) -> ValueError:
     zeros = " (zeros left out)" if 0 in shape else ""
     return ValueError(
         f"an array of shape {shape} and dtype {dtype.name} would have {math.prod(filter(None, shape))} "
@@ -207,14 +220,15 @@ def too_many_elements(shape, dtype, limit):
         f"(2**{limit.bit_length() - 1}), of which jaxlib can count the bytes.")
 
 
-def index_out_of_bounds(index, axis, size, low, high, advice):
+def index_out_of_bounds(index: object, axis: int, size: object, low: object, high: object,
+                        advice: str) -> IndexError:
     return IndexError(
         f"index {index} is out of bounds for axis {axis} with size {size}: ints from {low} to {high} are "
         f"inside. {advice}, or let them all pass silently, as JAX does, with "
         "hlotrace.config.update('jax_check_static_indices', False).")
 
 
-def traced_slice(item, position):
+def traced_slice(item: slice, position: int) -> IndexError:
     """For a slice at a position of an index, with parts that are traced."""
     parts = {name: part for name in ("start", "stop", "step")
              if hasattr(part := getattr(item, name), "concrete") and part.concrete() is None}
@@ -226,12 +240,12 @@ def traced_slice(item, position):
         "".join(dict.fromkeys(map(_made_at, parts.values()))))
 
 
-def empty_axis(index, axis):
+def empty_axis(index: object, axis: int) -> IndexError:
     return IndexError(f"index {index} is out of bounds for axis {axis} with size 0: an empty axis has no "
                       "element to read or to replace")
 
 
-def wrong_unpacking(aval, wanted):
+def wrong_unpacking(aval: Any, wanted: int) -> ValueError:
     size = aval.shape[0]
     several = " To take another axis apart, transpose the array first." if aval.ndim > 1 else ""
     wrong = "not enough" if wanted > size else "too many"
@@ -241,19 +255,20 @@ def wrong_unpacking(aval, wanted):
 
 # --- arguments
 
-def not_one_of(parameter, got, choices, kind=ValueError):
+
+def not_one_of(parameter: str, got: object, choices: Iterable[object], kind: type[Exception] = ValueError) -> Exception:
     """For an argument that must be one of a few texts."""
     *first, last = map(repr, choices)
     return kind(f"{parameter} must be {', '.join(first)} or {last}, got {got!r}{did_you_mean(got, choices)}")
 
 
-def not_callable(got, instead="not what it returns"):
+def not_callable(got: object, instead: str = "not what it returns") -> TypeError:
     """For a transformation that is not given a function, most often what the function returns."""
     return TypeError(f"Expected a callable value, got {got!r:.80} of type {type(got).__name__}: pass the "
                      f"function itself, {instead}")
 
 
-def not_an_int(parameter, got, advice=""):
+def not_an_int(parameter: str, got: object, advice: str = "") -> TypeError:
     aval = getattr(got, "aval", None)
     return TypeError(f"{parameter} must be an int, got "
                      f"{repr(got)[:60] if aval is None else aval.str_short()}{advice}")
@@ -267,7 +282,7 @@ _OF_KIND = {"U": _TEXTS, "S": _TEXTS, "T": _TEXTS, "m": _TIMES, "M": _TIMES,
             "V": "make an array of each field, as in x['name']"}
 
 
-def no_numbers(value, array):
+def no_numbers(value: object, array: Any) -> TypeError:
     """For what jnp.array cannot hold; `array` is what NumPy makes of it."""
     kind = array.dtype.kind
     if kind in _OF_KIND:
@@ -285,13 +300,13 @@ def no_numbers(value, array):
 
 # --- names
 
-def did_you_mean(name, known):
+def did_you_mean(name: object, known: Iterable[object]) -> str:
     """`; did you mean 'x'?`, or an empty string where none of the names known is near."""
     near = nearest(name, known)
     return "" if near is None else f"; did you mean {near!r}?"
 
 
-def nearest(name, known):
+def nearest(name: object, known: Iterable[object]) -> str | None:
     """The one of the names known that is spelt most alike; None where none is."""
     import difflib
     return next(iter(difflib.get_close_matches(str(name), [k for k in known if isinstance(k, str)], 1)), None)

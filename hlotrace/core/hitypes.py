@@ -3,17 +3,24 @@
 No program has such values.  On the way into a traced function they become their arrays, as their type, a
 HiType, says; inside they are values of the same class again, of traced arrays.  See `api/hijax.py`.
 """
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
 from .config import state
-from .trace import EVAL, JaxprTrace
+from .trace import EVAL, JaxprTrace, Trace
 
-_types: dict = {}      # class of values -> function from a value to its HiType
+T = TypeVar("T")
+
+_types: dict[type, Callable[[Any], Any]] = {}      # class of values -> function from a value to its HiType
 
 
-def register(value_class, typeof):
+def register(value_class: type, typeof: Callable[[Any], Any]) -> None:
     _types[value_class] = typeof
 
 
-def typeof_for(cls):
+def typeof_for(cls: type) -> Callable[[Any], Any] | None:
     """The function from a value of a class to its HiType; None for a class that has none."""
     for base in cls.__mro__ if _types else ():
         if base in _types:
@@ -21,13 +28,13 @@ def typeof_for(cls):
     return None
 
 
-def type_of(value):
+def type_of(value: object) -> Any:
     """The HiType of a value, None for what is of none."""
     typeof = typeof_for(type(value))
     return None if typeof is None else typeof(value)
 
 
-def is_mutable(value):
+def is_mutable(value: object) -> bool:
     """Is it a value of a type whose values change?"""
     kind = type_of(value)
     return kind is not None and kind.has_qdd
@@ -36,7 +43,7 @@ def is_mutable(value):
 # --- to which trace a value belongs
 # -----------------------------------------------------------------------------
 
-def adopt(value, tangents=()):
+def adopt(value: T, tangents: Sequence[Any] = ()) -> T:
     """The value, which belongs to the current trace; `tangents` are the arrays of its tangent
     there."""
     trace = state.trace
@@ -46,7 +53,7 @@ def adopt(value, tangents=()):
     return value
 
 
-def found(value):
+def found(value: object) -> tuple[Trace, Sequence[Any], bool]:
     """(innermost trace that a value belongs to, its tangent's arrays, is a program in it written?)."""
     trace, inside = state.trace, False
     while trace is not EVAL:
@@ -57,7 +64,7 @@ def found(value):
     return EVAL, (), inside
 
 
-def cur_qdd(value):
+def cur_qdd(value: Any) -> Any:
     """Of what a mutable value is made now, as it says itself.  TypeError for what is of no mutable type.
 
     >>> hijax = jax.experimental.hijax

@@ -1,27 +1,32 @@
 """The typed program: Var, Literal, Eqn, Jaxpr; its evaluation; dead code; its typing rules; its text."""
+from __future__ import annotations
+
 import itertools
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from .avals import aval_of
+from .avals import ShapedArray, aval_of
 from .config import state
 from .dtypes import short_name
+from .effects import Effect
 from .errors import JaxprTypeError
-from .source_info import NameStack, SourceInfo
+from .source_info import NameStack, Source, SourceInfo
 
 
 class Var:
     """A variable; bound once, by an equation or as an input."""
     __slots__ = ("aval",)
 
-    def __init__(self, aval):
+    def __init__(self, aval: ShapedArray) -> None:
         self.aval = aval
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Var({self.aval})"
 
 
+@final
 class Literal:
     """A small constant inside of a program: a Python or NumPy scalar, or a small NumPy array.
 
@@ -30,23 +35,27 @@ class Literal:
     __slots__ = ("val", "aval", "key")
     key: Any
 
-    def __init__(self, val, aval):
+    def __init__(self, val: Any, aval: ShapedArray) -> None:
         self.val = val
         self.aval = aval
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Literal({self.val!r}: {self.aval})"
+
+
+Atom: TypeAlias = Var | Literal
 
 
 class Params(dict):
     """The parameters of an application; `[name]` finds them also under the names that JAX has for them."""
     __slots__ = ("also",)
 
-    def __init__(self, params, also):
+    def __init__(self, params: Mapping[str, Any],
+                 also: Mapping[str, Callable[[Mapping[str, Any]], Any]]) -> None:
         super().__init__(params)
         self.also = also
 
-    def __missing__(self, name):
+    def __missing__(self, name: str) -> Any:
         return self.also[name](self)
 
 
@@ -58,7 +67,9 @@ class Eqn:
     """
     __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source", "name_stack")
 
-    def __init__(self, primitive, invars, outvars, params, effects=(), source=None, name_stack=""):
+    def __init__(self, primitive: Any, invars: Sequence[Atom], outvars: Sequence[Var], params: dict[str, Any],
+                 effects: tuple[Effect, ...] = (), source: Source | None = None,
+                 name_stack: str = "") -> None:
         self.primitive = primitive
         self.invars = invars
         self.outvars = outvars
@@ -68,15 +79,15 @@ class Eqn:
         self.name_stack = name_stack
 
     @property
-    def source_info(self):
+    def source_info(self) -> SourceInfo:
         """Where the user's program does it, as `extend.source_info_util` has it."""
         return SourceInfo(self.source, NameStack(self.name_stack))
 
-    def replace(self, **changes):
+    def replace(self, **changes: Any) -> Eqn:
         fields = {name: getattr(self, name) for name in self.__slots__}
         return Eqn(**{**fields, **changes})
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Eqn({self.primitive.name})"
 
 
@@ -89,7 +100,9 @@ class Jaxpr:
     __slots__ = ("constvars", "consts", "invars", "eqns", "outvars", "effects", "name", "arg_names",
                  "derived", "facts", "__weakref__")
 
-    def __init__(self, constvars, consts, invars, eqns, outvars, name="fn", arg_names=None):
+    def __init__(self, constvars: Iterable[Var], consts: Iterable[Any], invars: Iterable[Var],
+                 eqns: Sequence[Eqn], outvars: Iterable[Atom], name: str = "fn",
+                 arg_names: Sequence[str] | None = None) -> None:
         self.constvars = tuple(constvars)
         self.consts = tuple(consts)
         self.invars = tuple(invars)
@@ -98,42 +111,42 @@ class Jaxpr:
         self.name = name
         self.arg_names = arg_names
         self.effects = tuple(dict.fromkeys([e for eqn in eqns if eqn.effects for e in eqn.effects]))
-        self.derived = None      # a cache of what transformations made of it: `programs.cached`
-        self.facts = {}          # what is true of all its equations together: `primitive.fact_of`
+        self.derived: Any = None     # a cache of what transformations made of it: `programs.cached`
+        self.facts: dict[str, Any] = {}      # what is true of all its equations together: `primitive.fact_of`
 
     @property
-    def jaxpr(self):
+    def jaxpr(self) -> Jaxpr:
         """Itself: JAX separates open and closed programs, here a program carries its constants."""
         return self
 
     @property
-    def in_avals(self):
+    def in_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.invars]
 
     @property
-    def out_avals(self):
+    def out_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.outvars]
 
     literals = property(lambda self: self.consts)
 
-    def replace(self, **changes):
+    def replace(self, **changes: Any) -> Jaxpr:
         fields = {name: getattr(self, name) for name in
                   ("constvars", "consts", "invars", "eqns", "outvars", "name", "arg_names")}
         return Jaxpr(**{**fields, **changes})
 
-    def __str__(self):
+    def __str__(self) -> str:
         return _Printer().jaxpr(self, 0)
 
     __repr__ = __str__
 
-    def pretty_print(self, **_):
+    def pretty_print(self, **_: Any) -> str:
         return str(self)
 
 
 ClosedJaxpr = Jaxpr
 
 
-def close(jaxpr):
+def close(jaxpr: Jaxpr) -> tuple[Jaxpr, tuple[Any, ...]]:
     """(program without constvars, the constants): the constants become its leading inputs."""
     if not jaxpr.constvars:
         return jaxpr, ()
@@ -142,7 +155,7 @@ def close(jaxpr):
                          arg_names=names), jaxpr.consts
 
 
-def eval_jaxpr(jaxpr, consts, *args):
+def eval_jaxpr(jaxpr: Jaxpr, consts: Iterable[Any], *args: Any) -> list[Any]:
     """Run a program's equations in the current trace.
 
     Args:
@@ -171,14 +184,15 @@ def eval_jaxpr(jaxpr, consts, *args):
     return [literal_value(v) if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
 
-def literal_value(literal):
+def literal_value(literal: Literal) -> Any:
     """The value of a literal, with the literal's dtype where it is not a plain weak Python scalar."""
     if literal.aval == aval_of(literal.val):
         return literal.val
     return np.asarray(literal.val, literal.aval.dtype)
 
 
-def dce(jaxpr, used_outputs=None, keep_invars=True):
+def dce(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None,
+        keep_invars: bool = True) -> tuple[Jaxpr, list[bool]]:
     """The program without equations whose results are not used; effects stay.
 
     Args:
@@ -190,7 +204,7 @@ def dce(jaxpr, used_outputs=None, keep_invars=True):
     """
     outvars = jaxpr.outvars
     if used_outputs is not None:
-        outvars = [v for v, used in zip(outvars, used_outputs) if used]
+        outvars = tuple(v for v, used in zip(outvars, used_outputs) if used)
     live = set(outvars)
     eqns = []
     for eqn in reversed(jaxpr.eqns):
@@ -212,7 +226,7 @@ def dce(jaxpr, used_outputs=None, keep_invars=True):
     return changed, used_inputs
 
 
-def sub_jaxprs(params):
+def sub_jaxprs(params: Mapping[str, Any]) -> Iterator[Jaxpr]:
     """The programs among an equation's parameters, in order."""
     for value in params.values():
         if type(value) is Jaxpr:
@@ -221,7 +235,7 @@ def sub_jaxprs(params):
             yield from (v for v in value if type(v) is Jaxpr)
 
 
-def check_jaxpr(jaxpr):
+def check_jaxpr(jaxpr: Jaxpr) -> None:
     """Check that every variable is bound before use and that every equation has the type its rule gives.
 
     Raises:
@@ -245,7 +259,7 @@ def check_jaxpr(jaxpr):
             raise JaxprTypeError(f"an output is not bound\n{jaxpr}")
 
 
-def _names():
+def _names() -> Iterator[str]:
     for n in itertools.count(1):
         for combination in itertools.product("abcdefghijklmnopqrstuvwxyz", repeat=n):
             yield "".join(combination)
@@ -254,11 +268,11 @@ def _names():
 class _Printer:
     """`{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }`, with names in the order of appearance."""
 
-    def __init__(self):
-        self.names = {}
+    def __init__(self) -> None:
+        self.names: dict[Var, str] = {}
         self.fresh = _names()
 
-    def name(self, v):
+    def name(self, v: Atom) -> str:
         if type(v) is Literal:
             value = np.asarray(v.val)
             shown = str(value) if value.ndim == 0 else "[...]"
@@ -267,10 +281,10 @@ class _Printer:
             self.names[v] = next(self.fresh)
         return self.names[v]
 
-    def typed(self, v):
+    def typed(self, v: Atom) -> str:
         return f"{self.name(v)}:{v.aval.short()}"
 
-    def jaxpr(self, jaxpr, indent):
+    def jaxpr(self, jaxpr: Jaxpr, indent: int) -> str:
         consts = " ".join(self.typed(v) for v in jaxpr.constvars)
         inputs = " ".join(self.typed(v) for v in jaxpr.invars)
         pad = " " * (indent + 4)
@@ -282,7 +296,7 @@ class _Printer:
         body = "\n".join(lines)
         return f"{head}\n{body}\n{' ' * (indent + 2)}in ({outs}) }}"
 
-    def eqn(self, eqn, indent):
+    def eqn(self, eqn: Eqn, indent: int) -> str:
         outs = " ".join(self.typed(v) for v in eqn.outvars)
         operands = " ".join(self.name(v) for v in eqn.invars)
         params = [(k, v) for k, v in sorted(eqn.params.items()) if v is not None and v != ()]
@@ -296,7 +310,7 @@ class _Printer:
                 v in params) + (f"\n{' ' * indent}" if nested else "") + "]"
         return f"{outs} = {eqn.primitive.name}{text} {operands}".rstrip()
 
-    def param(self, value, indent):
+    def param(self, value: Any, indent: int) -> str:
         if isinstance(value, Jaxpr):
             return f"{value.name} " + self.jaxpr(value, indent)
         if isinstance(value, tuple) and value and isinstance(value[0], Jaxpr):

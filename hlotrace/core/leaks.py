@@ -1,13 +1,16 @@
 """`jax_check_tracer_leaks`: tracers that outlive their trace are found when it ends, with who holds them."""
+from __future__ import annotations
+
 import gc
 import types
+from typing import Any
 
 from . import errors
 from .array import Array
 from .config import config
 
 
-def check(trace):
+def check(trace: Any) -> None:
     """UnexpectedTracerError if the option is set and a tracer of `trace`, which has ended, is still referred
     to."""
     if not config.jax_check_tracer_leaks or not _alive(trace):
@@ -24,11 +27,11 @@ def check(trace):
     raise errors.UnexpectedTracerError("\n".join(lines))
 
 
-def _alive(trace):
+def _alive(trace: Any) -> list[Any]:
     return [x for x in gc.get_referrers(trace) if isinstance(x, Array) and x._trace is trace]
 
 
-def _holder(x, known, depth):
+def _holder(x: object, known: set[int], depth: int) -> str:
     """What refers to `x`, but for what is `known`, in words; and what refers to that, until something has a
     name.
 

@@ -3,6 +3,10 @@
 No other file compares names of platforms: each asks a Platform what it can do.  A new kind of device is one
 entry here.
 """
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 
 class Platform(str):
@@ -21,13 +25,13 @@ class Platform(str):
     on_host = False         # the memory of its devices is that of this process
     dlpack = None           # the number of its devices in DLPack
 
-    def __new__(cls, name, **facts):
+    def __new__(cls, name: str, **facts: Any) -> Platform:
         self = super().__new__(cls, name)
         for fact, value in facts.items():
             setattr(self, fact, value)
         return self
 
-    def all_reduced(self, mnemonic, kind):
+    def all_reduced(self, mnemonic: str | None, kind: str) -> bool:
         """Can its devices reduce a kind of dtype by a StableHLO operation (None: by a program)?"""
         return self.all_reduces is None or kind in self.all_reduces.get(mnemonic, "")
 
@@ -44,15 +48,15 @@ PLATFORMS = (
     Platform("rocm", callback="xla_ffi_python_gpu_callback", dlpack=10),
     Platform("tpu"),
 )
-_BY_NAME = {name: platform for platform in PLATFORMS for name in (platform, *platform.aliases)}
+_BY_NAME: dict[str, Platform] = {name: platform for platform in PLATFORMS for name in (platform, *platform.aliases)}
 
 
-def platform_named(name):
+def platform_named(name: str) -> Platform:
     """The Platform of a name or an alias."""
     return _BY_NAME.get(name) or Platform(name)
 
 
-def by_platform(what, rules):
+def by_platform(what: str, rules: Mapping[str | None, Any]) -> dict[Platform | None, Any]:
     """A table {platform or None: rule} by the platforms' own names.
 
     Raises:
@@ -65,7 +69,7 @@ def by_platform(what, rules):
     return {name if name is None else _BY_NAME[name]: rule for name, rule in rules.items()}
 
 
-def rule_for(platform, rules):
+def rule_for(platform: str, rules: Any) -> Any:
     """The rule of a platform in a table of `by_platform`, or the one rule of all; None without any."""
     if type(rules) is not dict:
         return rules

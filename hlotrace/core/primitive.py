@@ -4,10 +4,12 @@ What a primitive does with named axes, meshes and side effects is a fact of an a
 says nothing about them has those of the programs that it holds, so a new primitive that calls a program need
 not repeat them.
 """
+from __future__ import annotations
+
 import functools
 import weakref
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .avals import ShapedArray
 from .config import state
@@ -67,7 +69,9 @@ TRAITS = {
 }
 
 
-everywhere: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()     # all primitives, the oldest first
+F = TypeVar("F", bound=Callable[..., Any])
+
+everywhere: weakref.WeakKeyDictionary[Primitive, None] = weakref.WeakKeyDictionary()     # all primitives, the oldest first
 
 
 class Primitive:
@@ -108,7 +112,7 @@ class Primitive:
         spans_devices: bool
         sets_memory: bool
 
-    def __init__(self, name, *, multiple_results=False, **given):
+    def __init__(self, name: str, *, multiple_results: bool = False, **given: Any) -> None:
         self.name = name
         self.multiple_results = multiple_results
         everywhere[self] = None
@@ -130,10 +134,10 @@ class Primitive:
             # avals are interned and parameters hashable: a type is inferred once
             self.abstract_eval = functools.lru_cache(maxsize=4096)(self.abstract_eval)
 
-    def bind(self, *args, **params):
+    def bind(self, *args: Any, **params: Any) -> Any:
         return state.trace.process(self, args, params)
 
-    def def_impl(self, function):
+    def def_impl(self, function: F) -> F:
         """Decorator: `function(*args, **params)` is how it runs eagerly, on concrete operands.
 
         Its results are given on as they are.  Without it, the lowering is compiled and run.
@@ -142,13 +146,13 @@ class Primitive:
         return function
 
     @property
-    def impl(self):
+    def impl(self) -> Callable[..., Any]:
         """What `def_impl` was given; `bind` without that: what can be lowered runs eagerly."""
         return self.impl_rule or self.bind
 
-    def def_abstract_eval(self, function):
+    def def_abstract_eval(self, function: F) -> F:
         """Decorator: `function(*avals, **params)` gives the ShapedArray of the result, or several."""
-        def abstract_eval(*avals, **params):
+        def abstract_eval(*avals: ShapedArray, **params: Any) -> Any:
             result = function(*avals, **params)
             several = self.multiple_results and isinstance(result, (list, tuple))
             for aval in result if several else (result,):
@@ -161,7 +165,7 @@ class Primitive:
         self.abstract_eval = abstract_eval
         return function
 
-    def def_effectful_abstract_eval(self, function):
+    def def_effectful_abstract_eval(self, function: F) -> F:
         """As `def_abstract_eval`, of a `function` that gives (avals, effects), by parameters alone.
 
         Raises:
@@ -169,7 +173,7 @@ class Primitive:
         """
         known = {}      # the parameters of an application -> its effects
 
-        def pure(*avals, **params):
+        def pure(*avals: ShapedArray, **params: Any) -> Any:
             result, effects = function(*avals, **params)
             for effect in effects:
                 if not isinstance(effect, Effect):
@@ -183,7 +187,8 @@ class Primitive:
         self.def_abstract_eval(pure)
         return function
 
-    def bind_with_trace(self, trace, args, avals, params):
+    def bind_with_trace(self, trace: Any, args: Sequence[Any], avals: Sequence[ShapedArray],
+                        params: dict[str, Any]) -> Any:
         """`bind(*args, **params)` with `trace` as the current one; `avals` are the types of `args`."""
         saved, state.trace = state.trace, trace
         try:
@@ -191,16 +196,16 @@ class Primitive:
         finally:
             state.trace = saved
 
-    def get_bind_params(self, params):
+    def get_bind_params(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters, programs among them, with which an application is bound again, as a dict."""
         return dict(params)
 
-    def typecheck(self, avals, params):
+    def typecheck(self, avals: Iterable[ShapedArray], params: Mapping[str, Any]) -> list[ShapedArray]:
         """The result avals, always as a list."""
         result = self.abstract_eval(*avals, **params)
         return list(result) if self.multiple_results else [result]
 
-    def effects_of(self, params):
+    def effects_of(self, params: Mapping[str, Any]) -> tuple[Effect, ...]:
         """The effects of an application with these parameters."""
         if self.effects is not None:
             return self.effects(params)
@@ -209,15 +214,15 @@ class Primitive:
                 return tuple(dict.fromkeys(e for jaxpr in sub_jaxprs(params) for e in jaxpr.effects))
         return ()
 
-    def axis_names_of(self, params):
+    def axis_names_of(self, params: Mapping[str, Any]) -> tuple[Any, ...]:
         """The named axes that an application uses, in itself or in the programs it holds."""
         return _fact(self, "axis_names", params)
 
-    def meshes_of(self, params):
+    def meshes_of(self, params: Mapping[str, Any]) -> tuple[Any, ...]:
         """The meshes that an application names, in itself or in the programs it holds."""
         return _fact(self, "meshes", params)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
 
@@ -234,7 +239,7 @@ MISSING = {
 }
 
 
-def missing(primitive, rule, where=""):
+def missing(primitive: Primitive, rule: str, where: str = "") -> NotImplementedError:
     """The NotImplementedError for a rule that is missing; it says how to give one where the user can."""
     problem, how = MISSING[rule]
     mend = "" if isinstance(primitive, Builtin) else (
@@ -242,11 +247,11 @@ def missing(primitive, rule, where=""):
     return NotImplementedError(f"{primitive} has {problem}{where}{mend}")
 
 
-def _untyped(primitive, *_avals, **_params):
+def _untyped(primitive: Primitive, *_avals: ShapedArray, **_params: Any) -> NoReturn:
     raise missing(primitive, "abstract_eval")
 
 
-def _fact(primitive, fact, params):
+def _fact(primitive: Primitive, fact: str, params: Mapping[str, Any]) -> tuple[Any, ...]:
     rule = getattr(primitive, fact)
     if rule is not None:
         return rule(params)
@@ -257,7 +262,7 @@ def _fact(primitive, fact, params):
     return ()
 
 
-def fact_of(jaxpr, fact):
+def fact_of(jaxpr: Jaxpr, fact: str) -> tuple[Any, ...]:
     """"axis_names" or "meshes" of a whole program, a tuple in order of appearance; cached on the program."""
     found = jaxpr.facts.get(fact)
     if found is None:
@@ -278,12 +283,13 @@ class PassRules:
         rules: {rule: the primitives that have it}.
     """
     __slots__ = ("name", "default", "covers", "listed", "given")
-    everywhere: "list[PassRules]" = []      # of all passes that are imported
+    everywhere: list[PassRules] = []      # of all passes that are imported
 
-    def __init__(self, name, default, covers, rules):
+    def __init__(self, name: str, default: Any, covers: Callable[[Primitive], bool],
+                 rules: Mapping[Any, Iterable[Primitive]]) -> None:
         self.name, self.default, self.covers = name, default, covers
-        # primitive -> rule: what is said here; what users said, which goes first
-        self.listed, self.given = {}, {}
+        self.listed: dict[Primitive, Any] = {}      # primitive -> rule, as said here
+        self.given: dict[Primitive, Any] = {}       # by users, which goes first
         for rule, primitives in rules.items():
             for primitive in primitives:
                 if primitive in self.listed:
@@ -291,7 +297,7 @@ class PassRules:
                 self.listed[primitive] = rule
         self.everywhere.append(self)
 
-    def of(self, primitive):
+    def of(self, primitive: Primitive) -> Any:
         """The rule of a primitive: a user's, the one listed, or the default."""
         return self.given.get(primitive) or self.listed.get(primitive, self.default)
 
@@ -305,7 +311,7 @@ ALIASES = {"add_jaxvals": "add", "linear_solve": "custom_linear_solve", "random_
            "stage": "copy", "tile": "broadcast_in_dim", "unstack": "slice"}
 
 
-def primitive_named(name: str) -> "Primitive | None":
+def primitive_named(name: str) -> Primitive | None:
     """The primitive that JAX calls `name`, such as "sin_p"; None where there is none."""
     return PRIMITIVES.get(ALIASES.get(name[:-2], name[:-2])) if name.endswith("_p") else None
 
@@ -318,7 +324,7 @@ class Builtin(Primitive):
     """
     __slots__ = ()
 
-    def __init__(self, name, **given):
+    def __init__(self, name: str, **given: Any) -> None:
         if name in PRIMITIVES:
             raise ValueError(f"there is a primitive {name!r} already: {PRIMITIVES[name].lower}")
         super().__init__(name, **given)

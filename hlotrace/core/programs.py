@@ -14,27 +14,33 @@ partial_eval(jaxpr, policy, needed) -> (jaxpr of inputs -> [*outs, *saved],
 batch_flat(fun, axis, args, dims) -> outs, where their mapped axes are or None   (fun is no program)
 map_flat(fun, axis, args, dims) -> outs with mapped axes in front
 """
+from __future__ import annotations
+
 import functools
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .array import Array
+from .avals import ShapedArray
 from .caches import ContextCache
 from .config import scoped
-from .jaxpr import Jaxpr, Literal, Var
+from .jaxpr import Atom, Jaxpr, Literal, Var
+from .primitive import Primitive
 from .symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
 from .trace import EVAL, entering, trace_to_jaxpr
 
+R = TypeVar("R")
 _provided: Any = None       # by transforms/
 jvp = linearize = transpose = batch = discharge = _provided
 instrument = partial_eval = batch_flat = map_flat = _provided
 
 
-def cached(function):
+def cached(function: Callable[..., R]) -> Callable[..., R]:
     """A function of a program and hashable values, with a cache that lives as long as the program."""
     @functools.wraps(function)
-    def call(jaxpr, *key):
+    def call(jaxpr: Jaxpr, *key: Any) -> R:
         if jaxpr.derived is None:
             jaxpr.derived = ContextCache()
         key = function, *key
@@ -46,7 +52,7 @@ def cached(function):
     return call
 
 
-def register(function):
+def register(function: Callable[..., R]) -> Callable[..., R]:
     """Install a transformation under its name, cached."""
     globals()[function.__name__] = found = cached(function)
     return found
@@ -61,15 +67,16 @@ class Linearized:
     """
     __slots__ = ("primal", "linear", "residuals", "out_nonzero")
 
-    def __init__(self, primal, linear, residuals, out_nonzero):
+    def __init__(self, primal: Jaxpr, linear: Jaxpr, residuals: Sequence[tuple[str, int]],
+                 out_nonzero: tuple[bool, ...]) -> None:
         self.primal, self.linear, self.residuals, self.out_nonzero = primal, linear, residuals, out_nonzero
 
-    def select(self, inputs, saved):
+    def select(self, inputs: Sequence[Any], saved: Sequence[Any]) -> list[Any]:
         """The residuals, given the inputs and what the primal part saved."""
         return [inputs[i] if kind == "in" else saved[i] for kind, i in self.residuals]
 
 
-def constant_key(value):
+def constant_key(value: Any) -> tuple[Any, Any] | None:
     """The cache key of a Python or NumPy scalar, equal only for the same type and bits; None for others."""
     kind = type(value)
     if kind is float and (not value or value != value):     # 0.0 == -0.0, and NaN is not itself
@@ -82,7 +89,7 @@ def constant_key(value):
 _single = ContextCache(4096)
 
 
-def trace_primitive(primitive, args, params):
+def trace_primitive(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Jaxpr | None:
     """The program that is one application of a primitive; its inputs are the arrays and tracers among `args`.
 
     None where no other application could use it: an operand is a large constant, a parameter is not hashable.
@@ -93,40 +100,42 @@ def trace_primitive(primitive, args, params):
         if part is None:
             return None
         key.append(part)
-    key = tuple(key)
+    whole = tuple(key)
     try:
-        found = _single.get(key)
+        found = _single.get(whole)
     except TypeError:
         return None
     if found is None:
-        def fun(*arrays):
+        def fun(*arrays: Any) -> list[Any]:
             given = iter(arrays)
             out = primitive.bind(*[next(given) if isinstance(a, Array) else a for a in args], **params)
             return out if primitive.multiple_results else [out]
         with scoped(), entering(EVAL):
             found = trace_to_jaxpr(fun, [a.aval for a in args if isinstance(a, Array)], primitive.name)
-        _single.keep(key, found)
+        _single.keep(whole, found)
     return found
 
 
-def embed_constants(jaxpr):
+def embed_constants(jaxpr: Jaxpr) -> Jaxpr:
     """The program with its constants (concrete arrays made by rules) as literals: it closes over nothing."""
     if not jaxpr.constvars:
         return jaxpr
     table = {v: Literal(np.asarray(c), v.aval) for v, c in zip(jaxpr.constvars, jaxpr.consts)}
 
-    def substitute(atoms):
+    def substitute(atoms: Iterable[Atom]) -> list[Atom]:
         return [table.get(a, a) if type(a) is Var else a for a in atoms]
     eqns = [e.replace(invars=substitute(e.invars)) for e in jaxpr.eqns]
     return jaxpr.replace(constvars=(), consts=(), eqns=eqns, outvars=substitute(jaxpr.outvars))
 
 
-def trace_closed(fun, avals, name="", arg_names=None):
+def trace_closed(fun: Callable[..., Iterable[Any]], avals: Iterable[ShapedArray], name: str = "",
+                 arg_names: Sequence[str] | None = None) -> Jaxpr:
     """The program of a function of flat lists, with what its rules made as literals."""
     return embed_constants(trace_to_jaxpr(fun, avals, name, arg_names))
 
 
-def split_for_remat(jaxpr, policy, wanted, first=0):
+def split_for_remat(jaxpr: Jaxpr, policy: Any, wanted: Sequence[bool],
+                    first: int = 0) -> tuple[Jaxpr, Jaxpr, list[int], tuple[bool, ...]]:
     """`partial_eval`, with nothing returned or saved twice.
 
     Args:
@@ -152,9 +161,9 @@ def split_for_remat(jaxpr, policy, wanted, first=0):
     return forward, again, order, kept
 
 
-def without_source_info(jaxpr):
+def without_source_info(jaxpr: Jaxpr) -> Jaxpr:
     """The program without lines of the user's and scopes, to be cached for all callers."""
-    def without(value):
+    def without(value: Any) -> Any:
         if type(value) is tuple:
             return tuple([without(v) for v in value])
         return without_source_info(value) if type(value) is Jaxpr else value
@@ -163,7 +172,8 @@ def without_source_info(jaxpr):
                                for e in jaxpr.eqns])
 
 
-def transpose_call(cotangents, args, jaxpr, bind):
+def transpose_call(cotangents: Sequence[Any], args: Sequence[Any], jaxpr: Jaxpr,
+                   bind: Callable[[Jaxpr, list[Any]], Sequence[Any]]) -> list[Any]:
     """The transpose rule of a primitive that calls a program: transpose the program and call that.
 
     Args:

@@ -7,13 +7,17 @@ bound in the home, the Ref is discharged (`transforms/discharge.py`): its value 
 So no program that runs has references, and derivatives and batching see none but those from outside of what
 is differentiated or mapped.
 """
-import dataclasses
-from collections.abc import Callable
+from __future__ import annotations
 
-from .avals import OfArrays, aval_of
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
+
+from .avals import OfArrays, ShapedArray, aval_of
 from .config import state
 from .effects import Effect, State
 from .errors import UnexpectedTracerError
+from .jaxpr import Jaxpr
 from .primitive import Builtin
 from .trace import Tracer
 
@@ -24,23 +28,23 @@ class AbstractRef(OfArrays):
     """The type of a Ref: `inner_aval`, the type of the array in it, and its `shape`, `dtype`, ..."""
     __slots__ = ("inner_aval", "memory_space", "kind")
 
-    def __init__(self, inner_aval, memory_space=None, kind=None):
+    def __init__(self, inner_aval: ShapedArray, memory_space: Any = None, kind: str | None = None) -> None:
         self.inner_aval, self.memory_space, self.kind = inner_aval, memory_space, kind
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self.inner_aval, name)
 
-    def strip_weak_type(self):
+    def strip_weak_type(self) -> AbstractRef:
         return AbstractRef(self.inner_aval.strip_weak_type(), self.memory_space, self.kind)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is AbstractRef and (other.inner_aval, other.memory_space, other.kind) == (
             self.inner_aval, self.memory_space, self.kind)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((AbstractRef, self.inner_aval, self.kind))
 
-    def str_short(self, short_dtypes=False):
+    def str_short(self, short_dtypes: bool = False) -> str:
         return f"Ref{{{self.inner_aval.short() if short_dtypes else self.inner_aval.str_short()}}}"
 
     __repr__ = str_short
@@ -61,14 +65,14 @@ class Ref:
     copy: Callable      # primitives/programs/refs.py gives it: a concrete array -> one with memory of its own
     instead_of_an_array = "Read the value of a Ref with ref[...]."
 
-    def __init__(self, value, kind=None):
+    def __init__(self, value: Any, kind: str | None = None) -> None:
         self.kind = kind
         self.home, self.inner_aval = state.trace, aval_of(value)
         self._value = value
         self._shared = True       # is the array that is the value referred to elsewhere?
 
     @property
-    def aval(self):
+    def aval(self) -> AbstractRef:
         """The AbstractRef."""
         return AbstractRef(self.inner_aval, kind=self.kind)
 
@@ -79,38 +83,38 @@ class Ref:
     sharding = property(lambda self: self.value().sharding)
     committed = property(lambda self: self.value().committed)
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of a Ref to a scalar: it has no axes")
         return self.shape[0]
 
-    def __iter__(self):
+    def __iter__(self) -> NoReturn:
         raise TypeError(f"{self.aval} is not iterable: read it with ref[...] first")
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise TypeError(f"{self.aval} is not an array. {self.instead_of_an_array}")
 
-    def __copy__(self):
+    def __copy__(self) -> Ref:
         value = self.value()
         self._shared = True
         return Ref(value, self.kind)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Ref:
         return self.__copy__()
 
-    def __reduce__(self):
+    def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self.aval} cannot be pickled: pickle ref[...]")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self._value is None:
             return f"{self.aval} (freed)"
         return f"Ref{repr(self._value).removeprefix('Array')}"
 
-    def unsafe_buffer_pointer(self):
+    def unsafe_buffer_pointer(self) -> int:
         """The address of the value's memory."""
         return self.value().unsafe_buffer_pointer()
 
-    def value(self):
+    def value(self) -> Any:
         """The value now.
 
         Raises:
@@ -121,7 +125,7 @@ class Ref:
             raise ValueError(f"{self.aval} was made outside of {state.trace.what} and is whole only there")
         return self._value
 
-    def check(self):
+    def check(self) -> None:
         """Check that the Ref has a value here.
 
         Raises:
@@ -144,36 +148,36 @@ class Ref:
                     f"{self.aval} was made in {self.home.what}, and is used outside of that, where it has no "
                     "value: return ref[...] instead, or make it outside and pass it")
 
-    def lend(self):
+    def lend(self) -> Any:
         """The value, or a copy, for a program that gives another one for it and may reuse its memory."""
         return self.copy(self._value) if self.is_needed(self._value) else self._value
 
-    def is_needed(self, value):
+    def is_needed(self, value: Any) -> bool:
         """Is the value needed after a call: is it referred to elsewhere, or may a check fail then?"""
         return (self._shared or state.check_floats or state.check_bounds) and not isinstance(value, Tracer)
 
-    def put(self, value):
+    def put(self, value: Any) -> None:
         """The value from now on, which nothing else refers to."""
         self._value, self._shared = value, False
         vma = aval_of(value).vma
         if vma != self.inner_aval.vma:      # in a shard_map: from now on it varies over other axes
             self.inner_aval = self.inner_aval.update(vma=vma)
 
-    def take(self):
+    def take(self) -> Any:
         """The value, which a call has from now on; to use the Ref before `keep` is a ValueError."""
         value, self._value = self._value, IN_USE
         return value
 
-    def keep(self, value):
+    def keep(self, value: Any) -> None:
         """After a call has failed: the value it was lent, unless its memory was reused."""
         self._value = POISONED if not isinstance(value, Tracer) and value.is_deleted() else value
 
-    def give_up(self):
+    def give_up(self) -> Any:
         """The value, for the last time."""
         value, self._value = self.value(), None
         return value
 
-    def handles(self, effect):
+    def handles(self, effect: Effect) -> bool:
         return isinstance(effect, Access) and effect.ref is self
 
 
@@ -187,20 +191,20 @@ class Access(Effect):
 
     An equation that does so also for those whose turn it is not must not write.
     """
-    ref: Ref = None
+    ref: Any = None         # a Ref
     writes: bool = False
     batchable = property(lambda self: not self.writes)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{'a write to' if self.writes else 'a read of'} {self.ref.aval}"
 
 
-def accesses(effects):
+def accesses(effects: Iterable[Effect]) -> list[Access]:
     """The Access effects among these."""
     return [e for e in effects if isinstance(e, Access)]
 
 
-def refuse_again(jaxpr, why):
+def refuse_again(jaxpr: Jaxpr, why: str) -> None:
     """Refuse a program that uses Refs from outside and would run again.
 
     Raises:
@@ -215,14 +219,15 @@ class Holder(Builtin):
     """A primitive that holds programs, or uses a Ref: bound in the home of Refs, it is discharged of them."""
     __slots__ = ()
 
-    def bind(self, *args, **params):
+    def bind(self, *args: Any, **params: Any) -> Any:
         if effects := self.effects_of(params):
             here = {e.ref: False for e in accesses(effects) if e.ref.home is state.trace}
             if here:
                 return self._threaded(here, accesses(effects), args, params)
         return state.trace.process(self, args, params)
 
-    def _threaded(self, refs, effects, args, params):
+    def _threaded(self, refs: dict[Ref, bool], effects: Iterable[Access], args: Sequence[Any],
+                  params: dict[str, Any]) -> Any:
         for e in effects:
             if e.ref in refs:
                 e.ref.check()

@@ -3,11 +3,16 @@
 A source is the pair (code object, instruction offset): cheap to take while tracing, and turned into a line
 only when one is needed.
 """
+from __future__ import annotations
+
 import itertools
 import opcode
 import os
 import sys
-from typing import NamedTuple
+from types import CodeType, FrameType
+from typing import NamedTuple, TypeAlias
+
+Source: TypeAlias = tuple[CodeType, int]
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _internal: dict[str, bool] = {}    # file name -> is it ours, or of what calls on our behalf?
@@ -18,27 +23,27 @@ class NameStack(NamedTuple):
     """A path of named scopes, `outer/inner`."""
     path: str = ""
 
-    def extend(self, name):
+    def extend(self, name: str) -> NameStack:
         return NameStack(f"{self.path}/{name}" if self.path else name)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.path
 
 
 class SourceInfo(NamedTuple):
     """A line of the user's, as (code object, instruction offset) or None, and the scopes around it."""
-    source: tuple | None
+    source: Source | None
     name_stack: NameStack
 
 
-def exclude(path):
+def exclude(path: str) -> None:
     """From now on, lines of files whose name begins with `path` are not the user's."""
     global _excluded
     _excluded = (*_excluded, path)
     _internal.clear()
 
 
-def include(path):
+def include(path: str) -> None:
     """Undo one `exclude(path)`.  ValueError where there was none."""
     global _excluded
     left = list(_excluded)
@@ -47,26 +52,26 @@ def include(path):
     _internal.clear()
 
 
-def excluded():
+def excluded() -> tuple[str, ...]:
     """The paths given to `exclude`."""
     return _excluded
 
 
-def is_package(filename):
+def is_package(filename: str) -> bool:
     """Is it a file of this package, or of a library that asked to be taken for one?"""
     return filename.startswith(PACKAGE) or filename.startswith(_excluded)
 
 
-def _is_internal(filename):
+def _is_internal(filename: str) -> bool:
     ours = is_package(filename) or filename.startswith("<frozen") or filename.endswith(
         (os.sep + "functools.py", os.sep + "contextlib.py"))
     _internal[filename] = ours
     return ours
 
 
-def user_frame():
+def user_frame() -> Source | None:
     """(code, lasti) of the innermost frame outside this package, or None."""
-    frame = sys._getframe(2)        # the caller is ours
+    frame: FrameType | None = sys._getframe(2)      # the caller is ours
     while frame is not None:
         code = frame.f_code
         filename = code.co_filename
@@ -79,16 +84,17 @@ def user_frame():
     return None
 
 
-def user_stacklevel():
+def user_stacklevel() -> int:
     """The `stacklevel` with which warnings.warn, called by the caller, points at the user's line."""
-    frame, level = sys._getframe(1), 1
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
     while frame is not None and (_internal.get(frame.f_code.co_filename)
                                  or _is_internal(frame.f_code.co_filename)):
         frame, level = frame.f_back, level + 1
     return level
 
 
-def unpacked_into(frame):
+def unpacked_into(frame: FrameType) -> int | None:
     """To how many targets (fewer than 256) a frame unpacks what it is reading; None where it does not."""
     code, at = frame.f_code.co_code, frame.f_lasti
     if code[at] != opcode.opmap["UNPACK_SEQUENCE"] or at and code[at - 2] == opcode.EXTENDED_ARG:
@@ -96,7 +102,7 @@ def unpacked_into(frame):
     return code[at + 1]
 
 
-def position(source):
+def position(source: Source) -> tuple[str, int, int, str]:
     """(file name, line, column, function name) of a source."""
     code, lasti = source
     line, _, column, _ = next(itertools.islice(code.co_positions(), lasti // 2, None), (None,) * 4)
@@ -104,7 +110,7 @@ def position(source):
     return code.co_filename, line or code.co_firstlineno, column, code.co_qualname
 
 
-def describe(source):
+def describe(source: Source | None) -> str:
     """`train.py:12 (loss_fn)`, or an empty string where the source is unknown."""
     if source is None:
         return ""
@@ -112,6 +118,6 @@ def describe(source):
     return f"{short(filename)}:{line} ({function})"
 
 
-def short(filename):
+def short(filename: str) -> str:
     """A file below the working directory as one writes it from there."""
     return filename.removeprefix(os.path.join(os.getcwd(), ""))

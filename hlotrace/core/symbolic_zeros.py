@@ -1,12 +1,17 @@
 """What rules see in place of values: unknown operands of linear primitives, symbolic zeros, mapped axes."""
-from .avals import register_aval
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NoReturn, TypeGuard
+
+from .avals import ShapedArray, register_aval
 
 
 class UndefinedPrimal:
     """An unknown operand in a transpose rule; its cotangent is what the rule computes."""
     __slots__ = ("aval",)
 
-    def __init__(self, aval):
+    def __init__(self, aval: ShapedArray) -> None:
         self.aval = aval
 
     shape = property(lambda self: self.aval.shape)
@@ -15,7 +20,7 @@ class UndefinedPrimal:
     size = property(lambda self: self.aval.size)
 
 
-def _not_linear(_):
+def _not_linear(_: UndefinedPrimal) -> NoReturn:
     raise TypeError("the function is not linear in its arguments, so it has no transpose: an operation "
                     "combines two values that depend on them")
 
@@ -23,7 +28,7 @@ def _not_linear(_):
 register_aval(UndefinedPrimal, _not_linear)
 
 
-def is_undefined_primal(x):
+def is_undefined_primal(x: object) -> TypeGuard[UndefinedPrimal]:
     """Is this operand of a transposition the one that it asks for the cotangent of?
 
     >>> from hlotrace.interpreters import ad
@@ -35,15 +40,15 @@ def is_undefined_primal(x):
 
 # --- symbolic zeros: None in a list of tangents, cotangents or mapped axes
 
-def nonzero_mask(values):
+def nonzero_mask(values: Iterable[Any]) -> tuple[bool, ...]:
     return tuple([v is not None for v in values])
 
 
-def drop_zeros(values):
+def drop_zeros(values: Iterable[Any]) -> list[Any]:
     return [v for v in values if v is not None]
 
 
-def fill_zeros(values, marks):
+def fill_zeros(values: Iterable[Any], marks: Iterable[bool]) -> list[Any]:
     """The inverse of `drop_zeros`: the next value for each mark, None where there is none."""
     rest = iter(values)
     return [next(rest) if m else None for m in marks]
@@ -53,11 +58,12 @@ class MappedAxis:
     """The axis that a vmap adds: its size, and its name for collectives (or None)."""
     __slots__ = ("size", "name", "spmd_name")
 
-    def __init__(self, size, name=None, spmd_name=None):
+    def __init__(self, size: Any, name: Any = None, spmd_name: Any = None) -> None:
         self.size, self.name, self.spmd_name = size, name, spmd_name
 
-    def __eq__(self, other):
-        return (self.size, self.name, self.spmd_name) == (other.size, other.name, other.spmd_name)
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MappedAxis) and (self.size, self.name, self.spmd_name) == (
+            other.size, other.name, other.spmd_name)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.size, self.name, self.spmd_name))

@@ -3,7 +3,10 @@
 There is one current trace on each thread (`state.trace`).  `primitive.bind` hands the call to it; a rule runs
 with the trace's parent as the current one.  At the bottom `EvalTrace` evaluates.
 """
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -12,13 +15,16 @@ from . import source_info as provenance
 from .array import Array
 from .avals import ShapedArray, aval_of, physical
 from .config import config, state, sync
-from .jaxpr import Eqn, Jaxpr, Literal, Params, Var, check_jaxpr, literal_value, sub_jaxprs
+from .jaxpr import Atom, Eqn, Jaxpr, Literal, Params, Var, check_jaxpr, literal_value, sub_jaxprs
 from .primitive import Builtin, Primitive
+from .source_info import Source
 from .surface.boundary import boundaries
 from .symbolic.dimension import Dimension
 
 # NumPy constants up to this many bytes are part of the program; larger ones are passed to it as inputs.
 LITERAL_BYTES = 1024
+
+R = TypeVar("R")
 
 
 class Trace:
@@ -28,16 +34,18 @@ class Trace:
     evaluation; what is beneath it, `take_current_trace` of `extend.core` gives.
     """
     __slots__ = ("parent", "alive", "staging", "made", "__weakref__")
+    parent: Any         # a Trace; None for that at the bottom
     what = "a transformation"
 
-    def __init__(self, *parent):
+    def __init__(self, *parent: Trace | None) -> None:
         self.parent, = parent or [state.trace]
-        parent = self.parent
         self.alive = True
-        self.made = None    # {id: (value, its tangent)} of values of HiTypes that belong to it: hitypes.py
-        self.staging = parent is not None and parent.staging     # is what is bound written into a program?
+        # {id: (value, its tangent)} of values of HiTypes that belong to it: hitypes.py
+        self.made: dict[int, tuple[Any, Any]] | None = None
+        # is what is bound written into a program?
+        self.staging: bool = self.parent is not None and self.parent.staging
 
-    def process(self, primitive, args, params):
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         params = params if primitive.also is None else Params(params, primitive.also)
         if not hasattr(self, "process_primitive"):
             raise NotImplementedError(f"{type(self).__name__} has no rule process_primitive(self, primitive, "
@@ -45,7 +53,7 @@ class Trace:
         with entering(EVAL):
             return self.process_primitive(primitive, args, params)
 
-    def outside(self, function, *args):
+    def outside(self, function: Callable[..., R], *args: Any) -> R:
         """`function(*args)` with the parent as the current trace."""
         saved, state.trace = state.trace, self.parent
         try:
@@ -53,7 +61,7 @@ class Trace:
         finally:
             state.trace = saved
 
-    def splice(self, jaxpr, args):
+    def splice(self, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
         """Do what a program without constvars does, in this trace, which must be the current one.
 
         Unlike with `eval_jaxpr`, the equations take the line of the caller.
@@ -72,17 +80,18 @@ class Trace:
 class entering:
     """`with entering(trace):` makes `trace` the current one; if `ending`, it is dead afterwards."""
     __slots__ = ("trace", "saved", "ending")
+    saved: Trace
 
-    def __init__(self, trace, ending=False):
+    def __init__(self, trace: Trace, ending: bool = False) -> None:
         self.trace = trace
         self.ending = ending
 
-    def __enter__(self):
+    def __enter__(self) -> Trace:
         self.saved = state.trace
         state.trace = self.trace
         return self.trace
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         state.trace = self.saved
         if self.ending:
             self.trace.alive = False
@@ -95,15 +104,19 @@ class EvalTrace(Trace):
     __slots__ = ()
     what = "eager evaluation"
 
-    def process(self, primitive, args, params):
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         return evaluator(primitive, args, params)
 
 
-def evaluator(primitive, args, params):
+def _no_runtime(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> NoReturn:
     raise RuntimeError("no runtime is installed: import hlotrace, not hlotrace.core")
 
 
-def set_evaluator(function):
+Evaluator: TypeAlias = Callable[[Primitive, Sequence[Any], dict[str, Any]], Any]
+evaluator: Evaluator = _no_runtime
+
+
+def set_evaluator(function: Evaluator) -> None:
     """The runtime gives `function(primitive, args, params)`, which compiles and runs one primitive."""
     global evaluator
     evaluator = function
@@ -118,11 +131,11 @@ class CompileTimeTrace(Trace):
     __slots__ = ()
     what = "ensure_compile_time_eval"
 
-    def __init__(self, parent):
+    def __init__(self, parent: Trace) -> None:
         super().__init__(parent)
         self.staging = False
 
-    def process(self, primitive, args, params):
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         traces = {a._trace for a in args if isinstance(a, Tracer)}
         trace = self.parent if traces else EVAL
         while trace is not EVAL and trace not in traces:
@@ -131,7 +144,7 @@ class CompileTimeTrace(Trace):
             return trace.process(primitive, args, params)
 
 
-def ensure_compile_time_eval():
+def ensure_compile_time_eval() -> entering:
     """Context manager in which operations on concrete values are done at once, also while tracing.
 
     Those on tracers are traced as they are outside of it.
@@ -151,32 +164,34 @@ def ensure_compile_time_eval():
 class Tracer(Array):
     """What represents an array while a transformation runs a function."""
     __slots__ = ("_trace", "aval")
+    _trace: Any
+    aval: ShapedArray
 
-    def __init__(self, trace, aval=None):
+    def __init__(self, trace: Trace, aval: ShapedArray | None = None) -> None:
         self._trace = trace
         if aval is not None:        # else the class has it as a property
             self.aval = aval
 
-    def concrete(self):
+    def concrete(self) -> Any:
         """The concrete array behind this tracer, or None: grad and jvp run on real values, jit does not."""
         return None
 
-    def under(self):
+    def under(self) -> str:
         """What is tracing, in words."""
         return self._trace.what
 
-    def origin(self):
+    def origin(self) -> str:
         """"was computed at <line>" or "is argument <path> of <function>", or an empty string."""
         return ""
 
-    def _known(self, error, *args):
+    def _known(self, error: Callable[..., Exception], *args: Any) -> Any:
         value = self.concrete()
         if value is None:
             raise (error if self._trace.alive else errors.leaked_tracer)(self,
                                                                          *(args if self._trace.alive else ()))
         return value
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         if self.aval.ndim and self.aval.size != 1:
             from_size = "empty" if self.aval.size == 0 else "with more than one element"
             if self.concrete() is not None:
@@ -184,45 +199,45 @@ class Tracer(Array):
                                  "a.all()")
         return bool(self._known(errors.bool_conversion))
 
-    def __int__(self):
+    def __int__(self) -> int:
         return int(self._known(errors.scalar_conversion, "int"))
 
-    def __float__(self):
+    def __float__(self) -> float:
         return float(self._known(errors.scalar_conversion, "float"))
 
-    def __complex__(self):
+    def __complex__(self) -> complex:
         return complex(self._known(errors.scalar_conversion, "complex"))
 
-    def __index__(self):
+    def __index__(self) -> int:
         return self._known(errors.integer_conversion).__index__()
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         raise errors.array_conversion(self)
 
-    def item(self, *args):
+    def item(self, *args: int) -> Any:
         return self._known(errors.scalar_conversion, "item").item(*args)
 
-    def tolist(self):
+    def tolist(self) -> Any:
         return self._known(errors.scalar_conversion, "tolist").tolist()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         value = self.concrete()
         inner = f" with {value!r}" if value is not None else ""
         return f"{type(self).__name__}<{self.aval.short()}>{inner}"
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Tracer:
         return self
 
-    def __copy__(self):
+    def __copy__(self) -> Tracer:
         return self
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         raise errors.scalar_conversion(self, "pickle")
 
-    def block_until_ready(self):
+    def block_until_ready(self) -> Tracer:
         return self
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         value = self.concrete()
         if value is None and spec and self._trace.alive:
             raise errors.format_conversion(self, spec)
@@ -233,13 +248,13 @@ class JaxprTracer(Tracer):
     """A value of a program that is being written down."""
     __slots__ = ("_var", "_source")
 
-    def __init__(self, trace, var, source=None):
+    def __init__(self, trace: JaxprTrace, var: Var, source: Source | None = None) -> None:
         self._trace = trace
         self._var = var
         self.aval = var.aval
         self._source = source
 
-    def origin(self):
+    def origin(self) -> str:
         if self._source is not None:
             return f"was computed at {provenance.describe(self._source)}"
         trace = self._trace
@@ -248,7 +263,7 @@ class JaxprTracer(Tracer):
         return f"is argument {trace.arg_names[trace.invars.index(self._var)]} of {trace.name}"
 
 
-def _no_value(*, dim, **_):
+def _no_value(*, dim: Dimension, **_: Any) -> NoReturn:
     raise NotImplementedError(f"the symbolic dimension '{dim}' has no value here: it has one in a function "
                               "that is exported, when that is called")
 
@@ -271,29 +286,30 @@ class JaxprTrace(Trace):
     # Array of it now
     held: Callable
 
-    def __init__(self, parent, name="fn", arg_names=None, doing=None):
+    def __init__(self, parent: Trace | None, name: str = "fn", arg_names: Sequence[str] | None = None,
+                 doing: str | None = None) -> None:
         super().__init__(parent)
         self.staging = True
         self.doing = doing     # of which function it is what, as in "grad of loss"; by default jit's
-        self.eqns = []
-        self.constants = {}    # id(value) -> (value, Var or Literal)
-        # the same of NumPy arrays, which may be rewritten -> (value, what it was, Var or Literal)
-        self.buffers = {}
-        self.inner = []        # those that programs inside of this one have seen: (value, what it was)
-        self.invars = []
+        self.eqns: list[Eqn] = []
+        self.constants: dict[int, tuple[Any, Atom]] = {}        # id(value) -> (value, its Var or Literal)
+        # the same of NumPy arrays, which may be rewritten -> (value, what it was, its Var or Literal)
+        self.buffers: dict[int, tuple[np.ndarray, Any, Any]] = {}
+        self.inner: list[tuple[Any, Any]] = []  # those that programs inside have seen: (value, what it was)
+        self.invars: list[Var] = []
         self.name = name
         self.arg_names = arg_names
 
     @property
-    def what(self):
+    def what(self) -> str:      # type: ignore[override]
         return self.doing or (f"jit of {self.name}" if self.name else "jit")
 
-    def input(self, aval):
+    def input(self, aval: ShapedArray) -> JaxprTracer:
         var = Var(aval)
         self.invars.append(var)
         return JaxprTracer(self, var)
 
-    def atom(self, value):
+    def atom(self, value: Any) -> Atom:
         """The Var or Literal for an operand of any kind."""
         if isinstance(value, JaxprTracer) and value._trace is self:
             return value._var
@@ -306,7 +322,7 @@ class JaxprTrace(Trace):
         if isinstance(value, Tracer):
             if not value._trace.alive:
                 raise errors.leaked_tracer(value)
-            atom = Var(value.aval)
+            atom: Atom = Var(value.aval)
         elif isinstance(value, np.ndarray):
             return self.buffer(value)
         elif isinstance(value, np.generic):
@@ -321,7 +337,7 @@ class JaxprTrace(Trace):
         self.constants[id(value)] = (value, atom)
         return atom
 
-    def buffer(self, value):
+    def buffer(self, value: np.ndarray) -> Atom:
         """The Var or Literal for a NumPy array as it is now, which may have had other numbers before."""
         _, before, atom = self.buffers.get(id(value), (value, None, None))
         if type(before) is bytes and value.tobytes() == before and value.shape == atom.aval.shape:
@@ -338,7 +354,7 @@ class JaxprTrace(Trace):
         self.buffers[id(value)] = value, now, atom
         return atom
 
-    def process(self, primitive, args, params):
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         if not self.alive:
             raise RuntimeError("internal error: a finished trace is still current")
         if primitive.to_staged is not None and "jaxpr" not in params:
@@ -371,7 +387,8 @@ class JaxprTrace(Trace):
         self.eqns.append(Eqn(primitive, invars, [var], params, effects, source, state.name_stack))
         return JaxprTracer(self, var, source)
 
-    def unify(self, primitive, params, invars, avals):
+    def unify(self, primitive: Primitive, params: dict[str, Any], invars: list[Atom],
+              avals: list[ShapedArray]) -> frozenset[str] | None:
         """Let all operands vary over the manual axes over which any does, in `invars` and `avals`.
 
         Returns:
@@ -389,16 +406,17 @@ class JaxprTrace(Trace):
                         f"others over {sorted(vma)}, and jax_auto_pcast is off: lax.pcast(x, "
                         f"{tuple(sorted(vma - aval.vma))}, to='varying') makes it vary")
                 avals[i] = aval.update(vma=vma)
-                invars[i] = Var(avals[i])
-                self.eqns.append(Eqn(self.pvary, [v], [invars[i]], {"axes": tuple(sorted(vma - aval.vma))},
+                invars[i] = varying = Var(avals[i])
+                self.eqns.append(Eqn(self.pvary, [v], [varying], {"axes": tuple(sorted(vma - aval.vma))},
                                      (), state.source or provenance.user_frame(), state.name_stack))
         return vma
 
-    def splice(self, jaxpr, args):
+    def splice(self, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
         source = state.source or provenance.user_frame()
         stack = state.name_stack
-        env = {v: a._var if type(a) is JaxprTracer and a._trace is self else self.atom(a)
-               for v, a in zip(jaxpr.invars, args, strict=True)}
+        env: dict[Var, Any] = {
+            v: a._var if type(a) is JaxprTracer and a._trace is self else self.atom(a)
+            for v, a in zip(jaxpr.invars, args, strict=True)}
         given = dict(zip(jaxpr.invars, args))
         for eqn in jaxpr.eqns:
             invars = [v if type(v) is Literal else env[v] for v in eqn.invars]
@@ -410,14 +428,14 @@ class JaxprTrace(Trace):
                                  f"{stack}/{eqn.name_stack}" if stack and eqn.name_stack else stack
                                  or eqn.name_stack))
         results = []
-        for v in jaxpr.outvars:
-            if type(v) is Literal:
-                results.append(literal_value(v))
+        for out in jaxpr.outvars:
+            if type(out) is Literal:
+                results.append(literal_value(out))
             else:
-                results.append(given[v] if v in given else JaxprTracer(self, env[v], source))
+                results.append(given[out] if out in given else JaxprTracer(self, env[out], source))
         return results
 
-    def finish(self, outputs):
+    def finish(self, outputs: Iterable[Any]) -> Jaxpr:
         """The program with these outputs, its constants beside it."""
         outvars = [self.atom(x) for x in outputs]
         held = [(var, value) for value, var in self.constants.values() if type(var) is Var]
@@ -430,7 +448,7 @@ class JaxprTrace(Trace):
         return program
 
 
-def note_buffers(program, trace):
+def note_buffers(program: Jaxpr, trace: Trace | None) -> None:
     """Tell the trace that a program becomes a part of which NumPy arrays it has seen."""
     while trace is not None and not isinstance(trace, JaxprTrace):
         trace = trace.parent
@@ -438,19 +456,19 @@ def note_buffers(program, trace):
         trace.inner += program.facts.get("buffers", ())
 
 
-def is_current(program):
+def is_current(program: Jaxpr) -> bool:
     """Do the NumPy arrays that a program has seen when it was traced hold the same numbers still?"""
     return all(value.tobytes() == was if type(was) is bytes else JaxprTrace.held(value, was) is was
                for value, was in program.facts.get("buffers", ()))
 
 
-def note_line(error, primitive):
+def note_line(error: BaseException, primitive: Primitive) -> None:
     """Add to an error of a typing rule, once, the line that the operation is done for, if another."""
     if state.source is not None and not getattr(error, "__notes__", None):
         error.add_note(f"while tracing {primitive.name} at {provenance.describe(state.source)}")
 
 
-def may_trace(what):
+def may_trace(what: object) -> None:
     """Check that `what` may be traced.
 
     Raises:
@@ -461,7 +479,9 @@ def may_trace(what):
                            "for arguments of these types")
 
 
-def trace_to_jaxpr(fun, in_avals, name="fn", arg_names=None, source=None, doing=None):
+def trace_to_jaxpr(fun: Callable[..., Iterable[Any]], in_avals: Iterable[ShapedArray], name: str = "fn",
+                   arg_names: Sequence[str] | None = None, source: Source | None = None,
+                   doing: str | None = None) -> Jaxpr:
     """Run `fun`, which takes and returns flat lists of values, on tracers of these avals.
 
     Args:
@@ -486,12 +506,12 @@ def trace_to_jaxpr(fun, in_avals, name="fn", arg_names=None, source=None, doing=
     return program
 
 
-def is_concrete(value):
+def is_concrete(value: Any) -> bool:
     """False for tracers whose value is unknown; grad's tracers of real values count as concrete."""
     return not isinstance(value, Tracer) or value.concrete() is not None
 
 
-def concrete_or_error(value, what=""):
+def concrete_or_error(value: Any, what: str = "") -> Any:
     """The concrete array or NumPy value behind `value`.
 
     Raises:
@@ -505,7 +525,7 @@ def concrete_or_error(value, what=""):
     return value
 
 
-def raise_to_shaped(aval):
+def raise_to_shaped(aval: ShapedArray) -> ShapedArray:
     return aval
 
 

@@ -122,7 +122,7 @@ def tokens_of(eqns: Sequence[Eqn]) -> list[int]:
         if eqn.effects:
             tokens.append(_BARRIER)
             continue
-        params = eqn.params
+        params: Any = eqn.params        # from here on the number of the first that are equal
         if params:
             known = by_identity.get(id(params))      # spliced equations share their parameters
             if known is None:
@@ -181,7 +181,7 @@ def structure(jaxpr: Jaxpr) -> Any:
 
     def atom(v: Any) -> Any:
         return _literal_key(v) if type(v) is Literal else numbers[v]
-    lines = [tuple(v.aval for v in numbers)]
+    lines: list[tuple[Any, ...]] = [tuple(v.aval for v in numbers)]
     for eqn in jaxpr.eqns:
         if eqn.effects:
             return id(jaxpr)
@@ -423,7 +423,8 @@ def _block(jaxpr: Jaxpr, wires: tuple[int, ...], group: Group, length: int, used
 
 
 def _with_calls(jaxpr: Jaxpr, calls: list[Call]) -> Jaxpr:
-    eqns, at = [], 0
+    eqns: list[Eqn] = []
+    at = 0
     for start, end, block, operands, results in sorted(calls, key=lambda call: call[0]):
         eqns += jaxpr.eqns[at:start]
         first = jaxpr.eqns[start]

@@ -136,7 +136,7 @@ def report(title: str, lines: list[str]) -> str:
 
 
 class _Leaf:
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "*"
 
 
@@ -158,11 +158,11 @@ def _differences(a: Any, b: Any, names: Names, is_leaf: IsLeaf | None = None,
         return [] if a == b else [f"{names[0]} is {a}", f"{names[1]} is {b}"]
     out: list[str] = []
 
-    def differ(path, left, right, note=""):
+    def differ(path: KeyPath, left: str, right: str, note: str = "") -> None:
         where = f"at {root}{keystr(path)}: " if path or root else ""
         out.append(f"{where}{names[0]} has {left}, {names[1]} has {right}{note}")
 
-    def visit(a, b, path):
+    def visit(a: Any, b: Any, path: KeyPath) -> None:
         below_a = None if is_leaf is not None and is_leaf(a) else one_level(a)
         if prefix and below_a is None:
             return

@@ -58,7 +58,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     try:
         return treedef.unflatten(leaves)
     except ValueError as error:
-        if error.__traceback__.tb_next is not None:     # of a node's own function
+        if error.__traceback__ is not None and error.__traceback__.tb_next is not None:     # of a node's own function
             raise
         raise ValueError(f"tree_unflatten: {str(error).rstrip('.')}: {treedef}") from None
     except AttributeError:
@@ -154,7 +154,7 @@ def tree_reduce_associative(operation: Callable[[T, T], T], tree: Any, *, identi
             raise TypeError("tree_reduce_associative: the tree has no leaves; give `identity=` for that case")
         return identity
 
-    def combine(lo, hi):
+    def combine(lo: int, hi: int) -> T:
         if hi - lo == 1:
             return leaves[lo]
         mid = (lo + hi) // 2
@@ -332,7 +332,7 @@ def register_pytree_with_keys(nodetype: type[T], flatten_with_keys: Callable[[T]
                               unflatten_func: Callable[[Any, Any], T],
                               flatten_func: Callable[[T], tuple[Iterable[Any], Any]] | None = None) -> None:
     """As `register_pytree_node`, from the function with keys; `flatten_func` is a faster one without."""
-    def without_keys(obj):
+    def without_keys(obj: T) -> tuple[Iterable[Any], Any]:
         pairs, static = flatten_with_keys(obj)
         return [child for _, child in pairs], static
     _register("register_node", nodetype, flatten_func or without_keys, unflatten_func, flatten_with_keys)
@@ -423,12 +423,12 @@ def _with_dict_keys(keys: Iterable[Any], d: dict) -> list[tuple[Any, Any]]:
     return [(DictKey(k), d[k]) for k in keys]
 
 
-def _flatten_defaultdict(d):
+def _flatten_defaultdict(d: defaultdict) -> tuple[Iterable[Any], Any]:
     keys = _sorted_keys(d)
     return [d[k] for k in keys], (d.default_factory, tuple(keys))
 
 
-def _flatten_defaultdict_with_keys(d):
+def _flatten_defaultdict_with_keys(d: defaultdict) -> tuple[Iterable[Any], Any]:
     keys = _sorted_keys(d)
     return _with_dict_keys(keys, d), (d.default_factory, tuple(keys))
 
@@ -443,7 +443,7 @@ register_pytree_node(defaultdict, _flatten_defaultdict,
 class Partial(functools.partial):
     """A `functools.partial` that is a pytree: its arguments are children, its function is static."""
 
-    def __new__(cls, /, func, *args, **kw):
+    def __new__(cls, /, func: Callable[..., Any], *args: Any, **kw: Any) -> Partial:
         if isinstance(func, functools.partial):  # functools would merge the two: inner arguments stay static
             func = _Whole(func)
         return super().__new__(cls, func, *args, **kw)
@@ -452,19 +452,19 @@ class Partial(functools.partial):
 class _Whole:
     """A callable that functools.partial does not take apart."""
 
-    def __init__(self, fun):
+    def __init__(self, fun: Callable[..., Any]) -> None:
         self.fun = fun
 
-    def __call__(self, /, *args, **kw):
+    def __call__(self, /, *args: Any, **kw: Any) -> Any:
         return self.fun(*args, **kw)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, _Whole) and self.fun == other.fun
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.fun)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self.fun)
 
 

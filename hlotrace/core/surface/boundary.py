@@ -6,6 +6,8 @@ Nothing is done until an exception passes; then `reraise_for_user` adds what onl
 under which the user called and the operands under the user's names, and filters the traceback as
 `jax_traceback_filtering` says.
 """
+from __future__ import annotations
+
 import contextlib
 import functools
 import inspect
@@ -15,7 +17,10 @@ import os
 import re
 import sys
 import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from opcode import opmap
+from types import FrameType, TracebackType
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +33,7 @@ from ..errors import did_you_mean
 
 _RAISE = opmap["RAISE_VARARGS"]
 # Files whose frames count as ours where they are next to ours.
-_HELPERS = (*(os.path.dirname(sys.modules[name].__file__) + os.sep
+_HELPERS = (*(os.path.dirname(str(sys.modules[name].__file__)) + os.sep
               for name in ("numpy", "ml_dtypes", "jaxlib") if name in sys.modules), functools.__file__,
             os.path.join(os.path.dirname(os.__file__), "contextlib.py"), "<frozen")
 _STANDARD = os.path.join(os.path.dirname(os.__file__), "")
@@ -38,10 +43,10 @@ _NAMED = 10_000     # objects that are looked at for the name of an operand
 
 class UnfilteredStackTrace(Exception):
     """The cause of an exception under `jax_traceback_filtering=remove_frames`: it has all frames."""
-    folded = None       # where in the traceback of the exception what this one shows whole begins
+    folded: TracebackType | None = None     # where in the traceback of the exception what this one shows whole begins
 
 
-def boundary(function, called=None, method=False):
+def boundary(function: Callable[..., Any], called: str | None = None, method: bool = False) -> Any:
     """`function` as users call it: what it raises is raised by `reraise_for_user`.  A decorator, too.
 
     Args:
@@ -49,23 +54,24 @@ def boundary(function, called=None, method=False):
         method: is its first argument left out of what is said?
     """
     @functools.wraps(function)
-    def call(*args, **kwargs):
+    def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except HoldsArray:
             return call(*arrays_of(args), **arrays_of(kwargs))
         except Exception as error:
-            reraise_for_user(error, call.called, args[method:], kwargs)
+            reraise_for_user(error, entry.called, args[method:], kwargs)
             raise
-    call.called, call.inner = function.__name__ if called is None else called, function
-    return call
+    entry: Any = call
+    entry.called, entry.inner = function.__name__ if called is None else called, function
+    return entry
 
 
 class HoldsArray(TypeError):
     """Raised for an argument that gives an array by `__jax_array__`: the call is made again with that."""
 
 
-def arrays_of(value):
+def arrays_of(value: Any) -> Any:
     """`value` with the arrays of what has `__jax_array__`, also in lists, tuples and dicts.
 
     Raises:
@@ -84,7 +90,7 @@ def arrays_of(value):
     return found
 
 
-def filtered(function):
+def filtered(function: Callable[..., Any]) -> Any:
     """Decorator of a function that a transformation gives: what it raises has the user's frames alone."""
     call = boundary(function, "")
     call.__wrapped__ = getattr(function, "__wrapped__", function)       # which may be the user's
@@ -95,7 +101,7 @@ def filtered(function):
 api_boundary = filtered
 
 
-def boundaries(cls=None, *, called=None, but="", tell_self=False):
+def boundaries(cls: Any = None, *, called: str | None = None, but: str = "", tell_self: bool = False) -> Any:
     """Class decorator: its public methods, and those that Python calls for users, are boundaries.
 
     Args:
@@ -132,7 +138,8 @@ _OF_ARRAYS = {f"__{name}__" for name in """init getitem setitem bool int float c
     format str repr dlpack reduce reversed contains round""".split()}
 
 
-def reraise_for_user(error, name=None, args=(), kwargs=None):
+def reraise_for_user(error: BaseException, name: str | None = None, args: tuple[Any, ...] = (),
+                     kwargs: Mapping[str, Any] | None = None) -> None:
     """To be called where a function that the user called is about to raise `error` again.
 
     Args:
@@ -160,12 +167,13 @@ def reraise_for_user(error, name=None, args=(), kwargs=None):
 _SLIPS = (TypeError, ValueError, LookupError, AttributeError, NameError, AssertionError, ArithmeticError)
 
 
-def annotate(error, name, args, kwargs, caller, entry):
+def annotate(error: Any, name: str | None, args: Sequence[Any], kwargs: Mapping[str, Any],
+             caller: FrameType | None, entry: FrameType) -> None:
     """Complete the message of an exception of this package; `caller` is the user's frame, `entry` ours."""
     if getattr(error, "told", False):
         return
     error.told = True
-    last = _last(error.__traceback__)
+    last: Any = _last(error.__traceback__)      # the caller has looked: there is one
     plain = len(error.args) == 1 and isinstance(error.args[0], str)
     # what Python refused
     if last.tb_frame.f_code.co_code[last.tb_lasti] != _RAISE and not (
@@ -204,7 +212,7 @@ def annotate(error, name, args, kwargs, caller, entry):
 # `__getattr__`, no property.  So `type(x)` is compared (`isinstance` would read `x.__class__`), and methods
 # are those of dict, list.
 
-def _is(x, kinds):
+def _is(x: object, kinds: Any) -> bool:
     return issubclass(type(x), kinds)
 
 
@@ -212,7 +220,8 @@ def _is(x, kinds):
 _ELSEWHERE = {"dim": "axis", "dims": "axis", "interpolation": "method"}
 
 
-def _name_parameters(error, refused, name, entry):
+def _name_parameters(error: BaseException, refused: re.Match[str], name: str | None,
+                     entry: FrameType) -> None:
     """Add to Python's message about arguments the name that the user called, and its parameters."""
     function = entry.f_locals.get("function", entry.f_locals.get("fun"))
     if isinstance(function, types.FunctionType) and refused[1] == function.__name__:
@@ -225,25 +234,27 @@ def _name_parameters(error, refused, name, entry):
         if keyword:
             other = _ELSEWHERE.get(keyword[1])
             mending = f"; did you mean {other!r}?" if other in names else did_you_mean(keyword[1], names)
-        of_keys = name.startswith("random.") and names[0] == "key"
+        of_keys = str(name).startswith("random.") and names[0] == "key"
         key = ", where key is a PRNG key such as random.key(0)" if of_keys else ""
         error.args = (f"{name or refused[1]}() {refused[2]}{mending or ';'} its parameters are "
                       f"{', '.join(names)}{key}",)
 
 
-def _holds_function(values):
+def _holds_function(values: Iterable[object]) -> bool:
     return any(callable(v) and not _is(v, (type, np.dtype, Array)) for v in values)
 
 
-def _items(x):
+def _items(x: object) -> Sequence[Any] | None:
     """The elements of a list or tuple, not too many; None for other objects."""
+    kind: Any
     for kind in (list, tuple):
         if _is(x, kind):
             return kind.__getitem__(x, slice(_ITEMS))
     return None
 
 
-def _call(name, args, kwargs, caller, said):
+def _call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], caller: FrameType | None,
+          said: str) -> tuple[str, str]:
     """(the call as the user would write it, with types for arrays; where traced operands are from)."""
     updated = None
     if name.startswith("x.at[]"):       # what was called on `x.at[index]`, which is the first argument
@@ -254,18 +265,18 @@ def _call(name, args, kwargs, caller, said):
         return "", ""
     names = {} if caller is None else _names(caller, {id(x) for x in arrays})
     if updated is not None:
-        index = _items(updated.index) if _is(updated.index, tuple) else (updated.index,)
+        index = (_items(updated.index) or ()) if _is(updated.index, tuple) else (updated.index,)
         name = f"({_show(updated.array, names)}).at[{', '.join(_show(x, names) for x in index)}]{name[6:]}"
     shown = [_show(x, names) for x in args]
     if name == "[]":
-        index = _items(args[1]) if _is(args[1], tuple) else args[1:]
+        index = (_items(args[1]) or ()) if _is(args[1], tuple) else args[1:]
         call = f"({shown[0]})[{', '.join(_show(x, names) for x in index)}]"
     elif name[0].isalpha() or updated is not None:
         call = f"{name}({', '.join([*shown, *(f'{k}={_show(v, names)}' for k, v in kwargs.items())])})"
     else:
         call = f" {name} ".join(f"({s})" for s in shown) if len(shown) == 2 else f"{name}({shown[0]})"
     here = caller and f"{source_info.short(caller.f_code.co_filename)}:{caller.f_lineno} "
-    origins = {}
+    origins: dict[str, None] = {}
     for x in arrays:
         label = names.get(id(x)) or f"the {_show(x, names)}"
         origin = x.origin() if hasattr(x, "origin") else ""
@@ -274,7 +285,7 @@ def _call(name, args, kwargs, caller, said):
     return call, "".join(list(origins)[:3])
 
 
-def _show(x, names, depth=0):
+def _show(x: Any, names: Mapping[int, str], depth: int = 0) -> str:
     if _is(x, (Array, np.ndarray)):
         kind = x.aval.str_short() if _is(x, Array) else f"{x.dtype.name}[{','.join(map(str, x.shape))}]"
         return f"{names[id(x)]}: {kind}" if id(x) in names else kind
@@ -308,13 +319,14 @@ def _show(x, names, depth=0):
 _READABLE = {"builtins", "numpy", "ml_dtypes", "hlotrace"}
 
 
-def _names(frame, wanted):
+def _names(frame: FrameType, wanted: set[int]) -> dict[int, str]:
     """{id: how the code of `frame` can write it} of the objects `wanted`, also inside of containers."""
     code = frame.f_code
     if (code.co_filename.startswith((*_HELPERS, _STANDARD))
             and "site-packages" not in code.co_filename[len(_STANDARD):]):
         return {}       # threading, functools, numpy: their names say nothing to the user
-    found, spaces, left = {}, (_locals(frame), frame.f_globals), _NAMED
+    found: dict[int, str] = {}
+    spaces, left = (_locals(frame), frame.f_globals), _NAMED
     # Those that the code names, not all that there are: in a notebook, `x` and not the `_3` that it once was.
     written = dict.fromkeys((*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names))
     level = [(name, space[name]) for name in written for space in spaces if name in space]
@@ -333,7 +345,7 @@ def _names(frame, wanted):
     return found
 
 
-def _locals(frame):
+def _locals(frame: FrameType) -> dict[str, Any]:
     """The local variables of a frame, by name."""
     space = frame.f_locals
     if not _is(space, dict):        # a view of them; in the body of a class it may be of a user's own class
@@ -344,12 +356,12 @@ def _locals(frame):
     return variables
 
 
-def _is_copy(frame):
+def _is_copy(frame: FrameType) -> bool:
     """Are the `f_locals` of a frame a copy of its variables that the frame keeps?"""
-    return sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED
+    return sys.version_info < (3, 13) and bool(frame.f_code.co_flags & inspect.CO_OPTIMIZED)
 
 
-def _inside(x):
+def _inside(x: Any) -> list[tuple[str, Any]]:
     """[(how it is written after x, object)] of what x holds."""
     if _is(x, dict):
         return [(f"[{k!r}]", v) for k, v in list(itertools.islice(dict.items(x), _ITEMS))
@@ -367,7 +379,7 @@ def _inside(x):
 
 # --- frames
 
-def _last(tb):
+def _last(tb: TracebackType | None) -> TracebackType | None:
     """The innermost entry of a traceback if it is this package's or of what it calls, else None."""
     inside, last = False, None
     while tb is not None:
@@ -380,7 +392,7 @@ def _last(tb):
     return last
 
 
-def filter_traceback(error):
+def filter_traceback(error: BaseException) -> None:
     """Take this package's frames out of the traceback of `error`, and its errors out of the contexts."""
     mode = config.jax_traceback_filtering
     if mode == "off":
@@ -393,16 +405,16 @@ def filter_traceback(error):
     _set_traceback(error, folded)
 
 
-def _keep_whole(error, whole, folded):
+def _keep_whole(error: BaseException, whole: TracebackType | None, folded: TracebackType | None) -> None:
     cause = error.__cause__
     if cause is None:
         cause = UnfilteredStackTrace("the traceback below leaves out the frames of hlotrace; the one above "
                                      "has them")
-        BaseException.__cause__.__set__(error, cause)
+        _set_cause(error, cause)
     # what it has begins at the boundary that made it, further in
     elif type(cause) is UnfilteredStackTrace:
         outer = []
-        while whole is not cause.folded:
+        while whole is not None and whole is not cause.folded:
             outer.append(whole)
             whole = whole.tb_next
         whole = cause.__traceback__
@@ -414,10 +426,11 @@ def _keep_whole(error, whole, folded):
 
 
 # Exceptions of the user's may be of a class that refuses to be written to, such as a frozen dataclass.
-_set_traceback, _set_context = BaseException.__traceback__.__set__, BaseException.__context__.__set__
+_set_traceback, _set_context, _set_cause = (
+    vars(BaseException)[f"__{name}__"].__set__ for name in ("traceback", "context", "cause"))
 
 
-def _folded(tb, mode):
+def _folded(tb: TracebackType | None, mode: str) -> TracebackType | None:
     """The traceback without entries that are ours, or with those marked for tools that hide them."""
     entries, kept, inside = [], [], False
     while tb is not None:
@@ -446,7 +459,7 @@ def _folded(tb, mode):
     return result
 
 
-def _uncareted(tb):
+def _uncareted(tb: TracebackType) -> int:
     """A place in the code of a traceback's entry, on the same line, for which Python prints no carets."""
     line = linecache.getline(tb.tb_frame.f_code.co_filename, tb.tb_lineno).rstrip("\n")
     whole = (tb.tb_lineno, tb.tb_lineno, len(line) - len(line.lstrip()), len(line.rstrip()))
@@ -457,7 +470,7 @@ def _uncareted(tb):
     return -1 if sys.version_info >= (3, 13) else tb.tb_lasti      # before, -1 prints an empty line
 
 
-def _drop_contexts(error):
+def _drop_contexts(error: BaseException | None) -> None:
     """What was caught and dealt with in this package is no part of the user's story."""
     seen = set()
     while error is not None and id(error) not in seen and type(error) is not UnfilteredStackTrace:
@@ -476,7 +489,7 @@ def _drop_contexts(error):
         error = context
 
 
-def _dealt_with(tb):
+def _dealt_with(tb: TracebackType | None) -> bool:
     """Does a traceback begin in this package, where it was caught, and end there, where it was raised?"""
     return (tb is not None and tb.tb_frame.f_code.co_filename.startswith(source_info.PACKAGE)
             and _last(tb) is not None)

@@ -1,10 +1,14 @@
 """Options as absl flags, for programs that have absl read their command line."""
+from __future__ import annotations
+
 import sys
 
 from absl import app, flags
 
+from ..config import Config
 
-def define(config):
+
+def define(config: Config) -> None:
     """Make of every option an absl flag of its name, which is set once absl has read the command line."""
     for name, value in config._values.items():
         if name not in flags.FLAGS:
@@ -13,7 +17,7 @@ def define(config):
     app.call_after_init(lambda: _take(config))
 
 
-def parse(config):
+def parse(config: Config) -> None:
     """Read what starts with `--jax` on the command line, up to `--`, now."""
     define(config)
     words = sys.argv[1:sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]
@@ -21,7 +25,7 @@ def parse(config):
     _take(config)
 
 
-def _take(config):
+def _take(config: Config) -> None:
     for name in config._values:
         if flags.FLAGS[name].present:
             config.update(name, flags.FLAGS[name].value)

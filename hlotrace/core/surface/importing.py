@@ -4,16 +4,20 @@ After `import hlotrace.as_jax`, or `sys.modules["jax"] = hlotrace`, programs tha
 `import jax.numpy` is then `hlotrace.numpy` itself: Python alone would load its file a second time, as another
 module.  jaxlib's C++ imports `jax.core` in this way.
 """
+from __future__ import annotations
+
 import sys
 from importlib import import_module
 from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
 
 from .missing import words
 
 PACKAGE = __name__.partition(".")[0]
 
 
-def _own_name(name):
+def _own_name(name: str) -> str | None:
     """The name here of a module of this package, under whatever name it is imported; None for others."""
     root, _, rest = name.partition(".")
     is_alias = getattr(sys.modules.get(root), "__path__", None) is sys.modules[PACKAGE].__path__
@@ -28,15 +32,15 @@ class Loaded:
     It is imported here and not where it is found: Python finds modules under a lock over all imports.
     """
 
-    def __init__(self, own):
+    def __init__(self, own: str) -> None:
         self.own = own
 
-    def create_module(self, _spec):
+    def create_module(self, _spec: ModuleSpec) -> ModuleType:
         module = import_module(self.own)
         self.spec = module.__spec__
         return module
 
-    def exec_module(self, module):
+    def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.spec     # importlib has put the other name's there
 
 
@@ -44,21 +48,22 @@ class OtherNames:
     """Finds modules of this package under other names."""
 
     @staticmethod
-    def find_spec(name, path=None, target=None):
+    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         own = _own_name(name)
         if own is None or own == name:
             return None
         from importlib.util import find_spec
         if find_spec(own) is None:
             return None
-        return ModuleSpec(name, Loaded(own))
+        loader: Any = Loaded(own)
+        return ModuleSpec(name, loader)
 
 
 class Missing:
     """The last finder: says of a module, or a name after `from ... import`, that it is missing."""
 
     @staticmethod
-    def find_spec(name, path=None, target=None):
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
         own = _own_name(name)
         # importlib.util.find_spec, ...
         looking = sys._getframe(2).f_code.co_name != "_find_and_load_unlocked"

@@ -3,8 +3,10 @@
 The package lists them, in its `__init__`, so that this file is imported when one is used.
 """
 # ruff: noqa: F401 - much is imported to be found here
+from __future__ import annotations
+
 import weakref
-from collections.abc import Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -21,14 +23,14 @@ from ..effects import ORDERED_TOKEN, Effect
 from ..errors import JaxprTypeError
 from ..jaxpr import Eqn as JaxprEqn
 from ..jaxpr import Jaxpr as Program
-from ..jaxpr import Literal, Var, check_jaxpr, eval_jaxpr
+from ..jaxpr import Atom, Literal, Var, check_jaxpr, eval_jaxpr
 from ..jaxpr import sub_jaxprs as jaxprs_in_params
 from ..primitive import Primitive
+from ..source_info import SourceInfo
 from ..symbolic.dimension import InconclusiveDimensionOperation, max_dim, min_dim
 from ..trace import EVAL, Trace, Tracer, ensure_compile_time_eval, entering, raise_to_shaped
 
 AbstractValue = ShapedArray
-Atom = Var | Literal
 Effects = Set[Effect]
 Value = Any
 ParamDict = dict[str, Any]
@@ -41,27 +43,27 @@ class Token:
     """A token outside of programs: what it follows has been done."""
     __slots__ = ()
 
-    def __init__(self, buf=None):
+    def __init__(self, buf: Any = None) -> None:
         """`buf` is the array that JAX's tokens have; here there is none."""
         if buf is not None:
             raise NotImplementedError("Token(buf): a token has no array here")
 
-    def block_until_ready(self):
+    def block_until_ready(self) -> Token:
         return self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Token()"
 
 
 class _TokenType(type):
-    def __instancecheck__(cls, value):
+    def __instancecheck__(cls, value: object) -> bool:
         return value is ORDERED_TOKEN.aval
 
 
 class AbstractToken(metaclass=_TokenType):
     """The type of tokens inside of programs: `AbstractToken()` is the one there is."""
 
-    def __new__(cls):
+    def __new__(cls) -> Any:
         return ORDERED_TOKEN.aval
 
 
@@ -83,10 +85,10 @@ class DebugInfo(NamedTuple):
 class _Face(type):
     """A name under which programs are made as JAX makes them; every program is an instance."""
 
-    def __instancecheck__(cls, value):
+    def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, Program)
 
-    def __subclasscheck__(cls, other):
+    def __subclasscheck__(cls, other: type) -> bool:
         return issubclass(other, (Program, _Program))
 
 
@@ -100,7 +102,8 @@ class Jaxpr(_Program):
     Its effects are those of its equations.
     """
 
-    def __new__(cls, constvars, invars, outvars, eqns, effects=no_effects, debug_info=None):
+    def __new__(cls, constvars: Iterable[Var], invars: Iterable[Var], outvars: Iterable[Atom],
+                eqns: Iterable[JaxprEqn], effects: Effects = no_effects, debug_info: Any = None) -> Any:
         return Program(constvars, (), invars, list(eqns), outvars)
 
 
@@ -113,7 +116,7 @@ class ClosedJaxpr(_Program):
         ValueError: unless there are as many values as variables
     """
 
-    def __new__(cls, jaxpr, consts=()):
+    def __new__(cls, jaxpr: Program, consts: Sequence[Any] = ()) -> Any:
         if len(consts) != len(jaxpr.constvars):
             raise ValueError(f"the program has {len(jaxpr.constvars)} constvars, but {len(consts)} constants "
                              "are given")
@@ -125,23 +128,25 @@ class DropVar(Var):
     __slots__ = ()
 
 
-def new_jaxpr_eqn(invars, outvars, primitive, params, effects=no_effects, source_info=None, ctx=None):
+def new_jaxpr_eqn(invars: Iterable[Atom], outvars: Iterable[Var], primitive: Primitive, params: ParamDict,
+                  effects: Effects = no_effects, source_info: SourceInfo | None = None,
+                  ctx: Any = None) -> JaxprEqn:
     """An equation; `source_info` as `extend.source_info_util.current()` gives it."""
     return JaxprEqn(primitive, list(invars), list(outvars), params, tuple(effects),
                     *((source_info.source, str(source_info.name_stack)) if source_info else ()))
 
 
-def gensym():
+def gensym() -> Callable[[ShapedArray], Var]:
     """A function from avals to new variables."""
     return Var
 
 
-def jaxpr_as_fun(closed_jaxpr):
+def jaxpr_as_fun(closed_jaxpr: Program) -> Callable[..., list[Any]]:
     """The function of flat arguments that a program is; it returns a list."""
     return lambda *args: eval_jaxpr(closed_jaxpr, closed_jaxpr.consts, *args)
 
 
-def subjaxprs(jaxpr):
+def subjaxprs(jaxpr: Program) -> Iterator[Program]:
     """The programs that a program's equations hold."""
     for eqn in jaxpr.eqns:
         yield from jaxprs_in_params(eqn.params)
@@ -149,7 +154,7 @@ def subjaxprs(jaxpr):
 
 # --- avals
 
-def mapped_aval(size, axis, aval):
+def mapped_aval(size: Any, axis: int | None, aval: ShapedArray) -> ShapedArray:
     """`aval` without `axis`, which is None for a value that is not mapped."""
     if axis is None:
         return aval
@@ -158,12 +163,12 @@ def mapped_aval(size, axis, aval):
     return aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1:])
 
 
-def unmapped_aval(size, axis, aval):
+def unmapped_aval(size: Any, axis: int | None, aval: ShapedArray) -> ShapedArray:
     """`aval` with a new axis of `size` at `axis`; as it is for None."""
     return aval if axis is None else aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
 
 
-def valid_jaxtype(x):
+def valid_jaxtype(x: object) -> bool:
     """May `x` be used as an array?"""
     try:
         get_aval(x)
@@ -174,7 +179,7 @@ def valid_jaxtype(x):
 
 # --- the current trace
 
-def concrete_or_error(force, value, context=""):
+def concrete_or_error(force: Callable[[Any], Any] | None, value: Any, context: str = "") -> Any:
     """The value behind `value`, converted with `force` unless that is None.
 
     Raises:
@@ -187,12 +192,12 @@ def concrete_or_error(force, value, context=""):
 eval_context = ensure_compile_time_eval
 
 
-def find_top_trace(_=None):
+def find_top_trace(_: Any = None) -> Trace:
     """The current trace."""
     return state.trace
 
 
-def set_current_trace(trace, check_leaks=False):
+def set_current_trace(trace: Trace, check_leaks: bool = False) -> entering:
     """Context manager in which `trace` is the current one."""
     if check_leaks:
         raise NotImplementedError("set_current_trace(check_leaks=True)")
@@ -200,7 +205,7 @@ def set_current_trace(trace, check_leaks=False):
 
 
 @contextmanager
-def take_current_trace():
+def take_current_trace() -> Iterator[Trace]:
     """Gives the current trace; within, operations are evaluated at once."""
     trace = state.trace
     with entering(EVAL):
@@ -211,34 +216,34 @@ class OpaqueTraceState:
     """Equal to another one taken under the same trace."""
     __slots__ = ("_trace",)
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._trace = weakref.ref(state.trace)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, OpaqueTraceState) and self._trace() is other._trace() is not None
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._trace)
 
 
-def get_opaque_trace_state(convention=None):
+def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
     """Something that compares equal while the same trace is the current one."""
     return OpaqueTraceState()
 
 
-def unsafe_get_axis_names_DO_NOT_USE():
+def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
     return [name for name, *_ in state.axis_env]
 
 
-def nonempty_axis_env_DO_NOT_USE():
+def nonempty_axis_env_DO_NOT_USE() -> bool:
     return bool(state.axis_env)
 
 
-def unsafe_am_i_under_a_jit_DO_NOT_USE():
+def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
     return state.trace.staging
 
 
-def unsafe_am_i_under_a_vmap_DO_NOT_USE():
+def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
     trace = state.trace
     while trace is not None and trace.what != "vmap":
         trace = trace.parent

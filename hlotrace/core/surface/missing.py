@@ -11,15 +11,16 @@ from ..errors import did_you_mean, nearest
 
 class NoSuchName(AttributeError):
     """`owner`, a module or an array, has no attribute `name`."""
+    name: str
 
-    def __init__(self, owner: Any, name: str):
+    def __init__(self, owner: Any, name: str) -> None:
         super().__init__(name=name)     # without an `obj`, Python adds no suggestion of its own
         self.owner = owner
 
     def __str__(self) -> str:
         return words(self.owner, self.name)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return AttributeError, (str(self),)
 
 
@@ -30,7 +31,7 @@ NoSuchName.__module__ = "builtins"
 class Absent:
     """A descriptor for an attribute that the objects of a class lack: it raises an error that says why."""
 
-    def __init__(self, name: str):
+    def __init__(self, name: str) -> None:
         self.name = name
 
     def __get__(self, owner: Any, kind: type) -> Any:

@@ -3,9 +3,13 @@
 `MEANS_NOTHING` are taken, since there is nothing here that they could change; `NOT_DONE` keep their default,
 and setting another value raises NotImplementedError.  What hlotrace acts on is the table of `config.py`.
 """
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 # name -> (default, why nothing depends on it here)
-MEANS_NOTHING = {
+MEANS_NOTHING: dict[str, tuple[Any, str]] = {
     "jax2tf_associative_scan_reductions": (False, "there is no jax2tf"),
     "jax2tf_default_native_serialization": (True, "there is no jax2tf"),
     "jax_bcoo_cusparse_lowering": (
@@ -48,7 +52,7 @@ _CROSS_HOST = "arrays move between hosts through the client's own transfers"
 _PALLAS = "there is no Pallas"
 
 # name -> (default, what is to be said)
-NOT_DONE = {
+NOT_DONE: dict[str, tuple[Any, str]] = {
     "check_vma": (False, "pass check_vma= to shard_map"),
     "eager_constant_folding": (False, "ensure_compile_time_eval computes at once what is known"),
     "jax_accurate_erf_inv": (False, "erf_inv is as exact as XLA's"),
@@ -116,7 +120,7 @@ NOT_DONE = {
 DEFAULTS = {name: default for table in (MEANS_NOTHING, NOT_DONE) for name, (default, _) in table.items()}
 
 
-def checked(name, value, flag):
+def checked(name: str, value: Any, flag: Callable[[Any], bool]) -> Any:
     """The value that an option has, of the kind of its default; `flag` reads booleans.
 
     Raises:

@@ -23,9 +23,9 @@ def export_names(namespace: dict[str, Any], *more: str, lazy: Mapping[str, str] 
     """
     for name, value in namespace.items():
         if not name.startswith("_"):
-            own = getattr(value, "__name__", None)
+            its = getattr(value, "__name__", name)
             namespace[name] = entered(value, namespace["__name__"],
-                                      own if namespace.get(own) is value else name)
+                                      its if namespace.get(its) is value else name)
     late = {name: home for home, names in (lazy or {}).items() for name in names.split()}
     own = namespace.get("__all__") or [name for name, value in namespace.items()
                                        if not name.startswith("_") and not isinstance(value, ModuleType)]
@@ -92,5 +92,5 @@ def entered(value: Any, module: str, name: str) -> Any:
             entry.__module__, entry.__name__, entry.__qualname__ = module, name, name
         return _entries[value]
     if "." not in called:
-        value.called = _called(module) + called
+        vars(value)["called"] = _called(module) + called
     return value

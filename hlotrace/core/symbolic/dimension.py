@@ -6,32 +6,47 @@ holds for all values, by intervals: each term has bounds, and a constraint e >= 
 expression with a positive factor (as a step of Fourier-Motzkin elimination does: Schrijver, Theory of Linear
 and Integer Programming, 12.2).
 """
+from __future__ import annotations
+
 import itertools
 import math
 import operator
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 from ..errors import InconclusiveDimensionOperation
 
 DEPTH = 3       # of constraints that one comparison uses
+
+Size: TypeAlias = "int | Dimension"
+Monomial: TypeAlias = "tuple[tuple[Atom, int], ...]"    # atoms and their powers, sorted by the atoms' texts
+Terms: TypeAlias = dict[Monomial, int]      # monomial -> its coefficient, which is not 0
+
+if TYPE_CHECKING:
+    class Scope(Protocol):
+        """What comparisons read of a SymbolicScope (core/symbolic/scope.py)."""
+        known: list[tuple[Terms, bool]]
+        replaced: dict[str, Size]
+        bounds: dict[Dimension, tuple[float, float]]
+        limits: dict[str, tuple[float, float]]
 
 
 class Atom:
     """A variable (`op` is None), or an operation on two expressions.  Its text says all of it."""
     __slots__ = ("op", "args", "text")
 
-    def __init__(self, op, args, text=None):
+    def __init__(self, op: str | None, args: tuple[Size, ...], text: str | None = None) -> None:
         self.op, self.args = op, args
         self.text = text or f"{op}({args[0]}, {args[1]})"
 
-    def __eq__(self, other):
-        return self.text == other.text
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Atom) and self.text == other.text
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.text)
 
 
-def _order(monomial):
+def _order(monomial: Monomial) -> tuple[int, list[tuple[str, int]]]:
     """Monomials of higher degree come first, then those whose last letters come late: `a*b + 2*b + a`."""
     return sum(power for _, power in monomial), [(atom.text, power) for atom, power in monomial]
 
@@ -42,16 +57,17 @@ class Dimension:
     It is never a constant: see `made`.
     """
     __slots__ = ("terms", "scope", "_hash")
+    scope: Any      # a SymbolicScope
     # core/trace.py gives it: (a Dimension, its dtype or None) -> an array of rank 0
     as_value: Any = None
 
-    def __init__(self, terms, scope):
+    def __init__(self, terms: Terms, scope: Scope) -> None:
         self.terms, self.scope = terms, scope
         self._hash = hash(frozenset(terms.items()))
 
     # --- arithmetic
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> Any:
         if _terms(other, self) is None:
             return self._as_number(operator.add, other)
         other = _terms(other, self)
@@ -60,11 +76,11 @@ class Dimension:
             found[monomial] = found.get(monomial, 0) + c
         return made(found, self.scope)
 
-    def __mul__(self, other):
+    def __mul__(self, other: Any) -> Any:
         if _terms(other, self) is None:
             return self._as_number(operator.mul, other)
         other = _terms(other, self)
-        found = {}
+        found: Terms = {}
         for (m, c), (n, d) in itertools.product(self.terms.items(), other.items()):
             powers = dict(m)
             for atom, power in n:
@@ -75,78 +91,78 @@ class Dimension:
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def __neg__(self):
+    def __neg__(self) -> Any:
         return self * -1
 
-    def __pos__(self):
+    def __pos__(self) -> Dimension:
         return self
 
-    def __sub__(self, other):
+    def __sub__(self, other: Any) -> Any:
         return self._as_number(operator.sub, other) if _terms(other, self) is None else self + -1 * other
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: Any) -> Any:
         return -self + other
 
-    def _as_number(self, operation, other):
+    def _as_number(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
         """Beside a float it is a number; arrays know by themselves what to do with it."""
         return operation(self.as_value(), other) if isinstance(other, (float, complex)) else NotImplemented
 
-    def __pow__(self, power):
+    def __pow__(self, power: Any) -> Any:
         if type(power) is not int or power < 0:
             return NotImplemented
         return math.prod([self] * power)
 
-    def __floordiv__(self, other):
+    def __floordiv__(self, other: Any) -> Any:
         return NotImplemented if _terms(other, self) is None else divide(self, other)[0]
 
-    def __mod__(self, other):
+    def __mod__(self, other: Any) -> Any:
         return NotImplemented if _terms(other, self) is None else divide(self, other)[1]
 
-    def __divmod__(self, other):
+    def __divmod__(self, other: Any) -> Any:
         return NotImplemented if _terms(other, self) is None else divide(self, other)
 
-    def __rfloordiv__(self, other):
+    def __rfloordiv__(self, other: Any) -> Any:
         return NotImplemented if _terms(other, self) is None else divide(other, self)[0]
 
-    def __rmod__(self, other):
+    def __rmod__(self, other: Any) -> Any:
         return NotImplemented if _terms(other, self) is None else divide(other, self)[1]
 
-    def __rdivmod__(self, other):
+    def __rdivmod__(self, other: Any) -> Any:
         return NotImplemented if _terms(other, self) is None else divide(other, self)
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: Any) -> Any:
         return self.as_value() / other
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: Any) -> Any:
         return other / self.as_value()
 
-    def __jax_array__(self):
+    def __jax_array__(self) -> Any:
         return self.as_value()
 
     # --- comparison
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         """Are they equal for all values?"""
         if isinstance(other, Dimension):
             return self.scope is other.scope and (self.terms == other.terms or _always_zero(self - other))
         return type(other) is int and _always_zero(self - other)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return self._hash
 
-    def __ge__(self, other):
+    def __ge__(self, other: Any) -> bool:
         return self._compare(other, ">=", 1, 0)
 
-    def __gt__(self, other):
+    def __gt__(self, other: Any) -> bool:
         return self._compare(other, ">", 1, -1)
 
-    def __le__(self, other):
+    def __le__(self, other: Any) -> bool:
         return self._compare(other, "<=", -1, 0)
 
-    def __lt__(self, other):
+    def __lt__(self, other: Any) -> bool:
         return self._compare(other, "<", -1, -1)
 
-    def _compare(self, other, sign, factor, offset):
+    def _compare(self, other: Any, sign: str, factor: int, offset: int) -> Any:
         """Is factor * (self - other) + offset >= 0?"""
         if _terms(other, self) is None:
             return NotImplemented
@@ -158,10 +174,10 @@ class Dimension:
             "values and not for others. Say which it is when the shape is made: symbolic_shape(..., "
             f"constraints=['{self} {sign[0]}= {other - factor * offset}']).")
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self != 0
 
-    def __int__(self):
+    def __int__(self) -> int:
         raise InconclusiveDimensionOperation(
             f"Symbolic dimension '{self}' used in a context that requires a constant. What happens here "
             "depends on its value, which is known when the exported function is called; where a number is "
@@ -169,8 +185,8 @@ class Dimension:
 
     # --- words
 
-    def __str__(self):
-        parts = []
+    def __str__(self) -> str:
+        parts: list[str] = []
         for monomial in sorted(self.terms, key=_order, reverse=True):
             c = self.terms[monomial]
             factors = [atom.text if power == 1 else f"{atom.text}^{power}" for atom, power in monomial]
@@ -181,7 +197,7 @@ class Dimension:
 
     __repr__ = __str__
 
-    def variables(self):
+    def variables(self) -> set[str]:
         """The names of the variables in it."""
         found = set()
         for monomial in self.terms:
@@ -189,19 +205,19 @@ class Dimension:
                 found.update([atom.text] if atom.op is None else [n for a in atom.args for n in variables(a)])
         return found
 
-    def evaluate(self, values):
+    def evaluate(self, values: Mapping[str, Any]) -> Any:
         """It with an int or a Dimension in place of each variable."""
         return sum(c * math.prod(_atom_value(atom, values) ** power for atom, power in monomial)
                    for monomial, c in self.terms.items())
 
 
-def _atom_value(atom, values):
+def _atom_value(atom: Atom, values: Mapping[str, Any]) -> Any:
     if atom.op is None:
         return values[atom.text]
     return OPERATIONS[atom.op](*(evaluate(a, values) for a in atom.args))
 
 
-def made(terms, scope):
+def made(terms: Terms, scope: Scope) -> Size:
     """The int or Dimension of these terms."""
     terms = {m: c for m, c in terms.items() if c}
     if not terms:
@@ -209,7 +225,7 @@ def made(terms, scope):
     return terms[()] if terms.keys() == {()} else Dimension(terms, scope)
 
 
-def _terms(value, beside):
+def _terms(value: Any, beside: Dimension) -> Terms | None:
     """The terms of a size beside another one; None for what is none.
 
     Raises:
@@ -227,7 +243,7 @@ def _terms(value, beside):
         return None
 
 
-def as_size(d):
+def as_size(d: Any) -> Size:
     """A size that a user gave: an int or a Dimension.
 
     Raises:
@@ -236,26 +252,26 @@ def as_size(d):
     return d if type(d) is Dimension else operator.index(d)
 
 
-def largest(shape):
+def largest(shape: Iterable[Size]) -> int:
     """The largest of the sizes that are known."""
-    return max([d for d in shape if type(d) is not Dimension], default=0)
+    return max([d for d in shape if not isinstance(d, Dimension)], default=0)
 
 
-def surely(d, low=-math.inf, high=math.inf):
+def surely(d: Size, low: float = -math.inf, high: float = math.inf) -> bool:
     """Is it known that a size is between these?"""
     least, most = bounds(d)
     return low <= least and most <= high
 
 
-def variables(d):
+def variables(d: Size) -> set[str]:
     return d.variables() if isinstance(d, Dimension) else set()
 
 
-def evaluate(d, values):
+def evaluate(d: Size, values: Mapping[str, Any]) -> Any:
     return d.evaluate(values) if isinstance(d, Dimension) else d
 
 
-def is_symbolic_dim(p):
+def is_symbolic_dim(p: object) -> TypeGuard[Dimension]:
     """Is a size symbolic?
 
     >>> [jax.export.is_symbolic_dim(d) for d in jax.export.symbolic_shape("b, 4")]
@@ -264,14 +280,14 @@ def is_symbolic_dim(p):
     return isinstance(p, Dimension)
 
 
-def is_constant_shape(shape):
+def is_constant_shape(shape: Iterable[Size]) -> bool:
     """Are all sizes of a shape ints?"""
     return not any(isinstance(d, Dimension) for d in shape)
 
 
 # --- division
 
-def divide(a, b):
+def divide(a: Any, b: Any) -> tuple[Any, Any]:
     """(floordiv(a, b), mod(a, b)): what divides without rest is taken out, the rest is an operation."""
     if isinstance(b, int) and b == 0:
         raise ZeroDivisionError(f"division of the symbolic dimension '{a}' by zero")
@@ -280,13 +296,13 @@ def divide(a, b):
                   key=lambda term: _order(term[0]))
     quotient, rest, tried = 0, a, set()
     while isinstance(rest, Dimension):
-        step = next(((m, k) for m, k in sorted(rest.terms.items(), key=lambda term: _order(term[0]),
-                                               reverse=True) if m not in tried and k % c == 0
-                     and _over(m, lead) is not None), None)
+        step = next(((m, k, over) for m, k in sorted(rest.terms.items(), key=lambda term: _order(term[0]),
+                                                     reverse=True) if m not in tried and k % c == 0
+                     and (over := _over(m, lead)) is not None), None)
         if step is None:
             break
         tried.add(step[0])
-        part = made({_over(step[0], lead): step[1] // c}, scope)
+        part = made({step[2]: step[1] // c}, scope)
         quotient, rest = quotient + part, rest - part * b
     if isinstance(b, Dimension) and len(b.terms) > 1 and rest != 0:
         quotient, rest = 0, a       # long division by a sum says nothing unless it leaves no rest
@@ -301,14 +317,14 @@ def divide(a, b):
     return quotient + floor, mod
 
 
-def _operation(op, a, b, scope):
+def _operation(op: str, a: Size, b: Size, scope: Scope) -> Size:
     """An operation that cannot be done, or what a constraint says that it is."""
     atom = Atom(op, (a, b))
     known = scope.replaced.get(atom.text)
     return made({((atom, 1),): 1}, scope) if known is None else known
 
 
-def _over(m, n):
+def _over(m: Monomial, n: Monomial) -> Monomial | None:
     """The monomial m / n, or None."""
     powers = dict(m)
     for atom, power in n:
@@ -318,7 +334,7 @@ def _over(m, n):
     return tuple((atom, p) for atom, p in powers.items() if p)
 
 
-def _chosen(op, a, b):
+def _chosen(op: str, a: Any, b: Any) -> Any:
     """max or min of two sizes."""
     if not isinstance(a, Dimension) and not isinstance(b, Dimension):
         return max(a, b) if op == "max" else min(a, b)
@@ -328,14 +344,14 @@ def _chosen(op, a, b):
     return _operation(op, a, b, (a if isinstance(a, Dimension) else b).scope)
 
 
-def max_dim(a, b):
+def max_dim(a: Any, b: Any) -> Any:
     """The larger of two sizes, which may be symbolic."""
     if type(a) is int and type(b) is int:
         return a if a > b else b
     return _chosen("max", a, b)
 
 
-def min_dim(a, b):
+def min_dim(a: Any, b: Any) -> Any:
     """The smaller of two sizes, which may be symbolic."""
     if type(a) is int and type(b) is int:
         return a if a < b else b
@@ -347,7 +363,7 @@ OPERATIONS = {"floordiv": operator.floordiv, "mod": operator.mod, "max": max_dim
 
 # --- bounds
 
-def symbolic_dim_bounds(dimension):
+def symbolic_dim_bounds(dimension: Size) -> tuple[float, float]:
     """(low, high), between which a size is for all values of its variables; infinite where nothing is known.
 
     >>> n, m = jax.export.symbolic_shape("n, m", constraints=["n >= 8", "m <= 3"])
@@ -359,7 +375,7 @@ def symbolic_dim_bounds(dimension):
     return bounds(dimension)
 
 
-def bounds(d):
+def bounds(d: Size) -> tuple[float, float]:
     if not isinstance(d, Dimension):
         return d, d
     known = d.scope.bounds
@@ -368,11 +384,11 @@ def bounds(d):
     return known[d]
 
 
-def _always_zero(d):
+def _always_zero(d: Size) -> bool:
     return d == 0 if not isinstance(d, Dimension) else bounds(d) == (0, 0)
 
 
-def _low(terms, scope, depth):
+def _low(terms: Terms, scope: Scope, depth: int) -> float:
     """A lower bound of a sum of terms, an integer or -infinity."""
     best = sum(c * _monomial_bounds(m, scope)[c < 0] for m, c in terms.items())
     if depth:
@@ -390,8 +406,9 @@ def _low(terms, scope, depth):
     return best
 
 
-def _monomial_bounds(monomial, scope):
-    low = high = 1
+def _monomial_bounds(monomial: Monomial, scope: Scope) -> tuple[float, float]:
+    low: float = 1
+    high: float = 1
     for atom, power in monomial:
         for _ in range(power):
             products = [0 if 0 in (x, y) else x * y for x in (low, high) for y in _atom_bounds(atom, scope)]
@@ -401,7 +418,7 @@ def _monomial_bounds(monomial, scope):
     return low, high
 
 
-def _atom_bounds(atom, scope):
+def _atom_bounds(atom: Atom, scope: Scope) -> tuple[float, float]:
     if atom.op is None:
         return scope.limits.get(atom.text, (1, math.inf))
     (low, high), (low2, high2) = map(bounds, atom.args)
@@ -418,7 +435,7 @@ def _atom_bounds(atom, scope):
     return choose(low, low2), choose(high, high2)
 
 
-def _quotient(x, y):
+def _quotient(x: float, y: float) -> float:
     if math.isinf(y) and x < 0:
         return -1
     if math.isinf(x):
@@ -426,12 +443,13 @@ def _quotient(x, y):
     return 0 if math.isinf(y) else x // y
 
 
-def _facts(atom):
+def _facts(atom: Atom) -> list[Terms]:
     """Expressions, as terms, that an operation makes at least 0: floordiv(e, 2) is at most e / 2, ..."""
     if atom.op is None:
-        return ()
+        return []
     scope = next(a.scope for a in atom.args if isinstance(a, Dimension))
     this, (a, b) = made({((atom, 1),): 1}, scope), atom.args
+    found: tuple[Size, ...]
     match atom.op:
         case "floordiv" if bounds(b)[0] > 0:
             found = a - b * this, b * this + scope.replaced.get(f"mod({a}, {b})", b - 1) - a

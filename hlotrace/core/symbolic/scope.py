@@ -1,9 +1,13 @@
 """Symbolic sizes as texts, and what is known of them: SymbolicScope, symbolic_shape; solving."""
+from __future__ import annotations
+
 import math
 import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
 from .. import source_info
-from .dimension import OPERATIONS, Atom, Dimension, bounds, made, variables
+from .dimension import OPERATIONS, Atom, Dimension, Size, Terms, bounds, made, variables
 
 # --- scopes and their constraints
 
@@ -23,20 +27,21 @@ class SymbolicScope:
     (True, True)
     """
 
-    def __init__(self, constraints_str=()):
+    def __init__(self, constraints_str: Sequence[str] = ()) -> None:
         if isinstance(constraints_str, str):
             raise ValueError("SymbolicScope: constraints_str is a sequence of texts, got "
                              f"{constraints_str!r}: write ({constraints_str!r},)")
-        self.known = []         # (terms, are they equal to 0 and not only at least)
-        self.replaced = {}      # Atom or variable -> what it is equal to
-        self.bounds = {}        # of sizes, as far as they were needed
-        self.limits = {}        # of variables: (low, high)
-        self.constraints = []   # (text, the size that is at least 0, or equal to it if the third)
+        self.known: list[tuple[Terms, bool]] = []   # (terms, are they equal to 0 and not only at least)
+        self.replaced: dict[str, Size] = {}         # text of an operation, or variable -> what it is equal to
+        self.bounds: dict[Dimension, tuple[float, float]] = {}      # of sizes, as far as they were needed
+        self.limits: dict[str, tuple[float, float]] = {}            # of variables: (low, high)
+        # (text, the size that is at least 0, or equal to it if the third)
+        self.constraints: list[tuple[str, Size, bool]] = []
         self._where = source_info.describe(source_info.user_frame())
         for text in constraints_str:
             self._constrain(text)
 
-    def _constrain(self, text):
+    def _constrain(self, text: str) -> None:
         found = re.fullmatch(r"(.*?)(>=|<=|==)(.*)", text) if isinstance(text, str) else None
         if not found:
             raise ValueError(f"Constraint parsing error: {text!r} must contain one of '==' or '>=' or '<='")
@@ -61,7 +66,7 @@ class SymbolicScope:
             self._limit(rest)
         self.bounds.clear()
 
-    def _limit(self, rest):
+    def _limit(self, rest: Dimension) -> None:
         """What `rest` >= 0 says of its one variable, if that is alone in it."""
         variable, = rest.variables()
         c = rest.terms.get(((Atom(None, (), variable), 1),), 0)
@@ -70,7 +75,7 @@ class SymbolicScope:
             k = rest.terms.get((), 0)
             self.limits[variable] = (max(low, -(k // c)), high) if c > 0 else (low, min(high, k // -c))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         said = "".join(f"\n  {text}" for text, *_ in self.constraints)
         return f"the scope made at {self._where}" + (f" with constraints:{said}" if said else "")
 
@@ -83,11 +88,11 @@ _TOKENS = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(\.\.\.|[-+*^(),]))")
 class _Parser:
     """Recursive descent: sum = [-] product {+- product}; product = power {* power}; power = item [^ n]."""
 
-    def __init__(self, text, scope, what):
+    def __init__(self, text: str, scope: SymbolicScope, what: str) -> None:
         self.text, self.scope, self.what, self.at = text, scope, what, 0
         self.advance()
 
-    def advance(self):
+    def advance(self) -> None:
         found = _TOKENS.match(self.text, self.at)
         rest = self.text[self.at:].strip()
         if not found and rest:
@@ -96,36 +101,36 @@ class _Parser:
         self.token = found[0].strip() if found else ""
         self.at = found.end() if found else len(self.text)
 
-    def fail(self, problem):
+    def fail(self, problem: str) -> NoReturn:
         raise ValueError(f"syntax error in {self.what}: {problem}. Parsed {self.text[:self.at]!r}, remaining "
                          f"{self.text[self.at:]!r}; a size is written such as 3, b, 2*b + 1, floordiv(b, "
                          "2), mod(b, 2), max(a, b) or min(a, b).")
 
-    def take(self, token):
+    def take(self, token: str) -> None:
         if self.token != token:
             self.fail(f"expected {token!r}, found {self.token or 'the end'!r}")
         self.advance()
 
-    def accept(self, *tokens):
+    def accept(self, *tokens: str) -> str | None:
         if self.token in tokens and self.token:
             token = self.token
             self.advance()
             return token
         return None
 
-    def sum(self):
+    def sum(self) -> Any:
         value = -self.product() if self.accept("-") else self.product()
         while sign := self.accept("+", "-"):
             value = value + self.product() if sign == "+" else value - self.product()
         return value
 
-    def product(self):
+    def product(self) -> Any:
         value = self.power()
         while self.accept("*"):
             value = value * self.power()
         return value
 
-    def power(self):
+    def power(self) -> Any:
         value = self.item()
         if self.accept("^"):
             if not self.token.isdigit():
@@ -134,7 +139,7 @@ class _Parser:
             self.advance()
         return value
 
-    def item(self):
+    def item(self) -> Any:
         token = self.token
         if token.isdigit():
             self.advance()
@@ -161,7 +166,7 @@ class _Parser:
         return OPERATIONS[token](left, right)
 
 
-def parse(text, scope, what="symbolic dimension"):
+def parse(text: str, scope: SymbolicScope, what: str = "symbolic dimension") -> Any:
     """The size that a text means, with variables of this scope; `what` is what errors call it.
 
     Raises:
@@ -174,7 +179,8 @@ def parse(text, scope, what="symbolic dimension"):
     return value
 
 
-def symbolic_shape(shape_spec, *, constraints=(), scope=None, like=None):
+def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (),
+                   scope: SymbolicScope | None = None, like: Sequence[Any] | None = None) -> tuple[Any, ...]:
     """The shape that a text means: `symbolic_shape("b, 2*b + 1, 4")`, a tuple of ints and symbolic sizes.
 
     Args:
@@ -219,25 +225,25 @@ def symbolic_shape(shape_spec, *, constraints=(), scope=None, like=None):
     return tuple(_size(part, i, like, scope, what) for i, part in enumerate(parts))
 
 
-def _size(part, i, like, scope, what):
+def _size(part: str, i: int, like: Sequence[Any] | None, scope: SymbolicScope, what: str) -> Any:
     if part == "_":
-        known = _given(like, what, "_")[i]
-        if known is None:
-            raise ValueError(f"{what} leaves size {i} to like={tuple(like)}, which has none there")
-        return known
+        sizes = _given(like, what, "_")
+        if sizes[i] is None:
+            raise ValueError(f"{what} leaves size {i} to like={tuple(sizes)}, which has none there")
+        return sizes[i]
     size = parse(part, scope, f"{what} in dimension {i}")
     if isinstance(size, int) and (size < 0 or like is not None and like[i] is not None and like[i] != size):
         raise ValueError(f"{what}: different size {size} for known dimension {i}; like={tuple(like or ())}")
     return size
 
 
-def _given(like, what, placeholder):
+def _given(like: Sequence[Any] | None, what: str, placeholder: str) -> Sequence[Any]:
     if like is None:
         raise ValueError(f"{what}: {placeholder!r} means sizes of `like`, which is not given")
     return like
 
 
-def _closes_at_end(text):
+def _closes_at_end(text: str) -> bool:
     depth = 0
     for i, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -246,7 +252,7 @@ def _closes_at_end(text):
     return False
 
 
-def split(text):
+def split(text: str) -> list[str]:
     """The parts of a text between commas that are in no parentheses."""
     parts, depth = [""], 0
     for letter in text:
@@ -260,7 +266,8 @@ def split(text):
 
 # --- solving
 
-def solve(shapes, sizes):
+def solve(shapes: Sequence[Iterable[Size]],
+          sizes: Iterable[Iterable[Any]]) -> list[tuple[str, Any, Any, int]]:
     """[(variable, size, rest, factor)], such that each variable of `shapes` is (size - rest) / factor.
 
     They are in an order in which each rest has only variables that come before.
@@ -276,7 +283,9 @@ def solve(shapes, sizes):
     wanted = [(d, size) for shape, row in zip(shapes, sizes)
               for d, size in zip(shape, row) if isinstance(d, Dimension)]
     needed = dict.fromkeys(v for d, _ in wanted for v in sorted(d.variables()))
-    steps, known, progress = [], set(), True
+    steps: list[tuple[str, Any, Any, int]] = []
+    known: set[str] = set()
+    progress = True
     while progress:
         progress = False
         for d, size in wanted:
