@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def _avals(leaves: Sequence[Any]) -> list[ShapedArray]:
     """The types of what may be arrays.  LookupError where one is not: a container, most often."""
-    avals = [x.aval if type(x) is ArrayImpl else aval_or_none(x) for x in leaves]
+    avals: list[Any] = [x.aval if type(x) is ArrayImpl else aval_or_none(x) for x in leaves]
     if None in avals:
         raise LookupError
     return avals

@@ -293,10 +293,7 @@ def shared_by(values: Iterable[Any]) -> list[_Shared]:
             raise ValueError(f"a value of type {type_of(value)} is both closed over by a function and passed "
                              "to it as an argument: it must come one way only")
         (home, _, inside), key = found(value), ("shared", id(value))
-        if home is EVAL:
-            table = _shared
-        else:
-            table = home.made
+        table: Any = _shared if home is EVAL else home.made
         if key not in table and inside:
             with moving(value):
                 table[key] = _Shared(type_of(value), value, home)

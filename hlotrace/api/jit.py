@@ -269,7 +269,7 @@ class JitFunction(FastPath):
         self._known.history.keep(None, (types, where))
         if code is not None and state.trace is EVAL and not asked:
             number = hash((getattr(self._fun, "__code__", None), self._options, types))
-            counts = _traced_codes.get(code) or _traced_codes.keep(code, {})
+            counts: dict[Any, Any] = _traced_codes.get(code) or _traced_codes.keep(code, {})
             if counts:
                 from ..inspection import retraces
                 retraces.another_function(self, counts, number, types, where)

@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 
 from .errors import did_you_mean
 
-Parser: TypeAlias = Callable[[Any], Any]     # of an option: its value as it is kept; ValueError for a wrong one
+# of an option: its value as it is kept, or ValueError
+Parser: TypeAlias = Callable[[Any], Any]
 
 
 def _flag(value: Any) -> bool:
@@ -131,7 +132,7 @@ _LOGGING = ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 # name -> (default, parser, does it change what is traced, lowered or compiled?)
-_OPTIONS: dict[str, tuple[Any, Parser, bool]] = {
+_OPTIONS = {
     "jax_enable_x64": (False, _flag, True),
     "jax_numpy_dtype_promotion": ("standard", _one_of("standard", "strict"), True),
     "jax_numpy_rank_promotion": ("allow", _one_of("allow", "warn", "raise"), True),

@@ -256,7 +256,8 @@ def wrong_unpacking(aval: Any, wanted: int) -> ValueError:
 # --- arguments
 
 
-def not_one_of(parameter: str, got: object, choices: Iterable[object], kind: type[Exception] = ValueError) -> Exception:
+def not_one_of(parameter: str, got: object, choices: Iterable[object],
+               kind: type[Exception] = ValueError) -> Exception:
     """For an argument that must be one of a few texts."""
     *first, last = map(repr, choices)
     return kind(f"{parameter} must be {', '.join(first)} or {last}, got {got!r}{did_you_mean(got, choices)}")

@@ -48,7 +48,8 @@ PLATFORMS = (
     Platform("rocm", callback="xla_ffi_python_gpu_callback", dlpack=10),
     Platform("tpu"),
 )
-_BY_NAME: dict[str, Platform] = {name: platform for platform in PLATFORMS for name in (platform, *platform.aliases)}
+_BY_NAME: dict[str, Platform] = {
+    name: platform for platform in PLATFORMS for name in (platform, *platform.aliases)}
 
 
 def platform_named(name: str) -> Platform:

@@ -71,7 +71,8 @@ TRAITS = {
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-everywhere: weakref.WeakKeyDictionary[Primitive, None] = weakref.WeakKeyDictionary()     # all primitives, the oldest first
+# all primitives, the oldest first
+everywhere: weakref.WeakKeyDictionary[Primitive, None] = weakref.WeakKeyDictionary()
 
 
 class Primitive:

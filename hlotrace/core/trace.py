@@ -108,7 +108,7 @@ class EvalTrace(Trace):
         return evaluator(primitive, args, params)
 
 
-def _no_runtime(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> NoReturn:
+def _no_runtime(*_: Any) -> NoReturn:
     raise RuntimeError("no runtime is installed: import hlotrace, not hlotrace.core")
 
 

@@ -158,8 +158,8 @@ class Module:
         for i, v in enumerate(jaxpr.invars):
             names.append(f"%arg{i}")
             attrs = f" {{{arg_attrs[i]}}}" if arg_attrs and arg_attrs[i] else ""
-            name = jaxpr.arg_names[i] if self.locations and jaxpr.arg_names else ""
-            loc = f' loc("{name}")' if name and _plain(name) else ""
+            arg = jaxpr.arg_names[i] if self.locations and jaxpr.arg_names else None
+            loc = f' loc("{arg}")' if arg is not None and _plain(arg) else ""
             params.append(f"%arg{i}: {v.aval.mlir}{attrs}{loc}")
         types = [v.aval.mlir for v in jaxpr.outvars]
         ctx.begin(jaxpr, names, visibility)

@@ -136,7 +136,7 @@ def tokens_of(eqns: Sequence[Eqn]) -> list[int]:
             tokens.append(_BARRIER)
             continue
         key = (eqn.primitive, params if eqn.params else None,
-               *[v.aval if type(v) is Var else _literal_kind(v) for v in eqn.invars], None,
+               *[_literal_kind(v) if type(v) is Literal else v.aval for v in eqn.invars], None,
                *[v.aval for v in eqn.outvars])
         tokens.append(numbers.setdefault(key, len(numbers)))
     return tokens
@@ -445,7 +445,8 @@ def _long_chains(jaxpr: Jaxpr, calls: list[Call]) -> list[tuple[int, int]]:
     pieces = []
     depth: dict[Any, int] = {}
     start = deepest = 0
-    for i, eqn in enumerate([*jaxpr.eqns, None]):
+    eqns: list[Any] = [*jaxpr.eqns, None]
+    for i, eqn in enumerate(eqns):
         fusible = eqn is not None and not taken[i] and not eqn.effects and eqn.primitive.elementwise
         if fusible:
             level = 1 + max((depth.get(v, 0) for v in eqn.invars if type(v) is Var), default=0)

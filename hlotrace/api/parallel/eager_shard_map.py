@@ -115,7 +115,8 @@ class DeviceTrace(JaxprTrace):
             outs = eval_jaxpr(base, (), *[reshape(x, x.shape[1:]) if i else x for x, i in zip(xs, inside)])
             return [reshape(x, (1, *aval_of(x).shape)) for x in outs] if stacked else outs
         avals = [v.aval.update(shape=(1, *v.aval.shape)) if i else v.aval for v, i in zip(free, inside)]
-        return trace_closed(fun, avals, self.name), *([given[v][i] for v in free] for i in (0, 1))
+        found = [given[v] for v in free]
+        return trace_closed(fun, avals, self.name), [x for x, _ in found], [spec for _, spec in found]
 
     def _held(self) -> list[tuple[Any, Var]]:
         closed = super().finish([])

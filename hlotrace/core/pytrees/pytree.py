@@ -58,7 +58,8 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     try:
         return treedef.unflatten(leaves)
     except ValueError as error:
-        if error.__traceback__ is not None and error.__traceback__.tb_next is not None:     # of a node's own function
+        trace = error.__traceback__
+        if trace is not None and trace.tb_next is not None:     # of a node's own function
             raise
         raise ValueError(f"tree_unflatten: {str(error).rstrip('.')}: {treedef}") from None
     except AttributeError:

@@ -43,7 +43,8 @@ _NAMED = 10_000     # objects that are looked at for the name of an operand
 
 class UnfilteredStackTrace(Exception):
     """The cause of an exception under `jax_traceback_filtering=remove_frames`: it has all frames."""
-    folded: TracebackType | None = None     # where in the traceback of the exception what this one shows whole begins
+    # where in the traceback of the exception what this one shows whole begins
+    folded: TracebackType | None = None
 
 
 def boundary(function: Callable[..., Any], called: str | None = None, method: bool = False) -> Any:

@@ -2,13 +2,12 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from absl import app, flags
 
-from ..config import Config
 
-
-def define(config: Config) -> None:
+def define(config: Any) -> None:
     """Make of every option an absl flag of its name, which is set once absl has read the command line."""
     for name, value in config._values.items():
         if name not in flags.FLAGS:
@@ -17,7 +16,7 @@ def define(config: Config) -> None:
     app.call_after_init(lambda: _take(config))
 
 
-def parse(config: Config) -> None:
+def parse(config: Any) -> None:
     """Read what starts with `--jax` on the command line, up to `--`, now."""
     define(config)
     words = sys.argv[1:sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]
@@ -25,7 +24,7 @@ def parse(config: Config) -> None:
     _take(config)
 
 
-def _take(config: Config) -> None:
+def _take(config: Any) -> None:
     for name in config._values:
         if flags.FLAGS[name].present:
             config.update(name, flags.FLAGS[name].value)

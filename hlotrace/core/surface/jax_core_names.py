@@ -21,9 +21,9 @@ from ..config import state
 from ..dtypes import tangent_dtype as primal_dtype_to_tangent_dtype
 from ..effects import ORDERED_TOKEN, Effect
 from ..errors import JaxprTypeError
+from ..jaxpr import Atom, Literal, Var, check_jaxpr, eval_jaxpr
 from ..jaxpr import Eqn as JaxprEqn
 from ..jaxpr import Jaxpr as Program
-from ..jaxpr import Atom, Literal, Var, check_jaxpr, eval_jaxpr
 from ..jaxpr import sub_jaxprs as jaxprs_in_params
 from ..primitive import Primitive
 from ..source_info import SourceInfo
