@@ -132,6 +132,7 @@ _LOGGING = ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 # name -> (default, parser, does it change what is traced, lowered or compiled?)
+_OPTIONS: dict[str, tuple[Any, Parser, bool]]
 _OPTIONS = {
     "jax_enable_x64": (False, _flag, True),
     "jax_numpy_dtype_promotion": ("standard", _one_of("standard", "strict"), True),

@@ -38,11 +38,11 @@ def test_of_a_platform_that_is_not_known_nothing_is_claimed():
 
 
 @pytest.mark.parametrize("name, kind, can", [
-    ("add", "c", True), ("max", "f", True), ("max", "c", False), ("and", "b", True), ("and", "i", False),
-    ("xor", "b", False), ("reduce", "f", False)])
+    ("add", "c", True), ("maximum", "f", True), ("maximum", "c", False), ("and", "b", True), ("and", "i", False),
+    ("xor", "b", False)])
 def test_devices_of_a_cpu_reduce_together_by_some_operations(name, kind, can):
-    assert platform_named("cpu").all_reduced(name, kind) is can
-    assert platform_named("tpu").all_reduced(name, kind)
+    assert platform_named("cpu").all_reduced(f"stablehlo.{name}", kind) is can
+    assert platform_named("tpu").all_reduced(f"stablehlo.{name}", kind) and not platform_named("cpu").all_reduced(None, kind)
 
 
 def test_default_backend_gives_the_public_name():

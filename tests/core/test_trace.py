@@ -70,7 +70,7 @@ def test_equations_carry_the_line_of_their_own_use():
     text = jax.jit(jax.grad(f)).lower(X).as_text(debug_info=True)
     first = f.__code__.co_firstlineno
     for line in (1, 2, 3):
-        assert f'test_splice.py":{first + line}:' in text
+        assert f'test_trace.py":{first + line}:' in text
 
 
 def test_named_scopes_enclose_what_is_spliced():
