@@ -363,7 +363,7 @@ class Stub:
             source = inspect.getsource(cls)
         except (TypeError, OSError):        # written in C
             return []
-        return re.findall(r"self\.([a-z]\w*)(?=(?:, self\.\w+)* = )", source)
+        return re.findall(r"self\.([a-z]\w*)(?=(?:, self\.\w+)* = |: [^=\n]+ = )", source)
 
     def member(self, value, owner, name):
         line = LINES.get((owner, name))
