@@ -36,6 +36,7 @@ def test_value_and_type(row):
     def counted(*args):
         traces.append(args)
         return listed(row.fun(*args))
+    counted.__name__ = row.primitive        # as the program of an eager call is named: most are that program, found on disk
     want = row.expect(args)
     compiled = hlotrace.jit(counted)
     for got in (listed(row.fun(*args)), compiled(*args), compiled(*args)):

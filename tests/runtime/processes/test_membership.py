@@ -48,6 +48,9 @@ class Job:
         }
         ours["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(TESTS), os.environ.get("PYTHONPATH", "")])
         ours["JAX_ENABLE_COMPILATION_CACHE"] = "0"
+        ours["XLA_FLAGS"] = " ".join(
+            flag for flag in os.environ.get("XLA_FLAGS", "").split() if "device_count" not in flag
+        )
         self.files = [folder / f"process{i}.txt" for i in range(count)]
         self.processes = []
         for i, file in enumerate(self.files):
