@@ -1,10 +1,15 @@
-"""A compiled program with what is needed to call it on the leaves of a user's arguments."""
+"""What is kept of a compiled function; its programs with what it takes to call them on leaves."""
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..core.caches import ContextCache, LRUCache, WeakCache
+from ..core.config import state
 from ..core.pytrees import pytree
+from ..core.source_info import is_package, user_frame
+from ..core.trace import EVAL
 from ..primitives.programs.calls import jit_p
 from ..runtime.array_impl import ArrayImpl, as_array, own
 from ..runtime.binding import JaxRuntimeError
@@ -14,6 +19,48 @@ if TYPE_CHECKING:
 
 _LEAF = pytree.tree_structure(0)
 WRONG_DEVICE = object()        # in place of results: the arguments ask for another device than the program's
+
+
+class FunctionCaches:
+    """What is kept of a function, shared by all `jit(fun)` with the same options."""
+    __slots__ = ("traces", "calls", "fast_path", "history")
+
+    def __init__(self) -> None:
+        self.traces = ContextCache(4096)      # (structure, avals, statics) -> Traced
+        # the same -> the Call to try first; that and where it runs -> Call
+        self.calls = ContextCache(4096)
+        # types as `JitFunction.__call__` sees them first -> a simple Call
+        self.fast_path = LRUCache(4096)
+        self.history = LRUCache()        # of traces, under None; see `note`
+
+    def clear(self) -> None:
+        for table in (self.traces, self.calls, self.fast_path, self.history):
+            table.clear()
+
+    def note(self, jitted: Any, types: Any, asked: bool) -> None:
+        """Keep what `why_retraced` tells of a trace; log what is worth it, unless the user `asked` for it."""
+        fun, where, history = jitted._fun, user_frame(), self.history.get(None)
+        code = getattr(inspect.unwrap(getattr(fun, "func", fun)), "__code__", None)
+        if code is not None and is_package(code.co_filename):
+            return      # of a library that asked not to be taken for the user
+        if history is not None:
+            from ..inspection import retraces
+            self.history.keep(None, retraces.retraced(jitted, history, types, where, asked))
+            return
+        self.history.keep(None, (types, where))
+        if code is not None and state.trace is EVAL and not asked:
+            number = hash((getattr(fun, "__code__", None), jitted._options, types))
+            counts: dict[Any, Any] = _traced_codes.get(code) or _traced_codes.keep(code, {})
+            if counts:
+                from ..inspection import retraces
+                retraces.another_function(jitted, counts, number, types, where)
+            else:
+                counts[number] = 1
+
+
+CACHES = WeakCache(FunctionCaches)
+# code object -> how often it was traced first for which types; see `FunctionCaches.note`
+_traced_codes = LRUCache(1024)
 
 
 class CompiledCall:

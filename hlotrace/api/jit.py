@@ -13,14 +13,13 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ..core.avals import aval_of, is_arraylike, not_an_array
-from ..core.caches import ContextCache, LRUCache, WeakCache, types
+from ..core.avals import aval_of
+from ..core.caches import types
 from ..core.config import config, named_axes, state
 from ..core.errors import not_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.pytrees import pytree
 from ..core.refs import accesses
-from ..core.source_info import is_package, user_frame
 from ..core.surface.boundary import filtered
 from ..core.trace import EVAL
 from ..primitives.programs.calls import jit_p
@@ -29,10 +28,10 @@ from ..runtime.array_impl import ArrayImpl
 from ..runtime.devices import placement
 from ..runtime.executables.progress import stage
 from . import adapters, refs, stages  # noqa: F401 - refs registers the adapter of Refs
-from .compiled_calls import WRONG_DEVICE, StatefulCall, call_of
+from .compiled_calls import CACHES, WRONG_DEVICE, StatefulCall, call_of
 from .donation_warnings import warn_unusable
 from .fast_path import FastPath
-from .flat import FlatFunction, StatefulFunction, forget, mend
+from .flat import FlatFunction, StatefulFunction, forget
 from .jit_placement import Placement, maps_devices
 from .signatures import name_of, numbers_and_names, split_statics, static_key, static_values, take_names
 
@@ -40,28 +39,6 @@ if TYPE_CHECKING:
     from .flat import TracedProgram
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class FunctionCaches:
-    """What is kept of a function, shared by all `jit(fun)` with the same options."""
-    __slots__ = ("traces", "calls", "fast_path", "history")
-
-    def __init__(self) -> None:
-        self.traces = ContextCache(4096)      # (structure, avals, statics) -> Traced
-        # the same -> the Call to try first; that and where it runs -> Call
-        self.calls = ContextCache(4096)
-        # types as `JitFunction.__call__` sees them first -> a simple Call
-        self.fast_path = LRUCache(4096)
-        self.history = LRUCache()        # of traces, under None; see `retraces`
-
-    def clear(self) -> None:
-        for table in (self.traces, self.calls, self.fast_path, self.history):
-            table.clear()
-
-
-_known = WeakCache(FunctionCaches)
-# code object -> how often it was traced first for which types; see `retraces`
-_traced_codes = LRUCache(1024)
 
 
 class Given(NamedTuple):
@@ -108,7 +85,7 @@ class JitFunction(FastPath):
         self._placement = Placement(shown, in_shardings, out_shardings, place)
         options = (*options, *self._placement.options)
         self._options = options
-        self._known = _known.of(fun, options)
+        self._known = CACHES.of(fun, options)
         self._quick = self._known.fast_path.entries
         self._never_quick = bool(donate_argnums or donate_argnames or self._placement.asks)
         self._has_statics = bool(self._static_numbers or self._static_names)
@@ -141,7 +118,7 @@ class JitFunction(FastPath):
             if not adapters.any_adapted(leaves):
                 if self._inline:
                     self._fun(*whole[0], **whole[1])      # a function of the library words it better
-                self._raise_bad_argument(args, kwargs, leaves)
+                self.flat(leaves, in_tree, statics, False).avals()      # which names the argument
                 raise
         return self.given_values(args, kwargs, statics, aval_of)
 
@@ -245,7 +222,7 @@ class JitFunction(FastPath):
             if traced.cacheable:
                 self._known.traces.keep(given.key, traced)
             if self.explained:
-                self._note_trace(types(*given.key), asked)
+                self._known.note(self, types(*given.key), asked)
         return traced
 
     @staticmethod
@@ -254,27 +231,6 @@ class JitFunction(FastPath):
         memory."""
         return [x.start + i for x, changed in zip(given.taken, traced.changed or ()) if x.adapter.owns_memory
                 for i in changed]
-
-    def _note_trace(self, types: Any, asked: bool) -> None:
-        """Keep what `why_retraced` tells and say what is worth saying; `asked` if the user asked for a trace.
-        """
-        where, history = user_frame(), self._known.history.get(None)
-        code = getattr(inspect.unwrap(getattr(self._fun, "func", self._fun)), "__code__", None)
-        if code is not None and is_package(code.co_filename):
-            return      # of a library that asked not to be taken for the user
-        if history is not None:
-            from ..inspection import retraces
-            self._known.history.keep(None, retraces.retraced(self, history, types, where, asked))
-            return
-        self._known.history.keep(None, (types, where))
-        if code is not None and state.trace is EVAL and not asked:
-            number = hash((getattr(self._fun, "__code__", None), self._options, types))
-            counts: dict[Any, Any] = _traced_codes.get(code) or _traced_codes.keep(code, {})
-            if counts:
-                from ..inspection import retraces
-                retraces.another_function(self, counts, number, types, where)
-            else:
-                counts[number] = 1
 
     def _donated(self, in_tree: pytree.PyTreeDef) -> tuple[int, ...]:
         """Positions of donated leaves."""
@@ -305,12 +261,6 @@ class JitFunction(FastPath):
         else:
             results = jit_p.bind(*operands, jaxpr=traced.closed, donated=traced.given)
         return traced.out_tree.unflatten(outs(results))
-
-    def _raise_bad_argument(self, args: tuple[Any, ...], kwargs: dict[str, Any],
-                            leaves: Sequence[Any]) -> None:
-        for leaf, path in zip(leaves, pytree.arg_paths(self._fun, args, kwargs)):
-            if not is_arraylike(leaf):
-                raise TypeError(f"jit of {self._name}: {not_an_array(leaf, path, mend(path))}") from None
 
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Any]:
         return self if instance is None else functools.partial(self, instance)

@@ -218,6 +218,7 @@ LOCAL_IMPORTS = {
     "importing hlotrace does not pay for what few programs need": """
         hlotrace.distributed.job: socket
         hlotrace.api.jit: hlotrace.inspection.retraces hlotrace.transforms.key_reuse
+        hlotrace.api.compiled_calls: hlotrace.inspection.retraces
         hlotrace.api.jit_placement: hlotrace.placement.shardings
         hlotrace.placement.out_sharding: hlotrace.placement.shardings hlotrace.sharding.named
         hlotrace.api.stages: hlotrace.placement.shardings hlotrace.runtime.devices.layouts hlotrace.sharding.layout hlotrace.sharding.spec

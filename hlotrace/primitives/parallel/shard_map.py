@@ -15,7 +15,7 @@ from ...core.config import named_axes
 from ...core.effects import Check
 from ...core.jaxpr import Eqn, Var, dce, eval_jaxpr
 from ...core.primitive import fact_of
-from ...core.refs import Holder
+from ...core.refs import Holder, Ref
 from ...core.symbolic_zeros import MappedAxis, drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
 from ...sharding.spec import PartitionSpec
 from ..arrays.elementwise import div
@@ -228,7 +228,8 @@ def _discharge(states, values, args, *, jaxpr, in_specs, out_specs, **params):
         return _thread_checks(states, values, args, jaxpr, in_specs, out_specs, **params)
     alike, program = (PartitionSpec(),) * len(states), programs.discharge(jaxpr, states)
     for s, aval in zip(states, program.out_avals):
-        if params["checked"] and aval.vma - s.aval.vma:
+        of_a_ref = type(getattr(s.handles, "__self__", None)) is Ref      # not a token
+        if of_a_ref and params["checked"] and aval.vma - s.aval.vma:
             raise ValueError(f"shard_map: what is written to Ref{{{s.aval.str_short()}}}, which the function "
                              f"closes over, may differ between devices along {sorted(aval.vma)}, and the "
                              "Ref is one for all: pass it as an argument, whose in_specs cuts it, or reduce "
