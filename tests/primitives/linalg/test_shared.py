@@ -59,7 +59,7 @@ def test_sizes_of_nothing():
 
 def test_exact_integers_are_rounded_once():
     assert jax.scipy.linalg.pascal(40)[-1, -1] == np.float32(27217014869199032015600)
-    assert jax.scipy.linalg.invhilbert(400)[-1, -1] == np.inf
+    assert jax.scipy.linalg.invhilbert(215)[-1, -1] == np.inf        # more than float64 holds too
     with jax.enable_x64():
         assert jax.scipy.linalg.dft(3).dtype == "complex128" and jax.scipy.linalg.hadamard(2, int).dtype == "int64"
 
