@@ -1,4 +1,4 @@
-"""How an array lies over devices: printed, drawn, or told to a callback while a program is compiled."""
+"""The sharding of an array: printed, drawn, or passed to a callback while a program is compiled."""
 import os
 import sys
 
@@ -40,9 +40,9 @@ def visualize_sharding(shape, sharding, *, use_color=True, scale=1.0, min_width=
 
 
 def inspect_array_sharding(value, *, callback):
-    """Call `callback(sharding)` with how an array lies over devices.
+    """Call `callback(sharding)` with the sharding of an array.
 
-    Under jit that is known when the function has been compiled for some arguments, and told then, once.
+    Under jit that is known when the function has been compiled for some arguments, and passed then, once.
 
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> @jax.jit

@@ -24,7 +24,7 @@ class Collective:
     groups: str             # what the text says of the groups, or of the pairs
     where: str | None       # "file.py:12"
     op: str | None          # the path of named scopes and the operation, "jit(step)/layer/dot_general"
-    in_loop: bool           # does it stand in the body of a while loop?
+    in_loop: bool           # is it in the body of a while loop?
     trips: int | None       # how often one run of the program runs it; None where a loop's count is not known
 
 
@@ -39,7 +39,7 @@ class _Line(NamedTuple):
 def collectives(hlo_text, mesh):
     """A list with one Collective for each instruction that communicates, in the order of the text.
 
-    `mesh` has `axis_names` and `axis_sizes`; partition i stands at its i-th place in row-major order.
+    `mesh` has `axis_names` and `axis_sizes`; partition i is at its i-th place in row-major order.
     A TPU fusion that does an all-reduce and keeps a part of it counts as the reduce-scatter that it is.
     """
     modules = re.split(r"^(?=HloModule\b)", hlo_text, flags=re.M)
@@ -152,7 +152,7 @@ class _Module:
         return max(chains, key=len, default=[])
 
     def source(self, line):
-        """(where, op) of a line, or else of the fusion or the call that it stands in."""
+        """(where, op) of a line, or else of the fusion or the call that it is in."""
         found = re.search(r'metadata=\{((?:[^{}"]|"(?:[^"\\]|\\.)*")*)\}', line.rest)
         op = _attribute(found[1], "op_name") if found else None
         where = self.where(found[1]) if found else None
@@ -206,7 +206,8 @@ def _shape_end(text, start):
 
 
 def _callees(line):
-    for found in re.finditer(r"\b(?:body|condition|calls|to_apply|\w+_computations?)=(?:\{([^{}]*)\}|%?([^\s,{}]+))",
+    for found in re.finditer(r"\b(?:body|condition|calls|to_apply|\w+_computations?)="
+                             r"(?:\{([^{}]*)\}|%?([^\s,{}]+))",
                              _STRING.sub('""', line.rest)):
         yield from (name.strip().lstrip("%") for name in (found[1] or found[2] or "").split(","))
 
@@ -223,10 +224,12 @@ def _attribute(metadata, name):
 
 
 def _unescaped(quoted):
-    """The text in quotes; C's escapes stand for its UTF-8 bytes: `\\303\\251`."""
+    """The text in quotes; C's escapes represent its UTF-8 bytes: `\\303\\251`."""
     def byte(found):
         digits, letter = found.groups()
-        return bytes([int(digits, 8)]) if digits else {b"n": b"\n", b"t": b"\t", b"r": b"\r"}.get(letter, letter)
+        if digits:
+            return bytes([int(digits, 8)])
+        return {b"n": b"\n", b"t": b"\t", b"r": b"\r"}.get(letter, letter)
     raw = quoted.strip().removeprefix('"').removesuffix('"').encode()
     return re.sub(rb"\\(?:([0-3][0-7]{2})|(.))", byte, raw).decode(errors="replace")
 
@@ -278,8 +281,8 @@ def _bytes(shape):
     """How many bytes the arrays of a shape hold; elements of less than a byte are packed."""
     total = 0
     for dtype, dims in re.findall(r"([a-z]\w*)\[([^\]]*)\]", _plain(shape)):
-        digits = re.search(r"\d+", dtype)
-        bits = 8 if dtype == "pred" else int(digits[0]) if digits else 0      # a token holds none
+        digits = re.search(r"\d+", "8" if dtype == "pred" else dtype)
+        bits = int(digits[0]) if digits else 0      # a token holds none
         total += -(-bits * math.prod(map(int, re.findall(r"\d+", dims))) // 8)
     return total
 
@@ -330,12 +333,12 @@ def _integers(text):
 
 
 def _listed(text):
-    """`{{0,1},{2,3}}`"""
+    """The groups of `{{0,1},{2,3}}`."""
     return [group for group in map(_integers, re.findall(r"\{([\d,\s]*)\}", text)) if group]
 
 
 def _grouped(text, count):
-    """The groups that a text stands for, lists of numbers, or None; `{}` is one group of all `count`."""
+    """The groups that a text represents, lists of numbers, or None; `{}` is one group of all `count`."""
     if text.startswith("mesh"):
         return _mesh_groups(text)
     if text.startswith("["):
@@ -347,7 +350,7 @@ def _grouped(text, count):
 
 
 def _iota(text):
-    """The numbers that `[4,2]T(1,0)` stands for: 0 to 7 in shape (4, 2), transposed, row-major."""
+    """The numbers that `[4,2]T(1,0)` represents: 0 to 7 in shape (4, 2), transposed, row-major."""
     sizes, _, order = text.partition("T")
     sizes = _integers(sizes)
     order = _integers(order) or list(range(len(sizes)))
@@ -365,7 +368,10 @@ def _mesh_groups(text):
     sizes = {name: int(size) for name, size in re.findall(r"['\"]?([^'\"\[,=]+)['\"]?=(\d+)", axes)}
     count = math.prod(sizes.values())
     ids = ids.partition("=(")[2].rstrip(" )")
-    numbers = range(count) if not ids else _iota(ids + ")" * ids.count("(")) if "[" in ids else _integers(ids)
+    if not ids:
+        numbers = range(count)
+    else:
+        numbers = _iota(ids + ")" * ids.count("(")) if "[" in ids else _integers(ids)
     parts = []      # (dimension, how far one step goes, how many steps)
     for name, before, size in re.findall(r"['\"]?([^'\"{},:]+)['\"]?(?::\((\d+)\)(\d+))?", chosen):
         if name not in sizes:

@@ -12,7 +12,8 @@ def _table(shape, sharding):
     sharding.shard_shape(shape)
     devices = sharding._devices
     tiles = sharding._tiles(len(shape))
-    label = lambda numbers: devices[0].platform.upper() + " " + ",".join(str(devices[i].id) for i in sorted(numbers))
+    platform = devices[0].platform.upper()
+    label = lambda numbers: f"{platform} {','.join(str(devices[i].id) for i in sorted(numbers))}"
     return [[label(numbers) for numbers in row] for row in (tiles[None] if len(shape) == 1 else tiles)]
 
 

@@ -1,7 +1,8 @@
 """Profiles: what devices and host did while, for xprof (TensorBoard) and Perfetto.
 
-jaxlib's profiler names HLO instructions.  Here each event of one gets the user's line and named scopes, which the compiled
-programs of this process tell: in Perfetto's traces as `source` and `op_name` of its arguments; xprof finds them itself.
+jaxlib's profiler names HLO instructions.  Here each event of one gets the user's line and named scopes,
+which the compiled programs of this process tell: in Perfetto's traces as `source` and `op_name` of its
+arguments; xprof finds them itself.
 """
 import contextlib
 import functools
@@ -124,8 +125,9 @@ def export_profile_data(profile_data, log_dir, create_perfetto_link=False, creat
     """Write a profile below `log_dir`, in plugins/profile/<session_id, by default the time>, as xprof wants
     it.
 
-    profile_data: a ProfileSession that has stopped, or a ProfileData (of jaxlib 0.11 and later).
-    For the other arguments see `trace`.
+    Args:
+        profile_data: a ProfileSession that has stopped, or a ProfileData (of jaxlib 0.11 and later); for the
+            other arguments see `trace`.
 
     >>> import pathlib, tempfile
     >>> with jax.profiler.trace() as session:
@@ -181,17 +183,16 @@ def trace(log_dir=None, create_perfetto_link=False, create_perfetto_trace=False,
     """Context manager that takes a profile of what devices and Python do in the block, and gives its
     ProfileSession.
 
-    log_dir: a directory to write it to, as `xplane.pb` for xprof and `trace.json.gz` for Perfetto
-    (https://ui.perfetto.dev)
-      and chrome://tracing, in plugins/profile/<time>; None writes nothing.  Programs run on: wait for their
-      results (block_until_ready) inside of the block.
-    create_perfetto_trace: write `perfetto_trace.json.gz` too; create_perfetto_link: print a link that opens
-    it in Perfetto,
-      and wait until that has been followed.
-    profiler_options: a ProfileOptions.
+    Programs run on: wait for their results (block_until_ready) inside of the block.  Events of operations
+    carry the user's line as `source` and the path of named scopes as `op_name`, in Perfetto's files; JAX's
+    carry the HLO instruction alone.
 
-    Events of operations carry the user's line as `source` and the path of named scopes as `op_name`, in
-    Perfetto's files; JAX's carry the HLO instruction alone.
+    Args:
+        log_dir: a directory to write it to, as `xplane.pb` for xprof and `trace.json.gz` for Perfetto
+            (https://ui.perfetto.dev) and chrome://tracing, in plugins/profile/<time>; None writes nothing.
+        create_perfetto_link: print a link that opens it in Perfetto, and wait until that has been followed.
+        create_perfetto_trace: write `perfetto_trace.json.gz` too.
+        profiler_options: a ProfileOptions.
 
     >>> f = jax.jit(lambda x: jnp.tanh(x @ x))
     >>> with jax.profiler.trace() as session:
@@ -289,7 +290,7 @@ def _serve(path):
 def device_memory_profile(backend=None):
     """What holds the memory of a platform's devices, as bytes of a profile for pprof, gzipped.
 
-    Each array's bytes stand under the lines that made it.
+    Each array's bytes are under the lines that made it.
 
     >>> len(jax.profiler.device_memory_profile()) > 0
     True
@@ -311,11 +312,16 @@ def save_device_memory_profile(filename, backend=None):
 
 
 def start_server(port, requires_backend=True):
-    """Let xprof (TensorBoard's "capture profile") take profiles of this process, at this port.  Returns the
-    server.
+    """Let xprof (TensorBoard's "capture profile") take profiles of this process, at this port.
 
-    requires_backend: make the devices' clients first, without which they are not seen.
-    ValueError where one is running; `stop_server` ends it.
+    Args:
+        requires_backend: make the devices' clients first, without which they are not seen.
+
+    Returns:
+        The server, which `stop_server` ends.
+
+    Raises:
+        ValueError: where one is running.
 
     >>> import socket
     >>> with socket.socket() as free:
@@ -350,7 +356,11 @@ def register_subprocess(pid, port):
     """Let profiles of this process hold those of a subprocess whose `start_server` listens at `port`, from
     now on.
 
-    Returns a function that ends this.  JaxRuntimeError, after half a minute, where nobody listens.
+    Returns:
+        A function that ends this.
+
+    Raises:
+        JaxRuntimeError: after half a minute, where nothing listens.
 
     >>> def watch(child, port):         # child: a subprocess.Popen
     ...     return jax.profiler.register_subprocess(child.pid, port)

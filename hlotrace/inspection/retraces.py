@@ -1,7 +1,7 @@
 """Why a jitted function is traced again, in words: the argument, and what of it changed.
 
-Imported when something is traced a second time.  A trace's types are (structure, avals, static values, number of
-the options in force, named axes), as in the key of its cache; only those are kept, never values.
+Imported when something is traced a second time.  A trace's types are (structure, avals, static values,
+number of the options in force, named axes), as in the key of its cache; only those are kept, never values.
 """
 import collections
 import functools
@@ -19,10 +19,11 @@ FROM = 3             # where nothing else was asked for, one retrace or two may 
 
 _TURN_OFF = "hlotrace.config.update('jax_explain_cache_misses', False) turns these messages off"
 _HINTS = {
-    "weak": "a Python number is weakly typed, what comes out of the function is an array: start from an array, "
-            "jnp.asarray(0.0, jnp.float32)",
+    "weak": "a Python number is weakly typed, what comes out of the function is an array: start from an "
+            "array, jnp.asarray(0.0, jnp.float32)",
     "shape": "each shape is compiled for itself: pad to a few sizes",
-    "static": "each value of a static argument is compiled for itself: pass a number that changes as an array",
+    "static": "each value of a static argument is compiled for itself: pass a number that changes as an "
+              "array",
     "structure": "a program is compiled for one structure of its arguments",
 }
 
@@ -102,8 +103,8 @@ def another_function(jitted, counts, number, types, where):
 
 
 def _of_a_library(fun):
-    """Is a function's code in an installed package?  Then it is not the user who can mend it, and nobody is
-    told unasked."""
+    """Is a function's code in an installed package?  Then it is not the user who can mend it, and nothing is
+    said unasked."""
     while isinstance(fun, (functools.partial, python_types.MethodType)):
         fun = fun.func if isinstance(fun, functools.partial) else fun.__func__
     code = getattr(fun, "__code__", None)
@@ -114,7 +115,8 @@ def _log(n, text):
     if n < ALL_TOLD or n & (n - 1) == 0:
         logging.getLogger("hlotrace").warning("%s", text)
     elif n == ALL_TOLD:
-        logging.getLogger("hlotrace").warning("%s; from here on only numbers 16, 32, 64, ... are told", text)
+        logging.getLogger("hlotrace").warning("%s; from here on only numbers 16, 32, 64, ... are reported",
+                                              text)
 
 
 def _at(where):
@@ -155,8 +157,9 @@ def changes(fun, old, new):
                           f"{now[-1] if now else None}"))
         if a.axes != b.axes:
             found.append(("axes", f"named axes: {_sizes(a.axes)} -> {_sizes(b.axes)}"))
-    return found or [("closure", "the types are those of an earlier trace, but it closes over values that an outer "
-                                 "transformation traces, so no trace can be used again: pass them as arguments")]
+    return found or [(
+        "closure", "the types are those of an earlier trace, but it closes over values that an outer "
+        "transformation traces, so no trace can be used again: pass them as arguments")]
 
 
 def _sizes(axis_env):
@@ -187,7 +190,8 @@ def arguments(fun, types):
 def _argument_changes(name, old, new):
     (how, a, avals), (how_now, b, avals_now) = old, new
     if avals is None and a != b:
-        note = f" ({type(a.value).__name__} -> {type(b.value).__name__})" if type(a.value) is not type(b.value) else ""
+        kinds = type(a.value), type(b.value)
+        note = f" ({kinds[0].__name__} -> {kinds[1].__name__})" if kinds[0] is not kinds[1] else ""
         yield "static", f"{name}: {a.value!r:.60} -> {b.value!r:.60}{note}"
     elif a != b:
         for line in pytree.structure_mismatch("", a, b, ("the earlier trace", "this one")).split("\n  ")[1:]:
@@ -196,7 +200,7 @@ def _argument_changes(name, old, new):
     elif avals is not None and avals != avals_now:
         for path, x, y in zip(pytree.leaf_paths(a, prefix=name), avals, avals_now):
             if x is not y:
-                kind = "shape" if x.shape != y.shape else "dtype" if x.dtype != y.dtype else "weak"
+                kind = next((f for f in ("shape", "dtype") if getattr(x, f) != getattr(y, f)), "weak")
                 yield kind, f"{path}: {_type(x)} -> {_type(y)}"
     elif how != how_now:
         yield "structure", f"{name}: passed {how} -> {how_now}"

@@ -1,7 +1,7 @@
 """What Shardy decides: its propagation run on a program's text, without a compile and without a device.
 
-The text is StableHLO with `sdy.mesh`, `sdy.sharding`, `sdy.sharding_constraint` and `sdy.manual_computation`.  A value
-that propagation leaves without a sharding is whole on every device.
+The text is StableHLO with `sdy.mesh`, `sdy.sharding`, `sdy.sharding_constraint` and `sdy.manual_computation`.
+A value that propagation leaves without a sharding is whole on every device.
 """
 import graphlib
 import re
@@ -45,7 +45,7 @@ def propagated(text):
     """The program after propagation, for people: MLIR in which a comment gives the PartitionSpec of every
     value.
 
-    Each line that defines values ends with theirs, `// P('data', None)`; each function stands under a list of
+    Each line that defines values ends with theirs, `// P('data', None)`; each function follows a list of
     its arguments and results.  These replace the `sdy.sharding` attributes.  Inside `sdy.manual_computation`,
     `manual 'data'` tells that the value is one shard along that axis.  `P('data':(1)2)` splits over a part of
     an axis (see SubAxis), and where the program has several meshes, a spec names its own.  Constants of more
@@ -102,9 +102,10 @@ def _functions(module):
 
 
 def _check(functions):
-    """Raises ValueError for what would abort the process instead of failing."""
+    """ValueError for what would abort the process instead of failing."""
     main = functions.get("main")
-    if main is None or "sym_visibility" in main.attributes and "private" in str(main.attributes["sym_visibility"]):
+    if main is None or ("sym_visibility" in main.attributes
+                        and "private" in str(main.attributes["sym_visibility"])):
         raise ValueError("Shardy: the program has no public function @main")
     for name, op in functions.items():
         if not len(op.regions[0].blocks):
@@ -211,7 +212,7 @@ def _axis(attribute):
 
 def _written(type_, sharding, meshes, manual):
     """A sharding as people read it: `P('data', None)`, and what else there is to say."""
-    entries = [None if not axes else axes[0] if len(axes) == 1 else axes for axes in _spec(type_, sharding)]
+    entries = [axes[0] if len(axes) == 1 else axes or None for axes in _spec(type_, sharding)]
     words = [f"P({', '.join(map(repr, entries))})"]
     if sharding is not None:
         attribute = sdy.TensorShardingAttr(sharding)

@@ -117,7 +117,9 @@ class ArrayImpl(Array):
                             "precision=2)") from None
 
     def __str__(self):
-        return repr(self) if dtypes.is_extended(self.aval.dtype) or not shards.is_held(self) else str(self._numpy())
+        if dtypes.is_extended(self.aval.dtype) or not shards.is_held(self):
+            return repr(self)
+        return str(self._numpy())
 
     def __repr__(self):
         return self._written()
@@ -134,7 +136,8 @@ class ArrayImpl(Array):
         value = self._numpy()
         if value.size == 0:
             return f"Array([], shape={self.shape}, dtype={value.dtype}{weak})"
-        return f"Array({np.array2string(value, separator=', ', prefix='Array(', **options)}, dtype={value.dtype}{weak})"
+        numbers = np.array2string(value, separator=", ", prefix="Array(", **options)
+        return f"Array({numbers}, dtype={value.dtype}{weak})"
 
     # --- the device side ---
 
@@ -182,7 +185,7 @@ class ArrayImpl(Array):
 
     @property
     def format(self):
-        """The Format: how it lies in memory, and over devices."""
+        """The Format: its layout in memory, and its sharding."""
         from .devices import layouts  # few ask
         return layouts.of_array(self)
 
@@ -229,8 +232,8 @@ class ArrayImpl(Array):
         """Address of the device memory."""
         self.check_alive()
         if len(self.sharding._devices) > 1:
-            raise ValueError("unsafe_buffer_pointer: the array lies over several devices; ask the data of "
-                             "one of its addressable_shards")
+            raise ValueError("unsafe_buffer_pointer: the array is placed on several devices; ask the data "
+                             "of one of its addressable_shards")
         self.block_until_ready()
         return self._buf.unsafe_buffer_pointer()
 
@@ -247,7 +250,7 @@ class ArrayImpl(Array):
         protocol."""
         platform = client.platform_of(self.sharding._devices[0])
         if platform != "cuda":
-            raise AttributeError("__cuda_array_interface__: the array does not lie on a CUDA device but on "
+            raise AttributeError("__cuda_array_interface__: the array is not on a CUDA device but on "
                                  f"{platform}; __dlpack__ shares the memory of others")
         self.check_alive()
         return self.block_until_ready()._buf.__cuda_array_interface__
@@ -261,11 +264,11 @@ class ArrayImpl(Array):
         if self.aval.dtype in dtypes.SMALL_INTS or dtypes.is_extended(self.aval.dtype):
             raise BufferError(f"DLPack has no type for {self.aval.dtype.name}")
         if len(self.sharding._devices) > 1:
-            raise BufferError("DLPack shares the memory of one device, and this array lies over several; "
+            raise BufferError("DLPack shares the memory of one device, and this array is on several; "
                               "share the data of its addressable_shards, or move it to one device with "
                               "device_put")
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
-            raise BufferError(f"the array lies on {self.__dlpack_device__()}, and DLPack shares it there "
+            raise BufferError(f"the array is on {self.__dlpack_device__()}, and DLPack shares it there "
                               f"only, not on {tuple(dl_device)}; move it with device_put")
         if copy:
             return from_numpy(self._numpy().copy()).__dlpack__(max_version=max_version)
@@ -354,7 +357,8 @@ def as_array(value):
 
 def own(value):
     """As `as_array`, with a buffer of its own for a number: the result may be deleted or donated."""
-    is_number = isinstance(value, (*dtypes.python_scalars, np.generic)) or isinstance(value, np.ndarray) and not value.ndim
+    is_number = (isinstance(value, (*dtypes.python_scalars, np.generic))
+                 or isinstance(value, np.ndarray) and not value.ndim)
     return from_numpy(value, aval=aval_of(value)) if is_number else as_array(value)
 
 

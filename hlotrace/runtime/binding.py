@@ -19,7 +19,7 @@ try:
     from jaxlib import _jax
     from jaxlib.version import __version__ as jaxlib_version
 except ImportError as error:
-    raise ImportError("hlotrace stands on jaxlib, numpy and ml_dtypes, and one could not be imported: "
+    raise ImportError("hlotrace needs jaxlib, numpy and ml_dtypes, and one could not be imported: "
                       f"{_INSTALL} (its message: {error})") from error
 version = tuple(int(part) for part in jaxlib_version.split(".")[:3])
 if version < (0, 10):
@@ -190,7 +190,8 @@ def dlpack_type(capsule):
     for axis in reversed(range(tensor.ndim)) if tensor.strides else ():
         row_major = row_major and (shape[axis] <= 1 or tensor.strides[axis] == stride)
         stride *= shape[axis]
-    return shape, kind if kind == "bool" else f"{kind}{tensor.bits}", row_major, (tensor.data or 0) + tensor.byte_offset
+    dtype = kind if kind == "bool" else f"{kind}{tensor.bits}"
+    return shape, dtype, row_major, (tensor.data or 0) + tensor.byte_offset
 
 
 def from_dlpack(capsule, device, aval, sharding):

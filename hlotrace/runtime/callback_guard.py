@@ -111,7 +111,8 @@ def _twin(error):
 
 def _too_large(message, size, jaxpr):
     unit = min(max(size.bit_length() - 1, 0) // 10, 6)
-    words = f"{message.rstrip('.')} ({size / 1024 ** unit:.1f} {['bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'][unit]})"
+    name = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")[unit]
+    words = f"{message.rstrip('.')} ({size / 1024 ** unit:.1f} {name})"
     if jaxpr is None:
         return f"{words}: a computation that was waited for did not get its memory."
     results = ", ".join([a.str_short() for a in jaxpr.out_avals[:4]] + ["..."] * (len(jaxpr.out_avals) > 4))

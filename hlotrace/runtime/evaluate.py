@@ -16,7 +16,7 @@ from .executables import progress, runtime_checks
 from .processes import fork_safety, shutdown
 
 _applications = ContextCache(4096)    # of primitives, compiled
-_programs = ContextCache(512)         # compiled; with those that primitives hold, which may be new on each call
+_programs = ContextCache(512)       # compiled; with those that primitives hold, which may be new on each call
 
 
 def device_assignment(arrays, asked=None, outs=None, meshes=(), names=None):
@@ -59,8 +59,8 @@ def _check_asked(arrays, lies, asked, names):
     for i, (a, given, wanted) in enumerate(zip(arrays, lies, asked)):
         if given is not None and wanted is not None and not given.same_placement(wanted, a.ndim):
             raise ValueError(f"{names(i)}: the sharding passed to jit does not match the sharding of the "
-                             f"committed array: jit was given {wanted}, the array lies as {given}. Move it "
-                             "with device_put, or leave its entry of in_shardings at None.")
+                             f"committed array: jit was given {wanted}, the array has the sharding {given}. "
+                             "Move it with device_put, or leave its entry of in_shardings at None.")
 
 
 def evaluate(primitive, args, params):
@@ -103,7 +103,7 @@ def _evaluate_carefully(primitive, args, params):
     found = primitive.meshes_of(params)
     places = tuple([committed_sharding(a) for a in arrays])
     if found or any(place is not None for place in places):
-        # what stands under the other key is called without a look at how operands lie
+        # what has the other key is called without a look at the shardings of operands
         key = (places, *key)
     executable = table.use(key)
     if executable is None:
@@ -145,7 +145,9 @@ def lower_for(jaxpr, where, *, platform=None, donated=(), **options):
     device = where
     if isinstance(where, tuple):
         device = where.devices[0]
-        options["partition"] = where._replace(outs=(None,) * len(jaxpr.outvars)) if where.outs is None else where
+        if where.outs is None:
+            where = where._replace(outs=(None,) * len(jaxpr.outvars))
+        options["partition"] = where
     if platform is None:
         platform = client.platform_of(device if hasattr(device, "platform") else client.default_device())
     # a program that cannot run twice tells at once which operation gave a NaN
@@ -164,8 +166,10 @@ def run_program(jaxpr: Jaxpr, args, donated=(), outs=None):
     for a in args:
         if isinstance(a, Tracer):
             raise errors.leaked_tracer(a)
-    arrays = [a if type(a) is ArrayImpl else own(a) if i in donated else as_array(a) for i,
-              a in enumerate(args)]
+    arrays = list(args)
+    for i, a in enumerate(args):
+        if type(a) is not ArrayImpl:
+            arrays[i] = own(a) if i in donated else as_array(a)
     where, _ = device_assignment(arrays, outs=outs, meshes=fact_of(jaxpr, "meshes"))
     key = jaxpr, where, donated
     entry = _programs.use(key)

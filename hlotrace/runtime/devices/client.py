@@ -71,7 +71,8 @@ def available_platforms():
 def client(platform=None):
     """The PJRT client of a platform ("cpu", "cuda" or "gpu", "tpu", ...), or of the best one that works.
 
-    Raises RuntimeError for a platform that is not there.
+    Raises:
+        RuntimeError: for a platform that is not there.
     """
     if platform is None:
         return _default()
@@ -128,8 +129,11 @@ def _default():
 def devices(backend=None):
     """All devices of a platform, as a list.
 
-    backend: the name of a platform, "cpu", "gpu" or "tpu"; without it, the best one.  RuntimeError where it
-    is not there.
+    Args:
+        backend: the name of a platform, "cpu", "gpu" or "tpu"; without it, the best one.
+
+    Raises:
+        RuntimeError: for a platform that is not there.
 
     >>> [device.platform for device in jax.devices("cpu")[:1]]
     ['cpu']

@@ -4,7 +4,7 @@ from ...sharding.layout import Format, Layout
 
 
 def default(aval, sharding):
-    """The Layout of a shard of an array on its device, unless somebody asked for another."""
+    """The Layout of a shard of an array on its device, unless another was requested."""
     device = sharding._devices[0]
     aval, shape = physical(aval), sharding.shard_shape(aval.shape)
     shape = (*shape, *aval.shape[len(shape):])
@@ -17,9 +17,9 @@ def of_array(x):
 
 
 def of_executable(executable):
-    """(the Formats of what a program takes, of what it gives)"""
+    """The Formats of what a program takes, and of what it gives."""
     variables = executable.lowered.jaxpr.in_avals, executable.out_avals
-    loaded = executable.loaded      # pieces take and give what lies as it does by default
+    loaded = executable.loaded      # pieces take and give default layouts
     asked = (loaded.get_parameter_layouts, loaded.get_output_layouts) if loaded is not None else (None, None)
     return tuple([
         Format(Layout.parse(str(found)) if ask else default(aval, s), s)

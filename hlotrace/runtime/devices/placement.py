@@ -1,7 +1,7 @@
 """Where an array lives.  Own classes of shardings (`sharding/`): jaxlib's NamedSharding would import jax.
 
-jaxlib's C++ asks a sharding for `_internal_device_list` and `_to_xla_hlo_sharding`.  They are installed here, as the
-classes are pure data and may not know the runtime.
+jaxlib's C++ asks a sharding for `_internal_device_list` and `_to_xla_hlo_sharding`.  They are installed
+here, as the classes are pure data and may not know the runtime.
 """
 import functools
 

@@ -34,7 +34,8 @@ WHEELS = {
 def named():
     """{platform: path} from HLOTRACE_PJRT_PLUGIN, "name:/path.so", several separated by commas.
 
-    Raises ValueError for a text of another form.
+    Raises:
+        ValueError: for a text of another form.
     """
     found = {}
     for entry in filter(None, os.environ.get(VARIABLE, "").split(",")):
@@ -132,14 +133,16 @@ def said_options():
         name, colon, value = entry.partition(":")
         if not colon:
             raise ValueError(f"jax_pjrt_client_create_options: {entry!r} is not name:value")
-        found[name] = int(value) if value.lstrip("-").isdigit() else {"true": True, "false": False}.get(value, value)
+        is_number = value.lstrip("-").isdigit()
+        found[name] = int(value) if is_number else {"true": True, "false": False}.get(value, value)
     return found
 
 
 def make_client(plugin, world=None):
     """A client of a plugin; `world` is this process's place among several (runtime/processes/membership.py).
 
-    Raises RuntimeError that says which file failed, and how.
+    Raises:
+        RuntimeError: that says which file failed, and how.
     """
     options = {**(gpu_options() if plugin.platform == "cuda" else {}), **said_options()}
     platform, path, _ = plugin
@@ -162,8 +165,9 @@ def load(plugin):
     platform, path, package = plugin
     if not binding._jax.pjrt_plugin_loaded(platform):
         if not os.path.isfile(path):
+            said_by = f" ({'TPU_LIBRARY_PATH or ' * (platform == 'tpu')}{VARIABLE} says so)" * (not package)
             raise RuntimeError(f"Unable to initialize backend {platform!r}: its plugin {path} is not a file"
-                               + ("" if package else f" ({'TPU_LIBRARY_PATH or ' * (platform == 'tpu')}{VARIABLE} says so)"))
+                               f"{said_by}")
         loaded[platform] = binding._jax.load_pjrt_plugin(platform, path, None)
     if not binding._jax.pjrt_plugin_initialized(platform):
         # Where there is no TPU, libtpu would ask the cloud's metadata server for over a minute, and complain.

@@ -1,5 +1,4 @@
-"""An array that lies otherwise without a program: under another sharding over the same memory, or copied by
-the host."""
+"""An array under another sharding without a program: over the same memory, or copied by the host."""
 import functools
 
 import numpy as np
@@ -12,8 +11,9 @@ from . import placement, shards, transfer_guards
 def copy(x, sharding, committed=True):
     """The array as `sharding` says, by way of the host unless the memory can stay.
 
-    Raises ValueError where it does not divide evenly, RuntimeError where other processes hold shards that
-    this one needs.
+    Raises:
+        ValueError: where it does not divide evenly.
+        RuntimeError: where other processes hold shards that this one needs.
     """
     kept = in_place(x, sharding, committed)
     if kept is not None:
@@ -85,7 +85,8 @@ def _boxes(sharding, shape):
 def in_place(x, sharding, committed=True):
     """The array over the same memory as `sharding` says, or None where something must move.
 
-    Raises ValueError where it does not divide evenly.
+    Raises:
+        ValueError: where it does not divide evenly.
     """
     x.check_alive()
     old = x.sharding

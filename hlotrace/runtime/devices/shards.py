@@ -23,7 +23,8 @@ class Shard:
         self.device, self.index, self.replica_id, self.data = device, index, replica_id, data
 
     def __repr__(self):
-        return f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, data={self.data})"
+        return (f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
+                f"data={self.data})")
 
 
 def share(buffer, root=None):
@@ -75,12 +76,14 @@ def shards(x, addressable=True):
 def single_buffers(x):
     """jaxlib's buffers of the parts that this process holds, in the order of the devices."""
     devices = x.sharding._devices
-    return binding.shards(x._buf) if len(devices) > 1 else [x._buf] if is_local(devices[0]) else []
+    if len(devices) > 1:
+        return binding.shards(x._buf)
+    return [x._buf] if is_local(devices[0]) else []
 
 
 def reordered(x, sharding):
-    """Those buffers in the order of the devices of another sharding, on which the array lies in the same
-    parts."""
+    """Those buffers in the order of the devices of another sharding, which splits the array into the
+    same parts."""
     by_device = dict(zip(filter(is_local, x.sharding._devices), single_buffers(x)))
     return [by_device[device] for device in sharding._devices if is_local(device)]
 
@@ -88,7 +91,8 @@ def reordered(x, sharding):
 def is_held(x):
     """Does this process hold the whole value?"""
     sharding = x.sharding
-    return sharding.is_fully_addressable or sharding.is_fully_replicated and any(map(is_local, sharding._devices))
+    return (sharding.is_fully_addressable
+            or sharding.is_fully_replicated and any(map(is_local, sharding._devices)))
 
 
 def held(x):
@@ -99,7 +103,8 @@ def held(x):
 def gathered(x):
     """The whole of an array over several devices, as NumPy.
 
-    Raises RuntimeError where other processes hold parts that this one does not.
+    Raises:
+        RuntimeError: where other processes hold parts that this one does not.
     """
     sharding, aval = x.sharding, physical(x.aval)
     if not is_held(x):

@@ -10,8 +10,12 @@ from . import plugins
 
 
 def describe(platform, name, options):
-    """jaxlib's description of a topology and its devices, which only compile.  Raises RuntimeError,
-    ValueError."""
+    """jaxlib's description of a topology and its devices, which only compile.
+
+    Raises:
+        RuntimeError: where no plugin of the platform is installed.
+        ValueError: where the platform has no such topology.
+    """
     plugin = plugins.find().get(platform)
     if plugin is None:
         raise RuntimeError(f"get_topology_desc: no plugin for {platform!r} is installed: "
@@ -33,7 +37,8 @@ class _Elsewhere:
         return []
 
     def take(self, leaves):
-        chip, count = self.device.device_kind, len(self.lowered.partition.devices) if self.lowered.partition else 1
+        chip, partition = self.device.device_kind, self.lowered.partition
+        count = len(partition.devices) if partition else 1
         raise RuntimeError(
             f"{self.lowered.jaxpr.name} was compiled for {count} x {chip} of a topology, which are not here: "
             "it cannot be called. Look into it with as_text(), memory_analysis() and cost_analysis(); to "
@@ -55,7 +60,8 @@ class SpmdExecutable(_Elsewhere, spmd.SpmdExecutable):
 def compile_lowered(lowered, devices, options):
     """An executable, which cannot run here, of a Lowered program.
 
-    Raises JaxRuntimeError, for one where a chip's memory is too small.
+    Raises:
+        JaxRuntimeError: for one where a chip's memory is too small.
     """
     start = time.perf_counter()
     text, _kept_alive = partitioners.filled(lowered, devices[0])
@@ -78,12 +84,13 @@ def compile_text(text, devices, options=None, name="the program"):
 
 def _overflow(message, name, chip):
     """What to say of a program that needs more memory than a chip has; None for another message."""
-    found = re.search(r"required for ([^()]+) \(([\d.]+)([KMGTP]?)\) exceeds available HBM \(([\d.]+)([KMGTP]?)\)", message)
+    found = re.search(r"required for ([^()]+) \(([\d.]+)([KMGTP]?)\) exceeds available HBM "
+                      r"\(([\d.]+)([KMGTP]?)\)", message)
     if not found:
         return None
     what, *sizes = found.groups()
     needed, available = (f"{number} {unit}{'i' * bool(unit)}B" for number, unit in (sizes[:2], sizes[2:]))
     return (f"RESOURCE_EXHAUSTED: {name} does not fit: its {what} need {needed} of memory on each chip, and "
             f"a {chip} has {available}. Split arrays over more mesh axes or chips (dump_hlo --stage sharded "
-            "shows what lies whole on every chip), recompute in the backward pass (hlotrace.checkpoint), "
+            "shows what is whole on every chip), recompute in the backward pass (hlotrace.checkpoint), "
             "donate arguments, or take smaller batches or types.")

@@ -12,8 +12,9 @@ from . import client, relayout, shards
 def move(x, sharding, committed=True):
     """The array as `sharding` says.
 
-    Raises ValueError where it does not divide evenly, and where other processes hold parts of it and devices
-    change.
+    Raises:
+        ValueError: where it does not divide evenly, and where other processes hold parts of it and devices
+            change.
     """
     kept = relayout.in_place(x, sharding, committed)
     if kept is not None:
@@ -26,7 +27,7 @@ def move(x, sharding, committed=True):
         return relayout.copy(x, sharding, committed)
     if old.device_set != sharding.device_set:
         raise ValueError(
-            f"an array of type {x.aval.str_short()} that lies as {old} cannot be moved to {sharding}: other "
+            f"an array of type {x.aval.str_short()} of sharding {old} cannot be moved to {sharding}: other "
             "processes hold parts of it, so only the same devices can exchange them. Give it a sharding "
             "over those, or read x.addressable_shards and build another array of them.")
     return move(move(x, _renumbered(sharding, old._devices, x.ndim)), sharding)

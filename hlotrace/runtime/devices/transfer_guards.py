@@ -1,7 +1,7 @@
 """Transfer guards: what the options `jax_transfer_guard...` log or refuse.
 
-jaxlib asks them itself where it copies host memory to a device and back, at no cost while there are none.  Copies between
-devices go by way of the host here, so they are asked about in Python.
+jaxlib asks them itself where it copies host memory to a device and back, at no cost while there are none.
+Copies between devices go by way of the host here, so they are asked about in Python.
 """
 import contextlib
 import logging
@@ -54,8 +54,8 @@ def _context(name, option, directions, doc):
     context.__name__ = context.__qualname__ = name
     context.__doc__ = f"""Context manager: what becomes of {doc} on this thread.
 
-    `level` is "allow"; "log" or "disallow", which let pass what device_put and device_get are asked for, and "log_explicit"
-    or "disallow_explicit", which do not.  Refused ones raise JaxRuntimeError.
+    `level` is "allow"; "log" or "disallow", which let pass what device_put and device_get are asked for,
+    and "log_explicit" or "disallow_explicit", which do not.  Refused ones raise JaxRuntimeError.
 
     >>> with jax.{name}("disallow"):
     ...     x = jax.device_put(np.arange(3))            # asked for
@@ -102,8 +102,8 @@ def _guarded_garbage(level):
 
 
 def array_garbage_collection_guard(level):
-    """Context manager: what is said of arrays that Python's garbage collector frees, since they stood in a
-    cycle.
+    """Context manager: what is said of arrays that Python's garbage collector frees, since they were part
+    of a cycle.
 
     Such arrays hold their memory until the collector comes by.  `level` is "allow"; "log", which writes a
     message with the traceback of where the array was made to stderr; or "fatal", which ends the process.

@@ -1,8 +1,8 @@
-"""Programs in pieces: the blocks that a program repeats, each compiled once, and what lies between them.
+"""Programs in pieces: the blocks that a program repeats, each compiled once, and what is between them.
 
-XLA copies a function for each of its calls before it optimizes anything, so a network of 96 layers takes it 8 times as
-long as one of 12, outlined or not.  Here every block is an executable of its own, and a program is a list of them, run
-one after the other on the buffers that the earlier ones made.
+XLA copies a function for each of its calls before it optimizes anything, so a network of 96 layers takes it 8
+times as long as one of 12, outlined or not.  Here every block is an executable of its own, and a program is
+a list of them, run one after the other on the buffers that the earlier ones made.
 """
 import collections
 import dataclasses

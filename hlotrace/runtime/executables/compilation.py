@@ -64,7 +64,7 @@ def _flags():
 
 
 def _efforts():
-    """(optimization level or None, memory fitting level or None, profile version)"""
+    """The optimization level or None, the memory fitting level or None, and the profile version."""
     levels = (config.jax_optimization_level, config.jax_memory_fitting_level)
     return (*[None if level == usual else CompilerEffortLevel[level].value
               for level, usual in zip(levels, ("UNKNOWN", "O2"))], config.jax_xla_profile_version)
@@ -72,8 +72,8 @@ def _efforts():
 
 def _disk_entry(lowered, devices, options):
     """Where a program is kept between processes; None where looking costs more than it saves."""
-    small = len(lowered.text) < lowered.platform.instant * min(1, config.jax_persistent_cache_min_compile_time_secs)
-    if small or not config.jax_enable_compilation_cache:
+    seconds = min(1, config.jax_persistent_cache_min_compile_time_secs)
+    if len(lowered.text) < lowered.platform.instant * seconds or not config.jax_enable_compilation_cache:
         return None
     from . import disk_cache  # 4 ms, most of it OpenSSL: not for programs that compile in 10
     return disk_cache.entry(lowered.text, devices, options)

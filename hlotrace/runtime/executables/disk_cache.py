@@ -1,12 +1,13 @@
 """Compiled programs kept in a directory, where the next process finds them.
 
 A file is named after what the machine code depends on: the program without its names of lines, arguments and
-results, jaxlib, the compile options (XLA_FLAGS and the device's number are among them), the device and the CPU.  It
-holds three lines (format, SHA-256 of what follows, a description in JSON) and jaxlib's bytes.  Nothing is unpickled,
-and jaxlib sees no byte before the checksum has been compared: it crashes on damaged ones, or computes something else.
+results, jaxlib, the compile options (XLA_FLAGS and the device's number are among them), the device and the
+CPU.  It holds three lines (format, SHA-256 of what follows, a description in JSON) and jaxlib's bytes.
+Nothing is unpickled, and jaxlib sees no byte before the checksum has been compared: it crashes on damaged
+ones, or computes something else.
 
-Processes share a directory without locks.  A file appears whole (os.replace) or not at all, and one that somebody
-else evicts is a miss.  Whatever goes wrong is a warning, and the program is compiled.
+Processes share a directory without locks.  A file appears whole (os.replace) or not at all, and one that
+another process evicts is a miss.  Whatever goes wrong is a warning, and the program is compiled.
 """
 import contextlib
 import functools
@@ -33,7 +34,8 @@ _ABANDONED = 3600            # seconds after which a file that was never finishe
 _NAMES = re.compile(r' loc\(#loc\d+\)$|^#loc.*\n| loc\("[^"\\\n]*"\)| \{jax\.result_info = "[^"\\\n]*"\}',
                     re.MULTILINE)
 _warned: set = set()         # directories that could not be used
-_room: dict = {}             # (directory, limit) -> bytes that this process may write before it lists the directory
+# (directory, limit) -> bytes that this process may write before it lists the directory
+_room: dict = {}
 
 
 class Damaged(Exception):
@@ -220,8 +222,8 @@ def entries(where, pattern=_ENTRY):
 def _make_room(where, limit, written):
     """Evict what is too much after so many bytes were written.
 
-    Listing a directory of thousands of programs takes as long as compiling a small one.  So it is listed when a quarter
-    of what was free may have been written: other processes write too.
+    Listing a directory of thousands of programs takes as long as compiling a small one.  So it is listed
+    when a quarter of what was free may have been written: other processes write too.
     """
     room = _room.get((where, limit), 0) - written
     if room < 0:
@@ -233,7 +235,8 @@ def _make_room(where, limit, written):
 def evict(where, limit):
     """Remove what was used longest ago until the programs take no more than `limit` bytes (-1: all may stay).
 
-    Returns how many bytes they take.
+    Returns:
+        How many bytes they take.
     """
     for written, _, path in entries(where, _TEMPORARY):
         if written < time.time() - _ABANDONED:

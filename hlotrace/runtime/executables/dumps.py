@@ -1,8 +1,8 @@
 """Programs written to files as they are compiled: the options jax_dump_ir_to, jax_dump_ir_modes and
 jax_include_debug_info_in_dumps.
 
-`jax_ir0003_jit_f_compile.mlir` is the StableHLO, `jax_000003_f.jaxpr.txt` the program, `jax_000003_f.eqn_count_pprof` how
-many equations come from each of the user's lines, for pprof.
+`jax_ir0003_jit_f_compile.mlir` is the StableHLO, `jax_000003_f.jaxpr.txt` the program,
+`jax_000003_f.eqn_count_pprof` how many equations come from each of the user's lines, for pprof.
 """
 import gzip
 import itertools

@@ -55,7 +55,7 @@ class Executable:
         return str(self.device)
 
     def wait(self):
-        """Return when no form of the program is being compiled."""
+        """Block until no form of the program is being compiled."""
 
     @property
     def pieces(self):
@@ -70,7 +70,8 @@ class Executable:
         """(buffers, is one committed?) for these arguments, moved where need be; None if they are committed
         elsewhere.
 
-        Raises RuntimeError for a deleted array.
+        Raises:
+            RuntimeError: for a deleted array.
         """
         buffers, committed = [], False
         for x in leaves:
@@ -88,7 +89,7 @@ class Executable:
         return buffers, committed
 
     def check_donated(self, buffers):
-        """ValueError where a donated buffer stands twice among the arguments."""
+        """ValueError where a donated buffer is twice among the arguments."""
         if not self.lowered.donated or self.gives_back:
             return
         held = [id(shards.memory(b)) for b in buffers]

@@ -1,8 +1,9 @@
 """Compiled programs as bytes: the machine code with what is needed to call it, for the same jaxlib, platform
 and devices.
 
-A checksum is compared before anything else is read, as jaxlib may crash on damaged code.  What describes the program is
-pickled, with numbers in place of devices; reading it makes no objects but those of this package, NumPy and Python's own.
+A checksum is compared before anything else is read, as jaxlib may crash on damaged code.  What describes the
+program is pickled, with numbers in place of devices; reading it makes no objects but those of this package,
+NumPy and Python's own.
 """
 import hashlib
 import io
@@ -68,7 +69,8 @@ def load(payload, platform=None, devices=None):
     if not isinstance(payload, bytes) or payload[:head] != _FORMAT:
         raise ValueError("deserialize_and_load: these are not the bytes that serialize gave")
     if hashlib.sha256(payload[body:]).digest() != payload[head:body]:
-        raise ValueError("deserialize_and_load: the bytes are damaged: they are not those that serialize gave")
+        raise ValueError("deserialize_and_load: the bytes are damaged: they are not those that "
+                         "serialize gave")
     head, _, body = payload[body:].partition(b"\n")
     head = json.loads(head)
     if head["jaxlib"] != binding.jaxlib_version:
@@ -109,7 +111,8 @@ def _lowered(described, platform):
     ins, outs = ([Var(a) for a in described[name]] for name in ("ins", "outs"))
     lowered = Lowered("", [], Jaxpr((), (), ins, (), outs, described["name"]), [], described["donated"],
                       platform, described["partition"], targets=described["targets"])
-    lowered.ordered, lowered.effects = described["ordered"], (IO(described["ordered"]),) * described["effects"]
+    lowered.ordered = described["ordered"]
+    lowered.effects = (IO(described["ordered"]),) * described["effects"]
     return lowered
 
 
@@ -123,7 +126,7 @@ def _part(described, code, devices, platform):
 
 
 class _Restored(BlockExecutable):
-    """A program in pieces that somebody compiled."""
+    """A program in pieces that was compiled before."""
     __slots__ = ()
 
     def __init__(self, lowered, device, parts, found):

@@ -29,7 +29,7 @@ def optimized_text(executable):
 
 
 def cost(executable):
-    """XLA's cost analysis of a compiled program, a dict; sums over its pieces.  What stands in a loop counts
+    """XLA's cost analysis of a compiled program, a dict; sums over its pieces.  What is in a loop counts
     once.
 
     `optimal_seconds`, which TPUs have, is an estimate of the time of one run.

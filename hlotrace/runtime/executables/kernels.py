@@ -1,9 +1,9 @@
 """Kernels that programs call by name: told to jaxlib before it compiles or loads a program that calls them.
 
-On the CPU jaxlib brings LAPACK's (they find it through scipy); on CUDA those of cuSOLVER, cuSPARSE, random bits and host
-callbacks are in the Python package of the plugin, whose extension modules import nothing of jax.  Others are the user's.
-A name of none of these is left to XLA, which knows some and says so of the rest.  This file is imported by the first
-program with such a name.
+On the CPU jaxlib brings LAPACK's (they find it through scipy); on CUDA those of cuSOLVER, cuSPARSE, random
+bits and host callbacks are in the Python package of the plugin, whose extension modules import nothing of
+jax.  Others are the user's. A name of none of these is left to XLA, which knows some and says so of the
+rest.  This file is imported by the first program with such a name.
 """
 import ctypes
 import functools
@@ -28,12 +28,13 @@ _given: dict = {}             # (platform, target) -> (kernel, API version, trai
 def register_ffi_target(name, fn, platform="cpu", api_version=1, *, traits=0):
     """Let programs call a compiled kernel by name, as `ctx.custom_call(name, ...)` writes it.
 
-    fn: a PyCapsule around the address of an XLA FFI handler, or a dict of them by stage: "instantiate",
-    "prepare",
-        "initialize", "execute"
-    api_version: 1 for the typed FFI (api_version 4 of a custom call), 0 for an untyped function
+    Args:
+        fn: a PyCapsule around the address of an XLA FFI handler, or a dict of them by stage: "instantiate",
+            "prepare", "initialize", "execute".
+        api_version: 1 for the typed FFI (api_version 4 of a custom call), 0 for an untyped function.
 
-    Raises ValueError where jaxlib refuses it: another kernel has the name, or it is no handler.
+    Raises:
+        ValueError: where jaxlib refuses it: another kernel has the name, or it is no handler.
 
     >>> import ctypes
     >>> library = ctypes.cdll.LoadLibrary("./libkernels.so")                                 # doctest: +SKIP

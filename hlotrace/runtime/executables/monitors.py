@@ -9,13 +9,14 @@ of events.
     /jax/compilation_cache/cache_retrieval_time_sec     how long it took to load
     /jax/compilation_cache/compile_time_saved_sec       what compiling it took the first time, less that
 
-Each of the first three is a scalar (the time at which it begins), then a duration and a time span.  `progress.stage` records
-them, once there is a listener.
+Each of the first three is a scalar (the time at which it begins), then a duration and a time span.
+`progress.stage` records them, once there is a listener.
 """
 from . import progress
 
 __all__ = [     # noqa: F822 - half of them are made from a table
-    "clear_event_listeners", "record_event", "record_event_duration_secs", "record_event_time_span", "record_scalar",
+    "clear_event_listeners", "record_event", "record_event_duration_secs", "record_event_time_span",
+    "record_scalar",
     "register_event_duration_secs_listener", "register_event_listener", "register_event_time_span_listener",
     "register_scalar_listener", "unregister_event_duration_listener", "unregister_event_listener",
     "unregister_event_time_span_listener", "unregister_scalar_listener",
@@ -50,7 +51,8 @@ def record_event_duration_secs(event, duration, **kwargs):
     **kwargs).
 
     >>> seen = []
-    >>> jax.monitoring.register_event_duration_secs_listener(lambda event, seconds, **details: seen.append(seconds))
+    >>> jax.monitoring.register_event_duration_secs_listener(
+    ...     lambda event, seconds, **details: seen.append(seconds))
     >>> jax.monitoring.record_event_duration_secs("/my_program/load", 0.25)
     >>> seen
     [0.25]
@@ -64,7 +66,8 @@ def record_event_time_span(event, start_time, end_time, **kwargs):
     gives them.
 
     >>> spans = []
-    >>> jax.monitoring.register_event_time_span_listener(lambda event, start, end, **details: spans.append(end - start))
+    >>> jax.monitoring.register_event_time_span_listener(
+    ...     lambda event, start, end, **details: spans.append(end - start))
     >>> jax.monitoring.record_event_time_span("/my_program/load", 10.0, 12.5)
     >>> spans
     [2.5]
@@ -111,7 +114,10 @@ def _unregisters(name, kind, register):
         if not any(_listeners.values()):
             progress.monitors = None
     unregister.__name__ = unregister.__qualname__ = name
-    unregister.__doc__ = f"""Call `callback` no more.  ValueError where it was not registered; JAX asserts that it was.
+    unregister.__doc__ = f"""Call `callback` no more.
+
+    Raises:
+        ValueError: where it was not registered; JAX asserts that it was.
 
     >>> jax.monitoring.{register}(print)
     >>> jax.monitoring.{name}(print)
@@ -131,7 +137,7 @@ def clear_event_listeners():
 
     >>> jax.monitoring.register_event_listener(print)
     >>> jax.monitoring.clear_event_listeners()
-    >>> jax.monitoring.record_event("/nobody/listens")
+    >>> jax.monitoring.record_event("/not/listened/to")
     """
     for listeners in _listeners.values():
         listeners.clear()

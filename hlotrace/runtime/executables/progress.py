@@ -1,4 +1,4 @@
-"""What is told of tracing, lowering and compiling: to listeners, to the log, and on the terminal where it
+"""What is reported of tracing, lowering and compiling: to listeners, to the log, and on the terminal where it
 takes long.
 
 The terminal shows a program's name, its size and the seconds so far.
@@ -22,10 +22,10 @@ LINGER = 30.0     # seconds without a compile after which the thread ends
 _lock = threading.Lock()
 _running: list = []      # compiles going on, oldest first
 _watcher = None
-_width = 0               # of the text that stands on the terminal's last line
+_width = 0               # of the text on the terminal's last line
 
 
-monitors = None          # of monitors.py, while somebody listens: (kind, event, values, details)
+monitors = None          # of monitors.py, while there are listeners: (kind, event, values, details)
 
 # what is done -> (the end of the event that tells so, the function's name in it)
 _STAGES = {"traced": ("jaxpr_trace_duration", "{}"), "lowered": ("jaxpr_to_mlir_module_duration", "jit({})"),
@@ -130,7 +130,7 @@ class compiling:
         return f"{self.jaxpr.name}: {self.size} equation{'s' * (self.size != 1)}"
 
     def write(self, text, end=""):
-        """Put `text` in the place of what stands on the line."""
+        """Put `text` in the place of what is on the line."""
         global _width
         try:
             text = text[:_columns(self.stream) - 1]

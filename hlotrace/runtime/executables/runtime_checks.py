@@ -1,6 +1,7 @@
 """What a program that has run has to say: indices out of bounds, operations that gave a NaN.
 
-A program with checks that somebody in here looks at has what they find (`primitives/programs/checks.py`) behind its results.
+A program with checks that this file reads has what they find (`primitives/programs/checks.py`)
+behind its results.
 """
 import dataclasses
 
@@ -97,7 +98,8 @@ def _found_again(made, buffers, kinds):
 
 def _invalid(made, i, what, found):
     """The error for a NaN or an infinity in output `i`."""
-    where, off = f"output {i} of {made.lowered.jaxpr.name}", f"hlotrace.config.update('jax_debug_{what}s', False)"
+    where = f"output {i} of {made.lowered.jaxpr.name}"
+    off = f"hlotrace.config.update('jax_debug_{what}s', False)"
     if found:
         failure = _placed(found[0], made)
         said = failure.words(found[1]) + (failure.line and f" at {failure.line}; {where} holds one")

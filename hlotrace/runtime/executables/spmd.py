@@ -1,8 +1,8 @@
 """Programs over several devices: which ones, how the arguments lie over them, how the results do, and the
 launch.
 
-Nothing reaches jaxlib here that was not compared with what the program was compiled for: some versions of it crash
-on an argument that lies otherwise.
+Nothing reaches jaxlib here that was not compared with what the program was compiled for: some versions of it
+crash on an argument of another sharding.
 """
 import collections
 import threading
@@ -58,8 +58,8 @@ class SpmdExecutable(executable.Executable):
         """(buffers, True) for these arguments, moved where they are not committed; None if they lie
         elsewhere.
 
-        Where some lie as the program wants but say so in other words, those stand in place of True, by
-        position.
+        Where the shardings of some are equivalent to those of the program but other words, these words take
+        the place of True, by position.
         """
         buffers, words = [], {}
         for i, (x, sharding, aval) in enumerate(zip(leaves, self.in_shardings, self.lowered.jaxpr.in_avals,
@@ -182,7 +182,7 @@ def by_tiles(hlo):
 
 
 def with_inspections(lowered, device):
-    """(the program's text with pointers to its inspections, what must stay alive while it is compiled)
+    """The program's text with pointers to its inspections, and what must stay alive while it is compiled.
 
     XLA calls them during compilation; for a program of one device they are called here.
     """
@@ -252,13 +252,13 @@ def partition_of(values, asked, outs, meshes, names):
             devices, first = s._devices, words(i)
         elif s._devices != devices:
             raise ValueError(
-                f"Received incompatible devices for jitted computation: {first} lies on {_listed(devices)}, "
+                f"Received incompatible devices for jitted computation: {first} is on {_listed(devices)}, "
                 f"{words(i)} on {_listed(s._devices)}. Move them to the same devices, in the same order, "
                 "with device_put.")
     if all(type(s) is SingleDeviceSharding and s._kind is None for s, *_ in said) and not meshes:
         return devices[0]
     if devices is None:
-        # numbers stand for devices in a program that is not compiled
+        # numbers represent devices in a program that is not compiled
         devices = tuple(range(abstract[0].size))
     for mesh in abstract:
         if mesh.size != len(devices):

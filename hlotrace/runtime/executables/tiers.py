@@ -1,10 +1,10 @@
 """Tiers: a large program runs in a quickly compiled form while its full form is compiled in the background.
 
-The quick form is the same program at XLA's optimization level 0: it takes about two thirds of the time to compile and
-runs two to three times as long.  The two agree up to the order of floating-point operations.
+The quick form is the same program at XLA's optimization level 0: it takes about two thirds of the time to
+compile and runs two to three times as long.  The two agree up to the order of floating-point operations.
 
-A thread waits for the full form, but another process compiles it: XLA's own threads cannot be stopped, and a process
-that ends among them may be aborted.  What it compiled comes back as a file (`disk_cache.py`).
+A thread waits for the full form, but another process compiles it: XLA's own threads cannot be stopped, and a
+process that ends among them may be aborted.  What it compiled comes back as a file (`disk_cache.py`).
 """
 import atexit
 import contextlib
@@ -100,7 +100,8 @@ class TieredExecutable(Executable):
 def compile_elsewhere(texts, kernels, device, compiler_options, directory):
     """Fill `directory` with the executables of these programs, which call `kernels`.
 
-    Raises RuntimeError, with XLA's words, where that fails.
+    Raises:
+        RuntimeError: where that fails, with XLA's words.
     """
     root = str(Path(__file__).resolve().parents[3])
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]),
@@ -116,7 +117,8 @@ def compile_elsewhere(texts, kernels, device, compiler_options, directory):
     finally:
         _running.discard(process)
     if process.returncode:
-        raise RuntimeError((said.strip() or f"the other process ended with status {process.returncode}").splitlines()[-1])
+        why = said.strip() or f"the other process ended with status {process.returncode}"
+        raise RuntimeError(why.splitlines()[-1])
 
 
 def worker():

@@ -1,8 +1,9 @@
 """Lowering rules that build MLIR operations with jaxlib's Python bindings, within programs that are written
 as text.
 
-A rule runs on the arguments of a small function of its own, whose operations are printed and written into the text under
-new names.  Locations are the user's line, as of all operations; those that the rule gives itself stay.
+A rule runs on the arguments of a small function of its own, whose operations are printed and written into the
+text under new names.  Locations are the user's line, as of all operations; those that the rule gives itself
+stay.
 """
 import io
 import re
@@ -32,7 +33,7 @@ _kept_alive: list = []
 
 
 class LoweringRuleContext(SimpleNamespace):
-    """What a rule is told: `primitive`, `avals_in`, `avals_out`, `platforms`, `module_context`, ..."""
+    """What a rule is given: `primitive`, `avals_in`, `avals_out`, `platforms`, `module_context`, ..."""
 
     def replace(self, **changes):
         return LoweringRuleContext(**{**vars(self), **changes})
@@ -176,7 +177,7 @@ def flatten(values):
     return [values.result if isinstance(values, ir.OpView) else values]
 
 
-_PLACE = "here"      # a location that stands for the user's line
+_PLACE = "here"      # a location that represents the user's line
 
 
 def write(rule, ctx, eqn, names):

@@ -1,7 +1,8 @@
 """What a device does of a program, asked by XLA's partitioner while it compiles.
 
-XLA names an operation by the number in its text, gives shapes and shardings of whole values, and takes a program of one
-device, as text, with the shardings that it wants.  (jaxlib 0.10 crashes where MLIR's Python bindings are used meanwhile.)
+XLA names an operation by the number in its text, gives shapes and shardings of whole values, and takes a
+program of one device, as text, with the shardings that it wants.   (jaxlib 0.10 crashes where MLIR's Python
+bindings are used meanwhile.)
 """
 import itertools
 import weakref
@@ -26,7 +27,7 @@ class _Operation:
         self.partitioner, (self.avals, self.out_avals), self.lowered = partitioner, avals, lowered
 
     def partition(self, _shapes, shardings, _result_shape, result_sharding, _config):
-        """(the program of a device, shardings of its operands, the sharding of its result)"""
+        """The program of a device, the shardings of its operands, and that of its result."""
         partition = self.lowered.partition
         several = len(self.out_avals) != 1
         given = [self._read(s, a) for s, a in zip(shardings, self.avals, strict=True)]
@@ -63,7 +64,7 @@ def _shard(aval, sharding):
 
 
 def filled(lowered, device):
-    """(the program's text with what XLA calls while it compiles, what must stay alive meanwhile)"""
+    """The program's text with what XLA calls while it compiles, and what must stay alive meanwhile."""
     text, alive = spmd.with_inspections(lowered, device)
     alive = [*alive]
     for i, (partitioner, avals) in enumerate(lowered.inspections):
@@ -75,7 +76,7 @@ def filled(lowered, device):
 
 
 def _ask(partitioner, avals, lowered):
-    """(the number that stands for an application in the text, the application)"""
+    """The number that represents an application in the text, and the application."""
     if lowered.platform not in _registered:
         given = () if lowered.platform.on_host else (plugins.loaded.get(lowered.platform),)
         binding._jax.register_custom_call_partitioner("hlotrace_partitioning", _propagate, _partition, _infer,

@@ -1,11 +1,12 @@
 """What processes tell each other so that they run the same programs: a digest of each, before it runs for the
 first time.
 
-A `Company` is the processes that hold the devices of a program.  Each counts what it starts there, so that "the 7th" is
-the same thing to all.  What is new goes through the coordination service's key-value store, and nobody starts it before
-all have said the same; what ran before is counted, and its digest mixed into one number, which the first process of a
-company tells every second.  Who waits for long says so where the others' watchdogs look (see processes.py): one of them
-that is further, and was not here, has started something else.
+A `Company` is the processes that hold the devices of a program.  Each counts what it starts there, so that
+"the 7th" is the same thing to all.  What is new goes through the coordination service's key-value store, and
+none starts it before all have said the same; what ran before is counted, and its digest mixed into one
+number, which the first process of a company tells every second.  Who waits for long says so where the
+others' watchdogs look (see processes.py): one of them that is further, and was not here, has started
+something else.
 """
 import hashlib
 import itertools
@@ -80,7 +81,7 @@ class Company:
         self.count, self.last = number, name
 
     def at(self):
-        """(count, what was started until then)"""
+        """The count, and what was started until then."""
         number = self.count
         return number, self.trail[number % _TRAIL]
 
@@ -160,7 +161,8 @@ def contradiction(world, other, news):
               f"together, process {other} {words}")
     if company is not None and company.count >= number:
         return None if number in company.met else (
-            f"{differ}, and process {world.process_id} something that had run before; it is at number {company.count}, "
+            f"{differ}, and process {world.process_id} something that had run before; it is at number "
+            f"{company.count}, "
             f"{company.last}")
     for mine in list(world.companies.values()):
         if mine is not company and other in mine.processes and (waits := mine.waits):
@@ -232,7 +234,8 @@ def check_values(what, values, shardings, names):
         return
     groups: dict = {}
     for i, (x, sharding) in enumerate(zip(values, shardings, strict=True)):
-        if sharding is None or isinstance(x, Tracer) or type(x) is array_impl.ArrayImpl and not x.is_fully_addressable:
+        if sharding is None or isinstance(x, Tracer) or (
+                type(x) is array_impl.ArrayImpl and not x.is_fully_addressable):
             continue
         company = company_of(sharding._devices)
         if company is not None:

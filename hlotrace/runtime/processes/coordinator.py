@@ -1,13 +1,13 @@
 """The coordination service of a job of several processes: `python -m hlotrace.runtime.processes.coordinator
 ADDRESS N SECONDS`.
 
-It is a process of its own, which computes nothing: inside process 0 it would end with it, and XLA aborts a process whose
-service is gone before anything can be said.  Before XLA's service runs, the address is that of a roll call: each process
-says its number and what must be the same in all, and waits until all have come.  XLA itself takes a second process of one
-number for the first, come back.
+It is a process of its own, which computes nothing: inside process 0 it would end with it, and XLA aborts a
+process whose service is gone before anything can be said.  Before XLA's service runs, the address is that of
+a roll call: each process says its number and what must be the same in all, and waits until all have come.
+XLA itself takes a second process of one number for the first, come back.
 
-Process 0 holds the standard input: "bye" there says that all have left.  An end without it means that process 0 died; the
-others are told so, then the address is free for the next try.
+Process 0 holds the standard input: "bye" there says that all have left.  An end without it means that
+process 0 died; the others get a note that says so, then the address is free for the next try.
 """
 import contextlib
 import json

@@ -1,8 +1,9 @@
 """A child after `os.fork`: jaxlib's threads did not come along, so that whatever needs one of them waits for
 ever.
 
-In a child of a process that has a client, what would start or await a computation raises instead; arrays whose values are
-there are read as before.  A child of a process that only imported hlotrace makes clients of its own.
+In a child of a process that has a client, what would start or await a computation raises instead; arrays
+whose values are there are read as before.  A child of a process that only imported hlotrace makes clients of
+its own.
 """
 import ctypes
 import os

@@ -1,8 +1,8 @@
 """This process among several: joining them, watching that they live, leaving together.
 
-A collective whose peer has died may wait for ever in XLA (with several devices a process it often does).  So threads
-here ask the coordination service which processes live and what they left word of, and end this one, with a message,
-when another is gone.
+A collective whose peer has died may wait for ever in XLA (with several devices a process it often does).  So
+threads here ask the coordination service which processes live and what they left word of, and end this one,
+with a message, when another is gone.
 """
 import atexit
 import contextlib
@@ -32,8 +32,9 @@ def join(address, num_processes, process_id, local_device_ids, *, init_seconds, 
          bind_address):
     """Make this process one of several, once all have come.
 
-    Raises RuntimeError when no coordinator is reached, some process does not come, or two do not fit each
-    other.
+    Raises:
+        RuntimeError: when no coordinator is reached, some process does not come, or two do not fit each
+            other.
     """
     if client.made_by():
         raise RuntimeError("distributed.initialize() must be called before the first array, device or "
@@ -109,7 +110,7 @@ def _ask(peer, message, deadline):
 
 
 def _reach(address, process_id, deadline, seconds):
-    """A connection to the coordinator's address, when somebody listens there."""
+    """A connection to the coordinator's address, when something listens there."""
     while True:
         try:
             return socket.create_connection(split(address), timeout=max(1, deadline - time.monotonic()))
@@ -133,7 +134,7 @@ def _end(why, process_id, num_processes):
 def _start_service(address, num_processes, heartbeat_seconds):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
                                 "TF_CPP_MIN_LOG_LEVEL": "3"}
-    # A session of its own: Ctrl-C is for the processes that compute. No stderr: nobody waits for it to be
+    # A session of its own: Ctrl-C is for the processes that compute. No stderr: nothing waits for it to be
     # closed.
     service = subprocess.Popen(
         [sys.executable, "-m", "hlotrace.runtime.processes.coordinator", address, str(num_processes),
@@ -225,7 +226,11 @@ class World:
         _end(why, self.process_id, self.num_processes)
 
     def leave(self):
-        """Wait until all processes are done, then disconnect.  Raises RuntimeError when one does not come."""
+        """Wait until all processes are done, then disconnect.
+
+        Raises:
+            RuntimeError: when one does not come.
+        """
         self._say(f"{consistency_checks.NEWS}leaving/", consistency_checks.counts(self))
         try:
             self.client.wait_at_barrier("hlotrace/leave", LEAVE_SECONDS * 1000)
@@ -273,8 +278,8 @@ NEWS = {"ended": _failed, "waiting": consistency_checks.contradiction, "leaving"
         "progress": consistency_checks.strayed}
 
 
-def _told(error, world):
-    """What the other processes are told of an error that ends this one."""
+def _note_of(error, world):
+    """The note to the other processes of an error that ends this one."""
     why = f"{type(error).__name__}: {error}".splitlines()[0]
     if "Gloo" not in why:
         return why
@@ -314,7 +319,7 @@ def _after_main(world):
     faulthandler.dump_traceback_later(END_SECONDS, exit=True)
     deadline = time.monotonic() + END_SECONDS / 2
     atexit.unregister(_at_exit)
-    world.fail(_told(error, world))
+    world.fail(_note_of(error, world))
     for thread in threading.enumerate():
         if not thread.daemon and thread is not threading.current_thread():
             thread.join(max(0, deadline - time.monotonic()))

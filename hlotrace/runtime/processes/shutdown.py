@@ -1,7 +1,8 @@
 """The end of the process while threads still compute.
 
-Python ends a daemon thread where it next asks for the interpreter's lock.  One that comes back from jaxlib's C++ cannot be
-ended there: the process aborts.  So before the interpreter goes, such threads are ended the way `sys.exit()` ends one.
+Python ends a daemon thread where it next asks for the interpreter's lock.  One that comes back from jaxlib's
+C++ cannot be ended there: the process aborts.  So before the interpreter goes, such threads are ended the
+way `sys.exit()` ends one.
 """
 import atexit
 import ctypes

@@ -712,7 +712,7 @@ def test_a_wrong_device_is_refused(how, error, words):
 @pytest.mark.skipif(ON_JAX, reason="JAX moves constants")
 def test_constants_elsewhere_are_named():
     c = on_device(A, 2)
-    with pytest.raises(ValueError, match="a constant of <lambda> lies on CPU 2"):
+    with pytest.raises(ValueError, match="a constant of <lambda> is on CPU 2"):
         jax.jit(lambda a: a + c, device=devices()[3])(A)
 
 
