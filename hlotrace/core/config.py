@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from .errors import did_you_mean
 
-# of an option: its value as it is kept, or ValueError
+# of an option: from what a user gives to the option's value; ValueError for what is none
 Parser: TypeAlias = Callable[[Any], Any]
 
 

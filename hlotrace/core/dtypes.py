@@ -79,7 +79,7 @@ def is_extended(dtype: object) -> TypeGuard[ExtendedDType]:
     return isinstance(dtype, ExtendedDType)
 
 
-def canonicalize(dtype: Any, allow_extended_dtype: bool = True) -> Any:
+def canonicalize(dtype: Any, allow_extended_dtype: bool = True) -> DType:
     """`dtype` as np.dtype, 64-bit types narrowed to 32 bits unless x64 is enabled; None is float.
 
     Those of PRNG keys stay as they are.
@@ -100,7 +100,7 @@ def canonicalize(dtype: Any, allow_extended_dtype: bool = True) -> Any:
     return dtype
 
 
-def as_dtype(dtype: Any) -> Any:
+def as_dtype(dtype: Any) -> DType:
     """Anything that names a dtype (np.dtype, type, string, `jnp.float32`, Python type) as np.dtype."""
     if isinstance(dtype, (np.dtype, ExtendedDType)):
         return dtype
@@ -126,7 +126,7 @@ def as_dtype(dtype: Any) -> Any:
 _lossy_warned: set[str] = set()
 
 
-def check_user_dtype(dtype: Any, name: str) -> Any:
+def check_user_dtype(dtype: Any, name: str) -> DType:
     """The canonical form of a dtype that the user requested; narrowing it warns once for its line."""
     requested = as_dtype(dtype)
     if requested not in SUPPORTED and not is_extended(requested) and requested != float0:
@@ -253,7 +253,7 @@ def is_bool(dtype: DType) -> bool:
     return dtype == bool_
 
 
-def tangent_dtype(dtype: DType) -> Any:
+def tangent_dtype(dtype: DType) -> DType:
     """Floats and complexes are their own tangent dtype; everything else has float0."""
     if is_extended(dtype):
         return dtype._rules.tangent_dtype(dtype) if dtype._rules else float0
@@ -268,7 +268,7 @@ def complex_of(dtype: DType) -> np.dtype:
     return complex128 if dtype in (float64, complex128) else complex64
 
 
-def to_inexact(dtype: Any) -> Any:
+def to_inexact(dtype: DType) -> DType:
     """The floating dtype of `sin`, `mean`, ... of a dtype: float64 for 64-bit ints; floats stay."""
     if is_inexact(dtype):
         return dtype
@@ -311,7 +311,7 @@ def _extreme(dtype: Any, sign: int) -> np.ndarray:
     return np.array(info.max if sign > 0 else info.min).astype(dtype)
 
 
-def scalar_dtype(value: Any) -> np.dtype:
+def scalar_dtype(value: Any) -> DType:
     """The canonical dtype of a Python scalar.
 
     Raises:
@@ -329,7 +329,7 @@ def holds(dtype: DType, value: int) -> bool:
     return info.min <= value <= info.max
 
 
-def overflow(value: int, dtype: np.dtype) -> OverflowError:
+def overflow(value: int, dtype: DType) -> OverflowError:
     """The error for a Python int that does not fit: OverflowError, which names a dtype that holds it."""
     limits = iinfo(dtype) if is_integer(dtype) else finfo(dtype)
     wide = next((d for d in (int32, uint32, int64, uint64) if holds(d, value)), None)

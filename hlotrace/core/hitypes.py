@@ -41,11 +41,9 @@ def is_mutable(value: object) -> bool:
 
 
 # --- to which trace a value belongs
-# -----------------------------------------------------------------------------
 
 def adopt(value: T, tangents: Sequence[Any] = ()) -> T:
-    """The value, which belongs to the current trace; `tangents` are the arrays of its tangent
-    there."""
+    """The value, which belongs to the current trace; `tangents` are the arrays of its tangent there."""
     trace = state.trace
     if trace is not EVAL:
         trace.made = trace.made or {}
@@ -65,7 +63,10 @@ def found(value: object) -> tuple[Trace, Sequence[Any], bool]:
 
 
 def cur_qdd(value: Any) -> Any:
-    """Of what a mutable value is made now, as it says itself.  TypeError for what is of no mutable type.
+    """Of what a mutable value is made now, as it says itself.
+
+    Raises:
+        TypeError: for a value of no mutable type
 
     >>> hijax = jax.experimental.hijax
     >>> class Box:

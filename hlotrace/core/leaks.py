@@ -11,8 +11,11 @@ from .config import config
 
 
 def check(trace: Any) -> None:
-    """UnexpectedTracerError if the option is set and a tracer of `trace`, which has ended, is still referred
-    to."""
+    """Look for tracers of `trace`, which has ended, that are still referred to, if the option is set.
+
+    Raises:
+        UnexpectedTracerError: if there are any; it says what refers to them
+    """
     if not config.jax_check_tracer_leaks or not _alive(trace):
         return
     gc.collect()        # what only cycles held is no leak
@@ -32,10 +35,9 @@ def _alive(trace: Any) -> list[Any]:
 
 
 def _holder(x: object, known: set[int], depth: int) -> str:
-    """What refers to `x`, but for what is `known`, in words; and what refers to that, until something has a
-    name.
+    """What refers to `x`, in words, but for what is `known`, and what refers to that, up to what has a name.
 
-    No closure and no generator here: they would hold `x` too.
+    No closure and no generator here: they would refer to `x` too.
     """
     found = gc.get_referrers(x)
     known = {*known, id(found)}

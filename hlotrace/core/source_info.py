@@ -16,7 +16,7 @@ Source: TypeAlias = tuple[CodeType, int]
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _internal: dict[str, bool] = {}    # file name -> is it ours, or of what calls on our behalf?
-_excluded: tuple[str, ...] = ()    # libraries that asked not to be taken for the user
+_excluded: tuple[str, ...] = ()    # files of libraries that are not to be taken for the user's
 
 
 class NameStack(NamedTuple):
@@ -44,7 +44,11 @@ def exclude(path: str) -> None:
 
 
 def include(path: str) -> None:
-    """Undo one `exclude(path)`.  ValueError where there was none."""
+    """Undo one `exclude(path)`.
+
+    Raises:
+        ValueError: where there was none
+    """
     global _excluded
     left = list(_excluded)
     left.remove(path)
@@ -58,7 +62,7 @@ def excluded() -> tuple[str, ...]:
 
 
 def is_package(filename: str) -> bool:
-    """Is it a file of this package, or of a library that asked to be taken for one?"""
+    """Is it a file of this package, or of a library that is to be taken for one?"""
     return filename.startswith(PACKAGE) or filename.startswith(_excluded)
 
 

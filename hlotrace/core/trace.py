@@ -268,7 +268,7 @@ def _no_value(*, dim: Dimension, **_: Any) -> NoReturn:
                               "that is exported, when that is called")
 
 
-# the value of a symbolic size; a weak int where no dtype is asked for
+# the value of a symbolic size; a weak int where no dtype is requested
 dimension_p = Builtin(
     "dim_as_value", abstract_eval=lambda *, dim, dtype: aval_of(dim) if dtype is None
     else ShapedArray((), dtype),

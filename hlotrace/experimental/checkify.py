@@ -201,7 +201,7 @@ def check_error(error):
 def _throw(error):
     for index, (failure, values) in error._found():
         raised = JaxRuntimeError(dataclasses.replace(failure, mapped=0).words(values[failure.mapped:]))
-        raised.told = True       # the words are the user's own
+        raised.annotated = True       # the words are the user's own
         if index or failure.mapped:
             raised.add_note(error.get())
         raise raised

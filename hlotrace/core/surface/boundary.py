@@ -171,9 +171,9 @@ _SLIPS = (TypeError, ValueError, LookupError, AttributeError, NameError, Asserti
 def annotate(error: Any, name: str | None, args: Sequence[Any], kwargs: Mapping[str, Any],
              caller: FrameType | None, entry: FrameType) -> None:
     """Complete the message of an exception of this package; `caller` is the user's frame, `entry` ours."""
-    if getattr(error, "told", False):
+    if getattr(error, "annotated", False):
         return
-    error.told = True
+    error.annotated = True
     last: Any = _last(error.__traceback__)      # the caller has looked: there is one
     plain = len(error.args) == 1 and isinstance(error.args[0], str)
     # what Python refused

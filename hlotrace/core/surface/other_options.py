@@ -30,7 +30,7 @@ MEANS_NOTHING: dict[str, tuple[Any, str]] = {
     "jax_remat3": (False, "another implementation inside JAX, of the same results"),
     "jax_remat_barrier_no_cotangents": (False, "where JAX puts its barriers; the results are the same"),
     "jax_remove_custom_partitioning_ptr_from_cache_key": (
-        False, "programs with custom_partitioning are not kept on disk"),
+        False, "programs with custom_partitioning are not cached on disk"),
     "jax_scan3": (False, "another implementation inside JAX, of the same results"),
     "jax_source_url_schema": (None, "programs are printed without links"),
     "jax_threefry_gpu_kernel_lowering": (

@@ -297,7 +297,7 @@ def error_of(failure: Failure, values: Sequence[Any]) -> Exception:
         return IndexError(f"{failure.words(values)}{where} Where that is meant, say what to do with mode=, "
                           "as in " 'x.at[i].get(mode="fill") or x.at[i].set(y, mode="drop").')
     error: Any = JaxRuntimeError(failure.words(values))
-    error.told = True       # the words are the user's own
+    error.annotated = True       # the words are the user's own
     return error
 
 
