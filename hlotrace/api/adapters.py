@@ -442,14 +442,14 @@ def mapped(structure: pytree.PyTreeDef, outs: Sequence[Any], dims: Sequence[Any]
                           lambda x, part, spec: x.adapter.mapped(x.kind, part, size, spec))
 
 
-def specs_of_values(structure: pytree.PyTreeDef, specs: Sequence[Any]) -> Sequence[Any]:
-    """The PartitionSpec of each leaf; of a value with a HiPspec, `to_lo()` gives those of its arrays."""
+def specs_of_values(structure: pytree.PyTreeDef, specs: Sequence[Any], plain: type) -> Sequence[Any]:
+    """The PartitionSpec, of the class `plain`, of each leaf; `to_lo()` of a HiPspec those of a value."""
     layout = layout_of(structure)
     if layout is None:
         return specs
     found: list[Any] = []
     for x, part in layout.split(specs):
-        if x is None or not hasattr(part[0], "to_lo"):
+        if x is None or not part or type(part[0]) is plain or not hasattr(part[0], "to_lo"):
             found += [part] if x is None else part
         else:
             given = list(part[0].to_lo())

@@ -423,3 +423,14 @@ def test_what_can_change_is_passed_or_closed_over(call, kind):
     with pytest.raises(ValueError, match="both closed over by a function and passed to it"):
         call(lambda v: k.read(value), value)
     np.testing.assert_array_equal(k.read(value), START)
+
+
+def test_a_spec_of_a_value_is_that_of_its_arrays():
+    """A PartitionSpec of all of them, a HiPspec of each."""
+    class Spec(hijax.HiPspec):
+        def to_lo(self):
+            return [jax.P("d"), jax.P("d")]
+    mesh, value = jax.make_mesh((1,), ("d",)), pack(jnp.stack([START, 2 * START]))
+    for spec in jax.P("d"), Spec():
+        found = jax.shard_map(KINDS["immutable"].read, mesh=mesh, in_specs=(spec,), out_specs=jax.P("d"))(value)
+        np.testing.assert_array_equal(found, [START, 2 * START])

@@ -158,7 +158,8 @@ class _ShardMapped:
         """The PartitionSpec of each leaf."""
         where = f"shard_map of {self.name}: {what}"
         found = []
-        for spec in adapters.specs_of_values(treedef, pytree.flatten_axes(where, treedef, specs)):
+        flat = pytree.flatten_axes(where, treedef, specs)
+        for spec in adapters.specs_of_values(treedef, flat, PartitionSpec):
             spec = PartitionSpec() if spec is None else spec
             if not isinstance(spec, PartitionSpec):
                 raise TypeError(f"{where} holds PartitionSpecs, got {spec!r}")
