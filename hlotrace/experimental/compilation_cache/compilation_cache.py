@@ -18,7 +18,7 @@ def set_cache_dir(path):
     '/tmp/programs'
     >>> compilation_cache.set_cache_dir(before)
     """
-    config.update("jax_compilation_cache_dir", path if path is None else str(path))
+    config.update("jax_compilation_cache_dir", path)
 
 
 def reset_cache():
