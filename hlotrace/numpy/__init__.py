@@ -1,6 +1,6 @@
 """NumPy's functions on traced and compiled arrays, with JAX's names, dtypes and weak types.
 
-Each file imports only files that stand above it here (a test reads this list):
+Each file imports only files that come before it here (a test reads this list):
 
     util            what every function asks of its arguments: promotion, broadcasting, checks
     arrays/creation                 arrays from anything; ranges, diagonals, triangles
@@ -33,7 +33,7 @@ Each file imports only files that stand above it here (a test reads this list):
     polynomials     polyfit, roots, polyval; imported when first used
     arrays/printing                 array_repr, array_str; imported when first used
     indexing/refs                   ref[...], ref.at[...] and what is done to references
-    arrays/array_methods            the operators and methods of arrays, installed when all functions are there
+    arrays/array_methods            the operators and methods of arrays, installed after all functions
 """
 from numpy import (
     e,

@@ -35,7 +35,12 @@ def _along(a, axis, *bounds):
 def diff(a, n=1, axis=-1, prepend=None, append=None):
     """The n-th differences of neighbours along `axis`; of bools, whether they differ.
 
-    prepend, append: scalars or arrays that are put before and behind first.
+    Args:
+        a: an array.
+        n: how often differences are taken.
+        axis: the axis.
+        prepend: a scalar or an array that is put before `a` first.
+        append: a scalar or an array that is put behind `a` first.
 
     >>> x = jnp.array([1, 4, 9, 16])
     >>> jnp.diff(x), jnp.diff(x, n=2), jnp.diff(x, prepend=0)
@@ -55,7 +60,9 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
 @composite(static=("n", "axis"))
 def _diff(a, prepend, append, *, n, axis):
     def widened(end):
-        return end if ndim_of(end) else broadcast_to(end, [1 if i == axis else s for i, s in enumerate(a.shape)])
+        if ndim_of(end):
+            return end
+        return broadcast_to(end, [1 if i == axis else s for i, s in enumerate(a.shape)])
     parts = [None if prepend is None else widened(prepend), a, None if append is None else widened(append)]
     if prepend is not None or append is not None:
         a = concatenate([p for p in parts if p is not None], axis)
@@ -84,14 +91,23 @@ def _ediff1d(ary, to_end, to_begin):
 
 
 def gradient(f, *varargs, axis=None, edge_order=None):
-    """The slope along each axis (or those in `axis`): central differences inside, one-sided ones at the ends.
+    """The slope along each axis: central differences inside, one-sided ones at the ends.
 
-    `varargs` is one spacing for all axes, or one for each: a number, or a vector of coordinates.
+    Integers become the default float.
 
-    A list for several axes.  Integers become the default float.  NotImplementedError for an `edge_order`.
+    Args:
+        f: an array.
+        varargs: one spacing for all axes, or one for each: a number, or a vector of coordinates.
+        axis: an int or a tuple; all axes for None, which gives a list if there are several.
+        edge_order: not supported; None.
 
-    >>> jnp.gradient(jnp.array([1., 4., 9., 16.])), jnp.gradient(jnp.array([1., 4., 16.]), jnp.array([1., 2., 4.]))
-    (Array([3., 4., 6., 7.], dtype=float32), Array([3., 4., 6.], dtype=float32))
+    Raises:
+        NotImplementedError: for an `edge_order`.
+
+    >>> jnp.gradient(jnp.array([1., 4., 9., 16.]))
+    Array([3., 4., 6., 7.], dtype=float32)
+    >>> jnp.gradient(jnp.array([1., 4., 16.]), jnp.array([1., 2., 4.]))
+    Array([3., 4., 6.], dtype=float32)
     >>> jnp.gradient(jnp.array([[1., 2.], [5., 6.]]), 0.5)
     [Array([[8., 8.],
            [8., 8.]], dtype=float32), Array([[2., 2.],
@@ -151,8 +167,10 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
 
     An array `dx` broadcasts against the intervals of `y`, as in NumPy.
 
-    >>> jnp.trapezoid(jnp.array([1., 2., 3.])), jnp.trapezoid(jnp.array([1., 2., 3.]), x=jnp.array([0., 1., 3.]))
-    (Array(4., dtype=float32), Array(6.5, dtype=float32))
+    >>> jnp.trapezoid(jnp.array([1., 2., 3.]))
+    Array(4., dtype=float32)
+    >>> jnp.trapezoid(jnp.array([1., 2., 3.]), x=jnp.array([0., 1., 3.]))
+    Array(6.5, dtype=float32)
     """
     check_arraylike("trapezoid", y, *([] if x is None else [x]), dx)
     return _trapezoid(asarray(y), None if x is None else asarray(x), dx,
@@ -176,7 +194,11 @@ def _trapezoid(y, x, dx, *, axis):
 def unwrap(p, discont=None, axis=-1, period=2 * np.pi):
     """`p` with multiples of `period` added, so that neighbours along `axis` differ by at most half of it.
 
-    `discont`: smaller steps stay, half a period at least.
+    Args:
+        p: an array.
+        discont: smaller steps stay, half a period at least.
+        axis: the axis.
+        period: the period.
 
     >>> jnp.unwrap(jnp.array([350., 355., 2., 8.]), period=360)
     Array([350., 355., 362., 368.], dtype=float32)
@@ -205,10 +227,16 @@ def _unwrap(p, discont, period, *, axis):
 def interp(x, xp, fp, left=None, right=None, period=None):
     """Piecewise linear interpolation at `x` through the points (xp, fp), xp increasing.
 
-    Outside, the values are `left` and `right` (default: the end points), "extrapolate" goes on with the last
-    slope; with a `period` the points are repeated.
+    The result is floating point, and differentiable in fp and x.
 
-    Floating point; the vectors xp and fp have equal lengths, `x` any shape.  Differentiable in fp and x.
+    Args:
+        x: an array of any shape.
+        xp: a vector.
+        fp: a vector of the same length.
+        left: the value before the first point, that of the first point by default; "extrapolate" goes on with
+            the last slope.
+        right: the same for after the last point.
+        period: the points are repeated with it.
 
     >>> xp, fp = jnp.array([0., 1., 2.]), jnp.array([0., 10., 0.])
     >>> jnp.interp(jnp.array([0.5, 1.5, 9.]), xp, fp), jnp.interp(9., xp, fp, right="extrapolate")

@@ -89,11 +89,20 @@ def _need_rank(name, rank, *operands):
 
 
 def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
-    """Matrix product over the last two axes; leading axes broadcast; a vector is a row on the left, a column
-    on the right.  ValueError for scalars, ShapeError where the inner sizes differ.
+    """Matrix product over the last two axes; leading axes broadcast.
 
-    precision: what `lax.dot_general` takes.  preferred_element_type: the dtype to add up in and to give; else
-    the promoted one.
+    A vector is a row on the left, a column on the right.
+
+    Args:
+        a: an array.
+        b: an array.
+        precision: what `lax.dot_general` takes.
+        preferred_element_type: the dtype to add up in and to give; else the promoted one.
+        out_sharding: the sharding of the result.
+
+    Raises:
+        ValueError: for scalars.
+        ShapeError: where the inner sizes differ.
 
     >>> a, b = jnp.array([[1, 2], [3, 4]]), jnp.array([[0, 1], [1, 0]])
     >>> jnp.matmul(a, b), a @ jnp.array([1, 10])
@@ -123,7 +132,7 @@ def _matmul(a, b, precision, preferred):
 def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """The sum over the last axis of a and the second to last (or only) axis of b; with a scalar, the product.
 
-    For matrices it is `matmul`; for more axes the others of both stand one behind the other.
+    For matrices it is `matmul`; for more axes the result has the other axes of a, then those of b.
 
     >>> jnp.dot(jnp.array([1, 2]), jnp.array([3, 4])), jnp.dot(jnp.ones((2, 3, 4)), jnp.ones((5, 4, 6))).shape
     (Array(11, dtype=int32), (2, 3, 5, 6))
@@ -254,8 +263,8 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
             raise TypeError(f"Number of tensordot axes (axes {axes}) exceeds input ranks ({shape_of(a)} and "
                             f"{shape_of(b)}): axes counts those that are summed over")
         a_axes, b_axes = tuple(range(a_rank - axes, a_rank)), tuple(range(axes))
-    elif isinstance(axes, (tuple, list)) and len(axes) == 2 and isinstance(axes[0], (int, np.integer)) == isinstance(
-            axes[1], (int, np.integer)):
+    elif (isinstance(axes, (tuple, list)) and len(axes) == 2
+          and len({isinstance(x, (int, np.integer)) for x in axes}) == 1):
         a_axes, b_axes = (canonical_axes(tuple(x) if np.ndim(x) else x, r) for x,
                           r in zip(axes, (a_rank, b_rank)))
         if len(a_axes) != len(b_axes):
@@ -312,8 +321,7 @@ def _interleaved(args):
 
 @functools.lru_cache(maxsize=1024)
 def _parse(subscripts, shapes):
-    """(letters of each operand, letters of the result) with every ellipsis spelled out.  ValueError if
-    ill-formed."""
+    """Letters of each operand and of the result, every ellipsis spelled out.  ValueError if ill-formed."""
     text = subscripts.replace(" ", "")
     inputs_text, arrow, out = text.partition("->")
     inputs = inputs_text.split(",")
@@ -354,7 +362,7 @@ def _parse(subscripts, shapes):
 
 
 def _check_sizes(subscripts, inputs, shapes):
-    """ValueError where a letter stands for axes of different sizes; size 1 goes with any."""
+    """ValueError where a letter is for axes of different sizes; size 1 goes with any."""
     sizes = {}
     for i, (term, shape) in enumerate(zip(inputs, shapes)):
         for c, n in zip(term, shape):
@@ -376,7 +384,10 @@ def _path(inputs, out, shapes, optimize):
     if count <= 2 or not optimize or len(names) < len(set("".join(inputs))):
         return (tuple(range(count)),)
     text = ",".join("".join(names[c] for c in t) for t in inputs) + "->" + "".join(names[c] for c in out)
-    kind = ("optimal" if count <= 4 else "greedy") if optimize in ("auto", True) else optimize
+    if optimize in ("auto", True):
+        kind = "optimal" if count <= 4 else "greedy"
+    else:
+        kind = optimize
     return tuple(np.einsum_path(text, *map(_hollow, shapes), optimize=kind)[0][1:])
 
 
@@ -395,7 +406,7 @@ def _diagonal(x, i, j):
 
 
 def _distinct(x, labels):
-    """`x` with diagonals taken until no letter stands twice."""
+    """`x` with diagonals taken until no letter appears twice."""
     for j, c in enumerate(labels):
         i = labels.index(c)
         if i != j:
@@ -437,15 +448,29 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
            out_sharding=None, _dot_general=None):
     """Einstein summation: einsum('bij,bjk->bik', x, y), or einsum(x, [0, 1], y, [1, 2]).
 
-    Without '->' the result has the ellipsis axes and then, sorted, the letters that stand once.  A letter
-    twice in one operand takes its diagonal; axes of size 1 broadcast.  `optimize` is 'auto', a name that
-    np.einsum_path knows, a path, or False (left to right).  `_dot_general`, called as `lax.dot_general` is,
-    does the products of two operands.
+    Without '->' the result has the ellipsis axes and then, sorted, the letters that appear once.  A letter
+    twice in one operand takes its diagonal; axes of size 1 broadcast.
+
+    Args:
+        subscripts: a letter for each axis.
+        operands: arrays.
+        out: not supported; None.
+        optimize: 'auto', a name that np.einsum_path knows, a path, or False (left to right).
+        precision: what `lax.dot_general` takes.
+        preferred_element_type: the dtype to add up in and to give; else the promoted one.
+        out_sharding: the sharding of the result.
+        _dot_general: does the products of two operands, called as `lax.dot_general` is.
 
     >>> a, b = jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1])
-    >>> jnp.einsum("ij,j->i", a, b), jnp.einsum("ii", a), jnp.einsum("ij->ji", a), jnp.einsum("i,i,ij", b, b, a)
-    (Array([12, 34], dtype=int32), Array(5, dtype=int32), Array([[1, 3],
-           [2, 4]], dtype=int32), Array([103, 204], dtype=int32))
+    >>> jnp.einsum("ij,j->i", a, b)
+    Array([12, 34], dtype=int32)
+    >>> jnp.einsum("ii", a)
+    Array(5, dtype=int32)
+    >>> jnp.einsum("ij->ji", a)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    >>> jnp.einsum("i,i,ij", b, b, a)
+    Array([103, 204], dtype=int32)
     >>> jnp.einsum("...ij,...jk", jnp.ones((7, 2, 3)), jnp.ones((3, 4))).shape
     (7, 2, 4)
     """
@@ -502,12 +527,21 @@ def multi_dot(arrays, *, precision=None):
 
 @composite(static=("axisa", "axisb", "axisc", "axis"))
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    """The cross product of vectors of 2 or 3 components along axisa and axisb; of two 2-vectors, the scalar
-    one.
+    """The cross product of vectors of 2 or 3 components; of two 2-vectors, the scalar one.
 
-    >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([[0, 1, 0], [0, 0, 1]])), jnp.cross(jnp.array([1, 2]), jnp.array([3, 4]))
-    (Array([[ 0,  0,  1],
-           [ 0, -1,  0]], dtype=int32), Array(-2, dtype=int32))
+    Args:
+        a: an array of vectors.
+        b: an array of vectors.
+        axisa: the axis of `a` that the components are along.
+        axisb: that of `b`.
+        axisc: that of the result.
+        axis: one for all three.
+
+    >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([[0, 1, 0], [0, 0, 1]]))
+    Array([[ 0,  0,  1],
+           [ 0, -1,  0]], dtype=int32)
+    >>> jnp.cross(jnp.array([1, 2]), jnp.array([3, 4]))
+    Array(-2, dtype=int32)
     """
     check_arraylike("cross", a, b)
     if axis is not None:
@@ -542,10 +576,9 @@ def _part(x, i):
 
 @composite(static=("offset", "axis1", "axis2", "dtype"))
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
-    """The sum along a diagonal of axes axis1 and axis2; small integers are summed in the default integer
-    type.
+    """The sum along a diagonal of axes axis1 and axis2; leading axes stay.
 
-    Leading axes stay.
+    Small integers are summed in the default integer type.
 
     >>> x = jnp.arange(9).reshape(3, 3)
     >>> jnp.trace(x), jnp.trace(x, offset=1), jnp.trace(jnp.ones((2, 3, 4)), axis1=1, axis2=2)
@@ -613,8 +646,12 @@ def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
     'full' has len(a) + len(v) - 1 elements, 'same' as many as the longer one, 'valid' those without an edge.
 
     >>> a, v = jnp.array([1, 2, 3]), jnp.array([1, 10])
-    >>> jnp.convolve(a, v), jnp.convolve(a, v, mode="same"), jnp.convolve(a, v, mode="valid")
-    (Array([ 1., 12., 23., 30.], dtype=float32), Array([ 1., 12., 23.], dtype=float32), Array([12., 23.], dtype=float32))
+    >>> jnp.convolve(a, v)
+    Array([ 1., 12., 23., 30.], dtype=float32)
+    >>> jnp.convolve(a, v, mode="same")
+    Array([ 1., 12., 23.], dtype=float32)
+    >>> jnp.convolve(a, v, mode="valid")
+    Array([12., 23.], dtype=float32)
     """
     a, v = _vectors("convolve", a, v)
     if shape_of(a)[0] < shape_of(v)[0]:

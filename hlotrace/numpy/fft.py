@@ -25,8 +25,10 @@ _NORMS = ("backward", "ortho", "forward")
 
 
 def _checked(norm):
-    """What divides by the number of elements: the inverse (backward), each by the square root (ortho), or the
-    other one."""
+    """Which direction divides by the number of elements.
+
+    "backward": the inverse; "ortho": both, by its square root; "forward": the other one.
+    """
     if norm is not None and norm not in _NORMS:
         raise not_one_of("norm", norm, _NORMS)
     return norm or "backward"
@@ -37,8 +39,7 @@ def _mirrored(norm):
 
 
 def spans(name, a, s, axes):
-    """(axes, lengths) of a transform of `a`: lengths `s` along `axes`, None for the last ones that `s` is
-    for, or all."""
+    """(axes, lengths) of a transform of `a`: lengths `s` along `axes`, by default the last ones, or all."""
     check_arraylike(name, a)
     s, axes = (given.tolist() if ndim(given) == 1 and hasattr(given, "tolist") else given
                for given in (s, axes))
@@ -186,8 +187,9 @@ def _frequencies(name, n, d, dtype, device, start, stop):
 
 
 def fftfreq(n, d=1.0, *, dtype=None, device=None):
-    """The frequencies of the coefficients of `fft` of n samples that are `d` apart: 0, 1, ..., -2, -1 over d
-    n.
+    """The frequencies of the coefficients of `fft` of n samples that are `d` apart.
+
+    They are 0, 1, ..., -2, -1 over d n.
 
     >>> jnp.fft.fftfreq(4, d=0.5)
     Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
@@ -196,8 +198,9 @@ def fftfreq(n, d=1.0, *, dtype=None, device=None):
 
 
 def rfftfreq(n, d=1.0, *, dtype=None, device=None):
-    """The frequencies of the coefficients of `rfft` of n samples that are `d` apart: 0, 1, ..., n // 2 over d
-    n.
+    """The frequencies of the coefficients of `rfft` of n samples that are `d` apart.
+
+    They are 0, 1, ..., n // 2 over d n.
 
     >>> jnp.fft.rfftfreq(4, d=0.5)
     Array([0. , 0.5, 1. ], dtype=float32)

@@ -72,7 +72,7 @@ class SVDResult(NamedTuple):
 # --------------------------------------------------------------------------------------------------
 
 def inexact(name, *args):
-    """Arguments as arrays of one floating or complex dtype."""
+    """Arrays of one floating or complex dtype, made of the arguments."""
     check_arraylike(name, *args)
     return [asarray(x) for x in promote_dtypes_inexact(*args)]
 
@@ -170,7 +170,9 @@ def matrix_power(a, n):
         raise TypeError("matrix_power: the matrices must be square, of shape [..., m, m], got shape "
                         f"{a.shape}")
     if n == 0:
-        return asarray(eye(a.shape[-1], dtype=a.dtype) + 0 * a) if a.ndim > 2 else eye(a.shape[-1], dtype=a.dtype)
+        if a.ndim > 2:
+            return asarray(eye(a.shape[-1], dtype=a.dtype) + 0 * a)
+        return eye(a.shape[-1], dtype=a.dtype)
     a, n, out = inv(a) if n < 0 else a, -n if n < 0 else n, None
     while n:
         if n & 1:
@@ -194,7 +196,8 @@ def multi_dot(arrays, *, precision=None):
         raise ValueError(f"multi_dot requires at least two arrays; got len(arrays)={len(arrays)}")
     arrays = [asarray(x) for x in arrays]
     shapes = [x.shape for x in arrays]
-    if [len(s) for s in shapes[1:-1]] != [2] * (len(shapes) - 2) or not {len(shapes[0]), len(shapes[-1])} <= {1, 2}:
+    first, *inner, last = map(len, shapes)
+    if inner.count(2) != len(inner) or not {first, last} <= {1, 2}:
         raise ValueError("multi_dot: the arrays must be matrices, but for the first and the last, which may "
                          f"be vectors, got shapes {shapes}")
     for i, (left, right) in enumerate(zip(shapes, shapes[1:])):
@@ -218,12 +221,17 @@ def norm(x, ord=None, axis=None, keepdims=False):
     """The norm of vectors along one axis, or of matrices over two axes; by default of all elements as one
     vector.
 
-    ord: of a vector a number, the p of sum(abs(x)**p)**(1/p), with 0 for the number of nonzeros and inf, -inf
-    for the
-        largest and smallest absolute value; of a matrix "fro", "nuc" for the sum of the singular values, 1,
-        -1 for the largest and smallest sum of a column, inf, -inf of a row, 2, -2 the largest and smallest
-        singular value
-    ValueError for another order or number of axes.
+    Args:
+        x: an array.
+        ord: of a vector a number, the p of sum(abs(x)**p)**(1/p), with 0 for the number of nonzeros and inf,
+            -inf for the largest and smallest absolute value; of a matrix "fro", "nuc" for the sum of the
+            singular values, 1, -1 for the largest and smallest sum of a column, inf, -inf of a row, 2, -2 the
+            largest and smallest singular value.
+        axis: one axis, or two.
+        keepdims: axes stay at size 1.
+
+    Raises:
+        ValueError: for another order or number of axes.
 
     >>> jnp.linalg.norm(jnp.array([3., 4.]))
     Array(5., dtype=float32)
@@ -267,7 +275,12 @@ def _matrix_norm(x, ord, axes, keepdims):
                else amin(sums, over, keepdims=True)).squeeze(axes)
     elif ord in (2, -2, "nuc"):
         s = svdvals(moveaxis(x, axes, (-2, -1)))
-        out = sum(s, -1) if ord == "nuc" else amax(s, -1, initial=0) if ord == 2 else amin(s, -1)
+        if ord == "nuc":
+            out = sum(s, -1)
+        elif ord == 2:
+            out = amax(s, -1, initial=0)
+        else:
+            out = amin(s, -1)
     else:
         raise ValueError(f"Invalid order {ord!r} for matrix norm: it is 'fro', 'nuc', 1, -1, 2, -2, jnp.inf "
                          "or -jnp.inf")
@@ -285,8 +298,9 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 
 @composite(static=("axis", "keepdims", "ord"))
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    """The norm of vectors along `axis`, or of all elements along several axes as one vector; for `ord` see
-    `norm`.
+    """The norm of vectors along `axis`, or of all elements along several axes as one vector.
+
+    For `ord` see `norm`.
 
     >>> jnp.linalg.vector_norm(jnp.array([[3., 4.], [6., 8.]]), axis=1)
     Array([ 5., 10.], dtype=float32)
@@ -297,10 +311,11 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
 
 @composite(static=("p",))
 def cond(x, p=None):
-    """How many times larger a relative error may become in solving with the matrices x (..., m, n): norm(x)
-    norm(inv(x)).
+    """How many times larger a relative error may become in solving with the matrices x: norm(x) norm(inv(x)).
 
-    p: the order of `norm`; None is 2, and like -2 takes matrices that are not square
+    Args:
+        x: matrices (..., m, n).
+        p: the order of `norm`; None is 2, and like -2 takes matrices that are not square.
 
     >>> jnp.linalg.cond(jnp.diag(jnp.array([2., 8.])))
     Array(4., dtype=float32)
@@ -318,9 +333,13 @@ def cond(x, p=None):
 
 @composite(static=("hermitian",))
 def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
-    """How many singular values of M (..., m, n) are above `tol`, or above `rtol` times the largest.
+    """How many singular values of M are above `tol`, or above `rtol` times the largest.
 
-    Without both, rtol is max(m, n) times the machine epsilon.  hermitian: find them as eigenvalues.
+    Args:
+        M: matrices (..., m, n).
+        rtol: max(m, n) times the machine epsilon by default.
+        hermitian: they are; the singular values are found as eigenvalues.
+        tol: an absolute bound.
 
     >>> jnp.linalg.matrix_rank(jnp.ones((3, 3)))
     Array(1, dtype=int32)
@@ -361,7 +380,10 @@ def _check_right(name, a, b):
     """A right-hand side is one vector, or matrices."""
     n = a.shape[-1]
     if b.ndim == 0 or b.shape[-2 if b.ndim > 1 else 0] != n:
-        several = "; vectors of a batch are matrices of one column, b[..., None]" if b.ndim > 1 and b.shape[-1] == n else ""
+        if b.ndim > 1 and b.shape[-1] == n:
+            several = "; vectors of a batch are matrices of one column, b[..., None]"
+        else:
+            several = ""
         raise ShapeError(f"{name}: a has shape {a.shape}, so b must have shape ({n},) or [..., {n}, k], got "
                          f"shape {b.shape}{several}")
 
@@ -373,8 +395,9 @@ def _solve(a, b):
 
 
 def after_lu(packed, order, b, trans=0):
-    """x with op(a) x = b from the LU factors of a; op is nothing, the transpose or the adjoint (trans 0, 1,
-    2)."""
+    """x with op(a) x = b from the LU factors of a; op is nothing, transposes or conjugates too (trans 0, 1,
+    2).
+    """
     column = b.ndim == 1
     b = b[:, None] if column else b
     triangle = functools.partial(lax.triangular_solve, packed, left_side=True, transpose_a=trans > 0,
@@ -388,8 +411,9 @@ def after_lu(packed, order, b, trans=0):
 
 @composite
 def inv(a):
-    """The inverses of square matrices (..., n, n); inf or NaN where there is none.  To solve with a, `solve`
-    is better.
+    """The inverses of square matrices (..., n, n); inf or NaN where there is none.
+
+    To solve with a, `solve` is better.
 
     >>> jnp.linalg.inv(jnp.array([[2., 0.], [0., 4.]]))
     Array([[0.5 , 0.  ],
@@ -401,8 +425,9 @@ def inv(a):
 
 @composite(static=("ind",))
 def tensorinv(a, ind=2):
-    """The inverse of a as a map from its axes behind the first `ind` to these: tensordot(out, a, ind) is the
-    identity.
+    """The inverse of a as a map from its axes behind the first `ind` to these.
+
+    tensordot(out, a, ind) is the identity.
 
     >>> jnp.linalg.tensorinv(2 * jnp.eye(4).reshape(2, 2, 2, 2))[0, 0]
     Array([[0.5, 0. ],
@@ -438,8 +463,7 @@ def tensorsolve(a, b, axes=None):
 
 @custom_jvp
 def _pseudoinverse(_a, p):
-    """The pseudoinverse p of _a, which was found without derivatives, with the one that it has where the rank
-    stays."""
+    """The pseudoinverse p of _a, with the derivative that it has at constant rank."""
     return p
 
 
@@ -466,8 +490,12 @@ def _inverse_of(a, u, s, vh, kept):
 def pinv(a, rtol=None, hermitian=False, *, rcond=None):
     """The Moore-Penrose inverses (..., n, m) of matrices (..., m, n).
 
-    Singular values up to `rtol` (also called rcond) times the largest count as zero; by default ten times
-    max(m, n) times the machine epsilon.  hermitian: find them as eigenvalues.
+    Args:
+        a: the matrices.
+        rtol: singular values up to it times the largest count as zero, ten times max(m, n) times the machine
+            epsilon by default.
+        hermitian: they are; the singular values are found as eigenvalues.
+        rcond: another name of `rtol`.
 
     >>> jnp.linalg.pinv(jnp.array([[2.], [0.]]))
     Array([[0.5, 0. ]], dtype=float32)
@@ -483,13 +511,19 @@ def pinv(a, rtol=None, hermitian=False, *, rcond=None):
 
 
 def lstsq(a, b, rcond=None, *, numpy_resid=False):
-    """(x, residuals, rank, singular values) with x the smallest that minimizes norm(a @ x - b), for one
-    matrix a (m, n).
+    """The smallest x that minimizes norm(a @ x - b), for one matrix a.
 
-    b is (m,) or (m, k); residuals are the squared norms of its columns.  Singular values up to rcond times
-    the largest count as zero; by default, or where it is negative, max(m, n) times the machine epsilon.  With
-    numpy_resid, residuals are empty where a has a rank below n or m <= n, as NumPy has it: this needs the
-    rank to be known, not traced.
+    Args:
+        a: a matrix (m, n).
+        b: a vector (m,) or a matrix (m, k).
+        rcond: singular values up to it times the largest count as zero; by default, or where it is negative,
+            max(m, n) times the machine epsilon.
+        numpy_resid: residuals are empty where a has a rank below n or m <= n, as NumPy has it, which needs
+            the rank to be known, not traced.
+
+    Returns:
+        (x, residuals, rank, singular values); residuals are the squared norms of the columns of the
+        difference.
 
     >>> jnp.linalg.lstsq(jnp.array([[1.], [1.]]), jnp.array([1., 3.]))[0].round(2)
     Array([2.], dtype=float32)
@@ -514,7 +548,10 @@ def _lstsq(a, b, rcond):
     rcond = asarray(eps if rcond is None else rcond, s.dtype)
     kept = s > where(rcond < 0, eps, rcond) * amax(s, -1, initial=0)
     x = product(_inverse_of(a, u, s, vh, kept), b)
-    missed = reshape(b - product(a, x), (b.shape[0], -1)) if b.size else zeros((0, prod(b.shape[1:])), b.dtype)
+    if b.size:
+        missed = reshape(b - product(a, x), (b.shape[0], -1))
+    else:
+        missed = zeros((0, prod(b.shape[1:])), b.dtype)
     return x, sum(real(missed * conj(missed)), 0), sum(kept), s
 
 
@@ -574,10 +611,11 @@ def _det_jvp(primals, tangents):
 
 
 def slogdet(a, *, method=None):
-    """(sign, logarithm of the absolute value) of the determinants of square matrices (..., n, n), without
-    overflow.
+    """(sign, logarithm of the absolute value) of the determinants of square matrices, without overflow.
 
-    method: "lu", which None is, or "qr", for real matrices
+    Args:
+        a: matrices (..., n, n).
+        method: "lu", which None is, or "qr", for real matrices.
 
     >>> jnp.linalg.slogdet(jnp.array([[-1., 0.], [0., 1.]]))
     SlogdetResult(sign=Array(-1., dtype=float32), logabsdet=Array(0., dtype=float32))
@@ -617,10 +655,12 @@ def _slogdet_jvp(by_qr, primals, tangents):
 
 @composite(static=("upper", "symmetrize_input"))
 def cholesky(a, *, upper=False, symmetrize_input=True):
-    """L with a = L L^H, or with `upper` L^H, for Hermitian positive definite matrices (..., n, n); NaN for
-    others.
+    """L with a = L L^H, or with `upper` L^H, for Hermitian positive definite matrices; NaN for others.
 
-    symmetrize_input: take (a + a^H) / 2; otherwise only the lower triangle is read
+    Args:
+        a: matrices (..., n, n).
+        upper: return L^H.
+        symmetrize_input: take (a + a^H) / 2; otherwise only the lower triangle is read.
 
     >>> jnp.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]]))
     Array([[2., 0.],
@@ -637,11 +677,13 @@ def _lower(UPLO):
 
 
 def eigh(a, UPLO=None, symmetrize_input=True):
-    """(eigenvalues, eigenvectors) of Hermitian matrices (..., n, n): the values rise, the vectors are
-    orthonormal columns.
+    """(eigenvalues, eigenvectors) of Hermitian matrices: the values rise, the vectors are orthonormal
+    columns.
 
-    symmetrize_input: take (a + a^H) / 2; otherwise only the triangle is read that UPLO says, "L" (which None
-    is) or "U"
+    Args:
+        a: matrices (..., n, n).
+        UPLO: which triangle is read, "L" (which None is) or "U".
+        symmetrize_input: take (a + a^H) / 2 instead.
 
     >>> jnp.linalg.eigh(jnp.array([[2., 1.], [1., 2.]])).eigenvalues
     Array([1., 3.], dtype=float32)
@@ -661,8 +703,7 @@ def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
 
 
 def eig(a):
-    """(eigenvalues, eigenvectors as columns of length one) of square matrices (..., n, n), complex and in no
-    order.
+    """(eigenvalues, eigenvectors as columns of length one) of square matrices, complex and in no order.
 
     The eigenvalues can be differentiated; for the vectors see `enable_eigvec_derivs` of lax.linalg.eig.
 
@@ -684,13 +725,13 @@ def eigvals(a):
 
 
 def qr(a, mode="reduced"):
-    """(Q, R) with a = Q R, Q with orthonormal columns and R upper triangular, of matrices (..., m, n); k =
-    min(m, n).
+    """(Q, R) with a = Q R, Q with orthonormal columns and R upper triangular, of matrices (..., m, n).
 
-    mode: "reduced" (or "full") for Q (..., m, k) and R (..., k, n); "complete" for Q (..., m, m) and R (...,
-    m, n); "r" for
-        the R of "reduced" alone; "raw" for LAPACK's reflectors (..., n, m), transposed, and their factors
-        (..., k)
+    Args:
+        a: the matrices; k is min(m, n).
+        mode: "reduced" (or "full") for Q (..., m, k) and R (..., k, n); "complete" for Q (..., m, m) and R
+            (..., m, n); "r" for the R of "reduced" alone; "raw" for LAPACK's reflectors (..., n, m),
+            transposed, and their factors (..., k).
 
     >>> abs(jnp.linalg.qr(jnp.array([[3., 1.], [4., 2.]])).R).round(3)
     Array([[5. , 2.2],
@@ -709,10 +750,14 @@ def qr(a, mode="reduced"):
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index=None):
     """(U, S, Vh) with a = U diag(S) Vh and S falling, of matrices (..., m, n); S alone unless `compute_uv`.
 
-    full_matrices: U (..., m, m) and Vh (..., n, n), instead of (..., m, k) and (..., k, n), k = min(m, n)
-    hermitian: a is; its eigenvalues are found
-    subset_by_index: (start, end) of the singular values to return with their vectors, which needs
-    full_matrices=False
+    Args:
+        a: the matrices.
+        full_matrices: U (..., m, m) and Vh (..., n, n), instead of (..., m, k) and (..., k, n), k = min(m,
+            n).
+        compute_uv: return U and Vh too.
+        hermitian: a is; its eigenvalues are found.
+        subset_by_index: (start, end) of the singular values to return with their vectors, which needs
+            full_matrices=False.
 
     >>> jnp.linalg.svd(jnp.diag(jnp.array([3., 4.]))).S
     Array([4., 3.], dtype=float32)
@@ -722,7 +767,8 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index
         out = lax.svd(a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index)
         return SVDResult(*out) if compute_uv else out
     if full_matrices and subset_by_index is not None:
-        raise ValueError("svd: full_matrices and subset_by_index cannot both be set: give full_matrices=False")
+        raise ValueError("svd: full_matrices and subset_by_index cannot both be set: give "
+                         "full_matrices=False")
     kept = slice(*(subset_by_index or (None,)))
     out = _svd_hermitian(square("linalg.svd", a))
     out = SVDResult(out[0][..., kept], out[1][..., kept], out[2][..., kept, :])

@@ -28,17 +28,23 @@ def _parse(signature):
 def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
     """Make a function of scalars, or of arrays with core axes, one that broadcasts over leading axes.
 
-    signature: core axes, such as "(n,k),(k)->(n)"; None means that all arguments and results are scalars.
-    excluded: positions and names of arguments that are passed as they are.
-    Raises ValueError where core sizes disagree, TypeError for a wrong number of arguments.
-
     All axes in front of the core axes are mapped with `vmap`; NumPy calls `pyfunc` once for each element.
+
+    Args:
+        pyfunc: the function.
+        excluded: positions and names of arguments that are passed as they are.
+        signature: core axes, such as "(n,k),(k)->(n)"; None means that all arguments and results are scalars.
+
+    Raises:
+        ValueError: where core sizes disagree.
+        TypeError: for a wrong number of arguments.
 
     >>> clamp = jnp.vectorize(lambda x, low: jnp.where(x < low, low, x))
     >>> clamp(jnp.array([1, 5]), jnp.array([[0], [3]]))
     Array([[1, 5],
            [3, 5]], dtype=int32)
-    >>> cosine = jnp.vectorize(lambda a, b: a @ b / jnp.linalg.norm(a) / jnp.linalg.norm(b), signature="(n),(n)->()")
+    >>> norm = jnp.linalg.norm
+    >>> cosine = jnp.vectorize(lambda a, b: a @ b / norm(a) / norm(b), signature="(n),(n)->()")
     >>> cosine(jnp.array([[1., 0.], [3., 4.]]), jnp.array([0., 2.]))
     Array([0. , 0.8], dtype=float32)
     """

@@ -51,9 +51,10 @@ def _column(weights, p):
 def polyval(p, x, *, unroll=None):
     """The polynomial with coefficients `p`, highest power first, at `x`, by Horner's rule.
 
-    `p` may be a matrix: one polynomial for each column.  `unroll` is how many steps one turn of the loop
-    takes, by default
-    16.
+    Args:
+        p: a vector, or a matrix: one polynomial for each column.
+        x: an array.
+        unroll: how many steps one turn of the loop takes, by default 16.
 
     >>> jnp.polyval(jnp.array([2, 0, 1]), jnp.array([0, 1, 3]))      # 2 x**2 + 1
     Array([ 1,  3, 19], dtype=int32)
@@ -85,8 +86,7 @@ def _added(name, a1, a2, sign):
 
 
 def polyadd(a1, a2):
-    """The coefficients of the sum of two polynomials, highest power first; the shorter one gets zeros in
-    front.
+    """The coefficients of the sum of two polynomials, highest power first.
 
     >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([9, 5, 4]))
     Array([9, 6, 6], dtype=int32)
@@ -106,8 +106,11 @@ def polysub(a1, a2):
 def polymul(a1, a2, *, trim_leading_zeros=False):
     """The coefficients of the product of two polynomials, highest power first, floating point or complex.
 
-    trim_leading_zeros: leave out the zeros in front of both first, as NumPy does, which needs their values:
-    not under jit.
+    Args:
+        a1: a vector.
+        a2: a vector.
+        trim_leading_zeros: leave out the zeros in front of both first, as NumPy does, which needs their
+            values: not under jit.
 
     >>> jnp.polymul(jnp.array([1, 2]), jnp.array([1, -2]))
     Array([ 1.,  0., -4.], dtype=float32)
@@ -121,17 +124,21 @@ def polymul(a1, a2, *, trim_leading_zeros=False):
 def _trimmed(p, instead, keep=0):
     """`p` without the zeros in front, but with the last `keep` coefficients."""
     if not is_concrete(p):
-        raise concrete_needed(p, "as many zeros as stand in front are left out, so they must be known",
+        raise concrete_needed(p, "as many zeros as are in front are left out, so they must be known",
                               f"{instead} keeps them")
     return concatenate([trim_zeros(p[:len(p) - keep], "f"), p[len(p) - keep:]])
 
 
 def polydiv(u, v, *, trim_leading_zeros=False):
-    """(quotient, remainder) of two polynomials, by long division, highest power first, floating point or
-    complex.
+    """(quotient, remainder) of two polynomials, by long division, highest power first.
 
-    The remainder has as many coefficients as `u`, most of them zeros in front; `trim_leading_zeros` leaves
-    these out, which needs the values: not under jit.  A leading zero of `v` divides by zero.
+    They are floating point or complex.  The remainder has as many coefficients as `u`, most of them zeros in
+    front.  A leading zero of `v` divides by zero.
+
+    Args:
+        u: a vector.
+        v: a vector.
+        trim_leading_zeros: leave the zeros of the remainder out, which needs the values: not under jit.
 
     >>> quotient, remainder = jnp.polydiv(jnp.array([3., 5., 2.]), jnp.array([2., 1.]))
     >>> quotient, remainder
@@ -161,8 +168,11 @@ def _polydiv(u, v):
 def polyder(p, m=1):
     """The coefficients of the m-th derivative of a polynomial, highest power first.
 
-    p: array (n, ...), whose columns are polynomials; m: an int.  The result (n - m, ...) is floating point or
-    complex.
+    The result (n - m, ...) is floating point or complex.
+
+    Args:
+        p: array (n, ...), whose columns are polynomials.
+        m: an int.
 
     >>> jnp.polyder(jnp.array([1, 1, 1, 1]))
     Array([3., 2., 1.], dtype=float32)
@@ -175,8 +185,12 @@ def polyder(p, m=1):
 def polyint(p, m=1, k=None):
     """The coefficients of the m-th integral of a polynomial, highest power first.
 
-    p: array (n, ...); m: an int; k: the constants of integration, one for all or one a step, the first first;
-    0 by default. The result (n + m, ...) is floating point or complex.
+    The result (n + m, ...) is floating point or complex.
+
+    Args:
+        p: array (n, ...).
+        m: an int.
+        k: the constants of integration, one for all or one a step, the first first; 0 by default.
 
     >>> jnp.polyint(jnp.array([6., 2.]), 2, k=jnp.array([5., 7.]))
     Array([1., 1., 5., 7.], dtype=float32)
@@ -198,8 +212,11 @@ def polyint(p, m=1, k=None):
 def poly(seq_of_zeros):
     """The coefficients of the polynomial with leading coefficient 1 and these roots, highest power first.
 
-    seq_of_zeros: a vector (n,) of roots, or a square matrix, whose characteristic polynomial it is, by its
-    eigenvalues, which are complex.  The result is (n + 1,); 1 alone for no roots, of shape ().
+    The result is (n + 1,); 1 alone for no roots, of shape ().
+
+    Args:
+        seq_of_zeros: a vector (n,) of roots, or a square matrix, whose characteristic polynomial it is, by
+            its eigenvalues, which are complex.
 
     >>> jnp.poly(jnp.array([1., 2., 3.]))
     Array([  1.,  -6.,  11.,  -6.], dtype=float32)
@@ -262,15 +279,21 @@ def _shifted_roots(p):
 # -------------------------------------------------------------------------------------------------------
 
 def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
-    """The coefficients of the polynomial of degree `deg` closest to `y` at `x` by least squares, highest
-    power first.
+    """The coefficients of the polynomial closest to `y` at `x` by least squares, highest power first.
 
-    x: vector (m,); y: (m,) or (m, k), columns being fits of their own; w: weights (m,) of the differences,
-    not squared;
-    rcond: singular values below it times the greatest count as zero, m times the machine epsilon by default.
-    The result is (deg + 1,) or (deg + 1, k).  With `full` (coefficients, residuals, rank, singular values,
-    rcond); with `cov` (coefficients, their covariance), which is scaled by the mean squared residual unless
-    it is "unscaled".
+    Args:
+        x: vector (m,).
+        y: (m,) or (m, k), columns being fits of their own.
+        deg: the degree.
+        rcond: singular values below it times the greatest count as zero, m times the machine epsilon by
+            default.
+        full: return more.
+        w: weights (m,) of the differences, not squared.
+        cov: return the covariance, which is scaled by the mean squared residual unless it is "unscaled".
+
+    Returns:
+        Coefficients (deg + 1,) or (deg + 1, k).  With `full` (coefficients, residuals, rank, singular values,
+        rcond); with `cov` (coefficients, their covariance).
 
     >>> jnp.polyfit(jnp.array([0., 1., 2., 3.]), jnp.array([1., 3., 5., 7.]), 1).round(3)
     Array([2., 1.], dtype=float32)
@@ -291,10 +314,12 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
         raise ValueError("polyfit: to scale the covariance there must be more points than coefficients, got "
                          f"{len(x)} and {deg + 1}: use cov='unscaled'")
     rcond = len(x) * float(dtypes.finfo(x.dtype).eps) if rcond is None else rcond
+    how = "" if full or not cov else "scaled"
     c, residuals, rank, s, covariance = _polyfit(x, y, w[0] if w else ones(len(x), x.dtype), rcond, deg,
-                                                 "" if full or not cov else "unscaled" if cov == "unscaled"
-                                                 else "scaled")
-    return (c, residuals, rank, s, asarray(rcond)) if full else (c, covariance) if cov else c
+                                                 "unscaled" if how and cov == "unscaled" else how)
+    if full:
+        return c, residuals, rank, s, asarray(rcond)
+    return (c, covariance) if cov else c
 
 
 @composite(static=("deg", "cov"))

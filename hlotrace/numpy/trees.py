@@ -20,10 +20,12 @@ def ravel_pytree(pytree):
 
     The vector's dtype is what the leaves promote to, the default float where there are none.  The function
     gives each leaf its shape and dtype back; where all leaves have one dtype, the vector may have another,
-    which the leaves then have. It can be a static argument: functions for trees of the same structure, shapes
-    and dtypes are equal.
-    Raises: TypeError for a leaf that is no array of numbers; the function ShapeError, a ValueError, for a
-    vector of another length, and TypeError for one of another dtype where the leaves have several.
+    which the leaves then have.  It can be a static argument: functions for trees of the same structure,
+    shapes and dtypes are equal.  It raises a ShapeError for a vector of another length, and a TypeError for
+    one of another dtype where the leaves have several.
+
+    Raises:
+        TypeError: for a leaf that is no array of numbers.
 
     >>> flat, unravel = jax.flatten_util.ravel_pytree({"w": jnp.ones((2, 2)), "n": jnp.array(3)})
     >>> flat

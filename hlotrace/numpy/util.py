@@ -38,7 +38,9 @@ def _instead(x):
         return getattr(x, "instead_of_an_array",
                        "it is a type without a value: use it with jax.eval_shape, or make an array: "
                        "jnp.zeros(s.shape, s.dtype)")
-    return "None is no number; is a return missing?" if x is None else "jnp.array(...) converts what holds numbers"
+    if x is None:
+        return "None is no number; is a return missing?"
+    return "jnp.array(...) converts what holds numbers"
 
 
 def shape(x):
@@ -58,10 +60,17 @@ def result_type(*args, return_weak_type_flag=False):
     """The canonical dtype that arrays, dtypes and scalars promote to together.
 
     A Python number or an array of weak type does not widen others of its kind.  With `return_weak_type_flag`,
-    also whether the result is weak.  ValueError for no arguments.
+    also whether the result is weak.
 
-    >>> jnp.result_type(jnp.int8, 3), jnp.result_type(jnp.arange(2), jnp.float16), jnp.result_type(jnp.int32, jnp.uint32)
-    (dtype('int8'), dtype('float16'), dtype('int32'))
+    Raises:
+        ValueError: for no arguments.
+
+    >>> jnp.result_type(jnp.int8, 3)
+    dtype('int8')
+    >>> jnp.result_type(jnp.arange(2), jnp.float16)
+    dtype('float16')
+    >>> jnp.result_type(jnp.int32, jnp.uint32)
+    dtype('int32')
     """
     if not args:
         raise ValueError("at least one array or dtype is required")
@@ -83,7 +92,11 @@ def cast(x, dtype, weak_type=False):
     if type(x) in SCALARS:
         if not weak_type:
             return scalar(x, dtype)
-        return float(x) if dtypes.is_float(dtype) else complex(x) if dtype.kind == "c" else int(x)
+        if dtypes.is_float(dtype):
+            return float(x)
+        if dtype.kind == "c":
+            return complex(x)
+        return int(x)
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x if isinstance(x, (Array, Dimension)) or x.dtype == dtype else x.astype(dtype)

@@ -36,8 +36,8 @@ _UNARY = {"neg": (ufuncs.negative, "-"), "pos": (ufuncs.positive, "+"), "abs": (
           "invert": (ufuncs.invert, "~")}
 
 # functions whose first parameter is the array and whose others are those of the method
-_METHODS = """all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal dot max mean min nonzero prod
-    ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take trace var""".split()
+_METHODS = """all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal dot max mean min
+    nonzero prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take trace var""".split()
 
 
 def _operator(function, name, symbol):
@@ -73,12 +73,18 @@ def _reflected(function, name, symbol):
 def _foreign(left, right, symbol):
     """The result of an operator with something that is not an array: the other operand may know better."""
     other = left if isinstance(right, Array) else right
-    mend = ("make an array of the list or tuple with jnp.array(...)" if isinstance(other, (list, tuple))
-            else "pick one of its values" if isinstance(other, dict) else "use jnp.array(list(...))"
-            if isinstance(other, set) else "" if symbol in ("==", "!=")
-            else "float(...) or int(...) makes a number of text" if isinstance(other, str)
-            else "did a function return nothing, or an argument stay at its default None?" if other is None
-            else "")
+    if isinstance(other, (list, tuple)):
+        mend = "make an array of the list or tuple with jnp.array(...)"
+    elif isinstance(other, dict):
+        mend = "pick one of its values"
+    elif isinstance(other, set):
+        mend = "use jnp.array(list(...))"
+    elif isinstance(other, str) and symbol not in ("==", "!="):
+        mend = "float(...) or int(...) makes a number of text"
+    elif other is None and symbol not in ("==", "!="):
+        mend = "did a function return nothing, or an argument stay at its default None?"
+    else:
+        mend = ""
     if mend:
         raise TypeError(f"unsupported operand type(s) for {symbol}: {type(left).__name__!r} and "
                         f"{type(right).__name__!r}; {mend}")

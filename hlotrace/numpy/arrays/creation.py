@@ -18,14 +18,36 @@ from ...core.symbolic.dimension import Dimension, max_dim
 from ...core.trace import Tracer, concrete_or_error
 from ...lax import shapes as lax
 from ...placement.out_sharding import devices_like, make_with_sharding
-from ...primitives.arrays.elementwise import add, convert, div, eq, floor_p, ge, log, mul, power, select, sign_p, sub
+from ...primitives.arrays.elementwise import (
+    add,
+    convert,
+    div,
+    eq,
+    floor_p,
+    ge,
+    log,
+    mul,
+    power,
+    select,
+    sign_p,
+    sub,
+)
 from ...primitives.arrays.shape import broadcast_in_dim, move_axis, reshape
 from ...primitives.arrays.slicing import concatenate_p, copy_p, iota_p, pad_p, slice_p
 from ...primitives.common import canonical_axis, canonical_shape, np, scalar, static_int
 from ...primitives.parallel.collectives import vary
 from ...runtime.array_impl import ArrayImpl, from_numpy
 from ...runtime.array_impl import from_dlpack as import_dlpack
-from ..util import SCALARS, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, in_pieces, ndim, result_type
+from ..util import (
+    SCALARS,
+    broadcast_shapes,
+    broadcast_to_shape,
+    cast,
+    check_arraylike,
+    in_pieces,
+    ndim,
+    result_type,
+)
 from ..util import shape as shape_of
 
 __all__ = ["arange", "array", "asarray", "astype", "copy", "diag", "diagflat", "diagonal", "empty",
@@ -45,14 +67,17 @@ def staging():
 
 
 def on_device(x, device, out_sharding=None, name=""):
-    """The array moved to `device`, a Device or a Sharding, or as `out_sharding` says; under jit, constrained
-    to lie so."""
+    """The array moved to `device`, a Device or a Sharding, or with the sharding `out_sharding`.
+
+    Under jit its sharding is a constraint.
+    """
     return make_with_sharding(lambda: x, 0, f"jnp.{name}", device, out_sharding)
 
 
 def _made(make, aval, device, out_sharding, name):
     """`make()`, an array of `aval`, as `on_device` would have it, but made there if it is large."""
-    return make_with_sharding(make, 0 if dtypes.is_extended(aval.dtype) else aval.size * aval.dtype.itemsize, f"jnp.{name}",
+    return make_with_sharding(make, 0 if dtypes.is_extended(aval.dtype) else aval.size * aval.dtype.itemsize,
+                              f"jnp.{name}",
                 device, out_sharding)
 
 
@@ -72,11 +97,19 @@ def _default_dtype(dtype, name):
 def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None, out_sharding=None):
     """An array of an array, a number, nested lists of them, or an object with an array protocol.
 
-    dtype: that of the result; without it floats become float32 and ints int32 (64-bit with x64), a Python
-    number has a weak type, which gives way in promotion.  copy: False may share memory with an array.  order:
-    only "K".
-    ndmin: axes of size 1 are put in front until there are so many.  device, out_sharding: where the result
-    lies. TypeError for values that are not numbers, ValueError for nested lists of unequal lengths.
+    Args:
+        object: what the array is made of.
+        dtype: that of the result; without it floats become float32 and ints int32 (64-bit with x64), a Python
+            number has a weak type, which gives way in promotion.
+        copy: False may share memory with an array.
+        order: only "K".
+        ndmin: axes of size 1 are put in front until there are so many.
+        device: a Device or a Sharding, where the result is placed.
+        out_sharding: the sharding of the result.
+
+    Raises:
+        TypeError: for values that are not numbers.
+        ValueError: for nested lists of unequal lengths.
 
     >>> jnp.array([[1, 2], [3, 4.5]]), jnp.array(7)
     (Array([[1. , 2. ],
@@ -206,7 +239,11 @@ def _nested_shape(value):
     if not isinstance(value, (list, tuple)):
         return ()
     shapes = {_nested_shape(v) for v in value}
-    return None if None in shapes or len(shapes) > 1 else (len(value), *shapes.pop()) if shapes else (0,)
+    if None in shapes or len(shapes) > 1:
+        return None
+    if shapes:
+        return (len(value), *shapes.pop())
+    return (0,)
 
 
 def _protocols(value):
@@ -224,7 +261,7 @@ def _stack_nested(value, *, dtype):
 
 
 def copy(a, order=None):
-    """A copy of an array, in memory of its own: a donated or deleted original does not take it along.
+    """A copy of an array, in memory of its own: it stays when the original is donated or deleted.
 
     >>> x = jnp.arange(3)
     >>> y = jnp.copy(x)
@@ -252,11 +289,16 @@ def astype(x, dtype, /, *, copy=False, device=None):
 def share(external_array, device=None, copy=None):
     """An array over the memory of an object with `__dlpack__`: of NumPy, PyTorch, CuPy, ...
 
-    device: the Device or Sharding where it is to lie, that of the object by default.
-    copy: True copies; False raises ValueError where the memory cannot be shared: another device, strides,
-    64-bit numbers
-      while those are off, an address that is not a multiple of 64; None, the default, copies only then.
-    Raises: TypeError for other objects, and for element types that `is_supported_dtype` does not have.
+    Args:
+        external_array: the object.
+        device: the Device or Sharding where the result is placed, that of the object by default.
+        copy: True copies; False raises an error where the memory cannot be shared: another device, strides,
+            64-bit numbers while those are off, an address that is not a multiple of 64; None, the default,
+            copies only then.
+
+    Raises:
+        TypeError: for other objects, and for element types that `is_supported_dtype` does not have.
+        ValueError: where `copy` is False and the memory cannot be shared.
 
     >>> jax.dlpack.from_dlpack(np.arange(3, dtype="float32"))
     Array([0., 1., 2.], dtype=float32)
@@ -270,7 +312,7 @@ def share(external_array, device=None, copy=None):
     found, copied = (x, False) if isinstance(x, Array) else import_dlpack(x)
     result = array(found, copy=bool(copy), device=device)
     if copy is False and (copied or result is not found):
-        raise ValueError("from_dlpack: copy=False, but the memory cannot be shared: it lies on another "
+        raise ValueError("from_dlpack: copy=False, but the memory cannot be shared: it is on another "
                          "device, is strided, is not aligned to 64 bytes, or holds 64-bit numbers while "
                          "those are off; leave copy= out")
     return convert(result, result.dtype)
@@ -286,10 +328,12 @@ def from_dlpack(x, /, *, device=None, copy=None):
 
 
 def is_dlpack_dtype(dtype):
-    """Can arrays of this dtype go through DLPack?  bool, integers, bfloat16, floats and complex numbers of
-    whole bytes can.
+    """Can arrays of this dtype go through DLPack?
 
-    TypeError for what is no dtype.
+    bool, integers, bfloat16, floats and complex numbers of whole bytes can.
+
+    Raises:
+        TypeError: for what is no dtype.
 
     >>> jax.dlpack.is_supported_dtype("bfloat16"), jax.dlpack.is_supported_dtype(jnp.int4)
     (True, False)
@@ -297,14 +341,15 @@ def is_dlpack_dtype(dtype):
     if dtype is None:
         raise TypeError("is_supported_dtype: None is no dtype; give one, such as 'float32'")
     dtype = np.dtype(dtype)
-    return dtype in dtypes.SUPPORTED and (dtype == dtypes.bfloat16 or dtype.kind in "biufc" and dtype.isbuiltin == 1)
+    return dtype in dtypes.SUPPORTED and (dtype == dtypes.bfloat16 or dtype.kind in "biufc"
+                                          and dtype.isbuiltin == 1)
 
 
 def _through_numpy(name, example):
     def make(*args, **kwargs):
         return asarray(getattr(np, name)(*args, **kwargs))
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"""What `numpy.{name}` gives for the same arguments, as an Array; its dtype 32-bit where x64 is off.
+    make.__doc__ = f"""What `numpy.{name}` gives for the same arguments, as an Array; 32-bit where x64 is off.
 
     {example}
     """
@@ -312,10 +357,14 @@ def _through_numpy(name, example):
 
 
 def frombuffer(buffer, dtype=float, count=-1, offset=0):
-    """The numbers in an object with the buffer protocol, as `numpy.frombuffer` reads them; 32-bit where x64
-    is off.
+    """The numbers in an object with the buffer protocol, as `numpy.frombuffer` reads them; 32-bit without
+    x64.
 
-    dtype: of the bytes; count: how many numbers, -1 for all; offset: bytes to leave out in front.
+    Args:
+        buffer: the object.
+        dtype: the dtype of the bytes.
+        count: how many numbers, -1 for all.
+        offset: bytes to leave out in front.
 
     >>> jnp.frombuffer(b"\\x01\\x02\\x00\\x01", dtype="<u2")
     Array([513, 256], dtype=uint16)
@@ -342,8 +391,7 @@ fromiter = _through_numpy("fromiter", """>>> jnp.fromiter((n * n for n in range(
 
 
 def load(file, *args, **kwargs):
-    """The array in an .npy file, as `numpy.load` reads it; of an .npz archive, the archive with its NumPy
-    arrays.
+    """The array in an .npy file, as `numpy.load` reads it; an .npz archive as it is, with NumPy arrays.
 
     The file holds two bytes without a name for a bfloat16: such elements are read as bfloat16.
 
@@ -382,10 +430,14 @@ def _shape(name, shape):
 
 
 def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
-    """An array of the given shape with `fill_value` everywhere: a scalar, or an array that broadcasts.
+    """An array of the given shape with `fill_value` everywhere.
 
-    shape: an int or a tuple of ints, known under jit too.  The dtype and weak type are those of `fill_value`
-    unless `dtype` is given.  device, out_sharding: where the result lies.
+    Args:
+        shape: an int or a tuple of ints, known under jit too.
+        fill_value: a scalar, or an array that broadcasts.
+        dtype: that of the result; by default it has the dtype and weak type of `fill_value`.
+        device: a Device or a Sharding, where the result is placed.
+        out_sharding: the sharding of the result.
 
     >>> jnp.full((2, 2), 7, dtype=jnp.int8), jnp.full((2, 2), jnp.array([1., 2.]))
     (Array([[7, 7],
@@ -403,8 +455,15 @@ def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
 def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_sharding=None):
     """`full` with the shape and dtype of `a`, an array or anything that has a shape and a dtype.
 
-    `dtype` and `shape` take the place of its own.  `a` may be a `ShapeDtypeStruct`; its values are not used.
-    The result lies as `a` does.
+    The result has the sharding of `a`, whose values are not used: it may be a `ShapeDtypeStruct`.
+
+    Args:
+        a: the model.
+        fill_value: a scalar, or an array that broadcasts.
+        dtype: in place of that of `a`.
+        shape: in place of that of `a`.
+        device: a Device or a Sharding, where the result is placed.
+        out_sharding: the sharding of the result.
 
     >>> jnp.full_like(jnp.array([1, 2]), 7.9), jnp.full_like(jax.ShapeDtypeStruct((1, 2), "float32"), 5)
     (Array([7, 7], dtype=int32), Array([[5., 5.]], dtype=float32))
@@ -434,12 +493,16 @@ def _constant(name, value):
 
     def make_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
         return full_like(a, value, dtype, shape, device=device, out_sharding=out_sharding)
-    word, note = "one" if value else "zero", "  Unlike NumPy's, it is never uninitialized." if name == "empty" else ""
+    word = "one" if value else "zero"
+    note = "Unlike NumPy's, it is never uninitialized.\n\n    " if name == "empty" else ""
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"""An array of {word}s.
 
-    shape: an int or a tuple of ints, known under jit too.  dtype: by default the default float.  device, out_sharding: where
-    the result lies.{note}
+    {note}Args:
+        shape: an int or a tuple of ints, known under jit too.
+        dtype: that of the result, the default float by default.
+        device: a Device or a Sharding, where the result is placed.
+        out_sharding: the sharding of the result.
 
     >>> jnp.{name}((2, 3)), jnp.{name}(2, dtype=jnp.int8)
     (Array([[{value}., {value}., {value}.],
@@ -448,7 +511,12 @@ def _constant(name, value):
     make_like.__name__ = make_like.__qualname__ = f"{name}_like"
     make_like.__doc__ = f"""An array of {word}s with the shape and dtype of `a`, or with those given.
 
-    a: anything that has a shape and a dtype, such as a `ShapeDtypeStruct`.{note}
+    {note}Args:
+        a: anything that has a shape and a dtype, such as a `ShapeDtypeStruct`.
+        dtype: in place of that of `a`.
+        shape: in place of that of `a`.
+        device: a Device or a Sharding, where the result is placed.
+        out_sharding: the sharding of the result.
 
     >>> jnp.{name}_like(jnp.array([5, 6])), jnp.{name}_like(jax.ShapeDtypeStruct((2,), "float16"), dtype=bool)
     (Array([{value}, {value}], dtype=int32), Array([{bool(value)!s:>5}, {bool(value)!s:>5}], dtype=bool))
@@ -464,8 +532,14 @@ empty, _ = _constant("empty", 0)
 def empty_like(prototype, dtype=None, shape=None, *, device=None, out_sharding=None):
     """An array of zeros with the shape and dtype of `prototype`, or with those given.
 
-    prototype: anything that has a shape and a dtype, such as a `ShapeDtypeStruct`.  Unlike NumPy's, it is
-    never uninitialized.
+    Unlike NumPy's, it is never uninitialized.
+
+    Args:
+        prototype: anything that has a shape and a dtype, such as a `ShapeDtypeStruct`.
+        dtype: in place of that of `prototype`.
+        shape: in place of that of `prototype`.
+        device: a Device or a Sharding, where the result is placed.
+        out_sharding: the sharding of the result.
 
     >>> jnp.empty_like(jnp.array([5, 6])), jnp.empty_like(jax.ShapeDtypeStruct((2,), "float16"), dtype=bool)
     (Array([0, 0], dtype=int32), Array([False, False], dtype=bool))
@@ -479,12 +553,23 @@ def empty_like(prototype, dtype=None, shape=None, *, device=None, out_sharding=N
 def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding=None):
     """The vector start, start + step, ... below `stop`; arange(n) starts at 0.
 
-    The arguments are numbers known under jit too, as they say how many elements there are.  The dtype is that
-    of their promotion, or `dtype`.  With a step that is no integer, rounding may add or drop the last one:
-    `linspace` is exact.
+    With a step that is no integer, rounding may add or drop the last one: `linspace` is exact.
 
-    >>> jnp.arange(4), jnp.arange(2, 10, 3), jnp.arange(1, 0, -0.25)
-    (Array([0, 1, 2, 3], dtype=int32), Array([2, 5, 8], dtype=int32), Array([1.  , 0.75, 0.5 , 0.25], dtype=float32))
+    Args:
+        start: the first number, or the end if it is the only argument.  All three are known under jit too, as
+            they say how many elements there are.
+        stop: the end.
+        step: the distance, 1 by default.
+        dtype: that of the result; that of the promotion of the numbers by default.
+        device: a Device or a Sharding, where the result is placed.
+        out_sharding: the sharding of the result.
+
+    >>> jnp.arange(4)
+    Array([0, 1, 2, 3], dtype=int32)
+    >>> jnp.arange(2, 10, 3)
+    Array([2, 5, 8], dtype=int32)
+    >>> jnp.arange(1, 0, -0.25)
+    Array([1.  , 0.75, 0.5 , 0.25], dtype=float32)
     """
     given = [v for v in (start, stop, step) if v is not None]
     if start is None:
@@ -497,14 +582,18 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
         if aval_of(v).dtype.kind == "c":
             raise ValueError("jnp.arange: complex start, stop and step are not supported")
     if dtype is None:
-        dtype = dtypes.canonicalize(int) if all(type(v) in (int, Dimension) for v in given) else result_type(*given)
+        if all(type(v) in (int, Dimension) for v in given):
+            dtype = dtypes.canonicalize(int)
+        else:
+            dtype = result_type(*given)
     dtype = dtypes.check_user_dtype(dtype, "arange")
     if dtypes.is_bool(dtype):
         raise TypeError("arange does not accept dtype bool: it counts")
     start, stop, step = (v if v is None or type(v) in (int, float, Dimension)
                          else np.asarray(concrete_or_error(
         v, "start, stop and step of jnp.arange must be known")).item() for v in (start, stop, step))
-    start, stop, step = 0 if stop is None else start, start if stop is None else stop, 1 if step is None else step
+    start, stop = (0, start) if stop is None else (start, stop)
+    step = 1 if step is None else step
     if Dimension in (type(start), type(stop)) and type(step) is int and step:
         count = max_dim(0, -((start - stop) // step))
         return add(mul(lax.broadcasted_iota(dtype, (count,), 0, out_sharding=out_sharding),
@@ -513,11 +602,14 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
         raise ZeroDivisionError(f"arange: step is 0, so that {stop} is never reached from {start}; jnp.full "
                                 "repeats a number")
     size = max(0, math.ceil((stop - start) / step))
-    integral = all(isinstance(v, int) or v.is_integer() for v in (start, step)) and not dtypes.is_complex(dtype)
+    whole = all(isinstance(v, int) or v.is_integer() for v in (start, step))
+    integral = whole and not dtypes.is_complex(dtype)
     if size * dtype.itemsize > HOST_BYTES and integral or staging() and (start, step) == (0, 1):
         def count():
             counted = iota_p.bind(dtype=dtype, shape=(size,), dimension=0)
-            return counted if (start, step) == (0, 1) else add(mul(counted, scalar(step, dtype)), scalar(start, dtype))
+            if (start, step) == (0, 1):
+                return counted
+            return add(mul(counted, scalar(step, dtype)), scalar(start, dtype))
         return _made(count, ShapedArray((size,), dtype), device, out_sharding, "arange")
     else:
         value = (np.arange(size) * step + start if integral else start + np.arange(size) *
@@ -527,11 +619,17 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
 
 
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
-    """`num` evenly spaced values from `start` to `stop`, along a new axis; with `retstep`, also their
-    distance.
+    """`num` evenly spaced values from `start` to `stop`, along a new axis.
 
-    start, stop: scalars or arrays, which broadcast; num: an int.  Without `endpoint` the values stop one step
-    before. The dtype is floating point unless `dtype` is given; integer results are rounded down.
+    Args:
+        start: a scalar or an array.
+        stop: a scalar or an array, which broadcasts with `start`.
+        num: an int.
+        endpoint: whether `stop` is the last value; otherwise they stop one step before.
+        retstep: return the distance of the values too.
+        dtype: that of the result, floating point by default; integer results are rounded down.
+        axis: where the new axis is.
+        device: a Device or a Sharding, where the result is placed.
 
     >>> jnp.linspace(0, 1, 5), jnp.linspace(0, 4, 4, endpoint=False, dtype=int)
     (Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32), Array([0, 1, 2, 3], dtype=int32))
@@ -545,7 +643,10 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
                      "; for a given distance use jnp.arange(start, stop, step)")
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative: linspace(start, stop, num)")
-    dtype = dtypes.to_inexact(result_type(start, stop)) if dtype is None else dtypes.check_user_dtype(dtype, "linspace")
+    if dtype is None:
+        dtype = dtypes.to_inexact(result_type(start, stop))
+    else:
+        dtype = dtypes.check_user_dtype(dtype, "linspace")
     out, step = _linspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dtype,
                           axis=operator.index(axis))
     # made whole: XLA divides its concatenation so that each device holds the whole
@@ -580,11 +681,16 @@ def _linspace(start, stop, *, num, endpoint, dtype, axis):
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     """Powers of `base` whose exponents are evenly spaced from `start` to `stop`.
 
-    >>> jnp.logspace(0, 3, 4), jnp.logspace(0, 8, 3, base=2, endpoint=False)
-    (Array([   1.,   10.,  100., 1000.], dtype=float32), Array([ 1.       ,  6.3496046, 40.31748  ], dtype=float32))
+    >>> jnp.logspace(0, 3, 4)
+    Array([   1.,   10.,  100., 1000.], dtype=float32)
+    >>> jnp.logspace(0, 8, 3, base=2, endpoint=False)
+    Array([ 1.       ,  6.3496046, 40.31748  ], dtype=float32)
     """
     check_arraylike("logspace", start, stop, base)
-    dtype = dtypes.to_inexact(result_type(start, stop)) if dtype is None else dtypes.check_user_dtype(dtype, "logspace")
+    if dtype is None:
+        dtype = dtypes.to_inexact(result_type(start, stop))
+    else:
+        dtype = dtypes.check_user_dtype(dtype, "logspace")
     return _logspace(start, stop, base, num=operator.index(num), endpoint=bool(endpoint), dtype=dtype,
                      axis=operator.index(axis))
 
@@ -605,7 +711,10 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     (Array([1., 2., 4., 8.], dtype=float32), Array([-1., -2., -4., -8.], dtype=float32))
     """
     check_arraylike("geomspace", start, stop)
-    dtype = dtypes.to_inexact(result_type(start, stop)) if dtype is None else dtypes.check_user_dtype(dtype, "geomspace")
+    if dtype is None:
+        dtype = dtypes.to_inexact(result_type(start, stop))
+    else:
+        dtype = dtypes.check_user_dtype(dtype, "geomspace")
     return _geomspace(start, stop, num=operator.index(num), endpoint=bool(endpoint), dtype=dtype,
                       axis=operator.index(axis))
 
@@ -628,7 +737,8 @@ def _geomspace(start, stop, *, num, endpoint, dtype, axis):
 def _positions(n, m, k):
     """Row numbers plus k, and column numbers, of an n x m matrix."""
     rows, columns = (iota_p.bind(dtype=dtypes.int32, shape=(n, m), dimension=i) for i in range(2))
-    return add(rows, scalar(k, dtypes.int32)) if isinstance(k, int) else add(rows, broadcast_to_shape(k, (n, m))), columns
+    k = scalar(k, dtypes.int32) if isinstance(k, int) else broadcast_to_shape(k, (n, m))
+    return add(rows, k), columns
 
 
 def _sizes(name, n, m):
@@ -662,7 +772,12 @@ def _from_mask(mask, dtype):
 def eye(N, M=None, k=0, dtype=None, *, device=None):
     """The N x M matrix with ones on the k-th diagonal.
 
-    M: N by default.  k > 0 lies above the main diagonal.  The dtype is the default float.
+    Args:
+        N: the number of rows.
+        M: the number of columns, N by default.
+        k: which diagonal, above the main one for k > 0.
+        dtype: the default float by default.
+        device: a Device or a Sharding, where the result is placed.
 
     >>> jnp.eye(2), jnp.eye(2, 3, k=1, dtype=int)
     (Array([[1., 0.],
@@ -702,7 +817,8 @@ def tri(N, M=None, k=0, dtype=None):
 def tril(m, k=0):
     """`m` with zeros above the k-th diagonal of its last two axes.
 
-    ValueError for less than two axes.
+    Raises:
+        ValueError: for less than two axes.
 
     >>> jnp.tril(jnp.arange(1, 10).reshape(3, 3)), jnp.tril(jnp.ones((2, 2), int), k=-1)
     (Array([[1, 0, 0],
@@ -716,7 +832,8 @@ def tril(m, k=0):
 def triu(m, k=0):
     """`m` with zeros below the k-th diagonal of its last two axes.
 
-    ValueError for less than two axes.
+    Raises:
+        ValueError: for less than two axes.
 
     >>> jnp.triu(jnp.arange(1, 10).reshape(3, 3)), jnp.triu(jnp.ones((2, 2), int), k=1)
     (Array([[1, 2, 3],
@@ -760,7 +877,7 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
 
 @composite(static=("offset", "axes"))
 def _diagonal(a, *, offset, axes):
-    """With the matrix laid out flat, the diagonal is every (m + 1)-th element."""
+    """Of the flattened matrix, the diagonal is every (m + 1)-th element."""
     others = [i for i in range(a.ndim) if i not in axes]
     a = lax.transpose(a, (*others, *axes))
     *lead, n, m = a.shape
@@ -774,7 +891,8 @@ def _diagonal(a, *, offset, axes):
 def diag(v, k=0):
     """The matrix with the vector `v` on its k-th diagonal, or the k-th diagonal of the matrix `v`.
 
-    ValueError for another number of axes.
+    Raises:
+        ValueError: for another number of axes.
 
     >>> jnp.diag(jnp.array([1, 2]), k=1), jnp.diag(jnp.array([[1, 2], [3, 4]]))
     (Array([[0, 1, 0],
@@ -785,7 +903,8 @@ def diag(v, k=0):
     if ndim(v) == 2:
         return diagonal(v, k)
     if ndim(v) != 1:
-        raise ValueError(f"diag input must be 1d or 2d, got shape {shape_of(v)}; jnp.diagonal takes more axes")
+        raise ValueError(f"diag input must be 1d or 2d, got shape {shape_of(v)}; jnp.diagonal takes more "
+                         "axes")
     return _diag(v, k=operator.index(k))
 
 
@@ -840,9 +959,13 @@ def _vander(x, *, n, increasing):
 
 
 def fromfunction(function, shape, *, dtype=float, **kwargs):
-    """The array of function(i, j, ...) over all positions; `function` is mapped with vmap.
+    """The array of function(i, j, ...) over all positions.
 
-    `dtype` is that of the indices.  NumPy calls `function` once, with arrays of indices.
+    Args:
+        function: of one index for each axis; it is mapped with vmap, where NumPy calls it once, with arrays.
+        shape: that of the positions.
+        dtype: that of the indices.
+        kwargs: passed to `function`.
 
     >>> jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
     Array([[ 0,  1,  2],

@@ -111,11 +111,19 @@ def promote_types(a, b):
 def can_cast(from_, to, casting="safe"):
     """Does NumPy allow this cast?
 
-    casting: "no", "equiv", "safe", "same_kind" or "unsafe".  It knows NumPy's rules, not those of promotion
-    here.
+    It knows NumPy's rules, not those of promotion here.
 
-    >>> jnp.can_cast(jnp.int8, jnp.float32), jnp.can_cast(jnp.int32, jnp.float32), jnp.can_cast("f4", "i4", "same_kind")
-    (True, False, False)
+    Args:
+        from_: a dtype, or a value that has one.
+        to: a dtype.
+        casting: "no", "equiv", "safe", "same_kind" or "unsafe".
+
+    >>> jnp.can_cast(jnp.int8, jnp.float32)
+    True
+    >>> jnp.can_cast(jnp.int32, jnp.float32)
+    False
+    >>> jnp.can_cast("f4", "i4", "same_kind")
+    False
     """
     return np.can_cast(as_dtype(from_), as_dtype(to), casting=casting)
 

@@ -1,5 +1,4 @@
-"""Grids and indices: coordinates of points, indices of diagonals and triangles, flat indices, `s_`, `r_`,
-`c_`."""
+"""Grids and indices: coordinates of points, indices of diagonals and triangles, `s_`, `r_`, `c_`."""
 import operator
 
 import numpy as np
@@ -34,8 +33,14 @@ s_, index_exp = np.s_, np.index_exp
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     """A list of arrays: the coordinates, along each axis, of the points of a grid.
 
-    xi: vectors or scalars.  indexing: "xy" has the second one run along the first axis, "ij" keeps the order.
-    sparse: axes of size 1 instead of repeated values.  ValueError for `copy=False`.
+    Args:
+        xi: vectors or scalars.
+        copy: True.
+        sparse: axes of size 1 instead of repeated values.
+        indexing: "xy" has the second one run along the first axis, "ij" keeps the order.
+
+    Raises:
+        ValueError: for `copy=False`.
 
     >>> x, y = jnp.meshgrid(jnp.array([1, 2, 3]), jnp.array([10, 20]))
     >>> x, y
@@ -87,7 +92,11 @@ class _Grid:
             return self._range(key)
         ranges = promote_dtypes(*map(self._range, key))
         grids = meshgrid(*ranges, indexing="ij", sparse=self.sparse)
-        return grids if self.sparse else lax.stack(grids) if grids else zeros((0,), int)
+        if self.sparse:
+            return grids
+        if grids:
+            return lax.stack(grids)
+        return zeros((0,), int)
 
     def __repr__(self):
         return f"hlotrace.numpy.{self.name}"
@@ -131,8 +140,9 @@ def ix_(*args):
 
 
 def indices(dimensions, dtype=None, sparse=False):
-    """The index of every element of an array of shape `dimensions`, for each axis: stacked, or a sparse
-    tuple.
+    """The index of every element of an array of shape `dimensions`, for each axis.
+
+    They are stacked into one array, or with `sparse` a tuple of arrays with axes of size 1.
 
     >>> rows, columns = jnp.indices((2, 3))
     >>> rows, columns
@@ -238,10 +248,15 @@ def mask_indices(n, mask_func, k=0, *, size=None):
 def unravel_index(indices, shape):
     """Flat indices into an array of `shape` as a tuple of indices, one for each axis.
 
-    IndexError for an int out of bounds; arrays of them are clipped.
+    Arrays of indices out of bounds are clipped.
 
-    >>> jnp.unravel_index(jnp.array([0, 5]), (2, 3)), jnp.unravel_index(jnp.argmax(jnp.array([[1, 2], [9, 4]])), (2, 2))
-    ((Array([0, 1], dtype=int32), Array([0, 2], dtype=int32)), (Array(1, dtype=int32), Array(0, dtype=int32)))
+    Raises:
+        IndexError: for an int out of bounds.
+
+    >>> jnp.unravel_index(jnp.array([0, 5]), (2, 3))
+    (Array([0, 1], dtype=int32), Array([0, 2], dtype=int32))
+    >>> jnp.unravel_index(jnp.argmax(jnp.array([[1, 2], [9, 4]])), (2, 2))
+    (Array(1, dtype=int32), Array(0, dtype=int32))
     """
     check_arraylike("unravel_index", indices)
     if not dtypes.is_integer(aval_of(indices).dtype):
@@ -267,9 +282,13 @@ def _unravel(indices, *, shape):
 def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None):
     """Flat indices into an array of shape `dims` from one index array for each axis.
 
-    mode "raise" needs concrete indices; "clip" and "wrap" mend what is out of bounds.
-
-    order: "C" for rows first, "F" for columns first.
+    Args:
+        multi_index: a tuple of arrays of ints.
+        dims: the shape.
+        mode: for what is out of bounds; "raise" needs concrete indices, "clip" takes the nearest, "wrap"
+            counts around.
+        order: "C" for rows first, "F" for columns first.
+        dtype: that of the result.
 
     >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([0, 2])), (2, 3))
     Array([0, 5], dtype=int32)
@@ -316,8 +335,8 @@ def _ravel(*multi_index, dims, wrap, order):
 class _Concatenator:
     """`r_[...]` and `c_[...]`: slices become ranges, and everything is concatenated along an axis.
 
-    A first entry "axis,ndmin,trans1d" sets the axis, the least number of axes of each part, and where a part
-    with fewer axes has its own; "r" and "c" make matrices of `r_[...]`.
+    A first entry "axis,ndmin,trans1d" sets the axis, the least number of axes of each part, and the position
+    of the axes of a part with fewer; "r" and "c" make matrices of `r_[...]`.
 
     >>> jnp.r_[1:4, 0, 7.5], jnp.c_[jnp.array([1, 2]), jnp.array([3, 4])]
     (Array([1. , 2. , 3. , 0. , 7.5], dtype=float32, weak_type=True), Array([[1, 3],

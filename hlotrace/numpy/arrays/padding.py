@@ -32,11 +32,15 @@ _OPTIONS = {"constant": {"constant_values"}, "edge": set(), "empty": set(), "lin
 def pad(array, pad_width, mode="constant", **kwargs):
     """`array` made longer at both ends of each axis; the dtype stays.
 
-    pad_width: n, (before, after), or one such pair for each axis; ints known under jit too.
-    mode: "constant" (constant_values=), "edge", "linear_ramp" (end_values=), "maximum", "mean", "median",
-      "minimum" (stat_length=), "reflect", "symmetric" (reflect_type="even" or "odd"), "wrap", "empty", or a
-      function of (padded vector, pair of widths, axis, kwargs) that returns the vector.
-    ValueError for negative widths, NotImplementedError for an unknown mode.
+    Args:
+        pad_width: n, (before, after), or one such pair for each axis; ints known under jit too.
+        mode: "constant" (constant_values=), "edge", "linear_ramp" (end_values=), "maximum", "mean", "median",
+            "minimum" (stat_length=), "reflect", "symmetric" (reflect_type="even" or "odd"), "wrap", "empty",
+            or a function of (padded vector, pair of widths, axis, kwargs) that returns the vector.
+
+    Raises:
+        ValueError: for negative widths.
+        NotImplementedError: for an unknown mode.
 
     >>> x = jnp.array([1, 2, 3])
     >>> jnp.pad(x, 2), jnp.pad(x, (1, 0), constant_values=9)
@@ -87,7 +91,8 @@ def pad(array, pad_width, mode="constant", **kwargs):
 def _widths(pad_width, ndim):
     """((before, after), ...) for each axis."""
     known = np.asarray(concrete_or_error(pad_width, "pad_width of jnp.pad must be known"))
-    if known.size and not np.issubdtype(known.dtype, np.integer) and not any(map(is_symbolic_dim, known.flat)):
+    integral = np.issubdtype(known.dtype, np.integer) or any(map(is_symbolic_dim, known.flat))
+    if known.size and not integral:
         raise TypeError("`pad_width` must be of integral type.")
     if (known < 0).any():
         raise ValueError(f"pad: index can't contain negative values, got pad_width {pad_width}; a slice "
@@ -97,13 +102,16 @@ def _widths(pad_width, ndim):
 
 def _pairs(value, ndim, name="value"):
     """A value for each side of each axis: an array of shape (ndim, 2)."""
-    value = value if isinstance(value, Array) else np.asarray(value) if not _has_arrays(value) else asarray(value)
+    if not isinstance(value, Array):
+        value = asarray(value) if _has_arrays(value) else np.asarray(value)
     shape = shape_of(value)
     if shape not in ((), (1,), (2,), (1, 2), (ndim, 2)):
         raise ValueError(f"jnp.pad: {name} with nd={ndim} has unsupported shape {shape}: an array of {ndim} "
                          f"axes takes one pair (before, after) for each. Valid shapes are ({ndim}, 2), (1, "
                          "2), (2,), (1,), or ().")
-    return np.broadcast_to(value, (ndim, 2)) if isinstance(value, np.ndarray) else broadcast_to_shape(value, (ndim, 2))
+    if isinstance(value, np.ndarray):
+        return np.broadcast_to(value, (ndim, 2))
+    return broadcast_to_shape(value, (ndim, 2))
 
 
 def _values(value, array):
@@ -193,8 +201,7 @@ def _rearranged(a, *, widths, mode, odd):
 
 
 def _runs(a, indices, axis):
-    """`a` at static indices along an axis: their runs up, down and on the spot are slices, reversed and
-    repeated."""
+    """`a` at static indices along an axis: runs of them that rise, fall or repeat become slices."""
     pieces, i = [], 0
     while i < len(indices):
         step, j = 1, i + 1
@@ -204,15 +211,18 @@ def _runs(a, indices, axis):
                 j += 1
         lo, hi = sorted((int(indices[i]), int(indices[j - 1])))
         piece = _part(a, axis, lo, hi + 1)
-        pieces.append(_repeated(piece, axis, j - i) if step == 0 else lax.rev(piece, (axis,)) if step < 0
-                      else piece)
+        if step == 0:
+            piece = _repeated(piece, axis, j - i)
+        pieces.append(lax.rev(piece, (axis,)) if step < 0 else piece)
         i = j
     return lax.concatenate(pieces, axis)
 
 
 def _odd(a, padded, width, mode, axis):
-    """Reflection in a point: 2 * edge - value.  Two reflections are a shift by twice the difference of the
-    edges."""
+    """Reflection in a point: 2 * edge - value.
+
+    Two reflections are a shift by twice the difference of the edges.
+    """
     n = a.shape[axis]
     period = n if mode == "symmetric" else n - 1
     count = np.arange(-width[0], n + width[1]) // period

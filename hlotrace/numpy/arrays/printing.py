@@ -8,8 +8,10 @@ __all__ = ["array_repr", "array_str"]
 def array_repr(arr, max_line_width=None, precision=None, suppress_small=None):
     """The text of `repr(arr)`, with other options than those of `printoptions`.
 
-    max_line_width: characters a line; precision: digits after the point; suppress_small: write numbers that
-    are 0 in that precision as 0.
+    Args:
+        max_line_width: characters a line.
+        precision: digits after the point.
+        suppress_small: write numbers that are 0 in that precision as 0.
 
     >>> jnp.array_repr(jnp.array([1., 1e-6]), precision=3, suppress_small=True)
     'Array([1., 0.], dtype=float32)'

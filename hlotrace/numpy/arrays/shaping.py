@@ -20,7 +20,15 @@ from ...primitives.arrays.slicing import slice_p
 from ...primitives.common import as_axes, canonical_axes, canonical_axis, canonical_shape, np, prod, scalar
 from ..indexing.indexing import get
 from ..reductions.sorting import searchsorted
-from ..util import MANY, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, in_pieces, promote_dtypes
+from ..util import (
+    MANY,
+    broadcast_shapes,
+    broadcast_to_shape,
+    cast,
+    check_arraylike,
+    in_pieces,
+    promote_dtypes,
+)
 from ..util import ndim as ndim_of
 from ..util import shape as shape_of
 from .creation import asarray
@@ -37,8 +45,7 @@ __all__ = ["append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "b
 # --------------------------------------------------------------------------------------
 
 def shape(a):
-    """The sizes of the axes, a tuple of ints; of a list, those of the array that it would be; of a type,
-    those it tells.
+    """The sizes of the axes, a tuple of ints; of a list, those of the array that it would be.
 
     >>> jnp.shape(jnp.ones((2, 3))), jnp.shape(5)
     ((2, 3), ())
@@ -75,7 +82,7 @@ def size(a, axis=None):
 # ----------------------------------------------------------------------------------------------------
 
 def new_shape(name, old, wanted):
-    """The shape that `wanted`, in which one size may be -1, stands for.  TypeError if it does not fit."""
+    """The shape that `wanted`, in which one size may be -1, means.  TypeError if it does not fit."""
     try:
         wanted = (as_size(wanted),)
     except TypeError:
@@ -98,9 +105,15 @@ def new_shape(name, old, wanted):
 def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
     """The elements under another shape, in row-major order, or column-major with order="F".
 
-    shape: an int or a tuple; one size may be -1, which takes what the others leave.  TypeError where the
-    sizes do not fit.
-    copy: True for memory of its own.  out_sharding: how the result lies on the devices.
+    Args:
+        a: an array.
+        shape: an int or a tuple; one size may be -1, which takes what the others leave.
+        order: "C" or "F".
+        copy: True for memory of its own.
+        out_sharding: the sharding of the result.
+
+    Raises:
+        TypeError: where the sizes do not fit.
 
     >>> jnp.reshape(jnp.arange(6), (2, -1))
     Array([[0, 1, 2],
@@ -140,7 +153,8 @@ def ravel(a, order="C", *, out_sharding=None):
     >>> jnp.ravel(x), jnp.ravel(x, order="F")
     (Array([1, 2, 3, 4], dtype=int32), Array([1, 3, 2, 4], dtype=int32))
     """
-    return with_out_sharding(reshape(a, -1 if math.prod(shape_of(a)) else (0,), order), out_sharding, "jnp.ravel")
+    return with_out_sharding(reshape(a, -1 if math.prod(shape_of(a)) else (0,), order), out_sharding,
+                             "jnp.ravel")
 
 
 def resize(a, new_shape):
@@ -169,8 +183,13 @@ def _resize(a, *, shape):
 def transpose(a, axes=None):
     """The axes in another order; without `axes`, in reverse.
 
-    axes: one int for each axis, negative ones from the end; TypeError for a wrong number of them,
-    ValueError for repeated ones.
+    Args:
+        a: an array.
+        axes: one int for each axis, negative ones from the end.
+
+    Raises:
+        TypeError: for a wrong number of axes.
+        ValueError: for repeated ones.
 
     >>> x = jnp.ones((2, 3, 4))
     >>> jnp.transpose(x).shape, jnp.transpose(x, (1, 0, -1)).shape
@@ -197,7 +216,8 @@ def permute_dims(a, /, axes):
 def matrix_transpose(x, /):
     """The last two axes exchanged.
 
-    ValueError for less than two axes.
+    Raises:
+        ValueError: for less than two axes.
 
     >>> jnp.matrix_transpose(jnp.array([[[1, 2], [3, 4]]]))
     Array([[[1, 3],
@@ -210,9 +230,12 @@ def matrix_transpose(x, /):
 
 
 def moveaxis(a, source, destination):
-    """The axes `source` moved to the places `destination`; the others keep their order.
+    """The axes `source` moved to the positions `destination`; the others keep their order.
 
-    source, destination: ints or sequences of them, equally many.
+    Args:
+        a: an array.
+        source: an int or a sequence of them.
+        destination: the same number of ints.
 
     >>> x = jnp.ones((2, 3, 4))
     >>> jnp.moveaxis(x, 0, -1).shape, jnp.moveaxis(x, (0, 1), (2, 0)).shape
@@ -231,7 +254,7 @@ def moveaxis(a, source, destination):
 
 
 def rollaxis(a, axis, start=0):
-    """`axis` moved until it lies before `start`.
+    """`axis` moved to the position before `start`.
 
     >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape, jnp.rollaxis(jnp.ones((2, 3, 4)), 0, 2).shape
     ((4, 2, 3), (3, 2, 4))
@@ -279,7 +302,8 @@ def squeeze(a, axis=None):
 def expand_dims(a, axis):
     """New axes of size 1 at the places `axis` of the result.
 
-    axis: an int or several of them, negative ones from the end of the result.
+    Args:
+        axis: an int or several of them, negative ones from the end of the result.
 
     >>> x = jnp.ones((2, 3))
     >>> jnp.expand_dims(x, 0).shape, jnp.expand_dims(x, (0, -1)).shape
@@ -297,7 +321,7 @@ def _atleast(n, place):
         results = [a if a.ndim >= n else lax.reshape(a, place(a.shape)) for a in arys]
         return results[0] if len(results) == 1 else results
     convert_all.__name__ = convert_all.__qualname__ = name = f"atleast_{n}d"
-    convert_all.__doc__ = f"""Each array with at least {n} axes, of size 1 where they are new; a list of several.
+    convert_all.__doc__ = f"""Each array with at least {n} axes, new ones of size 1; a list of several.
 
     >>> [x.shape for x in jnp.{name}(5, jnp.ones(3), jnp.ones((1, 2, 3, 4)))]
     [{place(())}, {(3,) if n == 1 else place((3,))}, (1, 2, 3, 4)]
@@ -316,8 +340,10 @@ atleast_3d = _atleast(3, lambda s: ((1, *s, 1) if len(s) == 1 else (*s, 1, 1, 1)
 def broadcast_to(array, shape, *, out_sharding=None):
     """`array` repeated to `shape` by NumPy's rules.
 
-    Axes are aligned at the end; those of size 1 are repeated, new ones come in front.  ValueError where that
-    does not fit.
+    Axes are aligned at the end; those of size 1 are repeated, new ones come in front.
+
+    Raises:
+        ValueError: where that does not fit.
 
     >>> jnp.broadcast_to(jnp.array([[1], [2]]), (2, 3))
     Array([[1, 1, 1],
@@ -329,9 +355,10 @@ def broadcast_to(array, shape, *, out_sharding=None):
 
 
 def broadcast_arrays(*args):
-    """A list of the arrays, each repeated to their common shape.
+    """A list of the arrays, each repeated to their common shape; the dtypes stay.
 
-    ValueError where the shapes do not broadcast; the dtypes stay.
+    Raises:
+        ValueError: where the shapes do not broadcast.
 
     >>> [x.tolist() for x in jnp.broadcast_arrays(jnp.array([1, 2]), jnp.array([[5], [6]]))]
     [[[1, 2], [1, 2]], [[5, 5], [6, 6]]]
@@ -377,11 +404,17 @@ def _many(first, arrays, axis, dtype):
 
 
 def concatenate(arrays, axis=0, dtype=None):
-    """The arrays one after another along `axis` (None: all flattened), promoted to one dtype.
+    """The arrays one after another along `axis`, promoted to one dtype.
 
-    arrays: a sequence of arrays that agree in all other axes, or one array, whose first axis is taken for it.
-    dtype: that of the result instead of the promoted one.  ValueError for none, or for scalars; TypeError for
-    sizes that differ.
+    Args:
+        arrays: a sequence of arrays that agree in all other axes, or one array, whose slices along the first
+            axis are joined.
+        axis: the axis; None flattens all of them.
+        dtype: that of the result instead of the promoted one.
+
+    Raises:
+        ValueError: for none, or for scalars.
+        TypeError: for sizes that differ.
 
     >>> x, y = jnp.array([[1, 2]]), jnp.array([[3., 4.]])
     >>> jnp.concatenate([x, y])
@@ -412,8 +445,14 @@ def concat(arrays, /, *, axis=0):
 def stack(arrays, axis=0, out=None, dtype=None):
     """The arrays, of equal shapes, along a new axis.
 
-    The dtype is the promoted one, or `dtype`.  ValueError for none and for shapes that differ; `out` is
-    refused.
+    Args:
+        arrays: a sequence of arrays.
+        axis: where the new axis is.
+        out: not supported; None.
+        dtype: that of the result instead of the promoted one.
+
+    Raises:
+        ValueError: for none and for shapes that differ.
 
     >>> x, y = jnp.array([1, 2]), jnp.array([3, 4])
     >>> jnp.stack([x, y]).tolist(), jnp.stack([x, y], axis=-1).tolist()
@@ -444,10 +483,12 @@ def _stacker(name, prepare, axis, doc):
     return stacked
 
 
-hstack = _stacker("hstack", atleast_1d, 1, """The arrays joined along the second axis; vectors along the first.
+hstack = _stacker("hstack", atleast_1d, 1, """The arrays joined along the second axis, or vectors joined.
 
-    >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])]), jnp.hstack([jnp.zeros((2, 1)), jnp.ones((2, 3))]).shape
-    (Array([1, 2, 3], dtype=int32), (2, 4))
+    >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])])
+    Array([1, 2, 3], dtype=int32)
+    >>> jnp.hstack([jnp.zeros((2, 1)), jnp.ones((2, 3))]).shape
+    (2, 4)
     """)
 vstack = _stacker("vstack", atleast_2d, 0, """The arrays joined along the first axis; vectors become rows.
 
@@ -479,7 +520,9 @@ def column_stack(tup):
 def block(arrays):
     """An array from nested lists of blocks: the innermost lists are joined along the last axis.
 
-    TypeError for tuples, ValueError for lists that are empty or differ in depth.
+    Raises:
+        TypeError: for tuples.
+        ValueError: for lists that are empty or differ in depth.
 
     >>> jnp.block([[jnp.eye(2), jnp.zeros((2, 1))], [jnp.ones((1, 3))]])
     Array([[1., 0., 0.],
@@ -553,7 +596,8 @@ def array_split(ary, indices_or_sections, axis=0):
 def split(ary, indices_or_sections, axis=0):
     """A list of equal parts along `axis`, or of those between the given indices; see `array_split`.
 
-    ValueError where the axis cannot be divided.
+    Raises:
+        ValueError: where the axis cannot be divided.
 
     >>> jnp.split(jnp.arange(6).reshape(2, 3), 3, axis=1)
     [Array([[0],
@@ -620,7 +664,10 @@ def dsplit(ary, indices_or_sections):
 def unstack(x, /, *, axis=0):
     """The entries along `axis`, as a tuple.
 
-    ValueError for a scalar.  The inverse of `stack`.
+    The inverse of `stack`.
+
+    Raises:
+        ValueError: for a scalar.
 
     >>> jnp.unstack(jnp.array([[1, 2], [3, 4]])), jnp.unstack(jnp.array([[1, 2], [3, 4]]), axis=1)[0]
     ((Array([1, 2], dtype=int32), Array([3, 4], dtype=int32)), Array([1, 3], dtype=int32))
@@ -643,7 +690,8 @@ def _rows(x, *, axis):
 def tile(A, reps):
     """`A` repeated reps[i] times along axis i; reps and shape are aligned at the end.
 
-    reps: an int or a sequence of them; what is missing on either side is 1.
+    Args:
+        reps: an int or a sequence of them; what is missing on either side is 1.
 
     >>> jnp.tile(jnp.array([1, 2]), 2), jnp.tile(jnp.array([1, 2]), (2, 1))
     (Array([1, 2, 1, 2], dtype=int32), Array([[1, 2],
@@ -661,11 +709,18 @@ def _tile(a, *, shape, reps):
 
 
 def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None):
-    """Each entry along `axis` (None: of the flattened array) `repeats` times, a number or one for each entry.
+    """Each entry along `axis` repeated.
 
-    Under jit an array of repeats needs `total_repeat_length`: longer results are cut off there, shorter ones
-    are filled with the last entry.  TypeError for repeats that are no integers, ValueError for negative ones
-    or a wrong number.
+    Args:
+        a: an array.
+        repeats: how often, a number or one for each entry; an array under jit needs `total_repeat_length`.
+        axis: the axis; None flattens the array.
+        total_repeat_length: longer results are cut off there, shorter ones are filled with the last entry.
+        out_sharding: the sharding of the result.
+
+    Raises:
+        TypeError: for repeats that are no integers.
+        ValueError: for negative ones or a wrong number.
 
     >>> x = jnp.array([[1, 2], [3, 4]])
     >>> jnp.repeat(x, 2), jnp.repeat(x, jnp.array([0, 2]), axis=0)
@@ -690,7 +745,8 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
         if known.size and known.min() < 0:
             raise ValueError(f"repeats must be non-negative, got {known.min()}")
         if known.size == 1:
-            return with_out_sharding(_repeat(a, times=int(known.item()), axis=axis), out_sharding, "jnp.repeat")
+            return with_out_sharding(_repeat(a, times=int(known.item()), axis=axis), out_sharding,
+                                     "jnp.repeat")
         if known.shape != (n,):
             raise ValueError(f"'repeats' must have a single element or one for each of the {n} entries of "
                              f"axis {axis}, got shape {known.shape}")
@@ -711,7 +767,7 @@ def _repeat(a, *, times, axis):
 
 @composite(static=("n", "total"))
 def _repeat_indices(repeats, *, n, total):
-    """Which entry stands at each place: the first whose running total of repeats lies beyond it."""
+    """Which entry is at each position: the first whose running total of repeats is beyond it."""
     ends = cumsum_p.bind(broadcast_to_shape(repeats, (n,)), axis=0, reverse=False)
     places = lax.iota(ends.dtype, total)
     return minimum(searchsorted(ends, places, side="right"), n - 1)
@@ -776,10 +832,12 @@ def _rot90(m, *, k, first, second):
 
 
 def roll(a, shift, axis=None):
-    """The elements moved by `shift` along `axis`, around the end; both may be sequences.  None: of the flat
-    array.
+    """The elements moved by `shift` along `axis`, around the end.
 
-    shift: ints, which may be traced; then one program does for all of them.
+    Args:
+        a: an array.
+        shift: an int or several, which may be traced; then one program does for all of them.
+        axis: as many axes as shifts; None moves the elements of the flattened array.
 
     >>> x = jnp.arange(6).reshape(2, 3)
     >>> jnp.roll(x, 1), jnp.roll(x, (1, -1), axis=(0, 1))
@@ -788,7 +846,12 @@ def roll(a, shift, axis=None):
            [1, 2, 0]], dtype=int32))
     """
     check_arraylike("roll", a)
-    shifts = shift if isinstance(shift, (list, tuple)) else [shift] if not ndim_of(shift) else unstack(asarray(shift))
+    if isinstance(shift, (list, tuple)):
+        shifts = shift
+    elif not ndim_of(shift):
+        shifts = [shift]
+    else:
+        shifts = unstack(asarray(shift))
     if axis is None:
         return _roll_flat(a, sum(shifts))
     axes = tuple(canonical_axis(i, ndim_of(a)) for i in as_axes(axis))
@@ -825,7 +888,7 @@ def _roll_by(a, *, shifts, axes):
 
 @composite(static=("axes",))
 def _roll(a, shifts, *, axes):
-    """A window of the array laid out twice, that begins `shift` before its middle."""
+    """A window of the array repeated twice, that begins `shift` before its middle."""
     a = asarray(a)
     for by, axis in zip(shifts, axes):
         n = a.shape[axis]

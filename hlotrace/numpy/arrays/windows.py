@@ -46,18 +46,20 @@ def _kaiser(n, M, beta):
     return i0(beta * sqrt(1 - ((n - middle) / middle) ** 2)) / i0(asarray(beta, n.dtype))
 
 
-hanning = _window("hanning", _cosines(0.5, 0.5), """The Hann window of M points: 0.5 - 0.5 cos(2 pi n / (M - 1)).
+hanning = _window("hanning", _cosines(0.5, 0.5),
+                  """The Hann window of M points: 0.5 - 0.5 cos(2 pi n / (M - 1)).
 
     >>> jnp.hanning(5)
     Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
     """)
-hamming = _window("hamming", _cosines(0.54, 0.46), """The Hamming window of M points: 0.54 - 0.46 cos(2 pi n / (M - 1)).
+hamming = _window("hamming", _cosines(0.54, 0.46),
+                  """The Hamming window of M points: 0.54 - 0.46 cos(2 pi n / (M - 1)).
 
     >>> jnp.hamming(5)
     Array([0.08000001, 0.54      , 1.        , 0.54      , 0.08000001], dtype=float32)
     """)
 blackman = _window("blackman", _cosines(0.42, 0.5, 0.08),
-                   """The Blackman window of M points: 0.42 - 0.5 cos(t) + 0.08 cos(2 t) for t = 2 pi n / (M - 1).
+                   """The Blackman window of M points: 0.42 - 0.5 cos(t) + 0.08 cos(2t), t = 2 pi n / (M - 1).
 
     >>> jnp.blackman(5).round(4)
     Array([-0.  ,  0.34,  1.  ,  0.34, -0.  ], dtype=float32)
@@ -73,7 +75,9 @@ bartlett = _window("bartlett", lambda n, M: 1 - abs_(2 * n + 1 - M) / (M - 1),
 def kaiser(M, beta):
     """The Kaiser window of M points; a larger `beta` makes it narrower: 0 is a box, 6 near to Hann's.
 
-    M: as in `hanning`.  beta: a scalar, which may be traced.
+    Args:
+        M: as in `hanning`.
+        beta: a scalar, which may be traced.
 
     >>> jnp.kaiser(5, 0.), jnp.kaiser(3, 2.)
     (Array([1., 1., 1., 1., 1.], dtype=float32), Array([0.43867627, 1.        , 0.43867627], dtype=float32))

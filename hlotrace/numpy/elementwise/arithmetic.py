@@ -148,7 +148,7 @@ def floor_divide(x1, x2):
     return e.round_p.bind(select(e.and_p.bind(plain, wrong), sub(quotient, 1), quotient), rounding_method=0)
 
 
-fmod = Binary("fmod", """Remainder of division toward zero: it has the sign of x1.  For integers, 0 where x2 is 0.
+fmod = Binary("fmod", """Remainder of division toward 0, with the sign of x1; for integers, 0 where x2 is 0.
 
     >>> jnp.fmod(jnp.array([7, -7]), 3), jnp.remainder(jnp.array([7, -7]), 3)
     (Array([ 1, -1], dtype=int32), Array([1, 2], dtype=int32))
@@ -261,7 +261,7 @@ def _log_of_sum(name, doc, exp, unit, weak):
     return Binary(name, doc, promote_args_inexact, -np.inf, weak=weak, fc=function)
 
 
-logaddexp = _log_of_sum("logaddexp", """log(e**x1 + e**x2) without overflow: adds probabilities that are kept as logarithms.
+logaddexp = _log_of_sum("logaddexp", """log(e**x1 + e**x2) without overflow: adds logarithms of probabilities.
 
     >>> jnp.logaddexp(1000., 1000.) - 1000, jnp.logaddexp(-jnp.inf, 3.)
     (Array(0.69317627, dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))
@@ -298,7 +298,10 @@ def _integers(name, *args):
 def gcd(x1, x2):
     """The greatest common divisor of integers, by Euclid; not negative.
 
-    ValueError for what is no integer; booleans count as integers.
+    Booleans count as integers.
+
+    Raises:
+        ValueError: for what is no integer.
 
     >>> jnp.gcd(12, jnp.array([8, -18, 0]))
     Array([ 4,  6, 12], dtype=int32)
@@ -317,7 +320,10 @@ def gcd(x1, x2):
 def lcm(x1, x2):
     """The least common multiple of integers; not negative.
 
-    ValueError for what is no integer; booleans count as integers.
+    Booleans count as integers.
+
+    Raises:
+        ValueError: for what is no integer.
 
     >>> jnp.lcm(4, jnp.array([6, -10, 0]))
     Array([12, 20,  0], dtype=int32)
@@ -335,9 +341,11 @@ def lcm(x1, x2):
 def clip(arr, /, min=None, max=None):
     """`arr`, but not below `min` nor above `max`; either may be None.
 
-    All three broadcast and are promoted to one dtype.  Where `min` exceeds `max`, the result is `max`.
-    ValueError for complex numbers, which have no order.  The slope is 1 between the bounds, 1/2 on one, and 0
-    outside.
+    All three broadcast and are promoted to one dtype.  Where `min` exceeds `max`, the result is `max`. The
+    slope is 1 between the bounds, 1/2 on one, and 0 outside.
+
+    Raises:
+        ValueError: for complex numbers, which have no order.
 
     >>> jnp.clip(jnp.array([-3, 0, 7]), -1, 5)
     Array([-1,  0,  5], dtype=int32)
@@ -358,8 +366,12 @@ def clip(arr, /, min=None, max=None):
 def round(a, decimals=0, out=None):
     """`a` rounded to so many decimals, halves to even.  Integers stay; they take no negative decimals.
 
-    >>> jnp.round(jnp.array([0.5, 1.5, 2.345])), jnp.round(jnp.array([2.345, 1234.5]), -2), jnp.round(2.345, 1)
-    (Array([0., 2., 2.], dtype=float32), Array([   0., 1200.], dtype=float32), Array(2.3, dtype=float32, weak_type=True))
+    >>> jnp.round(jnp.array([0.5, 1.5, 2.345]))
+    Array([0., 2., 2.], dtype=float32)
+    >>> jnp.round(jnp.array([2.345, 1234.5]), -2)
+    Array([   0., 1200.], dtype=float32)
+    >>> jnp.round(2.345, 1)
+    Array(2.3, dtype=float32, weak_type=True)
     """
     check_arraylike("round", a)
     if out is not None:
@@ -404,11 +416,16 @@ def angle(z, deg=False):
 
 @composite(static=("copy",))
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
-    """NaN replaced by `nan`, infinities by `posinf` and `neginf`: None stands for the greatest and the least
-    finite number.
+    """NaN replaced by `nan`, infinities by `posinf` and `neginf`.
 
-    The dtype stays; integers have nothing to replace.  `copy` is accepted and has no effect: arrays are
-    immutable.
+    The dtype stays; integers have nothing to replace.
+
+    Args:
+        x: an array.
+        copy: accepted, and has no effect: arrays are immutable.
+        nan: a number.
+        posinf: a number, the greatest finite one for None.
+        neginf: a number, the least finite one for None.
 
     >>> jnp.nan_to_num(jnp.array([1., jnp.nan, jnp.inf, -jnp.inf]), posinf=99.)
     Array([ 1.0000000e+00,  0.0000000e+00,  9.9000000e+01, -3.4028235e+38], dtype=float32)

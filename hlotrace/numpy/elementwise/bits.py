@@ -24,8 +24,15 @@ def _bit_weights(bitorder):
 def packbits(a, axis=None, bitorder="big"):
     """Bits (elements that are not 0) along `axis` packed into bytes, the last one filled up with zeros.
 
-    The first bit of a byte is its highest one, or its lowest with bitorder="little".  Without `axis`, of the
-    flat array. The result is uint8; TypeError for floats.
+    The result is uint8.
+
+    Args:
+        a: an array of integers or bools.
+        axis: the axis; None flattens the array.
+        bitorder: the first bit of a byte is its highest one for "big", its lowest for "little".
+
+    Raises:
+        TypeError: for floats.
 
     >>> jnp.packbits(jnp.array([1, 0, 1])), jnp.packbits(jnp.array([1, 0, 1]), bitorder="little")
     (Array([160], dtype=uint8), Array([5], dtype=uint8))
@@ -48,9 +55,16 @@ def _packbits(a, *, axis, bitorder):
 
 
 def unpackbits(a, axis=None, count=None, bitorder="big"):
-    """The bits of bytes along `axis`; `count` of them, or all but the last -count.
+    """The bits of bytes along `axis`, as uint8.
 
-    Takes and gives uint8, TypeError for another dtype; without `axis`, of the flattened array.
+    Args:
+        a: an array of uint8.
+        axis: the axis; None flattens the array.
+        count: how many, or all but the last -count.
+        bitorder: as in `packbits`.
+
+    Raises:
+        TypeError: for another dtype.
 
     >>> jnp.unpackbits(jnp.uint8(5)), jnp.unpackbits(jnp.uint8([5]), count=3, bitorder="little")
     (Array([0, 0, 0, 0, 0, 1, 0, 1], dtype=uint8), Array([1, 0, 1], dtype=uint8))

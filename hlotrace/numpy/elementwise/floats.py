@@ -108,7 +108,10 @@ def _float_and_int(name, x1, x2):
 def ldexp(x1, x2):
     """x1 * 2**x2 for integers x2.
 
-    The dtype is that of x1, integers count as the default float; ValueError for other x2.
+    The dtype is that of x1; integers count as the default float.
+
+    Raises:
+        ValueError: for other x2.
 
     >>> jnp.ldexp(jnp.array([0.5, -1.5]), jnp.array([4, -1]))
     Array([ 8.  , -0.75], dtype=float32)

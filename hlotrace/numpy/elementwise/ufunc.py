@@ -31,8 +31,10 @@ class ufunc:
 
     >>> jnp.add.reduce(jnp.array([[1, 2], [3, 4]]), axis=1), jnp.multiply.accumulate(jnp.array([1, 2, 3]))
     (Array([3, 7], dtype=int32), Array([1, 2, 6], dtype=int32))
-    >>> jnp.add.at(jnp.zeros(3), jnp.array([0, 0, 2]), 1, inplace=False), jnp.add.reduceat(jnp.arange(5), jnp.array([0, 3]))
-    (Array([2., 0., 1.], dtype=float32), Array([3, 7], dtype=int32))
+    >>> jnp.add.at(jnp.zeros(3), jnp.array([0, 0, 2]), 1, inplace=False)
+    Array([2., 0., 1.], dtype=float32)
+    >>> jnp.add.reduceat(jnp.arange(5), jnp.array([0, 3]))
+    Array([3, 7], dtype=int32)
     >>> jnp.maximum.outer(jnp.array([0, 2]), jnp.array([1, 3])), jnp.add.identity, jnp.exp.nin
     (Array([[1, 3],
            [2, 3]], dtype=int32), 0, 1)

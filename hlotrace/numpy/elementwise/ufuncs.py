@@ -1,7 +1,7 @@
 """NumPy's elementwise functions.
 
-Those that are one primitive are rows of two tables, `Unary` and `Binary`.  Operands that need no change go to the
-primitive at once; others are promoted and broadcast, in one compiled program when called eagerly.
+Those that are one primitive are rows of two tables, `Unary` and `Binary`.  Operands that need no change go
+to the primitive at once; others are promoted and broadcast, in one compiled program when called eagerly.
 """
 import functools
 
@@ -28,7 +28,9 @@ _ORDER = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}      # kinds of dtype in the o
 def numeric(name, *args):
     """Promoted arguments, where booleans count as integers."""
     args = promote_args(name, *args)
-    return [convert(x, dtypes.canonicalize(np.int64)) for x in args] if dtypes.is_bool(dtype_of(args[0])) else args
+    if dtypes.is_bool(dtype_of(args[0])):
+        return [convert(x, dtypes.canonicalize(np.int64)) for x in args]
+    return args
 
 
 def checked(name, x):
@@ -62,13 +64,18 @@ _PROMOTED = {checked: "x: {}.", promote_args: "x1, x2: {}; they broadcast and ar
 
 
 def _documented(doc, promote, rules, nin):
-    """`doc` with a paragraph before its examples that says which operands the function takes; `python -OO`
-    leaves none."""
+    """`doc` with a paragraph before its examples that says which operands the function takes.
+
+    `python -OO` has no docstrings, and no such paragraphs.
+    """
     taken = ", ".join(e._KINDS[kind] for kinds in rules for kind in kinds)
     sentence = _PROMOTED.get(promote)
     if not doc or sentence is None:
         return doc
-    operands = [taken] if "{}:" not in sentence else ["x" if nin == 1 else "x1, x2, which broadcast", taken]
+    if "{}:" not in sentence:
+        operands = [taken]
+    else:
+        operands = ["x" if nin == 1 else "x1, x2, which broadcast", taken]
     head, _, rest = doc.partition("\n\n")
     return f"{head}\n\n{' ' * (len(rest) - len(rest.lstrip(' ')))}{sentence.format(*operands)}\n\n{rest}"
 
@@ -96,14 +103,12 @@ def _general(name, doc, promote, rules, table, weak, nin):
 
 
 def weakened(out, *args, kept=ALWAYS):
-    """The results of a function of Python numbers give way in promotion, as those do, if its constants do not
-    hinder it."""
+    """The results of a function of Python numbers, of weak type unless its constants prevent that."""
     return _weakened(out, kept, args) if all([aval_of(x).weak_type for x in args]) else out
 
 
 def _weakened(out, kept, args, strong=False):
-    """Results of operands that gave way, which they do too if `kept` says so of the arguments before
-    promotion."""
+    """The results, of weak type if `kept` says so of the arguments before promotion."""
     hindering = {ALWAYS: (), SCALARS: args, FIRST: args[:1], NEVER: None}[kept]
     weak = not strong and hindering is not None and not any(map(shape, hindering))
     return pytree.tree_map(lambda x: convert(x, dtype_of(x), weak), out)
@@ -112,11 +117,11 @@ def _weakened(out, kept, args, strong=False):
 class Unary(ufunc):
     """An elementwise function of one array.
 
-    rules: for kinds of dtype, such as `fc`, the primitive or function that does it.
-    weak: which results of weak operands are weak, where a rule is no primitive: ALWAYS, those of SCALARS,
-    where the FIRST
-      is a scalar, or NEVER; or a dict of these by kind of dtype.
-    promote: function of the name and the operand, gives the operand in a dtype for which there is a rule.
+    Args:
+        promote: function of the name and the operand, gives the operand in a dtype for which there is a rule.
+        weak: which results of weak operands are weak, where a rule is no primitive: ALWAYS, those of SCALARS,
+            where the FIRST is a scalar, or NEVER; or a dict of these by kind of dtype.
+        rules: for kinds of dtype, such as `fc`, the primitive or function that does it.
     """
 
     def __init__(self, name, doc, promote, nout=1, weak=ALWAYS, **rules):
@@ -253,17 +258,17 @@ tan = Unary("tan", """Tangent of an angle in radians.
     >>> jnp.tan(jnp.array([0, jnp.pi / 4])).round(4)
     Array([0., 1.], dtype=float32)
     """, promote_args_inexact, fc=e.tan_p)
-arcsin = Unary("arcsin", """The angle in radians, from -pi/2 to pi/2, whose sine is x; NaN for real x outside of [-1, 1].
+arcsin = Unary("arcsin", """The angle from -pi/2 to pi/2 whose sine is x; NaN for real x outside of [-1, 1].
 
     >>> jnp.arcsin(jnp.array([-1., 0., 1., 2.]))
     Array([-1.5707964,  0.       ,  1.5707964,        nan], dtype=float32)
     """, promote_args_inexact, fc=e.asin_p)
-arccos = Unary("arccos", """The angle in radians, from 0 to pi, whose cosine is x; NaN for real x outside of [-1, 1].
+arccos = Unary("arccos", """The angle from 0 to pi whose cosine is x; NaN for real x outside of [-1, 1].
 
     >>> jnp.arccos(jnp.array([1., 0., -1., 2.]))
     Array([0.       , 1.5707964, 3.1415927,       nan], dtype=float32)
     """, promote_args_inexact, fc=e.acos_p)
-arctan = Unary("arctan", """The angle in radians, from -pi/2 to pi/2, whose tangent is x; `arctan2` knows all four quadrants.
+arctan = Unary("arctan", """The angle from -pi/2 to pi/2 whose tangent is x; `arctan2` knows all quadrants.
 
     >>> jnp.arctan(jnp.array([0., -jnp.inf]))
     Array([ 0.       , -1.5707964], dtype=float32)
@@ -293,7 +298,7 @@ arccosh = Unary("arccosh", """Inverse hyperbolic cosine, log(x + sqrt(x**2 - 1))
     >>> jnp.arccosh(jnp.array([1., 2., 0.]))
     Array([0.      , 1.316958,      nan], dtype=float32)
     """, promote_args_inexact, fc=e.acosh_p)
-arctanh = Unary("arctanh", """Inverse hyperbolic tangent, log((1 + x) / (1 - x)) / 2; NaN for real x outside of [-1, 1].
+arctanh = Unary("arctanh", """Inverse hyperbolic tangent, log((1 + x) / (1 - x)) / 2; NaN for real |x| > 1.
 
     >>> jnp.arctanh(jnp.array([0., 0.5, 1., 2.]))
     Array([0.        , 0.54930615,        inf,        nan], dtype=float32)
@@ -383,7 +388,7 @@ add = Binary("add", """x1 + x2; for booleans, or.
     >>> jnp.add(jnp.array([[1], [2]]), jnp.array([10., 20.]))
     Array([[11., 21.],
            [12., 22.]], dtype=float32)
-    >>> jnp.add(jnp.int8(127), 1)         # integers wrap around, and a Python number takes the dtype of the other
+    >>> jnp.add(jnp.int8(127), 1)         # integers wrap around; a Python number takes the other's dtype
     Array(-128, dtype=int8)
     >>> jnp.add.reduce(jnp.arange(5)), jnp.add.outer(jnp.arange(2), jnp.arange(3))
     (Array(10, dtype=int32), Array([[0, 1, 2],
@@ -432,7 +437,7 @@ bitwise_xor = Binary("bitwise_xor", """Bitwise exclusive or; integers and boolea
     >>> jnp.bitwise_xor(0b1100, jnp.array([0b1010, 0b0101]))
     Array([6, 9], dtype=int32)
     """, promote_args, 0, iub=e.xor_p)
-left_shift = Binary("left_shift", """Bits of x1 moved left by x2; zeros come in, and a shift by all bits or more gives 0.
+left_shift = Binary("left_shift", """Bits of x1 moved left by x2; zeros come in, and all bits or more give 0.
 
     >>> jnp.left_shift(jnp.uint8(3), jnp.array([0, 1, 7, 8], jnp.uint8))
     Array([  3,   6, 128,   0], dtype=uint8)
@@ -536,7 +541,7 @@ not_equal = _comparison("not_equal", """x1 != x2, as booleans; NaN differs from 
     >>> jnp.not_equal(jnp.array([1., 2., jnp.nan]), jnp.array([1, 3, jnp.nan]))
     Array([False,  True,  True], dtype=bool)
     """, e.ne_p, e.ne_p)
-less = _comparison("less", """x1 < x2, as booleans; complex by real, then by imaginary part.  With NaN it is False.
+less = _comparison("less", """x1 < x2, as booleans; complex by real, then imaginary part; False with NaN.
 
     >>> jnp.less(jnp.array([1, 2, 3]), 2)
     Array([ True, False, False], dtype=bool)
@@ -629,7 +634,8 @@ isinf = Unary("isinf", """Infinite; a complex number is, if either part is.
     >>> jnp.isinf(jnp.array([1., -jnp.inf, jnp.nan]))
     Array([False,  True, False], dtype=bool)
     """, checked, weak=NEVER,
-              f=lambda x: eq(e.abs_p.bind(x), np.inf), c=lambda x: e.or_p.bind(isinf(real(x)), isinf(imag(x))),
+              f=lambda x: eq(e.abs_p.bind(x), np.inf),
+              c=lambda x: e.or_p.bind(isinf(real(x)), isinf(imag(x))),
               iub=lambda x: full(shape(x), False, np.dtype(bool)))
 
 

@@ -16,7 +16,16 @@ from ...runtime.array_impl import as_array
 from ..arrays.creation import asarray
 from ..arrays.shaping import broadcast_to, ravel
 from ..reductions.sorting import flat, index_dtype, positions, searchsorted
-from ..util import broadcast_shapes, broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, promote_dtypes, shape
+from ..util import (
+    broadcast_shapes,
+    broadcast_to_shape,
+    cast,
+    check_arraylike,
+    dtype_of,
+    ndim,
+    promote_dtypes,
+    shape,
+)
 
 __all__ = ["argwhere", "flatnonzero", "nonzero", "piecewise", "select", "where"]
 
@@ -24,10 +33,10 @@ __all__ = ["argwhere", "flatnonzero", "nonzero", "piecewise", "select", "where"]
 def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
     """x where the condition holds (is not 0), else y; all three broadcast.
 
-    With the condition alone: `nonzero(condition, size=size, fill_value=fill_value)`.
-
     x and y are promoted to one dtype.  Both are computed: to keep NaN out of a derivative, make the operand
     safe first.
+
+    With the condition alone: `nonzero(condition, size=size, fill_value=fill_value)`.
 
     >>> x = jnp.array([-4., 0., 9.])
     >>> jnp.where(x > 0, x, 0)
@@ -106,10 +115,13 @@ def _nonzero(a, fill_values, size):
 def nonzero(a, *, size=None, fill_value=None):
     """The indices of the nonzero elements, a tuple with one int32 vector for each axis.
 
-    `size` gives their number, for use under jit: the first ones, filled up with `fill_value` (0; a number, or
-    one for each axis).
+    Args:
+        a: an array.
+        size: how many, the first ones, for use under jit.
+        fill_value: what fills the result up to `size`, 0 by default; a number, or one for each axis.
 
-    Without `size`, ConcretizationTypeError under jit.
+    Raises:
+        ConcretizationTypeError: under jit without `size`.
 
     >>> jnp.nonzero(jnp.array([[0, 7], [8, 0]]))
     (Array([0, 1], dtype=int32), Array([1, 0], dtype=int32))
@@ -150,7 +162,9 @@ def argwhere(a, *, size=None, fill_value=None):
     check_arraylike("argwhere", a)
     found = nonzero(a if ndim(a) else flat(a), size=size, fill_value=fill_value)
     columns = [reshape(i, (*shape_of(i), 1)) for i in found[:ndim(a)]]
-    return concatenate_p.bind(*columns, dimension=1) if columns else full((*shape_of(found[0]), 0), 0, index_dtype())
+    if columns:
+        return concatenate_p.bind(*columns, dimension=1)
+    return full((*shape_of(found[0]), 0), 0, index_dtype())
 
 
 # --- choices
@@ -159,8 +173,12 @@ def argwhere(a, *, size=None, fill_value=None):
 def select(condlist, choicelist, default=0):
     """Elementwise, the choice of the first condition that holds; `default` where none does.
 
-    condlist: boolean arrays; choicelist: equally many arrays; all broadcast, the choices are promoted to one
-    dtype.
+    All arrays broadcast, and the choices are promoted to one dtype.
+
+    Args:
+        condlist: boolean arrays.
+        choicelist: the same number of arrays.
+        default: a scalar.
 
     >>> x = jnp.array([-2, 1, 5])
     >>> jnp.select([x < 0, x > 3], [-x, 10 * x], default=-1)
@@ -185,10 +203,15 @@ def _select(conditions, choices, default):
 
 
 def piecewise(x, condlist, funclist, *args, **kw):
-    """Each function of `funclist` where its condition holds; one more function is for the rest (default: 0).
+    """Each function of `funclist` where its condition holds; where several hold, the last one counts.
 
-    Functions are mapped over the elements of `x` and get `args` and `kw`; numbers stand for constants.  Where
-    several conditions hold, the last one counts.
+    Args:
+        x: an array.
+        condlist: boolean arrays.
+        funclist: as many functions, which are mapped over the elements of `x`, or numbers, which are
+            constants; one more is for the rest (default: 0).
+        args: passed to the functions.
+        kw: passed to the functions.
 
     >>> x = jnp.array([-2., 0., 3.])
     >>> jnp.piecewise(x, [x < 0, x > 0], [lambda v, by: -v, lambda v, by: by * v, 7], by=10)

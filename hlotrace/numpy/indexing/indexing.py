@@ -1,9 +1,9 @@
-"""Indexing: what stands behind `x[idx]` and `x.at[idx].set(...)`.
+"""Indexing: `x[idx]` and `x.at[idx].set(...)`.
 
-An index expression is first expanded into entries, one for each axis of the array (and each None).  If it holds
-only ints, slices and traced scalars it selects a window, read with slice or dynamic_slice.  Everything else
-becomes one gather or scatter.  What is static of it is a plan, a hashable tuple; what is data (arrays, and in
-eager calls also the ints) are operands, so that `x[0]` and `x[1]` are one compiled program.
+An index expression is first expanded into entries, one for each axis of the array (and each None).  If it
+holds only ints, slices and traced scalars it selects a window, read with slice or dynamic_slice.  Everything
+else becomes one gather or scatter.  What is static of it is a plan, a hashable tuple; what is data (arrays,
+and in eager calls also the ints) are operands, so that `x[0]` and `x[1]` are one compiled program.
 """
 import dataclasses
 import functools
@@ -25,8 +25,21 @@ from ...lax import indexing as lax
 from ...placement.out_sharding import with_out_sharding
 from ...primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from ...primitives.arrays.elementwise import add, convert, lt, mul, select
-from ...primitives.arrays.gather import gather_p, scatter_add_p, scatter_max_p, scatter_min_p, scatter_mul_p, scatter_p
-from ...primitives.arrays.gather_numbers import FILL, PROMISE, GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from ...primitives.arrays.gather import (
+    gather_p,
+    scatter_add_p,
+    scatter_max_p,
+    scatter_min_p,
+    scatter_mul_p,
+    scatter_p,
+)
+from ...primitives.arrays.gather_numbers import (
+    FILL,
+    PROMISE,
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+)
 from ...primitives.arrays.shape import broadcast_in_dim, full, reshape
 from ...primitives.arrays.slicing import concatenate_p, iota_p, rev_p, slice_p
 from ...primitives.common import check_index, prod, scalar, shape_of
@@ -51,15 +64,19 @@ _ABSENT = object()
 
 
 def ds(start, size=_ABSENT, stride=None):
-    """An index that selects `size` elements from `start` on: `start:start + size:stride`, where `start` may
-    be traced.
+    """An index that selects `size` elements from `start` on: `start:start + size:stride`.
 
-    start: an int, or an array of one integer; such a window is moved so that it is inside of the array, and
-    has no stride.
-    size: an int.  `ds(n)` is `:n`, `ds(None)` is `:`.
+    As an index it raises a TypeError for a size that is traced, negative or larger than the axis, and a
+    NotImplementedError for a traced start with a stride.
 
-    Raises: ValueError for a negative stride; as an index, TypeError for a size that is traced, negative or
-    larger than the axis, NotImplementedError for a traced start with a stride.
+    Args:
+        start: an int, or an array of one integer, which may be traced; such a window is moved so that it is
+            inside of the array, and has no stride.
+        size: an int; `ds(n)` is `:n`, `ds(None)` is `:`.
+        stride: an int, 1 for None.
+
+    Raises:
+        ValueError: for a negative stride.
 
     >>> jax.jit(lambda x, i: x[jax.ds(i, 3)])(jnp.arange(10), 4)
     Array([4, 5, 6], dtype=int32)
@@ -79,7 +96,7 @@ class Entry(typing.NamedTuple):
     kind "slice": value is (start, size, step); "int": a Python int, counted from the front; "array": an
     integer array or traced scalar; and without an axis of the operand: "new" (None), "flag" (a boolean
     scalar, as an index array of length 0 or 1), "gap" (an Ellipsis, which separates arrays even where it
-    stands for no axis).
+    is for no axis).
     """
     kind: str
     value: typing.Any = None
@@ -206,9 +223,10 @@ MODES = 'Say what else is meant with mode=, as in x.at[i].get(mode="fill") or x.
 
 
 def expand(shape, index, wrap=True, inside=False):
-    """The entries of `index` for an array of `shape`.  Negative static indices count from the end if `wrap`.
+    """The entries of `index` for an array of `shape`; negative static indices count from the end if `wrap`.
 
-    IndexError for static indices out of bounds where `inside` says so.
+    Raises:
+        IndexError: for static indices out of bounds, if `inside`.
     """
     if not isinstance(index, tuple):
         if isinstance(index, (list, range)):
@@ -219,7 +237,7 @@ def expand(shape, index, wrap=True, inside=False):
     entries = [e for item in index for e in _entries(item)]
     if entries.count(GAP) > 1:
         raise IndexError("an index can only have a single ellipsis ('...'): write ':' for each axis where "
-                         "another stands")
+                         "another is left out")
     used = len([e for e in entries if e.kind not in _AXISLESS])
     if used > len(shape):
         raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed: "
@@ -380,7 +398,10 @@ def addresses(shape, entries, wrap=True):
     arrays = [i for i, e in enumerate(entries) if e.kind in ("int", "array", "flag")]
     common = broadcast_shapes(*[shape_of(entries[i].value) for i in arrays])
     together = arrays and arrays[-1] - arrays[0] == len(arrays) - 1
-    place = (arrays[0] if together else 0) if arrays else None
+    if arrays:
+        place = arrays[0] if together else 0
+    else:
+        place = None
     columns, batch, windows, layout, out, operands = [], [], [], [], [], []
     offset, axis, slice_sizes = 0, 0, [1] * len(shape)
     for i, (kind, value, _) in enumerate(entries):
@@ -488,7 +509,9 @@ def write(x, y, *operands, plan, operation, mode, ordered, unique):
         value, index_vectors(plan, operands, x.shape), y,
         dimension_numbers=ScatterDimensionNumbers(*plan.numbers),
         mode=mode, indices_are_sorted=ordered or plan.sorted, unique_indices=unique or plan.unique)
-    return out if aval_of(out) == aval or dtypes.is_extended(aval.dtype) else convert(out, aval.dtype, aval.weak_type)
+    if aval_of(out) == aval or dtypes.is_extended(aval.dtype):
+        return out
+    return convert(out, aval.dtype, aval.weak_type)
 
 
 def check_bounds(shape, index, wrap=True):
@@ -504,8 +527,10 @@ def check_bounds(shape, index, wrap=True):
 # --------------------------------------------------------------------------------------
 
 def getitem(x, index):
-    """`x[index]`.  An int out of bounds is an IndexError; arrays of indices read the nearest element (see
-    `.at[].get`)."""
+    """`x[index]`.
+
+    An int out of bounds is an IndexError; arrays of indices read the nearest element (see `.at[].get`).
+    """
     shape = x.shape
     if shape:
         if type(index) is int:
@@ -515,8 +540,9 @@ def getitem(x, index):
                     raise errors.empty_axis(index, 0)
                 check_index(index, size, advice=MODES)
                 index = size - 1 if index > 0 else 0
-            return read_window(x, index + size if index < 0 else index, plan=_row(shape)) if size != 1 else (
-                read_window(x, plan=_row(shape)))
+            if size != 1:
+                return read_window(x, index + size if index < 0 else index, plan=_row(shape))
+            return read_window(x, plan=_row(shape))
         if isinstance(index, Array) and index.aval.ndim == 0 and shape[0] not in (0, 1) and (
                 index.aval.dtype.kind in "iu" and not state.check_bounds):
             return read_window(x, index, plan=_row(shape))
@@ -626,9 +652,10 @@ def _method(operation, effect):
     method.__name__ = operation
     method.__doc__ = f"""A copy of the array in which the addressed elements are {effect}.
 
-        An int out of bounds is an IndexError unless there is a `mode`.  What arrays of indices address out of bounds is
-        dropped, as with mode="drop"; mode="clip" writes the nearest element instead.  `unique_indices` and
-        `indices_are_sorted` are promises that may make it faster.  The dtype stays that of the array.
+        An int out of bounds is an IndexError unless there is a `mode`.  What arrays of indices address out
+        of bounds is dropped, as with mode="drop"; mode="clip" writes the nearest element instead.  The dtype
+        stays that of the array.  `unique_indices` and `indices_are_sorted` are promises that may make it
+        faster.
         """
     return method
 
@@ -665,8 +692,16 @@ class _IndexUpdateRef:
         """`x[index]` with a choice for indices out of bounds.
 
         By default an int out of bounds is an IndexError, and where an array of indices is, the nearest
-        element is read, as for mode="clip"; mode="fill" reads `fill_value`, which is nan, the least signed or
-        greatest unsigned integer, or True unless given.
+        element is read, as for mode="clip".
+
+        Args:
+            indices_are_sorted: a promise that may make it faster.
+            unique_indices: a promise that may make it faster.
+            mode: "clip", "fill" or "promise_in_bounds".
+            fill_value: what mode="fill" reads out of bounds; nan, the least signed or greatest unsigned
+                integer, or True by default.
+            out_sharding: the sharding of the result.
+            wrap_negative_indices: negative indices count from the end.
         """
         result = get(self.array, self.index, indices_are_sorted=indices_are_sorted,
                      unique_indices=unique_indices, mode=mode, fill_value=fill_value,

@@ -1,5 +1,4 @@
-"""Reading and writing Refs: `ref[index]`, `ref[index] = value`, `ref.at[index]`, and the functions of
-`hlotrace.ref`."""
+"""Reading and writing Refs, by `ref[index]`, `ref.at[index]` and the functions of `hlotrace.ref`."""
 import operator
 
 import numpy as np
@@ -18,18 +17,25 @@ from ...primitives.programs.refs import addupdate_p, get_p, set_p, swap_p
 from ..arrays.creation import asarray, zeros
 from . import indexing
 
-_TRACED = "traced"      # stands in the static part of an index for an operand
+_TRACED = "traced"      # in the static part of an index, the place of an operand
 
 
 def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
     """A mutable array that begins as a copy of `init_val`, with its shape and dtype.
 
-    `kind` is None, or "no_grad_no_remat" for a Ref that is beside what is differentiated: what is written to
-    it and read from it has no derivative.
-    Raises: TypeError where that is no array; ValueError for another kind; NotImplementedError for a memory
-    space and `pin`.
-
     A function under jit that writes to it changes it for its caller.
+
+    Args:
+        init_val: an array.
+        memory_space: not supported; None.
+        kind: None, or "no_grad_no_remat" for a Ref that is beside what is differentiated: what is written to
+            it and read from it has no derivative.
+        pin: not supported; False.
+
+    Raises:
+        TypeError: where `init_val` is no array.
+        ValueError: for another kind.
+        NotImplementedError: for a memory space and `pin`.
 
     >>> counter = jax.new_ref(jnp.zeros(2, int))
     >>> @jax.jit
@@ -52,8 +58,7 @@ def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
 
 
 def empty_ref(ty, memory_space=None, pin=False):
-    """A mutable array of the type `ty`, which has a shape and a dtype; what is in it before it is written is
-    zeros.
+    """A mutable array of the type `ty`, which has a shape and a dtype; it is zeros before it is written.
 
     >>> ref = jax.empty_ref(jax.ShapeDtypeStruct((3,), "float32"))
     >>> ref[1] = 5
@@ -64,9 +69,10 @@ def empty_ref(ty, memory_space=None, pin=False):
 
 
 def freeze(ref):
-    """The value of a Ref, as an array.  The Ref cannot be used again.
+    """The value of a Ref, as an array; the Ref cannot be used again.
 
-    Raises: ValueError where the Ref was made outside of the function that is traced, or was given up before.
+    Raises:
+        ValueError: where the Ref was made outside of the function that is traced, or was given up before.
 
     >>> def squares(n):
     ...     ref = jax.new_ref(jnp.zeros(n))
@@ -80,7 +86,10 @@ def freeze(ref):
 
 
 def free_ref(ref):
-    """Give up a Ref: its memory may be used for something else.  Raises as `freeze` does.
+    """Give up a Ref: its memory may be used for something else.
+
+    Raises:
+        ValueError: as for `freeze`.
 
     >>> ref = jax.new_ref(jnp.zeros(3))
     >>> jax.free_ref(ref)
@@ -114,7 +123,7 @@ def set(ref, idx, value):
 
 
 def swap(ref, idx, value):
-    """As `set`; returns what was there before.
+    """Write as `set` does, and return what was there before.
 
     >>> ref = jax.new_ref(jnp.zeros(3))
     >>> jax.ref.swap(ref, 1, 7.), ref[...]
@@ -136,9 +145,10 @@ def addupdate(ref, idx, x):
 
 @boundaries(called="Ref.at[]", tell_self=True)
 class RefView:
-    """A part of a Ref, `ref.at[index]`, or its elements seen otherwise, `ref.reshape(shape)`,
-    `ref.transpose(axes)`, `ref.bitcast(dtype)`: it can be indexed, read, written and passed to functions as a
-    Ref itself.
+    """A part of a Ref, or its elements in another form.
+
+    `ref.at[index]`, `ref.reshape(shape)`, `ref.transpose(axes)` and `ref.bitcast(dtype)` can be indexed,
+    read, written and passed to functions as a Ref itself.
 
     >>> ref = jax.new_ref(jnp.zeros((2, 3)))
     >>> rows = ref.at[1].reshape(3, 1)
@@ -231,7 +241,8 @@ def _viewed(of, how, what):
 def _reshape(self, *shape):
     """The elements of a Ref, or of a view of it, in another shape; one size may be -1.
 
-    Raises: ValueError where the number of elements differs.
+    Raises:
+        ValueError: where the number of elements differs.
     """
     shape = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     return _viewed(self, "reshape", tuple(map(operator.index, shape)))
@@ -246,7 +257,8 @@ def _transpose(self, *axes):
 def _bitcast(self, dtype):
     """The bits of the elements of a Ref, or of a view of it, as another dtype of the same width.
 
-    Raises: NotImplementedError for a dtype of another width.
+    Raises:
+        NotImplementedError: for a dtype of another width.
     """
     dtype = dtypes.as_dtype(dtype)
     if dtype.itemsize != self.dtype.itemsize:
@@ -316,7 +328,7 @@ def _access(primitive, ref, index, *values):
 
 
 def _layout(steps, numbers):
-    """(what of the steps of a view is static, the operands of the indices)"""
+    """What of the steps of a view is static, and the operands of the indices."""
     layout, operands = [], []
     for how, what in steps:
         if how == "at":
@@ -331,15 +343,15 @@ def _value(primitive, want, value):
     if not is_arraylike(value):
         raise TypeError(f"ref.{primitive}: {not_an_array(value, 'value')}")
     aval = aval_of(value)
-    if aval.dtype != want and not (aval.weak_type and dtypes.lattice_result(((aval.dtype, True), (want, False)))[0] == want):
+    if aval.dtype != want and not (aval.weak_type
+                                   and dtypes.lattice_result(((aval.dtype, True), (want, False)))[0] == want):
         raise ValueError(f"Invalid dtype for `{primitive}`. Ref dtype: {want.name}. Value dtype: "
                          f"{aval.dtype.name}. Convert the value with .astype({want.name!r})")
     return asarray(value, dtype=want)
 
 
 def _static(entry, operands, numbers):
-    """What stands for an entry of an index in a key; what is data in it becomes an operand, a mask where it
-    holds."""
+    """The entry of an index in a key; what is data in it becomes an operand, a mask where it holds."""
     if isinstance(entry, slice):
         return [("slice", *[x if x is None else operator.index(x)
                             for x in (entry.start, entry.stop, entry.step)])]
@@ -357,8 +369,7 @@ def _static(entry, operands, numbers):
 
 @cached(1024)
 def _program(primitive, aval, layout, operand_avals, value_avals):
-    """The program of an access: [value, *operands of the indices, what is written] -> [value afterwards,
-    *results]."""
+    """The program of an access: [value, *indices, what is written] -> [new value, *results]."""
     def fun(value, *operands):
         operands = iter(operands)
         steps = [(how, tuple([_entry(e, operands) for e in what]) if how == "at" else what) for how,
@@ -389,8 +400,9 @@ def _step(value, how, what):
 
 
 def _replaced(value, steps, written, how):
-    """The array in which the part that the steps say, one after another, is what was written, or more by
-    that."""
+    """The array with the part that the steps select, one after another, written, or increased by what is
+    written.
+    """
     if not steps:
         return getattr(value.at[...], how)(written)
     (step, what), rest = steps[0], steps[1:]

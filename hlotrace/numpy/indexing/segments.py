@@ -18,8 +18,7 @@ __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 
 @composite(static=("combine", "operation", "num", "flags", "bucket_size"))
 def _reduced(data, ids, combine, operation, num, flags, bucket_size):
-    """One scatter into rows of the identity, or one of each bucket's rows into its own, which are then
-    reduced."""
+    """One scatter into rows of the identity; with buckets, one for each, whose results are then reduced."""
     reduction, identity = reducer_of(combine)
     buckets = () if bucket_size is None else (-(-ids.shape[0] // bucket_size),)
     rows = broadcast_in_dim(identity(data.dtype), (*buckets, num, *data.shape[1:]), ())
@@ -43,18 +42,26 @@ def _segments(name, combine, operation, verb, none, example):
         if bucket_size is not None and bucket_size < 1:
             raise ValueError(f"{called}: bucket_size must be a positive number of rows, got {bucket_size}")
         flags = bool(indices_are_sorted), bool(unique_indices), mode
-        return with_out_sharding(_reduced(data, ids, combine, operation, num, flags, bucket_size), out_sharding, called)
+        return with_out_sharding(_reduced(data, ids, combine, operation, num, flags, bucket_size),
+                                 out_sharding, called)
     segment.__name__ = segment.__qualname__ = called
-    segment.__doc__ = f"""The {verb} of the rows of `data` that have the same segment id; {none} where there is none.
+    segment.__doc__ = f"""The {verb} of the rows of `data` that have the same segment id; {none} without rows.
 
-    data: array (n, ...), of any dtype that `.at[].{operation}` takes, which is that of the result.
-    segment_ids: ints (n,); those outside of 0 .. num_segments - 1, negative ones too, are dropped, or as `mode` says
-      ("clip", "promise_in_bounds", ...).
-    num_segments: the length of the result, max(segment_ids) + 1 by default, which must then be known: not under jit.
-    indices_are_sorted, unique_indices: promises about the ids that may make it faster.
-    bucket_size: reduce so many rows at a time, and then what comes of them, for exacter floats.
-    Raises: ShapeError where there are not as many ids as rows; TypeError for ids that are no ints; ValueError for a negative
-    number of segments.
+    Args:
+        data: array (n, ...), of any dtype that `.at[].{operation}` takes, which is that of the result.
+        segment_ids: ints (n,); those outside of 0 .. num_segments - 1, negative ones too, are dropped.
+        num_segments: the length of the result, max(segment_ids) + 1 by default, which must then be known: not
+            under jit.
+        indices_are_sorted: a promise about the ids that may make it faster.
+        unique_indices: a promise about the ids that may make it faster.
+        bucket_size: reduce so many rows at a time, and then their results, for exacter floats.
+        mode: what happens to ids outside instead ("clip", "promise_in_bounds", ...).
+        out_sharding: the sharding of the result.
+
+    Raises:
+        ShapeError: where there are not as many ids as rows.
+        TypeError: for ids that are no ints.
+        ValueError: for a negative number of segments.
 
     >>> jax.ops.{called}(jnp.array([5, 2, 4]), jnp.array([0, 1, 0]), num_segments=3)
     Array({example}, dtype=int32)

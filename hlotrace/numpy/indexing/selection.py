@@ -1,5 +1,4 @@
-"""Selection: elements and slices of an array read, written, removed and added at given places: take, put,
-delete, ..."""
+"""Selection: elements and slices of an array read, written, removed and added: take, put, delete, ..."""
 import numpy as np
 
 from ...api.composite import composite
@@ -52,15 +51,19 @@ def _along(axis, index):
 
 def take(a, indices, axis=None, out=None, mode=None, unique_indices=False, indices_are_sorted=False,
          fill_value=None):
-    """The slices of `a` at `indices` along `axis` (None: of the flattened array).
+    """The slices of `a` at `indices` along `axis`.
 
-    mode "fill" (the default for arrays of indices) gives `fill_value`, nan unless given, out of bounds;
-    "clip" the nearest element and counts no negative index from the end; "wrap" counts around.  An int out of
-    bounds is an IndexError unless one of the two is given.
-
-    indices: ints of any shape, which takes the place of `axis`.  Integers have no NaN: the least is the fill
-    value, of unsigned ones the greatest.  `unique_indices` and `indices_are_sorted` are promises; `out` is
-    refused.
+    Args:
+        a: an array.
+        indices: ints of any shape, which takes the place of `axis`.
+        axis: the axis; None flattens the array.
+        out: not supported; None.
+        mode: for what is out of bounds.  "fill" (the default for arrays of indices) gives `fill_value`,
+            "clip" the nearest element and counts no negative index from the end, "wrap" counts around.
+            Without a mode or a `fill_value` an int out of bounds is an IndexError.
+        unique_indices: a promise that may make it faster.
+        indices_are_sorted: a promise that may make it faster.
+        fill_value: NaN by default; of integers, which have none, the least, of unsigned ones the greatest.
 
     >>> x = jnp.array([[1., 2., 3.], [4., 5., 6.]])
     >>> jnp.take(x, jnp.array([2, 0]), axis=1), jnp.take(x, 4)
@@ -101,10 +104,13 @@ def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_n
     """`arr[i, indices[i, j], ...]`: entries of `arr` along `axis`, chosen for each position of the other
     axes.
 
-    Other axes broadcast.  Out of bounds, `mode` "fill" (the default) gives `fill_value`, "clip" the nearest
-    entry.
-
-    indices: ints with as many axes as `arr`.
+    Args:
+        arr: an array.
+        indices: ints with as many axes as `arr`; the other axes broadcast.
+        axis: the axis.
+        mode: out of bounds, "fill" (the default) gives `fill_value`, "clip" the nearest entry.
+        fill_value: as in `take`.
+        wrap_negative_indices: negative indices count from the end.
 
     >>> x = jnp.array([[30, 10, 20], [5, 6, 4]])
     >>> jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1)
@@ -150,8 +156,9 @@ def _take_along(x, indices, *, axis, mode, fill_value, wrap):
                          f"array of shape {shape}")
     sizes = tuple(n if d in whole else min(n, 1) for d, n in enumerate(shape))
     if 0 in sizes:
-        return zeros(tuple(m if d == axis else max(n, m) if n and m else 0
-                               for d, (n, m) in enumerate(zip(shape, where))), x.dtype)
+        out = [max(n, m) if n and m else 0 for n, m in zip(shape, where)]
+        out[axis] = where[axis]
+        return zeros(tuple(out), x.dtype)
     indices = convert(indices, dtypes.int64 if aval_of(indices).dtype.itemsize == 8 else dtypes.int32)
     if wrap:
         indices = select(lt(indices, 0), add(indices, shape[axis]), indices)
@@ -163,7 +170,12 @@ def _take_along(x, indices, *, axis, mode, fill_value, wrap):
 def choose(a, choices, out=None, mode="raise"):
     """For each element of the integer array `a`, the element at its place in `choices[a]`; all broadcast.
 
-    mode "raise" needs concrete `a`; "clip" and "wrap" mend what is out of bounds.
+    Args:
+        a: an array of ints.
+        choices: a sequence of arrays.
+        out: not supported; None.
+        mode: for what is out of bounds; "raise" needs concrete `a`, "clip" takes the nearest, "wrap" counts
+            around.
 
     >>> jnp.choose(jnp.array([0, 1, 0]), [jnp.array([1, 2, 3]), 10])
     Array([ 1, 10,  3], dtype=int32)
@@ -244,9 +256,10 @@ def extract(condition, arr, *, size=None, fill_value=0):
 # ----------------------------------------------------------------------------------------------------
 
 def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
-    """`arr` with `values` written where `take_along_axis` would read.  `inplace=False` is required.
+    """`arr` with `values` written where `take_along_axis` would read.
 
-    Arrays are immutable, so it returns the changed one, where NumPy writes into `arr`.
+    Arrays are immutable, so it returns the changed one, where NumPy writes into `arr`; `inplace=False` is
+    required.
 
     >>> x = jnp.array([[30, 10, 20], [5, 6, 4]])
     >>> jnp.put_along_axis(x, jnp.argmax(x, axis=1, keepdims=True), 0, axis=1, inplace=False)
@@ -266,11 +279,15 @@ def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
 
 
 def put(a, ind, v, mode=None, *, inplace=True):
-    """`a` with the elements at flat positions `ind` replaced by `v`, repeated as needed.  `inplace=False` is
-    required.
+    """`a` with the elements at flat positions `ind` replaced by `v`, repeated as needed.
 
-    mode: "clip" (the default for arrays of positions) or "wrap", for positions out of bounds.  An int out of
-    bounds is an IndexError without one.
+    Args:
+        a: an array.
+        ind: ints.
+        v: values.
+        mode: "clip" (the default for arrays of positions) or "wrap", for positions out of bounds; an int out
+            of bounds is an IndexError without one.
+        inplace: False is required.
 
     >>> jnp.put(jnp.zeros((2, 3)), jnp.array([0, 4]), jnp.array([1, 2]), inplace=False)
     Array([[1., 0., 0.],
@@ -296,7 +313,7 @@ def put(a, ind, v, mode=None, *, inplace=True):
 
 
 def place(arr, mask, vals, *, inplace=True):
-    """`arr` with the elements where `mask` is true replaced by `vals` in turn.  `inplace=False` is required.
+    """`arr` with the elements where `mask` is true replaced by `vals` in turn; `inplace=False` is required.
 
     >>> x = jnp.arange(6)
     >>> jnp.place(x, x % 2 == 1, jnp.array([-1, -2]), inplace=False)
@@ -323,16 +340,21 @@ def _place(arr, mask, vals):
 
 
 def fill_diagonal(a, val, wrap=False, *, inplace=True):
-    """`a` with `val` (a scalar, or values used in turn) on its main diagonal.  `inplace=False` is required.
+    """`a` with `val` (a scalar, or values used in turn) on its main diagonal.
 
-    `wrap`, for a matrix with more rows than columns: begins again below, one row apart.
+    Args:
+        a: an array.
+        val: the values.
+        wrap: for a matrix with more rows than columns, begin again below, one row apart; not supported.
+        inplace: False is required.
 
     >>> jnp.fill_diagonal(jnp.zeros((2, 3)), 5, inplace=False)
     Array([[5., 0., 0.],
            [0., 5., 0.]], dtype=float32)
     """
     if inplace:
-        raise NotImplementedError("arrays are immutable: write x = jnp.fill_diagonal(x, value, inplace=False)")
+        raise NotImplementedError("arrays are immutable: write x = jnp.fill_diagonal(x, value, "
+                                  "inplace=False)")
     if wrap:
         raise NotImplementedError("wrap=True is not implemented, must use wrap=False")
     check_arraylike("fill_diagonal", a, val)
@@ -369,7 +391,8 @@ def delete(arr, obj, axis=None, *, assume_unique_indices=False):
     if not isinstance(obj, slice):
         check_arraylike("delete", obj)
         aval = aval_of(obj)
-        if not is_concrete(obj) and dtypes.is_integer(aval.dtype) and (assume_unique_indices or aval.size == 1):
+        if not is_concrete(obj) and dtypes.is_integer(aval.dtype) and (assume_unique_indices
+                                                                       or aval.size == 1):
             return _delete_unique(arr, ravel(obj), axis=axis)
         obj = np.asarray(concrete_argument(obj, "delete", "'obj' array argument"))
         for i in obj.ravel() if dtypes.is_integer(obj.dtype) else ():
@@ -388,11 +411,16 @@ def _delete_unique(arr, obj, *, axis):
 
 
 def insert(arr, obj, values, axis=None):
-    """`arr` with `values` inserted before the positions `obj` (an int, slice or array of ints) along `axis`.
+    """`arr` with `values` inserted along an axis; the dtype is that of `arr`.
 
-    IndexError for an int out of bounds; arrays of them are clipped.
+    Args:
+        arr: an array.
+        obj: before which positions: an int, a slice or an array of ints, which is clipped.
+        values: what is inserted.
+        axis: the axis; None flattens both.
 
-    The dtype is that of `arr`; without `axis`, both are flattened.
+    Raises:
+        IndexError: for an int out of bounds.
 
     >>> jnp.insert(jnp.array([1, 2, 3]), 1, 9), jnp.insert(jnp.array([[1, 2], [3, 4]]), 1, 0, axis=1)
     (Array([1, 9, 2, 3], dtype=int32), Array([[1, 0, 2],

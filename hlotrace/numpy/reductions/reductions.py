@@ -1,5 +1,4 @@
-"""Reductions of `jax.numpy`: sums and extremes, their nan-ignoring forms, running sums, positions of
-extremes."""
+"""Reductions of `jax.numpy`: sums and extremes, their nan-ignoring forms, running sums, argmax."""
 import dataclasses
 import functools
 from collections.abc import Callable
@@ -10,7 +9,15 @@ from ...core.avals import aval_of
 from ...core.config import state
 from ...primitives.arrays.cumulative import cumprod_p, cumsum_p
 from ...primitives.arrays.elementwise import add_p, and_p, convert, max_p, min_p, mul_p, ne, or_p, select, sub
-from ...primitives.arrays.reduce import argmax_p, argmin_p, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p, reduce_prod_p
+from ...primitives.arrays.reduce import (
+    argmax_p,
+    argmin_p,
+    reduce_and_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_or_p,
+    reduce_prod_p,
+)
 from ...primitives.arrays.shape import broadcast_in_dim, full, reduce_sum_p, reshape
 from ...primitives.arrays.slicing import concatenate_p
 from ...primitives.common import Primitive, canonical_axes, canonical_axis, np, scalar, shape_of
@@ -52,8 +59,9 @@ def wider(dtype):
 
 
 def promoted_integer(dtype):
-    """The dtype in which integers and bools are summed: the platform's signed or unsigned integer, or a wider
-    one."""
+    """The dtype in which integers and bools are summed: the platform's signed or unsigned one, or a wider
+    one.
+    """
     if not (dtypes.is_integer(dtype) or dtypes.is_bool(dtype)):
         return dtype
     target = dtypes.canonicalize(dtypes.uint64 if dtypes.is_unsigned(dtype) else dtypes.int64)
@@ -133,13 +141,19 @@ def reduction(name, kind, a, axis, dtype, out, keepdims, initial, where, promote
 
 
 def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
-    """The sum over `axis`: an int, a tuple of them, or None for all axes, which `keepdims` keeps at size 1.
+    """The sum over an axis.
 
-    dtype: what to add up in, and that of the result.  By default small integers and bools add up in int32
-    (int64 with x64), unsigned ones in uint32, unless `promote_integers=False`; float16 and bfloat16 add up in
-    float32 and come back rounded.
-    initial: a scalar that is added.  where: booleans, which broadcast; what is False counts as 0.  `out` is
-    refused.
+    Args:
+        a: an array.
+        axis: an int, a tuple of them, or None for all axes.
+        dtype: what to add up in, and that of the result.  By default small integers and bools add up in int32
+            (int64 with x64), unsigned ones in uint32; float16 and bfloat16 add up in float32 and come back
+            rounded.
+        out: not supported; None.
+        keepdims: axes stay at size 1.
+        initial: a scalar that is added.
+        where: booleans, which broadcast; what is False counts as 0.
+        promote_integers: False adds small integers up in their own dtype.
 
     >>> x = jnp.array([[1., 2.], [3., 4.]])
     >>> jnp.sum(x), jnp.sum(x, axis=0), jnp.sum(x, axis=1, keepdims=True).shape
@@ -162,10 +176,18 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
 
 
 def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """The maximum over `axis` (an int, a tuple, or None for all), in the dtype of `a`; NaN where there is a
-    NaN.
+    """The maximum over an axis, in the dtype of `a`; NaN where there is a NaN.
 
-    ValueError for an empty axis, or a `where`, without `initial`, which is a lower bound of the result.
+    Args:
+        a: an array.
+        axis: an int, a tuple of them, or None for all axes.
+        out: not supported; None.
+        keepdims: axes stay at size 1.
+        initial: a lower bound of the result.
+        where: booleans, which broadcast; what is False is left out.
+
+    Raises:
+        ValueError: for an empty axis, or a `where`, without `initial`.
 
     >>> x = jnp.array([[1, 5], [7, 3]])
     >>> jnp.max(x), jnp.max(x, axis=0), jnp.max(x, where=x < 6, initial=0)
@@ -177,10 +199,18 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 
 def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """The minimum over `axis` (an int, a tuple, or None for all), in the dtype of `a`; NaN where there is a
-    NaN.
+    """The minimum over an axis, in the dtype of `a`; NaN where there is a NaN.
 
-    ValueError for an empty axis, or a `where`, without `initial`, which is an upper bound of the result.
+    Args:
+        a: an array.
+        axis: an int, a tuple of them, or None for all axes.
+        out: not supported; None.
+        keepdims: axes stay at size 1.
+        initial: an upper bound of the result.
+        where: booleans, which broadcast; what is False is left out.
+
+    Raises:
+        ValueError: for an empty axis, or a `where`, without `initial`.
 
     >>> x = jnp.array([[1, 5], [7, 3]])
     >>> jnp.min(x), jnp.min(x, axis=1, keepdims=True), jnp.min(jnp.array([1., jnp.nan]))
@@ -194,8 +224,9 @@ amax, amin = max, min
 
 
 def minmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """(minimum, maximum) over `axis`; see `min` and `max`.  `initial` is a value for both, or a pair (for
-    min, for max).
+    """(minimum, maximum) over `axis`; see `min` and `max`.
+
+    `initial` is a value for both, or a pair (for min, for max).
 
     >>> jnp.minmax(jnp.array([[3., 1.], [2., 5.]]), axis=0)
     (Array([2., 1.], dtype=float32), Array([3., 5.], dtype=float32))
@@ -306,9 +337,10 @@ def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, wh
 
 
 def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """The maximum over `axis` of the elements that are not NaN; NaN where there are none.
+    """The maximum over `axis` of the elements that are not NaN; NaN where there are none, without a warning.
 
-    ValueError for an empty axis without `initial`; no warning where all are NaN, unlike NumPy.
+    Raises:
+        ValueError: for an empty axis without `initial`.
 
     >>> jnp.nanmax(jnp.array([[2., jnp.nan, 3.], [jnp.nan, jnp.nan, jnp.nan]]), axis=1)
     Array([ 3., nan], dtype=float32)
@@ -317,9 +349,10 @@ def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 
 def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """The minimum over `axis` of the elements that are not NaN; NaN where there are none.
+    """The minimum over `axis` of the elements that are not NaN; NaN where there are none, without a warning.
 
-    ValueError for an empty axis without `initial`; no warning where all are NaN, unlike NumPy.
+    Raises:
+        ValueError: for an empty axis without `initial`.
 
     >>> jnp.nanmin(jnp.array([[2., jnp.nan, 3.], [jnp.nan, jnp.nan, jnp.nan]]), axis=1)
     Array([ 2., nan], dtype=float32)
@@ -355,9 +388,13 @@ def _position(name, primitive, a, axis, out, keepdims):
 
 
 def argmax(a, axis=None, out=None, keepdims=None):
-    """The index of the maximum along `axis`, of the flattened array for None; the first NaN if there is one.
+    """The index of the maximum along `axis`, of the flattened array for None; of the first NaN if there is
+    one.
 
-    The first one, if there are several.  int32 (int64 with x64); ValueError for an empty axis.
+    The first one, if there are several.  The dtype is int32 (int64 with x64).
+
+    Raises:
+        ValueError: for an empty axis.
 
     >>> x = jnp.array([[1, 9, 9], [7, 3, 5]])
     >>> jnp.argmax(x), jnp.argmax(x, axis=1), jnp.argmax(x, axis=0, keepdims=True)
@@ -367,9 +404,13 @@ def argmax(a, axis=None, out=None, keepdims=None):
 
 
 def argmin(a, axis=None, out=None, keepdims=None):
-    """The index of the minimum along `axis`, of the flattened array for None; the first NaN if there is one.
+    """The index of the minimum along `axis`, of the flattened array for None; of the first NaN if there is
+    one.
 
-    The first one, if there are several.  int32 (int64 with x64); ValueError for an empty axis.
+    The first one, if there are several.  The dtype is int32 (int64 with x64).
+
+    Raises:
+        ValueError: for an empty axis.
 
     >>> x = jnp.array([[4, 9, 9], [7, 3, 5]])
     >>> jnp.argmin(x), jnp.argmin(x, axis=1)
@@ -422,7 +463,7 @@ def nanargmin(a, axis=None, out=None, keepdims=None):
 
 @composite(static=("primitive", "axis", "dtype", "fill", "first"))
 def _running(a, primitive, axis, dtype, fill, first):
-    """`fill` stands in for NaN and `first` goes before the results, unless None."""
+    """`fill` replaces NaN and `first` goes before the results, unless None."""
     if fill is not None and dtypes.is_inexact(dtype_of(a)):
         a = cast(a, dtype_of(a))
         a = select(is_nan(a), fill, a)
@@ -508,7 +549,10 @@ def _array_api(name, primitive, x, axis, dtype, first, promote_integers):
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     """The running sum along `axis`; `include_initial` puts a 0 before it.  Small integers become int32.
 
-    `axis` may be left out for a vector only; ValueError for a scalar.
+    `axis` may be left out for a vector only.
+
+    Raises:
+        ValueError: for a scalar.
 
     >>> jnp.cumulative_sum(jnp.array([1, 2, 3], jnp.int8), include_initial=True)
     Array([0, 1, 3, 6], dtype=int32)
@@ -519,7 +563,10 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
     """The running product along `axis`; `include_initial` puts a 1 before it.  Integers keep their dtype.
 
-    `axis` may be left out for a vector only; ValueError for a scalar.
+    `axis` may be left out for a vector only.
+
+    Raises:
+        ValueError: for a scalar.
 
     >>> jnp.cumulative_prod(jnp.array([[1, 2, 3], [4, 5, 6]]), axis=1, include_initial=True)
     Array([[  1,   1,   2,   6],

@@ -35,8 +35,9 @@ def part(x, start, stop):
 
 @composite(static=("axis", "equal_nan"))
 def _sorted_rows(a, axis, equal_nan):
-    """(rows in order, where they came from, which differ from the row before); one row for each entry along
-    `axis`."""
+    """(rows in order, where they came from, which differ from the one before), a row for each entry of
+    `axis`.
+    """
     a = cast(a, dtype_of(a))
     rows = flat(a) if axis is None else move_axis(a, axis, 0)
     n = shape_of(rows)[0]
@@ -117,18 +118,28 @@ def _typed(values, *arrays):
 
 def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True,
            size=None, fill_value=None, sorted=True):
-    """The distinct elements in order (or distinct slices along `axis`); then, if asked for, the index of the
-    first of each, the number of each input's value, and the counts.
+    """The distinct elements in order, or the distinct slices along an axis.
 
-    `size` gives their number, for use under jit; results are filled up with `fill_value`, by default the
-    least.
+    Args:
+        ar: an array.
+        return_index: return the index of the first of each too.
+        return_inverse: return for each element the number of its value too.
+        return_counts: return how often each occurs too.
+        axis: the axis of the slices.
+        equal_nan: all NaNs are one value.
+        size: how many there are, for use under jit.
+        fill_value: what fills the results up, by default the least.
+        sorted: accepted; they are in order also for False.
 
-    Under jit without `size`: ConcretizationTypeError.  `equal_nan` makes all NaNs one value.
+    Raises:
+        ConcretizationTypeError: under jit without `size`.
 
     >>> jnp.unique(jnp.array([3, 1, 3, 2]))
     Array([1, 2, 3], dtype=int32)
-    >>> jnp.unique(jnp.array([3, 1, 3]), return_index=True, return_inverse=True, return_counts=True)
-    (Array([1, 3], dtype=int32), Array([1, 0], dtype=int32), Array([1, 0, 1], dtype=int32), Array([1, 2], dtype=int32))
+    >>> values, index, inverse, counts = jnp.unique(jnp.array([3, 1, 3]), return_index=True,
+    ...                                             return_inverse=True, return_counts=True)
+    >>> index, inverse, counts
+    (Array([1, 0], dtype=int32), Array([1, 0, 1], dtype=int32), Array([1, 2], dtype=int32))
     >>> jnp.unique(jnp.array([[1, 2], [0, 5], [1, 2]]), axis=0)
     Array([[0, 5],
            [1, 2]], dtype=int32)
@@ -202,8 +213,9 @@ def unique_values(x, /, *, size=None, fill_value=None):
 # ---------------------------------------------------------------------------------------------
 
 def _chosen(values, mask, size, fill_value, *others):
-    """The elements of `values` where `mask` is true, `size` of them; of `others`, pairs (vector, filling),
-    too."""
+    """The elements of `values` where `mask` is true, `size` of them; and of `others`, pairs (vector,
+    filling).
+    """
     size = int(np.sum(known(mask))) if size is None else as_size(size)
     return _compress(values, mask, fill_value, others, size)
 
@@ -232,8 +244,9 @@ def _first_true(values, mask):
 
 @composite
 def _merged(ar1, ar2):
-    """Both arrays as one sorted vector: (values, is it from the second, index there, first and last of its
-    group)."""
+    """Both arrays as one sorted vector: (values, is it from the second, index there, first and last of a
+    group).
+    """
     a, b = promote_dtypes(flat(ar1), flat(ar2))
     m, n = shape_of(a)[0], shape_of(b)[0]
     second = concatenate_p.bind(full((m,), 0, dtypes.int32), full((n,), 1, dtypes.int32), dimension=0)
@@ -252,8 +265,7 @@ def _merged(ar1, ar2):
 
 @composite
 def _common(values, second, places, first, last):
-    """(mask at the first element of each common value, its index in the first array, its index in the
-    second)."""
+    """(mask at the first element of each common value, its index in the first array, in the second)."""
     running = cumsum_p.bind(second, axis=0, reverse=False)
     begins = eq(positions(shape_of(values)), first)
     mask = and_p.bind(begins, and_p.bind(eq(second, 0), eq(take_along(second, last, 0), 1)))
@@ -267,8 +279,8 @@ def _common(values, second, places, first, last):
 def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=None, fill_value=None):
     """The values common to both arrays, in order; with `return_indices`, where each first occurs in both.
 
-    `size` gives their number, for use under jit; filled up with `fill_value`, by default the least common
-    value.
+    `size` gives their number, for use under jit; the result is filled up with `fill_value`, by default the
+    least common value.
 
     >>> jnp.intersect1d(jnp.array([3, 1, 2, 3]), jnp.array([5, 3, 2]))
     Array([2, 3], dtype=int32)
@@ -307,7 +319,7 @@ def union1d(ar1, ar2, *, size=None, fill_value=None):
 def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     """The distinct values of `ar1` that are not in `ar2`, in order, or as they come with `assume_unique`.
 
-    `size` gives their number, for use under jit; filled up with `fill_value`, by default 0.
+    `size` gives their number, for use under jit; the result is filled up with `fill_value`, by default 0.
 
     >>> jnp.setdiff1d(jnp.array([3, 1, 2, 3]), jnp.array([2, 7]))
     Array([1, 3], dtype=int32)
@@ -327,7 +339,8 @@ def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
 def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     """The distinct values that are in one of the arrays only, in order.
 
-    `size` gives their number, for use under jit; filled up with `fill_value`, by default the least.
+    `size` gives their number, for use under jit; the result is filled up with `fill_value`, by default the
+    least.
 
     >>> jnp.setxor1d(jnp.array([3, 1, 2]), jnp.array([2, 7]))
     Array([1, 3, 7], dtype=int32)
@@ -362,9 +375,12 @@ def _isin(element, test_elements, invert, method):
 def isin(element, test_elements, assume_unique=False, invert=False, *, method="auto"):
     """Is each element one of `test_elements`?  NaN never is.
 
-    method: 'compare_all' compares all pairs, 'binary_search' and 'sort' sort first; 'auto' chooses.
-
-    Both are promoted to one dtype.  `invert` asks for the contrary; `assume_unique` changes nothing.
+    Args:
+        element: an array.
+        test_elements: an array; both are promoted to one dtype.
+        assume_unique: changes nothing.
+        invert: return the contrary.
+        method: 'compare_all' compares all pairs, 'binary_search' and 'sort' sort first; 'auto' chooses.
 
     >>> jnp.isin(jnp.array([[1, 2], [3, 4]]), jnp.array([2, 4, 9]))
     Array([[False,  True],

@@ -82,15 +82,23 @@ def _sort(a, axis, stable, descending):
 
 
 def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
-    """`a` in order along `axis`, flattened for None.  NaN counts as the greatest; complex numbers go by real,
-    then imaginary part.
+    """`a` in order along `axis`.
 
-    stable: whether equal elements keep their order.  descending: from the greatest.  `kind` and `order` are
-    not supported.
+    NaN counts as the greatest; complex numbers go by real, then imaginary part.
 
-    >>> jnp.sort(jnp.array([3., jnp.nan, -1.])), jnp.sort(jnp.array([[3, 1], [2, 9]]), axis=0, descending=True)
-    (Array([-1.,  3., nan], dtype=float32), Array([[3, 9],
-           [2, 1]], dtype=int32))
+    Args:
+        a: an array.
+        axis: the axis; None flattens the array.
+        kind: not supported; None.
+        order: not supported; None.
+        stable: whether equal elements keep their order.
+        descending: from the greatest.
+
+    >>> jnp.sort(jnp.array([3., jnp.nan, -1.]))
+    Array([-1.,  3., nan], dtype=float32)
+    >>> jnp.sort(jnp.array([[3, 1], [2, 9]]), axis=0, descending=True)
+    Array([[3, 9],
+           [2, 1]], dtype=int32)
     """
     return _sort(a, _check_sort("sort", a, axis, kind, order), bool(stable), bool(descending))
 
@@ -164,7 +172,8 @@ def partition(a, kth, axis=-1):
 
     Done by sorting, which is one such arrangement.
 
-    kth: an int, known under jit too.
+    Args:
+        kth: an int, known under jit too.
 
     >>> jnp.partition(jnp.array([7, 1, 5, 3]), 1)
     Array([1, 3, 5, 7], dtype=int32)
@@ -203,11 +212,16 @@ def sort_complex(a):
 
 
 def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
-    """(values, int32 indices) of the k greatest elements of `a` along `axis`, the greatest first; equal ones
-    as they stand.
+    """(values, int32 indices) of the k greatest elements of `a` along `axis`, the greatest first.
 
-    mode: "smallest" gives the k least instead, the least first.  NaN counts as the greatest, -0. as less than
-    0.  They come in order also with `sorted=False`.  No complex numbers.
+    Equal ones keep their order.  NaN counts as the greatest, -0. as less than 0.  No complex numbers.
+
+    Args:
+        a: an array.
+        k: how many.
+        axis: the axis.
+        mode: "smallest" gives the k least instead, the least first.
+        sorted: accepted; they come in order also for False.
 
     >>> jnp.top_k(jnp.array([3, 1, 4, 1, 5]), 2)
     (Array([5, 4], dtype=int32), Array([4, 2], dtype=int32))
@@ -301,13 +315,20 @@ def _searchsorted(a, v, sorter, side, method):
 
 
 def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
-    """Where in the sorted vector `a` to put each of `v` to keep it sorted: before equal elements, or after
-    ('right').
+    """Where in the sorted vector `a` to put each of `v` to keep it sorted.
 
-    method: 'scan' and 'scan_unrolled' bisect, 'sort' sorts all together, 'compare_all' compares all pairs.
-    NaN counts as the greatest.  `sorter` holds the indices that sort `a`.
+    NaN counts as the greatest.
 
-    int32 of the shape of `v`; `a` and `v` are promoted to one dtype.
+    Args:
+        a: a vector; it and `v` are promoted to one dtype.
+        v: an array.
+        side: before equal elements ('left') or after them ('right').
+        sorter: the indices that sort `a`.
+        method: 'scan' and 'scan_unrolled' bisect, 'sort' sorts all together, 'compare_all' compares all
+            pairs.
+
+    Returns:
+        int32 of the shape of `v`.
 
     >>> a = jnp.array([10, 20, 20, 30])
     >>> jnp.searchsorted(a, jnp.array([5, 20, 99])), jnp.searchsorted(a, 20, side="right")
@@ -343,11 +364,13 @@ def _digitize(x, bins, right, method):
 
 
 def digitize(x, bins, right=False, *, method=None):
-    """The index of the bin that each of `x` falls in; `bins` is monotonic, up or down.
+    """The index of the bin that each of `x` is in; `bins` is monotonic, up or down.
 
-    bins[i-1] <= x < bins[i], or with `right` bins[i-1] < x <= bins[i], for bins that go up.
+    bins[i-1] <= x < bins[i], or with `right` bins[i-1] < x <= bins[i], for bins that go up.  0 and len(bins)
+    are outside.  The result is int32.
 
-    0 and len(bins) are outside.  int32; ValueError for bins that are not a vector.
+    Raises:
+        ValueError: for bins that are not a vector.
 
     >>> jnp.digitize(jnp.array([-1., 0.5, 1., 7.]), jnp.array([0., 1., 2.]))
     Array([0, 1, 2, 3], dtype=int32)
@@ -375,13 +398,20 @@ def _bincount(x, weights, length):
 def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
     """How often each of 0, 1, ... occurs in the integer vector `x`, or the sum of the `weights` there.
 
-    `length` is the length of the result, for use under jit; by default it is max(x) + 1 but at least
-    `minlength`. Negative entries count as 0, those past the length are left out.
+    Args:
+        x: a vector; negative entries count as 0, those past the length are left out.
+        weights: a vector; the result has its dtype, and is int32 without it.
+        minlength: the least length of the result, which is max(x) + 1 by default.
+        length: the length of the result, for use under jit.
+        out_sharding: the sharding of the result.
 
-    The result is int32, or has the dtype of the weights.  TypeError for an `x` of floats.
+    Raises:
+        TypeError: for an `x` of floats.
 
-    >>> jnp.bincount(jnp.array([1, 3, 1])), jnp.bincount(jnp.array([0, 1, 1]), weights=jnp.array([.5, 1., 2.]))
-    (Array([0, 2, 0, 1], dtype=int32), Array([0.5, 3. ], dtype=float32))
+    >>> jnp.bincount(jnp.array([1, 3, 1]))
+    Array([0, 2, 0, 1], dtype=int32)
+    >>> jnp.bincount(jnp.array([0, 1, 1]), weights=jnp.array([.5, 1., 2.]))
+    Array([0.5, 3. ], dtype=float32)
     >>> jax.jit(lambda x: jnp.bincount(x, length=3))(jnp.array([0, 2, 5]))
     Array([1, 0, 1], dtype=int32)
     """
@@ -399,7 +429,8 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
             raise errors.sized_by_values(x, "length=")
         values = np.asarray(concrete_or_error(x))
         length = max(operator.index(minlength), int(values.max()) + 1 if values.size else 0)
-    return with_out_sharding(_bincount(x, weights, max(operator.index(length), 0)), out_sharding, "jnp.bincount")
+    return with_out_sharding(_bincount(x, weights, max(operator.index(length), 0)), out_sharding,
+                             "jnp.bincount")
 
 
 @composite(static=("bins",))
@@ -423,8 +454,10 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
     An array of bins is returned as it is, but in the dtype of `a`, floating point also for integers.  Names
     of rules for bins, such as 'auto', are not supported, and nothing else depends on `weights`.
 
-    >>> jnp.histogram_bin_edges(jnp.array([0, 3, 4]), bins=2), jnp.histogram_bin_edges(jnp.ones(3), 2, range=(0, 1))
-    (Array([0., 2., 4.], dtype=float32), Array([0. , 0.5, 1. ], dtype=float32))
+    >>> jnp.histogram_bin_edges(jnp.array([0, 3, 4]), bins=2)
+    Array([0., 2., 4.], dtype=float32)
+    >>> jnp.histogram_bin_edges(jnp.ones(3), 2, range=(0, 1))
+    Array([0. , 0.5, 1. ], dtype=float32)
     """
     if isinstance(bins, str):
         raise NotImplementedError(f"names of rules for `bins` are not supported, got {bins!r}: give the "
@@ -464,7 +497,7 @@ def _histogram(a, edges, weights, density):
 
 
 def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=None):
-    """(counts, edges): how many elements of `a`, or how much of their `weights`, lie in each bin.
+    """(counts, edges): how many elements of `a`, or how much of their `weights`, are in each bin.
 
     All bins are half open but the last, which has both its edges.  `density` makes the integral 1.  Both
     results have the dtype of `a` and `weights`, floating point also for integers.
@@ -484,7 +517,8 @@ def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=N
         check_arraylike("histogram", weights)
         a, weights = promote_dtypes_inexact(a, weights)
     edges = histogram_bin_edges(a, bins, range, weights)
-    return with_out_sharding(_histogram(a, edges, weights, bool(density)), out_sharding, "jnp.histogram"), edges
+    counts = _histogram(a, edges, weights, bool(density))
+    return with_out_sharding(counts, out_sharding, "jnp.histogram"), edges
 
 
 @composite(static=("density",))
@@ -505,13 +539,19 @@ def _histogramdd(sample, weights, edges, density):
 
 
 def histogramdd(sample, bins=10, range=None, weights=None, density=None):
-    """(counts, edges): how many of the points that are the rows of `sample` (n, d), or how much weight, lie
-    in each cell.
+    """(counts, edges): how many of the points `sample`, or how much of their weight, is in each cell.
 
-    bins: a number for all axes, or a sequence with a number or edges for each; range: None, or for each axis
-    None or (low, high); weights: (n,); density: make the integral 1.  counts has d axes, int32 without
-    weights and density; edges is a tuple of d vectors, floating point also for integers.  Cells are as the
-    bins of `histogram`.
+    Args:
+        sample: points as rows (n, d).
+        bins: a number for all axes, or a sequence with a number or edges for each; cells are as the bins of
+            `histogram`.
+        range: None, or for each axis None or (low, high).
+        weights: (n,).
+        density: make the integral 1.
+
+    Returns:
+        Counts with d axes, int32 without weights and density; and a tuple of d vectors of edges, floating
+        point also for integers.
 
     >>> counts, edges = jnp.histogramdd(jnp.array([[0., 0.], [1., 3.], [2., 4.]]), bins=2)
     >>> counts
@@ -538,11 +578,16 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
 
 
 def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
-    """(counts, x edges, y edges): how many of the points (x, y), or how much of their weights, lie in each
+    """(counts, x edges, y edges): how many of the points (x, y), or how much of their weights, is in each
     cell.
 
-    x, y: vectors (n,); bins: a number or edges for both axes, or a pair of these; the others as for
-    `histogramdd`.
+    Args:
+        x: vector (n,).
+        y: vector (n,).
+        bins: a number or edges for both axes, or a pair of these.
+        range: as for `histogramdd`.
+        weights: (n,).
+        density: make the integral 1.
 
     >>> counts, x, y = jnp.histogram2d(jnp.array([0., 1., 2.]), jnp.array([0., 3., 4.]), bins=2)
     >>> counts, y

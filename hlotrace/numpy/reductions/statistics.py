@@ -63,12 +63,18 @@ def _mean(a, where, axes, keepdims, dtype):
 
 
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
-    """The mean over `axis`: an int, a tuple of them, or None for all.  NaN where there are no elements.
+    """The mean over `axis`: an int, a tuple of them, or None for all; NaN where there are no elements.
 
     Integers and bools give float32, with x64 too; float16 and bfloat16 add up in float32 and come back
     rounded.
-    dtype: what to compute in and to give.  keepdims: axes stay at size 1.  where: booleans that say which
-    elements count.
+
+    Args:
+        a: an array.
+        axis: the axes.
+        dtype: what to compute in and to give.
+        out: not supported; None.
+        keepdims: axes stay at size 1.
+        where: booleans that say which elements count.
 
     >>> x = jnp.array([[1, 2], [3, 6]])
     >>> jnp.mean(x), jnp.mean(x, axis=0), jnp.mean(x, where=x > 1)
@@ -100,7 +106,10 @@ def _average(a, weights, axes, keepdims, with_weights):
 def average(a, axis=None, weights=None, returned=False, keepdims=False):
     """The mean over `axis` weighted by `weights`, of the shape of `a` or of its `axis`.
 
-    `returned=True` gives (average, sum of the weights).  ValueError for weights that do not fit.
+    `returned=True` gives (average, sum of the weights).
+
+    Raises:
+        ValueError: for weights that do not fit.
 
     >>> jnp.average(jnp.array([[1., 2.], [3., 6.]]), axis=1, weights=jnp.array([3., 1.]))
     Array([1.25, 3.75], dtype=float32)
@@ -159,10 +168,18 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
         correction=None):
     """The variance over `axis`: the mean of |a - mean|^2, divided by n - ddof instead of n.
 
-    `correction` is another name of `ddof`; `mean` is a mean computed before, with keepdims.  NaN where n <=
-    ddof.
+    Dtypes are as for `mean`; complex `a` has a real variance.  NaN where n <= ddof.
 
-    Dtypes as for `mean`; complex `a` has a real variance.
+    Args:
+        a: an array.
+        axis: the axes.
+        dtype: what to compute in and to give.
+        out: not supported; None.
+        ddof: what is taken off the divisor.
+        keepdims: axes stay at size 1.
+        where: booleans that say which elements count.
+        mean: a mean computed before, with keepdims.
+        correction: another name of `ddof`.
 
     >>> x = jnp.array([1., 2., 3., 6.])
     >>> jnp.var(x), jnp.var(x, ddof=1), jnp.var(x.reshape(2, 2), axis=1)
@@ -232,10 +249,20 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
     """The covariance matrix of variables, the rows of `m` and `y`: E[(a - E a) conj(b - E b)].
 
-    m, y: a variable (n,), or k of them (k, n), with `rowvar=False` (n, k).  bias: divide by n instead of n -
-    1, or by n - `ddof`, which goes before it.  fweights: ints (n,), how often each observation is there;
-    aweights: (n,), how much it counts; their absolute values are taken.  Result (k, k), of shape () for one
-    variable; inf or NaN where the divisor is not above zero.  float16 and bfloat16 are computed in float32.
+    float16 and bfloat16 are computed in float32.
+
+    Args:
+        m: a variable (n,), or k of them (k, n), with `rowvar=False` (n, k).
+        y: more variables.
+        rowvar: variables are rows.
+        bias: divide by n instead of n - 1.
+        ddof: divide by n - `ddof` instead; it goes before `bias`.
+        fweights: ints (n,), how often each observation is there.
+        aweights: (n,), how much it counts; their absolute values are taken.
+        dtype: what to compute in and to give.
+
+    Returns:
+        (k, k), of shape () for one variable; inf or NaN where the divisor is not above zero.
 
     >>> jnp.cov(jnp.array([[0., 1., 2.], [2., 1., 0.]]))
     Array([[ 1., -1.],
@@ -265,7 +292,9 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     if fweights is not None and not dtypes.is_integer(dtype_of(fweights)):
         raise TypeError("cov: fweights must be integers, how often each observation is there; got "
                         f"{dtype_of(fweights)}: aweights takes others")
-    return _cov(variables, fweights, aweights, (0 if bias else 1) if ddof is None else ddof, dtype)
+    if ddof is None:
+        ddof = 0 if bias else 1
+    return _cov(variables, fweights, aweights, ddof, dtype)
 
 
 @composite(static=("dtype",))
@@ -286,8 +315,7 @@ def _cov(variables, fweights, aweights, ddof, dtype):
 
 
 def corrcoef(x, y=None, rowvar=True, dtype=None):
-    """The matrix of Pearson's correlation coefficients of variables, the rows of `x` and `y`; see `cov` for
-    these.
+    """The matrix of Pearson's correlation coefficients of variables, the rows of `x` and `y`: see `cov`.
 
     Real and imaginary parts are kept within -1 and 1.  A variable that does not vary has NaN.  One variable
     gives 1 of shape ().
@@ -398,7 +426,8 @@ def _quantiles(name, a, q, axis, out, overwrite_input, method, keepdims, weights
         if method != "inverted_cdf":
             raise NotImplementedError(f"{method} doesn't support weights. Only method 'inverted_cdf' "
                                       "supports weights.")
-        if shape(weights) != shape(a) and (axis is None or len(axes) != 1 or shape(weights) != (shape(a)[axes[0]],)):
+        if shape(weights) != shape(a) and (axis is None or len(axes) != 1
+                                           or shape(weights) != (shape(a)[axes[0]],)):
             raise ValueError(f"{name}: weights of shape {shape(weights)} must have the shape of the array, "
                              f"{shape(a)}, or of its one axis")
     return _quantile(a, q, weights, axes, bool(keepdims), method, skip_nan)
@@ -406,27 +435,40 @@ def _quantiles(name, a, q, axis, out, overwrite_input, method, keepdims, weights
 
 def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
              weights=None):
-    """The quantiles `q` (0 to 1, a scalar or a vector) over `axis`; NaN where there is a NaN.
+    """The quantiles over an axis; NaN where there is a NaN.
 
-    method: 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf'; only the last takes weights.
-    The axis of a vector `q` comes first in the result.
+    Integers become the default float.
 
-    Integers become the default float.  ValueError for `out` and `overwrite_input`.
+    Args:
+        a: an array.
+        q: 0 to 1, a scalar or a vector, whose axis comes first in the result.
+        axis: an int, a tuple of them, or None for all axes.
+        out: not supported; None.
+        overwrite_input: not supported; False.
+        method: 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf'; only the last takes
+            weights.
+        keepdims: axes stay at size 1.
+        weights: of the shape of `a` or of its axis.
+
+    Raises:
+        ValueError: for `out` and `overwrite_input`.
 
     >>> x = jnp.array([[1., 2., 3., 10.], [0., 0., 4., 4.]])
     >>> jnp.quantile(x, 0.5, axis=1), jnp.quantile(x, jnp.array([0., 0.5, 1.]), axis=1).shape
     (Array([2.5, 2. ], dtype=float32), (3, 2))
-    >>> jnp.quantile(x[0], 0.4), jnp.quantile(x[0], 0.4, method="lower"), jnp.quantile(x[0], 0.4, method="nearest")
-    (Array(2.2, dtype=float32), Array(2., dtype=float32), Array(2., dtype=float32))
+    >>> jnp.quantile(x[0], 0.4)
+    Array(2.2, dtype=float32)
+    >>> jnp.quantile(x[0], 0.4, method="lower")
+    Array(2., dtype=float32)
+    >>> jnp.quantile(x[0], 0.4, method="nearest")
+    Array(2., dtype=float32)
     """
     return _quantiles("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
 
 
 def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
                 weights=None):
-    """`quantile` of the elements that are not NaN.
-
-    NaN where there are none.
+    """`quantile` of the elements that are not NaN; NaN where there are none.
 
     >>> jnp.nanquantile(jnp.array([1., jnp.nan, 3.]), 0.5)
     Array(2., dtype=float32)
