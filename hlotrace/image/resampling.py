@@ -1,8 +1,8 @@
 """Resampling: each pixel of a result is a weighted mean of those around the place that it comes from.
 
-One matrix of weights for each axis.  The convention is that of half pixels: pixel i is the interval from i to i + 1.  Where
-the image shrinks, kernels are widened against aliasing.  Source: K. Turkowski, "Filters for common resampling tasks",
-Graphics Gems I, 1990.
+One matrix of weights for each axis.  The convention is that of half pixels: pixel i is the interval from i to
+i + 1.  Where the image shrinks, kernels are widened against aliasing.  Source: K. Turkowski, "Filters for
+common resampling tasks", Graphics Gems I, 1990.
 """
 import enum
 
@@ -61,7 +61,8 @@ def _lanczos(radius):
 
 _KERNELS = {        # the weight of a pixel at a distance x >= 0
     ResizeMethod.LINEAR: lambda x: jnp.maximum(1 - x, 0), ResizeMethod.CUBIC: _cubic(-0.5),
-    ResizeMethod.CUBIC_PYTORCH: _cubic(-0.5), ResizeMethod.LANCZOS3: _lanczos(3), ResizeMethod.LANCZOS5: _lanczos(5)}
+    ResizeMethod.CUBIC_PYTORCH: _cubic(-0.5), ResizeMethod.LANCZOS3: _lanczos(3),
+    ResizeMethod.LANCZOS5: _lanczos(5)}
 
 
 def _bordered(place, old):
@@ -114,11 +115,21 @@ def scale_and_translate(image, shape, spatial_dims, scale, translation, method, 
                         precision=lax.Precision.HIGHEST):
     """An image scaled and then moved: what is at position x along an axis comes to `scale * x + translation`.
 
-    shape: of the result; axes not in `spatial_dims` keep their sizes.  scale, translation: arrays
-    (len(spatial_dims),), which may be traced and differentiated.  method: a ResizeMethod or its name, not
-    nearest.  antialias: widen kernels where the image shrinks.  precision: of the products.  Pixels from
-    outside of the image are 0.  Integers become floats. ValueError for nearest; ShapeError for shapes that do
-    not fit (JAX ignores sizes of other axes).
+    Pixels from outside of the image are 0.  Integers become floats.
+
+    Args:
+        image: an array.
+        shape: of the result; axes not in `spatial_dims` keep their sizes.
+        spatial_dims: the axes.
+        scale: an array (len(spatial_dims),), which may be traced and differentiated.
+        translation: an array (len(spatial_dims),), which may be traced and differentiated.
+        method: a ResizeMethod or its name, not nearest.
+        antialias: widen kernels where the image shrinks.
+        precision: of the products.
+
+    Raises:
+        ValueError: for nearest.
+        ShapeError: for shapes that do not fit (JAX ignores sizes of other axes).
 
     >>> x = jnp.array([1., 2., 3.])
     >>> jax.image.scale_and_translate(x, (4,), (0,), jnp.array([1.]), jnp.array([0.5]), 'linear')
@@ -145,9 +156,16 @@ def scale_and_translate(image, shape, spatial_dims, scale, translation, method, 
 def resize(image, shape, method, antialias=True, precision=lax.Precision.HIGHEST):
     """An image with another shape; axes that keep their sizes are not touched.
 
-    method: a ResizeMethod or its name.  antialias: widen kernels where the image shrinks.  precision: of the
-    products. Integers become floats, but for nearest, which only picks.  ValueError for axes without
-    elements, ShapeError for another rank.
+    Integers become floats, but for nearest, which only picks.
+
+    Args:
+        method: a ResizeMethod or its name.
+        antialias: widen kernels where the image shrinks.
+        precision: of the products.
+
+    Raises:
+        ValueError: for axes without elements.
+        ShapeError: for another rank.
 
     >>> jax.image.resize(jnp.array([[1., 2.]]), (1, 4), 'linear')
     Array([[1.  , 1.25, 1.75, 2.  ]], dtype=float32)

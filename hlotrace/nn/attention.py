@@ -29,8 +29,10 @@ def _lengths(name, lengths, batch):
 
 
 def _check(query, key, value, bias, mask):
-    """ValueError unless (B, T, N, H), (B, S, K, H), (B, S, K, H) and what broadcasts to (B, N, T, S) fit
-    together."""
+    """ValueError unless the shapes fit.
+
+    They are (B, T, N, H), (B, S, K, H), (B, S, K, H) and what broadcasts to (B, N, T, S).
+    """
     _check_shape("query", query, (None,) * 4)
     batch, target, heads, width = query.shape
     _check_shape("key", key, (batch, None, None, width))
@@ -98,11 +100,24 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
                           implementation=None, return_residual=False):
     """softmax(query key^T * scale + bias) value for each head.
 
-    query is (B, T, N, H); key and value are (B, S, K, H) with N a multiple of K (query heads share key
-    heads); the batch axis may be left out.  bias and mask broadcast to (B, N, T, S); True in the mask means
-    attend. `scale` is 1 / sqrt(H) by default; sequence lengths are int32 of shape (B,); `local_window_size`
-    is (left, right) or one int.  The logits and the softmax are float32 at least.  With `return_residual`
-    also the logsumexp of the logits, (B, T, N).  ValueError where shapes or dtypes do not fit.
+    The logits and the softmax are float32 at least.
+
+    Args:
+        query: (B, T, N, H); the batch axis may be left out, here and below.
+        key: (B, S, K, H) with N a multiple of K: query heads share key heads.
+        value: (B, S, K, H).
+        bias: broadcasts to (B, N, T, S).
+        mask: broadcasts to (B, N, T, S); True means attend.
+        scale: a number, 1 / sqrt(H) by default.
+        is_causal: a query attends to the keys up to its own position.
+        query_seq_lengths: int32 of shape (B,).
+        key_value_seq_lengths: int32 of shape (B,).
+        local_window_size: (left, right) or one int, how far from a query keys are attended to.
+        implementation: None or "xla".
+        return_residual: return also the logsumexp of the logits, (B, T, N).
+
+    Raises:
+        ValueError: where shapes or dtypes do not fit.
 
     >>> q, k, v = jax.random.normal(jax.random.key(0), (3, 2, 5, 4, 8))     # 2 sequences of 5, 4 heads of 8
     >>> out = nn.dot_product_attention(q, k, v, is_causal=True)

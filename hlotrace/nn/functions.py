@@ -129,10 +129,12 @@ def mish(x):
 def gelu(x, approximate=True):
     """x times the normal distribution function, or with `approximate` the tanh formula close to it.
 
-    Source: https://arxiv.org/abs/1606.08415.
+    Source: D. Hendrycks, K. Gimpel, "Gaussian Error Linear Units", https://arxiv.org/abs/1606.08415.
 
-    >>> nn.gelu(jnp.array([-1., 0., 1.])).round(4), nn.gelu(jnp.array([-1., 1.]), approximate=False).round(4)
-    (Array([-0.15879999,  0.        ,  0.8412    ], dtype=float32), Array([-0.15869999,  0.84129995], dtype=float32))
+    >>> nn.gelu(jnp.array([-1., 0., 1.])).round(4)
+    Array([-0.15879999,  0.        ,  0.8412    ], dtype=float32)
+    >>> nn.gelu(jnp.array([-1., 1.]), approximate=False).round(4)
+    Array([-0.15869999,  0.84129995], dtype=float32)
     """
     x = _float("gelu", x)
     x = jnp.asarray(x, aval_of(x).dtype)       # the result does not give way, as the constants do not
@@ -305,11 +307,15 @@ def _masked(x, where):
 
 @composite(static=("axis", "keepdims", "return_sign"))
 def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=None):
-    """log(sum(b * exp(a))) along `axis` (int, tuple or None for all) without overflow.
+    """log(sum(b * exp(a))) along `axis`, without overflow; -inf for no elements.
 
-    With `return_sign` the pair (log of the absolute value, sign); without it a negative sum gives nan.
-
-    `b` are weights, 1 by default; `where` says which elements count.  -inf for none.
+    Args:
+        a: an array.
+        axis: an int, a tuple, or None for all axes.
+        b: weights, 1 by default.
+        keepdims: axes stay at size 1.
+        return_sign: return the pair (log of the absolute value, sign); without it a negative sum gives nan.
+        where: which elements count.
 
     >>> x = jnp.array([1000., 1000.])
     >>> nn.logsumexp(x) - 1000, jnp.log(jnp.exp(x).sum())
@@ -398,9 +404,14 @@ def log_softmax(x, axis=-1, where=None):
 def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, *, algorithm="fast"):
     """(x - mean) / sqrt(variance + epsilon) along `axis`.
 
-    Algorithm "fast" takes mean(x**2) - mean**2 as the variance, "stable" mean((x - mean)**2).
-
-    `mean` and `variance` are computed where they are not given; `where` says which elements count for them.
+    Args:
+        x: an array.
+        axis: an int, a tuple, or None for all axes.
+        mean: computed where it is not given.
+        variance: computed where it is not given.
+        epsilon: a small number.
+        where: which elements count for mean and variance.
+        algorithm: "fast" takes mean(x**2) - mean**2 as the variance, "stable" mean((x - mean)**2).
 
     >>> nn.standardize(jnp.array([[1., 3., 5.]])).round(2)
     Array([[-1.22,  0.  ,  1.22]], dtype=float32)
@@ -419,10 +430,14 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, 
 
 
 def one_hot(x, num_classes, *, dtype=None, axis=-1, out_sharding=None):
-    """1 at the index given by `x` along a new axis of size num_classes, 0 elsewhere; all 0 for an index
-    outside.
+    """1 at the index given by `x` along a new axis, 0 elsewhere; all 0 for an index outside.
 
-    The new axis is `axis` of the result; the default dtype is the default float.
+    Args:
+        x: an array of indices.
+        num_classes: the size of the new axis.
+        dtype: that of the result, the default float by default.
+        axis: where the new axis is in the result.
+        out_sharding: the sharding of the result.
 
     >>> nn.one_hot(jnp.array([2, 0, 9]), 3)
     Array([[0., 0., 1.],

@@ -21,7 +21,9 @@ class Initializer(Protocol):
 
 def _dtype(dtype, default):
     chosen = default if dtype is None else dtype
-    return dtypes.canonicalize(np.float64) if chosen is None else dtypes.check_user_dtype(chosen, "an initializer")
+    if chosen is None:
+        return dtypes.canonicalize(np.float64)
+    return dtypes.check_user_dtype(chosen, "an initializer")
 
 
 def zeros(key, shape, dtype=None, out_sharding=None):
@@ -44,9 +46,7 @@ def ones(key, shape, dtype=None, out_sharding=None):
 
 
 def constant(value, dtype=None):
-    """An initializer that fills with `value`.
-
-    It broadcasts to the shape.
+    """An initializer that fills with `value`, which broadcasts to the shape.
 
     >>> nn.initializers.constant(jnp.array([1, 2]))(jax.random.key(0), (2, 2))
     Array([[1., 2.],
@@ -54,7 +54,8 @@ def constant(value, dtype=None):
     """
     @filtered
     def init(key, shape, dtype=dtype, out_sharding=None):
-        return with_out_sharding(jnp.full(shape, value, _dtype(dtype, None)), out_sharding, "initializers.constant")
+        return with_out_sharding(jnp.full(shape, value, _dtype(dtype, None)), out_sharding,
+                                 "initializers.constant")
     return init
 
 
@@ -130,9 +131,16 @@ def _disk(key, shape, dtype, squared_radius):
 def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
     """An initializer whose variance is `scale` / n, n the fan named by `mode`.
 
-    `mode` is "fan_in", "fan_out", "fan_avg" or "fan_geo_avg", `distribution` "truncated_normal" (at two
-    standard deviations), "normal" or "uniform".  Axes in none of in_axis, out_axis, batch_axis are the
-    receptive field.
+    Axes in none of in_axis, out_axis, batch_axis are the receptive field.
+
+    Args:
+        scale: a number.
+        mode: "fan_in", "fan_out", "fan_avg" or "fan_geo_avg".
+        distribution: "truncated_normal" (at two standard deviations), "normal" or "uniform".
+        in_axis: an axis or several.
+        out_axis: an axis or several.
+        batch_axis: an axis or several.
+        dtype: that of the weights, unless the call gives one.
 
     >>> init = nn.initializers.variance_scaling(2., "fan_in", "normal")
     >>> (init(jax.random.key(0), (500, 200)).var() * 500).round(1)
@@ -173,7 +181,9 @@ def _scaling(name, scale, mode, distribution, source):
     def make(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"""An initializer: variance_scaling({scale}, {mode!r}, {distribution!r}).  Source: {source}.
+    make.__doc__ = f"""An initializer: variance_scaling({scale}, {mode!r}, {distribution!r}).
+
+    Source: {source}.
 
     >>> x = nn.initializers.{name}()(jax.random.key(0), (300, 200))
     >>> (x.var() * {"300" if mode == "fan_in" else "(300 + 200) / 2"}).round(1)
@@ -208,8 +218,7 @@ def _orthonormal(a):
 
 
 def orthogonal(scale=1.0, column_axis=-1, dtype=None):
-    """An initializer of uniformly distributed matrices with orthonormal columns, or rows where there are
-    fewer.
+    """An initializer of uniformly distributed matrices with orthonormal columns, or rows if there are fewer.
 
     The columns are along `column_axis`, all other axes together are the rows.
 
@@ -235,10 +244,9 @@ def orthogonal(scale=1.0, column_axis=-1, dtype=None):
 
 
 def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
-    """An initializer of convolution kernels (*spatial, in, out) that are orthogonal at the centre and 0
-    elsewhere.
+    """An initializer of convolution kernels (*spatial, in, out), orthogonal at the centre and 0 elsewhere.
 
-    Source: https://arxiv.org/abs/1806.05393.
+    Source: L. Xiao et al., https://arxiv.org/abs/1806.05393.
 
     >>> kernel = nn.initializers.delta_orthogonal()(jax.random.key(0), (3, 3, 4, 4))
     >>> jnp.abs(kernel).sum((2, 3)) > 0

@@ -1,8 +1,7 @@
-"""Products of arrays that are rounded to narrow floats block by block: each block of a contracted axis has a
-scale.
+"""Products of arrays that are rounded to narrow floats, with a scale for each block of a contracted axis.
 
-The formats are those of the OCP Microscaling Formats (MX) Specification 1.0 (2023), whose scales are powers of two, and
-nvfp4, whose scales are float8 beside one number for the whole array.
+The formats are those of the OCP Microscaling Formats (MX) Specification 1.0 (2023), whose scales are powers
+of two, and nvfp4, whose scales are float8 beside one number for the whole array.
 """
 import dataclasses
 from typing import Any
@@ -34,10 +33,14 @@ _LARGEST = 6.0 * 448.0      # of float4_e2m1fn times that of float8_e4m3fn
 
 
 def get_scaled_dot_general_config(mode, global_scale=None):
-    """The BlockScaleConfig of "nvfp4", "mxfp8" or "mxfp4" for `scaled_dot_general`; ValueError for another
-    mode.
+    """The BlockScaleConfig of a format, for `scaled_dot_general`.
 
-    `global_scale`, an array of one element, is a factor of the whole array; nvfp4 alone has one, 1 for None.
+    Args:
+        mode: "nvfp4", "mxfp8" or "mxfp4".
+        global_scale: an array of one element, a factor of the whole array; nvfp4 alone has one, 1 for None.
+
+    Raises:
+        ValueError: for another mode.
 
     >>> config = nn.get_scaled_dot_general_config("mxfp8")
     >>> config.block_size, config.data_type == jnp.float8_e4m3fn, config.scale_type == jnp.float8_e8m0fnu
@@ -54,15 +57,21 @@ def get_scaled_dot_general_config(mode, global_scale=None):
 
 
 def scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type=jnp.float32):
-    """(B, M, K) times (B, N, K) along K, each block of K times its scale in (B, M, K / k) or (B, N, K / k),
-    in float32.
+    """The product along K of (B, M, K) and (B, N, K), whose blocks of K have scales, computed in float32.
 
-    The result is (B, M, N), of `preferred_element_type`.  ValueError where K is no multiple of the number of
-    scales.
+    Args:
+        lhs: (B, M, K).
+        rhs: (B, N, K).
+        lhs_scales: (B, M, K / k), a factor of each block of k.
+        rhs_scales: (B, N, K / k).
+        preferred_element_type: the dtype of the result (B, M, N).
+
+    Raises:
+        ValueError: where K is no multiple of the number of scales.
 
     >>> a, b = jnp.ones((1, 2, 64), jnp.float8_e4m3fn), jnp.ones((1, 3, 64), jnp.float8_e4m3fn)
-    >>> scales = jnp.full((1, 2, 2), 2, jnp.float8_e8m0fnu), jnp.ones((1, 3, 2), jnp.float8_e8m0fnu)     # of blocks of 32
-    >>> nn.scaled_matmul(a, b, *scales)
+    >>> a_scales = jnp.full((1, 2, 2), 2, jnp.float8_e8m0fnu)      # of blocks of 32
+    >>> nn.scaled_matmul(a, b, a_scales, jnp.ones((1, 3, 2), jnp.float8_e8m0fnu))
     Array([[[128., 128., 128.],
             [128., 128., 128.]]], dtype=float32)
     """
@@ -71,7 +80,8 @@ def scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type=jnp.f
 
 
 def _unscaled(name, x, scales):
-    if x.ndim != 3 or scales.shape[:-1] != x.shape[:-1] or not scales.shape[-1] or x.shape[-1] % scales.shape[-1]:
+    fits = x.ndim == 3 and scales.shape[:-1] == x.shape[:-1]
+    if not fits or not scales.shape[-1] or x.shape[-1] % scales.shape[-1]:
         raise ValueError(f"scaled_matmul: {name} and its scales must have shapes (B, M, K) and (B, M, a "
                          f"divisor of K), got {x.shape} and {scales.shape}")
     return x.astype("float32") * jnp.repeat(scales.astype("float32"), x.shape[-1] // scales.shape[-1],
@@ -114,11 +124,21 @@ def _product(lhs, rhs, configs, dtype):
 
 def scaled_dot_general(lhs, rhs, dimension_numbers, preferred_element_type=jnp.float32, configs=None,
                        implementation=None):
-    """lax.dot_general of operands that are rounded as `configs` say: for lhs, for rhs, and for cotangents in
-    the derivative.
+    """lax.dot_general of rounded operands.
 
-    Derivatives are those of the exact function, by products that are rounded too, but for nvfp4.  Without
-    configs it is lax.dot_general.  ValueError where blocks do not fit.
+    Derivatives are those of the exact function, by products that are rounded too, but for nvfp4.
+
+    Args:
+        lhs: an array.
+        rhs: an array.
+        dimension_numbers: as for lax.dot_general.
+        preferred_element_type: the dtype of the result.
+        configs: how to round lhs, rhs, and the cotangents in the derivative; without them it is
+            lax.dot_general.
+        implementation: not supported; None.
+
+    Raises:
+        ValueError: where blocks do not fit.
 
     >>> configs = [nn.get_scaled_dot_general_config("mxfp8")] * 3
     >>> a, b = jax.random.normal(jax.random.key(0), (2, 16, 64))

@@ -1,7 +1,7 @@
 """Random numbers from explicit keys: `jax.random`.
 
-A key is typed (`key(0)`, dtype `key<fry>`) or an array of uint32 words (`PRNGKey(0)`); every function takes either.
-Streams are those of JAX, of its threefry2x32 and of XLA's generators ("rbg", "unsafe_rbg").
+A key is typed (`key(0)`, dtype `key<fry>`) or an array of uint32 words (`PRNGKey(0)`); every function takes
+either.  Streams are those of JAX, of its threefry2x32 and of XLA's generators ("rbg", "unsafe_rbg").
 """
 from typing import NewType as _NewType
 

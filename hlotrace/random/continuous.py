@@ -104,8 +104,13 @@ def bits(key, shape=(), dtype=None, *, out_sharding=None):
 def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=None):
     """Uniform values in [minval, maxval).
 
-    shape: a tuple or an int, known under jit too; bounds broadcast to it.  dtype: a float, the default one
-    unless given.
+    Args:
+        key: a key.
+        shape: a tuple or an int, known under jit too; bounds broadcast to it.
+        dtype: a float, the default one unless given.
+        minval: the least value.
+        maxval: the end of the interval.
+        out_sharding: the sharding of the result.
 
     >>> jax.random.uniform(jax.random.key(0), (3,)).round(3)
     Array([0.9480001 , 0.97900003, 0.33200002], dtype=float32)
@@ -113,12 +118,13 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
     Array([4.477    , 4.7860003], dtype=float32)
     """
     key, dtype = one_key("uniform", key), float_dtype("uniform", dtype)
-    out = _uniform(key, minval, maxval, shape=result_shape("uniform", shape, minval, maxval), dtype=dtype)
+    out = uniform_values(key, minval, maxval, shape=result_shape("uniform", shape, minval, maxval),
+                         dtype=dtype)
     return with_out_sharding(out, out_sharding, "random.uniform")
 
 
 @composite(static=("shape", "dtype"))
-def _uniform(key, minval, maxval, *, shape, dtype):
+def uniform_values(key, minval, maxval, *, shape, dtype):
     """The top bits of random words become the mantissa of a float in [1, 2)."""
     low, high = (spread(v, dtype, shape) for v in (minval, maxval))
     width, mantissa = dtype.itemsize * 8, dtypes.finfo(dtype).nmant
@@ -141,15 +147,16 @@ def normal(key, shape=(), dtype=None, *, out_sharding=None):
     (Array(10., dtype=float32), Array(2., dtype=float32))
     """
     key, dtype = one_key("normal", key), float_dtype("normal", dtype, and_complex=True)
-    return with_out_sharding(_normal(key, shape=canonical_shape(shape), dtype=dtype), out_sharding, "random.normal")
+    return with_out_sharding(normal_values(key, shape=canonical_shape(shape), dtype=dtype), out_sharding,
+                             "random.normal")
 
 
 @composite(static=("shape", "dtype"))
-def _normal(key, *, shape, dtype):
+def normal_values(key, *, shape, dtype):
     if dtypes.is_complex(dtype):
-        real, imaginary = (_normal(k, shape=shape, dtype=dtypes.real_of(dtype)) for k in halves(key))
+        real, imaginary = (normal_values(k, shape=shape, dtype=dtypes.real_of(dtype)) for k in halves(key))
         return div(complex_p.bind(real, imaginary), np.sqrt(2).astype(dtype))
-    return mul(_sqrt2(dtype), erf_inv_p.bind(_uniform(key, _above_minus_one(dtype), 1.0, shape=shape,
+    return mul(_sqrt2(dtype), erf_inv_p.bind(uniform_values(key, _above_minus_one(dtype), 1.0, shape=shape,
                                                       dtype=dtype)))
 
 
@@ -162,9 +169,9 @@ def _above_minus_one(dtype):
 
 
 def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=None):
-    """Standard normal values given that they lie in (lower, upper).
+    """Standard normal values given that they are in (lower, upper).
 
-    Its shape is `shape`, by default that of the bounds.
+    The shape is `shape`, by default that of the bounds.
 
     >>> x = jax.random.truncated_normal(jax.random.key(0), 1., jnp.inf, (1000,))
     >>> x.min() >= 1, x.mean().round(1)
@@ -180,7 +187,7 @@ def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=
 def _truncated_normal(key, lower, upper, *, shape, dtype):
     lower, upper, root = spread(lower, dtype, shape), spread(upper, dtype, shape), _sqrt2(dtype)
     a, b = (erf_p.bind(div(x, root)) for x in (lower, upper))
-    out = mul(root, erf_inv_p.bind(_uniform(key, a, b, shape=shape, dtype=dtype)))
+    out = mul(root, erf_inv_p.bind(uniform_values(key, a, b, shape=shape, dtype=dtype)))
     inside = [nextafter_p.bind(x, spread(to, dtype, shape)) for x, to in ((lower, np.inf), (upper, -np.inf))]
     return minimum(inside[1], maximum(inside[0], out))
 
@@ -212,7 +219,7 @@ def _gumbel_low(u):
 @composite(static=("transform", "low", "shape", "dtype"))
 def _transformed(key, *, transform, low, shape, dtype):
     """`transform` of uniform values in [low, 1)."""
-    return transform(_uniform(key, low, 1.0, shape=shape, dtype=dtype))
+    return transform(uniform_values(key, low, 1.0, shape=shape, dtype=dtype))
 
 
 def _standard(name, transform, low, doc):
@@ -232,7 +239,8 @@ def _tiny(dtype):
     return dtypes.finfo(dtype).tiny
 
 
-exponential = _standard("exponential", exponential_of, lambda dtype: 0, """Values with density exp(-x) for x >= 0.
+exponential = _standard("exponential", exponential_of, lambda dtype: 0,
+                        """Values with density exp(-x) for x >= 0.
 
     >>> x = jax.random.exponential(jax.random.key(0), (1000,))
     >>> x.min() >= 0, x.mean().round(0)
@@ -250,9 +258,10 @@ logistic = _standard("logistic", _logistic, _tiny, """Values with distribution f
     >>> (x < 0).mean().round(1), (x < jnp.log(3)).mean().round(2)
     (Array(0.5, dtype=float32), Array(0.75, dtype=float32))
     """)
-cauchy = _standard("cauchy", _cauchy, lambda dtype: dtypes.finfo(dtype).eps, """Values with density 1 / (pi (1 + x^2)).
+cauchy = _standard("cauchy", _cauchy, lambda dtype: dtypes.finfo(dtype).eps,
+                   """Values with density 1 / (pi (1 + x^2)).
 
-    It has no mean; half of the values lie in [-1, 1].
+    It has no mean; half of the values are in [-1, 1].
 
     >>> (jnp.abs(jax.random.cauchy(jax.random.key(0), (1000,))) < 1).mean().round(1)
     Array(0.5, dtype=float32)
@@ -262,14 +271,14 @@ cauchy = _standard("cauchy", _cauchy, lambda dtype: dtypes.finfo(dtype).eps, """
 def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
     """Values with distribution function exp(-exp(-x)); mode "high" resolves the upper tail more finely.
 
-    The greatest of `logits + gumbel` stands at a place with probability softmax(logits): see `categorical`.
+    An index of `logits + gumbel` has the greatest value with probability softmax(logits): see `categorical`.
 
     >>> x = jax.random.gumbel(jax.random.key(0), (1000,))
     >>> x.mean().round(1)
     Array(0.6, dtype=float32)
     """
     key, dtype = one_key("gumbel", key), float_dtype("gumbel", dtype)
-    out = _gumbel(key, shape=canonical_shape(shape), dtype=dtype, high=is_high("gumbel", mode))
+    out = gumbel_values(key, shape=canonical_shape(shape), dtype=dtype, high=is_high("gumbel", mode))
     return with_out_sharding(out, out_sharding, "random.gumbel")
 
 
@@ -281,9 +290,9 @@ def is_high(name, mode):
 
 
 @composite(static=("shape", "dtype", "high"))
-def _gumbel(key, *, shape, dtype, high):
+def gumbel_values(key, *, shape, dtype, high):
     if not high:
-        return _gumbel_low(_uniform(key, float(_tiny(dtype)), 1.0, shape=shape, dtype=dtype))
+        return _gumbel_low(uniform_values(key, float(_tiny(dtype)), 1.0, shape=shape, dtype=dtype))
     coarse, fine = two_scales(key, shape, dtype)
     u = select(ge(coarse, 0.5), coarse, add(add(coarse, fine), float(_tiny(dtype))))
     return neg(log(exponential_of(u)))
@@ -291,5 +300,5 @@ def _gumbel(key, *, shape, dtype, high):
 
 def two_scales(key, shape, dtype):
     """Uniform values, and others smaller by the spacing of floats: together, twice the bits."""
-    both = _uniform(key, 0.0, 1.0, shape=(2, *shape), dtype=dtype)
+    both = uniform_values(key, 0.0, 1.0, shape=(2, *shape), dtype=dtype)
     return row(both, 0), mul(row(both, 1), float(dtypes.finfo(dtype).eps))

@@ -7,7 +7,7 @@ from ..numpy.util import broadcast_to_shape, promote_dtypes_inexact
 from ..numpy.util import shape as shape_of
 from ..primitives.arrays.random import random_clone_p, random_split_p
 from ..primitives.common import np
-from .continuous import _uniform, halves, result_shape
+from .continuous import halves, result_shape, uniform_values
 from .keys import one_key
 from .sampler import integer_dtype, law, own_dtype
 
@@ -15,14 +15,13 @@ __all__ = ["binomial", "multinomial", "poisson"]
 
 
 def _unit(key, like):
-    return _uniform(key, 0.0, 1.0, shape=shape_of(like), dtype=like.dtype)
+    return uniform_values(key, 0.0, 1.0, shape=shape_of(like), dtype=like.dtype)
 
 
 def _until_all(accepted, start, propose, key):
-    """The last accepted of the values that `propose(u, v)` makes of u in [-1/2, 1/2) and v in [0, 1), once
-    all have one.
+    """The last accepted proposal of each element, once all have one.
 
-    `propose` gives (values, which of them are accepted).
+    `propose(u, v)` gives (values, which of them are accepted) for u in [-1/2, 1/2) and v in [0, 1).
     """
     def step(state):
         values, done, key = state
@@ -126,8 +125,9 @@ def _binomial_by_rejection(key, n, p):
 
 @law(work=own_dtype, laid_out=False)
 def binomial(key, n, p, *, dtype, **_):
-    """How many of n trials succeed, which each does with probability p; NaN where n < 0 or p is not in [0,
-    1].
+    """How many of n trials succeed, which each does with probability p.
+
+    NaN where n < 0 or p is not in [0, 1].
 
     >>> x = jax.random.binomial(jax.random.key(0), 10, 0.3, (1000,))
     >>> x.mean().round(0), x.max() <= 10
@@ -147,17 +147,25 @@ def binomial(key, n, p, *, dtype, **_):
 
 
 def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
-    """How many of n trials have each outcome, with probabilities p, as a scale, along its last axis.
+    """How many of n trials have each outcome.
 
-    The shape of the result is `shape`, by default that of `n` and p[..., 0], and then the number of outcomes.
-    `unroll`: how many outcomes are done in one step of a loop.
+    Args:
+        key: a key.
+        n: the number of trials.
+        p: the probabilities of the outcomes, along the last axis, up to a common factor.
+        shape: the result has it, by default that of `n` and p[..., 0], and then the number of outcomes.
+        dtype: that of the result, the default float by default.
+        unroll: how many outcomes are done in one step of a loop.
 
     >>> x = jax.random.multinomial(jax.random.key(0), 100, jnp.array([0.2, 0.3, 0.5]))
     >>> x.shape, x.sum()
     ((3,), Array(100., dtype=float32))
     """
     key = one_key("multinomial", key)
-    dtype = dtypes.canonicalize(dtypes.float64) if dtype is None else dtypes.check_user_dtype(dtype, "multinomial")
+    if dtype is None:
+        dtype = dtypes.canonicalize(dtypes.float64)
+    else:
+        dtype = dtypes.check_user_dtype(dtype, "multinomial")
     if not shape_of(p):
         raise ValueError("multinomial: p must have an axis of outcomes, got a scalar: give the probabilities "
                          "of all")

@@ -10,14 +10,27 @@ from ..numpy.util import broadcast_to_shape, check_arraylike
 from ..numpy.util import shape as shape_of
 from ..placement.out_sharding import with_out_sharding
 from ..primitives.arrays.cumulative import cumsum_p
-from ..primitives.arrays.elementwise import add, and_p, clamp_p, convert, gt, le, log, lt, mul, rem_p, select, sub
+from ..primitives.arrays.elementwise import (
+    add,
+    and_p,
+    clamp_p,
+    convert,
+    gt,
+    le,
+    log,
+    lt,
+    mul,
+    rem_p,
+    select,
+    sub,
+)
 from ..primitives.arrays.random import WORDS, random_bits_p
 from ..primitives.arrays.reduce import argmax_p
 from ..primitives.arrays.shape import broadcast_in_dim, move_axis, reshape
 from ..primitives.arrays.slicing import iota_p, slice_p
 from ..primitives.arrays.sort import sort, top_k_p
 from ..primitives.common import canonical_axis, canonical_shape, np, prod, scalar
-from .continuous import _gumbel, _uniform, float_dtype, halves, is_high, result_shape, two_scales
+from .continuous import float_dtype, gumbel_values, halves, is_high, result_shape, two_scales, uniform_values
 from .keys import one_key
 
 __all__ = ["bernoulli", "categorical", "choice", "permutation", "rademacher", "randint"]
@@ -39,12 +52,12 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     if not dtypes.is_integer(dtype) or dtype in dtypes.SMALL_INTS:
         raise TypeError(f"randint only accepts integer dtypes of 8 bits or more, got {dtype.name}")
     key, shape = one_key("randint", key), result_shape("randint", shape, minval, maxval)
-    return with_out_sharding(_randint(key, minval, maxval, shape=shape, dtype=dtype), out_sharding, "random.randint")
+    return with_out_sharding(_randint(key, minval, maxval, shape=shape, dtype=dtype), out_sharding,
+                             "random.randint")
 
 
 def _bound(x, low, high, dtype):
-    """`x` within [low, high], which are Python ints, as `dtype`; the flag says where it was above all of
-    `dtype`."""
+    """`x` within [low, high], Python ints, as `dtype`; and whether it was above all of `dtype`."""
     if not dtypes.is_integer(aval_of(x).dtype):
         x = convert(x, dtypes.canonicalize(dtypes.int64))
     info = dtypes.iinfo(aval_of(x).dtype)
@@ -78,8 +91,10 @@ def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
 
     The shape is `shape`, by default that of `p`.
 
-    >>> jax.random.bernoulli(jax.random.key(0), jnp.array([0., 0.5, 1.])), jax.random.bernoulli(jax.random.key(1), 0.9, (4,))
-    (Array([False, False,  True], dtype=bool), Array([ True,  True,  True,  True], dtype=bool))
+    >>> jax.random.bernoulli(jax.random.key(0), jnp.array([0., 0.5, 1.]))
+    Array([False, False,  True], dtype=bool)
+    >>> jax.random.bernoulli(jax.random.key(1), 0.9, (4,))
+    Array([ True,  True,  True,  True], dtype=bool)
     """
     key, high, shape = one_key("bernoulli", key), is_high("bernoulli",
                                                           mode), result_shape("bernoulli", shape, p)
@@ -93,7 +108,7 @@ def _bernoulli(key, p, *, shape, high):
     dtype = aval_of(p).dtype
     p = broadcast_to_shape(p, shape)
     if not high:
-        return lt(_uniform(key, 0.0, 1.0, shape=shape, dtype=dtype), p)
+        return lt(uniform_values(key, 0.0, 1.0, shape=shape, dtype=dtype), p)
     coarse, fine = two_scales(key, shape, dtype)
     return lt(fine, sub(p, coarse))
 
@@ -105,12 +120,12 @@ def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
     (Array([-1, -1,  1,  1, -1], dtype=int32), Array([-1., -1.], dtype=float32))
     """
     dtype = dtypes.check_user_dtype(int if dtype is None else dtype, "rademacher")
-    out = _rademacher(one_key("rademacher", key), shape=canonical_shape(shape), dtype=dtype)
+    out = rademacher_values(one_key("rademacher", key), shape=canonical_shape(shape), dtype=dtype)
     return with_out_sharding(out, out_sharding, "random.rademacher")
 
 
 @composite(static=("shape", "dtype"))
-def _rademacher(key, *, shape, dtype):
+def rademacher_values(key, *, shape, dtype):
     p = scalar(0.5, dtypes.canonicalize(dtypes.float64))
     return sub(mul(convert(_bernoulli(key, p, shape=shape, high=False), dtype), 2), 1)
 
@@ -143,13 +158,20 @@ def _count(name, what, x):
     """A population given by its size."""
     aval = aval_of(x)
     if not dtypes.is_integer(aval.dtype):
-        raise TypeError(f"{name}: {what} must be an integer or at least 1-dimensional, got {aval.str_short()}")
+        raise TypeError(f"{name}: {what} must be an integer or at least 1-dimensional, got "
+                        f"{aval.str_short()}")
     return int(x)
 
 
 def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
-    """The array `x` (or `arange(x)`) in random order along `axis`; `independent` shuffles each column for
-    itself.
+    """The array `x` (or `arange(x)`) in random order along `axis`.
+
+    Args:
+        key: a key.
+        x: an array or an int.
+        axis: the axis.
+        independent: shuffle each vector along the axis for itself, not all in the same way.
+        out_sharding: the sharding of the result.
 
     >>> jax.random.permutation(jax.random.key(0), 5)
     Array([0, 1, 4, 3, 2], dtype=int32)
@@ -175,8 +197,14 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
 def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, out_sharding=None):
     """Indices along `axis` drawn with probability softmax(logits).
 
-    `shape` ends with the shape of logits without `axis`; what it has in front are independent draws.  With
-    replace=False the draws in front differ from each other.
+    Args:
+        key: a key.
+        logits: logarithms of probabilities, up to a constant.
+        axis: the axis.
+        shape: ends with the shape of logits without `axis`; what it has in front are independent draws.
+        replace: with False the draws in front differ from each other.
+        mode: that of `gumbel`.
+        out_sharding: the sharding of the result.
 
     >>> logits = jnp.log(jnp.array([0.1, 0.2, 0.7]))
     >>> draws = jax.random.categorical(jax.random.key(0), logits, shape=(1000,))
@@ -204,7 +232,7 @@ def _categorical(key, logits, *, axis, prefix, shape, replace, high):
     """The largest of logits plus Gumbel noise is a draw; the k largest are k draws without replacement."""
     dtype, index = aval_of(logits).dtype, dtypes.canonicalize(dtypes.int64)
     noise_shape = (*prefix, *shape_of(logits)) if replace else shape_of(logits)
-    noisy = add(_gumbel(key, shape=noise_shape, dtype=dtype, high=high),
+    noisy = add(gumbel_values(key, shape=noise_shape, dtype=dtype, high=high),
                 broadcast_to_shape(logits, noise_shape))
     if replace:
         return argmax_p.bind(noisy, axes=(axis + len(prefix),), index_dtype=index)
@@ -260,11 +288,11 @@ def _weighted(key, p, *, shape, replace, high):
     if not dtypes.is_float(dtype):
         p, dtype = convert(p, dtypes.to_inexact(dtype)), dtypes.to_inexact(dtype)
     if not replace:
-        noisy = add(_gumbel(key, shape=shape_of(p), dtype=dtype, high=high), log(p))
+        noisy = add(gumbel_values(key, shape=shape_of(p), dtype=dtype, high=high), log(p))
         return reshape(convert(top_k_p.bind(noisy, k=prod(shape))[1], dtypes.canonicalize(dtypes.int64)),
                        shape)
     total = cumsum_p.bind(p, axis=0, reverse=False)
     last = slice_p.bind(total, start_indices=(shape_of(p)[0] - 1,), limit_indices=shape_of(p), strides=None)
-    uniform = _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
+    uniform = uniform_values(key, 0.0, 1.0, shape=shape, dtype=dtype)
     at = mul(broadcast_to_shape(last, shape) if shape else reshape(last, ()), sub(1, uniform))
     return searchsorted(total, at)

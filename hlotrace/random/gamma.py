@@ -7,15 +7,14 @@ from ..primitives.arrays.incomplete import random_gamma_grad_p
 from ..primitives.arrays.random import key_primitive, random_split_p, random_wrap_p
 from ..primitives.arrays.shape import reshape
 from ..primitives.common import kind_of, prod
-from .continuous import _normal, _uniform, exponential_of, halves
+from .continuous import exponential_of, halves, normal_values, uniform_values
 
 
 def _value(key, a, log_space):
-    """One value, or its logarithm: G. Marsaglia, W. W. Tsang, "A Simple Method for Generating Gamma
-    Variables", 2000.
+    """One value, or its logarithm, accepted as d (1 + c x)^3 of a normal x.
 
-    A normal x is accepted as d (1 + c x)^3; where a < 1, a value of a + 1 times u^(1/a) has the distribution
-    (section 6).
+    G. Marsaglia, W. W. Tsang, "A Simple Method for Generating Gamma Variables", 2000.  Where a < 1, a value
+    of a + 1 times u^(1/a) has the distribution (section 6).
     """
     key, boost_key = halves(key)
     boosted, zero = a < 1, lax.full_like(a, 0)
@@ -25,11 +24,11 @@ def _value(key, a, log_space):
     def propose(state):
         key, x_key, u_key = random_split_p.bind(state[0], shape=(3,))
         _, x, v = lax.while_loop(lambda s: s[2] <= 0, positive, (x_key, zero, zero - 1))
-        return key, x * x, v * v * v, _uniform(u_key, 0.0, 1.0, shape=(), dtype=a.dtype)
+        return key, x * x, v * v * v, uniform_values(u_key, 0.0, 1.0, shape=(), dtype=a.dtype)
 
     def positive(state):
         key, x_key = halves(state[0])
-        x = _normal(x_key, shape=(), dtype=a.dtype)
+        x = normal_values(x_key, shape=(), dtype=a.dtype)
         return key, x, 1 + x * c
 
     def rejected(state):
@@ -37,7 +36,7 @@ def _value(key, a, log_space):
         return (u >= 1 - 0.0331 * (xx * xx)) & (lax.log(u) >= xx * 0.5 + d * ((1 - v) + lax.log(v)))
 
     _, _, v, _ = lax.while_loop(rejected, propose, (key, zero, zero + 1, zero + 2))
-    u = _uniform(boost_key, 0.0, 1.0, shape=(), dtype=a.dtype)
+    u = uniform_values(boost_key, 0.0, 1.0, shape=(), dtype=a.dtype)
     if log_space:
         return lax.select(boosted, lax.log(d) + lax.log(v) - exponential_of(u) / a, lax.log(d) + lax.log(v))
     return lax.select(boosted, d * v * lax.pow(1 - u, 1 / a), d * v)
@@ -68,8 +67,11 @@ random_gamma_p = key_primitive("random_gamma", _values, _abstract_eval, AxisRule
 
 
 def _jvp(primals, tangents, *, log_space):
-    """A value moves with `a` such that the uniform value it stands for stays: M. Figurnov, S. Mohamed, A.
-    Mnih, "Implicit Reparameterization Gradients", 2018.  Near 0 that is x^a / Gamma(a + 1)."""
+    """A value moves with `a` such that its distribution function stays the same.
+
+    M. Figurnov, S. Mohamed, A. Mnih, "Implicit Reparameterization Gradients", 2018.  Near 0 that is x^a /
+    Gamma(a + 1).
+    """
     out, a, t = random_gamma_p.bind(*primals, log_space=log_space), primals[1], tangents[1]
     if t is None:
         return out, None

@@ -25,8 +25,9 @@ __all__ = ["PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_i
 
 
 def _relabel(primitive):
-    """Eager wrap and unwrap: the same buffer under another type, lying over devices as before; each holds
-    whole keys."""
+    """Eager wrap and unwrap: the same buffer under another type, with its sharding; each device has whole
+    keys.
+    """
     def evaluate(x, **params):
         x = as_array(x)
         aval, spec = primitive.abstract_eval(x.aval, **params), getattr(x.sharding, "spec", None)
@@ -56,8 +57,11 @@ def is_typed(keys):
 
 
 def typed_keys(keys):
-    """Typed keys for keys of either kind.  TypeError for what is not one; `jax_legacy_prng_key` may warn or
-    refuse."""
+    """Typed keys for keys of either kind; the option `jax_legacy_prng_key` may warn or raise.
+
+    Raises:
+        TypeError: for what is no key.
+    """
     if is_typed(keys):
         return keys
     aval = aval_of(keys) if is_arraylike(keys) and type(keys) is not int else None
@@ -117,10 +121,13 @@ def _seeded(name, seed, impl):
 
 
 def key(seed, *, impl=None, dtype=None):
-    """A typed key from an integer seed, of the generator `impl`: "threefry2x32", "rbg", "unsafe_rbg", the
-    dtype of a key.
+    """A typed key from an integer seed.
 
-    None is the option jax_default_prng_impl.  With 64-bit types off, the low 32 bits of the seed count.
+    Args:
+        seed: an integer; with 64-bit types off, its low 32 bits count.
+        impl: the generator: "threefry2x32", "rbg", "unsafe_rbg", the dtype of a key; None is the option
+            jax_default_prng_impl.
+        dtype: another name of `impl`.
 
     >>> key = jax.random.key(7)
     >>> key.dtype, key.shape, jax.random.key(7, impl="rbg").dtype

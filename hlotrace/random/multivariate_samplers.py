@@ -6,18 +6,25 @@ from ..lax import linalg
 from ..numpy.util import broadcast_shapes, check_arraylike, promote_dtypes_inexact
 from ..placement.out_sharding import with_out_sharding
 from ..primitives.common import canonical_shape, static_int
-from .continuous import _normal, float_dtype, result_shape
+from .continuous import float_dtype, normal_values, result_shape
 from .keys import one_key
 
 __all__ = ["multivariate_normal", "orthogonal"]
 
 
 def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky", *, out_sharding=None):
-    """Normal vectors of mean (..., n) and covariance (..., n, n).
+    """Normal vectors.
 
-    The shape of the result is `shape`, by default that of the parameters before these axes, and then n; its
-    dtype that of the parameters.  method: the root of `cov` is "cholesky", or "eigh" or "svd", which also
-    take one that is singular.
+    The shape of the result is `shape`, by default that of the parameters before their last axes, and then n.
+
+    Args:
+        key: a key.
+        mean: (..., n).
+        cov: the covariance, (..., n, n).
+        shape: that of the result without n.
+        dtype: that of the result; that of the parameters by default.
+        method: the root of `cov` is "cholesky", or "eigh" or "svd", which also take one that is singular.
+        out_sharding: the sharding of the result.
 
     >>> covariance = jnp.array([[2., 1.], [1., 1.]])
     >>> x = jax.random.multivariate_normal(jax.random.key(0), jnp.array([10., 0.]), covariance, (5000,))
@@ -33,7 +40,8 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
     mean, cov = promote_dtypes_inexact(mean, cov)
     dtype = mean.dtype if dtype is None else float_dtype("multivariate_normal", dtype)
     if not mean.ndim:
-        raise ValueError("multivariate_normal requires mean.ndim >= 1, got mean.ndim == 0: a vector, as [0.0]")
+        raise ValueError("multivariate_normal requires mean.ndim >= 1, got mean.ndim == 0: a vector, as "
+                         "[0.0]")
     if cov.ndim < 2:
         raise ValueError(f"multivariate_normal requires cov.ndim >= 2, got cov.ndim == {cov.ndim}: "
                          "jnp.diag(cov)?")
@@ -63,16 +71,24 @@ _ROOTS = {"cholesky": linalg.cholesky, "eigh": _by_eigh, "svd": _by_svd}
 
 @composite(static=("shape", "dtype", "method"))
 def _multivariate_normal(key, mean, cov, *, shape, dtype, method):
-    root, x = _ROOTS[method](cov.astype(dtype)), _normal(key, shape=(*shape, mean.shape[-1]), dtype=dtype)
+    root, x = _ROOTS[method](cov.astype(dtype)), normal_values(key, shape=(*shape, mean.shape[-1]),
+                                                               dtype=dtype)
     return mean.astype(dtype) + jnp.einsum("...ij,...j->...i", root, x)
 
 
 def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
-    """Matrices (*shape, n, m) with orthonormal rows or columns, the fewer of the two; unitary ones for
-    complex dtypes.
+    """Matrices with orthonormal rows or columns, the fewer of the two; unitary ones for complex dtypes.
 
-    m: by default n.  With m = n they are uniform over the group, as F. Mezzadri, "How to generate random
-    matrices from the classical compact groups" (2007) has them from a QR decomposition.
+    With m = n they are uniform over the group: F. Mezzadri, "How to generate random matrices from the
+    classical compact groups" (2007) gets them from a QR decomposition.
+
+    Args:
+        key: a key.
+        n: the number of rows.
+        shape: the result is (*shape, n, m).
+        dtype: that of the result, the default float by default.
+        m: the number of columns, n by default.
+        out_sharding: the sharding of the result.
 
     >>> q = jax.random.orthogonal(jax.random.key(0), 3)
     >>> jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5)
@@ -89,7 +105,8 @@ def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
 
 @composite(static=("n", "m", "shape", "dtype"))
 def _orthogonal(key, *, n, m, shape, dtype):
-    q, r = linalg.qr(_normal(key, shape=(*shape, max(n, m), min(n, m)), dtype=dtype), full_matrices=False)
+    q, r = linalg.qr(normal_values(key, shape=(*shape, max(n, m), min(n, m)), dtype=dtype),
+                     full_matrices=False)
     diagonal = jnp.diagonal(r, axis1=-2, axis2=-1)
     q = q * (diagonal / lax.abs(diagonal).astype(dtype))[..., None, :]
     return q if n >= m else jnp.swapaxes(q, -1, -2)

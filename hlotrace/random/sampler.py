@@ -1,4 +1,4 @@
-"""What a distribution is made into: the function that users call, from how its values are drawn."""
+"""Makes distributions: the functions that users call, from how their values are drawn."""
 import functools
 import inspect
 
@@ -23,14 +23,16 @@ def law(fun=None, *, dtype=float_dtype, shape=None, fit=result_shape, work=lambd
     """Decorator: `fun(key, *parameters, *, shape, dtype)` draws; users also choose shape, dtype and
     `out_sharding`.
 
-    dtype: (name, dtype asked for) -> that of the result
-    shape: the default; None is the shape of the parameters
-    fit: (name, shape asked for, *parameters) -> the shape that `fun` is given, or an error
-    work: (dtype of the result, parameters) -> the dtype in which `fun` is given the parameters, as arrays of
-    that shape;
-        None gives them as they are
-    method: is there a choice between samplers?  static: the parameters that are not arrays
-    laid_out: is there `out_sharding`?
+    Args:
+        fun: the function.
+        dtype: (name, requested dtype) -> that of the result.
+        shape: the default; None is the shape of the parameters.
+        fit: (name, requested shape, *parameters) -> the shape that `fun` is given, or an error.
+        work: (dtype of the result, parameters) -> the dtype in which `fun` is given the parameters, as arrays
+            of that shape; None gives them as they are.
+        method: there is a choice between samplers.
+        static: the parameters that are not arrays.
+        laid_out: there is `out_sharding`.
     """
     if fun is None:
         return functools.partial(law, dtype=dtype, shape=shape, fit=fit, work=work, method=method,
@@ -73,8 +75,11 @@ def law(fun=None, *, dtype=float_dtype, shape=None, fit=result_shape, work=lambd
 
 
 def integer_dtype(name, dtype):
-    """The canonical dtype of a distribution of counts; None is the default integer.  ValueError unless it is
-    one."""
+    """The canonical dtype of a distribution of counts; None is the default integer.
+
+    Raises:
+        ValueError: unless it is an integer dtype.
+    """
     dtype = dtypes.check_user_dtype(int if dtype is None else dtype, name)
     if not dtypes.is_integer(dtype):
         raise ValueError(f"dtype argument to `{name}` must be an int dtype, got {dtype.name}: ask for "

@@ -1,15 +1,15 @@
-"""Distributions with parameters: how values of each come from uniform, normal, exponential and gamma values.
+"""Distributions with parameters, from uniform, normal, exponential and gamma values.
 
-Where no source is named, that is the definition of the distribution, or the inverse of its distribution function
-(L. Devroye, Non-Uniform Random Variate Generation, 1986).
+Where no source is named, that is the definition of the distribution, or the inverse of its distribution
+function (L. Devroye, Non-Uniform Random Variate Generation, 1986).
 """
 from .. import lax
 from .. import numpy as jnp
 from ..numpy.util import broadcast_shapes
 from ..numpy.util import shape as shape_of
 from ..primitives.common import canonical_shape, static_int
-from .continuous import _normal, _uniform, exponential_of, halves, result_shape, spread
-from .discrete import _rademacher
+from .continuous import exponential_of, halves, normal_values, result_shape, spread, uniform_values
+from .discrete import rademacher_values
 from .gamma import random_gamma_p
 from .sampler import integer_dtype, law, own_dtype
 
@@ -19,7 +19,7 @@ __all__ = ["ball", "beta", "chisquare", "dirichlet", "double_sided_maxwell", "f"
 
 
 def _unit(key, shape, dtype):
-    return _uniform(key, 0.0, 1.0, shape=shape, dtype=dtype)
+    return uniform_values(key, 0.0, 1.0, shape=shape, dtype=dtype)
 
 
 def _shape_alone(name, shape, *_):
@@ -53,8 +53,7 @@ def pareto(key, b, *, shape, dtype):
 
 @law(shape=(), fit=_shape_alone, work=None, laid_out=False)
 def weibull_min(key, scale, concentration, *, shape, dtype):
-    """Values with density proportional to x^(c - 1) exp(-(x / scale)^c) for x > 0, where c is the
-    concentration.
+    """Values with density proportional to x^(c - 1) exp(-(x / scale)^c) for x > 0, c being the concentration.
 
     As in JAX, `shape` is that of the uniform values: parameters that are larger share them.
 
@@ -101,18 +100,19 @@ def lognormal(key, sigma=1.0, *, shape, dtype):
     >>> jnp.median(x).round(1), jnp.log(x).std().round(1)
     (Array(1., dtype=float32), Array(0.5, dtype=float32))
     """
-    return lax.exp(_normal(key, shape=shape, dtype=dtype) * sigma)
+    return lax.exp(normal_values(key, shape=shape, dtype=dtype) * sigma)
 
 
 @law(shape=(), fit=_shape_alone)
 def maxwell(key, *, shape, dtype):
-    """Values with density proportional to x^2 exp(-x^2 / 2) for x >= 0: lengths of normal vectors in three
-    dimensions.
+    """Values with density proportional to x^2 exp(-x^2 / 2) for x >= 0.
+
+    They are the lengths of normal vectors in three dimensions.
 
     >>> jax.random.maxwell(jax.random.key(0), (1000,)).mean().round(1)
     Array(1.6, dtype=float32)
     """
-    return lax.sqrt(jnp.sum(lax.square(_normal(key, shape=(*shape, 3), dtype=dtype)), axis=-1))
+    return lax.sqrt(jnp.sum(lax.square(normal_values(key, shape=(*shape, 3), dtype=dtype)), axis=-1))
 
 
 def _in_front(name, shape, *parameters):
@@ -131,7 +131,7 @@ def double_sided_maxwell(key, loc, scale, *, shape, dtype):
     (Array(5., dtype=float32), Array(3., dtype=float32))
     """
     size, sign = halves(key)
-    return maxwell.draw(size, shape=shape, dtype=dtype) * _rademacher(sign, shape=shape,
+    return maxwell.draw(size, shape=shape, dtype=dtype) * rademacher_values(sign, shape=shape,
                                                                       dtype=dtype) * scale + loc
 
 
@@ -146,7 +146,7 @@ def wald(key, mean, *, shape, dtype):
     Array(2., dtype=float32)
     """
     first, second = halves(key)
-    y = lax.square(_normal(first, shape=shape, dtype=dtype))
+    y = lax.square(normal_values(first, shape=shape, dtype=dtype))
     square = lax.square(mean)
     x = mean + square * y / 2 - mean / 2 * lax.sqrt(4 * mean * y + square * lax.square(y))
     return lax.select(_unit(second, shape, dtype) <= mean / (mean + x), x, square / x)
@@ -176,8 +176,10 @@ def gamma(key, a, **_):
 def loggamma(key, a, **_):
     """Logarithms of `gamma` values, also of those that are too small for their dtype.
 
-    >>> jax.random.loggamma(jax.random.key(0), 1e-4, (2,)) < -100, jax.random.gamma(jax.random.key(0), 1e-4, (2,))
-    (Array([ True,  True], dtype=bool), Array([0., 0.], dtype=float32))
+    >>> jax.random.loggamma(jax.random.key(0), 1e-4, (2,)) < -100
+    Array([ True,  True], dtype=bool)
+    >>> jax.random.gamma(jax.random.key(0), 1e-4, (2,))
+    Array([0., 0.], dtype=float32)
     """
     return _gamma(key, a, log_space=True)
 
@@ -214,7 +216,7 @@ def t(key, df, *, shape, dtype):
     (Array(True, dtype=bool), Array(True, dtype=bool))
     """
     above, below = halves(key)
-    return _normal(above, shape=shape, dtype=dtype) * lax.sqrt(df / 2 / _gamma(below, df / 2))
+    return normal_values(above, shape=shape, dtype=dtype) * lax.sqrt(df / 2 / _gamma(below, df / 2))
 
 
 @law(method=True)
@@ -241,8 +243,7 @@ def _simplex(name, shape, alpha):
 
 @law(fit=_simplex)
 def dirichlet(key, alpha, **_):
-    """Vectors along the last axis that are not negative and sum to 1, with density proportional to prod
-    x_i^(alpha_i - 1).
+    """Vectors that are not negative and sum to 1, with density proportional to prod x_i^(alpha_i - 1).
 
     The shape of the result is `shape`, by default alpha.shape[:-1], and then alpha.shape[-1].
 
@@ -264,7 +265,7 @@ def generalized_normal(key, p, *, shape, dtype):
     Array(0.5, dtype=float32)
     """
     size, sign = halves(key)
-    return _rademacher(sign, shape=shape, dtype=dtype) * lax.pow(_gamma(size, 1 / p), 1 / p)
+    return rademacher_values(sign, shape=shape, dtype=dtype) * lax.pow(_gamma(size, 1 / p), 1 / p)
 
 
 def _in_ball(name, shape, p):
@@ -276,7 +277,8 @@ def _in_ball(name, shape, p):
 
 @law(shape=(), fit=_in_ball, work=None, static=("d",))
 def ball(key, d, p=2, *, shape, dtype):
-    """Points uniform in the unit ball of d dimensions, under the norm (sum |x_i|^p)^(1/p); they lie along the last axis.
+    """Points uniform in the unit ball of d dimensions, under the norm (sum |x_i|^p)^(1/p), along the last
+    axis.
 
     F. Barthe, O. Guedon, S. Mendelson, A. Naor, "A Probabilistic Approach to the Geometry of the l_p^n-Ball",
     2005.
