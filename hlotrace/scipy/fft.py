@@ -1,6 +1,7 @@
 """SciPy's cosine transforms of the second kind, by one complex transform of as many elements along each axis.
 
-J. Makhoul, "A fast cosine transform in one and two dimensions", IEEE Trans. Acoust. Speech Signal Process. 28 (1980).
+J. Makhoul, "A fast cosine transform in one and two dimensions", IEEE Trans. Acoust. Speech Signal Process. 28
+(1980).
 """
 import math
 
@@ -53,11 +54,19 @@ def _transformed(name, x, type, s, axes, norm, inverse):
 
 
 def dct(x, type=2, n=None, axis=-1, norm=None):
-    """Cosine transform along an axis, cut or filled with zeros to length n: 2 sum x_j cos(pi k (2j + 1) /
-    (2n)).
+    """Cosine transform along an axis: 2 sum x_j cos(pi k (2j + 1) / (2n)).
 
-    With norm="ortho" it is an orthogonal matrix.  Complex numbers are transformed part by part.
-    NotImplementedError for types other than 2.
+    Complex numbers are transformed part by part.
+
+    Args:
+        x: an array.
+        type: 2.
+        n: the axis is cut or filled with zeros to this length.
+        axis: the axis.
+        norm: with "ortho" it is an orthogonal matrix.
+
+    Raises:
+        NotImplementedError: for types other than 2.
 
     >>> jax.scipy.fft.dct(jnp.array([1., 1.]))
     Array([4., 0.], dtype=float32)
@@ -75,8 +84,14 @@ def idct(x, type=2, n=None, axis=-1, norm=None):
 
 
 def dctn(x, type=2, s=None, axes=None, norm=None):
-    """`dct` along each of `axes`, with the lengths `s`; None means all, or as many of the last as there are
-    lengths.
+    """`dct` along several axes.
+
+    Args:
+        x: an array.
+        type: 2.
+        s: the lengths of the axes.
+        axes: None means all, or as many of the last as there are lengths.
+        norm: as in `dct`.
 
     >>> jax.scipy.fft.dctn(jnp.ones((2, 2)))
     Array([[16.,  0.],

@@ -15,18 +15,24 @@ __all__ = ["RegularGridInterpolator"]
 @pytree.register_pytree_node_class
 @boundaries(but="tree_flatten tree_unflatten")
 class RegularGridInterpolator:
-    """Values on a grid, as a function of places between its points; a pytree of its points, values and
-    fill_value.
+    """Values on a grid, as a function of places between its points.
 
-    points: a strictly increasing vector (m_i,) for each of the d axes.  values: (m_1, ..., m_d, ...).
-    method: 'linear', of the 2**d points around, or 'nearest'.  fill_value: what there is outside of the grid,
-    None to extrapolate. bounds_error=True raises NotImplementedError, as places may be traced.  ShapeError
-    for points that do not fit the values; the order of the points is not looked at.
+    It is a pytree of its points, values and fill_value.  A call takes places, an array (..., d) or a tuple of
+    d arrays that broadcast, and perhaps another method; it gives (..., *values.shape[d:]), floating.
 
-    A call takes places, an array (..., d) or a tuple of d arrays that broadcast, and perhaps another method;
-    it gives (..., *values.shape[d:]), floating.
+    Args:
+        points: a strictly increasing vector (m_i,) for each of the d axes; the order is not checked.
+        values: (m_1, ..., m_d, ...).
+        method: 'linear', of the 2**d points around, or 'nearest'.
+        bounds_error: False, as places may be traced.
+        fill_value: the value outside of the grid, None to extrapolate.
 
-    >>> f = jax.scipy.interpolate.RegularGridInterpolator((jnp.array([1., 2., 4.]),), jnp.array([0., 10., 30.]))
+    Raises:
+        ShapeError: for points that do not fit the values.
+        NotImplementedError: for `bounds_error=True`.
+
+    >>> points, values = (jnp.array([1., 2., 4.]),), jnp.array([0., 10., 30.])
+    >>> f = jax.scipy.interpolate.RegularGridInterpolator(points, values)
     >>> f(jnp.array([[1.5], [3.], [9.]]))
     Array([ 5., 20., nan], dtype=float32)
     """

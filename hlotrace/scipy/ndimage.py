@@ -26,17 +26,24 @@ _PLACES = {     # an index outside, by the mode: where in 0 ... n - 1 it comes f
 
 
 def map_coordinates(input, coordinates, order, mode="constant", cval=0.0):
-    """The array `input` at the places `coordinates`, of which there are as many arrays as input has axes;
-    they broadcast.
+    """The array `input` at the places `coordinates`.
 
-    order: 0 takes the nearest element, 1 interpolates linearly; NotImplementedError for others.  mode, beyond
-    the edges: 'constant' `cval`, 'nearest' the last element, 'wrap' the array again (SciPy's grid-wrap),
-    'mirror' and 'reflect' backwards, with the last element once or twice.  As JAX, and other than SciPy,
-    'constant' interpolates between the edge and cval (SciPy's grid-constant).  The dtype is that of input;
-    integers are rounded.
+    The dtype is that of input; integers are rounded.
 
-    >>> x = jnp.array([[1., 2.], [3., 5.]])
-    >>> jax.scipy.ndimage.map_coordinates(x, [jnp.array([0., 0.5, 3.]), jnp.array([1., 0.5, 0.])], order=1, mode='nearest')
+    Args:
+        input: an array.
+        coordinates: as many arrays as input has axes, which broadcast.
+        order: 0 takes the nearest element, 1 interpolates linearly.
+        mode: beyond the edges, 'constant' `cval`, 'nearest' the last element, 'wrap' the array again (SciPy's
+            grid-wrap), 'mirror' and 'reflect' backwards, with the last element once or twice.  As JAX, and
+            other than SciPy, 'constant' interpolates between the edge and cval (SciPy's grid-constant).
+        cval: a number.
+
+    Raises:
+        NotImplementedError: for other orders and modes.
+
+    >>> x, places = jnp.array([[1., 2.], [3., 5.]]), [jnp.array([0., 0.5, 3.]), jnp.array([1., 0.5, 0.])]
+    >>> jax.scipy.ndimage.map_coordinates(x, places, order=1, mode='nearest')
     Array([2.  , 2.75, 3.  ], dtype=float32)
     """
     coordinates = list(coordinates)

@@ -1,7 +1,7 @@
 """SciPy's minimize, by quasi-Newton methods.
 
-J. Nocedal & S. J. Wright, "Numerical optimization", 2nd edition, 2006: BFGS (algorithm 6.1), its limited-memory form (7.4
-and 7.5), the line search for the strong Wolfe conditions (3.5 and 3.6).
+J. Nocedal & S. J. Wright, "Numerical optimization", 2nd edition, 2006: BFGS (algorithm 6.1), its
+limited-memory form (7.4 and 7.5), the line search for the strong Wolfe conditions (3.5 and 3.6).
 """
 from collections.abc import Callable
 from functools import partial
@@ -20,10 +20,10 @@ __all__ = ["OptimizeResults", "minimize"]
 class OptimizeResults(NamedTuple):
     """What `minimize` found.
 
-    x: the minimum.  success: did it converge?  status: 0 it did; else what ended it: 1 maxiter, 2 maxfun, 3
-    maxgrad, 4 the decrease was below ftol, 5 the line search found nothing lower.  fun, jac: value and
-    gradient there.  hess_inv: an estimate of the inverse Hessian, None for L-BFGS.  nfev, njev, nit: how many
-    values, gradients, steps.
+    `x` is the minimum, `fun` and `jac` value and gradient there, and `hess_inv` an estimate of the inverse
+    Hessian, None for L-BFGS.  `success` says whether it converged; `status` is 0 if it did, else what ended
+    it: 1 maxiter, 2 maxfun, 3 maxgrad, 4 the decrease was below ftol, 5 the line search found nothing lower.
+    `nfev`, `njev` and `nit` count values, gradients and steps.
     """
     x: jnp.ndarray
     success: bool | jnp.ndarray
@@ -45,8 +45,7 @@ class _Point(NamedTuple):
 
 
 def _between(lo, hi):
-    """The minimum of the cubic through two points (Nocedal & Wright, 3.59); their middle where that is not
-    well inside."""
+    """The minimum of the cubic through two points, or their middle (Nocedal & Wright, 3.59)."""
     width = hi.a - lo.a
     d1 = lo.slope + hi.slope - 3 * (lo.f - hi.f) / (lo.a - hi.a)
     square = d1 * d1 - lo.slope * hi.slope
@@ -56,11 +55,10 @@ def _between(lo, hi):
 
 
 def _search(both, x, p, start, maxiter):
-    """(a point on the line that meets the strong Wolfe conditions, number of values).  At worst it is
-    `start`.
+    """(a point on the line that meets the strong Wolfe conditions, or `start`; the number of values).
 
-    lo is the lowest point so far; once `zooming`, what is looked for is between lo and hi.  Where values
-    differ by rounding alone, slopes decide (W. W. Hager & H. Zhang, SIAM J. Optim. 16, 2005, condition 4.1).
+    lo is the lowest point so far; once `zooming`, the point is between lo and hi.  Where values differ by
+    rounding alone, slopes decide (W. W. Hager & H. Zhang, SIAM J. Optim. 16, 2005, condition 4.1).
     """
     c1, c2 = 1e-4, 0.9
     blur = 8 * jnp.finfo(start.f.dtype).eps * abs(start.f)
@@ -99,8 +97,7 @@ def _bfgs(x):
 
 
 def _lbfgs(x, maxcor):
-    """The last `maxcor` steps s and changes y of the gradient, newest last, with 1 / (s y), 0 where there is
-    none."""
+    """The last `maxcor` steps s and changes y of the gradient, newest last, with 1 / (s y), or 0."""
     zeros = jnp.zeros((maxcor, len(x)), x.dtype)
 
     def direction(memory, g):
@@ -146,7 +143,10 @@ def _descend(fun, x, method, *, gtol, norm, maxiter, maxls, ftol=None, maxfun=No
         curved = moved @ changed > 0
         updated = update(memory, moved, jnp.where(curved, changed, 1), k - 1)
         memory = lax.cond(curved, lambda: updated, lambda: memory)
-        flat = False if ftol is None else f - found.f <= ftol * jnp.maximum(jnp.maximum(abs(f), abs(found.f)), 1)
+        if ftol is None:
+            flat = False
+        else:
+            flat = f - found.f <= ftol * jnp.maximum(jnp.maximum(abs(f), abs(found.f)), 1)
         ends = [small(found.g), found.a == 0, flat, *(n >= most for n,
                                                       most in zip((k, evaluations, evaluations), limits))]
         status = jnp.select(ends, [0, 5, 4, 1, 2, 3], -1).astype(int)
@@ -179,12 +179,21 @@ _METHODS: dict[str, Callable] = {"bfgs": _minimize_bfgs,
 def minimize(fun, x0, args=(), *, method, tol=None, options=None):
     """OptimizeResults of the minimum of a function near x0.
 
-    fun: (x, *args) -> a real scalar, differentiable.  x0: floats (n,).  args: a tuple.  method: 'BFGS' or
-    'l-bfgs-experimental-do-not-rely-on-this'.  tol: in place of gtol and ftol (JAX does not read it).
-    options, a dict: gtol, maxiter, norm (of the gradient); line_search_maxiter for BFGS; maxcor, ftol,
-    maxfun, maxgrad, maxls for L-BFGS. Under jit and vmap; derivatives in forward mode.  The line search
-    accepts steps where values differ by rounding alone, where JAX's gives up.  ValueError, TypeError for
-    other methods, options, and types.
+    It works under jit and vmap; derivatives in forward mode.  The line search accepts steps where values
+    differ by rounding alone, where JAX's gives up.
+
+    Args:
+        fun: (x, *args) -> a real scalar, differentiable.
+        x0: floats (n,).
+        args: a tuple.
+        method: 'BFGS' or 'l-bfgs-experimental-do-not-rely-on-this'.
+        tol: in place of gtol and ftol (JAX does not read it).
+        options: a dict: gtol, maxiter, norm (of the gradient); line_search_maxiter for BFGS; maxcor, ftol,
+            maxfun, maxgrad, maxls for L-BFGS.
+
+    Raises:
+        ValueError: for other methods.
+        TypeError: for other options and types.
 
     >>> found = jax.scipy.optimize.minimize(lambda x: jnp.sum((x - 3) ** 2), jnp.zeros(2), method='BFGS')
     >>> found.x.round(), found.success

@@ -1,7 +1,8 @@
 """SciPy's signals: convolutions, trends, spectra of segments.
 
-P. D. Welch, "The use of fast Fourier transform for the estimation of power spectra", IEEE Trans. Audio Electroacoust. 15,
-1967; J. B. Allen & L. R. Rabiner, "A unified approach to short-time Fourier analysis and synthesis", Proc. IEEE 65, 1977.
+P. D. Welch, "The use of fast Fourier transform for the estimation of power spectra", IEEE Trans. Audio
+Electroacoust. 15, 1967; J. B. Allen & L. R. Rabiner, "A unified approach to short-time Fourier analysis and
+synthesis", Proc. IEEE 65, 1977.
 """
 import numpy as np
 
@@ -51,16 +52,19 @@ _PADDING = {"fill": "constant", "wrap": "wrap", "circular": "wrap", "symm": "sym
 
 @composite(static=("name", "mode", "precision", "boundary", "late"))
 def _convolved(in1, in2, fillvalue=0, *, name, mode, precision, boundary="fill", late=False):
-    """Directly; with `late`, the middle of 'same' lies one further where in2 has an even size."""
+    """Directly; with `late`, the middle of 'same' is one further where in2 has an even size."""
     if not in1.ndim:
         return in1 * in2
     in1, in2 = _ordered(name, in1, in2, mode, range(in1.ndim))
     if 0 in (*in1.shape, *in2.shape):
         raise ShapeError(f"{name}: zero-size arrays not supported, got shapes {in1.shape} and {in2.shape}")
-    starts = [0 if mode == "full" else n // 2 if late else (n - 1) // 2 for n in in2.shape]
+    starts = [0 if mode == "full" else (n - 1 + late) // 2 for n in in2.shape]
     pads = [(n - 1 - start, n - 1 if mode == "full" else start) for start, n in zip(starts, in2.shape)]
     pads = [(0, 0)] * in1.ndim if mode == "valid" else pads
-    given = dict(constant_values=jnp.asarray(fillvalue).astype(in1.dtype)) if _PADDING[boundary] == "constant" else {}
+    if _PADDING[boundary] == "constant":
+        given = dict(constant_values=jnp.asarray(fillvalue).astype(in1.dtype))
+    else:
+        given = {}
     padded = jnp.pad(in1, pads, _PADDING[boundary], **given)
     return lax.conv_general_dilated(padded[None, None], jnp.flip(in2)[None, None], (1,) * in1.ndim, "VALID",
                                     precision=precision)[0, 0]
@@ -75,11 +79,14 @@ def _by_method(name, in1, in2, mode, method, precision):
 
 
 def convolve(in1, in2, mode="full", method="auto", precision=None):
-    """The convolution of two arrays of one rank, sum_k in1[n - k] in2[k].
+    """The convolution of two arrays of one rank, sum_k in1[n - k] in2[k]; the dtype is floating.
 
-    mode: 'full'; 'same', the middle of it in the shape of in1; 'valid', where one lies inside of the other.
-    method: 'direct', 'fft', or 'auto', which is direct.  precision: of the direct one.  The dtype is
-    floating.
+    Args:
+        in1: an array.
+        in2: an array.
+        mode: 'full'; 'same', the middle of it in the shape of in1; 'valid', where one is inside of the other.
+        method: 'direct', 'fft', or 'auto', which is direct.
+        precision: of the direct one.
 
     >>> jax.scipy.signal.convolve(jnp.array([1., 2., 3.]), jnp.array([1., 1.]))
     Array([1., 3., 5., 3.], dtype=float32)
@@ -89,8 +96,8 @@ def convolve(in1, in2, mode="full", method="auto", precision=None):
 
 
 def correlate(in1, in2, mode="full", method="auto", precision=None):
-    """The cross-correlation of two arrays of one rank, sum_k in1[n + k] conj(in2[k]); arguments as `convolve`
-    has them.
+    """The cross-correlation of two arrays of one rank, sum_k in1[n + k] conj(in2[k]); for arguments see
+    `convolve`.
 
     >>> jax.scipy.signal.correlate(jnp.array([1., 2., 3.]), jnp.array([0., 1.]), mode='valid')
     Array([2., 3.], dtype=float32)
@@ -111,10 +118,16 @@ def _in_a_plane(name, in1, in2, mode, boundary, fillvalue, precision, conjugate)
 
 
 def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0, precision=None):
-    """The convolution of two matrices; mode as `convolve` has it.
+    """The convolution of two matrices.
 
-    boundary: in1 goes on with `fillvalue` ('fill'), from its other end ('wrap', 'circular'), or mirrored
-    ('symm', 'symmetric'); JAX has 'fill' with 0 alone.
+    Args:
+        in1: a matrix.
+        in2: a matrix.
+        mode: as in `convolve`.
+        boundary: in1 goes on with `fillvalue` ('fill'), from its other end ('wrap', 'circular'), or mirrored
+            ('symm', 'symmetric'); JAX has 'fill' with 0 alone.
+        fillvalue: a number.
+        precision: of the products.
 
     >>> jax.scipy.signal.convolve2d(jnp.ones((2, 3)), jnp.ones((2, 2)), mode='valid')
     Array([[4., 4.]], dtype=float32)
@@ -123,7 +136,7 @@ def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0, precision=No
 
 
 def correlate2d(in1, in2, mode="full", boundary="fill", fillvalue=0, precision=None):
-    """The cross-correlation of two matrices, with in2 conjugated; arguments as `convolve2d` has them.
+    """The cross-correlation of two matrices, with in2 conjugated; for arguments see `convolve2d`.
 
     >>> jax.scipy.signal.correlate2d(jnp.eye(2), jnp.array([[1., 2.]]))
     Array([[2., 1., 0.],
@@ -133,10 +146,16 @@ def correlate2d(in1, in2, mode="full", boundary="fill", fillvalue=0, precision=N
 
 
 def fftconvolve(in1, in2, mode="full", axes=None):
-    """The convolution of two arrays along `axes`, all by default, by Fourier transforms; other axes
-    broadcast.
+    """The convolution of two arrays along axes, by Fourier transforms.
 
-    mode as `convolve` has it.  ShapeError for arrays that do not fit.
+    Args:
+        in1: an array.
+        in2: an array; other axes broadcast.
+        mode: as in `convolve`.
+        axes: all by default.
+
+    Raises:
+        ShapeError: for arrays that do not fit.
 
     >>> jax.scipy.signal.fftconvolve(jnp.array([1., 2., 3.]), jnp.array([1., 1.])).round()
     Array([1., 3., 5., 3.], dtype=float32)
@@ -171,17 +190,23 @@ def _by_transforms(in1, in2, *, name, mode, axes):
 
 
 # --- trends
-# ---------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 _TRENDS = {"linear": "linear", "l": "linear", "constant": "constant", "c": "constant"}
 
 
 def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=None):
-    """The data less the line that fits them best along an axis (type 'linear'), or less their mean
-    ('constant').
+    """The data less the line that fits them best along an axis, or less their mean; the dtype is floating.
 
-    bp: where one line ends and the next begins: ints from 0 to the size of the axis.  overwrite_data must be
-    None.  The dtype is floating.  ValueError for another type, or breaks outside of the data.
+    Args:
+        data: an array.
+        axis: the axis.
+        type: 'linear' or 'constant'.
+        bp: where one line ends and the next begins: ints from 0 to the size of the axis.
+        overwrite_data: None.
+
+    Raises:
+        ValueError: for another type, or breaks outside of the data.
 
     >>> jax.scipy.signal.detrend(jnp.array([1., 2., 3., 5.]), type='constant')
     Array([-1.75, -0.75,  0.25,  2.25], dtype=float32)
@@ -217,7 +242,7 @@ def _detrended(x, *, axis, linear, ends):
 
 
 # --- windows
-# --------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 # Sums of cosines: F. J. Harris, "On the use of windows for harmonic analysis", Proc. IEEE 66, 1978; A. H.
 # Nuttall, "Some windows with very good sidelobe behavior", IEEE Trans. ASSP 29, 1981; G. D'Antona & A.
@@ -235,8 +260,10 @@ def _tukey(x, alpha):
 
 
 _FORMULAS = {       # of places x in [0, 1], the number n of intervals, and parameters
-    "bartlett": lambda x, n: 1 - abs(2 * x - 1), "cosine": lambda x, n: np.sin(np.pi * (x * n + 0.5) / (n + 1)),
-    "triang": lambda x, n: 1 - abs(2 * x - 1) * n / (n + 2 - n % 2), "tukey": lambda x, n, alpha=0.5: _tukey(x, alpha),
+    "bartlett": lambda x, n: 1 - abs(2 * x - 1), "cosine": lambda x,
+    n: np.sin(np.pi * (x * n + 0.5) / (n + 1)),
+    "triang": lambda x, n: 1 - abs(2 * x - 1) * n / (n + 2 - n % 2), "tukey": lambda x, n,
+    alpha=0.5: _tukey(x, alpha),
     "gaussian": lambda x, n, std: np.exp(-0.5 * ((x - 0.5) * n / std) ** 2),
     "kaiser": lambda x, n, beta: np.i0(beta * np.sqrt(np.maximum(1 - (2 * x - 1) ** 2, 0))) / np.i0(beta),
     "general_hamming": lambda x, n, alpha: alpha - (1 - alpha) * np.cos(2 * np.pi * x)}
@@ -261,7 +288,7 @@ def _window(name, window, nperseg):
 
 
 # --- spectra
-# --------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 _EDGES = {"even": dict(mode="reflect"), "odd": dict(mode="reflect", reflect_type="odd"),
           "constant": dict(mode="edge"), "zeros": dict(mode="constant")}
@@ -285,8 +312,9 @@ def _lengths(name, nperseg, noverlap, nfft):
 
 def _spectra(name, x, y, fs, window, nperseg, noverlap, nfft, detrend_type, onesided, scaling, axis,
              boundary=None, padded=False):
-    """(frequencies, times, spectra (..., segments, frequencies) of x, or for a y, cross spectra), `axis`
-    being the last."""
+    """(frequencies, times, spectra (..., segments, frequencies)) of x, or for a y, cross spectra; `axis` is
+    last.
+    """
     check_arraylike(name, x, fs, *([] if y is None else [y]))
     if scaling not in ("density", "spectrum"):
         raise not_one_of(f"{name}: scaling", scaling, ("density", "spectrum"))
@@ -336,7 +364,12 @@ def _transformed(signals, weights, fs, *, nperseg, step, nfft, trend, onesided, 
             x = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -(x.shape[-1] - nperseg) % step % nperseg)])
         count = (x.shape[-1] - nperseg) // step + 1
         x = x[..., np.arange(count)[:, None] * step + np.arange(nperseg)]
-        x = trend(x) if callable(trend) else detrend(x, type=trend) if trend else x
+        if callable(trend):
+            x = trend(x)
+        elif trend:
+            x = detrend(x, type=trend)
+        else:
+            x = x
         found.append((fft.rfft if onesided else fft.fft)(x * weights, nfft))
     scale = 1 / (abs(weights.sum()) ** 2 if scaling == "spectrum" else fs * (abs(weights) ** 2).sum())
     if len(found) == 1:
@@ -353,23 +386,31 @@ def _placed(spectra, ndim, axis):
 
 def stft(x, fs=1.0, window="hann", nperseg=256, noverlap=None, nfft=None, detrend=False, return_onesided=True,
          boundary="zeros", padded=True, axis=-1):
-    """(frequencies, times, Zxx): the Fourier transforms of the segments of a signal, which overlap, under a
-    window.
+    """(frequencies, times, Zxx): the Fourier transforms of overlapping segments of a signal, under a window.
 
     Args:
-      x: a signal along `axis`, real or complex; fs: samples in a unit of time.
-      window: 'hann', 'hamming', 'blackman', 'boxcar', ...; (name, parameters), as ('tukey', 0.25) or
-      ('kaiser', 14.); or the
-        weights, (nperseg,).  One period, of the length nperseg, which is at most that of x.
-      noverlap: what two segments share, nperseg // 2 by default; nfft: the length of the transforms, filled
-      with zeros.
-      detrend: False, 'constant', 'linear', or a function of segments (..., nperseg).
-      return_onesided: of real signals, the frequencies from 0 on alone.
-      boundary: how the signal goes on for half a segment at both ends: 'zeros', 'even', 'odd', 'constant',
-      None not at all.
-      padded: fill the last segment with zeros.
-    Returns: Zxx of shape (..., frequencies in place of `axis`, ..., segments), scaled by 1 / sum(window).
-    Raises: ValueError, ShapeError, NotImplementedError for what does not fit; SciPy has more windows.
+        x: a signal along `axis`, real or complex.
+        fs: samples in a unit of time.
+        window: 'hann', 'hamming', 'blackman', 'boxcar', ...; (name, parameters), as ('tukey', 0.25) or
+            ('kaiser', 14.); or the weights, (nperseg,).  One period, of the length nperseg.
+        nperseg: the length of a segment, at most that of x.
+        noverlap: what two segments share, nperseg // 2 by default.
+        nfft: the length of the transforms, filled with zeros.
+        detrend: False, 'constant', 'linear', or a function of segments (..., nperseg).
+        return_onesided: of real signals, the frequencies from 0 on alone.
+        boundary: how the signal goes on for half a segment at both ends: 'zeros', 'even', 'odd', 'constant',
+            None not at all.
+        padded: fill the last segment with zeros.
+        axis: the axis of time.
+
+    Returns:
+        Zxx has the shape (..., frequencies in place of `axis`, ..., segments), and is scaled by 1 /
+        sum(window).
+
+    Raises:
+        ValueError: for arguments that do not fit.
+        ShapeError: for shapes that do not fit.
+        NotImplementedError: for windows that SciPy alone has.
 
     >>> f, t, Z = jax.scipy.signal.stft(jnp.ones(16), nperseg=8)
     >>> Z.shape, abs(Z[0, 2])
@@ -385,10 +426,14 @@ def csd(x, y, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, det
     """(frequencies, Pxy): the cross spectral density of two signals by Welch's method, the mean over
     segments.
 
-    y: None for x itself; the shorter one is filled with zeros, other axes broadcast.  nperseg: 256 by
-    default.  scaling: 'density', a power in a unit of frequency, or 'spectrum'.  average: 'mean' or 'median',
-    which is made unbiased (B. Allen et al., "FINDCHIRP", Phys. Rev. D 85, 2012, appendix B).  Other arguments
-    as `stft` has them.
+    Other arguments are as in `stft`.
+
+    Args:
+        y: None for x itself; the shorter one is filled with zeros, other axes broadcast.
+        nperseg: 256 by default.
+        scaling: 'density', a power in a unit of frequency, or 'spectrum'.
+        average: 'mean' or 'median', which is made unbiased (B. Allen et al., "FINDCHIRP", Phys. Rev. D 85,
+            2012, appendix B).
 
     >>> f, P = jax.scipy.signal.csd(jnp.array([0., 2.] * 8), None, nperseg=8, detrend=False)
     >>> P.real.argmax()
@@ -415,8 +460,7 @@ def _averaged(name, x, y, fs, window, nperseg, noverlap, nfft, detrend, return_o
 
 def welch(x, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, detrend="constant",
           return_onesided=True, scaling="density", axis=-1, average="mean"):
-    """(frequencies, Pxx): the power spectral density of a signal by Welch's method; arguments as `csd` has
-    them.
+    """(frequencies, Pxx): the power spectral density of a signal by Welch's method; for arguments see `csd`.
 
     >>> f, P = jax.scipy.signal.welch(jnp.array([0., 2.] * 8), nperseg=8)
     >>> f[P.argmax()]
@@ -429,13 +473,18 @@ def welch(x, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, detr
 
 def istft(Zxx, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, input_onesided=True,
           boundary=True, time_axis=-1, freq_axis=-2):
-    """(times, x): the signal of a short-time Fourier transform, by adding up the segments, weighted by the
-    window.
+    """(times, x): the signal of a short-time Fourier transform, from the segments, weighted by the window.
 
-    Arguments as `stft` had them; nperseg is what the number of frequencies says by default.  input_onesided:
-    Zxx is of a real signal; boundary: half a segment at both ends is left out.  time_axis, freq_axis: of Zxx;
-    x has the time in place of the former.  Where the squares of the windows sum to less than 1e-10, x is not
-    known and not scaled.
+    Where the squares of the windows sum to less than 1e-10, x is not known and not scaled.  Other arguments
+    are as in `stft`.
+
+    Args:
+        Zxx: the transform.
+        nperseg: what follows from the number of frequencies by default.
+        input_onesided: Zxx is of a real signal.
+        boundary: half a segment at both ends is left out.
+        time_axis: of Zxx; x has the time in place of the first of both axes.
+        freq_axis: of Zxx.
 
     >>> x = jnp.arange(16.)
     >>> t, same = jax.scipy.signal.istft(jax.scipy.signal.stft(x, nperseg=8)[2])
@@ -454,7 +503,8 @@ def istft(Zxx, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, in
         raise ValueError(f"{name}: time_axis and freq_axis must be different, got {time_axis} for both")
     usual = 2 * (shape_of(Zxx)[freq_axis] - 1) if input_onesided else shape_of(Zxx)[freq_axis]
     nperseg = usual if nperseg is None else static_int(nperseg, f"{name}: nperseg")
-    nfft = (nperseg if input_onesided and nperseg == usual + 1 else usual) if nfft is None else nfft
+    if nfft is None:
+        nfft = nperseg if input_onesided and nperseg == usual + 1 else usual
     nperseg, noverlap, nfft = _lengths(name, nperseg, noverlap, nfft)
     weights = jnp.asarray(_window(name, window, nperseg))
     x = _added(jnp.moveaxis(jnp.asarray(Zxx), (time_axis, freq_axis), (-2, -1)), weights, nperseg=nperseg,

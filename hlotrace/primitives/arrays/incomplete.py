@@ -101,7 +101,7 @@ def continued_fraction(term, *operands, least=None):
     return repeated(step, operands, [first, first, first])[-1]
 
 
-def _phi(u, ratio):
+def log_gap(u, ratio):
     """u - log(1 + u), of which `ratio` is 1 + u, without cancellation near 0."""
     near = lt(abs_p.bind(u), 0.3)
     safe = select(near, u, 0.0)
@@ -119,7 +119,7 @@ def _phi_near(u):
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
 
 
-def _log_star(a):
+def log_star(a):
     """log of gamma(a) / (sqrt(2 pi / a) (a / e)**a), which is about 1 / (12 a)."""
     large = gt(a, 10)
     safe, little = select(large, a, 10.0), select(large, 1.0, a)
@@ -132,11 +132,11 @@ def _log_star(a):
 
 def _density(a, x):
     """x**a exp(-x) / gamma(a + 1)."""
-    main = mul(a, _phi(div(sub(x, a), a), div(x, a)))
-    return div(exp(neg(add(main, _log_star(a)))), sqrt(mul(a, 2 * math.pi)))
+    main = mul(a, log_gap(div(sub(x, a), a), div(x, a)))
+    return div(exp(neg(add(main, log_star(a)))), sqrt(mul(a, 2 * math.pi)))
 
 
-def _series(a, x):
+def lower_gamma_series(a, x):
     """P(a, x) over the density  (DLMF 8.11.4)."""
     def step(n, a, x, term, total):
         term = mul(term, div(x, add(a, n)))
@@ -145,7 +145,7 @@ def _series(a, x):
     return repeated(step, (a, x), [one, one])[-1]
 
 
-def _fraction(a, x, least=None):
+def upper_gamma_fraction(a, x, least=None):
     """Q(a, x) over the density  (DLMF 8.9.2)."""
     def term(n, a, x):
         return mul(n, sub(a, n)), add(sub(x, a), add(mul(n, 2), 1))
@@ -155,7 +155,7 @@ def _fraction(a, x, least=None):
 def _fraction_for_slope(a, x):
     """Ends where it does for an `a` that is not whole, as the derivative does: it converges as exp(-4 sqrt(n
     x))."""
-    return _fraction(a, x, lambda a, x: div(math.log(_eps(x)) ** 2 / 16, x))
+    return upper_gamma_fraction(a, x, lambda a, x: div(math.log(_eps(x)) ** 2 / 16, x))
 
 
 _TRANSITION = 50.0, 0.3      # a, |x - a| / a: where P goes from 0 to 1, and neither of these is quick
@@ -209,9 +209,9 @@ def _incomplete_gamma(upper, a, x):
     """P(a, x), or Q(a, x)."""
     (low, high, middle), (first, second, third) = _regions(a, x)
     density = _density(*[select(low, f, select(high, s, t)) for f, s, t in zip(first, second, third)])
-    p, q = mul(density, _series(*first)), mul(density, _fraction(*second))
+    p, q = mul(density, lower_gamma_series(*first)), mul(density, upper_gamma_fraction(*second))
     y = _eta(*third)
-    tail = mul(mul(density, exp(_log_star(third[0]))), _correction(*third))
+    tail = mul(mul(density, exp(log_star(third[0]))), _correction(*third))
     p, q = (p, sub(1, p)), (sub(1, q), q)
     between = (sub(mul(erfc_p.bind(neg(y)), 0.5), tail), add(mul(erfc_p.bind(y), 0.5), tail))
     value = select(low, p[upper], select(high, q[upper], between[upper]))
@@ -238,7 +238,7 @@ def _gamma_slope(a, x):
 
     def log_density_slope(a, x):
         return sub(log(x), digamma_p.bind(add(a, 1)))
-    s, ds = _slope(_series, a1, x1)
+    s, ds = _slope(lower_gamma_series, a1, x1)
     f, df = _slope(_fraction_for_slope, a2, x2)
     y, dy = _slope(_eta, a3, x3)
     t, dt = _slope(_correction, a3, x3)
@@ -246,7 +246,7 @@ def _gamma_slope(a, x):
     logarithm = log1p_p.bind(div(sub(x3, a3), a3))
     middle = sub(mul(sqrt(mul(a3, 2)), dy), add(dt, mul(t, sub(logarithm, div(0.5, a3)))))
     return select(low, add(mul(s, log_density_slope(a1, x1)), ds), select(
-        high, neg(add(mul(f, log_density_slope(a2, x2)), df)), mul(middle, exp(_log_star(a3)))))
+        high, neg(add(mul(f, log_density_slope(a2, x2)), df)), mul(middle, exp(log_star(a3)))))
 
 
 def _gamma_grad_a(a, x):
@@ -270,7 +270,7 @@ def _at_ends(a, x, value):
 
 # --- beta -----------------------------------------------------------------------------------------
 
-def _beta_tail(p, q, z, w):
+def beta_tail(p, q, z, w):
     """(r, s) with I_z(p, q) = exp(r) s, for w = 1 - z, by fraction (9) of Didonato and Morris, "Algorithm
     708", ACM Trans. Math. Softw. 18 (1992)."""
     def term(m, p, q, z, w):
@@ -282,8 +282,8 @@ def _beta_tail(p, q, z, w):
         return div(div(top, before), before), add(m, add(div(step, before), div(bottom, after)))
     total = add(p, q)
     u, v = div(sub(mul(z, q), mul(w, p)), p), div(sub(mul(w, p), mul(z, q)), q)
-    main = add(mul(p, _phi(u, mul(div(z, p), total))), mul(q, _phi(v, mul(div(w, q), total))))
-    star = sub(_log_star(total), add(_log_star(p), _log_star(q)))
+    main = add(mul(p, log_gap(u, mul(div(z, p), total))), mul(q, log_gap(v, mul(div(w, q), total))))
+    star = sub(log_star(total), add(log_star(p), log_star(q)))
     root = sqrt(mul(mul(p, div(q, total)), 1 / (2 * math.pi)))
     return sub(star, main), mul(root, continued_fraction(term, p, q, z, w))
 
@@ -296,7 +296,7 @@ def _beta(a, b, x):
     swap = gt(z, div(add(p, 1), add(add(p, q), 2)))
     p, q, z, w = select(swap, q, p), select(swap, p, q), select(swap, sub(1, z),
                                                                 z), select(swap, z, sub(1, z))
-    power, factor = _beta_tail(p, q, z, w)
+    power, factor = beta_tail(p, q, z, w)
     value = mul(exp(power), factor)
     value = select(inside, select(swap, sub(1, value), value), np.nan)
     zero, one = or_p.bind(eq(b, 0), eq(a, np.inf)), or_p.bind(eq(a, 0), eq(b, np.inf))

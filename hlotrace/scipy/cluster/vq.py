@@ -12,8 +12,13 @@ __all__ = ["vq"]
 def vq(obs, code_book, check_finite=True):
     """The code that is nearest to each observation: (its index, int32; the distance), both of shape (m,).
 
-    obs: (m, n), or (m,) numbers; code_book: (k, n) or (k,), k > 0.  `check_finite` does nothing.  ShapeError
-    for shapes that do not fit.
+    Args:
+        obs: (m, n), or (m,) numbers.
+        code_book: (k, n) or (k,), k > 0.
+        check_finite: accepted, and not used.
+
+    Raises:
+        ShapeError: for shapes that do not fit.
 
     >>> jax.scipy.cluster.vq.vq(jnp.array([0.5, 4., 6.]), jnp.array([1., 4.]))
     (Array([0, 1, 1], dtype=int32), Array([0.5, 0. , 2. ], dtype=float32))

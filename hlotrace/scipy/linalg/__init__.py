@@ -1,9 +1,9 @@
-"""SciPy's linear algebra, on batches of matrices (..., m, n) wherever there is no note that says otherwise.
+"""SciPy's linear algebra, on batches of matrices (..., m, n) unless a function says otherwise.
 
-    matrices          matrices made of a few numbers
-    solving           solving, with matrices and with their factors
-    factorizations    eigenvalues, singular values, QR, Schur
-    functions         the exponential and other functions of matrices, polar, Sylvester
+    special_matrices    matrices made of a few numbers
+    solvers             solving, with matrices and with their factors
+    factorizations      eigenvalues, singular values, QR, Schur
+    matrix_functions    the exponential and other functions of matrices, polar, Sylvester
 """
 from ...core.surface.public import export_names as _offer
 from .factorizations import *

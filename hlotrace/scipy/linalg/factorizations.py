@@ -18,11 +18,19 @@ __all__ = ["eigh", "eigh_tridiagonal", "hessenberg", "qr", "qr_multiply", "rsf2c
 
 def eigh(a, b=None, lower=True, eigvals_only=False, overwrite_a=False, overwrite_b=False, turbo=True,
          eigvals=None, type=1, check_finite=True):
-    """(rising eigenvalues w, eigenvectors v as columns) of Hermitian matrices (..., n, n); the values alone
-    if eigvals_only.
+    """(rising eigenvalues w, eigenvectors v as columns) of Hermitian matrices; w alone if eigvals_only.
 
-    With a positive definite b, of the problem that `type` says: 1 for a v = b v w, 2 for a b v = v w, 3 for b
-    a v = v w. Both matrices are taken as (x + x^H) / 2; `lower` says which triangle of that is read.
+    Args:
+        a: matrices (..., n, n), taken as (a + a^H) / 2.
+        b: positive definite matrices, taken alike; the identity for None.
+        lower: which triangle is read.
+        eigvals_only: return w alone.
+        overwrite_a: accepted, and not used, as the other options of LAPACK are.
+        overwrite_b: not used.
+        turbo: not used.
+        eigvals: not supported; None.
+        type: the problem, 1 for a v = b v w, 2 for a b v = v w, 3 for b a v = v w.
+        check_finite: not used.
 
     >>> jax.scipy.linalg.eigh(jnp.array([[2., 0.], [0., 1.]]), eigvals_only=True)
     Array([1., 2.], dtype=float32)
@@ -57,11 +65,14 @@ def _eigh(a, b, lower, type):
 
 
 def eigh_tridiagonal(d, e, *, eigvals_only=False, select="a", select_range=None, tol=None, key=None):
-    """(rising eigenvalues, eigenvectors as columns) of a Hermitian matrix with diagonal d (n,) and e (n - 1,)
-    below it.
+    """(rising eigenvalues, eigenvectors as columns) of a Hermitian tridiagonal matrix.
 
-    select, select_range: "a" for all, "i" with a range (first, last) for those with these numbers, both
-    included
+    Args:
+        d: the diagonal (n,).
+        e: the diagonal below it (n - 1,).
+        eigvals_only: return the eigenvalues alone.
+        select: "a" for all, "i" for those with the numbers of `select_range`.
+        select_range: (first, last), both included.
 
     >>> jax.scipy.linalg.eigh_tridiagonal(jnp.array([2., 1.]), jnp.array([0.]), eigvals_only=True).round(3)
     Array([1., 2.], dtype=float32)
@@ -96,8 +107,10 @@ _DRIVERS = {"gesdd": None, "gesvd": linalg.SvdAlgorithm.QR}
 def svd(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=True, lapack_driver="gesdd"):
     """(U, s, V^H) with a = U diag(s) V^H and s falling, of matrices (..., m, n); s alone unless compute_uv.
 
-    full_matrices: U (..., m, m) and V^H (..., n, n), instead of (..., m, k) and (..., k, n), k = min(m, n)
-    lapack_driver: "gesdd", or "gesvd", which is slower and more careful, where the platform has it
+    Args:
+        full_matrices: U (..., m, m) and V^H (..., n, n), instead of (..., m, k) and (..., k, n), k = min(m,
+            n).
+        lapack_driver: "gesdd", or "gesvd", which is slower and more careful, where the platform has it.
 
     >>> jax.scipy.linalg.svd(jnp.array([[0., 3.], [4., 0.]]), compute_uv=False)
     Array([4., 3.], dtype=float32)
@@ -114,9 +127,9 @@ def svd(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=
 def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
     """(Q, R) with a = Q R, of matrices (..., m, n); with `pivoting` (Q, R, p) with a[:, p] = Q R.
 
-    mode: "full" for Q (..., m, m) and R (..., m, n), "economic" for (..., m, k) and (..., k, n), k = min(m,
-    n), "r" for the
-        full R without Q
+    Args:
+        mode: "full" for Q (..., m, m) and R (..., m, n), "economic" for (..., m, k) and (..., k, n), k =
+            min(m, n), "r" for the full R without Q.
 
     >>> abs(jax.scipy.linalg.qr(jnp.array([[3., 1.], [4., 2.]]), mode='r')[0]).round(3)
     Array([[5. , 2.2],
@@ -129,10 +142,14 @@ def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_fini
 
 
 def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False, overwrite_a=False, overwrite_c=False):
-    """(c @ Q, R), or for mode="left" (Q @ c, R), from the economic QR of matrices (..., m, n); with
-    `pivoting` p behind.
+    """(c @ Q, R), or for mode="left" (Q @ c, R), from the economic QR of matrices; with `pivoting` p behind.
 
-    A vector c is a row on the left of Q, a column on its right.  conjugate: with the conjugate of Q
+    Args:
+        a: matrices (..., m, n).
+        c: matrices; a vector is a row on the left of Q, a column on its right.
+        mode: "right" or "left", the side of `c` that Q is on.
+        pivoting: with R for a[:, p].
+        conjugate: with the conjugate of Q.
 
     >>> abs(jax.scipy.linalg.qr_multiply(jnp.array([[3.], [4.]]), jnp.array([[3., 4.]]))[0]).round(3)
     Array([[5.]], dtype=float32)
@@ -142,8 +159,15 @@ def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False, overwrite_a
     a, c = inexact("qr_multiply", a, c)
     q, *rest = linalg.qr(a, pivoting=pivoting, full_matrices=False)
     q = jnp.conj(q) if conjugate else q
-    if c.ndim == 0 or (c.shape[-1] != q.shape[-2] if mode == "right" else c.shape[-2 if c.ndim > 1 else 0] != q.shape[-1]):
-        said, size = ("c @ Q", f"{q.shape[-2]} columns") if mode == "right" else ("Q @ c", f"{q.shape[-1]} rows")
+    if mode == "right":
+        fits = c.ndim and c.shape[-1] == q.shape[-2]
+    else:
+        fits = c.ndim and c.shape[max(c.ndim - 2, 0)] == q.shape[-1]
+    if not fits:
+        if mode == "right":
+            said, size = ("c @ Q", f"{q.shape[-2]} columns")
+        else:
+            said, size = ("Q @ c", f"{q.shape[-1]} rows")
         raise ValueError(f"qr_multiply: for {said}, Q having shape {q.shape[-2:]}, c must have {size}, got "
                          f"shape {c.shape}")
     return product(*((c, q) if mode == "right" else (q, c))), *rest
@@ -153,8 +177,7 @@ def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False, overwrite_a
 # ---------------------------------------------------------------------------------
 
 def hessenberg(a, *, calc_q=False, overwrite_a=False, check_finite=True):
-    """H with a = Q H Q^H, zero below the first subdiagonal, of square matrices (..., n, n); with `calc_q` (H,
-    Q).
+    """H with a = Q H Q^H, zero below the first subdiagonal, of square matrices; with `calc_q` (H, Q).
 
     >>> jax.scipy.linalg.hessenberg(jnp.array([[1., 2.], [3., 4.]]))
     Array([[1., 2.],
@@ -174,9 +197,9 @@ def hessenberg(a, *, calc_q=False, overwrite_a=False, check_finite=True):
 def schur(a, output="real"):
     """(T, Z) with a = Z T Z^H, Z unitary, of square matrices (..., n, n).
 
-    output: "complex" for T upper triangular; "real" keeps real matrices real, with blocks of 2 by 2 on the
-    diagonal of T for
-        pairs of complex eigenvalues
+    Args:
+        output: "complex" for T upper triangular; "real" keeps real matrices real, with blocks of 2 by 2 on
+            the diagonal of T for pairs of complex eigenvalues.
 
     >>> jax.scipy.linalg.schur(jnp.array([[1., 2.], [0., 3.]]))[0]
     Array([[1., 2.],
@@ -189,8 +212,12 @@ def schur(a, output="real"):
 
 
 def rsf2csf(T, Z, check_finite=True):
-    """The complex Schur form from a real one, (T, Z) as `schur` gives them: each block of 2 by 2 is made a
-    triangle.
+    """The complex Schur form from a real one: each block of 2 by 2 is made a triangle.
+
+    Args:
+        T: of the real form, as `schur` gives it.
+        Z: of the real form.
+        check_finite: not used.
 
     >>> jax.scipy.linalg.rsf2csf(jnp.array([[1., 2.], [0., 3.]]), jnp.eye(2))[0]
     Array([[1.+0.j, 2.+0.j],
@@ -208,8 +235,7 @@ def _rsf2csf(T, Z):
 
 
 def _triangularized(t, z):
-    """Rotations of two neighbours, from the last pair to the first (Golub and Van Loan, "Matrix
-    Computations", 7.4)."""
+    """Rotations of two neighbours, last pair first (Golub and Van Loan, "Matrix Computations", 7.4)."""
     n = len(t)
     t, z = t.astype(dtypes.complex_of(t.dtype)), z.astype(dtypes.complex_of(z.dtype))
 

@@ -1,7 +1,7 @@
 """Functions of matrices, the polar decomposition, and Sylvester's equation.
 
-A function of a triangular matrix is triangular and commutes with it, so its columns follow from those before them, each by
-one triangular solve (`_by_columns`); any matrix is made triangular by its Schur form.
+A function of a triangular matrix is triangular and commutes with it, so its columns follow from those before
+them, each by one triangular solve (`_by_columns`); any matrix is made triangular by its Schur form.
 """
 import functools
 import math
@@ -45,13 +45,19 @@ def _column(a, b, j):
 # --------------------------------------------------------------------------------------------------
 
 def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
-    """X with A X + X B = C, for A (..., m, m), B (..., n, n) and C (..., m, n).
+    """X with A X + X B = C.
 
     NaN where an eigenvalue of A and one of B have a sum smaller than `tol`: there is no solution, or there
     are many.
-    method: "schur" (Bartels and Stewart, "Solution of the matrix equation AX + XB = C", Communications of the
-    ACM 15, 1972),
-        or "eigen" by eigenvectors, which is quicker, and inexact where these are nearly dependent
+
+    Args:
+        A: (..., m, m).
+        B: (..., n, n).
+        C: (..., m, n).
+        method: "schur" (Bartels and Stewart, "Solution of the matrix equation AX + XB = C", Communications of
+            the ACM 15, 1972), or "eigen" by eigenvectors, which is quicker, and inexact where these are
+            nearly dependent.
+        tol: the least sum of eigenvalues.
 
     >>> jax.scipy.linalg.solve_sylvester(jnp.array([[1.]]), jnp.array([[3.]]), jnp.array([[8.]]))
     Array([[2.]], dtype=float32)
@@ -107,10 +113,13 @@ def _of_kind(c, x):
 def expm(A, *, upper_triangular=False, max_squarings=16):
     """The exponentials of square matrices (..., n, n), by scaling, a Pade approximant and squaring.
 
-    upper_triangular: they are, which makes solving quicker
-    max_squarings: where more were needed, as norms are large, the result is NaN
     Source: N. J. Higham, "The scaling and squaring method for the matrix exponential revisited", SIAM Journal
     on Matrix Analysis and Applications 26, 2005.
+
+    Args:
+        A: the matrices.
+        upper_triangular: they are, which makes solving quicker.
+        max_squarings: where more were needed, as norms are large, the result is NaN.
 
     >>> jax.scipy.linalg.expm(jnp.array([[0., 1.], [0., 0.]]))
     Array([[1., 1.],
@@ -160,12 +169,15 @@ def _pade(a, m):
 
 
 def expm_frechet(A, E, *, method=None, compute_expm=True):
-    """(expm(A), its derivative in the direction E) for square matrices; the derivative alone unless
-    compute_expm.
+    """(expm(A), its derivative in the direction E) for square matrices.
 
-    method: "SPS", which None is, differentiates scaling, Pade approximant and squaring (Al-Mohy and Higham,
-    SIAM Journal on
-        Matrix Analysis and Applications 30, 2009); "blockEnlarge" takes the exponential of [[A, E], [0, A]]
+    Args:
+        A: the matrices.
+        E: the directions.
+        method: "SPS", which None is, differentiates scaling, Pade approximant and squaring (Al-Mohy and
+            Higham, SIAM Journal on Matrix Analysis and Applications 30, 2009); "blockEnlarge" takes the
+            exponential of [[A, E], [0, A]].
+        compute_expm: False returns the derivative alone.
 
     >>> jax.scipy.linalg.expm_frechet(jnp.zeros((2, 2)), jnp.eye(2), compute_expm=False)
     Array([[1., 0.],
@@ -187,8 +199,8 @@ def expm_frechet(A, E, *, method=None, compute_expm=True):
 
 @composite(static=("blocksize",))
 def sqrtm(A, blocksize=1):
-    """The principal square roots of square matrices (..., n, n), complex.  A matrix that has none gives no
-    useful numbers.
+    """The principal square roots of square matrices (..., n, n), complex; useless numbers where there is
+    none.
 
     Source: A. Bjorck and S. Hammarling, "A Schur method for the square root of a matrix", Linear Algebra and
     its Applications 52, 1983.
@@ -227,11 +239,15 @@ def _square_root(a):
 
 
 def funm(A, func, disp=True):
-    """func of square matrices, complex; `func` is elementwise, on complex arrays.  Without `disp` also an
-    estimate of the relative error.  Eigenvalues that are nearly equal make it inexact.
+    """An elementwise function as a function of square matrices; the result is complex.
 
-    Source: B. N. Parlett, "A recurrence among the elements of functions of triangular matrices", Linear
-    Algebra and its Applications 14, 1976.
+    Eigenvalues that are nearly equal make it inexact.  Source: B. N. Parlett, "A recurrence among the
+    elements of functions of triangular matrices", Linear Algebra and its Applications 14, 1976.
+
+    Args:
+        A: the matrices.
+        func: elementwise, on complex arrays.
+        disp: False returns also an estimate of the relative error.
 
     >>> jax.scipy.linalg.funm(jnp.diag(jnp.array([1., 4.])), jnp.sqrt).real
     Array([[1., 0.],
@@ -266,14 +282,17 @@ def _of_triangle(t, values):
 # ------------------------------------------------------------------------------------------------------
 
 def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):
-    """(U, P) with a = U P, or P U for side="left", of matrices (..., m, n): P positive semidefinite, and U
-    (..., m, n) with orthonormal columns, or rows where n > m.
+    """(U, P) with a = U P, or P U for side="left": P positive semidefinite, U orthonormal.
 
-    method: "qdwh", which iterates (`eps`, `max_iterations` say until when), or "svd"; the first takes m >= n
-    on the right,
-        m <= n on the left
     Source: Y. Nakatsukasa, Z. Bai and F. Gygi, "Optimizing Halley's iteration for computing the matrix polar
     decomposition", SIAM Journal on Matrix Analysis and Applications 31, 2010.
+
+    Args:
+        a: matrices (..., m, n); U has orthonormal columns, or rows where n > m.
+        side: "right" or "left", where P is.
+        method: "qdwh", which iterates and takes m >= n on the right, m <= n on the left, or "svd".
+        eps: how much the last iteration of "qdwh" may have changed.
+        max_iterations: of "qdwh".
 
     >>> jax.scipy.linalg.polar(jnp.array([[-3.]]))
     (Array([[-1.]], dtype=float32), Array([[3.]], dtype=float32))
@@ -307,8 +326,7 @@ def _polar(a, method, eps, max_iterations):
 
 @_polar.__wrapped__.defjvp
 def _polar_jvp(method, eps, max_iterations, primals, tangents):
-    """U^H dU = W is skew-Hermitian, and P W + W P = U^H dA - dA^H U; what dA has outside of the range of U
-    turns U alone.
+    """U^H dU = W is skew-Hermitian, and P W + W P = U^H dA - dA^H U; the rest of dA turns U alone.
 
     Source: C. Kenney and A. J. Laub, "Polar decomposition and matrix sign function condition estimates", SIAM
     Journal on Scientific and Statistical Computing 12, 1991.

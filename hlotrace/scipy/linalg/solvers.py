@@ -1,7 +1,8 @@
 """Solving with matrices and with their factors: triangular, LU, Cholesky.
 
-Matrices have the shape (..., n, n), and leading axes broadcast.  A right-hand side is one vector (n,), matrices (..., n, k),
-or vectors (..., n) where it has one axis less than the matrices and its shape broadcasts against theirs.
+Matrices have the shape (..., n, n), and leading axes broadcast.  A right-hand side is one vector (n,),
+matrices (..., n, k), or vectors (..., n) where it has one axis less than the matrices and its shape
+broadcasts against theirs.
 """
 from ... import lax
 from ... import numpy as jnp
@@ -36,10 +37,14 @@ _TRANSPOSES = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
 def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, debug=None,
                      check_finite=True):
-    """x with op(a) x = b for triangular a; op is nothing, the transpose or the adjoint (`trans` 0, 1, 2 or
-    "N", "T", "C").
+    """x with op(a) x = b for triangular a.
 
-    lower: which triangle is read; unit_diagonal: the diagonal is not, and is ones
+    Args:
+        a: matrices.
+        b: the right-hand side.
+        trans: op is nothing, the transpose or the adjoint for 0, 1, 2 or "N", "T", "C".
+        lower: which triangle is read.
+        unit_diagonal: the diagonal is not read, and is ones.
 
     >>> jax.scipy.linalg.solve_triangular(jnp.array([[2., 0.], [1., 4.]]), jnp.array([2., 9.]), lower=True)
     Array([1., 2.], dtype=float32)
@@ -59,8 +64,9 @@ def _triangular(name, a, b, trans, lower, unit_diagonal=False):
 
 
 def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
-    """U with a = U^H U, or with `lower` L with a = L L^H, of which that triangle of a is read; NaN where
-    there is none.
+    """U with a = U^H U, or with `lower` L with a = L L^H; NaN where there is none.
+
+    The triangle of a that `lower` says is read.
 
     >>> jax.scipy.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]]))
     Array([[2., 1.],
@@ -101,8 +107,9 @@ def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
 # ---------------------------------------------------------------------------------------------------------
 
 def lu_factor(a, overwrite_a=False, check_finite=True):
-    """(lu, pivots): L below the diagonal and U in the upper triangle, row i exchanged with row pivots[i] in
-    turn; int32.
+    """(lu, pivots): L below the diagonal and U in the upper triangle; int32 pivots.
+
+    Row i is exchanged with row pivots[i], i = 0, 1, ...
 
     >>> jax.scipy.linalg.lu_factor(jnp.array([[0., 2.], [4., 4.]]))
     (Array([[4., 4.],
@@ -115,7 +122,8 @@ def lu_factor(a, overwrite_a=False, check_finite=True):
 def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
     """x with op(a) x = b from lu_factor(a); op is nothing, the transpose or the adjoint (`trans` 0, 1, 2).
 
-    >>> jax.scipy.linalg.lu_solve(jax.scipy.linalg.lu_factor(jnp.array([[0., 2.], [4., 4.]])), jnp.array([2., 8.]))
+    >>> factors = jax.scipy.linalg.lu_factor(jnp.array([[0., 2.], [4., 4.]]))
+    >>> jax.scipy.linalg.lu_solve(factors, jnp.array([2., 8.]))
     Array([1., 1.], dtype=float32)
     """
     if trans not in (0, 1, 2):
@@ -134,8 +142,9 @@ def _lu_solve(packed, pivots, b, trans):
 
 
 def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
-    """(P, L, U) with a = P L U for matrices (..., m, n): P (m, m) a permutation, L (m, k) with ones on its
-    diagonal, U (k, n), k = min(m, n).  permute_l: (P L, U).
+    """(P, L, U) with a = P L U for matrices (..., m, n), k = min(m, n).
+
+    P (m, m) is a permutation, L (m, k) has ones on its diagonal, U is (k, n).  With `permute_l`, (P L, U).
 
     >>> jax.scipy.linalg.lu(jnp.array([[0., 2.], [4., 4.]]))[0]
     Array([[0., 1.],
@@ -179,12 +188,14 @@ def inv(a, overwrite_a=False, check_finite=True):
 
 def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, debug=False, check_finite=True,
           assume_a="gen"):
-    """x with a x = b, as jnp.linalg.solve; for assume_a="pos" by Cholesky's factors of the triangle that
-    `lower` says.
+    """x with a x = b, as jnp.linalg.solve.
 
-    assume_a: "gen" for any matrices, "sym" and "her" for symmetric and Hermitian ones, which are solved
-    alike, "pos" for
-        positive definite ones
+    Args:
+        a: matrices.
+        b: the right-hand side.
+        lower: the triangle that is read for assume_a="pos".
+        assume_a: "gen" for any matrices, "sym" and "her" for symmetric and Hermitian ones, which are solved
+            alike, "pos" for positive definite ones, by Cholesky's factors.
 
     >>> jax.scipy.linalg.solve(jnp.array([[4.]]), jnp.array([2.]), assume_a='pos')
     Array([0.5], dtype=float32)

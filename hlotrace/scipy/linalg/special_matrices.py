@@ -1,7 +1,7 @@
-"""Matrices made of a few numbers: Toeplitz and kin from their entries, companions of polynomials, named
-matrices.
+"""Matrices made of a few numbers: Toeplitz and kin, companions of polynomials, named matrices.
 
-Most entries of such a matrix are those of a vector, at a place that row and column say: one helper, `_laid`, and a formula.
+Most entries of such a matrix are those of a vector, at a position that row and column say: one helper,
+`_arranged`, and a formula.
 """
 import math
 
@@ -26,7 +26,7 @@ def _size(name, n, least=0):
 
 
 def _vectors(name, *args):
-    """Arguments as arrays (..., n) of one dtype; a scalar is a vector of one element."""
+    """Arrays (..., n) of one dtype, made of the arguments; a scalar is a vector of one."""
     check_arraylike(name, *args)
     return [jnp.atleast_1d(x) for x in promote_dtypes(*args)]
 
@@ -37,7 +37,7 @@ def _broadcast(first, second):
     return [jnp.broadcast_to(x, batch + x.shape[-1:]) for x in (first, second)]
 
 
-def _laid(vector, m, n, place):
+def _arranged(vector, m, n, place):
     """The (..., m, n) matrix whose entry i, j is that of the vector (..., k) at `place(i, j)`."""
     i, j = (lax.broadcasted_iota("int32", (m, n), axis) for axis in (0, 1))
     return jnp.take(vector, place(i, j), axis=-1, mode="clip")
@@ -56,13 +56,16 @@ def toeplitz(c, r=None):
     Array([[1, 3, 4],
            [2, 1, 3]], dtype=int32)
     """
-    c, r = _vectors("toeplitz", c, c if r is None else r) if r is not None else 2 * _vectors("toeplitz", c)
+    if r is not None:
+        c, r = _vectors("toeplitz", c, c if r is None else r)
+    else:
+        c, r = 2 * _vectors("toeplitz", c)
     return _toeplitz(c, jnp.conj(r) if r is c else r)
 
 
 def _toeplitz(c, r):
     (m,), (n,) = c.shape[-1:], r.shape[-1:]
-    return _laid(jnp.concatenate(_broadcast(jnp.flip(c, -1), r[..., 1:]), -1), m, n, lambda i,
+    return _arranged(jnp.concatenate(_broadcast(jnp.flip(c, -1), r[..., 1:]), -1), m, n, lambda i,
                  j: m - 1 - i + j)
 
 
@@ -78,7 +81,7 @@ def hankel(c, r=None):
     """
     c, r = _vectors("hankel", c, r) if r is not None else 2 * _vectors("hankel", c)
     last = jnp.zeros_like(c) if r is c else r
-    return _laid(jnp.concatenate(_broadcast(c, last[..., 1:]), -1), c.shape[-1], last.shape[-1], lambda i,
+    return _arranged(jnp.concatenate(_broadcast(c, last[..., 1:]), -1), c.shape[-1], last.shape[-1], lambda i,
                  j: i + j)
 
 
@@ -93,7 +96,7 @@ def circulant(c):
     """
     c, = _vectors("circulant", c)
     n = c.shape[-1]
-    return _laid(c, n, n, lambda i, j: (i - j) % n)
+    return _arranged(c, n, n, lambda i, j: (i - j) % n)
 
 
 @composite(static=("n", "mode"))
@@ -140,10 +143,13 @@ def block_diag(*arrs):
 
 @composite
 def leslie(f, s):
-    """Leslie's matrix of a population: fecundities f (..., n) in the first row, survivals s (..., n - 1)
-    below the diagonal.
+    """Leslie's matrix of a population.
 
     Source: P. H. Leslie, "On the use of matrices in certain population mathematics", Biometrika 33, 1945.
+
+    Args:
+        f: fecundities (..., n), in the first row.
+        s: survivals (..., n - 1), below the diagonal.
 
     >>> jax.scipy.linalg.leslie(jnp.array([0.5, 2.]), jnp.array([0.25]))
     Array([[0.5 , 2.  ],
@@ -201,9 +207,10 @@ def fiedler_companion(a):
     """
     a = _monic("fiedler_companion", a, 1)
     n = a.shape[-1]
-    place = np.zeros((n, n), np.int32)      # 0 and 1 stand for themselves, k + 1 for -a[k]
+    place = np.zeros((n, n), np.int32)      # 0 and 1 are themselves, k + 1 is -a[k]
     for i in range(n):
-        for j, k in ((max(i - 1, 0), i + 2), (i + 1, i + 3), (i + 2, 1)) if i % 2 == 0 else ((max(i - 2, 0), 1),):
+        for j, k in ((max(i - 1, 0), i + 2), (i + 1, i + 3), (i + 2, 1)) if i % 2 == 0 else ((max(i - 2, 0),
+                                                                                              1),):
             if j < n:
                 place[i, j] = k
     return jnp.take(jnp.concatenate([jnp.broadcast_to(jnp.arange(2.0, dtype=a.dtype), (*a.shape[:-1], 2)),
@@ -227,8 +234,12 @@ def fiedler(a):
 # ----------------------------------------------------------------------------------------------------
 
 def dft(n, scale=None, *, dtype=None):
-    """The matrix of the discrete Fourier transform of n points, over its square root ("sqrtn") or n ("n") by
-    `scale`.
+    """The matrix of the discrete Fourier transform of n points.
+
+    Args:
+        n: a number.
+        scale: "sqrtn" divides by its square root, "n" by it.
+        dtype: a complex dtype.
 
     >>> jax.scipy.linalg.dft(2).real
     Array([[ 1.,  1.],
@@ -339,7 +350,6 @@ def _triangle(name, n, kind, sign):
 def _rounded(integers, n):
     """A matrix of Python's integers, exact until here, as floats; inf beyond their range."""
     limit = int(np.finfo(np.float64).max)
-    entries = [[float(x) if abs(x) <= limit else math.inf if x > 0 else -math.inf for x in row]
-               for row in integers]
+    entries = [[float(x) if abs(x) <= limit else math.copysign(math.inf, x) for x in row] for row in integers]
     with np.errstate(over="ignore"):        # beyond float32
         return jnp.asarray(np.array(entries).reshape(n, n))

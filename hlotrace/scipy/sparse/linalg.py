@@ -1,7 +1,8 @@
 """Linear systems solved by multiplying alone: conjugate gradients, BiCGSTAB, GMRES.
 
-Y. Saad, "Iterative methods for sparse linear systems", 2nd edition, 2003.  Whatever the structure of the unknown, a solver
-sees one vector.  Derivatives are those of the equation (`lax.custom_linear_solve`): each is another system, solved alike.
+Y. Saad, "Iterative methods for sparse linear systems", 2nd edition, 2003.  Whatever the structure of the
+unknown, a solver sees one vector.  Derivatives are those of the equation (`lax.custom_linear_solve`): each is
+another system, solved alike.
 """
 from functools import partial
 
@@ -44,8 +45,7 @@ def _cg(A, M, b, x, threshold, maxiter):
 
 
 def _bicgstab(A, M, b, x, threshold, maxiter):
-    """H. A. van der Vorst, SIAM J. Sci. Stat. Comput. 13, 1992; preconditioned as in Barrett et al.,
-    "Templates", 1994."""
+    """H. A. van der Vorst, SIAM J. Sci. Stat. Comput. 13, 1992; preconditioned as in "Templates", 1994."""
     def step(state):
         x, r, p, q, rho, alpha, omega, k = state
         now = _dot(start, r)
@@ -69,8 +69,7 @@ def _gmres(A, M, b, x, threshold, maxiter, *, restart, early):
     kind = jnp.promote_types(b.dtype, "float32")
 
     def step(state):
-        """One more vector of the basis V; Q turns the columns of the Hessenberg matrix into those of a
-        triangle R."""
+        """One more vector of the basis V; Q makes a triangle R of the columns of the Hessenberg matrix."""
         V, Q, R, j = state
         w, h = A(M(V[j])), 0
         for _ in range(2):
@@ -125,7 +124,8 @@ def _operator(name, what, given, b):
 def _check(name, what, found, b):
     """ShapeError for what is not like b."""
     leaves, structure = pytree.tree_flatten(found)
-    if structure != pytree.tree_structure(b) or list(map(shape, leaves)) != list(map(shape, pytree.tree_leaves(b))):
+    if structure != pytree.tree_structure(b) or list(map(shape, leaves)) != list(map(shape,
+                                                                                     pytree.tree_leaves(b))):
         raise ShapeError(f"{name}: {what} must have the structure and the shapes of b, which is "
                          f"{pytree.tree_map(shape, b)}, got {pytree.tree_map(shape, found)}")
 
@@ -175,11 +175,21 @@ def _solved(name, method, A, b, x0, tol, atol, maxiter, M, hermitian=False):
 
 _ABOUT = """
 
-    A: a square matrix, or a linear function from pytrees like b to such; what it closes over may be differentiated.  b: an
-    array or a pytree; everything is computed in the common dtype of its leaves and of what A gives, at least floating.
-    x0: where to start, 0 by default.  tol, atol: the residual is at most max(tol * norm(b), atol).  maxiter: the most
-    {steps}, 10 times the number of unknowns by default.  M: a preconditioner, as A, near to the inverse of A.{more}
-    Derivatives of x to any order are those of the system.  ShapeError for what does not fit; what cannot be solved is NaN.
+    Derivatives of x to any order are those of the system.  What cannot be solved is NaN.
+
+    Args:
+        A: a square matrix, or a linear function from pytrees like b to such; what it closes over may be
+            differentiated.
+        b: an array or a pytree; everything is computed in the common dtype of its leaves and of what A gives,
+            at least floating.
+        x0: where to start, 0 by default.
+        tol: the residual is at most max(tol * norm(b), atol).
+        atol: see `tol`.
+{more}        maxiter: the most {steps}, 10 times the number of unknowns by default.
+        M: a preconditioner, as A, near to the inverse of A.
+
+    Raises:
+        ShapeError: for what does not fit.
 
     >>> x, info = jax.scipy.sparse.linalg.{name}(lambda x: jnp.array([4., 2.]) * x, jnp.array([1., 3.]))
     >>> print((4 * x).round())
@@ -189,8 +199,8 @@ _ABOUT = """
 
 def _explained(steps="steps", more=""):
     def decorate(function):
-        function.__doc__ = (function.__doc__ or "") + _ABOUT.format(name=function.__name__, steps=steps,
-                                                                    more=more)
+        about = _ABOUT.format(name=function.__name__, steps=steps, more=more)
+        function.__doc__ = (function.__doc__ or "").rstrip() + about
         return function
     return decorate
 
@@ -207,11 +217,15 @@ def bicgstab(A, b, x0=None, *, tol=1e-5, atol=0.0, maxiter=None, M=None):
     return _solved("scipy.sparse.linalg.bicgstab", _bicgstab, A, b, x0, tol, atol, maxiter, M), None
 
 
-@_explained("cycles", "\n    restart: the size of the basis.  solve_method: 'batched' makes all of a basis "
-            "before it looks, 'incremental'\n    ends when the residual is small.")
+@_explained("cycles", """        restart: the size of the basis.
+        solve_method: 'batched' makes all of a basis before it looks, 'incremental' ends when the residual is
+            small.
+""")
 def gmres(A, b, x0=None, *, tol=1e-5, atol=0.0, restart=20, maxiter=None, M=None, solve_method="batched"):
-    """(x, info): the solution of A x = b for any A, by the generalized minimal residual method; info is -1
-    for NaN, or 0."""
+    """(x, info): the solution of A x = b for any A, by the generalized minimal residual method.
+
+    `info` is -1 for NaN, or 0.
+    """
     name = "scipy.sparse.linalg.gmres"
     if solve_method not in ("batched", "incremental"):
         raise not_one_of(f"{name}: solve_method", solve_method, ("batched", "incremental"))

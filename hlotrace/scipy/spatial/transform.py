@@ -63,8 +63,7 @@ def _turned(q, v):
 
 @composite
 def _from_matrix(m):
-    """For each of the four components as the largest, the quaternion; the one taken is computed without
-    cancellation.
+    """For each of the four components as the largest, the quaternion; the best one has no cancellation.
 
     S. W. Shepperd, "Quaternion from rotation matrix", J. Guidance and Control 1, 1978.
     """
@@ -89,8 +88,7 @@ def _matrix(q):
 
 @composite
 def _from_rotvec(v):
-    """(v sin(t/2) / t, cos(t/2)) for an angle t; by the series of both where it is small, which has
-    derivatives at 0."""
+    """(v sin(t/2) / t, cos(t/2)) for an angle t; near 0 by series, which have derivatives there."""
     square = (v * v).sum(-1, keepdims=True)
     small = square < 1e-3
     t = jnp.sqrt(jnp.where(small, 1, square))
@@ -174,8 +172,9 @@ def _radians(angles, degrees):
 class Rotation:
     """One rotation of space, or an array of them: a pytree of unit quaternions `quat` (..., 4), scalar last.
 
-    Made by the functions from_quat, from_matrix, ... of the class; `Rotation(quat)` takes unit quaternions as
-    they are. Leading axes are batches, and broadcast.  Everything is differentiable, also at the identity.
+    It is made by the functions from_quat, from_matrix, ... of the class; `Rotation(quat)` takes unit
+    quaternions as they are.  Leading axes are batches, and broadcast.  Everything is differentiable, also at
+    the identity.
 
     >>> turn = jax.scipy.spatial.transform.Rotation.from_euler('z', 90., degrees=True)
     >>> turn.apply(jnp.array([1., 0., 0.])).round(3)
@@ -225,9 +224,12 @@ class Rotation:
 
     @classmethod
     def from_euler(cls, seq, angles, degrees=False):
-        """Of angles (..., len(seq)) about the axes `seq`, one after the other; for one axis also a scalar.
+        """Of angles about axes, one after the other.
 
-        seq: 1 to 3 of x, y, z for axes of space, or of X, Y, Z for axes that turn with the body.
+        Args:
+            seq: 1 to 3 of x, y, z for axes of space, or of X, Y, Z for axes that turn with the body.
+            angles: (..., len(seq)); for one axis also a scalar.
+            degrees: the unit, radians by default.
         """
         axes, extrinsic = _axes("from_euler", seq)
         angles = jnp.asarray(angles)
@@ -236,8 +238,12 @@ class Rotation:
                                extrinsic=extrinsic))
 
     def as_quat(self, canonical=False, scalar_first=False):
-        """Quaternions (..., 4); canonical: of q and -q the one with positive scalar; scalar_first: as w, x,
-        y, z."""
+        """Quaternions (..., 4).
+
+        Args:
+            canonical: of q and -q, the one with positive scalar.
+            scalar_first: as w, x, y, z.
+        """
         quat = _canonical(self.quat) if canonical else self.quat
         return jnp.roll(quat, 1, -1) if scalar_first else quat
 
@@ -255,8 +261,7 @@ class Rotation:
         return quat[..., :3] / (1 + quat[..., 3:])
 
     def as_euler(self, seq, degrees=False):
-        """Angles (..., 3) about the three axes `seq`, as `from_euler` has them; in gimbal lock the third is
-        0."""
+        """Angles (..., 3) about the three axes `seq`, as in `from_euler`; in gimbal lock the third is 0."""
         axes, extrinsic = _axes("as_euler", seq)
         if len(axes) != 3:
             raise ValueError(f"Rotation.as_euler: Expected 3 axes, got {seq!r}")
@@ -316,11 +321,10 @@ class Rotation:
 @boundaries
 @dataclass(frozen=True, eq=False)
 class Slerp:
-    """Rotations between given ones, turning evenly from each to the next: `Slerp.init(times, rotations)`; a
-    pytree.
+    """Rotations between given ones, turning evenly from each to the next.
 
-    times: increasing, (n,); rotations: n > 1 of them.  A call takes times, a scalar or (m,), and gives a
-    Rotation; before the first and after the last time it turns on.
+    `Slerp.init(times, rotations)` makes one; it is a pytree.  A call takes times, a scalar or (m,), and gives
+    a Rotation; before the first and after the last time it turns on.
 
     >>> R, Slerp = jax.scipy.spatial.transform.Rotation, jax.scipy.spatial.transform.Slerp
     >>> turning = Slerp.init(jnp.array([0., 2.]), R.from_euler('x', jnp.array([[0.], [90.]]), degrees=True))
@@ -334,10 +338,15 @@ class Slerp:
 
     @classmethod
     def init(cls, times, rotations):
-        """Between `rotations` at `times`."""
+        """Between given rotations.
+
+        Args:
+            times: increasing, (n,).
+            rotations: n > 1 of them.
+        """
         if not isinstance(rotations, Rotation) or ndim_of(rotations.quat) != 2 or len(rotations) < 2:
-            raise ShapeError("Slerp.init: rotations must be a Rotation of at least 2 rotations, got "
-                             f"{shape_of(rotations.quat)[:-1] if isinstance(rotations, Rotation) else type(rotations)}")
+            got = shape_of(rotations.quat)[:-1] if isinstance(rotations, Rotation) else type(rotations)
+            raise ShapeError(f"Slerp.init: rotations must be a Rotation of at least 2 rotations, got {got}")
         if shape_of(times) != (len(rotations),):
             raise ShapeError("Slerp.init: times must be a vector with a time for each of the rotations, of "
                              f"which there are {len(rotations)}, got shape {shape_of(times)}")

@@ -12,7 +12,7 @@ from ...lax.special import betainc as _betainc
 from ...lax.special import igamma, igammac
 from ...nn import functions as nn
 from ...numpy.util import promote_args_inexact
-from ...primitives.arrays.incomplete import _log_star
+from ...primitives.arrays.incomplete import log_star
 from ...primitives.common import static_int
 from .promotion import special
 
@@ -24,7 +24,8 @@ __all__ = ["bernoulli", "beta", "betainc", "betaln", "boxcox", "boxcox1p", "comb
 
 def _named(name, fun, doc, arguments, shown, **rules):
     fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = f"{doc}\n\n    >>> round(float(jax.scipy.special.{name}({arguments})), 4)\n    {shown}\n    "
+    example = f">>> round(float(jax.scipy.special.{name}({arguments})), 4)"
+    fun.__doc__ = f"{doc}\n\n    {example}\n    {shown}\n    "
     return special(**rules)(fun)
 
 
@@ -68,15 +69,16 @@ def gammasgn(x):
 
 
 def _right_loggamma(z):
-    """For Re z >= 0.5: Stirling's series where |z| is large, which the recurrence takes it to  (DLMF 5.11.1,
-    5.5.1)."""
+    """For Re z >= 0.5: Stirling's series at a large z, which the recurrence takes it to  (DLMF 5.11.1,
+    5.5.1).
+    """
     total, steps = 0, 8 if z.dtype.itemsize == 16 else 4
     for k in range(steps):
         total = total + jnp.log(z + k)
     w = z + steps
     series, power = 0, 1 / w
     for k in range(1, 12):
-        series = series + float(_bernoulli(2 * k)[-1]) / (2 * k * (2 * k - 1)) * power
+        series = series + float(bernoulli_fractions(2 * k)[-1]) / (2 * k * (2 * k - 1)) * power
         power = power / jnp.square(w)
     return (w - 0.5) * jnp.log(w) - w + math.log(2 * math.pi) / 2 + series - total
 
@@ -97,11 +99,10 @@ def _complex_loggamma(z):
 
 @special(complex=True)
 def loggamma(x):
-    """The principal logarithm of gamma(x), continuous but for a cut along the negative reals; NaN for real x
-    < 0.
+    """The principal logarithm of gamma(x), continuous but for a cut along the negative reals.
 
-    For complex x by Stirling's series and reflection, with values at the cut as from above  (DLMF 5.11.1,
-    5.5.3).
+    NaN for real x < 0; for complex x by Stirling's series and reflection, with values at the cut as from
+    above (DLMF 5.11.1, 5.5.3).
 
     >>> jax.scipy.special.loggamma(1. + 1.j).round(4)
     Array(-0.6509-0.30159998j, dtype=complex64, weak_type=True)
@@ -135,7 +136,7 @@ def betaln(a, b):
     p, q = jnp.where(positive, small, 1), jnp.where(positive, large, 1)
     total = p + q
     inside = (math.log(2 * math.pi) / 2 - jnp.log(p) / 2 + p * jnp.log(p / total) - (q - 0.5) *
-              jnp.log1p(p / q) + _log_star(p) + _log_star(q) - _log_star(total))
+              jnp.log1p(p / q) + log_star(p) + log_star(q) - log_star(total))
     outside = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
     return jnp.where(positive & (large < jnp.inf), inside, outside)
 
@@ -164,8 +165,10 @@ def poch(z, m):
 
 
 def factorial(n, exact=False):
-    """gamma(n + 1), 0 for negative n.  NotImplementedError for exact=True, which arrays of fixed width cannot
-    be.
+    """gamma(n + 1), 0 for negative n.
+
+    Raises:
+        NotImplementedError: for exact=True, which arrays of fixed width cannot be.
 
     >>> round(float(jax.scipy.special.factorial(4.)), 4)
     24.0
@@ -193,8 +196,9 @@ def _factorial(n):
 
 @composite(static=("repetition",))
 def comb(N, k, *, repetition=False):
-    """Ways to choose k of N things, or with `repetition` of things that may be chosen again; 0 where there
-    are none.
+    """Ways to choose k of N things; 0 where there are none.
+
+    With `repetition`, things may be chosen again.
 
     >>> round(float(jax.scipy.special.comb(5, 2)), 4)
     10.0
@@ -210,7 +214,10 @@ def comb(N, k, *, repetition=False):
 
 
 def polygamma(n, x):
-    """The n-th derivative of digamma at x, for integers n.  ValueError for floating-point n.
+    """The n-th derivative of digamma at x, for integers n.
+
+    Raises:
+        ValueError: for floating-point n.
 
     >>> round(float(jax.scipy.special.polygamma(1, 2.)), 4)
     0.6449
@@ -227,8 +234,10 @@ def _polygamma(n, x):
 
 
 def zeta(x, q=None):
-    """Hurwitz zeta function, the sum of (k + q)**-x over k = 0, 1, ...  (DLMF 25.11.1).  NotImplementedError
-    without q.
+    """Hurwitz zeta function, the sum of (k + q)**-x over k = 0, 1, ...  (DLMF 25.11.1).
+
+    Raises:
+        NotImplementedError: without q.
 
     >>> round(float(jax.scipy.special.zeta(2., 1.)), 4)
     1.6449
@@ -255,7 +264,10 @@ def multigammaln(a, d):
 
 
 def bernoulli(n):
-    """The Bernoulli numbers B0 to Bn, with B1 = -1/2  (DLMF 24.2.1).  ValueError for negative n.
+    """The Bernoulli numbers B0 to Bn, with B1 = -1/2  (DLMF 24.2.1).
+
+    Raises:
+        ValueError: for negative n.
 
     >>> jax.scipy.special.bernoulli(4).round(4)
     Array([ 1.        , -0.5       ,  0.16669999,  0.        , -0.0333    ], dtype=float32)
@@ -263,10 +275,10 @@ def bernoulli(n):
     n = static_int(n, "scipy.special.bernoulli: n")
     if n < 0:
         raise ValueError(f"scipy.special.bernoulli: n must be a non-negative integer, got {n}")
-    return jnp.array([float(b) for b in _bernoulli(n)])
+    return jnp.array([float(b) for b in bernoulli_fractions(n)])
 
 
-def _bernoulli(n):
+def bernoulli_fractions(n):
     numbers = [Fraction(1)]
     for m in range(1, n + 1):       # DLMF 24.5.3
         numbers.append(Fraction(0) if m % 2 and m > 1 else -sum(

@@ -14,12 +14,21 @@ __all__ = ["sph_harm_y"]
 
 
 def sph_harm_y(n, m, theta, phi, diff_n=None, n_max=None):
-    """Spherical harmonics Y_n^m of degree n and order m at the polar angle theta and the azimuth phi  (DLMF
-    14.30.1).
+    """Spherical harmonics Y_n^m of degree n and order m  (DLMF 14.30.1).
 
-    n, m: ints; theta, phi: reals; all are broadcast.  Complex.  0 where |m| > n; NaN where n is above `n_max`, which is
-    needed under jit where n is traced, and else max(n).  NotImplementedError for `diff_n`.  By the recurrence of normalized
-    Legendre functions, upwards in the degree  (DLMF 14.10.3).
+    By the recurrence of normalized Legendre functions, upwards in the degree (DLMF 14.10.3).  The result is
+    complex, 0 where |m| > n.
+
+    Args:
+        n: ints; all arguments broadcast.
+        m: ints.
+        theta: the polar angle, reals.
+        phi: the azimuth, reals.
+        diff_n: not supported; None.
+        n_max: the result is NaN where n is above it; max(n) by default, which under jit a traced n has not.
+
+    Raises:
+        NotImplementedError: for `diff_n`.
 
     >>> round(float(jax.scipy.special.sph_harm_y(2, 1, 0.3, 0.4).real), 4)
     -0.2009

@@ -13,10 +13,13 @@ from ...primitives.arrays.elementwise import convert
 def special(*derivatives, complex=False, of="scipy.special"):
     """Decorator: a function of numbers that takes arrays, of rules for its body.
 
-    derivatives: for each argument what a change of it is multiplied with, as a function of (result,
-    *arguments); None where the derivative of the body is taken.  complex: does it take complex numbers?  of:
-    the module that it is in.  Narrow floats are computed in float32.  The result is of a weak type where all
-    arguments are.
+    The result is of a weak type where all arguments are.  Narrow floats are computed in float32.
+
+    Args:
+        derivatives: for each argument what a change of it is multiplied with, as a function of (result,
+            *arguments); None where the derivative of the body is taken.
+        complex: it takes complex numbers.
+        of: the module that it is in.
     """
     def decorate(fun):
         body, signature, name = fun, inspect.signature(fun), f"{of}.{fun.__name__}"

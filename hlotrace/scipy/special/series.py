@@ -13,7 +13,7 @@ from ...numpy.util import promote_args_inexact
 from ...primitives.arrays.incomplete import continued_fraction, repeated
 from ...primitives.arrays.rational_fits import chebyshev
 from ...primitives.common import np
-from .closed_form import _bernoulli, gammasgn, xlogy
+from .closed_form import bernoulli_fractions, gammasgn, xlogy
 from .promotion import special
 
 __all__ = ["bessel_jn", "dawsn", "erfcinv", "erfcx", "exp1", "expi", "expn", "fresnel", "hyp1f1", "hyp2f1",
@@ -58,16 +58,20 @@ def ndtr(x):
 
 
 def log_ndtr(x, series_order=3):
-    """log(ndtr(x)), exact where that is small.  Far below, `series_order` terms of its asymptotic series
-    (DLMF 7.12.1).
+    """log(ndtr(x)), exact where that is small.
 
-    TypeError where series_order is no int, ValueError where it is not from 0 to 30.
+    Far below, `series_order` terms of its asymptotic series (DLMF 7.12.1).
+
+    Raises:
+        TypeError: where series_order is no int.
+        ValueError: where it is not from 0 to 30.
 
     >>> round(float(jax.scipy.special.log_ndtr(-10.)), 4)
     -53.2313
     """
     if type(series_order) is not int:
-        raise TypeError(f"scipy.special.log_ndtr: series_order must be a Python integer, got {series_order!r}")
+        raise TypeError("scipy.special.log_ndtr: series_order must be a Python integer, got "
+                        f"{series_order!r}")
     if not 0 <= series_order <= 30:
         raise ValueError(f"scipy.special.log_ndtr: series_order must be from 0 to 30, got {series_order}")
     return _log_ndtr(series_order)(x)
@@ -121,10 +125,10 @@ def erfcinv(y):
 
 @special()
 def owens_t(h, a):
-    """Owen's T function, the integral of exp(-h**2 (1 + x**2) / 2) / (1 + x**2) / (2 pi) from 0 to a  (Owen,
-    1956).
+    """Owen's T function (Owen, 1956).
 
-    For |a| > 1 by T(h, a) + T(ah, 1/a) = (ndtr(h) + ndtr(ah)) / 2 - ndtr(h) ndtr(ah), for h, a >= 0; 30 points of Gauss.
+    It is the integral of exp(-h**2 (1 + x**2) / 2) / (1 + x**2) / (2 pi) from 0 to a, by 30 points of Gauss;
+    for |a| > 1 by T(h, a) + T(ah, 1/a) = (ndtr(h) + ndtr(ah)) / 2 - ndtr(h) ndtr(ah), for h, a >= 0.
 
     >>> round(float(jax.scipy.special.owens_t(1., 0.5)), 4)
     0.0431
@@ -217,8 +221,7 @@ def expi(x):
 
 @special()
 def spence(x):
-    """The dilogarithm of 1 - x  (DLMF 25.12.2), by the Bernoulli numbers of -log(x) near 1; NaN for negative
-    x.
+    """The dilogarithm of 1 - x  (DLMF 25.12.2), by the Bernoulli numbers of -log(x) near 1; NaN for x < 0.
 
     >>> round(float(jax.scipy.special.spence(0.5)), 4)
     0.5822
@@ -229,7 +232,7 @@ def spence(x):
     u = -jnp.log(y)
     total = 0
     for k in range(9, 0, -1):
-        total = (total + float(_bernoulli(2 * k)[-1]) / math.factorial(2 * k + 1)) * jnp.square(u)
+        total = (total + float(bernoulli_fractions(2 * k)[-1]) / math.factorial(2 * k + 1)) * jnp.square(u)
     value = u - jnp.square(u) / 4 + u * total
     reflected = math.pi ** 2 / 6 - xlogy(jnp.log1p(-jnp.where(low, x, 0)), jnp.where(low, x, 1)) - value
     inverted = -math.pi ** 2 / 6 - jnp.square(jnp.log(jnp.where(high, x - 1, 1))) / 2 - value
@@ -242,8 +245,9 @@ def spence(x):
 
 @functools.cache
 def _weideman(n):
-    """(L, coefficients) of Weideman, "Computation of the complex error function", SIAM J. Numer. Anal. 31
-    (1994)."""
+    """(L, coefficients): Weideman, "Computation of the complex error function", SIAM J. Numer. Anal. 31
+    (1994).
+    """
     m = 2 * n
     scale = math.sqrt(n / math.sqrt(2))
     t = scale * np.tan(np.arange(-m + 1, m) * np.pi / m / 2)
@@ -338,10 +342,17 @@ def sici(x):
 
 @composite(static=("v", "n_iter"))
 def bessel_jn(z, *, v, n_iter=50):
-    """Bessel functions of z of orders 0 to v, shape (v + 1, *z.shape), by backward recurrence from order
-    `n_iter`.
+    """Bessel functions of z of orders 0 to v, shape (v + 1, *z.shape), by backward recurrence.
 
-    That has to be well above v and |z|  (DLMF 3.6(iii), 10.6.1).  ValueError for negative v, or n_iter that is not above v.
+    (DLMF 3.6(iii), 10.6.1)
+
+    Args:
+        z: an array.
+        v: the last order.
+        n_iter: the order where the recurrence begins, which has to be well above v and |z|.
+
+    Raises:
+        ValueError: for negative v, or n_iter that is not above v.
 
     >>> jax.scipy.special.bessel_jn(jnp.array([0., 1.]), v=1).round(4)
     Array([[1.        , 0.76519996],
@@ -444,7 +455,7 @@ def _hyp2f1_value(a, b, c, x):
 @special(*[_along(_hyp2f1_value, place) for place in range(3)], lambda out, a, b, c, x: a * b / c * hyp2f1(
     a + 1, b + 1, c + 1, x))
 def hyp2f1(a, b, c, x):
-    """Gauss's function, the sum of (a)_k (b)_k / (c)_k x**k / k! and what continues it to x < -1  (DLMF
+    """Gauss's function, the sum of (a)_k (b)_k / (c)_k x**k / k! and its continuation to x < -1  (DLMF
     15.2.1).
 
     Infinite for x > 1 where the sum does not end, as in SciPy.  Where c - a - b is whole, digits are lost for

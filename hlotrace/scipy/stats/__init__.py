@@ -1,12 +1,12 @@
-"""SciPy's distributions and statistics: each distribution is a module of functions, `norm.logpdf(x, loc,
+"""SciPy's distributions and statistics; each distribution is a module of functions, `norm.logpdf(x, loc,
 scale)`.
 
-    shown        what the examples of the table print
-    law          how a module is made from a row of the table
-    laws         the table: distributions of one variable
-    several      distributions of several variables
-    samples      statistics of samples
-    density      a density estimated from samples
+    doc_values      what the examples of the table print
+    distribution    how a module is made from a row of the table
+    distributions   the table: distributions of one variable
+    multivariate    distributions of several variables
+    descriptive     statistics of samples
+    density         a density estimated from samples
 """
 from ...core.surface.public import export_names as _offer
 from .density import gaussian_kde

@@ -17,11 +17,15 @@ _FIELDS = ("neff", "dataset", "weights", "covariance", "inv_cov")
 class gaussian_kde:
     """A density estimated from samples: the weighted mean of normal densities around them, of one covariance.
 
-    dataset: (n,), or (d, n) of d variables; weights: (n,), by default equal.  bw_method: "scott" (the
-    default) or "silverman", a number, or a function of this object that gives one: its square is multiplied
-    with the covariance of the samples. A pytree, whose leaves are `neff` (the effective number of samples),
-    `dataset` (d, n), `weights`, which sum to 1, `covariance` and its inverse `inv_cov`.  (D. W. Scott,
-    Multivariate Density Estimation, 1992.)
+    It is a pytree, whose leaves are `neff` (the effective number of samples), `dataset` (d, n), `weights`,
+    which sum to 1, `covariance` and its inverse `inv_cov`.  See D. W. Scott, Multivariate Density Estimation,
+    1992.
+
+    Args:
+        dataset: (n,), or (d, n) of d variables.
+        bw_method: "scott" (the default) or "silverman", a number, or a function of this object that gives
+            one: its square is multiplied with the covariance of the samples.
+        weights: (n,), by default equal.
 
     >>> kde = jax.scipy.stats.gaussian_kde(jnp.array([0., 1., 3.]))
     >>> kde(jnp.array([0., 2.])).round(3), kde.integrate_box_1d(-jnp.inf, jnp.inf)
@@ -100,7 +104,8 @@ class gaussian_kde:
         return points
 
     def logpdf(self, x):
-        """Logarithm of the density at points (d, m), or at one (d,); for d = 1 at points (m,).  Shape (m,).
+        """Logarithm of the density, of shape (m,), at points (d, m), or at one (d,); for d = 1 at points
+        (m,).
         """
         return sp.logsumexp(self._log_at(self._points(x), self.covariance), -1, b=self.weights)
 

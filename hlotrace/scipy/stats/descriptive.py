@@ -31,8 +31,7 @@ def _check(name, a, nan_policy, supported=("propagate",)):
 
 
 def _runs(a):
-    """Of values that are sorted along the last axis: where runs of equal ones begin, NaN being equal to NaN.
-    """
+    """Where runs of equal values begin along the last axis, which is sorted; NaN equals NaN."""
     before, after = a[..., :-1], a[..., 1:]
     change = (before != after) & ~((before != before) & (after != after))
     return jnp.concatenate([jnp.ones_like(a[..., :1], bool), change], -1)
@@ -42,8 +41,10 @@ def mode(a, axis=0, nan_policy="propagate", keepdims=False):
     """The commonest value along `axis`, None for all, and how often it is there; the smallest of several.
 
     A pair (mode, count), of the dtype of `a` and of integers.  NaN counts as one value, the greatest, as in
-    JAX; SciPy gives NaN where one is.  An empty axis has the mode NaN.  NotImplementedError for other
-    policies.
+    JAX; SciPy gives NaN where one is.  An empty axis has the mode NaN.
+
+    Raises:
+        NotImplementedError: for another `nan_policy`.
 
     >>> jax.scipy.stats.mode(jnp.array([3, 1, 2, 1, 3]))
     ModeResult(mode=Array(1, dtype=int32), count=Array(2, dtype=int32))
@@ -71,12 +72,17 @@ def _mode(a, *, axis, keepdims):
 
 
 def rankdata(a, method="average", *, axis=None, nan_policy="propagate"):
-    """The ranks of values, from 1, along `axis` or of all in a vector; floats, NaN for all along an axis that
-    has a NaN.
+    """The ranks of values, from 1; floats, NaN for all along an axis that has a NaN.
 
-    method: what equal values get: their mean rank "average", or the "min" or "max" of their ranks, or
-    "dense", without gaps, or "ordinal", each its own in the order that they have.  NotImplementedError for
-    other policies.
+    Args:
+        a: an array.
+        method: what equal values get: their mean rank "average", or the "min" or "max" of their ranks, or
+            "dense", without gaps, or "ordinal", each its own in the order that they have.
+        axis: the axis; None flattens the array.
+        nan_policy: "propagate".
+
+    Raises:
+        NotImplementedError: for other policies.
 
     >>> jax.scipy.stats.rankdata(jnp.array([30, 10, 10, 20]))
     Array([4. , 1.5, 1.5, 3. ], dtype=float32)
@@ -106,11 +112,19 @@ def _rankdata(a, *, method, axis):
 
 
 def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
-    """The standard error of the mean along `axis`, None for all: the standard deviation over the root of the
-    number.
+    """The standard error of the mean: the standard deviation over the root of the number.
 
-    ddof: what is subtracted from the number in the variance; nan_policy: "omit" leaves NaN out.
-    NotImplementedError for "raise".  A real floating dtype; NaN where there are not more than `ddof` values.
+    The result is real and floating; NaN where there are not more than `ddof` values.
+
+    Args:
+        a: an array.
+        axis: the axis; None flattens the array.
+        ddof: what is subtracted from the number in the variance.
+        nan_policy: "propagate", or "omit", which leaves NaN out.
+        keepdims: the axis stays at size 1.
+
+    Raises:
+        NotImplementedError: for the policy "raise".
 
     >>> jax.scipy.stats.sem(jnp.array([1., 2., 3., jnp.nan]), nan_policy="omit")
     Array(0.57735026, dtype=float32)

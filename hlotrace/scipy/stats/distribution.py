@@ -1,9 +1,9 @@
-"""How the module of a distribution is made from its row in a table: masks, loc and scale, and what follows
-from the rest.
+"""The module of a distribution, made from its row in a table: masks, loc and scale, and what follows.
 
-A row has some of a law's functions in standard form, of values inside of the support and of parameters that are allowed.
-From log densities follow densities, from distribution functions their complements and logarithms, and from a symmetry the
-other tail.  Values outside of the support and parameters that are not allowed are told apart here, once for all.
+A row has some functions of a distribution in standard form, of values inside of the support and of allowed
+parameters.  From log densities follow densities, from distribution functions their complements and
+logarithms, and from a symmetry the other tail.  Values outside of the support and parameters that are not
+allowed are masked here, once for all.
 """
 import inspect
 import sys
@@ -56,8 +56,10 @@ def log1mexp(y):
 
 
 def logarithm(tail, other, far=None, place=None):
-    """log(tail), which is log(1 - other); by `far` where the tail is too small for a number, which is kept at
-    z = place and parameters of 1 elsewhere."""
+    """log(tail), which is log(1 - other); by `far` where the tail is too small for a number.
+
+    `far` is evaluated at z = place and parameters of 1 elsewhere.
+    """
     def log(z, *parameters):
         t, o = tail(z, *parameters), other(z, *parameters)
         small, under = t < 0.5, (t < 1e3 * float(jnp.finfo(z.dtype).tiny)) & (far is not None)
@@ -143,8 +145,12 @@ def _entropy(law, form):
 def _function(law, name, form, module):
     """One function of a law, as users call it."""
     first = {"ppf": law.quantile, "isf": law.quantile, "entropy": ""}.get(name, "k" if law.counts else "x")
-    body = (_of_probabilities(law, form) if name in ("ppf", "isf") else _entropy(law, form) if name ==
-            "entropy" else _of_values(law, name, form))
+    if name in ("ppf", "isf"):
+        body = _of_probabilities(law, form)
+    elif name == "entropy":
+        body = _entropy(law, form)
+    else:
+        body = _of_values(law, name, form)
     places = [inspect.Parameter(p, _PARAMETER) for p in [*first.split(), *law.parameters.split()]]
     places.append(inspect.Parameter("loc", _PARAMETER, default=0))
     if not law.counts:

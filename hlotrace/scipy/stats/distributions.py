@@ -1,8 +1,8 @@
 """The distributions of one variable, a row each.
 
-Densities of gamma, beta and binomial kind are written with the saddle-point form of the Poisson distribution, which loses
-nothing to large logarithms that cancel: C. Loader, "Fast and Accurate Computation of Binomial Probabilities", 2000.
-"DLMF" is the NIST Digital Library of Mathematical Functions.
+Densities of gamma, beta and binomial kind are written with the saddle-point form of the Poisson distribution,
+which loses nothing to large logarithms that cancel: C. Loader, "Fast and Accurate Computation of Binomial
+Probabilities", 2000.  "DLMF" is the NIST Digital Library of Mathematical Functions.
 """
 import functools
 import math
@@ -10,7 +10,13 @@ import math
 from ... import lax
 from ... import numpy as jnp
 from ...numpy import where
-from ...primitives.arrays.incomplete import _beta_tail, _fraction, _log_star, _phi, _series
+from ...primitives.arrays.incomplete import (
+    beta_tail,
+    log_gap,
+    log_star,
+    lower_gamma_series,
+    upper_gamma_fraction,
+)
 from ...primitives.common import np
 from .. import special as sp
 from ..special.promotion import special
@@ -31,7 +37,7 @@ def log_poisson(k, mean):
     """log(mean**k exp(-mean) / gamma(k + 1)), for k >= 0 and mean >= 0 that need not be whole."""
     some, mass = k > 0, mean > 0
     n, m = where(some, k, 1), where(mass, mean, 1)
-    value = -(n * _phi((m - n) / n, m / n) + _log_star(n) + jnp.log(n) / 2 + _LOG_2PI / 2)
+    value = -(n * log_gap((m - n) / n, m / n) + log_star(n) + jnp.log(n) / 2 + _LOG_2PI / 2)
     return where(some, where(mass, value, -INF), -mean)
 
 
@@ -114,8 +120,7 @@ def _nearest(a, b):
 
 
 def _mass(a, b):
-    """Integral of exp((c**2 - s**2) / 2) for s from a to b, where c is the point between them that is nearest
-    to 0.
+    """Integral of exp((c**2 - s**2) / 2) for s from a to b, where c is the nearest point to 0 between them.
 
     By Mills' ratio at both ends on one side of 0, by the tails around it, and by Gauss where a and b are
     close.
@@ -199,7 +204,7 @@ def _chi2(form):
 
 
 def _far_gamma(part, sign):
-    """log of P(a, z) by `_series` and sign 1, of Q(a, z) by `_fraction` and sign -1."""
+    """log of P(a, z) by `lower_gamma_series` and sign 1, of Q(a, z) by `upper_gamma_fraction` and sign -1."""
     def far(z, a):
         return log_poisson(a, z) + jnp.log(part(a, z))
 
@@ -209,7 +214,7 @@ def _far_gamma(part, sign):
 
 
 _GAMMA_TAILS = (lambda z, a: sp.gammainc(a, z)), (lambda z, a: sp.gammaincc(a, z))
-_FAR_GAMMA = _far_gamma(_series, 1), _far_gamma(_fraction, -1)
+_FAR_GAMMA = _far_gamma(lower_gamma_series, 1), _far_gamma(upper_gamma_fraction, -1)
 _GAMMA = {"logpdf": _gamma_logpdf, "cdf": _GAMMA_TAILS[0], "sf": _GAMMA_TAILS[1],
           "logcdf": logarithm(*_GAMMA_TAILS, _FAR_GAMMA[0], 0.5),
           "logsf": logarithm(*_GAMMA_TAILS[::-1], _FAR_GAMMA[1], 2)}
@@ -218,7 +223,7 @@ _GAMMA = {"logpdf": _gamma_logpdf, "cdf": _GAMMA_TAILS[0], "sf": _GAMMA_TAILS[1]
 # `betainc` beside it refuses a and b
 @special(lambda out, z, a, b: jnp.exp(_beta_logpdf(z, a, b) - out), None, None)
 def _far_beta(z, a, b):
-    power, factor = _beta_tail(a, b, z, 1 - z)
+    power, factor = beta_tail(a, b, z, 1 - z)
     return power + jnp.log(factor)
 
 
@@ -240,8 +245,9 @@ def _poisson_logpmf(k, mu):
 
 
 def _poisson_entropy(mu):
-    """A sum below 100, above it the asymptotic series (Evans and Boersma, "The Entropy of a Poisson
-    Distribution", 1988)."""
+    """A sum below 100, above it an asymptotic series (Evans and Boersma, "The Entropy of a Poisson ...",
+    1988).
+    """
     small, safe = mu < 100, where(mu < 100, mu, 1)
 
     def step(k, total):
@@ -274,21 +280,25 @@ def _some(a, *more):
 LAWS = {
     # on the whole line
     "norm": Law("the normal law, with density exp(-x**2 / 2) / sqrt(2 pi)", {
-        "logpdf": lambda z: -(jnp.square(z) + _LOG_2PI) / 2, "cdf": sp.ndtr, "logcdf": sp.log_ndtr, "ppf": sp.ndtri},
+        "logpdf": lambda z: -(jnp.square(z) + _LOG_2PI) / 2, "cdf": sp.ndtr, "logcdf": sp.log_ndtr,
+        "ppf": sp.ndtri},
         symmetric=True),
     "cauchy": Law("Cauchy's law, with density 1 / (pi (1 + x**2))", {
         "logpdf": lambda z: -math.log(math.pi) - _log1p_square(z), "ppf": _cauchy_ppf,
         "cdf": lambda z: jnp.arctan2(jnp.ones_like(z), -z) / math.pi}, symmetric=True),
     "laplace": Law("Laplace's law, with density exp(-|x|) / 2", {
-        "logpdf": lambda z: -jnp.abs(z) - math.log(2), "cdf": _laplace_cdf, "logcdf": _laplace_logcdf, "ppf": _laplace_ppf},
+        "logpdf": lambda z: -jnp.abs(z) - math.log(2), "cdf": _laplace_cdf, "logcdf": _laplace_logcdf,
+        "ppf": _laplace_ppf},
         symmetric=True),
     "logistic": Law("the logistic law, with density exp(-x) / (1 + exp(-x))**2", {
-        "logpdf": lambda z: -jnp.abs(z) - 2 * jnp.log1p(jnp.exp(-jnp.abs(z))), "cdf": sp.expit, "ppf": sp.logit,
+        "logpdf": lambda z: -jnp.abs(z) - 2 * jnp.log1p(jnp.exp(-jnp.abs(z))), "cdf": sp.expit,
+        "ppf": sp.logit,
         "logcdf": lambda z: -jnp.logaddexp(-z, 0)}, symmetric=True),
     "gumbel_r": Law("Gumbel's law of maxima, with density exp(-x - exp(-x))", _GUMBEL, quantile="p"),
     "gumbel_l": Law("Gumbel's law of minima, with density exp(x - exp(x))", _GUMBEL_L, quantile="p"),
     "gennorm": Law("the generalized normal law, with density proportional to exp(-|x|**beta)", {
-        "logpdf": lambda z, beta: jnp.log(beta / 2) - sp.gammaln(1 / beta) - jnp.abs(z) ** beta, "cdf": _gennorm_cdf},
+        "logpdf": lambda z, beta: jnp.log(beta / 2) - sp.gammaln(1 / beta) - jnp.abs(z) ** beta,
+        "cdf": _gennorm_cdf},
         "beta", valid=_some, symmetric=True),
     "t": Law("Student's law, with density proportional to (1 + x**2 / df)**(-(df + 1) / 2), df > 0", {
         "logpdf": _t_logpdf}, "df", valid=_some, symmetric=True),
@@ -302,20 +312,23 @@ LAWS = {
                  support=positive, valid=_some),
     "chi2": Law("the chi-squared law, that of a sum of df squares of normal variables", {
         **{name: _chi2(form) for name, form in _GAMMA.items()},
-        "logpdf": lambda z, df: _gamma_logpdf(z / 2, df / 2) - math.log(2)}, "df", support=positive, valid=_some),
+        "logpdf": lambda z, df: _gamma_logpdf(z / 2, df / 2) - math.log(2)}, "df", support=positive,
+        valid=_some),
     "pareto": Law("Pareto's law, with density b / x**(b + 1) for x >= 1", {
         "logpdf": lambda z, b: jnp.log(b) - (b + 1) * jnp.log(z), "logsf": lambda z, b: -b * jnp.log(z),
         "cdf": lambda z, b: -jnp.expm1(-b * jnp.log(z)), "ppf": lambda q, b: jnp.exp(-jnp.log1p(-q) / b),
         "isf": lambda q, b: jnp.exp(-jnp.log(q) / b)}, "b", support=lambda b: (1.0, 2.0, INF), valid=_some),
     "uniform": Law("the uniform law on [0, 1], with loc and scale on [loc, loc + scale]", {
-        "logpdf": jnp.zeros_like, "cdf": lambda z: z, "sf": lambda z: 1 - z, "ppf": lambda q: q, "isf": lambda q: 1 - q},
+        "logpdf": jnp.zeros_like, "cdf": lambda z: z, "sf": lambda z: 1 - z, "ppf": lambda q: q,
+        "isf": lambda q: 1 - q},
         support=unit),
     "beta": Law("the beta law, with density x**(a - 1) (1 - x)**(b - 1) / beta(a, b) on [0, 1]", _BETA, "a b",
         support=unit, valid=_some),
     "truncnorm": Law("the normal law between bounds, loc + scale a < loc + scale b", {
         "logpdf": _truncnorm_logpdf, "logcdf": _truncated_log(False), "logsf": _truncated_log(True)}, "a b",
         support=lambda a, b: (a, _nearest(a, b), b), valid=lambda a, b: a < b),
-    "wrapcauchy": Law("the wrapped Cauchy law, with density (1 - c**2) / (2 pi (1 + c**2 - 2c cos(x))) on [0, 2 pi]", {
+    "wrapcauchy": Law("the wrapped Cauchy law, with density (1 - c**2) / (2 pi (1 + c**2 - 2c cos(x))) on "
+                      "[0, 2 pi]", {
         "logpdf": _wrapcauchy_logpdf,
         "cdf": lambda z, c: jnp.arctan2((1 + c) * jnp.sin(z / 2), (1 - c) * jnp.cos(z / 2)) / math.pi,
         "sf": lambda z, c: jnp.arctan2((1 + c) * jnp.sin(z / 2), (c - 1) * jnp.cos(z / 2)) / math.pi,
@@ -323,17 +336,20 @@ LAWS = {
         "c", support=lambda c: (0.0, 1.0, 2 * math.pi), valid=lambda c: (c > 0) & (c < 1)),
     # counts
     "bernoulli": Law("one trial, which is 1 with probability p and 0 otherwise", {
-        "logpmf": lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p), "cdf": lambda k, p: where(k < 1, 1 - p, 1),
+        "logpmf": lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p), "cdf": lambda k,
+        p: where(k < 1, 1 - p, 1),
         "sf": lambda k, p: where(k < 1, p, 0), "ppf": lambda q, p: where(q <= 1 - p, 0.0, 1.0)}, "p",
         support=unit, valid=_probability, counts=True),
     "binom": Law("how many of n trials succeed, which each does with probability p", {
         "logpmf": lambda k, n, p: _log_binomial(k, n - k, p, 1 - p),
-        "cdf": lambda k, n, p: sp.betainc(n - k, k + 1, 1 - p), "sf": lambda k, n, p: sp.betainc(k + 1, n - k, p)},
+        "cdf": lambda k, n, p: sp.betainc(n - k, k + 1, 1 - p), "sf": lambda k, n,
+        p: sp.betainc(k + 1, n - k, p)},
         "n p", support=_up_to_n, valid=lambda n, p: (n >= 0) & _probability(p), counts=True),
     "betabinom": Law("how many of n trials succeed, with a probability that has the beta law of a and b", {
         "logpmf": _betabinom_logpmf}, "n a b", support=_up_to_n,
         valid=lambda n, a, b: (n >= 0) & _some(a, b), counts=True),
-    "geom": Law("how many trials there are up to the first that succeeds, which each does with probability p", {
+    "geom": Law("how many trials there are up to the first that succeeds, which each does with probability p",
+                {
         "logpmf": lambda k, p: sp.xlog1py(k - 1, -p) + jnp.log(p), "logsf": lambda k, p: sp.xlog1py(k, -p),
         "cdf": lambda k, p: -jnp.expm1(sp.xlog1py(k, -p))}, "p", support=lambda p: (1.0, 2.0, INF),
         valid=lambda p: (p > 0) & (p <= 1), counts=True),
@@ -342,6 +358,7 @@ LAWS = {
         "cdf": lambda k, n, p: sp.betainc(n, k + 1, p), "sf": lambda k, n, p: sp.betainc(k + 1, n, 1 - p)},
         "n p", support=positive, valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1), counts=True),
     "poisson": Law("Poisson's law, with probabilities mu**k exp(-mu) / k!", {
-        "logpmf": _poisson_logpmf, "cdf": lambda k, mu: sp.gammaincc(k + 1, mu), "sf": lambda k, mu: sp.gammainc(k + 1, mu),
+        "logpmf": _poisson_logpmf, "cdf": lambda k, mu: sp.gammaincc(k + 1, mu), "sf": lambda k,
+        mu: sp.gammainc(k + 1, mu),
         "entropy": _poisson_entropy}, "mu", support=positive, valid=lambda mu: mu >= 0, counts=True),
 }

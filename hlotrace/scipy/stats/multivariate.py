@@ -12,8 +12,11 @@ from .distributions import log_poisson
 
 
 def _promoted(name, *args):
-    """The arguments in one floating dtype of at least 32 bits, and the dtype of the result.  TypeError for
-    complex ones."""
+    """The arguments in one floating dtype of at least 32 bits, and the dtype of the result.
+
+    Raises:
+        TypeError: for complex ones.
+    """
     check_arraylike(name, *args)
     args = promote_dtypes_inexact(*args)
     dtype = jnp.result_type(*args)
@@ -52,9 +55,11 @@ def _dirichlet(x, alpha):
 def dirichlet_logpdf(x, alpha):
     """Logarithm of the Dirichlet density, proportional to prod x_i**(alpha_i - 1) where x >= 0 sums to 1.
 
-    x: shape (k, ...), or (k - 1, ...) without the last, which is 1 minus the others; alpha: (k,); the result
-    has the shape x.shape[1:].  -inf where x does not sum to 1, but for rounding; NaN where alpha is not
-    positive, where JAX has -inf.
+    -inf where x does not sum to 1, but for rounding; NaN where alpha is not positive, where JAX has -inf.
+
+    Args:
+        x: shape (k, ...), or (k - 1, ...) without the last, which is 1 minus the others.
+        alpha: (k,); the result has the shape x.shape[1:].
 
     >>> round(float(jax.scipy.stats.dirichlet.logpdf(jnp.array([0.2, 0.8]), jnp.array([1., 2.]))), 4)
     0.47
@@ -96,9 +101,15 @@ def _multinomial(x, n, p):
 def multinomial_logpmf(x, n, p):
     """Logarithm of the probability that of n trials, x_i have the outcome i, each with probability p_i.
 
-    x: ints (..., k); n: ints (...); p: (..., k), which is not checked to sum to 1; all are broadcast.  -inf
-    where x does not sum to n, NaN where a p is outside of [0, 1].  ValueError where x or n is not of
-    integers.
+    -inf where x does not sum to n, NaN where a p is outside of [0, 1].
+
+    Args:
+        x: ints (..., k).
+        n: ints (...).
+        p: (..., k), which is not checked to sum to 1; all are broadcast.
+
+    Raises:
+        ValueError: where x or n is not of integers.
 
     >>> round(float(jax.scipy.stats.multinomial.logpmf(jnp.array([1, 2]), 3, jnp.array([0.2, 0.8]))), 4)
     -0.9571
@@ -119,8 +130,7 @@ def multinomial_pmf(x, n, p):
 # -----------------------------------------------------------------------------------------------------
 
 def log_normal_of(root, x):
-    """Log density at vectors x (..., n) of the normal law around 0 with covariance root root^T, root (..., n,
-    n)."""
+    """Log density at vectors x (..., n) of the normal distribution around 0 with covariance root root^T."""
     solve = jnp.vectorize(lambda l, v: linalg.triangular_solve(l, v[:, None], left_side=True,
                                                                lower=True)[:, 0], signature="(n,n),(n)->(n)")
     size = jnp.log(jnp.diagonal(root, axis1=-2, axis2=-1)).sum(-1)
@@ -146,11 +156,19 @@ def _multivariate_normal(x, mean, cov):
 
 
 def multivariate_normal_logpdf(x, mean, cov, allow_singular=None):
-    """Logarithm of the normal density of vectors.
+    """Logarithm of the normal density of vectors, by Cholesky's factor; NaN where cov is not positive
+    definite.
 
-    x, mean: (..., n), x also a number; cov: (..., n, n), or a number, that times the identity; all are
-    broadcast.  Where mean is a number, x are numbers and cov their variances.  NaN where cov is not positive
-    definite.  NotImplementedError for `allow_singular`.  By Cholesky's factor.
+    Where mean is a number, x are numbers and cov their variances.
+
+    Args:
+        x: (..., n).
+        mean: (..., n), or a number.
+        cov: (..., n, n), or a number, that times the identity; all are broadcast.
+        allow_singular: not supported; None.
+
+    Raises:
+        NotImplementedError: for `allow_singular`.
 
     >>> logpdf = jax.scipy.stats.multivariate_normal.logpdf
     >>> round(float(logpdf(jnp.array([1., 2.]), jnp.zeros(2), jnp.array([[2., 1.], [1., 2.]]))), 4)
@@ -165,7 +183,8 @@ def multivariate_normal_logpdf(x, mean, cov, allow_singular=None):
 def multivariate_normal_pdf(x, mean, cov):
     """The normal density of vectors, with the arguments of `logpdf`.
 
-    >>> round(float(jax.scipy.stats.multivariate_normal.pdf(jnp.array([1., 2.]), jnp.zeros(2), jnp.eye(2))), 4)
+    >>> normal = jax.scipy.stats.multivariate_normal
+    >>> round(float(normal.pdf(jnp.array([1., 2.]), jnp.zeros(2), jnp.eye(2))), 4)
     0.0131
     """
     return jnp.exp(_multivariate_normal(x, mean, cov))
