@@ -1,6 +1,8 @@
 # `make` makes the environment and runs the main example; `make test` makes it and runs the tests.
 # For another Python, beside the first: make test PYTHON=python3.13 VENV=.venv313
 # For some of the tests:                make test ARGS='-k grad'
+# As XLA compiles for users, in twice the time: HLOTRACE_TEST_XLA=full make test
+# Without programs that an earlier run compiled:        HLOTRACE_TEST_PROGRAMS= make test
 # After a signature changed:           make stubs
 # After a name, an option or a NotImplementedError came, went or changed its words: make differences
 # After a program's text changed on purpose: make golden, and read what changed

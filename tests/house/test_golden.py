@@ -13,10 +13,12 @@ import pytest
 from golden_programs import FAMILIES
 from op_table import ROWS
 from places import GOLDEN
+from row_checks import text
 
 import hlotrace
 import hlotrace.numpy as jnp
 from hlotrace import lax
+from hlotrace.core.config import TRACING, override
 from hlotrace.core.jaxpr import sub_jaxprs
 from hlotrace.core.primitive import PRIMITIVES
 
@@ -116,9 +118,52 @@ def test_types_of_results_are_the_golden_ones():
     agrees("".join(f"{line}\n" for line in lines), GOLDEN / "types.txt")
 
 
+# Options that change texts of rows, and a value that each does not have.
+OPTIONS = {
+    "jax_enable_x64": True, "jax_numpy_dtype_promotion": "strict", "jax_numpy_rank_promotion": "raise",
+    "jax_default_matmul_precision": "highest", "jax_threefry_partitionable": False, "jax_debug_nans": True,
+    "jax_debug_infs": True, "hlotrace_outline": False, "hlotrace_check_bounds": True, "jax_auto_pcast": False,
+    "jax_disable_jit": True,
+}
+# They change how a program is compiled or run or where it is, or what functions do that no row calls: test_caches.py and
+# option_changes.py show them.
+NO_TEXT = {
+    "jax_compiler_enable_remat_pass", "jax_disable_most_optimizations", "jax_memory_fitting_level",
+    "jax_optimization_level", "jax_xla_profile_version", "jax_no_execution", "jax_check_tracer_leaks",
+    "jax_default_device", "jax_hlo_source_file_canonicalization_regex", "jax_check_static_indices",
+    "jax_default_prng_impl", "jax_softmax_custom_jvp", "jax_allow_f16_reductions", "jax_disable_bwd_checks",
+    "jax_high_dynamic_range_gumbel", "jax_random_seed_offset", "jax_enable_custom_prng", "jax_enable_checks",
+    "jax_debug_key_reuse", "jax_explicit_x64_dtypes",
+}
+
+
+def fingerprint(row):
+    """A few digits of a row's text, of its value and of its derivative; the name of the error where it is refused."""
+    try:
+        written = text(row)
+    except Exception as error:
+        return type(error).__name__
+    return hashlib.sha256(re.sub(r"(hlotrace_callback|index = )\d+", r"\1", written).encode()).hexdigest()[:10]
+
+
+@pytest.mark.compiles
+def test_texts_under_each_option_are_the_golden_ones():
+    """Of each row of the op table, and of its derivative: as it is, and under each option that makes it another."""
+    assert set(TRACING) == OPTIONS.keys() | NO_TEXT
+    plain = {row.name: fingerprint(row) for row in ROWS}
+    lines = {name: [name, found] for name, found in plain.items()}
+    for option, value in OPTIONS.items():
+        with override(option, value):
+            for row in ROWS:
+                found = fingerprint(row)
+                if found != plain[row.name]:
+                    lines[row.name].append(f"{option} {found}")
+    agrees("".join(f"{' | '.join(line)}\n" for line in lines.values()), GOLDEN / "options.txt")
+
+
 def test_no_golden_file_is_left_over():
     assert {file.name for file in GOLDEN.iterdir()} == {
-        "types.txt", *(f"{name}.mlir" for name in PROGRAMS), *(f"{name}.txt" for name in FAMILIES)}
+        "types.txt", "options.txt", *(f"{name}.mlir" for name in PROGRAMS), *(f"{name}.txt" for name in FAMILIES)}
 
 
 # Written by transformations into what they differentiate, a question to the compiler that leaves no operation, accesses
