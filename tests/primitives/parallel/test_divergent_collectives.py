@@ -62,7 +62,7 @@ HOLDERS = {
 @pytest.mark.parametrize("name", EXCHANGES)
 def test_a_collective_where_devices_decide_differently_is_an_error(name, place):
     public = {"pmean": "psum"}.get(name, name)
-    with raises(ValueError, "between devices along ['x']", f"{place.strip()} holds {public} over 'x'", "test_divergence.py"):
+    with raises(ValueError, "between devices along ['x']", f"{place.strip()} holds {public} over 'x'", "test_divergent_collectives.py"):
         jax.make_jaxpr(on_line(lambda x: PLACES[place](EXCHANGES[name], x)))(A(8))
 
 
