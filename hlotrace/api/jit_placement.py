@@ -87,8 +87,8 @@ class Placement:
         elif found and not any(hasattr(m, "devices") for m in found) and not any(
                 evaluate.committed_sharding(leaves[i]) for i in kept):
             # an AbstractMesh has no devices: those of arguments that the program does not use
-            found = (*dict.fromkeys(s.mesh for s in map(evaluate.committed_sharding, leaves)
-                                    if hasattr(s, "mesh")), *found)
+            places: Any = map(evaluate.committed_sharding, leaves)
+            found = (*dict.fromkeys(s.mesh for s in places if hasattr(s, "mesh")), *found)
         asked, outs = self.asked(traced)
         asked = asked and [*[None] * len(consts), *[asked[i] for i in kept]]
         if put := put_in_memory(program):

@@ -406,7 +406,8 @@ class Compiled(_Stage):
     def input_formats(self) -> Any:
         """The Formats of the arguments, (positional, keyword): as `input_shardings`, with layouts."""
         from ..runtime.devices import layouts  # few ask
-        formats, shift = [None] * self._arg_tree.num_leaves, len(self._lowered._references)
+        formats: list[Any] = [None] * self._arg_tree.num_leaves
+        shift = len(self._lowered._references)
         for i, found in zip(self._lowered._kept,
                             layouts.of_executable(self._executable)[0][len(self._lowered._consts):]):
             if i >= shift:

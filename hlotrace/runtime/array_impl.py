@@ -1,5 +1,9 @@
 """ArrayImpl: the concrete Array, a thin immutable holder of one of jaxlib's buffers."""
+from __future__ import annotations
+
 import importlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,21 +18,25 @@ from ..sharding.abstract import is_local
 from . import binding, callback_guard
 from .devices import client, placement, shards, transfer_guards
 
+if TYPE_CHECKING:
+    from ..sharding.abstract import Sharding
+    from ..sharding.layout import Format
+
 
 @boundaries(called="Array", but="__init__ __array__ check_alive mark_deleted is_deleted is_ready devices")
 class ArrayImpl(Array):
     """A concrete array.  `_buf` is jaxlib's buffer; `aval` is interned."""
     __slots__ = ("aval", "_buf", "_committed", "_value")
 
-    def __init__(self, aval, buf, committed=False):
+    def __init__(self, aval: ShapedArray, buf: binding.Buffer, committed: bool = False) -> None:
         self.aval = aval
         self._buf = buf
         self._committed = committed
-        self._value = None
+        self._value: Any = None
 
     # --- the host side ---
 
-    def _numpy(self):
+    def _numpy(self) -> np.ndarray:
         """The value as a read-only NumPy array, fetched once."""
         if self._value is not None:
             return self._value
@@ -45,7 +53,7 @@ class ArrayImpl(Array):
         self._value = value
         return value
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         try:
             if dtypes.is_extended(self.aval.dtype):
                 raise TypeError("a PRNG key array is not a number and cannot become a NumPy array; use "
@@ -60,7 +68,7 @@ class ArrayImpl(Array):
             return value.astype(dtype)
         return value.copy() if copy else value
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         if dtypes.is_extended(self.aval.dtype):
             raise TypeError("a PRNG key has no truth value; compare keys with == or jnp.array_equal")
         if self.aval.size != 1:
@@ -68,7 +76,7 @@ class ArrayImpl(Array):
             raise ValueError(f"The truth value of {kind} is ambiguous. Use a.any() or a.all()")
         return bool(self._numpy())
 
-    def _scalar(self, convert):
+    def _scalar(self, convert: Callable[[Any], Any]) -> Any:
         if self.aval.ndim:
             if self.aval.size != 1:
                 raise TypeError("Only scalar arrays can be converted to Python scalars; got shape "
@@ -78,35 +86,35 @@ class ArrayImpl(Array):
                             f"{self.aval.ndim}. Use x.item() or x[0].")
         return convert(self.__array__().item())
 
-    def __int__(self):
+    def __int__(self) -> int:
         return self._scalar(int)
 
-    def __float__(self):
+    def __float__(self) -> float:
         return self._scalar(float)
 
-    def __complex__(self):
+    def __complex__(self) -> complex:
         return self._scalar(complex)
 
-    def __index__(self):
+    def __index__(self) -> int:
         if not dtypes.is_integer(self.aval.dtype) or self.aval.ndim:
             raise TypeError("Only integer scalar arrays can be converted to a scalar index; got "
                             f"{self.aval.str_short()}: use x.astype(int) or int(x)" + " of one element" *
                             bool(self.ndim))
         return int(self._numpy())
 
-    def item(self, *args):
+    def item(self, *args: int) -> Any:
         """The one element (or the element at `args`) as a Python scalar."""
         return self._numpy().item(*args)
 
-    def tolist(self):
+    def tolist(self) -> Any:
         """The elements as nested Python lists."""
         return self._numpy().tolist()
 
-    def tobytes(self, order="C"):
+    def tobytes(self, order: Any = "C") -> bytes:
         """The elements as bytes."""
         return self._numpy().tobytes(order)
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         if not self.aval.ndim and not dtypes.is_extended(self.aval.dtype):
             return format(self._numpy()[()], spec)
         try:
@@ -116,15 +124,15 @@ class ArrayImpl(Array):
                             f"{self.aval.str_short()}: format its elements, or use jnp.array_str(x, "
                             "precision=2)") from None
 
-    def __str__(self):
+    def __str__(self) -> str:
         if dtypes.is_extended(self.aval.dtype) or not shards.is_held(self):
             return repr(self)
         return str(self._numpy())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self._written()
 
-    def _written(self, **options):
+    def _written(self, **options: Any) -> str:
         """The text of `repr`, with options of np.array2string."""
         if self._buf.is_deleted():
             return f"Array(<deleted>, shape={self.shape}, dtype={self.aval.dtype.name})"
@@ -141,14 +149,14 @@ class ArrayImpl(Array):
 
     # --- the device side ---
 
-    def check_alive(self):
+    def check_alive(self) -> None:
         if self._buf.is_deleted():
             raise RuntimeError(
                 f"Array has been deleted with shape={self.aval.str_short()}. It was deleted with .delete(), "
                 "or donated to a compiled function (donate_argnums), which reused its memory: use the "
                 "function's result instead, or do not donate it.")
 
-    def block_until_ready(self):
+    def block_until_ready(self) -> ArrayImpl:
         """Wait until the value is computed; returns the array.  Errors of the computation are raised here."""
         self.check_alive()
         try:
@@ -157,54 +165,54 @@ class ArrayImpl(Array):
             raise callback_guard.original(error) from None
         return self
 
-    def is_ready(self):
+    def is_ready(self) -> bool:
         """Is the value computed?"""
         return self._buf.is_ready()
 
-    def copy_to_host_async(self):
+    def copy_to_host_async(self) -> None:
         """Begin fetching the value.  On CPU there is nothing to do."""
 
-    def is_deleted(self):
+    def is_deleted(self) -> bool:
         """Was the buffer deleted or donated?"""
         return self._buf.is_deleted()
 
-    def mark_deleted(self):
+    def mark_deleted(self) -> None:
         """The buffer is gone: the short call paths, which take uncommitted arrays only, are not for this one.
         """
         self._committed = True
 
-    def delete(self):
+    def delete(self) -> None:
         """Free the buffer now; later use raises RuntimeError."""
         self._buf.delete()
         self.mark_deleted()
         self._value = None
 
     @property
-    def sharding(self):
+    def sharding(self) -> Sharding:
         return self._buf._sharding
 
     @property
-    def format(self):
+    def format(self) -> Format:
         """The Format: its layout in memory, and its sharding."""
         from .devices import layouts  # few ask
         return layouts.of_array(self)
 
     @property
-    def device(self):
+    def device(self) -> Any:
         """The device that holds the array; the sharding of an array that several hold."""
         sharding = self._buf._sharding
         return sharding._devices[0] if len(sharding._devices) == 1 else sharding
 
-    def devices(self):
+    def devices(self) -> set[binding.Device]:
         """The set of devices that hold the array."""
         return self.sharding.device_set
 
-    def platform(self):
+    def platform(self) -> str:
         """The name of the platform that holds the array, such as "cpu"."""
         return next(iter(self.sharding.device_set)).platform
 
     @property
-    def committed(self):
+    def committed(self) -> bool:
         return self._committed
 
     _device = device
@@ -212,23 +220,23 @@ class ArrayImpl(Array):
     is_fully_replicated = property(lambda self: self.sharding.is_fully_replicated)
 
     @property
-    def addressable_shards(self):
+    def addressable_shards(self) -> list[shards.Shard]:
         """The parts that this process holds, as a list of Shards in the order of the devices."""
         return shards.shards(self)
 
     @property
-    def global_shards(self):
+    def global_shards(self) -> list[shards.Shard]:
         """The parts on all devices; `data` is None for those of other processes."""
         return shards.shards(self, addressable=False)
 
-    def addressable_data(self, index):
+    def addressable_data(self, index: int) -> Any:
         """Part number `index` of those that this process holds, as an array on one device."""
         return shards.shards(self)[index].data
 
-    def on_device_size_in_bytes(self):
+    def on_device_size_in_bytes(self) -> int:
         return self._buf.on_device_size_in_bytes()
 
-    def unsafe_buffer_pointer(self):
+    def unsafe_buffer_pointer(self) -> int:
         """Address of the device memory."""
         self.check_alive()
         if len(self.sharding._devices) > 1:
@@ -238,14 +246,14 @@ class ArrayImpl(Array):
         return self._buf.unsafe_buffer_pointer()
 
     @property
-    def traceback(self):
+    def traceback(self) -> Any:
         """Where it was made, as jaxlib noted it."""
         return self._buf.traceback
 
     # --- protocols ---
 
     @property
-    def __cuda_array_interface__(self):
+    def __cuda_array_interface__(self) -> dict[str, Any]:
         """The memory of an array on one CUDA device, for libraries that share it by version 2 of this
         protocol."""
         platform = client.platform_of(self.sharding._devices[0])
@@ -255,10 +263,12 @@ class ArrayImpl(Array):
         self.check_alive()
         return self.block_until_ready()._buf.__cuda_array_interface__
 
-    def __buffer__(self, flags):
-        return memoryview(self.__array__())
+    def __buffer__(self, flags: int) -> memoryview:
+        value: Any = self.__array__()
+        return memoryview(value)
 
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None,
+                   dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
         """A DLPack capsule that shares the buffer."""
         self.check_alive()
         if self.aval.dtype in dtypes.SMALL_INTS or dtypes.is_extended(self.aval.dtype):
@@ -275,31 +285,31 @@ class ArrayImpl(Array):
         self.block_until_ready()
         return binding.to_dlpack(self._buf, stream, max_version)
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         device = self.sharding._devices[0]
         platform = client.platform_of(device)
         if platform.dlpack is None:
             raise BufferError(f"DLPack has no number for devices of platform {platform}")
         return platform.dlpack, 0 if platform.on_host else device.local_hardware_id
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         return _unpickle, (np.asarray(self._numpy()), self.aval)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> ArrayImpl:
         return self.__copy__()
 
-    def __copy__(self):
+    def __copy__(self) -> ArrayImpl:
         self.check_alive()
         return shards.copied(self)
 
-    def __array_namespace__(self, api_version=None):
+    def __array_namespace__(self, api_version: str | None = None) -> Any:
         if api_version not in (None, "2024.12"):
             raise ValueError(f"__array_namespace__: version {api_version!r} of the array API is not there; "
                              "'2024.12' is")
         return importlib.import_module(__package__.split(".")[0] + ".numpy")
 
 
-def _unpickle(value, aval):
+def _unpickle(value: Any, aval: ShapedArray) -> ArrayImpl:
     return ArrayImpl(aval, put(value, physical(aval), client.default_device()))
 
 
@@ -309,7 +319,7 @@ for _name in vars(ArrayImpl):
         setattr(Array, _name, Concrete(_name))
 
 
-def put(value, aval, device):
+def put(value: np.ndarray, aval: ShapedArray, device: binding.Device) -> binding.Buffer:
     """jaxlib's buffer for a NumPy value on a device.  The value is copied: it may change afterwards."""
     if value.dtype == dtypes.float0:
         value = np.zeros(aval.shape, aval.dtype)
@@ -318,14 +328,14 @@ def put(value, aval, device):
     return binding.device_put(np.asarray(value, order="C"), aval, placement.on_device(device), device)
 
 
-def from_numpy(value, *, aval=None):
+def from_numpy(value: Any, *, aval: ShapedArray | None = None) -> ArrayImpl:
     """An ArrayImpl from a NumPy value; `aval` gives dtype and weak type."""
     value = np.asarray(value)
     aval = aval_of(value) if aval is None else aval
     return ArrayImpl(aval, put(value, physical(aval), client.default_device()))
 
 
-def assembled(aval, sharding, buffers):
+def assembled(aval: ShapedArray, sharding: Sharding, buffers: Sequence[binding.Buffer]) -> ArrayImpl:
     """An ArrayImpl of buffers on one device each, in the order of the sharding's local devices."""
     buffer = binding.join(buffers, physical(aval), sharding)
     shards.share(buffer)
@@ -335,7 +345,7 @@ def assembled(aval, sharding, buffers):
 _scalars = ContextCache(1024)
 
 
-def as_array(value):
+def as_array(value: Any) -> ArrayImpl:
     """The ArrayImpl of any concrete array-like.  Buffers of recently used scalars are kept."""
     kind = type(value)
     if kind is ArrayImpl:
@@ -355,14 +365,14 @@ def as_array(value):
     return from_numpy(value, aval=aval_of(value))
 
 
-def own(value):
+def own(value: Any) -> ArrayImpl:
     """As `as_array`, with a buffer of its own for a number: the result may be deleted or donated."""
     is_number = (isinstance(value, (*dtypes.python_scalars, np.generic))
                  or isinstance(value, np.ndarray) and not value.ndim)
     return from_numpy(value, aval=aval_of(value)) if is_number else as_array(value)
 
 
-def _held(value, before=None):
+def _held(value: Any, before: Any = None) -> ArrayImpl:
     """The Array of a NumPy array as it is now: `before`, that of an earlier use, if it was not rewritten
     since."""
     with transfer_guards.unasked():
@@ -372,7 +382,7 @@ def _held(value, before=None):
 JaxprTrace.held = staticmethod(_held)
 
 
-def _same_bits(value, old):
+def _same_bits(value: np.ndarray, old: np.ndarray) -> bool:
     if value.shape != old.shape:
         return False
     a, b = (np.ascontiguousarray(x).reshape(-1).view(np.uint8)
@@ -381,7 +391,7 @@ def _same_bits(value, old):
     return all(np.array_equal(a[i:i + step], b[i:i + step]) for i in range(0, a.size, step))
 
 
-def _kept_scalar(value, key):
+def _kept_scalar(value: Any, key: Any) -> ArrayImpl:
     array = _scalars.get(key)
     if array is None or array._buf.is_deleted():
         aval = aval_of(value)
@@ -389,7 +399,7 @@ def _kept_scalar(value, key):
     return array
 
 
-def from_dlpack(x):
+def from_dlpack(x: Any) -> tuple[ArrayImpl, bool]:
     """(An ArrayImpl over the memory of an object with `__dlpack__`, is it a copy?); layout or alignment may
     forbid sharing.
 

@@ -3,11 +3,15 @@
 Every other module reaches jaxlib through here (the rest of `runtime/`) or not at all.  What differs between
 the jaxlib versions that pyproject allows is chosen here, once, at import.
 """
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import os
 import sys
 import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 # Read by the C++ logger when the extension loads: without it every client creation prints I-lines.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
@@ -16,7 +20,7 @@ _INSTALL = 'pip install "jaxlib>=0.10,<0.13" "numpy>=2" ml_dtypes'
 try:
     import ml_dtypes  # noqa: F401 - jaxlib would miss it later, in other words
     import numpy as np
-    from jaxlib import _jax
+    from jaxlib import _jax  # type: ignore[attr-defined]
     from jaxlib.version import __version__ as jaxlib_version
 except ImportError as error:
     raise ImportError("hlotrace needs jaxlib, numpy and ml_dtypes, and one could not be imported: "
@@ -28,70 +32,129 @@ if version < (0, 10):
 pytree = _jax.pytree
 JaxRuntimeError = _jax.JaxRuntimeError
 ArrayImpl = _jax.ArrayImpl
-Device, DeviceList = _jax.Device, _jax.DeviceList
+DeviceList = _jax.DeviceList
 CompileOptions = _jax.CompileOptions
-Client, mlir, ifrt_programs = _jax.Client, _jax.mlir, _jax.ifrt_programs
+mlir, ifrt_programs = _jax.mlir, _jax.ifrt_programs
 HostBufferSemantics = _jax.HostBufferSemantics
+
+if TYPE_CHECKING:       # jaxlib ships no types: what is used here of its classes
+    class Client(Protocol):
+        """The runtime of one platform in this process."""
+        platform: str
+        platform_version: str
+        devices: Callable[[], list[Device]]
+        local_devices: Callable[[], list[Device]]
+        process_index: Callable[[], int]
+        heap_profile: Callable[[], bytes]
+        compile: Callable[..., LoadedExecutable]
+        compile_and_load: Callable[..., LoadedExecutable]
+        serialize_executable: Callable[..., bytes]
+        deserialize_executable: Callable[..., LoadedExecutable]
+
+    class Device(Protocol):
+        """One accelerator, or the processor; the same object for as long as its client lives."""
+        id: int
+        process_index: int
+        local_hardware_id: int
+        platform: str
+        device_kind: str
+        client: Client
+        __hash__: Callable[[], int]
+
+    class Buffer(Protocol):
+        """The memory of an array, on one device or several; _shared: see `devices/shards.py`."""
+        _sharding: Any
+        _arrays: list[Buffer]
+        _shared: Any
+        aval: Any
+        traceback: Any
+        __cuda_array_interface__: dict[str, Any]
+        platform: Callable[[], str]
+        is_ready: Callable[[], bool]
+        is_deleted: Callable[[], bool]
+        delete: Callable[[], None]
+        block_until_ready: Callable[[], Buffer]
+        on_device_size_in_bytes: Callable[[], int]
+        unsafe_buffer_pointer: Callable[[], int]
+        _rewrap_with_aval_and_sharding: Callable[..., Buffer]
+        _to_np_array_did_copy: Callable[[], tuple[np.ndarray, bool]]
+        _single_device_array_to_np_array_did_copy: Callable[[], tuple[np.ndarray, bool]]
+        __buffer__: Callable[[int], memoryview]
+
+    class LoadedExecutable(Protocol):
+        """A compiled program on its devices."""
+        execute_sharded: Callable[..., Any]
+        get_compiled_memory_stats: Callable[[], Any]
+        get_parameter_layouts: Callable[[], list[Any]]
+        get_output_layouts: Callable[[], list[Any]]
+        get_parameter_shardings: Callable[[], list[Any] | None]
+        get_output_shardings: Callable[[], list[Any] | None]
+        hlo_modules: Callable[[], list[Any]]
+        cost_analysis: Callable[[], dict[str, float]]
+        serialize: Callable[[], bytes]
+else:
+    Client, Device = _jax.Client, _jax.Device
 
 # XLA's CPU backend of 0.12 counts by 16 elements in 32 bits: a loop over more ends the process, or leaves
 # some out.
 most_cpu_elements = 2 ** 36 - 16 if version >= (0, 11) else None
 
 
-def result_handler(aval, sharding):
+def result_handler(aval: Any, sharding: Any) -> Callable[..., Any]:
     """A C++ callable that wraps an executable's output buffer with `aval` and `sharding`."""
     return _make_handler(aval, sharding)
 
 
 if version >= (0, 11):
-    def _make_handler(aval, sharding):
+    def _make_handler(aval: Any, sharding: Any) -> Callable[..., Any]:
         return _jax.array_result_handler(aval, sharding, True)
 else:
-    def _make_handler(aval, sharding):
+    def _make_handler(aval: Any, sharding: Any) -> Callable[..., Any]:
         return _jax.array_result_handler(aval, sharding, True, True)  # the last one: _skip_checks
 
 
-def transfer_guards(everywhere=False):
+def transfer_guards(everywhere: bool = False) -> Any:
     """jaxlib's guards of this thread, or of the process: an object with a level, or None, for each direction.
     """
     return _jax.guard_lib.global_state() if everywhere else _jax.guard_lib.thread_local_state()
 
 
-def guard_level(name):
+def guard_level(name: str | None) -> Any:
     """jaxlib's level for "allow", "log", ...; None for None."""
     return None if name is None else getattr(_jax.guard_lib.TransferGuardLevel, name.upper())
 
 
-def profiler():
+def profiler() -> tuple[Any, Any]:
     """jaxlib's modules of the profiler, and of what it finds."""
-    from jaxlib import _profile_data, _profiler
+    from jaxlib import _profile_data, _profiler  # type: ignore[attr-defined]
     return _profiler, _profile_data
 
 
-def garbage_level(name):
+def garbage_level(name: str | None) -> Any:
     """jaxlib's level of the guard of arrays in cycles for "allow", "log", "fatal"; that of "allow" for None.
     """
     return getattr(_jax.guard_lib.GarbageCollectionGuardLevel, (name or "allow").upper())
 
 
-def device_put(value, aval, sharding, device):
+def device_put(value: np.ndarray, aval: Any, sharding: Any, device: Device) -> Buffer:
     """A buffer with a copy of a C-contiguous NumPy array."""
     return device_put_shards([value], aval, sharding, [device])
 
 
-def device_put_shards(values, aval, sharding, devices):
+def device_put_shards(values: Sequence[np.ndarray], aval: Any, sharding: Any,
+                      devices: Sequence[Device]) -> Buffer:
     """A buffer of an array of `aval` whose shards, C-contiguous NumPy arrays, are copied to a device each."""
     return _jax.batched_device_put(aval, sharding, values, devices, enable_x64=True,
                                    host_buffer_semantics=HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL)
 
 
-def join(shards, aval, sharding):
+def join(shards: Sequence[Buffer], aval: Any, sharding: Any) -> Buffer:
     """A buffer of an array of `aval` from buffers on one device each, in the order of the sharding's devices.
     """
     return ArrayImpl(aval, sharding, shards, True, _skip_checks=True)
 
 
-def shards(buf):
+def shards(buf: Buffer) -> list[Buffer]:
     """The buffers, on one device each, each a shard that this process holds of an array."""
     with _without_jax():
         return buf._arrays
@@ -105,13 +168,13 @@ class _HiddenJax:
     is none."""
 
     @staticmethod
-    def find_spec(name, path=None, target=None):
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
         if (name == "jax" or name.startswith("jax.")) and getattr(_hiding, "on", False):
             raise ModuleNotFoundError("hlotrace runs without jax", name=name)
 
 
 @contextlib.contextmanager
-def _without_jax():
+def _without_jax() -> Iterator[None]:
     if _HiddenJax not in sys.meta_path:
         sys.meta_path.insert(0, _HiddenJax)
     _hiding.on = True
@@ -125,7 +188,7 @@ def _without_jax():
 _BUFFER_KINDS = frozenset("biufc")
 
 
-def to_numpy(buf, aval):
+def to_numpy(buf: Buffer, aval: Any) -> np.ndarray:
     """A NumPy array over (CPU) or with a copy of a buffer's data; waits for it.  Never imports jax."""
     if aval.size == 0:
         return np.empty(aval.shape, aval.dtype)
@@ -136,10 +199,10 @@ def to_numpy(buf, aval):
 
 
 if hasattr(ArrayImpl, "_to_np_array_did_copy"):
-    def _fetch(buf, aval):
+    def _fetch(buf: Buffer, aval: Any) -> np.ndarray:
         return np.asarray(buf._to_np_array_did_copy()[0])
 else:
-    def _fetch(buf, aval):
+    def _fetch(buf: Buffer, aval: Any) -> np.ndarray:
         if buf.platform() != "cpu":
             return np.asarray(buf._single_device_array_to_np_array_did_copy()[0])
         bits = _NARROW.get(aval.dtype.name, aval.dtype.itemsize * 8)
@@ -151,17 +214,17 @@ else:
     # Bits of the elements that share a byte on the device, the first one in its low bits.
     _NARROW = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}
 
-    def _unpacked(packed, bits, aval):
+    def _unpacked(packed: np.ndarray, bits: int, aval: Any) -> np.ndarray:
         """NumPy keeps each such element in the low bits of a byte of its own."""
         elements = packed[:, None] >> np.arange(0, 8, bits, dtype=np.uint8) & (1 << bits) - 1
         return elements.ravel()[:aval.size].view(aval.dtype).reshape(aval.shape)
 
 
 if version >= (0, 11):
-    def to_dlpack(buf, stream, max_version):
+    def to_dlpack(buf: Buffer, stream: Any, max_version: Any) -> Any:
         return _jax.buffer_to_dlpack_managed_tensor(buf, stream=stream, max_version=max_version)
 else:
-    def to_dlpack(buf, stream, max_version):
+    def to_dlpack(buf: Buffer, stream: Any, max_version: Any) -> Any:
         return _jax.buffer_to_dlpack_managed_tensor(buf, stream)
 
 
@@ -176,7 +239,7 @@ class _DLTensor(ctypes.Structure):
 _DLPACK_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
 
 
-def dlpack_type(capsule):
+def dlpack_type(capsule: Any) -> tuple[tuple[int, ...], str, bool, int]:
     """(shape, name of the dtype, is it row-major?, address) of a DLPack capsule that is not versioned."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -194,19 +257,21 @@ def dlpack_type(capsule):
     return shape, dtype, row_major, (tensor.data or 0) + tensor.byte_offset
 
 
-def from_dlpack(capsule, device, aval, sharding):
+def from_dlpack(capsule: Any, device: Device, aval: Any, sharding: Any) -> Buffer:
     """A buffer over the memory of a DLPack capsule, or with a copy of it where its alignment forbids that."""
     buf = _jax.dlpack_managed_tensor_to_buffer(capsule, device, None)
     return buf._rewrap_with_aval_and_sharding(aval, sharding)
 
 
-def device_assignment(ids):
+def device_assignment(ids: Any) -> Any:
     """A DeviceAssignment from device ids, [replica][partition]."""
     from jaxlib import xla_client
     return xla_client.DeviceAssignment.create(np.array(ids, np.int32))
 
 
-def compile_options(devices, overrides=None, effort=None, memory_effort=None, profile_version=0):
+def compile_options(devices: Sequence[Device], overrides: Mapping[str, Any] | None = None,
+                    effort: int | None = None, memory_effort: int | None = None,
+                    profile_version: int = 0) -> Any:
     """CompileOptions for one partition on each of `devices`; `overrides` are XLA flags by name, the others
     XLA's if None."""
     options = new_compile_options(1, len(devices), [[device.id for device in devices]], overrides)
@@ -220,7 +285,8 @@ def compile_options(devices, overrides=None, effort=None, memory_effort=None, pr
     return options
 
 
-def new_compile_options(replicas, partitions, ids, overrides=None):
+def new_compile_options(replicas: int, partitions: int, ids: Any,
+                        overrides: Mapping[str, Any] | None = None) -> Any:
     """CompileOptions for devices with these `ids`, [replica][partition], or for any where that is None."""
     options = CompileOptions()
     build = options.executable_build_options
@@ -234,6 +300,6 @@ def new_compile_options(replicas, partitions, ids, overrides=None):
     return options
 
 
-def readable(message):
+def readable(message: str) -> str:
     """jaxlib ends every MLIR error with a guess about versions, which is wrong here."""
     return message.split("Failed to parse using StableHLO")[0].strip()

@@ -1,8 +1,12 @@
 """Host callbacks: the guard between jaxlib and a user's Python function, and exceptions that pass through."""
+from __future__ import annotations
+
 import itertools
 import re
 import threading
 import traceback
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +16,10 @@ from ..core.surface import boundary
 from ..core.trace import EVAL
 from ..primitives.programs.callbacks import checked
 from . import binding
+
+if TYPE_CHECKING:
+    from ..core.avals import ShapedArray
+    from ..core.jaxpr import Jaxpr
 
 _raised: dict = {}
 _numbers = itertools.count()
@@ -24,7 +32,7 @@ class _Carrier(Exception):
     """Carries the number of a user's exception through jaxlib, which keeps only its text."""
 
 
-def surfaced(error):
+def surfaced(error: BaseException) -> BaseException:
     """What an exception in a callback is outside of it: itself, or where programs expect it, what it is in
     JAX.
 
@@ -37,7 +45,7 @@ def surfaced(error):
     return binding.JaxRuntimeError(f"INTERNAL: CpuCallback error calling callback: {text}")
 
 
-def carried(error):
+def carried(error: BaseException) -> BaseException:
     """An exception that takes `error` through jaxlib; `original` finds it again."""
     with _lock:
         number = next(_numbers)
@@ -47,14 +55,15 @@ def carried(error):
     return _Carrier(f"hlotrace-exception-{number};")
 
 
-def guard(function, out_avals, n_tokens, failures=None):
+def guard(function: Callable[..., Any], out_avals: Sequence[ShapedArray], n_tokens: int,
+          failures: list[BaseException] | None = None) -> Callable[..., tuple]:
     """What jaxlib calls: NumPy operands in, a tuple of NumPy results of exactly the declared types out.
 
     Whatever the function raises is kept and raised again, as the same object, by the call that first waits
     for the results.  A wrong result is a clear error; jaxlib would read garbage or crash.  With `failures`, a
     list, exceptions are put there and the results are zeros: other devices may wait for this one.
     """
-    def call(*args):
+    def call(*args: Any) -> tuple:
         tokens, operands = args[:n_tokens], args[n_tokens:]
         saved, state.trace = state.trace, EVAL
         _thread.inside = True
@@ -74,14 +83,14 @@ def guard(function, out_avals, n_tokens, failures=None):
     return call
 
 
-def forbid_inside(what):
+def forbid_inside(what: str) -> None:
     """RuntimeError in a host callback: what it would wait for waits for it."""
     if getattr(_thread, "inside", False):
         raise RuntimeError(f"a host callback called {what}, which would wait for the devices that wait for "
                            "the callback. Compute with NumPy inside of callbacks, or outside with arrays.")
 
 
-def original(error, jaxpr=None):
+def original(error: Exception, jaxpr: Jaxpr | None = None) -> BaseException:
     """The user's exception behind a runtime error, or the runtime error itself, with more words where memory
     ran out."""
     found = re.search(r"hlotrace-exception-(\d+);", str(error))
@@ -99,7 +108,7 @@ def original(error, jaxpr=None):
     return error if wanted is None else type(error)(_too_large(str(error), int(wanted.group(1)), jaxpr))
 
 
-def _twin(error):
+def _twin(error: BaseException) -> BaseException:
     """An exception like `error` that has been nowhere."""
     try:
         twin = type(error).__new__(type(error), *error.args)
@@ -109,7 +118,7 @@ def _twin(error):
     return twin
 
 
-def _too_large(message, size, jaxpr):
+def _too_large(message: str, size: int, jaxpr: Jaxpr | None) -> str:
     unit = min(max(size.bit_length() - 1, 0) // 10, 6)
     name = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")[unit]
     words = f"{message.rstrip('.')} ({size / 1024 ** unit:.1f} {name})"

@@ -1,4 +1,9 @@
 """Eager evaluation: a primitive bound outside every trace is compiled for its operands' avals and run."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
 import numpy as np
 
 from ..core import errors
@@ -15,11 +20,21 @@ from .devices import client, placement
 from .executables import progress, runtime_checks
 from .processes import fork_safety, shutdown
 
+if TYPE_CHECKING:
+    from ..core.primitive import Primitive
+    from ..lowering.module import Lowered
+    from ..sharding.abstract import Sharding
+    from ..sharding.partition import Partition
+    from .executables.executable import Executable
+    Where: TypeAlias = Partition | binding.Device       # what a program runs on
+
 _applications = ContextCache(4096)    # of primitives, compiled
 _programs = ContextCache(512)       # compiled; with those that primitives hold, which may be new on each call
 
 
-def device_assignment(arrays, asked=None, outs=None, meshes=(), names=None):
+def device_assignment(arrays: Sequence[ArrayImpl], asked: Sequence[Sharding | None] | None = None,
+                      outs: Sequence[Sharding | None] | None = None, meshes: Sequence[Any] = (),
+                      names: Callable[[int], str] | None = None) -> tuple[Where, bool]:
     """(device or Partition, is it more than a default?) for a computation on these arrays.
 
     Committed arrays decide, the shardings `asked` for inputs and `outs` for results, and the `meshes` that
@@ -41,7 +56,7 @@ def device_assignment(arrays, asked=None, outs=None, meshes=(), names=None):
     return partition_of(arrays, ins, outs, meshes, names), True
 
 
-def committed_sharding(x):
+def committed_sharding(x: ArrayImpl) -> Sharding | None:
     """The sharding that an argument, or a ShapeDtypeStruct in place of one, is committed to, or None."""
     if type(x) is ArrayImpl:
         return x._buf._sharding if x._committed else None
@@ -55,7 +70,8 @@ def committed_sharding(x):
     return over_mesh_in_use(sharding)
 
 
-def _check_asked(arrays, lies, asked, names):
+def _check_asked(arrays: Sequence[ArrayImpl], lies: Sequence[Sharding | None],
+                 asked: Sequence[Sharding | None], names: Callable[[int], str]) -> None:
     for i, (a, given, wanted) in enumerate(zip(arrays, lies, asked)):
         if given is not None and wanted is not None and not given.same_placement(wanted, a.ndim):
             raise ValueError(f"{names(i)}: the sharding passed to jit does not match the sharding of the "
@@ -63,7 +79,7 @@ def _check_asked(arrays, lies, asked, names):
                              "Move it with device_put, or leave its entry of in_shardings at None.")
 
 
-def evaluate(primitive, args, params):
+def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """Run one primitive on concrete operands."""
     if primitive.impl_rule is not None:
         return primitive.impl_rule(*args, **params)
@@ -83,14 +99,14 @@ def evaluate(primitive, args, params):
     return results if primitive.multiple_results else results[0]
 
 
-def evaluate_compiled(primitive, args, params):
+def evaluate_compiled(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """Compile the lowering of one primitive for concrete operands, and run it, whatever else it says of how
     it runs."""
     results = _evaluate_carefully(primitive, args, params)
     return results if primitive.multiple_results else results[0]
 
 
-def _evaluate_carefully(primitive, args, params):
+def _evaluate_carefully(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
     arrays = [as_array(a) for a in args]
     avals = [a.aval for a in arrays]
     key = (primitive, *avals, *params.items())
@@ -115,7 +131,8 @@ def _evaluate_carefully(primitive, args, params):
     return results
 
 
-def _compile_primitive(primitive, avals, params, where):
+def _compile_primitive(primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any],
+                       where: Where) -> Executable:
     may_trace(primitive.name)
     with progress.stage("traced", primitive.name):
         trace = JaxprTrace(EVAL, primitive.name)
@@ -126,7 +143,8 @@ def _compile_primitive(primitive, avals, params, where):
     return compile_program(jaxpr, where, lines=any(True for _ in sub_jaxprs(params)))
 
 
-def compile_program(jaxpr, where, donated=(), compiler_options=None, lines=True):
+def compile_program(jaxpr: Jaxpr, where: Where, donated: Sequence[int] = (),
+                    compiler_options: Mapping[str, Any] | None = None, lines: bool = True) -> Executable:
     """Lower and compile a program that has no constvars, for a device or a Partition.  For `lines` see
     `Lowered`."""
     lowered, device = lower_for(jaxpr, where, donated=donated, lines=lines)
@@ -140,9 +158,10 @@ def compile_program(jaxpr, where, donated=(), compiler_options=None, lines=True)
     return runtime_checks.compile_lowered(lowered, device, compiler_options)
 
 
-def lower_for(jaxpr, where, *, platform=None, donated=(), **options):
+def lower_for(jaxpr: Jaxpr, where: Where, *, platform: str | None = None, donated: Sequence[int] = (),
+              **options: Any) -> tuple[Lowered, binding.Device]:
     """(Lowered, a device) of a program for a device or a Partition; `options` as for `lower`."""
-    device = where
+    device: Any = where
     if isinstance(where, tuple):
         device = where.devices[0]
         if where.outs is None:
@@ -157,7 +176,8 @@ def lower_for(jaxpr, where, *, platform=None, donated=(), **options):
                                               **options), device
 
 
-def run_program(jaxpr: Jaxpr, args, donated=(), outs=None):
+def run_program(jaxpr: Jaxpr, args: Sequence[Any], donated: Sequence[int] = (),
+                outs: Sequence[Sharding | None] | None = None) -> list[ArrayImpl]:
     """Run a program without constvars on concrete operands, compiling it on first use.  Returns a list of
     arrays.
 
@@ -184,7 +204,8 @@ def run_program(jaxpr: Jaxpr, args, donated=(), outs=None):
     return executable(*executable.take([arrays[i] for i in kept]))
 
 
-def run_callback(*args, function, out_avals, **_):
+def run_callback(*args: Any, function: Callable[..., Any], out_avals: Sequence[ShapedArray],
+                 **_: Any) -> list[ArrayImpl]:
     """Call a Python function at once, on NumPy values; its checked results as arrays."""
     try:
         results = function(*[as_array(a)._numpy() for a in args])

@@ -1,7 +1,10 @@
 """Clients and devices: made on first use, never at import."""
+from __future__ import annotations
+
 import functools
 import threading
 import warnings
+from typing import TYPE_CHECKING, Any
 
 from ...core import source_info
 from ...core.caches import ContextCache
@@ -9,22 +12,25 @@ from ...core.config import checks, config
 from ...core.platforms import platform_named
 from .. import binding
 
+if TYPE_CHECKING:
+    from ...core.platforms import Platform
+
 _lock = threading.RLock()
 clients: dict = {}
 _makers: dict = {}       # platform -> the line of the user's program that made its client
 factories: dict = {}     # platform -> (priority, does it fail quietly?, function that makes its client)
 # this process among several: set by runtime/processes/membership.py before there is a client
-world = None
+world: Any = None
 
 
-def made_by():
+def made_by() -> str:
     """"The cpu client was made by train.py:3 (main)", of the first client; an empty string when there is
     none."""
     return next((f"the {platform} client was made by {line or 'a line that is not known'}"
                  for platform, line in _makers.items()), "")
 
 
-def _check_cpu_devices(value):
+def _check_cpu_devices(value: int) -> None:
     if "cpu" in clients and value != config.jax_num_cpu_devices:
         raise RuntimeError(
             f"jax_num_cpu_devices cannot become {value}: the cpu client with {local_device_count('cpu')} "
@@ -34,7 +40,7 @@ def _check_cpu_devices(value):
 checks["jax_num_cpu_devices"] = _check_cpu_devices
 
 
-def _make(platform):
+def _make(platform: str) -> binding.Client:
     allowed = _names(config.jax_platforms)
     if allowed and platform not in allowed:
         raise RuntimeError(f"Unknown backend {platform!r}: jax_platforms is {','.join(allowed)!r}")
@@ -51,7 +57,7 @@ def _make(platform):
     return plugins.make_client(plugin, world)
 
 
-def _make_cpu():
+def _make_cpu() -> binding.Client:
     options = {} if config.jax_num_cpu_devices == -1 else {"num_devices": config.jax_num_cpu_devices}
     if world is not None:
         options |= {"distributed_client": world.client, "node_id": world.process_id,
@@ -62,13 +68,13 @@ def _make_cpu():
         get_global_topology_timeout_minutes=config.jax_cpu_get_global_topology_timeout_minutes, **options)
 
 
-def available_platforms():
+def available_platforms() -> list[str]:
     """Names of platforms that can be tried, best first."""
     from . import plugins
     return list(dict.fromkeys([*plugins.find(), *factories, "cpu"]))
 
 
-def client(platform=None):
+def client(platform: str | None = None) -> binding.Client:
     """The PJRT client of a platform ("cpu", "cuda" or "gpu", "tpu", ...), or of the best one that works.
 
     Raises:
@@ -88,7 +94,7 @@ def client(platform=None):
     return found
 
 
-def forget_clients():
+def forget_clients() -> None:
     """What is asked for next makes new clients."""
     with _lock:
         for table in (clients, _makers):
@@ -96,12 +102,12 @@ def forget_clients():
         _default.cache_clear()
 
 
-def _names(option):
+def _names(option: str | None) -> list[Platform]:
     return [platform_named(name) for name in map(str.strip, (option or "").split(",")) if name]
 
 
 @functools.cache
-def _default():
+def _default() -> binding.Client:
     if wanted := _names(config.jax_platform_name) or _names(config.jax_platforms):
         return client(wanted[0])
     for name, (priority, quiet, _) in sorted(factories.items(), key=lambda entry: -entry[1][0]):
@@ -126,7 +132,7 @@ def _default():
     return client("cpu")
 
 
-def devices(backend=None):
+def devices(backend: str | None = None) -> list[binding.Device]:
     """All devices of a platform, as a list.
 
     Args:
@@ -141,7 +147,8 @@ def devices(backend=None):
     return client(backend).devices()
 
 
-def local_devices(process_index=None, backend=None, host_id=None):
+def local_devices(process_index: int | None = None, backend: str | None = None,
+                  host_id: int | None = None) -> list[binding.Device]:
     """The devices of this process, or of another.  Raises ValueError for a process that is not there.
 
     >>> jax.local_devices() == [d for d in jax.devices() if d.process_index == jax.process_index()]
@@ -158,7 +165,7 @@ def local_devices(process_index=None, backend=None, host_id=None):
 _default_device = ContextCache(64)
 
 
-def default_device():
+def default_device() -> binding.Device:
     """The device on which uncommitted values are placed."""
     found = _default_device.get(None)
     if found is None:
@@ -169,7 +176,7 @@ def default_device():
     return found
 
 
-def default_backend():
+def default_backend() -> str:
     """The platform name of the default client: "cpu", "gpu" or "tpu".
 
     >>> jax.default_backend() == jax.devices()[0].platform
@@ -179,7 +186,7 @@ def default_backend():
     return platform.aliases[0] if platform.aliases else str(platform)
 
 
-def device_count(backend=None):
+def device_count(backend: str | None = None) -> int:
     """Number of devices over all processes.
 
     >>> jax.device_count() == len(jax.devices())
@@ -188,7 +195,7 @@ def device_count(backend=None):
     return len(client(backend).devices())
 
 
-def local_device_count(backend=None):
+def local_device_count(backend: str | None = None) -> int:
     """Number of devices of this process.
 
     >>> jax.local_device_count() == len(jax.local_devices())
@@ -197,7 +204,7 @@ def local_device_count(backend=None):
     return len(client(backend).local_devices())
 
 
-def process_index(backend=None):
+def process_index(backend: str | None = None) -> int:
     """Number of this process.
 
     >>> jax.process_index()
@@ -206,7 +213,7 @@ def process_index(backend=None):
     return client(backend).process_index()
 
 
-def process_count(backend=None):
+def process_count(backend: str | None = None) -> int:
     """Number of processes.
 
     >>> jax.process_count()
@@ -215,7 +222,7 @@ def process_count(backend=None):
     return max(d.process_index for d in devices(backend)) + 1
 
 
-def process_indices(backend=None):
+def process_indices(backend: str | None = None) -> list[int]:
     """The numbers of all processes.
 
     >>> jax.process_indices()
@@ -227,11 +234,11 @@ def process_indices(backend=None):
 host_count, host_id, host_ids = process_count, process_index, process_indices      # as they were once called
 
 
-def is_elsewhere(device):
+def is_elsewhere(device: binding.Device) -> bool:
     """Is it a device of a topology, which only compiles?"""
     return isinstance(device.client, binding._jax.CompileOnlyPyClient)
 
 
-def platform_of(device):
+def platform_of(device: binding.Device) -> Platform:
     """A device's Platform: "cpu", "cuda", "tpu", ..."""
     return platform_named(device.platform)

@@ -3,19 +3,22 @@
 jaxlib's C++ asks a sharding for `_internal_device_list` and `_to_xla_hlo_sharding`.  They are installed
 here, as the classes are pure data and may not know the runtime.
 """
+from __future__ import annotations
+
 import functools
+from typing import Any
 
 from ...sharding.abstract import Sharding
 from ...sharding.single import SingleDeviceSharding
 from .. import binding
 
 
-def _device_list(sharding):
+def _device_list(sharding: Any) -> Any:
     return binding.DeviceList(sharding._devices)
 
 
 @functools.lru_cache(4096)
-def _hlo_sharding(sharding, ndim):
+def _hlo_sharding(sharding: Any, ndim: int) -> Any:
     from jaxlib import xla_client
     if sharding.is_fully_replicated:
         return xla_client.HloSharding.replicate()
@@ -29,18 +32,18 @@ def _hlo_sharding(sharding, ndim):
                                                                 [xla_client.OpSharding.Type.REPLICATED])
 
 
-Sharding._internal_device_list = functools.cached_property(_device_list)
-Sharding._internal_device_list.__set_name__(Sharding, "_internal_device_list")
-Sharding._to_xla_hlo_sharding = _hlo_sharding
+Sharding._internal_device_list = functools.cached_property(_device_list)  # type: ignore[attr-defined]
+Sharding._internal_device_list.__set_name__(Sharding, "_internal_device_list")  # type: ignore[attr-defined]
+Sharding._to_xla_hlo_sharding = _hlo_sharding  # type: ignore[attr-defined]
 
 
 @functools.cache
-def on_device(device, kind=None):
+def on_device(device: binding.Device, kind: str | None = None) -> SingleDeviceSharding:
     """The one SingleDeviceSharding of a device and a kind of its memory."""
     return SingleDeviceSharding(device, memory_kind=kind)
 
 
-def check_divides(sharding, aval, what=""):
+def check_divides(sharding: Sharding, aval: Any, what: str = "") -> None:
     """ValueError unless `sharding` divides an array of this aval into equal shards on known devices; `what`
     names it."""
     try:

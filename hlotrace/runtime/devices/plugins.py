@@ -3,11 +3,13 @@ jax.
 
 Knows files and environment variables; loads nothing until `make_client`.
 """
+from __future__ import annotations
+
 import contextlib
 import glob
 import os
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...core.config import config
 from .. import binding
@@ -31,7 +33,7 @@ WHEELS = {
 }
 
 
-def named():
+def named() -> dict[str, str]:
     """{platform: path} from HLOTRACE_PJRT_PLUGIN, "name:/path.so", several separated by commas.
 
     Raises:
@@ -47,7 +49,7 @@ def named():
     return found
 
 
-def find():
+def find() -> dict[str, Plugin]:
     """{platform: Plugin} of all plugins, in the order in which they are tried."""
     found = {name: Plugin(name, path, None) for name, path in named().items()}
     if path := os.environ.get("TPU_LIBRARY_PATH"):
@@ -61,28 +63,29 @@ def find():
     return found
 
 
-def tpu_chips():
+def tpu_chips() -> list[str]:
     """Device files of TPU chips.  VFIO's, of any device given to a guest, count beside a chip of Google's."""
     return sorted(glob.glob("/dev/accel[0-9]*") or (glob.glob("/dev/vfio/[0-9]*") if _google_chip() else ()))
 
 
-def _google_chip():
+def _google_chip() -> bool:
     """Is there a PCI device of Google's that is neither a disk (class 01) nor a network card (class 02)?"""
-    def says(device, file):
+    def says(device: str, file: str) -> str:
         with contextlib.suppress(OSError), open(os.path.join(device, file)) as opened:
             return opened.read().strip()
+        return ""
     return any(says(device, "vendor") == "0x1ae0" and (says(device, "class")
                                                        or "0x01")[:4] not in ("0x01", "0x02")
                for device in glob.glob(f"{_PCI}/*"))
 
 
-def has_default(plugin):
+def has_default(plugin: Plugin) -> bool:
     """Is a plugin tried when the user names no platform?  libtpu also serves to compile where there is no
     TPU."""
     return plugin.platform != "tpu" or bool(tpu_chips())
 
 
-def install_line(platform):
+def install_line(platform: str) -> str:
     """What to type to get a platform's plugin for this jaxlib."""
     if platform == "cuda":
         return f'pip install "jax-cuda13-plugin[with-cuda]=={binding.jaxlib_version}"'
@@ -91,10 +94,10 @@ def install_line(platform):
     return f"{VARIABLE}={platform}:/path/to/plugin.so"
 
 
-_LIBTPU = {(0, 10): "0.0.42.*", (0, 12): "0.0.50.*"}
+_LIBTPU: dict[tuple[int, ...], str] = {(0, 10): "0.0.42.*", (0, 12): "0.0.50.*"}
 
 
-def gpu_options():
+def gpu_options() -> dict[str, Any]:
     """Options of a GPU client from JAX's environment variables.  Here memory is taken as it is needed by
     default.
 
@@ -125,7 +128,7 @@ def gpu_options():
     return options
 
 
-def said_options():
+def said_options() -> dict[str, Any]:
     """Options of a client from jax_pjrt_client_create_options, "name:value;name:value"; numbers are numbers.
     """
     found = {}
@@ -138,7 +141,7 @@ def said_options():
     return found
 
 
-def make_client(plugin, world=None):
+def make_client(plugin: Plugin, world: Any = None) -> binding.Client:
     """A client of a plugin; `world` is this process's place among several (runtime/processes/membership.py).
 
     Raises:
@@ -160,7 +163,7 @@ def make_client(plugin, world=None):
                            f"(plugin: {path}; `python -m hlotrace.doctor --try` says more)") from error
 
 
-def load(plugin):
+def load(plugin: Plugin) -> None:
     """Load a plugin's library, once."""
     platform, path, package = plugin
     if not binding._jax.pjrt_plugin_loaded(platform):

@@ -1,5 +1,9 @@
 """An array under another sharding without a program: over the same memory, or copied by the host."""
+from __future__ import annotations
+
 import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -7,8 +11,11 @@ from ...core.avals import physical
 from .. import array_impl, binding, callback_guard
 from . import placement, shards, transfer_guards
 
+if TYPE_CHECKING:
+    from ...sharding.abstract import Sharding
 
-def copy(x, sharding, committed=True):
+
+def copy(x: Any, sharding: Sharding, committed: bool = True) -> array_impl.ArrayImpl:
     """The array as `sharding` says, by way of the host unless the memory can stay.
 
     Raises:
@@ -25,7 +32,7 @@ def copy(x, sharding, committed=True):
             raise callback_guard.original(error) from None
 
 
-def _moved(x, sharding):
+def _moved(x: Any, sharding: Sharding) -> binding.Buffer:
     """jaxlib's buffer of the array as `sharding` says: part by part, so that nothing but the result holds the
     whole."""
     old = x.sharding
@@ -49,7 +56,7 @@ def _moved(x, sharding):
 
 
 @functools.lru_cache(1024)
-def _route(old, new, shape):
+def _route(old: Sharding, new: Sharding, shape: tuple[int, ...]) -> tuple:
     """How an array goes from one sharding to another: (which of its local parts are read, [(pieces,
     devices)]).
 
@@ -59,7 +66,7 @@ def _route(old, new, shape):
     sources = _boxes(old, shape)
     targets = []
     for box, devices in _boxes(new, shape).items():
-        pieces = []
+        pieces: list[Any] = []
         for n, where in enumerate(sources):
             both = [(max(a, c), min(b, d)) for (a, b), (c, d) in zip(box, where)]
             inside = tuple(slice(a - c, b - c) for (a, b), (c, _) in zip(both, where))
@@ -73,16 +80,16 @@ def _route(old, new, shape):
     return [local.index(devices[0]) for devices in sources.values()], targets
 
 
-def _boxes(sharding, shape):
+def _boxes(sharding: Sharding, shape: Sequence[int]) -> dict:
     """(start, stop) along each dimension of each part that this process holds, and the devices that hold it.
     """
-    found = {}
+    found: dict[Any, list[binding.Device]] = {}
     for device, index in sharding.addressable_devices_indices_map(shape).items():
         found.setdefault(tuple([s.indices(size)[:2] for s, size in zip(index, shape)]), []).append(device)
     return found
 
 
-def in_place(x, sharding, committed=True):
+def in_place(x: Any, sharding: Sharding, committed: bool = True) -> array_impl.ArrayImpl | None:
     """The array over the same memory as `sharding` says, or None where something must move.
 
     Raises:

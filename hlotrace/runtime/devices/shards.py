@@ -1,10 +1,18 @@
 """Shards: the parts of an array over several devices, one on each, and what is made and read of them."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ...core.avals import ShapedArray, physical
 from ...sharding.abstract import is_local
 from .. import binding
 from . import placement
+
+if TYPE_CHECKING:
+    from ...sharding.abstract import Sharding
 
 
 class Shard:
@@ -19,39 +27,39 @@ class Shard:
     """
     __slots__ = ("device", "index", "replica_id", "data")
 
-    def __init__(self, device, index, replica_id, data):
+    def __init__(self, device: binding.Device, index: tuple[slice, ...], replica_id: int, data: Any) -> None:
         self.device, self.index, self.replica_id, self.data = device, index, replica_id, data
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
                 f"data={self.data})")
 
 
-def share(buffer, root=None):
+def share(buffer: binding.Buffer, root: binding.Buffer | None = None) -> None:
     """Mark jaxlib's buffer as one whose memory others hold too: its parts, or `root` under another sharding.
     """
     buffer._shared = buffer if root is None else memory(root)
 
 
-def memory(buffer):
+def memory(buffer: binding.Buffer) -> Any:
     """What is the same for buffers over the same memory."""
     return getattr(buffer, "_shared", buffer)
 
 
-def is_lost(buffer):
+def is_lost(buffer: binding.Buffer) -> bool:
     """Was the buffer deleted, or one of its parts?"""
     if buffer.is_deleted():
         return True
     return hasattr(buffer, "_shared") and any(part.is_deleted() for part in binding.shards(buffer))
 
 
-def lost(what):
+def lost(what: str) -> RuntimeError:
     """The error for an array of which a part is gone."""
     return RuntimeError(f"{what} has lost a part: it was deleted, or donated to a compiled function, on its "
                         "own. Keep the parts as long as the whole.")
 
 
-def shards(x, addressable=True):
+def shards(x: Any, addressable: bool = True) -> list[Shard]:
     """The Shards of an array in the order of its devices; only those that this process holds, if
     `addressable`."""
     x.check_alive()
@@ -60,7 +68,8 @@ def shards(x, addressable=True):
         share(x._buf)
     part = ShapedArray(sharding.shard_shape(x.shape), x.dtype, x.weak_type)
     local = iter(single_buffers(x))
-    copies, found = {}, []
+    copies: dict[Any, int] = {}
+    found = []
     for device, index in sharding.devices_indices_map(x.shape).items():
         where = tuple((s.start, s.stop) for s in index)
         replica = copies[where] = copies.get(where, -1) + 1
@@ -73,7 +82,7 @@ def shards(x, addressable=True):
     return found
 
 
-def single_buffers(x):
+def single_buffers(x: Any) -> list[binding.Buffer]:
     """jaxlib's buffers of the parts that this process holds, in the order of the devices."""
     devices = x.sharding._devices
     if len(devices) > 1:
@@ -81,26 +90,26 @@ def single_buffers(x):
     return [x._buf] if is_local(devices[0]) else []
 
 
-def reordered(x, sharding):
+def reordered(x: Any, sharding: Sharding) -> list[binding.Buffer]:
     """Those buffers in the order of the devices of another sharding, which splits the array into the
     same parts."""
     by_device = dict(zip(filter(is_local, x.sharding._devices), single_buffers(x)))
     return [by_device[device] for device in sharding._devices if is_local(device)]
 
 
-def is_held(x):
+def is_held(x: Any) -> bool:
     """Does this process hold the whole value?"""
     sharding = x.sharding
     return (sharding.is_fully_addressable
             or sharding.is_fully_replicated and any(map(is_local, sharding._devices)))
 
 
-def held(x):
+def held(x: Any) -> list[np.ndarray]:
     """What this process holds of an array, as NumPy arrays: the whole, or else its parts."""
     return [x._numpy()] if is_held(x) else [shard.data._numpy() for shard in shards(x)]
 
 
-def gathered(x):
+def gathered(x: Any) -> np.ndarray:
     """The whole of an array over several devices, as NumPy.
 
     Raises:
@@ -124,12 +133,12 @@ def gathered(x):
     return whole
 
 
-def part_of(aval, sharding):
+def part_of(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
     """The aval of the data on each device of an array of `aval`."""
     return physical(aval.update(shape=sharding.shard_shape(aval.shape)))
 
 
-def put(value, aval, sharding):
+def put(value: np.ndarray, aval: ShapedArray, sharding: Any) -> binding.Buffer:
     """jaxlib's buffer for a NumPy value of the whole array; each local device is given a copy of its part."""
     part, aval, shape = part_of(aval, sharding), physical(aval), aval.shape
     value = np.asarray(value, aval.dtype)
@@ -143,7 +152,7 @@ def put(value, aval, sharding):
         for device, piece in zip(where, pieces)})
 
 
-def joined(aval, sharding, buffers):
+def joined(aval: ShapedArray, sharding: Sharding, buffers: Mapping[Any, binding.Buffer]) -> binding.Buffer:
     """jaxlib's buffer of an array over the devices of a sharding, from those of its parts by device."""
     if len(sharding._devices) == 1:
         buffer, = buffers.values()
@@ -151,7 +160,7 @@ def joined(aval, sharding, buffers):
     return binding.join([buffers[device] for device in filter(is_local, sharding._devices)], aval, sharding)
 
 
-def copied(x):
+def copied(x: Any) -> Any:
     """A copy of an array, lying as it does; each process copies the parts that it holds."""
     sharding, part = x.sharding, part_of(x.aval, x.sharding)
     pieces = [np.asarray(binding.to_numpy(buf, part), order="C") for buf in single_buffers(x)]

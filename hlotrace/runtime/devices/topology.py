@@ -1,6 +1,10 @@
 """Chips that are not here: topologies by name, and programs compiled for them."""
+from __future__ import annotations
+
 import re
 import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import binding
 from ..executables import executable, progress, spmd
@@ -8,8 +12,11 @@ from ..mlir import partitioners
 from ..mlir.bindings import parse_module
 from . import plugins
 
+if TYPE_CHECKING:
+    from ...lowering.module import Lowered
 
-def describe(platform, name, options):
+
+def describe(platform: str, name: str, options: dict[str, Any]) -> tuple[Any, Any]:
     """jaxlib's description of a topology and its devices, which only compile.
 
     Raises:
@@ -32,11 +39,14 @@ def describe(platform, name, options):
 class _Elsewhere:
     """A program for chips that are not here: it can be looked into, and not called."""
     __slots__ = ()
+    if TYPE_CHECKING:
+        device: binding.Device
+        lowered: Lowered
 
-    def _handlers(self):
+    def _handlers(self) -> Any:
         return []
 
-    def take(self, leaves):
+    def take(self, leaves: Sequence[Any]) -> NoReturn:
         chip, partition = self.device.device_kind, self.lowered.partition
         count = len(partition.devices) if partition else 1
         raise RuntimeError(
@@ -57,7 +67,8 @@ class SpmdExecutable(_Elsewhere, spmd.SpmdExecutable):
     __slots__ = ()
 
 
-def compile_lowered(lowered, devices, options):
+def compile_lowered(lowered: Lowered, devices: Sequence[binding.Device],
+                    options: Any) -> executable.Executable:
     """An executable, which cannot run here, of a Lowered program.
 
     Raises:
@@ -71,7 +82,8 @@ def compile_lowered(lowered, devices, options):
     return kind(compiled, lowered, devices[0], time.perf_counter() - start)
 
 
-def compile_text(text, devices, options=None, name="the program"):
+def compile_text(text: str, devices: Sequence[binding.Device], options: Any = None,
+                 name: str = "the program") -> Any:
     """jaxlib's Executable, which cannot run here, of a StableHLO text for `devices`, one partition on each.
     """
     options = options or binding.compile_options(devices)
@@ -82,7 +94,7 @@ def compile_text(text, devices, options=None, name="the program"):
                                       or binding.readable(str(error))) from None
 
 
-def _overflow(message, name, chip):
+def _overflow(message: str, name: str, chip: str) -> str | None:
     """What to say of a program that needs more memory than a chip has; None for another message."""
     found = re.search(r"required for ([^()]+) \(([\d.]+)([KMGTP]?)\) exceeds available HBM "
                       r"\(([\d.]+)([KMGTP]?)\)", message)

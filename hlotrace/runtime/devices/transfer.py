@@ -1,6 +1,10 @@
 """Moving arrays from one sharding to another: in place, by the host, or by a program in which devices
 exchange shards."""
+from __future__ import annotations
+
 import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -8,8 +12,14 @@ from ...core.trace import trace_to_jaxpr
 from .. import evaluate
 from . import client, relayout, shards
 
+if TYPE_CHECKING:
+    from ...core.avals import ShapedArray
+    from ...core.jaxpr import Jaxpr
+    from ...sharding.abstract import Sharding
+    from .. import binding
 
-def move(x, sharding, committed=True):
+
+def move(x: Any, sharding: Sharding, committed: bool = True) -> Any:
     """The array as `sharding` says.
 
     Raises:
@@ -34,11 +44,11 @@ def move(x, sharding, committed=True):
 
 
 @functools.lru_cache(256)
-def _identity(aval):
+def _identity(aval: ShapedArray) -> Jaxpr:
     return trace_to_jaxpr(lambda v: [v], [aval], "reshard")
 
 
-def _renumbered(sharding, devices, ndim):
+def _renumbered(sharding: Sharding, devices: Sequence[binding.Device], ndim: int) -> Sharding:
     """A sharding that gives each device the same part of an array of rank `ndim`, and numbers them like
     `devices`."""
     from ...sharding.positional import PositionalSharding  # importing hlotrace needs none

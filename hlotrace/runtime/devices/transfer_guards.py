@@ -3,12 +3,19 @@
 jaxlib asks them itself where it copies host memory to a device and back, at no cost while there are none.
 Copies between devices go by way of the host here, so they are asked about in Python.
 """
+from __future__ import annotations
+
 import contextlib
 import logging
 import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.config import checks, config, override
 from .. import binding
+
+if TYPE_CHECKING:
+    from ...sharding.abstract import Sharding
 
 DIRECTIONS = ("host_to_device", "device_to_device", "device_to_host")
 _nothing = contextlib.nullcontext()
@@ -16,17 +23,17 @@ _asked = threading.local()      # .put: is this thread in a device_put?
 used = False                    # has a guard ever been set?
 
 
-def _option(direction):
+def _option(direction: str) -> str:
     return f"jax_transfer_guard_{direction}"
 
 
-def _use():
+def _use() -> None:
     global used
     used = True
 
 
 @contextlib.contextmanager
-def _on_this_thread(**values):
+def _on_this_thread(**values: Any) -> Iterator[None]:
     """jaxlib's guards on this thread, set until the block ends."""
     guards = binding.transfer_guards()
     saved = {name: getattr(guards, name) for name in values}
@@ -39,9 +46,10 @@ def _on_this_thread(**values):
             setattr(guards, name, value)
 
 
-def _context(name, option, directions, doc):
+def _context(name: str, option: str, directions: Sequence[str], doc: str) -> Callable[[str],
+             contextlib.AbstractContextManager[None]]:
     @contextlib.contextmanager
-    def guarded(level):
+    def guarded(level: str | None) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             for o in dict.fromkeys((option, *map(_option, directions))):
                 stack.enter_context(override(o, level))
@@ -49,7 +57,7 @@ def _context(name, option, directions, doc):
             stack.enter_context(_on_this_thread(**dict.fromkeys(directions, binding.guard_level(level))))
             yield
 
-    def context(level):
+    def context(level: str | None) -> contextlib.AbstractContextManager[None]:
         return guarded(config._check(option, level))        # checked where it is written
     context.__name__ = context.__qualname__ = name
     context.__doc__ = f"""Context manager: what becomes of {doc} on this thread.
@@ -72,25 +80,25 @@ transfer_guard_host_to_device, transfer_guard_device_to_device, transfer_guard_d
     for d, what in zip(DIRECTIONS, ("from host to device", "between devices", "from device to host")))
 
 
-def _everywhere(direction):
-    def check(level):
+def _everywhere(direction: str) -> Callable[[str | None], None]:
+    def check(level: str | None) -> None:
         if level is not None:
             _use()
         setattr(binding.transfer_guards(everywhere=True), direction, binding.guard_level(level))
     return check
 
 
-def _all_everywhere(level):
+def _all_everywhere(level: str | None) -> None:
     for direction in DIRECTIONS:
         config.update(_option(direction), level)
 
 
-def _guard_garbage(level, everywhere=True):
+def _guard_garbage(level: str | None, everywhere: bool = True) -> None:
     binding.transfer_guards(everywhere).garbage_collect_array = binding.garbage_level(level)
 
 
 @contextlib.contextmanager
-def _guarded_garbage(level):
+def _guarded_garbage(level: str | None) -> Iterator[None]:
     guards = binding.transfer_guards()
     saved = guards.garbage_collect_array
     with override("jax_array_garbage_collection_guard", level):
@@ -101,7 +109,7 @@ def _guarded_garbage(level):
             guards.garbage_collect_array = saved
 
 
-def array_garbage_collection_guard(level):
+def array_garbage_collection_guard(level: str | None) -> contextlib.AbstractContextManager[None]:
     """Context manager: what is said of arrays that Python's garbage collector frees, since they were part
     of a cycle.
 
@@ -117,13 +125,13 @@ def array_garbage_collection_guard(level):
 _guardian = None        # the thread that alone may start programs over several processes; None: all may
 
 
-def _guard_threads(on):
+def _guard_threads(on: bool) -> None:
     global _guardian
     _guardian = threading.get_ident() if on else None
 
 
 @contextlib.contextmanager
-def thread_guard(enable=True):
+def thread_guard(enable: bool = True) -> Iterator[None]:
     """Context manager: programs over several processes are started by this thread alone until the block ends.
 
     In another thread they raise RuntimeError: threads that start such programs in different orders in
@@ -142,7 +150,7 @@ def thread_guard(enable=True):
             _guardian = saved
 
 
-def check_thread(name):
+def check_thread(name: str) -> None:
     """RuntimeError where another thread alone may start `name`, a program over several processes."""
     if _guardian not in (None, threading.get_ident()):
         raise RuntimeError(f"{name} runs over several processes and was called in a thread other than the "
@@ -165,7 +173,7 @@ for _name, _level in {
 
 
 @contextlib.contextmanager
-def _putting():
+def _putting() -> Iterator[None]:
     saved, _asked.put = getattr(_asked, "put", False), True
     try:
         with _on_this_thread(explicit_device_put=True):
@@ -174,22 +182,22 @@ def _putting():
         _asked.put = saved
 
 
-def putting():
+def putting() -> contextlib.AbstractContextManager[None]:
     """Context in which the user asks for what goes to a device."""
     return _putting() if used else _nothing
 
 
-def getting():
+def getting() -> contextlib.AbstractContextManager[None]:
     """Context in which the user asks for what comes to the host."""
     return _on_this_thread(explicit_device_get=True) if used else _nothing
 
 
-def unasked():
+def unasked() -> contextlib.AbstractContextManager[None]:
     """Context of what the library moves for itself: no guard is asked."""
     return _on_this_thread(**dict.fromkeys(DIRECTIONS, binding.guard_level("allow"))) if used else _nothing
 
 
-def moving(x, sharding):
+def moving(x: Any, sharding: Sharding) -> contextlib.AbstractContextManager[None]:
     """Context in which an array is copied to other devices.  JaxRuntimeError where that is refused."""
     if not used:
         return _nothing

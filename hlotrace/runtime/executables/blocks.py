@@ -4,9 +4,13 @@ XLA copies a function for each of its calls before it optimizes anything, so a n
 times as long as one of 12, outlined or not.  Here every block is an executable of its own, and a program is
 a list of them, run one after the other on the buffers that the earlier ones made.
 """
+from __future__ import annotations
+
 import collections
 import dataclasses
 import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +26,9 @@ from .. import array_impl, binding
 from . import compilation
 from .executable import Executable
 
+if TYPE_CHECKING:
+    from ...lowering.module import Lowered
+
 LIGHTEST = 2e5          # operations in a block; starting it costs as much as 1e4 or so
 MOST_BETWEEN = 3        # pieces between the blocks, for each block: with more, one program compiles sooner
 
@@ -29,11 +36,11 @@ MOST_BETWEEN = 3        # pieces between the blocks, for each block: with more, 
 @dataclasses.dataclass
 class Block:
     program: Jaxpr
-    operands: list      # Vars and Literals
-    results: list       # Vars
+    operands: Sequence[Any]      # Vars and Literals
+    results: Sequence[Any]       # Vars
 
 
-def blocks_of(lowered):
+def blocks_of(lowered: Lowered) -> tuple[Jaxpr, list[Block]] | None:
     """(the program with outputs that are all its own, its Pieces in order), or None where it is better left
     in one."""
     heavy = {b.jaxpr for b in lowered.blocks if work(b.jaxpr) >= LIGHTEST}
@@ -44,7 +51,7 @@ def blocks_of(lowered):
     used.update((v, len(jaxpr.eqns)) for v in jaxpr.outvars if type(v) is Var)
     pieces, between = [], 0
 
-    def close(start, end):
+    def close(start: int, end: int) -> None:
         nonlocal between
         if start < end:
             pieces.append(_stretch(jaxpr.eqns[start:end], used, end, f"{jaxpr.name}_{between}"))
@@ -59,7 +66,7 @@ def blocks_of(lowered):
     return (jaxpr, pieces) if 1 < len(pieces) and between <= MOST_BETWEEN * len(heavy) + 2 else None
 
 
-def _with_own_outputs(jaxpr):
+def _with_own_outputs(jaxpr: Jaxpr) -> Jaxpr:
     """No two outputs may share a buffer with each other or with an input: who donates one would lose the
     other."""
     seen, outvars, eqns = set(jaxpr.invars), [], []
@@ -72,7 +79,7 @@ def _with_own_outputs(jaxpr):
     return jaxpr.replace(eqns=[*jaxpr.eqns, *eqns], outvars=outvars) if eqns else jaxpr
 
 
-def _stretch(eqns, used, end, name):
+def _stretch(eqns: Sequence[Eqn], used: dict[Var, int], end: int, name: str) -> Block:
     made = dict.fromkeys(v for eqn in eqns for v in eqn.outvars)
     operands = list(dict.fromkeys(v for eqn in eqns for v in eqn.invars if type(v) is Var and v not in made))
     results = [v for v in made if used.get(v, -1) >= end]
@@ -80,7 +87,7 @@ def _stretch(eqns, used, end, name):
 
 
 @cached
-def work(jaxpr):
+def work(jaxpr: Jaxpr) -> int:
     """Roughly how many scalar operations a program does."""
     total = 0
     for eqn in jaxpr.eqns:
@@ -101,15 +108,17 @@ class BlockExecutable(Executable):
     __slots__ = ("steps", "constants", "width", "out_slots", "donated", "peak")
     gives_back = True
 
-    def __init__(self, lowered, jaxpr, pieces, device, compiler_options):
+    def __init__(self, lowered: Lowered, jaxpr: Jaxpr, pieces: Sequence[Block], device: binding.Device,
+                 compiler_options: Mapping[str, Any] | None) -> None:
         programs = _each_lowered(lowered, pieces)
         compiled = {program: compilation.compile_whole(alone, device, compiler_options, len(programs))
                     for program, alone in programs.items()}
         super().__init__(None, lowered, device, sum(e.compile_seconds for e in compiled.values()),
                          all(e.from_disk for e in compiled.values()))
-        slots, self.constants = {v: i for i, v in enumerate(jaxpr.invars)}, []
+        slots = {v: i for i, v in enumerate(jaxpr.invars)}
+        self.constants: list[binding.Buffer] = []
 
-        def slot(v):
+        def slot(v: Var | Literal) -> int:
             if type(v) is Literal:      # a piece takes buffers only
                 self.constants.append(array_impl.put(np.asarray(v.val, v.aval.dtype), physical(v.aval),
                                                      device))
@@ -128,15 +137,15 @@ class BlockExecutable(Executable):
         self.width = len(slots) - len(jaxpr.invars)
         self.donated = frozenset(lowered.donated)
 
-    def run(self, buffers):
+    def run(self, buffers: Sequence[binding.Buffer]) -> list[binding.Buffer]:
         device = self.device        # all is checked before the first piece deletes what it was given
         if any(b.is_deleted() or b._sharding._devices[0] != device for b in buffers):
             raise binding.JaxRuntimeError("an argument was deleted, donated, or is on another device")
-        spent = self.donated
+        spent: Any = self.donated
         if spent and len(set(map(id, buffers))) < len(buffers):
             times = collections.Counter(map(id, buffers))
             spent = {i for i in spent if times[id(buffers[i])] == 1}
-        held = [*buffers, *[None] * self.width, *reversed(self.constants)]
+        held: list[Any] = [*buffers, *[None] * self.width, *reversed(self.constants)]
         for executable, operands, results, free in self.steps:
             made = executable.run([held[i] for i in operands])
             for i, b in zip(results, made):
@@ -147,35 +156,36 @@ class BlockExecutable(Executable):
                 held[i] = None
         return [held[i] for i in self.out_slots]
 
-    def memory(self):
+    def memory(self) -> Memory:
         jaxpr = self.lowered.jaxpr
         return Memory(_bytes(jaxpr.invars), _bytes(jaxpr.outvars), self.peak,
                       sum(piece.memory().generated_code_size_in_bytes for piece, _ in self.pieces))
 
     @property
-    def pieces(self):
-        calls = {}
+    def pieces(self) -> list[tuple[Executable, int]]:
+        calls: dict[Executable, int] = {}
         for executable, *_ in self.steps:
             calls[executable] = calls.get(executable, 0) + 1
         return list(calls.items())
 
 
-def _each_lowered(lowered, pieces):
+def _each_lowered(lowered: Lowered, pieces: Sequence[Block]) -> dict[Jaxpr, Lowered]:
     return {program: lower(program, platform=lowered.platform, blocks=lowered.blocks)
             for program in dict.fromkeys(piece.program for piece in pieces)}
 
 
-def compiled_alone(lowered):
+def compiled_alone(lowered: Lowered) -> list[Lowered]:
     """The Lowered programs that XLA is given for this one: those of its pieces, or itself."""
     found = blocks_of(lowered)
     return list(_each_lowered(lowered, found[1]).values()) if found else [lowered]
 
 
-def _bytes(variables):
+def _bytes(variables: Iterable[Any]) -> int:
     return sum(physical(v.aval).size * physical(v.aval).dtype.itemsize for v in variables)
 
 
-def _peak(jaxpr, pieces, last, compiled):
+def _peak(jaxpr: Jaxpr, pieces: Sequence[Block], last: dict[Var, int],
+          compiled: dict[Jaxpr, Executable]) -> int:
     """The most bytes that intermediate values and the piece that runs hold at once."""
     outs = {v for v in jaxpr.outvars if type(v) is Var}
     held, peak = 0, 0
@@ -199,11 +209,12 @@ class Memory:
     alias_size_in_bytes: int = 0
 
     @property
-    def peak_memory_in_bytes(self):
+    def peak_memory_in_bytes(self) -> int:
         return self.argument_size_in_bytes + self.output_size_in_bytes + self.temp_size_in_bytes
 
 
-def compile_lowered(lowered, device, compiler_options=None):
+def compile_lowered(lowered: Lowered, device: binding.Device,
+                    compiler_options: Mapping[str, Any] | None = None) -> Executable:
     """An Executable for a Lowered program, in pieces where that is better, as `whole.compile_whole`."""
     found = None if lowered.partition or not lowered.platform.in_pieces else blocks_of(lowered)
     if found is None:

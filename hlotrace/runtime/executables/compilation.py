@@ -1,5 +1,9 @@
 """A program compiled as one: found in memory by its text, on disk, or compiled by XLA."""
+from __future__ import annotations
+
 import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core import source_info
 from ...core.caches import LRUCache
@@ -10,21 +14,28 @@ from ..devices import client
 from . import progress
 from .executable import Executable
 
+if TYPE_CHECKING:
+    from ...core.jaxpr import Jaxpr
+    from ...lowering.module import Lowered
+    from . import disk_cache
+
 _loaded = LRUCache(512)         # what was compiled, by its text
 compile_count = 0            # programs compiled by this process
 disk_hits = 0                # programs that another process compiled, found on disk
 _CACHE = "/jax/compilation_cache/"
 
 
-def compile_whole(lowered, device, compiler_options=None, pieces=1):
+def compile_whole(lowered: Lowered, device: binding.Device, compiler_options: Mapping[str, Any] | None = None,
+                  pieces: int = 1) -> Executable:
     """An Executable that is one program to XLA; `pieces` is how many make up the user's program.
 
     It runs on `device`, or on the devices of the program's partition, of which `device` is one.
     """
+    kind: type[Executable]
     devices, kind = (device,), Executable
     if lowered.partition:
-        from .spmd import SpmdExecutable as kind
-        devices = lowered.partition.devices
+        from . import spmd
+        devices, kind = lowered.partition.devices, spmd.SpmdExecutable
     if lowered.kernels:
         from . import kernels
         kernels.register(lowered.kernels, lowered.platform)
@@ -53,9 +64,9 @@ def compile_whole(lowered, device, compiler_options=None, pieces=1):
     return made
 
 
-def _flags():
+def _flags() -> dict[str, Any]:
     """What options of JAX's say of how to compile, as flags of XLA."""
-    flags = {}
+    flags: dict[str, Any] = {}
     if config.jax_disable_most_optimizations:
         flags |= {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
     if not config.jax_compiler_enable_remat_pass:
@@ -63,14 +74,14 @@ def _flags():
     return flags
 
 
-def _efforts():
+def _efforts() -> tuple[int | None, int | None, int]:
     """The optimization level or None, the memory fitting level or None, and the profile version."""
     levels = (config.jax_optimization_level, config.jax_memory_fitting_level)
     return (*[None if level == usual else CompilerEffortLevel[level].value
               for level, usual in zip(levels, ("UNKNOWN", "O2"))], config.jax_xla_profile_version)
 
 
-def _disk_entry(lowered, devices, options):
+def _disk_entry(lowered: Lowered, devices: Sequence[binding.Device], options: Any) -> disk_cache.Entry | None:
     """Where a program is kept between processes; None where looking costs more than it saves."""
     seconds = min(1, config.jax_persistent_cache_min_compile_time_secs)
     if len(lowered.text) < lowered.platform.instant * seconds or not config.jax_enable_compilation_cache:
@@ -79,7 +90,8 @@ def _disk_entry(lowered, devices, options):
     return disk_cache.entry(lowered.text, devices, options)
 
 
-def _from_disk(entry, kind, lowered, device):
+def _from_disk(entry: disk_cache.Entry, kind: type[Executable], lowered: Lowered,
+               device: binding.Device) -> Executable | None:
     global disk_hits
     start = time.perf_counter()
     loaded = entry.load(len(lowered.jaxpr.invars), len(lowered.jaxpr.outvars))
@@ -93,12 +105,14 @@ def _from_disk(entry, kind, lowered, device):
     return kind(loaded, lowered, device, seconds, from_disk=True)
 
 
-def _compile(kind, lowered, device, devices, options):
+def _compile(kind: type[Executable], lowered: Lowered, device: binding.Device,
+             devices: Sequence[binding.Device], options: Any) -> Executable:
     global compile_count
     if binding.most_cpu_elements and lowered.platform.on_host:
         _check_sizes(lowered.jaxpr, binding.most_cpu_elements * len(devices))
     start = time.perf_counter()
-    text, failures = lowered.text, [] if lowered.partition else None
+    failures: list[BaseException] | None = [] if lowered.partition else None
+    text = lowered.text
     if lowered.inspections:
         from ..mlir.partitioners import filled
         text, _kept_alive = filled(lowered, device)
@@ -108,8 +122,8 @@ def _compile(kind, lowered, device, devices, options):
             if lowered.callbacks:
                 from ..mlir.bindings import parse_module
                 loaded = backend_compile_and_load(device.client, parse_module(text), devices, options,
-                                                  [callback_guard.guard(*c, failures)
-                                                   for c in lowered.callbacks])
+                                                  [callback_guard.guard(function, avals, tokens, failures)
+                                                   for function, avals, tokens in lowered.callbacks])
             else:
                 loaded = backend_compile_and_load(device.client, text, devices, options)
     except binding.JaxRuntimeError as error:
@@ -117,19 +131,19 @@ def _compile(kind, lowered, device, devices, options):
         raise (binding.JaxRuntimeError(binding.readable(str(error))) if raised is error else raised) from None
     seconds = time.perf_counter() - start
     compile_count += 1
-    made = kind(loaded, lowered, device, seconds)
+    made: Any = kind(loaded, lowered, device, seconds)
     if failures is not None:
         made.failures = failures
     return made
 
 
-def backend_compile_and_load(backend, *args):
+def backend_compile_and_load(backend: binding.Client, *args: Any) -> binding.LoadedExecutable:
     """Compile for devices that are there: libraries put a function of theirs in this place
     (`jax._src.compiler`)."""
     return backend.compile_and_load(*args)
 
 
-def _check_sizes(jaxpr, most):
+def _check_sizes(jaxpr: Jaxpr, most: int) -> None:
     """ValueError for a program with an array of more than `most` elements: compiling it would end the
     process."""
     for eqn in jaxpr.eqns:

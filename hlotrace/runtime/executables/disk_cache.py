@@ -9,6 +9,8 @@ ones, or computes something else.
 Processes share a directory without locks.  A file appears whole (os.replace) or not at all, and one that
 another process evicts is a miss.  Whatever goes wrong is a warning, and the program is compiled.
 """
+from __future__ import annotations
+
 import contextlib
 import functools
 import hashlib
@@ -20,6 +22,8 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.config import config
 from .. import binding
@@ -42,7 +46,7 @@ class Damaged(Exception):
     """A file is not what it was when it was written."""
 
 
-def directory():
+def directory() -> str | None:
     """Where the programs are, whether it exists or not; None if they are not kept."""
     chosen = config.jax_compilation_cache_dir
     if not config.jax_enable_compilation_cache or chosen == "":
@@ -56,13 +60,13 @@ def directory():
     return os.path.join(caches, "hlotrace") if os.path.isabs(caches) else None      # no home: ~ stays
 
 
-def entry(text, devices, options):
+def entry(text: str, devices: Sequence[binding.Device], options: Any) -> Entry | None:
     """The Entry of a program, whether its file exists or not; None if programs are not kept."""
     where = directory()
-    return where and Entry(where, key_of(text, devices[0], options), devices, options)
+    return Entry(where, key_of(text, devices[0], options), devices, options) if where else None
 
 
-def key_of(text, device, options):
+def key_of(text: str, device: binding.Device, options: Any) -> str:
     """The name of all that the machine code of a program depends on."""
     parts = [_FORMAT, binding.jaxlib_version.encode(), _machine(), device.platform.encode(),
              device.device_kind.encode(), device.client.platform_version.encode(),
@@ -75,7 +79,7 @@ def key_of(text, device, options):
 
 
 @functools.cache
-def _machine():
+def _machine() -> bytes:
     """What XLA may know of the processor: its model and features, and how many cores this process may use."""
     known = [sys.platform, platform.machine(),
              str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())]
@@ -96,13 +100,13 @@ def _machine():
 class Entry:
     """The file of one program."""
 
-    def __init__(self, where, key, devices, options):
+    def __init__(self, where: str, key: Any, devices: Sequence[binding.Device], options: Any) -> None:
         self.where, self.key, self.devices, self.options = where, key, devices, options
         self.device = devices[0]
         self.path = os.path.join(where, key + ".xla")
         self.seconds = 0.0          # that compiling took whoever wrote what was loaded
 
-    def load(self, takes=None, gives=None):
+    def load(self, takes: int | None = None, gives: int | None = None) -> binding.LoadedExecutable | None:
         """jaxlib's executable from the file, with as many arguments and results as is said, or None."""
         try:
             metadata, payload = read(self.path)
@@ -117,7 +121,8 @@ class Entry:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            return self._unusable("read from", error)
+            self._unusable("read from", error)
+            return None
         except (Damaged, binding.JaxRuntimeError) as error:
             if config.jax_raise_persistent_cache_errors:
                 raise RuntimeError(f"the compiled program in {self.path} cannot be used: {error}") from error
@@ -130,7 +135,7 @@ class Entry:
             os.utime(self.path)          # the time of the last use is what eviction goes by
         return loaded
 
-    def store(self, loaded, name, seconds, pieces=1):
+    def store(self, loaded: binding.LoadedExecutable, name: str, seconds: float, pieces: int = 1) -> Any:
         """Write an executable that took `seconds` to compile, if the options say that it is worth it.
 
         One of several `pieces` of a program is worth it if so many as it would be.
@@ -140,7 +145,8 @@ class Entry:
         try:
             payload = self.device.client.serialize_executable(loaded)
         except binding.JaxRuntimeError as error:
-            return self._unusable("written to", error)
+            self._unusable("written to", error)
+            return None
         metadata = {"name": name, "key": self.key, "jaxlib": binding.jaxlib_version,
                     "platform": self.device.platform, "device_kind": self.device.device_kind,
                     "size": len(payload), "compile_seconds": round(seconds, 3), "created": time.time()}
@@ -163,8 +169,9 @@ class Entry:
             _make_room(self.where, limit, len(data))
         except (OSError, ValueError) as error:
             self._unusable("written to", error)
+            return None
 
-    def _unusable(self, what, error):
+    def _unusable(self, what: str, error: Exception) -> None:
         """Say it once for each directory; raise it if the option jax_raise_persistent_cache_errors says so.
         """
         if config.jax_raise_persistent_cache_errors:
@@ -176,7 +183,7 @@ class Entry:
                           RuntimeWarning, stacklevel=4)
 
 
-def read(path):
+def read(path: str) -> tuple[dict[str, Any], bytes]:
     """(description, jaxlib's bytes) of a file.  Damaged if a byte of it is not the one that was written."""
     with open(path, "rb") as file:
         data = file.read()
@@ -196,7 +203,7 @@ def read(path):
     return metadata, data[end + 1:]
 
 
-def describe(path):
+def describe(path: str) -> dict[str, Any] | None:
     """The description alone, unchecked; None where there is none that can be read."""
     try:
         with open(path, "rb") as file:
@@ -205,9 +212,10 @@ def describe(path):
                 return found if isinstance(found, dict) else None
     except (OSError, ValueError):
         pass
+    return None
 
 
-def entries(where, pattern=_ENTRY):
+def entries(where: str, pattern: re.Pattern[str] = _ENTRY) -> list[tuple[float, int, str]]:
     """[(time of last use, size, path)] of the programs in a directory, the one used longest ago first."""
     found = []
     with contextlib.suppress(FileNotFoundError), os.scandir(where) as files:
@@ -219,7 +227,7 @@ def entries(where, pattern=_ENTRY):
     return sorted(found)
 
 
-def _make_room(where, limit, written):
+def _make_room(where: str, limit: int, written: int) -> None:
     """Evict what is too much after so many bytes were written.
 
     Listing a directory of thousands of programs takes as long as compiling a small one.  So it is listed
@@ -232,7 +240,7 @@ def _make_room(where, limit, written):
     _room[where, limit] = room
 
 
-def evict(where, limit):
+def evict(where: str, limit: int) -> int:
     """Remove what was used longest ago until the programs take no more than `limit` bytes (-1: all may stay).
 
     Returns:
@@ -251,7 +259,7 @@ def evict(where, limit):
     return taken
 
 
-def clear(where):
+def clear(where: str) -> tuple[int, int]:
     """Remove every program from a directory and nothing else; returns (how many, bytes)."""
     found = entries(where) + entries(where, _TEMPORARY)
     for _, _, path in found:
@@ -259,6 +267,6 @@ def clear(where):
     return len(found), sum(size for _, size, _ in found)
 
 
-def _remove(path):
+def _remove(path: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)

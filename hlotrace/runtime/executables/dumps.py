@@ -4,21 +4,29 @@ jax_include_debug_info_in_dumps.
 `jax_ir0003_jit_f_compile.mlir` is the StableHLO, `jax_000003_f.jaxpr.txt` the program,
 `jax_000003_f.eqn_count_pprof` how many equations come from each of the user's lines, for pprof.
 """
+from __future__ import annotations
+
 import gzip
 import itertools
 import os
 import re
 import warnings
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from ...core import source_info
 from ...core.config import config
 from ...core.jaxpr import sub_jaxprs
 
+if TYPE_CHECKING:
+    from ...core.jaxpr import Jaxpr
+    from ...lowering.module import Lowered
+
 _texts, _programs = itertools.count(), itertools.count()
 
 
-def write(lowered):
+def write(lowered: Lowered) -> None:
     """Write a Lowered into the directory that the option names; a warning where that cannot be done."""
     modes = config.jax_dump_ir_modes.split(",")
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", lowered.jaxpr.name)
@@ -48,21 +56,21 @@ def write(lowered):
 _LOCATIONS = re.compile(r' loc\(#loc\d+\)$|^#loc.*\n| loc\("[^"\\\n]*"\)', re.MULTILINE)
 
 
-def _sources(jaxpr):
+def _sources(jaxpr: Jaxpr) -> Iterator[Any]:
     for eqn in jaxpr.eqns:
         yield ("-", 0, 0, eqn.primitive.name) if eqn.source is None else source_info.position(eqn.source)
         for inner in sub_jaxprs(eqn.params):
             yield from _sources(inner)
 
 
-def pprof(counts):
+def pprof(counts: Mapping[Any, int]) -> bytes:
     """A profile for pprof, gzipped, of {(file, line, column, function): count}.
 
     The format is https://github.com/google/pprof/blob/main/proto/profile.proto.
     """
     strings = {"": 0}
 
-    def text(s):
+    def text(s: str) -> int:
         return strings.setdefault(s, len(strings))
     parts = [_field(1, _field(1, text("equations")) + _field(2, text("count")))]
     for i, ((file, line, _, function), count) in enumerate(counts.items(), 1):
@@ -72,14 +80,14 @@ def pprof(counts):
     return gzip.compress(b"".join([*parts, *(_field(6, s.encode()) for s in strings)]), mtime=0)
 
 
-def _field(number, value):
+def _field(number: int, value: int | bytes) -> bytes:
     """A field of a protocol buffer: an integer, or bytes."""
     if isinstance(value, int):
         return _varint(number << 3) + _varint(value)
     return _varint(number << 3 | 2) + _varint(len(value)) + value
 
 
-def _varint(n):
+def _varint(n: int) -> bytes:
     out = bytearray()
     while n > 127:
         out.append(n & 127 | 128)

@@ -1,14 +1,22 @@
 """A compiled program that can be called, and the tokens of side effects."""
+from __future__ import annotations
+
 import atexit
 import collections
 import contextlib
 import sys
 import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.avals import physical
 from ...core.config import state
 from .. import array_impl, binding, callback_guard
 from ..devices import placement, relayout, shards
+
+if TYPE_CHECKING:
+    from ...lowering.module import Lowered
+    from ...sharding.abstract import Sharding
 
 _lock = threading.Lock()
 _pending: list = []          # tokens of running programs with side effects
@@ -22,8 +30,9 @@ class Executable:
     __slots__ = ("loaded", "lowered", "out_avals", "handlers", "execute", "device", "compile_seconds",
                  "from_disk")
 
-    def __init__(self, loaded, lowered, device, compile_seconds, from_disk=False):
-        self.loaded = loaded
+    def __init__(self, loaded: Any, lowered: Lowered, device: binding.Device,
+                 compile_seconds: float, from_disk: bool = False) -> None:
+        self.loaded: Any = loaded
         self.lowered = lowered
         self.device = device
         self.compile_seconds = compile_seconds
@@ -34,7 +43,7 @@ class Executable:
         self.execute = (None if lowered.effects or lowered.callbacks or lowered.failures
                         or type(self) is not Executable or state.no_execution else loaded.execute_sharded)
 
-    def _handlers(self):
+    def _handlers(self) -> list[Callable[..., Any]]:
         sharding = placement.on_device(self.device)
         return [binding.result_handler(physical(a), sharding) for a in self.out_avals]
 
@@ -43,30 +52,30 @@ class Executable:
     gives_back = False
 
     @property
-    def in_shardings(self):
+    def in_shardings(self) -> list[Sharding]:
         return [placement.on_device(self.device)] * len(self.lowered.jaxpr.invars)
 
     @property
-    def out_shardings(self):
+    def out_shardings(self) -> list[Sharding]:
         return [placement.on_device(self.device)] * len(self.out_avals)
 
-    def placement_text(self):
+    def placement_text(self) -> str:
         """Where it runs, in words."""
         return str(self.device)
 
-    def wait(self):
+    def wait(self) -> None:
         """Block until no form of the program is being compiled."""
 
     @property
-    def pieces(self):
+    def pieces(self) -> list[tuple[Executable, int]]:
         """What it is made of: (executable, how often it runs), in order."""
         return [(self, 1)]
 
-    def memory(self):
+    def memory(self) -> Any:
         """Bytes of arguments, outputs, temporaries and code."""
         return self.loaded.get_compiled_memory_stats()
 
-    def take(self, leaves):
+    def take(self, leaves: Sequence[Any]) -> tuple[list[binding.Buffer], bool] | None:
         """(buffers, is one committed?) for these arguments, moved where need be; None if they are committed
         elsewhere.
 
@@ -88,7 +97,7 @@ class Executable:
         self.check_donated(buffers)
         return buffers, committed
 
-    def check_donated(self, buffers):
+    def check_donated(self, buffers: Sequence[binding.Buffer]) -> None:
         """ValueError where a donated buffer is twice among the arguments."""
         if not self.lowered.donated or self.gives_back:
             return
@@ -101,7 +110,7 @@ class Executable:
                         "one call: the program would read memory that it gave away. Pass a copy, or do not "
                         "donate it.")
 
-    def run(self, buffers):
+    def run(self, buffers: Sequence[binding.Buffer]) -> list[binding.Buffer]:
         """Run; returns a list of buffers.  `buffers` must match the program's inputs: nothing checks here."""
         if self.lowered.effects:
             return self._run_effectful(buffers).consume_with_handlers(self.handlers)
@@ -114,7 +123,7 @@ class Executable:
         except binding.JaxRuntimeError as error:
             raise callback_guard.original(error, self.lowered.jaxpr) from None
 
-    def __call__(self, buffers, committed=False):
+    def __call__(self, buffers: Sequence[binding.Buffer], committed: bool = False) -> list[Any]:
         """Run; returns a list of ArrayImpl."""
         if state.no_execution:
             raise RuntimeError(f"{self.lowered.jaxpr.name} was about to run where 'no_execution' is set")
@@ -122,7 +131,7 @@ class Executable:
         outs = [make(a, b, committed) for a, b in zip(self.out_avals, self.run(buffers))]
         return looked_at(self, buffers, outs) if state.check_floats or self.lowered.failures else outs
 
-    def _run_effectful(self, buffers):
+    def _run_effectful(self, buffers: Sequence[binding.Buffer]) -> Any:
         if self.lowered.ordered:
             for token in _last_ordered[:]:
                 wait(token)
@@ -142,17 +151,17 @@ class Executable:
 
 
 # raising.py puts its own here: (Executable, its arguments, its results) -> those of the program
-looked_at = None
+looked_at: Any = None
 
 
-def wait(token):
+def wait(token: Any) -> None:
     try:
         token.block_until_ready()
     except binding.JaxRuntimeError as error:
         raise callback_guard.original(error) from None
 
 
-def effects_barrier():
+def effects_barrier() -> None:
     """Wait until every side effect of programs started so far has happened; raises what a callback raised.
 
     >>> jax.jit(lambda x: jax.debug.callback(lambda v: print("saw", v), x))(1)
@@ -168,7 +177,7 @@ def effects_barrier():
 
 
 @atexit.register
-def _finish():
+def _finish() -> None:
     try:
         effects_barrier()
     except Exception as error:

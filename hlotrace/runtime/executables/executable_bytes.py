@@ -5,10 +5,14 @@ A checksum is compared before anything else is read, as jaxlib may crash on dama
 program is pickled, with numbers in place of devices; reading it makes no objects but those of this package,
 NumPy and Python's own.
 """
+from __future__ import annotations
+
 import hashlib
 import io
 import json
 import pickle
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.avals import aval_of, physical
 from ...core.effects import IO
@@ -25,7 +29,7 @@ _FORMAT = b"hlotrace serialized executable 1\n"
 _MODULES = ("hlotrace.core.", "hlotrace.sharding.", "hlotrace.primitives.", "numpy", "ml_dtypes")
 
 
-def dump(executable, more):
+def dump(executable: Executable, more: Any) -> bytes:
     """The bytes of an Executable, and of `more`, which may name its devices.  ValueError for one of this
     process alone."""
     lowered = executable.lowered
@@ -50,7 +54,7 @@ def dump(executable, more):
     return _FORMAT + hashlib.sha256(out.getvalue()).digest() + out.getvalue()
 
 
-def _described(executable):
+def _described(executable: Executable) -> dict[str, Any]:
     """What is known of a program beside its code."""
     lowered = executable.lowered
     return {"name": lowered.jaxpr.name, "ins": lowered.jaxpr.in_avals, "outs": lowered.jaxpr.out_avals,
@@ -58,21 +62,22 @@ def _described(executable):
             "ordered": lowered.ordered, "partition": lowered.partition}
 
 
-def load(payload, platform=None, devices=None):
+def load(payload: bytes, platform: str | None = None,
+         devices: Sequence[binding.Device] | None = None) -> tuple[Executable, Any]:
     """(the Executable, what was saved beside it).
 
     It runs on the devices of `platform` that have the numbers of those it was compiled for, or on `devices`.
     ValueError for bytes that are none or are damaged, and where jaxlib, the platform or the devices are
     others.
     """
-    head, body = len(_FORMAT), len(_FORMAT) + hashlib.sha256().digest_size
-    if not isinstance(payload, bytes) or payload[:head] != _FORMAT:
+    start, end = len(_FORMAT), len(_FORMAT) + hashlib.sha256().digest_size
+    if not isinstance(payload, bytes) or payload[:start] != _FORMAT:
         raise ValueError("deserialize_and_load: these are not the bytes that serialize gave")
-    if hashlib.sha256(payload[body:]).digest() != payload[head:body]:
+    if hashlib.sha256(payload[end:]).digest() != payload[start:end]:
         raise ValueError("deserialize_and_load: the bytes are damaged: they are not those that "
                          "serialize gave")
-    head, _, body = payload[body:].partition(b"\n")
-    head = json.loads(head)
+    line, _, body = payload[end:].partition(b"\n")
+    head = json.loads(line)
     if head["jaxlib"] != binding.jaxlib_version:
         raise ValueError(f"deserialize_and_load: the program was compiled by jaxlib {head['jaxlib']}, and "
                          f"this is jaxlib {binding.jaxlib_version}: compile it again (hlotrace.export keeps "
@@ -85,7 +90,7 @@ def load(payload, platform=None, devices=None):
     return _Restored(_lowered(found["program"], platform), devices[0], parts, found), found["more"]
 
 
-def _devices(head, platform, given):
+def _devices(head: Any, platform: str | None, given: Any) -> list[binding.Device]:
     """The devices on which a program runs here."""
     ids = head["devices"]
     if given is not None:
@@ -106,7 +111,7 @@ def _devices(head, platform, given):
     return found
 
 
-def _lowered(described, platform):
+def _lowered(described: dict[str, Any], platform: str) -> Lowered:
     """As much of a Lowered program as running it asks for."""
     ins, outs = ([Var(a) for a in described[name]] for name in ("ins", "outs"))
     lowered = Lowered("", [], Jaxpr((), (), ins, (), outs, described["name"]), [], described["donated"],
@@ -116,7 +121,8 @@ def _lowered(described, platform):
     return lowered
 
 
-def _part(described, code, devices, platform):
+def _part(described: dict[str, Any], code: bytes, devices: Sequence[binding.Device],
+          platform: str) -> Executable:
     lowered = _lowered(described, platform)
     kind = SpmdExecutable if lowered.partition else Executable
     kernels.register(lowered.kernels, lowered.platform)
@@ -129,7 +135,7 @@ class _Restored(BlockExecutable):
     """A program in pieces that was compiled before."""
     __slots__ = ()
 
-    def __init__(self, lowered, device, parts, found):
+    def __init__(self, lowered: Lowered, device: binding.Device, parts: Any, found: dict[str, Any]) -> None:
         Executable.__init__(self, None, lowered, device, 0.0)
         self.steps = [(parts[i], *slots) for i, *slots in found["steps"]]
         self.constants = [array_impl.put(c, physical(aval_of(c)), device) for c in found["constants"]]
@@ -138,23 +144,23 @@ class _Restored(BlockExecutable):
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, file, devices):
+    def __init__(self, file: Any, devices: Sequence[binding.Device]) -> None:
         super().__init__(file, protocol=5)
         self._devices = {id(d): i for i, d in enumerate(devices)}
 
-    def persistent_id(self, x):
+    def persistent_id(self, x: Any) -> int | None:
         return self._devices.get(id(x))
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file, devices):
+    def __init__(self, file: Any, devices: Sequence[binding.Device]) -> None:
         super().__init__(file)
         self._devices = devices
 
-    def persistent_load(self, number):
+    def persistent_load(self, number: int) -> binding.Device:
         return self._devices[number]
 
-    def find_class(self, module, name):
+    def find_class(self, module: str, name: str) -> Any:
         if not module.startswith(_MODULES):
             raise ValueError(f"deserialize_and_load: the bytes name {module}.{name}, which no program has")
         return super().find_class(module, name)

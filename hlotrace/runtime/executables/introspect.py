@@ -1,24 +1,31 @@
 """What XLA says of a program: HLO before and after optimization, cost."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from .. import binding
 
+if TYPE_CHECKING:
+    from .executable import Executable
 
-def mlir_module(text):
+
+def mlir_module(text: str) -> Any:
     """jaxlib's MLIR module."""
     from ..mlir.bindings import parse_module
     return parse_module(text)
 
 
-def xla_computation(text):
+def xla_computation(text: str) -> Any:
     """The program as an XlaComputation (HLO before optimization)."""
     return binding._jax.mlir.mlir_module_to_xla_computation(text)
 
 
-def hlo_text(text):
+def hlo_text(text: str) -> str:
     """HLO before optimization."""
     return xla_computation(text).as_hlo_text()
 
 
-def optimized_text(executable):
+def optimized_text(executable: Executable) -> str:
     """HLO after optimization, of a compiled program; of one in pieces, each with a line that says how often
     it runs."""
     texts = []
@@ -28,13 +35,13 @@ def optimized_text(executable):
     return "\n\n".join(texts)
 
 
-def cost(executable):
+def cost(executable: Executable) -> dict[str, float]:
     """XLA's cost analysis of a compiled program, a dict; sums over its pieces.  What is in a loop counts
     once.
 
     `optimal_seconds`, which TPUs have, is an estimate of the time of one run.
     """
-    total = {}
+    total: dict[str, float] = {}
     for piece, calls in executable.pieces:
         found = piece.loaded.cost_analysis()
         for name, value in (found[0] if isinstance(found, list) else found).items():
@@ -44,7 +51,7 @@ def cost(executable):
     return total
 
 
-def cost_of_text(text, client):
+def cost_of_text(text: str, client: binding.Client) -> dict[str, float]:
     """XLA's cost analysis of a program before optimization, a dict."""
     from jaxlib import xla_client
     module = xla_computation(text).as_serialized_hlo_module_proto()

@@ -5,10 +5,14 @@ bits and host callbacks are in the Python package of the plugin, whose extension
 jax.  Others are the user's. A name of none of these is left to XLA, which knows some and says so of the
 rest.  This file is imported by the first program with such a name.
 """
+from __future__ import annotations
+
 import ctypes
 import functools
 import threading
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import jaxlib
 from jaxlib import cpu_sparse, lapack
@@ -19,13 +23,17 @@ from ...lowering import custom_calls
 from .. import binding
 from ..devices import plugins
 
+if TYPE_CHECKING:
+    from ...core.platforms import Platform
+
 _lock = threading.RLock()
 _registered: set = set()      # (platform, target)
 _XLA_NAMES = {"cpu": "cpu", "cuda": "CUDA"}
 _given: dict = {}             # (platform, target) -> (kernel, API version, traits), from users
 
 
-def register_ffi_target(name, fn, platform="cpu", api_version=1, *, traits=0):
+def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, *,
+                        traits: int = 0) -> None:
     """Let programs call a compiled kernel by name, as `ctx.custom_call(name, ...)` writes it.
 
     Args:
@@ -58,7 +66,7 @@ def register_ffi_target(name, fn, platform="cpu", api_version=1, *, traits=0):
                                  "them by stage") from None
 
 
-def register_ffi_type(name, type_registration, platform="cpu"):
+def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") -> None:
     """Let kernels pass values of a C++ type of their own, such as the state that one stage makes for the
     next.
 
@@ -85,7 +93,7 @@ def register_ffi_type(name, type_registration, platform="cpu"):
         raise ValueError(f"register_ffi_type({name!r}): {error}") from None
 
 
-def register_ffi_type_id(name, obj, platform="cpu"):
+def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
     """JAX's older name of `register_ffi_type`.
 
     >>> jax.ffi.register_ffi_type_id("state", types)                            # doctest: +SKIP
@@ -93,7 +101,7 @@ def register_ffi_type_id(name, obj, platform="cpu"):
     register_ffi_type(name, obj, platform)
 
 
-def register_ffi_target_as_batch_partitionable(name):
+def register_ffi_target_as_batch_partitionable(name: str) -> None:
     """Let a program over devices call the kernel `name` on parts, where its operands are cut along leading
     axes.
 
@@ -105,7 +113,7 @@ def register_ffi_target_as_batch_partitionable(name):
     custom_calls.batch_partitionable.add(name)
 
 
-def include_dir():
+def include_dir() -> str:
     """The folder with `xla/ffi/api/ffi.h`, which kernels are compiled against: `g++ -I` it.
 
     >>> import os
@@ -115,7 +123,7 @@ def include_dir():
     return str(Path(jaxlib.__file__).parent / "include")
 
 
-def pycapsule(funcptr):
+def pycapsule(funcptr: Any) -> Any:
     """A function of a library that ctypes loaded, as the PyCapsule that `register_ffi_target` takes.
 
     >>> import ctypes
@@ -127,12 +135,12 @@ def pycapsule(funcptr):
     return new(ctypes.cast(funcptr, ctypes.c_void_p), b"xla._CUSTOM_CALL_TARGET", None)
 
 
-def given_by_user(targets, platform):
+def given_by_user(targets: Iterable[str], platform: Platform) -> bool:
     """Is one of these kernels the user's, so that no other process has it?"""
     return any((platform, target) in _given for target in targets)
 
 
-def register(targets, platform):
+def register(targets: Iterable[str], platform: str) -> None:
     """Make jaxlib know these targets.  RuntimeError or ImportError where a package that brings one is
     missing."""
     with _lock:
@@ -146,10 +154,11 @@ def register(targets, platform):
 
 
 @functools.cache
-def _shipped(platform):
+def _shipped(platform: str) -> dict[str, Any]:
     """{target: (kernel, API version)} of those that jaxlib and the platform's plugin bring."""
     if platform == "cpu":
-        modules, found = (lapack, cpu_sparse), {}
+        modules: tuple[Any, ...] = lapack, cpu_sparse
+        found = {}
     elif platform == "cuda":
         from jaxlib import gpu_linalg, gpu_prng, gpu_solver, gpu_sparse
         modules = gpu_solver, gpu_linalg, gpu_sparse, gpu_prng
@@ -162,7 +171,7 @@ def _shipped(platform):
 
 
 @functools.cache
-def _registrar(platform):
+def _registrar(platform: str) -> Callable[..., None]:
     """(target, kernel, API version, traits) -> None: tells jaxlib, or the plugin."""
     if platform != "cuda":
         return _register_here
@@ -172,7 +181,7 @@ def _registrar(platform):
     for name, kind in extension.ffi_types().items():
         extension.register_custom_type(plugin, name, kind)
 
-    def register_there(target, kernel, api_version, traits=0):
+    def register_there(target: str, kernel: Any, api_version: int, traits: int = 0) -> None:
         if target.startswith("cuhybrid_"):
             from jaxlib.gpu_solver import initialize_hybrid_kernels
             _with_scipy(initialize_hybrid_kernels)
@@ -183,7 +192,7 @@ def _registrar(platform):
     return register_there
 
 
-def _register_here(target, kernel, api_version, traits=0):
+def _register_here(target: str, kernel: Any, api_version: int, traits: int = 0) -> None:
     if target.startswith("lapack_"):
         _with_scipy(_lapack.initialize)     # otherwise the first call crashes
     binding._jax.register_custom_call_target(target, kernel, "cpu", api_version, traits)
@@ -191,7 +200,7 @@ def _register_here(target, kernel, api_version, traits=0):
         binding._jax.register_custom_call_as_batch_partitionable(target)
 
 
-def _with_scipy(initialize):
+def _with_scipy(initialize: Any) -> None:
     try:
         initialize()
     except ImportError as error:
@@ -200,7 +209,7 @@ def _with_scipy(initialize):
 
 
 @functools.cache
-def _extension():
+def _extension() -> Any:
     """The extension module of the CUDA plugin's Python package."""
     from jaxlib.plugin_support import import_from_plugin
     found = import_from_plugin("cuda", "cuda_plugin_extension")

@@ -12,6 +12,11 @@ of events.
 Each of the first three is a scalar (the time at which it begins), then a duration and a time span.
 `progress.stage` records them, once there is a listener.
 """
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from . import progress
 
 __all__ = [     # noqa: F822 - half of them are made from a table
@@ -25,12 +30,12 @@ __all__ = [     # noqa: F822 - half of them are made from a table
 _listeners: dict[str, list] = {"event": [], "event_duration_secs": [], "event_time_span": [], "scalar": []}
 
 
-def _tell(kind, event, *values, **details):
+def _tell(kind: str, event: str, *values: float, **details: Any) -> None:
     for listener in tuple(_listeners[kind]):
         listener(event, *values, **details)
 
 
-def record_event(event, **kwargs):
+def record_event(event: str, **kwargs: Any) -> None:
     """Tell listeners that something happened: each is called with `event`, a name like a path, and the
     keywords.
 
@@ -46,7 +51,7 @@ def record_event(event, **kwargs):
     _tell("event", event, **kwargs)
 
 
-def record_event_duration_secs(event, duration, **kwargs):
+def record_event_duration_secs(event: str, duration: float | int, **kwargs: Any) -> None:
     """Tell listeners of durations that something took `duration` seconds: listener(event, duration,
     **kwargs).
 
@@ -61,7 +66,7 @@ def record_event_duration_secs(event, duration, **kwargs):
     _tell("event_duration_secs", event, duration, **kwargs)
 
 
-def record_event_time_span(event, start_time, end_time, **kwargs):
+def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: Any) -> None:
     """Tell listeners of time spans when something began and ended, in seconds since the epoch, as time.time()
     gives them.
 
@@ -76,7 +81,7 @@ def record_event_time_span(event, start_time, end_time, **kwargs):
     _tell("event_time_span", event, start_time, end_time, **kwargs)
 
 
-def record_scalar(event, value, **kwargs):
+def record_scalar(event: str, value: float | int, **kwargs: Any) -> None:
     """Tell listeners of scalars a number: listener(event, value, **kwargs).
 
     >>> seen = []
@@ -89,8 +94,8 @@ def record_scalar(event, value, **kwargs):
     _tell("scalar", event, value, **kwargs)
 
 
-def _registers(name, kind, values):
-    def register(callback):
+def _registers(name: str, kind: str, values: str) -> Callable[..., None]:
+    def register(callback: Callable[..., None]) -> None:
         _listeners[kind].append(callback)
         progress.monitors = _tell
     register.__name__ = register.__qualname__ = name
@@ -106,8 +111,8 @@ def _registers(name, kind, values):
     return register
 
 
-def _unregisters(name, kind, register):
-    def unregister(callback):
+def _unregisters(name: str, kind: str, register: str) -> Callable[..., None]:
+    def unregister(callback: Callable[..., None]) -> None:
         if callback not in _listeners[kind]:
             raise ValueError(f"{name}: {callback!r} was not registered")
         _listeners[kind].remove(callback)
@@ -132,7 +137,7 @@ for _kind, _values in (("event", ""), ("event_duration_secs", ", seconds"),
     globals().update({_on: _registers(_on, _kind, _values), _off: _unregisters(_off, _kind, _on)})
 
 
-def clear_event_listeners():
+def clear_event_listeners() -> None:
     """Forget all listeners, of every kind.
 
     >>> jax.monitoring.register_event_listener(print)

@@ -6,14 +6,21 @@ The terminal shows a program's name, its size and the seconds so far.
 Nothing here may fail or cost a short compile anything that can be felt: starting a thread takes 80 us, so one
 thread watches all compiles and ends when none has been seen for a while.
 """
+from __future__ import annotations
+
 import logging
 import os
 import sys
 import threading
 import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ...core.config import checks, config
 from ...core.jaxpr import sub_jaxprs
+
+if TYPE_CHECKING:
+    from ...core.jaxpr import Jaxpr
 
 AFTER = 2.0       # seconds of compiling before the line appears
 EVERY = 0.5       # seconds between looks
@@ -25,7 +32,8 @@ _watcher = None
 _width = 0               # of the text on the terminal's last line
 
 
-monitors = None          # of monitors.py, while there are listeners: (kind, event, values, details)
+# of monitors.py, while there are listeners: (kind, event, values, details)
+monitors: Callable[..., None] | None = None
 
 # what is done -> (the end of the event that tells so, the function's name in it)
 _STAGES = {"traced": ("jaxpr_trace_duration", "{}"), "lowered": ("jaxpr_to_mlir_module_duration", "jit({})"),
@@ -37,15 +45,15 @@ class stage:
     says so."""
     __slots__ = ("done", "name", "start")
 
-    def __init__(self, done, name):
+    def __init__(self, done: str, name: str) -> None:
         self.done, self.name = done, name
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.start = time.time()
         if monitors is not None:
             self._tell("scalar", self.start)
 
-    def __exit__(self, kind, *_):
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
         if kind is None:
             end = time.time()
             if monitors is not None:
@@ -53,33 +61,33 @@ class stage:
                 self._tell("event_time_span", self.start, end)
             log("%s %s in %.6f s", self.done, self.name, end - self.start)
 
-    def _tell(self, kind, *values):
+    def _tell(self, kind: str, *values: float) -> None:
         event, name = _STAGES[self.done]
         tell(kind, f"/jax/core/compile/{event}", *values, fun_name=name.format(self.name))
 
 
-def tell(kind, event, *values, **details):
+def tell(kind: str, event: str, *values: float, **details: Any) -> None:
     """Tell listeners, if there are any."""
     if monitors is not None:
         monitors(kind, event, *values, **details)
 
 
-def log(*message):
+def log(*message: Any) -> None:
     """A warning where jax_log_compiles is set; otherwise for those who look at DEBUG."""
     logging.getLogger("hlotrace").log(logging.WARNING if config.jax_log_compiles else logging.DEBUG, *message)
 
 
-def _set_level(level):
+def _set_level(level: Any) -> None:
     logging.getLogger("hlotrace").setLevel(level)
 
 
-def _debug(modules):
+def _debug(modules: Any) -> None:
     """Modules, as "jax" or "hlotrace,numpy", whose loggers write what they have at DEBUG to stderr."""
     for name in filter(None, map(str.strip, modules.split(","))):
         logger = logging.getLogger("hlotrace" if name.partition(".")[0] == "jax" else name)
         logger.setLevel(logging.DEBUG)
-        if not any(getattr(handler, "of_hlotrace", False) for handler in logger.handlers):
-            handler = logging.StreamHandler()
+        if not any(getattr(h, "of_hlotrace", False) for h in logger.handlers):
+            handler: Any = logging.StreamHandler()
             handler.of_hlotrace = True
             handler.setFormatter(logging.Formatter("%(levelname)s:%(asctime)s:%(name)s: %(message)s"))
             logger.addHandler(handler)
@@ -97,19 +105,20 @@ class compiling:
     set."""
     __slots__ = ("jaxpr", "start", "stream", "size")
 
-    def __init__(self, jaxpr):
+    def __init__(self, jaxpr: Jaxpr) -> None:
         self.jaxpr = jaxpr
-        self.stream = _terminal()
-        self.start = self.size = None
+        self.stream: Any = _terminal()
+        self.start: Any = None
+        self.size: int | None = None
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         if self.stream is not None:
             self.start = time.perf_counter()
             with _lock:
                 _running.append(self)
                 _start_watching()
 
-    def __exit__(self, kind, *_):
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
         if self.start is not None:
             with _lock:
                 _running.remove(self)
@@ -120,16 +129,16 @@ class compiling:
                         self.write("", "\r")
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         return time.perf_counter() - self.start
 
     @property
-    def what(self):
+    def what(self) -> str:
         if self.size is None:
             self.size = equations(self.jaxpr)
         return f"{self.jaxpr.name}: {self.size} equation{'s' * (self.size != 1)}"
 
-    def write(self, text, end=""):
+    def write(self, text: str, end: str = "") -> None:
         """Put `text` in the place of what is on the line."""
         global _width
         try:
@@ -141,26 +150,26 @@ class compiling:
             self.stream = None
 
 
-def equations(jaxpr):
+def equations(jaxpr: Jaxpr) -> int:
     """How many equations a program has, with those of the programs in it."""
     return sum(1 + sum(equations(sub) for sub in sub_jaxprs(e.params)) for e in jaxpr.eqns)
 
 
-def _terminal():
+def _terminal() -> TextIO | None:
     try:
         return sys.stderr if config.hlotrace_compile_progress and sys.stderr.isatty() else None
     except Exception:           # no stderr, or a closed one
         return None
 
 
-def _columns(stream):
+def _columns(stream: TextIO) -> int:
     try:
         return os.get_terminal_size(stream.fileno()).columns or 80
     except (OSError, ValueError, AttributeError):
         return 80
 
 
-def _start_watching():
+def _start_watching() -> None:
     global _watcher
     if _watcher is None or not _watcher.is_alive():     # a fork leaves one that is dead
         thread = threading.Thread(target=_watch, name="hlotrace compile progress", daemon=True)
@@ -171,7 +180,7 @@ def _start_watching():
             pass
 
 
-def _watch():
+def _watch() -> None:
     global _watcher
     idle = 0.0
     while True:

@@ -3,7 +3,11 @@
 A program with checks that this file reads has what they find (`primitives/programs/checks.py`)
 behind its results.
 """
+from __future__ import annotations
+
 import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,15 +21,23 @@ from ..array_impl import ArrayImpl
 from ..devices import shards
 from . import compilation, executable
 
+if TYPE_CHECKING:
+    from ...core.jaxpr import Jaxpr
+    from ...lowering.module import Lowered
+    from ...sharding.partition import Partition
+    from .. import binding
+    from .executable import Executable
+
 _TESTS = {"nan": np.isnan, "inf": np.isinf}
 
 
-def float_checks():
+def float_checks() -> tuple[str, ...]:
     """What debug_nans and debug_infs look for."""
     return tuple([what for what in _TESTS if config.read(f"jax_debug_{what}s")])
 
 
-def lowered_to_tell(jaxpr, kinds, *, partition=None, result_names=(), lines=True, **options):
+def lowered_to_tell(jaxpr: Jaxpr, kinds: tuple[str, ...], *, partition: Partition | None = None,
+                    result_names: Sequence[Any] = (), lines: bool = True, **options: Any) -> Lowered:
     """The Lowered of a program that also gives what its checks find, where it has such that are looked at
     here.
 
@@ -46,7 +58,8 @@ def lowered_to_tell(jaxpr, kinds, *, partition=None, result_names=(), lines=True
     return lowered
 
 
-def compile_lowered(lowered, device, compiler_options=None):
+def compile_lowered(lowered: Lowered, device: binding.Device,
+                    compiler_options: Mapping[str, Any] | None = None) -> Executable:
     """An Executable for a Lowered program on one device, or on those of its partition, of which `device` is
     one."""
     if config.jax_dump_ir_to:
@@ -58,7 +71,7 @@ def compile_lowered(lowered, device, compiler_options=None):
     return blocks.compile_lowered(lowered, device, compiler_options)
 
 
-def looked_at(made, buffers, outs):
+def looked_at(made: Executable, buffers: Sequence[binding.Buffer], outs: list[Any]) -> list[Any]:
     """The results among `outs`, what an Executable gave for `buffers`.
 
     IndexError for an index out of bounds; FloatingPointError where debug_nans or debug_infs finds in a result
@@ -82,7 +95,7 @@ def looked_at(made, buffers, outs):
 executable.looked_at = looked_at
 
 
-def _found_again(made, buffers, kinds):
+def _found_again(made: Executable, buffers: Sequence[binding.Buffer], kinds: tuple[str, ...]) -> Any:
     """What failed first in a program that has run without checks: it runs again, with them.  None where
     nothing did."""
     lowered = made.lowered
@@ -91,12 +104,12 @@ def _found_again(made, buffers, kinds):
     again = lowered_to_tell(lowered.jaxpr, kinds, platform=lowered.platform, partition=lowered.partition)
     if again.failures is None:
         return None
-    again = compile_lowered(again, made.device)
-    outs = [ArrayImpl(a, b) for a, b in zip(again.out_avals, again.run(buffers))]
-    return again.lowered.failures.failed(outs[len(made.out_avals):])
+    checked = compile_lowered(again, made.device)
+    outs = [ArrayImpl(a, b) for a, b in zip(checked.out_avals, checked.run(buffers))]
+    return again.failures.failed(outs[len(made.out_avals):])
 
 
-def _invalid(made, i, what, found):
+def _invalid(made: Executable, i: int, what: str, found: Any) -> FloatingPointError:
     """The error for a NaN or an infinity in output `i`."""
     where = f"output {i} of {made.lowered.jaxpr.name}"
     off = f"hlotrace.config.update('jax_debug_{what}s', False)"
@@ -109,7 +122,7 @@ def _invalid(made, i, what, found):
     return FloatingPointError(f"{said}. {off} turns the check off.")
 
 
-def _placed(failure, made):
+def _placed(failure: Any, made: Executable) -> Any:
     """A failure with the line that it is for: outside of compiled functions, backwards, the one that is
     derived."""
     return failure if made.lowered.lines else dataclasses.replace(failure, source=state.source)

@@ -4,8 +4,12 @@ launch.
 Nothing reaches jaxlib here that was not compared with what the program was compiled for: some versions of it
 crash on an argument of another sharding.
 """
+from __future__ import annotations
+
 import collections
 import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +25,11 @@ from ..devices import placement, relayout, shards, transfer_guards
 from ..processes import consistency_checks
 from . import executable
 
+if TYPE_CHECKING:
+    from ...core.avals import ShapedArray
+    from ...lowering.module import Lowered
+    from ...sharding.abstract import Sharding
+
 # launches that are not waited for, on clients where more of them starve
 IN_FLIGHT = 8
 _in_flight: collections.deque = collections.deque()     # their tokens
@@ -30,11 +39,15 @@ _launching = threading.Lock()
 
 class SpmdExecutable(executable.Executable):
     """A program compiled for several devices, or for a mesh of one."""
+    in_shardings: Any
+    out_shardings: Any
+    failures: list[BaseException]       # of callbacks, where it has some
     __slots__ = ("devices", "in_shardings", "out_shardings", "follows", "may_starve", "failures", "company",
                  "agreed")
 
-    def __init__(self, loaded, lowered, device, compile_seconds, from_disk=False):
-        partition = lowered.partition
+    def __init__(self, loaded: binding.LoadedExecutable, lowered: Lowered, device: binding.Device,
+                 compile_seconds: float, from_disk: bool = False) -> None:
+        partition: Any = lowered.partition
         self.devices = partition.devices
         self.in_shardings = _settled(partition, partition.ins, lowered.jaxpr.in_avals,
                                      loaded.get_parameter_shardings)
@@ -48,13 +61,13 @@ class SpmdExecutable(executable.Executable):
         self.company, self.agreed = consistency_checks.company_of(self.devices), None
         super().__init__(loaded, lowered, device, compile_seconds, from_disk)
 
-    def placement_text(self):
+    def placement_text(self) -> str:
         return f"{_listed(self.devices)} with shardings {self.in_shardings}"
 
-    def _handlers(self):
+    def _handlers(self) -> Any:
         return [binding.result_handler(physical(a), s) for a, s in zip(self.out_avals, self.out_shardings)]
 
-    def take(self, leaves):
+    def take(self, leaves: Sequence[Any]) -> tuple[list[binding.Buffer], Any] | None:
         """(buffers, True) for these arguments, moved where they are not committed; None if they lie
         elsewhere.
 
@@ -81,7 +94,8 @@ class SpmdExecutable(executable.Executable):
         self.check_donated(buffers)
         return buffers, words or True
 
-    def __call__(self, buffers, committed=False):
+    def __call__(self, buffers: Sequence[binding.Buffer],
+                 committed: bool | dict[int, Sharding] = False) -> list[Any]:
         outs = super().__call__(buffers, committed is not False)
         if type(committed) is dict:
             for i, follows in enumerate(self.follows):
@@ -91,7 +105,7 @@ class SpmdExecutable(executable.Executable):
                         physical(aval), committed[follows]), True)
         return outs
 
-    def run(self, buffers):
+    def run(self, buffers: Sequence[binding.Buffer]) -> list[binding.Buffer]:
         callback_guard.forbid_inside("a program over several devices")
         if self.company is not None:
             transfer_guards.check_thread(self.lowered.jaxpr.name)
@@ -110,13 +124,13 @@ class SpmdExecutable(executable.Executable):
             _in_flight.append(results.consume_token())
             return results.consume_with_handlers(self.handlers)
 
-    def _launched(self, buffers):
+    def _launched(self, buffers: Sequence[binding.Buffer]) -> Any:
         try:
             return self.loaded.execute_sharded(buffers, with_tokens=True)
         except binding.JaxRuntimeError as error:
             raise callback_guard.original(error, self.lowered.jaxpr) from None
 
-    def _run_with_callbacks(self, buffers):
+    def _run_with_callbacks(self, buffers: Sequence[binding.Buffer]) -> Any:
         """Launch, wait, and raise what a callback raised: its device went on with zeros, so that none waits
         for it."""
         if self.lowered.ordered:
@@ -131,12 +145,13 @@ class SpmdExecutable(executable.Executable):
         return results.consume_with_handlers(self.handlers)
 
 
-def _may_starve(device, count):
+def _may_starve(device: binding.Device, count: int) -> bool:
     """jaxlib's CPU client before 0.11 does when many programs wait in each other's collectives."""
     return device.platform == "cpu" and count > 1 and binding.version < (0, 11)
 
 
-def _settled(partition, asked, avals, compiled):
+def _settled(partition: Partition, asked: Sequence[Sharding | None], avals: Sequence[ShapedArray],
+             compiled: Callable[[], Any]) -> list[Any]:
     """The shardings that were asked for, and where none was, those that the compiler chose."""
     if None not in asked:
         return list(asked)
@@ -145,7 +160,7 @@ def _settled(partition, asked, avals, compiled):
             for i, (s, a) in enumerate(zip(asked, avals, strict=True))]
 
 
-def _like(found, ndim, shardings, avals):
+def _like(found: Sharding, ndim: int, shardings: Sequence[Sharding], avals: Sequence[ShapedArray]) -> Any:
     """The first argument of rank `ndim` that was placed as `found` says, or False: such a result takes the
     argument's words.
 
@@ -155,7 +170,7 @@ def _like(found, ndim, shardings, avals):
                  if a.ndim == ndim and type(s) is NamedSharding and s.is_equivalent_to(found, ndim)), False)
 
 
-def chosen(hlo, aval, devices, mesh):
+def chosen(hlo: Any, aval: ShapedArray, devices: Sequence[binding.Device], mesh: Any) -> Sharding:
     """The sharding that the compiler chose, as a NamedSharding where the axes of `mesh` can say it."""
     if hlo is None or hlo.is_replicated():
         return NamedSharding(mesh, PartitionSpec()) if mesh else PositionalSharding(devices).reshape(
@@ -170,18 +185,18 @@ def chosen(hlo, aval, devices, mesh):
     return PositionalSharding(devices)._with(tiles)
 
 
-def hlo_sharding(op_sharding):
+def hlo_sharding(op_sharding: Any) -> Any:
     """jaxlib's HloSharding from its OpSharding, by tiles."""
     from jaxlib import xla_client
     return by_tiles(xla_client.HloSharding.from_proto(op_sharding))
 
 
-def by_tiles(hlo):
+def by_tiles(hlo: Any) -> Any:
     """An HloSharding that speaks of tiles also where jaxlib's speaks of mesh axes."""
     return hlo.v3_to_v2_sharding() if hasattr(hlo, "v3_to_v2_sharding") else hlo
 
 
-def with_inspections(lowered, device):
+def with_inspections(lowered: Lowered, device: binding.Device) -> tuple[str, Sequence[Any]]:
     """The program's text with pointers to its inspections, and what must stay alive while it is compiled.
 
     XLA calls them during compilation; for a program of one device they are called here.
@@ -190,20 +205,20 @@ def with_inspections(lowered, device):
         for callback, _ in lowered.inspections:
             callback(placement.on_device(device))
         return lowered.text, ()
-    text, alive = lowered.text, []
+    partition, text, alive = lowered.partition, lowered.text, []
     for i, (callback, aval) in enumerate(lowered.inspections):
         if hasattr(callback, "partition"):      # XLA asks it for more: see partitioners.py
             continue
 
-        def tell(hlo, callback=callback, aval=aval):
-            callback(chosen(by_tiles(hlo), aval, lowered.partition.devices, lowered.partition.mesh))
+        def tell(hlo: Any, callback: Any = callback, aval: ShapedArray = aval) -> None:
+            callback(chosen(by_tiles(hlo), aval, partition.devices, partition.mesh))
         key = binding._jax.encode_inspect_sharding_callback(tell)
         alive.append(tell)
         text = text.replace(f'"inspection {i}"', '"' + "".join(f"\\{byte:02X}" for byte in key) + '"')
     return text, alive
 
 
-def spec_of(tiles, mesh):
+def spec_of(tiles: np.ndarray, mesh: Mesh) -> PartitionSpec | None:
     """The PartitionSpec over `mesh` that gives these `tiles` (see sharding/abstract.py), or None where there
     is none.
 
@@ -233,7 +248,9 @@ def spec_of(tiles, mesh):
     return PartitionSpec(*entries)
 
 
-def partition_of(values, asked, outs, meshes, names):
+def partition_of(values: Sequence[Any], asked: Sequence[Sharding | None],
+                 outs: Any, meshes: Sequence[Any],
+                 names: Callable[[int], str]) -> Partition | binding.Device:
     """The Partition for these inputs (what has a shape), or the one device that all agree on.
 
     `asked` and `outs` are shardings, None where the compiler may choose (`outs` itself is None while it may
@@ -242,7 +259,8 @@ def partition_of(values, asked, outs, meshes, names):
     """
     said = [(s, names, i) for i, s in enumerate(asked) if s is not None]
     said += [(s, "result {}".format, i) for i, s in enumerate(outs or ()) if s is not None]
-    devices, first = None, None
+    devices: Any = None
+    first = ""
     abstract = [m for m in meshes if isinstance(m, AbstractMesh)]
     for s, words, i in [*said, *((m, "a mesh inside the program".format, 0) for m in meshes
                                  if m not in abstract)]:
@@ -260,9 +278,9 @@ def partition_of(values, asked, outs, meshes, names):
     if devices is None:
         # numbers represent devices in a program that is not compiled
         devices = tuple(range(abstract[0].size))
-    for mesh in abstract:
-        if mesh.size != len(devices):
-            raise ValueError(f"{mesh} has {mesh.size} devices, and the program runs on {len(devices)}")
+    for m in abstract:
+        if m.size != len(devices):
+            raise ValueError(f"{m} has {m.size} devices, and the program runs on {len(devices)}")
     for (s, words, i) in said:
         if words is names:
             placement.check_divides(s, values[i], words(i))
@@ -271,5 +289,5 @@ def partition_of(values, asked, outs, meshes, names):
     return Partition(devices, tuple(asked), outs, mesh)
 
 
-def _listed(devices):
+def _listed(devices: Sequence[binding.Device]) -> str:
     return f"{devices[0].platform.upper()} {', '.join(str(d.id) for d in devices)}"

@@ -6,6 +6,8 @@ compile and runs two to three times as long.  The two agree up to the order of f
 A thread waits for the full form, but another process compiles it: XLA's own threads cannot be stopped, and a
 process that ends among them may be aborted.  What it compiled comes back as a file (`disk_cache.py`).
 """
+from __future__ import annotations
+
 import atexit
 import contextlib
 import json
@@ -15,7 +17,9 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ...core.config import config, override, state
 from ...core.jaxpr import Jaxpr
@@ -25,12 +29,15 @@ from . import blocks as pieces
 from . import compilation
 from .executable import Executable
 
+if TYPE_CHECKING:
+    from .. import binding
+
 LARGE = 2000        # different equations that XLA must compile: about five seconds of work
 _running: set = set()               # processes that compile
 _loading = threading.Lock()         # held while a full form is loaded, and from the end of the process on
 
 
-def wanted(lowered):
+def wanted(lowered: Lowered) -> bool:
     """Does this program run in tiers, by the option `hlotrace_tiered_compile`?"""
     if lowered.platform.quick is None or lowered.callbacks or lowered.effects:
         return False
@@ -48,17 +55,20 @@ class TieredExecutable(Executable):
     made."""
     __slots__ = ("quick", "full", "error", "done")
 
-    def __init__(self, lowered, device, compiler_options):
+    def __init__(self, lowered: Lowered, device: binding.Device,
+                 compiler_options: Mapping[str, Any] | None) -> None:
         self.quick = pieces.compile_lowered(lowered, device,
                                             {**(compiler_options or {}), **lowered.platform.quick})
-        self.full = self.error = None
+        self.full: Executable | None = None
+        self.error: Exception | None = None
         self.done = threading.Event()
         super().__init__(None, lowered, device, self.quick.compile_seconds, self.quick.from_disk)
         texts = [program.text for program in pieces.compiled_alone(lowered)]
         threading.Thread(target=self._compile, args=(texts, compiler_options, state.overrides), daemon=True,
                          name=f"hlotrace waits for {lowered.jaxpr.name}").start()
 
-    def _compile(self, texts, compiler_options, overrides):
+    def _compile(self, texts: Sequence[str], compiler_options: Mapping[str, Any] | None,
+                 overrides: Any) -> None:
         state.overrides = overrides         # options are a matter of the thread
         state.refresh()
         try:
@@ -75,29 +85,30 @@ class TieredExecutable(Executable):
         finally:
             self.done.set()
 
-    def wait(self):
+    def wait(self) -> None:
         self.done.wait()
 
     @property
-    def current(self):
+    def current(self) -> Executable:
         return self.full or self.quick
 
     @property
-    def tier(self):
+    def tier(self) -> str:  # type: ignore[override]
         return "full" if self.full else "quick"
 
     @property
-    def pieces(self):
+    def pieces(self) -> list[tuple[Executable, int]]:
         return self.current.pieces
 
-    def memory(self):
+    def memory(self) -> Any:
         return self.current.memory()
 
-    def run(self, buffers):
+    def run(self, buffers: Sequence[binding.Buffer]) -> list[binding.Buffer]:
         return self.current.run(buffers)
 
 
-def compile_elsewhere(texts, kernels, device, compiler_options, directory):
+def compile_elsewhere(texts: Sequence[str], kernels: Sequence[str], device: binding.Device,
+                      compiler_options: Mapping[str, Any] | None, directory: str) -> None:
     """Fill `directory` with the executables of these programs, which call `kernels`.
 
     Raises:
@@ -121,17 +132,17 @@ def compile_elsewhere(texts, kernels, device, compiler_options, directory):
         raise RuntimeError(why.splitlines()[-1])
 
 
-def worker():
+def worker() -> None:
     """What the other process does: the job is on stdin."""
     texts, kernels, device_id, compiler_options = json.load(sys.stdin)
     device = next(d for d in client.client("cpu").local_devices() if d.id == device_id)
     for text in texts:
-        program = Lowered(text, (), Jaxpr((), (), (), [], (), "a piece"), (), (), "cpu", targets=kernels)
+        program = Lowered(text, [], Jaxpr((), (), (), [], (), "a piece"), [], (), "cpu", targets=kernels)
         compilation.compile_whole(program, device, compiler_options)
 
 
 @atexit.register
-def _leave():
+def _leave() -> None:
     for process in list(_running):
         with contextlib.suppress(OSError):
             process.kill()

@@ -1,6 +1,9 @@
 """The MLIR bindings that jaxlib ships.  They take 12 ms to import, so this file is imported where a text is
 parsed."""
+from __future__ import annotations
+
 import threading
+from typing import Any
 
 from ..processes.interrupts import held
 
@@ -12,7 +15,7 @@ with held():        # jaxlib cannot import its dialects a second time
 __all__ = ["JaxIrContext", "context", "ir", "parse_module", "passmanager", "sdy", "upstream_dialects"]
 
 
-def parse_module(text):
+def parse_module(text: str) -> Any:
     """jaxlib's MLIR module for a text.  Raises MLIRError for one that does not parse."""
     return ir.Module.parse(text, context())
 
@@ -25,7 +28,7 @@ _jax_mlir_ext.register_dialects(upstream_dialects)
 class JaxIrContext(ir.Context):
     """An MLIR context with the dialects that programs use."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.append_dialect_registry(upstream_dialects)
         self.load_all_available_dialects()
@@ -33,7 +36,7 @@ class JaxIrContext(ir.Context):
             dialect.register_dialect(self)
 
 
-def context():
+def context() -> Any:
     """The MLIR context of this thread, with the dialects that programs use.
 
     jaxlib compiles a module without Python's lock: a text that another thread parses into the same context

@@ -5,13 +5,17 @@ A rule runs on the arguments of a small function of its own, whose operations ar
 text under new names.  Locations are the user's line, as of all operations; those that the rule gives itself
 stay.
 """
+from __future__ import annotations
+
 import io
 import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxlib.mlir.dialects import func as func_dialect
+from jaxlib.mlir.dialects import func as _func
 from jaxlib.mlir.dialects import stablehlo as hlo
 
 from ...core import dtypes
@@ -23,66 +27,76 @@ from ...lowering import custom_calls
 from ...lowering.constants import dense
 from .bindings import context, ir
 
+if TYPE_CHECKING:
+    from ...core.avals import ShapedArray
+    from ...core.jaxpr import Eqn, Jaxpr
+    from ...core.primitive import Primitive
+
 __all__ = ["LoweringRuleContext", "ModuleContext", "attribute", "aval_to_ir_type",
            "build_ffi_lowering_function", "bytecode", "call", "check", "constant", "custom_call", "declare",
            "dense_int_elements", "dtype_to_ir_type", "ffi_lowering", "flatten", "func_dialect", "hlo", "ir",
            "lower_fun", "write"]
 
 
+# what jaxlib's stubs do not know of these
+func_dialect: Any = _func
+_dense: Any = ir.DenseIntElementsAttr.get
 _kept_alive: list = []
 
 
 class LoweringRuleContext(SimpleNamespace):
     """What a rule is given: `primitive`, `avals_in`, `avals_out`, `platforms`, `module_context`, ..."""
 
-    def replace(self, **changes):
+    def replace(self, **changes: Any) -> LoweringRuleContext:
         return LoweringRuleContext(**{**vars(self), **changes})
 
-    def is_forward_compat(self):
+    def is_forward_compat(self) -> bool:
         return False
 
 
 class ModuleContext(SimpleNamespace):
     """The module into which a rule writes: `context`, `module`, `ip`, `symbol_table`, `platforms`."""
 
-    def replace(self, **changes):
+    def replace(self, **changes: Any) -> ModuleContext:
         return ModuleContext(**{**vars(self), **changes})
 
-    def add_keepalive(self, value):
+    def add_keepalive(self, value: Any) -> None:
         """`value` must live as long as programs do that use it: for ever.  `emit_python_callback` gives None
         to keep."""
         if value is not None:
             _kept_alive.append(value)
 
 
-def aval_to_ir_type(aval):
+def aval_to_ir_type(aval: ShapedArray) -> Any:
     """The MLIR type of an array."""
     return ir.Type.parse(aval.mlir)
 
 
-def constant(value, aval=None):
+def constant(value: Any, aval: ShapedArray | None = None) -> Any:
     """An operation's result that is an array or a number."""
     aval = aval or aval_of(value)
     return hlo.ConstantOp(ir.Attribute.parse(f"{dense(np.asarray(value, aval.dtype))} : {aval.mlir}")).result
 
 
-def dtype_to_ir_type(dtype):
+def dtype_to_ir_type(dtype: Any) -> Any:
     """The MLIR element type of a dtype."""
     return ir.Type.parse(dtypes.SUPPORTED[dtypes.as_dtype(dtype)])
 
 
-def attribute(value):
+def attribute(value: Any) -> Any:
     """The attribute of a bool, a number, a string, a NumPy array, or of a sequence or mapping of these."""
     return value if isinstance(value, ir.Attribute) else ir.Attribute.parse(custom_calls.attribute(value))
 
 
-def dense_int_elements(values):
+def dense_int_elements(values: Any) -> Any:
     """A dense elements attribute of 64-bit integers."""
-    return ir.DenseIntElementsAttr.get(np.asarray(values, np.int64))
+    return _dense(np.asarray(values, np.int64))
 
 
-def custom_call(target, result_types, operands, config, has_side_effect, api_version, operand_layouts,
-                result_layouts, aliases, extra):
+def custom_call(target: str, result_types: Any, operands: Any, config: Any, has_side_effect: bool,
+                api_version: int, operand_layouts: Sequence[Any] | None,
+                result_layouts: Sequence[Any] | None, aliases: Mapping[int, int],
+                extra: Mapping[str, Any]) -> Any:
     """A `stablehlo.custom_call` operation; see `interpreters.mlir.custom_call`."""
     attributes = {"call_target_name": attribute(target), "has_side_effect": attribute(has_side_effect),
                   "api_version": attribute(np.int32(api_version)), "backend_config": attribute(config),
@@ -90,7 +104,7 @@ def custom_call(target, result_types, operands, config, has_side_effect, api_ver
     for name, layouts in ("operand_layouts", operand_layouts), ("result_layouts", result_layouts):
         if layouts is not None:
             attributes[name] = ir.ArrayAttr.get([
-                ir.DenseIntElementsAttr.get(np.asarray(order, np.int64), type=ir.IndexType.get())
+                _dense(np.asarray(order, np.int64), type=ir.IndexType.get())
                 for order in layouts])
     if aliases:
         attributes["output_operand_aliases"] = ir.ArrayAttr.get([
@@ -100,8 +114,11 @@ def custom_call(target, result_types, operands, config, has_side_effect, api_ver
                                           attributes=attributes)
 
 
-def build_ffi_lowering_function(call_target_name, *, operand_layouts=None, result_layouts=None,
-                                backend_config=None, skip_ffi_layout_processing=False, **lowering_args):
+def build_ffi_lowering_function(call_target_name: str, *, operand_layouts: Sequence[Any] | None = None,
+                                result_layouts: Sequence[Any] | None = None,
+                                backend_config: Mapping[str, Any] | str | None = None,
+                                skip_ffi_layout_processing: bool = False,
+                                **lowering_args: Any) -> Callable[..., Any]:
     """A function `(ctx, *values, **attributes)`, for use in a lowering rule, that writes the call of a
     kernel.
 
@@ -119,19 +136,20 @@ def build_ffi_lowering_function(call_target_name, *, operand_layouts=None, resul
     >>> "@my_kernel" in jax.jit(lambda x: my_op.bind(x, axis=1)).lower(jnp.ones(3)).as_text()
     True
     """
-    def call(ctx, *operands, **attributes):
+    def call(ctx: Any, *operands: Any, **attributes: Any) -> Any:
         version = lowering_args.get("api_version", 4)
         if attributes and (version < 4 or isinstance(backend_config, str)):
             raise ValueError(f"{call_target_name}: attributes ({', '.join(attributes)}) need api_version 4 "
                              f"and a mapping as backend_config, got {version} and {backend_config!r:.60}")
-        config = {**(backend_config or {}), **attributes} if version >= 4 else backend_config or ""
+        given_config: Any = backend_config or {}
+        config = {**given_config, **attributes} if version >= 4 else backend_config or ""
         layouts = (given or (None if skip_ffi_layout_processing else [None] * len(avals))
                    for given, avals in ((operand_layouts, ctx.avals_in), (result_layouts, ctx.avals_out)))
         orders = [listed and [range(a.ndim - 1, -1, -1) if order is None else order for order,
                               a in zip(listed, avals)] for listed,
                   avals in zip(layouts, (ctx.avals_in, ctx.avals_out))]
         return custom_call(call_target_name, [aval_to_ir_type(a) for a in ctx.avals_out], flatten(operands),
-                           config, lowering_args.get("has_side_effect", False), version, *orders,
+                           config, lowering_args.get("has_side_effect", False), version, orders[0], orders[1],
                            lowering_args.get("operand_output_aliases") or {},
                            lowering_args.get("extra_attributes") or {})
     unknown = set(lowering_args) - {"api_version", "has_side_effect", "operand_output_aliases",
@@ -142,8 +160,10 @@ def build_ffi_lowering_function(call_target_name, *, operand_layouts=None, resul
     return call
 
 
-def ffi_lowering(call_target_name, *, operand_layouts=None, result_layouts=None, backend_config=None,
-                 skip_ffi_layout_processing=False, **lowering_args):
+def ffi_lowering(call_target_name: str, *, operand_layouts: Sequence[Any] | None = None,
+                 result_layouts: Sequence[Any] | None = None,
+                 backend_config: Mapping[str, Any] | str | None = None,
+                 skip_ffi_layout_processing: bool = False, **lowering_args: Any) -> Callable[..., Any]:
     """The lowering rule of a primitive that is the call of a kernel, its parameters being attributes.
 
     See `build_ffi_lowering_function` for the arguments.
@@ -163,14 +183,14 @@ def ffi_lowering(call_target_name, *, operand_layouts=None, result_layouts=None,
     return lambda ctx, *values, **attributes: call(ctx, *values, **attributes).results
 
 
-def bytecode(module):
+def bytecode(module: Any) -> bytes:
     """An MLIR module in MLIR's bytecode."""
     out = io.BytesIO()
     module.operation.write_bytecode(file=out)
     return out.getvalue()
 
 
-def flatten(values):
+def flatten(values: Any) -> list[Any]:
     """The values in nested sequences of values, operations of one result among them."""
     if isinstance(values, (list, tuple, ir.OpResultList)):
         return [v for value in values for v in flatten(value)]
@@ -180,7 +200,7 @@ def flatten(values):
 _PLACE = "here"      # a location that represents the user's line
 
 
-def write(rule, ctx, eqn, names):
+def write(rule: Callable[..., Any], ctx: Any, eqn: Eqn, names: Sequence[str]) -> list[str]:
     """Write what `rule(LoweringRuleContext, *values, **params)` does; returns the names of its results.
 
     TypeError where these are not what the abstract evaluation rule says, and where its operations are not
@@ -222,14 +242,14 @@ def write(rule, ctx, eqn, names):
         return _splice(ctx, block, results, names)
 
 
-def _note_target(module, operation):
+def _note_target(module: Any, operation: Any) -> Any:
     """Note the kernel that a custom call names."""
     if operation.name == "stablehlo.custom_call":
         module.targets.setdefault(ir.StringAttr(operation.attributes["call_target_name"]).value)
     return ir.WalkResult.ADVANCE
 
 
-def check(primitive, types, avals):
+def check(primitive: Primitive, types: Sequence[str], avals: Sequence[ShapedArray]) -> None:
     """TypeError unless a lowering gives results of the types that abstract evaluation said."""
     wanted = [a.mlir for a in avals]
     if types != wanted:
@@ -237,14 +257,14 @@ def check(primitive, types, avals):
                         f"abstract evaluation rule says {', '.join(wanted)}")
 
 
-def _printed(operation, ctx):
+def _printed(operation: Any, ctx: Any) -> str:
     """An operation as text, with the user's line where it has no location of its own."""
     debug = ctx.module.locations is not None
     text = operation.get_asm(enable_debug_info=debug, use_local_scope=True)
     return text.replace(f' loc("{_PLACE}")', ctx.location()) if debug else text
 
 
-def _write_functions(ctx, module, rule):
+def _write_functions(ctx: Any, module: Any, rule: Any) -> None:
     """Functions that the rule added become functions of the text.  Declared ones are there already: see
     `lower_fun`."""
     added = [op for op in module.body.operations
@@ -263,14 +283,14 @@ def _write_functions(ctx, module, rule):
 _NAMES = re.compile(r'"(?:[^"\\]|\\.)*"|%(?:\d+|[A-Za-z_$.-][\w$.-]*)')
 
 
-def _splice(ctx, block, results, names):
+def _splice(ctx: Any, block: Any, results: Any, names: Sequence[str]) -> list[str]:
     """Write the block's operations, its arguments being `names` and its values named apart from all others.
     """
     unique = f"%v{ctx.count}"
     ctx.count += 1
     table = {a.get_name(use_local_scope=True): name for a, name in zip(block.arguments, names, strict=True)}
 
-    def rename(found):
+    def rename(found: Any) -> str:
         name = found[0]
         return name if name[0] == '"' else table.get(name) or f"{unique}_{name[1:]}"
     for operation in list(block.operations)[:-1]:
@@ -279,7 +299,7 @@ def _splice(ctx, block, results, names):
     return [_NAMES.sub(rename, r.get_name(use_local_scope=True)) for r in results]
 
 
-def lower_fun(fun, ctx, args):
+def lower_fun(fun: Callable[..., Any], ctx: Any, args: Sequence[Any]) -> list[Any]:
     """Call the function that a Python function over arrays becomes; returns the list of its results.
 
     `fun` takes and returns flat lists.
@@ -289,7 +309,7 @@ def lower_fun(fun, ctx, args):
     return call(declare(jaxpr, ctx), args)
 
 
-def declare(jaxpr, ctx):
+def declare(jaxpr: Jaxpr, ctx: Any) -> Any:
     """The function that a program becomes, for calls from within a rule.  Ordered effects are a
     NotImplementedError."""
     jaxpr = embed_constants(jaxpr)
@@ -304,7 +324,7 @@ def declare(jaxpr, ctx):
         return func_dialect.FuncOp(name, tuple(types), visibility="private")
 
 
-def call(function, args):
+def call(function: Any, args: Sequence[Any]) -> list[Any]:
     """The results of calling a function of `declare`."""
     return list(func_dialect.CallOp(function.type.results, ir.FlatSymbolRefAttr.get(function.name.value),
                                     args).results)

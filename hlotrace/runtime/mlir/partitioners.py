@@ -4,8 +4,12 @@ XLA names an operation by the number in its text, gives shapes and shardings of 
 program of one device, as text, with the shardings that it wants.   (jaxlib 0.10 crashes where MLIR's Python
 bindings are used meanwhile.)
 """
+from __future__ import annotations
+
 import itertools
 import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.avals import ShapedArray
 from ...core.programs import trace_closed
@@ -15,6 +19,11 @@ from .. import binding, callback_guard
 from ..devices import plugins
 from ..executables import kernels, spmd
 
+if TYPE_CHECKING:
+    from ...core.jaxpr import Jaxpr
+    from ...lowering.module import Lowered
+    from ...sharding.abstract import Sharding
+
 _asked: weakref.WeakValueDictionary = weakref.WeakValueDictionary()     # number in a text -> _Operation
 _numbers = itertools.count(1)
 _registered: set = set()
@@ -23,10 +32,13 @@ _registered: set = set()
 class _Operation:
     """An application of custom_partitioning in a program that is being compiled."""
 
-    def __init__(self, partitioner, avals, lowered):
-        self.partitioner, (self.avals, self.out_avals), self.lowered = partitioner, avals, lowered
+    def __init__(self, partitioner: Any, avals: tuple[list[ShapedArray], list[ShapedArray]],
+                 lowered: Lowered) -> None:
+        self.partitioner, (self.avals, self.out_avals) = partitioner, avals
+        self.lowered: Any = lowered
 
-    def partition(self, _shapes, shardings, _result_shape, result_sharding, _config):
+    def partition(self, _shapes: Any, shardings: Sequence[Any], _result_shape: Any, result_sharding: Any,
+                  _config: Any) -> tuple[bytes, list[Any], Any]:
         """The program of a device, the shardings of its operands, and that of its result."""
         partition = self.lowered.partition
         several = len(self.out_avals) != 1
@@ -43,11 +55,11 @@ class _Operation:
         return (self._text(jaxpr, mesh), [s._to_xla_hlo_sharding(a.ndim) for s, a in zip(given, self.avals)],
                 type(result_sharding).tuple_sharding(_result_shape, encoded) if several else encoded[0])
 
-    def _read(self, hlo, aval):
+    def _read(self, hlo: Any, aval: ShapedArray) -> Sharding:
         partition = self.lowered.partition
         return spmd.chosen(spmd.by_tiles(hlo), aval, partition.devices, partition.mesh)
 
-    def _text(self, jaxpr, mesh):
+    def _text(self, jaxpr: Jaxpr, mesh: Any) -> bytes:
         module = Module("part", self.lowered.platform, False)
         module.manual = mesh, mesh.axis_names
         module.write("main", jaxpr, "public")
@@ -59,11 +71,11 @@ class _Operation:
         return module.text().encode()
 
 
-def _shard(aval, sharding):
+def _shard(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
     return ShapedArray(sharding.shard_shape(aval.shape), aval.dtype)
 
 
-def filled(lowered, device):
+def filled(lowered: Lowered, device: binding.Device) -> tuple[str, list[Any]]:
     """The program's text with what XLA calls while it compiles, and what must stay alive meanwhile."""
     text, alive = spmd.with_inspections(lowered, device)
     alive = [*alive]
@@ -75,7 +87,8 @@ def filled(lowered, device):
     return text, alive
 
 
-def _ask(partitioner, avals, lowered):
+def _ask(partitioner: Any, avals: tuple[list[ShapedArray], list[ShapedArray]],
+         lowered: Lowered) -> tuple[int, _Operation]:
     """The number that represents an application in the text, and the application."""
     if lowered.platform not in _registered:
         given = () if lowered.platform.on_host else (plugins.loaded.get(lowered.platform),)
@@ -87,16 +100,16 @@ def _ask(partitioner, avals, lowered):
     return number, operation
 
 
-def _partition(*args):
+def _partition(*args: Any) -> tuple[bytes, list[Any], Any]:
     try:
         return _asked[int(args[-1])].partition(*args)
     except BaseException as error:
         raise callback_guard.carried(error) from None
 
 
-def _propagate(sharding, *_):
+def _propagate(sharding: Any, *_: Any) -> Any:
     return sharding
 
 
-def _infer(_shapes, shardings, *_):
+def _infer(_shapes: Any, shardings: Sequence[Any], *_: Any) -> Any:
     return shardings[0]

@@ -2,8 +2,12 @@
 
 The versions and what they promise: https://openxla.org/stablehlo/compatibility.
 """
+from __future__ import annotations
+
 import io
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from jaxlib.mlir.dialects import func as func_dialect
 from jaxlib.mlir.dialects import stablehlo
@@ -14,7 +18,7 @@ from .bindings import context, ir, parse_module
 _mlir = binding._jax.mlir
 
 
-def write(text):
+def write(text: str) -> bytes:
     """The portable artifact of a program as text, for a reader of StableHLO as it was some weeks before this
     jaxlib."""
     wanted = stablehlo.StablehloCompatibilityRequirement.WEEK_4
@@ -22,7 +26,7 @@ def write(text):
     return _mlir.serialize_portable_artifact(parse_module(text), version, True)
 
 
-def read(artifact):
+def read(artifact: bytes) -> Any:
     """jaxlib's MLIR module for a portable artifact.  ValueError where the bytes are none, or newer than this
     jaxlib."""
     try:
@@ -32,12 +36,13 @@ def read(artifact):
                          f"{stablehlo.get_current_version()} or older: {error}") from None
 
 
-def text(artifact):
+def text(artifact: bytes) -> str:
     """The program of a portable artifact as text, with locations."""
     return read(artifact).operation.get_asm(enable_debug_info=True)
 
 
-def functions(artifact, unique, mesh, debug_info, types=None):
+def functions(artifact: bytes, unique: Any, mesh: Any, debug_info: bool,
+              types: Sequence[str] | None = None) -> tuple[str, list[str], list[str]]:
     """(the name of its main function, texts of its functions, targets of its custom calls) of an artifact.
 
     All functions are private, and named as `unique(name)` says; `mesh({axis: size})` gives the name of a
@@ -47,7 +52,9 @@ def functions(artifact, unique, mesh, debug_info, types=None):
     """
     with context(), ir.Location.unknown():
         module = read(artifact) if types is None else _specialized(read(artifact), types)
-        targets, constraints, names = {}, [], {}
+        targets: dict[str, None] = {}
+        constraints: list[Any] = []
+        names = {}
         module.operation.walk(lambda op: _note(op, targets, constraints))
         for op in constraints if mesh is None else ():
             op.results[0].replace_all_uses_with(op.operands[0])
@@ -73,23 +80,24 @@ def functions(artifact, unique, mesh, debug_info, types=None):
     return names["main"], texts, list(targets)
 
 
-def _specialized(module, types):
+def _specialized(module: Any, types: Sequence[str]) -> Any:
     """A module whose main calls the one it had, with arguments of these types."""
     old, = [op for op in module.body.operations if op.operation.name == "func.func" and op.name.value ==
             "main"]
     wanted, results = old.type.inputs, old.type.results
-    types = [*wanted[:len(wanted) - len(types)], *map(ir.Type.parse, types)]
+    inputs = [*wanted[:len(wanted) - len(types)], *map(ir.Type.parse, types)]
     taken = {ir.StringAttr(op.attributes["sym_name"]).value for op in module.body.operations}
     name = next(f"main_{n}" for n in range(len(taken) + 1) if f"main_{n}" not in taken)
     ir.SymbolTable.set_symbol_name(old, name)
     old.attributes["sym_visibility"] = ir.StringAttr.get("private")
+    make_function: Any = func_dialect.FuncOp       # jaxlib's stubs do not know its arguments
     with ir.InsertionPoint.at_block_begin(module.body):
-        new = func_dialect.FuncOp("main", (types, results), visibility="public")
+        new: Any = make_function("main", (inputs, results), visibility="public")
     with ir.InsertionPoint(new.add_entry_block()):
         operands = [a if a.type == kind else stablehlo.ConvertOp(kind, a).result for a,
                     kind in zip(new.arguments, wanted)]
         func_dialect.ReturnOp(func_dialect.CallOp(results, ir.FlatSymbolRefAttr.get(name), operands).results)
-    if any("?" in str(kind) for kind in types):
+    if any("?" in str(kind) for kind in inputs):
         return module
     out = io.BytesIO()
     module.operation.write_bytecode(file=out)
@@ -104,7 +112,7 @@ def _specialized(module, types):
 _RENAMED = " renamed"       # ends new names until all have theirs: one may be the old name of another
 
 
-def _note(op, targets, constraints):
+def _note(op: Any, targets: dict[str, None], constraints: list) -> Any:
     if op.name == "stablehlo.custom_call":
         targets.setdefault(ir.StringAttr(op.attributes["call_target_name"]).value)
     elif op.name == "sdy.sharding_constraint":

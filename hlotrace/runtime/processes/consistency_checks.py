@@ -8,11 +8,15 @@ number, which the first process of a company tells every second.  Who waits for 
 others' watchdogs look (see processes.py): one of them that is further, and was not here, has started
 something else.
 """
+from __future__ import annotations
+
 import hashlib
 import itertools
 import json
 import re
 import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +31,7 @@ _TRAIL = 1 << 12            # how many steps back a process knows what it had do
 _SHOWN = 1 << 20            # characters of a program that differs, for the others to show where
 
 
-def company_of(devices):
+def company_of(devices: Sequence[binding.Device]) -> Company | None:
     """The Company of the processes that hold these devices; None where they are not several, this one among
     them."""
     world = client.world
@@ -43,21 +47,22 @@ class Company:
     """Processes that run programs together.  `count` is how many this one has started; `last` the name of the
     last."""
 
-    def __init__(self, world, processes):
+    def __init__(self, world: Any, processes: tuple[int, ...]) -> None:
         self._world, self.processes = world, processes
         self.key = hashlib.sha256(repr(processes).encode()).hexdigest()[:12]
         self.count, self.last = 0, ""
-        self.met = set()        # numbers of what was compared
-        self.waits = None       # words for what the others are waited for with
+        self.met: set[int] = set()        # numbers of what was compared
+        self.waits: str | None = None       # words for what the others are waited for with
         # at each number, modulo the length: all that was started until then, mixed
         self.trail = [0] * _TRAIL
-        self.unchecked = []     # (process, number, what its trail says) that this one has not reached
+        # (process, number, what its trail says) that this one has not reached
+        self.unchecked: list[tuple[int, int, Any]] = []
         self.same_until = self.told = 0
-        self._known = set()     # digests of programs that all have
-        self._compared = None
+        self._known: set[str] = set()     # digests of programs that all have
+        self._compared: str | None = None
         self._lock = threading.Lock()
 
-    def start(self, executable):
+    def start(self, executable: Any) -> None:
         """To be called before each launch.  Raises RuntimeError, in all of them, where they are about to
         differ."""
         with self._lock:
@@ -75,17 +80,17 @@ class Company:
             self._known.add(digest)
             executable.agreed = int(digest[:12], 16)
 
-    def _step(self, name, mark):
+    def _step(self, name: str, mark: Any) -> None:
         number = self.count + 1
         self.trail[number % _TRAIL] = (self.trail[self.count % _TRAIL] * 1000003 ^ mark) & 0xFFFFFFFFFFFF
         self.count, self.last = number, name
 
-    def at(self):
+    def at(self) -> tuple[int, Any]:
         """The count, and what was started until then."""
         number = self.count
         return number, self.trail[number % _TRAIL]
 
-    def same(self, words, digests, names):
+    def same(self, words: str, digests: Any, names: Callable[[], Iterable[str]]) -> None:
         """RuntimeError, in all of them, unless all give the same values: `digests` of them, and `names()` for
         words."""
         with self._lock:
@@ -93,7 +98,7 @@ class Company:
                           lambda: [f"{name} of digest {d[:16]}" for name,
                                    d in zip(names(), digests, strict=True)])
 
-    def _compare(self, name, words, digest, lines):
+    def _compare(self, name: str, words: str, digest: str, lines: Any) -> None:
         number, connection = self.count + 1, self._world.client
         base = f"hlotrace/step/{self.key}/{number}/"
         line = source_info.describe(source_info.user_frame())
@@ -119,7 +124,7 @@ class Company:
             connection.key_value_delete(self._compared)
         self._compared = base
 
-    def _wait(self, key, number, words):
+    def _wait(self, key: Any, number: int, words: str) -> None:
         connection, told = self._world.client, f"{NEWS}waiting/{self._world.process_id}"
         self.waits = words
         said = False
@@ -134,7 +139,7 @@ class Company:
             if said:
                 connection.key_value_delete(told)
 
-    def _difference(self, base, digest, said, lines):
+    def _difference(self, base: str, digest: str, said: Any, lines: Any) -> str:
         """Where the texts of two differ that sound the same, in words."""
         (one, words, _, mine), (two, others, _, theirs) = said[:2]
         if words != others:
@@ -151,7 +156,7 @@ class Company:
         return f" They differ first in `{a}` of process {one} and `{b}` of process {two}."
 
 
-def contradiction(world, other, news):
+def contradiction(world: Any, other: int, news: str) -> str | None:
     """Why what process `other` waits for will not come from this one, or None."""
     processes, number, words = json.loads(news)
     if world.process_id not in processes:
@@ -170,7 +175,7 @@ def contradiction(world, other, news):
     return None
 
 
-def missed(world, other, news):
+def missed(world: Any, other: int, news: str) -> str | None:
     """What this process has started and process `other`, which is leaving, never will, in words; or None."""
     counts = json.loads(news)
     for company in list(world.companies.values()):
@@ -182,7 +187,7 @@ def missed(world, other, news):
     return strayed(world, other, news)
 
 
-def strayed(world, other, news):
+def strayed(world: Any, other: int, news: str) -> str | None:
     """Where this process has not started the same programs in the same order as process `other`, in words; or
     None."""
     counts = json.loads(news)
@@ -205,12 +210,12 @@ def strayed(world, other, news):
     return None
 
 
-def counts(world):
+def counts(world: Any) -> str:
     """How far this process is with all its companies, for `missed` in others."""
     return json.dumps({company.key: company.at() for company in list(world.companies.values())})
 
 
-def progress(world):
+def progress(world: Any) -> str | None:
     """The same of those of which this process is the first, for `strayed` in others; None where nothing is
     new."""
     led = [c for c in list(world.companies.values()) if c.processes[0] == world.process_id]
@@ -223,7 +228,7 @@ def progress(world):
     return json.dumps(found)
 
 
-def check_values(what, values, shardings, names):
+def check_values(what: str, values: Sequence[Any], shardings: Sequence[Any], names: Any) -> None:
     """RuntimeError, in all processes, unless those that will hold a value give the same bits; `names()` are
     theirs.
 
@@ -249,11 +254,11 @@ def check_values(what, values, shardings, names):
                      lambda held=held: [name for i, name in enumerate(names()) if i in held])
 
 
-def _bytes(value):
+def _bytes(value: Any) -> np.ndarray:
     return np.ascontiguousarray(value).reshape(-1).view(np.uint8)
 
 
-def _come(connection, key, seconds):
+def _come(connection: Any, key: Any, seconds: float) -> bool:
     """Is there such a key, or within some seconds?"""
     try:
         connection.blocking_key_value_get(key, int(seconds * 1000))
@@ -264,12 +269,12 @@ def _come(connection, key, seconds):
     return True
 
 
-def _digest(*parts):
+def _digest(*parts: Any) -> str:
     found = hashlib.sha256()
     for part in parts:
         found.update(f"{part}\n".encode() if isinstance(part, str) else part)
     return found.hexdigest()
 
 
-def _few(numbers):
+def _few(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:8])) + (f", ... ({len(numbers)} of them)" if len(numbers) > 8 else "")

@@ -9,6 +9,8 @@ XLA itself takes a second process of one number for the first, come back.
 Process 0 holds the standard input: "bye" there says that all have left.  An end without it means that
 process 0 died; the others get a note that says so, then the address is free for the next try.
 """
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -17,19 +19,20 @@ import socket
 import sys
 import threading
 import time
+from typing import Any
 
 from .. import binding
 
 ENDED = "hlotrace/news/ended/"       # + number: "left", or why a process failed
 
 
-def split(address):
+def split(address: str) -> tuple[str, int]:
     """(host, port) of "host:port"."""
     host, _, port = address.rpartition(":")
     return host.strip("[]"), int(port)
 
 
-def main(address, num_processes, heartbeat_seconds):
+def main(address: str, num_processes: int, heartbeat_seconds: int) -> int:
     host, port = split(address)
     try:
         listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host
@@ -57,15 +60,15 @@ class RollCall:
     """Who has come.  A process sends a line of JSON: {"process": number, "where": words, "same": what all
     must have}."""
 
-    def __init__(self, listener, num_processes):
+    def __init__(self, listener: socket.socket, num_processes: int) -> None:
         self.listener, self.num_processes = listener, num_processes
-        self.came = {}          # number -> (socket, what it said)
-        self.objection = None   # why there will be no job
+        self.came: dict[int, Any] = {}          # number -> (socket, what it said)
+        self.objection: str | None = None   # why there will be no job
         self.selector = selectors.DefaultSelector()
         self.selector.register(listener, selectors.EVENT_READ)
         self.selector.register(sys.stdin, selectors.EVENT_READ)
 
-    def all_come(self):
+    def all_come(self) -> bool:
         """Wait for that; False when process 0 is gone, which started this one."""
         while len(self.came) < self.num_processes or self.objection:
             for key, _ in self.selector.select():
@@ -78,7 +81,7 @@ class RollCall:
                     self._hear(key.fileobj, key.data)
         return True
 
-    def _hear(self, peer, said):
+    def _hear(self, peer: Any, said: bytearray) -> None:
         try:
             heard = peer.recv(4096)
         except OSError:
@@ -93,7 +96,7 @@ class RollCall:
             with contextlib.suppress(ValueError, KeyError, TypeError, OSError):     # not one of ours
                 self._answer_to(peer, json.loads(line))
 
-    def _answer_to(self, peer, hello):
+    def _answer_to(self, peer: socket.socket, hello: Any) -> None:
         if hello == "who is missing?":
             return _send(peer, {"missing": [i for i in range(self.num_processes) if i not in self.came]})
         number = int(hello["process"])
@@ -105,7 +108,7 @@ class RollCall:
             self.came[number] = peer, hello
         return None
 
-    def _objection(self, number, hello):
+    def _objection(self, number: int, hello: dict[str, Any]) -> str | None:
         """Why this process and those that came cannot be one job, or None."""
         if number in self.came:
             return (f"two processes have process_id {number}: {self.came[number][1]['where']} and "
@@ -117,17 +120,17 @@ class RollCall:
                             f"{value} in process {number} ({hello['where']}). It must be the same in all")
         return None
 
-    def answer(self, message):
+    def answer(self, message: Any) -> None:
         for peer, _ in self.came.values():
             with contextlib.suppress(OSError):
                 _send(peer, message)
 
 
-def _send(peer, message):
+def _send(peer: socket.socket, message: Any) -> None:
     peer.sendall(json.dumps(message).encode() + b"\n")
 
 
-def _speak_for_process_0(address, num_processes):
+def _speak_for_process_0(address: str, num_processes: int) -> None:
     """Leave a note where the other processes look.  A process may come back under its number; this one does,
     as 0."""
     port = address.rpartition(":")[2]

@@ -5,16 +5,25 @@ In a child of a process that has a client, what would start or await a computati
 whose values are there are read as before.  A child of a process that only imported hlotrace makes clients of
 its own.
 """
+from __future__ import annotations
+
 import ctypes
 import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...core import config
 from .. import array_impl, binding
 from ..devices import client
 from ..executables import executable
 
+if TYPE_CHECKING:
+    import numpy as np
 
-def _after():
+    from ...core.avals import ShapedArray
+
+
+def _after() -> None:
     """In the child.  It takes no lock, which another thread of the parent may hold, and frees nothing of
     jaxlib's."""
     if not client.clients:
@@ -27,21 +36,24 @@ def _after():
              "not live on in a child. Start processes with multiprocessing.get_context('spawn') or "
              "'forkserver', or fork before the first array, device or compiled call.")
 
-    def refuse(*_, **__):
+    def refuse(*_: Any, **__: Any) -> NoReturn:
         raise RuntimeError(words)
 
-    def block_until_ready(self):
+    def block_until_ready(self: Any) -> Any:
         self.check_alive()
         return self if self._buf.is_ready() else refuse()
 
-    def to_numpy(buf, aval, read=binding.to_numpy):
+    def to_numpy(buf: binding.Buffer, aval: ShapedArray,
+                 read: Callable[..., np.ndarray] = binding.to_numpy) -> np.ndarray:
         return read(buf, aval) if buf.is_ready() else refuse()
 
     client.clients.clear()
-    client.client = client._default = client.default_device = client._make = refuse
-    executable.Executable.__call__ = refuse
+    client.client = client._default = refuse  # type: ignore[assignment]
+    client.default_device = client._make = refuse
+    executable.Executable.__call__ = refuse  # type: ignore[method-assign]
     binding.device_put_shards = binding.join = refuse
-    binding.to_numpy, array_impl.ArrayImpl.block_until_ready = to_numpy, block_until_ready
+    binding.to_numpy = to_numpy
+    array_impl.ArrayImpl.block_until_ready = block_until_ready  # type: ignore[method-assign]
     executable._pending.clear()
     executable._last_ordered.clear()
     executable._calling.clear()
@@ -49,7 +61,7 @@ def _after():
     config.state.refresh()
 
 
-def watch():
+def watch() -> None:
     """To be called once, by whoever starts computations."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_after)

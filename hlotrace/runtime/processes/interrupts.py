@@ -1,11 +1,14 @@
 """Ctrl-C and other signals, held back where they would leave something half done."""
+from __future__ import annotations
+
 import contextlib
 import signal
 import threading
+from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def held():
+def held() -> Iterator[None]:
     """Signals that have a handler of Python's come at the end.  Only the main thread gets any."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -4,6 +4,8 @@ A collective whose peer has died may wait for ever in XLA (with several devices 
 threads here ask the coordination service which processes live and what they left word of, and end this one,
 with a message, when another is gone.
 """
+from __future__ import annotations
+
 import atexit
 import contextlib
 import faulthandler
@@ -17,6 +19,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from .. import binding
 from ..devices import client
@@ -28,8 +32,9 @@ LEAVE_SECONDS = 300     # how long a process that is done waits for the others
 END_SECONDS = 10        # how long a process that failed may take to end
 
 
-def join(address, num_processes, process_id, local_device_ids, *, init_seconds, heartbeat_seconds,
-         bind_address):
+def join(address: str, num_processes: int, process_id: int, local_device_ids: Sequence[int] | None, *,
+         init_seconds: int, heartbeat_seconds: int,
+         bind_address: str) -> None:
     """Make this process one of several, once all have come.
 
     Raises:
@@ -64,10 +69,12 @@ def join(address, num_processes, process_id, local_device_ids, *, init_seconds, 
                          service)
     atexit.register(_at_exit, client.world)
     # before it waits for threads, which may never end
-    threading._register_atexit(_after_main, client.world)
+    threading._register_atexit(  # type: ignore[attr-defined]
+        _after_main, client.world)
 
 
-def _answer_roll_call(address, num_processes, process_id, deadline, seconds):
+def _answer_roll_call(address: str, num_processes: int, process_id: int, deadline: float,
+                      seconds: float) -> None:
     """Say who this is to the coordinator, and wait until it says that all have come."""
     hello = {"process": process_id, "where": f"{socket.gethostname()}, pid {os.getpid()}",
              "same": {"num_processes": num_processes,
@@ -89,7 +96,7 @@ def _answer_roll_call(address, num_processes, process_id, deadline, seconds):
             "program has the port")
 
 
-def _ask(peer, message, deadline):
+def _ask(peer: socket.socket, message: Any, deadline: float) -> dict[str, Any] | None:
     """The answer to a message: {} for none that is one of ours, or a lost connection; None when it is late.
     """
     try:
@@ -109,7 +116,7 @@ def _ask(peer, message, deadline):
         return {}
 
 
-def _reach(address, process_id, deadline, seconds):
+def _reach(address: str, process_id: int, deadline: float, seconds: float) -> socket.socket:
     """A connection to the coordinator's address, when something listens there."""
     while True:
         try:
@@ -122,7 +129,7 @@ def _reach(address, process_id, deadline, seconds):
         time.sleep(0.1)
 
 
-def _end(why, process_id, num_processes):
+def _end(why: str, process_id: int, num_processes: int) -> NoReturn:
     with contextlib.suppress(Exception):
         print(f"hlotrace: {why}. Process {process_id} of {num_processes} ends with status {STATUS}: a "
               "program over all processes cannot go on. Start all of them again.", file=sys.stderr,
@@ -131,12 +138,12 @@ def _end(why, process_id, num_processes):
     os._exit(STATUS)
 
 
-def _start_service(address, num_processes, heartbeat_seconds):
+def _start_service(address: str, num_processes: int, heartbeat_seconds: int) -> Any:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
                                 "TF_CPP_MIN_LOG_LEVEL": "3"}
     # A session of its own: Ctrl-C is for the processes that compute. No stderr: nothing waits for it to be
     # closed.
-    service = subprocess.Popen(
+    service: Any = subprocess.Popen(
         [sys.executable, "-m", "hlotrace.runtime.processes.coordinator", address, str(num_processes),
          str(heartbeat_seconds)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment,
@@ -153,8 +160,9 @@ def _start_service(address, num_processes, heartbeat_seconds):
 class World:
     """A job of several processes, as the process `process_id` sees it."""
 
-    def __init__(self, address, num_processes, process_id, local_device_ids, heartbeat_seconds, connection,
-                 service):
+    def __init__(self, address: str, num_processes: int, process_id: int,
+                 local_device_ids: Sequence[int] | None, heartbeat_seconds: int, connection: Any,
+                 service: Any) -> None:
         self.address, self.num_processes, self.process_id = address, num_processes, process_id
         self.local_device_ids, self.heartbeat_seconds = local_device_ids, heartbeat_seconds
         self.client = connection
@@ -171,13 +179,13 @@ class World:
             thread.start()
 
     @functools.cache    # noqa: B019 - there is one World, which lasts as long as the process
-    def preemption(self):
+    def preemption(self) -> Any:
         """What hears of SIGTERM in any of the processes, from the first call in this one on."""
         manager = binding._jax.create_preemption_sync_manager()
         manager.initialize(self.client)
         return manager
 
-    def cpu_collectives(self):
+    def cpu_collectives(self) -> Any:
         """Gloo, listening on the interface from which the coordinator is reached: host names may mean
         loopback."""
         family, kind, protocol, _, target = socket.getaddrinfo(*split(self.address),
@@ -186,7 +194,7 @@ class World:
             probe.connect(target)       # a datagram socket: nothing is sent
             return binding._jax.make_gloo_tcp_collectives(self.client, probe.getsockname()[0], None)
 
-    def _watch(self, look):
+    def _watch(self, look: Callable[[], None]) -> None:
         while not self._leaving.wait(min(1.0, self.heartbeat_seconds / 10)):
             try:
                 look()
@@ -196,10 +204,10 @@ class World:
                               f"({str(error).splitlines()[0]})")
                 return
 
-    def _notes(self):
+    def _notes(self) -> dict[int, str]:
         return {int(key.rpartition("/")[2]): note for key, note in self.client.key_value_dir_get(ENDED)}
 
-    def _look_for_notes(self):
+    def _look_for_notes(self) -> None:
         if (progress := consistency_checks.progress(self)) is not None:
             self.client.key_value_set(f"{consistency_checks.NEWS}progress/{self.process_id}", progress,
                                       allow_overwrite=True)
@@ -208,7 +216,7 @@ class World:
             if int(process) != self.process_id and (why := NEWS[kind](self, int(process), note)):
                 self._die(why)
 
-    def _look_for_silence(self):
+    def _look_for_silence(self) -> None:
         # In this order: who leaves says so first and then disconnects.  The call returns once all that live
         # have made it, so it also waits for a silent one, until its heartbeats are overdue.
         alive = self.client.get_live_nodes(self._everyone)
@@ -217,7 +225,7 @@ class World:
             if process not in alive and process not in ended:
                 self._die(f"process {process} is gone: no heartbeat for {self.heartbeat_seconds} s")
 
-    def _die(self, why):
+    def _die(self, why: str) -> NoReturn:
         # Those that wait for this process need not wait until it is silent.
         speaker = threading.Thread(target=self._say, args=[ENDED, _BECAUSE + why.partition(" (so ")[0]],
                                    daemon=True)
@@ -225,7 +233,7 @@ class World:
         speaker.join(1)
         _end(why, self.process_id, self.num_processes)
 
-    def leave(self):
+    def leave(self) -> None:
         """Wait until all processes are done, then disconnect.
 
         Raises:
@@ -243,17 +251,17 @@ class World:
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                 self._service.communicate("bye\n", timeout=10)
 
-    def fail(self, why):
+    def fail(self, why: str) -> None:
         """Tell the others that this process ends before its time."""
         self._disconnect(why, seconds=1)
         if self._service is not None:
             self._service.stdin.close()
 
-    def _say(self, where, note):
+    def _say(self, where: str, note: str) -> None:
         with contextlib.suppress(binding.JaxRuntimeError):
             self.client.key_value_set(f"{where}{self.process_id}", note)
 
-    def _disconnect(self, note, seconds=None):
+    def _disconnect(self, note: str, seconds: float | None = None) -> None:
         self._say(ENDED, note)
         self._leaving.set()
         for thread in self._watchdogs:      # a thread must not return from C++ into an interpreter that ends
@@ -268,7 +276,7 @@ class World:
 _BECAUSE = "it ended because "
 
 
-def _failed(_, process, note):
+def _failed(_: Any, process: int, note: str) -> str | None:
     if note.startswith(_BECAUSE):
         return f"{note[len(_BECAUSE):]} (so says process {process}, which ended)"
     return None if note == "left" else f"process {process} failed: {note}"
@@ -278,7 +286,7 @@ NEWS = {"ended": _failed, "waiting": consistency_checks.contradiction, "leaving"
         "progress": consistency_checks.strayed}
 
 
-def _note_of(error, world):
+def _note_of(error: BaseException, world: World) -> str:
     """The note to the other processes of an error that ends this one."""
     why = f"{type(error).__name__}: {error}".splitlines()[0]
     if "Gloo" not in why:
@@ -289,7 +297,7 @@ def _note_of(error, world):
     return f"it lost the connection to another process ({why})"
 
 
-def leave():
+def leave() -> None:
     """Leave the job; nothing where there is none."""
     if client.world is not None:
         world, client.world = client.world, None
@@ -297,7 +305,7 @@ def leave():
         world.leave()
 
 
-def _at_exit(world):
+def _at_exit(world: World) -> None:
     client.world = None
     try:
         world.leave()
@@ -305,7 +313,7 @@ def _at_exit(world):
         world._die(str(failure))
 
 
-def _after_main(world):
+def _after_main(world: World) -> None:
     """When the main thread has ended by an uncaught error: end as the interpreter does, without tearing
     itself down.
 

@@ -4,11 +4,14 @@ Python ends a daemon thread where it next asks for the interpreter's lock.  One 
 C++ cannot be ended there: the process aborts.  So before the interpreter goes, such threads are ended the
 way `sys.exit()` ends one.
 """
+from __future__ import annotations
+
 import atexit
 import ctypes
 import sys
 import threading
 import time
+from typing import Any
 
 from ...core import config, source_info
 
@@ -16,15 +19,17 @@ from ...core import config, source_info
 _PATIENCE = 60
 
 
-def _end_threads():
+def _end_threads() -> None:
     waiting = [t for t in list(config._threads) if t.daemon and t.is_alive()
                and t is not threading.current_thread()]
-    computed, start = set(), time.monotonic()
+    computed: set[threading.Thread] = set()
+    start = time.monotonic()
     while waiting and time.monotonic() < start + _PATIENCE:
         frames = sys._current_frames()
-        computed.update(t for t in waiting if _computes(frames.get(t.ident)))
+        computed.update(t for t in waiting if _computes(frames.get(t.ident or 0)))
         for t in waiting:       # again and again: where Python calls a finalizer, the exception is lost
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(t.ident), ctypes.py_object(SystemExit))
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(t.ident or 0),
+                                                       ctypes.py_object(SystemExit))
         time.sleep(0.01)
         # one that is between two calls ends by then, others may wait for ever
         soon = time.monotonic() < start + 0.2
@@ -34,13 +39,13 @@ def _end_threads():
               "the process may abort. Join such threads before the program ends.", file=sys.stderr)
 
 
-def _computes(frame):
+def _computes(frame: Any) -> bool:
     """Is a call of this package among those that the thread is in?"""
     while frame is not None and not source_info.is_package(frame.f_code.co_filename):
         frame = frame.f_back
     return frame is not None
 
 
-def watch():
+def watch() -> None:
     """To be called once, by whoever starts computations."""
     atexit.register(_end_threads)
