@@ -1,11 +1,11 @@
 """In this process, `import jax` means hlotrace: for programs, and libraries, that were written for JAX.
 
-`python -m hlotrace.as_jax script.py` runs a script so; a program that imports `hlotrace.as_jax` first, a process started
-with HLOTRACE_AS_JAX=1 in its environment and `pytest -p hlotrace.as_jax` have the same.  `jax.numpy` is then
-`hlotrace.numpy` itself, and so is every public module; `jax._src` has what libraries take from the inside of JAX
-(`inside.py`).  `jax` itself is a module of its own, as its `__version__` is that of the jaxlib below, whose API this is.
-
-Other processes, those that this one starts too, import what they always did.
+`python -m hlotrace.as_jax script.py` runs a script so; a program that imports `hlotrace.as_jax` first, a
+process started with HLOTRACE_AS_JAX=1 in its environment and `pytest -p hlotrace.as_jax` have the same.
+`jax.numpy` is then `hlotrace.numpy` itself, and so is every public module; `jax._src` has what libraries take
+from the inside of JAX (`inside.py`).  `jax` itself is a module of its own, as its `__version__` is that of
+the jaxlib below, whose API this is.  Other processes, those that this one starts too, import what they always
+did.
 """
 import importlib.metadata
 import os
@@ -44,22 +44,27 @@ class _Jax(ModuleType):
 
 
 class _Distribution(importlib.metadata.Distribution):
-    """What `importlib.metadata` tells of jax: its version."""
+    """What `importlib.metadata` says of jax: its version."""
 
     def read_text(self, filename: str) -> str | None:
-        return f"Metadata-Version: 2.1\nName: jax\nVersion: {jaxlib_version}\n" if filename == "METADATA" else None
+        if filename == "METADATA":
+            return f"Metadata-Version: 2.1\nName: jax\nVersion: {jaxlib_version}\n"
+        return None
 
     def locate_file(self, path: Any) -> Any:
-        raise FileNotFoundError(f"{path}: jax is hlotrace in this process (hlotrace.as_jax), and has no files")
+        raise FileNotFoundError(f"{path}: jax is hlotrace in this process (hlotrace.as_jax), and has no "
+                                "files")
 
 
 class _Finder:
-    """Finds `jax` and what is in it that no module of this package is; `core/surface/importing.py` finds the
-    rest."""
+    """Finds `jax` and what is in it that no module of this package is; for the rest see
+    `core/surface/importing.py`.
+    """
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name == "jax" or name == "jax.version" or name.partition("._src")[0] == "jax" and inside.has(name[9:]):
+        inner = name.partition("._src")[0] == "jax" and inside.has(name[9:])
+        if name in ("jax", "jax.version") or inner:
             return inside.same(name) or ModuleSpec(name, _Finder, is_package=True)
         return None
 
@@ -70,7 +75,8 @@ class _Finder:
             return _Jax()
         if spec.name == "jax.version":
             module = ModuleType(spec.name, "jax.version: the version whose API this is.")
-            module.__version__, module.__version_info__ = sys.modules["jax"].__version__, sys.modules["jax"].__version_info__
+            jax = sys.modules["jax"]
+            module.__version__, module.__version_info__ = jax.__version__, jax.__version_info__
             return module
         return inside.module(spec.name)
 
@@ -86,7 +92,8 @@ class _Finder:
 def _read_environment() -> None:
     """Programs set JAX_ENABLE_X64 and the like before they import jax; hlotrace was imported before that."""
     for variable, value in os.environ.items():
-        if variable.startswith("JAX_") and _started_with.get(variable) != value and hasattr(config, variable.lower()):
+        if variable.startswith("JAX_") and _started_with.get(variable) != value and hasattr(config,
+                                                                                            variable.lower()):
             config.update(variable.lower(), value)
     if "HLOTRACE_CALLBACK_ERRORS" not in os.environ:
         config.update("hlotrace_callback_errors", "jax")        # libraries catch what they know

@@ -10,8 +10,7 @@ from hlotrace.core.surface.boundary import filter_traceback
 
 
 def show(kind, error, tb):
-    """The `sys.excepthook` of the program: without what ran it, nor frames of libraries that ask to be left
-    out."""
+    """The `sys.excepthook` of the program: without what ran it, nor frames of libraries that are excluded."""
     if config.jax_traceback_filtering != "off":
         filter_traceback(error)
         tb = error.__traceback__

@@ -20,7 +20,7 @@ def supports_inf(dtype: Any) -> bool:
 
 
 def physical_aval(aval: ShapedArray) -> ShapedArray:
-    """The type of the array that lies behind one of an extended dtype; others as they are."""
+    """The type of the array that holds one of an extended dtype; other types as they are."""
     if not dtypes.is_extended(aval.dtype):
         return aval
     return aval.update(shape=(*aval.shape, *aval.dtype.physical_shape), dtype=aval.dtype.physical_dtype)
@@ -56,8 +56,7 @@ exclude_paths = _ExcludedPaths()
 
 
 def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: Any = None) -> list[Callable[[str], ValueError]]:
-    """Where a tree is no prefix of another: for each place a function of the prefix's name that gives the
-    error."""
+    """Where a tree is no prefix of another: for each place a function from the prefix's name to the error."""
     lines = pytree.prefix_errors(prefix_tree, full_tree, is_leaf)
     return [lambda name, line=line: ValueError(line.replace("at ", f"at {name}", 1)) for line in lines]
 

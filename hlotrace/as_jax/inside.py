@@ -1,8 +1,9 @@
-"""`jax._src`: what libraries take from the inside of JAX, on what lies here.
+"""`jax._src`: what libraries take from the inside of JAX, made of what hlotrace has.
 
-JAX promises nothing of `jax._src`; libraries use a few of its names all the same.  The first table says which modules of
-it answer like public ones.  The last, a page to read, lists the names besides: who asks for them, and what they are here.
-Where that is `faces.<name>`, it is in `faces.py` beside this file.  A name in neither is an AttributeError that says so.
+JAX promises nothing of `jax._src`; libraries use a few of its names all the same.  The first table says which
+modules of it answer like public ones.  The last, a page to read, lists the other names: who takes them, and
+what they are here.  Where that is `faces.<name>`, it is in `faces.py` beside this file.  A name in neither is
+an AttributeError that says so.
 """
 from importlib import import_module
 from importlib.machinery import ModuleSpec
@@ -14,10 +15,11 @@ from ..core.surface.importing import Loaded
 # modules of jax._src -> the public modules that have their names; "" is jax itself
 _LIKE = {
     **{name: name for name in (
-        "ad_checkpoint api_util custom_batching custom_derivatives distributed dlpack dtypes flatten_util interpreters "
-        "interpreters.ad interpreters.batching interpreters.mlir interpreters.partial_eval interpreters.pxla "
-        "interpreters.xla lax lax.linalg lib monitoring nn nn.initializers numpy numpy.linalg profiler random scipy "
-        "scipy.special sharding stages test_util tree_util typing").split()},
+        "ad_checkpoint api_util custom_batching custom_derivatives distributed dlpack dtypes flatten_util "
+        "interpreters interpreters.ad interpreters.batching interpreters.mlir interpreters.partial_eval "
+        "interpreters.pxla interpreters.xla lax lax.linalg lib monitoring nn nn.initializers numpy "
+        "numpy.linalg profiler random scipy scipy.special sharding stages test_util tree_util "
+        "typing").split()},
     **dict.fromkeys("api array config literals state state.types traceback_util util".split(), ""),
     **dict.fromkeys("lax.control_flow lax.lax lax.parallel lax.slicing".split(), "lax"),
     **dict.fromkeys("mesh named_sharding partition_spec sharding_impls".split(), "sharding"),
@@ -31,29 +33,29 @@ _LIKE = {
 _SAME = {"compiler": "runtime.executables.compilation"}
 
 _NAMES = """
-| name in `jax._src`                      | who takes it          | what it is here                                  |
-|-----------------------------------------|-----------------------|--------------------------------------------------|
-| `ad_util.stop_gradient_p`               | lineax                | `primitives.arrays.elementwise.stop_gradient_p`         |
-| `compiler.backend_compile_and_load`     | chex                  | that of `runtime.executables.compilation`                          |
-| `core.trace_state_clean`                | numpyro               | `faces.trace_state_clean`                        |
-| `dispatch.wait_for_tokens`              | equinox               | `runtime.executables.executable.effects_barrier`             |
-| `distributed.global_state`              | orbax                 | `faces.global_state`                             |
-| `core.physical_aval`                    | flax.linen            | `faces.physical_aval`                            |
-| `dtypes.DType`                          | flax.linen            | `faces.DType`                                    |
-| `dtypes.ExtendedDType`                  | flax.linen            | `core.dtypes.ExtendedDType`                      |
-| `dtypes.supports_inf`                   | flax.linen            | `faces.supports_inf`                             |
-| `dtypes.TypePromotionError`             | equinox               | `errors.TypePromotionError`                      |
-| `literals.TypedNdArray`                 | equinox, jaxtyping    | `faces.TypedNdArray`                             |
-| `state.types.AbstractRef`               | flax.nnx              | `core.refs.AbstractRef`                          |
-| `traceback_util.api_boundary`           | flax                  | `core.surface.boundary.folded`                           |
-| `traceback_util.include_frame`          | equinox               | `faces.include_frame`                            |
-| `traceback_util.register_exclusion`     | flax, equinox, jaxtyping | `core.source_info.exclude`                         |
-| `traceback_util._exclude_paths`         | flax                  | `faces.exclude_paths`                            |
-| `traceback_util.UnfilteredStackTrace`   | flax's tests          | `core.surface.boundary.UnfilteredStackTrace`             |
-| `tree_util._registry`                   | flax.nnx              | `faces.pytree_types`                             |
-| `tree_util.prefix_errors`               | flax's tests          | `faces.prefix_errors`                            |
-| `tree_util.flatten_one_level`           | orbax                 | `core.pytrees.pytree.flatten_one_level`                    |
-| `xla_bridge._backends`                  | chex                  | `runtime.devices.client.clients`                         |
+| name in `jax._src`                    | who takes it  | what it is here                                   |
+|---------------------------------------|---------------|---------------------------------------------------|
+| `ad_util.stop_gradient_p`             | lineax        | `primitives.arrays.elementwise.stop_gradient_p`   |
+| `compiler.backend_compile_and_load`   | chex          | that of `runtime.executables.compilation`         |
+| `core.trace_state_clean`              | numpyro       | `faces.trace_state_clean`                         |
+| `dispatch.wait_for_tokens`            | equinox       | `runtime.executables.executable.effects_barrier`  |
+| `distributed.global_state`            | orbax         | `faces.global_state`                              |
+| `core.physical_aval`                  | flax.linen    | `faces.physical_aval`                             |
+| `dtypes.DType`                        | flax.linen    | `faces.DType`                                     |
+| `dtypes.ExtendedDType`                | flax.linen    | `core.dtypes.ExtendedDType`                       |
+| `dtypes.supports_inf`                 | flax.linen    | `faces.supports_inf`                              |
+| `dtypes.TypePromotionError`           | equinox       | `errors.TypePromotionError`                       |
+| `literals.TypedNdArray`               | equinox, jaxtyping | `faces.TypedNdArray` |
+| `state.types.AbstractRef`             | flax.nnx      | `core.refs.AbstractRef`                           |
+| `traceback_util.api_boundary`         | flax          | `core.surface.boundary.filtered`                  |
+| `traceback_util.include_frame`        | equinox       | `faces.include_frame`                             |
+| `traceback_util.register_exclusion`   | flax, equinox, jaxtyping | `core.source_info.exclude` |
+| `traceback_util._exclude_paths`       | flax          | `faces.exclude_paths`                             |
+| `traceback_util.UnfilteredStackTrace` | flax's tests  | `core.surface.boundary.UnfilteredStackTrace`      |
+| `tree_util._registry`                 | flax.nnx      | `faces.pytree_types`                              |
+| `tree_util.prefix_errors`             | flax's tests  | `faces.prefix_errors`                             |
+| `tree_util.flatten_one_level`         | orbax         | `core.pytrees.pytree.flatten_one_level`           |
+| `xla_bridge._backends`                | chex          | `runtime.devices.client.clients`                  |
 """
 
 
@@ -67,7 +69,8 @@ _homes = _rows()
 
 def has(module: str) -> bool:
     """Is there a module `jax._src.<module>`?  "" is `jax._src` itself."""
-    return not module or any(name == module or name.startswith(module + ".") for name in (*_LIKE, *_SAME, *_homes))
+    return not module or any(name == module or name.startswith(module + ".")
+                             for name in (*_LIKE, *_SAME, *_homes))
 
 
 def same(name: str) -> ModuleSpec | None:
@@ -104,5 +107,5 @@ class _Inside(ModuleType):
                 return getattr(public, name)
         raise AttributeError(
             f"hlotrace does not have {self.__name__}.{name}, which is inside of JAX; what there is of "
-            "jax._src stands in the tables of hlotrace/as_jax/inside.py. Is there a public name for it?",
+            "jax._src is in the tables of hlotrace/as_jax/inside.py. Is there a public name for it?",
             name=name)

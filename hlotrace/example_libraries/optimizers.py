@@ -1,8 +1,7 @@
-"""Optimizers as three functions each: one makes a state of parameters, one steps it with gradients, one reads
-parameters.
+"""Optimizers as three functions each: to make a state of parameters, step it with gradients, read parameters.
 
-A state is a pytree, so it goes through `jit`; parameters may be any pytree.  `step_size` is a number or a schedule, a
-function from the number of the step to a step size.
+A state is a pytree, so it goes through `jit`; parameters may be any pytree.  `step_size` is a number or a
+schedule, a function from the number of the step to a step size.
 """
 from collections.abc import Callable
 from functools import wraps
@@ -23,8 +22,9 @@ __all__ = ["InitFn", "JoinPoint", "Optimizer", "OptimizerState", "Params", "Para
 
 
 class OptimizerState(NamedTuple):
-    """The state of an optimizer: for each leaf of the parameters the leaves of its own state; structures of
-    both."""
+    """The state of an optimizer: for each leaf of the parameters the leaves of its own state; both
+    structures.
+    """
     packed_state: Any
     tree_def: Any
     subtree_defs: Any
@@ -42,8 +42,7 @@ ParamsFn = Callable[[OptimizerState], Params]
 
 
 class Optimizer(NamedTuple):
-    """`init_fn(params)` and `update_fn(step, grads, state)` give a state, `params_fn(state)` the parameters
-    in it."""
+    """`init_fn(params)` and `update_fn(step, grads, state)` give a state, `params_fn(state)` parameters."""
     init_fn: InitFn
     update_fn: UpdateFn
     params_fn: ParamsFn
@@ -103,8 +102,7 @@ def _flat_states(states):
 # -------------------------------------------------------------------------------------------------------
 
 def _made_of(beginning, step):
-    """The three functions of an optimizer whose state is (x, *more): beginning(x) gives more, step(i, g, x,
-    *more) all."""
+    """The functions of an optimizer of state (x, *more): beginning(x) gives more, step(i, g, *state) all."""
     return (lambda x: (x, *beginning(x))), (lambda i, g, state: step(i, g, *state)), (lambda state: state[0])
 
 
@@ -333,8 +331,10 @@ def polynomial_decay(step_size, decay_steps, final_step_size, power=1.0):
 
 
 def piecewise_constant(boundaries, values):
-    """values[k], where k of the boundaries are less than the number of the step; ValueError unless there is
-    one value more.
+    """values[k], where k of the boundaries are less than the number of the step.
+
+    Raises:
+        ValueError: unless there is one value more.
 
     >>> from hlotrace.example_libraries import optimizers
     >>> [float(optimizers.piecewise_constant([2], [1.0, 0.5])(i)) for i in range(5)]
@@ -351,7 +351,10 @@ def piecewise_constant(boundaries, values):
 
 
 def make_schedule(scalar_or_schedule):
-    """A schedule as it is, a number as `constant`; TypeError for anything else.
+    """A schedule as it is, a number as `constant`.
+
+    Raises:
+        TypeError: for anything else.
 
     >>> from hlotrace.example_libraries import optimizers
     >>> optimizers.make_schedule(0.1)(5)
@@ -400,8 +403,7 @@ class JoinPoint:
 
 
 def unpack_optimizer_state(opt_state):
-    """The states of all leaves in a pytree like the parameters', each in a JoinPoint: what can be written
-    down.
+    """The states of all leaves in a pytree like the parameters', each in a JoinPoint, to be saved.
 
     >>> from hlotrace.example_libraries import optimizers
     >>> optimizers.unpack_optimizer_state(optimizers.sgd(0.1).init_fn({"w": 1.0}))["w"].subtree

@@ -33,8 +33,9 @@ def _plain(shape_of, fun):
 
 
 def _result_shape(fun, shape, *operands, batch):
-    """The shape of `fun(x, *operands)` for x of `shape`, in which `batch` = (axis, axis of the result) may be
-    -1."""
+    """The shape of `fun(x, *operands)` for x of `shape`; sizes at `batch` = (axis, axis of the result) may be
+    -1.
+    """
     known = [1 if n == -1 else n for n in shape]
     result = list(eval_shape(fun, *[ShapeDtypeStruct(s, "float32") for s in (known, *operands)]).shape)
     if shape[batch[0]] == -1:
@@ -93,9 +94,15 @@ def GeneralConv(dimension_numbers, out_chan, filter_shape, strides=None, padding
                 b_init=_LEAST):
     """A convolution and a bias; `Conv` is this for ("NHWC", "HWIO", "NHWC").
 
-    dimension_numbers: what the axes of input, filter and output are, in letters, as
-    `lax.conv_general_dilated` takes them.
-    filter_shape, strides: a size for each spatial axis.  padding: "VALID", "SAME" or pairs.
+    Args:
+        dimension_numbers: what the axes of input, filter and output are, in letters, as
+            `lax.conv_general_dilated` takes them.
+        out_chan: how many features the output has.
+        filter_shape: a size for each spatial axis.
+        strides: a size for each spatial axis.
+        padding: "VALID", "SAME" or pairs.
+        W_init: the initializer of the kernel.
+        b_init: the initializer of the bias.
 
     >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.GeneralConv(("NCHW", "OIHW", "NCHW"), 4, (3, 3), padding="SAME")
@@ -109,8 +116,9 @@ def GeneralConv(dimension_numbers, out_chan, filter_shape, strides=None, padding
 
 def GeneralConvTranspose(dimension_numbers, out_chan, filter_shape, strides=None, padding="VALID",
                          W_init=None, b_init=_LEAST):
-    """A transposed convolution and a bias: `strides` make the output larger.  The arguments are those of
-    `GeneralConv`.
+    """A transposed convolution and a bias: `strides` make the output larger.
+
+    The arguments are those of `GeneralConv`.
 
     >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.ConvTranspose(4, (3, 3), strides=(2, 2), padding="SAME")
@@ -127,10 +135,17 @@ Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
 
 
 def BatchNorm(axis=(0, 1, 2), epsilon=1e-5, center=True, scale=True, beta_init=zeros, gamma_init=ones):
-    """Mean 0 and variance 1 over `axis`, then times gamma if `scale`, plus beta if `center`, of the other
-    axes' shape.
+    """Mean 0 and variance 1 over `axis`, then times gamma, plus beta.
 
     The mean and variance are those of the batch, in use as in training.
+
+    Args:
+        axis: an axis or several.
+        epsilon: is added to the variance.
+        center: there is a beta, of the other axes' shape.
+        scale: there is a gamma, of the other axes' shape.
+        beta_init: the initializer of beta.
+        gamma_init: the initializer of gamma.
 
     >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.BatchNorm(axis=0)
@@ -174,7 +189,11 @@ def _pooling(name, what, reduce, start, mean=False):
     layer.__name__ = layer.__qualname__ = name
     layer.__doc__ = f"""The {what} of each window; "SAME" padding does not count.
 
-    window_shape, strides: a size for each spatial axis.  spec: what the axes are, in letters, "NHWC" unless given.
+    Args:
+        window_shape: a size for each spatial axis.
+        strides: a size for each spatial axis.
+        padding: "VALID", "SAME" or pairs.
+        spec: what the axes are, in letters, "NHWC" unless given.
 
     >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.{name}((2, 2), strides=(2, 2))
@@ -190,10 +209,9 @@ AvgPool = _pooling("AvgPool", "mean", lax.add, 0.0, mean=True)
 
 
 def Dropout(rate, mode="train"):
-    """Keep each element with probability `rate`, divided by it, and make the others 0; with mode="test"
-    nothing changes.
+    """Keep each element with probability `rate`, divided by it, and make the others 0.
 
-    ValueError where apply_fun is called without `rng=`, a key.
+    With mode="test" nothing changes.  The apply_fun raises a ValueError without `rng=`, a key.
 
     >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.Dropout(0.5)
@@ -303,8 +321,8 @@ def serial(*layers):
 
 
 def parallel(*layers):
-    """Layers side by side, each with its input: lists of shapes and inputs go in, as `FanOut` makes them,
-    lists come out.
+    """Layers side by side, each with its input: lists of shapes and inputs go in (see `FanOut`), lists come
+    out.
 
     >>> from hlotrace.example_libraries import stax
     >>> both = stax.parallel(stax.Dense(4), stax.Identity)

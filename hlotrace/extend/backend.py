@@ -30,17 +30,20 @@ def backends():
 
 
 def backend_xla_version(platform=None):
-    """The version of XLA that a plugin says it has; None for a platform without a plugin, or one that does
-    not say."""
+    """The version of XLA that a plugin says it has; None where it says none, or there is no plugin."""
     return getattr(get_backend(platform), "xla_version", None)
 
 
 def get_compile_options(num_replicas, num_partitions, device_assignment=None, env_options_overrides=None,
                         fdo_profile=None, detailed_logging=True, backend=None):
-    """jaxlib's CompileOptions for so many replicas of a program in so many partitions.
+    """jaxlib's CompileOptions.
 
-    `device_assignment` is an array of devices or their ids, (replicas, partitions) or (partitions,); without
-    it the runtime chooses.  `env_options_overrides` are XLA's flags by name.
+    Args:
+        num_replicas: how many replicas of the program there are.
+        num_partitions: in how many partitions.
+        device_assignment: an array of devices or their ids, (replicas, partitions) or (partitions,); without
+            it the runtime chooses.
+        env_options_overrides: XLA's flags by name.
     """
     if fdo_profile or not detailed_logging or backend is not None:
         raise NotImplementedError("extend.backend.get_compile_options: fdo_profile, detailed_logging=False "
@@ -66,8 +69,8 @@ def clear_in_memory_compilation_cache():
 
 
 def clear_backends():
-    """Forget all clients, devices and compiled programs: what is used next makes new ones, under the options
-    of then.
+    """Forget all clients, devices and compiled programs; new ones are made when needed, under the options of
+    then.
 
     Arrays made before keep their client alive; they may not be used with those made after.
     """
@@ -79,9 +82,13 @@ def register_backend_factory(name, factory, *, priority=0, fail_quietly=True, ex
                              make_topology=None, c_api=None):
     """`factory()` makes the PJRT client of the platform `name`, which `jax.devices(name)` then lists.
 
-    priority: above 0, it is the default platform, the highest first.  fail_quietly: is another the default
-    where its factory raises RuntimeError?  To be called before the platform is used, or before
-    `clear_backends`.
+    It is called before the platform is used, or before `clear_backends`.
+
+    Args:
+        name: the platform.
+        factory: a function without arguments.
+        priority: above 0, it is the default platform, the highest first.
+        fail_quietly: another platform is the default where the factory raises RuntimeError.
     """
     if experimental or make_topology is not None or c_api is not None:
         raise NotImplementedError("register_backend_factory: experimental, make_topology and c_api are not "
@@ -93,7 +100,7 @@ _registered = []
 
 
 class _Registered(LRUCache):
-    """A cache of somebody else's among those that `clear_caches` empties."""
+    """A registered cache of a library among those that `clear_caches` empties."""
     __slots__ = ("cache", "what")
 
     def __init__(self, cache, what):
@@ -108,8 +115,7 @@ class _Registered(LRUCache):
 
 
 def register_backend_cache(cache, for_what):
-    """Let `clear_caches` and `clear_backends` empty a cache too: a `functools.lru_cache`, or what has a
-    `cache_clear`."""
+    """Let `clear_caches` and `clear_backends` empty a cache too, one that has a `cache_clear`."""
     if not callable(getattr(cache, "cache_clear", None)):
         raise TypeError(f"register_backend_cache: {cache!r:.60} has no cache_clear(), as what "
                         "functools.lru_cache makes has")

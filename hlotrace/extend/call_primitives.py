@@ -1,5 +1,7 @@
-"""Primitives that call a program: `p.bind(*args, call_jaxpr=program, **params)`.  Transformed, they are calls
-of `jit`."""
+"""Primitives that call a program: `p.bind(*args, call_jaxpr=program, **params)`.
+
+Transformed, they are calls of `jit`.
+"""
 from functools import partial
 
 from ..core.avals import aval_of
@@ -19,8 +21,7 @@ class _Call(Primitive):
 
 
 class _CallOf(_Call):
-    """One that may be given, for `call_jaxpr`, a function of flat lists: `subfuns=(fun,)`, as JAX 0.10 has
-    it."""
+    """One that takes for `call_jaxpr` also a function of flat lists: `subfuns=(fun,)`, as in JAX 0.10."""
     __slots__ = ()
 
     def bind(self, *args, subfuns=(), **params):
@@ -42,9 +43,13 @@ def _lower(name, inline, ctx, eqn, *names):
 def register_call_primitive_rules(prim, name=None, transpose_rule=None, inline_jax_late=True):
     """Give `prim` the rules of a primitive that calls the program `call_jaxpr`.
 
-    name: of the function that it becomes where `inline_jax_late` is False, that of `prim` by default.
-    transpose_rule: in JAX's signature, `eval_jaxpr_transpose` by default.  Derivatives and batching are calls
-    of `jit`.
+    Derivatives and batching are calls of `jit`.
+
+    Args:
+        prim: the primitive.
+        name: of the function that it becomes where `inline_jax_late` is False, that of `prim` by default.
+        transpose_rule: in JAX's signature, `eval_jaxpr_transpose` by default.
+        inline_jax_late: whether the program becomes part of its caller when that is lowered.
     """
     prim.multiple_results = True
     for rule, function in AS_JIT.items():
@@ -73,11 +78,10 @@ def create_call_primitive(name, inline_jax_late=True):
 
 
 def eval_jaxpr_transpose(prim, ct, *args, call_jaxpr, **params):
-    """The transpose rule, in JAX's signature, of a primitive that calls a linear program: a call of the
-    transposed one.
+    """The transpose rule, in JAX's signature, of a primitive that calls a linear program.
 
-    Operands that are not known are `ad.UndefinedPrimal`s; of `ct`, one for each result, some may be
-    `ad.Zero`.  Gives a cotangent, or None, for each operand.
+    It is a call of the transposed program.  Operands that are not known are `ad.UndefinedPrimal`s; of `ct`,
+    one for each result, some may be `ad.Zero`.  It gives a cotangent, or None, for each operand.
     """
     cts = [None if type(c) is ad.Zero else c for c in ct]
     return transpose_call(cts, args, embed_constants(call_jaxpr), lambda program, operands: (

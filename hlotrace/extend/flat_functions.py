@@ -13,7 +13,10 @@ __all__ = ["argnums_partial", "debug_info", "donation_vector", "flatten_axes", "
 
 
 def safe_map(f, *args):
-    """`list(map(f, *args))` of sequences of one length; ValueError for others.
+    """`list(map(f, *args))` of sequences of one length.
+
+    Raises:
+        ValueError: for others.
 
     >>> jax.api_util.safe_map(max, [1, 5], [4, 2])
     [4, 5]
@@ -22,7 +25,10 @@ def safe_map(f, *args):
 
 
 def shaped_abstractify(x):
-    """The aval of an array, a number, or a ShapeDtypeStruct; TypeError for other values.
+    """The aval of an array, a number, or a ShapeDtypeStruct.
+
+    Raises:
+        TypeError: for other values.
 
     >>> jax.api_util.shaped_abstractify(jnp.zeros((2, 3)))
     ShapedArray(float32[2,3])
@@ -45,20 +51,21 @@ def debug_info(traced_for, fun, args, kwargs, *, static_argnums=(), static_argna
     paths = [name + path for name, x in given if name not in static
              for path in pytree.leaf_paths(pytree.tree_structure(x))]
     code = getattr(fun, "__code__", None)
-    where = sourceinfo or (f"{name_of(fun)} at {code.co_filename}:{code.co_firstlineno}" if code else name_of(fun))
+    where = sourceinfo or (f"{name_of(fun)} at {code.co_filename}:{code.co_firstlineno}" if code
+                           else name_of(fun))
     return DebugInfo(traced_for, where, tuple(paths), result_paths_thunk)
 
 
 @_lu.transformation_with_aux
 def flatten_fun(in_tree, *leaves):
-    """(a WrappedFun of flat lists, a function that gives the structure of its results), of one of arguments
-    `in_tree`.
+    """(a WrappedFun of flat lists, a function that gives the structure of its results), of a WrappedFun.
 
     `in_tree` is the structure of (positional, keyword) arguments.
 
     >>> from hlotrace.extend import linear_util
     >>> leaves, structure = jax.tree.flatten(((1, 2), {"c": 3}))
-    >>> flat, out_tree = jax.api_util.flatten_fun(linear_util.wrap_init(lambda a, b, c: {"x": a + b, "y": c}), structure)
+    >>> f = linear_util.wrap_init(lambda a, b, c: {"x": a + b, "y": c})
+    >>> flat, out_tree = jax.api_util.flatten_fun(f, structure)
     >>> flat.call_wrapped(*leaves), out_tree()
     ([3, 3], PyTreeDef({'x': *, 'y': *}))
     """
@@ -70,7 +77,8 @@ def flatten_fun_nokwargs(in_tree, *leaves):
     """As `flatten_fun`, where `in_tree` is the structure of the tuple of positional arguments.
 
     >>> from hlotrace.extend import linear_util
-    >>> flat, _ = jax.api_util.flatten_fun_nokwargs(linear_util.wrap_init(lambda a, b: a + b), jax.tree.structure((1, 2)))
+    >>> f, structure = linear_util.wrap_init(lambda a, b: a + b), jax.tree.structure((1, 2))
+    >>> flat, _ = jax.api_util.flatten_fun_nokwargs(f, structure)
     >>> flat.call_wrapped(1, 2)
     [3]
     """
@@ -78,9 +86,10 @@ def flatten_fun_nokwargs(in_tree, *leaves):
 
 
 def argnums_partial(f, dyn_argnums, args, require_static_args_hashable=True):
-    """(a WrappedFun of the arguments numbered `dyn_argnums`, those arguments), the others being held.
+    """(a WrappedFun of the arguments numbered `dyn_argnums`, those arguments), the others being fixed.
 
-    ValueError for one that is held and not hashable, unless `require_static_args_hashable=False`.
+    Raises:
+        ValueError: for one that is fixed and not hashable, unless `require_static_args_hashable=False`.
 
     >>> from hlotrace.extend import linear_util
     >>> power, base = jax.api_util.argnums_partial(linear_util.wrap_init(pow), 0, (3, 2))
@@ -117,8 +126,13 @@ class _Held:
 
 
 def donation_vector(donate_argnums, donate_argnames, in_tree, kws=True):
-    """For each leaf of the arguments whether it is donated; `in_tree` as for `flatten_fun`, without keywords
-    if not `kws`.
+    """For each leaf of the arguments whether it is donated.
+
+    Args:
+        donate_argnums: numbers of arguments.
+        donate_argnames: names of arguments.
+        in_tree: as for `flatten_fun`, without keywords if not `kws`.
+        kws: there are keywords.
 
     >>> jax.api_util.donation_vector((0,), ("c",), jax.tree.structure(((1, (2, 3)), {"c": 4})))
     (True, False, False, True)
@@ -143,10 +157,23 @@ def rebase_donate_argnums(donate_argnums, static_argnums):
 def flatten_axes(name, treedef, axis_tree, *, kws=False, tupled_args=False):
     """For each leaf of `treedef` the leaf of the prefix `axis_tree` that covers it; None is a leaf.
 
-    ValueError that names `name` where it is no prefix; `kws` and `tupled_args` say in it of what.
+    Args:
+        name: the name of the prefix in errors.
+        treedef: a structure.
+        axis_tree: the prefix.
+        kws: the structure is that of (args, kwargs), for errors.
+        tupled_args: the structure is that of the tuple of arguments, for errors.
+
+    Raises:
+        ValueError: where it is no prefix.
 
     >>> jax.api_util.flatten_axes("in_axes", jax.tree.structure((1, (2, 3))), (0, None))
     [0, None, None]
     """
-    of = " for (args, kwargs)" if kws else " for the tuple of arguments" if tupled_args else ""
+    if kws:
+        of = " for (args, kwargs)"
+    elif tupled_args:
+        of = " for the tuple of arguments"
+    else:
+        of = ""
     return pytree.flatten_axes(name + of, treedef, axis_tree)

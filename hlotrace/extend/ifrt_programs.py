@@ -1,5 +1,4 @@
-"""jaxlib's makers of programs for runtimes that are reached over IFRT, for the libraries that bring such a
-runtime."""
+"""jaxlib's makers of programs for runtimes over IFRT, for the libraries that bring such a runtime."""
 from ..core.surface.public import export_names
 from ..runtime.binding import ifrt_programs
 

@@ -1,7 +1,7 @@
 """JAX's `extend.linear_util`: functions wrapped in steps that change what goes in and what comes out.
 
-A step is a generator, which yields `(args, kwargs)` for the function, is sent its result, and yields what becomes of it; or,
-for the functions whose names end in 2, a function that is given the function to call.
+A step is a generator, which yields `(args, kwargs)` for the function, is sent its result, and yields what
+becomes of it; or, for the functions whose names end in 2, a function that is given the function to call.
 """
 import functools
 
@@ -78,7 +78,9 @@ def _late(step):
     """`step(gen, fun, *static)`, which without `fun` is a decorator of `gen`."""
     @functools.wraps(step)
     def begin(gen, *fun_and_static, **options):
-        return step(gen, *fun_and_static, **options) if fun_and_static else functools.partial(step, gen, **options)
+        if fun_and_static:
+            return step(gen, *fun_and_static, **options)
+        return functools.partial(step, gen, **options)
     return begin
 
 
@@ -98,8 +100,11 @@ def transformation(gen, fun, *static):
 
 @_late
 def transformation_with_aux(gen, fun, *static):
-    """As `transformation`, where the step's last yield is `(result, aux)`: (the function, a function that
-    gives aux)."""
+    """As `transformation`, where the step's last yield is `(result, aux)`.
+
+    Returns:
+        (the function, a function that gives aux).
+    """
     store = Store()
 
     def call(*args, **kwargs):
@@ -117,14 +122,18 @@ def transformation2(gen, fun, *static):
 
 @_late
 def transformation_with_aux2(gen, fun, *static):
-    """As `transformation2`, with `gen(call, store, *static, *args, **kwargs)`: (the function, what gives the
-    value)."""
+    """As `transformation2`, with `gen(call, store, *static, *args, **kwargs)`.
+
+    Returns:
+        (the function, a function that gives the stored value).
+    """
     store = Store()
-    return fun.wrap(functools.partial(gen, fun.call_wrapped, store, *static), gen, static, store), lambda: store.val
+    wrapped = fun.wrap(functools.partial(gen, fun.call_wrapped, store, *static), gen, static, store)
+    return wrapped, lambda: store.val
 
 
 def cache(call, *, explain=None):
-    """`call(fun, *args)` of a WrappedFun, remembered for equal ones in equal steps; args are hashable.
+    """`call(fun, *args)` of a WrappedFun, cached for equal ones in equal steps; args are hashable.
 
     A step that stores a value is equal to none but itself.  `explain` is not supported.
     """
@@ -135,8 +144,11 @@ def cache(call, *, explain=None):
 
 
 def merge_linear_aux(aux1, aux2):
-    """(is it the first?, value) of the one of two stores that was filled.  StoreException if both were, or
-    none."""
+    """(is it the first?, value) of the one of two stores that was filled.
+
+    Raises:
+        StoreException: if both were, or none.
+    """
     filled = []
     for first, aux in (True, aux1), (False, aux2):
         try:

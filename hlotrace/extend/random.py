@@ -15,13 +15,21 @@ __all__ = ["define_prng_impl", "random_seed", "rbg_prng_impl", "seed_with_impl",
 
 
 def define_prng_impl(*, key_shape, seed, split, random_bits, fold_in, name="<unnamed>", tag="?"):
-    """A generator of one's own, as the `impl` of `random.key` and its kin; it is the dtype of its keys,
-    printed `key<tag>`.
+    """A generator of one's own, as the `impl` of `random.key` and its kin; it is the dtype of its keys.
 
-    A key is an array of uint32 words of `key_shape`.  seed(seed) makes one from a scalar integer, split(key,
-    shape) an array of shape (*shape, *key_shape), random_bits(key, bit_width, shape) unsigned integers,
-    fold_in(key, data) a key; each is a function of one key that vmap can map.  NotImplementedError unless
-    keys are vectors.
+    Each of the functions takes one key and is one that vmap can map.
+
+    Args:
+        key_shape: that of a key, an array of uint32 words.
+        seed: seed(seed) makes a key from a scalar integer.
+        split: split(key, shape) makes an array of keys of shape (*shape, *key_shape).
+        random_bits: random_bits(key, bit_width, shape) makes unsigned integers.
+        fold_in: fold_in(key, data) makes a key.
+        name: a name.
+        tag: the dtype is printed `key<tag>`.
+
+    Raises:
+        NotImplementedError: unless keys are vectors.
     """
     if len(key_shape) != 1:
         raise NotImplementedError(f"define_prng_impl: key_shape={key_shape} is not supported: let keys be "
@@ -52,11 +60,15 @@ def seed_with_impl(impl, seed):
 
 
 def threefry_2x32(keypair, count):
-    """The Threefry-2x32 hash (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) of
-    counters.
+    """The Threefry-2x32 hash of counters (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
+    2011).
 
-    `keypair` are two words, `count` an array of uint32 whose first half is hashed with its second half; the
-    result has its shape.  TypeError for other dtypes.
+    Args:
+        keypair: two words.
+        count: an array of uint32, whose first half is hashed with its second half; the result has its shape.
+
+    Raises:
+        TypeError: for other dtypes.
     """
     words, count = [jnp.asarray(w) for w in keypair], jnp.asarray(count)
     if any(x.dtype != "uint32" for x in (*words, count)):

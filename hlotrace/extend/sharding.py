@@ -20,10 +20,10 @@ class _Face(type):
 
 
 class GSPMDSharding(metaclass=_Face):
-    """`GSPMDSharding(devices, op_sharding)`: the PositionalSharding that XLA's HloSharding or OpSharding says
-    for them.
+    """The PositionalSharding of devices that an HloSharding or OpSharding of XLA describes.
 
-    NotImplementedError for one that is neither replicated nor made of tiles and copies.
+    Raises:
+        NotImplementedError: for one that is neither replicated nor made of tiles and copies.
     """
 
     def __new__(cls, devices, op_sharding, *, memory_kind=None):

@@ -37,25 +37,23 @@ def new_name_stack(name=""):
 
 
 def set_name_stack(name_stack):
-    """Context manager in which operations stand in the scopes `name_stack`."""
+    """Context manager in which operations are in the scopes `name_stack`."""
     return scoped(str(name_stack))
 
 
 def reset_name_stack():
-    """Context manager in which operations stand in no scope."""
+    """Context manager in which operations are in no scope."""
     return set_name_stack(NameStack())
 
 
 def transform_name_stack(name):
-    """Context manager in which operations stand in the scope `name()`, as those that a transformation makes.
-    """
+    """Context manager in which operations are in the scope `name()`, as those that a transformation makes."""
     return extend_name_stack(f"{name}()")
 
 
 @contextmanager
 def user_context(source, *, name_stack=None):
-    """Context manager in which operations have the line `source`, as `current().source` gives it, and these
-    scopes."""
+    """Context manager in which operations have these scopes and the line `source`, a `current().source`."""
     saved = state.source
     state.source = source or saved
     try:

@@ -1,7 +1,7 @@
 """JAX's `interpreters`: rules of primitives under JAX's names.
 
-A registry (`ad.primitive_jvps`, `batching.primitive_batchers`, ...) is a view of the primitives' own slots, in JAX's
-signatures; there is no second place where rules are kept.
+A registry (`ad.primitive_jvps`, `batching.primitive_batchers`, ...) is a view of the primitives' own slots,
+in JAX's signatures; there is no second place that has rules.
 """
 from ..core.surface.public import export_names as _offer
 

@@ -1,7 +1,7 @@
 """JAX's `interpreters.ad`: derivative rules of primitives.
 
-A tangent or cotangent that is known to be zero is a `Zero` here and None in a primitive's own rules; an operand of unknown
-value is an `UndefinedPrimal` in a transpose rule of either kind.
+A tangent or cotangent that is known to be zero is a `Zero` here and None in a primitive's own rules; an
+operand of unknown value is an `UndefinedPrimal` in a transpose rule of either kind.
 """
 from contextlib import nullcontext
 from functools import partial, reduce
@@ -78,7 +78,11 @@ def add_jaxvals(x, y):
 
 def add_tangents(x, y):
     """The sum of two tangents, each of which may be a `Zero`."""
-    return y if type(x) is Zero else x if type(y) is Zero else add_jaxvals(x, y)
+    if type(x) is Zero:
+        return y
+    if type(y) is Zero:
+        return x
+    return add_jaxvals(x, y)
 
 
 # --- between the two signatures
@@ -154,10 +158,15 @@ def get_primitive_transpose(primitive):
 # -------------------------------------------------------------------------------------
 
 def jvp(fun, primals, tangents, has_aux=False, instantiate=True, transform_stack=True):
-    """(results, tangents) of a WrappedFun or a function from flat lists to flat lists; a tangent may be a
-    `Zero`.
+    """(results, tangents) of a WrappedFun or a function from flat lists to flat lists.
 
-    Tangents of results that are zero are arrays if `instantiate`, a bool or one for each, asks for them.
+    Args:
+        fun: the function.
+        primals: its operands.
+        tangents: for each a tangent, or a `Zero`.
+        has_aux: not supported; False.
+        instantiate: a bool or one for each result, whose tangent is an array also when it is zero.
+        transform_stack: True: operations are in the scope `jvp`.
     """
     if has_aux or not transform_stack:
         raise NotImplementedError("ad.jvp(has_aux=True) and (transform_stack=False): jax.jvp has has_aux")
@@ -178,8 +187,10 @@ def _wanted(tangent, wanted):
 def jvp_jaxpr(jaxpr, nonzeros, instantiate):
     """(program of [*inputs, *tangents] -> [*outputs, *tangents], for each output whether it has a tangent).
 
-    `nonzeros` says which inputs have one; `instantiate`, a bool or one for each output, asks for zeros where
-    there is none.
+    Args:
+        jaxpr: the program.
+        nonzeros: which inputs have a tangent.
+        instantiate: a bool or one for each output, which has a tangent also when it is zero.
     """
     jaxpr = programs.embed_constants(jaxpr)
     moved, nonzero = programs.jvp(jaxpr, tuple(nonzeros))
@@ -195,9 +206,13 @@ def jvp_jaxpr(jaxpr, nonzeros, instantiate):
 def backward_pass(jaxpr, transform_stack, consts, primals_in, cts_in, *, return_logs=False):
     """The cotangents of a linear program's inputs, a `Zero` for one that has none.
 
-    `primals_in` are the inputs, an `UndefinedPrimal` for each by which it is transposed; `cts_in` are
-    cotangents of its outputs, of which some may be `Zero`.  With `transform_stack`, what stands in no scope
-    of the program is in `transpose`.
+    Args:
+        jaxpr: the program.
+        transform_stack: what is in no scope of the program is in `transpose`.
+        consts: values of its constants.
+        primals_in: the inputs, an `UndefinedPrimal` for each by which it is transposed.
+        cts_in: cotangents of its outputs, of which some may be `Zero`.
+        return_logs: not supported; False.
     """
     if return_logs:
         raise NotImplementedError("ad.backward_pass(return_logs=True): there are no logs here")
@@ -215,7 +230,8 @@ def _sum(out, terms):
 
 def defjvp(primitive, *rules):
     """Derivative of a primitive with one result: for each operand `rule(tangent, *operands, **params)` or
-    None."""
+    None.
+    """
     defjvp2(primitive, *(rule and (lambda g, out, *args, rule=rule, **params: rule(g, *args, **params))
                          for rule in rules))
 
@@ -233,19 +249,22 @@ def defjvp2(primitive, *rules):
 def _linear_jvp(primitive, primals, tangents, **params):
     out = primitive.bind(*primals, **params)
     if all(type(t) is Zero for t in tangents):
-        return out, [Zero.from_primal_value(x) for x in out] if primitive.multiple_results else Zero.from_primal_value(out)
+        if primitive.multiple_results:
+            return out, [Zero.from_primal_value(x) for x in out]
+        return out, Zero.from_primal_value(out)
     return out, primitive.bind(*map(instantiate_zeros, tangents), **params)
 
 
 def deflinear(primitive, transpose_rule):
-    """A primitive that is linear in all its operands together; `transpose_rule(cotangent, **params)` gives
-    cotangents."""
+    """A primitive that is linear in all its operands together.
+
+    `transpose_rule(cotangent, **params)` gives cotangents.
+    """
     deflinear2(primitive, lambda ct, *_, **params: transpose_rule(ct, **params))
 
 
 def deflinear2(primitive, transpose_rule):
-    """As `deflinear`, with `transpose_rule(cotangent, *operands, **params)`; operands may be
-    `UndefinedPrimal`."""
+    """As `deflinear`, with `transpose_rule(cotangent, *operands, **params)`, of `UndefinedPrimal`s."""
     primitive_jvps[primitive] = partial(_linear_jvp, primitive)
     primitive_transposes[primitive] = transpose_rule
 

@@ -1,6 +1,7 @@
 """JAX's `interpreters.batching`: how primitives act on operands with a mapped axis.
 
-A rule takes operands and, for each, the position of its mapped axis, or `not_mapped`; it gives results and their positions.
+A rule takes operands and, for each, the position of its mapped axis, or `not_mapped`; it gives results and
+their positions.
 """
 from functools import partial
 
@@ -24,7 +25,9 @@ not_mapped = None
 
 def moveaxis(x, source, target):
     """`x` with axis `source` at `target`; `x` itself where it has no mapped axis."""
-    return x if source is not_mapped else move_axis(x, source, target if target >= 0 else target + x.ndim)
+    if source is not_mapped:
+        return x
+    return move_axis(x, source, target if target >= 0 else target + x.ndim)
 
 
 def broadcast(x, size, axis, mesh_axis=None):
@@ -42,8 +45,12 @@ def bdim_at_front(x, bdim, size, mesh_axis=None):
 def batch_jaxpr_axes(closed_jaxpr, axis_data, in_axes, out_axes_dest):
     """(the program over a mapped axis, for each output whether it has that axis).
 
-    `axis_data` has a `size` and a `name`; `in_axes` and `out_axes_dest` are positions, `not_mapped` for none.
-    A result that does not depend on mapped inputs is repeated where a position is asked for.
+    Args:
+        closed_jaxpr: the program.
+        axis_data: has a `size` and a `name`.
+        in_axes: positions, `not_mapped` for none.
+        out_axes_dest: positions; a result that does not depend on mapped inputs is repeated where there is
+            one.
     """
     jaxpr, axis = embed_constants(closed_jaxpr), MappedAxis(axis_data.size, axis_data.name)
 
@@ -62,7 +69,7 @@ def batch_jaxpr_axes(closed_jaxpr, axis_data, in_axes, out_axes_dest):
 
 @transformation_with_aux2
 def batch_subtrace(call, store, _tag, axis_data, in_dims, *args):
-    """`batch_subtrace(fun, tag, axis_data, in_dims)`: (a WrappedFun over a mapped axis, a function that gives
+    """`batch_subtrace(fun, tag, axis_data, in_dims)`: (a WrappedFun over a mapped axis, what gives
     positions).
 
     It takes and gives values that have the axis, whose size and name `axis_data` says; `in_dims` are
@@ -120,8 +127,9 @@ def _axis_asked(_primitive, rule, size, name, _, args, dims, **params):
 
 
 class AxisRegistry(Registry):
-    """Rules that see the axis: over a named axis that the parameters name they are asked even where nothing
-    is mapped."""
+    """Rules that see the axis: over a named axis that the parameters name they run even where nothing is
+    mapped.
+    """
 
     def __setitem__(self, primitive, rule):
         super().__setitem__(primitive, rule)
@@ -144,8 +152,7 @@ axis_primitive_batchers = AxisRegistry("axis_primitive_batchers", "batching", _a
 # --------------------------------------------------------------------------------------
 
 def defbroadcasting(primitive):
-    """A primitive that acts on each element alone; operands that are not mapped are repeated along the new
-    axis."""
+    """A primitive that acts on each element alone; unmapped operands are repeated along the new axis."""
     primitive.axes = same_axes()
     primitive_batchers[primitive] = partial(_elementwise, primitive)
 

@@ -1,8 +1,7 @@
-"""JAX's `interpreters.mlir`: how primitives are lowered, also by rules that build operations with MLIR's
-Python bindings.
+"""JAX's `interpreters.mlir`: how primitives are lowered, also by rules that use MLIR's Python bindings.
 
-The bindings are those that jaxlib ships: `ir`, `hlo` (StableHLO) and `func_dialect`.  Where a function here needs a context,
-it is that of the rule in which it is called.
+The bindings are those that jaxlib ships: `ir`, `hlo` (StableHLO) and `func_dialect`.  Where a function here
+needs a context, it is that of the rule in which it is called.
 """
 import itertools
 from collections.abc import Callable
@@ -49,14 +48,23 @@ DEVICE_TO_DEVICE_TYPE, SEND_TO_HOST_TYPE, RECV_FROM_HOST_TYPE = 1, 2, 3      # S
 
 
 def register_lowering(primitive, rule, platform=None, inline=True, cacheable=True):
-    """`rule(ctx, *values, **params)` gives the MLIR values of the results; or it is a `lower_fun`.
+    """Give a primitive a lowering rule.
 
-    `platform` is "cpu", "cuda", "rocm", "gpu" (both of these), "tpu", or None for those that have no rule of
-    their own. Rules are inlined and asked at each use whatever `inline` and `cacheable` say: both are hints
-    that change no result.
+    Args:
+        primitive: the primitive.
+        rule: `rule(ctx, *values, **params)` gives the MLIR values of the results; or a `lower_fun`.
+        platform: "cpu", "cuda", "rocm", "gpu" (both of these), "tpu", or None for those that have no rule of
+            their own.
+        inline: a hint that changes no result: rules are always inlined.
+        cacheable: a hint that changes no result: rules are called at each use.
     """
     ours = partial(_inlined if isinstance(rule, LowerFun) else _written, rule)
-    known = primitive.lower if isinstance(primitive.lower, dict) else {None: primitive.lower} if primitive.lower else {}
+    if isinstance(primitive.lower, dict):
+        known = primitive.lower
+    elif primitive.lower:
+        known = {None: primitive.lower}
+    else:
+        known = {}
     names = ("cuda", "rocm") if platform == "gpu" else (platform,)
     if any(name in known for name in names):
         clear_caches()      # programs that the old rule made
@@ -104,10 +112,12 @@ def lower_fun(fun, multiple_results=True):
 
 
 def core_call_lowering(ctx, *args, name, backend=None, call_jaxpr, **params):
-    """Call the function that a program becomes: the values of its results.  `name` and `params` change
-    nothing."""
+    """Call the function that a program becomes: the values of its results.
+
+    `name` and `params` change nothing.
+    """
     if backend is not None:
-        raise NotImplementedError(f"mlir.core_call_lowering(backend={backend!r}): a program lies on one "
+        raise NotImplementedError(f"mlir.core_call_lowering(backend={backend!r}): a program is for one "
                                   "platform")
     return lowering_rules.call(lowering_rules.declare(call_jaxpr, ctx), flatten_ir_values(args))
 
@@ -134,7 +144,7 @@ def _checked(function, name, jaxpr, in_avals, out_avals):
 
 def jaxpr_subcomp(ctx, jaxpr, name_stack, tokens, consts_for_constvars, *args, dim_var_values=(),
                   const_lowering=None, outer_traceback=None):
-    """(the values of a program's results, `tokens`), written by a call.
+    """(the values of a program's results, `tokens`), by a call of the program.
 
     Scopes and lines are those of the program, whatever `name_stack` and `outer_traceback` say.
     """
@@ -196,8 +206,7 @@ class LoweringParameters(NamedTuple):
 
 
 class LoweringResult(NamedTuple):
-    """A module; what must live as long as programs compiled from it; its callbacks; what it has of symbolic
-    sizes: None."""
+    """A module, what must live as long as programs compiled from it, its callbacks, and None for sizes."""
     module: Any
     keepalive: Any
     host_callbacks: list
@@ -209,14 +218,23 @@ def lower_jaxpr_to_module(module_name, jaxpr, *, platforms, donated_args, num_co
                           result_names=None, num_partitions=1, lowering_parameters=None, **options):
     """The MLIR module of a program for one platform and one device, in a LoweringResult.
 
-    donated_args: a bool for each input.  ValueError where `backend` is of another platform.  An
-    `axis_context` of several devices, shardings, layouts, ordered effects and several platforms are
+    An `axis_context` of several devices, shardings, layouts, ordered effects and several platforms are
     NotImplementedErrors; `jit(f).lower()` has them.
+
+    Args:
+        module_name: the module's name.
+        jaxpr: the program.
+        platforms: a sequence of one name.
+        donated_args: a bool for each input.
+
+    Raises:
+        ValueError: where `backend` is of another platform.
     """
     if backend is not None and backend.platform not in platforms:
         raise ValueError(f"mlir.lower_jaxpr_to_module: backend is of platform {backend.platform!r}, not "
                          f"{platforms}")
-    devices = getattr(axis_context, "num_devices", None) or getattr(getattr(axis_context, "mesh", None), "size", 1)
+    devices = getattr(axis_context, "num_devices", None) or getattr(getattr(axis_context, "mesh", None),
+                                                                    "size", 1)
     options.pop("all_default_mem_kind", None)
     asked = lowering_parameters._asdict() if lowering_parameters else {}
     _refused("lower_jaxpr_to_module", num_const_args=num_const_args, ordered_effects=ordered_effects, **asked,
@@ -231,11 +249,11 @@ def lower_jaxpr_to_module(module_name, jaxpr, *, platforms, donated_args, num_co
 
 
 def merge_mlir_modules(dst_module, sym_name, src_module, dst_symtab=None):
-    """Put a copy of `src_module`'s functions, as private ones, into `dst_module`; returns the name that its
-    `main` gets.
+    """Put a copy of `src_module`'s functions, as private ones, into `dst_module`.
 
-    That is `sym_name`, or that with a number if it is taken there; so for the others.  `dst_symtab` is told
-    of them.
+    Returns:
+        The name that its `main` gets: `sym_name`, or that with a number if it is taken there; so for the
+        others. They are added to `dst_symtab`.
     """
     with dst_module.context, ir.Location.unknown():
         source = ir.Module.parse(lowering_rules.bytecode(src_module))
@@ -269,8 +287,7 @@ def _free(name, taken):
 
 
 class TokenSet:
-    """Tokens by effect, for rules that put their operations in order with tokens of their own.  It does not
-    change."""
+    """Tokens by effect, for rules that put their operations in order with tokens of their own; immutable."""
 
     def __init__(self, tokens=None):
         self._tokens = dict(tokens or {})
@@ -311,7 +328,8 @@ class EffectTypeSet:
     def add_type(self, effect_type):
         """Add a class.  TypeError for one that is not derived from `extend.core.Effect`."""
         if not (isinstance(effect_type, type) and issubclass(effect_type, Effect)):
-            raise TypeError(f"add_type takes a class derived from extend.core.Effect, got {effect_type!r:.80}")
+            raise TypeError("add_type takes a class derived from extend.core.Effect, got "
+                            f"{effect_type!r:.80}")
         self._types += (effect_type,)
 
     def contains(self, effect_type):
@@ -408,9 +426,17 @@ def custom_call(call_target_name, *, result_types, operands, backend_config="", 
                 extra_attributes=None):
     """A `stablehlo.custom_call` operation.
 
-    `backend_config` is a string, or a mapping of attributes for `api_version` 4.  Layouts are orders of axes,
-    minor first, a sequence of them for all operands and another for all results.  `operand_output_aliases`
-    maps positions of operands to positions of the results that use their memory.
+    Args:
+        call_target_name: the name that its implementation is registered under.
+        result_types: MLIR types.
+        operands: MLIR values.
+        backend_config: a string, or a mapping of attributes for `api_version` 4.
+        has_side_effect: it is not removed when its results are not used.
+        api_version: 1 to 4.
+        operand_layouts: for each operand an order of axes, minor first.
+        result_layouts: the same for the results.
+        operand_output_aliases: from positions of operands to positions of the results that use their memory.
+        extra_attributes: attributes by name.
     """
     return lowering_rules.custom_call(call_target_name, result_types, flatten_ir_values(operands),
                                       backend_config, has_side_effect, api_version, operand_layouts,

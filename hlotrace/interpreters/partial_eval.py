@@ -60,12 +60,16 @@ class PartialVal(tuple):
 
 
 def trace_to_jaxpr_nounits(fun, pvals, instantiate=False):
-    """Run a WrappedFun of flat lists, with tracers for the unknown ones of `pvals`: what does not depend on
-    them is done.
+    """Run a WrappedFun of flat lists with tracers for unknown operands: what does not depend on them is done.
 
-    Returns (program, out pvals, consts): the program's constants are its constvars and `consts` their values,
-    its inputs the unknown operands and its outputs those results that are unknown, or that `instantiate`, a
-    bool or one for each, asks for.
+    Args:
+        fun: the function.
+        pvals: for each operand a PartialVal.
+        instantiate: a bool or one for each result, which results are outputs of the program also when known.
+
+    Returns:
+        (program, out pvals, consts): the program's constants are its constvars and `consts` their values, its
+        inputs the unknown operands and its outputs the unknown results.
     """
     trace = JaxprTrace(state.trace, fun.__name__)
     with entering(SplitTrace(state.trace, trace), ending=True):
@@ -81,10 +85,15 @@ def trace_to_jaxpr_nounits(fun, pvals, instantiate=False):
 
 
 def dce_jaxpr(jaxpr, used_outputs, instantiate=False):
-    """(the program without what `used_outputs` do not need, which inputs it has kept).
+    """The program without what `used_outputs` do not need.
 
-    `used_outputs` is a bool or one for each output; `instantiate` likewise says of inputs that they stay
-    whatever is used.
+    Args:
+        jaxpr: the program.
+        used_outputs: a bool or one for each output.
+        instantiate: a bool or one for each input, which inputs stay whatever is used.
+
+    Returns:
+        (program, which inputs it has).
     """
     if isinstance(used_outputs, bool):
         used_outputs = [used_outputs] * len(jaxpr.outvars)
@@ -126,12 +135,16 @@ def abstract_eval_fun(fun, *avals, debug_info=None, **params):
 
 
 def partial_eval_jaxpr_nounits(jaxpr, unknowns, instantiate):
-    """A program in two: what follows from its known inputs, and the rest, by `unknowns`, a bool for each
-    input.
+    """A program in two: what follows from its known inputs, and the rest.
 
-    Returns (program of known inputs -> [*known outputs, *residuals], program of [*residuals, *unknown inputs]
-    -> unknown outputs, for each output whether it is unknown, avals of residuals).  `instantiate`, a bool or
-    one for each output, asks for outputs among the unknown ones.
+    Args:
+        jaxpr: the program.
+        unknowns: a bool for each input.
+        instantiate: a bool or one for each output, which are among the unknown ones in any case.
+
+    Returns:
+        (program of known inputs -> [*known outputs, *residuals], program of [*residuals, *unknown inputs] ->
+        unknown outputs, for each output whether it is unknown, avals of residuals).
     """
     jaxpr = embed_constants(jaxpr)
     unknown = {v for v, u in zip(jaxpr.invars, unknowns, strict=True) if u}
@@ -164,11 +177,11 @@ def _dce_asked(_primitive, rule, used_outputs, eqn):
 
 
 def dce_jaxpr_call_rule(used_outputs, *live_ins_and_eqn):
-    """The rule for `dce_rules` of a primitive that calls a program `call_jaxpr`: (used inputs, the equation
-    or None).
+    """The rule for `dce_rules` of a primitive that calls a program `call_jaxpr`: (used inputs, equation or
+    None).
 
-    JAX's versions differ in whether a list that says which inputs are live stands in front of the equation;
-    it says nothing here.
+    JAX's versions differ in whether a list that says which inputs are live comes before the equation; it is
+    not used here.
     """
     eqn = live_ins_and_eqn[-1]
     if not any(used_outputs) and not eqn.effects:

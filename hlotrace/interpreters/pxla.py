@@ -9,12 +9,20 @@ __all__ = ["create_compile_options"]
 
 def create_compile_options(computation, tuple_args, allow_prop_to_inputs, allow_prop_to_outputs, backend,
                            np_dev, compiler_options):
-    """jaxlib's CompileOptions of an MLIR module for an array of devices, (partitions,) or (replicas,
-    partitions).
+    """jaxlib's CompileOptions of an MLIR module for an array of devices.
 
-    allow_prop_to_inputs, allow_prop_to_outputs: for each whether the compiler may choose its sharding.
-    compiler_options: XLA's flags by name, or None.  ValueError for devices of another client than `backend`,
-    or other numbers of them than the module says.
+    Args:
+        computation: the module.
+        tuple_args: XLA gets all arguments as one tuple.
+        allow_prop_to_inputs: for each input whether the compiler may choose its sharding.
+        allow_prop_to_outputs: for each output whether the compiler may choose its sharding.
+        backend: the client.
+        np_dev: the devices, (partitions,) or (replicas, partitions).
+        compiler_options: XLA's flags by name, or None.
+
+    Raises:
+        ValueError: for devices of another client than `backend`, or other numbers of them than the module
+            says.
     """
     devices = np.array(np_dev, object)
     devices = devices[None] if devices.ndim < 2 else devices

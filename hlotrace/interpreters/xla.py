@@ -10,10 +10,10 @@ __all__ = ["Backend", "apply_primitive", "canonicalize_dtype_handlers"]
 
 
 class _Canonical(dict):
-    """By class, what makes an array of a value: that of np.ndarray, for classes derived from it or with
-    `__array__`.
+    """By class, what makes an array of a value.
 
-    Classes that are not derived from it are arrays once `core.pytype_aval_mappings` has them too.
+    For classes derived from np.ndarray or with `__array__` it is that of np.ndarray.  Other classes are
+    arrays once `core.pytype_aval_mappings` has them too.
     """
 
     def __setitem__(self, kind, handler):

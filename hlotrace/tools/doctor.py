@@ -1,7 +1,7 @@
-"""`python -m hlotrace.doctor`: what is installed, what hardware is there, what is missing and how to get it.
+"""`python -m hlotrace.doctor`: what is installed, what hardware is there, what is missing, how to get it.
 
-Looks at files and variables only; `--try` makes each client, in a process of its own that has so many seconds.
-The exit status is 1 when something is missing or a client that ought to work does not.
+Looks at files and variables only; `--try` makes each client, in a process of its own that has so many
+seconds. The exit status is 1 when something is missing or a client that ought to work does not.
 """
 import argparse
 import contextlib
@@ -30,8 +30,7 @@ VARIABLES = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "JAX_NUM_CPU_DEVICES", "XLA_F
 
 
 def version(package):
-    """The version of a package, or None: what was imported says it of itself, of others what is written
-    beside them."""
+    """The version of a package as it says it itself, if it is imported, or as its metadata does, or None."""
     if found := getattr(sys.modules.get(package), "__version__", None):
         return found
     try:
@@ -41,8 +40,7 @@ def version(package):
 
 
 def importable(name):
-    """The file that `import name` would run, or None; a folder without code, which Python imports too, is no
-    package."""
+    """The file that `import name` would run, or None: also for a folder without code, which is no package."""
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):
@@ -55,8 +53,7 @@ def _numbers(text):
 
 
 def hardware():
-    """Device files, the NVIDIA driver's version and variables that say something; nothing is opened but a
-    text file."""
+    """Device files, the NVIDIA driver's version and variables; nothing is opened but a text file."""
     driver = None
     with contextlib.suppress(OSError), open("/proc/driver/nvidia/version") as file:
         driver = file.readline().strip()
@@ -120,13 +117,16 @@ import hlotrace
 from hlotrace.runtime.devices import client
 hlotrace.config.update("jax_platforms", sys.argv[1])
 found = client.devices(sys.argv[1])
-print("\\n" + json.dumps([len(found), found[0].device_kind, found[0].client.platform_version.splitlines()[0]]))
+first = found[0]
+print("\\n" + json.dumps([len(found), first.device_kind, first.client.platform_version.splitlines()[0]]))
 """
 
 
 def try_client(name, seconds):
-    """Make a platform's client in a process of its own: {"ok": bool, "says": text}.  Never takes much longer
-    than asked."""
+    """Make a platform's client in a process of its own: {"ok": bool, "says": text}.
+
+    It never takes much longer than `seconds`.
+    """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
                                 "TF_CPP_MIN_LOG_LEVEL": "3"}
     with tempfile.TemporaryFile("w+") as said:      # no pipe: a child's child could hold it open
@@ -171,7 +171,8 @@ def _print(report):
         print(f"jax        {report['jax_beside']} is installed too; hlotrace does not use it")
     for plugin in report["plugins"]:
         print(f"plugin     {plugin['platform']}: {plugin['path']}"
-              + (f" ({plugin['package']} {plugin['version'] or 'of no known version'})" if plugin["package"] else ""))
+              + (f" ({plugin['package']} {plugin['version'] or 'of no known version'})" if plugin["package"]
+                 else ""))
     there = report["hardware"]
     print("gpu        " + "; ".join(filter(None, [", ".join(there["gpus"]) or "none found",
                                                   there["nvidia_driver"]])))
@@ -179,7 +180,12 @@ def _print(report):
     for name, value in there["variables"].items():
         print(f"{name}={value}")
     for name, result in report.get("tried", {}).items():
-        word = "works" if result["ok"] else "fails" if result["counts"] else "has no device here"
+        if result["ok"]:
+            word = "works"
+        elif result["counts"]:
+            word = "fails"
+        else:
+            word = "has no device here"
         print(f"tried      {name} {word}: {result['says']}")
     for problem in report["problems"]:
         print(f"MISSING    {problem['what']}\n           {problem['type']}")
@@ -197,7 +203,8 @@ def main(arguments=None):
     report = examine()
     if options.trial:
         report["tried"] = try_all(report, options.timeout)
-    report["ok"] = not report["problems"] and all(r["ok"] or not r["counts"] for r in report.get("tried", {}).values())
+    report["ok"] = not report["problems"] and all(r["ok"] or not r["counts"]
+                                                  for r in report.get("tried", {}).values())
     if options.json:
         print(json.dumps(report, indent=2))
     else:

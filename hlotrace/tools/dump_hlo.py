@@ -3,23 +3,23 @@
     hlotrace-dump FUNCTION TYPE... [--stage STAGE] [--grad] [--vmap] [--out DIR]
                   [--mesh AXIS=SIZE,...] [--in_spec SPEC]... [--out_spec SPEC]... [--platform PLATFORM]
 
-FUNCTION is `module:function` or `path/file.py:function`.  A TYPE, one an argument, is `f32[8,128]`, `bf16[]`, `i32[3]`
-or `f32`; --args_from takes pytrees and values from Python instead.
-STAGE is one of jaxpr, outlined, stablehlo, sharded, hlo, optimized, collectives, cost, memory; several with commas or
-repeated; or `all`.  `outlined` tells which stretches of equations repeat and become one function each.
+FUNCTION is `module:function` or `path/file.py:function`.  A TYPE, one an argument, is `f32[8,128]`, `bf16[]`,
+`i32[3]` or `f32`; --args_from takes pytrees and values from Python instead. STAGE is one of jaxpr, outlined,
+stablehlo, sharded, hlo, optimized, collectives, cost, memory; several with commas or repeated; or `all`.
+`outlined` shows which stretches of equations repeat and become one function each.
 
-With --mesh the program lies over devices.  `sharded` is then its text after Shardy's propagation, with the mesh axes that
-split each value; it needs no compile.  `collectives` lists what the compiled program communicates: kind, mesh axes,
-bytes, and your line.  `cost` and `memory` are those of one device.
-A SPEC says for each dimension which mesh axis splits it, with commas: `data,-` splits dimension 0 over data; `-` is
-whole, `data+model` are two axes for one dimension, and missing dimensions are whole.  `?` leaves an argument to the
-compiler.  Say --in_spec once for each argument, or once with semicolons: `data;-,model`.  A SPEC holds for every leaf of
-a pytree; for more, `--in_spec path/file.py:function` names a function that returns a tuple of PartitionSpecs and pytrees
-of them, one for each argument.  Several --out_spec are the entries of a tuple of results.
-PLATFORM is `cpu` (as many devices as the mesh has are made up), `tpu:v5e:2x4` (any topology, no TPU needed, but libtpu),
-or `gpu`, `cuda`, `rocm`, `tpu`: their text (jaxpr, outlined, stablehlo, sharded, hlo) needs neither the device nor its
-plugin; the other stages compile, and need both.
-What your own code prints goes to stderr.
+With --mesh the program is for several devices.  `sharded` is then its text after Shardy's propagation, with
+the mesh axes that split each value; it needs no compile.  `collectives` lists what the compiled program
+communicates: kind, mesh axes, bytes, and your line.  `cost` and `memory` are those of one device. A SPEC says
+for each dimension which mesh axis splits it, with commas: `data,-` splits dimension 0 over data; `-` is
+whole, `data+model` are two axes for one dimension, and missing dimensions are whole.  `?` leaves an argument
+to the compiler.  Say --in_spec once for each argument, or once with semicolons: `data;-,model`.  A SPEC holds
+for every leaf of a pytree; for more, `--in_spec path/file.py:function` names a function that returns a tuple
+of PartitionSpecs and pytrees of them, one for each argument.  Several --out_spec are the entries of a tuple
+of results. PLATFORM is `cpu` (as many devices as the mesh has are made up), `tpu:v5e:2x4` (any topology, no
+TPU needed, but libtpu), or `gpu`, `cuda`, `rocm`, `tpu`: their text (jaxpr, outlined, stablehlo, sharded,
+hlo) needs neither the device nor its plugin; the other stages compile, and need both. What your own code
+prints goes to stderr.
 
     hlotrace-dump hlotrace.numpy:tanh f32[8,128] --stage jaxpr,stablehlo
     hlotrace-dump train.py:loss --args_from train.py:example_args --grad --stage all --out /tmp/loss
@@ -62,7 +62,7 @@ _OURS = str(Path(hlotrace.__file__).parent)
 
 
 class UsageError(Exception):
-    """What is told in one line on stderr, with exit status 2."""
+    """An error of usage, printed as one line on stderr, with exit status 2."""
 
 
 def _in_users_code(error):
@@ -78,12 +78,15 @@ def _prints_to_stderr():
 
 
 def load(reference, flag="FUNCTION"):
-    """The object that `module:name` or `path/file.py:name` stands for; the name may have dots."""
+    """The object that `module:name` or `path/file.py:name` names; the name may have dots."""
     module_name, colon, name = reference.rpartition(":")
     if not (module_name and name):
-        instead = (f"{reference}:NAME, with the name of a function in it" if reference.endswith(".py")
-                   else ":".join(reference.rsplit(".", 1)) if "." in reference
-                   else f"FILE.py:{reference.strip(':')}")
+        if reference.endswith(".py"):
+            instead = f"{reference}:NAME, with the name of a function in it"
+        elif "." in reference:
+            instead = ":".join(reference.rsplit(".", 1))
+        else:
+            instead = f"FILE.py:{reference.strip(':')}"
         raise UsageError(f"{flag} {reference!r} is neither module:function nor path/file.py:function; say "
                          f"{instead}")
     is_file = module_name.endswith(".py")
@@ -108,7 +111,8 @@ def load(reference, flag="FUNCTION"):
         found = functools.reduce(getattr, name.split("."), module)
     except AttributeError as error:
         functions = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
-        raise UsageError(f"{flag} {reference!r}: {module_name} has no {name}{did_you_mean(name, functions)}") from error
+        raise UsageError(f"{flag} {reference!r}: {module_name} has no {name}"
+                         f"{did_you_mean(name, functions)}") from error
     if not callable(found):
         raise UsageError(f"{flag} {reference!r}: {name} is of type {type(found).__name__}, not a function")
     return found
@@ -140,11 +144,12 @@ def parse_stages(values, mesh):
 
 
 class Place:
-    """Where --mesh and --platform put the program: on a mesh, on one device (both None: wherever it asks to
-    be).
+    """Where --mesh and --platform put the program: on a mesh, on one device, or with neither where it is by
+    default.
 
-    The devices are asked for when the user's module has been loaded, as that may say how many there are.  For
-    text alone those of the CPU stand for a platform's: `lowered_for` is then the platform, otherwise None.
+    The devices are looked up when the user's module has been loaded, as that may say how many there are.  For
+    text alone those of the CPU are used in place of a platform's: `lowered_for` is then the platform,
+    otherwise None.
     """
 
     def __init__(self, mesh, platform, compiles=True):
@@ -170,7 +175,9 @@ class Place:
     def mesh(self):
         """The Mesh of --mesh, or None."""
         try:
-            return hlotrace.make_mesh(self.sizes.values(), self.sizes, devices=self.devices()) if self.sizes else None
+            if self.sizes:
+                return hlotrace.make_mesh(self.sizes.values(), self.sizes, devices=self.devices())
+            return None
         except (ValueError, RuntimeError) as error:
             raise UsageError(f"--mesh: {error}") from error
 
@@ -226,7 +233,10 @@ def parse_spec(text, flag):
         axes = tuple(name.strip() for name in entry.split("+"))
         if not all(re.fullmatch(r"[A-Za-z_]\w*", name) for name in axes) and axes != ("-",):
             raise UsageError(f"{flag} {text!r}: {entry!r} is neither - nor a mesh axis nor several with +")
-        entries.append(None if axes == ("-",) else axes if len(axes) > 1 else axes[0])
+        if axes == ("-",):
+            entries.append(None)
+        else:
+            entries.append(axes if len(axes) > 1 else axes[0])
     while entries and entries[-1] is None:
         entries.pop()
     return P(*entries)
@@ -314,7 +324,8 @@ class Program:
         _, pieces = program.platform.in_pieces and not program.partition and blocks_of(program) or (None, [])
         apart = dict.fromkeys(blocks[p.program] for p in pieces if p.program in blocks)
         texts = [str(jaxpr.replace(eqns=[     # calls by name: each block is printed once
-            e.replace(params=e.params | {"jaxpr": blocks[e.params["jaxpr"]]}) if e.params.get("jaxpr") in blocks else e
+            e.replace(params=e.params | {"jaxpr": blocks[e.params["jaxpr"]]})
+            if e.params.get("jaxpr") in blocks else e
             for e in jaxpr.eqns])) for jaxpr in (program.jaxpr, *blocks)]
         return "\n".join([
             *map(str, program.blocks),

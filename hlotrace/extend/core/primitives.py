@@ -7,7 +7,7 @@ from ...core.primitive import ALIASES as _ALIASES
 from ...core.primitive import PRIMITIVES as _PRIMITIVES
 from ...core.primitive import primitive_named as _primitive_named
 from ...core.surface.public import install_getattr as _explain
-from ...random import gamma as _gamma  # noqa: F401 - a primitive whose lowering is written with loops and distributions
+from ...random import gamma as _gamma  # noqa: F401 - a primitive that is registered with its distribution
 from ..call_primitives import (  # noqa: F401
     call_p,
     closed_call_p,
