@@ -1,7 +1,7 @@
-"""checkify: functions that also return what went wrong in them, since nothing can be raised while a program
-runs.
+"""Functions that also return what went wrong in them, since no error can be raised while a program runs.
 
-What is done is in `transforms/checks.py`, what a check is in `primitives/programs/checks.py`; here are the user's words for it.
+What is done is in `transforms/checks.py`, what a check is in `primitives/programs/checks.py`; here are the
+functions that users call.
 """
 import dataclasses
 import itertools
@@ -57,11 +57,13 @@ all_checks = automatic_checks | user_checks
 
 @boundaries(called="Error", tell_self=True)
 class Error:
-    """What went wrong first, if anything did: a pytree, so functions may return it; under vmap one for each
-    element.
+    """What went wrong first, if anything did.
+
+    It is a pytree, so functions may return it; under vmap there is one for each element.
 
     >>> from hlotrace.experimental import checkify
-    >>> error, _ = jax.vmap(checkify.checkify(lambda x: checkify.check(x > 0, "got {x}", x=x)))(jnp.array([1, -2, -3]))
+    >>> positive = checkify.checkify(lambda x: checkify.check(x > 0, "got {x}", x=x))
+    >>> error, _ = jax.vmap(positive)(jnp.array([1, -2, -3]))
     >>> print(error.get())
     at mapped index 1: got -2 (`check` failed)
     at mapped index 2: got -3 (`check` failed)
@@ -91,7 +93,7 @@ class Error:
         return error
 
     def throw(self):
-        """Raise JaxRuntimeError, a ValueError, if something failed; see `check_error`.
+        """Fail with a JaxRuntimeError, a ValueError, if something failed; see `check_error`.
 
         Of a mapped function the words are those of what failed first, and a note has the others.
         """
@@ -118,13 +120,16 @@ def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
     """Fail with `msg` unless the boolean scalar `pred` holds.
 
     Args:
-      pred: a bool, or a boolean array of shape (), which may be traced.
-      msg: a format string, as in `check(x > 0, "x must be positive, got {x}", x=x)`.
-      fmt_args, fmt_kwargs: pytrees of arrays for `msg`, which may be traced.
-      debug: outside of `checkify`, do nothing.
-    Raises: outside of every program JaxRuntimeError at once.  In a program ValueError, when it is compiled:
-    give it to
-      `checkify` first.  TypeError for another `pred`, or values that are not arrays.
+        pred: a bool, or a boolean array of shape (), which may be traced.
+        msg: a format string, as in `check(x > 0, "x must be positive, got {x}", x=x)`.
+        fmt_args: pytrees of arrays for `msg`, which may be traced.
+        debug: outside of `checkify`, do nothing.
+        fmt_kwargs: pytrees of arrays for `msg`, which may be traced.
+
+    Raises:
+        JaxRuntimeError: at once, outside of every program.
+        ValueError: in a program, when it is compiled: give it to `checkify` first.
+        TypeError: for another `pred`, or values that are not arrays.
 
     >>> from hlotrace.experimental import checkify
     >>> def f(x):
@@ -169,10 +174,12 @@ def debug_check(pred, msg, *fmt_args, **fmt_kwargs):
 
 
 def check_error(error):
-    """Fail with what an Error tells, if it tells something: the inverse of `checkify`, which can be given it
-    again.
+    """Fail with what an Error says, if it says something: the inverse of `checkify`, which can take it again.
 
-    Raises: as `check` does; TypeError for another argument.
+    Raises:
+        JaxRuntimeError: as `check` does.
+        ValueError: as `check` does.
+        TypeError: for another argument.
 
     >>> from hlotrace.experimental import checkify
     >>> error, _ = checkify.checkify(lambda x: checkify.check(x > 0, "not positive"))(-2.)
@@ -211,14 +218,17 @@ def checkify(f, errors=user_checks):
     """`f` as a function that gives (Error, result): what failed first, and what `f` gives all the same.
 
     Args:
-      f: a function of pytrees of arrays, which may have `check`s.
-      errors: a set of categories: `user_checks` are those that stand in `f`; the others are added to what can
-      go wrong:
-        `nan_checks` to operations that give a NaN, `div_checks` to divisions, `index_checks` to reads and
-        writes at indices, whatever their `mode`; `float_checks`, `automatic_checks` and `all_checks` are
-        unions.
-    Returns: a pure function, which can be compiled, mapped and differentiated.
-    Raises: TypeError for what is no function, or no set of categories.
+        f: a function of pytrees of arrays, which may have `check`s.
+        errors: a set of categories: `user_checks` are those in `f`; the others are added to what can go
+            wrong: `nan_checks` to operations that give a NaN, `div_checks` to divisions, `index_checks` to
+            reads and writes at indices, whatever their `mode`; `float_checks`, `automatic_checks` and
+            `all_checks` are unions.
+
+    Returns:
+        A pure function, which can be compiled, mapped and differentiated.
+
+    Raises:
+        TypeError: for what is no function, or no set of categories.
 
     >>> from hlotrace.experimental import checkify
     >>> f = jax.jit(checkify.checkify(lambda x, i: 1 / x[i], errors=checkify.automatic_checks))

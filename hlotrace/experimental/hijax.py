@@ -18,7 +18,8 @@ from ..interpreters.ad import Zero, instantiate_zeros, is_undefined_primal
 from ..numpy.indexing.refs import RefView as TransformedRef
 
 __all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "GradAccum", "HiPrimitive", "HiPspec",
-           "HiType", "MappingSpec", "MutableHiType", "NullAccum", "RefAccum", "ShapedArray", "TransformedRef", "VJPHiPrimitive",
+           "HiType", "MappingSpec", "MutableHiType", "NullAccum", "RefAccum", "ShapedArray", "TransformedRef",
+           "VJPHiPrimitive",
            "ValAccum", "Zero", "aval_method", "aval_property", "control_flow_allowed_effects",
            "instantiate_zeros", "is_undefined_primal", "register_hitype"]
 
@@ -143,8 +144,7 @@ class VJPHiPrimitive(_HiPrimitive):
 
 
 class HiType:
-    """A type whose values are made of arrays, to be derived from.  Types that are equal are made of arrays
-    alike.
+    """A type whose values are made of arrays, to be derived from; equal types are made of arrays alike.
 
     Its methods: lo_ty() gives the list of the arrays' types, lower_val(value) the list of arrays,
     raise_val(*arrays) the value; to_tangent_aval() the type of tangents and cotangents, without which they
@@ -190,12 +190,14 @@ class MutableHiType(HiType):
 
 
 class HiPspec:
-    """How values of a HiType are laid out over a mesh, to be derived from."""
+    """How values of a HiType are sharded over a mesh, to be derived from."""
 
 
 class AvalQDD:
-    """A type and of what a value of it is made now.  NotImplementedError when one is made: `abstract_eval` is
-    not called."""
+    """A type and of what a value of it is made now.
+
+    Making one is a NotImplementedError: `abstract_eval` is not called.
+    """
 
     def __init__(self, aval, qdd):
         raise NotImplementedError(f"hijax.AvalQDD({aval!r:.80}, {qdd!r:.80}): types do not have a value's "
@@ -203,8 +205,7 @@ class AvalQDD:
 
 
 class AvalMutableQDD(AvalQDD):
-    """A type and what is known of the state that a value comes to have.  NotImplementedError when one is
-    made."""
+    """A type and what is known of the later state of a value; making one is a NotImplementedError."""
 
 
 class _OfType:
@@ -241,8 +242,10 @@ control_flow_allowed_effects = _Allowed()
 
 
 def register_hitype(value_class, typeof):
-    """Say that values of `value_class` are of the type `typeof(value)`.  TypeError unless they are a class
-    and a function.
+    """Say that values of `value_class` are of the type `typeof(value)`.
+
+    Raises:
+        TypeError: unless they are a class and a function.
 
     >>> hijax = jax.experimental.hijax
     >>> class Pair:

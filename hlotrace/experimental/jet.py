@@ -1,8 +1,9 @@
 """Taylor-mode differentiation of higher order, under the name that JAX has for it, and rules for primitives.
 
-A rule is called with the operands and, for each, the list of the coefficients of its polynomial (derivatives by their
-factorials), zeros written out: `rule(primals_in, series_in, **params) -> (out, out_series)`, two lists for a primitive with
-several results.  For what is zero it may give `zero_term`, or `zero_series` for the whole list.
+A rule is called with the operands and, for each, the list of the coefficients of its polynomial (derivatives
+by their factorials), zeros written out: `rule(primals_in, series_in, **params) -> (out, out_series)`, two
+lists for a primitive with several results.  For what is zero it may give `zero_term`, or `zero_series` for
+the whole list.
 """
 import math
 from collections.abc import MutableMapping
@@ -33,25 +34,26 @@ __all__ = ["JetTrace", "JetTracer", "ZeroSeries", "ZeroTerm", "def_comp", "def_d
 
 
 def jet(fun, primals, series, factorial_scaled=True):
-    """The Taylor polynomial of `fun` along curves.
-
-    Args:
-      fun: a function of as many arguments as there are primals.
-      primals: the points where the curves begin, a tuple of arrays or pytrees of arrays.
-      series: for each of them the list of derivatives of its curve there, first to K-th, the same K for all;
-      for a pytree
-        a pytree of such lists.
-      factorial_scaled: derivatives go in and come out; False: the coefficients of polynomials, which are the
-      derivatives
-        divided by k!.
-
-    Returns `(out, out_series)`: the value of `fun` at the primals, and for each array of it the list of K
-    derivatives of `fun(*curves)`, at a cost that grows as K**2.
-
-    Raises: ValueError where the series are of several lengths, or have other shapes than their primals;
-    TypeError for an integer with derivatives; NotImplementedError for an operation without a derivative.
+    """The Taylor polynomial of `fun` along curves, at a cost that grows as the square of its order.
 
     Griewank & Walther, "Evaluating derivatives", 2nd ed., 2008, chapter 13.
+
+    Args:
+        fun: a function of as many arguments as there are primals.
+        primals: the points where the curves begin, a tuple of arrays or pytrees of arrays.
+        series: for each of them the list of derivatives of its curve there, first to K-th, the same K for
+            all; for a pytree a pytree of such lists.
+        factorial_scaled: derivatives go in and come out; False: the coefficients of polynomials, which are
+            the derivatives divided by k!.
+
+    Returns:
+        `(out, out_series)`: the value of `fun` at the primals, and for each array of it the list of K
+        derivatives of `fun(*curves)`.
+
+    Raises:
+        ValueError: where the series are of several lengths, or have other shapes than their primals.
+        TypeError: for an integer with derivatives.
+        NotImplementedError: for an operation without a derivative.
 
     >>> from hlotrace.experimental.jet import jet
     >>> value, derivatives = jet(jnp.exp, (0.,), ((2., 0., 0.),))       # of exp(2 t) at 0
@@ -81,7 +83,10 @@ def jet(fun, primals, series, factorial_scaled=True):
             if not is_arraylike(out):
                 raise TypeError(f"jet: result{path}: {not_an_array(out)}")
         return outs
-    outs, moved = taylor.jet_flat(flat, order, leaves, terms) if order else (flat(*leaves), [None] * out_tree.num_leaves)
+    if order:
+        outs, moved = taylor.jet_flat(flat, order, leaves, terms)
+    else:
+        outs, moved = (flat(*leaves), [None] * out_tree.num_leaves)
     derivatives = [[_derivative(out, t, f) for t, f in zip(found or [None] * order, factors)]
                    for out, found in zip(outs, moved)]
     return out_tree.unflatten(outs), out_tree.unflatten(derivatives)
@@ -116,7 +121,9 @@ def _terms(x, series, path, factors):
 def _derivative(out, term, factor):
     if term is None:
         aval = aval_of(out).tangent()
-        return zeros(aval.shape, aval.dtype) if aval.dtype != dtypes.float0 else np.zeros(aval.shape, dtypes.float0)
+        if aval.dtype != dtypes.float0:
+            return zeros(aval.shape, aval.dtype)
+        return np.zeros(aval.shape, dtypes.float0)
     return term * factor if factor != 1 else term
 
 
@@ -148,8 +155,7 @@ class ZeroTerm:
 
 
 class ZeroSeries:
-    """The coefficients of a value that is known not to move; a pytree without leaves.  There is one,
-    `zero_series`."""
+    """The coefficients of a constant value; a pytree without leaves.  There is one, `zero_series`."""
 
 
 zero_term, zero_series = ZeroTerm(), ZeroSeries()
@@ -195,14 +201,15 @@ def _shown(series):
 
 
 class _Rules(MutableMapping):
-    """The rules by primitive: a primitive without one of its own has that of its derivative, where it has
-    such."""
+    """The rules by primitive: a primitive without one of its own has that of its derivative."""
 
     def __getitem__(self, primitive):
         if primitive not in self:
             raise KeyError(primitive)
         rule = taylor.rule_of(primitive)
-        return rule.args[0] if isinstance(rule, partial) and rule.func is _given else partial(_asked, primitive, rule)
+        if isinstance(rule, partial) and rule.func is _given:
+            return rule.args[0]
+        return partial(_asked, primitive, rule)
 
     def __setitem__(self, primitive, rule):
         if not isinstance(primitive, Primitive):
@@ -280,7 +287,7 @@ def zero_prop(prim, primals_in, series_in, **params):
 def def_deriv(prim, deriv):
     """Give a primitive of one operand the rule that follows from its derivative, a function of that operand.
 
-    Parameters of the primitive are not given to `deriv`.
+    `deriv` does not get the primitive's parameters.
 
     >>> from hlotrace.experimental import jet
     >>> wave = jax.extend.core.Primitive("wave")
@@ -288,12 +295,12 @@ def def_deriv(prim, deriv):
     >>> [float(d) for d in jet.jet(wave.bind, (0.,), ((1., 0., 0.),))[1]]
     [1.0, 0.0, -1.0]
     """
-    jet_rules[prim] = lambda primals, series, **params: (prim.bind(*primals, **params), _by_slope(deriv, *primals, *series))
+    jet_rules[prim] = lambda primals, series, **params: (prim.bind(*primals, **params),
+                                                         _by_slope(deriv, *primals, *series))
 
 
 def deriv_prop(prim, deriv, primals_in, series_in):
-    """The rule of what has one operand and a derivative, a function of it: y' = deriv(x) x', coefficient by
-    coefficient.
+    """The rule of what has one operand and a derivative, a function of it: y' = deriv(x) x'.
 
     >>> from hlotrace.experimental import jet
     >>> out, series = jet.deriv_prop(jax.lax.sin_p, jnp.cos, (0.,), ([1., 0., 0.],))
@@ -311,10 +318,9 @@ def _by_slope(deriv, x, series):
 
 
 def def_comp(prim, comp, **kwargs):
-    """Give a primitive the rule of a function that computes the same of its operands; `kwargs` are for that
-    function.
+    """Give a primitive the rule of a function that computes the same of its operands.
 
-    Parameters of the primitive are not given to it.
+    It gets `kwargs`, and not the primitive's parameters.
 
     >>> from hlotrace.experimental import jet
     >>> cubed = jax.extend.core.Primitive("cubed")
@@ -330,7 +336,7 @@ def def_comp(prim, comp, **kwargs):
 
 @linear_util.transformation2
 def jet_subtrace(f, trace, order, primals, series):
-    """A WrappedFun of a flat list as one of `(trace, order, primals, series)`, which gives outs and their
+    """A WrappedFun of a flat list as one of `(trace, order, primals, series)`; it gives outs and
     coefficients.
 
     `trace` is the one that the operations on coefficients are done in, `series` lists of coefficients.
@@ -365,10 +371,10 @@ def jet_fun(f, order, primals, series):
 
 @linear_util.transformation_with_aux2
 def traceable(f, store, in_tree, *primals_and_series):
-    """What `jet_fun` gives as a WrappedFun of one flat list, and a function that gives the structure of its
-    result.
+    """What `jet_fun` gives as a WrappedFun of one flat list, and a function that gives the results'
+    structure.
 
-    in_tree: the structure of (primals, series).
+    `in_tree` is the structure of (primals, series).
 
     >>> from hlotrace.experimental import jet
     >>> fun = jet.jet_subtrace(jax.extend.linear_util.wrap_init(lambda x: [x * x]))

@@ -18,7 +18,10 @@ def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False,
     """The devices in an array of `mesh_shape`, in their order.
 
     `contiguous_submeshes` and `allow_split_physical_axes` are about how TPUs are wired, and no other devices:
-    there NotImplementedError.  Raises ValueError unless there are as many devices as the sizes multiply to.
+    there NotImplementedError.
+
+    Raises:
+        ValueError: unless there are as many devices as the sizes multiply to.
 
     >>> from hlotrace.experimental.mesh_utils import create_device_mesh
     >>> devices = create_device_mesh((2, 2), jax.devices()[:4])         # where there are four devices or more
@@ -40,16 +43,19 @@ def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False,
 
 def create_hybrid_device_mesh(mesh_shape, dcn_mesh_shape, devices=None, *, process_is_granule=False,
                               should_sort_granules_by_key=True, allow_split_physical_axes=False):
-    """Devices of several slices, or processes, in an array whose axis i has mesh_shape[i] * dcn_mesh_shape[i]
-    devices.
+    """Devices of several slices, or processes, in an array of shape mesh_shape[i] * dcn_mesh_shape[i].
 
-    mesh_shape: the axes within a slice, where the network is fast; dcn_mesh_shape: those between slices, as
-    many.
-    devices: all unless given; a slice is what has one `slice_index`, or with `process_is_granule` the devices
-    of a process.
-    should_sort_granules_by_key: take slices by their number, not as they come.
-    Raises: ValueError unless the slices are as many as dcn_mesh_shape multiplies to, and their devices as
-    mesh_shape does.
+    Args:
+        mesh_shape: the axes within a slice, where the network is fast.
+        dcn_mesh_shape: those between slices, as many.
+        devices: all unless given.
+        process_is_granule: a slice is the devices of a process, not those of one `slice_index`.
+        should_sort_granules_by_key: take slices by their number, not as they come.
+        allow_split_physical_axes: as for `create_device_mesh`.
+
+    Raises:
+        ValueError: unless the slices are as many as dcn_mesh_shape multiplies to, and their devices as
+            mesh_shape does.
 
     >>> from hlotrace.experimental import mesh_utils
     >>> one = jax.devices()[:1]

@@ -1,9 +1,8 @@
-"""What the processes of a job tell each other: that they have come, one to all, all to all; host values as
-global arrays.
+"""What the processes of a job exchange: that they have come, one to all, all to all; and global arrays.
 
-All processes call the same function with the same structure and types of values; where they do not, all of them raise.
-What travels is bytes, in a program over all devices: values arrive as they were, and 64-bit numbers keep their width.
-With one process everything works and nothing travels.
+All processes call the same function with the same structure and types of values; where they do not, all of
+them raise.  What is sent is bytes, in a program over all devices: values arrive as they were, and 64-bit
+numbers keep their width.  With one process everything works and nothing is sent.
 """
 import functools
 import hashlib
@@ -34,10 +33,10 @@ _SAID = 512     # bytes in which a process says what it calls
 
 
 def sync_global_devices(name):
-    """Wait until every process has called this with the same `name` and all devices have run a program
-    together.
+    """Wait until every process has called this with the same `name` and all devices have run a program.
 
-    Raises AssertionError, in every process, where names differ.
+    Raises:
+        AssertionError: in every process, where names differ.
 
     >>> from hlotrace.experimental import multihost_utils
     >>> multihost_utils.sync_global_devices("data is ready")
@@ -49,13 +48,16 @@ def broadcast_one_to_all(in_tree, is_source=None):
     """The values of one process, in all of them.
 
     Args:
-      in_tree: a pytree of NumPy arrays, numbers, and arrays of which this process holds the whole.  Of the
-      processes
-        that are not the source only structure, shapes and dtypes matter.
-      is_source: is this process the one whose values count?  Process 0 is, by default.
-    Returns: the pytree with NumPy arrays of the same shapes and dtypes.
-    Raises: ValueError, in every process, where structures, shapes or dtypes differ, or there is not just one
-    source.
+        in_tree: a pytree of NumPy arrays, numbers, and arrays of which this process holds the whole.  Of the
+            processes that are not the source only structure, shapes and dtypes matter.
+        is_source: this process is the one whose values count; process 0 is, by default.
+
+    Returns:
+        The pytree with NumPy arrays of the same shapes and dtypes.
+
+    Raises:
+        ValueError: in every process, where structures, shapes or dtypes differ, or there is not just one
+            source.
 
     >>> from hlotrace.experimental import multihost_utils
     >>> multihost_utils.broadcast_one_to_all({"seed": 17})
@@ -76,14 +78,16 @@ def process_allgather(in_tree, tiled=False):
     """The values of all processes, in all of them.
 
     Args:
-      in_tree: a pytree of NumPy arrays, numbers and arrays.
-      tiled: join values of shape (n, ...) as (processes * n, ...), those of shape () as (processes,).
-      Otherwise there
-        is a new first axis: (processes, n, ...).
-    Returns: the pytree with NumPy arrays.  An array that already lies over several processes is one value:
-    the result
-      is the whole of it, of its own shape; `tiled` must be true for it.
-    Raises: ValueError, in every process, where structures, shapes or dtypes differ.
+        in_tree: a pytree of NumPy arrays, numbers and arrays.
+        tiled: join values of shape (n, ...) as (processes * n, ...), those of shape () as (processes,).
+            Otherwise there is a new first axis: (processes, n, ...).
+
+    Returns:
+        The pytree with NumPy arrays.  An array that already is over several processes is one value: the
+        result is the whole of it, of its own shape; `tiled` must be true for it.
+
+    Raises:
+        ValueError: in every process, where structures, shapes or dtypes differ.
 
     >>> from hlotrace.experimental import multihost_utils
     >>> multihost_utils.process_allgather(np.array([1, 2])).shape == (jax.process_count(), 2)
@@ -95,7 +99,7 @@ def process_allgather(in_tree, tiled=False):
     global_ones = f", over all devices: {[i for i, s in enumerate(shared) if s]}" if any(shared) else ""
     _agree(f"process_allgather({_types(treedef, leaves)}, tiled={bool(tiled)}{global_ones})")
     if any(shared) and not tiled:
-        raise ValueError("process_allgather: an array lies over several processes, and each will get the "
+        raise ValueError("process_allgather: an array is over several processes, and each will get the "
                          "whole of it, not a copy for each process; pass tiled=True")
     gathered = iter(_unpacked(_gather(_packed(values)), values))
     results = [_whole(x) if s else next(gathered) for x, s in zip(leaves, shared)]
@@ -105,8 +109,10 @@ def process_allgather(in_tree, tiled=False):
 
 
 def assert_equal(in_tree, fail_message=""):
-    """Raise AssertionError, in every process, unless all have the same structure, types and bits in
-    `in_tree`.
+    """Check that all processes have the same structure, types and bits in `in_tree`.
+
+    Raises:
+        AssertionError: in every process, unless they have.
 
     >>> from hlotrace.experimental import multihost_utils
     >>> multihost_utils.assert_equal({"seed": 17}, "seeds differ")
@@ -121,15 +127,17 @@ def host_local_array_to_global_array(local_inputs, global_mesh, pspecs):
     """Arrays over all processes, from what each process holds of them.
 
     Args:
-      local_inputs: a pytree of arrays, or of values that become arrays.  Those that already lie over several
-      processes
-        stay as they are.
-      global_mesh: a Mesh over the devices of all processes.
-      pspecs: a PartitionSpec, or a pytree of them that is a prefix of `local_inputs`.
-    Returns: the pytree of arrays with `NamedSharding(global_mesh, spec)`.  A dimension is as much larger than
-    the local
-      one as there are processes along the mesh axes that split it.
-    Raises: ValueError where a spec is missing, or a process's part of an array is not a block of it.
+        local_inputs: a pytree of arrays, or of values that become arrays; those that already are over several
+            processes stay as they are.
+        global_mesh: a Mesh over the devices of all processes.
+        pspecs: a PartitionSpec, or a pytree of them that is a prefix of `local_inputs`.
+
+    Returns:
+        The pytree of arrays with `NamedSharding(global_mesh, spec)`.  A dimension is as much larger than the
+        local one as there are processes along the mesh axes that split it.
+
+    Raises:
+        ValueError: where a spec is missing, or a process's part of an array is not a block of it.
 
     >>> from hlotrace.experimental import multihost_utils
     >>> mesh = jax.make_mesh((2,), ("x",))
@@ -148,7 +156,8 @@ def host_local_array_to_global_array_impl(arr, *, global_mesh, pspec):
 
     >>> from hlotrace.experimental import multihost_utils
     >>> mesh = jax.make_mesh((2,), ("x",))
-    >>> multihost_utils.host_local_array_to_global_array_impl(np.arange(4), global_mesh=mesh, pspec=jax.P("x"))
+    >>> to_global = multihost_utils.host_local_array_to_global_array_impl
+    >>> to_global(np.arange(4), global_mesh=mesh, pspec=jax.P("x"))
     Array([0, 1, 2, 3], dtype=int32)
     """
     if isinstance(arr, ArrayImpl) and not arr.is_fully_addressable:
@@ -185,10 +194,12 @@ def gtl_abstract_eval(arr, *, global_mesh, pspec):
 def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):
     """What this process holds of arrays over all processes, as arrays over its own devices.
 
-    The arguments are those of `host_local_array_to_global_array`, the other way round; arrays that lie
-    otherwise are moved first, and those that lie on this process alone stay as they are.  The results lie
-    over this process's part of the mesh.  Raises ValueError where that is not a block of the mesh, or its
-    part of an array not one of the array.
+    The arguments are those of `host_local_array_to_global_array`, the other way round; arrays with other
+    shardings are moved first, and those of this process alone stay as they are.  The results are over this
+    process's part of the mesh.
+
+    Raises:
+        ValueError: where that is not a block of the mesh, or its part of an array not one of the array.
 
     >>> from hlotrace.experimental import multihost_utils
     >>> mesh = jax.make_mesh((2,), ("x",))
@@ -207,7 +218,8 @@ def global_array_to_host_local_array_impl(arr, *, global_mesh, pspec):
 
     >>> from hlotrace.experimental import multihost_utils
     >>> mesh = jax.make_mesh((2,), ("x",))
-    >>> x = multihost_utils.host_local_array_to_global_array_impl(np.arange(4), global_mesh=mesh, pspec=jax.P("x"))
+    >>> to_global = multihost_utils.host_local_array_to_global_array_impl
+    >>> x = to_global(np.arange(4), global_mesh=mesh, pspec=jax.P("x"))
     >>> multihost_utils.global_array_to_host_local_array_impl(x, global_mesh=mesh, pspec=jax.P("x"))
     Array([0, 1, 2, 3], dtype=int32)
     """
@@ -217,8 +229,7 @@ def global_array_to_host_local_array_impl(arr, *, global_mesh, pspec):
 
 
 def reached_preemption_sync_point(step_id):
-    """Is this the step at which all processes are to save what they have, since one of them was told to end
-    (SIGTERM)?
+    """Is this the step at which all processes are to save what they have, since one got SIGTERM?
 
     All call it at every step, with the number of the step, from the first on: the first call begins to listen
     for SIGTERM, which then no longer ends the process at once.  False in a process that is none of several.
@@ -242,7 +253,8 @@ def _specs(name, treedef, pspecs):
 
 def _local(name, x, sharding):
     if not isinstance(x, ArrayImpl):
-        raise TypeError(f"{name}: expected arrays over the devices of all processes, got a {type(x).__name__}")
+        raise TypeError(f"{name}: expected arrays over the devices of all processes, got a "
+                        f"{type(x).__name__}")
     x = transfer.move(x, sharding)
     shape = gtl_abstract_eval(x.aval, global_mesh=sharding.mesh, pspec=sharding.spec).shape
     local = NamedSharding(_local_mesh(name, sharding.mesh), sharding.spec)
@@ -283,8 +295,7 @@ def _packed(values):
 
 
 def _unpacked(rows, values):
-    """Arrays like `values` from their bytes, uint8[..., n]; the first axes of `rows` stand before their own.
-    """
+    """Arrays like `values` from their bytes, uint8[..., n]; leading axes of `rows` come before their own."""
     at, results = 0, []
     for v in values:
         piece = rows[..., at:at + v.nbytes].copy()
@@ -327,7 +338,7 @@ def _total():
 
 
 def _whole(x):
-    """The value of an array that lies over several processes."""
+    """The value of an array over several processes."""
     return np.array(transfer.move(x, as_named(x.sharding, x.ndim).with_spec(PartitionSpec())))
 
 
@@ -341,7 +352,7 @@ def _exchange(text):
 
 
 def _agree(text, error=ValueError, message=""):
-    """Raise `error`, in every process, unless all say the same."""
+    """`error`, raised in every process, unless all say the same."""
     said = _exchange(text)
     for i, other in enumerate(said):
         if other != said[0]:

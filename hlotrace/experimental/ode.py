@@ -1,10 +1,10 @@
 """Initial value problems, under the name that JAX has for them.
 
-The method is that of Dormand & Prince, of order 5 with an embedded one of order 4 ("A family of embedded Runge-Kutta
-formulae", 1980).  The step size is controlled as in Hairer, Norsett & Wanner, "Solving ordinary differential equations I",
-section II.4.  Within a step the solution is Shampine's interpolant of order 4 ("Some practical Runge-Kutta formulas", 1986).
-The derivative is that of the continuous problem: the adjoint one is solved backwards (Chen et al., "Neural ordinary
-differential equations", 2018, appendix C).
+The method is that of Dormand & Prince, of order 5 with an embedded one of order 4 ("A family of embedded
+Runge-Kutta formulae", 1980).  The step size is controlled as in Hairer, Norsett & Wanner, "Solving ordinary
+differential equations I", section II.4.  Within a step the solution is Shampine's interpolant of order 4
+("Some practical Runge-Kutta formulas", 1986).  The derivative is that of the continuous problem: the adjoint
+one is solved backwards (Chen et al., "Neural ordinary differential equations", 2018, appendix C).
 """
 import dataclasses
 import math
@@ -46,24 +46,28 @@ _MIDDLE = np.array([6025192743 / 30085553152, 0, 51252292925 / 65400821598, -269
 def odeint(func, y0, t, *args, rtol=1.4e-8, atol=1.4e-8, mxstep=np.inf, hmax=np.inf):
     """The solution of `dy/dt = func(y, t, *args)` with `y(t[0]) = y0`, at the times `t`.
 
+    Reverse-mode derivatives with respect to y0, t, args and what `func` closes over are those of the exact
+    solution, up to the tolerances, in memory that does not grow with the number of steps.  There is no
+    forward mode.
+
     Args:
-      func: gives the time derivative, of the structure and the shapes of `y`.
-      y0: the initial state, an array of floats or complex numbers, or a pytree of such.
-      t: floats, one axis, increasing.
-      args: pytrees of arrays.
-      rtol, atol: the error of a step that is accepted, relative to y and absolute; estimated, in the mean
-      over all numbers.
-      mxstep: the most steps from one of the times to the next; where they do not suffice, what is given is
-      extrapolated.
-      hmax: the longest step.
+        func: gives the time derivative, of the structure and the shapes of `y`.
+        y0: the initial state, an array of floats or complex numbers, or a pytree of such.
+        t: floats, one axis, increasing.
+        args: pytrees of arrays.
+        rtol: the error of a step that is accepted, relative to y; estimated, in the mean over all numbers.
+        atol: the same, absolute.
+        mxstep: the most steps from one of the times to the next; where they do not suffice, the result is
+            extrapolated.
+        hmax: the longest step.
 
-    Returns `y` at the times: its arrays have a new leading axis of size len(t).  It is NaN from where on no
-    step is small enough.  Reverse-mode derivatives with respect to y0, t, args and what `func` closes over
-    are those of the exact solution, up to the tolerances, in memory that does not grow with the number of
-    steps.  There is no forward mode.
+    Returns:
+        `y` at the times: its arrays have a new leading axis of size len(t).  It is NaN from where on no step
+        is small enough.
 
-    Raises: TypeError for times or states that are not floats, and for arguments that are not arrays;
-    ValueError where `func` gives another structure or other shapes than y0 has.
+    Raises:
+        TypeError: for times or states that are not floats, and for arguments that are not arrays.
+        ValueError: where `func` gives another structure or other shapes than y0 has.
 
     >>> from hlotrace.experimental.ode import odeint
     >>> swing = lambda y, t, k: jnp.array([y[1], -k * y[0]])
@@ -96,8 +100,7 @@ def odeint(func, y0, t, *args, rtol=1.4e-8, atol=1.4e-8, mxstep=np.inf, hmax=np.
 
 @dataclasses.dataclass(frozen=True)
 class _Flat:
-    """A function of states that are pytrees as one of vectors and of flat arguments; equal for equal
-    functions."""
+    """A function of pytrees as one of vectors and of flat arguments; equal for equal functions."""
     func: Callable
     tree: tree.PyTreeDef
     types: tuple
@@ -120,8 +123,13 @@ class _Flat:
         return self.vector(rates)
 
     def vector(self, leaves):
-        dtype = jnp.result_type(*(dtype for _, dtype in self.types)) if self.types else dtypes.canonicalize(float)
-        return jnp.concatenate([jnp.ravel(x).astype(dtype) for x in leaves]) if leaves else jnp.zeros(0, dtype)
+        if self.types:
+            dtype = jnp.result_type(*(dtype for _, dtype in self.types))
+        else:
+            dtype = dtypes.canonicalize(float)
+        if leaves:
+            return jnp.concatenate([jnp.ravel(x).astype(dtype) for x in leaves])
+        return jnp.zeros(0, dtype)
 
     def state(self, y):
         """The pytree of a vector, or of many in an array with further leading axes."""
@@ -178,8 +186,7 @@ def abs2(x):
 
 
 def mean_error_ratio(error_estimate, rtol, atol, y0, y1):
-    """The error of a step from y0 to y1 in units of what is allowed: the root of its mean square over all
-    numbers.
+    """The error of a step from y0 to y1 in units of what is allowed: the root of its mean square.
 
     A step is accepted where it is at most 1.  Allowed is `atol + rtol * max(|y0|, |y1|)`.
 
@@ -194,8 +201,16 @@ def mean_error_ratio(error_estimate, rtol, atol, y0, y1):
 def initial_step_size(fun, t0, y0, order, rtol, atol, f0):
     """A first step for a method of this order: one that an explicit Euler step of its size suggests.
 
-    fun: `fun(y, t)`, the rate of y, an array of y's shape; f0: it at y0 and t0; rtol, atol: the errors to be
-    allowed.  The result has the dtype of t0.  Hairer, Norsett & Wanner, II.4.
+    The result has the dtype of t0.  Hairer, Norsett & Wanner, II.4.
+
+    Args:
+        fun: `fun(y, t)`, the rate of y, an array of y's shape.
+        t0: the time.
+        y0: the state.
+        order: of the method.
+        rtol: the allowed error, relative to y.
+        atol: the allowed error, absolute.
+        f0: the rate at y0 and t0.
 
     >>> from hlotrace.experimental import ode
     >>> y = jnp.array([1.0])
@@ -231,11 +246,18 @@ def optimal_step_size(last_step, mean_error_ratio, safety=0.9, ifactor=10.0, dfa
 
 
 def runge_kutta_step(func, y0, f0, t0, dt):
-    """One step of Dormand & Prince's method: `(y1, f1, error, rates)`.
+    """One step of Dormand & Prince's method.
 
-    func: `func(y, t)`, the rate of y; f0: it at y0 and t0.  y1 and f1 are the state and its rate after the
-    step, `error` is an estimate of that of y1, `rates` the seven rates that the step is made of, (7,
-    *y0.shape).
+    Args:
+        func: `func(y, t)`, the rate of y.
+        y0: the state.
+        f0: the rate at y0 and t0.
+        t0: the time.
+        dt: the step.
+
+    Returns:
+        `(y1, f1, error, rates)`: the state and its rate after the step, an estimate of the error of y1, and
+        the seven rates that the step is made of, (7, *y0.shape).
 
     >>> from hlotrace.experimental import ode
     >>> y1, *_ = ode.runge_kutta_step(lambda y, t: y, jnp.array([1.0]), jnp.array([1.0]), 0.0, 1.0)
@@ -272,8 +294,7 @@ def fit_4th_order_polynomial(y0, y1, y_mid, dy0, dy1, dt):
 
 
 def interp_fit_dopri(y0, y1, k, dt):
-    """Shampine's polynomial within a step of size dt from y0 to y1 with the rates `k`, as `runge_kutta_step`
-    gives them.
+    """Shampine's polynomial within a step of size dt from y0 to y1 with the rates `k` of `runge_kutta_step`.
 
     Five coefficients by (t - t0) / dt, the highest power first: (5, *y0.shape).
 
@@ -290,7 +311,8 @@ def interp_fit_dopri(y0, y1, k, dt):
 def ravel_first_arg(f, unravel):
     """`f` as a function of a vector instead of its first argument, and with a vector as its result.
 
-    unravel: makes the argument of a vector, as `ravel_pytree` gives it.
+    Args:
+        unravel: makes the argument of a vector, as `ravel_pytree` gives it.
 
     >>> from hlotrace.experimental import ode
     >>> vector, unravel = jax.flatten_util.ravel_pytree({"x": jnp.ones(2)})
@@ -309,8 +331,7 @@ def _forward(fun, options, y0, t, *args):
 
 
 def _backward(fun, options, saved, g):
-    """Between the times the cotangent a of y goes back as da/dt = -a df/dy, and each time adds that of its
-    result."""
+    """Between the times the cotangent a of y follows da/dt = -a df/dy; each time adds that of its result."""
     ys, t, args = saved
     inexact = [dtypes.is_inexact(aval_of(x).dtype) for x in args]
     moving, fixed = ([x for x, i in zip(args, inexact) if i == kind] for kind in (True, False))

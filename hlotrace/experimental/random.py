@@ -1,5 +1,4 @@
-"""A generator of random numbers that counts its draws itself, in a Ref; what it draws is what
-`hlotrace.random` draws."""
+"""A generator of random numbers that counts its draws in a Ref, and draws as `hlotrace.random` does."""
 import dataclasses
 
 import numpy as np
@@ -19,8 +18,7 @@ __all__ = ["StatefulPRNG", "stateful_rng"]
 
 @dataclasses.dataclass(frozen=True)
 class StatefulPRNG:
-    """A generator as `stateful_rng` makes it: each draw takes a key of its own, fold_in(base key, number of
-    the draw).
+    """A generator: each draw takes a key of its own, fold_in(base key, number of the draw).
 
     A pytree: it can be an argument of `jit` and `vmap`, which see the same counter, and no result of theirs.
     """
@@ -79,9 +77,14 @@ def _made(key):
 def stateful_rng(seed=None, *, impl=None):
     """A generator whose methods `random`, `uniform`, `normal`, `integers` draw anew each time, as NumPy's do.
 
-    seed: an int; None, outside of transformations only, takes one of the system's.  impl: as for
-    `random.key`. Its methods can be called inside of `jit`, as those of any object that has a Ref.
-    Raises: TypeError for no seed inside of a transformation; as `random.key` for other seeds.
+    Its methods can be called inside of `jit`, as those of any object that has a Ref.
+
+    Args:
+        seed: an int; None, outside of transformations only, takes one of the system's.
+        impl: as for `random.key`.
+
+    Raises:
+        TypeError: for no seed inside of a transformation; as `random.key` for other seeds.
 
     >>> from hlotrace.experimental.random import stateful_rng
     >>> rng = stateful_rng(42)

@@ -1,8 +1,9 @@
 """Long short-term memory, under the names that JAX has for it.
 
-The cells are those of Hochreiter & Schmidhuber, "Long short-term memory", 1997, with the forget gate of Gers, Schmidhuber &
-Cummins, "Learning to forget", 2000, and with two biases each, as the weights of cuDNN and of PyTorch have them.  Where JAX's
-`lstm` is a call of cuDNN, ours is a scan: it runs on every platform, and its derivatives of all orders are those of a scan.
+The cells are those of Hochreiter & Schmidhuber, "Long short-term memory", 1997, with the forget gate of Gers,
+Schmidhuber & Cummins, "Learning to forget", 2000, and with two biases each, as the weights of cuDNN and of
+PyTorch have them.  Where JAX's `lstm` is a call of cuDNN, ours is a scan: it runs on every platform, and its
+derivatives of all orders are those of a scan.
 """
 import math
 from functools import partial
@@ -20,7 +21,7 @@ __all__ = ["get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_bwd", "ls
 
 
 def _weight_shapes(input_size, hidden_size, num_layers, bidirectional):
-    """[(W_ih, W_hh, b_ih, b_hh) of each layer and direction, as shapes]"""
+    """A list of the shapes (W_ih, W_hh, b_ih, b_hh) of each layer and direction."""
     directions, rows = 1 + bool(bidirectional), 4 * hidden_size
     widths = [input_size] + [directions * hidden_size] * (num_layers - 1)
     return [((rows, width), (rows, hidden_size), (rows,), (rows,)) for width in widths
@@ -56,8 +57,10 @@ def unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectio
     Each is a dict; the cell of a layer and direction has the number `layer * directions + direction`.  W_ih
     is (4 * hidden_size, size of the layer's input), W_hh (4 * hidden_size, hidden_size), the biases (4 *
     hidden_size,): the rows of the input gate, the forget gate, the cell and the output gate follow each
-    other.  In the vector all matrices stand in front of all biases, as in cuDNN.  ValueError where its size
-    is another than `get_num_params_in_lstm`.
+    other.  In the vector all matrices come before all biases, as in cuDNN.
+
+    Raises:
+        ValueError: where its size is another than `get_num_params_in_lstm`.
 
     >>> from hlotrace.experimental import rnn
     >>> w_ih, w_hh, b_ih, b_hh = rnn.unpack_lstm_weights(jnp.arange(84.), 2, 3, 1, False)
@@ -79,8 +82,7 @@ def unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectio
 
 
 def swap_lstm_gates(weights, input_size, hidden_size, num_layers, bidirectional):
-    """The weights with the rows of the cell and of the output gate in each other's place, as some libraries
-    have them.
+    """The weights with the rows of the cell and of the output gate exchanged, as some libraries have them.
 
     >>> from hlotrace.experimental import rnn
     >>> rnn.swap_lstm_gates(jnp.arange(16), 1, 1, 1, False)
@@ -111,8 +113,7 @@ def _checked(x, h_0, c_0, seq_lengths, input_size, hidden_size, num_layers, drop
 
 
 def _layer(x, h, c, w_ih, w_hh, b_ih, b_hh, inside, reverse, precision):
-    """One cell along the time, which is the leading axis of `x` and of `inside`: is the step within its
-    sequence?"""
+    """One cell along the time, the leading axis of `x` and of `inside`, which says where the sequence is."""
     product = partial(jnp.matmul, precision=precision)
     driven = product(x, w_ih.T) + b_ih + b_hh
 
@@ -151,7 +152,8 @@ def lstm_ref(x, h_0, c_0, W_ih, W_hh, b_ih, b_hh, seq_lengths, input_size, hidde
     >>> from hlotrace.experimental import rnn
     >>> weights = rnn.unpack_lstm_weights(jnp.full(84, 0.1), 2, 3, 1, False)
     >>> state = jnp.zeros((1, 1, 3))
-    >>> y, h, c = rnn.lstm_ref(jnp.ones((1, 2, 2)), state, state, *weights, jnp.array([2]), 2, 3, 1, 0.0, False)
+    >>> x, lengths = jnp.ones((1, 2, 2)), jnp.array([2])
+    >>> y, h, c = rnn.lstm_ref(x, state, state, *weights, lengths, 2, 3, 1, 0.0, False)
     >>> (100 * y[0, :, 0]).astype(int)
     Array([13, 22], dtype=int32)
     """
@@ -164,21 +166,30 @@ def lstm(x, h_0, c_0, weights, seq_lengths, input_size, hidden_size, num_layers,
          precision=None):
     """A long short-term memory of one or more layers: the outputs, and the last states (y, h_n, c_n).
 
-    Args:
-      x: (batch, time, input_size).
-      h_0, c_0: the first states, (num_layers * directions, batch, hidden_size); two directions if
-      `bidirectional`.
-      weights: one vector; see `unpack_lstm_weights`.
-      seq_lengths: ints (batch,), how many steps each sequence has; after them y is 0 and states stay.
-      dropout: 0.0; NotImplementedError for another.
-      precision: of the products, as in `lax.dot_general`.
-
     y is (batch, time, directions * hidden_size).  It runs as a scan on every platform, where JAX calls cuDNN
     and runs on NVIDIA's alone.  Its dtype is what those of x, the states and the weights promote to.
 
+    Args:
+        x: (batch, time, input_size).
+        h_0: the first states, (num_layers * directions, batch, hidden_size); two directions if
+            `bidirectional`.
+        c_0: the first states of the cells, alike.
+        weights: one vector; see `unpack_lstm_weights`.
+        seq_lengths: ints (batch,), how many steps each sequence has; after them y is 0 and states stay.
+        input_size: an int.
+        hidden_size: an int.
+        num_layers: an int.
+        dropout: 0.0.
+        bidirectional: a second cell in each layer goes from the last step to the first.
+        precision: of the products, as in `lax.dot_general`.
+
+    Raises:
+        NotImplementedError: for another `dropout`.
+
     >>> from hlotrace.experimental import rnn
     >>> state = jnp.zeros((1, 1, 3))
-    >>> y, h, c = rnn.lstm(jnp.ones((1, 3, 2)), state, state, jnp.full(84, 0.1), jnp.array([2]), 2, 3, 1, 0.0, False)
+    >>> x, weights, lengths = jnp.ones((1, 3, 2)), jnp.full(84, 0.1), jnp.array([2])
+    >>> y, h, c = rnn.lstm(x, state, state, weights, lengths, 2, 3, 1, 0.0, False)
     >>> (100 * y[0, :, 0]).astype(int)
     Array([13, 22,  0], dtype=int32)
     """
@@ -193,8 +204,8 @@ def lstm_fwd(x, h_0, c_0, w, seq_lengths, input_size, hidden_size, num_layers, d
 
     >>> from hlotrace.experimental import rnn
     >>> state = jnp.zeros((1, 1, 3))
-    >>> (y, h, c), residuals = rnn.lstm_fwd(jnp.ones((1, 3, 2)), state, state, jnp.full(84, 0.1), jnp.array([3]), 2, 3, 1,
-    ...                                     0.0, False)
+    >>> x, weights, lengths = jnp.ones((1, 3, 2)), jnp.full(84, 0.1), jnp.array([3])
+    >>> (y, h, c), residuals = rnn.lstm_fwd(x, state, state, weights, lengths, 2, 3, 1, 0.0, False)
     >>> y.shape, h.shape
     ((1, 3, 3), (1, 1, 3))
     """
@@ -204,12 +215,12 @@ def lstm_fwd(x, h_0, c_0, w, seq_lengths, input_size, hidden_size, num_layers, d
 
 
 def lstm_bwd(input_size, hidden_size, num_layers, dropout, bidirectional, precision, residuals, gradients):
-    """The cotangents of `lstm`'s x, h_0, c_0 and weights, given those of its three results; and None for the
-    lengths.
+    """The cotangents of `lstm`'s x, h_0, c_0 and weights, given those of its results; and None.
 
     >>> from hlotrace.experimental import rnn
     >>> state, sizes = jnp.zeros((1, 1, 3)), (2, 3, 1, 0.0, False)
-    >>> out, residuals = rnn.lstm_fwd(jnp.ones((1, 3, 2)), state, state, jnp.full(84, 0.1), jnp.array([3]), *sizes)
+    >>> x, weights, lengths = jnp.ones((1, 3, 2)), jnp.full(84, 0.1), jnp.array([3])
+    >>> out, residuals = rnn.lstm_fwd(x, state, state, weights, lengths, *sizes)
     >>> [g.shape for g in rnn.lstm_bwd(*sizes, None, residuals, out)[:4]]
     [(1, 3, 2), (1, 1, 3), (1, 1, 3), (84,)]
     """

@@ -1,8 +1,9 @@
 """Roofline estimates: what a function computes and moves, read from its program by a rule for each primitive.
 
-`flops` and `hbm_bytes` are those of matrix products, as if all else were fused into them; the `unfused_` ones count each
-operation apart.  What goes over the links of a torus is counted by mesh axis (`ici_bytes`, of the busiest link;
-`ici_latency`, in hops), as in Chan et al., "Collective communication: theory, practice, and experience" (2007).
+`flops` and `hbm_bytes` are those of matrix products, as if all else were fused into them; the `unfused_` ones
+count each operation apart.  What goes over the links of a torus is counted by mesh axis (`ici_bytes`, of the
+busiest link; `ici_latency`, in hops), as in Chan et al., "Collective communication: theory, practice, and
+experience" (2007).
 """
 import warnings
 from collections import Counter
@@ -23,10 +24,35 @@ from ..core.surface.public import export_names
 from ..primitives.arrays.contract import dot_general_p
 from ..primitives.arrays.conv import conv_general_dilated_p
 from ..primitives.arrays.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
-from ..primitives.arrays.elementwise import bitcast_convert_type_p, clamp_p, convert_element_type_p, reduce_precision_p, select_n_p, stop_gradient_p
-from ..primitives.arrays.gather import gather_p, scatter_add_p, scatter_apply_p, scatter_max_p, scatter_min_p, scatter_mul_p, scatter_p
+from ..primitives.arrays.elementwise import (
+    bitcast_convert_type_p,
+    clamp_p,
+    convert_element_type_p,
+    reduce_precision_p,
+    select_n_p,
+    stop_gradient_p,
+)
+from ..primitives.arrays.gather import (
+    gather_p,
+    scatter_add_p,
+    scatter_apply_p,
+    scatter_max_p,
+    scatter_min_p,
+    scatter_mul_p,
+    scatter_p,
+)
 from ..primitives.arrays.random import random_unwrap_p, random_wrap_p, threefry2x32_p
-from ..primitives.arrays.reduce import argmax_p, argmin_p, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p, reduce_p, reduce_prod_p, reduce_xor_p
+from ..primitives.arrays.reduce import (
+    argmax_p,
+    argmin_p,
+    reduce_and_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_or_p,
+    reduce_p,
+    reduce_prod_p,
+    reduce_xor_p,
+)
 from ..primitives.arrays.shape import reduce_sum_p
 from ..primitives.arrays.slicing import copy_p, iota_p, optimization_barrier_p
 from ..primitives.parallel.collectives import (
@@ -71,8 +97,9 @@ class RooflineResult:
     def _with(self, other, combine):
         def each(name):
             a, b = getattr(self, name), getattr(other, name)
-            return {k: combine(name, a.get(k, 0), b.get(k, 0)) for k in (*a, *b)} if isinstance(a, Mapping) else combine(
-                name, a, b)
+            if isinstance(a, Mapping):
+                return {k: combine(name, a.get(k, 0), b.get(k, 0)) for k in (*a, *b)}
+            return combine(name, a, b)
         return RooflineResult(**{f.name: each(f.name) for f in fields(self)})
 
 
@@ -102,8 +129,9 @@ class RooflineShape:
 
 @dataclass(frozen=True, kw_only=True)
 class RooflineRuleContext:
-    """What a rule is told of an application; `avals_out` are its results, `mesh` that of the shard_map around
-    it."""
+    """What a rule gets of an application: `avals_out` are its results, `mesh` that of the shard_map around
+    it.
+    """
     name_stack: str
     primitive: object
     avals_in: tuple
@@ -175,8 +203,7 @@ def _dot(ctx, lhs, rhs, *, dimension_numbers, **_):
 
 
 def _taps(size, window, out, stride, low, spread, gap):
-    """How often an element of a window meets one of the array, along one axis, and not padding or a gap
-    between elements."""
+    """How often an element of a window meets one of the array along one axis, not padding or a gap."""
     at = np.arange(out)[:, None] * stride - low + np.arange(window) * gap
     return int(np.sum((at >= 0) & (at % spread == 0) & (at // spread < size)))
 
@@ -211,8 +238,7 @@ def _sizes(ctx, axes, groups):
 
 
 def _ring(times, share):
-    """`times` rounds in which a device receives the part `share(bytes, number of devices)`, over all axes at
-    once."""
+    """`times` rounds in which a device receives the part `share(bytes, number of devices)`, over all axes."""
     def rule(ctx, *xs, axes, groups=None, **_):
         sizes = _sizes(ctx, axes, groups)
         part = sum(share(x.bytes, prod(sizes)) for x in xs)
@@ -221,8 +247,7 @@ def _ring(times, share):
 
 
 def _all_to_all(ctx, x, *, axes, groups, **_):
-    """Half of all bytes cross the middle of the longest axis, which is a ring if no axis is of size 2 or
-    less."""
+    """Half of all bytes cross the middle of the longest axis, which is a ring if all are of size over 2."""
     sizes = _sizes(ctx, axes, groups)
     crossing = x.bytes * max(sizes) / (4 if min(sizes) > 2 else 2)
     return _over(axes, crossing if prod(sizes) > 1 else 0, sum(n // 2 for n in sizes))
@@ -277,10 +302,12 @@ def _other(ctx, *shapes, **params):
     return _nothing(ctx)
 
 
-# What has no rule is told to the user with its name, so the default is right for all.
-RULES = PassRules("roofline", _other, lambda p: True, {      # rules are called (ctx, *shapes, **params) -> RooflineResult
+# A warning names what has no rule, so the default is right for all.
+# Rules are called (ctx, *shapes, **params) -> RooflineResult.
+RULES = PassRules("roofline", _other, lambda p: True, {
     _elementwise: (select_n_p, clamp_p, threefry2x32_p),
-    _reduction: (reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p, reduce_and_p, reduce_or_p, reduce_xor_p, argmax_p,
+    _reduction: (reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p, reduce_and_p, reduce_or_p,
+                 reduce_xor_p, argmax_p,
                  argmin_p, reduce_p),
     _cumulative: (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p),
     _dot: (dot_general_p,), _conv: (conv_general_dilated_p,), _gather: (gather_p,),
@@ -289,14 +316,18 @@ RULES = PassRules("roofline", _other, lambda p: True, {      # rules are called 
     _ring(1, lambda size, n: size * (n - 1)): (all_gather_p,),
     _ring(1, lambda size, n: size * (n - 1) // n): (reduce_scatter_p,),
     _all_to_all: (all_to_all_p,), _ppermute: (ppermute_p,), _most: (cond_p,), _scan: (scan_p,),
-    _nothing: (convert_element_type_p, bitcast_convert_type_p, reduce_precision_p, stop_gradient_p, iota_p, copy_p, pvary_p,
-               axis_index_p, optimization_barrier_p, name_p, sharding_constraint_p, layout_constraint_p, device_put_p,
+    _nothing: (convert_element_type_p, bitcast_convert_type_p, reduce_precision_p, stop_gradient_p, iota_p,
+               copy_p, pvary_p,
+               axis_index_p, optimization_barrier_p, name_p, sharding_constraint_p, layout_constraint_p,
+               device_put_p,
                random_wrap_p, random_unwrap_p)})
 
 
 def _program(jaxpr, ctx, held=_total):
-    """What a program needs; `held` says the bytes of arrays between equations.  Values go with the last that
-    reads them."""
+    """What a program needs; `held` gives the bytes of arrays between equations.
+
+    Values are freed by the last equation that reads them.
+    """
     last = {v: i for i, eqn in enumerate(jaxpr.eqns) for v in eqn.invars if type(v) is Var}
     last.update((v, len(jaxpr.eqns)) for v in jaxpr.outvars if type(v) is Var)
     live = {v for v in (*jaxpr.constvars, *jaxpr.invars) if v in last}
@@ -349,10 +380,18 @@ def roofline(f, mesh=None, in_specs=None, out_specs=None, *, pin_lhs_in_vmem=Fal
     """A function of `f`'s arguments, arrays or ShapeDtypeStructs, that gives (types of results, a
     RooflineResult).
 
-    Nothing is computed.  With `mesh`, it is that of one device of `shard_map(f, mesh, in_specs, out_specs)`.
-    pin_lhs_in_vmem, pin_rhs_in_vmem: left or right operands of products are not read from memory.  vjp: of
-    the backward pass alone.  A branch counts as the most of all, a `while` as one round, a `scan` as all of
-    its steps.  What has no rule counts as nothing, with a warning.
+    Nothing is computed.  A branch counts as the most of all, a `while` as one round, a `scan` as all of its
+    steps.  What has no rule counts as nothing, with a warning.
+
+    Args:
+        f: the function.
+        mesh: with it, the estimate is that of one device of `shard_map(f, mesh, in_specs, out_specs)`.
+        in_specs: for `shard_map`.
+        out_specs: for `shard_map`.
+        pin_lhs_in_vmem: left operands of products are not read from memory.
+        pin_rhs_in_vmem: right operands of products are not read from memory.
+        vjp: of the backward pass alone.
+        print_jaxpr: print the program.
 
     >>> from hlotrace.experimental.roofline import roofline
     >>> x, y = jax.ShapeDtypeStruct((64, 32), "float32"), jax.ShapeDtypeStruct((32, 16), "float32")
@@ -373,7 +412,8 @@ def roofline_and_grad(f, mesh, in_specs, out_specs, *, pin_lhs_in_vmem=False, pi
                       print_jaxpr=False):
     """A function that gives (types of results, RooflineResult of `f`, RooflineResult of its backward pass).
 
-    Arguments as for `roofline`; without a mesh give None for the three.  Dtypes are those of the arguments.
+    The arguments are those of `roofline`; without a mesh give None for the three.  Dtypes are those of the
+    arguments.
 
     >>> from hlotrace.experimental.roofline import roofline_and_grad
     >>> x = jax.ShapeDtypeStruct((8, 8), "float32")

@@ -6,8 +6,7 @@ __all__ = ["scheduling_group"]
 
 
 def scheduling_group(name):
-    """Decorator of a function whose operations XLA's scheduler keeps together, as the group `name`, where it
-    knows groups.
+    """Decorator of a function whose operations XLA schedules together, as the group `name`, where it can.
 
     >>> from hlotrace.experimental.scheduling_groups import scheduling_group
     >>> f = jax.jit(scheduling_group("first")(jnp.sin))

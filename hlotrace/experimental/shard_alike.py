@@ -1,4 +1,4 @@
-"""Values that lie alike over devices, under the name that JAX had for it."""
+"""Values that have one sharding, under the name that JAX had for it."""
 from ..api.parallel.custom_partitioning import shard_alike
 from ..core.surface.public import export_names
 

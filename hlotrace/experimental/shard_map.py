@@ -4,8 +4,7 @@ from ..core.surface.public import install_getattr as _explain
 
 
 def shard_map(f, mesh, in_specs, out_specs, check_rep=True, auto=frozenset()):
-    """`hlotrace.shard_map` with `check_rep` for `check_vma`, and `auto`, the axes that are left to the
-    compiler.
+    """`hlotrace.shard_map` with `check_rep` for `check_vma`, and `auto`, the axes left to the compiler.
 
     >>> from hlotrace.experimental.shard_map import shard_map
     >>> mesh = jax.make_mesh((2,), ("x",))

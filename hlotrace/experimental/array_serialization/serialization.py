@@ -1,7 +1,7 @@
 """Arrays written to storage by tensorstore, while a program goes on, and read again under other shardings.
 
-Orbax does more: this is what older checkpoints, such as Flax's, are made of.  tensorstore, a package of its own, is
-imported when a manager is made.
+Orbax does more: this is what older checkpoints, such as Flax's, are made of.  tensorstore, a package of its
+own, is imported when a manager is made.
 """
 import abc
 import itertools
@@ -25,16 +25,18 @@ _BUCKETS = {"gs": "gcs", "s3": "s3"}
 
 
 def get_tensorstore_spec(ckpt_path, *, ocdbt=False, process_idx=None, arr=None, driver="zarr"):
-    """Where and how tensorstore is to keep an array, as the dict that tensorstore reads.
+    """Where and how tensorstore is to store an array, as the dict that tensorstore reads.
 
     Args:
-      ckpt_path: the array's own place, a directory or `gs://bucket/path`, `s3://bucket/path`.
-      ocdbt: keep it in the database of the directory around it, where many arrays are few files; the path is
-      absolute then.
-      process_idx: of the process whose part of the database this is.
-      arr: an array whose shape and dtype are to be written down; its shard is the chunk.
-      driver: the format, "zarr" or "zarr3".
-    Raises ValueError for a relative path with `ocdbt`, and for another driver.
+        ckpt_path: the array's own place, a directory or `gs://bucket/path`, `s3://bucket/path`.
+        ocdbt: store it in the database of the directory around it, where many arrays are few files; the path
+            is absolute then.
+        process_idx: of the process whose part of the database this is.
+        arr: an array whose shape and dtype are to be written down; its shard is the chunk.
+        driver: the format, "zarr" or "zarr3".
+
+    Raises:
+        ValueError: for a relative path with `ocdbt`, and for another driver.
 
     >>> from hlotrace.experimental.array_serialization.serialization import get_tensorstore_spec
     >>> get_tensorstore_spec("/checkpoints/w")
@@ -66,16 +68,15 @@ def _described(driver, x):
 
 
 class GlobalAsyncCheckpointManagerBase(abc.ABC):
-    """To be derived from: one that writes arrays of several processes in the background, one checkpoint at a
-    time."""
+    """The base of what writes arrays of several processes in the background, one checkpoint at a time."""
 
     @abc.abstractmethod
     def check_for_errors(self):
-        """Raise what went wrong in the background, if something has."""
+        """Fail with what went wrong in the background, if something did; do not wait."""
 
     @abc.abstractmethod
     def wait_until_finished(self):
-        """Return when everything is written; raise what went wrong."""
+        """Wait until everything is written; fail with what went wrong."""
 
     @abc.abstractmethod
     def serialize(self, arrays, tensorstore_specs, *, on_commit_callback):
@@ -87,11 +88,15 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 
 
 class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
-    """Writes arrays in the background.  Every process of a job makes one, and calls the same methods with the
-    same arrays.
+    """Writes arrays in the background.
 
-    timeout_secs: how long a process waits for the others to have written theirs.  ImportError without
-    tensorstore.
+    Every process of a job makes one, and calls the same methods with the same arrays.
+
+    Args:
+        timeout_secs: how long a process waits for the others to have written theirs.
+
+    Raises:
+        ImportError: without tensorstore.
 
     >>> from hlotrace.experimental.array_serialization.serialization import GlobalAsyncCheckpointManager
     >>> manager = GlobalAsyncCheckpointManager()                                    # doctest: +SKIP
@@ -110,14 +115,20 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         self._timeout, self._done, self._context = timeout_secs, None, self._ts.Context()
 
     def serialize(self, arrays, tensorstore_specs, *, on_commit_callback=None, transaction=None):
-        """Write arrays, each where its spec says (`get_tensorstore_spec`).  Returns when they are copied.
+        """Write arrays, each where its spec says; they are copied first, and written in the background.
 
-        on_commit_callback: called in process 0, in the background, when all processes have written
-        everything.
-        transaction: tensorstore's, to write within.
-        Raises: what went wrong with the last checkpoint; TypeError for what is not a jax.Array, or keys
-        (write their
-          `key_data`); ValueError unless there is a spec for each array.
+        What went wrong with the last checkpoint is raised.
+
+        Args:
+            arrays: a list.
+            tensorstore_specs: for each what `get_tensorstore_spec` gives.
+            on_commit_callback: called in process 0, in the background, when all processes have written
+                everything.
+            transaction: tensorstore's, to write within.
+
+        Raises:
+            TypeError: for what is not a jax.Array, or keys (write their `key_data`).
+            ValueError: unless there is a spec for each array.
         """
         self.wait_until_finished()
         _same_number("serialize", arrays, tensorstore_specs)
@@ -157,26 +168,29 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
                        transaction=transaction)
 
     def wait_until_finished(self):
-        """Return when everything is written and committed; raise, once, what went wrong."""
+        """Wait until everything is written and committed; fail, once, with what went wrong."""
         done, self._done = self._done, None
         if done is not None:
             done.result()
 
     def check_for_errors(self):
-        """Raise what has gone wrong so far; do not wait."""
+        """Fail with what has gone wrong so far; do not wait."""
         if self._done is not None and self._done.done():
             self.wait_until_finished()
 
     def deserialize(self, shardings, tensorstore_specs, global_shapes=None, dtypes=None, concurrent_gb=32):
-        """The arrays that specs tell of, one for each sharding.
+        """The arrays that specs describe, one for each sharding.
 
         Args:
-          shardings: of any mesh; each process reads what its devices hold.
-          global_shapes, dtypes: those of the results, if not what was written.  Where an array was smaller
-          there are
-            zeros behind it, where it was larger it ends.
-          concurrent_gb: begin to read while what is read and not yet in arrays has fewer bytes, in 10^9.
-        Raises: ValueError where nothing was written, and unless there are as many of each argument.
+            shardings: of any mesh; each process reads what its devices hold.
+            tensorstore_specs: for each what `get_tensorstore_spec` gives.
+            global_shapes: those of the results, if not what was written; where an array was smaller there are
+                zeros behind it, where it was larger it ends.
+            dtypes: those of the results, if not what was written.
+            concurrent_gb: begin to read while what is read and not yet in arrays has fewer bytes, in 10^9.
+
+        Raises:
+            ValueError: where nothing was written, and unless there are as many of each argument.
         """
         self.wait_until_finished()
         unsaid, found, begun = [None] * len(shardings), [], []
@@ -202,8 +216,7 @@ def _same_number(name, *each):
 
 
 def _reading(store, sharding, shape, dtype):
-    """Begin to read what this process holds of an array: gives its bytes, and a function that waits for the
-    array."""
+    """Begin to read what this process holds of an array: its bytes, and a function that waits for it."""
     shape = store.shape if shape is None else tuple(shape)
     dtype = dtypes.canonicalize(store.dtype.numpy_dtype) if dtype is None else dtypes.as_dtype(dtype)
 

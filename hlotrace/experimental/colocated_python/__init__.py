@@ -1,8 +1,8 @@
 """Python functions that run on the host of their arguments' devices.
 
-The hosts here are this process alone, so the function is called as it is, on arrays that lie on its CPU devices, and the
-call returns when it has.  Devices of other processes, and arrays on accelerators, raise NotImplementedError: copy the
-latter to `colocated_cpu_devices` of theirs.
+The hosts here are this process alone, so the function is called as it is, on arrays on its CPU devices, and
+the call returns when it has.  Devices of other processes, and arrays on accelerators, raise
+NotImplementedError: copy the latter to `colocated_cpu_devices` of theirs.
 """
 import functools
 
@@ -23,8 +23,10 @@ __all__ = ["colocated_cpu_devices", "colocated_python", "colocated_python_class"
 def colocated_cpu_devices(devices_or_mesh):
     """The CPU devices on the hosts of devices, in their order: a list; for a Mesh, the mesh of them.
 
-    A CPU device is its own; accelerators of a host share its CPU devices in turn.  Raises NotImplementedError
-    for a device of another process.
+    A CPU device is its own; accelerators of a host share its CPU devices in turn.
+
+    Raises:
+        NotImplementedError: for a device of another process.
 
     >>> from hlotrace.experimental.colocated_python import colocated_cpu_devices
     >>> colocated_cpu_devices(jax.devices("cpu")[:1]) == jax.devices("cpu")[:1]
@@ -50,17 +52,19 @@ def _beside(device):
 def colocated_python(fun):
     """`fun`, a function of pytrees of arrays, to be called on the host of the devices that hold them.
 
+    When called it raises a TypeError for arguments and a ValueError for results that are no concrete arrays,
+    and for arguments on different lists of devices; a NotImplementedError for devices that are no CPUs of
+    this process.
+
     Args:
-      fun: takes and gives pytrees of jax.Arrays.
-    Returns: a function of the same arguments.  Its `specialize(in_specs=None, out_specs_fn=None,
-    devices=None)` gives one
-      that knows more, each of which is said once: `in_specs`, the ShapeDtypeStructs of `(args, kwargs)`;
-      `out_specs_fn`, a function of the arguments' ShapeDtypeStructs that gives those of the results;
-      `devices`, needed where there are no arguments.  Arrays of other shapes or dtypes than were said are a
-      ValueError here (JAX takes some of them).
-    Raises, when called: TypeError for arguments, ValueError for results that are no concrete arrays, and for
-    arguments that
-      lie on different lists of devices; NotImplementedError for devices that are no CPUs of this process.
+        fun: takes and gives pytrees of jax.Arrays.
+
+    Returns:
+        A function of the same arguments.  Its `specialize(in_specs=None, out_specs_fn=None, devices=None)`
+        gives one that knows more, each of which is said once: `in_specs`, the ShapeDtypeStructs of `(args,
+        kwargs)`; `out_specs_fn`, a function of the arguments' ShapeDtypeStructs that gives those of the
+        results; `devices`, needed where there are no arguments.  Arrays of other shapes or dtypes than were
+        said are a ValueError here (JAX takes some of them).
 
     >>> from hlotrace.experimental.colocated_python import colocated_python
     >>> @colocated_python
@@ -105,7 +109,10 @@ def _specs(name, what, values):
     def spec(x):
         if type(x) is ArrayImpl:
             return ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding)
-        words = f"a traced array, {x}: call it outside of jit, grad and vmap" if isinstance(x, Tracer) else f"{x!r:.80}"
+        if isinstance(x, Tracer):
+            words = f"a traced array, {x}: call it outside of jit, grad and vmap"
+        else:
+            words = f"{x!r:.80}"
         error = ValueError if what == "result" else TypeError
         raise error(f"colocated_python {name!r}: arguments and results are jax.Arrays, and one {what} is "
                     f"{words}")

@@ -1,4 +1,4 @@
-"""Where compiled programs are kept between processes: the option `jax_compilation_cache_dir` as functions."""
+"""Where compiled programs are stored between processes: the option `jax_compilation_cache_dir`."""
 from ...core.config import config
 from ...core.surface.public import export_names
 
@@ -6,10 +6,10 @@ __all__ = ["reset_cache", "set_cache_dir"]
 
 
 def set_cache_dir(path):
-    """Keep compiled programs in the directory `path` from now on; None is the default directory, "" keeps
-    none.
+    """Store compiled programs in the directory `path` from now on.
 
-    Whoever can write there can have this process run what they want.
+    None is the default directory, "" stores none.  Whoever can write there can have this process run what
+    they want.
 
     >>> from hlotrace.experimental.compilation_cache import compilation_cache
     >>> before = jax.config.jax_compilation_cache_dir
@@ -22,8 +22,7 @@ def set_cache_dir(path):
 
 
 def reset_cache():
-    """Look at the option anew, as each compilation does here: nothing of the directory is kept open, or in
-    memory.
+    """Look at the option anew, as each compilation does here: the directory is not held open, nor in memory.
 
     >>> from hlotrace.experimental.compilation_cache import compilation_cache
     >>> compilation_cache.reset_cache()

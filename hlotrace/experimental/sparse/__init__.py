@@ -1,7 +1,7 @@
 """Sparse arrays, under the names that JAX has for them.
 
-`BCOO` has the operations; `BCSR`, `COO`, `CSR` and `CSC` are other formats over them.  `sparsify` makes of a function of
-arrays one that takes sparse ones.
+`BCOO` has the operations; `BCSR`, `COO`, `CSR` and `CSC` are other formats over them.  `sparsify` makes of a
+function of arrays one that takes sparse ones.
 """
 from ...core.surface.public import export_names as _offer
 from .ad import grad, jacfwd, jacobian, jacrev, value_and_grad

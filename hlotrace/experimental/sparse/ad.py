@@ -1,5 +1,4 @@
-"""Derivatives with respect to sparse arrays: of the numbers that are stored, as sparse arrays with the same
-indices."""
+"""Derivatives by sparse arrays: of the numbers that are stored, as sparse arrays with the same indices."""
 import functools
 
 from ... import numpy as jnp
@@ -23,15 +22,17 @@ def _filled(like, numbers):
             return old._replace(new) if is_sparse(old) else new
         front = new.shape[:new.ndim - old.data.ndim]
         if not isinstance(old, BCOO):
-            raise NotImplementedError(f"sparse Jacobians with respect to {type(old).__name__}: make it a BCOO")
+            raise NotImplementedError(f"sparse Jacobians with respect to {type(old).__name__}: make it a "
+                                      "BCOO")
         return BCOO((new, jnp.broadcast_to(old.indices, front + old.indices.shape)), shape=front + old.shape,
                     indices_sorted=old.indices_sorted, unique_indices=old.unique_indices)
     return pytree.tree_map(one, like, numbers, is_leaf=is_sparse)
 
 
 def _by_numbers(transformation, fun, argnums, has_aux, kwargs, filled):
-    """`transformation` of `fun` as a function of the numbers alone; `filled(result, like, out_tree)` puts
-    them back."""
+    """`transformation` of `fun` as a function of the numbers; `filled(result, like, out_tree)` puts them
+    back.
+    """
     @functools.wraps(fun)
     def wrapped(*args, **named):
         numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
@@ -75,7 +76,8 @@ def grad(fun, argnums=0, has_aux=False, **kwargs):
     Array([[1., 0.],
            [0., 2.]], dtype=float32)
     """
-    filled = lambda result, like, _: (_filled(like, result[0]), result[1]) if has_aux else _filled(like, result)
+    filled = lambda result, like, _: (_filled(like, result[0]), result[1]) if has_aux else _filled(like,
+                                                                                                   result)
     return _by_numbers(autodiff.grad, fun, argnums, has_aux, kwargs, filled)
 
 

@@ -1,10 +1,11 @@
 """BCOO, batched coordinates: the numbers that are stored and, for each, the indices of its place.
 
-`data` is [*batch, nse, *dense] and `indices` [*batch, nse, n_sparse], for an array of shape [*batch, *sparse, *dense].  An
-element with an index out of bounds is padding: those made here have the sizes of the sparse axes as indices, and 0.  Indices
-that occur twice stand for the sum.
+`data` is [*batch, nse, *dense] and `indices` [*batch, nse, n_sparse], for an array of shape [*batch, *sparse,
+*dense].  An element with an index out of bounds is padding: those made here have the sizes of the sparse axes
+as indices, and 0.  Elements with the same indices are added.
 
-Each operation is written for one element of the batch, with gathers, scatters and sorts, and mapped over the batch axes.
+Each operation is written for one element of the batch, with gathers, scatters and sorts, and mapped over the
+batch axes.
 """
 import math
 import operator
@@ -35,10 +36,13 @@ from .sparse_array import (
 class BCOO(JAXSparse):
     """A sparse array by coordinates: `BCOO((data, indices), shape=)`.
 
-    data: [*batch, nse, *dense]; indices: ints [*batch, nse, n_sparse].  `indices_sorted` and `unique_indices`
-    are what the caller knows of the indices.  It is a pytree of both arrays, so it goes through jit, vmap
-    (along its batch axes) and loops.  ValueError for arrays that do not fit to each other or to the shape;
-    TypeError for indices that are no integers.
+    It is a pytree of both arrays, `data` [*batch, nse, *dense] and `indices`, ints [*batch, nse, n_sparse],
+    so it goes through jit, vmap (along its batch axes) and loops.  `indices_sorted` and `unique_indices` are
+    what the caller knows of the indices.
+
+    Raises:
+        ValueError: for arrays that do not fit to each other or to the shape.
+        TypeError: for indices that are no integers.
 
     >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.array([[0., 1.], [2., 0.]]))
@@ -79,7 +83,8 @@ class BCOO(JAXSparse):
     def _empty(cls, shape, *, dtype=None, index_dtype="int32", n_dense=0, n_batch=0, nse=0):
         n_sparse = len(shape) - n_dense - n_batch
         if n_sparse < 0 or n_dense < 0 or n_batch < 0 or nse < 0:
-            raise ValueError(f"Invalid inputs: shape={shape}, n_dense={n_dense}, n_batch={n_batch}, nse={nse}")
+            raise ValueError(f"Invalid inputs: shape={shape}, n_dense={n_dense}, n_batch={n_batch}, "
+                             f"nse={nse}")
         batch, sparse, dense = np.split(np.array(shape, int), [n_batch, n_batch + n_sparse])
         return cls((jnp.zeros((*batch, nse, *dense), dtype),
                     jnp.full((*batch, nse, n_sparse), sparse, index_dtype)), shape=shape, indices_sorted=True,
@@ -195,9 +200,13 @@ def _nonzero_places(mat, n_batch, n_dense):
 def bcoo_fromdense(mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=jnp.int32):
     """The BCOO of an array's numbers that are not zero, in order.
 
-    n_batch, n_dense: how many leading and trailing axes are not sparse.  nse: how many elements are stored,
-    for each of the batch; the most there are by default, which must then be known: not under jit.  With less,
-    the last ones are left out.
+    Args:
+        mat: an array.
+        nse: how many elements are stored, for each of the batch; the most there are by default, which must
+            then be known: not under jit.  With less, the last ones are left out.
+        n_batch: how many leading axes are not sparse.
+        n_dense: how many trailing axes are not sparse.
+        index_dtype: that of the indices.
 
     >>> from hlotrace.experimental import sparse
     >>> mat = sparse.bcoo_fromdense(jnp.array([[0., 1.], [2., 3.]]), nse=4)
@@ -231,11 +240,14 @@ def gathered(dense, indices, fill=0):
 
 
 def bcoo_extract(sparr, arr, *, assume_unique=None):
-    """The numbers of `arr`, an array of the same shape, at the places that `sparr` stores, as a BCOO with its
+    """The numbers of an array of the same shape at the places that `sparr` stores, as a BCOO with its
     indices.
 
-    assume_unique: no two of its indices are the same; by default what `sparr.unique_indices` says.  Otherwise
-    the first of them gets the number, the others 0.
+    Args:
+        sparr: a BCOO.
+        arr: the array.
+        assume_unique: no two of its indices are the same; by default what `sparr.unique_indices` says.
+            Otherwise the first of them gets the number, the others 0.
 
     >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.array([0., 1., 0., 1.]))
@@ -259,7 +271,7 @@ def bcoo_extract(sparr, arr, *, assume_unique=None):
 # --------------------------------------------------------------------------------------
 
 def _sorted(indices):
-    """(the permutation that sorts indices, the sorted ones)"""
+    """The permutation that sorts indices, and the sorted ones."""
     if not indices.shape[1]:
         return jnp.arange(indices.shape[0]), indices
     *keys, order = lax.sort((*columns(indices), jnp.arange(indices.shape[0])), num_keys=indices.shape[1])
@@ -267,7 +279,7 @@ def _sorted(indices):
 
 
 def _groups(indices, sizes):
-    """Of one element of a batch: (the order, indices in it, those of padding all alike; which are first)"""
+    """Of one element of a batch, the order, indices in it, padding's all alike, and which are first."""
     order, indices = _sorted(jnp.where(outside(indices, sizes)[:, None], jnp.asarray(sizes, indices.dtype),
                                        indices))
     return order, indices, jnp.concatenate([jnp.ones(min(1, len(indices)), bool),
@@ -298,7 +310,8 @@ def bcoo_sort_indices(mat):
 def bcoo_sum_duplicates(mat, nse=None):
     """The BCOO with elements of the same indices added, and sorted.
 
-    nse: how many are stored; as many as needed by default, which must then be known: not under jit.
+    Args:
+        nse: how many are stored; as many as needed by default, which must then be known: not under jit.
 
     >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO((jnp.array([1., 2., 3.]), jnp.array([[1], [0], [1]])), shape=(3,))
@@ -341,7 +354,8 @@ def fitted(mat):
 def bcoo_transpose(mat, *, permutation):
     """The BCOO with its axes permuted: those of the batch, the sparse and the dense ones among themselves.
 
-    NotImplementedError for a permutation that mixes them.
+    Raises:
+        NotImplementedError: for a permutation that mixes them.
 
     >>> from hlotrace.experimental import sparse
     >>> sparse.bcoo_transpose(sparse.BCOO.fromdense(jnp.eye(2, 3)), permutation=(1, 0))
@@ -391,8 +405,9 @@ def bcoo_reduce_sum(mat, *, axes):
 def bcoo_update_layout(mat, *, n_batch=None, n_dense=None, on_inefficient="error"):
     """The same array as a BCOO with other numbers of batch and dense axes.
 
-    on_inefficient: what to do where sparse axes longer than 1 become batch or dense ones, so that each
-    element is stored as often as they are long: "error" (a SparseEfficiencyError), "warn" or None.
+    Args:
+        on_inefficient: what to do where sparse axes longer than 1 become batch or dense ones, so that each
+            element is stored as often as they are long: "error" (a SparseEfficiencyError), "warn" or None.
 
     >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.eye(3), n_batch=1)
@@ -410,7 +425,8 @@ def bcoo_update_layout(mat, *, n_batch=None, n_dense=None, on_inefficient="error
               ("n_dense", mat.n_dense, n_dense, mat.shape[mat.ndim - n_dense:mat.ndim - mat.n_dense])]
     for name, old, new, sizes in spread:
         if math.prod(sizes) > 1 and on_inefficient:
-            words = f"For matrix of shape {mat.shape}, increasing {name} from {old} to {new} results in inefficient storage."
+            words = (f"For matrix of shape {mat.shape}, increasing {name} from {old} to {new} results in "
+                     "inefficient storage.")
             if on_inefficient == "error":
                 raise SparseEfficiencyError(f"{words} To disable this error, set the on_inefficient argument "
                                             "of bcoo_update_layout to 'warn' or None.")
@@ -456,8 +472,7 @@ def _dense_to_sparse(mat):
 
 
 def _sparse_to_batch(mat):
-    """The first sparse axis becomes the last batch one: all elements, in each of the batch those that are its
-    own."""
+    """The first sparse axis becomes the last batch one, each of which has its own elements, and padding."""
     n, size = mat.n_batch, mat.shape[mat.n_batch]
     # [*batch, size, nse]
     own = mat.indices[..., None, :, 0] == jnp.arange(size, dtype=mat.indices.dtype)[:, None]

@@ -13,8 +13,7 @@ from .sparse_array import batched, masked, outside, refuse
 # -----------------------------------------------------------------------------------------------
 
 def beside(what, mat, v, fill=0):
-    """[*batch, nse, *dense]: what stands in `v`, which broadcasts to the shape, where each element of `mat`
-    stands."""
+    """The values of `v`, which broadcasts to the shape, at each element of `mat`: [*batch, nse, *dense]."""
     v = jnp.asarray(v)
     if v.ndim > mat.ndim or any(a not in (1, b) for a, b in zip(v.shape[::-1], mat.shape[::-1])):
         raise NotImplementedError(f"{what}: multiplication between sparse and dense is only implemented for "
@@ -33,8 +32,7 @@ def beside(what, mat, v, fill=0):
 
 
 def bcoo_multiply_dense(sp_mat, v):
-    """The numbers of a BCOO times those of a dense array, which broadcasts to its shape, at their places: the
-    new `data`.
+    """The `data` of a BCOO times the numbers of a dense array, which broadcasts to its shape, at its places.
 
     >>> from hlotrace.experimental import sparse
     >>> sparse.bcoo_multiply_dense(sparse.BCOO.fromdense(jnp.array([0., 2., 3.])), jnp.array([1., 2., 3.]))
@@ -45,10 +43,10 @@ def bcoo_multiply_dense(sp_mat, v):
 
 
 def bcoo_multiply_sparse(lhs, rhs):
-    """The product, element by element, of two BCOOs, whose shapes broadcast; it has lhs.nse * rhs.nse
-    elements.
+    """The product, element by element, of two BCOOs, whose shapes broadcast.
 
-    Where these are many, `bcoo_sum_duplicates(result, nse=)` leaves out what is padding.
+    It has lhs.nse * rhs.nse elements.  Where these are many, `bcoo_sum_duplicates(result, nse=)` leaves out
+    what is padding.
 
     >>> from hlotrace.experimental import sparse
     >>> a, b = (sparse.BCOO.fromdense(jnp.array(x)) for x in ([0., 2., 3.], [4., 5., 0.]))
@@ -57,7 +55,7 @@ def bcoo_multiply_sparse(lhs, rhs):
     """
     lhs, rhs = is_bcoo("bcoo_multiply_sparse", lhs), is_bcoo("bcoo_multiply_sparse", rhs)
     ndim = max(lhs.ndim, rhs.ndim)
-    if lhs.n_dense != rhs.n_dense or ndim - lhs.ndim + lhs.n_batch != ndim - rhs.ndim + rhs.n_batch and lhs.ndim == rhs.ndim:
+    if lhs.n_dense != rhs.n_dense or lhs.n_batch != rhs.n_batch and lhs.ndim == rhs.ndim:
         raise NotImplementedError("bcoo_multiply_sparse: arrays with differing numbers of batch or dense "
                                   f"dimensions: {lhs} and {rhs}; see bcoo_update_layout")
     lhs, rhs = (_widened(m, ndim) for m in (lhs, rhs))
@@ -111,7 +109,10 @@ def bcoo_dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_e
 
     With one dense array the result is dense.  Of two BCOOs it is a BCOO, with as many elements as pairs of
     theirs, or as places in the result if these are fewer; contracted axes are then sparse ones.  Batch
-    dimensions are batch axes, and dense axes are not contracted: NotImplementedError.
+    dimensions are batch axes.
+
+    Raises:
+        NotImplementedError: for dense axes that are contracted, and other batch dimensions.
 
     >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.array([[0., 1.], [2., 0.]]))
@@ -224,8 +225,8 @@ def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers):
     """The numbers of `lax.dot_general(A, B, dimension_numbers)` at `indices` alone, [*batch, nse, n_sparse].
 
     >>> from hlotrace.experimental import sparse
-    >>> a = jnp.arange(6.).reshape(2, 3)
-    >>> sparse.bcoo_dot_general_sampled(a, a, jnp.array([[0, 1], [1, 1]]), dimension_numbers=(((1,), (1,)), ((), ())))
+    >>> a, numbers = jnp.arange(6.).reshape(2, 3), (((1,), (1,)), ((), ()))
+    >>> sparse.bcoo_dot_general_sampled(a, a, jnp.array([[0, 1], [1, 1]]), dimension_numbers=numbers)
     Array([14., 50.], dtype=float32)
     """
     A, B, indices = jnp.asarray(A), jnp.asarray(B), jnp.asarray(indices)
@@ -246,11 +247,12 @@ def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers):
 def bcoo_conv_general_dilated(lhs, rhs, *, window_strides, padding, lhs_dilation=None, rhs_dilation=None,
                               dimension_numbers=None, feature_group_count=1, batch_group_count=1,
                               precision=None, preferred_element_type=None, out_sharding=None):
-    """A convolution along one axis, of arrays of shape (1, 1, size) as `lax.conv_general_dilated` takes them,
-    as a BCOO.
+    """A convolution along one axis, of arrays of shape (1, 1, size), as a BCOO of lhs.nse * rhs.nse elements.
 
-    It has lhs.nse * rhs.nse elements.  NotImplementedError for strides, groups, other shapes and other
-    dimension numbers.
+    The arguments are those of `lax.conv_general_dilated`.
+
+    Raises:
+        NotImplementedError: for strides, groups, other shapes and other dimension numbers.
 
     >>> from hlotrace.experimental import sparse
     >>> lhs, rhs = (sparse.BCOO.fromdense(jnp.array([[x]])) for x in ([1., 0., 2.], [1., 1.]))
@@ -270,13 +272,17 @@ def bcoo_conv_general_dilated(lhs, rhs, *, window_strides, padding, lhs_dilation
     (spread,), (step,) = lhs_dilation or (1,), rhs_dilation or (1,)
     width, window = ((size - 1) * by + 1 if size else 0 for size,
                      by in ((lhs.shape[2], spread), (rhs.shape[2], step)))
-    ((low, high),) = lax.padtype_to_pads((width,), (window,), (1,), padding) if isinstance(padding, str) else padding
+    if isinstance(padding, str):
+        ((low, high),) = lax.padtype_to_pads((width,), (window,), (1,), padding)
+    else:
+        ((low, high),) = padding
     size = max(0, width + low + high - window + 1)
     flat = [_flat(mat) for mat in (lhs, rhs)]
     (a, i), (b, j) = flat
     dtype = preferred_element_type or jnp.result_type(a, b)
     at = (i * spread)[:, None] - j * step + low
-    there = (at >= 0) & (at < size) & ~outside(i[:, None], lhs.shape[2:])[:, None] & ~outside(j[:, None], rhs.shape[2:])
+    there = (at >= 0) & (at < size) & ~outside(i[:, None], lhs.shape[2:])[:, None] & ~outside(j[:, None],
+                                                                                              rhs.shape[2:])
     data = jnp.where(there, a[:, None].astype(dtype) * b.astype(dtype), jnp.zeros((), dtype))
     at = jnp.where(there, at, size)
     return BCOO((data.reshape(1, 1, -1), at.reshape(1, 1, -1, 1)), shape=(1, 1, size))
@@ -284,7 +290,10 @@ def bcoo_conv_general_dilated(lhs, rhs, *, window_strides, padding, lhs_dilation
 
 def _all_stored(x):
     """A BCOO that stores every number along the last axis of an array."""
-    indices = jnp.broadcast_to(jnp.arange(x.shape[-1])[:, None], (*x.shape, 1)) if x.ndim else jnp.zeros((1, 0), int)
+    if x.ndim:
+        indices = jnp.broadcast_to(jnp.arange(x.shape[-1])[:, None], (*x.shape, 1))
+    else:
+        indices = jnp.zeros((1, 0), int)
     return BCOO((x if x.ndim else x[None], indices), shape=x.shape)
 
 

@@ -15,16 +15,20 @@ def bcoo_broadcast_in_dim(mat, *, shape, broadcast_dimensions, sharding=None):
     """The BCOO with more axes, as `lax.broadcast_in_dim`.
 
     New axes in front of the sparse ones become batch axes, those behind the first dense one dense axes.
-    Others must have size 1: NotImplementedError otherwise.
+
+    Raises:
+        NotImplementedError: for others, unless they have size 1.
 
     >>> from hlotrace.experimental import sparse
-    >>> sparse.bcoo_broadcast_in_dim(sparse.BCOO.fromdense(jnp.eye(3)), shape=(2, 3, 3), broadcast_dimensions=(1, 2))
+    >>> mat = sparse.BCOO.fromdense(jnp.eye(3))
+    >>> sparse.bcoo_broadcast_in_dim(mat, shape=(2, 3, 3), broadcast_dimensions=(1, 2))
     BCOO(float32[2, 3, 3], nse=3, n_batch=1)
     """
     refuse(sharding=sharding)
     shape, places = tuple(map(operator.index, shape)), tuple(map(operator.index, broadcast_dimensions))
-    if len(places) != is_bcoo("bcoo_broadcast_in_dim", mat).ndim or list(places) != sorted(set(places)) or any(
-            not 0 <= p < len(shape) or size not in (1, shape[p]) for p, size in zip(places, mat.shape)):
+    rising = len(places) == is_bcoo("bcoo_broadcast_in_dim", mat).ndim and list(places) == sorted(set(places))
+    if not rising or any(not 0 <= p < len(shape) or size not in (1, shape[p])
+                         for p, size in zip(places, mat.shape)):
         raise ValueError(f"bcoo_broadcast_in_dim: broadcast_dimensions {places} do not put shape {mat.shape} "
                          f"into {shape}: they say, in order, which axis of the new shape each axis is")
     n, m = mat.n_batch, mat.n_batch + mat.n_sparse
@@ -63,10 +67,16 @@ def bcoo_squeeze(arr, *, dimensions):
 
 
 def bcoo_reshape(mat, *, new_sizes, dimensions=None, sharding=None):
-    """The BCOO with another shape.  `dimensions`: the order in which its axes are read.
+    """The BCOO with another shape.
 
-    Axes of the batch, sparse and dense ones are reshaped among themselves: ValueError for a shape that mixes
-    them.
+    Args:
+        mat: a BCOO.
+        new_sizes: the shape; axes of the batch, sparse and dense ones are reshaped among themselves.
+        dimensions: the order in which its axes are read.
+        sharding: not supported; None.
+
+    Raises:
+        ValueError: for a shape that mixes the kinds of axes.
 
     >>> from hlotrace.experimental import sparse
     >>> sparse.bcoo_reshape(sparse.BCOO.fromdense(jnp.eye(2)), new_sizes=(4,)).indices
@@ -83,8 +93,11 @@ def bcoo_reshape(mat, *, new_sizes, dimensions=None, sharding=None):
     sizes = [mat.shape[:n], mat.shape[n:m], mat.shape[m:]]
     n_batch = next((i for i in range(1, len(new) + 1) if math.prod(new[:i]) == math.prod(sizes[0])),
                    None if n else 0)
-    n_dense = next((i for i in range(len(new) + 1) if math.prod(new[len(new) - i:]) == math.prod(sizes[2])), None) \
-        if mat.n_dense else 0
+    if mat.n_dense:
+        dense = math.prod(sizes[2])
+        n_dense = next((i for i in range(len(new) + 1) if math.prod(new[len(new) - i:]) == dense), None)
+    else:
+        n_dense = 0
     for found, kind, count in ((n_batch, "batch and sparse", f"n_batch={n}"),
                                (n_dense, "sparse and dense", f"n_dense={mat.n_dense}")):
         if found is None or n_batch is not None and n_batch + found > len(new) and kind[0] == "s":
@@ -107,8 +120,7 @@ def bcoo_reshape(mat, *, new_sizes, dimensions=None, sharding=None):
 
 
 def reshaped(mat, new):
-    """`bcoo_reshape`, where new axes of size 1 are put in and such are left out without a look at the
-    indices."""
+    """`bcoo_reshape`, where axes of size 1 are added and left out without a look at the indices."""
     old = mat.shape
     kept = [s for s in old if s != 1]
     if kept != [s for s in new if s != 1] or old == new:
@@ -208,7 +220,10 @@ def _padded(mat, nse):
 def _part(mat, start, sizes, strides=None):
     """The elements at start + strides * i for i below sizes; what is not there becomes padding."""
     n, m = mat.n_batch, mat.n_batch + mat.n_sparse
-    indices = mat.indices - jnp.stack([jnp.asarray(s, mat.indices.dtype) for s in start[n:m]]) if m > n else mat.indices
+    if m > n:
+        indices = mat.indices - jnp.stack([jnp.asarray(s, mat.indices.dtype) for s in start[n:m]])
+    else:
+        indices = mat.indices
     steps = jnp.asarray([1] * (m - n) if strides is None else strides[n:m], indices.dtype)
     limit = jnp.asarray(sizes[n:m], indices.dtype)
     there = ((indices >= 0) & (indices % steps == 0) & (indices // steps < limit)).all(-1)
@@ -231,7 +246,8 @@ def bcoo_slice(mat, *, start_indices, limit_indices, strides=None):
     strides = [1] * mat.ndim if strides is None else list(map(operator.index, strides))
     start, limit = list(map(operator.index, start_indices)), list(map(operator.index, limit_indices))
     if not len(start) == len(limit) == len(strides) == is_bcoo("bcoo_slice", mat).ndim or any(
-            not 0 <= a <= b <= size or step < 1 for a, b, size, step in zip(start, limit, mat.shape, strides)):
+            not 0 <= a <= b <= size or step < 1 for a, b, size,
+            step in zip(start, limit, mat.shape, strides)):
         raise ValueError(f"bcoo_slice: start_indices {tuple(start)}, limit_indices {tuple(limit)} and "
                          f"strides {tuple(strides)} do not fit in shape {mat.shape}")
     sizes = [-(-(b - a) // step) for a, b, step in zip(start, limit, strides)]
@@ -272,8 +288,10 @@ def bcoo_gather(operand, start_indices, dimension_numbers, slice_sizes, *, uniqu
                 indices_are_sorted=False, mode=None, fill_value=None):
     """The slices of a BCOO that `lax.gather` gives, with the axes of `start_indices` as batch axes in front.
 
-    Indices out of bounds are clipped; NotImplementedError for a mode or `fill_value` that says otherwise, and
-    for batching dimensions.
+    Indices out of bounds are clipped.
+
+    Raises:
+        NotImplementedError: for a mode or `fill_value` that says otherwise, and for batching dimensions.
 
     >>> from hlotrace.experimental import sparse
     >>> sparse.BCOO.fromdense(jnp.eye(3))[jnp.array([2, 0])].todense()
@@ -283,7 +301,8 @@ def bcoo_gather(operand, start_indices, dimension_numbers, slice_sizes, *, uniqu
     refuse(fill_value=fill_value)
     dn, start_indices = dimension_numbers, jnp.asarray(start_indices)
     mode = lax.GatherScatterMode.from_any("clip" if mode is None else mode)
-    if mode not in (lax.GatherScatterMode.CLIP, lax.GatherScatterMode.PROMISE_IN_BOUNDS) or dn.operand_batching_dims:
+    inside = mode in (lax.GatherScatterMode.CLIP, lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+    if not inside or dn.operand_batching_dims:
         raise NotImplementedError(f"bcoo_gather: mode={mode}, "
                                   f"operand_batching_dims={dn.operand_batching_dims}: only indices that are "
                                   "clipped, and no batching dimensions")
@@ -295,7 +314,10 @@ def bcoo_gather(operand, start_indices, dimension_numbers, slice_sizes, *, uniqu
             at[axis] = start[i]
         return bcoo_squeeze(bcoo_dynamic_slice(operand, at, slice_sizes), dimensions=collapsed)
     n = start_indices.ndim - 1
-    mat = batched(one, n)(start_indices) if start_indices.size or not n else one(jnp.zeros(start_indices.shape[-1:], int))
+    if start_indices.size or not n:
+        mat = batched(one, n)(start_indices)
+    else:
+        mat = one(jnp.zeros(start_indices.shape[-1:], int))
     ndim = mat.ndim
     front = [a for a in range(ndim) if a not in dn.offset_dims]
     if front == list(range(n)):

@@ -1,7 +1,7 @@
-"""BCSR, batched compressed rows: a BCOO whose two sparse axes are given by column indices and the rows' first
-elements.
+"""BCSR, batched compressed rows: a BCOO with column indices and, for each row, where its elements begin.
 
-Operations are those of the BCOO.  Padding has the number of columns as its index, and stands behind the last row's end.
+Operations are those of the BCOO.  Padding has the number of columns as its index, and comes after the last
+row's end.
 """
 
 import numpy as np
@@ -19,9 +19,11 @@ from .sparse_array import JAXSparse, batched, described, refuse
 class BCSR(JAXSparse):
     """A sparse array by compressed rows: `BCSR((data, indices, indptr), shape=)`.
 
-    data: [*batch, nse, *dense]; indices: ints [*batch, nse], of columns; indptr: ints [*batch, rows + 1],
-    where each row's elements begin.  There are two sparse axes.  ValueError for arrays that do not fit to
-    each other or to the shape.
+    There are two sparse axes.  `data` is [*batch, nse, *dense], `indices` ints [*batch, nse], of columns, and
+    `indptr` ints [*batch, rows + 1], where each row's elements begin.
+
+    Raises:
+        ValueError: for arrays that do not fit to each other or to the shape.
 
     >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCSR.fromdense(jnp.array([[0., 1.], [2., 3.]]))
@@ -114,8 +116,7 @@ class BCSR(JAXSparse):
 
 
 def coordinates(indices, indptr, rows):
-    """(rows, columns) of elements given by compressed rows; the row of what stands behind the last one is
-    `rows`."""
+    """(rows, columns) of elements given by compressed rows; the row of those after the last one is `rows`."""
     at = jnp.arange(indices.shape[0], dtype=indptr.dtype)
     row = jnp.searchsorted(indptr, at, side="right") - 1
     return jnp.where(at < indptr[-1], row, rows).astype(indices.dtype), indices
@@ -171,8 +172,8 @@ def bcsr_dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_e
     """`lax.dot_general` of a BCSR and a dense array; see `bcoo_dot_general`.
 
     >>> from hlotrace.experimental import sparse
-    >>> numbers = (((1,), (0,)), ((), ()))
-    >>> sparse.bcsr_dot_general(sparse.BCSR.fromdense(jnp.eye(2)), jnp.array([1., 2.]), dimension_numbers=numbers)
+    >>> mat, numbers = sparse.BCSR.fromdense(jnp.eye(2)), (((1,), (0,)), ((), ()))
+    >>> sparse.bcsr_dot_general(mat, jnp.array([1., 2.]), dimension_numbers=numbers)
     Array([1., 2.], dtype=float32)
     """
     refuse(out_sharding=out_sharding)
@@ -186,7 +187,8 @@ def bcsr_broadcast_in_dim(mat, *, shape, broadcast_dimensions, sharding=None):
     """The BCSR with more batch or dense axes; see `bcoo_broadcast_in_dim`.
 
     >>> from hlotrace.experimental import sparse
-    >>> sparse.bcsr_broadcast_in_dim(sparse.BCSR.fromdense(jnp.eye(2)), shape=(3, 2, 2), broadcast_dimensions=(1, 2))
+    >>> mat = sparse.BCSR.fromdense(jnp.eye(2))
+    >>> sparse.bcsr_broadcast_in_dim(mat, shape=(3, 2, 2), broadcast_dimensions=(1, 2))
     BCSR(float32[3, 2, 2], nse=2, n_batch=1)
     """
     wide = bcoo_broadcast_in_dim(_as_bcoo("bcsr_broadcast_in_dim", mat), shape=shape,

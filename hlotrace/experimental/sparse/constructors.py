@@ -22,8 +22,12 @@ def _format(name):
 def empty(shape, dtype=None, index_dtype="int32", sparse_format="bcoo", **kwds):
     """A sparse array of zeros.
 
-    sparse_format: "bcoo", "bcsr", "coo", "csr" or "csc"; for the first two also `n_batch`, `n_dense` and
-    `nse`, how many elements are stored as padding.
+    Args:
+        shape: that of the array.
+        dtype: that of the numbers.
+        index_dtype: that of the indices.
+        sparse_format: "bcoo", "bcsr", "coo", "csr" or "csc".
+        kwds: of "bcoo" and "bcsr", `n_batch`, `n_dense` and `nse`, how many elements are stored as padding.
 
     >>> from hlotrace.experimental import sparse
     >>> sparse.empty((2, 3), nse=1).indices
@@ -34,9 +38,16 @@ def empty(shape, dtype=None, index_dtype="int32", sparse_format="bcoo", **kwds):
 
 
 def eye(N, M=None, k=0, dtype=None, index_dtype="int32", sparse_format="bcoo", **kwds):
-    """A sparse matrix of shape (N, M) with ones along the k-th diagonal; M is N by default.
+    """A sparse matrix with ones along the k-th diagonal.
 
-    sparse_format, n_batch, n_dense: as in `empty`.
+    Args:
+        N: the number of rows.
+        M: the number of columns, N by default.
+        k: which diagonal, above the main one for k > 0.
+        dtype: that of the numbers.
+        index_dtype: that of the indices.
+        sparse_format: as in `empty`.
+        kwds: as in `empty`.
 
     >>> from hlotrace.experimental import sparse
     >>> sparse.eye(2, 3, k=1).indices
@@ -51,9 +62,10 @@ def random_bcoo(key, shape, *, dtype=jnp.float64, indices_dtype=None, nse=0.2, n
                 unique_indices=True, sorted_indices=False, generator=random.uniform, **kwds):
     """A BCOO of random numbers at random places.
 
-    nse: how many elements are stored for each of the batch, or, below 1, which part of all.  unique_indices:
-    places are drawn without replacement.  generator: `generator(key, shape=, dtype=, **kwds)` makes the
-    numbers.
+    Args:
+        nse: how many elements are stored for each of the batch, or, below 1, which part of all.
+        unique_indices: places are drawn without replacement.
+        generator: `generator(key, shape=, dtype=, **kwds)` makes the numbers.
 
     >>> from hlotrace.experimental import sparse
     >>> sparse.random_bcoo(jax.random.key(0), (4, 5), nse=0.5)

@@ -1,7 +1,7 @@
-"""COO, CSR and CSC: matrices by coordinates, by compressed rows and by compressed columns, over the
-operations of BCOO.
+"""COO, CSR and CSC: matrices by coordinates, by compressed rows, by compressed columns, made of BCOO.
 
-Padding has the indices 0 and the number 0, but in compressed formats it stands behind the end of the last row or column.
+Padding has the indices 0 and the number 0, but in compressed formats it comes after the end of the last row
+or column.
 """
 
 import numpy as np
@@ -67,7 +67,8 @@ class COO(_Matrix):
     """A sparse matrix by coordinates: `COO((data, row, col), shape=)`, three arrays of one axis.
 
     >>> from hlotrace.experimental import sparse
-    >>> sparse.COO((jnp.array([2., 3.]), jnp.array([0, 1]), jnp.array([1, 1])), shape=(2, 2)) @ jnp.array([1., 10.])
+    >>> arrays = jnp.array([2., 3.]), jnp.array([0, 1]), jnp.array([1, 1])
+    >>> sparse.COO(arrays, shape=(2, 2)) @ jnp.array([1., 10.])
     Array([20., 30.], dtype=float32)
     """
     _arrays = "data", "row", "col"
@@ -96,8 +97,9 @@ class COO(_Matrix):
 
 
 def _compressed(mat, axis):
-    """(data, indices along the other axis, where each row or column begins) of a BCOO whose elements are in
-    order."""
+    """(data, indices along the other axis, where each row or column begins) of a BCOO whose elements are
+    sorted.
+    """
     if axis:
         mat = mat.transpose().sort_indices()
     there = mat.indices[:, 0] < mat.shape[0]
@@ -122,7 +124,7 @@ class _Compressed(_Matrix):
 class CSR(_Compressed):
     """A sparse matrix by compressed rows: `CSR((data, indices, indptr), shape=)`.
 
-    indices: ints [nse], of columns; indptr: ints [rows + 1], where each row's elements begin.
+    `indices` are ints [nse], of columns, and `indptr` ints [rows + 1], where each row's elements begin.
 
     >>> from hlotrace.experimental import sparse
     >>> sparse.CSR.fromdense(jnp.array([[0., 1.], [2., 3.]])).indptr
@@ -138,7 +140,7 @@ class CSR(_Compressed):
 class CSC(_Compressed):
     """A sparse matrix by compressed columns: `CSC((data, indices, indptr), shape=)`.
 
-    indices: ints [nse], of rows; indptr: ints [columns + 1], where each column's elements begin.
+    `indices` are ints [nse], of rows, and `indptr` ints [columns + 1], where each column's elements begin.
 
     >>> from hlotrace.experimental import sparse
     >>> sparse.CSC.fromdense(jnp.array([[0., 1.], [2., 3.]])).data
@@ -178,7 +180,7 @@ def _functions(kind):
     def matmat(mat, B, *, transpose=False):
         return _multiplied(kind, f"{name}_matmat", 2, mat, B, transpose)
     docs = {
-        fromdense: f"""The {kind.__name__} of a matrix's numbers that are not zero; `nse` as in `bcoo_fromdense`.
+        fromdense: f"""The {kind.__name__} of a matrix's nonzero numbers; `nse` as in `bcoo_fromdense`.
 {made}>>> sparse.{name}_fromdense(jnp.eye(2)).data
     Array([1., 1.], dtype=float32)
     """,

@@ -12,13 +12,19 @@ __all__ = ["lobpcg_standard", "spsolve"]
 
 
 def spsolve(data, indices, indptr, b, tol=1e-6, reorder=1):
-    """The solution x of A x = b, where A is a square matrix in CSR format: `data`, column `indices` and
-    `indptr`.
+    """The solution x of A x = b, where A is a square matrix in CSR format.
 
-    b: a vector.  tol, reorder (0 to 3): for the sparse solvers of NVIDIA, as in JAX; here they change
-    nothing, as the matrix is made dense and factorized with pivoting, so it must not be larger than memory
-    holds.  It runs on every platform and has derivatives with respect to `data` and `b` and a rule for vmap.
-    A singular matrix gives inf or NaN.
+    It runs on every platform and has derivatives with respect to `data` and `b` and a rule for vmap.  A
+    singular matrix gives inf or NaN.  The matrix is made dense and factorized with pivoting, so it must not
+    be larger than memory holds.
+
+    Args:
+        data: the numbers.
+        indices: their columns.
+        indptr: where each row begins.
+        b: a vector.
+        tol: for the sparse solvers of NVIDIA, as in JAX; here it changes nothing.
+        reorder: 0 to 3, alike.
 
     >>> from hlotrace.experimental import sparse
     >>> mat = sparse.CSR.fromdense(jnp.array([[2., 0.], [1., 4.]]))
@@ -39,17 +45,21 @@ def lobpcg_standard(A, X, m=100, tol=None):
     """The largest eigenvalues of a Hermitian matrix, and their vectors, by a block method that only
     multiplies by it.
 
-    Args:
-      A: an array or a sparse array (n, n), or a function that multiplies a matrix (n, k) by it.
-      X: where the search begins, floats (n, k), with 5 k < n: ValueError otherwise.
-      m: the most iterations.
-      tol: a vector v with |v| = 1 is found if |A v - t v| is at most 10 n tol (t + |A v|); the resolution of the dtype by
-        default.
-
-    Returns (eigenvalues (k,), the largest first; vectors (n, k); the number of iterations).
-
     A. Knyazev, "Toward the optimal preconditioned eigensolver: locally optimal block preconditioned conjugate
     gradient method", 2001, without preconditioner; bases are made orthonormal by Householder's reflections.
+
+    Args:
+        A: an array or a sparse array (n, n), or a function that multiplies a matrix (n, k) by it.
+        X: where the search begins, floats (n, k), with 5 k < n.
+        m: the most iterations.
+        tol: a vector v with |v| = 1 is found if |A v - t v| is at most 10 n tol (t + |A v|); the resolution
+            of the dtype by default.
+
+    Returns:
+        (eigenvalues (k,), the largest first; vectors (n, k); the number of iterations).
+
+    Raises:
+        ValueError: for an X that is too wide.
 
     >>> from hlotrace.experimental import sparse
     >>> A, X = jnp.diag(jnp.arange(1., 21.)), jnp.eye(20)[:, 15:17] + 0.1

@@ -1,7 +1,7 @@
 """What all sparse arrays have in common, and the helpers of their operations.
 
-A sparse array is a few arrays, of which the first holds its numbers, and a shape.  Leading batch axes of the arrays may have
-size 1 where the shape has more: then all elements of the batch share what they hold.
+A sparse array is a few arrays, of which the first holds its numbers, and a shape.  Leading batch axes of the
+arrays may have size 1 where the shape has more: then all elements of the batch share what they hold.
 """
 import math
 
@@ -12,7 +12,7 @@ from ...core.trace import is_concrete
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """A sparse array is laid out in a way that takes much memory or time."""
+    """A sparse array is stored in a way that takes much memory or time."""
 
 
 class SparseEfficiencyError(ValueError):
@@ -20,8 +20,7 @@ class SparseEfficiencyError(ValueError):
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
-    """There for programs that filter it: operations here are gathers and scatters, and cuSPARSE is not
-    called."""
+    """For programs that filter it: operations here are gathers and scatters, and cuSPARSE is not called."""
 
 
 class JAXSparse:
@@ -68,7 +67,7 @@ class JAXSparse:
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compare
 
     def block_until_ready(self):
-        """Wait until the arrays are computed.  Returns the sparse array."""
+        """Wait until the arrays are computed; gives the sparse array."""
         for array in self._bufs:
             array.block_until_ready()
         return self
@@ -114,7 +113,9 @@ def _missing(name):
 
 def described(value):
     """What an argument is, in a few words."""
-    return aval_of(value).str_short() if is_arraylike(value) else f"{value!r:.60} of type {type(value).__name__}"
+    if is_arraylike(value):
+        return aval_of(value).str_short()
+    return f"{value!r:.60} of type {type(value).__name__}"
 
 
 def refuse(**given):

@@ -1,8 +1,8 @@
 """`sparsify`: functions of arrays as functions of sparse arrays.
 
-A trace whose tracers stand for sparse arrays: an operation on one is done by its rule in a table, to the arrays that the
-sparse one is made of.  What would make a result dense has no rule.  The methods of BCOO are functions of `hlotrace.numpy`,
-sparsified.
+A trace whose tracers represent sparse arrays: an operation on one is done by its rule in a table, to the
+arrays that the sparse one is made of.  What would make a result dense has no rule.  The methods of BCOO are
+functions of `hlotrace.numpy`, sparsified.
 """
 import functools
 import math
@@ -65,7 +65,14 @@ from ...primitives.arrays.elementwise import (
     tanh_p,
 )
 from ...primitives.arrays.gather import gather_p
-from ...primitives.arrays.shape import broadcast_in_dim_p, reduce_sum_p, reshape_p, same_axes, squeeze_p, transpose_p
+from ...primitives.arrays.shape import (
+    broadcast_in_dim_p,
+    reduce_sum_p,
+    reshape_p,
+    same_axes,
+    squeeze_p,
+    transpose_p,
+)
 from ...primitives.arrays.slicing import concatenate_p, copy_p, rev_p, slice_p
 from ...primitives.arrays.special import bessel_i1e_p, digamma_p, erfc_p, lgamma_p
 from ...primitives.programs.calls import custom_jvp_call_p, custom_vjp_call_p, jit_p
@@ -90,7 +97,7 @@ from .sparse_array import JAXSparse
 
 
 class SparseTracer(Tracer):
-    """Stands for the sparse array `mat` where a sparsified function runs."""
+    """Represents the sparse array `mat` where a sparsified function runs."""
     __slots__ = ("mat",)
 
     def __init__(self, trace, mat):
@@ -142,8 +149,12 @@ def sparsify_flat(fun, args):
 def sparsify(f, use_tracer=False):
     """`f` as a function that also takes and returns BCOO and BCSR arrays, in the place of arrays.
 
-    use_tracer: run `f` itself each time, so that it may look at the numbers of dense arguments; otherwise its
-    program is traced first.  NotImplementedError for an operation whose result would not be sparse.
+    Args:
+        use_tracer: run `f` itself each time, so that it may look at the numbers of dense arguments; otherwise
+            its program is traced first.
+
+    Raises:
+        NotImplementedError: for an operation whose result would not be sparse.
 
     >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.eye(3))
@@ -168,7 +179,7 @@ def sparsify(f, use_tracer=False):
 
 
 def _named(mat):
-    """A sparse array whose indices are told from those of all others."""
+    """A sparse array whose indices count as different from those of all others."""
     mat = mat._replace(mat.data)
     mat._places = object()
     return mat
@@ -190,8 +201,7 @@ todense_p = Primitive("todense", abstract_eval=lambda x: x, lower=lambda ctx, eq
 
 
 def todense(arr):
-    """The array with all its numbers: that of a sparse one, also inside of a sparsified function, or a dense
-    one itself.
+    """The array with all its numbers, of a sparse one, also inside of a sparsified function, or a dense one.
 
     >>> from hlotrace.experimental import sparse
     >>> sparse.todense(sparse.eye(2))
