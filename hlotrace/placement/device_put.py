@@ -22,7 +22,6 @@ from ..core.surface.boundary import filtered
 from ..core.trace import Tracer
 from ..runtime.array_impl import ArrayImpl, from_numpy
 from ..runtime.devices import client, placement, shards, transfer, transfer_guards
-from ..runtime.processes import consistency_checks
 from ..sharding.abstract import Sharding
 
 if TYPE_CHECKING:
@@ -70,6 +69,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         options.append([value] * len(leaves) if value is None or type(value) is bool else pytree.flatten_axes(
             f"device_put {name}", treedef, value))
     if client.world is not None:
+        from ..runtime.processes import consistency_checks  # hashlib and json, for jobs of several processes
         consistency_checks.check_values("device_put", leaves, targets,
                                         lambda: pytree.leaf_paths(x, prefix="x"))
     placed = []

@@ -223,6 +223,7 @@ LOCAL_IMPORTS = {
         hlotrace.placement.out_sharding: hlotrace.placement.shardings hlotrace.sharding.named
         hlotrace.api.stages: hlotrace.placement.shardings hlotrace.runtime.devices.layouts hlotrace.sharding.layout hlotrace.sharding.spec
         hlotrace.placement.device_put: hlotrace.placement.shardings hlotrace.sharding.mesh hlotrace.sharding.named hlotrace.sharding.spec
+        hlotrace.placement.device_put: hlotrace.runtime.processes.consistency_checks
         hlotrace.core.config: hlotrace.core.surface.flags hlotrace.core.surface.other_options
         hlotrace.core.errors: difflib
         hlotrace.core.surface.importing: importlib.util

@@ -135,7 +135,7 @@ class Entry:
             os.utime(self.path)          # the time of the last use is what eviction goes by
         return loaded
 
-    def store(self, loaded: binding.LoadedExecutable, name: str, seconds: float, pieces: int = 1) -> Any:
+    def store(self, loaded: binding.LoadedExecutable, name: str, seconds: float, pieces: int = 1) -> None:
         """Write an executable that took `seconds` to compile, if the options say that it is worth it.
 
         One of several `pieces` of a program is worth it if so many as it would be.
@@ -169,7 +169,6 @@ class Entry:
             _make_room(self.where, limit, len(data))
         except (OSError, ValueError) as error:
             self._unusable("written to", error)
-            return None
 
     def _unusable(self, what: str, error: Exception) -> None:
         """Say it once for each directory; raise it if the option jax_raise_persistent_cache_errors says so.
