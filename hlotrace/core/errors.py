@@ -72,7 +72,7 @@ class KeyReuseError(JAXTypeError):
 
 
 for _class in list(vars().values()):
-    if isinstance(_class, type):
+    if isinstance(_class, type) and _class.__module__ == __name__:      # not what it imports
         _class.__module__ = "hlotrace.errors"       # where users find it, and what a traceback prints
 
 

@@ -80,8 +80,8 @@ def test_a_trace_names_steps_functions_and_lines(tmp_path):
             events = json.loads(gzip.decompress(Path(written[name]).read_bytes()))["traceEvents"]
             told = {(e["args"].get("source"), e["args"].get("op_name")) for e in events if "hlo_op" in e.get("args", ())}
             line = profiled.__wrapped__.__code__.co_firstlineno + 3
-            known = {(f"test_profiler.py:{line}", "jit(profiled)/layer/dot_general"),
-                     (f"test_profiler.py:{line + 1}", "jit(profiled)/reduce_sum")}     # XLA may have made one of all
+            known = {(f"test_profiling.py:{line}", "jit(profiled)/layer/dot_general"),
+                     (f"test_profiling.py:{line + 1}", "jit(profiled)/reduce_sum")}     # XLA may have made one of all
             assert known & told, told
     with pytest.raises(RuntimeError, match="No profile started"):
         profiler.stop_trace()
