@@ -17,11 +17,15 @@ def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False,
                        allow_split_physical_axes=False):
     """The devices in an array of `mesh_shape`, in their order.
 
-    `contiguous_submeshes` and `allow_split_physical_axes` are about how TPUs are wired, and no other devices:
-    there NotImplementedError.
+    Args:
+        mesh_shape: a size for each axis.
+        devices: all unless given.
+        contiguous_submeshes: about how TPUs are wired; not supported there.
+        allow_split_physical_axes: about how TPUs are wired; not supported there.
 
     Raises:
         ValueError: unless there are as many devices as the sizes multiply to.
+        NotImplementedError: for TPUs with one of the last two.
 
     >>> from hlotrace.experimental.mesh_utils import create_device_mesh
     >>> devices = create_device_mesh((2, 2), jax.devices()[:4])         # where there are four devices or more

@@ -232,10 +232,17 @@ def _norm(x):
 
 
 def optimal_step_size(last_step, mean_error_ratio, safety=0.9, ifactor=10.0, dfactor=0.2, order=5.0):
-    """The step to try after one of size `last_step` with this ratio of its error to what is allowed.
+    """The step to try after one of size `last_step`.  Hairer, Norsett & Wanner, II.4.
 
-    The error grows as the step to the power of `order`.  The step grows by `ifactor` at most; it shrinks to
-    `dfactor` of itself at most, and not at all after one that was accepted.  Hairer, Norsett & Wanner, II.4.
+    It shrinks not at all after a step that was accepted.
+
+    Args:
+        last_step: the step.
+        mean_error_ratio: the ratio of its error to what is allowed.
+        safety: a factor.
+        ifactor: by how much it grows at most.
+        dfactor: to what part of itself it shrinks at most.
+        order: the error grows as the step to this power.
 
     >>> from hlotrace.experimental import ode
     >>> [float(ode.optimal_step_size(0.5, ratio)) for ratio in (0.0, 1e9)]

@@ -582,8 +582,12 @@ def conv_general_dilated_local(lhs, rhs, window_strides, padding, filter_shape, 
                                rhs_dilation=None, dimension_numbers=None, precision=None):
     """Convolution with a kernel of its own at each place.
 
-    `rhs` is (out feature, in feature * prod(filter_shape), *spatial of the result), ordered by
-    `dimension_numbers`.
+    The arguments are those of `conv_general_dilated`, but for these.
+
+    Args:
+        rhs: (out feature, in feature * prod(filter_shape), *spatial of the result), ordered by
+            `dimension_numbers`.
+        filter_shape: the sizes of a kernel.
 
     >>> x, kernel = jnp.array([[[1., 2., 3.]]]), jnp.array([[[1., 0.], [10., 1.]]])
     >>> lax.conv_general_dilated_local(x, kernel, (1,), "VALID", (2,))

@@ -271,9 +271,14 @@ def _sum_where(marks, x, axis_name):
 
 
 def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, tiled=False):
-    """The sum over the devices along the axis, of which each keeps its own part along `scatter_dimension`.
+    """The sum over the devices along the axis, of which each keeps its own part.
 
-    That dimension must have the size of the axis, and goes away; with `tiled`, it has a multiple of it.
+    Args:
+        x: a pytree of arrays.
+        axis_name: the axis, or a tuple of axes.
+        scatter_dimension: along which the parts are; it has the size of the axis, and goes away.
+        axis_index_groups: lists of positions, each summed for itself; all positions for None.
+        tiled: that dimension has a multiple of the size of the axis, and stays.
 
     >>> jax.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(jnp.array([[1, 2], [10, 20]]))
     Array([11, 22], dtype=int32)

@@ -57,7 +57,9 @@ def stage(x, /):
 def dce_sink(val, *, prevent_mlir_dce=False):
     """What computes the arrays of the pytree `val` stays in the traced program, though nothing uses it.
 
-    `prevent_mlir_dce`, to hold on to it in the compiler too, is not supported.
+    Args:
+        val: a pytree of arrays.
+        prevent_mlir_dce: not supported (it is to hold on to it in the compiler too); False.
 
     >>> jax.make_jaxpr(lambda x: lax.dce_sink(x * 2))(1.0).eqns[-1].primitive
     dce_sink

@@ -163,9 +163,13 @@ def _slope(a, h, axis):
 # -------------------------------------------------------------------------
 
 def trapezoid(y, x=None, dx=1.0, axis=-1):
-    """The integral along `axis` by the trapezoidal rule, over positions `x` or with distance `dx`.
+    """The integral by the trapezoidal rule.
 
-    An array `dx` broadcasts against the intervals of `y`, as in NumPy.
+    Args:
+        y: an array.
+        x: the positions, in place of `dx`.
+        dx: the distance; an array broadcasts against the intervals of `y`, as in NumPy.
+        axis: the axis.
 
     >>> jnp.trapezoid(jnp.array([1., 2., 3.]))
     Array(4., dtype=float32)

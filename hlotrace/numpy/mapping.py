@@ -127,7 +127,12 @@ def _map_levels(fun, operands, loops, target):
 def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     """`func1d` of each vector along `axis`; its result takes the place of that axis.
 
-    `args` and `kwargs` are passed on to `func1d`, which is traced once.
+    Args:
+        func1d: a function of a vector, which is traced once.
+        axis: the axis.
+        arr: an array.
+        args: passed on to `func1d`.
+        kwargs: passed on to `func1d`.
 
     >>> jnp.apply_along_axis(lambda v, by: v[::-1] * by, 1, jnp.array([[1, 2], [3, 4]]), 10)
     Array([[20, 10],

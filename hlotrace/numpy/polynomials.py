@@ -238,10 +238,13 @@ def _poly(z):
 def roots(p, *, strip_zeros=True):
     """The roots of the polynomial with coefficients `p`, highest power first: complex, in no order.
 
-    They are the eigenvalues of the companion matrix (Horn and Johnson, "Matrix Analysis", 3.3).  Zeros in
-    front of `p` make a polynomial of lower degree and are left out.  As this needs the values, jit needs
-    `strip_zeros=False`: then the result has len(p) - 1 elements, and the last ones, one for each zero in
-    front, are NaN.
+    They are the eigenvalues of the companion matrix (Horn and Johnson, "Matrix Analysis", 3.3).
+
+    Args:
+        p: a vector.
+        strip_zeros: leave out the zeros in front of `p`, which make a polynomial of lower degree.  This needs
+            the values, so jit needs False: then the result has len(p) - 1 elements, and the last ones, one
+            for each zero in front, are NaN.
 
     >>> jnp.roots(jnp.array([1., -3., 2.]))
     Array([2.+0.j, 1.+0.j], dtype=complex64)

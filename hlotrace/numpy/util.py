@@ -59,8 +59,11 @@ def dtype_of(x):
 def result_type(*args, return_weak_type_flag=False):
     """The canonical dtype that arrays, dtypes and scalars promote to together.
 
-    A Python number or an array of weak type does not widen others of its kind.  With `return_weak_type_flag`,
-    also whether the result is weak.
+    A Python number or an array of weak type does not widen others of its kind.
+
+    Args:
+        args: arrays, dtypes and scalars.
+        return_weak_type_flag: return also whether the result is weak.
 
     Raises:
         ValueError: for no arguments.

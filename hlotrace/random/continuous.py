@@ -171,7 +171,13 @@ def _above_minus_one(dtype):
 def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=None):
     """Standard normal values given that they are in (lower, upper).
 
-    The shape is `shape`, by default that of the bounds.
+    Args:
+        key: a key.
+        lower: the lower bound.
+        upper: the upper bound.
+        shape: that of the result, by default that of the bounds.
+        dtype: a float, the default one unless given.
+        out_sharding: the sharding of the result.
 
     >>> x = jax.random.truncated_normal(jax.random.key(0), 1., jnp.inf, (1000,))
     >>> x.min() >= 1, x.mean().round(1)

@@ -42,8 +42,13 @@ __all__ = ["bernoulli", "categorical", "choice", "permutation", "rademacher", "r
 def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     """Uniform integers in [minval, maxval); minval everywhere where the range is empty.
 
-    Bounds are clipped to what `dtype` (default: int32, or int64 with 64-bit types on) can hold; a maxval
-    beyond it means that its greatest value can occur.
+    Args:
+        key: a key.
+        shape: that of the result.
+        minval: the least value, clipped to what `dtype` can hold.
+        maxval: the end; beyond what `dtype` can hold it means that its greatest value can occur.
+        dtype: int32, or int64 with 64-bit types on, by default.
+        out_sharding: the sharding of the result.
 
     >>> jax.random.randint(jax.random.key(0), (5,), 0, 10)
     Array([9, 0, 2, 3, 1], dtype=int32)
@@ -87,9 +92,14 @@ def _randint(key, minval, maxval, *, shape, dtype):
 
 
 def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
-    """True with probability `p`; mode "high" resolves small probabilities more finely.
+    """True with probability `p`.
 
-    The shape is `shape`, by default that of `p`.
+    Args:
+        key: a key.
+        p: the probability.
+        shape: that of the result, by default that of `p`.
+        mode: "high" resolves small probabilities more finely than "low".
+        out_sharding: the sharding of the result.
 
     >>> jax.random.bernoulli(jax.random.key(0), jnp.array([0., 0.5, 1.]))
     Array([False, False,  True], dtype=bool)
@@ -241,9 +251,16 @@ def _categorical(key, logits, *, axis, prefix, shape, replace, high):
 
 
 def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
-    """Draws from the entries of `a` along `axis`, or from arange(a), with probabilities `p` (default: equal).
+    """Draws from the entries of `a` along an axis.
 
-    The drawn axis becomes the axes of `shape`.  `mode` is that of `gumbel`, for draws without replacement.
+    Args:
+        key: a key.
+        a: an array, or an int for arange(a).
+        shape: takes the place of the axis.
+        replace: an entry may be drawn more than once.
+        p: the probabilities, equal by default.
+        axis: the axis.
+        mode: that of `gumbel`, for draws without replacement.
 
     >>> jax.random.choice(jax.random.key(0), 5, (3,), replace=False)
     Array([0, 1, 4], dtype=int32)

@@ -792,7 +792,9 @@ def eye(N, M=None, k=0, dtype=None, *, device=None):
 def identity(n, dtype=None):
     """The n x n identity matrix.
 
-    The dtype is the default float unless `dtype` is given.
+    Args:
+        n: the number of rows.
+        dtype: the default float by default.
 
     >>> jnp.identity(2)
     Array([[1., 0.],

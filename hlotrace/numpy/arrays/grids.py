@@ -140,9 +140,12 @@ def ix_(*args):
 
 
 def indices(dimensions, dtype=None, sparse=False):
-    """The index of every element of an array of shape `dimensions`, for each axis.
+    """The index of every element of an array, for each axis.
 
-    They are stacked into one array, or with `sparse` a tuple of arrays with axes of size 1.
+    Args:
+        dimensions: the shape.
+        dtype: that of the result, the default integer by default.
+        sparse: a tuple of arrays with axes of size 1, instead of one array.
 
     >>> rows, columns = jnp.indices((2, 3))
     >>> rows, columns

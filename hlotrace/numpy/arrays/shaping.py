@@ -556,9 +556,12 @@ def _block(arrays, *, depth, rank):
 
 
 def append(arr, values, axis=None):
-    """`values` behind `arr` along `axis`, or both flattened.
+    """`values` behind `arr`; the dtype is the promoted one.
 
-    The arrays need the same number of axes, where `axis` is given.  The dtype is the promoted one.
+    Args:
+        arr: an array.
+        values: an array, with as many axes where there is an `axis`.
+        axis: the axis; None flattens both.
 
     >>> jnp.append(jnp.array([[1, 2]]), 3), jnp.append(jnp.array([[1, 2]]), jnp.array([[3, 4]]), axis=0)
     (Array([1, 2, 3], dtype=int32), Array([[1, 2],

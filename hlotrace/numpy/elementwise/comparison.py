@@ -18,7 +18,12 @@ __all__ = ["allclose", "array_equal", "array_equiv", "isclose", "iscomplexobj", 
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     """|a - b| <= atol + rtol * |b|, elementwise; infinities are close to themselves.
 
-    The arguments broadcast.  `equal_nan` makes NaN close to NaN.  Not symmetric: `b` is the reference.
+    Args:
+        a: an array.
+        b: the reference, an array that broadcasts with `a`.
+        rtol: the relative tolerance.
+        atol: the absolute tolerance.
+        equal_nan: NaN is close to NaN.
 
     >>> jnp.isclose(jnp.array([1., 1.1, jnp.inf]), jnp.array([1.000001, 1., jnp.inf]))
     Array([ True, False,  True], dtype=bool)

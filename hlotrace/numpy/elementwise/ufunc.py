@@ -122,10 +122,13 @@ class ufunc:
 
 
 def frompyfunc(func, /, nin, nout, *, identity=None):
-    """A ufunc of a function of `nin` scalars that gives `nout` scalars.
+    """A ufunc of a function of scalars.
 
-    `func` is traced once for each type of operands, on scalars.  `identity` is what reductions of nothing
-    give.
+    Args:
+        func: the function, which is traced once for each type of operands, on scalars.
+        nin: the number of its arguments.
+        nout: the number of its results.
+        identity: what reductions of nothing give.
 
     >>> gap = jnp.frompyfunc(lambda a, b: abs(a - b), 2, 1)
     >>> gap(jnp.array([1, 5]), 3), gap.reduce(jnp.array([9, 4, 2])), gap.outer(jnp.arange(2), jnp.arange(3))

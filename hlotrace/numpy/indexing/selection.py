@@ -208,9 +208,15 @@ def _choose(a, *choices, wrap):
 
 
 def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
-    """The slices of `a` along `axis` where the 1-D `condition` is true.
+    """The slices of `a` along an axis where a condition is true.
 
-    Under a trace `size` is needed: that many slices, filled up with `fill_value`.
+    Args:
+        condition: a vector of bools.
+        a: an array.
+        axis: the axis; None flattens the array.
+        size: that many slices; needed under a trace.
+        fill_value: what fills the result up to `size`.
+        out: not supported; None.
 
     >>> jnp.compress(jnp.array([True, False, True]), jnp.array([[1, 2, 3], [4, 5, 6]]), axis=1)
     Array([[1, 3],

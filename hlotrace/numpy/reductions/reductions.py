@@ -224,9 +224,15 @@ amax, amin = max, min
 
 
 def minmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """(minimum, maximum) over `axis`; see `min` and `max`.
+    """(minimum, maximum) over an axis.
 
-    `initial` is a value for both, or a pair (for min, for max).
+    Args:
+        a: an array.
+        axis: as for `min`.
+        out: not supported; None.
+        keepdims: axes stay at size 1.
+        initial: a value for both, or a pair (for min, for max).
+        where: booleans, which broadcast; what is False is left out.
 
     >>> jnp.minmax(jnp.array([[3., 1.], [2., 5.]]), axis=0)
     (Array([2., 1.], dtype=float32), Array([3., 5.], dtype=float32))
@@ -239,7 +245,14 @@ def minmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 def all(a, axis=None, out=None, keepdims=False, *, where=None):
     """Are all elements along `axis` nonzero?  NaN counts as nonzero.
 
-    The result is boolean, True for no elements.  `where` leaves out elements.
+    The result is boolean, True for no elements.
+
+    Args:
+        a: an array.
+        axis: an int, a tuple of them, or None for all axes.
+        out: not supported; None.
+        keepdims: axes stay at size 1.
+        where: booleans, which broadcast; what is False is left out.
 
     >>> x = jnp.array([[1, 2], [3, 0]])
     >>> jnp.all(x), jnp.all(x > 0, axis=0), jnp.all(jnp.array([]))
@@ -251,7 +264,14 @@ def all(a, axis=None, out=None, keepdims=False, *, where=None):
 def any(a, axis=None, out=None, keepdims=False, *, where=None):
     """Is any element along `axis` nonzero?  NaN counts as nonzero.
 
-    The result is boolean, False for no elements.  `where` leaves out elements.
+    The result is boolean, False for no elements.
+
+    Args:
+        a: an array.
+        axis: an int, a tuple of them, or None for all axes.
+        out: not supported; None.
+        keepdims: axes stay at size 1.
+        where: booleans, which broadcast; what is False is left out.
 
     >>> x = jnp.array([[0, 0], [3, 0]])
     >>> jnp.any(x), jnp.any(x > 0, axis=0), jnp.any(jnp.array([]))
@@ -547,9 +567,13 @@ def _array_api(name, primitive, x, axis, dtype, first, promote_integers):
 
 
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
-    """The running sum along `axis`; `include_initial` puts a 0 before it.  Small integers become int32.
+    """The running sum along an axis; small integers become int32.
 
-    `axis` may be left out for a vector only.
+    Args:
+        x: an array.
+        axis: the axis, which may be left out for a vector only.
+        dtype: what to add up in and to give.
+        include_initial: put a 0 before the sums.
 
     Raises:
         ValueError: for a scalar.
@@ -561,9 +585,13 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
 
 
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
-    """The running product along `axis`; `include_initial` puts a 1 before it.  Integers keep their dtype.
+    """The running product along an axis; integers keep their dtype.
 
-    `axis` may be left out for a vector only.
+    Args:
+        x: an array.
+        axis: the axis, which may be left out for a vector only.
+        dtype: what to multiply in and to give.
+        include_initial: put a 1 before the products.
 
     Raises:
         ValueError: for a scalar.

@@ -277,10 +277,15 @@ def _common(values, second, places, first, last):
 
 
 def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=None, fill_value=None):
-    """The values common to both arrays, in order; with `return_indices`, where each first occurs in both.
+    """The values common to both arrays, in order.
 
-    `size` gives their number, for use under jit; the result is filled up with `fill_value`, by default the
-    least common value.
+    Args:
+        ar1: an array.
+        ar2: an array.
+        assume_unique: changes nothing.
+        return_indices: return also where each first occurs in both.
+        size: how many there are, for use under jit.
+        fill_value: what fills the result up, by default the least common value.
 
     >>> jnp.intersect1d(jnp.array([3, 1, 2, 3]), jnp.array([5, 3, 2]))
     Array([2, 3], dtype=int32)
@@ -317,9 +322,14 @@ def union1d(ar1, ar2, *, size=None, fill_value=None):
 
 
 def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
-    """The distinct values of `ar1` that are not in `ar2`, in order, or as they come with `assume_unique`.
+    """The distinct values of `ar1` that are not in `ar2`, in order.
 
-    `size` gives their number, for use under jit; the result is filled up with `fill_value`, by default 0.
+    Args:
+        ar1: an array.
+        ar2: an array.
+        assume_unique: the values come in the order that they have.
+        size: how many there are, for use under jit.
+        fill_value: what fills the result up, by default 0.
 
     >>> jnp.setdiff1d(jnp.array([3, 1, 2, 3]), jnp.array([2, 7]))
     Array([1, 3], dtype=int32)
@@ -339,8 +349,12 @@ def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
 def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     """The distinct values that are in one of the arrays only, in order.
 
-    `size` gives their number, for use under jit; the result is filled up with `fill_value`, by default the
-    least.
+    Args:
+        ar1: an array.
+        ar2: an array.
+        assume_unique: changes nothing.
+        size: how many there are, for use under jit.
+        fill_value: what fills the result up, by default the least.
 
     >>> jnp.setxor1d(jnp.array([3, 1, 2]), jnp.array([2, 7]))
     Array([1, 3, 7], dtype=int32)

@@ -140,7 +140,10 @@ def _lexsort(keys, axis):
 def lexsort(keys, axis=-1, *, batch_size=16):
     """The indices that sort by several keys of one shape; the last key counts most.
 
-    `keys` is a sequence of arrays, or an array whose first axis runs over the keys.
+    Args:
+        keys: a sequence of arrays, or an array whose first axis runs over the keys.
+        axis: the axis to sort along.
+        batch_size: changes nothing; in JAX, how many keys are sorted by at a time.
 
     >>> surname, name = jnp.array([2, 1, 2]), jnp.array([5, 9, 3])
     >>> jnp.lexsort((name, surname))             # by surname, those of equal surnames by name
@@ -364,10 +367,13 @@ def _digitize(x, bins, right, method):
 
 
 def digitize(x, bins, right=False, *, method=None):
-    """The index of the bin that each of `x` is in; `bins` is monotonic, up or down.
+    """The index of the bin that each of `x` is in, as int32; 0 and len(bins) are outside.
 
-    bins[i-1] <= x < bins[i], or with `right` bins[i-1] < x <= bins[i], for bins that go up.  0 and len(bins)
-    are outside.  The result is int32.
+    Args:
+        x: an array.
+        bins: a vector, monotonic, up or down.
+        right: bins[i-1] < x <= bins[i], instead of bins[i-1] <= x < bins[i], for bins that go up.
+        method: as for `searchsorted`.
 
     Raises:
         ValueError: for bins that are not a vector.
@@ -449,10 +455,14 @@ def _even_edges(a, bounds, bins):
 
 
 def histogram_bin_edges(a, bins=10, range=None, weights=None):
-    """The edges of `bins` equal bins from the least to the greatest element, or over `range` = (low, high).
+    """The edges of equal bins.
 
-    An array of bins is returned as it is, but in the dtype of `a`, floating point also for integers.  Names
-    of rules for bins, such as 'auto', are not supported, and nothing else depends on `weights`.
+    Args:
+        a: an array; the edges have its dtype, floating point also for integers.
+        bins: how many, or an array, which is returned as it is; names of rules, such as 'auto', are not
+            supported.
+        range: (low, high); from the least to the greatest element by default.
+        weights: not used.
 
     >>> jnp.histogram_bin_edges(jnp.array([0, 3, 4]), bins=2)
     Array([0., 2., 4.], dtype=float32)
@@ -497,10 +507,18 @@ def _histogram(a, edges, weights, density):
 
 
 def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=None):
-    """(counts, edges): how many elements of `a`, or how much of their `weights`, are in each bin.
+    """(counts, edges): how many elements of `a`, or how much of their weights, are in each bin.
 
-    All bins are half open but the last, which has both its edges.  `density` makes the integral 1.  Both
-    results have the dtype of `a` and `weights`, floating point also for integers.
+    All bins are half open but the last, which has both its edges.  Both results have the dtype of `a` and
+    `weights`, floating point also for integers.
+
+    Args:
+        a: an array.
+        bins: a number, or an array of edges.
+        range: (low, high); from the least to the greatest element by default.
+        weights: of the shape of `a`.
+        density: make the integral 1.
+        out_sharding: the sharding of the counts.
 
     >>> jnp.histogram(jnp.array([1., 2., 2., 4.]), bins=3)
     (Array([1., 2., 1.], dtype=float32), Array([1., 2., 3., 4.], dtype=float32))

@@ -66,7 +66,9 @@ def _triangular(name, a, b, trans, lower, unit_diagonal=False):
 def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
     """U with a = U^H U, or with `lower` L with a = L L^H; NaN where there is none.
 
-    The triangle of a that `lower` says is read.
+    Args:
+        a: matrices.
+        lower: which triangle is read, and returned.
 
     >>> jax.scipy.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]]))
     Array([[2., 1.],
@@ -144,7 +146,12 @@ def _lu_solve(packed, pivots, b, trans):
 def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
     """(P, L, U) with a = P L U for matrices (..., m, n), k = min(m, n).
 
-    P (m, m) is a permutation, L (m, k) has ones on its diagonal, U is (k, n).  With `permute_l`, (P L, U).
+    Args:
+        a: matrices.
+        permute_l: return (P L, U).
+
+    Returns:
+        P (m, m) is a permutation, L (m, k) has ones on its diagonal, U is (k, n).
 
     >>> jax.scipy.linalg.lu(jnp.array([[0., 2.], [4., 4.]]))[0]
     Array([[0., 1.],

@@ -198,7 +198,10 @@ def _factorial(n):
 def comb(N, k, *, repetition=False):
     """Ways to choose k of N things; 0 where there are none.
 
-    With `repetition`, things may be chosen again.
+    Args:
+        N: numbers.
+        k: numbers.
+        repetition: things may be chosen again.
 
     >>> round(float(jax.scipy.special.comb(5, 2)), 4)
     10.0
