@@ -1,4 +1,4 @@
-"""hlotrace.experimental: names that JAX keeps here."""
+"""hlotrace.experimental: names that JAX has here."""
 from ..api.contexts import enable_x64
 from ..api.external.callbacks import io_callback
 from ..core.hitypes import cur_qdd

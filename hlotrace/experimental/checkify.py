@@ -161,7 +161,7 @@ def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
 
 
 def debug_check(pred, msg, *fmt_args, **fmt_kwargs):
-    """`check` where `checkify` asks for it; elsewhere nothing is done.
+    """`check` inside of `checkify` alone; elsewhere nothing is done.
 
     >>> from hlotrace.experimental import checkify
     >>> def f(x):

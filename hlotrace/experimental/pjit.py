@@ -1,4 +1,4 @@
-"""`pjit`, which `jit` was once called where arrays lie over several devices."""
+"""`pjit`, the former name of `jit` for arrays over several devices."""
 from ..api.jit import jit as pjit
 from ..core.surface.public import export_names
 

@@ -59,7 +59,7 @@ def get_compile_options(num_replicas, num_partitions, device_assignment=None, en
 
 
 def get_default_device():
-    """The device on which values lie unless told otherwise."""
+    """The device of values without another placement."""
     return default_device()
 
 

@@ -14,7 +14,7 @@ __all__ = ["StoreException", "WrappedFun", "cache", "merge_linear_aux", "transfo
 
 
 class StoreException(Exception):
-    """A value was asked for before it was stored, or stored twice."""
+    """A value was read before it was stored, or stored twice."""
 
 
 class Store:

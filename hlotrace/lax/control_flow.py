@@ -401,7 +401,7 @@ def bind_branches(index, traced, leaves, **by):
     unions = [decides.union(*[a.vma for a in avals]) for avals in zip(*[t.closed.out_avals for t in traced])]
     traced = [varying(t, unions) for t in traced]
     consts = [c for t in traced for c in t.consts]
-    # kept, so that compiled conds are found again
+    # cached, so that compiled conds are found again
     if (others := tuple(traced[1:])) not in traced[0].branches:
         traced[0].branches[others] = _programs(traced, consts)
     places, programs = traced[0].branches[others]

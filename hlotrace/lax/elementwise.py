@@ -404,4 +404,5 @@ def stop_gradient(x):
 
 
 __all__ = [name for name, value in globals().items()
-           if getattr(value, "__module__", None) == __name__ and not name.startswith("_")]
+           if getattr(value, "__module__", None) == __name__ and not name.startswith("_")
+           and value is not coerced_operands]

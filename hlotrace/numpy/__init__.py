@@ -2,7 +2,7 @@
 
 Each file imports only files that come before it here (a test reads this list):
 
-    util            what every function asks of its arguments: promotion, broadcasting, checks
+    util            what every function does with its arguments: promotion, broadcasting, checks
     arrays/creation                 arrays from anything; ranges, diagonals, triangles
     arrays/dtype_objects            float32, int8, ... as they are written and called; finfo, promote_types
     indexing/indexing               x[...] and x.at[...]
@@ -28,7 +28,7 @@ Each file imports only files that come before it here (a test reads this list):
     elementwise/bits                packbits, unpackbits
     arrays/padding                  pad
     fft             Fourier transforms: jnp.fft, a module of its own
-    arrays/array_api                what the array API standard asks; imported when first used
+    arrays/array_api                what the array API standard requires; imported when first used
     linalg          products, norms, solving, factorizations: jnp.linalg, a module of its own
     polynomials     polyfit, roots, polyval; imported when first used
     arrays/printing                 array_repr, array_str; imported when first used

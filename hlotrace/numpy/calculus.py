@@ -186,7 +186,7 @@ def _trapezoid(y, x, dx, *, axis):
     if x is None:
         y, = promote_dtypes_inexact(y)
         y = moveaxis(y, axis, -1)
-        if shape_of(dx):    # it broadcasts against the intervals as they lie
+        if shape_of(dx):    # it broadcasts against the intervals in their places
             return (0.5 * dx * moveaxis(y[..., 1:] + y[..., :-1], -1, axis)).sum(axis - y.ndim)
         return dx * (y.sum(-1) - 0.5 * (y[..., 0] + y[..., -1]))
     y, x = promote_dtypes_inexact(y, x)

@@ -480,7 +480,7 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
     path = _path(inputs, out, shapes, tuple(optimize) if isinstance(optimize, list) else optimize)
     if preferred_element_type is not None:
         preferred_element_type = dtypes.check_user_dtype(preferred_element_type, "einsum")
-    # what the user's function does is not kept: it may close over anything
+    # what the user's function does is not cached: it may close over anything
     if _dot_general is not None:
         if not callable(_dot_general):
             raise TypeError("einsum: _dot_general is a function that is called as lax.dot_general is, got "

@@ -53,7 +53,7 @@ def float_dtype(name, dtype, and_complex=False):
 
 
 def result_shape(name, shape, *parameters):
-    """The shape asked for; None is the broadcast shape of the parameters, which must fit in any case."""
+    """The requested shape; None is the broadcast shape of the parameters, which must fit in any case."""
     check_arraylike(name, *parameters)
     shapes = [shape_of(p) for p in parameters]
     if shape is None:

@@ -137,7 +137,7 @@ def double_sided_maxwell(key, loc, scale, *, shape, dtype):
 
 @law
 def wald(key, mean, *, shape, dtype):
-    """Values of the inverse Gaussian law with the given mean and scale 1.
+    """Values of the inverse Gaussian distribution with the given mean and scale 1.
 
     J. R. Michael, W. R. Schucany, R. W. Haas, "Generating Random Variates Using Transformations with Multiple
     Roots", 1976.

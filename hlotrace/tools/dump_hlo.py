@@ -73,7 +73,7 @@ def _in_users_code(error):
 
 
 def _prints_to_stderr():
-    """For the user's code: stdout is for what was asked."""
+    """For the user's code: stdout is for what the command prints."""
     return contextlib.redirect_stdout(sys.stderr)
 
 
@@ -247,7 +247,7 @@ def is_spec(x):
 
 
 def placed(args, specs, place):
-    """The arguments, their arrays replaced by ShapeDtypeStructs that say where they lie."""
+    """The arguments, their arrays replaced by ShapeDtypeStructs with their shardings."""
     if specs and not place.sizes:
         raise UsageError("--in_spec and --out_spec name axes of a --mesh; give one")
     if specs and len(specs) != len(args):

@@ -71,7 +71,6 @@ EXEMPT = {
     "interpreters/mlir.py:core_call_lowering": {"name", "params"},      # names of functions are those of programs
     "interpreters/mlir.py:jaxpr_subcomp": {"name_stack", "outer_traceback"},    # scopes and lines are those of the program
     "interpreters/mlir.py:register_lowering": {"inline", "cacheable"},  # hints: the operations are the same
-    "nn/initializers.py:Initializer.__call__": {"key", "shape", "dtype", "out_sharding"},     # a Protocol's
     "nn/initializers.py:zeros": {"key"},                                # an initializer that draws nothing
     "nn/initializers.py:ones": {"key"},
     "nn/initializers.py:constant.init": {"key"},

@@ -60,7 +60,7 @@ def get_tensorstore_spec(ckpt_path, *, ocdbt=False, process_idx=None, arr=None, 
 
 
 def _described(driver, x):
-    """The part of a spec that tells an array's shape, dtype, and chunks, which are its shards."""
+    """The part of a spec that says an array's shape, dtype, and chunks, which are its shards."""
     chunk = [max(1, size) for size in x.sharding.shard_shape(x.shape)]
     spec = {"dtype": x.dtype.name,
             "schema": {"domain": {"shape": [*x.shape]}, "chunk_layout": {"write_chunk": {"shape": chunk}}}}

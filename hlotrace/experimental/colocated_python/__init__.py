@@ -122,7 +122,7 @@ def _specs(name, what, values):
 def _check_devices(name, given, devices):
     lists = [tuple(spec.sharding._devices) for spec in pytree.tree_leaves(given)]
     if len(set(lists)) > 1:
-        raise ValueError(f"colocated_python {name!r}: arguments lie on different devices, {lists[0]} and "
+        raise ValueError(f"colocated_python {name!r}: arguments are on different devices, {lists[0]} and "
                          f"{next(other for other in lists if other != lists[0])}; device_put them on the "
                          "same")
     if devices is None and not lists:

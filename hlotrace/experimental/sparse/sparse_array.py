@@ -16,7 +16,7 @@ class SparseEfficiencyWarning(UserWarning):
 
 
 class SparseEfficiencyError(ValueError):
-    """A layout was asked for that takes much memory; `on_inefficient="warn"` makes it a warning."""
+    """A layout was requested that takes much memory; `on_inefficient="warn"` makes it a warning."""
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):

@@ -396,7 +396,7 @@ def _of_both(by_places):
         **by_places}
 
 
-# What has no rule is refused with its name, so the default is right for all.
+# What has no rule is an error with its name, so the default is right for all.
 RULES = {
     BCSR: PassRules("sparsify of BCSR", _refuse, lambda p: True, _of_both({})),
     BCOO: PassRules("sparsify of BCOO", _refuse, lambda p: True, _of_both({

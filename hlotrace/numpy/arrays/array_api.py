@@ -1,4 +1,4 @@
-"""What the Python array API standard asks of a namespace about itself
+"""What the Python array API standard requires a namespace to say of itself
 (https://data-apis.org/array-api/2024.12)."""
 from types import SimpleNamespace
 from typing import Any

@@ -89,7 +89,7 @@ def _general(name, doc, promote, rules, table, weak, nin):
         dtype = dtype_of(args[0])
         rule = table.get(dtype, fallback)
         if isinstance(rule, Primitive):
-            return rule.bind(*args)       # a dtype without a rule is refused by the primitive, or else here
+            return rule.bind(*args)       # a dtype without a rule is an error of the primitive, or else here
         if dtype not in table:
             accepted = ", ".join(e._KINDS[kind] for kinds in rules for kind in kinds)
             raise TypeError(f"{name} does not accept dtype {dtype.name}; accepted dtypes are {accepted}")

@@ -132,7 +132,7 @@ def expm(A, *, upper_triangular=False, max_squarings=16):
     squarings = jnp.where(size > radius, jnp.ceil(jnp.log2(size / radius)), 0)
     squarings = lax.stop_gradient(squarings)[..., None, None]
     odd, even = _pade(A * jnp.exp2(-squarings).astype(A.dtype), degree)
-    # odd + even over even - odd; they commute, and transposed they lie as LAPACK wants them
+    # odd + even over even - odd; they commute, and transposed they have LAPACK's layout
     if upper_triangular:
         half = linalg.triangular_solve(even - odd, odd)
     else:

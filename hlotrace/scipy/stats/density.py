@@ -89,7 +89,7 @@ class gaussian_kde:
         return f"gaussian_kde({', '.join(f'{name}={getattr(self, name)!r}' for name in _FIELDS)})"
 
     def _log_at(self, points, covariance):
-        """Log densities (m, n) at points (d, m) of normal laws around the samples."""
+        """Log densities (m, n) at points (d, m) of normal distributions around the samples."""
         off = points.T[:, None, :] - self.dataset.T
         return log_normal_of(linalg.cholesky(covariance), off)
 

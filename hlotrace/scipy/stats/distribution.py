@@ -43,7 +43,7 @@ class Law(NamedTuple):
     # of the parameters: its low end, a point inside, its high end
     support: Callable = lambda *_: (-INF, 0.5, INF)
     valid: Callable = lambda *_: True       # of the parameters
-    symmetric: bool = False                 # does -z have the same law?
+    symmetric: bool = False                 # does -z have the same distribution?
     counts: bool = False                    # of integers, which have no scale
     quantile: str = "q"                     # how `ppf` names its argument
 
@@ -100,7 +100,7 @@ def _complete(law):
 
 
 def _divided(law, given):
-    """The parameters as a law's own, loc, scale, and which of them are allowed."""
+    """The parameters as a distribution's own, loc, scale, and which of them are allowed."""
     count = len(law.parameters.split())
     own, loc, scale = given[:count], given[count], 1.0 if law.counts else given[count + 1]
     return own, loc, scale, law.valid(*own) & (scale > 0)
@@ -143,7 +143,7 @@ def _entropy(law, form):
 
 
 def _function(law, name, form, module):
-    """One function of a law, as users call it."""
+    """One function of a distribution, as users call it."""
     first = {"ppf": law.quantile, "isf": law.quantile, "entropy": ""}.get(name, "k" if law.counts else "x")
     if name in ("ppf", "isf"):
         body = _of_probabilities(law, form)
@@ -189,7 +189,7 @@ def as_module(name, about, functions, package):
 
 
 def module_of(name, law, package):
-    """The module of a law."""
+    """The module of a distribution."""
     functions = {each: _function(law, each, form, f"{package}.{name}") for each,
                  form in _complete(law).items()}
     return as_module(name, f"The distribution: {law.about}.", functions, package)

@@ -279,56 +279,56 @@ def _some(a, *more):
 
 LAWS = {
     # on the whole line
-    "norm": Law("the normal law, with density exp(-x**2 / 2) / sqrt(2 pi)", {
+    "norm": Law("the normal distribution, with density exp(-x**2 / 2) / sqrt(2 pi)", {
         "logpdf": lambda z: -(jnp.square(z) + _LOG_2PI) / 2, "cdf": sp.ndtr, "logcdf": sp.log_ndtr,
         "ppf": sp.ndtri},
         symmetric=True),
-    "cauchy": Law("Cauchy's law, with density 1 / (pi (1 + x**2))", {
+    "cauchy": Law("Cauchy's distribution, with density 1 / (pi (1 + x**2))", {
         "logpdf": lambda z: -math.log(math.pi) - _log1p_square(z), "ppf": _cauchy_ppf,
         "cdf": lambda z: jnp.arctan2(jnp.ones_like(z), -z) / math.pi}, symmetric=True),
-    "laplace": Law("Laplace's law, with density exp(-|x|) / 2", {
+    "laplace": Law("Laplace's distribution, with density exp(-|x|) / 2", {
         "logpdf": lambda z: -jnp.abs(z) - math.log(2), "cdf": _laplace_cdf, "logcdf": _laplace_logcdf,
         "ppf": _laplace_ppf},
         symmetric=True),
-    "logistic": Law("the logistic law, with density exp(-x) / (1 + exp(-x))**2", {
+    "logistic": Law("the logistic distribution, with density exp(-x) / (1 + exp(-x))**2", {
         "logpdf": lambda z: -jnp.abs(z) - 2 * jnp.log1p(jnp.exp(-jnp.abs(z))), "cdf": sp.expit,
         "ppf": sp.logit,
         "logcdf": lambda z: -jnp.logaddexp(-z, 0)}, symmetric=True),
-    "gumbel_r": Law("Gumbel's law of maxima, with density exp(-x - exp(-x))", _GUMBEL, quantile="p"),
-    "gumbel_l": Law("Gumbel's law of minima, with density exp(x - exp(x))", _GUMBEL_L, quantile="p"),
-    "gennorm": Law("the generalized normal law, with density proportional to exp(-|x|**beta)", {
+    "gumbel_r": Law("Gumbel's distribution of maxima, with density exp(-x - exp(-x))", _GUMBEL, quantile="p"),
+    "gumbel_l": Law("Gumbel's distribution of minima, with density exp(x - exp(x))", _GUMBEL_L, quantile="p"),
+    "gennorm": Law("the generalized normal distribution, with density proportional to exp(-|x|**beta)", {
         "logpdf": lambda z, beta: jnp.log(beta / 2) - sp.gammaln(1 / beta) - jnp.abs(z) ** beta,
         "cdf": _gennorm_cdf},
         "beta", valid=_some, symmetric=True),
-    "t": Law("Student's law, with density proportional to (1 + x**2 / df)**(-(df + 1) / 2), df > 0", {
+    "t": Law("Student's distribution, with density proportional to (1 + x**2 / df)**(-(df + 1) / 2)", {
         "logpdf": _t_logpdf}, "df", valid=_some, symmetric=True),
-    "vonmises": Law("von Mises' law of angles, with density proportional to exp(kappa cos(x)) on any turn", {
+    "vonmises": Law("von Mises' distribution of angles, with density proportional to exp(kappa cos(x))", {
         "logpdf": _vonmises_logpdf}, "kappa", valid=lambda kappa: kappa >= 0),
     # with ends
-    "expon": Law("the exponential law, with density exp(-x) for x >= 0", {
+    "expon": Law("the exponential distribution, with density exp(-x) for x >= 0", {
         "logpdf": lambda z: -z, "logsf": lambda z: -z, "logcdf": log1mexp, "cdf": lambda z: -jnp.expm1(-z),
         "ppf": lambda q: -jnp.log1p(-q), "isf": lambda q: -jnp.log(q)}, support=positive),
-    "gamma": Law("the gamma law, with density x**(a - 1) exp(-x) / gamma(a) for x >= 0", _GAMMA, "a",
+    "gamma": Law("the gamma distribution, with density x**(a - 1) exp(-x) / gamma(a) for x >= 0", _GAMMA, "a",
                  support=positive, valid=_some),
-    "chi2": Law("the chi-squared law, that of a sum of df squares of normal variables", {
+    "chi2": Law("the chi-squared distribution, that of a sum of df squares of normal variables", {
         **{name: _chi2(form) for name, form in _GAMMA.items()},
         "logpdf": lambda z, df: _gamma_logpdf(z / 2, df / 2) - math.log(2)}, "df", support=positive,
         valid=_some),
-    "pareto": Law("Pareto's law, with density b / x**(b + 1) for x >= 1", {
+    "pareto": Law("Pareto's distribution, with density b / x**(b + 1) for x >= 1", {
         "logpdf": lambda z, b: jnp.log(b) - (b + 1) * jnp.log(z), "logsf": lambda z, b: -b * jnp.log(z),
         "cdf": lambda z, b: -jnp.expm1(-b * jnp.log(z)), "ppf": lambda q, b: jnp.exp(-jnp.log1p(-q) / b),
         "isf": lambda q, b: jnp.exp(-jnp.log(q) / b)}, "b", support=lambda b: (1.0, 2.0, INF), valid=_some),
-    "uniform": Law("the uniform law on [0, 1], with loc and scale on [loc, loc + scale]", {
+    "uniform": Law("the uniform distribution on [0, 1], with loc and scale on [loc, loc + scale]", {
         "logpdf": jnp.zeros_like, "cdf": lambda z: z, "sf": lambda z: 1 - z, "ppf": lambda q: q,
         "isf": lambda q: 1 - q},
         support=unit),
-    "beta": Law("the beta law, with density x**(a - 1) (1 - x)**(b - 1) / beta(a, b) on [0, 1]", _BETA, "a b",
-        support=unit, valid=_some),
-    "truncnorm": Law("the normal law between bounds, loc + scale a < loc + scale b", {
+    "beta": Law("the beta distribution, with density x**(a - 1) (1 - x)**(b - 1) / beta(a, b) on [0, 1]",
+        _BETA, "a b", support=unit, valid=_some),
+    "truncnorm": Law("the normal distribution between bounds, loc + scale a < loc + scale b", {
         "logpdf": _truncnorm_logpdf, "logcdf": _truncated_log(False), "logsf": _truncated_log(True)}, "a b",
         support=lambda a, b: (a, _nearest(a, b), b), valid=lambda a, b: a < b),
-    "wrapcauchy": Law("the wrapped Cauchy law, with density (1 - c**2) / (2 pi (1 + c**2 - 2c cos(x))) on "
-                      "[0, 2 pi]", {
+    "wrapcauchy": Law("the wrapped Cauchy distribution, with density "
+                      "(1 - c**2) / (2 pi (1 + c**2 - 2c cos(x))) on [0, 2 pi]", {
         "logpdf": _wrapcauchy_logpdf,
         "cdf": lambda z, c: jnp.arctan2((1 + c) * jnp.sin(z / 2), (1 - c) * jnp.cos(z / 2)) / math.pi,
         "sf": lambda z, c: jnp.arctan2((1 + c) * jnp.sin(z / 2), (c - 1) * jnp.cos(z / 2)) / math.pi,
@@ -345,7 +345,7 @@ LAWS = {
         "cdf": lambda k, n, p: sp.betainc(n - k, k + 1, 1 - p), "sf": lambda k, n,
         p: sp.betainc(k + 1, n - k, p)},
         "n p", support=_up_to_n, valid=lambda n, p: (n >= 0) & _probability(p), counts=True),
-    "betabinom": Law("how many of n trials succeed, with a probability that has the beta law of a and b", {
+    "betabinom": Law("how many of n trials succeed, with a probability that has the beta distribution", {
         "logpmf": _betabinom_logpmf}, "n a b", support=_up_to_n,
         valid=lambda n, a, b: (n >= 0) & _some(a, b), counts=True),
     "geom": Law("how many trials there are up to the first that succeeds, which each does with probability p",
@@ -357,7 +357,7 @@ LAWS = {
         "logpmf": lambda k, n, p: _log_binomial(n, k, p, 1 - p) + jnp.log(n) - jnp.log(n + k),
         "cdf": lambda k, n, p: sp.betainc(n, k + 1, p), "sf": lambda k, n, p: sp.betainc(k + 1, n, 1 - p)},
         "n p", support=positive, valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1), counts=True),
-    "poisson": Law("Poisson's law, with probabilities mu**k exp(-mu) / k!", {
+    "poisson": Law("Poisson's distribution, with probabilities mu**k exp(-mu) / k!", {
         "logpmf": _poisson_logpmf, "cdf": lambda k, mu: sp.gammaincc(k + 1, mu), "sf": lambda k,
         mu: sp.gammainc(k + 1, mu),
         "entropy": _poisson_entropy}, "mu", support=positive, valid=lambda mu: mu >= 0, counts=True),
