@@ -28,10 +28,18 @@ if TYPE_CHECKING:
 _programs = ContextCache(8192)
 
 
-def composite(fun: Callable[..., Any] | None = None, *, static: Any = ()) -> Callable[..., Any]:
-    """Decorator of such a function; `static` names the parameters that are Python values, not arrays."""
+def composite(fun: Callable[..., Any] | None = None, *, static: Any = (),
+              name: str | None = None) -> Callable[..., Any]:
+    """Decorator of such a function.
+
+    Args:
+        fun: the function.
+        static: names of the parameters that are Python values, not arrays.
+        name: what messages and programs call it, by default its own name.
+    """
     if fun is None:
-        return functools.partial(composite, static=static)
+        return functools.partial(composite, static=static, name=name)
+    fun.__name__ = name or fun.__name__
     compiled = None
 
     @functools.wraps(fun)

@@ -123,7 +123,7 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
     return with_out_sharding(out, out_sharding, "random.uniform")
 
 
-@composite(static=("shape", "dtype"))
+@composite(static=("shape", "dtype"), name="uniform")
 def uniform_values(key, minval, maxval, *, shape, dtype):
     """The top bits of random words become the mantissa of a float in [1, 2)."""
     low, high = (spread(v, dtype, shape) for v in (minval, maxval))
@@ -151,7 +151,7 @@ def normal(key, shape=(), dtype=None, *, out_sharding=None):
                              "random.normal")
 
 
-@composite(static=("shape", "dtype"))
+@composite(static=("shape", "dtype"), name="normal")
 def normal_values(key, *, shape, dtype):
     if dtypes.is_complex(dtype):
         real, imaginary = (normal_values(k, shape=shape, dtype=dtypes.real_of(dtype)) for k in halves(key))
@@ -295,7 +295,7 @@ def is_high(name, mode):
     return mode == "high" or mode is None and config.jax_high_dynamic_range_gumbel
 
 
-@composite(static=("shape", "dtype", "high"))
+@composite(static=("shape", "dtype", "high"), name="gumbel")
 def gumbel_values(key, *, shape, dtype, high):
     if not high:
         return _gumbel_low(uniform_values(key, float(_tiny(dtype)), 1.0, shape=shape, dtype=dtype))

@@ -134,7 +134,7 @@ def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
     return with_out_sharding(out, out_sharding, "random.rademacher")
 
 
-@composite(static=("shape", "dtype"))
+@composite(static=("shape", "dtype"), name="rademacher")
 def rademacher_values(key, *, shape, dtype):
     p = scalar(0.5, dtypes.canonicalize(dtypes.float64))
     return sub(mul(convert(_bernoulli(key, p, shape=shape, high=False), dtype), 2), 1)

@@ -71,7 +71,7 @@ def mapped_sizes():
     return jax.vmap(lambda x, y: x + y)(jnp.ones(3), jnp.ones(4))  # <-
 
 
-@mistake(ValueError, "vmap", "model", "in_axes", "len(in_axes)=2", "len(args)=3", advice="None stands for")
+@mistake(ValueError, "vmap", "model", "in_axes", "len(in_axes)=2", "len(args)=3", advice="not mapped has None")
 def mapped_axes_of_another_number():
     def model(w, x, y):
         return w * x + y
