@@ -618,6 +618,10 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
     return on_device(result, device, out_sharding, "arange")
 
 
+def _inexact_dtype(name, dtype, *values):
+    return dtypes.to_inexact(result_type(*values)) if dtype is None else dtypes.check_user_dtype(dtype, name)
+
+
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
     """`num` evenly spaced values from `start` to `stop`, along a new axis.
 
@@ -643,10 +647,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
                      "; for a given distance use jnp.arange(start, stop, step)")
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative: linspace(start, stop, num)")
-    if dtype is None:
-        dtype = dtypes.to_inexact(result_type(start, stop))
-    else:
-        dtype = dtypes.check_user_dtype(dtype, "linspace")
+    dtype = _inexact_dtype("linspace", dtype, start, stop)
     out, step = _linspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dtype,
                           axis=operator.index(axis))
     # made whole: XLA divides its concatenation so that each device holds the whole
@@ -687,10 +688,7 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     Array([ 1.       ,  6.3496046, 40.31748  ], dtype=float32)
     """
     check_arraylike("logspace", start, stop, base)
-    if dtype is None:
-        dtype = dtypes.to_inexact(result_type(start, stop))
-    else:
-        dtype = dtypes.check_user_dtype(dtype, "logspace")
+    dtype = _inexact_dtype("logspace", dtype, start, stop)
     return _logspace(start, stop, base, num=operator.index(num), endpoint=bool(endpoint), dtype=dtype,
                      axis=operator.index(axis))
 
@@ -711,10 +709,7 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     (Array([1., 2., 4., 8.], dtype=float32), Array([-1., -2., -4., -8.], dtype=float32))
     """
     check_arraylike("geomspace", start, stop)
-    if dtype is None:
-        dtype = dtypes.to_inexact(result_type(start, stop))
-    else:
-        dtype = dtypes.check_user_dtype(dtype, "geomspace")
+    dtype = _inexact_dtype("geomspace", dtype, start, stop)
     return _geomspace(start, stop, num=operator.index(num), endpoint=bool(endpoint), dtype=dtype,
                       axis=operator.index(axis))
 
