@@ -21,6 +21,8 @@ SAME = [
     lambda xp: xp.trapezoid(X, dx=np.arange(1., X.shape[0])[:, None], axis=0), lambda xp: xp.trapezoid(X, dx=.5, axis=0),
     lambda xp: xp.unwrap(V * 2), lambda xp: xp.unwrap(X * 4, axis=0),
     lambda xp: xp.unwrap(np.array([0, 3, 1, 5, 9], np.int32), period=np.int32(4)),
+    lambda xp: xp.unwrap(np.array([0, 2, 0, 2, 4, 2, -2], np.float32), period=4.0),      # each a jump of half a period
+    lambda xp: xp.unwrap(np.array([0, 3, -3, 0, 9, 3], np.int32), period=6),
     lambda xp: xp.interp(V - 1.5, I3, V[:3]), lambda xp: xp.interp(V, I3, V[:3], left=-5, right=9),
     lambda xp: xp.interp(V, I3, V[:3], period=2.5), lambda xp: xp.interp(X, I3, V[:3] * np.complex64(1j)),
 ]
@@ -29,6 +31,13 @@ SAME = [
 @pytest.mark.parametrize("function", SAME)
 def test_result_is_that_of_numpy(function):
     same_as_numpy(function(jnp), function(np))
+
+
+def test_interpolation_goes_on_with_the_slope_at_each_end():
+    x, xp, fp = np.array([-2, -1, 0.5, 3, 5], np.float32), np.array([0, 1, 3], np.float32), np.array([1, 3, 2], np.float32)
+    at = lambda **beyond: jnp.interp(x, xp, fp, **beyond).tolist()
+    assert at(left="extrapolate") == [-3, -1, 2, 2, 2] and at(right="extrapolate") == [1, 1, 2, 2, 1]
+    assert at(left="extrapolate", right=7) == [-3, -1, 2, 2, 7] and at(left=7, right="extrapolate") == [7, 7, 2, 2, 1]
 
 
 @pytest.mark.parametrize("call, error, words", [

@@ -56,6 +56,14 @@ def test_result_dtypes(name, x, dtype):
     assert out.dtype == dtype and not out.weak_type
 
 
+@pytest.mark.parametrize("initial", [None, 0.25, (0.25, -0.25), (-5.0, 5.0)])
+def test_minimum_and_maximum_at_once(initial):
+    """A pair of initial values: the first bounds the minimum, the second the maximum."""
+    low, high = initial if isinstance(initial, tuple) else (initial, initial)
+    bounds = lambda value: {} if value is None else {"initial": f32(value)}
+    same(jnp.minmax(X, 1, initial=initial), (np.min(X, 1, **bounds(low)), np.max(X, 1, **bounds(high))))
+
+
 def test_bfloat16_sums_in_float32():
     assert float(jnp.sum(jnp.ones(1000, jnp.bfloat16))) == 1000
 

@@ -7,6 +7,7 @@ import hlotrace as jax
 from hlotrace import numpy as jnp
 
 f32 = np.float32
+ROWS = np.array([[1, 2, 0], [0, 5, 1], [1, 0, 7], [1, 2, 0], [0, 5, 0], [1, 0, 7]])     # many begin alike
 NANS = np.array([[np.nan, 1, -np.inf, 0], [2, np.nan, np.nan, 5], [np.nan] * 4], f32)
 U = np.array([3, 1, 2, 1, 3])
 
@@ -15,6 +16,8 @@ U = np.array([3, 1, 2, 1, 3])
 VALUES = [
     ("unique", {"return_index": True, "return_inverse": True, "return_counts": True}, U),
     ("unique", {"axis": 0, "return_inverse": True}, U[[0, 1, 0]][:, None] + np.arange(2)), ("unique", {}, NANS),
+    ("unique", {"axis": 0, "return_index": True, "return_inverse": True, "return_counts": True}, ROWS),
+    ("unique", {"axis": 1, "return_counts": True}, ROWS.T.astype(f32)),
 ]
 
 

@@ -72,6 +72,19 @@ def test_weighted_quantile_and_average():
     same(ours, theirs)
 
 
+@pytest.mark.parametrize("axes", [(0, 1), (1, 0), (2, 0), (-1, -2), (2, 0, 1)])
+def test_weights_are_along_the_axes_in_their_order(axes):
+    weights = np.arange(1, 1 + np.prod([X.shape[i] for i in axes]), dtype=f32).reshape([X.shape[i] for i in axes])
+    same(jnp.average(X, axes, weights), np.average(X, axes, weights))
+
+
+def test_a_variance_without_degrees_of_freedom_is_not_a_number():
+    for ddof in (2, 3, 2.5):
+        assert np.isnan(jnp.var(f32([1, 3]), ddof=ddof)) and np.isnan(jnp.std(f32([1, 3]), ddof=ddof))
+    same(jnp.var(f32([[1, np.nan], [3, 5]]), axis=0, ddof=1), [2, np.nan])
+    same(jnp.nanvar(f32([[1, np.nan], [3, 5], [5, 9]]), axis=0, ddof=2), [8, np.nan])
+
+
 def test_the_weights_of_what_is_not_a_number_count_for_nothing():
     """However heavy: a quantile that skips NaN is that of the others with their weights."""
     x = np.array([[3, np.nan, 1, 2], [np.nan, np.nan, 5, 4]], f32)
