@@ -1,14 +1,21 @@
-"""Library functions and derivative rules run once for each type; later uses splice what they did."""
+"""Traces: which is current, what a program holds; library functions are traced once for each type and spliced later."""
+import threading
+
 import numpy as np
 import pytest
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
+from hlotrace.core.avals import ShapedArray
 from hlotrace.core.config import state
-from hlotrace.core.jaxpr import sub_jaxprs
+from hlotrace.core.jaxpr import Literal, sub_jaxprs
+from hlotrace.core.primitive import Primitive
+from hlotrace.core.trace import EVAL, concrete_or_error, is_concrete, is_current, trace_to_jaxpr
+from hlotrace.errors import JaxprTypeError
 
 X = np.linspace(0.5, 2, 6, dtype=np.float32).reshape(2, 3)
+SCALAR = ShapedArray((), "float32")
 
 
 def names(jaxpr):
@@ -89,3 +96,111 @@ def test_an_error_names_the_callers_values():
             jax.jit(f)({"w": X})
     with pytest.raises(jax.errors.ConcretizationTypeError, match=r"params\['w'\]"):
         jax.jit(lambda params: jnp.arange(params["w"]))({"w": 3})
+
+
+# --- traces ----------------------------------------------------------------------------------------------------------
+
+def traced(f, *avals):
+    return trace_to_jaxpr(lambda *xs: f(*xs), avals or [SCALAR])
+
+
+@pytest.mark.quick
+def test_one_trace_is_current_and_knows_its_parent():
+    assert state.trace is EVAL and EVAL.parent is None and not EVAL.staging
+    inside = []
+
+    def inner(x):
+        inside.append(state.trace)
+        return [x]
+
+    def outer(x):
+        inside.append(state.trace)
+        return traced(inner) and [x]
+    traced(outer)
+    first, second = inside
+    assert second.parent is first and first.parent is EVAL and first.staging and not first.alive and not second.alive
+    assert state.trace is EVAL
+    with pytest.raises(ZeroDivisionError):
+        traced(lambda x: 1 / 0)
+    assert state.trace is EVAL
+
+
+@pytest.mark.quick
+def test_what_another_thread_sets_counts_when_the_trace_has_ended():
+    """Not before: a program is traced under one set of options."""
+    before, inside = state.trace_key, []
+
+    def f(x):
+        thread = threading.Thread(target=lambda: jax.config.update("jax_numpy_rank_promotion", "raise"))
+        thread.start()
+        thread.join()
+        inside.append(state.trace_key)
+        return [x]
+    try:
+        traced(f)
+        assert inside == [before] and state.trace_key is not before
+        assert state.trace_key.options != before.options
+    finally:
+        jax.config.update("jax_numpy_rank_promotion", "allow")
+    assert state.trace_key is before
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("bytes_each", [4, 4000], ids=["small", "large"])
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit, jax.checkpoint, lambda f: jax.jit(jax.jit(f))],
+                         ids=["itself", "jit", "checkpoint", "jit of jit"])
+def test_a_program_knows_whether_numpy_arrays_that_it_has_seen_are_as_they_were(around, bytes_each):
+    """Also those that only a function inside of it has seen."""
+    table = np.zeros(bytes_each // 4, np.float32)
+    program = traced(lambda x: [around(lambda x: x + table)(x)])
+    assert is_current(program)
+    table[-1] = 1
+    assert not is_current(program)
+    table[-1] = 0
+    assert is_current(program)
+
+
+@pytest.mark.quick
+def test_constants_of_a_program():
+    """Python numbers and small arrays are literals, large ones are given beside it, one for each object."""
+    small, large = np.ones(3, np.float32), np.ones(1000, np.float32)
+    program = traced(lambda x: [x + 2.0, x + np.float16(1), x + small, large * x + large])
+    literals = [v for eqn in program.eqns for v in eqn.invars if type(v) is Literal]
+    assert len(program.consts) == 1 and program.consts[0].shape == (1000,)
+    assert {v.aval.short() for v in literals} >= {"f32[]*", "f32[3]"}
+    small[:] = 7        # the program has what it was
+    assert all((np.asarray(v.val) != 7).all() for v in literals)
+
+
+@pytest.mark.quick
+def test_nothing_is_traced_where_that_is_forbidden():
+    with jax.no_tracing(), pytest.raises(RuntimeError, match="re-tracing fn, but 'no_tracing' is set"):
+        traced(lambda x: [x])
+
+
+@pytest.mark.quick
+def test_checks_see_a_rule_that_gives_another_type(monkeypatch):
+    """Where jax_enable_checks is on, each program is held against the typing rules of its equations."""
+    changing = Primitive("changing", abstract_eval=lambda x: x)
+    program = traced(lambda x: [changing.bind(x)])
+    monkeypatch.setattr(changing, "abstract_eval", lambda x: x if state.trace is not EVAL else x.update(dtype=np.dtype("int32")))
+    assert str(traced(lambda x: [changing.bind(x)])) == str(program)
+    with jax.enable_checks(True), pytest.raises(JaxprTypeError, match="changing: result is typed"):
+        traced(lambda x: [changing.bind(x)])
+
+
+@pytest.mark.quick
+def test_concrete_values():
+    grads = []
+
+    def f(x):
+        grads.append((is_concrete(x), float(concrete_or_error(x))))
+        return x
+    jax.vjp(f, np.float32(3))
+    assert grads == [(True, 3)] and is_concrete(5) and concrete_or_error(5) == 5
+    with pytest.raises(jax.errors.ConcretizationTypeError, match="needed here"):
+        traced(lambda x: [concrete_or_error(x, "needed here")])
+    kept = []
+    traced(lambda x: kept.append(x) or [x])
+    with pytest.raises(jax.errors.UnexpectedTracerError):
+        concrete_or_error(kept[0])

@@ -5,7 +5,7 @@ import pytest
 
 from hlotrace.core.avals import ShapedArray
 from hlotrace.core.effects import ORDERED_TOKEN
-from hlotrace.lowering.custom_calls import attribute, text
+from hlotrace.lowering.custom_calls import attribute, column_major, cut_in_front, sharding_rule, text
 
 MATRIX, VECTOR = ShapedArray((2, 3), np.dtype(np.float32)), ShapedArray((3,), np.dtype(np.int32))
 
@@ -14,6 +14,7 @@ MATRIX, VECTOR = ShapedArray((2, 3), np.dtype(np.float32)), ShapedArray((3,), np
     (True, "true"), (np.bool_(False), "false"), (7, "7 : i64"), (np.uint8(7), "7 : ui8"), (-1, "-1 : i64"),
     (2.5, "2.5 : f64"), (1e-5, "1.0e-05 : f64"), (np.float32("inf"), "0x7F800000 : f32"), (-0.0, "-0.0 : f64"),
     (ml_dtypes.bfloat16(2), "2.0 : bf16"), ('a"\n\\é', '"a\\22\\0A\\5C\\C3\\A9"'), (b"ab", '"ab"'),
+    (bytes([31, 32, 126, 127, 128, 255]), '"\\1F ~\\7F\\80\\FF"'),
     (np.dtype("float32"), "f32"), ((1, ("b", True)), '[1 : i64, ["b", true]]'), ([], "[]"),
     ({"k": np.int32(3), "a b": 1}, '{k = 3 : i32, "a b" = 1 : i64}'),
     (np.array([1, 2], np.int32), "dense<[1, 2]> : tensor<2xi32>"), (np.array(3.0), "dense<3.0> : tensor<f64>"),
@@ -61,3 +62,30 @@ def test_tokens_and_scalars_have_empty_layouts():
 def test_a_configuration_of_another_api_version_is_refused(config, version, words):
     with pytest.raises(TypeError, match=f"kern: a kernel of API version {version} {words}"):
         text("kern", [], [], [], config=config, api_version=version)
+
+
+@pytest.mark.quick
+def test_factors_of_a_sharding_rule_have_shardys_names():
+    """i to z, then z_1, z_2, ..."""
+    written = sharding_rule([[(i,) for i in range(20)]], [[(0, 1), (19,)]], [2] * 20, need_replication=[19, 17], reduction=[])
+    assert "<([i, j, k, " in written
+    assert written.endswith("w=2, x=2, y=2, z=2, z_1=2, z_2=2} need_replication={z, z_2}, custom>")
+    assert "->([ij, z_2])" in written and "reduction" not in written
+
+
+@pytest.mark.quick
+def test_a_kernel_that_is_cut_along_leading_axes():
+    batch = ShapedArray((5, 2, 3), np.dtype(np.float32))
+    written = cut_in_front(1, [batch], [ShapedArray((5, 2), np.dtype(np.int32)), batch])
+    assert 'num_batch_dims = "1"' in written
+    assert "<([i, j, k])->([i, l], [i, m, n]) {i=5, j=2, k=3, l=2, m=2, n=3} need_replication={j, k, l, m, n}, custom>" in written
+
+
+@pytest.mark.quick
+def test_layouts():
+    assert column_major(2) == (0, 1) and column_major(4) == (2, 3, 1, 0)
+    batch = ShapedArray((5, 2, 3), np.dtype(np.float32))
+    written = text("f", ["%0"], [batch], [batch], layouts=[column_major(3)])
+    assert "operand_layouts = [dense<[1, 2, 0]> : tensor<3xindex>], result_layouts = [dense<[2, 1, 0]> :" in written
+    one = text("f", ["%0"], [batch], [batch], aliases={0: 0})
+    assert "output_tuple_indices = [], operand_index = 0" in one

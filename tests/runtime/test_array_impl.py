@@ -13,6 +13,7 @@ import pytest
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
+from hlotrace.core.trace import JaxprTrace
 
 a = jnp.array
 SMALL = [jnp.bfloat16, jnp.float16, jnp.float8_e4m3fn, jnp.float8_e5m2, jnp.int4, jnp.uint4, jnp.int8, jnp.bool_]
@@ -47,6 +48,19 @@ def test_input_is_copied():
     made = [jnp.asarray(n), jnp.array(n), jax.device_put(n), jax.jit(lambda x: x)(n), jnp.add(n, 0)]
     n[:] = 7
     assert [float(x.sum()) for x in made] == [0] * 5
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("place", [0, 1 << 18, (3 << 18) - 1], ids=["first", "in the middle", "last"])
+def test_a_numpy_array_that_is_rewritten_is_another(place):
+    """Three MiB, of which one number changes: a program that has seen the array takes it for another one then."""
+    n = np.zeros(3 << 18, np.float32)
+    before = JaxprTrace.held(n)
+    assert JaxprTrace.held(n, before) is before and JaxprTrace.held(n.reshape(3, -1), before) is not before
+    n[place] = 7
+    assert JaxprTrace.held(n, before) is not before and np.asarray(JaxprTrace.held(n, before))[place] == 7
+    n[place] = 0
+    assert JaxprTrace.held(n, before) is before
 
 
 def test_our_operators_win_over_numpys():

@@ -346,3 +346,15 @@ def test_programs_without_arguments_or_results_are_found_again(kept):
         jax.clear_caches()
         assert jax.jit(function).lower(*args).compile()._executable.from_disk
         disk_cache.clear(kept)
+
+
+@pytest.mark.parametrize("seconds, pieces, stored", [(0.6, 1, False), (0.6, 2, True), (0.1, 10, True), (0.1, 9, False), (1.0, 1, True)])
+def test_one_of_several_pieces_is_stored_where_all_of_them_took_long(tmp_path, seconds, pieces, stored):
+    device, = devices = jax.devices()[:1]
+    options = binding.compile_options(devices, {})
+    text = "module @m {func.func public @main(%0: tensor<f32>) -> tensor<f32> {return %0 : tensor<f32>}}"
+    loaded = device.client.compile_and_load(text, binding.DeviceList(tuple(devices)), options)
+    entry = disk_cache.Entry(str(tmp_path), disk_cache.key_of(text, device, options), tuple(devices), options)
+    with override("jax_persistent_cache_min_compile_time_secs", 1.0):
+        entry.store(loaded, "m", seconds, pieces)
+    assert os.path.exists(entry.path) is stored

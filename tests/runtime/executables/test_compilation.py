@@ -1,0 +1,87 @@
+"""Programs compiled as one: found again by their text and what they are compiled with, counted, refused where too large."""
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace.core.config import override
+from hlotrace.lowering.module import lower
+from hlotrace.runtime.executables import compilation
+
+X = jnp.arange(5, dtype=jnp.float32)
+
+
+def compiled(f, *args, **options):
+    """(the executable of a jitted function, how many programs it took, compiled or read)."""
+    before = compilation.compile_count + compilation.disk_hits
+    executable = jax.jit(f).lower(*args).compile(**options)._executable
+    return executable, compilation.compile_count + compilation.disk_hits - before
+
+
+def test_one_text_is_compiled_once():
+    def one(x):
+        return x * 3 + 1
+
+    def make():
+        return lambda x: one(x)
+    first, _ = compiled(make(), X)
+    second, made = compiled(make(), X)
+    assert made == 0 and first.loaded is second.loaded
+
+
+def test_the_options_of_the_compiler_are_a_part_of_the_key():
+    f = lambda x: x * 5 - 1
+    plain, _ = compiled(f, X)
+    options = {"xla_cpu_enable_fast_math": True}
+    fast, made = compiled(f, X, compiler_options=options)
+    again, none = compiled(f, X, compiler_options=options)
+    assert made == 1 and none == 0 and fast.loaded is again.loaded is not plain.loaded
+
+
+def test_what_calls_python_is_compiled_for_each_function():
+    """The text says no more of a callback than its types: programs of equal text call each their own."""
+    def calling(function):
+        def f(x):
+            return jax.pure_callback(function, jax.ShapeDtypeStruct((5,), np.float32), x)
+        return jax.jit(f)
+    double, negative = calling(lambda x: x * 2), calling(lambda x: -x)
+    assert [double.lower(X).as_text(), negative.lower(X).as_text()].count(double.lower(X).as_text()) == 2
+    for _ in range(2):
+        assert double(X).tolist() == [0, 2, 4, 6, 8] and negative(X).tolist() == [0, -1, -2, -3, -4]
+
+
+@pytest.mark.quick
+def test_flags_that_options_stand_for():
+    assert compilation._flags() == {} and compilation._efforts() == (None, None, 0)
+    with override("jax_disable_most_optimizations", True), override("jax_compiler_enable_remat_pass", False):
+        assert compilation._flags() == {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True,
+                                        "xla_disable_hlo_passes": "rematerialization"}
+    with override("jax_optimization_level", "O1"), override("jax_memory_fitting_level", "O3"), override(
+            "jax_xla_profile_version", 2):
+        assert compilation._efforts() == (19, 39, 2)
+    with override("jax_memory_fitting_level", "O2"):        # the usual one is XLA's own
+        assert compilation._efforts()[1] is None
+
+
+@pytest.mark.quick
+def test_arrays_that_the_cpu_compiler_cannot_hold_are_refused_with_their_line():
+    """Those of a program inside too."""
+    @jax.jit
+    def f(x):
+        return jnp.broadcast_to(x, (100,)).sum()
+    for g in f, lambda x: jnp.broadcast_to(x, (100,)) * 2:
+        program = jax.make_jaxpr(g)(1.0)
+        assert compilation._check_sizes(program, 100) is None
+        with pytest.raises(ValueError, match=r"broadcast_in_dim with a result of type float32\[100\] for the CPU, at .*"
+                           r"test_compilation.py.*has 100 elements, the limit is 99"):
+            compilation._check_sizes(program, 99)
+
+
+@pytest.mark.quick
+def test_small_programs_are_not_looked_for_on_disk():
+    """Looking costs more than compiling; where everything is to be stored, they are."""
+    lowered = lower(jax.make_jaxpr(lambda x: x + 1)(1.0))
+    with override("jax_persistent_cache_min_compile_time_secs", 1.0), override("jax_enable_compilation_cache", True):
+        assert compilation._disk_entry(lowered, jax.devices()[:1], None) is None
+    with override("jax_enable_compilation_cache", False), override("jax_persistent_cache_min_compile_time_secs", 0):
+        assert compilation._disk_entry(lowered, jax.devices()[:1], None) is None
