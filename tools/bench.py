@@ -146,9 +146,9 @@ class Runner:
                 self.note(f"{task}: {side.name} not run: {why}")
                 del reports[side]
         if not reports:
-            return
+            return None
         with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
-            caches = {side: None for side in reports}
+            caches = dict.fromkeys(reports)
             if task == "warm":
                 caches = {side: os.path.join(scratch, side.name) for side in reports}
                 for side, cache in caches.items():
@@ -185,6 +185,7 @@ class Runner:
                 if ":" in task and row["name"].endswith("compile"):
                     kind, _, size = task.partition(":")
                     self.compiled.setdefault((name, kind), []).append((int(size), seconds))
+        return None
 
     def child(self, side, task, cache):
         timeout = 3 * self.options.limit + 600
@@ -440,6 +441,7 @@ def main(argv=None):
     save_picture(result, options)
     if runner.wrong:
         sys.exit("bench: " + "; ".join(runner.wrong))
+    return None
 
 
 if __name__ == "__main__":

@@ -281,7 +281,7 @@ class Stub:
     def from_numpy(self, value):
         """The module of NumPy that offers this value."""
         module = getattr(value, "__module__", None) or ""
-        if not module.partition(".")[0] == "numpy" or isinstance(value, np.dtype):
+        if module.partition(".")[0] != "numpy" or isinstance(value, np.dtype):
             return None
         return next((m for m in ("numpy", "numpy.exceptions")
                      if getattr(sys.modules[m], getattr(value, "__name__", "?"), None) is value), None)
@@ -311,7 +311,7 @@ class Stub:
                 kind = cls.__annotations__.get(field)
                 kind = {bool: "bool", int: "int", float: "float", tuple: "tuple[Any, ...]"}.get(kind, "Any")
                 self.body.append(f"    {field}: {self.typed(kind)}{default}")
-            return
+            return None
         own, base = self.lineage(cls)
         # NumPy's stubs: abstract, yet subclassed
         quiet = "  # type: ignore[misc]" if issubclass(cls, np.generic) else ""
@@ -334,6 +334,7 @@ class Stub:
             self.typed("ClassVar")
         if len(self.body) == start:
             self.body[-1] += f" ...{quiet}"
+        return None
 
     def wanted(self, name, cls):
         if name in HIDDEN.get(cls.__name__, ()) or name == "__init__" and cls.__name__ in UNMADE:

@@ -121,7 +121,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
     program, consts = close(flat.trace(avals).jaxpr)
     marks = [False] * len(consts) + [dtypes.is_inexact(a.dtype) for a in avals]
     split = programs.linearize(program, tuple(marks))
-    origins = {v: "from a constant" for v in split.primal.invars[:len(consts)]}
+    origins = dict.fromkeys(split.primal.invars[:len(consts)], "from a constant")
     origins.update((v, f"from the argument {path}") for v,
                    path in zip(split.primal.invars[len(consts):], flat.paths()))
     _, used = dce(split.linear)

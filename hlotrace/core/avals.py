@@ -190,7 +190,7 @@ def _numpy(value: Any) -> ShapedArray:
 
 # type -> function from value to aval; values not here are found through their base classes once.
 avals_by_type: dict[type, Callable[[Any], ShapedArray]] = {
-    **{t: _python_scalar for t in dtypes.python_scalars}, np.ndarray: _numpy, np.generic: _numpy,
+    **dict.fromkeys(dtypes.python_scalars, _python_scalar), np.ndarray: _numpy, np.generic: _numpy,
     Dimension: lambda _: ShapedArray((), dtypes.canonicalize(dtypes.int64), True)}
 
 

@@ -181,9 +181,9 @@ def issubdtype(dtype: Any, kind: Any) -> bool:
             return (kind is np.signedinteger) == signed
         if kind in (np.integer, np.number, np.generic):
             return True
-    elif dtype == bfloat16 or dtype in SMALL_FLOATS:
-        if kind in (np.floating, np.inexact, np.number, np.generic):
-            return True
+    elif ((dtype == bfloat16 or dtype in SMALL_FLOATS)
+          and kind in (np.floating, np.inexact, np.number, np.generic)):
+        return True
     if dtype == float0:
         return kind in (np.void, np.generic)
     if isinstance(kind, type) and issubclass(kind, np.generic) and kind.__module__ == "numpy":

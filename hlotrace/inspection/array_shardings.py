@@ -37,6 +37,7 @@ def visualize_sharding(shape, sharding, *, use_color=True, scale=1.0, min_width=
     else:
         print(pictures.as_text(shape, sharding, scale=scale, min_width=min_width, max_width=max_width,
                               color=use_color and sys.stdout.isatty()))
+    return None
 
 
 def inspect_array_sharding(value, *, callback):

@@ -216,7 +216,7 @@ def _iota(ctx: DynamicContext, text: str) -> str | None:
 def _slice(ctx: DynamicContext, text: str) -> str | None:
     head, operand, result = _parts(text)
     x, ranges = _matched(r"\S+ (\S+) \[(.*)\]", head).groups()
-    rows = [(*map(lambda part: parse(part, ctx.module.scope), (r.split(":") + ["1"])[:3]),)
+    rows = [(*(parse(part, ctx.module.scope) for part in (r.split(":") + ["1"])[:3]),)
             for r in split(ranges)]
     if _known([d for row in rows for d in row]):
         return None

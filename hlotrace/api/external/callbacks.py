@@ -162,6 +162,7 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
                                   "callback gets whole values; inside shard_map it is called on each device "
                                   "with its part")
     _call("debug_callback", callback, None, args, kwargs, debug_effect(ordered), "sequential")
+    return None
 
 
 class _Formatter(string.Formatter):
@@ -237,6 +238,7 @@ def _told(what: str, fmt: str | None, args: Sequence[Any], kwargs: dict[str, Any
         else:
             logging.getLogger("hlotrace").info(text)
     debug_callback(tell, *args, ordered=ordered, partitioned=partitioned, **kwargs)
+    return None
 
 
 class _Shown:

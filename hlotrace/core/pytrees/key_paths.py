@@ -165,10 +165,10 @@ def _differences(a: Any, b: Any, names: Names, is_leaf: IsLeaf | None = None,
     def visit(a: Any, b: Any, path: KeyPath) -> None:
         below_a = None if is_leaf is not None and is_leaf(a) else one_level(a)
         if prefix and below_a is None:
-            return
+            return None
         below_b = one_level(b)
         if below_a is None and below_b is None:
-            return
+            return None
         if below_a is None or below_b is None or type(a) is not type(b):
             note = " (None is an empty container, not a leaf)" if a is None or b is None else ""
             return differ(path, _describe(a), _describe(b), note)
@@ -179,7 +179,7 @@ def _differences(a: Any, b: Any, names: Names, is_leaf: IsLeaf | None = None,
             for k in a:
                 if k in b:
                     visit(a[k], b[k], (*path, DictKey(k)))
-            return
+            return None
         children_a, children_b = list(below_a[0]), list(below_b[0])
         if len(children_a) != len(children_b):
             return differ(path, _describe(a), _describe(b))
@@ -188,6 +188,7 @@ def _differences(a: Any, b: Any, names: Names, is_leaf: IsLeaf | None = None,
                            for x, below in ((a, below_a), (b, below_b))))
         for (key, x), (_, y) in zip(children_a, children_b):
             visit(x, y, (*path, key))
+        return None
 
     visit(a, b, ())
     return out

@@ -68,10 +68,10 @@ class Missing:
         # importlib.util.find_spec, ...
         looking = sys._getframe(2).f_code.co_name != "_find_and_load_unlocked"
         if own is None or looking:
-            return None
+            return
         parent, _, last = own.rpartition(".")
         if last.startswith("_"):
-            return None
+            return
         # an error that had the name would give way to "cannot import name"
         raise ModuleNotFoundError(words(sys.modules[parent], last))
 

@@ -232,6 +232,7 @@ def _unequal(value, path="object"):
             return _unequal(v, f"{path}[{i}]")
         if s != shapes[0]:
             return f"{path}[0] has shape {shapes[0]} and {path}[{i}] has shape {s}"
+    return None
 
 
 def _nested_shape(value):
@@ -611,10 +612,9 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
                 return counted
             return add(mul(counted, scalar(step, dtype)), scalar(start, dtype))
         return _made(count, ShapedArray((size,), dtype), device, out_sharding, "arange")
-    else:
-        value = (np.arange(size) * step + start if integral else start + np.arange(size) *
-                 float(step)).astype(dtype)
-        result = _known(value, ShapedArray(value.shape, dtype))
+    value = (np.arange(size) * step + start if integral else start + np.arange(size) *
+             float(step)).astype(dtype)
+    result = _known(value, ShapedArray(value.shape, dtype))
     return on_device(result, device, out_sharding, "arange")
 
 

@@ -279,7 +279,7 @@ def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
     if aval_of(indices).ndim != arr.ndim:
         raise ValueError(f"indices and arr must have the same number of dimensions; {aval_of(indices).ndim} "
                          f"vs. {arr.ndim}")
-    index = [i for i in np.ogrid[tuple(map(slice, arr.shape))]]
+    index = list(np.ogrid[tuple(map(slice, arr.shape))])
     index[axis] = indices
     return reshape(update(arr, tuple(index), values, "set", mode=mode), shape)
 

@@ -63,7 +63,7 @@ def blocks_of(lowered: Lowered) -> tuple[Jaxpr, list[Block]] | None:
             pieces.append(Block(eqn.params["jaxpr"], eqn.invars, eqn.outvars))
             start = i + 1
     close(start, len(jaxpr.eqns))
-    return (jaxpr, pieces) if 1 < len(pieces) and between <= MOST_BETWEEN * len(heavy) + 2 else None
+    return (jaxpr, pieces) if len(pieces) > 1 and between <= MOST_BETWEEN * len(heavy) + 2 else None
 
 
 def _with_own_outputs(jaxpr: Jaxpr) -> Jaxpr:

@@ -146,7 +146,7 @@ class Entry:
             payload = self.device.client.serialize_executable(loaded)
         except binding.JaxRuntimeError as error:
             self._unusable("written to", error)
-            return None
+            return
         metadata = {"name": name, "key": self.key, "jaxlib": binding.jaxlib_version,
                     "platform": self.device.platform, "device_kind": self.device.device_kind,
                     "size": len(payload), "compile_seconds": round(seconds, 3), "created": time.time()}
