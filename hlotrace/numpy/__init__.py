@@ -58,11 +58,9 @@ from .arrays.dtype_objects import *
 from .arrays.grids import *
 from .arrays.padding import *
 from .arrays.shaping import *
-from .arrays.windows import *
 from .calculus import *
 from .contraction import *
 from .elementwise.arithmetic import *
-from .elementwise.bits import *
 from .elementwise.comparison import *
 from .elementwise.floats import *
 from .elementwise.ufunc import *
@@ -82,4 +80,6 @@ _offer(globals(), lazy={
     "": "fft linalg",
     "arrays.array_api": "__array_namespace_info__",
     "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",
-    "arrays.printing": "array_repr array_str"})
+    "arrays.printing": "array_repr array_str",
+    "arrays.windows": "bartlett blackman hamming hanning kaiser",
+    "elementwise.bits": "packbits unpackbits"})
