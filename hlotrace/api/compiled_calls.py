@@ -37,18 +37,19 @@ class FunctionCaches:
         for table in (self.traces, self.calls, self.fast_path, self.history):
             table.clear()
 
-    def note(self, jitted: Any, types: Any, asked: bool) -> None:
-        """Keep what `why_retraced` tells of a trace; log what is worth it, unless the user `asked` for it."""
+    def note(self, jitted: Any, types: Any, requested: bool) -> None:
+        """Keep what `why_retraced` tells of a trace; log what is worth it, unless the user `requested` for
+        it."""
         fun, where, history = jitted._fun, user_frame(), self.history.get(None)
         code = getattr(inspect.unwrap(getattr(fun, "func", fun)), "__code__", None)
         if code is not None and is_package(code.co_filename):
             return      # of a library that asked not to be taken for the user
         if history is not None:
             from ..inspection import retraces
-            self.history.keep(None, retraces.retraced(jitted, history, types, where, asked))
+            self.history.keep(None, retraces.retraced(jitted, history, types, where, requested))
             return
         self.history.keep(None, (types, where))
-        if code is not None and state.trace is EVAL and not asked:
+        if code is not None and state.trace is EVAL and not requested:
             number = hash((getattr(fun, "__code__", None), jitted._options, types))
             counts: dict[Any, Any] = _traced_codes.get(code) or _traced_codes.keep(code, {})
             if counts:
@@ -146,9 +147,10 @@ class PartitionedCall(CompiledCall):
         return self.call_checked(leaves)
 
 
-def call_of(executable: Any, where: Any, asked: Any, traced: TracedProgram,
+def call_of(executable: Any, where: Any, requested: Any, traced: TracedProgram,
             fixed: bool = True) -> CompiledCall:
-    """The Call of a program compiled for a device or a Partition; `asked` as `device_assignment` gives it.
+    """The CompiledCall of a program compiled for a device or a Partition; `requested` as `device_assignment`
+    gives it.
 
     If `fixed`, it is only for arguments that are committed as those were for which it was compiled.
     """
@@ -157,4 +159,4 @@ def call_of(executable: Any, where: Any, asked: Any, traced: TracedProgram,
     if ins is None:
         return CompiledCall(executable, consts, kept, donated, traced)
     return PartitionedCall(executable, consts, kept, donated, traced, committed=[
-        fixed and s is not None and (asked is None or asked[i] is None) for i, s in enumerate(ins)])
+        fixed and s is not None and (requested is None or requested[i] is None) for i, s in enumerate(ins)])

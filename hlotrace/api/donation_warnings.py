@@ -23,7 +23,7 @@ def warn_unusable(executable: Any, flat: FlatFunction, traced: TracedProgram) ->
     lowered = executable.lowered
     if not lowered.donated or executable.gives_back:
         return
-    ins, outs = (_parts(avals, lies) for avals, lies in ((lowered.jaxpr.in_avals, executable.in_shardings),
+    ins, outs = (_parts(avals, held) for avals, held in ((lowered.jaxpr.in_avals, executable.in_shardings),
                                                          (lowered.jaxpr.out_avals, executable.out_shardings)))
     outs = outs[:traced.out_tree.num_leaves]
     found = matched(lowered.donated, ins, outs)

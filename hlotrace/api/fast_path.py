@@ -64,7 +64,7 @@ class FastPath:
                     leaves, key = self._flat_key(args, kwargs)
                 else:
                     try:
-                        # as a Kept would have it, in fewer steps
+                        # as a ContextCache would have it, in fewer steps
                         key = (*[x.aval for x in leaves], state.trace_key)
                     except AttributeError:      # NumPy values, Python numbers
                         key = (*_avals(leaves), state.trace_key)

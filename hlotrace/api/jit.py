@@ -174,7 +174,7 @@ class JitFunction(FastPath):
         if accesses(traced.closed.effects):
             self._placement.refuse_closure()
             return self._known.calls.keep(given.key, StatefulCall(traced))
-        where, asked = self.device_assignment(traced, given.leaves)
+        where, requested = self.device_assignment(traced, given.leaves)
         if getattr(where, "without_devices", False) and not maps_devices(traced.closed):
             # a constraint over an AbstractMesh: no devices are given
             where = evaluate.client.default_device()
@@ -187,16 +187,16 @@ class JitFunction(FastPath):
                 flat = self.flat(given.leaves, given.in_tree, given.statics, bool(given.taken))
                 warn_unusable(executable, flat, traced)
             return executable
-        return self._call_for(given.key, traced, where, asked, compiled)
+        return self._call_for(given.key, traced, where, requested, compiled)
 
-    def _call_for(self, key: tuple[Any, ...], traced: TracedProgram, where: Any, asked: Any,
+    def _call_for(self, key: tuple[Any, ...], traced: TracedProgram, where: Any, requested: Any,
                   compiled: Callable[[], Any]) -> Any:
         """The Call for the arguments of `key` that is kept for where it runs, else one of what `compiled()`
         gives."""
         calls = self._known.calls
         call = calls.get((key, where))
         if call is None:
-            call = calls.keep((key, where), call_of(compiled(), where, asked, traced))
+            call = calls.keep((key, where), call_of(compiled(), where, requested, traced))
         placed = isinstance(where, tuple) or self._placement.place is not None
         if placed or where == evaluate.client.default_device():
             calls.keep(key, call)       # to be tried first
@@ -207,8 +207,9 @@ class JitFunction(FastPath):
         return self._placement.of(traced, leaves, lambda: self.flat(leaves, traced.in_tree, (),
                                                                     False).paths())
 
-    def trace_given(self, given: Given, asked: bool = False) -> TracedProgram:
-        """The program for arguments of these types, a `flat.Traced`; `asked` if the user asked for it."""
+    def trace_given(self, given: Given, requested: bool = False) -> TracedProgram:
+        """The program for arguments of these types, a `flat.TracedProgram`; `requested` if the user asked for
+        it."""
         traced = self._known.traces.get(given.key)
         if traced is None:
             avals = given.avals
@@ -222,7 +223,7 @@ class JitFunction(FastPath):
             if traced.cacheable:
                 self._known.traces.keep(given.key, traced)
             if self.explained:
-                self._known.note(self, types(*given.key), asked)
+                self._known.note(self, types(*given.key), requested)
         return traced
 
     @staticmethod

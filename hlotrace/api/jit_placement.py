@@ -89,8 +89,8 @@ class Placement:
             # an AbstractMesh has no devices: those of arguments that the program does not use
             places: Any = map(evaluate.committed_sharding, leaves)
             found = (*dict.fromkeys(s.mesh for s in places if hasattr(s, "mesh")), *found)
-        asked, outs = self.asked(traced)
-        asked = asked and [*[None] * len(consts), *[asked[i] for i in kept]]
+        requested, outs = self.requested(traced)
+        requested = requested and [*[None] * len(consts), *[requested[i] for i in kept]]
         if put := put_in_memory(program):
             outs = tuple([s or put.get(v) for s, v in zip(outs or [None] * len(program.outvars),
                                                           program.outvars)])
@@ -99,15 +99,16 @@ class Placement:
             if i < len(consts):
                 return f"a constant of {self.name}"
             return f"argument {paths()[kept[i - len(consts)]]} of {self.name}"
-        where, _ = evaluate.device_assignment([*consts, *[leaves[i] for i in kept]], asked, outs, found, name)
-        return where, asked
+        where, _ = evaluate.device_assignment([*consts, *[leaves[i] for i in kept]], requested, outs, found,
+                                              name)
+        return where, requested
 
-    def asked(self, traced: TracedProgram) -> tuple[list[Any] | None, tuple[Any, ...] | None]:
+    def requested(self, traced: TracedProgram) -> tuple[list[Any] | None, tuple[Any, ...] | None]:
         """The shardings asked for the leaves of the arguments and of the results, lists or None."""
         if not self.asks:
             return None, None
         from ..placement.shardings import flat_shardings
-        asked: list[Any] | None = None
+        requested: list[Any] | None = None
         outs: list[Any] | None = None
         if self.ins is not None:
             alone = isinstance(self.ins, placement.SingleDeviceSharding)
@@ -116,7 +117,7 @@ class Placement:
                 raise ValueError(f"jit of {self.name}: in_shardings does not say how keyword arguments "
                                  f"({', '.join(keywords)}) lie; pass them by position")
             given = tuple(self.ins) if type(self.ins) is list else self.ins
-            asked = flat_shardings(f"jit in_shardings of {self.name}", traced.in_tree,
+            requested = flat_shardings(f"jit in_shardings of {self.name}", traced.in_tree,
                                    (given, given if alone else None))
         if self.outs is not None:
             outs = flat_shardings(f"jit out_shardings of {self.name}", traced.result_tree, self.outs)
@@ -124,7 +125,7 @@ class Placement:
             for i, (s, a) in enumerate(zip(outs, traced.closed.out_avals)):
                 if s is not None:
                     placement.check_divides(s, a, f"result {i} of {self.name}, of type {a.str_short()}")
-        return asked, tuple(outs) if outs else None
+        return requested, tuple(outs) if outs else None
 
     def constrained(self, traced: TracedProgram,
                     leaves: Sequence[Any]) -> tuple[Sequence[Any], Callable[[Any], Any]]:
@@ -133,5 +134,6 @@ class Placement:
         if not self.asks:
             return leaves, lambda results: results
         from ..placement.shardings import constrained
-        asked, outs = self.asked(traced)
-        return constrained(leaves, asked, self.name), lambda results: constrained(results, outs, self.name)
+        requested, outs = self.requested(traced)
+        return (constrained(leaves, requested, self.name),
+                lambda results: constrained(results, outs, self.name))

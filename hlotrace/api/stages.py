@@ -552,7 +552,7 @@ def trace(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], statics: A
     """The `trace` method of a jit function."""
     given = jitted.given_values(args, kwargs, statics, abstract)
     with adapters.lending(given.taken):
-        traced = jitted.trace_given(given, asked=True)
+        traced = jitted.trace_given(given, requested=True)
     flat = jitted.flat(given.leaves, given.in_tree, statics, bool(given.taken))
     return Traced(traced, jitted, flat, given.key)
 

@@ -28,18 +28,18 @@ def main() -> None:
                         help="what follows is a module's name, not a file's")
     parser.add_argument("program", nargs="?")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="for the program")
-    asked = parser.parse_args()
-    if asked.program is None:
+    requested = parser.parse_args()
+    if requested.program is None:
         parser.error("which program?  Give a script.py, or -m and a module")
     sys.excepthook = show
-    sys.argv[:] = [asked.program, *asked.args]
-    if asked.module:
-        runpy.run_module(asked.program, run_name="__main__", alter_sys=True)
+    sys.argv[:] = [requested.program, *requested.args]
+    if requested.module:
+        runpy.run_module(requested.program, run_name="__main__", alter_sys=True)
         return
-    if not os.path.exists(asked.program):
-        parser.error(f"no file {asked.program!r}; a module is run with -m")
-    sys.path[0] = os.path.dirname(os.path.abspath(asked.program))
-    runpy.run_path(asked.program, run_name="__main__")
+    if not os.path.exists(requested.program):
+        parser.error(f"no file {requested.program!r}; a module is run with -m")
+    sys.path[0] = os.path.dirname(os.path.abspath(requested.program))
+    runpy.run_path(requested.program, run_name="__main__")
 
 
 if __name__ == "__main__":

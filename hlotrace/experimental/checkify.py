@@ -245,14 +245,14 @@ def checkify(f, errors=user_checks):
     if not isinstance(errors, (set, frozenset)) or not all_checks.issuperset(errors):
         raise TypeError("checkify: errors must be a set such as checkify.user_checks | checkify.nan_checks, "
                         f"got {errors!r:.200}")
-    told = frozenset(errors)
+    reported = frozenset(errors)
 
     @filtered
     @wraps(f)
     def checked(*args, **kwargs):
         flat = FlatFunction(f, *flatten((args, kwargs)), "checkify")
         traced = flat.kept(f, "checkify", flat.avals())
-        program, known = functional(traced.closed, told, told, user_checks - told)
+        program, known = functional(traced.closed, reported, reported, user_checks - reported)
         start = known.start() if known else []
         operands = [*start, *traced.consts, *flat.leaves]
         results = jit_bind(program, operands) if state.trace is EVAL else eval_jaxpr(program, (), *operands)

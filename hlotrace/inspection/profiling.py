@@ -260,7 +260,7 @@ def _name_lines(path):
 
 def _serve(path):
     """Print a link to Perfetto that asks this process for the file, and wait until it has been asked."""
-    asked = []
+    requested = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def __init__(self, *args):
@@ -271,7 +271,7 @@ def _serve(path):
             super().end_headers()
 
         def do_GET(self):
-            asked.append(self.path)
+            requested.append(self.path)
             super().do_GET()
 
         def log_message(self, *_):
@@ -280,7 +280,7 @@ def _serve(path):
     with http.server.HTTPServer(("127.0.0.1", LINK_PORT), Handler) as server:
         address = f"http://127.0.0.1:{server.server_port}/{name}"
         print(f"Open URL in browser: https://ui.perfetto.dev/#!/?url={address}", flush=True)
-        while f"/{name}" not in asked:
+        while f"/{name}" not in requested:
             server.handle_request()
 
 

@@ -57,7 +57,7 @@ def story(jitted, history):
                   *history.lines])
 
 
-def retraced(jitted, history, types, where, asked):
+def retraced(jitted, history, types, where, requested):
     """Add a trace to the history, which is made from the first trace's types and line; log it if that is due.
     """
     if type(history) is tuple:
@@ -77,7 +77,7 @@ def retraced(jitted, history, types, where, asked):
     kinds = list(dict.fromkeys(kind for kind, _ in found))
     explain = options.config.jax_explain_cache_misses
     if explain is None:
-        explain = n >= FROM and not asked and kinds != ["closure"] and not _of_a_library(jitted._fun)
+        explain = n >= FROM and not requested and kinds != ["closure"] and not _of_a_library(jitted._fun)
     if explain:
         hints = [*(_HINTS[kind] for kind in kinds if kind in _HINTS), f"{name}.why_retraced() tells them all",
                  _TURN_OFF]

@@ -236,9 +236,9 @@ def lower_jaxpr_to_module(module_name, jaxpr, *, platforms, donated_args, num_co
     devices = getattr(axis_context, "num_devices", None) or getattr(getattr(axis_context, "mesh", None),
                                                                     "size", 1)
     options.pop("all_default_mem_kind", None)
-    asked = lowering_parameters._asdict() if lowering_parameters else {}
-    _refused("lower_jaxpr_to_module", num_const_args=num_const_args, ordered_effects=ordered_effects, **asked,
-             **options, platforms=platforms[1:], num_partitions=num_partitions - 1,
+    requested = lowering_parameters._asdict() if lowering_parameters else {}
+    _refused("lower_jaxpr_to_module", num_const_args=num_const_args, ordered_effects=ordered_effects,
+             **requested, **options, platforms=platforms[1:], num_partitions=num_partitions - 1,
              axis_context=devices > 1 and axis_context)
     program = _checked("lower_jaxpr_to_module", module_name, embed_constants(jaxpr), in_avals, out_avals)
     lowered = _lower(dce(close(program)[0])[0], platform=platforms[0], result_names=result_names or (),

@@ -153,8 +153,9 @@ def partial_eval_jaxpr_nounits(jaxpr, unknowns, instantiate):
         late = not unknown.isdisjoint(v for v in eqn.invars if type(v) is Var)
         parts[late].append(eqn)
         unknown.update(eqn.outvars if late else ())
-    asked = [instantiate] * len(jaxpr.outvars) if isinstance(instantiate, bool) else instantiate
-    out_unknown = [type(v) is Var and v in unknown or i for v, i in zip(jaxpr.outvars, asked, strict=True)]
+    requested = [instantiate] * len(jaxpr.outvars) if isinstance(instantiate, bool) else instantiate
+    out_unknown = [type(v) is Var and v in unknown or i for v,
+                   i in zip(jaxpr.outvars, requested, strict=True)]
     inside = {v for eqn in parts[1] for v in eqn.outvars}
     needed = [v for eqn in parts[1] for v in eqn.invars] + [v for v,
                                                             u in zip(jaxpr.outvars, out_unknown) if u]

@@ -13,8 +13,8 @@ class Registry(MutableMapping):
     ...)` calls one of ours in JAX's.  What was set is read back as the same object.
     """
 
-    def __init__(self, name, slot, given, asked):
-        self._name, self._slot, self._given, self._asked = name, slot, given, asked
+    def __init__(self, name, slot, given, requested):
+        self._name, self._slot, self._given, self._asked = name, slot, given, requested
 
     def __getitem__(self, primitive):
         rule = getattr(primitive, self._slot, None)

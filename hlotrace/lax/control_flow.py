@@ -271,9 +271,9 @@ def _while(cond_fun, body_fun, init_val, owner=None, max_steps=None):
     given, read, program = _body(body, len(leaves))
     if max_steps is not None or all(given):     # where it stops at max_steps, all that it carries is spoiled
         given, read, program = [False] * len(leaves), (), body.closed
-    asked, test = condition.branches.setdefault(tuple(given),
+    requested, test = condition.branches.setdefault(tuple(given),
                                                 _fixing(condition, given, condition.closed.outvars))
-    first, second = [*condition.consts, *compress(leaves, asked)], [*body.consts, *compress(leaves, read)]
+    first, second = [*condition.consts, *compress(leaves, requested)], [*body.consts, *compress(leaves, read)]
     fixed, moving = _divided(given, leaves)
     operands = [*first, *second, *moving]
     params = {"cond_jaxpr": test, "body_jaxpr": program, "cond_nconsts": len(first),

@@ -255,11 +255,11 @@ class _Laid(ShapedArray):
     _aval: ShapedArray
     _lies: Any
 
-    def __new__(cls, aval: ShapedArray, lies: Any) -> _Laid:
+    def __new__(cls, aval: ShapedArray, held: Any) -> _Laid:
         self = object.__new__(cls)
         for name in ("shape", "dtype", "weak_type", "vma", "ndim", "size", "mlir"):
             setattr(self, name, getattr(aval, name))
-        self._aval, self._lies = aval, lies
+        self._aval, self._lies = aval, held
         return self
 
     @property

@@ -34,8 +34,8 @@ def _relabel(primitive):
         if len(x.sharding._devices) > 1 and (spec is None or len(spec) > aval.ndim):
             from ..sharding.named import as_named  # keys on one device need none of those modules
             from ..sharding.spec import PartitionSpec
-            lies = as_named(x.sharding, x.ndim)
-            x = move(x, lies.with_spec(PartitionSpec(*lies.spec[:aval.ndim])), x._committed)
+            held = as_named(x.sharding, x.ndim)
+            x = move(x, held.with_spec(PartitionSpec(*held.spec[:aval.ndim])), x._committed)
         return ArrayImpl(aval, x._buf, x._committed)
     primitive.impl_rule = evaluate
 

@@ -32,19 +32,19 @@ _applications = ContextCache(4096)    # of primitives, compiled
 _programs = ContextCache(512)       # compiled; with those that primitives hold, which may be new on each call
 
 
-def device_assignment(arrays: Sequence[ArrayImpl], asked: Sequence[Sharding | None] | None = None,
+def device_assignment(arrays: Sequence[ArrayImpl], requested: Sequence[Sharding | None] | None = None,
                       outs: Sequence[Sharding | None] | None = None, meshes: Sequence[Any] = (),
                       names: Callable[[int], str] | None = None) -> tuple[Where, bool]:
     """(device or Partition, is it more than a default?) for a computation on these arrays.
 
-    Committed arrays decide, the shardings `asked` for inputs and `outs` for results, and the `meshes` that
-    the program names; ValueError if they disagree.  Otherwise the default device is used.
+    Committed arrays decide, the shardings `requested` for inputs and `outs` for results, and the `meshes`
+    that the program names; ValueError if they disagree.  Otherwise the default device is used.
     """
     names = names or "argument {}".format
     ins = [committed_sharding(a) for a in arrays]
-    if asked is not None:
-        _check_asked(arrays, ins, asked, names)
-        ins = [given if wanted is None else wanted for given, wanted in zip(ins, asked)]
+    if requested is not None:
+        _check_asked(arrays, ins, requested, names)
+        ins = [given if wanted is None else wanted for given, wanted in zip(ins, requested)]
     found = {s for s in ins if s is not None}
     if not found and not meshes and not any(outs or ()):
         return client.default_device(), False
@@ -70,9 +70,9 @@ def committed_sharding(x: ArrayImpl) -> Sharding | None:
     return over_mesh_in_use(sharding)
 
 
-def _check_asked(arrays: Sequence[ArrayImpl], lies: Sequence[Sharding | None],
-                 asked: Sequence[Sharding | None], names: Callable[[int], str]) -> None:
-    for i, (a, given, wanted) in enumerate(zip(arrays, lies, asked)):
+def _check_asked(arrays: Sequence[ArrayImpl], held: Sequence[Sharding | None],
+                 requested: Sequence[Sharding | None], names: Callable[[int], str]) -> None:
+    for i, (a, given, wanted) in enumerate(zip(arrays, held, requested)):
         if given is not None and wanted is not None and not given.same_placement(wanted, a.ndim):
             raise ValueError(f"{names(i)}: the sharding passed to jit does not match the sharding of the "
                              f"committed array: jit was given {wanted}, the array has the sharding {given}. "

@@ -153,10 +153,10 @@ def try_all(report, seconds):
     """Try the CPU and each plugin; {platform: result}, where "counts" says whether a failure is a fault."""
     tried = {"cpu": {**try_client("cpu", seconds), "counts": True}}
     there = {"cuda": report["hardware"]["gpus"], "tpu": report["hardware"]["tpu_chips"]}
-    asked = _asked()
+    requested = _asked()
     for plugin in report["plugins"]:
         name = plugin["platform"]
-        counts = plugin["package"] is None or name in asked or bool(there.get(name))
+        counts = plugin["package"] is None or name in requested or bool(there.get(name))
         tried[name] = {**try_client(name, seconds), "counts": counts}
     return tried
 

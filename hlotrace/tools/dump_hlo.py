@@ -159,7 +159,7 @@ class Place:
         if self.platform not in known or self.topology and self.platform != "tpu":
             raise UsageError(f"--platform {platform!r}: want {', '.join(known)} or the name of a topology, "
                              "such as tpu:v5e:2x4")
-        self.asked = bool(mesh or platform)
+        self.requested = bool(mesh or platform)
         self.lowered_for = self.platform if platform and not (compiles or self.topology) else None
         self.here = "cpu" if self.lowered_for else self.platform
         if self.here == "cpu" and self.sizes and hlotrace.config.jax_num_cpu_devices == -1 and (
@@ -185,7 +185,7 @@ class Place:
     def default(self):
         """The sharding of arguments that have no SPEC, or None."""
         try:
-            return SingleDeviceSharding(self.devices()[0]) if self.asked and not self.sizes else None
+            return SingleDeviceSharding(self.devices()[0]) if self.requested and not self.sizes else None
         except (ValueError, RuntimeError) as error:
             raise UsageError(f"--platform: {error}") from error
 
@@ -253,7 +253,7 @@ def placed(args, specs, place):
     if specs and len(specs) != len(args):
         raise UsageError(f"--in_spec gives {len(specs)} SPECs for {len(args)} arguments; `?` leaves one to "
                          "the compiler")
-    if not place.asked:
+    if not place.requested:
         return args
     leaves, structure = hlotrace.tree.flatten(args)
     try:

@@ -239,13 +239,13 @@ def _each(value: Any, which: tuple[Any, ...]) -> Any:
 
 
 @programs.cached
-def functional(jaxpr: Jaxpr, kinds: tuple[Any, ...], told: tuple[type, ...],
+def functional(jaxpr: Jaxpr, kinds: tuple[Any, ...], reported: tuple[type, ...],
                without: tuple[type, ...] = ()) -> tuple[Jaxpr, Failures | None]:
     """A program whose checks are results.
 
     Args:
         kinds: of checks that are written into it, keys of RULES.
-        told: the classes of failures that the states report.
+        reported: the classes of failures that the states report.
         without: classes of failures whose checks are left out.
 
     Returns:
@@ -253,15 +253,16 @@ def functional(jaxpr: Jaxpr, kinds: tuple[Any, ...], told: tuple[type, ...],
         none.
     """
     program = instrument(jaxpr, kinds, without)
-    known = failures_of([e for e in program.effects if type(e) is Check and e.failure.kind in told])
+    known = failures_of([e for e in program.effects if type(e) is Check and e.failure.kind in reported])
     return (programs.discharge(program, known.states()), known) if known else (program, None)
 
 
 @programs.cached
-def exposed(jaxpr: Jaxpr, kinds: tuple[Any, ...], told: tuple[type, ...]) -> tuple[Jaxpr, Failures | None]:
+def exposed(jaxpr: Jaxpr, kinds: tuple[Any, ...], reported: tuple[type,
+                                                                  ...]) -> tuple[Jaxpr, Failures | None]:
     """(the program of inputs -> [*outputs, *states], its Failures), as `functional`; itself and None if it
     has none."""
-    program, known = functional(jaxpr, kinds, told)
+    program, known = functional(jaxpr, kinds, reported)
     if known is None:
         return jaxpr, None
     n = len(known.avals)

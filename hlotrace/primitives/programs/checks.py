@@ -150,14 +150,14 @@ class Failures:
         at = self.slots[failure.avals]
         return failure, values[at:at + len(failure.avals)]
 
-    def joined(self, values: Sequence[Any], told: Failures, news: Sequence[Any]) -> list[Any]:
-        """The states after others, of the Failures `told`, have the values `news`: what failed first
+    def joined(self, values: Sequence[Any], reported: Failures, news: Sequence[Any]) -> list[Any]:
+        """The states after others, of the Failures `reported`, have the values `news`: what failed first
         stays."""
-        code = _looked_up(news[0], [0, *[self.codes.get(f, 0) for f in told.all]])
+        code = _looked_up(news[0], [0, *[self.codes.get(f, 0) for f in reported.all]])
         well = eq(values[0], 0)
         after = [select(well, code, values[0]), *values[1:]]
         fresh = and_p.bind(well, ne(code, 0)) if len(values) > 1 else None
-        for avals, there in told.slots.items():
+        for avals, there in reported.slots.items():
             here = self.slots.get(avals, 0)
             for k in range(len(avals) if here else 0):
                 after[here + k] = select(fresh, news[there + k], values[here + k])
@@ -215,8 +215,8 @@ def first_of_devices(failures: Failures, values: Sequence[Any],
     code, *values = [row(x, at) for x in values]
     places = [rem_p.bind(div(at, scalar(prod(shape[i + 1:]), dtypes.int32)), scalar(n, dtypes.int32))
               for i, n in enumerate(shape)]
-    told = Failures(tuple([f.on_devices(len(shape)) for f in failures.all]))
-    return told, [code, *[x for avals, start in failures.slots.items()
+    reported = Failures(tuple([f.on_devices(len(shape)) for f in failures.all]))
+    return reported, [code, *[x for avals, start in failures.slots.items()
                           for x in (*places, *values[start - 1:start - 1 + len(avals)])]]
 
 

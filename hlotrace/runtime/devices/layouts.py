@@ -28,9 +28,11 @@ def of_executable(executable: Any) -> tuple[list[Format], ...]:
     """The Formats of what a program takes, and of what it gives."""
     variables = executable.lowered.jaxpr.in_avals, executable.out_avals
     loaded = executable.loaded      # pieces take and give default layouts
-    asked = (loaded.get_parameter_layouts, loaded.get_output_layouts) if loaded is not None else (None, None)
+    requested = (None, None)
+    if loaded is not None:
+        requested = loaded.get_parameter_layouts, loaded.get_output_layouts
     return tuple([
         Format(Layout.parse(str(found)) if ask else default(aval, s), s)
         for aval, s, found in zip(avals, shardings, ask() if ask else avals, strict=True)]
         for avals, shardings, ask in zip(variables, (executable.in_shardings, executable.out_shardings),
-                                         asked))
+                                         requested))

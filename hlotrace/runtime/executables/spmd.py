@@ -53,8 +53,8 @@ class SpmdExecutable(executable.Executable):
                                      loaded.get_parameter_shardings)
         self.out_shardings = _settled(partition, partition.outs, lowered.jaxpr.out_avals,
                                       loaded.get_output_shardings)
-        self.follows = [asked is None and _like(s, a.ndim, partition.ins, lowered.jaxpr.in_avals)
-                        for s, a, asked in zip(self.out_shardings, lowered.jaxpr.out_avals, partition.outs)]
+        self.follows = [requested is None and _like(s, a.ndim, partition.ins, lowered.jaxpr.in_avals) for s,
+                        a, requested in zip(self.out_shardings, lowered.jaxpr.out_avals, partition.outs)]
         self.out_shardings = [s if i is False else self.in_shardings[i] for s,
                               i in zip(self.out_shardings, self.follows)]
         self.may_starve = _may_starve(device, len(self.devices))
@@ -83,12 +83,12 @@ class SpmdExecutable(executable.Executable):
             if shards.is_lost(x._buf):
                 x.check_alive()
                 raise shards.lost(f"argument {i} of {self.lowered.jaxpr.name}, of type {aval.str_short()},")
-            lies = x._buf._sharding
-            if lies is not sharding and lies != sharding:
-                if x._committed and not lies.same_placement(sharding, x.aval.ndim):
+            current = x._buf._sharding
+            if current is not sharding and current != sharding:
+                if x._committed and not current.same_placement(sharding, x.aval.ndim):
                     return None
-                if type(lies) is NamedSharding and lies._devices == self.devices:
-                    words[i] = lies
+                if type(current) is NamedSharding and current._devices == self.devices:
+                    words[i] = current
                 x = relayout.copy(x, sharding)
             buffers.append(x._buf)
         self.check_donated(buffers)
@@ -150,14 +150,14 @@ def _may_starve(device: binding.Device, count: int) -> bool:
     return device.platform == "cpu" and count > 1 and binding.version < (0, 11)
 
 
-def _settled(partition: Partition, asked: Sequence[Sharding | None], avals: Sequence[ShapedArray],
+def _settled(partition: Partition, requested: Sequence[Sharding | None], avals: Sequence[ShapedArray],
              compiled: Callable[[], Any]) -> list[Any]:
     """The shardings that were asked for, and where none was, those that the compiler chose."""
-    if None not in asked:
-        return list(asked)
+    if None not in requested:
+        return list(requested)
     found = compiled() if len(partition.devices) > 1 else None
     return [s or chosen(found and hlo_sharding(found[i]), a, partition.devices, partition.mesh)
-            for i, (s, a) in enumerate(zip(asked, avals, strict=True))]
+            for i, (s, a) in enumerate(zip(requested, avals, strict=True))]
 
 
 def _like(found: Sharding, ndim: int, shardings: Sequence[Sharding], avals: Sequence[ShapedArray]) -> Any:
@@ -248,16 +248,16 @@ def spec_of(tiles: np.ndarray, mesh: Mesh) -> PartitionSpec | None:
     return PartitionSpec(*entries)
 
 
-def partition_of(values: Sequence[Any], asked: Sequence[Sharding | None],
+def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
                  outs: Any, meshes: Sequence[Any],
                  names: Callable[[int], str]) -> Partition | binding.Device:
     """The Partition for these inputs (what has a shape), or the one device that all agree on.
 
-    `asked` and `outs` are shardings, None where the compiler may choose (`outs` itself is None while it may
-    choose all); `meshes` are those that the program names, `names(i)` words for input i.  Raises ValueError
-    where devices differ.
+    `requested` and `outs` are shardings, None where the compiler may choose (`outs` itself is None while it
+    may choose all); `meshes` are those that the program names, `names(i)` words for input i.  Raises
+    ValueError where devices differ.
     """
-    said = [(s, names, i) for i, s in enumerate(asked) if s is not None]
+    said = [(s, names, i) for i, s in enumerate(requested) if s is not None]
     said += [(s, "result {}".format, i) for i, s in enumerate(outs or ()) if s is not None]
     devices: Any = None
     first = ""
@@ -286,7 +286,7 @@ def partition_of(values: Sequence[Any], asked: Sequence[Sharding | None],
             placement.check_divides(s, values[i], words(i))
     named = [s.mesh for s, *_ in said if isinstance(s, NamedSharding)]
     mesh = next(iter([*named, *(m for m in meshes if isinstance(m, (Mesh, AbstractMesh)))]), None)
-    return Partition(devices, tuple(asked), outs, mesh)
+    return Partition(devices, tuple(requested), outs, mesh)
 
 
 def _listed(devices: Sequence[binding.Device]) -> str:

@@ -215,7 +215,7 @@ def write(rule: Callable[..., Any], ctx: Any, eqn: Eqn, names: Sequence[str]) ->
                                                     [aval_to_ir_type(a) for a in avals_out]),
                                            visibility="private")
         block = function.add_entry_block()
-        told = LoweringRuleContext(
+        rule_context = LoweringRuleContext(
             primitive=primitive, avals_in=tuple(avals_in), avals_out=tuple(avals_out),
             platforms=(ctx.platform,),
             name_stack=eqn.name_stack, tokens_in=None, tokens_out=None, dim_var_values=(), jaxpr_eqn_ctx=None,
@@ -223,9 +223,9 @@ def write(rule: Callable[..., Any], ctx: Any, eqn: Eqn, names: Sequence[str]) ->
                 context=module.context, module=module, ip=ir.InsertionPoint(module.body),
                 platforms=(ctx.platform,),
                 symbol_table=ir.SymbolTable(module.operation), cached_primitive_lowerings={}))
-        told.module_context.rule = told
+        rule_context.module_context.rule = rule_context
         with ir.InsertionPoint(block):
-            results = flatten(rule(told, *block.arguments, **eqn.params))
+            results = flatten(rule(rule_context, *block.arguments, **eqn.params))
             for r in results:
                 if not isinstance(r, ir.Value):
                     raise TypeError(f"{primitive}: its lowering rule must give a sequence of MLIR values, "

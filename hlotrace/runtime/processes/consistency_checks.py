@@ -57,7 +57,7 @@ class Company:
         self.trail = [0] * _TRAIL
         # (process, number, what its trail says) that this one has not reached
         self.unchecked: list[tuple[int, int, Any]] = []
-        self.same_until = self.told = 0
+        self.same_until = self.announced = 0
         self._known: set[str] = set()     # digests of programs that all have
         self._compared: str | None = None
         self._lock = threading.Lock()
@@ -125,19 +125,19 @@ class Company:
         self._compared = base
 
     def _wait(self, key: Any, number: int, words: str) -> None:
-        connection, told = self._world.client, f"{NEWS}waiting/{self._world.process_id}"
+        connection, announced = self._world.client, f"{NEWS}waiting/{self._world.process_id}"
         self.waits = words
         said = False
         try:
             while not _come(connection, key, 1.0):
                 if not said:
-                    connection.key_value_set(told, json.dumps([self.processes, number, words]),
+                    connection.key_value_set(announced, json.dumps([self.processes, number, words]),
                                              allow_overwrite=True)
                     said = True
         finally:
             self.waits = None
             if said:
-                connection.key_value_delete(told)
+                connection.key_value_delete(announced)
 
     def _difference(self, base: str, digest: str, said: Any, lines: Any) -> str:
         """Where the texts of two differ that sound the same, in words."""
@@ -219,12 +219,12 @@ def progress(world: Any) -> str | None:
     """The same of those of which this process is the first, for `strayed` in others; None where nothing is
     new."""
     led = [c for c in list(world.companies.values()) if c.processes[0] == world.process_id]
-    if all(c.count == c.told for c in led):
+    if all(c.count == c.announced for c in led):
         return None
     found = {}
     for company in led:
         found[company.key] = company.at()
-        company.told = company.count
+        company.announced = company.count
     return json.dumps(found)
 
 
