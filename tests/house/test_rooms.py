@@ -1,0 +1,128 @@
+"""The tree of files: rooms stay small, names say one thing, and what has sixty lines or more has its tests."""
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from places import LIBRARY, TESTS
+
+pytestmark = pytest.mark.quick
+
+MOST_FILES = 22
+SIXTY = 60
+
+# Two files of one name are the sides of one thing: what users call and what it is built on.
+SIDES = """
+    __main__ ad cache callbacks checkpoint_policies checks contraction custom_batching custom_derivatives
+    custom_partitioning doctor dtypes elementwise errors exported factorizations ffi fft frontend_attributes
+    generators hijax indexing jet key_reuse layout linalg mlir partial_eval random reductions refs serialization
+    serialize_executable shard_map sharding special stages topologies vmap
+""".split()
+
+# Files, or folders, that are tested together: by which file.  Others have a file of their own, tests/<path>/test_<name>.py.
+TESTED_BY = {
+    "api/checkpoint_policies.py": "api/test_checkpoint.py",
+    "api/compiled_calls.py": "api/test_jit.py",
+    "api/composite.py": "api/test_warm_call.py",
+    "api/contexts.py": "core/surface/test_all_options.py",
+    "api/donation_warnings.py": "lowering/test_donation.py",
+    "api/fast_path.py": "api/test_warm_call.py",
+    "api/frontend_attributes.py": "experimental/test_compute_on.py",
+    "api/hijax.py": "experimental/test_hijax.py",
+    "api/jit_placement.py": "runtime/executables/test_spmd.py",
+    "api/refs.py": "numpy/indexing/test_refs.py",
+    "api/signatures.py": "api/test_flat.py",
+    "as_jax/faces.py": "as_jax/test_inside.py",
+    "core/array.py": "runtime/test_array_impl.py",
+    "core/avals.py": "primitives/test_ops.py",
+    "core/dtypes.py": "house/test_numbers.py",
+    "core/hitypes.py": "experimental/test_hijax.py",
+    "core/jaxpr.py": "house/test_golden.py",
+    "core/programs.py": "core/test_caches.py",
+    "core/pytrees/key_paths.py": "core/pytrees/test_pytree.py",
+    "core/refs.py": "numpy/indexing/test_refs.py",
+    "core/source_info.py": "house/test_mistakes.py",
+    "core/surface/": "core/surface/test_all_options.py",
+    "core/symbolic/": "core/symbolic/test_dimension.py",
+    "core/symbolic_zeros.py": "api/test_autodiff.py",
+    "distributed/": "distributed/test_job.py",
+    "example_libraries/": "example_libraries/test_stax_and_optimizers.py",
+    "experimental/mesh_utils.py": "sharding/test_layout.py",
+    "experimental/multihost_utils.py": "runtime/processes/test_membership.py",
+    "experimental/random.py": "random/test_keys.py",
+    "experimental/sparse/": "experimental/sparse/test_sparse.py",
+    "export/format.py": "export/test_exported.py",
+    "extend/": "extend/test_faces.py",
+    "inspection/": "inspection/test_shardy.py",
+    "interpreters/": "extend/test_faces.py",
+    "lax/associative.py": "lax/test_control_flow.py",
+    "lax/control_flow_errors.py": "house/test_mistakes.py",
+    "lax/parallel.py": "primitives/parallel/test_collectives.py",
+    "lowering/": "house/test_golden.py",
+    "numpy/util.py": "numpy/elementwise/test_ufuncs.py",
+    "placement/": "placement/test_shardings.py",
+    "primitives/": "primitives/test_ops.py",
+    "random/": "random/test_samplers.py",
+    "runtime/binding.py": "runtime/devices/test_buffers.py",
+    "runtime/callback_guard.py": "api/external/test_callbacks.py",
+    "runtime/devices/plugins.py": "tools/test_doctor.py",
+    "runtime/devices/relayout.py": "runtime/devices/test_shards.py",
+    "runtime/devices/topology.py": "distributed/test_topology_targets.py",
+    "runtime/evaluate.py": "runtime/test_array_impl.py",
+    "runtime/executables/": "runtime/executables/test_blocks.py",
+    "runtime/mlir/lowering_rules.py": "extend/test_mlir_modules.py",
+    "runtime/mlir/partitioners.py": "api/parallel/test_custom_partitioning.py",
+    "runtime/mlir/portable_artifacts.py": "export/test_exported.py",
+    "runtime/processes/": "runtime/processes/test_membership.py",
+    "scipy/": "scipy/test_sampled.py",
+    "scipy/linalg/": "scipy/linalg/test_linalg.py",
+    "scipy/special/": "scipy/special/test_special.py",
+    "scipy/stats/": "scipy/stats/test_distributions.py",
+    "sharding/": "placement/test_shardings.py",
+    "tools/cache.py": "runtime/executables/test_disk_cache.py",
+    "transforms/checks.py": "experimental/test_checkify.py",
+    "transforms/jet.py": "experimental/test_jet.py",
+    "transforms/": "primitives/test_ops.py",
+}
+
+
+def files():
+    """Paths of the library's files of code, relative to it."""
+    return sorted(p.relative_to(LIBRARY) for p in LIBRARY.rglob("*.py") if p.name != "__init__.py")
+
+
+def covering(file):
+    """The file of tests that the table gives for a file: the longest entry that fits."""
+    name = file.as_posix()
+    fits = [entry for entry in TESTED_BY if name == entry or entry.endswith("/") and name.startswith(entry)]
+    return TESTED_BY[max(fits, key=len)] if fits else None
+
+
+def own(file):
+    return Path(file.parent, f"test_{file.name}")
+
+
+def test_no_folder_has_many_files():
+    count = defaultdict(int)
+    for file in files():
+        count[file.parent.as_posix()] += 1
+    del count["."]      # the public faces
+    assert {folder: n for folder, n in count.items() if n > MOST_FILES} == {}
+
+
+def test_one_name_is_one_thing():
+    places = defaultdict(list)
+    for file in files():
+        places[file.stem].append(file.parent.as_posix())
+    assert sorted(name for name, found in places.items() if len(found) > 1) == SIDES
+
+
+def test_every_file_has_its_tests():
+    long = [f for f in files() if len((LIBRARY / f).read_text("utf-8").splitlines()) >= SIXTY]
+    without = [f.as_posix() for f in long if not (TESTS / own(f)).exists() and covering(f) is None]
+    assert without == []
+
+
+def test_the_table_is_true():
+    assert [test for test in TESTED_BY.values() if not (TESTS / test).exists()] == []
+    needed = {f.as_posix() for f in files() if not (TESTS / own(f)).exists()}
+    assert [entry for entry in TESTED_BY if not any(f == entry or f.startswith(entry) for f in needed)] == []
