@@ -384,12 +384,12 @@ def test_eager_loops_with_new_bodies_do_not_pile_up():
 
 
 def test_what_is_kept_of_a_function_goes_with_it():
-    from hlotrace.api import jit as api
-    before = len(api._known.tables)
+    from hlotrace.api.compiled_calls import CACHES
+    before = len(CACHES.tables)
     functions = [lambda x, i=i: x + i for i in range(5)]
     for f in functions:
         jax.jit(f)(1.0)
-    assert len(api._known.tables) >= before + 5
+    assert len(CACHES.tables) >= before + 5
     del functions, f
     gc.collect()
-    assert len(api._known.tables) <= before + 1
+    assert len(CACHES.tables) <= before + 1

@@ -15,7 +15,7 @@ import tomllib
 
 import pytest
 from pages import PAGES, README, Block, blocks, matches
-from places import ROOT
+from places import ROOT, TESTS
 
 from hlotrace.runtime.devices import plugins
 
@@ -40,7 +40,7 @@ def reader(tmp_path_factory):
         "hlotrace-dump": f'exec "{sys.executable}" -m hlotrace.tools.dump_hlo "$@"',
         "make": f'exec "{shutil.which("make")}" --dry-run --no-print-directory -C "{ROOT}" "$@"',
         "bash": f'test -f "{ROOT}/$1"',
-        "pip": f'exec "{sys.executable}" "{__file__}" "$@"',
+        "pip": f'PYTHONPATH="{TESTS}" exec "{sys.executable}" "{__file__}" "$@"',
     }
     for name, script in stand_ins.items():
         (bin / name).write_text(f"#!/bin/sh\n{textwrap.dedent(script)}\n")

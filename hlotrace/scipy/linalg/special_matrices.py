@@ -350,6 +350,11 @@ def _triangle(name, n, kind, sign):
 def _rounded(integers, n):
     """A matrix of Python's integers, exact until here, as floats; inf beyond their range."""
     limit = int(np.finfo(np.float64).max)
-    entries = [[float(x) if abs(x) <= limit else math.copysign(math.inf, x) for x in row] for row in integers]
+
+    def rounded(x):
+        if abs(x) <= limit:
+            return float(x)
+        return math.inf if x > 0 else -math.inf
+    entries = [[rounded(x) for x in row] for row in integers]
     with np.errstate(over="ignore"):        # beyond float32
         return jnp.asarray(np.array(entries).reshape(n, n))
