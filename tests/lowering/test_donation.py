@@ -39,6 +39,18 @@ def test_a_result_takes_the_memory_of_a_donated_argument(f, shapes, taken):
     assert all(deleted) and found == taken
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("f, written", [
+    (lambda x: x + 1, "tf.aliasing_output = 0 : i32"), (lambda x: (jnp.int32(0), x + 1), "tf.aliasing_output = 1 : i32"),
+    (lambda x: x.astype(jnp.int32), "jax.buffer_donor = true"),     # as large, of another type
+    (lambda x: x.reshape(50, 2) + 1, "jax.buffer_donor = true"), (lambda x: (x.astype(jnp.int32), x + 1), "tf.aliasing_output = 1 : i32"),
+])
+def test_how_the_text_says_it(f, written):
+    """An alias is of one type; memory of the right size is only offered."""
+    text = jax.jit(f, donate_argnums=0).lower(jax.ShapeDtypeStruct((100,), np.float32)).as_text()
+    assert written in text and len(re.findall("tf.aliasing_output|jax.buffer_donor", text)) == 1
+
+
 def test_a_donated_number_of_one_result_among_several():
     x = jnp.float32(1) + 1
     same(jax.jit(lambda x: (jnp.int32(0), x + 1), donate_argnums=0)(x), (np.int32(0), np.float32(3)))

@@ -174,6 +174,27 @@ def test_a_kernel_is_called_by_one_device_but_in_shard_map_by_each():
     assert "@kernel" in alone and "sdy" not in alone
 
 
+def test_what_a_kernel_gives_to_all_devices_is_over_their_mesh():
+    """Also where only what follows names the mesh."""
+    mesh = Mesh(np.array(jax.devices()), ("x",))
+    once = Primitive("once", abstract_eval=lambda x: x, lower=lambda ctx, eqn, x: ctx.custom_call(
+        "kernel", [x], [eqn.invars[0].aval], [eqn.outvars[0].aval], once=True)[0])
+    f = jax.jit(lambda x: lax.with_sharding_constraint(once.bind(x), NamedSharding(mesh, P("x"))))
+    written = f.lower(jax.ShapeDtypeStruct((8,), np.float32)).as_text()
+    assert re.findall(r"sdy.sharding_constraint %\d+ (<.*>) :", written) == ["<@mesh_1, [{}]>", '<@mesh_1, [{"x"}]>']
+    parse_module(written)
+
+
+def test_functions_are_called_within_shard_map_too():
+    mesh = Mesh(np.array(jax.devices()), ("x",))
+    inner = jax.jit(lambda x: jnp.sin(x) * 2)
+    mapped = jax.shard_map(lambda x: inner(inner(x)), mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    written = jax.jit(lambda x: inner(mapped(x))).lower(jax.ShapeDtypeStruct((8,), np.float32)).as_text()
+    body = written[written.index("sdy.manual_computation"):written.index("sdy.return")]
+    assert body.count(" func.call @") == 2 and " = call @" not in body and " = call @" in written.replace(body, "")
+    parse_module(written)
+
+
 def test_what_has_no_lowering_says_for_which_platforms_it_has_one():
     only = Primitive("only", abstract_eval=lambda x: x, lower={"cuda": lambda ctx, eqn, x: x})
     with pytest.raises(NotImplementedError, match="only has no lowering for platform cpu; it has one for cuda"):

@@ -99,3 +99,9 @@ def test_sized_and_traced_functions():
     placed = np.where(mask, [0, 1, *[0] * 7, 2], V)
     for got, want in zip(run(V, 4, mask), ([1, 9, -1], [8, 9, 0], np.delete(V, 4), placed, np.insert(V, 4, 5))):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("mode", ["wrap", "clip"])
+def test_choices_beyond_those_there_are(mode):
+    which, choices = np.array([-7, -1, 0, 2, 3, 4, 11]), np.arange(21, dtype=np.float32).reshape(3, 7)
+    np.testing.assert_array_equal(jnp.choose(which, choices, mode=mode), np.choose(which, choices, mode=mode))

@@ -1,4 +1,4 @@
-"""Devices: how many, on which platform, from which plugin. Each program runs in a process of its own."""
+"""Devices: how many, on which platform, from which plugin. What depends on the environment runs in a process of its own."""
 
 import os
 import subprocess
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-from hlotrace.runtime.devices import plugins
+import hlotrace as jax
+from hlotrace.runtime.devices import client, plugins
 
 
 def run(program: str, **environment: str) -> str:
@@ -80,6 +81,22 @@ def test_devices_of_a_process_that_is_not_there():
     assert lines[1].startswith("ValueError ") and "Unknown process_index 3" in lines[1]
     assert "Unknown backend: 'nothing'" in lines[2] and "HLOTRACE_PJRT_PLUGIN=nothing:" in lines[2]
     assert "config option jax_num_cpu_devices: 0 is not a number of devices" in lines[3]
+
+
+@pytest.mark.quick
+def test_devices_of_each_process():
+    count = jax.process_count()
+    assert [d for i in range(count) for d in jax.local_devices(process_index=i)] == jax.devices()
+    for index in (count, -1):
+        with pytest.raises(ValueError, match=f"Unknown process_index {index}: there are {count} processes"):
+            jax.local_devices(process_index=index)
+    assert jax.local_devices(host_id=jax.process_index()) == jax.local_devices() and jax.process_indices() == [*range(count)]
+
+
+@pytest.mark.quick
+def test_names_of_platforms_in_an_option():
+    assert client._names("cpu") == ["cpu"] and client._names(" tpu, cpu ,cuda") == ["tpu", "cpu", "cuda"]
+    assert client._names("gpu,") == client._names("gpu") and client._names("") == client._names(None) == []
 
 
 def installed(root: Path, *files: str, text: str = "not a library") -> str:

@@ -11,6 +11,7 @@ from mesh8 import low, on
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
+from hlotrace.runtime.devices import transfer_guards
 
 N = np.ones((8, 8), np.float32)
 TO_DEVICE = "Disallowed host-to-device transfer"
@@ -158,3 +159,33 @@ def test_fetching_is_guarded_by_its_own_context():
             assert jax.config.jax_transfer_guard_device_to_host == level
             assert np.asarray(jnp.ones(3)).tolist() == [1, 1, 1]
     assert jax.config.jax_transfer_guard_device_to_host is None
+
+
+@pytest.mark.quick
+def test_a_guard_of_threads_inside_of_another_ends_alone():
+    """The outer one is in force again: other threads may not start programs over several processes."""
+    said = []
+
+    def elsewhere():
+        try:
+            transfer_guards.check_thread("step")
+            said.append(None)
+        except RuntimeError as error:
+            said.append(str(error))
+
+    def ask():
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        transfer_guards.check_thread("step")        # this one may
+        return said[-1]
+    assert ask() is None
+    with jax.thread_guard(True):
+        assert "step runs over several processes and was called in a thread other than" in ask()
+        with jax.thread_guard(True):
+            assert ask()
+        assert ask()
+        with jax.thread_guard(False):
+            assert ask() is None
+        assert ask()
+    assert ask() is None

@@ -1,0 +1,68 @@
+"""Programs with symbolic sizes: the sizes that operations take as operands, what main computes and asserts."""
+import re
+
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace import export, lax
+
+# what is computed from the sizes of an argument of shape (b, c)
+SIZES = {
+    "products": lambda b, c: [b * b, b * c, b ** 3 + 2 * b * c * c, -b + 7, 3 * b - 2 * c],
+    "quotients": lambda b, c: [b // 2, (b - 5) // 2, (3 - c) // b, b // (c - 9), (b * c) // (b + c)],
+    "remainders": lambda b, c: [b % 3, (b - 5) % 3, (b - 5) % (c - 9), (1 - b) % c],
+}
+
+
+def exported(f, *texts, constraints=(), **options):
+    scope = export.SymbolicScope(constraints)
+    shapes = [export.symbolic_shape(text, scope=scope) for text in texts]
+    return export.export(jax.jit(f), **options)(*[jax.ShapeDtypeStruct(shape, np.float32) for shape in shapes])
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes_are_computed_as_python_does(name):
+    program = exported(lambda x: SIZES[name](*x.shape), "b, c")
+    for b, c in ((1, 1), (2, 3), (5, 2), (4, 4)):
+        assert [int(size) for size in program.call(jnp.zeros((b, c)))] == SIZES[name](b, c), (b, c)
+
+
+def test_shapes_of_results():
+    def f(x):
+        b, c = x.shape
+        return [x.reshape(b * c), jnp.broadcast_to(x, (b, b, c)), jnp.concatenate([x, x], 0)[1:], jnp.zeros((b * b,)),
+                lax.iota("int32", b + c), jnp.pad(x, ((0, 1), (2, 0))), x.T @ x, x[::-1, :1]]
+    program = exported(f, "b, c", constraints=["b >= 2"])
+    for b, c in ((2, 1), (3, 4)):
+        x = np.arange(b * c, dtype=np.float32).reshape(b, c)
+        for got, want in zip(program.call(x), f(jnp.asarray(x)), strict=True):
+            np.testing.assert_allclose(got, want)
+            assert got.shape == want.shape
+
+
+@pytest.mark.quick
+def test_what_the_text_says():
+    text = exported(lambda x: x.reshape(x.shape[0] * 2), "b, 2").mlir_module()
+    assert "tensor<?x2xf32>" in text and "stablehlo.dynamic_reshape" in text and "{b}" not in text
+    assert len(re.findall("stablehlo.get_dimension_size", text)) == 1 and "@shape_assertion" in text
+    fixed = exported(lambda x: x.reshape(4), "2, 2").mlir_module()
+    assert "?" not in fixed and "shape_assertion" not in fixed and "dynamic" not in fixed
+
+
+@pytest.mark.parametrize("texts, constraints, right, wrong", [
+    (["b, 4"], [], [(1, 4)], [((2, 5), "4"), ((0, 4), "Expected value >= 1 for dimension variable 'b'")]),
+    (["2*b"], [], [(2,), (6,)], [((3,), "2\\*b, is 3"), ((0,), ">= 1")]),
+    (["b, b"], [], [(3, 3)], [((3, 4), "inconsistency")]),
+    (["b"], ["b >= 3"], [(3,)], [((2,), "constraint b >= 3 does not hold")]),
+    (["b"], ["b <= 3"], [(1,), (3,)], [((4,), "constraint b <= 3 does not hold")]),
+    (["b, c"], ["b == 2*c"], [(4, 2)], [((4, 3), "inconsistency|b == 2\\*c")]),
+])
+def test_sizes_that_an_artifact_refuses(texts, constraints, right, wrong):
+    program = export.deserialize(exported(lambda x: x + 1, *texts, constraints=constraints).serialize())
+    for shape in right:
+        assert program.call(jnp.zeros(shape)).shape == shape
+    for shape, words in wrong:
+        with pytest.raises(ValueError, match=words):
+            program.call(jnp.zeros(shape))
