@@ -24,11 +24,13 @@ def serialize(compiled: Compiled) -> tuple[bytes, pytree.PyTreeDef, pytree.PyTre
 
     Args:
         compiled: a Compiled.
+
     Returns:
         (payload, in_tree, out_tree): the bytes, and the structures of (args, kwargs) and of the result.
+
     Raises:
         TypeError: for what is not compiled.
-        ValueError: for a program with host callbacks.
+        ValueError: for a program with host callbacks, and for one from the cache on disk whose file is gone.
 
     >>> from hlotrace.experimental.serialize_executable import deserialize_and_load, serialize
     >>> compiled = jax.jit(lambda x: {"twice": 2 * x}).lower(1.).compile()
@@ -91,7 +93,7 @@ class Loaded(Compiled):
                                  pruned=lambda: (None, consts, more["kept"], more["donated"]))
         lowered: Any = SimpleNamespace(
             _arg_tree=in_tree, _references=(), out_tree=out_tree, fun_name=more["name"], _traced=traced,
-            _kept=more["kept"], _consts=consts,
+            _kept=more["kept"], _consts=consts, _where=more["where"], _requested=more["asked"],
             out_info=out_tree.unflatten([struct_of(a) for a in more["outs"]]),
             in_avals=in_tree.unflatten(more["ins"]), _stage=SimpleNamespace(_flat=flat),
             _donated_leaves=[more["kept"][i - len(consts)] for i in more["donated"]])

@@ -43,10 +43,12 @@ def on_device(device: binding.Device, kind: str | None = None) -> SingleDeviceSh
     return SingleDeviceSharding(device, memory_kind=kind)
 
 
-def check_divides(sharding: Sharding, aval: Any, what: str = "") -> None:
-    """ValueError unless `sharding` divides an array of this aval into equal shards on known devices; `what`
-    names it."""
+def check_divides(sharding: Sharding, value: Any, what: str = "") -> None:
+    """ValueError unless `sharding` divides an array, or one of an aval, into equal shards on known devices.
+
+    A Python number has the shape ().  `what` names the value.
+    """
     try:
-        sharding.shard_shape(aval.shape)
+        sharding.shard_shape(getattr(value, "shape", ()))
     except ValueError as error:
         raise ValueError(f"{what}: {error}" if what else str(error)) from None

@@ -114,7 +114,8 @@ class BlockExecutable(Executable):
         compiled = {program: compilation.compile_whole(alone, device, compiler_options, len(programs))
                     for program, alone in programs.items()}
         super().__init__(None, lowered, device, sum(e.compile_seconds for e in compiled.values()),
-                         all(e.from_disk for e in compiled.values()))
+                         # each block has a file of its own
+                         "" if all(e.from_disk for e in compiled.values()) else None)
         slots = {v: i for i, v in enumerate(jaxpr.invars)}
         self.constants: list[binding.Buffer] = []
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...lowering.module import Lowered
     from . import disk_cache
 
-_loaded = LRUCache(512)         # what was compiled, by its text
+_loaded = LRUCache(512)         # what was compiled and where it is stored, by its text
 compile_count = 0            # programs compiled by this process
 disk_hits = 0                # programs that another process compiled, found on disk
 _CACHE = "/jax/compilation_cache/"
@@ -48,7 +48,8 @@ def compile_whole(lowered: Lowered, device: binding.Device, compiler_options: Ma
     once = bool(lowered.callbacks or lowered.inspections)       # compiling it again means something
     found = None if once else _loaded.use(key)
     if found is not None:
-        return kind(found, lowered, device, 0.0)
+        loaded, stored = found
+        return kind(loaded, lowered, device, 0.0, stored)
     options = binding.compile_options(devices, compiler_options, *efforts)
     entry = None if once else _disk_entry(lowered, devices, options)
     made = _from_disk(entry, kind, lowered, device) if entry else None
@@ -60,7 +61,7 @@ def compile_whole(lowered: Lowered, device: binding.Device, compiler_options: Ma
         if entry:
             entry.store(made.loaded, lowered.jaxpr.name, made.compile_seconds, pieces)
     if not once:
-        _loaded.keep(key, made.loaded)
+        _loaded.keep(key, (made.loaded, made.stored))
     return made
 
 
@@ -102,7 +103,7 @@ def _from_disk(entry: disk_cache.Entry, kind: type[Executable], lowered: Lowered
     progress.tell("event_duration_secs", f"{_CACHE}cache_retrieval_time_sec", seconds)
     progress.tell("event_duration_secs", f"{_CACHE}compile_time_saved_sec", entry.seconds - seconds)
     progress.log("loaded %s in %.3f s from %s", lowered.jaxpr.name, seconds, entry.path)
-    return kind(loaded, lowered, device, seconds, from_disk=True)
+    return kind(loaded, lowered, device, seconds, entry.path)
 
 
 def _compile(kind: type[Executable], lowered: Lowered, device: binding.Device,

@@ -28,20 +28,26 @@ _calling: collections.deque = collections.deque(maxlen=256)
 class Executable:
     """A compiled program.  Call it with one buffer for each input that the program has."""
     __slots__ = ("loaded", "lowered", "out_avals", "handlers", "execute", "device", "compile_seconds",
-                 "from_disk")
+                 "stored")
 
     def __init__(self, loaded: Any, lowered: Lowered, device: binding.Device,
-                 compile_seconds: float, from_disk: bool = False) -> None:
+                 compile_seconds: float, stored: str | bytes | None = None) -> None:
         self.loaded: Any = loaded
         self.lowered = lowered
         self.device = device
         self.compile_seconds = compile_seconds
-        self.from_disk = from_disk
+        # the file, or the bytes, that `loaded` was made of: jaxlib cannot write such a one again
+        self.stored = stored
         self.out_avals = lowered.jaxpr.out_avals
         self.handlers = self._handlers()
         # runs it, where it calls nothing on the host and is one program on one device
         self.execute = (None if lowered.effects or lowered.callbacks or lowered.failures
                         or type(self) is not Executable or state.no_execution else loaded.execute_sharded)
+
+    @property
+    def from_disk(self) -> bool:
+        """Whether it was found in the cache on disk."""
+        return type(self.stored) is str
 
     def _handlers(self) -> list[Callable[..., Any]]:
         sharding = placement.on_device(self.device)

@@ -47,11 +47,27 @@ def dump(executable: Executable, more: Any) -> bytes:
         described |= {name: getattr(executable, name) for name in ("width", "out_slots", "peak")}
     else:
         parts = [executable]
-    described["parts"] = [(_described(p), p.device.client.serialize_executable(p.loaded)) for p in parts]
+    described["parts"] = [(_described(p), _code(p)) for p in parts]
     out = io.BytesIO()
     out.write(json.dumps(head).encode() + b"\n")
     _Pickler(out, devices).dump(described)
     return _FORMAT + hashlib.sha256(out.getvalue()).digest() + out.getvalue()
+
+
+def _code(executable: Executable) -> bytes:
+    """jaxlib's bytes of a program.  What it made of bytes it writes without the code, so those are used."""
+    stored = executable.stored
+    if isinstance(stored, bytes):
+        return stored
+    if stored is None:
+        return executable.device.client.serialize_executable(executable.loaded)
+    from . import disk_cache  # imported already where a file was read
+    try:
+        return disk_cache.read(stored)[1]
+    except (OSError, disk_cache.Damaged) as error:
+        raise ValueError(f"serialize: {executable.lowered.jaxpr.name} was loaded from {stored}, which cannot "
+                         f"be read any more ({error}): compile it again with jax_enable_compilation_cache "
+                         "off") from error
 
 
 def _described(executable: Executable) -> dict[str, Any]:
@@ -128,7 +144,7 @@ def _part(described: dict[str, Any], code: bytes, devices: Sequence[binding.Devi
     kernels.register(lowered.kernels, lowered.platform)
     options = binding.compile_options(devices, None)
     loaded = devices[0].client.deserialize_executable(code, binding.DeviceList(tuple(devices)), options)
-    return kind(loaded, lowered, devices[0], 0.0)
+    return kind(loaded, lowered, devices[0], 0.0, code)
 
 
 class _Restored(BlockExecutable):

@@ -46,7 +46,7 @@ class SpmdExecutable(executable.Executable):
                  "agreed")
 
     def __init__(self, loaded: binding.LoadedExecutable, lowered: Lowered, device: binding.Device,
-                 compile_seconds: float, from_disk: bool = False) -> None:
+                 compile_seconds: float, stored: str | bytes | None = None) -> None:
         partition: Any = lowered.partition
         self.devices = partition.devices
         self.in_shardings = _settled(partition, partition.ins, lowered.jaxpr.in_avals,
@@ -59,7 +59,7 @@ class SpmdExecutable(executable.Executable):
                               i in zip(self.out_shardings, self.follows)]
         self.may_starve = _may_starve(device, len(self.devices))
         self.company, self.agreed = consistency_checks.company_of(self.devices), None
-        super().__init__(loaded, lowered, device, compile_seconds, from_disk)
+        super().__init__(loaded, lowered, device, compile_seconds, stored)
 
     def placement_text(self) -> str:
         return f"{_listed(self.devices)} with shardings {self.in_shardings}"

@@ -62,7 +62,7 @@ class TieredExecutable(Executable):
         self.full: Executable | None = None
         self.error: Exception | None = None
         self.done = threading.Event()
-        super().__init__(None, lowered, device, self.quick.compile_seconds, self.quick.from_disk)
+        super().__init__(None, lowered, device, self.quick.compile_seconds, self.quick.stored)
         texts = [program.text for program in pieces.compiled_alone(lowered)]
         threading.Thread(target=self._compile, args=(texts, compiler_options, state.overrides), daemon=True,
                          name=f"hlotrace waits for {lowered.jaxpr.name}").start()

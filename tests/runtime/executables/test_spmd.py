@@ -119,6 +119,15 @@ def test_in_shardings_agree_with_a_committed_argument(shardings):
     assert lies(y, "data")
 
 
+@pytest.mark.parametrize("number", [2.0, 3, True, 1j, np.float32(2), jnp.float32(2)])
+def test_in_shardings_take_numbers(number):
+    jitted = jax.jit(lambda x, y: x * y, in_shardings=(on(), on("data")))
+    for result in (jitted(number, A), jitted.lower(number, A).compile()(number, A)):
+        np.testing.assert_array_equal(result, np.asarray(A) * number)
+    with pytest.raises(ValueError, match="argument x"):
+        jax.jit(lambda x: x, in_shardings=on("data"))(number)
+
+
 def test_in_shardings_are_a_prefix_of_the_arguments():
     def identity(tree, k):
         return tree
