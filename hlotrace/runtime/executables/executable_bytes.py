@@ -20,7 +20,7 @@ from ...core.jaxpr import Jaxpr, Var
 from ...lowering.module import Lowered
 from .. import array_impl, binding
 from ..devices import client
-from . import kernels
+from . import disk_cache, kernels
 from .blocks import BlockExecutable
 from .executable import Executable
 from .spmd import SpmdExecutable
@@ -61,7 +61,6 @@ def _code(executable: Executable) -> bytes:
         return stored
     if stored is None:
         return executable.device.client.serialize_executable(executable.loaded)
-    from . import disk_cache  # imported already where a file was read
     try:
         return disk_cache.read(stored)[1]
     except (OSError, disk_cache.Damaged) as error:
