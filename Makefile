@@ -8,6 +8,7 @@
 # After a program's text changed on purpose: make golden, and read what changed
 # The array API standard's test suite: make array-api SUITE=path
 # The suites of Flax, Optax, ... on hlotrace, without jax: make libraries ARGS='--only=optax,chex'
+# Do the nearest tests catch faults that are planted? make faults ARGS='--only=core,numpy/fft.py'
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -22,7 +23,7 @@ LINT = $(VENV)/.lint-$(VERSION)-$(CHECKOUT)
 RUN = $(VENV)/bin/python
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: run test quick lint types stubs differences golden array-api libraries clean
+.PHONY: run test quick lint types stubs differences golden array-api libraries faults clean
 
 run: $(READY)
 	$(RUN) examples/digits.py
@@ -60,6 +61,10 @@ array-api: $(READY)
 # an hour or more for all; SUITES: a folder of checkouts of libraries whose tests are not on PyPI
 libraries: $(READY)
 	$(RUN) tools/libraries.py $(if $(SUITES),--suites=$(SUITES)) $(ARGS)
+
+# faults planted in a copy, and which of the nearest tests catch them
+faults: $(READY)
+	$(RUN) tools/plant_faults.py $(ARGS)
 
 clean:
 	rm -rf .venv .venv[0-9]* .venv-libraries .mypy_cache .pytest_cache .ruff_cache

@@ -1,7 +1,10 @@
 """What each option does when it is set: its effect, or an error that names it."""
+import gc
 import os
+import pathlib
 import subprocess
 import sys
+import threading
 import warnings
 
 import numpy as np
@@ -10,7 +13,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import random
-from hlotrace.core.config import override, state
+from hlotrace.core.config import override, scoped, state, uncollected
 
 LEGACY = np.array([0, 3], np.uint32)
 
@@ -152,3 +155,111 @@ app.run(lambda argv: print(argv[1:], *map(jax.config.read, options)))
                         ([], "False allow True False\n[] False allow True False\n")]:
         assert run(*words).stdout == said
     assert "jax_numpy_rank_promotion: 'perhaps' is not one of" in run("--jax_numpy_rank_promotion=perhaps").stderr
+
+
+# --- the table of options ------------------------------------------------------------------------------------------------
+
+# option: values that it takes, with what they are read as; values that it refuses
+VALUES = {
+    "jax_enable_x64": ([(True, True), ("true", True), ("0", False), ("Off", False), (1, True), ("", False)], ["maybe", 1.5, None]),
+    "jax_explain_cache_misses": ([(None, None), ("auto", None), ("1", True)], ["sometimes"]),
+    "jax_persistent_cache_min_entry_size_bytes": ([(5, 5), ("5", 5)], ["five", None]),
+    "jax_persistent_cache_min_compile_time_secs": ([(0, 0.0), ("1.5", 1.5)], ["long"]),
+    "jax_compilation_cache_dir": ([(None, None), ("", ""), (pathlib.PurePath("a/b"), os.path.join("a", "b"))], [3, True]),
+    "jax_optimization_level": ([("O1", "O1"), (1, "O1"), (jax.CompilerEffortLevel.O2, "O2"), ("UNKNOWN", "UNKNOWN")],
+                               [4, True, "O4", None]),
+    "jax_default_matmul_precision": ([(None, None), ("highest", "highest")], ["hihgest"]),
+    "jax_dump_ir_modes": ([("jaxpr", "jaxpr"), ("stablehlo,jaxpr", "stablehlo,jaxpr")], ["text", "jaxpr,text", None]),
+    "jax_platforms": ([(None, None), ("cpu", "cpu")], [3]), "jax_default_device": ([(None, None), ("cpu", "cpu")], [3, 1.5]),
+}
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", VALUES)
+def test_what_an_option_takes(name):
+    taken, refused = VALUES[name]
+    before, key = jax.config.read(name), state.trace_key
+    for value, read in taken:
+        with override(name, value):
+            found = jax.config.read(name)
+            assert found == read and type(found) is type(read)
+    for value in refused:
+        with pytest.raises(ValueError, match=f"config option {name}: "), override(name, value):
+            pass
+    assert jax.config.read(name) == before and state.trace_key is key
+
+
+@pytest.mark.quick
+def test_what_is_no_option():
+    with pytest.raises(AttributeError, match="Unrecognized config option: jax_enable_x46; did you mean 'jax_enable_x64'"):
+        jax.config.update("jax_enable_x46", True)
+    for wrong in (lambda: jax.config.nothing_like_it, lambda: jax.config.read("nothing_like_it")):
+        with pytest.raises(AttributeError, match="Unrecognized config option: nothing_like_it"):
+            wrong()
+    with pytest.raises(AttributeError, match="not set by assignment: config.update\\('jax_enable_x64', True\\)"):
+        jax.config.jax_enable_x64 = True
+    assert not hasattr(jax.config, "__nothing__")
+
+
+@pytest.mark.quick
+def test_blocks_inside_of_each_other_and_of_other_threads():
+    assert not state.x64
+    with override("jax_enable_x64", True), override("jax_debug_nans", True):
+        inner, seen = state.trace_key, []
+        thread = threading.Thread(target=lambda: seen.append((state.x64, jax.config.jax_enable_x64)))
+        thread.start()
+        thread.join()
+        assert seen == [(False, False)] and state.x64 and state.check_floats
+        with override("jax_enable_x64", False):
+            assert not state.x64 and state.check_floats and state.trace_key is not inner
+        assert state.x64 and state.trace_key is inner and jax.config.values["jax_enable_x64"] is True
+    assert not state.x64 and not state.check_floats
+
+
+@pytest.mark.quick
+def test_what_is_read_in_hot_paths_follows_the_options():
+    for name, attribute in [("jax_enable_x64", "x64"), ("jax_disable_jit", "disable_jit"), ("jax_debug_nans", "check_floats"),
+                            ("jax_debug_infs", "check_floats"), ("hlotrace_check_bounds", "check_bounds"),
+                            ("jax_no_execution", "no_execution")]:
+        assert getattr(state, attribute) is False
+        with override(name, True):
+            assert getattr(state, attribute) is True, name
+        assert getattr(state, attribute) is False
+
+
+@pytest.mark.quick
+def test_an_update_reaches_every_thread_that_traces_nothing():
+    ready, go, seen = threading.Event(), threading.Event(), []
+
+    def waits():
+        seen.append(state.trace_key)
+        ready.set()
+        go.wait(10)
+        seen.append(state.trace_key)
+    thread = threading.Thread(target=waits)
+    thread.start()
+    assert ready.wait(10)
+    try:
+        jax.config.update("jax_numpy_rank_promotion", "warn")
+        go.set()
+        thread.join()
+        assert seen[0] is not seen[1] is state.trace_key
+    finally:
+        jax.config.update("jax_numpy_rank_promotion", "allow")
+
+
+@pytest.mark.quick
+def test_scopes_and_the_garbage_collector():
+    with scoped("outer"):
+        assert state.name_stack == "outer"
+        with scoped():
+            assert state.name_stack == ""
+        assert state.name_stack == "outer"
+    assert state.name_stack == "" and gc.isenabled()
+    for was in (True, False):
+        (gc.enable if was else gc.disable)()
+        with pytest.raises(KeyError), uncollected():
+            assert not gc.isenabled()
+            raise KeyError
+        assert gc.isenabled() is was
+    gc.enable()

@@ -111,7 +111,7 @@ def test_what_is_donated_is_a_part_of_what_is_kept():
         assert [x.is_deleted() for x in args] == [i in donated for i in range(2)]
 
 
-def test_results_lie_as_they_are_asked_to():
+def test_results_are_placed_as_requested():
     whole = program(lambda x, y: [x + y, x])
     wanted = NamedSharding(mesh(), P("x"))
     total, same = evaluate.run_program(whole, [X, X], outs=(wanted, None))

@@ -57,7 +57,7 @@ def test_pieces_that_parts_are_made_of():
     assert all(len(pieces) == 1 and pieces[0][2] is None for pieces, _ in targets)      # a part of one
 
 
-def test_what_lies_alike_is_over_the_same_memory():
+def test_an_equivalent_sharding_is_over_the_same_memory():
     array = jax.device_put(X, sharding("rows by two"))
     assert relayout.in_place(array, array.sharding)._buf is array._buf
     mesh = array.sharding.mesh
