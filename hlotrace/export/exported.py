@@ -272,7 +272,8 @@ class Exported:
             size = avals[i].shape[j]
             value, left = divmod(size - evaluate(rest, values), factor)
             if left != 0 or not is_symbolic_dim(value) and value < 1:
-                refuse(f"Expected value >= 1 for dimension variable {variable!r}: {paths[i]}.shape[{j}], "
+                expected = "value >= 1" if left == 0 else "a whole value"
+                refuse(f"Expected {expected} for dimension variable {variable!r}: {paths[i]}.shape[{j}], "
                        f"which is {shapes[i][j]!s}, is {size}.")
             values[variable] = value
         for i, shape in enumerate(shapes):

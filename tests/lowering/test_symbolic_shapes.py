@@ -53,7 +53,7 @@ def test_what_the_text_says():
 
 @pytest.mark.parametrize("texts, constraints, right, wrong", [
     (["b, 4"], [], [(1, 4)], [((2, 5), "4"), ((0, 4), "Expected value >= 1 for dimension variable 'b'")]),
-    (["2*b"], [], [(2,), (6,)], [((3,), "2\\*b, is 3"), ((0,), ">= 1")]),
+    (["2*b"], [], [(2,), (6,)], [((3,), "Expected a whole value for dimension variable 'b': .*2\\*b, is 3"), ((0,), ">= 1")]),
     (["b, b"], [], [(3, 3)], [((3, 4), "inconsistency")]),
     (["b"], ["b >= 3"], [(3,)], [((2,), "constraint b >= 3 does not hold")]),
     (["b"], ["b <= 3"], [(1,), (3,)], [((4,), "constraint b <= 3 does not hold")]),

@@ -106,9 +106,14 @@ class _Parser:
                          f"{self.text[self.at:]!r}; a size is written such as 3, b, 2*b + 1, floordiv(b, "
                          "2), mod(b, 2), max(a, b) or min(a, b).")
 
+    @property
+    def found(self) -> str:
+        """The token, for messages."""
+        return repr(self.token) if self.token else "the end"
+
     def take(self, token: str) -> None:
         if self.token != token:
-            self.fail(f"expected {token!r}, found {self.token or 'the end'!r}")
+            self.fail(f"expected {token!r}, found {self.found}")
         self.advance()
 
     def accept(self, *tokens: str) -> str | None:
@@ -153,7 +158,7 @@ class _Parser:
             self.take(")")
             return value
         if not re.fullmatch(r"[A-Za-z_]\w*", token):
-            self.fail(f"expected a size, found {token or 'the end'!r}")
+            self.fail(f"expected a size, found {self.found}")
         self.advance()
         if token not in OPERATIONS:
             replaced = self.scope.replaced.get(token)

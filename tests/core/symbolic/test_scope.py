@@ -21,8 +21,8 @@ def test_the_size_of_a_text(text, size):
 
 
 @pytest.mark.parametrize("text, words", [
-    ("", "expected a size, found 'the end'"), ("b +", "expected a size, found 'the end'"), ("b b", "unexpected 'b'"), ("2b", "unexpected 'b'"),
-    ("b ^ c", "a power is a number, found 'c'"), ("(b", r"expected '\)', found 'the end'"), ("mod(b)", "expected ','"),
+    ("", "expected a size, found the end"), ("b +", "expected a size, found the end"), ("b b", "unexpected 'b'"), ("2b", "unexpected 'b'"),
+    ("b ^ c", "a power is a number, found 'c'"), ("(b", r"expected '\)', found the end"), ("mod(b)", "expected ','"),
     ("b / 2", "unexpected '/'"), ("max(b, 2, 3)", r"expected '\)'"), ("b)", r"unexpected '\)'"), ("%", "unexpected '%'"),
 ])
 def test_a_text_that_means_no_size(text, words):
