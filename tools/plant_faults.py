@@ -9,7 +9,7 @@ the fault, and must pass.  What is printed is a table: each fault, the test that
 how many of each folder were caught.  The exit status is 1 where one survived.
 
 Programs that tests compiled before are read from a copy of .pytest_cache/programs: what a fault compiles stays in the copy.
-tests/tools/test_plant_faults.py checks that all rows still apply.  To be run by hand: ten minutes or so for all.
+tests/tools/test_plant_faults.py checks that all rows still apply.  To be run by hand: a quarter of an hour for all.
 """
 import ast
 import dataclasses
