@@ -3,7 +3,6 @@ from ..core.primitive import PRIMITIVES as _PRIMITIVES
 from ..core.primitive import primitive_named as _primitive_named
 from ..core.surface.public import entered as _entered
 from ..core.surface.public import export_names as _offer
-from .associative import *
 from .contraction import *
 from .control_flow import *
 from .elementwise import *
@@ -29,6 +28,7 @@ _offer(globals(), "with_sharding_constraint", *(f"{name}_p" for name in _PRIMITI
                                                 if name in globals()
                                                 or name in ("and", "not", "or", "while", "xor")),
        lazy={"": "linalg",
+              "associative": "associative_scan",
               "by_platform": "composite composite_p platform_dependent",
               "fourier": "FftType fft fft_p",
               "generators": "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p",

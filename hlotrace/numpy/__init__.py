@@ -56,13 +56,11 @@ from .arrays import array_methods
 from .arrays.creation import *
 from .arrays.dtype_objects import *
 from .arrays.grids import *
-from .arrays.padding import *
 from .arrays.shaping import *
 from .calculus import *
 from .contraction import *
 from .elementwise.arithmetic import *
 from .elementwise.comparison import *
-from .elementwise.floats import *
 from .elementwise.ufunc import *
 from .elementwise.ufuncs import *
 from .indexing.conditions import *
@@ -81,5 +79,7 @@ _offer(globals(), lazy={
     "arrays.array_api": "__array_namespace_info__",
     "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",
     "arrays.printing": "array_repr array_str",
+    "arrays.padding": "pad",
     "arrays.windows": "bartlett blackman hamming hanning kaiser",
-    "elementwise.bits": "packbits unpackbits"})
+    "elementwise.bits": "packbits unpackbits",
+    "elementwise.floats": "copysign frexp ldexp modf signbit spacing"})
