@@ -38,6 +38,7 @@ COMPILE_EACH_TIME: dict[str, set[str] | None] = {
 
 # Tests of what is computed where XLA optimizes as it does for users: the quick way rounds otherwise, or cannot.
 AS_USERS_COMPILE: dict[str, set[str] | None] = {
+    "core/test_leaks.py": {"test_a_network_with_library_functions_does_not_leak"},
     "nn/test_scaled.py": {"test_rounded_products_are_those_of_jax"},
 }
 
