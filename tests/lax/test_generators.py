@@ -42,6 +42,9 @@ def test_uniform_numbers():
         found = np.asarray(lax.rng_uniform(low, high, (200,)))
         assert found.shape == (200,) and found.min() >= low and found.max() < high
         assert abs(found.astype(float).mean() - (low + high - (found.dtype.kind == "i")) / 2) < 0.4
+    # 256 numbers; of what is drawn between them, one in 512 would round up to 1.25
+    halves = np.asarray(lax.rng_uniform(np.float16(1), np.float16(1.25), (20_000,)))
+    assert set(np.unique(halves)) == set(np.arange(1, 1.25, 2 ** -10, np.float16))
     x, y = jax.jit(lambda: (lax.rng_uniform(0.0, 1.0, (5,)), lax.rng_uniform(0.0, 1.0, (5,))))()
     assert not np.any(np.asarray(x) == np.asarray(y))      # equal calls are not one
     with pytest.raises(NotImplementedError, match="no derivative"):

@@ -78,8 +78,17 @@ def _uniform_lower(ctx, eqn, low, high):
     out = eqn.outvars[0].aval
     size = ctx.constant(np.array(out.shape, np.int64))
     scalar, sizes = out.update(shape=()).mlir, ShapedArray((out.ndim,), dtypes.int64).mlir
-    return ctx.emit(f"stablehlo.rng {low}, {high}, {size}, distribution = UNIFORM : ({scalar}, {scalar}, "
-                    f"{sizes}) -> {out.mlir}")
+    drawn = ctx.emit(f"stablehlo.rng {low}, {high}, {size}, distribution = UNIFORM : ({scalar}, {scalar}, "
+                     f"{sizes}) -> {out.mlir}")
+    if out.dtype.kind in "iu":
+        return drawn
+    # XLA rounds some numbers up to `high`, which is excluded.  They become `low`, which is drawn half as often
+    # as its neighbours: only numbers above it are rounded to it.
+    low, high = (ctx.emit(f"stablehlo.broadcast_in_dim {end}, dims = [] : ({scalar}) -> {out.mlir}")
+                 for end in (low, high))
+    mask = out.update(dtype=dtypes.bool_).mlir
+    is_high = ctx.emit(f"stablehlo.compare EQ, {drawn}, {high} : ({out.mlir}, {out.mlir}) -> {mask}")
+    return ctx.emit(f"stablehlo.select {is_high}, {low}, {drawn} : {mask}, {out.mlir}")
 
 
 rng_uniform_p = Primitive("rng_uniform", abstract_eval=_uniform_abstract_eval, lower=_uniform_lower)
