@@ -82,8 +82,8 @@ def _uniform_lower(ctx, eqn, low, high):
                      f"{sizes}) -> {out.mlir}")
     if out.dtype.kind in "iu":
         return drawn
-    # XLA rounds some numbers up to `high`, which is excluded.  They become `low`, which is drawn half as often
-    # as its neighbours: only numbers above it are rounded to it.
+    # XLA rounds some numbers up to `high`, which is excluded.  They become `low`, which is drawn half as
+    # often as its neighbours because only numbers above it are rounded to it.
     low, high = (ctx.emit(f"stablehlo.broadcast_in_dim {end}, dims = [] : ({scalar}) -> {out.mlir}")
                  for end in (low, high))
     mask = out.update(dtype=dtypes.bool_).mlir
