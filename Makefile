@@ -53,14 +53,14 @@ golden: $(READY)
 
 # SUITE: a checkout of data-apis/array-api-tests with its submodule
 array-api: $(READY)
-	$(RUN) -m pip install --quiet --disable-pip-version-check -r $(SUITE)/requirements.txt
-	cd $(SUITE) && JAX_ENABLE_X64=1 ARRAY_API_TESTS_VERSION=2024.12 ARRAY_API_TESTS_MODULE=hlotrace.numpy \
-	  $(abspath $(RUN)) -m pytest -c pytest.ini -q --max-examples 2 --derandomize --disable-deadline \
-	  --skips-file $(CURDIR)/tests/array_api_skips.txt $(ARGS)
+	$(RUN) -m pip install --quiet --disable-pip-version-check -r "$(SUITE)/requirements.txt"
+	cd "$(SUITE)" && JAX_ENABLE_X64=1 ARRAY_API_TESTS_VERSION=2024.12 ARRAY_API_TESTS_MODULE=hlotrace.numpy \
+	  "$(abspath $(RUN))" -m pytest -c pytest.ini -q --max-examples 2 --derandomize --disable-deadline \
+	  --skips-file "$(CURDIR)/tests/array_api_skips.txt" $(ARGS)
 
 # an hour or more for all; SUITES: a folder of checkouts of libraries whose tests are not on PyPI
 libraries: $(READY)
-	$(RUN) tools/libraries.py $(if $(SUITES),--suites=$(SUITES)) $(ARGS)
+	$(RUN) tools/libraries.py $(if $(SUITES),--suites="$(SUITES)") $(ARGS)
 
 # faults planted in a copy, and which of the nearest tests catch them
 faults: $(READY)

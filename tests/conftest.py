@@ -79,6 +79,11 @@ if "HLOTRACE_TEST_FLAGS" not in os.environ:  # a worker has those of the process
     ]).strip()
 os.environ["XLA_FLAGS"] = os.environ["HLOTRACE_TEST_FLAGS"]
 
+# Where matplotlib cannot write at home it says so on stderr, where an example that plots says nothing.
+if "MPLCONFIGDIR" not in os.environ and not os.access(os.path.expanduser("~"), os.W_OK):
+    MATPLOTLIB = tempfile.TemporaryDirectory(prefix="hlotrace-matplotlib-")
+    os.environ["MPLCONFIGDIR"] = MATPLOTLIB.name  # workers find it there
+
 # More than a hundred processes import the library: they read its bytecode, also where Python is told to leave none.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

@@ -1,5 +1,6 @@
 """The tutorials under docs/: the blocks of each are one program, which runs as it stands and prints what is said."""
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,8 @@ def prepare(page, folder):
         if block.language == "cpp":
             (folder / block.name).write_text(block.text, "utf-8")
         elif block.language == "sh":
-            subprocess.run(["/bin/sh", "-euc", block.text.replace("python ", f"{sys.executable} ")], cwd=folder, check=True)
+            subprocess.run(["/bin/sh", "-euc", block.text.replace("python ", f"{shlex.quote(sys.executable)} ")],
+                           cwd=folder, check=True)
         elif block.language == "python":
             code.append(f"{block.text}\nprint('--- end of block')\n")
             wanted.append(block.output or "")
