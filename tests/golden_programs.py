@@ -21,10 +21,11 @@ from hlotrace.experimental.shard_alike import shard_alike
 from hlotrace.experimental.xla_metadata import xla_metadata_call2
 from hlotrace.extend.random import threefry2x32_p
 from hlotrace.primitives.linalg.factorizations import geqp3_p, geqrf_p
-from hlotrace.sharding import AbstractMesh, NamedSharding
+from hlotrace.sharding import AbstractMesh, AxisType, NamedSharding
 from hlotrace.sharding import PartitionSpec as P
 
 MESH = AbstractMesh((4,), ("x",))
+EXPLICIT = AbstractMesh((2, 2), ("x", "y"), (AxisType.Explicit,) * 2)
 
 
 def f32(*shape):
@@ -454,6 +455,9 @@ DEVICES = {
         product(lax.with_sharding_constraint(x, NamedSharding(MESH, P("x"))), x), x), f32(4, 4)),
     "layout": (lambda x: with_layout_constraint(x, Layout((1, 0))), f32(2, 3)),
     "constraint": (lambda x: lax.with_sharding_constraint(x, NamedSharding(MESH, P(None, "x"))), f32(3, 4)),
+    "types over Explicit axes": (jax.grad(lambda x, w: jnp.sum(jnp.tanh(
+        jax.reshard(x, NamedSharding(EXPLICIT, P("x"))) @ jax.reshard(w, NamedSharding(EXPLICIT, P(None, "y"))))), 1),
+        f32(4, 3), f32(3, 2)),
     "mapped constraint": (jax.vmap(lambda x: lax.with_sharding_constraint(x, NamedSharding(MESH, P(None))),
                                    spmd_axis_name="x"), f32(4, 4)),
     "named vmap": (jax.vmap(lambda x: (lax.psum(x, "i"), lax.pmax(x, "i"), lax.axis_index("i"), lax.all_gather(x, "i"),

@@ -436,7 +436,7 @@ def mapped(structure: pytree.PyTreeDef, outs: Sequence[Any], dims: Sequence[Any]
     """
     if layout_of(structure) is None:
         return structure, specs
-    avals = [aval if d is None else aval.update(shape=aval.shape[:d] + aval.shape[d + 1:])
+    avals = [aval if d is None else aval.without_axis(d)
              for aval, d in zip(map(aval_of, outs), dims[:len(specs)])]
     return _changed_kinds(structure, avals, specs,
                           lambda x, part, spec: x.adapter.mapped(x.kind, part, size, spec))

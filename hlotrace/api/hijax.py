@@ -214,7 +214,7 @@ def _placed(x: Any, size: int, source: int | None, target: int | None) -> Any:
 def _less(x: Any, dim: int | None) -> Any:
     """The type of an array without its mapped axis."""
     aval = aval_of(x)
-    return aval if dim is None else aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
+    return aval if dim is None else aval.without_axis(dim)
 
 
 # type of a part under vmap -> the MappingSpec by which the user mapped what it is a part of

@@ -68,6 +68,13 @@ class Placement:
             raise NotImplementedError(f"jit of {self.name}: in_shardings, out_shardings and device do "
                                       "not go with a Ref that the function closes over")
 
+    def typed(self, in_tree: Any, avals: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The types of the arguments as in_shardings says how Explicit mesh axes split them."""
+        if self.ins is None or self.place is not None:
+            return avals
+        requested = self.inputs(in_tree)
+        return tuple([a if s is None or a.explicit else s.typed(a) for a, s in zip(avals, requested)])
+
     def of(self, traced: TracedProgram, leaves: Sequence[Any],
            paths: Callable[[], list[str]]) -> tuple[Any, list[Any] | None]:
         """(device or Partition, the shardings asked for the program's inputs or None) for these leaves of
@@ -111,14 +118,7 @@ class Placement:
         requested: list[Any] | None = None
         outs: list[Any] | None = None
         if self.ins is not None:
-            alone = isinstance(self.ins, placement.SingleDeviceSharding)
-            keywords = traced.in_tree.children()[1].node_data()[1]
-            if keywords and not alone:
-                raise ValueError(f"jit of {self.name}: in_shardings does not say how keyword arguments "
-                                 f"({', '.join(keywords)}) lie; pass them by position")
-            given = tuple(self.ins) if type(self.ins) is list else self.ins
-            requested = flat_shardings(f"jit in_shardings of {self.name}", traced.in_tree,
-                                   (given, given if alone else None))
+            requested = self.inputs(traced.in_tree)
         if self.outs is not None:
             outs = flat_shardings(f"jit out_shardings of {self.name}", traced.result_tree, self.outs)
             outs = [*outs, *[None] * (traced.out_tree.num_leaves - len(outs))]
@@ -126,6 +126,17 @@ class Placement:
                 if s is not None:
                     placement.check_divides(s, a, f"result {i} of {self.name}, of type {a.str_short()}")
         return requested, tuple(outs) if outs else None
+
+    def inputs(self, in_tree: Any) -> list[Any]:
+        """The shardings asked for the leaves of the arguments."""
+        from ..placement.shardings import flat_shardings
+        alone = isinstance(self.ins, placement.SingleDeviceSharding)
+        keywords = in_tree.children()[1].node_data()[1]
+        if keywords and not alone:
+            raise ValueError(f"jit of {self.name}: in_shardings does not say how keyword arguments "
+                             f"({', '.join(keywords)}) are placed; pass them by position")
+        given = tuple(self.ins) if type(self.ins) is list else self.ins
+        return flat_shardings(f"jit in_shardings of {self.name}", in_tree, (given, given if alone else None))
 
     def constrained(self, traced: TracedProgram,
                     leaves: Sequence[Any]) -> tuple[Sequence[Any], Callable[[Any], Any]]:

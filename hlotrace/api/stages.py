@@ -150,7 +150,8 @@ refs.stands_for_a_ref(_RefStruct)
 
 
 def struct_of(aval: Any, sharding: Any = None) -> ShapeDtypeStruct:
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding, vma=aval.vma)
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type,
+                            sharding=sharding or aval.explicit, vma=aval.vma)
 
 
 CompilerOptions = dict[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from ..core.avals import aval_of
-from ..core.errors import not_callable
+from ..core.errors import ShardingTypeError, not_callable
 from ..core.pytrees import pytree
 from ..core.surface.boundary import filtered
 from ..core.symbolic_zeros import MappedAxis
@@ -71,7 +71,8 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
             return _over_values(fun, (args, kwargs), (in_axes, 0), out_axes, axis)
         flat = FlatFunction(fun, leaves, in_tree, "vmap")
         dims, size = mapped_axes(flat, (in_axes, 0), axis_size)
-        outs, out_dims = batch_flat(flat, MappedAxis(size, axis_name, spmd_axis_name), flat.leaves, dims)
+        axis = MappedAxis(size, axis_name, spmd_axis_name, _sharding(flat, dims))
+        outs, out_dims = batch_flat(flat, axis, flat.leaves, dims)
         targets: Sequence[Any] = pytree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         flat.out_tree, targets = adapters.mapped(flat.out_tree, outs, out_dims, targets, size)
         return flat.out_tree.unflatten([
@@ -93,7 +94,8 @@ def _over_values(fun: Callable[..., Any], arguments: Any, axes: Any, out_axes: A
     still = {n: x.value for n, x in enumerate(taken) if all(dims[i] is None for i in x.places)}
     flat.outside = still
     with adapters.lending([x for n, x in enumerate(taken) if n not in still]):
-        outs, out_dims = batch_flat(flat, MappedAxis(size, axis.name, axis.spmd_name), flat.leaves, dims)
+        axis = MappedAxis(size, axis.name, axis.spmd_name, _sharding(flat, dims))
+        outs, out_dims = batch_flat(flat, axis, flat.leaves, dims)
     result_tree, change_tree = flat.out_tree.children()
     n = result_tree.num_leaves
     targets: Sequence[Any] = pytree.flatten_axes("vmap out_axes", result_tree, out_axes)
@@ -156,6 +158,25 @@ def check_mapped(flat: FlatFunction, dims: list[Any], axis_size: int | None) -> 
     if not sizes:
         raise ValueError(f"{flat} must have at least one non-None value in in_axes, or axis_size given")
     return dims, next(iter(sizes))
+
+
+def _sharding(flat: FlatFunction, dims: Sequence[int | None]) -> Any:
+    """How Explicit mesh axes split the mapped axis, as the sharding of a vector; None where none does.
+
+    Raises:
+        ShardingTypeError: where arguments say it differently.
+    """
+    found: Any = None
+    for i, dim in enumerate(dims):
+        explicit = None if dim is None else flat.aval(i).explicit
+        along = explicit and explicit.along(dim)
+        if along is not None and found not in (None, along):
+            raise ShardingTypeError(
+                f"{flat.what}: the mapped axes of the arguments of {flat.name} are split over different mesh "
+                f"axes, {found.spec} and, of {flat.path(i)} of type {flat.aval(i).str_short()}, "
+                f"{along.spec}: bring them to one with jax.reshard")
+        found = along or found
+    return found
 
 
 def _place(flat: FlatFunction, i: int, x: Any, dim: int | None, target: Any, size: int) -> Any:

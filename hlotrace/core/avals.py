@@ -16,6 +16,7 @@ from .symbolic.dimension import Dimension, as_size, is_constant_shape
 MOST_ELEMENTS = 2 ** 59
 
 _interned: dict[tuple, ShapedArray] = {}
+UNCHANGED: Any = object()
 
 Shape: TypeAlias = tuple[Any, ...]       # of ints and Dimensions
 
@@ -47,39 +48,48 @@ class OfArrays:
 
 class ShapedArray(OfArrays):
     """The type of an array: `shape` (tuple of int), `dtype` (np.dtype or ExtendedDType), `weak_type` (bool),
-    `vma`.
+    `vma`, `explicit`.
 
     A weak type comes from a Python scalar and gives way in promotion.  `vma`, a frozenset of names, are the
-    manual axes of a `shard_map` along which the devices hold different values.  `sharding` is taken as JAX's
-    type takes it, and has no effect: what is traced has that of the mesh in use (see `typeof`).
+    manual axes of a `shard_map` along which the devices hold different values.  `explicit` is a NamedSharding
+    over an AbstractMesh that says which Explicit mesh axes split which dimension; None where none does.
+    `marked` is whether there is either of them.
     """
-    __slots__ = ("shape", "dtype", "weak_type", "vma", "ndim", "size", "mlir", "__weakref__")
+    __slots__ = ("shape", "dtype", "weak_type", "vma", "explicit", "marked", "ndim", "size", "mlir",
+                 "__weakref__")
     shape: Shape
     dtype: Any       # a dtypes.DType
     weak_type: bool
     vma: frozenset[str]
+    explicit: Any    # a NamedSharding or None
+    marked: bool
     ndim: int
     size: Any        # an int or a Dimension
     mlir: str
+    # placement/device_put.py gives it: the sharding of what is split over no axis of a mesh, by default that
+    # in use
+    unsplit: Callable[..., Any]
 
     def __new__(cls, shape: Iterable[Any], dtype: Any, weak_type: bool = False,
-                vma: Iterable[str] = frozenset(), *, sharding: Any = None) -> ShapedArray:
-        key = (shape, dtype, weak_type, vma)
+                vma: Iterable[str] = frozenset(), sharding: Any = None) -> ShapedArray:
+        key = (shape, dtype, weak_type, vma, sharding)
         try:
             return _interned[key]
         except KeyError:
             pass
         except TypeError:
-            key = (tuple(shape), dtypes.as_dtype(dtype), bool(weak_type), frozenset(vma))
+            key = (tuple(shape), dtypes.as_dtype(dtype), bool(weak_type), frozenset(vma), sharding)
             if key in _interned:
                 return _interned[key]
         shape = tuple(map(as_size, key[0]))
         dtype = key[1] if isinstance(key[1], (np.dtype, dtypes.ExtendedDType)) else dtypes.as_dtype(key[1])
-        canonical = (shape, dtype, bool(weak_type), frozenset(vma))
+        explicit = None if sharding is None else sharding.explicit(shape)
+        canonical = (shape, dtype, bool(weak_type), frozenset(vma), explicit)
         self = _interned.get(canonical)
         if self is None:
             self = object.__new__(cls)
-            self.shape, self.dtype, self.weak_type, self.vma = canonical
+            self.shape, self.dtype, self.weak_type, self.vma, self.explicit = canonical
+            self.marked = bool(self.vma) or explicit is not None
             self.ndim = len(shape)
             if is_constant_shape(shape) and math.prod(filter(None, shape)) >= MOST_ELEMENTS:
                 raise errors.too_many_elements(shape, dtype, MOST_ELEMENTS)
@@ -90,13 +100,45 @@ class ShapedArray(OfArrays):
         return self
 
     def update(self, shape: Shape | None = None, dtype: Any = None, weak_type: bool | None = None,
-               vma: frozenset[str] | None = None) -> ShapedArray:
+               vma: frozenset[str] | None = None, *, sharding: Any = UNCHANGED) -> ShapedArray:
+        """The same but for what is given; of another shape, it is split only if `sharding` says so."""
+        if sharding is UNCHANGED:
+            sharding = self.explicit if shape is None or shape == self.shape else None
         return ShapedArray(self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
                            self.weak_type if weak_type is None else weak_type,
-                           self.vma if vma is None else vma)
+                           self.vma if vma is None else vma, sharding)
+
+    def without_axis(self, axis: int) -> ShapedArray:
+        """The type of a slice along an axis, which has every other axis."""
+        explicit = self.explicit and self.explicit.without_dimension(axis, self.ndim)
+        return self.update(self.shape[:axis] + self.shape[axis + 1:], sharding=explicit)
+
+    def with_axis(self, axis: int, size: Any, along: Any = None) -> ShapedArray:
+        """The type with one more axis, which is split as `along`, a sharding of vectors or None, says."""
+        if along is None:
+            explicit = self.explicit and self.explicit.with_dimension(axis, self.ndim)
+        else:
+            explicit = (self.explicit or self.unsplit(along.mesh)).with_dimension(axis, self.ndim,
+                                                                                  along.spec[0])
+        return self.update((*self.shape[:axis], size, *self.shape[axis:]), sharding=explicit)
+
+    @property
+    def sharding(self) -> Any:
+        """The NamedSharding over an AbstractMesh: which Explicit axes split the dimensions.
+
+        Where none does it is over the mesh in use, which is empty where there is none.
+        """
+        return self.explicit or self.unsplit()
 
     def strip_weak_type(self) -> ShapedArray:
         return self.update(weak_type=False) if self.weak_type else self
+
+    @property
+    def splits(self) -> list[tuple[str, ...]]:
+        """For each dimension the Explicit mesh axes that split it, major first."""
+        if self.explicit is None:
+            return [()] * self.ndim
+        return [self.explicit.spec.axes(dim) for dim in range(self.ndim)]
 
     @property
     def manual_axis_type(self) -> ManualAxisType:
@@ -105,12 +147,13 @@ class ShapedArray(OfArrays):
 
     def tangent(self) -> ShapedArray:
         """The aval of tangents of values of this aval."""
-        return ShapedArray(self.shape, dtypes.tangent_dtype(self.dtype), self.weak_type, self.vma)
+        return ShapedArray(self.shape, dtypes.tangent_dtype(self.dtype), self.weak_type, self.vma,
+                           self.explicit)
 
     to_tangent_aval = tangent
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ShapedArray, (self.shape, self.dtype, self.weak_type, self.vma)
+        return ShapedArray, (self.shape, self.dtype, self.weak_type, self.vma, self.explicit)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -119,7 +162,8 @@ class ShapedArray(OfArrays):
 
     def str_short(self, short_dtypes: bool = False) -> str:
         name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
-        return f"{name}[{','.join(map(str, self.shape))}]"
+        sizes = map(str, self.shape) if self.explicit is None else self.explicit.sizes_text(self.shape)
+        return f"{name}[{','.join(sizes)}]"
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""

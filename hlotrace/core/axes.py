@@ -47,13 +47,17 @@ class AxisRule:
             come out says whether it was.
         scalars: number of operands -> positions of those that may be of rank 0 beside arrays
         constants: may any constant of rank 0 be used beside arrays?
+        computed: what becomes of mesh axes that split an axis that it computes with: "refused", "gone" (the
+            result has no such axis) or "kept" (the result has it at the same place)
     """
-    __slots__ = ("labels", "insert", "scalars", "constants")
+    __slots__ = ("labels", "insert", "scalars", "constants", "computed")
 
     def __init__(self, labels: Callable[..., AxisMap],
                  insert: Callable[..., dict[str, Any]] = lambda params, *_: params,
-                 scalars: Callable[[int], Container[int]] = lambda n: (), constants: bool = False) -> None:
+                 scalars: Callable[[int], Container[int]] = lambda n: (), constants: bool = False,
+                 computed: str = "refused") -> None:
         self.labels, self.insert, self.scalars, self.constants = labels, insert, scalars, constants
+        self.computed = computed
 
     def __call__(self, *avals: ShapedArray, **params: Any) -> AxisMap:
         return self.labels(*avals, **params)
@@ -102,7 +106,7 @@ def same_axes(names: str | Sequence[str] = (), *, gone: bool = False, reduced: b
         changed = {name: inserted(params[name], at, size if entry is SIZE else entry)
                    for name, entry in alone.items() if params.get(name) is not None}
         return {**params, **changed, **{name: renumbered(params[name], at) for name in names}}
-    return AxisRule(labels, insert, scalars, constants)
+    return AxisRule(labels, insert, scalars, constants, "gone" if gone else "kept")
 
 
 def leading_axes(own: Callable[..., tuple[int, int]]) -> AxisRule:
@@ -124,7 +128,7 @@ _SCALAR = ShapedArray((), bool_)
 def _unmapped(aval: ShapedArray | None, dim: int | None) -> ShapedArray:
     if aval is None:
         return _SCALAR
-    return aval if dim is None else aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
+    return aval if dim is None else aval.without_axis(dim)
 
 
 @functools.lru_cache(maxsize=8192)

@@ -67,6 +67,10 @@ class InconclusiveDimensionOperation(Exception):
     """A comparison of symbolic sizes holds for some of their values and not for others."""
 
 
+class ShardingTypeError(TypeError):
+    """Shardings over Explicit mesh axes that do not fit each other, or leave that of a result open."""
+
+
 class KeyReuseError(JAXTypeError):
     """A PRNG key was consumed more than once (see `debug_key_reuse`)."""
 

@@ -248,7 +248,10 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
                 raise JaxprTypeError(f"{eqn.primitive.name}: an operand is not bound\n{jaxpr}")
         for sub in sub_jaxprs(eqn.params):
             check_jaxpr(sub)
-        expected = eqn.primitive.typecheck([v.aval for v in eqn.invars], eqn.params)
+        if any(v.aval.explicit for v in eqn.invars):
+            expected = [v.aval for v in eqn.outvars]      # its sharding was inferred as it was traced
+        else:
+            expected = eqn.primitive.typecheck([v.aval for v in eqn.invars], eqn.params)
         for v, aval in zip(eqn.outvars, expected, strict=True):
             if v.aval.shape != aval.shape or v.aval.dtype != aval.dtype:
                 raise JaxprTypeError(f"{eqn.primitive.name}: result is typed {v.aval.short()}, its rule "

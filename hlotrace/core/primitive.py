@@ -34,6 +34,8 @@ RULES = (
     "axes",
     # (axis, args, dims, **params) -> (out, out_dim); a dim None is unbatched
     "batching",
+    # (*avals, **params) -> AxisMap for operands that Explicit mesh axes split, where `axes` does not say
+    "sharding",
     # (states, values, args, **params) -> (values, out), with the effects done that the states handle
     "discharge",
     # (used_outputs, eqn) -> eqn
@@ -60,6 +62,7 @@ TRAITS = {
     "elementwise": False,   # each element of the result comes from those at the same place in the operands
     "structural": False,    # moves values, whatever their dtype: it is lowered on PRNG keys as on their words
     "says_vma": False,      # its typing rule says over which manual axes results vary
+    "says_sharding": False, # its typing rule says how Explicit mesh axes split results
     "kinds": "",            # of dtypes that it takes; see primitives.arrays.elementwise.kind_of
     "mnemonic": None,       # the name of its StableHLO or CHLO operation
     "also": None,           # {JAX's name of a parameter: what it is, as a function of those there are}
@@ -94,6 +97,7 @@ class Primitive:
         transpose: Any
         axes: Any
         batching: Any
+        sharding: Any
         discharge: Any
         dce: Any
         partial_eval: Any
@@ -106,6 +110,7 @@ class Primitive:
         elementwise: bool
         structural: bool
         says_vma: bool
+        says_sharding: bool
         kinds: str
         mnemonic: str | None
         also: dict[str, Any] | None
@@ -202,7 +207,7 @@ class Primitive:
         return dict(params)
 
     def typecheck(self, avals: Iterable[ShapedArray], params: Mapping[str, Any]) -> list[ShapedArray]:
-        """The result avals, always as a list."""
+        """The result avals, always as a list; of operands that no Explicit mesh axis splits."""
         result = self.abstract_eval(*avals, **params)
         return list(result) if self.multiple_results else [result]
 

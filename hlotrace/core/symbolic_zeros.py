@@ -55,15 +55,18 @@ def fill_zeros(values: Iterable[Any], marks: Iterable[bool]) -> list[Any]:
 
 
 class MappedAxis:
-    """The axis that a vmap adds: its size, and its name for collectives (or None)."""
-    __slots__ = ("size", "name", "spmd_name")
+    """The axis that a vmap adds: its size, its name for collectives, and how Explicit mesh axes split it.
 
-    def __init__(self, size: Any, name: Any = None, spmd_name: Any = None) -> None:
-        self.size, self.name, self.spmd_name = size, name, spmd_name
+    The last is the sharding of a vector along it, None where it is not split.
+    """
+    __slots__ = ("size", "name", "spmd_name", "sharding")
+
+    def __init__(self, size: Any, name: Any = None, spmd_name: Any = None, sharding: Any = None) -> None:
+        self.size, self.name, self.spmd_name, self.sharding = size, name, spmd_name, sharding
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, MappedAxis) and (self.size, self.name, self.spmd_name) == (
-            other.size, other.name, other.spmd_name)
+        return isinstance(other, MappedAxis) and (self.size, self.name, self.spmd_name, self.sharding) == (
+            other.size, other.name, other.spmd_name, other.sharding)
 
     def __hash__(self) -> int:
-        return hash((self.size, self.name, self.spmd_name))
+        return hash((self.size, self.name, self.spmd_name, self.sharding))

@@ -282,6 +282,8 @@ class JaxprTrace(Trace):
     __slots__ = ("eqns", "constants", "buffers", "inner", "invars", "name", "arg_names", "doing")
     # primitives/parallel/collectives.py gives it: an operation that only marks a value as one that varies
     pvary: Primitive
+    # sharding/explicit.py gives it: (primitive, avals, params) -> what its typing rule gives, with shardings
+    typed: Callable[..., Any]
     # runtime/array_impl.py gives it: (a NumPy array, the Array of it when it was used before or None) -> the
     # Array of it now
     held: Callable
@@ -360,17 +362,18 @@ class JaxprTrace(Trace):
         if primitive.to_staged is not None and "jaxpr" not in params:
             args, params = primitive.to_staged(args, params)
             return primitive.bind(*args, **params)
-        invars, avals, varies = [], [], False
+        invars, avals, marked = [], [], False
         for a in args:
             v = a._var if type(a) is JaxprTracer and a._trace is self else self.atom(a)
             invars.append(v)
             aval = v.aval
             avals.append(aval)
-            if aval.vma:
-                varies = True
-        vma = self.unify(primitive, params, invars, avals) if varies else None
+            if aval.marked:
+                marked = True
+        vma = self.unify(primitive, params, invars, avals) if marked else None
         try:
-            result = primitive.abstract_eval(*avals, **params)
+            result = (self.typed(primitive, avals, params) if marked and any([a.explicit for a in avals])
+                      else primitive.abstract_eval(*avals, **params))
         except (TypeError, ValueError) as error:
             note_line(error, primitive)
             raise
@@ -392,12 +395,12 @@ class JaxprTrace(Trace):
         """Let all operands vary over the manual axes over which any does, in `invars` and `avals`.
 
         Returns:
-            Those axes, or None where the primitive itself says how its results vary: collectives do, and
-            those that hold programs.
+            Those axes, or None where there are none, or the primitive itself says how its results vary:
+            collectives do, and those that hold programs.
         """
-        if primitive.says_vma or any(True for _ in sub_jaxprs(params)):
-            return None
         vma = frozenset().union(*[a.vma for a in avals])
+        if not vma or primitive.says_vma or any(True for _ in sub_jaxprs(params)):
+            return None
         for i, (v, aval) in enumerate(zip(invars, avals)):
             if aval.vma != vma and type(v) is Var:
                 if not config.jax_auto_pcast:

@@ -62,7 +62,7 @@ def batch_jaxpr_axes(closed_jaxpr, axis_data, in_axes, out_axes_dest):
                                  "mapped inputs")
         return [x if to is None else place_axis(x, axis.size, d, to) for x, d,
                 to in zip(outs, dims, out_axes_dest)]
-    avals = [a if d is None else a.update(shape=(*a.shape[:d], axis.size, *a.shape[d:]))
+    avals = [a if d is None else a.with_axis(d, axis.size)
              for a, d in zip(jaxpr.in_avals, in_axes, strict=True)]
     return trace_closed(fun, avals, jaxpr.name), [to is not None for to in out_axes_dest]
 

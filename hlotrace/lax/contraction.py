@@ -5,7 +5,7 @@ from typing import NamedTuple
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.errors import not_one_of
-from ..placement.out_sharding import with_out_sharding
+from ..placement.out_sharding import over_auto_axes, with_out_sharding
 from ..primitives.arrays.contract import contract, dot_general_p, labels
 from ..primitives.arrays.conv import ConvDimensionNumbers, conv_general_dilated_p, dilated
 from ..primitives.arrays.elementwise import and_p, convert, ge, lt, mul, select, sub
@@ -63,6 +63,8 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     groups = tuple(_ints(g, "dot_general dimension_numbers") for g in (lhs_contract, rhs_contract, lhs_batch,
                                                                       rhs_batch))
     aval_of(lhs), aval_of(rhs)
+    if out_sharding is not None:
+        lhs, rhs = over_auto_axes(lhs, rhs)
     out = dot_general_p.bind(lhs, rhs, dimension_numbers=(groups[:2], groups[2:]),
                              precision=canonical_precision(precision),
                              preferred_element_type=_preferred(preferred_element_type, "dot_general"))
@@ -84,8 +86,8 @@ def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_t
                              "last axis of lhs and first axis of rhs have equal sizes; got "
                              f"lhs_shape={x.shape} rhs_shape={y.shape}")
         dimension_numbers = (((x.ndim - 1,), (0,)), ((), ()))
-    out = dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
-    return with_out_sharding(out, out_sharding, "lax.dot")
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type,
+                       out_sharding=out_sharding)
 
 
 def batch_matmul(lhs, rhs, precision=None):
@@ -142,6 +144,8 @@ def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers, prec
     sizes = aval_of(group_sizes)
     if sizes.ndim != 1 or not dtypes.is_integer(sizes.dtype):
         raise TypeError(f"ragged_dot: group_sizes must be a vector of integers, got {sizes.str_short()}")
+    if out_sharding is not None:
+        lhs, rhs = over_auto_axes(lhs, rhs)
     numbers = tuple(tuple(_ints(axes, "ragged_dot dimension numbers") for axes in pair) for pair in numbers)
     x, y, out = labels(numbers, ndim_of(lhs), ndim_of(rhs))
     for g in groups:
@@ -196,8 +200,8 @@ def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=Non
         raise TypeError("ragged_dot: lhs must be a matrix (m, k) and rhs matrices (g, k, n), got shapes "
                         f"{aval_of(lhs).shape} and {aval_of(rhs).shape}")
     numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
-    out = ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset)
-    return with_out_sharding(out, out_sharding, "lax.ragged_dot")
+    return ragged_dot_general(lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset,
+                              out_sharding=out_sharding)
 
 
 # --- products of blocks with scales
@@ -461,6 +465,8 @@ def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, r
     if len(strides) != rank or any(s < 1 for s in strides):
         raise ValueError(f"{name} window_strides must be one positive int for each of the {rank} spatial "
                          f"axes, got {strides}")
+    if out_sharding is not None:
+        lhs, rhs = over_auto_axes(lhs, rhs)
     out = conv_general_dilated_p.bind(
         lhs, rhs, window_strides=strides, padding=_pads(padding, name, sizes, windows, strides, rhs_dilation),
         lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation, dimension_numbers=numbers,

@@ -7,7 +7,7 @@ from ..api.adapters import flatten
 from ..api.flat import FlatFunction
 from ..api.signatures import name_of
 from ..api.vmap import vmap
-from ..core import dtypes
+from ..core import dtypes, errors
 from ..core.avals import aval_of, is_arraylike
 from ..core.config import state
 from ..core.jaxpr import Var, eval_jaxpr
@@ -136,7 +136,14 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
         raise ValueError(f"lax.scan: unroll must be a positive int or a bool, got {unroll}")
     if state.disable_jit:
         return _python_scan(f, init, x_leaves, x_tree, length, reverse)
-    slices = [a.update(shape=a.shape[1:]) for a in x_avals]
+    for a in x_avals:
+        if a.splits[0]:
+            raise errors.ShardingTypeError(
+                f"{what}: xs has an array of type {a.str_short()}, whose leading axis, over which the loop "
+                f"runs, is split over {', '.join(map(repr, a.splits[0]))}: no step would be on every "
+                "device. Reshard it, as in jax.reshard(x, "
+                f"{a.explicit.spec.update(partitions=(None, *a.explicit.spec[1:]))})")
+    slices = [a.without_axis(0) for a in x_avals]
     traced, init_leaves = _settle_carry(lambda avals: _trace(flat, [*avals, *slices], "scan", _owner),
                                         init_leaves, n)
     children = traced.out_tree.children() if traced.out_tree.node_data() is not None else []

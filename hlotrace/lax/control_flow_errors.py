@@ -58,7 +58,8 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
     """
     out_avals = traced.closed.out_avals
     pairs = zip(in_avals, out_avals)
-    if in_tree == out_tree and all(i.shape == o.shape and i.dtype == o.dtype for i, o in pairs):
+    if in_tree == out_tree and all(
+            i.shape == o.shape and i.dtype == o.dtype and i.explicit == o.explicit for i, o in pairs):
         return
     skip = 0
     if what == "lax.fori_loop":
@@ -88,6 +89,8 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
         elif i.dtype != o.dtype:
             advice = (f"cast the output with .astype({i.dtype.name}), or start with {init}{path} of dtype "
                       f"{o.dtype.name}")
+        elif i.explicit != o.explicit:
+            advice = f"start with jax.reshard({init}{path}, {o.sharding.spec})"
         else:
             continue
         wrong.append(f"  * {where}{path}: input {i.str_short()}, output {o.str_short()} ({advice})")
@@ -116,7 +119,7 @@ def check_branches(what, traced, names, branches):
     first = traced[0]
     for t, name, fun in zip(traced[1:], names[1:], branches[1:]):
         same = t.out_tree == first.out_tree
-        if same and all(a.shape == b.shape and a.dtype == b.dtype
+        if same and all((a.shape, a.dtype, a.explicit) == (b.shape, b.dtype, b.explicit)
                         for a, b in zip(first.closed.out_avals, t.closed.out_avals)):
             continue
         both = [n if name_of(f) == "<lambda>" else f"{n} ({name_of(f)})" for n,
@@ -132,10 +135,12 @@ def check_branches(what, traced, names, branches):
                                                                         "branch has nothing to give."))
         wrong = [f"  * output{path}: {both[0]} gives {a.str_short()}, {both[1]} gives {b.str_short()}"
                  for path, a, b in zip(pytree.leaf_paths(first.out_tree), first.closed.out_avals,
-                                       t.closed.out_avals) if (a.shape, a.dtype) != (b.shape, b.dtype)]
-        raise TypeError(f"{what} branches must have equal output types but they differ:\n"
-                        + "\n".join(wrong[:3] + [f"  and {len(wrong) - 3} more"] * (len(wrong) > 3))
-                        + "\nCast the outputs of one branch with .astype(...), or reshape or broadcast them.")
+                                       t.closed.out_avals)
+                 if (a.shape, a.dtype, a.explicit) != (b.shape, b.dtype, b.explicit)]
+        raise TypeError(f"{what} branches must have equal output types but they differ:\n" +
+                        "\n".join(wrong[:3] + [f"  and {len(wrong) - 3} more"] * (len(wrong) > 3)) +
+                        "\nCast the outputs of one branch with .astype(...), or reshape, broadcast or "
+                        "reshard them.")
 
 
 def scan_length(what, x_avals, xs, length):

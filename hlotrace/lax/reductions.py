@@ -8,7 +8,7 @@ from ..core.programs import embed_constants
 from ..core.pytrees import pytree
 from ..core.symbolic.dimension import as_size
 from ..core.trace import Tracer, trace_to_jaxpr
-from ..placement.out_sharding import with_out_sharding
+from ..placement.out_sharding import over_auto_axes, with_out_sharding
 from ..primitives.arrays import reduce as _reduce
 from ..primitives.arrays import sort as _sort
 from ..primitives.arrays import window
@@ -58,6 +58,8 @@ def _reduction(primitive, what, result, note=""):
         return primitive.bind(operand, axes=canonical_axes(tuple(axes), aval_of(operand).ndim, "axes"))
 
     def placed(operand, axes, *, out_sharding=None):
+        if out_sharding is not None:
+            operand, = over_auto_axes(operand)
         return with_out_sharding(function(operand, axes), out_sharding, f"lax.{primitive.name}")
     public = placed if primitive in (reduce_sum_p, reduce_max_p, reduce_min_p) else function
     public.__name__ = public.__qualname__ = primitive.name
@@ -174,6 +176,8 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
     >>> value, index = lax.reduce((jnp.array([3, 9]), jnp.arange(2)), (0, 0), larger, (0,))
     """
     xs, inits, structure, jaxpr = _prepare("reduce", operands, init_values, computation)
+    if out_sharding is not None:
+        xs = over_auto_axes(*xs)
     dimensions = canonical_axes(tuple(dimensions), aval_of(xs[0]).ndim, "dimensions")
     combine = _only_primitive(jaxpr)
     primitive, identity = _reduce.reducer_of(combine)

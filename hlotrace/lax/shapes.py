@@ -7,7 +7,7 @@ from ..core import dtypes, errors
 from ..core.avals import aval_of, is_arraylike
 from ..core.pytrees import pytree
 from ..core.symbolic.dimension import as_size
-from ..placement.out_sharding import devices_like, make_with_sharding, with_out_sharding
+from ..placement.out_sharding import devices_like, make_with_sharding, over_auto_axes, with_out_sharding
 from ..primitives.arrays import shape as _shape
 from ..primitives.arrays.elementwise import convert, convert_element_type_p
 from ..primitives.arrays.random import random_wrap_p
@@ -180,6 +180,8 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
     Array([[1, 1, 1],
            [2, 2, 2]], dtype=int32)
     """
+    if out_sharding is not None:
+        operand, = over_auto_axes(operand)
     rank, dimensions = len(checked_shape("broadcast_in_dim", operand)), tuple(map(operator.index,
                                                                               broadcast_dimensions))
     order = sorted(range(len(dimensions)), key=dimensions.__getitem__)
@@ -197,8 +199,8 @@ def broadcast(operand, sizes, *, out_sharding=None):
            [1, 2]], dtype=int32)
     """
     sizes, shape = tuple(sizes), checked_shape("broadcast", operand)
-    out = broadcast_in_dim(operand, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)))
-    return with_out_sharding(out, out_sharding, "lax.broadcast")
+    return broadcast_in_dim(operand, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)),
+                            out_sharding=out_sharding)
 
 
 def broadcast_like(arr, like_arr):
@@ -260,6 +262,8 @@ def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
             raise TypeError(f"reshape dimensions must be a permutation of operand dimensions, got dimensions "
                             f"{tuple(dimensions)} for shape {shape}.")
         operand = _shape.transpose(operand, dimensions)
+    if out_sharding is not None:
+        operand, = over_auto_axes(operand)
     out = _shape.reshape(operand, canonical_shape(new_sizes, "reshape: new_sizes"))
     return with_out_sharding(out, out_sharding, "lax.reshape")
 

@@ -16,7 +16,7 @@ from ..core.avals import ShapedArray, physical
 from ..core.config import config, uncollected
 from ..core.dtypes import float0, is_extended
 from ..core.effects import ORDERED_TOKEN, is_ordered
-from ..core.jaxpr import Literal
+from ..core.jaxpr import Literal, sub_jaxprs
 from ..core.platforms import platform_named, rule_for
 from ..core.primitive import missing
 from ..core.programs import embed_constants
@@ -104,8 +104,9 @@ class Module:
     def mesh(self, mesh: Any) -> str:
         """The name of a mesh, declared on first use."""
         known = self.partition and self.partition.mesh
-        if known is not None and mesh == known.abstract_mesh:
-            mesh = known
+        if known is not None and mesh.shape_tuple == known.shape_tuple and (
+                not hasattr(mesh, "devices") or mesh._devices == getattr(known, "_devices", None)):
+            mesh = known        # the types of its axes are not in the text
         return self.meshes.setdefault(mesh, f"mesh_{len(self.meshes)}" if self.meshes else "mesh")
 
     def sharding(self, sharding: Any, aval: ShapedArray, open: bool = False) -> str:
@@ -114,6 +115,14 @@ class Module:
         from ..sharding.text import sharding_text
         named = as_named(sharding, aval.ndim)
         return sharding_text(named, physical(aval).ndim, self.mesh(named.mesh), open=open)
+
+    def type_sharding(self, sharding: Any, aval: ShapedArray) -> str:
+        """The text of the sharding of values of `aval`, over the mesh of `sharding` if their type says none.
+        """
+        from ..sharding.spec import PartitionSpec
+        from ..sharding.text import type_text
+        stated = aval.explicit or sharding.with_spec(PartitionSpec())
+        return type_text(stated, physical(aval).ndim, self.mesh(stated.mesh))
 
     def attributes(self, shardings: Sequence[Any], avals: Sequence[ShapedArray]) -> list[str]:
         """For each value of a signature its `sdy.sharding = ...`, or an empty string."""
@@ -366,6 +375,7 @@ class Context:
         """Write a program's equations here, its inputs being `names`; returns the names of its outputs."""
         env = dict(zip(jaxpr.invars, names, strict=True))
         locations, stack, saved = self.module.locations, self.stack, self.loc
+        partitioned = self.module.partition is not None
         for eqn in jaxpr.eqns:
             if locations is not None:
                 path = f"{stack}/{eqn.name_stack}/" if eqn.name_stack else f"{stack}/"
@@ -381,6 +391,8 @@ class Context:
                 results = self.lower_extended(eqn, operands)
             else:
                 results = rule(self, eqn, *operands)
+            if partitioned:
+                results = self.as_typed(eqn, results)
             if primitive.multiple_results:
                 env.update(zip(eqn.outvars, results, strict=True))
             else:
@@ -388,13 +400,25 @@ class Context:
         self.loc = saved
         return [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
+    def as_typed(self, eqn: Eqn, results: Any) -> Any:
+        """The results with the shardings of their types, where an operand or a result is over Explicit axes.
+        """
+        sharding = next((v.aval.explicit for v in (*eqn.outvars, *eqn.invars) if v.aval.explicit), None)
+        if sharding is None or eqn.primitive.says_sharding or any(True for _ in sub_jaxprs(eqn.params)):
+            return results
+        names = [self.emit(f"sdy.sharding_constraint {name} {self.module.type_sharding(sharding, v.aval)} : "
+                           f"{v.aval.mlir}")
+                 for name, v in zip(results if eqn.primitive.multiple_results else [results], eqn.outvars)]
+        return names if eqn.primitive.multiple_results else names[0]
+
     def lower_fun(self, fun: Callable[..., Any], eqn: Eqn, *names: str,
                   avals: Sequence[ShapedArray] | None = None) -> Any:
         """Lower an equation as what a Python function over primitives does with `names`: its operands, or of
         `avals`."""
         with entering(EVAL):
             jaxpr = trace_to_jaxpr(lambda *xs: _listed(fun(*xs)),
-                                   avals or [physical(v.aval) for v in eqn.invars], source=eqn.source)
+                                   avals or [physical(v.aval.update(sharding=None)) for v in eqn.invars],
+                                   source=eqn.source)
         results = self.inline(embed_constants(jaxpr), names)
         return results if eqn.primitive.multiple_results else results[0]
 

@@ -7,7 +7,7 @@ from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.config import config
 from ..numpy.util import check_arraylike, promote_args_inexact, promote_dtypes_inexact
-from ..placement.out_sharding import with_out_sharding
+from ..placement.out_sharding import over_auto_axes, with_out_sharding
 from ..primitives.common import canonical_axes, canonical_axis, np, static_int
 
 
@@ -448,6 +448,8 @@ def one_hot(x, num_classes, *, dtype=None, axis=-1, out_sharding=None):
            [False,  True],
            [False, False]], dtype=bool)
     """
+    if out_sharding is not None:
+        x, = over_auto_axes(x)
     return with_out_sharding(_one_hot(x, num_classes, dtype, axis), out_sharding, "nn.one_hot")
 
 

@@ -9,7 +9,7 @@ import string
 from ..api.composite import composite
 from ..core import dtypes, errors
 from ..core.avals import aval_of
-from ..placement.out_sharding import with_out_sharding
+from ..placement.out_sharding import over_auto_axes, with_out_sharding
 from ..primitives.arrays.contract import contract, natural_labels, reduce_axes
 from ..primitives.arrays.conv import ConvDimensionNumbers, conv_general_dilated_p
 from ..primitives.arrays.elementwise import conj_p, convert, mul, sub
@@ -116,6 +116,8 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     hlotrace.errors.ShapeError: (a: int32[2,2]) @ (float32[3]): axis 1 of the first operand (shape (2, 2)) has
     ...
     """
+    if out_sharding is not None:
+        a, b = over_auto_axes(a, b)
     return with_out_sharding(_matmul(a, b, precision, preferred_element_type), out_sharding, "jnp.matmul")
 
 
@@ -137,6 +139,8 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
     >>> jnp.dot(jnp.array([1, 2]), jnp.array([3, 4])), jnp.dot(jnp.ones((2, 3, 4)), jnp.ones((5, 4, 6))).shape
     (Array(11, dtype=int32), (2, 3, 5, 6))
     """
+    if out_sharding is not None:
+        a, b = over_auto_axes(a, b)
     return with_out_sharding(_dot(a, b, precision, preferred_element_type), out_sharding, "jnp.dot")
 
 
@@ -279,6 +283,8 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
     b_labels = "".join(b_labels)
     shared = set(a_labels) & set(b_labels)
     out = "".join(c for c in a_labels + b_labels if c not in shared)
+    if out_sharding is not None:
+        a, b = over_auto_axes(a, b)
     product = _product("tensordot", a, a_labels, b, b_labels, out, precision, preferred_element_type)
     return with_out_sharding(product, out_sharding, "jnp.tensordot")
 
@@ -480,6 +486,8 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
     path = _path(inputs, out, shapes, tuple(optimize) if isinstance(optimize, list) else optimize)
     if preferred_element_type is not None:
         preferred_element_type = dtypes.check_user_dtype(preferred_element_type, "einsum")
+    if out_sharding is not None:
+        operands = over_auto_axes(*operands)
     # what the user's function does is not cached: it may close over anything
     if _dot_general is not None:
         if not callable(_dot_general):

@@ -100,7 +100,7 @@ def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
     if not isinstance(x, ArrayImpl):
         aval = aval_of(x)
         placement.check_divides(sharding, aval, "device_put")
-        return ArrayImpl(aval, shards.put(np.asarray(x), aval, sharding), True)
+        return ArrayImpl(sharding.typed(aval), shards.put(np.asarray(x), aval, sharding), True)
     moved = transfer.move(x, sharding)
     if donate and moved._buf is not x._buf and not x.is_deleted():
         x.delete()
@@ -218,9 +218,8 @@ def named_call(fun: Callable[_P, _R], *, name: str | None = None) -> Callable[_P
 def typeof(x: Any) -> Any:
     """The aval of an array-like or a ShapeDtypeStruct, the AbstractRef of a Ref, the HiType of what has one.
 
-    Its `sharding` is over the mesh of an array that is sharded over one, and names those of its axes that are
-    Explicit; what is traced has that of the mesh in use, which splits nothing: programs are traced once for
-    all shardings, which propagate when they are compiled.  The sharding of an array is `x.sharding`.
+    Its `sharding` says which Explicit mesh axes split the array; Auto axes are not in types: how they split
+    values is propagated when programs are compiled.  The sharding of an array is `x.sharding`.
 
     >>> jax.typeof(jnp.ones((2, 3))), jax.typeof(1)
     (ShapedArray(float32[2,3]), ShapedArray(int32[], weak_type=True))
@@ -234,59 +233,16 @@ def typeof(x: Any) -> Any:
         return adapter.type_of(x)
     if type(x) is ShapeDtypeStruct:
         return abstract(x)
-    aval = aval_of(x)
-    return _Laid(aval, x.sharding) if type(x) is ArrayImpl and x._committed else aval
+    return aval_of(x)
 
 
-def _sharding_of_type(aval: ShapedArray) -> NamedSharding:
+def _unsplit(aval: ShapedArray, mesh: Any = None) -> NamedSharding:
     from ..sharding.mesh import get_abstract_mesh
     from ..sharding.named import NamedSharding
     from ..sharding.spec import PartitionSpec
-    return NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * aval.ndim))
+    return NamedSharding(get_abstract_mesh() if mesh is None else mesh, PartitionSpec(*[None] * aval.ndim))
 
 
 # avals may not know meshes
-ShapedArray.sharding = property(_sharding_of_type)      # type: ignore[attr-defined]
+ShapedArray.unsplit = _unsplit
 
-
-class _Laid(ShapedArray):
-    """The type of an array that has a sharding; in all else the aval, to which it is equal."""
-    __slots__ = ("_aval", "_lies")
-    _aval: ShapedArray
-    _lies: Any
-
-    def __new__(cls, aval: ShapedArray, held: Any) -> _Laid:
-        self = object.__new__(cls)
-        for name in ("shape", "dtype", "weak_type", "vma", "ndim", "size", "mlir"):
-            setattr(self, name, getattr(aval, name))
-        self._aval, self._lies = aval, held
-        return self
-
-    @property
-    def sharding(self) -> NamedSharding:
-        from ..sharding.mesh import AbstractMesh
-        from ..sharding.named import NamedSharding
-        from ..sharding.spec import PartitionSpec
-        mesh = getattr(self._lies, "mesh", None)
-        if mesh is None:
-            return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * self.ndim))
-        spec = self._lies.spec
-        return NamedSharding(mesh.abstract_mesh, PartitionSpec(*[
-            tuple(a for a in spec.axes(dim) if a in mesh.explicit_axes) if dim < len(spec) else None
-            for dim in range(self.ndim)]))
-
-    def str_short(self, short_dtypes: bool = False) -> str:
-        """With the Explicit axes behind each dimension that they split: `float32[4@x,2@(y,z)]`."""
-        def dimension(size: int, axes: Any) -> str:
-            if type(axes) is tuple:
-                return f"{size}@({','.join(axes)})"
-            return f"{size}@{axes}" if axes else str(size)
-        name, _, _ = super().str_short(short_dtypes).partition("[")
-        return f"{name}[{','.join(map(dimension, self.shape, self.sharding.spec))}]"
-
-    def __eq__(self, other: object) -> bool:
-        return self._aval is (other._aval if type(other) is _Laid else other) and (
-            type(other) is not _Laid or self.sharding == other.sharding)
-
-    def __hash__(self) -> int:
-        return hash(self._aval)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..api.jit import JitFunction
-from ..core.avals import is_arraylike
+from ..core.avals import aval_of, aval_or_none, is_arraylike
 from ..core.config import state
 from ..core.trace import EVAL
 from .device_put import device_put
@@ -34,6 +34,16 @@ def with_out_sharding(x: Any, sharding: Any, what: str) -> Any:
     return apply_sharding(x, sharding, what)
 
 
+def over_auto_axes(*operands: Any) -> list[Any]:
+    """The operands of a function whose caller gives `out_sharding`: how the result is divided need not follow
+    from their types, so they have none over Explicit mesh axes."""
+    split = [aval_or_none(x) is not None and aval_of(x).explicit is not None for x in operands]
+    if not any(split):
+        return list(operands)
+    from ..primitives.parallel.sharding import without_types  # programs over no Explicit axes need none of it
+    return [without_types(x) if s else x for x, s in zip(operands, split)]
+
+
 def devices_like(x: Any) -> Any:
     """Where an array like `x` is made: the sharding of a committed array or a type; None for anywhere.
 
@@ -41,7 +51,7 @@ def devices_like(x: Any) -> Any:
     split something.
     """
     if not getattr(x, "_committed", not is_arraylike(x)):
-        return None
+        return aval_of(x).explicit
     sharding: Any = getattr(x, "sharding", None)
     mesh = getattr(sharding, "mesh", None)
     if mesh is None or hasattr(mesh, "devices"):
@@ -70,6 +80,9 @@ def make_with_sharding(make: Callable[[], Any], size: int, what: str, device: An
     """
     if device is None and _unsaid(out_sharding):
         return make()
+    mesh: Any = getattr(device, "mesh", None)
+    if out_sharding is None and mesh is not None and mesh.explicit_axes:
+        device, out_sharding = None, device
     if device is not None and out_sharding is not None:
         raise ValueError(f"{what}: device and out_sharding both say where the result is placed; give one")
     if state.trace is not EVAL or size <= SMALL:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..core.avals import aval_of
 from ..core.config import state
 from ..core.pytrees import pytree
-from ..primitives.parallel.sharding import InMemory, device_put_p, layout_constraint_p, sharding_constraint_p
+from ..primitives.parallel.sharding import (
+    InMemory,
+    device_put_p,
+    layout_constraint_p,
+    mesh_cast_p,
+    reshard_p,
+    sharding_constraint_p,
+)
 from ..runtime.array_impl import own
 from ..runtime.devices import placement, transfer
 from ..sharding.abstract import Sharding, Space
@@ -110,7 +117,7 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
         if hasattr(s, "device_kind"):
             raise TypeError(f"{what}: {s!r} is a device; pass a Sharding, or use device_put")
     flat = [over_mesh_in_use(s) for s in flat_shardings(f"{what} shardings", treedef, shardings, free=True)]
-    return treedef.unflatten(constrained(leaves, flat, what))
+    return treedef.unflatten(constrained(leaves, flat, what, sharding_constraint_p.bind))
 
 
 def check_automatic(sharding: Any, what: str) -> None:
@@ -124,8 +131,11 @@ def check_automatic(sharding: Any, what: str) -> None:
 
 
 def constrained(values: Sequence[Any], shardings: Sequence[Any] | None, what: str,
-                bind: Callable[..., Any] = sharding_constraint_p.bind) -> Sequence[Any]:
-    """The values, constrained where there is a sharding; `shardings` may be None.  `what` begins errors."""
+                bind: Callable[..., Any] | None = None) -> Sequence[Any]:
+    """The values with their shardings, where there is one; `shardings` may be None.  `what` begins errors.
+
+    By default, over Explicit axes they are resharded, over others constrained.
+    """
     if shardings is None:
         return values
     results = []
@@ -134,20 +144,53 @@ def constrained(values: Sequence[Any], shardings: Sequence[Any] | None, what: st
             aval = aval_of(v)
             check_automatic(s, what)
             placement.check_divides(s, aval, f"{what}: a value of type {aval.str_short()}")
-            v = bind(v, sharding=s)
+            v = (bind or _binding(s))(v, sharding=s)
         results.append(v)
     return results
 
 
-def reshard(xs: _T, out_shardings: Any) -> _T:
-    """The arrays of a pytree with the shardings `out_shardings`; see `with_sharding_constraint`.
+def _binding(sharding: Any) -> Callable[..., Any]:
+    explicit = isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes
+    return reshard_p.bind if explicit else sharding_constraint_p.bind
 
-    >>> mesh = jax.make_mesh((2,), ("x",))
-    >>> x = jax.reshard(jnp.arange(4), jax.NamedSharding(mesh, jax.P("x")))
-    >>> x.sharding.spec
-    P('x',)
+
+def reshard(xs: _T, out_shardings: Any) -> _T:
+    """The arrays of a pytree, divided over Explicit mesh axes as `out_shardings` says.
+
+    Args:
+        xs: a pytree of arrays.
+        out_shardings: a NamedSharding, or a PartitionSpec of the mesh in use, or a pytree of them that is a
+            prefix of `xs`; None leaves a value as it is.
+
+    Raises:
+        ValueError: for axes that are Auto (see `with_sharding_constraint`), and where a dimension does not
+            divide.
+        TypeError: for what is no such sharding.
+
+    >>> mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
+    >>> with jax.set_mesh(mesh):
+    ...     x = jax.reshard(jnp.arange(4), jax.P("x"))
+    >>> jax.typeof(x)
+    ShapedArray(int32[4@x])
     """
-    return with_sharding_constraint(xs, out_shardings)
+    leaves, treedef = pytree.tree_flatten(xs)
+    flat = pytree.flatten_axes("reshard out_shardings", treedef, out_shardings)
+    return treedef.unflatten([x if s is None else _resharded(x, named(s, "reshard")) for x,
+                              s in zip(leaves, flat)])
+
+
+def _resharded(x: Any, sharding: NamedSharding) -> Any:
+    """`x` divided so over Explicit axes."""
+    for dim in range(len(sharding.spec)):
+        for name in sharding.spec.axes(dim):
+            if name not in sharding.mesh.explicit_axes:
+                kind = "Manual" if name in sharding.mesh.manual_axes else "Auto"
+                raise ValueError(
+                    f"reshard: {sharding.spec} names mesh axis {name!r} of type {kind}; it divides over axes "
+                    "of type Explicit. Over Auto axes use lax.with_sharding_constraint (in jit) or "
+                    "device_put; jax.make_mesh(..., axis_types=(AxisType.Explicit,) * "
+                    f"{len(sharding.mesh.axis_names)}) makes a mesh of Explicit ones.")
+    return constrained([x], [sharding], "reshard", reshard_p.bind)[0]
 
 
 def named(sharding: Any, what: str) -> Any:
@@ -201,4 +244,30 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
 
 device_put_p.impl_rule = lambda x, *, sharding, source: (
     transfer.move(own(x), sharding) if isinstance(sharding, Sharding) else own(x))
-sharding_constraint_p.impl_rule = lambda x, *, sharding: transfer.move(own(x), sharding)
+
+
+def _constrain(x: Any, *, sharding: Sharding) -> Any:
+    sharding_constraint_p.abstract_eval(aval_of(x), sharding=sharding)
+    return transfer.move(own(x), sharding)
+
+
+def _reshard(x: Any, *, sharding: NamedSharding) -> Any:
+    """Moved; a type names no devices, which are those of the array or of the mesh in use."""
+    x = own(x)
+    for mesh in (sharding.mesh, getattr(x.sharding, "mesh", None), current_mesh()):
+        if isinstance(mesh, Mesh) and mesh.shape_tuple == sharding.mesh.shape_tuple:
+            return transfer.move(x, sharding.update(mesh=mesh.update(axis_types=sharding.mesh.axis_types)))
+    raise ValueError(f"reshard: {sharding} names no devices, and there is no such mesh in use: enter one "
+                     "with set_mesh(mesh), or pass NamedSharding(mesh, spec)")
+
+
+def _cast(x: Any, *, mesh: Mesh) -> Any:
+    """The array over its mesh with axes of other types."""
+    x = own(x)
+    sharding = x.sharding
+    if not isinstance(sharding, NamedSharding) or sharding.mesh.shape_tuple != mesh.shape_tuple:
+        return x
+    return transfer.move(x, sharding.update(mesh=sharding.mesh.update(axis_types=mesh.axis_types)))
+
+
+sharding_constraint_p.impl_rule, mesh_cast_p.impl_rule, reshard_p.impl_rule = _constrain, _cast, _reshard

@@ -293,7 +293,7 @@ class ArrayImpl(Array):
         return platform.dlpack, 0 if platform.on_host else device.local_hardware_id
 
     def __reduce__(self) -> tuple:
-        return _unpickle, (np.asarray(self._numpy()), self.aval)
+        return _unpickle, (np.asarray(self._numpy()), self.aval.update(sharding=None))
 
     def __deepcopy__(self, memo: Any) -> ArrayImpl:
         return self.__copy__()
@@ -339,7 +339,7 @@ def assembled(aval: ShapedArray, sharding: Sharding, buffers: Sequence[binding.B
     """An ArrayImpl of buffers on one device each, in the order of the sharding's local devices."""
     buffer = binding.join(buffers, physical(aval), sharding)
     shards.share(buffer)
-    return ArrayImpl(aval, buffer, True)
+    return ArrayImpl(sharding.typed(aval), buffer, True)
 
 
 _scalars = ContextCache(1024)

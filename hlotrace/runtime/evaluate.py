@@ -164,8 +164,11 @@ def lower_for(jaxpr: Jaxpr, where: Where, *, platform: str | None = None, donate
     device: Any = where
     if isinstance(where, tuple):
         device = where.devices[0]
-        if where.outs is None:
-            where = where._replace(outs=(None,) * len(jaxpr.outvars))
+        outs = where.outs or (None,) * len(jaxpr.outvars)
+        if where.mesh is not None and (where.mesh.explicit_axes or any(a.explicit for a in jaxpr.out_avals)):
+            from ..sharding.named import of_type  # few programs are over Explicit axes
+            outs = tuple([s or of_type(a, where.mesh) for s, a in zip(outs, jaxpr.out_avals)])
+        where = where._replace(outs=outs)
         options["partition"] = where
     if platform is None:
         platform = client.platform_of(device if hasattr(device, "platform") else client.default_device())

@@ -1,6 +1,7 @@
 """NamedSharding: a mesh, and for each dimension the mesh axes that split it."""
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -9,9 +10,15 @@ import numpy as np
 
 from ..core.errors import did_you_mean
 from ..core.surface.boundary import boundaries
+from ..core.symbolic.dimension import Dimension
+from ..core.trace import JaxprTrace
 from .abstract import Sharding, checked_kind
+from .explicit import typed
 from .mesh import AbstractMesh, Mesh, current_mesh
 from .spec import PartitionSpec
+
+# from now on types may name shardings
+JaxprTrace.typed = staticmethod(typed)
 
 
 @boundaries
@@ -112,6 +119,40 @@ class NamedSharding(Sharding):
         """The same but for `mesh`, `spec` or `memory_kind`."""
         return NamedSharding(**{"mesh": self.mesh, "spec": self.spec, "memory_kind": self._kind, **changes})
 
+    def explicit(self, shape: Sequence[Any]) -> NamedSharding | None:
+        """What the type of an array of `shape` says of this sharding: Explicit axes alone, without devices.
+
+        Returns:
+            One with an AbstractMesh and an entry for each dimension; None where no Explicit axis splits any.
+
+        Raises:
+            ValueError: where a dimension does not divide.
+        """
+        return _explicit(self, tuple(shape))
+
+    def entries(self, ndim: int) -> list[Any]:
+        """The entries of the spec, for each of `ndim` dimensions one."""
+        return [*self.spec, *[None] * (ndim - len(self.spec))]
+
+    def without_dimension(self, dim: int, ndim: int) -> NamedSharding:
+        """For slices along dimension `dim` of arrays of rank `ndim`."""
+        entries = self.entries(ndim)
+        return self.with_spec(PartitionSpec(*entries[:dim], *entries[dim + 1:]))
+
+    def with_dimension(self, dim: int, ndim: int, entry: Any = None) -> NamedSharding:
+        """For arrays of rank `ndim` with one more dimension at `dim`, which `entry` splits."""
+        entries = self.entries(ndim)
+        return self.with_spec(PartitionSpec(*entries[:dim], entry, *entries[dim:]))
+
+    def along(self, dim: int) -> NamedSharding | None:
+        """For vectors along dimension `dim`; None where it is not split."""
+        return self.with_spec(PartitionSpec(self.spec[dim])) if self.spec.axes(dim) else None
+
+    def sizes_text(self, shape: Sequence[Any]) -> list[str]:
+        """The sizes of `shape`, behind each the axes that split it: `4@x`, `2@(y,z)`."""
+        return [f"{size}{_AT[min(len(axes), 2)].format(','.join(axes))}"
+                for size, axes in zip(shape, map(self.spec.axes, range(len(shape))))]
+
     def with_spec(self, spec: PartitionSpec) -> NamedSharding:
         return self.update(spec=spec)
 
@@ -132,6 +173,24 @@ class NamedSharding(Sharding):
         return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{self._memory_repr()})"
 
 
+_AT = "", "@{}", "@({})"      # by the number of axes
+
+
+@functools.lru_cache(4096)
+def _explicit(sharding: NamedSharding, shape: tuple[Any, ...]) -> NamedSharding | None:
+    names = {*sharding.mesh.explicit_axes}
+    split = [tuple(name for name in sharding.spec.axes(dim) if name in names)
+             for dim in range(len(sharding.spec))]
+    if not any(split):
+        return None
+    sharding.check_rank(len(shape))
+    spec = PartitionSpec(*split, *[None] * (len(shape) - len(split)))
+    found = NamedSharding(sharding.mesh.abstract_mesh, spec)
+    # an error where it does not divide
+    found.shard_shape([0 if type(n) is Dimension else n for n in shape])
+    return found
+
+
 def over_mesh_in_use(sharding: Any) -> Any:
     """A sharding over an AbstractMesh on the mesh in use, if that has these axes; None if it has no axes.
 
@@ -143,6 +202,15 @@ def over_mesh_in_use(sharding: Any) -> Any:
     if isinstance(mesh, Mesh) and mesh.abstract_mesh == sharding.mesh:
         return sharding.update(mesh=mesh)
     return sharding if sharding.mesh.axis_names else None
+
+
+def of_type(aval: Any, mesh: Mesh | AbstractMesh) -> NamedSharding | None:
+    """The sharding over `mesh` of results of this type; None where Auto axes leave it to the compiler."""
+    if aval.explicit is not None and aval.explicit.mesh.shape_tuple == mesh.shape_tuple:
+        mesh, spec = mesh.update(axis_types=aval.explicit.mesh.axis_types), aval.explicit.spec
+    else:
+        spec = PartitionSpec(*[None] * aval.ndim)
+    return None if mesh.auto_axes and not any(spec) else NamedSharding(mesh, spec)
 
 
 def as_named(sharding: Sharding, ndim: int) -> NamedSharding:

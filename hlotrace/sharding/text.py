@@ -16,6 +16,7 @@ from .spec import PartitionSpec
 if TYPE_CHECKING:
     from .abstract import Sharding
     from .mesh import AbstractMesh
+    from .named import NamedSharding
 
 
 def _quoted(name: str) -> str:
@@ -52,3 +53,14 @@ def sharding_text(sharding: Sharding, ndim: int, mesh: str = "mesh", *, open: bo
         free = open or dim < len(spec) and spec[dim] is PartitionSpec.UNCONSTRAINED
         dims.append("{" + ", ".join([*map(_quoted, spec.axes(dim)), *(["?"] if free else [])]) + "}")
     return f"<@{mesh}, [{', '.join(dims)}]>"
+
+
+def type_text(sharding: NamedSharding, ndim: int, mesh: str) -> str:
+    """The sharding of a value of rank `ndim` as its type says it: over Auto axes the compiler may split it
+    further.
+    """
+    if not sharding.mesh.auto_axes:
+        return sharding_text(sharding, ndim, mesh)
+    dims = ["{" + ", ".join([*map(_quoted, sharding.spec.axes(dim)), "?"]) + "}" for dim in range(ndim)]
+    rest = ", ".join(_quoted(name) for name in sharding.mesh.explicit_axes if name not in sharding._used)
+    return f"<@{mesh}, [{', '.join(dims)}]{f', replicated={{{rest}}}' if rest else ''}>"

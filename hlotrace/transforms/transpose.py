@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import programs
 from ..core.config import state
-from ..core.jaxpr import Literal, literal_value
+from ..core.jaxpr import Literal, literal_value, sub_jaxprs
 from ..core.primitive import missing
 from ..core.symbolic_zeros import UndefinedPrimal, drop_zeros, fill_zeros, is_undefined_primal
 from ..primitives.arrays import elementwise
@@ -84,10 +84,30 @@ def _transpose_all(eqns: list[Eqn], values: dict[Any, Any], found: dict[Any, Any
             else:
                 operands.append(values[v] if v in values else UndefinedPrimal(v.aval))
         state.source, state.name_stack = eqn.source, eqn.name_stack
-        results = primitive.transpose(cts if primitive.multiple_results else cts[0], *operands, **eqn.params)
+        rule = _transpose_typed if any(v.aval.explicit for v in (*eqn.invars, *eqn.outvars)) else _transpose
+        results = rule(eqn, cts, operands)
         for v, operand, ct in zip(eqn.invars, operands, results, strict=True):
             if is_undefined_primal(operand):
                 found[v] = accumulate(found.get(v), ct)
+
+
+def _transpose(eqn: Eqn, cts: list[Any], operands: list[Any]) -> Any:
+    return eqn.primitive.transpose(cts if eqn.primitive.multiple_results else cts[0], *operands, **eqn.params)
+
+
+def _transpose_typed(eqn: Eqn, cts: list[Any], operands: list[Any]) -> list[Any]:
+    """As `_transpose`, over Explicit mesh axes: a cotangent has the type of its operand.
+
+    What happens between is not written by the user, so the rule is free to choose: it runs over Auto axes.
+    """
+    from ..primitives.parallel.sharding import as_type, without_types  # few programs are over Explicit axes
+    if not (eqn.primitive.elementwise or eqn.primitive.says_sharding
+            or any(True for _ in sub_jaxprs(eqn.params))):
+        cts = [ct if ct is None else without_types(ct) for ct in cts]
+        operands = [UndefinedPrimal(x.aval.update(sharding=None)) if is_undefined_primal(x)
+                    else without_types(x) for x in operands]
+    results = _transpose(eqn, cts, operands)
+    return [ct if ct is None else as_type(ct, v.aval) for ct, v in zip(results, eqn.invars)]
 
 
 @programs.register

@@ -30,7 +30,7 @@ class BatchTracer(Tracer):
         self.value = value
         self.dim = dim
         aval = aval_of(value)
-        self.aval = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
+        self.aval = aval.without_axis(dim)
 
     def under(self) -> str:
         return self.value.under() if isinstance(self.value, Tracer) else "vmap"
@@ -130,7 +130,7 @@ def batch(jaxpr: Jaxpr, axis: MappedAxis, batched: tuple[bool, ...],
         out_batched[:] = [d is not None or f for d, f in zip(dims, force, strict=True)]
         return [place_axis(x, axis.size, d, 0) if b else x for x, d, b in zip(outs, dims, out_batched)]
 
-    avals = [a.update(shape=(axis.size, *a.shape)) if b else a for a, b in zip(jaxpr.in_avals, batched)]
+    avals = [a.with_axis(0, axis.size, axis.sharding) if b else a for a, b in zip(jaxpr.in_avals, batched)]
     return programs.trace_closed(fun, avals, jaxpr.name), tuple(out_batched)
 
 

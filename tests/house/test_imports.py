@@ -220,7 +220,8 @@ LOCAL_IMPORTS = {
         hlotrace.api.jit: hlotrace.inspection.retraces hlotrace.transforms.key_reuse
         hlotrace.api.compiled_calls: hlotrace.inspection.retraces
         hlotrace.api.jit_placement: hlotrace.placement.shardings
-        hlotrace.placement.out_sharding: hlotrace.placement.shardings hlotrace.sharding.named
+        hlotrace.placement.out_sharding: hlotrace.placement.shardings hlotrace.primitives.parallel.sharding hlotrace.sharding.named
+        hlotrace.transforms.transpose: hlotrace.primitives.parallel.sharding
         hlotrace.api.stages: hlotrace.placement.shardings hlotrace.runtime.devices.layouts hlotrace.sharding.layout hlotrace.sharding.spec
         hlotrace.placement.device_put: hlotrace.placement.shardings hlotrace.sharding.mesh hlotrace.sharding.named hlotrace.sharding.spec
         hlotrace.placement.device_put: hlotrace.runtime.processes.consistency_checks
@@ -281,11 +282,12 @@ def test_imports_inside_of_functions_are_found():
 GIVEN_DOWNWARD = {
     "transformations of programs, for the rules of primitives that hold programs": "programs.batch_flat programs.map_flat",
     "how a primitive runs outside of programs, which only the runtime knows":
-        "jit_p.impl_rule shard_map_p.impl_rule device_put_p.impl_rule sharding_constraint_p.impl_rule callback_p.impl_rule",
-    "operations that a trace writes by itself": "JaxprTrace.pvary JaxprTrace.held Dimension.as_value",
+        "jit_p.impl_rule shard_map_p.impl_rule device_put_p.impl_rule sharding_constraint_p.impl_rule callback_p.impl_rule "
+        "mesh_cast_p.impl_rule reshard_p.impl_rule",
+    "operations that a trace writes by itself": "JaxprTrace.pvary JaxprTrace.held JaxprTrace.typed Dimension.as_value",
     "methods of a class below that are functions of this floor":
         "Ref.copy Ref.at Ref.T Ref.reshape Ref.transpose Ref.bitcast Ref.swap Ref.addupdate Ref.__getitem__ "
-        "Ref.__setitem__ ShapedArray.sharding Sharding._internal_device_list "
+        "Ref.__setitem__ ShapedArray.unsplit Sharding._internal_device_list "
         "Sharding._to_xla_hlo_sharding BCOO.__getitem__ BCSR.__getitem__ BCOO.reshape BCOO.__iter__",
     "what an option does when it is set": "checks['jax_num_cpu_devices']",
     "what happens on the way out of a call: errors are worded, results looked at, listeners told":

@@ -9,7 +9,7 @@ from hlotrace.core.primitive import PRIMITIVES
 from hlotrace.experimental.layout import Layout, with_layout_constraint
 from hlotrace.experimental.shard_alike import shard_alike
 from hlotrace.lax import with_sharding_constraint
-from hlotrace.sharding import Mesh, NamedSharding, P
+from hlotrace.sharding import AxisType, Mesh, NamedSharding, P
 
 from .row import Row, between, op
 
@@ -34,6 +34,25 @@ row("sharding_constraint", lambda x: with_sharding_constraint(x, NamedSharding(m
         (lambda: with_sharding_constraint(1.0, NamedSharding(mesh(), P("x"))), ValueError, "rank"),
         (lambda: with_sharding_constraint([1.0, 2.0], {"a": None}), ValueError, "prefix"),
         (lambda: with_sharding_constraint(1.0, hlotrace.devices()[0]), TypeError, "is a device")])
+
+def explicit():
+    return mesh().update(axis_types=(AxisType.Explicit,))
+
+
+row("reshard", lambda x: hlotrace.reshard(x, NamedSharding(explicit(), P(None, "x"))), lambda x: x,
+    between(-3, 3, 3, 4), kinds="fci", linear=True, bad=[
+        (lambda: hlotrace.reshard(np.ones(3), NamedSharding(explicit(), P("x"))), ValueError, "not a multiple of 2"),
+        (lambda: hlotrace.jit(lambda x: PRIMITIVES["reshard"].bind(x, sharding=NamedSharding(explicit(), P("x"))))(
+            np.ones(3)), ValueError, "not a multiple of 2"),
+        (lambda: hlotrace.reshard(1.0, NamedSharding(explicit(), P("x"))), ValueError, "rank"),
+        (lambda: hlotrace.reshard(np.ones(4), NamedSharding(mesh(), P("x"))), ValueError, "of type Auto"),
+        (lambda: hlotrace.reshard(np.ones(4), 3), TypeError, "NamedSharding, or a PartitionSpec")])
+row("mesh_cast", lambda x: PRIMITIVES["mesh_cast"].bind(x, mesh=explicit()), lambda x: x, between(-3, 3, 3, 4),
+    kinds="fci", linear=True, bad=[
+        (lambda: hlotrace.jit(lambda x: PRIMITIVES["mesh_cast"].bind(
+            hlotrace.reshard(x, NamedSharding(explicit(), P("x"))), mesh=Mesh(hlotrace.devices()[:2], "y")))(np.ones(2)),
+         TypeError, "has other axes")])
+
 
 def put(*spec):
     """device_put of a tracer."""

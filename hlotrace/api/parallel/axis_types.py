@@ -1,4 +1,4 @@
-"""Mesh axes by type, where Explicit ones are as Auto ones: auto_axes, explicit_axes, no_collectives; smap."""
+"""Functions over mesh axes of other types: auto_axes, explicit_axes; no_collectives; smap."""
 from __future__ import annotations
 
 import contextlib
@@ -6,11 +6,13 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ...core.avals import aval_or_none
 from ...core.errors import did_you_mean, not_callable
 from ...core.pytrees import pytree
 from ...core.surface.boundary import filtered
-from ...placement.shardings import with_sharding_constraint
-from ...sharding.mesh import current_mesh
+from ...placement.out_sharding import with_out_sharding
+from ...primitives.parallel.sharding import mesh_cast_p
+from ...sharding.mesh import AbstractMesh, AxisType, Mesh, current_mesh, get_abstract_mesh, use_abstract_mesh
 from ...sharding.spec import PartitionSpec
 from .shard_map import shard_map
 
@@ -29,18 +31,43 @@ def _decorated(make: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
     return begin
 
 
-def _check_axes(what: str, axes: Any) -> None:
-    mesh = current_mesh()
-    for axis in (axes,) if isinstance(axes, str) else axes or ():
-        if mesh is None or axis not in mesh.axis_names:
-            names = () if mesh is None else mesh.axis_names
-            raise ValueError(f"{what}: axes names {axis!r}, and the axes of the current mesh are {names}"
-                             f"{did_you_mean(axis, names)}; enter one with set_mesh(mesh)")
+def _retyped(what: str, axes: Any, kind: AxisType) -> Mesh | AbstractMesh:
+    """The mesh in use with these axes, all but Manual ones by default, of type `kind`.
+
+    Raises:
+        ValueError: where there is no mesh, or it has no such axes.
+    """
+    mesh = get_abstract_mesh()
+    chosen = (axes,) if isinstance(axes, str) else tuple(axes or ())
+    for axis in chosen:
+        if axis not in mesh.axis_names:
+            raise ValueError(f"{what}: axes names {axis!r}, and the axes of the current mesh are "
+                             f"{mesh.axis_names}{did_you_mean(axis, mesh.axis_names)}; enter one with "
+                             "set_mesh(mesh)")
+        if axis in mesh.manual_axes:
+            raise ValueError(f"{what}: axes names {axis!r}, a manual axis of the shard_map around, where "
+                             "each device has a value of its own")
+    wanted = set(chosen or mesh.axis_names) - {*mesh.manual_axes}
+    types = [kind if name in wanted else old for name, old in zip(mesh.axis_names, mesh.axis_types)]
+    return over_devices(mesh).update(axis_types=types)
+
+
+def over_devices(mesh: AbstractMesh) -> Mesh | AbstractMesh:
+    """The mesh in use if it has devices and these axes, of these types; else `mesh`."""
+    found = current_mesh()
+    if isinstance(found, Mesh) and found.shape_tuple == mesh.shape_tuple:
+        return found.update(axis_types=mesh.axis_types)
+    return mesh
+
+
+def _cast(x: Any, mesh: Mesh | AbstractMesh) -> Any:
+    """The arrays of a pytree over axes of other types."""
+    return pytree.tree_map(lambda v: v if aval_or_none(v) is None else mesh_cast_p.bind(v, mesh=mesh), x)
 
 
 @_decorated
 def auto_axes(f: Callable[..., Any], *, axes: Any = None, out_sharding: Any = None) -> Callable[..., Any]:
-    """`f` with the compiler deciding over some mesh axes, which it does everywhere here.
+    """`f` with the compiler deciding over some mesh axes: in it they are Auto, and types do not name them.
 
     Args:
         f: the function.
@@ -51,22 +78,29 @@ def auto_axes(f: Callable[..., Any], *, axes: Any = None, out_sharding: Any = No
         TypeError: where neither gives `out_sharding`.
         ValueError: for what is no axis of the mesh.
 
-    >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
-    ...     jax.sharding.auto_axes(jnp.sin, out_sharding=jax.P("x"))(jnp.zeros(2))
-    Array([0., 0.], dtype=float32)
+    >>> mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
+    >>> with jax.set_mesh(mesh):
+    ...     x = jax.device_put(jnp.arange(4.), jax.P("x"))
+    ...     jax.typeof(jax.sharding.auto_axes(lambda x: x[::-1] + x, out_sharding=jax.P("x"))(x))
+    ShapedArray(float32[4@x])
     """
     def call(*args: Any, out_sharding: Any = out_sharding, **kwargs: Any) -> Any:
-        _check_axes("auto_axes", axes)
+        mesh = _retyped("auto_axes", axes, AxisType.Auto)
         if out_sharding is None:
             raise TypeError("auto_axes: out_sharding is missing: give the sharding of the results, as in "
                             "out_sharding=P('x')")
-        return with_sharding_constraint(f(*args, **kwargs), out_sharding)
+        with use_abstract_mesh(mesh):
+            outs = f(*_cast(args, mesh), **_cast(kwargs, mesh))
+        leaves, treedef = pytree.tree_flatten(outs)
+        wanted = pytree.flatten_axes("auto_axes out_sharding", treedef, out_sharding)
+        return treedef.unflatten([with_out_sharding(x, s, "auto_axes") for x, s in zip(leaves, wanted)])
     return call
 
 
 @_decorated
 def explicit_axes(f: Callable[..., Any], *, axes: Any = None, in_sharding: Any = None) -> Callable[..., Any]:
-    """`f` of arguments that have a sharding; mesh axes of type Explicit are as Auto ones here.
+    """`f` with mesh axes in types: in it they are Explicit, and its arguments are divided as `in_sharding`
+    says.
 
     Args:
         f: the function.
@@ -77,16 +111,22 @@ def explicit_axes(f: Callable[..., Any], *, axes: Any = None, in_sharding: Any =
         TypeError: where neither gives `in_sharding`.
         ValueError: for what is no axis of the mesh.
 
-    >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
-    ...     jax.sharding.explicit_axes(jnp.sin, in_sharding=jax.P("x"))(jnp.zeros(2))
-    Array([0., 0.], dtype=float32)
+    >>> with jax.set_mesh(jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))):
+    ...     jax.sharding.explicit_axes(lambda x: print(jax.typeof(x)), in_sharding=jax.P("x"))(jnp.zeros(2))
+    float32[2@x]
     """
     def call(*args: Any, in_sharding: Any = in_sharding, **kwargs: Any) -> Any:
-        _check_axes("explicit_axes", axes)
+        mesh, outside = _retyped("explicit_axes", axes, AxisType.Explicit), over_devices(get_abstract_mesh())
         if in_sharding is None:
             raise TypeError("explicit_axes: in_sharding is missing: give the sharding of the arguments, as "
                             "in in_sharding=P('x')")
-        return f(*with_sharding_constraint(args, in_sharding), **kwargs)
+        with use_abstract_mesh(mesh):
+            leaves, treedef = pytree.tree_flatten(args)
+            given = pytree.flatten_axes("explicit_axes in_sharding", treedef, in_sharding)
+            args = treedef.unflatten([with_out_sharding(x, s, "explicit_axes") for x,
+                                      s in zip(leaves, given)])
+            outs = f(*args, **kwargs)
+        return _cast(outs, outside)
     return call
 
 

@@ -116,7 +116,7 @@ class _ShardMapped:
                                              for i in range(len(flat.leaves))])
         in_specs = self._specs("in_specs", flat.arg_tree, tuple(given) if type(given) is list else given,
                                mesh, manual)
-        avals = [self._part(flat, i, spec, mesh) for i, spec in enumerate(in_specs)]
+        avals = [self._part(flat, i, spec, mesh, manual) for i, spec in enumerate(in_specs)]
         with adapters.lending(taken):
             jaxpr, operands, specs, out_specs = self._trace(flat, avals, in_specs, mesh, manual, taken)
             results = shard_map_p.bind(*operands, jaxpr=jaxpr, mesh=mesh, in_specs=tuple(specs),
@@ -194,7 +194,7 @@ class _ShardMapped:
         return PartitionSpec(*[axes or None for axes in cut])
 
     def _part(self, flat: FlatFunction, i: int, spec: PartitionSpec,
-              mesh: Mesh | AbstractMesh) -> ShapedArray:
+              mesh: Mesh | AbstractMesh, manual: tuple[str, ...]) -> ShapedArray:
         """The aval of a device's part of leaf number `i`."""
         aval = flat.aval(i)
         if len(spec) > aval.ndim:
@@ -202,7 +202,7 @@ class _ShardMapped:
                              f"of type {aval.str_short()}, which has rank {aval.ndim}: drop entries from "
                              "the spec, or add axes to the argument")
         try:
-            return part(aval, spec, mesh, self.check_vma)
+            return part(aval, spec, mesh, self.check_vma, manual)
         except ValueError as error:
             raise ValueError(f"{flat}: argument {flat.path(i)}, args{pytree.leaf_paths(flat.arg_tree)[i]}, "
                              f"of type {aval.str_short()}: {error}. Pad it, or cut it otherwise.") from None

@@ -160,12 +160,12 @@ def mapped_aval(size: Any, axis: int | None, aval: ShapedArray) -> ShapedArray:
         return aval
     if aval.shape[axis] != size:
         raise ValueError(f"axis {axis} of {aval} does not have size {size}")
-    return aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1:])
+    return aval.without_axis(axis)
 
 
 def unmapped_aval(size: Any, axis: int | None, aval: ShapedArray) -> ShapedArray:
     """`aval` with a new axis of `size` at `axis`; as it is for None."""
-    return aval if axis is None else aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+    return aval if axis is None else aval.with_axis(axis, size)
 
 
 def valid_jaxtype(x: object) -> bool:

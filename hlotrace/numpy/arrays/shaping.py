@@ -11,7 +11,7 @@ from ...core.avals import aval_of
 from ...core.symbolic.dimension import as_size
 from ...core.trace import concrete_or_error, is_concrete
 from ...lax import shapes as lax
-from ...placement.out_sharding import with_out_sharding
+from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays.cumulative import cumsum_p
 from ...primitives.arrays.dynamic_slice import dynamic_slice_p
 from ...primitives.arrays.elementwise import add, convert, minimum, neg, rem_p
@@ -128,6 +128,8 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
     ...
     """
     check_arraylike("reshape", a)
+    if out_sharding is not None:
+        a, = over_auto_axes(a)
     shape = new_shape("reshape", shape_of(a), shape)
     a = a if isinstance(a, Array) else asarray(a)
     if order not in ("C", "F"):
@@ -153,6 +155,8 @@ def ravel(a, order="C", *, out_sharding=None):
     >>> jnp.ravel(x), jnp.ravel(x, order="F")
     (Array([1, 2, 3, 4], dtype=int32), Array([1, 3, 2, 4], dtype=int32))
     """
+    if out_sharding is not None:
+        a, = over_auto_axes(a)
     return with_out_sharding(reshape(a, -1 if math.prod(shape_of(a)) else (0,), order), out_sharding,
                              "jnp.ravel")
 
@@ -350,6 +354,8 @@ def broadcast_to(array, shape, *, out_sharding=None):
            [2, 2, 2]], dtype=int32)
     """
     check_arraylike("broadcast_to", array)
+    if out_sharding is not None:
+        array, = over_auto_axes(array)
     result = asarray(broadcast_to_shape(array, canonical_shape(shape, "broadcast_to: shape")))
     return with_out_sharding(result, out_sharding, "jnp.broadcast_to")
 
@@ -739,6 +745,8 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, ndim_of(a))
     n = shape_of(a)[axis]
+    if out_sharding is not None:
+        a, = over_auto_axes(a)
     if not is_concrete(repeats) and total_repeat_length is None:
         raise errors.sized_by_values(repeats, "total_repeat_length=")
     if total_repeat_length is None:

@@ -22,7 +22,7 @@ from ...core.surface.boundary import arrays_of, boundaries
 from ...core.symbolic.dimension import Dimension, largest, max_dim, min_dim, surely
 from ...core.trace import Tracer
 from ...lax import indexing as lax
-from ...placement.out_sharding import with_out_sharding
+from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from ...primitives.arrays.elementwise import add, convert, lt, mul, select
 from ...primitives.arrays.gather import (
@@ -640,6 +640,8 @@ def _method(operation, effect):
         x, index = self.array, self.index
         if isinstance(values, (list, tuple)):
             values = asarray(values)
+        if out_sharding is not None:
+            x, values = over_auto_axes(x, values)
         if operation == "subtract":
             result = update(x, index, -values, "add", **flags)
         elif operation == "divide":
@@ -703,7 +705,10 @@ class _IndexUpdateRef:
             out_sharding: the sharding of the result.
             wrap_negative_indices: negative indices count from the end.
         """
-        result = get(self.array, self.index, indices_are_sorted=indices_are_sorted,
+        array = self.array
+        if out_sharding is not None:
+            array, = over_auto_axes(array)
+        result = get(array, self.index, indices_are_sorted=indices_are_sorted,
                      unique_indices=unique_indices, mode=mode, fill_value=fill_value,
                      wrap=wrap_negative_indices)
         return with_out_sharding(result, out_sharding, "x.at[].get")

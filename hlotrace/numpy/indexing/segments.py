@@ -5,7 +5,7 @@ from ...api.composite import composite
 from ...core import dtypes
 from ...core.errors import ShapeError
 from ...core.trace import concrete_or_error
-from ...placement.out_sharding import with_out_sharding
+from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays.elementwise import add_p, max_p, min_p, mul_p
 from ...primitives.arrays.reduce import reducer_of
 from ...primitives.arrays.shape import broadcast_in_dim
@@ -39,6 +39,8 @@ def _segments(name, combine, operation, verb, none, example):
         data, ids = asarray(data), asarray(segment_ids)
         _check(called, combine, data, ids)
         num = _number(called, ids, num_segments)
+        if out_sharding is not None:
+            data, ids = over_auto_axes(data, ids)
         if bucket_size is not None and bucket_size < 1:
             raise ValueError(f"{called}: bucket_size must be a positive number of rows, got {bucket_size}")
         flags = bool(indices_are_sorted), bool(unique_indices), mode

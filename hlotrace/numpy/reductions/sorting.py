@@ -10,7 +10,7 @@ from ...core.symbolic.dimension import surely
 from ...core.trace import concrete_or_error, is_concrete
 from ...lax.control_flow import fori_loop
 from ...lax.reductions import top_k as lax_top_k
-from ...placement.out_sharding import with_out_sharding
+from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays.elementwise import (
     add,
     and_p,
@@ -435,6 +435,8 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
             raise errors.sized_by_values(x, "length=")
         values = np.asarray(concrete_or_error(x))
         length = max(operator.index(minlength), int(values.max()) + 1 if values.size else 0)
+    if out_sharding is not None:
+        x, weights = over_auto_axes(x, weights)
     return with_out_sharding(_bincount(x, weights, max(operator.index(length), 0)), out_sharding,
                              "jnp.bincount")
 

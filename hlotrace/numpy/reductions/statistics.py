@@ -2,7 +2,7 @@
 from ...api.composite import composite
 from ...core import dtypes
 from ...core.errors import not_one_of
-from ...placement.out_sharding import with_out_sharding
+from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays.cumulative import cumsum_p
 from ...primitives.arrays.elementwise import (
     add,
@@ -489,6 +489,8 @@ def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear"
     >>> jnp.percentile(jnp.arange(11.), jnp.array([10, 50, 90])).round(4)
     Array([1., 5., 9.], dtype=float32)
     """
+    if out_sharding is not None:
+        a, = over_auto_axes(a)
     result = quantile(a, _fraction(q), axis, out, overwrite_input, method, keepdims, weights=weights)
     return with_out_sharding(result, out_sharding, "jnp.percentile")
 

@@ -8,6 +8,7 @@ import functools
 from typing import NamedTuple
 
 from ...core import errors
+from ...core.axes import AxisMap
 from ...core.symbolic.dimension import max_dim, surely
 from ..common import (
     Primitive,
@@ -249,6 +250,18 @@ def _batching(axis, args, dims, *, dimension_numbers, feature_group_count, batch
     return _unfold(out, where, axis.size, outer), 0
 
 
+def _sharding(lhs, rhs, *, dimension_numbers, feature_group_count, batch_group_count, **_):
+    """The batch axis and the axis of features made stay what they are, where there are no groups of them."""
+    of_lhs, of_rhs, of_out = ([None] * lhs.ndim for _ in range(3))
+    x, kernel, out = dimension_numbers
+    if batch_group_count == 1:
+        of_lhs[x[0]] = of_out[out[0]] = "batch"
+    if batch_group_count == feature_group_count == 1:
+        of_rhs[kernel[0]] = of_out[out[1]] = "feature"
+    return AxisMap((tuple(of_lhs), tuple(of_rhs)), tuple(of_out))
+
+
 conv_general_dilated_p = Primitive("conv_general_dilated", abstract_eval=_abstract_eval, lower=_lower,
+                                   sharding=_sharding,
                                    transpose=_transpose, batching=_batching)
 conv_general_dilated_p.jvp = bilinear_jvp(conv_general_dilated_p)

@@ -5,7 +5,7 @@ Mapped over different corners they are a gather and a scatter.
 import functools
 
 from ...core import errors
-from ...core.axes import inserted
+from ...core.axes import AxisMap, inserted
 from ..common import (
     Primitive,
     ShapedArray,
@@ -94,9 +94,16 @@ def _dynamic_slice_batching(axis, args, dims, *, slice_sizes):
         dimension_numbers=GatherDimensionNumbers(tuple(range(len(shape))), (), free), fill_value=None)
 
 
+def _same_places(*avals, **_):
+    """An axis of the result is that of the first operands; the positions have none."""
+    axes = tuple(range(avals[0].ndim))
+    return AxisMap(tuple(axes[:a.ndim] for a in avals), axes)
+
+
 dynamic_slice_p = Primitive("dynamic_slice", abstract_eval=_dynamic_slice_abstract_eval,
-                            lower=_dynamic_slice_lower, transpose=_dynamic_slice_transpose,
-                            batching=_dynamic_slice_batching, structural=True)
+                            sharding=_same_places, lower=_dynamic_slice_lower,
+                            transpose=_dynamic_slice_transpose, batching=_dynamic_slice_batching,
+                            structural=True)
 dynamic_slice_p.jvp = first_operand_jvp(dynamic_slice_p)
 
 
@@ -145,7 +152,7 @@ def _update_batching(axis, args, dims):
 
 dynamic_update_slice_p = Primitive(
     "dynamic_update_slice", abstract_eval=_update_abstract_eval, jvp=_update_jvp, transpose=_update_transpose,
-    batching=_update_batching,
+    batching=_update_batching, sharding=_same_places,
     structural=True, lower=lambda ctx, eqn, *names: ctx.emit(
         f"stablehlo.dynamic_update_slice {', '.join(names)} : {types_text(eqn)}"))
 

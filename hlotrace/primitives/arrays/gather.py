@@ -9,6 +9,7 @@ indices becomes a pair of batching dimensions.
 """
 import functools
 
+from ...core.axes import AxisMap
 from ...core.symbolic.dimension import min_dim, surely
 from ..common import (
     Primitive,
@@ -178,8 +179,23 @@ def _gather_batching(axis, args, dims, *, dimension_numbers, slice_sizes, indice
                          unique_indices=unique_indices, indices_are_sorted=indices_are_sorted, **params), 0
 
 
-gather_p = Primitive("gather", abstract_eval=_gather_abstract_eval, lower=_gather_lower, jvp=_gather_jvp,
-                     transpose=_gather_transpose, batching=_gather_batching, structural=True)
+def _gather_sharding(x, indices, *, dimension_numbers, slice_sizes, **_):
+    """Axes that are read whole, and batching axes, stay what they are."""
+    offset, collapsed, _, batching, indices_batching = dimension_numbers
+    window = [d for d in range(x.ndim) if d not in collapsed and d not in batching]
+    ours = [f"window {d}" if d in window and slice_sizes[d] == x.shape[d] else None for d in range(x.ndim)]
+    theirs = [*[f"index {d}" for d in range(indices.ndim - 1)], None]
+    for d, i in zip(batching, indices_batching):
+        ours[d] = theirs[i]
+    windows, rest = iter(window), iter(theirs[:-1])
+    result = [ours[next(windows)] if d in offset else next(rest)
+              for d in range(len(offset) + indices.ndim - 1)]
+    return AxisMap((tuple(ours), tuple(theirs)), tuple(result))
+
+
+gather_p = Primitive("gather", abstract_eval=_gather_abstract_eval, sharding=_gather_sharding,
+                     lower=_gather_lower, jvp=_gather_jvp, transpose=_gather_transpose,
+                     batching=_gather_batching, structural=True)
 
 
 # --- scatter --------------------------------------------------------------------------------------
@@ -215,12 +231,26 @@ def _check(name, x, indices, updates, dnums):
                         f"shape {indices.shape}")
 
 
+def _scatter_sharding(x, indices, updates, *, dimension_numbers, **_):
+    """The result is split as the operand is; of indices and updates each device uses what it needs."""
+    window, inserted, _, batching, _ = dimension_numbers
+    ours = tuple(range(x.ndim))
+    whole = iter([d for d in ours if d not in inserted and d not in batching])
+    theirs = [f"update {d}" for d in range(updates.ndim)]
+    for d in sorted(window):
+        axis = next(whole)
+        if updates.shape[d] == x.shape[axis]:
+            theirs[d] = axis
+    return AxisMap((ours, tuple(f"index {d}" for d in range(indices.ndim)), tuple(theirs)), ours)
+
+
 class Scatter(Primitive):
     """`combine` is the elementwise primitive that joins old element and update; None overwrites."""
     __slots__ = ("combine", "kinds")
 
     def __init__(self, name, combine=None, kinds="fciubk?", jvp=None, transpose=None, **facts):
         super().__init__(name, abstract_eval=functools.lru_cache(maxsize=4096)(self._abstract_eval),
+                         sharding=_scatter_sharding,
                          lower=self._lower, batching=self._batching, transpose=transpose,
                          structural=combine is None, **facts)
         self.combine, self.kinds, self.jvp = combine, kinds, jvp

@@ -67,10 +67,10 @@ def _moved(x, shape, axes):
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=axes)
 
 
-def structural(name, abstract_eval, lower, transpose, axes):
+def structural(name, abstract_eval, lower, transpose, axes, **rules):
     """A primitive linear in its one operand."""
     p = Mapped(name, abstract_eval=abstract_eval, lower=lower, transpose=transpose, axes=axes,
-               structural=True)
+               structural=True, **rules)
     p.jvp = first_operand_jvp(p)
     return p
 
@@ -119,7 +119,8 @@ def _broadcast_lower(ctx, eqn, x):
 
 
 broadcast_in_dim_p = structural("broadcast_in_dim", _broadcast_abstract_eval, _broadcast_lower,
-                                _broadcast_transpose, AxisRule(_broadcast_axes, _broadcast_insert))
+                                _broadcast_transpose,
+                                AxisRule(_broadcast_axes, _broadcast_insert, computed="gone"))
 
 
 def broadcast_in_dim(x, shape, broadcast_dimensions):
@@ -164,10 +165,47 @@ def _reshape_insert(params, at, size, x):
     return {**params, "new_sizes": inserted(sizes, place, size)}
 
 
+def _reshape_sharding(x, *, new_sizes, dimensions):
+    """Axes are in groups of which the sizes multiply to the same; what splits the first axis of a group,
+    those of size 1 left out, splits the first one of the result's group."""
+    old, new, at = [None] * x.ndim, [None] * len(new_sizes), 0
+    for group, into in _groups(x.shape, new_sizes):
+        group = [i for i in group if x.shape[i] != 1]
+        into = [j for j in into if new_sizes[j] != 1]
+        for place, i in enumerate(group):
+            at += 1
+            old[i] = at if not x.splits[i] or place == 0 and into else None
+            if place == 0 and into:
+                new[into[0]] = at
+    unit = [i for i, n in enumerate(x.shape) if n == 1]     # over mesh axes of size 1
+    for number, i in enumerate(unit):
+        old[i] = -1 - number
+    return AxisMap((tuple(old),), tuple(new))
+
+
+def _groups(old, new):
+    """Pairs of lists of consecutive axes of two shapes: the sizes in both multiply to the same."""
+    i = j = 0
+    while i < len(old) or j < len(new):
+        left, right = [i] if i < len(old) else [], [j] if j < len(new) else []
+        i, j = i + len(left), j + len(right)
+        while (a := prod(old[k] for k in left)) != (b := prod(new[k] for k in right)):
+            if (a < b or j == len(new)) and i < len(old):
+                left.append(i)
+                i += 1
+            elif j < len(new):
+                right.append(j)
+                j += 1
+            else:
+                break
+        yield left, right
+
+
 reshape_p = structural(
     "reshape", _reshape_abstract_eval,
     lambda ctx, eqn, x: ctx.emit(f"stablehlo.reshape {x} : {types_text(eqn)}"),
-    lambda ct, x, *, new_sizes, dimensions: [reshape(ct, x.shape)], AxisRule(_reshape_axes, _reshape_insert))
+    lambda ct, x, *, new_sizes, dimensions: [reshape(ct, x.shape)], AxisRule(_reshape_axes, _reshape_insert),
+    sharding=_reshape_sharding)
 
 
 def reshape(x, shape):

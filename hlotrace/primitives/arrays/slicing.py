@@ -218,14 +218,15 @@ def _barrier_transpose(cts, *xs):
 
 optimization_barrier_p = Primitive(
     "optimization_barrier", multiple_results=True, abstract_eval=lambda *xs: list(xs), lower=_barrier_lower,
-    jvp=_barrier_jvp,
+    jvp=_barrier_jvp, says_sharding=True,
     transpose=_barrier_transpose, batching=lambda axis, args,
     dims: (optimization_barrier_p.bind(*args), list(dims)),
     makes_nan=False)
 
 # what computes its operand stays in the program
 dce_sink_p = Primitive(
-    "dce_sink", multiple_results=True, abstract_eval=lambda x: [], lower=lambda ctx, eqn, x: [],
+    "dce_sink", multiple_results=True, says_sharding=True, abstract_eval=lambda x: [], lower=lambda ctx, eqn,
+    x: [],
     effects=lambda params: (Effect(at_run_time=False),), jvp=lambda primals,
     tangents: (dce_sink_p.bind(*primals), []),
     batching=lambda axis, args, dims: (dce_sink_p.bind(*args), []))

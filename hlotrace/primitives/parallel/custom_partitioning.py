@@ -18,7 +18,8 @@ def _lower(ctx, eqn, *names):
 
 custom_partitioning_p = Primitive(
     "custom_partitioning", multiple_results=True,
-    abstract_eval=lambda *avals, jaxpr, partitioner: jaxpr.out_avals, lower=_lower)
+    abstract_eval=lambda *avals, jaxpr, partitioner: jaxpr.out_avals, lower=_lower,
+    says_sharding=True)
 
 
 def _alike_abstract_eval(x, y):
@@ -54,4 +55,4 @@ def _alike_batching(axis, args, dims):
 
 shard_alike_p = Primitive("shard_alike", multiple_results=True, abstract_eval=_alike_abstract_eval,
                           lower=_alike_lower, jvp=_alike_jvp, transpose=_alike_transpose,
-                          batching=_alike_batching)
+                          batching=_alike_batching, says_sharding=True)

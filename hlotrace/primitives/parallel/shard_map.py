@@ -17,6 +17,8 @@ from ...core.jaxpr import Eqn, Var, dce, eval_jaxpr
 from ...core.primitive import fact_of
 from ...core.refs import Holder, Ref
 from ...core.symbolic_zeros import MappedAxis, drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
+from ...sharding.mesh import AxisType
+from ...sharding.named import NamedSharding
 from ...sharding.spec import PartitionSpec
 from ..arrays.elementwise import div
 from ..arrays.shape import front, front_dims, reshape
@@ -26,8 +28,8 @@ from ..programs.checks import Failures, first_of_devices
 from .collectives import psum_p
 
 
-def part(aval, spec, mesh, checked):
-    """The aval of one device's part of a value of `aval`.
+def part(aval, spec, mesh, checked, manual):
+    """The aval of one device's part of a value of `aval`; what other axes than `manual` ones split stays so.
 
     Raises:
         ValueError: where a dimension is not divisible.
@@ -39,13 +41,23 @@ def part(aval, spec, mesh, checked):
             raise ValueError(f"axis {dim} of shape {aval.shape} has size {size}, which is not a multiple of "
                              f"{count}, the size of mesh axes {spec.axes(dim)}, along which {spec} cuts it")
         shape.append(size // count)
-    return aval.update(shape=tuple(shape), vma=aval.vma | (names(spec) if checked else frozenset()))
+    explicit = aval.explicit
+    if explicit is not None:
+        types = [AxisType.Manual if name in manual else kind
+                 for name, kind in zip(explicit.mesh.axis_names, explicit.mesh.axis_types)]
+        explicit = explicit.update(mesh=explicit.mesh.update(axis_types=types), spec=PartitionSpec(
+            *[tuple(a for a in split if a not in manual) for split in aval.splits]))
+    return aval.update(shape=tuple(shape), vma=aval.vma | (names(spec) if checked else frozenset()),
+                       sharding=explicit)
 
 
 def whole(aval, spec, mesh, manual):
     """The aval of the value of which each device holds a part of `aval`."""
     shape = tuple(size * prod(mesh.shape[a] for a in spec.axes(dim)) for dim, size in enumerate(aval.shape))
-    return aval.update(shape=shape, vma=aval.vma - {*manual})
+    own = [spec.axes(dim) for dim in range(aval.ndim)]
+    explicit = NamedSharding(mesh, PartitionSpec(*[(*axes, *split) for axes, split in zip(own, aval.splits)]))
+    return aval.update(shape=shape, vma=aval.vma - {*manual},
+                       sharding=explicit if mesh.explicit_axes else None)
 
 
 def names(spec):
@@ -55,7 +67,7 @@ def names(spec):
 
 def _abstract_eval(*avals, jaxpr, mesh, in_specs, out_specs, manual, checked):
     for aval, spec, inner in zip(avals, in_specs, jaxpr.in_avals, strict=True):
-        found = part(aval, spec, mesh, checked)
+        found = part(aval, spec, mesh, checked, manual)
         if (found.shape, found.dtype) != (inner.shape, inner.dtype):
             raise TypeError(f"shard_map: an operand's part is {found.str_short()}, the program takes "
                             f"{inner.str_short()}")

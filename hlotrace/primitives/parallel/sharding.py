@@ -3,14 +3,16 @@ sharding of before.  inspect_sharding: the sharding, reported when compiled.  la
 each device's memory from here on.
 """
 from ...core.effects import INSPECTION
+from ...core.errors import ShardingTypeError
 from ...core.trace import JaxprTracer, Tracer
 from ...sharding.abstract import Sharding
 from ...sharding.layout import Layout
+from ...sharding.mesh import AxisType
 from ...sharding.named import as_named
 from ...sharding.single import SingleDeviceSharding
 from ...sharding.spec import PartitionSpec
 from ..arrays.shape import linear_jvp
-from ..common import Primitive
+from ..common import Primitive, aval_of
 
 
 def _abstract_eval(x, *, sharding):
@@ -50,11 +52,93 @@ def _meshes(params):
     return () if isinstance(sharding, SingleDeviceSharding) else (getattr(sharding, "mesh", sharding),)
 
 
+def _constraint_abstract_eval(x, *, sharding):
+    """Over Explicit axes a constraint is a check."""
+    _abstract_eval(x, sharding=sharding)
+    stated = sharding.explicit(x.shape)
+    if (stated or x.explicit) and stated != x.explicit and not getattr(sharding.mesh, "auto_axes", True):
+        raise ShardingTypeError(f"with_sharding_constraint: the value is {x.str_short(True)} and is said to "
+                                f"be {x.update(sharding=stated).str_short(True)}: over axes of type "
+                                "Explicit it checks the type of its operand. jax.reshard(x, "
+                                f"{sharding.spec}) changes it.")
+    return x
+
+
 sharding_constraint_p = Primitive(
-    "sharding_constraint", abstract_eval=_abstract_eval, lower=_lower,
+    "sharding_constraint", abstract_eval=_constraint_abstract_eval, lower=_lower, says_sharding=True,
     transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)],
     batching=_batching, meshes=_meshes, makes_nan=False)
 sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
+
+
+# --- types over Explicit mesh axes ----------------------------------------------------------------
+
+def _reshard_abstract_eval(x, *, sharding):
+    return _abstract_eval(x, sharding=sharding).update(sharding=sharding)
+
+
+def _reshard_lower(ctx, eqn, x):
+    if ctx.module.partition is None:
+        return x
+    aval = eqn.outvars[0].aval
+    return ctx.emit(f"sdy.sharding_constraint {x} {ctx.module.type_sharding(eqn.params['sharding'], aval)} : "
+                    f"{aval.mlir}")
+
+
+def _reshard_batching(axis, args, dims, *, sharding):
+    """The mapped axis stays as it is."""
+    (x,), (dim,) = args, dims
+    aval = aval_of(x)
+    over = aval.explicit.spec[dim] if aval.explicit else axis.spmd_name
+    return reshard_p.bind(x, sharding=sharding.with_dimension(dim, x.ndim - 1, over)), dim
+
+
+def as_type(x, aval):
+    """`x` with the sharding of a type, if it is another."""
+    found = aval_of(x)
+    if found.explicit == aval.explicit:
+        return x
+    if found.explicit is not None and aval.explicit is not None and found.explicit.mesh != aval.explicit.mesh:
+        x = mesh_cast_p.bind(x, mesh=aval.explicit.mesh)
+    sharding = aval.explicit or found.explicit.with_spec(PartitionSpec(*[None] * aval.ndim))
+    return reshard_p.bind(x, sharding=sharding)
+
+
+def without_types(x):
+    """`x` over a mesh whose Explicit axes are Auto ones, if it is split over any."""
+    explicit = aval_of(x).explicit
+    return x if explicit is None else mesh_cast_p.bind(x, mesh=explicit.mesh.update(axis_types=[
+        AxisType.Auto if kind is AxisType.Explicit else kind for kind in explicit.mesh.axis_types]))
+
+
+# the value under another sharding over Explicit axes, for which devices may exchange parts
+reshard_p = Primitive(
+    "reshard", abstract_eval=_reshard_abstract_eval, lower=_reshard_lower, says_sharding=True, meshes=_meshes,
+    transpose=lambda ct, x, *, sharding: [as_type(ct, x.aval)], batching=_reshard_batching, makes_nan=False)
+reshard_p.jvp = linear_jvp(reshard_p)
+
+
+def _cast_abstract_eval(x, *, mesh):
+    if x.explicit is None:
+        return x
+    if mesh.shape_tuple != x.explicit.mesh.shape_tuple:
+        raise ShardingTypeError(f"mesh_cast: the value is {x.str_short(True)} over {x.explicit.mesh}, and "
+                                f"{mesh} has other axes: only their types may differ")
+    names = {*mesh.explicit_axes}
+    spec = [tuple(name for name in x.explicit.spec.axes(dim) if name in names) for dim in range(x.ndim)]
+    return x.update(sharding=x.explicit.update(mesh=mesh.abstract_mesh, spec=PartitionSpec(*spec)))
+
+
+def _cast_batching(axis, args, dims, *, mesh):
+    return mesh_cast_p.bind(*args, mesh=mesh), *dims
+
+
+# the value over a mesh of the same axes, of which others are Explicit: its type changes, it stays where it is
+mesh_cast_p = Primitive(
+    "mesh_cast", abstract_eval=_cast_abstract_eval, lower=lambda ctx, eqn, x: x, says_sharding=True,
+    meshes=lambda params: (params["mesh"],), batching=_cast_batching, makes_nan=False,
+    transpose=lambda ct, x, *, mesh: [as_type(ct, x.aval)])
+mesh_cast_p.jvp = linear_jvp(mesh_cast_p)
 
 
 class Operand:
@@ -87,7 +171,9 @@ class InMemory:
 
 
 def _put_abstract_eval(x, *, sharding, source):
-    return _abstract_eval(x, sharding=sharding) if isinstance(sharding, Sharding) else x
+    if isinstance(sharding, Sharding):
+        return _abstract_eval(x, sharding=sharding).update(sharding=sharding.explicit(x.shape))
+    return x
 
 
 def _put_lower(ctx, eqn, x):
@@ -123,7 +209,8 @@ def _put_batching(axis, args, dims, *, sharding, source):
 
 
 device_put_p = Primitive(
-    "device_put", abstract_eval=_put_abstract_eval, lower=_put_lower, jvp=_put_jvp, batching=_put_batching,
+    "device_put", abstract_eval=_put_abstract_eval, says_sharding=True, lower=_put_lower,
+    jvp=_put_jvp, batching=_put_batching,
     # with a rule of its own it is not kept for all operands of a type, which lie here and there
     linearize=lambda trace, primals, tangents, **params: _put_jvp(primals, tangents, **params),
     transpose=lambda ct, x, *, sharding, source: [device_put_p.bind(ct, sharding=source, source=sharding)],
@@ -154,7 +241,8 @@ def _layout_batching(axis, args, dims, *, layout):
 
 
 layout_constraint_p = Primitive(
-    "layout_constraint", abstract_eval=_layout_abstract_eval, lower=_layout_lower, batching=_layout_batching,
+    "layout_constraint", abstract_eval=_layout_abstract_eval, says_sharding=True, lower=_layout_lower,
+    batching=_layout_batching,
     transpose=lambda ct, x, *, layout: [layout_constraint_p.bind(ct, layout=layout)])
 layout_constraint_p.jvp = linear_jvp(layout_constraint_p)
 
@@ -179,7 +267,7 @@ def _inspect_jvp(primals, tangents, **params):
     return inspect_sharding_p.bind(*primals, **params), []
 
 
-inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True,
+inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True, says_sharding=True,
                                abstract_eval=lambda x, *, callback: [], lower=_inspect,
                                effects=lambda params: (INSPECTION,), jvp=_inspect_jvp,
                                batching=_inspect_batching)

@@ -75,7 +75,7 @@ def _batching(axis, args, dims, *, function, out_avals, effect, vmap_method):
                                   "or 'broadcast_all' (once, with the mapped axis in front)")
     args = front(args, dims)
     batched = [d is not None for d in dims]
-    stacked = tuple(a.update(shape=(axis.size, *a.shape)) for a in out_avals)
+    stacked = tuple(a.with_axis(0, axis.size) for a in out_avals)
     if vmap_method in ("expand_dims", "broadcast_all", "legacy_vectorized"):
         if vmap_method != "legacy_vectorized":
             size = axis.size if vmap_method == "broadcast_all" else 1
@@ -112,7 +112,7 @@ after_all_p = Primitive(
         f"stablehlo.after_all {', '.join(tokens)} : {ORDERED_TOKEN.aval.mlir}"))
 # effect: a Debug, an IO, or None (pure: may be dropped or repeated)
 callback_p = Primitive("callback", multiple_results=True, abstract_eval=_abstract_eval, lower=_lower,
-                       jvp=_jvp, batching=_batching, discharge=_discharge,
+                       says_sharding=True, jvp=_jvp, batching=_batching, discharge=_discharge,
                        effects=lambda params: (params["effect"],) if params["effect"] else (),
                        makes_nan=False)
 

@@ -268,7 +268,7 @@ def _custom_lin_batching(axis, args, dims, *, bwd, num_residuals, nonzero, out_a
                 for ct, nz in zip(over(*residuals, *cts), nonzero)]
     outs = custom_lin_p.bind(*args, bwd=mapped_bwd, num_residuals=n, nonzero=nonzero, **params,
                              out_avals=tuple(
-        [a.update(shape=(axis.size, *a.shape)) for a in out_avals]))
+        [a.with_axis(0, axis.size) for a in out_avals]))
     return outs, [0] * len(outs)
 
 

@@ -41,7 +41,7 @@ def _batching(axis, args, dims, *, exported):
     def step(*values):
         fixed_values, rows = iter(values[:len(fixed)]), iter(values[len(fixed):])
         return call_exported_p.bind(*(next(rows if b else fixed_values) for b in batched), exported=exported)
-    rows = [a.update(shape=a.shape[1:]) for a in map(aval_of, moving)]
+    rows = [a.without_axis(0) for a in map(aval_of, moving)]
     jaxpr = trace_closed(step, [*map(aval_of, fixed), *rows], exported.fun_name)
     outs = scan_p.bind(*fixed, *moving, jaxpr=jaxpr, length=axis.size, reverse=False, unroll=1,
                        num_consts=len(fixed), num_carry=0)
@@ -51,7 +51,7 @@ def _batching(axis, args, dims, *, exported):
 call_exported_p = Primitive(
     "call_exported", multiple_results=True,
     abstract_eval=lambda *avals, exported: exported._result_avals(avals), lower=_lower, batching=_batching,
-    meshes=_abstract_meshes)
+    meshes=_abstract_meshes, says_sharding=True)
 
 
 def _by_platform(ctx, eqn, index, *names):

@@ -50,7 +50,7 @@ def _batching(axis, args, dims, *, target, out_avals, vmap_method, input_layouts
         batched = [True] * len(args)
     whole = all(aval_of(a).shape[:1] == (axis.size,) for a in args) and all(batched)
     outs = ffi_call_p.bind(
-        *args, out_avals=tuple(a.update(shape=(axis.size, *a.shape)) for a in out_avals),
+        *args, out_avals=tuple(a.with_axis(0, axis.size) for a in out_avals),
         input_layouts=tuple(_below(order) if b else order for order, b in zip(input_layouts, batched)),
         output_layouts=tuple(map(_below, output_layouts)), leading=leading + 1 if whole else 0, **params)
     return outs, [0] * len(outs)
@@ -67,7 +67,7 @@ def _one_by_one(axis, args, batched, **params):
     def body(*given):
         consts_left, xs_left = iter(given[:len(consts)]), iter(given[len(consts):])
         return ffi_call_p.bind(*(next(xs_left if b else consts_left) for b in batched), **params)
-    avals = [*map(aval_of, consts), *(a.update(shape=a.shape[1:]) for a in map(aval_of, xs))]
+    avals = [*map(aval_of, consts), *(a.without_axis(0) for a in map(aval_of, xs))]
     outs = scan_p.bind(*consts, *xs, jaxpr=programs.trace_closed(body, avals, params["target"]),
                        length=axis.size, reverse=False,
                        unroll=axis.size if params["vmap_method"] == "sequential_unrolled" else 1,
@@ -79,7 +79,7 @@ def _one_by_one(axis, args, batched, **params):
 # input_layouts, output_layouts: for each value its axes, minor first, or None where the last axis is the
 # minor one leading: how many axes in front of all values vmap made aliases: pairs of an operand and the
 # result that takes its memory
-ffi_call_p = Primitive("ffi_call", multiple_results=True,
+ffi_call_p = Primitive("ffi_call", multiple_results=True, says_sharding=True,
                        abstract_eval=lambda *avals, out_avals, **_: list(out_avals), lower=_lower, jvp=_jvp,
                        batching=_batching,
                        effects=lambda params: (IO(),) if params["has_side_effect"] else ())

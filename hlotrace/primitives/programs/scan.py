@@ -17,11 +17,11 @@ from .cond_while import carry_batched, carry_fixpoint, carry_tangents, front_to,
 
 
 def _stacked(aval, length):
-    return aval.update(shape=(length, *aval.shape))
+    return aval.with_axis(0, length)
 
 
 def _row(aval):
-    return aval.update(shape=aval.shape[1:])
+    return aval.without_axis(0)
 
 
 def _scan_abstract_eval(*avals, jaxpr, length, reverse, unroll, num_consts, num_carry):

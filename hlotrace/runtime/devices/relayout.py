@@ -27,7 +27,7 @@ def copy(x: Any, sharding: Sharding, committed: bool = True) -> array_impl.Array
         return kept
     with transfer_guards.moving(x, sharding):
         try:
-            return array_impl.ArrayImpl(x.aval, _moved(x, sharding), committed)
+            return array_impl.ArrayImpl(sharding.typed(x.aval), _moved(x, sharding), committed)
         except (binding.JaxRuntimeError, BufferError) as error:      # the latter from the buffer protocol
             raise callback_guard.original(error) from None
 
@@ -103,7 +103,7 @@ def in_place(x: Any, sharding: Sharding, committed: bool = True) -> array_impl.A
     if old.is_equivalent_to(sharding, x.ndim):
         buffer = x._buf._rewrap_with_aval_and_sharding(physical(x.aval), sharding)
         shards.share(buffer, x._buf)
-        return array_impl.ArrayImpl(x.aval, buffer, committed)
+        return array_impl.ArrayImpl(sharding.typed(x.aval), buffer, committed)
     if not shards.is_held(x) and old.same_placement(sharding, x.ndim):
         moved = array_impl.assembled(x.aval, sharding, shards.reordered(x, sharding))
         shards.share(moved._buf, x._buf)

@@ -135,7 +135,7 @@ def gathered(x: Any) -> np.ndarray:
 
 def part_of(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
     """The aval of the data on each device of an array of `aval`."""
-    return physical(aval.update(shape=sharding.shard_shape(aval.shape)))
+    return physical(aval.update(shape=sharding.shard_shape(aval.shape), sharding=None))
 
 
 def put(value: np.ndarray, aval: ShapedArray, sharding: Any) -> binding.Buffer:

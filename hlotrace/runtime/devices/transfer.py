@@ -32,7 +32,7 @@ def move(x: Any, sharding: Sharding, committed: bool = True) -> Any:
     old = x.sharding
     if (old._devices, old._kind) == (sharding._devices, sharding._kind) and len(old._devices) > 1 and not (
             client.platform_of(old._devices[0]).on_host and old.is_fully_addressable):
-        return evaluate.run_program(_identity(x.aval), [x], outs=(sharding,))[0]
+        return evaluate.run_program(_identity(x.aval.update(sharding=None)), [x], outs=(sharding,))[0]
     if shards.is_held(x):
         return relayout.copy(x, sharding, committed)
     if old.device_set != sharding.device_set:

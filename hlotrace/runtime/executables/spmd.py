@@ -60,6 +60,7 @@ class SpmdExecutable(executable.Executable):
         self.may_starve = _may_starve(device, len(self.devices))
         self.company, self.agreed = consistency_checks.company_of(self.devices), None
         super().__init__(loaded, lowered, device, compile_seconds, stored)
+        self.out_avals = [s.typed(a) for s, a in zip(self.out_shardings, self.out_avals)]
 
     def placement_text(self) -> str:
         return f"{_listed(self.devices)} with shardings {self.in_shardings}"
@@ -100,7 +101,7 @@ class SpmdExecutable(executable.Executable):
         if type(committed) is dict:
             for i, follows in enumerate(self.follows):
                 if follows is not False and follows in committed:
-                    aval = outs[i].aval
+                    aval = committed[follows].typed(outs[i].aval)
                     outs[i] = array_impl.ArrayImpl(aval, outs[i]._buf._rewrap_with_aval_and_sharding(
                         physical(aval), committed[follows]), True)
         return outs

@@ -1,0 +1,153 @@
+"""Types over Explicit mesh axes: from the shardings of operands, those of results, or an error.
+
+A primitive says by its axis map (`core/axes.py`) which axis of a result is which axis of an operand; what
+splits the operand's axis splits the result's.  One without an axis map has a rule `sharding`.  A value that
+no Explicit axis splits goes with any other.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..core.axes import AxisMap
+from ..core.errors import ShardingTypeError
+from ..core.jaxpr import sub_jaxprs
+from ..core.primitive import Builtin, Primitive
+from .spec import PartitionSpec
+
+if TYPE_CHECKING:
+    from ..core.avals import ShapedArray
+
+Split = tuple[str, ...]     # the mesh axes that split a dimension, major first
+
+AUTO = "or compute it with jax.sharding.auto_axes, where the compiler decides"
+
+
+def typed(primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
+    """The types of the results of an application to operands of which some are split over Explicit axes.
+
+    The typing rules of users' primitives, and of those that hold programs, say it themselves.
+    """
+    if primitive.says_sharding or not isinstance(primitive, Builtin) or any(True for _ in sub_jaxprs(params)):
+        return primitive.abstract_eval(*avals, **params)
+    result = primitive.abstract_eval(*[a.update(sharding=None) if a.explicit else a for a in avals], **params)
+    if all(a.explicit is None for a in avals):
+        return result
+    results = result if primitive.multiple_results else [result]
+    mesh = _mesh(primitive, avals)
+    rule = primitive.sharding or primitive.axes
+    if rule is None:
+        raise ShardingTypeError(f"{primitive}: {_operands(avals)}; how it is divided over Explicit mesh axes "
+                                "is not known. Bring the operands to every device, as in "
+                                f"{_resharded(avals)}, {AUTO}.")
+    found = _by_axes(primitive, rule, avals, results, params)
+    results = [_with(primitive, avals, mesh, aval, split) for aval, split in zip(results, found)]
+    return results if primitive.multiple_results else results[0]
+
+
+def _mesh(primitive: Primitive, avals: Sequence[ShapedArray]) -> Any:
+    meshes = list(dict.fromkeys(a.explicit.mesh for a in avals if a.explicit is not None))
+    if len(meshes) > 1:
+        raise ShardingTypeError(f"{primitive}: {_operands(avals)}; they are over different meshes, "
+                                f"{meshes[0]} and {meshes[1]}. Bring them to one with jax.reshard, or give "
+                                "both to the function that enters or leaves auto_axes, explicit_axes or "
+                                "shard_map.")
+    return meshes[0]
+
+
+def _with(primitive: Primitive, avals: Sequence[ShapedArray], mesh: Any, aval: ShapedArray,
+          split: Sequence[Split]) -> ShapedArray:
+    """The type of a result that is split so."""
+    if not any(split):
+        return aval
+    used = [name for axes in split for name in axes]
+    for name in used:
+        if used.count(name) > 1:
+            dims = [str(dim) for dim, axes in enumerate(split) if name in axes]
+            raise ShardingTypeError(
+                f"{primitive}: {_operands(avals)}; mesh axis {name!r} would split dimensions "
+                f"{' and '.join(dims)} of the result {aval.str_short()}, and an axis splits one. Reshard an "
+                f"operand, as in {_resharded(avals)}, or give the function out_sharding= if it has it, "
+                f"{AUTO}.")
+    for dim, (size, axes) in enumerate(zip(aval.shape, split)):
+        count = math.prod(mesh.shape[name] for name in axes)
+        if axes and type(size) is int and size % count:
+            raise ShardingTypeError(
+                f"{primitive}: {_operands(avals)}; dimension {dim} of the result {aval.str_short()} would be "
+                f"split over {named_axes(axes)}, {count} parts, and its size {size} does not divide. Bring "
+                f"the operand to every device along it, as in {_resharded(avals)}, {AUTO}.")
+    return aval.update(sharding=avals_sharding(avals).update(spec=PartitionSpec(*split)))
+
+
+def avals_sharding(avals: Iterable[ShapedArray]) -> Any:
+    """The sharding of the first that is split."""
+    return next(a.explicit for a in avals if a.explicit is not None)
+
+
+def _by_axes(primitive: Primitive, rule: Any, avals: Sequence[ShapedArray], results: Sequence[ShapedArray],
+             params: dict[str, Any]) -> list[list[Split]]:
+    """What an axis map says of each result."""
+    axes: AxisMap = rule(*avals, **params)
+    computed = getattr(rule, "computed", "refused")
+    of_all = axes.results if len(axes.results) == len(results) else axes.results * len(results)
+    in_results = {label for labels in of_all for label in labels}
+    found: dict[Any, tuple[Split, int, int]] = {}       # label -> (split, operand, its dimension)
+    for number, (aval, labels) in enumerate(zip(avals, axes.operands)):
+        for dim, split in enumerate(aval.splits if aval.explicit is not None else ()):
+            label = labels[dim]
+            if not split or label is None and computed == "gone":
+                continue
+            if label is None and computed == "refused":
+                raise ShardingTypeError(
+                    f"{primitive}: {_operands(avals)}; it computes along dimension {dim} of operand "
+                    f"{number}, which is split over {named_axes(split)}. Bring it to every device first, as "
+                    f"in {_resharded(avals, number, dim)}, give the function out_sharding= if it has it, "
+                    f"{AUTO}.")
+            key = (None, dim) if label is None else label
+            known, first, where = found.setdefault(key, (split, number, dim))
+            if known != split:
+                raise conflict(primitive, avals, found[key], (split, number, dim))
+            if label is not None and label not in in_results and first != number:
+                raise ShardingTypeError(
+                    f"{primitive}: {_operands(avals)}; the sum runs over dimension {where} of operand "
+                    f"{first} and {dim} of operand {number}, which are split over {named_axes(split)}, and "
+                    "the type of the result does not follow. Give the function out_sharding=, such as "
+                    f"jax.P({', '.join(['None'] * results[0].ndim)}) for the sum on every device, reshard "
+                    f"the operands, {AUTO}.")
+    return [[found[key][0] if key in found else () for dim, label in enumerate(labels)
+             for key in [(None, dim) if label is None else label]] for labels in of_all]
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+def conflict(primitive: Any, avals: Sequence[ShapedArray], one: tuple[Split, int, int],
+             other: tuple[Split, int, int]) -> ShardingTypeError:
+    """The error for two operands of which a dimension that they share is split otherwise.
+
+    Both are given as (split, number of the operand, its dimension).
+    """
+    spec = [one[0] if dim == other[2] else entry for dim, entry in enumerate(avals[other[1]].explicit.spec)]
+    return ShardingTypeError(
+        f"{primitive}: {_operands(avals)}; dimension {one[2]} of operand {one[1]} is split over "
+        f"{named_axes(one[0])}, dimension {other[2]} of operand {other[1]} over {named_axes(other[0])}, of "
+        f"{avals_sharding(avals).mesh}. Bring one to the other's sharding, as in "
+        f"jax.reshard(operand_{other[1]}, {PartitionSpec(*spec)}), {AUTO}.")
+
+
+def named_axes(split: Split) -> str:
+    """`mesh axis 'x'`, `mesh axes 'x', 'y'`."""
+    return f"mesh ax{'is' if len(split) == 1 else 'es'} {', '.join(map(repr, split))}"
+
+
+def _operands(avals: Sequence[ShapedArray]) -> str:
+    texts = [a.str_short(True) for a in avals]
+    return f"the operands are {', '.join(texts)}" if len(texts) > 1 else f"the operand is {texts[0]}"
+
+
+def _resharded(avals: Sequence[ShapedArray], number: int | None = None, dim: int | None = None) -> str:
+    """How to call reshard so that an operand is not split, or not along one dimension."""
+    if number is None:
+        number = next(i for i, a in enumerate(avals) if a.explicit is not None)
+    spec = [None if dim in (None, i) else entry for i, entry in enumerate(avals[number].explicit.spec)]
+    return f"jax.reshard(x, {PartitionSpec(*spec)})"
