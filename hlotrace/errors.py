@@ -8,6 +8,7 @@ from .core.errors import (
     KeyReuseError,
     NonConcreteBooleanIndexError,
     ShapeError,
+    ShardingTypeError,
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,

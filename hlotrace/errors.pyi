@@ -4,8 +4,9 @@ from typing import Any
 
 __all__ = [
     'ConcretizationTypeError', 'InconclusiveDimensionOperation', 'JAXIndexError', 'JAXTypeError', 'JaxRuntimeError',
-    'JaxprTypeError', 'KeyReuseError', 'NonConcreteBooleanIndexError', 'ShapeError', 'TracerArrayConversionError',
-    'TracerBoolConversionError', 'TracerIntegerConversionError', 'TypePromotionError', 'UnexpectedTracerError',
+    'JaxprTypeError', 'KeyReuseError', 'NonConcreteBooleanIndexError', 'ShapeError', 'ShardingTypeError',
+    'TracerArrayConversionError', 'TracerBoolConversionError', 'TracerIntegerConversionError', 'TypePromotionError',
+    'UnexpectedTracerError',
 ]
 
 class ConcretizationTypeError(JAXTypeError): ...
@@ -32,6 +33,8 @@ class KeyReuseError(JAXTypeError): ...
 class NonConcreteBooleanIndexError(JAXIndexError): ...
 
 class ShapeError(TypeError): ...
+
+class ShardingTypeError(TypeError): ...
 
 class TracerArrayConversionError(JAXTypeError): ...
 

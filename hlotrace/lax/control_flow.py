@@ -138,11 +138,11 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
         return _python_scan(f, init, x_leaves, x_tree, length, reverse)
     for a in x_avals:
         if a.splits[0]:
+            rest = a.explicit.spec.update(partitions=(None, *a.explicit.spec[1:]))
             raise errors.ShardingTypeError(
-                f"{what}: xs has an array of type {a.str_short()}, whose leading axis, over which the loop "
-                f"runs, is split over {', '.join(map(repr, a.splits[0]))}: no step would be on every "
-                "device. Reshard it, as in jax.reshard(x, "
-                f"{a.explicit.spec.update(partitions=(None, *a.explicit.spec[1:]))})")
+                f"{what}: xs has an array of type {a.str_short()}, and the loop runs over its leading axis, "
+                f"which is split over mesh axes {a.splits[0]}: every device does every step. Reshard it "
+                f"first, as in jax.reshard(x, {rest}), or use jax.sharding.auto_axes")
     slices = [a.without_axis(0) for a in x_avals]
     traced, init_leaves = _settle_carry(lambda avals: _trace(flat, [*avals, *slices], "scan", _owner),
                                         init_leaves, n)

@@ -440,11 +440,12 @@ class Context:
         mesh = partition and (partition.mesh or next(iter(self.module.meshes), None))
         if not axes or not mesh or mesh.size == 1:
             return name
-        if not mesh.auto_axes or set(manual) >= set(mesh.axis_names):
+        if set(manual) >= set(mesh.axis_names):
             return name
         from ..sharding.named import NamedSharding
         from ..sharding.spec import PartitionSpec
-        spec = PartitionSpec(*(None if i in axes else PartitionSpec.UNCONSTRAINED for i in range(aval.ndim)))
+        others = [PartitionSpec.UNCONSTRAINED] * aval.ndim if mesh.auto_axes else aval.splits
+        spec = PartitionSpec(*[None if i in axes else entry for i, entry in enumerate(others)])
         text = self.module.sharding(NamedSharding(mesh, spec), aval)
         return self.emit(f"sdy.sharding_constraint {name} {text} : {aval.mlir}")
 

@@ -38,8 +38,8 @@ def typed(primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, 
     mesh = _mesh(primitive, avals)
     rule = primitive.sharding or primitive.axes
     if rule is None:
-        raise ShardingTypeError(f"{primitive}: {_operands(avals)}; how it is divided over Explicit mesh axes "
-                                "is not known. Bring the operands to every device, as in "
+        raise ShardingTypeError(f"{primitive}: {_operands(avals)}; it has no rule for operands that are "
+                                "split over Explicit mesh axes. Bring them to every device, as in "
                                 f"{_resharded(avals)}, {AUTO}.")
     found = _by_axes(primitive, rule, avals, results, params)
     results = [_with(primitive, avals, mesh, aval, split) for aval, split in zip(results, found)]

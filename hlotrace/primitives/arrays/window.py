@@ -181,9 +181,11 @@ def _scatter_lower(ctx, eqn, source, operand):
     params, aval, out = eqn.params, eqn.invars[1].aval, eqn.outvars[0].aval
     if not eqn.invars[0].aval.size or not aval.size:
         return ctx.lower_fun(lambda *_: full(out.shape, 0, out.dtype), eqn, source, operand)
-    # XLA's partitioner loses values between devices where windows overlap with more than their neighbours.
+    # XLA's partitioner loses values between devices where windows overlap with more than their neighbours,
+    # and where the padded result is split.
+    split = [i for i, n in enumerate(params["window_dimensions"]) if n > 1 and out.splits[i]]
     far = [i for i, (n, s) in enumerate(zip(params["window_dimensions"], params["window_strides"]))
-           if n >= 2 * s]
+           if n >= 2 * s or i in split]
     source = ctx.replicate(source, eqn.invars[0].aval, far)
     operand = ctx.replicate(operand, aval, far)
     lo, hi = zip(*params["padding"]) if params["padding"] else ((), ())
@@ -200,6 +202,7 @@ def _scatter_lower(ctx, eqn, source, operand):
     result = ctx.emit(f'"stablehlo.select_and_scatter"({operand}, {source}, {zero}) '
                       f"{window_attributes(none, _WINDOW[:2])} ({picks}, {adds}) : "
                       f"({wide}, {eqn.invars[0].aval.mlir}, {element.mlir}) -> {padded.mlir}")
+    result = ctx.replicate(result, padded, split)
     return ctx.emit(f"stablehlo.pad {result}, {zero}, low = {int_list(-a for a in lo)}, high = "
                     f"{int_list(-b for b in hi)}, interior = {int_list([0] * len(lo))} : ({padded.mlir}, "
                     f"{element.mlir}) -> {out.mlir}")

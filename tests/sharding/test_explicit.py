@@ -1,0 +1,222 @@
+"""Types over Explicit mesh axes: each row of the op table with each axis split, and what the errors say."""
+import pickle
+
+import numpy as np
+import pytest
+from mesh8 import devices
+from op_table.row import listed
+from row_checks import assert_all_near, rows
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace import lax
+from hlotrace.core.primitive import fact_of
+from hlotrace.errors import ShardingTypeError
+from hlotrace.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, P
+
+X = np.arange(64, dtype=np.float32).reshape(8, 8)
+
+
+def mesh(*types):
+    return Mesh(np.array(devices()).reshape(2, 4), ("x", "y"), types or (AxisType.Explicit,) * 2)
+
+
+def split(*spec, value=X):
+    """`value` over the mesh of Explicit axes."""
+    return jax.device_put(value, NamedSharding(mesh(), P(*spec)))
+
+
+def kind(x):
+    return jax.typeof(x).str_short(True)
+
+
+# --- all primitives -------------------------------------------------------------------------------
+
+def splits(args):
+    """For each axis of each operand that divides by 2 the operands' specs, where it alone is split."""
+    for i, x in enumerate(args):
+        for axis, size in enumerate(x.shape):
+            if size and size % 2 == 0:
+                yield [P(*[None] * axis, "x") if i == j else P() for j in range(len(args))]
+
+
+@rows(lambda row: any(True for _ in splits(row.args)))
+def test_a_split_operand_gives_the_same_numbers_and_a_true_type_or_an_error(row):
+    args = row.sample(row.base)
+    if fact_of(jax.make_jaxpr(lambda *args: listed(row.fun(*args)))(*args).jaxpr, "meshes"):
+        pytest.skip("the row's program names a mesh of its own")
+    over, good = Mesh(devices()[:2], "x", (AxisType.Explicit,)), []
+    with jax.set_mesh(over):
+        for specs in splits(args):
+            operands = [jax.device_put(x, NamedSharding(over, spec)) for x, spec in zip(args, specs)]
+            try:
+                types = jax.eval_shape(lambda *xs: listed(row.fun(*xs)), *operands)
+            except ShardingTypeError as error:
+                assert "split" in str(error) and "auto_axes" in str(error)
+            else:
+                good.append((operands, types))
+        if not good:
+            return
+        results = jax.jit(lambda operands: [listed(row.fun(*xs)) for xs in operands])([xs for xs, _ in good])
+    want = row.expect(args)
+    for got, (_, types) in zip(results, good):
+        assert_all_near(got, want, row.rtol)
+        for x, known in zip(got, types):
+            stated = NamedSharding(over, P() if known.sharding is None else known.sharding.spec)
+            assert x.sharding.is_equivalent_to(stated, x.ndim), (x.sharding, known)
+            assert jax.typeof(x) == jax.typeof(jax.device_put(np.zeros(x.shape, x.dtype), stated)).update(
+                dtype=x.dtype, weak_type=jax.typeof(x).weak_type)
+
+
+# --- types ----------------------------------------------------------------------------------------
+
+def test_types_say_which_explicit_axes_split_what():
+    x = split(("x", "y"), None)
+    aval = jax.typeof(x)
+    assert str(aval) == "float32[8@(x,y),8]" and aval.sharding.spec == P(("x", "y"), None)
+    assert jax.typeof(split()) == jax.typeof(X)
+    assert aval != jax.typeof(X) and aval == jax.typeof(split(("x", "y")))
+    assert aval.update(dtype="int32").sharding == aval.sharding and aval.update(shape=(8,)).explicit is None
+    assert aval.update(sharding=NamedSharding(mesh(), P(None, "y"))).str_short() == "float32[8,8@y]"
+    assert jax.core.ShapedArray((8, 8), "float32", sharding=NamedSharding(mesh(), P(("x", "y")))) is aval
+    assert pickle.loads(pickle.dumps(aval)) is aval
+    with pytest.raises(ValueError, match="size 3, which is not a multiple of 2"):
+        jax.core.ShapedArray((3,), "float32", sharding=NamedSharding(mesh(), P("x")))
+    mixed = jax.device_put(X, NamedSharding(mesh(AxisType.Explicit, AxisType.Auto), P("x", "y")))
+    assert kind(mixed) == kind(mixed * 2) == "f32[8@x,8]"
+    one = jax.device_put(X, NamedSharding(Mesh(devices()[:1], "z", (AxisType.Explicit,)), P("z")))
+    assert kind(one) == kind(jnp.sin(one)) == "f32[8@z,8]"
+
+
+def test_programs_show_types():
+    text = str(jax.make_jaxpr(lambda x: jnp.sin(x).sum(0))(split("x", "y")))
+    assert "a:f32[8@x,8@y]" in text and "b:f32[8@x,8@y] = sin a" in text and ":f32[8@y] = reduce_sum" in text
+    lowered = jax.jit(jnp.sin).lower(split("x", "y")).as_text()
+    assert 'sdy.sharding_constraint %0 <@mesh, [{"x"}, {"y"}]>' in lowered
+    mixed = jax.device_put(X, NamedSharding(mesh(AxisType.Explicit, AxisType.Auto), P("x", "y")))
+    assert '<@mesh, [{"x", ?}, {?}]>' in jax.jit(jnp.sin).lower(mixed).as_text()
+    mixed = jax.device_put(X, NamedSharding(mesh(AxisType.Explicit, AxisType.Auto), P(None, "y")))
+    replicated = jax.jit(lambda x: jax.reshard(x, NamedSharding(mixed.sharding.mesh, P(None, None))))
+    assert '[{?}, {?}], replicated={"x"}>' in replicated.lower(mixed).as_text()
+
+
+def test_what_is_traced_ahead_has_types():
+    struct = jax.ShapeDtypeStruct((8, 8), "float32", sharding=NamedSharding(mesh(), P("x")))
+    assert jax.eval_shape(lambda x: x.T, struct).sharding.spec == P(None, "x")
+    lowered = jax.jit(lambda x: x.T).lower(struct)
+    assert lowered.out_info.sharding.spec == P(None, "x")
+    out = lowered.compile()(split("x"))
+    assert kind(out) == "f32[8,8@x]"
+    np.testing.assert_array_equal(out, X.T)
+
+
+@pytest.mark.parametrize("fun, want", [
+    (lambda x: x.reshape(2, 4, 8), "f32[2@x,4,8@y]"),
+    (lambda x: x.reshape(8, 1, 2, 4, 1), None),
+    (lambda x: x.reshape(8, 1, 4, 2, 1), "f32[8@x,1,4@y,2,1]"),
+    (lambda x: jnp.reshape(x, (64,), out_sharding=P("x")), "f32[64@x]"),
+    (lambda x: x[:4], "f32[4@x,8@y]"), (lambda x: x[:, None], "f32[8@x,1,8@y]"), (lambda x: x[::-1], "f32[8@x,8@y]"),
+    (lambda x: x[:, 3], None), (lambda x: x.at[:, 3].get(out_sharding=P("x")), "f32[8@x]"),
+    (lambda x: x.at[0].set(1), "f32[8@x,8@y]"), (lambda x: jnp.concatenate([x, x]), "f32[16@x,8@y]"),
+    (lambda x: jnp.stack([x, x], 1), "f32[8@x,2,8@y]"), (lambda x: jnp.cumsum(x, 0), "f32[8@x,8@y]"),
+    (lambda x: jnp.sort(x, 0), "f32[8@x,8@y]"), (lambda x: x - x.mean(1, keepdims=True), "f32[8@x,8@y]"),
+    (lambda x: x + np.ones(8, np.float32), "f32[8@x,8@y]"), (lambda x: x + x.T, None), (lambda x: x @ x, None),
+    (lambda x: jnp.matmul(x, x, out_sharding=P("y", "x")), "f32[8@y,8@x]"),
+    (lambda x: jnp.einsum("ij,kj->ik", x, x, out_sharding=P("x")), "f32[8@x,8]"),
+    (lambda x: jax.reshard(x, P("y", None)), "f32[8@y,8]"), (lambda x: jax.device_put(x, P("y")), "f32[8@y,8]"),
+    (lambda x: jnp.zeros_like(x), "f32[8@x,8@y]"), (lambda x: jnp.where(x > 1, x, 0.0), "f32[8@x,8@y]"),
+    (lambda x: jnp.fft.rfft(x), None), (lambda x: jnp.linalg.inv(x), None), (lambda x: jnp.pad(x, 1), None),
+    (lambda x: lax.fori_loop(0, 2, lambda i, c: c * 2, x), "f32[8@x,8@y]"),
+    (lambda x: lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x), "f32[8@x,8@y]"),
+    (lambda x: jax.checkpoint(jnp.sin)(x), "f32[8@x,8@y]"), (jax.jit(jnp.sin), "f32[8@x,8@y]"),
+    (lambda x: lax.scan(lambda c, v: (c, v), 0, x)[1], None),
+    (lambda x: jnp.zeros((8, 4), out_sharding=P(None, "y")), "f32[8,4@y]"),
+    (lambda x: jax.random.normal(jax.random.key(0), (8,), out_sharding=P("y")), "f32[8@y]"),
+    (lambda x: jax.vmap(jnp.sum)(x), "f32[8@x]"), (lambda x: jax.vmap(jnp.sum, 1)(x), "f32[8@y]"),
+    (lambda x: jax.vmap(lambda v: lax.scan(lambda c, _: (c + v[0], c), v[1], None, 3)[1])(jax.reshard(x, P("x"))),
+     "f32[8@x,3]"),
+    (jax.grad(lambda x: (jnp.tanh(x) ** 2).sum()), "f32[8@x,8@y]"),
+    (jax.grad(lambda x: x[:4].sum() + x.reshape(2, 4, 8).max()), "f32[8@x,8@y]"),
+    (lambda x: jax.shard_map(lambda v: v * 2, in_specs=P("x"), out_specs=P("x"))(jax.reshard(x, P("x"))), "f32[8@x,8]"),
+    (lambda x: jax.shard_map(lambda v: lax.psum(v, "x"), in_specs=P("x", "y"), out_specs=P(None, "y"))(x), "f32[4,8@y]"),
+    (lambda x: jax.shard_map(lambda v: v * 2, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})(x), "f32[8@x,8@y]"),
+    (jax.sharding.auto_axes(lambda x: x @ x, out_sharding=P("x", None)), "f32[8@x,8]"),
+    (lambda x: jax.hessian(lambda v: (v ** 3).sum())(jax.reshard(x[0:2].max(0), P("y"))), "f32[8@y,8]")])
+def test_functions_over_explicit_axes(fun, want):
+    """Eagerly and in jit: the numbers of one device and the type, or the error."""
+    x = split("x", "y")
+    with jax.set_mesh(mesh()):
+        for f in (fun, jax.jit(fun)):
+            if want is None:
+                with pytest.raises(ShardingTypeError):
+                    f(x)
+                continue
+            out = f(x)
+            assert kind(out) == want
+            assert out.sharding.is_equivalent_to(jax.typeof(out).sharding.update(mesh=mesh()), out.ndim)
+            np.testing.assert_allclose(out, fun(split()), rtol=1e-5)
+
+
+def test_gradients_over_data_are_summed():
+    w, x, t = (np.random.RandomState(i).randn(*shape).astype(np.float32)
+               for i, shape in enumerate([(4, 3), (8, 4), (8, 3)]))
+
+    def loss(w, x, t):
+        return ((jnp.tanh(x @ w) - t) ** 2).mean()
+    want = jax.grad(loss)(w, x, t)
+    data = [split("x", value=v) for v in (x, t)]
+    with jax.set_mesh(mesh()):
+        for f in (jax.grad(loss), jax.jit(jax.grad(loss))):
+            got = f(split(value=w), *data)
+            assert kind(got) == "f32[4,3]"
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: split("x") + split("y"), [
+        "f32[8@x,8]", "f32[8@y,8]", "dimension 0 of operand 0 is split over mesh axis 'x'",
+        "dimension 0 of operand 1 over mesh axis 'y'", "'x': 2, 'y': 4", "jax.reshard(operand_1, P('x', None))"]),
+    (lambda: split("x") * split(None, "x"), ["mesh axis 'x' would split dimensions 0 and 1", "jax.reshard"]),
+    (lambda: split(None, "x") @ split("x"), ["the sum runs over dimension 1 of operand 0 and 0 of operand 1",
+                                             "out_sharding=, such as jax.P(None, None)"]),
+    (lambda: split("x")[1:4], ["3", "2 parts", "does not divide", "jax.reshard(x, P(None, None))"]),
+    (lambda: jnp.fft.fft(split("x", "y")), ["dimension 1 of operand 0", "jax.reshard(x, P('x', None))"]),
+    (lambda: lax.rng_bit_generator(split("x", value=np.arange(4, dtype=np.uint32)), (2,)), ["no rule", "auto_axes"]),
+    (lambda: lax.with_sharding_constraint(split("x"), NamedSharding(mesh(), P("y"))), ["checks", "jax.reshard"]),
+    (lambda: jax.vmap(jnp.add)(split("x"), split("y")), ["P('x',)", "f32", "P('y',)", "jax.reshard"]),
+    (lambda: lax.scan(lambda c, v: (c, v), 0, split("x")), ["leading axis", "jax.reshard(x, P(None, None))"]),
+    (lambda: split("x") + jax.device_put(X, NamedSharding(Mesh(devices()[:2], "x", (AxisType.Explicit,)), P("x"))),
+     ["different meshes"])])
+def test_errors_name_operands_and_what_mends_them(call, words):
+    with pytest.raises(ShardingTypeError) as error:
+        call()
+    for word in words:
+        assert word.replace("f32", "float32" if word == "f32" else "f32") in str(error.value), str(error.value)
+
+
+def test_a_carry_keeps_its_type():
+    with pytest.raises(TypeError, match=r"start with jax.reshard\(init, P\('x', None\)\)"):
+        lax.scan(lambda c, _: (c + split("x"), None), jnp.zeros((8, 8)), None, 2)
+    with pytest.raises(TypeError, match=r"float32\[8@x,8\]"):
+        jax.jit(lambda x: lax.cond(True, lambda: x, lambda: jnp.zeros((8, 8))))(split("x"))
+
+
+def test_jit_says_how_its_arguments_are_split():
+    with jax.set_mesh(mesh()):
+        seen = []
+        out = jax.jit(lambda x: seen.append(kind(x)) or x * 2, in_shardings=P("x", "y"))(X)
+        assert seen == ["f32[8@x,8@y]"] and kind(out) == "f32[8@x,8@y]"
+        assert kind(jax.jit(lambda x: x * 2, out_shardings=P("y"))(X)) == "f32[8@y,8]"
+        nested = jax.jit(lambda x: jax.jit(lambda x: x * 2, in_shardings=P("x"), out_shardings=P("y"))(x))
+        assert kind(nested(X)) == "f32[8@y,8]"
+
+
+def test_programs_over_auto_axes_are_what_they_were():
+    auto = mesh(AxisType.Auto, AxisType.Auto)
+    x = jax.device_put(X, NamedSharding(auto, P("x", "y")))
+    assert jax.typeof(x) is jax.typeof(X)
+    assert "sharding_constraint" not in jax.jit(lambda x: jnp.sin(x @ x)).lower(x).as_text()
+    with jax.set_mesh(AbstractMesh((2, 4), ("x", "y"))), pytest.raises(ValueError, match="'x' of type Auto"):
+        jax.reshard(X, P("x"))
