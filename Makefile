@@ -32,7 +32,7 @@ test: $(READY)
 	$(RUN) -m pytest -n $(JOBS) $(ARGS)
 
 quick: $(READY)
-	$(RUN) -m pytest -m 'quick and not compiles' $(ARGS)
+	$(RUN) -m pytest -n $(JOBS) -m 'quick and not compiles' $(ARGS)
 
 lint: $(LINT)
 	$(RUN) -m ruff check

@@ -6,6 +6,7 @@ library's own cache does it, so what is kept cannot hide a change: a program who
 """
 
 import contextlib
+import gc
 import importlib.metadata
 import os
 import pathlib
@@ -94,6 +95,30 @@ def pytest_report_header() -> list[str]:
         f"jaxlib: {importlib.metadata.version('jaxlib')}",
         f"compiled programs: {PROGRAMS or 'not kept'}",
     ]
+
+
+def _wants_quick(config: pytest.Config) -> bool:
+    """Is this `make quick`?"""
+    return config.option.markexpr.startswith("quick")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Quick tests make syntax trees more than anything else: looking for cycles in them takes as long as reading them."""
+    if _wants_quick(config):
+        gc.set_threshold(100_000, 50, 50)
+
+
+def pytest_sessionfinish() -> None:
+    """pytest looks for cycles five times when it ends: not in the syntax trees of all the files."""
+    if syntax := sys.modules.get("syntax"):
+        syntax.forget()
+
+
+def pytest_ignore_collect(collection_path: pathlib.Path, config: pytest.Config) -> bool | None:
+    """Quick tests are in files that name the mark: the others are not imported to find that they have none."""
+    if _wants_quick(config) and collection_path.suffix == ".py" and "mark.quick" not in collection_path.read_text("utf-8"):
+        return True
+    return None
 
 
 def _listed(item: pytest.Item, table: dict[str, set[str] | None]) -> bool:

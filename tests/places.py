@@ -3,6 +3,8 @@ import ast
 import functools
 from pathlib import Path
 
+import syntax
+
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
 LIBRARY = ROOT / "hlotrace"
@@ -15,5 +17,5 @@ GOLDEN = TESTS / "golden"
 @functools.cache
 def names_of_tests():
     """The functions at the top of every file of tests."""
-    return {node.name for path in TESTS.rglob("test_*.py") for node in ast.parse(path.read_text("utf-8")).body
+    return {node.name for path in TESTS.rglob("test_*.py") for node in syntax.tree(path).body
             if isinstance(node, ast.FunctionDef)}

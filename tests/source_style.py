@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import griffe
+import syntax
 
 WIDTH = 110
 BRANCHES = 20
@@ -17,6 +18,8 @@ SECTIONS = ("Args", "Returns", "Yields", "Raises")
 DIALECT = re.compile(r"\b(lies|laid|(?:is|are|be) told|stands?|stood|nobody|somebody)\b", re.I)
 # Functions with more branches than BRANCHES, each with its reason.
 BRANCHY: dict[str, str] = {}
+PARTINGS = (ast.If, ast.IfExp, ast.For, ast.While, ast.ExceptHandler, ast.match_case)
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 class _Warnings(logging.Handler):
@@ -78,7 +81,10 @@ def docstring_offences(path: Path) -> Iterator[str]:
 
 def dialect_offences(path: Path) -> Iterator[str]:
     """Words in docstrings, comments and messages that say less than the field's own."""
-    for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
+    source = path.read_text("utf-8")
+    if not DIALECT.search(source):
+        return
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type in (tokenize.COMMENT, tokenize.STRING) and " " in token.string:
             for found in DIALECT.finditer(token.string):
                 line = token.start[0] + token.string[:found.start()].count("\n")
@@ -87,23 +93,20 @@ def dialect_offences(path: Path) -> Iterator[str]:
 
 def _branches(function: ast.AST) -> int:
     """How many ways its statements and conditional expressions part, nested functions not counted."""
-    count, waiting = 0, list(ast.iter_child_nodes(function))
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            continue
-        count += isinstance(node, ast.If | ast.IfExp | ast.For | ast.While | ast.ExceptHandler | ast.match_case)
-        waiting += ast.iter_child_nodes(node)
+    count, waiting = 0, syntax.children(function)
+    for node in waiting:
+        if not isinstance(node, SCOPES):
+            count += isinstance(node, PARTINGS)
+            waiting += syntax.children(node)
     return count
 
 
 def density_offences(path: Path) -> Iterator[str]:
     """Lines over WIDTH, a conditional inside of a conditional, functions of many branches, private names of others."""
-    source = path.read_text("utf-8")
-    for number, line in enumerate(source.splitlines(), 1):
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         if len(line) > WIDTH:
             yield f"{path}:{number}: {len(line)} columns"
-    for node in ast.walk(ast.parse(source)):
+    for node in syntax.nodes(path):
         if isinstance(node, ast.IfExp):
             if any(isinstance(inner, ast.IfExp) for part in (node.test, node.body, node.orelse) for inner in _own(part)):
                 yield f"{path}:{node.lineno}: a conditional expression inside of another: write statements"
@@ -120,7 +123,7 @@ def _own(node: ast.AST) -> Iterator[ast.AST]:
     """`node` and what is in it, but for what is in lambdas and comprehensions."""
     yield node
     if not isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-        for child in ast.iter_child_nodes(node):
+        for child in syntax.children(node):
             yield from _own(child)
 
 

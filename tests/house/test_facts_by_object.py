@@ -1,9 +1,9 @@
 """No pass of the library asks a primitive's name: facts and rules are found by the primitive itself."""
 import ast
-import functools
 from pathlib import Path
 
 import pytest
+import syntax
 
 import hlotrace
 import hlotrace.experimental.sparse.sparsify
@@ -40,7 +40,7 @@ def asks_a_name(node):
 
 def own_nodes(scope):
     """The nodes of a function or module; of the functions in it only the heads."""
-    for node in ast.iter_child_nodes(scope):
+    for node in syntax.children(scope):
         yield node
         if not isinstance(node, ast.FunctionDef | ast.Lambda):
             yield from own_nodes(node)
@@ -104,9 +104,8 @@ def tables(node):
         yield node
 
 
-@functools.cache
 def library():
-    return {path: ast.parse(path.read_text("utf-8")) for path in sorted(ROOT.rglob("*.py"))}
+    return {path: syntax.tree(path) for path in sorted(ROOT.rglob("*.py"))}
 
 
 def test_nothing_compares_the_name_of_a_primitive():

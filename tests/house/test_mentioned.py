@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import syntax
 from places import TESTS
 
 from tools import stubs
@@ -20,10 +21,10 @@ ANNOTATIONS = {"PrecisionLike", "DotDimensionNumbers", "ConvGeneralDilatedDimens
 
 
 def words(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in syntax.walk(tree):
         match node:
             case ast.Lambda(args=args) if any(a.arg == "np" for a in args.args):     # called with hlotrace.numpy too
-                yield from (child.attr for child in ast.walk(node) if isinstance(child, ast.Attribute))
+                yield from (child.attr for child in syntax.walk(node) if isinstance(child, ast.Attribute))
             case ast.Attribute(value=ast.Name(id="np" | "numpy" | "ml_dtypes")):
                 pass
             case ast.Attribute(attr=name) | ast.Name(id=name) | ast.keyword(arg=str(name)):
@@ -37,7 +38,7 @@ def words(tree: ast.AST) -> Iterator[str]:
 def mentioned() -> set[str]:
     # this file lists names; the golden files are no tests of their own
     return {word for path in sorted(TESTS.rglob("*.py")) if path != Path(__file__).resolve()
-            for word in words(ast.parse(path.read_text("utf-8")))}
+            for word in words(syntax.tree(path))}
 
 
 def test_every_public_name_is_mentioned_by_a_test():

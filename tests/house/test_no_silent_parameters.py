@@ -3,11 +3,11 @@
 Read from the syntax trees.  A parameter whose name begins with `_` says itself that it is not read.
 """
 import ast
-import functools
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import syntax
 from places import LIBRARY
 
 pytestmark = pytest.mark.quick
@@ -104,31 +104,33 @@ def parameters(node: ast.AST) -> list[str]:
     return [p.arg for p in (*a.posonlyargs, *a.args, a.vararg, *a.kwonlyargs, a.kwarg) if p]
 
 
-def reads(node: ast.AST) -> Iterator[str]:
-    """Names that are read in a node, of the scope around it.  A bare name as a statement, or `_ = name`, reads nothing."""
-    match node:
-        case ast.Name(id=name, ctx=ast.Load()):
-            yield name
-        case ast.Expr(value=ast.Name()) | ast.Assign(targets=[ast.Name(id="_")], value=ast.Name() | ast.Tuple()):
-            return
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
-            body = node.body if isinstance(node.body, list) else [node.body]
-            own = set(parameters(node))
-            yield from (name for child in body for name in reads(child) if name not in own)
-            for child in (*node.args.defaults, *node.args.kw_defaults, *getattr(node, "decorator_list", ())):
-                if child is not None:
-                    yield from reads(child)
-        case _:
-            for child in ast.iter_child_nodes(node):
-                yield from reads(child)
+def reads(nodes: list[ast.AST]) -> set[str]:
+    """Names that are read in nodes, of the scope around them.  A bare name as a statement, or `_ = name`, reads nothing."""
+    found, waiting = set(), list(nodes)
+    for node in waiting:
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                found.add(name)
+            case ast.Expr(value=ast.Name()) | ast.Assign(targets=[ast.Name(id="_")], value=ast.Name() | ast.Tuple()):
+                pass
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                body = node.body if isinstance(node.body, list) else [node.body]
+                found |= reads(body) - set(parameters(node))
+                outside = (*node.args.defaults, *node.args.kw_defaults, *getattr(node, "decorator_list", ()))
+                waiting += [child for child in outside if child is not None]
+            case _:
+                waiting += syntax.children(node)
+    return found
 
 
 def unread(tree: ast.AST, path: tuple = ()) -> Iterator[tuple[str, int, set[str]]]:
     """(name, line, parameters not read) of each function that has such; lambdas are rules of the library's own."""
-    for node in ast.iter_child_nodes(tree):
+    for node in syntax.children(tree):
+        if isinstance(node, ast.expr):      # no function with a name is in an expression
+            continue
         inner = (*path, node.name) if isinstance(node, (*FUNCTIONS[:2], ast.ClassDef)) else path
         if isinstance(node, FUNCTIONS[:2]) and node.name not in PROTOCOLS:
-            read = {name for child in node.body for name in reads(child)}
+            read = reads(node.body)
             missing = {p for p in parameters(node) if p not in read and not p.startswith("_") and p not in ("self", "cls")}
             if missing and not cached(node) and not abstract(node):
                 yield ".".join(inner), node.lineno, missing
@@ -145,22 +147,17 @@ def cached(node: ast.FunctionDef) -> bool:
     return any("cache" in ast.unparse(d) for d in node.decorator_list)
 
 
-@functools.cache
-def parsed(path: Path) -> ast.AST:
-    return ast.parse(path.read_text("utf-8"))
-
-
-def files() -> Iterator[tuple[str, ast.AST]]:
+def files() -> Iterator[tuple[str, Path]]:
     for path in sorted(LIBRARY.rglob("*.py")):
-        yield path.relative_to(LIBRARY).as_posix(), parsed(path)
+        yield path.relative_to(LIBRARY).as_posix(), path
 
 
 def test_every_parameter_is_read():
     found, stale = [], set(EXEMPT)
-    for file, tree in files():
+    for file, path in files():
         if file.startswith(RULES):
             continue
-        for name, line, missing in unread(tree):
+        for name, line, missing in unread(syntax.tree(path)):
             stale.discard(f"{file}:{name}")
             allowed = EXEMPT.get(f"{file}:{name}", PERMISSIONS if file.startswith("scipy/") else set())
             if left := missing - allowed:
@@ -190,18 +187,20 @@ def test_what_counts_as_reading(source, missing):
 
 # --- options ---------------------------------------------------------------------------------------------------------
 
-def options(tree: ast.AST) -> dict[str, ast.expr]:
+def options(nodes: list[ast.AST]) -> dict[str, ast.expr]:
     """The rows of the table in core/config.py: name -> the expression of its parser."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Assign(targets=[ast.Name(id="_OPTIONS")], value=ast.Dict(keys=keys, values=rows)):
                 return {ast.literal_eval(key): row.elts[1] for key, row in zip(keys, rows, strict=True)}
     raise AssertionError("core/config.py holds no table _OPTIONS")
 
 
-def option_reads(tree: ast.AST) -> Iterator[str]:
+def option_reads(nodes: list[ast.AST]) -> Iterator[str]:
     """Names of options read as `config.name`, `config.read("name")` or `values["name"]`; setting one is not reading."""
-    for node in ast.walk(tree):
+    for node in nodes:
+        if not isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+            continue
         match node:
             case ast.Attribute(attr=name, ctx=ast.Load()) if name.startswith(("jax_", "hlotrace_")):
                 yield name
@@ -212,7 +211,7 @@ def option_reads(tree: ast.AST) -> Iterator[str]:
 
 
 def test_every_option_is_read():
-    table = options(ast.parse((LIBRARY / "core/config.py").read_text("utf-8")))
-    read = {name for _, tree in files() for name in option_reads(tree)}
+    table = options(syntax.nodes(LIBRARY / "core/config.py"))
+    read = {name for _, path in files() for name in option_reads(syntax.nodes(path))}
     assert len(table) > 25
     assert not (silent := sorted(table.keys() - read)), f"nothing reads {silent}"

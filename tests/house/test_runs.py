@@ -6,6 +6,7 @@ import sys
 
 import conftest
 import pytest
+import syntax
 from places import ROOT, TESTS
 
 from hlotrace.core.config import config
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.quick
 
 def test_those_that_compile_each_time_are_there():
     for name, tests in [*conftest.COMPILE_EACH_TIME.items(), *conftest.AS_USERS_COMPILE.items()]:
-        functions = {node.name for node in ast.parse((TESTS / name).read_text("utf-8")).body
+        functions = {node.name for node in syntax.tree(TESTS / name).body
                      if isinstance(node, ast.FunctionDef)}
         assert functions >= {test.partition("[")[0] for test in tests or ()}, name
 
