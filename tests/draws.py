@@ -5,6 +5,7 @@ from hlotrace import random
 
 KEY = random.key(7)
 P = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
+MEAN, COV = P[:2], np.array([[2, 1], [1, 2]], np.float32)
 L, A = np.log(P), np.arange(12, dtype=np.float32).reshape(4, 3)
 
 

@@ -1,8 +1,19 @@
-"""checkpoint and its policies: what is kept, what is done again, and that derivatives stay what they are."""
+"""checkpoint: what is done again, and that derivatives stay what they are."""
 import functools
 
 import numpy as np
 import pytest
+from checkpointed import (
+    PLACES,
+    W,
+    X,
+    in_jit,
+    in_scan,
+    in_vmap,
+    kept,
+    layer,
+    policies,
+)
 from equal import same
 
 import hlotrace as jax
@@ -10,81 +21,11 @@ import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.ad_checkpoint import (
     Offloadable,
-    Recompute,
-    Saveable,
     checkpoint_name,
-    checkpoint_name_fwd,
     name_p,
     print_saved_residuals,
     saved_residuals,
 )
-from hlotrace.experimental import io_callback
-
-policies = jax.checkpoint_policies
-W = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
-X = np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
-
-
-def layer(x, w):
-    return checkpoint_name(jnp.sin(x @ w), "h")
-
-
-@jax.jit
-def block(x, w):
-    return jnp.tanh(layer(x, w))
-
-
-def in_jit(w, x):
-    return (block(block(x, w), w) ** 2).sum()
-
-
-def in_scan(w, x):
-    def step(c, y):
-        return jnp.tanh(layer(c, w)) * y, jnp.cos(layer(c, w))
-    carry, ys = lax.scan(step, x, jnp.arange(3.0) + 0.5)
-    return (carry * ys[1]).sum()
-
-
-def in_cond(w, x):
-    return lax.cond(x[0, 0] > 0, lambda: jnp.tanh(layer(x, w)).sum(), lambda: jnp.cos(x @ w).sum())
-
-
-def in_checkpoint(w, x):
-    return jax.checkpoint(in_jit, policy=policies.dots_saveable)(w, x)
-
-
-def in_vmap(w, x):
-    return jax.vmap(lambda row: jnp.tanh(layer(row, w)).sum())(x).sum()
-
-
-def in_shard_map(w, x):
-    spec = jax.sharding.PartitionSpec
-    return jax.shard_map(lambda w, x: lax.psum(jnp.tanh(layer(x, w)).sum(), "d"), mesh=jax.make_mesh((1,), ("d",)),
-                         in_specs=(spec(), spec("d")), out_specs=spec())(w, x)
-
-
-def kept(f, policy, *args):
-    """Shapes of what the backward pass keeps besides arguments."""
-    return [a.shape for a, origin in saved_residuals(jax.checkpoint(f, policy=policy), *args or (W, X))
-            if "argument" not in origin]
-
-
-PLACES = [in_jit, in_scan, in_cond, in_checkpoint, in_vmap, in_shard_map]
-# How many results of `layer` and products there are, and the shape of each as it is kept.
-NAMED = {in_jit: [(3, 4)] * 2, in_scan: [(3, 3, 4)] * 2, in_cond: [(3, 4)], in_vmap: [(3, 4)], in_shard_map: [(1, 3, 4)],
-         in_checkpoint: [(3, 4)]}       # the inner one asks for both products, which one name suffices for
-DOTS = {**NAMED, in_cond: [(3, 4)] * 2, in_checkpoint: [(3, 4)] * 2}
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_policies_reach_into_programs(place):
-    names = policies.save_only_these_names("h")
-    assert kept(place, None) == kept(place, policies.nothing_saveable) == []
-    assert kept(place, names) == kept(place, policies.save_any_names_but_these("g")) == NAMED[place]
-    assert kept(place, policies.save_any_names_but_these("h")) == kept(place, policies.save_only_these_names()) == []
-    assert kept(place, policies.dots_saveable) == DOTS[place]
-    both = kept(place, policies.save_from_both_policies(policies.dots_saveable, names))
-    assert both == (DOTS[place] if place is in_checkpoint else [*NAMED[place], *DOTS[place]])
 
 
 def test_derivatives_stay_what_they_are():
@@ -129,28 +70,6 @@ def test_a_loop_that_is_done_again_carries_only_what_it_needs():
     assert program.count("sin ") == 1 and program.count("cos ") == 1
 
 
-def test_products_with_and_without_batch_dimensions():
-    def f(w, x):
-        return jnp.sin(jnp.einsum("ij,ij->i", x, jnp.sin(x @ w))).sum()
-    assert kept(f, policies.dots_with_no_batch_dims_saveable) == kept(f, policies.checkpoint_dots_with_no_batch_dims) == [
-        (3, 4)]
-    assert sorted(kept(f, policies.dots_saveable)) == [(3,), (3, 4)]
-
-
-def test_any_function_is_a_policy():
-    asked = []
-
-    def policy(prim, *avals, **params):
-        asked.append((prim.name, [a.shape for a in avals], params))
-        return Saveable if prim is name_p else Recompute
-    assert kept(lambda x: jnp.sin(checkpoint_name(jnp.cos(x), "c")).sum(), policy, X) == [(3, 4)]
-    assert ("cos", [(3, 4)], {}) in asked and ("name", [(3, 4)], {"name": "c"}) in asked
-    with pytest.raises(TypeError, match="remat policy should be a bool.*Got None.*for cos"):
-        jax.grad(jax.checkpoint(jnp.sin, policy=lambda *_, **__: None))(1.0)
-    assert policies.save_only_these_names("a", "b") == policies.save_only_these_names("b", "a")
-    assert str(policies.save_only_these_names("a")) == "save_only_these_names(frozenset({'a'}))"
-
-
 @pytest.mark.parametrize("policy", [
     policies.save_and_offload_only_these_names(names_which_can_be_saved=["s"], names_which_can_be_offloaded=["h"],
                                                offload_src="device", offload_dst="pinned_host"),
@@ -184,16 +103,6 @@ def test_prevent_cse():
         barred(prevent_cse=(True,))
 
 
-def test_names_of_pytrees_and_types():
-    assert checkpoint_name_fwd is checkpoint_name
-    got = jax.jit(lambda t: checkpoint_name(t, "n"))({"a": 1, "b": (X, True)})
-    same(got, {"a": 1, "b": (X, True)})
-    assert got["a"].dtype == np.int32 and got["a"].weak_type
-    text = str(jax.make_jaxpr(jax.vmap(lambda x: jax.jvp(lambda x: checkpoint_name(x, "n") * 2, (x,), (x,))))(X))
-    assert text.count("name[name=n]") == 1       # not the tangent
-    same(jax.linear_transpose(jax.checkpoint(lambda x: checkpoint_name(x, "n") * 2), X)(X), (2 * X,))
-
-
 def test_saved_residuals_say_where_they_are_from(capsys):
     def f(params, x):
         return (jnp.sin(params["w"] * x) * checkpoint_name(jnp.cos(x), "c") * W[0]).sum()
@@ -218,19 +127,6 @@ def test_saved_values_do_not_grow_with_depth_of_nested_checkpoints():
     loss = halves([jnp.sin] * depth)
     assert len(saved_residuals(loss, 1.0)) <= 1 + np.log2(depth)
     same(jax.grad(loss)(1.0), jax.grad(lambda x: functools.reduce(lambda y, f: f(y), [jnp.sin] * depth, x))(1.0))
-
-
-@pytest.mark.parametrize("policy", [None, "nothing_saveable", "everything_saveable", "dots_saveable"])
-def test_a_policy_saves_nothing_that_has_effects(policy):
-    """What it gives is computed again, with the effect, whatever the policy says of it."""
-    calls = []
-
-    def f(x):
-        y = io_callback(lambda v: calls.append(1) or v, jax.ShapeDtypeStruct((), np.float32), lax.stop_gradient(x))
-        return jnp.sin(x) * y
-    jax.grad(jax.checkpoint(f, policy=getattr(policies, policy) if policy else None))(1.0)
-    jax.effects_barrier()
-    assert len(calls) == 2
 
 
 def test_effects_happen_in_both_passes():

@@ -20,7 +20,6 @@ SIDES = """
 
 # Files, or folders, that are tested together: by which file.  Others have a file of their own, tests/<path>/test_<name>.py.
 TESTED_BY = {
-    "api/checkpoint_policies.py": "api/test_checkpoint.py",
     "api/compiled_calls.py": "api/test_jit.py",
     "api/composite.py": "api/test_warm_call.py",
     "api/contexts.py": "core/surface/test_all_options.py",
@@ -34,19 +33,16 @@ TESTED_BY = {
     "as_jax/faces.py": "as_jax/test_inside.py",
     "core/array.py": "runtime/test_array_impl.py",
     "core/hitypes.py": "experimental/test_hijax.py",
-    "core/pytrees/key_paths.py": "core/pytrees/test_pytree.py",
     "core/surface/": "core/surface/test_all_options.py",
     "core/symbolic_zeros.py": "api/test_autodiff.py",
     "distributed/": "distributed/test_job.py",
-    "example_libraries/": "example_libraries/test_stax_and_optimizers.py",
     "experimental/mesh_utils.py": "sharding/test_layout.py",
     "experimental/multihost_utils.py": "runtime/processes/test_membership.py",
     "experimental/random.py": "random/test_keys.py",
     "experimental/sparse/": "experimental/sparse/test_sparse.py",
     "export/format.py": "export/test_exported.py",
-    "extend/": "extend/test_faces.py",
+    "extend/random.py": "random/test_keys.py",
     "inspection/": "inspection/test_shardy.py",
-    "interpreters/": "extend/test_faces.py",
     "lax/associative.py": "lax/test_control_flow.py",
     "lax/control_flow_errors.py": "house/test_mistakes.py",
     "lax/parallel.py": "primitives/parallel/test_collectives.py",
