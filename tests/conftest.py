@@ -66,9 +66,14 @@ os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "0"
 
 # Eight CPU devices: arrays and programs may be on several of them.  XLA compiles in half the time with little
-# optimization; HLOTRACE_TEST_XLA=full is for a run with what users have.
+# optimization, and in less where a program's code is not split for threads; HLOTRACE_TEST_XLA=full is for a run with
+# what users have.
 # flag: (the quick value, the usual one)
-QUICK = {"xla_backend_optimization_level": (0, 3), "xla_llvm_disable_expensive_passes": (True, False)}
+QUICK = {
+    "xla_backend_optimization_level": (0, 3),
+    "xla_llvm_disable_expensive_passes": (True, False),
+    "xla_cpu_parallel_codegen_split_count": (1, 32),
+}
 if importlib.metadata.version("jaxlib").startswith("0.10."):  # later ones know no other way to compile fusions
     QUICK["xla_cpu_use_fusion_emitters"] = (False, True)
 IS_QUICK = os.environ.get("HLOTRACE_TEST_XLA") != "full"
