@@ -1,4 +1,7 @@
 """`jax_check_tracer_leaks`: a value that outlives its trace is reported when that ends, with who holds it."""
+import gc
+import types
+
 import numpy as np
 import pytest
 
@@ -6,27 +9,30 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 
-KEPT: list = []
-
 
 class Model:
     pass
 
 
-@pytest.fixture(autouse=True)
-def nothing_kept():
-    KEPT.clear()
+@pytest.fixture(autouse=True, scope="module")
+def only_new_objects():
+    """The search reads all objects but frozen ones: in a process of many tests, that takes most of the time."""
+    gc.freeze()
     yield
-    KEPT.clear()
+    gc.unfreeze()
+
+
+@pytest.fixture
+def keep():
+    """A function that keeps its argument in the global KEPT of a module that was made for it, `keeper`."""
+    keeper = types.ModuleType("keeper")
+    exec("KEPT = []\ndef keep(x):\n    KEPT.append(x)\n    return x * 2.0", vars(keeper))
+    yield keeper.keep
+    keeper.KEPT.clear()
 
 
 def leaked(words):
     return pytest.raises(jax.errors.UnexpectedTracerError, match=f"(?s)Leaked trace of.*{words}")
-
-
-def keep(x):
-    KEPT.append(x)
-    return x * 2.0
 
 
 LEAKING = {
@@ -41,10 +47,10 @@ LEAKING = {
 
 
 @pytest.mark.parametrize("name", LEAKING)
-def test_a_leak_is_reported(name):
+def test_a_leak_is_reported(name, keep):
     LEAKING[name](keep)     # traced before without the check
-    KEPT.clear()
-    with jax.checking_leaks(), leaked(f"a list, held by the global KEPT of module {__name__}"):
+    keep.__globals__["KEPT"].clear()
+    with jax.checking_leaks(), leaked("a list, held by the global KEPT of module keeper"):
         LEAKING[name](keep)
 
 
@@ -85,6 +91,6 @@ def test_the_holder_is_told(hold, words):
         jax.jit(lambda x: (hold(model, x), x)[1])(1.0)
 
 
-def test_the_line_of_a_value_is_told():
+def test_the_line_of_a_value_is_told(keep):
     with jax.checking_leaks(), leaked("which was computed at .*test_leaks.py"):
         jax.jit(lambda x: keep(x + 1))(1.0)
