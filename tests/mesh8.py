@@ -83,13 +83,19 @@ def counting(shape, dtype=np.float32):
     return np.arange(np.prod(shape)).reshape(shape).astype(dtype)
 
 
+def _equal(got, want):
+    """Assert that two arrays are equal, NaN where there is NaN; in a tenth of the time where there is none."""
+    if not np.array_equal(got, want):
+        np.testing.assert_array_equal(got, want)
+
+
 def whole(array, want):
     """`array` has the type and values of `want`, seen as one array and shard by shard."""
     want = np.asarray(want)
     assert array.shape == want.shape and array.dtype == want.dtype
-    np.testing.assert_array_equal(np.asarray(array), want)
+    _equal(np.asarray(array), want)
     shards = array.addressable_shards
     assert array.is_fully_addressable and {s.device for s in shards} == array.devices()
     for shard in shards:
         assert shard.data.devices() == {shard.device}
-        np.testing.assert_array_equal(np.asarray(shard.data), want[shard.index])
+        _equal(np.asarray(shard.data), want[shard.index])

@@ -115,7 +115,7 @@ def test_reshard_from_anywhere_to_anywhere(source):
 @pytest.mark.parametrize("source", PLACES)
 def test_a_move_holds_few_parts_on_the_host(source):
     """The one that it makes and those that jaxlib has not let go yet; the source keeps no host copy."""
-    value = counting((2048, 1024))
+    value = counting((1024, 512))
     for target in PLACES.values():
         x = jax.device_put(value, PLACES[source]())
         jax.device_put(x, target())      # imports and tables
