@@ -28,10 +28,10 @@ COMPILE_EACH_TIME: dict[str, set[str] | None] = {
     },
     "house/test_differences.py": {"test_a_jit_of_an_equal_function_does_not_compile_again"},
     "inspection/test_retraces.py": {
-        "test_a_terminal_shows_a_line",
         "test_a_weak_scalar_that_comes_back_strong_compiles_nothing_again",
     },
     "runtime/executables/test_monitors.py": {"test_each_stage_is_heard_once"},
+    "runtime/executables/test_progress.py": {"test_a_terminal_shows_a_line"},
     "runtime/executables/test_tiers.py": None,
     "runtime/executables/test_disk_cache.py": None,
 }

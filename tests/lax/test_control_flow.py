@@ -1,4 +1,4 @@
-"""scan, while_loop, fori_loop, cond, switch, map, associative_scan: the oracle is the loop written out in Python."""
+"""scan, while_loop, fori_loop, cond, switch, map: the oracle is the loop written out in Python."""
 import numpy as np
 import pytest
 from equal import same
@@ -341,7 +341,7 @@ def test_switch_clamps():
     same(lax.switch(np.uint8(2), BRANCHES, 2.0), 6.0)
 
 
-# --- map and associative_scan -----------------------------------------------------------------------------------
+# --- map -----------------------------------------------------------------------------------
 
 def test_map():
     same(lax.map(lambda t: (t[0] * t[1]["a"], t[0]), (A(3), {"a": A(3, 2)})), (A(3)[:, None] * A(3, 2), A(3)))
@@ -349,22 +349,6 @@ def test_map():
         same(lax.map(lambda x: x + 1, A(5), batch_size=batch_size), A(5) + 1)
     same(jax.grad(lambda x: lax.map(jnp.sin, x).sum())(A(3)), np.cos(A(3)))
     assert lax.map(lambda x: x, np.zeros((0, 2))).shape == (0, 2)
-
-
-@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 7, 8])
-def test_associative_scan(n):
-    same(lax.associative_scan(jnp.add, A(n)), np.cumsum(A(n)))
-    same(lax.associative_scan(jnp.add, A(n), reverse=True), np.cumsum(A(n)[::-1])[::-1])
-    same(lax.associative_scan(jnp.maximum, A(2, n), axis=-1), A(2, n))
-
-
-def test_associative_scan_of_pytrees():
-    compose = lambda a, b: {"m": a["m"] * b["m"], "c": b["m"] * a["c"] + b["c"]}
-    m, c = A(4) + 1, A(4)
-    want = python_scan(lambda y, x: (x["m"] * y + x["c"],) * 2, 0.0, {"m": m, "c": c})[1]
-    same(lax.associative_scan(compose, {"m": m, "c": c}), {"m": np.cumprod(m), "c": want})
-    same(jax.grad(lambda x: lax.associative_scan(jnp.multiply, x).sum())(m), np.array([33.0, 16.0, 10.0, 6.0]))
-    same(jax.vmap(lambda x: lax.associative_scan(jnp.add, x))(A(2, 3)), np.cumsum(A(2, 3), 1))
 
 
 # --- other dtypes, effects, modes -------------------------------------------------------------------------------

@@ -1,5 +1,4 @@
 """Each of JAX's options does what it says (a test shows it), is taken since here it means nothing, or is refused by name."""
-import gzip
 import logging
 import os
 import subprocess
@@ -22,7 +21,6 @@ from hlotrace.core.surface.other_options import MEANS_NOTHING, NOT_DONE
 from hlotrace.runtime import binding
 from hlotrace.runtime.devices import client, plugins, transfer_guards
 from hlotrace.runtime.executables import compilation, disk_cache
-from hlotrace.runtime.executables.dumps import _field
 from hlotrace.sharding import NamedSharding, P
 
 THEIRS = (TOOLS / "jax_options.txt").read_text("utf-8").split()
@@ -38,28 +36,6 @@ def test_an_option_that_changes_programs(name):
         check(name)
     assert jax.config.read(name) == before
     assert name in options.TRACING
-
-
-def test_no_tracing():
-    f, g = jax.jit(lambda x: x * 9), jax.jit(lambda x: x * 10)
-    f(X)
-    y, new = X + 0, jnp.zeros((3, 1, 7, 1, 2))      # of a shape that no other test has: traces are found by functions' text
-    with jax.no_tracing():
-        assert f(y).tolist() == [0, 9, 18]
-        for call in (lambda: g(new), lambda: f(new), lambda: jax.make_jaxpr(jnp.sin)(new), lambda: jnp.sinh(new)):
-            with pytest.raises(RuntimeError, match="re-tracing .* but 'no_tracing' is set"):
-                call()
-
-
-def test_a_bare_mesh_as_a_context_is_refused():
-    mesh = jax.make_mesh((2,), ("i",))
-    with override("jax_disallow_mesh_context_manager", True):
-        with pytest.raises(RuntimeError, match="use jax.set_mesh"), mesh:
-            pass
-        with jax.set_mesh(mesh):
-            pass
-    with mesh:
-        pass
 
 
 def test_threads_are_guarded():
@@ -157,29 +133,6 @@ def test_the_disk_cache_raises_where_it_is_told_to(tmp_path):
     assert keys[0] == keys[1] != told[0] != told[1]
 
 
-def test_programs_are_dumped(tmp_path):
-    folder = tmp_path / "new"
-    with override("jax_dump_ir_to", str(folder)):
-        for modes, debug in (("stablehlo", True), ("jaxpr", True), ("stablehlo,jaxpr,eqn_count_pprof", False)):
-            with override("jax_dump_ir_modes", modes), override("jax_include_debug_info_in_dumps", debug):
-                def dumped(x, modes=modes):
-                    return jnp.tanh(x) @ x + len(modes)
-                jax.jit(dumped)(X)
-    names = sorted(os.listdir(folder))
-    kinds = [name.partition("_dumped")[2] for name in names]
-    assert sorted(kinds) == sorted(["_compile.mlir", ".jaxpr.txt", "_compile.mlir", ".jaxpr.txt", ".eqn_count_pprof"])
-    texts = [(folder / name).read_text() for name in names if name.endswith(".mlir")]
-    assert ["test_all_options.py" in text for text in texts] == [True, False] and "stablehlo.tanh" in texts[1]
-    assert "tanh" in next((folder / name).read_text() for name in names if name.endswith("jaxpr.txt"))
-    profile = gzip.decompress(next((folder / name).read_bytes() for name in names if name.endswith("pprof")))
-    assert b"test_all_options.py" in profile and _field(6, b"equations") in profile
-    with pytest.raises(ValueError, match="jax_dump_ir_modes: 'mlir' is not one of"):
-        jax.config.update("jax_dump_ir_modes", "mlir")
-    (tmp_path / "file").write_text("")
-    with override("jax_dump_ir_to", str(tmp_path / "file")), pytest.warns(RuntimeWarning, match="cannot be written"):
-        jax.jit(lambda x: x - 0.0625)(X)
-
-
 def test_log_compiles_tells_the_times(caplog):
     def timed_here(x):
         return jnp.cos(x) - 0.4375
@@ -266,62 +219,9 @@ def test_each_option_is_of_one_kind():
     assert not {*SHOWN.values()} - there
 
 
-def test_those_that_are_not_done_are_refused_and_the_others_taken():
-    for name, (default, words) in (MEANS_NOTHING | NOT_DONE).items():
-        assert jax.config.read(name) == getattr(jax.config, name) == jax.config.values[name] == default and words
-        jax.config.update(name, default)
-        other = not default if type(default) is bool else default + 1 if type(default) is int else "something"
-        if name in NOT_DONE:
-            with pytest.raises(NotImplementedError, match=f"{name}: the value .* is not supported"):
-                jax.config.update(name, other)
-            assert jax.config.read(name) == default
-        else:
-            with override(name, other):
-                assert jax.config.read(name) == other
-    with pytest.raises(ValueError, match="jax_remat3: 'often' is not a boolean"):
-        jax.config.update("jax_remat3", "often")
-    with pytest.raises(AttributeError, match="did you mean 'jax_use_magma'"):
-        jax.config.update("jax_use_magna", "on")
-
-
-@pytest.mark.quick
-def test_the_environment_is_asked_about_them_too():
-    done = subprocess.run([sys.executable, "-c", "import hlotrace"], capture_output=True, text=True,
-                          env={**os.environ, "JAX_USE_MAGMA": "on"})
-    assert "NotImplementedError: config option jax_use_magma: the value 'on' is not supported" in done.stderr
-
-
-def test_a_context_of_the_users():
-    scale, seen = jax.make_user_context(3), []
-
-    @jax.jit
-    def f(x):
-        seen.append(scale.value)
-        return x * scale.value
-    assert f(1.) == 3
-    for _ in range(2):
-        with scale(7):
-            assert f(1.) == 7 and scale.value == 7
-            with scale(3):
-                assert f(1.) == 3
-    assert seen == [3, 7, 3] and scale.value == 3
-    with pytest.raises(TypeError, match="unhashable"):
-        scale([])
-
-
 def test_the_environment_is_printed(capsys):
     jax.print_environment_info()
     said = capsys.readouterr().out
     assert said == jax.print_environment_info(return_string=True) + "\n"
     assert [line.split(":")[0] for line in said.splitlines()][:3] == ["hlotrace", "jaxlib", "numpy"]
     assert jax.__version__ in said and "8 local devices" in said and compilation.binding.jaxlib_version in said
-
-
-def test_contexts_that_do_nothing_or_are_refused():
-    for context in (jax.jax2tf_associative_scan_reductions, jax.auto_pcast, jax.allow_f16_reductions, jax.enable_checks):
-        with context(), context(True):
-            assert (jnp.ones(2) + 1)[0] == 2
-    with jax.check_tracer_leaks(False), jax.remove_size_one_mesh_axis_from_type(False):
-        pass
-    with pytest.raises(NotImplementedError, match="jax_remove_size_one_mesh_axis_from_type: the value True"):
-        jax.remove_size_one_mesh_axis_from_type()

@@ -1,21 +1,13 @@
-"""scipy.linalg: values as SciPy's, factors that multiply to the matrix, batches, derivatives, what is refused."""
+"""scipy.linalg: values as SciPy's, derivatives, what is refused."""
 import numpy as np
 import pytest
 import scipy.linalg
 from derivatives import check_derivatives
 from equal import same
+from matrices import A, H, M, S, V, Z, s
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-
-s = jax.scipy.linalg
-RNG = np.random.default_rng(5)
-A = RNG.normal(size=(2, 4, 4)).astype(np.float32)
-M = A[0, :, :3]
-V = A[1, 0]
-Z = (RNG.normal(size=(4, 4)) + 1j * RNG.normal(size=(4, 4))).astype(np.complex64)
-H = Z @ Z.conj().T + np.eye(4, dtype=np.complex64)
-S = A[0] @ A[0].T + np.eye(4, dtype=np.float32)
 
 SAME = [        # of one module or the other
     *(lambda m, t=t: m.solve_triangular(Z, Z[0], trans=t) for t in (0, 1, "C")),
@@ -52,82 +44,6 @@ def test_result_is_that_of_scipy(start):
             w = np.asarray(w)
             w = w.astype({"f": np.float32, "c": np.complex64, "i": np.int32}[w.dtype.kind])
             same(g / abs(w).max(), w / abs(w).max(), 50)
-
-
-@jax.jit
-def products():
-    """Pairs of what must be equal."""
-    q, r = s.qr(M)
-    e, t = s.qr(M, mode="economic")
-    c, p = s.qr(Z, pivoting=True)[:2], s.qr(Z, pivoting=True, mode="r")[1]
-    w, v = s.eigh(H, S)
-    w2, v2 = s.eigh(H, S, type=2)
-    w3, v3 = s.eigh(H, S, type=3)
-    d, x = s.eigh_tridiagonal(V, Z[0, :3])
-    u, y, h = s.svd(M, full_matrices=False)
-    f, g = s.hessenberg(A, calc_q=True)
-    k, l = s.schur(A[0])
-    m, n = s.schur(A[0], output="complex")
-    o, r2 = s.polar(M.T, method="svd")
-    many = s.solve_sylvester(A, S, A, method="eigen")
-    return [(q @ r, M), (e @ t, M), (c[0] @ c[1], jnp.asarray(Z)[:, p]), (s.qr(M, mode="r")[0], r), (H @ v, S @ v * w),
-            (v.conj().T @ S @ v, jnp.eye(4) + 0j), (H @ S @ v2, v2 * w2), (S @ H @ v3, v3 * w3), (u * y @ h, M),
-            (g @ f @ g.mT, A), (jnp.tril(f, -2), 0 * A), (l @ k @ l.T, A[0]), (n @ m @ n.conj().T, A[0] + 0j),
-            (jnp.tril(m, -1), 0 * Z), (o @ r2, M.T), (A @ many + many @ S, A),
-            ((jnp.diag(V) + jnp.diag(Z[0, :3], -1) + jnp.diag(Z[0, :3].conj(), 1)) @ x, x * d)]
-
-
-def test_factors_multiply_to_the_matrix():
-    for got, want in products():
-        same(got, want, 200)
-
-
-def test_a_real_schur_form_made_complex():
-    for a in (A[0], A[0] + A[0].T, np.array([[0, 2], [-1, 0]], np.float32)):
-        t, z = scipy.linalg.schur(a)
-        got = s.rsf2csf(t, z)
-        same(got, scipy.linalg.rsf2csf(t, z), 10)
-
-
-def test_right_hand_sides():
-    """Vectors of a batch have one axis less than the matrices, and broadcast against them."""
-    a, shapes = jnp.broadcast_to(jnp.eye(3), (5, 3, 3)), {(3,): (5, 3), (5, 3): (5, 3), (1, 3): (5, 3), (3, 4): (5, 3, 4)}
-    for solve in (lambda a, b: s.cho_solve((a, True), b), lambda a, b: s.lu_solve(s.lu_factor(a), b), s.solve_triangular):
-        for b, out in shapes.items():
-            assert jax.eval_shape(solve, a, jnp.ones(b)).shape == out
-        assert jax.eval_shape(solve, a[0], jnp.ones((5, 3, 4))).shape == (5, 3, 4)
-    assert jax.eval_shape(s.solve, a, jnp.ones((3, 3))).shape == (5, 3, 3)
-
-
-def test_expm_of_large_and_of_many():
-    norms = np.array([1e-3, 1.0, 30.0, 3e6], np.float32)
-    many = norms[:, None, None] * np.diag([-1, -2, 0]).astype(np.float32)
-
-    @jax.jit
-    def both(many):
-        out, back = jax.vjp(lambda x: s.expm(x, upper_triangular=True), many)
-        return out, back(jnp.broadcast_to(jnp.diag(jnp.array([1.0, 0, 0])), many.shape))[0]
-    (out, _), (_, gradient) = both(many), both(many[:3])
-    same(out[:3], np.exp(many[:3]) * np.eye(3), 100, "float32")
-    assert np.isnan(out[3]).all()
-    same(gradient[:, 0, 0], np.exp(-norms[:3]), 100)
-    assert jax.eval_shape(s.expm, jnp.zeros((0, 0))).shape == (0, 0)
-    same(s.expm(jnp.array([[2]])), [[np.exp(2)]])
-    with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
-        same(s.expm(jnp.zeros((2, 2))), np.eye(2, dtype="float32"))
-
-
-@jax.jit
-def without_a_solution():
-    nilpotent, one = jnp.eye(2, k=1), jnp.eye(2)
-    return (s.sqrtm(nilpotent), s.sqrtm(0 * one), s.solve_sylvester(one, -one, one), s.funm(one, jnp.exp, disp=False)[0],
-            s.funm(nilpotent, jnp.exp, disp=False)[1])
-
-
-def test_equations_without_a_solution():
-    root, zero, unsolved, exponential, error = without_a_solution()
-    assert np.isnan(root).any() and np.isnan(unsolved).all() and not zero.any() and error == 1
-    same(exponential, np.eye(2) * np.exp(1) + 0j)
 
 
 def test_second_derivatives():
@@ -197,12 +113,3 @@ def test_derivatives(row):
 def test_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
-
-
-def test_elements_stay_where_they_are_beside_inf_and_nan():
-    """A Toeplitz or Hankel matrix holds its vector's elements: an infinite one does not spread to others."""
-    c, r = np.array([1, np.inf, np.nan], np.float32), np.array([1, -np.inf, 2, np.nan], np.float32)
-    for ours, scipys in ((s.toeplitz, scipy.linalg.toeplitz), (s.hankel, scipy.linalg.hankel)):
-        np.testing.assert_array_equal(ours(c), scipys(c))
-        np.testing.assert_array_equal(ours(c, r), scipys(c, r))
-    np.testing.assert_array_equal(s.convolution_matrix(c, 3), scipy.linalg.convolution_matrix(c, 3))

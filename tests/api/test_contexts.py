@@ -1,0 +1,57 @@
+"""Contexts: of the user's own, those that forbid tracing or a bare mesh, those that do nothing or are refused."""
+import pytest
+from option_changes import X
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace.core.config import override
+
+
+def test_no_tracing():
+    f, g = jax.jit(lambda x: x * 9), jax.jit(lambda x: x * 10)
+    f(X)
+    y, new = X + 0, jnp.zeros((3, 1, 7, 1, 2))      # of a shape that no other test has: traces are found by functions' text
+    with jax.no_tracing():
+        assert f(y).tolist() == [0, 9, 18]
+        for call in (lambda: g(new), lambda: f(new), lambda: jax.make_jaxpr(jnp.sin)(new), lambda: jnp.sinh(new)):
+            with pytest.raises(RuntimeError, match="re-tracing .* but 'no_tracing' is set"):
+                call()
+
+
+def test_a_bare_mesh_as_a_context_is_refused():
+    mesh = jax.make_mesh((2,), ("i",))
+    with override("jax_disallow_mesh_context_manager", True):
+        with pytest.raises(RuntimeError, match="use jax.set_mesh"), mesh:
+            pass
+        with jax.set_mesh(mesh):
+            pass
+    with mesh:
+        pass
+
+
+def test_a_context_of_the_users():
+    scale, seen = jax.make_user_context(3), []
+
+    @jax.jit
+    def f(x):
+        seen.append(scale.value)
+        return x * scale.value
+    assert f(1.) == 3
+    for _ in range(2):
+        with scale(7):
+            assert f(1.) == 7 and scale.value == 7
+            with scale(3):
+                assert f(1.) == 3
+    assert seen == [3, 7, 3] and scale.value == 3
+    with pytest.raises(TypeError, match="unhashable"):
+        scale([])
+
+
+def test_contexts_that_do_nothing_or_are_refused():
+    for context in (jax.jax2tf_associative_scan_reductions, jax.auto_pcast, jax.allow_f16_reductions, jax.enable_checks):
+        with context(), context(True):
+            assert (jnp.ones(2) + 1)[0] == 2
+    with jax.check_tracer_leaks(False), jax.remove_size_one_mesh_axis_from_type(False):
+        pass
+    with pytest.raises(NotImplementedError, match="jax_remove_size_one_mesh_axis_from_type: the value True"):
+        jax.remove_size_one_mesh_axis_from_type()

@@ -1,0 +1,145 @@
+"""Meshes as data, and which one is in use."""
+import copy
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from stand_ins import DEVICES, MESH, REVERSED, U, raises
+
+import hlotrace as jax
+from hlotrace.sharding import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    NamedSharding,
+    P,
+)
+from hlotrace.sharding.mesh import current_mesh
+
+pytestmark = pytest.mark.quick
+
+
+def test_what_a_mesh_says():
+    assert (MESH.size, MESH.axis_names, MESH.axis_sizes) == (8, ("data", "model"), (4, 2))
+    assert list(MESH.shape.items()) == [("data", 4), ("model", 2)]
+    assert MESH.device_ids.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]] and MESH.devices[3, 1] is DEVICES[7]
+    assert MESH.local_devices == DEVICES and not MESH.empty and AbstractMesh((), ()).empty
+    assert str(MESH) == "Mesh('data': 4, 'model': 2, axis_types=(Auto, Auto))"
+    assert str(MESH.abstract_mesh) == "AbstractMesh('data': 4, 'model': 2, axis_types=(Auto, Auto))"
+    with pytest.raises(ValueError, match="read-only"):
+        MESH.devices[0, 0] = DEVICES[1]
+
+
+def test_equal_meshes_are_one_object():
+    same = Mesh([DEVICES[i:i + 2] for i in (0, 2, 4, 6)], ["data", "model"], axis_types=(AxisType.Auto,) * 2)
+    for mesh in (same, copy.copy(MESH), copy.deepcopy(MESH), pickle.loads(pickle.dumps(MESH))):
+        assert mesh is MESH
+    assert Mesh(DEVICES, "x") != Mesh(DEVICES[::-1], "x") and Mesh(DEVICES, "x") != Mesh(DEVICES, "y")
+    assert Mesh(DEVICES, "x") != Mesh(DEVICES, "x", axis_types=AxisType.Manual)
+    assert AbstractMesh((4, 2), ("data", "model")) is MESH.abstract_mesh
+    assert pickle.loads(pickle.dumps(MESH.abstract_mesh)) is MESH.abstract_mesh is not MESH
+
+
+def test_axis_types():
+    mesh = Mesh(MESH.devices, MESH.axis_names, axis_types=(AxisType.Explicit, AxisType.Manual))
+    assert (mesh.auto_axes, mesh.explicit_axes, mesh.manual_axes) == ((), ("data",), ("model",))
+    assert MESH.auto_axes == ("data", "model")
+    with raises(ValueError, "UNCONSTRAINED"):
+        NamedSharding(mesh, P(U))
+
+
+def test_the_mesh_entered_last_on_a_thread_is_the_current_one():
+    seen = []
+    with MESH as mesh:
+        assert current_mesh() is mesh is MESH
+        with REVERSED:
+            assert current_mesh() is REVERSED
+            thread = threading.Thread(target=lambda: seen.append(current_mesh()))
+            thread.start()
+            thread.join()
+        with MESH:
+            pass
+        assert current_mesh() is MESH
+    assert current_mesh() is None and seen == [None]
+
+
+@pytest.mark.parametrize(("make", "error", "text"), [
+    (lambda: Mesh(MESH.devices, ("data",)), ValueError, "devices has 2 dimensions, shape (4, 2), for 1 axis names"),
+    (lambda: Mesh(MESH.devices, ("x", "x")), ValueError, "axis name 'x' is used more than once"),
+    (lambda: Mesh(MESH.devices, ("x", None)), TypeError, "axis names are strings, got None"),
+    (lambda: Mesh([DEVICES[1]] * 2, "x"), ValueError, "device CpuDevice(id=1) is used more than once"),
+    (lambda: Mesh([1, 2], "x"), TypeError, "1 is not a device"),
+    (lambda: Mesh([], "x"), ValueError, "holds no device"),
+    (lambda: Mesh(DEVICES, "x", axis_types=("a",)), TypeError, "axis_types holds AxisType.Auto"),
+    (lambda: Mesh(MESH.devices, ("x", "y"), AxisType.Auto), ValueError, "axis_types has 1 entries for the 2 axes"),
+    (lambda: AbstractMesh((4, 2), ("x",)), ValueError, "2 axis sizes (4, 2) for 1 axis names"),
+    (lambda: AbstractMesh((0,), ("x",)), ValueError, "axis 'x' has size 0"),
+    (lambda: jax.make_mesh((4, 2), ("x",), devices=DEVICES), ValueError, "2 axis sizes (4, 2) for 1 axis names"),
+    (lambda: jax.make_mesh((-1,), ("x",), devices=DEVICES), ValueError, "axis 'x' has size -1"),
+    (lambda: jax.make_mesh((4, 4), ("x", "y"), devices=DEVICES), ValueError, "need 16 devices and there are 8"),
+])
+def test_a_wrong_mesh_is_refused_in_words(make, error, text):
+    with raises(error, text):
+        make()
+
+
+def test_make_mesh_takes_the_first_devices():
+    mesh = jax.make_mesh((2, 2), ("x", "y"), devices=DEVICES[::-1])
+    assert mesh.device_ids.tolist() == [[7, 6], [5, 4]] and mesh.axis_types == (AxisType.Auto,) * 2
+    assert jax.make_mesh((8,), "x", devices=MESH.devices) is Mesh(DEVICES, "x")
+    assert jax.make_mesh((8,), "x", (AxisType.Explicit,), devices=DEVICES).explicit_axes == ("x",)
+
+
+@pytest.mark.parametrize("name", ["é", "a\\b", "a'b"])
+def test_names_with_which_xla_crashes_are_refused(name):
+    with raises(ValueError, "is not ASCII, a backslash or a quote"):
+        AbstractMesh((2,), (name,))
+
+
+@pytest.mark.parametrize("use", ["use_mesh", "use_abstract_mesh"])
+def test_the_mesh_in_use(use):
+    assert jax.sharding.get_mesh().empty and jax.sharding.get_abstract_mesh().empty
+    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    with pytest.raises(KeyError), getattr(jax.sharding, use)(mesh):
+        assert jax.sharding.get_mesh() is mesh and jax.sharding.get_abstract_mesh() == mesh.abstract_mesh
+        raise KeyError
+    assert jax.sharding.get_mesh().empty
+
+
+@pytest.mark.compiles
+def test_an_abstract_mesh_is_in_use_inside_of_programs():
+    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    abstract, seen = mesh.abstract_mesh, []
+
+    def f(x):
+        with jax.sharding.use_abstract_mesh(abstract):
+            seen.append(jax.sharding.get_abstract_mesh())
+            x = jax.lax.with_sharding_constraint(x * 2, P(None, "model"))
+        seen.append(jax.sharding.get_abstract_mesh())
+        return x
+    value = np.arange(8.0, dtype=np.float32).reshape(4, 2)
+    x = jax.device_put(value, NamedSharding(mesh, P("data")))
+    y = jax.jit(f)(x)
+    assert seen[0] == abstract and seen[1].empty and y.sharding.is_equivalent_to(NamedSharding(mesh, P(None, "model")), 2)
+    assert np.array_equal(y, value * 2)
+    np.testing.assert_array_equal(jax.jit(jax.grad(lambda x: (f(x) ** 2).sum()))(x), 8 * value)
+    with raises(ValueError, "use_abstract_mesh: expected an AbstractMesh, got 3"):
+        jax.sharding.use_abstract_mesh(3)
+    with raises(ValueError, "set_mesh inside of a function that jit traces"):
+        jax.jit(lambda x: jax.set_mesh(mesh) and x)(value)
+
+
+def test_a_bare_mesh_gives_specs_a_meaning_and_is_not_in_use():
+    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    other = jax.make_mesh((8,), ("x",))
+    with mesh:
+        assert jax.sharding.get_abstract_mesh().empty and jax.sharding.get_mesh().empty
+        assert jax.typeof(np.ones(2)).sharding.mesh.empty
+        assert jax.lax.with_sharding_constraint(np.ones(4), P("data")).sharding.mesh is mesh
+        with jax.set_mesh(other):
+            assert jax.sharding.get_mesh() is other
+            with mesh:
+                assert jax.sharding.get_mesh() is other
+                assert jax.lax.with_sharding_constraint(np.ones(4), P("data")).sharding.mesh is mesh
+    assert str(AbstractMesh((), ())) == "AbstractMesh((), axis_types=())"
