@@ -47,12 +47,6 @@ def test_the_default_accuracy_is_taken():
     assert lax.exp(0.0, accuracy=lax.AccuracyMode.DEFAULT) == lax.exp(0.0, accuracy=None) == 1
 
 
-def test_create_device_mesh_asks_nothing_of_devices_that_are_not_wired():
-    devices = jax.devices()
-    mesh = mesh_utils.create_device_mesh((2, 4), devices, contiguous_submeshes=True, allow_split_physical_axes=True)
-    assert list(mesh.flat) == devices
-
-
 def test_astype_copies_if_asked():
     x = jnp.arange(4.0)
     assert x.astype(np.float32) is x
