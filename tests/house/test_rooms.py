@@ -44,7 +44,6 @@ TESTED_BY = {
     "primitives/": "primitives/test_ops.py",
     "random/": "random/test_samplers.py",
     "runtime/binding.py": "runtime/devices/test_buffers.py",
-    "runtime/callback_guard.py": "api/external/test_callbacks.py",
     "runtime/devices/plugins.py": "tools/test_doctor.py",
     "runtime/devices/topology.py": "distributed/test_topology_targets.py",
     "runtime/mlir/lowering_rules.py": "extend/test_mlir_modules.py",
