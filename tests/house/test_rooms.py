@@ -53,7 +53,6 @@ TESTED_BY = {
     "scipy/": "scipy/test_sampled.py",
     "scipy/special/": "scipy/special/test_special.py",
     "scipy/stats/": "scipy/stats/test_distributions.py",
-    "sharding/rules.py": "api/parallel/test_custom_partitioning.py",
     "tools/cache.py": "runtime/executables/test_disk_cache.py",
     "transforms/checks.py": "experimental/test_checkify.py",
     "transforms/jet.py": "experimental/test_jet.py",
