@@ -31,16 +31,22 @@ def named(index):
     return ", ".join(str(e).replace("\n", "") for e in index)
 
 
-def positions(program, x, found):
-    """(claims, index vectors, the parameters) of each gather and scatter, as the program computes them."""
+def positions(program, x):
+    """(the parameters, index vectors) of each gather and scatter, as the program computes them."""
+    indexed = [eqn for eqn in program.eqns if eqn.primitive.name.startswith(("gather", "scatter"))]
+    wanted, steps = {eqn.invars[1] for eqn in indexed}, []
+    for eqn in reversed(program.eqns):      # the steps that lead to index vectors, and no others
+        if not wanted.isdisjoint(eqn.outvars):
+            wanted.update(eqn.invars)
+            steps.insert(0, eqn)
     env = dict(zip((*program.constvars, *program.invars), (*program.consts, *x)))
-    for eqn in program.eqns:
-        operands = [getattr(v, "val", None) if not hasattr(v, "aval") or hasattr(v, "val") else env[v] for v in eqn.invars]
-        if eqn.primitive.name == "gather" or eqn.primitive.name.startswith("scatter"):
-            found.append((eqn.params, np.asarray(operands[1])))
-        out = eqn.primitive.bind(*operands, **eqn.params)
+
+    def value(v):
+        return env[v] if v in env else v.val
+    for eqn in steps:
+        out = eqn.primitive.bind(*map(value, eqn.invars), **eqn.params)
         env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out]))
-    return found
+    return [(eqn.params, np.asarray(value(eqn.invars[1]))) for eqn in indexed]
 
 
 @pytest.mark.parametrize("index", [pytest.param(i, id=named(i)) for i in indices() if fits(i)])
@@ -48,8 +54,9 @@ def test_claims_of_an_index_hold(index):
     x = np.arange(np.prod(SHAPE), dtype=np.float32).reshape(SHAPE)
     shape = x[tuple(np.asarray(e) if isinstance(e, jax.Array) else e for e in index)].shape
     reads, writes = lambda x: x[index], lambda x, y: x.at[index].add(y)
-    found = positions(jax.make_jaxpr(reads)(x), [x], [])
-    found = positions(jax.make_jaxpr(writes)(x, np.ones(shape, np.float32)), [x, np.ones(shape, np.float32)], found)
+    found = positions(jax.make_jaxpr(reads)(x), [x])
+    y = np.ones(shape, np.float32)
+    found += positions(jax.make_jaxpr(writes)(x, y), [x, y])
     for params, vectors in found:
         rows = [tuple(row) for row in vectors.reshape(int(np.prod(vectors.shape[:-1])), vectors.shape[-1]).tolist()]
         assert not params["indices_are_sorted"] or rows == sorted(rows)

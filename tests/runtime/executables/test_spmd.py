@@ -734,9 +734,11 @@ def test_constants_elsewhere_are_named():
 def test_axes_that_split_nothing_stay_in_the_spec_of_a_result(shape, spec):
     mesh = Mesh(np.array(devices()[:shape[0] * shape[1]]).reshape(shape), ("data", "model"))
     x = jax.device_put(counting((8, 8)), NamedSharding(mesh, spec))
-    square = jax.jit(lambda x: {"same": x * 2, "loop": lax.fori_loop(0, 3, lambda i, c: c * 2, x), "row": x[None]})(x)
-    for y in (x + 1, jnp.sin(x), square["same"], square["loop"], jax.jit(lambda x: x)(x),
-              jax.grad(lambda x: jnp.sum(x ** 2))(x), jax.jit(jax.grad(lambda x: jnp.sum(x ** 2)))(x)):
+    slope = jax.grad(lambda x: jnp.sum(x ** 2))
+    square = jax.jit(lambda x: {
+        "same": x * 2, "loop": lax.fori_loop(0, 3, lambda i, c: c * 2, x), "row": x[None], "slope": slope(x)})(x)
+    for y in (x + 1, jnp.sin(x), square["same"], square["loop"], square["slope"], slope(x),
+              jax.jit(lambda x: x)(x)):
         assert y.sharding == x.sharding
     assert square["row"].sharding.mesh == mesh and square["row"].sharding.shard_shape((1, 8, 8))[1:] == (
         x.sharding.shard_shape((8, 8)))
