@@ -209,7 +209,15 @@ def _cotangent(ct: Any, aval: ShapedArray) -> Any:
     if not dtypes.is_inexact(aval.dtype):
         return np.zeros(aval.shape, dtypes.float0)
     (ct,) = _as_operands([zeros_of(aval) if ct is None else ct])
-    return _giving_way(ct, aval.weak_type and not dtypes.is_complex(aval.dtype))
+    return _giving_way(_divided(ct, aval), aval.weak_type and not dtypes.is_complex(aval.dtype))
+
+
+def _divided(ct: Any, aval: ShapedArray) -> Any:
+    """A cotangent split over Explicit mesh axes as its primal is."""
+    if aval_of(ct).explicit == aval.explicit:
+        return ct
+    from ..primitives.parallel.sharding import as_type  # few programs are over Explicit axes
+    return as_type(ct, aval)
 
 
 def _giving_way(x: Any, weak: bool) -> Any:
@@ -474,7 +482,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
             raise NotImplementedError(f"linear_transpose of {program.name}: {error}; a function can be "
                                       "transposed only if it is linear in its arguments") from None
         found = _as_operands([zeros_of(a) if r is None else r for r, a in zip(results, avals)])
-        return in_tree.unflatten([_giving_way(r, a.weak_type) for r, a in zip(found, avals)])
+        return in_tree.unflatten([_giving_way(_divided(r, a), a.weak_type) for r, a in zip(found, avals)])
     return transposed
 
 

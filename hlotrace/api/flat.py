@@ -49,9 +49,8 @@ def abstract(x: Any) -> ShapedArray:
     """The aval of an array or of anything with shape and dtype."""
     if is_arraylike(x) or not (hasattr(x, "shape") and hasattr(x, "dtype")):
         return aval_of(x)
-    sharding = getattr(x, "sharding", None)
     return ShapedArray(tuple(x.shape), dtypes.canonicalize(x.dtype), getattr(x, "weak_type", False),
-                       getattr(x, "vma", frozenset()), sharding if hasattr(sharding, "explicit") else None)
+                       getattr(x, "vma", frozenset()), getattr(x, "sharding", None))
 
 
 class FlatFunction:

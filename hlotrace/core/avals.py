@@ -83,7 +83,7 @@ class ShapedArray(OfArrays):
                 return _interned[key]
         shape = tuple(map(as_size, key[0]))
         dtype = key[1] if isinstance(key[1], (np.dtype, dtypes.ExtendedDType)) else dtypes.as_dtype(key[1])
-        explicit = None if sharding is None else sharding.explicit(shape)
+        explicit = sharding.explicit(shape) if hasattr(sharding, "explicit") else None
         canonical = (shape, dtype, bool(weak_type), frozenset(vma), explicit)
         self = _interned.get(canonical)
         if self is None:

@@ -20,7 +20,7 @@ from ..runtime.array_impl import own
 from ..runtime.devices import placement, transfer
 from ..sharding.abstract import Sharding, Space
 from ..sharding.layout import Format, Layout
-from ..sharding.mesh import Mesh, current_mesh
+from ..sharding.mesh import Mesh, current_mesh, only_mesh
 from ..sharding.named import NamedSharding, over_mesh_in_use
 from ..sharding.spec import PartitionSpec
 
@@ -252,9 +252,10 @@ def _constrain(x: Any, *, sharding: Sharding) -> Any:
 
 
 def _reshard(x: Any, *, sharding: NamedSharding) -> Any:
-    """Moved; a type names no devices, which are those of the array or of the mesh in use."""
+    """Moved; a type names no devices: they are those of the array, of the mesh in use, or of the only such
+    mesh."""
     x = own(x)
-    for mesh in (sharding.mesh, getattr(x.sharding, "mesh", None), current_mesh()):
+    for mesh in (sharding.mesh, getattr(x.sharding, "mesh", None), current_mesh(), only_mesh(sharding.mesh)):
         if isinstance(mesh, Mesh) and mesh.shape_tuple == sharding.mesh.shape_tuple:
             return transfer.move(x, sharding.update(mesh=mesh.update(axis_types=sharding.mesh.axis_types)))
     raise ValueError(f"reshard: {sharding} names no devices, and there is no such mesh in use: enter one "

@@ -3,7 +3,7 @@ import enum
 import numpy as np
 from collections.abc import Iterator, Mapping, Sequence
 from hlotrace import NamedSharding, get_abstract_mesh, get_mesh, reshard, set_mesh, set_mesh as use_mesh, use_abstract_mesh
-from hlotrace._types import Axis, Device, Place, ShapeLike
+from hlotrace._types import Axis, Device, Place
 from hlotrace.typing import ArrayLike
 from typing import Any, NamedTuple
 
@@ -166,7 +166,6 @@ class Sharding:
     @property
     def device_set(self) -> set[Device]: ...
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]: ...
-    def explicit(self, shape: ShapeLike) -> Any: ...
     @property
     def has_addressable_devices(self) -> Any: ...
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool: ...

@@ -82,13 +82,9 @@ class Sharding:
         """What dimension `dim` is split over, for errors."""
         raise NotImplementedError
 
-    def explicit(self, shape: Sequence[Any]) -> Any:
-        """What the type of an array of `shape` says of this sharding; None where nothing."""
-        return None
-
     def typed(self, aval: Any) -> Any:
         """The type of an array of `aval` that has this sharding."""
-        return aval.update(sharding=self.explicit(aval.shape))
+        return aval.update(sharding=self)
 
     @property
     def memory_kind(self) -> str | None:

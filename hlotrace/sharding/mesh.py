@@ -282,6 +282,13 @@ class AbstractMesh(_Axes):
         return AbstractMesh, (self.axis_sizes, self.axis_names, self.axis_types)
 
 
+def only_mesh(like: _Axes) -> Mesh | None:
+    """The mesh of devices with these axes, if there is one alone in this process."""
+    found = [mesh for (cls, _), mesh in list(_interned.items()) if cls is Mesh and mesh.shape_tuple ==
+             like.shape_tuple]
+    return found[0] if len({mesh._devices for mesh in found}) == 1 else None
+
+
 def current_mesh() -> Mesh | AbstractMesh | None:
     """The mesh entered last on this thread, or None."""
     return state.meshes[-1][0] if state.meshes else None

@@ -96,9 +96,10 @@ def _transpose(eqn: Eqn, cts: list[Any], operands: list[Any]) -> Any:
 
 
 def _transpose_typed(eqn: Eqn, cts: list[Any], operands: list[Any]) -> list[Any]:
-    """As `_transpose`, over Explicit mesh axes: a cotangent has the type of its operand.
+    """As `_transpose`, over Explicit mesh axes: a cotangent is split as its operand is.
 
     What happens between is not written by the user, so the rule is free to choose: it runs over Auto axes.
+    So does what is done with the cotangent of a value that is not split.
     """
     from ..primitives.parallel.sharding import as_type, without_types  # few programs are over Explicit axes
     if not (eqn.primitive.elementwise or eqn.primitive.says_sharding
@@ -107,7 +108,10 @@ def _transpose_typed(eqn: Eqn, cts: list[Any], operands: list[Any]) -> list[Any]
         operands = [UndefinedPrimal(x.aval.update(sharding=None)) if is_undefined_primal(x)
                     else without_types(x) for x in operands]
     results = _transpose(eqn, cts, operands)
-    return [ct if ct is None else as_type(ct, v.aval) for ct, v in zip(results, eqn.invars)]
+    divided = [as_type(ct, v.aval) if ct is not None and v.aval.explicit else ct
+               for ct, v in zip(results, eqn.invars)]
+    return [without_types(ct) if ct is not None and not v.aval.explicit else ct
+            for ct, v in zip(divided, eqn.invars)]
 
 
 @programs.register

@@ -22,7 +22,6 @@ PROTOCOLS = {"__get__", "__deepcopy__", "__setattr__", "__setitem__", "__getattr
 
 # file and function -> parameters that it need not read, with the reason.
 EXEMPT = {
-    "core/avals.py:ShapedArray.__new__": {"sharding"},                  # types of values that are traced split nothing
     "core/primitive.py:Primitive.bind_with_trace": {"avals"},           # those of the arguments are asked anyway
     "core/trace.py:Tracer.__array__": {"dtype", "copy"},                # it raises
     "core/refs.py:Ref.__array__": {"dtype", "copy"},                    # it raises

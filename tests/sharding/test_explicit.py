@@ -157,6 +157,19 @@ def test_functions_over_explicit_axes(fun, want):
             np.testing.assert_allclose(out, fun(split()), rtol=1e-5)
 
 
+def test_tangents_and_cotangents_are_split_as_their_primals_are():
+    x, seen = split("x"), []
+    assert jax.typeof(x).to_tangent_aval() is jax.typeof(x)
+    assert jax.typeof(split("x", value=X.astype(int))).to_tangent_aval().sharding.spec == P("x", None)
+    held = jax.custom_vjp(lambda x: x)
+    held.defvjp(lambda x: (x, None), lambda _, ct: (seen.append(kind(ct)) or ct,))
+    for fun in (lambda x: (held(x)[:4] ** 2).sum(), lambda x: (held(x).T @ X).sum(), lambda x: held(x).reshape(2, 4, 8).max()):
+        for grad in (jax.grad(fun), jax.jit(jax.grad(fun))):
+            assert kind(grad(x)) == "f32[8@x,8]"
+    assert seen == ["f32[8@x,8]"] * 6
+    assert kind(jax.jvp(lambda x: jnp.sin(x) * 2, (x,), (x,))[1]) == "f32[8@x,8]"
+
+
 def test_gradients_over_data_are_summed():
     w, x, t = (np.random.RandomState(i).randn(*shape).astype(np.float32)
                for i, shape in enumerate([(4, 3), (8, 4), (8, 3)]))

@@ -55,8 +55,8 @@ def _meshes(params):
 def _constraint_abstract_eval(x, *, sharding):
     """Over Explicit axes a constraint is a check."""
     _abstract_eval(x, sharding=sharding)
-    stated = sharding.explicit(x.shape)
-    if (stated or x.explicit) and stated != x.explicit and not getattr(sharding.mesh, "auto_axes", True):
+    stated = sharding.typed(x).explicit
+    if stated != x.explicit and not getattr(sharding.mesh, "auto_axes", True):
         raise ShardingTypeError(f"with_sharding_constraint: the value is {x.str_short(True)} and is said to "
                                 f"be {x.update(sharding=stated).str_short(True)}: over axes of type "
                                 "Explicit it checks the type of its operand. jax.reshard(x, "
@@ -114,7 +114,7 @@ def without_types(x):
 # the value under another sharding over Explicit axes, for which devices may exchange parts
 reshard_p = Primitive(
     "reshard", abstract_eval=_reshard_abstract_eval, lower=_reshard_lower, says_sharding=True, meshes=_meshes,
-    transpose=lambda ct, x, *, sharding: [as_type(ct, x.aval)], batching=_reshard_batching, makes_nan=False)
+    transpose=lambda ct, x, **_: [ct], batching=_reshard_batching, makes_nan=False)
 reshard_p.jvp = linear_jvp(reshard_p)
 
 
@@ -137,7 +137,7 @@ def _cast_batching(axis, args, dims, *, mesh):
 mesh_cast_p = Primitive(
     "mesh_cast", abstract_eval=_cast_abstract_eval, lower=lambda ctx, eqn, x: x, says_sharding=True,
     meshes=lambda params: (params["mesh"],), batching=_cast_batching, makes_nan=False,
-    transpose=lambda ct, x, *, mesh: [as_type(ct, x.aval)])
+    transpose=lambda ct, x, **_: [ct])
 mesh_cast_p.jvp = linear_jvp(mesh_cast_p)
 
 
@@ -172,7 +172,7 @@ class InMemory:
 
 def _put_abstract_eval(x, *, sharding, source):
     if isinstance(sharding, Sharding):
-        return _abstract_eval(x, sharding=sharding).update(sharding=sharding.explicit(x.shape))
+        return _abstract_eval(x, sharding=sharding).update(sharding=sharding)
     return x
 
 
