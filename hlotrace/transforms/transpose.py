@@ -77,26 +77,25 @@ def _transpose_all(eqns: list[Eqn], values: dict[Any, Any], found: dict[Any, Any
             continue
         if primitive.transpose is None:
             raise missing(primitive, "transpose")
-        operands = []
+        operands, split = [], eqn.outvars[0].aval.explicit is not None
         for v in eqn.invars:
             if type(v) is Literal:
                 operands.append(literal_value(v))
             else:
                 operands.append(values[v] if v in values else UndefinedPrimal(v.aval))
+                split = split or v.aval.explicit is not None
         state.source, state.name_stack = eqn.source, eqn.name_stack
-        rule = _transpose_typed if any(v.aval.explicit for v in (*eqn.invars, *eqn.outvars)) else _transpose
-        results = rule(eqn, cts, operands)
+        if split:
+            results = _transpose_typed(eqn, cts, operands)
+        else:
+            results = primitive.transpose(cts if primitive.multiple_results else cts[0], *operands, **eqn.params)
         for v, operand, ct in zip(eqn.invars, operands, results, strict=True):
             if is_undefined_primal(operand):
                 found[v] = accumulate(found.get(v), ct)
 
 
-def _transpose(eqn: Eqn, cts: list[Any], operands: list[Any]) -> Any:
-    return eqn.primitive.transpose(cts if eqn.primitive.multiple_results else cts[0], *operands, **eqn.params)
-
-
 def _transpose_typed(eqn: Eqn, cts: list[Any], operands: list[Any]) -> list[Any]:
-    """As `_transpose`, over Explicit mesh axes: a cotangent is split as its operand is.
+    """The cotangents of an equation's operands, over Explicit mesh axes: each is split as its operand is.
 
     What happens between is not written by the user, so the rule is free to choose: it runs over Auto axes.
     So does what is done with the cotangent of a value that is not split.
@@ -107,7 +106,8 @@ def _transpose_typed(eqn: Eqn, cts: list[Any], operands: list[Any]) -> list[Any]
         cts = [ct if ct is None else without_types(ct) for ct in cts]
         operands = [UndefinedPrimal(x.aval.update(sharding=None)) if is_undefined_primal(x)
                     else without_types(x) for x in operands]
-    results = _transpose(eqn, cts, operands)
+    multiple = eqn.primitive.multiple_results
+    results = eqn.primitive.transpose(cts if multiple else cts[0], *operands, **eqn.params)
     divided = [as_type(ct, v.aval) if ct is not None and v.aval.explicit else ct
                for ct, v in zip(results, eqn.invars)]
     return [without_types(ct) if ct is not None and not v.aval.explicit else ct
