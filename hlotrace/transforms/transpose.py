@@ -88,7 +88,8 @@ def _transpose_all(eqns: list[Eqn], values: dict[Any, Any], found: dict[Any, Any
         if split:
             results = _transpose_typed(eqn, cts, operands)
         else:
-            results = primitive.transpose(cts if primitive.multiple_results else cts[0], *operands, **eqn.params)
+            results = primitive.transpose(cts if primitive.multiple_results else cts[0], *operands,
+                                          **eqn.params)
         for v, operand, ct in zip(eqn.invars, operands, results, strict=True):
             if is_undefined_primal(operand):
                 found[v] = accumulate(found.get(v), ct)

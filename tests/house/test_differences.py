@@ -7,7 +7,6 @@ from places import names_of_tests
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.sharding import AxisType, NamedSharding, P
 from tools import differences
 
 
@@ -35,14 +34,6 @@ def test_a_jit_of_an_equal_function_does_not_compile_again(caplog):
         for _ in range(3):
             jax.jit(lambda x: jnp.cos(x) * 7 - jnp.tanh(x) / 13)(np.ones(5, np.float32))
     assert sum("ompiled" in record.getMessage() for record in caplog.records) == 1
-
-
-def test_explicit_axes_are_as_auto_ones():
-    x = np.ones((4, 2), np.float32)
-    for kind in (AxisType.Explicit, AxisType.Auto):
-        mesh = jax.make_mesh((4, 2), ("a", "b"), (kind, kind))
-        y = jax.jit(lambda x: x + x.sum(1, keepdims=True))(jax.device_put(x, NamedSharding(mesh, P("a", "b"))))
-        assert y.sharding.spec[0] == "a" and y.tolist() == [[3., 3.]] * 4
 
 
 def test_the_axis_of_pmap_has_a_string_for_a_name():

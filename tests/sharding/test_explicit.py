@@ -157,6 +157,13 @@ def test_functions_over_explicit_axes(fun, want):
             np.testing.assert_allclose(out, fun(split()), rtol=1e-5)
 
 
+def test_shard_map_without_in_specs_takes_those_of_the_types():
+    with jax.set_mesh(mesh()):
+        f = jax.shard_map(lambda v: v * 2, out_specs=P("x", "y"))
+        for out in (f(split("x", "y")), jax.jit(f)(split("x", "y"))):
+            np.testing.assert_array_equal(out, X * 2)
+
+
 def test_tangents_and_cotangents_are_split_as_their_primals_are():
     x, seen = split("x"), []
     assert jax.typeof(x).to_tangent_aval() is jax.typeof(x)

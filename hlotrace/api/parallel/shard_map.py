@@ -177,6 +177,8 @@ class _ShardMapped:
                  manual: tuple[str, ...]) -> PartitionSpec:
         """The spec of leaf number `i` over the manual axes of the mesh, by its sharding."""
         x, aval = flat.leaves[i], flat.aval(i)
+        if {*manual} <= {*mesh.explicit_axes}:      # the type says it
+            return PartitionSpec(*[tuple(a for a in split if a in manual) for split in aval.splits])
         known = x.concrete() if isinstance(x, Tracer) else x
         sharding = evaluate.committed_sharding(known)
         if aval.ndim == 0 and known is not None and sharding is None:
