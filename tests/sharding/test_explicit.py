@@ -216,6 +216,15 @@ def test_errors_name_operands_and_what_mends_them(call, words):
         assert word.replace("f32", "float32" if word == "f32" else "f32") in str(error.value), str(error.value)
 
 
+def test_a_constraint_over_explicit_axes_is_an_assertion():
+    sharding = NamedSharding(mesh(), P("x", "y"))
+    for call in (lambda x: lax.with_sharding_constraint(x, sharding),
+                 jax.jit(lambda x: lax.with_sharding_constraint(x, sharding))):
+        assert kind(call(split("x", "y"))) == "f32[8@x,8@y]"
+        with pytest.raises(AssertionError, match="checks the type"):
+            call(split("x"))
+
+
 def test_a_carry_keeps_its_type():
     with pytest.raises(TypeError, match=r"start with jax.reshard\(init, P\('x', None\)\)"):
         lax.scan(lambda c, _: (c + split("x"), None), jnp.zeros((8, 8)), None, 2)

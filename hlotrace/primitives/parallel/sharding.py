@@ -52,15 +52,19 @@ def _meshes(params):
     return () if isinstance(sharding, SingleDeviceSharding) else (getattr(sharding, "mesh", sharding),)
 
 
+class ShardingAssertionError(ShardingTypeError, AssertionError):
+    """What `with_sharding_constraint` says over Explicit axes is not so."""
+
+
 def _constraint_abstract_eval(x, *, sharding):
     """Over Explicit axes a constraint is a check."""
     _abstract_eval(x, sharding=sharding)
     stated = sharding.typed(x).explicit
     if stated != x.explicit and not getattr(sharding.mesh, "auto_axes", True):
-        raise ShardingTypeError(f"with_sharding_constraint: the value is {x.str_short(True)} and is said to "
-                                f"be {x.update(sharding=stated).str_short(True)}: over axes of type "
-                                "Explicit it checks the type of its operand. jax.reshard(x, "
-                                f"{sharding.spec}) changes it.")
+        raise ShardingAssertionError(f"with_sharding_constraint: the value is {x.str_short(True)} and is "
+                                     f"said to be {x.update(sharding=stated).str_short(True)}: over axes of "
+                                     "type Explicit it checks the type of its operand. jax.reshard(x, "
+                                     f"{sharding.spec}) changes it.")
     return x
 
 
