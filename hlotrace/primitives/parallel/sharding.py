@@ -60,7 +60,7 @@ def _constraint_abstract_eval(x, *, sharding):
     """Over Explicit axes a constraint is a check."""
     _abstract_eval(x, sharding=sharding)
     stated = sharding.typed(x).explicit
-    if stated != x.explicit and not getattr(sharding.mesh, "auto_axes", True):
+    if stated != x.explicit and not getattr(getattr(sharding, "mesh", None), "auto_axes", True):
         raise ShardingAssertionError(f"with_sharding_constraint: the value is {x.str_short(True)} and is "
                                      f"said to be {x.update(sharding=stated).str_short(True)}: over axes of "
                                      "type Explicit it checks the type of its operand. jax.reshard(x, "
