@@ -1,5 +1,6 @@
 """A layer with a named value, in each kind of program, and what checkpoint keeps of it."""
 import numpy as np
+from mesh8 import auto_mesh
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -48,7 +49,7 @@ def in_vmap(w, x):
 
 def in_shard_map(w, x):
     spec = jax.sharding.PartitionSpec
-    return jax.shard_map(lambda w, x: lax.psum(jnp.tanh(layer(x, w)).sum(), "d"), mesh=jax.make_mesh((1,), ("d",)),
+    return jax.shard_map(lambda w, x: lax.psum(jnp.tanh(layer(x, w)).sum(), "d"), mesh=auto_mesh((1,), ("d",)),
                          in_specs=(spec(), spec("d")), out_specs=spec())(w, x)
 
 

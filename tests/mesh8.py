@@ -8,7 +8,7 @@ import functools
 import numpy as np
 
 import hlotrace as jax
-from hlotrace.sharding import Mesh, NamedSharding, SingleDeviceSharding
+from hlotrace.sharding import AxisType, Mesh, NamedSharding, SingleDeviceSharding
 from hlotrace.sharding import PartitionSpec as P
 
 ON_JAX = jax.__name__ == "jax"
@@ -31,6 +31,12 @@ def devices():
 def grid():
     """Devices 0 to 7 as 4 rows along "data", of 2 along "model"."""
     return Mesh(np.array(devices()).reshape(4, 2), ("data", "model"))
+
+
+def auto_mesh(sizes, names, **options):
+    """make_mesh of Auto axes."""
+    kinds = (AxisType.Auto,) * (1 if isinstance(names, str) else len(names))
+    return jax.make_mesh(sizes, names, axis_types=kinds, **options)
 
 
 def line():

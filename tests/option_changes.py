@@ -1,6 +1,7 @@
 """The options that change programs, and what shows that each does."""
 import numpy as np
 import pytest
+from mesh8 import auto_mesh
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -43,7 +44,7 @@ def f16_reductions(_):
 
 
 def auto_pcast(_):
-    mesh = jax.make_mesh((2,), ("i",))
+    mesh = auto_mesh((2,), ("i",))
 
     def call(f):
         mapped = jax.shard_map(f, mesh=mesh, in_specs=(P("i"), P()), out_specs=P("i"))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..runtime.devices import client
-from ..sharding.mesh import Mesh, sizes_and_names
+from ..sharding.mesh import AxisType, Mesh, sizes_and_names
 
 
 def make_mesh(axis_shapes: Iterable[int], axis_names: Iterable[str], axis_types: Any = None, *,
@@ -18,13 +18,14 @@ def make_mesh(axis_shapes: Iterable[int], axis_names: Iterable[str], axis_types:
     Args:
         axis_shapes: the sizes of its axes.
         axis_names: their names.
-        axis_types: their types, Auto by default.
+        axis_types: their types, Explicit by default: the types of values say how these axes split them.  Over
+            Auto ones the compiler decides.
         devices: the devices to take, all by default.
     Raises:
         ValueError: where there are too few devices or the numbers of sizes and names differ.
 
     >>> jax.make_mesh((2, 2), ("data", "model"))       # where there are four devices or more
-    Mesh('data': 2, 'model': 2, axis_types=(Auto, Auto))
+    Mesh('data': 2, 'model': 2, axis_types=(Explicit, Explicit))
     """
     sizes, names = sizes_and_names("make_mesh", axis_shapes, axis_names)
     devices = client.devices() if devices is None else list(np.array(devices, dtype=object).flat)
@@ -34,4 +35,5 @@ def make_mesh(axis_shapes: Iterable[int], axis_names: Iterable[str], axis_types:
                 if devices and devices[0].platform == "cpu" else "")
         raise ValueError(f"make_mesh: axis sizes {sizes} need {wanted} devices and there are "
                          f"{len(devices)}{hint}")
-    return Mesh(np.array(devices[:wanted], dtype=object).reshape(sizes), names, axis_types)
+    types = (AxisType.Explicit,) * len(names) if axis_types is None else axis_types
+    return Mesh(np.array(devices[:wanted], dtype=object).reshape(sizes), names, types)

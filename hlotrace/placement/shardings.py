@@ -97,7 +97,7 @@ def flat_shardings(name: str, treedef: pytree.PyTreeDef, shardings: Any, free: b
 def with_sharding_constraint(x: _T, shardings: Any) -> _T:
     """The arrays of a pytree with a sharding that the compiler must give them at this point of a program.
 
-    Outside of jit they are moved.
+    Outside of jit they are moved.  Over mesh axes of type Explicit it is a check: `reshard` changes a type.
 
     Args:
         x: a pytree of arrays.
@@ -106,8 +106,10 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
     Raises:
         ValueError: where a dimension does not divide.
         TypeError: for what is no sharding.
+        AssertionError: where Explicit axes split a value otherwise.
 
-    >>> spec = jax.NamedSharding(jax.make_mesh((1,), ("x",)), jax.P("x"))
+    >>> mesh = jax.make_mesh((1,), ("x",), (jax.sharding.AxisType.Auto,))
+    >>> spec = jax.NamedSharding(mesh, jax.P("x"))
     >>> jax.jit(lambda x: lax.with_sharding_constraint(x, spec) * 2)(jnp.ones(2))
     Array([2., 2.], dtype=float32)
     """

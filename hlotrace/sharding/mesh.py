@@ -301,7 +301,7 @@ class set_mesh:
     Bare PartitionSpecs name its axes, and jit programs that nothing else places run on all its devices.
 
     >>> with jax.set_mesh(jax.make_mesh((2,), ("x",))):
-    ...     jax.jit(lambda v: lax.with_sharding_constraint(v, jax.P("x")))(jnp.arange(4)).sharding.spec
+    ...     jax.jit(lambda v: jax.reshard(v, jax.P("x")))(jnp.arange(4)).sharding.spec
     P('x',)
     """
 

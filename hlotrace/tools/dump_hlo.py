@@ -176,7 +176,8 @@ class Place:
         """The Mesh of --mesh, or None."""
         try:
             if self.sizes:
-                return hlotrace.make_mesh(self.sizes.values(), self.sizes, devices=self.devices())
+                auto = (hlotrace.sharding.AxisType.Auto,) * len(self.sizes)
+                return hlotrace.make_mesh(self.sizes.values(), self.sizes, auto, devices=self.devices())
             return None
         except (ValueError, RuntimeError) as error:
             raise UsageError(f"--mesh: {error}") from error

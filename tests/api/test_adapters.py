@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from mesh8 import auto_mesh
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -179,7 +180,7 @@ def _custom_vjp(f, *args):
 
 
 def _shard_map(f, *args):
-    mesh = jax.make_mesh((1,), ("d",))
+    mesh = auto_mesh((1,), ("d",))
     return jax.shard_map(f, mesh=mesh, in_specs=(jax.P(),) * len(args), out_specs=jax.P())(*args)
 
 
@@ -324,7 +325,7 @@ RESULTS = {     # of a function make(x) -> value: called with START, with what t
     "scan": (lambda make: lax.scan(lambda c, x: (c, make(x)), 0, np.stack([START, -START]))[1], np.stack([START, -START])),
     "cond": (lambda make: lax.cond(False, lambda x: make(2 * x), make, START), START),
     "switch": (lambda make: lax.switch(0, [make, lambda x: make(2 * x)], START), START),
-    "shard_map": (lambda make: jax.shard_map(make, mesh=jax.make_mesh((1,), ("d",)), in_specs=jax.P(),
+    "shard_map": (lambda make: jax.shard_map(make, mesh=auto_mesh((1,), ("d",)), in_specs=jax.P(),
                                              out_specs=jax.P())(START), START),
     "custom_vjp": (lambda make: custom(make)(START), START),
 }
@@ -403,7 +404,7 @@ def test_every_cell_that_raises_is_one():
                                                                    length=1),
     lambda f, v: lax.while_loop(lambda c: False, lambda c: c, (v, v)), lambda f, v: jax.vjp(f, v, v),
     lambda f, v: custom(f)(v, v), lambda f, v: jax.jit(f).lower(v, v), lambda f, v: jax.eval_shape(f, v, v),
-    lambda f, v: jax.shard_map(f, mesh=jax.make_mesh((1,), ("d",)), in_specs=jax.P(),
+    lambda f, v: jax.shard_map(f, mesh=auto_mesh((1,), ("d",)), in_specs=jax.P(),
                                out_specs=jax.P())(v, v)],
     ids=["jit", "vmap", "checkpoint", "cond", "scan", "while", "vjp", "custom_vjp", "lower", "eval_shape",
          "shard_map"])
@@ -430,7 +431,7 @@ def test_a_spec_of_a_value_is_that_of_its_arrays():
     class Spec(hijax.HiPspec):
         def to_lo(self):
             return [jax.P("d"), jax.P("d")]
-    mesh, value = jax.make_mesh((1,), ("d",)), pack(jnp.stack([START, 2 * START]))
+    mesh, value = auto_mesh((1,), ("d",)), pack(jnp.stack([START, 2 * START]))
     for spec in jax.P("d"), Spec():
         found = jax.shard_map(KINDS["immutable"].read, mesh=mesh, in_specs=(spec,), out_specs=jax.P("d"))(value)
         np.testing.assert_array_equal(found, [START, 2 * START])

@@ -1,5 +1,6 @@
 """Contexts: of the user's own, those that forbid tracing or a bare mesh, those that do nothing or are refused."""
 import pytest
+from mesh8 import auto_mesh
 from option_changes import X
 
 import hlotrace as jax
@@ -19,7 +20,7 @@ def test_no_tracing():
 
 
 def test_a_bare_mesh_as_a_context_is_refused():
-    mesh = jax.make_mesh((2,), ("i",))
+    mesh = auto_mesh((2,), ("i",))
     with override("jax_disallow_mesh_context_manager", True):
         with pytest.raises(RuntimeError, match="use jax.set_mesh"), mesh:
             pass

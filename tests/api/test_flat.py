@@ -4,6 +4,7 @@ import weakref
 
 import numpy as np
 import pytest
+from mesh8 import auto_mesh
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -34,7 +35,7 @@ def custom_jvp(fun):
 
 
 def shard_map(fun):
-    mesh = jax.make_mesh((1,), ("x",))
+    mesh = auto_mesh((1,), ("x",))
     return jax.shard_map(fun, mesh=mesh, in_specs=jax.P("x"), out_specs=jax.P("x"))
 
 

@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pytest
 from golden_programs import FAMILIES
+from mesh8 import auto_mesh
 from option_changes import CHANGES
 
 import hlotrace as jax
@@ -211,7 +212,7 @@ def test_programs_are_what_they_are_when_nothing_is_kept(option):
 def test_where_programs_run_is_part_of_what_is_kept():
     f = jax.jit(lambda x: x + 1)
     x = np.arange(8, dtype=np.float32)
-    meshes = [jax.make_mesh((n,), ("data",), devices=jax.devices()[:n]) for n in (8, 4)]
+    meshes = [auto_mesh((n,), ("data",), devices=jax.devices()[:n]) for n in (8, 4)]
     for _ in range(2):
         assert len(f(x).devices()) == 1
         for mesh in meshes:
@@ -225,7 +226,7 @@ def test_where_operands_lie_is_part_of_what_is_kept():
         return x * 2
     functions = {"x + 1": lambda x: x + 1, "x * x": lambda x: x * x, "sum": jnp.sum, "jit": jax.jit(compiled),
                  "cond": lambda x: lax.cond(True, lambda y: y, lambda y: -y, x)}
-    mesh = jax.make_mesh((4,), ("data",), devices=jax.devices()[:4])
+    mesh = auto_mesh((4,), ("data",), devices=jax.devices()[:4])
     places = [None, *jax.devices()[:3], *(jax.sharding.NamedSharding(mesh, jax.P(*s)) for s in (("data",), ()))]
     value = np.arange(8, dtype=np.float32)
     for _ in range(2):
@@ -258,14 +259,14 @@ SCOPES = {
     **ROADS,
     "named vmap": lambda f: lambda x: jax.vmap(f, axis_name="i")(jnp.stack([x, x]))[0],
     "shard_map": lambda f: lambda x: jax.shard_map(
-        lambda v: f(v[0])[None], mesh=jax.make_mesh((2,), ("i",), devices=jax.devices()[:2]), in_specs=jax.P("i"),
+        lambda v: f(v[0])[None], mesh=auto_mesh((2,), ("i",), devices=jax.devices()[:2]), in_specs=jax.P("i"),
         out_specs=jax.P("i"))(jnp.stack([x, x]))[0],
     "pmap": lambda f: lambda x: jax.pmap(f, axis_name="i")(jnp.stack([x, x]))[0],
     "inlined jit": lambda f: lambda x: jax.jit(jax.jit(f, inline=True))(x),
     "eval_shape": lambda f: lambda x: jax.eval_shape(f, x),
     "disable_jit": within(jax.disable_jit),
-    "set_mesh": within(lambda: jax.set_mesh(jax.make_mesh((1,), ("i",), devices=jax.devices()[:1]))),
-    "mesh": within(lambda: jax.make_mesh((1,), ("i",), devices=jax.devices()[:1])),
+    "set_mesh": within(lambda: jax.set_mesh(auto_mesh((1,), ("i",), devices=jax.devices()[:1]))),
+    "mesh": within(lambda: auto_mesh((1,), ("i",), devices=jax.devices()[:1])),
     "default_device": within(lambda: jax.default_device(jax.devices()[1])),
     "enable_x64": within(jax.enable_x64), "debug_nans": within(jax.debug_nans),
 }

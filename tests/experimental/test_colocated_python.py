@@ -3,6 +3,7 @@ import types
 
 import numpy as np
 import pytest
+from mesh8 import auto_mesh
 
 import hlotrace as jax
 import hlotrace.experimental.colocated_python as module
@@ -61,7 +62,7 @@ def test_an_object_is_made_when_a_method_is_called():
 
 
 def test_cpu_devices_beside_others(monkeypatch):
-    mesh = jax.make_mesh((2, 2), ("a", "b"))
+    mesh = auto_mesh((2, 2), ("a", "b"))
     assert colocated_cpu_devices(mesh) is mesh and colocated_cpu_devices(tuple(DEVICES[:2])) == DEVICES[:2]
     class Chip:
         platform, client, process_index = "chip", DEVICES[0].client, 0

@@ -2,6 +2,7 @@
 import types
 
 import pytest
+from mesh8 import auto_mesh
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -25,7 +26,7 @@ def test_a_module_of_a_program():
     assert isinstance(result, mlir.LoweringResult) and result.host_callbacks == []
     for part in ("module @jit_f", "stablehlo.sine", "func public @main", 'jax.result_info = "out"', "tf.aliasing_output"):
         assert part in text
-    axis = mlir.SPMDAxisContext(jax.make_mesh((1,), ("x",)))
+    axis = mlir.SPMDAxisContext(auto_mesh((1,), ("x",)))
     assert isinstance(axis, mlir.AxisContext) and "sine" in str(lowered(axis_context=axis).module)
     with pytest.raises(NotImplementedError, match="axis_context"):
         lowered(axis_context=mlir.ShardingContext(2))

@@ -1,6 +1,7 @@
 """Small names at the root of the package, and of its smallest modules."""
 import numpy as np
 import pytest
+from mesh8 import auto_mesh
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -51,7 +52,7 @@ def test_slices_by_start_and_size():
 
 
 def test_meshes_in_use():
-    mesh = jax.make_mesh((2,), ("x",))
+    mesh = auto_mesh((2,), ("x",))
     assert jax.get_mesh().axis_names == ()
     with jax.set_mesh(mesh):
         assert jax.get_mesh() == mesh and jax.get_abstract_mesh().axis_names == ("x",)

@@ -1,6 +1,7 @@
 """Values as traces see them, shapes of convolutions, polynomials, and the exchange of ragged rows."""
 import numpy as np
 import pytest
+from mesh8 import auto_mesh
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -92,7 +93,7 @@ def test_ragged_all_to_all():
         return lax.ragged_all_to_all(x, jnp.full(4, -1, x.dtype), *where, axis_name="i", **options)
     mapped = jax.vmap(exchange, axis_name="i")
     assert mapped(rows, starts, sizes, places, taken).tolist() == [[1, 3, -1, -1], [2, 2, 4, -1]]
-    mesh = jax.make_mesh((2,), ("i",), devices=jax.devices()[:2])
+    mesh = auto_mesh((2,), ("i",), devices=jax.devices()[:2])
     spec = jax.P("i")
     parts = jax.shard_map(lambda *xs: exchange(*[x[0] for x in xs])[None], mesh=mesh, in_specs=spec, out_specs=spec)
     assert jax.jit(parts)(rows, starts, sizes, places, taken).tolist() == [[1, 3, -1, -1], [2, 2, 4, -1]]

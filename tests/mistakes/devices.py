@@ -1,5 +1,6 @@
 """Devices, meshes, shardings and what runs on several devices, put together wrongly."""
 import numpy as np
+from mesh8 import auto_mesh
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -10,7 +11,7 @@ from mistakes import mistake
 
 
 def mesh(*sizes, names=("x", "y", "z")):
-    return jax.make_mesh(sizes, names[:len(sizes)])
+    return auto_mesh(sizes, names[:len(sizes)])
 
 
 def on(device, shape=(4,)):
@@ -56,22 +57,22 @@ def devices_of_an_unknown_platform():
 
 @mistake(ValueError, "make_mesh", "(4, 4)", "16 devices", "8", advice="jax_num_cpu_devices")
 def mesh_larger_than_the_machine():
-    return jax.make_mesh((4, 4), ("x", "y"))  # <-
+    return auto_mesh((4, 4), ("x", "y"))  # <-
 
 
 @mistake(ValueError, "make_mesh", "(4, 2)", "('x',)", advice="one size for each name")
 def mesh_with_a_name_too_few():
-    return jax.make_mesh((4, 2), ("x",))  # <-
+    return auto_mesh((4, 2), ("x",))  # <-
 
 
 @mistake(ValueError, "make_mesh", "(4, 2)", "xyz", advice="a tuple of texts")
 def mesh_names_as_one_text():
-    return jax.make_mesh((4, 2), "xyz")  # <-
+    return auto_mesh((4, 2), "xyz")  # <-
 
 
 @mistake(TypeError, "make_mesh", "got 8", advice="write (8,)")
 def mesh_of_one_size():
-    return jax.make_mesh(8, ("x",))  # <-
+    return auto_mesh(8, ("x",))  # <-
 
 
 @mistake(ValueError, "Mesh", "('x', 'x')", "'x'", advice="its own name")

@@ -1,12 +1,13 @@
 """Arrays over several devices made of parts: each device holds its slice of the NumPy array that they are cut from."""
 import numpy as np
 import pytest
+from mesh8 import auto_mesh
 
 import hlotrace as jax
 from hlotrace.sharding import NamedSharding, P, SingleDeviceSharding
 
 pytestmark = pytest.mark.quick
-MESH = jax.make_mesh((4, 2), ("a", "b"))
+MESH = auto_mesh((4, 2), ("a", "b"))
 WHOLE = np.arange(64.0, dtype=np.float32).reshape(8, 8)
 ROWS = NamedSharding(MESH, P("a"))
 # a sharding, and how many different parts it cuts an array of two dimensions into

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from mesh8 import grid, lies, on, on_device, one, whole
+from mesh8 import auto_mesh, grid, lies, on, on_device, one, whole
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -128,7 +128,7 @@ def test_a_type_tells_how_to_lie():
     """A sharding over an AbstractMesh, such as a type's, is over the mesh in use; without one, it says nothing."""
     def like(x):
         return random.bernoulli(key(), 0.5, x.shape, out_sharding=jax.typeof(x).sharding)
-    mesh = jax.make_mesh((8,), ("x",))
+    mesh = auto_mesh((8,), ("x",))
     split = jax.NamedSharding(mesh.abstract_mesh, P("x"))
     for call in like, jax.jit(like):
         np.testing.assert_array_equal(call(ROWS), random.bernoulli(key(), 0.5, (8,)))

@@ -1,6 +1,7 @@
 """Shardings where programs ask for them: constraints, structs, meshes without devices."""
 import numpy as np
 import pytest
+from mesh8 import auto_mesh
 from stand_ins import raises
 
 import hlotrace as jax
@@ -22,7 +23,7 @@ def test_names_are_where_programs_look_for_them():
 
 
 def test_a_struct_shows_its_sharding_and_reads_specs_under_the_mesh():
-    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    mesh = auto_mesh((4, 2), ("data", "model"))
     sharding = NamedSharding(mesh, P("data"))
     assert f"dtype=float32, sharding={sharding})" in repr(jax.ShapeDtypeStruct((8,), np.float32, sharding=sharding))
     assert "sharding" not in repr(jax.ShapeDtypeStruct((8,), np.float32))
@@ -36,7 +37,7 @@ def test_a_struct_shows_its_sharding_and_reads_specs_under_the_mesh():
 
 @pytest.mark.compiles
 def test_a_program_over_an_abstract_mesh_whose_arguments_are_not_used_runs():
-    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    mesh = auto_mesh((4, 2), ("data", "model"))
     over = NamedSharding(mesh.abstract_mesh, P("data"))
 
     @jax.jit

@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from mesh8 import auto_mesh
 from stand_ins import DEVICES, MESH, REVERSED, U, raises
 
 import hlotrace as jax
@@ -75,9 +76,9 @@ def test_the_mesh_entered_last_on_a_thread_is_the_current_one():
     (lambda: Mesh(MESH.devices, ("x", "y"), AxisType.Auto), ValueError, "axis_types has 1 entries for the 2 axes"),
     (lambda: AbstractMesh((4, 2), ("x",)), ValueError, "2 axis sizes (4, 2) for 1 axis names"),
     (lambda: AbstractMesh((0,), ("x",)), ValueError, "axis 'x' has size 0"),
-    (lambda: jax.make_mesh((4, 2), ("x",), devices=DEVICES), ValueError, "2 axis sizes (4, 2) for 1 axis names"),
-    (lambda: jax.make_mesh((-1,), ("x",), devices=DEVICES), ValueError, "axis 'x' has size -1"),
-    (lambda: jax.make_mesh((4, 4), ("x", "y"), devices=DEVICES), ValueError, "need 16 devices and there are 8"),
+    (lambda: auto_mesh((4, 2), ("x",), devices=DEVICES), ValueError, "2 axis sizes (4, 2) for 1 axis names"),
+    (lambda: auto_mesh((-1,), ("x",), devices=DEVICES), ValueError, "axis 'x' has size -1"),
+    (lambda: auto_mesh((4, 4), ("x", "y"), devices=DEVICES), ValueError, "need 16 devices and there are 8"),
 ])
 def test_a_wrong_mesh_is_refused_in_words(make, error, text):
     with raises(error, text):
@@ -85,9 +86,9 @@ def test_a_wrong_mesh_is_refused_in_words(make, error, text):
 
 
 def test_make_mesh_takes_the_first_devices():
-    mesh = jax.make_mesh((2, 2), ("x", "y"), devices=DEVICES[::-1])
+    mesh = auto_mesh((2, 2), ("x", "y"), devices=DEVICES[::-1])
     assert mesh.device_ids.tolist() == [[7, 6], [5, 4]] and mesh.axis_types == (AxisType.Auto,) * 2
-    assert jax.make_mesh((8,), "x", devices=MESH.devices) is Mesh(DEVICES, "x")
+    assert auto_mesh((8,), "x", devices=MESH.devices) is Mesh(DEVICES, "x")
     assert jax.make_mesh((8,), "x", (AxisType.Explicit,), devices=DEVICES).explicit_axes == ("x",)
 
 
@@ -100,7 +101,7 @@ def test_names_with_which_xla_crashes_are_refused(name):
 @pytest.mark.parametrize("use", ["use_mesh", "use_abstract_mesh"])
 def test_the_mesh_in_use(use):
     assert jax.sharding.get_mesh().empty and jax.sharding.get_abstract_mesh().empty
-    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    mesh = auto_mesh((4, 2), ("data", "model"))
     with pytest.raises(KeyError), getattr(jax.sharding, use)(mesh):
         assert jax.sharding.get_mesh() is mesh and jax.sharding.get_abstract_mesh() == mesh.abstract_mesh
         raise KeyError
@@ -109,7 +110,7 @@ def test_the_mesh_in_use(use):
 
 @pytest.mark.compiles
 def test_an_abstract_mesh_is_in_use_inside_of_programs():
-    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    mesh = auto_mesh((4, 2), ("data", "model"))
     abstract, seen = mesh.abstract_mesh, []
 
     def f(x):
@@ -131,8 +132,8 @@ def test_an_abstract_mesh_is_in_use_inside_of_programs():
 
 
 def test_a_bare_mesh_gives_specs_a_meaning_and_is_not_in_use():
-    mesh = jax.make_mesh((4, 2), ("data", "model"))
-    other = jax.make_mesh((8,), ("x",))
+    mesh = auto_mesh((4, 2), ("data", "model"))
+    other = auto_mesh((8,), ("x",))
     with mesh:
         assert jax.sharding.get_abstract_mesh().empty and jax.sharding.get_mesh().empty
         assert jax.typeof(np.ones(2)).sharding.mesh.empty

@@ -3,6 +3,7 @@ import pickle
 
 import numpy as np
 import pytest
+from mesh8 import auto_mesh
 from stand_ins import DEVICES, MESH, grid, raises
 
 import hlotrace as jax
@@ -60,7 +61,7 @@ def test_a_named_sharding_says_the_same(sharding):
 
 @pytest.mark.compiles
 def test_the_sharding_of_a_type_is_over_the_mesh_in_use():
-    mesh = jax.make_mesh((4, 2), ("data", "model"))
+    mesh = auto_mesh((4, 2), ("data", "model"))
     for x, rank in (np.ones((4, 2)), 2), (jax.numpy.ones(3), 1), (2.0, 0), (jax.random.key(0), 0):
         assert jax.typeof(x).sharding == NamedSharding(AbstractMesh((), ()), P(*[None] * rank))
         with jax.set_mesh(mesh):

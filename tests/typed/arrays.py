@@ -86,7 +86,7 @@ def randomness(seed: int) -> Array:
 
 
 def placed() -> Array:
-    mesh = jax.make_mesh((1,), ("data",), devices=jax.devices()[:1])
+    mesh = jax.make_mesh((1,), ("data",), (jax.sharding.AxisType.Auto,), devices=jax.devices()[:1])
     other = Mesh(np.array(jax.devices()[:1]), ("data",))
     sharding = NamedSharding(mesh, P("data", None))
     y: Array = jax.device_put(x, sharding)

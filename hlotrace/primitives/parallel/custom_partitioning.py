@@ -26,7 +26,8 @@ def _alike_abstract_eval(x, y):
     if x.shape != y.shape:
         raise ValueError(f"shard_alike: x and y must have the same shape, got {x.str_short()} and "
                          f"{y.str_short()}")
-    return [x, y]
+    explicit = x.explicit or y.explicit
+    return [x.update(sharding=explicit), y.update(sharding=explicit)] if explicit else [x, y]
 
 
 def _alike_lower(ctx, eqn, *names):

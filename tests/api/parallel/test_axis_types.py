@@ -2,6 +2,7 @@
 """
 import numpy as np
 import pytest
+from mesh8 import auto_mesh
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -23,7 +24,7 @@ from hlotrace.sharding import (
     reshard,
 )
 
-MESH = jax.make_mesh((2, 2), ("x", "y"), devices=jax.devices()[:4])
+MESH = auto_mesh((2, 2), ("x", "y"), devices=jax.devices()[:4])
 X = np.arange(8, dtype=np.float32).reshape(4, 2)
 
 

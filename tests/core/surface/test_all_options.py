@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mesh8 import auto_mesh
 from option_changes import CHANGES, X
 from places import TOOLS, names_of_tests
 
@@ -40,7 +41,7 @@ def test_an_option_that_changes_programs(name):
 
 def test_threads_are_guarded():
     """A program over several devices stands in for one over several processes: only those ask."""
-    mesh = jax.make_mesh((2,), ("i",))
+    mesh = auto_mesh((2,), ("i",))
     x = jax.device_put(np.ones(2, np.float32), NamedSharding(mesh, P("i")))
     call = jax.jit(lambda x: x + 11.5)
     call(x)

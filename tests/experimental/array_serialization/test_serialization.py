@@ -5,6 +5,7 @@ from concurrent.futures import Future
 
 import numpy as np
 import pytest
+from mesh8 import auto_mesh
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -51,7 +52,7 @@ def files(monkeypatch):
 
 
 def test_arrays_are_read_under_other_shardings(files):
-    one, other = (jax.make_mesh(sizes, ("x", "y")) for sizes in ((4, 2), (2, 4)))
+    one, other = (auto_mesh(sizes, ("x", "y")) for sizes in ((4, 2), (2, 4)))
     x = jax.device_put(jnp.arange(32.).reshape(8, 4), NamedSharding(one, P("x")))
     y = jax.device_put(jnp.arange(6, dtype=jnp.bfloat16), jax.devices()[1])
     manager, committed = serialization.GlobalAsyncCheckpointManager(), []

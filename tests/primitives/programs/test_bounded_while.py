@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 from equal import same
+from mesh8 import auto_mesh
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -54,7 +55,7 @@ def test_each_element_of_a_vmap_takes_its_own_steps():
 @pytest.mark.parametrize("check_vma", [True, False])
 def test_devices_leave_the_loop_at_different_times(check_vma):
     n = np.array([3, 0, 2, 4])
-    P, mesh = jax.sharding.PartitionSpec, jax.make_mesh((4,), ("d",))
+    P, mesh = jax.sharding.PartitionSpec, auto_mesh((4,), ("d",))
 
     def body(x, n, w):
         return lax.psum(lax.while_loop(lambda c: c[0] < n[0], lambda c: (c[0] + 1, jnp.sin(c[1] * w) + x[0]),

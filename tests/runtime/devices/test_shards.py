@@ -10,6 +10,7 @@ from mesh8 import (
     MIXED,
     ON_JAX,
     UNEVEN,
+    auto_mesh,
     backwards,
     counting,
     devices,
@@ -716,7 +717,7 @@ def test_a_mesh_of_one_device_is_a_mesh():
 
 def test_entries_of_a_spec_that_split_nothing_may_be_more_than_there_are_dimensions():
     """A tree of arrays may so have one sharding: P(None) for a scalar too.  Those that split are refused."""
-    mesh = jax.make_mesh((2, 4), ("x", "y"))
+    mesh = auto_mesh((2, 4), ("x", "y"))
     s = NamedSharding(mesh, P(None, None))
     x = jax.make_array_from_callback((), s, lambda index: np.float32(3))
     assert (x.sharding, s.shard_shape(()), set(s.devices_indices_map(()).values())) == (s, (), {()})
