@@ -73,7 +73,10 @@ class Placement:
         if self.ins is None or self.place is not None:
             return avals
         requested = self.inputs(in_tree)
-        return tuple([a if s is None or a.explicit else s.typed(a) for a, s in zip(avals, requested)])
+        try:
+            return tuple([a if s is None or a.explicit else s.typed(a) for a, s in zip(avals, requested)])
+        except ValueError:      # one does not divide, which is said when the program is placed
+            return avals
 
     def of(self, traced: TracedProgram, leaves: Sequence[Any],
            paths: Callable[[], list[str]]) -> tuple[Any, list[Any] | None]:

@@ -121,7 +121,7 @@ def test_a_buffer_that_is_donated_twice_is_an_error_that_names_the_argument():
 OVER_DEVICES = """
 import warnings
 import hlotrace as jax, hlotrace.numpy as jnp
-mesh = jax.make_mesh((4,), ("x",))
+mesh = jax.sharding.Mesh(jax.devices(), ("x",))
 lies = lambda *spec: jax.NamedSharding(mesh, jax.P(*spec))
 def told(out, f=lambda x: x + 1):
     x = jax.device_put(jnp.ones((8, 100)), lies("x"))

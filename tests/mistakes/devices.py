@@ -57,22 +57,22 @@ def devices_of_an_unknown_platform():
 
 @mistake(ValueError, "make_mesh", "(4, 4)", "16 devices", "8", advice="jax_num_cpu_devices")
 def mesh_larger_than_the_machine():
-    return auto_mesh((4, 4), ("x", "y"))  # <-
+    return jax.make_mesh((4, 4), ("x", "y"))  # <-
 
 
 @mistake(ValueError, "make_mesh", "(4, 2)", "('x',)", advice="one size for each name")
 def mesh_with_a_name_too_few():
-    return auto_mesh((4, 2), ("x",))  # <-
+    return jax.make_mesh((4, 2), ("x",))  # <-
 
 
 @mistake(ValueError, "make_mesh", "(4, 2)", "xyz", advice="a tuple of texts")
 def mesh_names_as_one_text():
-    return auto_mesh((4, 2), "xyz")  # <-
+    return jax.make_mesh((4, 2), "xyz")  # <-
 
 
 @mistake(TypeError, "make_mesh", "got 8", advice="write (8,)")
 def mesh_of_one_size():
-    return auto_mesh(8, ("x",))  # <-
+    return jax.make_mesh(8, ("x",))  # <-
 
 
 @mistake(ValueError, "Mesh", "('x', 'x')", "'x'", advice="its own name")
