@@ -64,7 +64,8 @@ def _trace(flat, avals, name, owner=None):
 def _settle_carry(trace, carry, n_out):
     """Trace with the carry's types; a weak carry that comes back strong is made strong and traced again.
 
-    So is one that comes back varying over more manual axes.  `trace(avals)` traces; returns (traced, carry
+    So is one that comes back varying over more manual axes, or is not split and comes back split over
+    Explicit mesh axes.  `trace(avals)` traces; returns (traced, carry
     leaves).
     """
     for _ in range(3 + len(state.axis_env)):
@@ -76,8 +77,13 @@ def _settle_carry(trace, carry, n_out):
         changed = [a.weak_type and (not o.weak_type or a.dtype != o.dtype) and a.shape == o.shape
                    for a, o in zip(avals, outs)]
         grown = [not o.vma <= a.vma for a, o in zip(avals, outs)]
-        if not any(changed) and not any(grown):
+        split = [a.explicit is None and o.explicit is not None and a.shape == o.shape
+                 for a, o in zip(avals, outs)]
+        if not any(changed) and not any(grown) and not any(split):
             return varying(traced, [a.vma for a in avals]), carry
+        if any(split):
+            from ..primitives.parallel.sharding import as_type  # few programs are over Explicit axes
+            carry = [as_type(x, o) if s else x for x, o, s in zip(carry, outs, split)]
         carry = [vary(x, o.vma) if g else x for x, o, g in zip(carry, outs, grown)]
         # the promotion lattice lets a weak value take the dtype of the strong one
         carry = [convert(x, dtypes.lattice_result(((a.dtype, True), (o.dtype, o.weak_type)))[0]) if c else x

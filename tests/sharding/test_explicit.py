@@ -226,8 +226,11 @@ def test_a_constraint_over_explicit_axes_is_an_assertion():
 
 
 def test_a_carry_keeps_its_type():
-    with pytest.raises(TypeError, match=r"start with jax.reshard\(init, P\('x', None\)\)"):
-        lax.scan(lambda c, _: (c + split("x"), None), jnp.zeros((8, 8)), None, 2)
+    carry, _ = lax.scan(lambda c, _: (c + split("x"), None), jnp.zeros((8, 8)), None, 2)
+    assert kind(carry) == "f32[8@x,8]"      # one that is not split is made to be
+    assert kind(jnp.gcd(split("x", value=X.astype(int)), X.astype(int))) == "i32[8@x,8]"
+    with pytest.raises(TypeError, match=r"start with jax.reshard\(init, P\('y', None\)\)"):
+        lax.scan(lambda c, _: (jax.reshard(c, NamedSharding(mesh(), P("y"))), None), split("x"), None, 2)
     with pytest.raises(TypeError, match=r"float32\[8@x,8\]"):
         jax.jit(lambda x: lax.cond(True, lambda: x, lambda: jnp.zeros((8, 8))))(split("x"))
 
