@@ -249,14 +249,8 @@ class _UserContext:
 
     @contextlib.contextmanager
     def _set(self, value: Any) -> Iterator[None]:
-        saved = state.overrides
-        state.overrides = {**(saved or {}), self: value}
-        state.refresh()
-        try:
+        with state.changed(overrides={**(state.overrides or {}), self: value}):
             yield
-        finally:
-            state.overrides = saved
-            state.refresh()
 
     def __call__(self, value: Any) -> AbstractContextManager[None]:
         hash(value)     # or a TypeError

@@ -261,16 +261,51 @@ class State(threading.local):
         """To be called where what `trace_key` says has changed."""
         _refresh(self.__dict__)
 
+    def put(self, **fields: Any) -> None:
+        """Set these fields and what follows from them, also where a Ctrl-C comes in between."""
+        self.__dict__.update(fields)
+        try:
+            self.refresh()
+        except BaseException:
+            self.refresh()
+            raise
+
+    def enter(self, **fields: Any) -> None:
+        """As `put`, but a Ctrl-C leaves all as it was."""
+        saved = {name: getattr(self, name) for name in fields}
+        try:
+            self.put(**fields)
+        except BaseException:
+            self.put(**saved)
+            raise
+
+    @contextlib.contextmanager
+    def changed(self, **fields: Any) -> Iterator[None]:
+        """`with state.changed(axis_env=...):` these fields, and what follows from them, until the block ends.
+
+        They come and go in one step each, so that a Ctrl-C leaves all of them or none.
+        """
+        namespace = self.__dict__
+        before, inside = namespace.copy(), {**namespace, **fields}
+        _refresh(inside)
+        saved = {name: getattr(self, name) for name in (*fields, *_FOLLOWS)}
+        try:
+            namespace.update({name: inside[name] for name in saved})
+            yield
+        finally:
+            namespace.update(saved)
+            if self.version != config._version or any(namespace.get(x) is not before.get(x) for x in _DECIDE):
+                self.refresh()      # what was set for good in the block, or after an interrupt an outer block
+
+
+_DECIDE = "overrides", "meshes", "mesh_to_run_on", "axis_env"
+_FOLLOWS = ("x64", "disable_jit", "check_floats", "check_bounds", "no_execution", "trace_key", "version")
+
 
 def _refresh(namespace: dict[str, Any]) -> None:
     """Bring the namespace of a thread's `state` up to date with the options."""
-    overrides = namespace.get("overrides")
+    overrides, version = namespace.get("overrides"), config._version
     values = config._values if overrides is None else {**config._values, **overrides}
-    namespace["x64"] = values["jax_enable_x64"]
-    namespace["disable_jit"] = values["jax_disable_jit"]
-    namespace["check_floats"] = values["jax_debug_nans"] or values["jax_debug_infs"]
-    namespace["check_bounds"] = values["hlotrace_check_bounds"]
-    namespace["no_execution"] = values["jax_no_execution"]
     options = [values[name] for name in TRACING]
     if overrides is not None:       # those of `make_user_context` too
         options += [(key, type(value), value) for key, value in overrides.items() if type(key) is not str]
@@ -281,28 +316,16 @@ def _refresh(namespace: dict[str, Any]) -> None:
         made = TraceKey()
         made.options, made.meshes, made.axes = fields
         key = _trace_keys.setdefault(fields, made)
-    namespace["trace_key"] = key
-    namespace["version"] = config._version
+    namespace.update(
+        x64=values["jax_enable_x64"], disable_jit=values["jax_disable_jit"],
+        check_floats=values["jax_debug_nans"] or values["jax_debug_infs"],
+        check_bounds=values["hlotrace_check_bounds"], no_execution=values["jax_no_execution"],
+        trace_key=key, version=version)
 
 
-class named_axes:
+def named_axes(*axes: tuple[Any, Any, str]) -> contextlib.AbstractContextManager[None]:
     """`with named_axes((name, size, kind), ...):` these axes are in scope."""
-    __slots__ = ("axes", "saved")
-    saved: tuple[tuple[Any, Any, str], ...]
-
-    def __init__(self, *axes: tuple[Any, Any, str]) -> None:
-        self.axes = axes
-
-    def __enter__(self) -> None:
-        self.saved = state.axis_env
-        if self.axes:
-            state.axis_env = (*state.axis_env, *self.axes)
-            state.refresh()
-
-    def __exit__(self, *_: object) -> None:
-        if self.axes:
-            state.axis_env = self.saved
-            state.refresh()
+    return state.changed(axis_env=(*state.axis_env, *axes)) if axes else contextlib.nullcontext()
 
 
 TRACING = tuple(name for name, (_, _, tracing) in _OPTIONS.items() if tracing)
@@ -422,17 +445,15 @@ config = Config()
 state = State()
 
 
-class uncollected:
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
     """`with uncollected():` stops Python's garbage collector, which finds nothing in a growing program."""
-    __slots__ = ("was",)
-    was: bool
-
-    def __enter__(self) -> None:
-        self.was = gc.isenabled()
+    was = gc.isenabled()
+    try:
         gc.disable()
-
-    def __exit__(self, *_: object) -> None:
-        if self.was:
+        yield
+    finally:
+        if was:
             gc.enable()
 
 
@@ -455,12 +476,5 @@ def scoped(path: str = "") -> Iterator[None]:
 @contextlib.contextmanager
 def override(name: str, value: Any) -> Iterator[None]:
     """Set option `name` to `value` on this thread until the block ends."""
-    value = config._check(name, value)
-    saved = state.overrides
-    state.overrides = {**(saved or {}), name: value}
-    state.refresh()
-    try:
+    with state.changed(overrides={**(state.overrides or {}), name: config._check(name, value)}):
         yield
-    finally:
-        state.overrides = saved
-        state.refresh()

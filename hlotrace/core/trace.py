@@ -53,6 +53,21 @@ class Trace:
         with entering(EVAL):
             return self.process_primitive(primitive, args, params)
 
+    def run(self, function: Callable[..., R], *args: Any) -> R:
+        """`function(*args)` with this as the current trace, which is dead afterwards.
+
+        The trace outside of it is current again before anything that a Ctrl-C could interrupt, as it could a
+        `with`: where nothing encloses this, it would stay.
+        """
+        saved, state.trace = state.trace, self
+        try:
+            return function(*args)
+        finally:
+            state.trace = saved
+            self.alive = False
+            if saved is EVAL:
+                sync()
+
     def outside(self, function: Callable[..., R], *args: Any) -> R:
         """`function(*args)` with the parent as the current trace."""
         saved, state.trace = state.trace, self.parent
@@ -78,13 +93,12 @@ class Trace:
 
 
 class entering:
-    """`with entering(trace):` makes `trace` the current one; if `ending`, it is dead afterwards."""
-    __slots__ = ("trace", "saved", "ending")
+    """`with entering(trace):` makes `trace` the current one."""
+    __slots__ = ("trace", "saved")
     saved: Trace
 
-    def __init__(self, trace: Trace, ending: bool = False) -> None:
+    def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.ending = ending
 
     def __enter__(self) -> Trace:
         self.saved = state.trace
@@ -93,8 +107,6 @@ class entering:
 
     def __exit__(self, *_: object) -> None:
         state.trace = self.saved
-        if self.ending:
-            self.trace.alive = False
         if self.saved is EVAL:
             sync()
 
@@ -499,8 +511,7 @@ def trace_to_jaxpr(fun: Callable[..., Iterable[Any]], in_avals: Iterable[ShapedA
     trace = JaxprTrace(state.trace, name, arg_names, doing)
     saved_source, state.source = state.source, source
     try:
-        with entering(trace, ending=True):
-            program = trace.finish(fun(*[trace.input(aval) for aval in in_avals]))
+        program = trace.run(lambda: trace.finish(fun(*[trace.input(aval) for aval in in_avals])))
     finally:
         state.source = saved_source
     leaks.check(trace)

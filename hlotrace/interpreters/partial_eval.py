@@ -72,9 +72,8 @@ def trace_to_jaxpr_nounits(fun, pvals, instantiate=False):
         inputs the unknown operands and its outputs the unknown results.
     """
     trace = JaxprTrace(state.trace, fun.__name__)
-    with entering(SplitTrace(state.trace, trace), ending=True):
-        outs = fun.call_wrapped(*[p.get_known() if p.is_known() else trace.input(p.get_aval())
-                                  for p in pvals])
+    outs = SplitTrace(state.trace, trace).run(
+        fun.call_wrapped, *[p.get_known() if p.is_known() else trace.input(p.get_aval()) for p in pvals])
     unknown = [isinstance(x, JaxprTracer) and x._trace is trace for x in outs]
     wanted = [u or i for u, i in zip(unknown, [instantiate] * len(outs) if isinstance(instantiate, bool)
                                      else instantiate)]

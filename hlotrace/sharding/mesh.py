@@ -140,13 +140,11 @@ class _Axes:
         return self._enter(False)
 
     def _enter(self, in_use: bool) -> Self:
-        state.meshes = (*state.meshes, (self, in_use))
-        state.refresh()
+        state.enter(meshes=(*state.meshes, (self, in_use)))
         return self
 
     def __exit__(self, *_: object) -> None:
-        state.meshes = state.meshes[:-1]
-        state.refresh()
+        state.put(meshes=state.meshes[:-1])
 
     def __copy__(self) -> Self:
         return self
@@ -311,17 +309,15 @@ class set_mesh:
         if state.trace.staging:
             raise ValueError("set_mesh inside of a function that jit traces would outlast it; set the mesh "
                              "outside, or use `with use_abstract_mesh(mesh):`")
-        self._saved = state.meshes, state.mesh_to_run_on
-        if isinstance(mesh, Mesh):
-            state.mesh_to_run_on = mesh
-        mesh._enter(True)
+        self._saved = dict(meshes=state.meshes, mesh_to_run_on=state.mesh_to_run_on)
+        state.enter(meshes=(*state.meshes, (mesh, True)),
+                    mesh_to_run_on=mesh if isinstance(mesh, Mesh) else state.mesh_to_run_on)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        state.meshes, state.mesh_to_run_on = self._saved
-        state.refresh()
+        state.put(**self._saved)
 
 
 use_mesh = set_mesh      # a name that it had in JAX
@@ -348,8 +344,7 @@ class use_abstract_mesh:
         return self._mesh._enter(True)
 
     def __exit__(self, *_: object) -> None:
-        state.meshes = self._saved
-        state.refresh()
+        state.put(meshes=self._saved)
 
 
 def get_mesh() -> Mesh | AbstractMesh:

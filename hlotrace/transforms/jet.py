@@ -137,8 +137,7 @@ def jet_flat(fun: Callable[..., Any], order: int, primals: Sequence[Any],
     """(outs, their terms) of `fun`, which maps flat lists to flat lists; terms are None where all are
     zero."""
     trace = JetTrace(state.trace, order)
-    with entering(trace, ending=True):
-        outs = fun(*[trace.join(p, s) for p, s in zip(primals, series, strict=True)])
+    outs = trace.run(fun, *[trace.join(p, s) for p, s in zip(primals, series, strict=True)])
     pairs = [trace.split(x) for x in outs]
     del outs
     leaks.check(trace)
@@ -192,10 +191,12 @@ def by_derivative(primitive: Primitive, order: int, primals: Sequence[Any], seri
     if primitive.jvp is None:
         raise missing(primitive, "jvp")
     inner = JetTrace(state.trace, order - 1)
-    with entering(inner, ending=True):
-        given = [inner.join(p, s and s[:-1]) for p, s in zip(primals, series)]
+    given = [inner.join(p, s and s[:-1]) for p, s in zip(primals, series)]
+
+    def derived() -> Any:
         moving = [s and _rate(inner, p, s) for p, s in zip(primals, series)]
-        out, rate = primitive.jvp(given, moving, **params)
+        return primitive.jvp(given, moving, **params)
+    out, rate = inner.run(derived)
     if primitive.multiple_results:
         return [inner.split(x)[0] for x in out], [_integrated(inner, r, order) for r in rate]
     return inner.split(out)[0], _integrated(inner, rate, order)

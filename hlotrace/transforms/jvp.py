@@ -135,9 +135,8 @@ def jvp_flat(fun: Callable[..., Any], primals: Sequence[Any],
              tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """(outs, out tangents) of `fun`, which maps flat lists to flat lists; tangents are None where zero."""
     trace = JVPTrace(state.trace)
-    with entering(trace, ending=True):
-        args = [p if t is None else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)]
-        outs = fun(*args)
+    args = [p if t is None else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)]
+    outs = trace.run(fun, *args)
     pairs = [trace.split(x) for x in outs]
     del args, outs
     leaks.check(trace)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import leaks, programs
 from ..core.config import state
 from ..core.jaxpr import close, dce, eval_jaxpr
-from ..core.trace import JaxprTrace, JaxprTracer, Trace, aval_of, entering
+from ..core.trace import JaxprTrace, JaxprTracer, Trace, aval_of
 from ..primitives.programs.calls import jit_p
 from .jvp import JVPTrace, JVPTracer
 
@@ -66,8 +66,7 @@ def linearize_flat(fun: Callable[..., Any], primals: Sequence[Any], nonzero: Seq
     trace = JVPTrace(state.trace, SplitTrace(state.trace, linear), splices)
     args = [JVPTracer(trace, p, linear.input(aval_of(p).tangent())) if nz else p
             for p, nz in zip(primals, nonzero, strict=True)]
-    with entering(trace, ending=True):
-        outs = fun(*args)
+    outs = trace.run(fun, *args)
     pairs = [trace.split(x) for x in outs]
     program = linear.finish([t for _, t in pairs if t is not None])
     linear.alive = False

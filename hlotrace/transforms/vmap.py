@@ -12,7 +12,7 @@ from ..core.config import named_axes, state
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import missing
 from ..core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
-from ..core.trace import Trace, Tracer, aval_of, entering
+from ..core.trace import Trace, Tracer, aval_of
 from ..primitives.arrays.shape import batch_by_axes, broadcast_axis, move_axis
 
 if TYPE_CHECKING:
@@ -98,8 +98,9 @@ def batch_flat(fun: Callable[..., Any], axis: MappedAxis, args: Sequence[Any],
     """(outs, out dims) of `fun`, which maps flat lists to flat lists; a dim is None where unbatched."""
     trace = BatchTrace(state.trace, axis)
     names = [] if axis.name is None else [(axis.name, axis.size, "vmap")]
-    with named_axes(*names), entering(trace, ending=True):
-        outs = fun(*[a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)])
+    with named_axes(*names):
+        outs = trace.run(fun, *[a if d is None else BatchTracer(trace, a, d)
+                                for a, d in zip(args, dims, strict=True)])
     pairs = [trace.split(x) for x in outs]
     del outs
     leaks.check(trace)

@@ -225,7 +225,7 @@ def test_ctrl_c_anywhere_leaves_a_usable_process():
             came.append(1)
             raise KeyboardInterrupt
         signal.signal(signal.SIGALRM, interrupt)        # SIGINT, but at a time of its own
-        for i in range(80):
+        for i in range(40):
             try:
                 signal.setitimer(signal.ITIMER_REAL, times.uniform(1e-4, 0.1))
                 while len(came) == i:
@@ -236,7 +236,60 @@ def test_ctrl_c_anywhere_leaves_a_usable_process():
             assert np.allclose(twice(x), np.sin([0, 1, 2]) * 2)
         work(1)
         print(len(came))
-    """) == "80\n"
+    """) == "40\n"
+
+
+def test_ctrl_c_at_each_place_that_holds_what_is_in_force():
+    """An interrupt, in turn, wherever Python looks for one: at each start of a function, after each function in C."""
+    assert printed("""
+        import contextlib, gc, os, sys
+        import hlotrace as jax, hlotrace.numpy as jnp
+        from hlotrace.core import config, trace
+        from hlotrace.sharding import mesh as meshes
+        jax.config.update("jax_explain_cache_misses", False)
+        owners = {module.__file__ for module in (config, trace, meshes, contextlib)}
+        mesh = jax.make_mesh((1,), ("x",), (jax.sharding.AxisType.Auto,))
+        def program(i):
+            y = jnp.ones(2)
+            jax.jit(lambda x: x + i)(y)
+            jax.grad(lambda x: jax.vmap(jnp.tanh)(x).sum())(y), jax.linearize(jnp.sin, y), jax.make_jaxpr(jnp.sin)(y)
+            jax.jvp(jnp.sin, (y,), (y,)), jax.experimental.jet.jet(jnp.sin, (1.0,), ((1.0, 0.0),))
+            with jax.enable_x64(True):
+                jnp.linspace(0.0, 1.0, 5)
+            jax.random.normal(jax.random.key(i))
+            with jax.named_scope("a"), jax.debug_nans(True):
+                jax.vmap(lambda v: v + jax.lax.axis_index("i"), axis_name="i")(y)
+            with mesh, jax.sharding.use_abstract_mesh(mesh.abstract_mesh):
+                jax.shard_map(lambda v: v + i, mesh=mesh, in_specs=jax.P("x"), out_specs=jax.P("x"))(y)
+        def now():
+            here = {k: v for k, v in vars(config.state).items() if k not in ("trace_key", "version")}
+            return {**here, "gc": gc.isenabled()}
+        program(0)
+        clean, seen = now(), set()
+        def interrupt(frame, event, _):
+            code, caller = frame.f_code, frame.f_back
+            if event not in ("call", "c_return") or caller is None:
+                return
+            place = event, code, frame.f_lasti, caller.f_code, caller.f_lineno
+            mine = {code.co_filename, caller.f_code.co_filename} & owners
+            by_user = "<string>" in (code.co_filename, caller.f_code.co_filename, caller.f_back and
+                                     caller.f_back.f_code.co_filename)
+            if (mine or code.co_name in ("__enter__", "__exit__")) and not by_user and place not in seen:
+                seen.add(place)
+                raise KeyboardInterrupt
+        i = before = 0
+        while i == 0 or before != len(seen):
+            before, i = len(seen), i + 1
+            try:
+                sys.setprofile(interrupt)
+                program(i)
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.setprofile(None)
+            assert now() == clean, now()
+        print(len(seen) > 100)
+    """) == "True\n"
 
 
 def test_known_integers_divided_by_zero():

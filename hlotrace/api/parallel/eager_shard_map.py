@@ -185,8 +185,7 @@ def trace(fun: Callable[..., Any], avals: Sequence[ShapedArray], name: str, oper
           checked: bool) -> tuple[Jaxpr, list[Any], list[PartitionSpec]]:
     """(the program of a device, its operands, their specs) of a function of flat lists, which sees values."""
     writer = DeviceTrace(name, operands, in_specs, mesh, manual, checked)
-    with entering(writer, ending=True):
-        found = writer.rest(fun(*[writer.input(aval) for aval in avals]))
+    found = writer.run(lambda: writer.rest(fun(*[writer.input(aval) for aval in avals])))
     leaks.check(writer)
     return found
 

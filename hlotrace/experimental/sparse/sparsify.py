@@ -141,8 +141,7 @@ def is_sparse(x):
 def sparsify_flat(fun, args):
     """`fun`, from flat lists to flat lists, on values some of which are sparse arrays."""
     trace = SparseTrace(state.trace)
-    with entering(trace, ending=True):
-        outs = fun(*[trace.join(a) for a in args])
+    outs = trace.run(fun, *[trace.join(a) for a in args])
     return [trace.split(x) for x in outs]
 
 

@@ -69,8 +69,7 @@ class TieredExecutable(Executable):
 
     def _compile(self, texts: Sequence[str], compiler_options: Mapping[str, Any] | None,
                  overrides: Any) -> None:
-        state.overrides = overrides         # options are a matter of the thread
-        state.refresh()
+        state.put(overrides=overrides)      # options are a matter of the thread
         try:
             with tempfile.TemporaryDirectory(prefix="hlotrace-", ignore_cleanup_errors=True) as directory:
                 compile_elsewhere(texts, self.lowered.kernels, self.device, compiler_options, directory)
