@@ -30,7 +30,12 @@ def _relabel(primitive):
     """
     def evaluate(x, **params):
         x = as_array(x)
-        aval, spec = primitive.abstract_eval(x.aval, **params), getattr(x.sharding, "spec", None)
+        spec = getattr(x.sharding, "spec", None)
+        if x.aval.explicit:
+            from ..sharding.explicit import typed
+            aval = typed(primitive, [x.aval], params)
+        else:
+            aval = primitive.abstract_eval(x.aval, **params)
         if len(x.sharding._devices) > 1 and (spec is None or len(spec) > aval.ndim):
             from ..sharding.named import as_named  # keys on one device need none of those modules
             from ..sharding.spec import PartitionSpec

@@ -99,6 +99,9 @@ else:
 # some out.
 most_cpu_elements = 2 ** 36 - 16 if version >= (0, 11) else None
 
+# XLA of 0.10 reads a slice of a slice at the sum of their starts, in range or not.
+sums_slice_starts = version < (0, 11)
+
 
 def result_handler(aval: Any, sharding: Any) -> Callable[..., Any]:
     """A C++ callable that wraps an executable's output buffer with `aval` and `sharding`."""

@@ -156,6 +156,21 @@ def test_every_function_constrains_under_jit():
         assert "sharding_constraint" in str(jax.make_jaxpr(lambda f=f: f(on("data")))()), name
 
 
+@pytest.mark.parametrize("spec", [P("data"), P("data", "model")])
+def test_over_explicit_axes_it_is_the_type_of_the_result(spec):
+    sharding = jax.NamedSharding(jax.make_mesh((4, 2), ("data", "model")), spec)
+    wanted = {name: f(None) for name, f in FUNCTIONS.items() if "empty" not in name and "delta_orthogonal" not in name}
+    wanted = {name: x for name, x in wanted.items() if len(spec) <= x.ndim and (x.ndim < 3 or len(spec) < 2)}
+    if len(spec) == 2:
+        del wanted["lax.conv_general_dilated"]     # its result of the shape (8, 1, 4) does not divide
+    found = jax.jit(lambda: {name: FUNCTIONS[name](sharding) for name in wanted})()
+    for name, x in found.items():
+        assert jax.typeof(x).sharding == sharding.update(mesh=sharding.mesh.abstract_mesh, spec=P(
+            *spec, *[None] * (x.ndim - len(spec)))), name
+        assert x.sharding.is_equivalent_to(sharding, x.ndim), name
+        np.testing.assert_allclose(np.asarray(x), np.asarray(wanted[name]), rtol=1e-5, atol=1e-6, err_msg=name)
+
+
 def test_gradients_pass_and_so_does_vmap():
     def loss(w):
         return jnp.sum(jnp.matmul(X, w, out_sharding=on("data", "model")) ** 2)

@@ -9,7 +9,7 @@ from row_checks import assert_all_near, rows
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace import lax
+from hlotrace import lax, random
 from hlotrace.core.primitive import fact_of
 from hlotrace.errors import ShardingTypeError
 from hlotrace.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, P
@@ -155,6 +155,31 @@ def test_functions_over_explicit_axes(fun, want):
             assert kind(out) == want
             assert out.sharding.is_equivalent_to(jax.typeof(out).sharding.update(mesh=mesh()), out.ndim)
             np.testing.assert_allclose(out, fun(split()), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("call", [
+    lambda keys: keys, random.key_data, random.clone, lambda keys: random.wrap_key_data(random.key_data(keys)),
+    lambda keys: keys == keys, lambda keys: keys[:, None], jax.vmap(jax.vmap(random.bits)),
+    jax.vmap(jax.vmap(lambda key: random.fold_in(key, 1))), jax.vmap(jax.vmap(random.split))])
+def test_keys_are_split_eagerly_as_in_programs(call):
+    keys = random.split(random.key(0), (8, 8))
+    want = call(keys)
+    for spec in (P("x", "y"), P(None, "x"), P()):
+        types = []
+        for way in (call, jax.jit(call)):
+            found = way(split(*spec, value=keys))
+            assert [*jax.typeof(found).sharding.spec][:2] == [*found.sharding.spec, None, None][:2]
+            types.append(kind(found))
+            np.testing.assert_array_equal(*[random.key_data(x) if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
+                                            else x for x in (found, want)])
+        assert types[0] == types[1] and types[0].count("@") == sum(axis is not None for axis in spec)
+
+
+def test_the_words_of_a_key_are_on_one_device():
+    data = split(None, None, "x", value=random.key_data(random.split(random.key(0), (8, 8))))
+    for way in (random.wrap_key_data, jax.jit(random.wrap_key_data)):
+        with pytest.raises(ShardingTypeError, match="dimension 2 of operand 0, which is split over mesh axis 'x'"):
+            way(data)
 
 
 def test_shard_map_without_in_specs_takes_those_of_the_types():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import binding
 from ..executables import executable, progress, spmd
+from ..executables.slice_starts import in_range
 from ..mlir import partitioners
 from ..mlir.bindings import parse_module
 from . import plugins
@@ -76,6 +77,7 @@ def compile_lowered(lowered: Lowered, devices: Sequence[binding.Device],
     """
     start = time.perf_counter()
     text, _kept_alive = partitioners.filled(lowered, devices[0])
+    text = in_range(text) if binding.sums_slice_starts else text
     with progress.compiling(lowered.jaxpr):
         compiled = compile_text(text, devices, options, lowered.jaxpr.name)
     kind = SpmdExecutable if lowered.partition else Executable

@@ -117,6 +117,9 @@ def _compile(kind: type[Executable], lowered: Lowered, device: binding.Device,
     if lowered.inspections:
         from ..mlir.partitioners import filled
         text, _kept_alive = filled(lowered, device)
+    if binding.sums_slice_starts:
+        from .slice_starts import in_range  # only for one jaxlib
+        text = in_range(text)
     devices = binding.DeviceList(devices)
     try:
         with progress.stage("compiled", lowered.jaxpr.name), progress.compiling(lowered.jaxpr):

@@ -28,7 +28,7 @@ from typing import Any
 from ...core.config import config
 from .. import binding
 
-_FORMAT = b"hlotrace executable 1\n"
+_FORMAT = b"hlotrace executable 2\n"
 _ENTRY = re.compile(r"[0-9a-f]{64}\.xla")
 _TEMPORARY = re.compile(r"[0-9a-f]{64}\.\d+-\d+\.tmp")
 _UNLIMITED = 1 << 28         # bytes after which abandoned files are looked for where there is no limit
