@@ -458,6 +458,11 @@ DEVICES = {
     "types over Explicit axes": (jax.grad(lambda x, w: jnp.sum(jnp.tanh(
         jax.reshard(x, NamedSharding(EXPLICIT, P("x"))) @ jax.reshard(w, NamedSharding(EXPLICIT, P(None, "y"))))), 1),
         f32(4, 3), f32(3, 2)),
+    "unreduced values": (lambda x, w: [jax.reshard(terms, NamedSharding(EXPLICIT, P())) for terms in (
+        jnp.dot(jax.reshard(x, NamedSharding(EXPLICIT, P(None, "x"))), jax.reshard(w, NamedSharding(EXPLICIT, P("x"))),
+                out_sharding=NamedSharding(EXPLICIT, P(None, None, unreduced={"x"}))) * 2,
+        lax.reduce_sum(jax.reshard(x, NamedSharding(EXPLICIT, P(None, "x"))), (1,),
+                       out_sharding=NamedSharding(EXPLICIT, P(None, unreduced={"x"}))))], f32(3, 4), f32(4, 3)),
     "mapped constraint": (jax.vmap(lambda x: lax.with_sharding_constraint(x, NamedSharding(MESH, P(None))),
                                    spmd_axis_name="x"), f32(4, 4)),
     "named vmap": (jax.vmap(lambda x: (lax.psum(x, "i"), lax.pmax(x, "i"), lax.axis_index("i"), lax.all_gather(x, "i"),

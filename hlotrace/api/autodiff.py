@@ -213,7 +213,8 @@ def _cotangent(ct: Any, aval: ShapedArray) -> Any:
 
 
 def _divided(ct: Any, aval: ShapedArray) -> Any:
-    """A cotangent split over Explicit mesh axes as its primal is."""
+    """A cotangent split over Explicit mesh axes as its primal is; unreduced where that is reduced."""
+    aval = aval.cotangent()
     if aval_of(ct).explicit == aval.explicit:
         return ct
     from ..primitives.parallel.sharding import as_type  # few programs are over Explicit axes

@@ -152,6 +152,10 @@ class ShapedArray(OfArrays):
 
     to_tangent_aval = tangent
 
+    def cotangent(self) -> ShapedArray:
+        """The aval of cotangents of values of this aval, where it is that of a tangent."""
+        return self if self.explicit is None else self.update(sharding=self.explicit.cotangent())
+
     def __reduce__(self) -> tuple[Any, ...]:
         return ShapedArray, (self.shape, self.dtype, self.weak_type, self.vma, self.explicit)
 
@@ -177,8 +181,14 @@ class ShapedArray(OfArrays):
         return self.str_short(True) + ("*" if self.weak_type else "") + self.varies()
 
     def varies(self) -> str:
-        """`{V:data}` for an array that varies over manual axes, else an empty string."""
-        return f"{{V:{','.join(sorted(self.vma))}}}" if self.vma else ""
+        """`{V:data}` for an array that varies over manual axes, `{U:x}`, `{R:x}` for one that is unreduced or
+        reduced over Explicit ones, else an empty string."""
+        if not self.marked:
+            return ""
+        spec = self.explicit and self.explicit.spec
+        sets = ("V", self.vma), ("U", spec and spec.unreduced), ("R", spec and spec.reduced)
+        words = [f"{letter}:{','.join(sorted(names))}" for letter, names in sets if names]
+        return f"{{{', '.join(words)}}}" if words else ""
 
 
 class ManualAxisType(NamedTuple):

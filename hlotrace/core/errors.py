@@ -67,7 +67,7 @@ class InconclusiveDimensionOperation(Exception):
     """A comparison of symbolic sizes holds for some of their values and not for others."""
 
 
-class ShardingTypeError(TypeError):
+class ShardingTypeError(TypeError, ValueError):
     """Shardings over Explicit mesh axes that do not fit each other, or leave that of a result open."""
 
 

@@ -63,6 +63,9 @@ TRAITS = {
     "structural": False,    # moves values, whatever their dtype: it is lowered on PRNG keys as on their words
     "says_vma": False,      # its typing rule says over which manual axes results vary
     "says_sharding": False, # its typing rule says how Explicit mesh axes split results
+    # it is linear, and takes and gives unreduced values: "first" in its first operand, "all" in all of them,
+    # "rest" in all but the first, "each" in each alone; "program" where the program is that it holds
+    "linear": "",
     "kinds": "",            # of dtypes that it takes; see primitives.arrays.elementwise.kind_of
     "mnemonic": None,       # the name of its StableHLO or CHLO operation
     "also": None,           # {JAX's name of a parameter: what it is, as a function of those there are}
@@ -111,6 +114,7 @@ class Primitive:
         structural: bool
         says_vma: bool
         says_sharding: bool
+        linear: str
         kinds: str
         mnemonic: str | None
         also: dict[str, Any] | None

@@ -216,15 +216,18 @@ def _from_mesh(mesh: Mesh | AbstractMesh) -> dict[str, Any]:
 
 def _from_named(sharding: NamedSharding) -> dict[str, Any]:
     entries = [{"axes": sharding.spec.axes(dim)} for dim in range(len(sharding.spec))]
-    return {"mesh": _from_mesh(sharding.mesh), "spec": {"entries": entries, "unreduced": (), "reduced": ()},
-            "memory": sharding._kind}
+    spec = sharding.spec
+    return {"mesh": _from_mesh(sharding.mesh), "memory": sharding._kind, "spec": {
+        "entries": entries, "unreduced": sorted(spec.unreduced), "reduced": sorted(spec.reduced)}}
 
 
 def _to_named(table: dict[str, Any]) -> NamedSharding:
     mesh = AbstractMesh(tuple(table["mesh"]["sizes"] or ()), tuple(table["mesh"]["names"] or ()),
                         tuple(AxisType(t) for t in table["mesh"]["types"] or ()))
     kind = table["memory"]
-    spec = PartitionSpec(*(tuple(e["axes"] or ()) for e in table["spec"]["entries"] or ()))
+    given = table["spec"]
+    spec = PartitionSpec(*(tuple(e["axes"] or ()) for e in given["entries"] or ()),
+                         unreduced={*(given["unreduced"] or ())}, reduced={*(given["reduced"] or ())})
     return NamedSharding(mesh, spec, kind if kind != "device" else None)
 
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.errors import not_one_of
-from ..placement.out_sharding import over_auto_axes, with_out_sharding
-from ..primitives.arrays.contract import contract, dot_general_p, labels
+from ..placement.out_sharding import over_auto_axes, unreduced_axes, with_out_sharding
+from ..primitives.arrays.contract import contract, dot_general_p, labels, unreduced_dot
 from ..primitives.arrays.conv import ConvDimensionNumbers, conv_general_dilated_p, dilated
 from ..primitives.arrays.elementwise import and_p, convert, ge, lt, mul, select, sub
 from ..primitives.arrays.precision import DotAlgorithm, DotAlgorithmPreset, Precision, canonical_precision
@@ -63,11 +63,15 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     groups = tuple(_ints(g, "dot_general dimension_numbers") for g in (lhs_contract, rhs_contract, lhs_batch,
                                                                       rhs_batch))
     aval_of(lhs), aval_of(rhs)
-    if out_sharding is not None:
-        lhs, rhs = over_auto_axes(lhs, rhs)
-    out = dot_general_p.bind(lhs, rhs, dimension_numbers=(groups[:2], groups[2:]),
-                             precision=canonical_precision(precision),
-                             preferred_element_type=_preferred(preferred_element_type, "dot_general"))
+    params = dict(dimension_numbers=(groups[:2], groups[2:]), precision=canonical_precision(precision),
+                  preferred_element_type=_preferred(preferred_element_type, "dot_general"))
+    unreduced = unreduced_axes(out_sharding, "lax.dot_general")
+    if unreduced:
+        out = unreduced_dot(unreduced, lhs, rhs, **params)
+    else:
+        if out_sharding is not None:
+            lhs, rhs = over_auto_axes(lhs, rhs)
+        out = dot_general_p.bind(lhs, rhs, **params)
     return with_out_sharding(out, out_sharding, "lax.dot_general")
 
 

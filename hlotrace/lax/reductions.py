@@ -8,7 +8,7 @@ from ..core.programs import embed_constants
 from ..core.pytrees import pytree
 from ..core.symbolic.dimension import as_size
 from ..core.trace import Tracer, trace_to_jaxpr
-from ..placement.out_sharding import over_auto_axes, with_out_sharding
+from ..placement.out_sharding import over_auto_axes, unreduced_axes, with_out_sharding
 from ..primitives.arrays import reduce as _reduce
 from ..primitives.arrays import sort as _sort
 from ..primitives.arrays import window
@@ -25,7 +25,7 @@ from ..primitives.arrays.reduce import (
     reduce_prod_p,
     reduce_xor_p,
 )
-from ..primitives.arrays.shape import broadcast_in_dim, move_axis, reduce_sum_p
+from ..primitives.arrays.shape import broadcast_in_dim, move_axis, reduce_sum_p, unreduced_sum_p
 from ..primitives.arrays.sort import approx_top_k_p, sort_p, top_k_p
 from ..primitives.arrays.window import (
     reduce_window_max_p,
@@ -58,9 +58,18 @@ def _reduction(primitive, what, result, note=""):
         return primitive.bind(operand, axes=canonical_axes(tuple(axes), aval_of(operand).ndim, "axes"))
 
     def placed(operand, axes, *, out_sharding=None):
+        what = f"lax.{primitive.name}"
+        unreduced = unreduced_axes(out_sharding, what)
+        if unreduced:
+            if primitive is not reduce_sum_p:
+                raise NotImplementedError(f"{what}: out_sharding={out_sharding} is unreduced, and that is "
+                                          "for sums: reduce_sum and products")
+            axes = canonical_axes(tuple(axes), aval_of(operand).ndim, "axes")
+            return with_out_sharding(unreduced_sum_p.bind(operand, axes=axes, unreduced=unreduced),
+                                     out_sharding, what)
         if out_sharding is not None:
             operand, = over_auto_axes(operand)
-        return with_out_sharding(function(operand, axes), out_sharding, f"lax.{primitive.name}")
+        return with_out_sharding(function(operand, axes), out_sharding, what)
     public = placed if primitive in (reduce_sum_p, reduce_max_p, reduce_min_p) else function
     public.__name__ = public.__qualname__ = primitive.name
     public.__doc__ = (f"The {what} of `operand` over `axes`, a sequence of ints.  The dtype stays{note}.\n\n"

@@ -9,8 +9,8 @@ import string
 from ..api.composite import composite
 from ..core import dtypes, errors
 from ..core.avals import aval_of
-from ..placement.out_sharding import over_auto_axes, with_out_sharding
-from ..primitives.arrays.contract import contract, natural_labels, reduce_axes
+from ..placement.out_sharding import over_auto_axes, unreduced_axes, with_out_sharding
+from ..primitives.arrays.contract import contract, natural_labels, reduce_axes, unreduced_dot
 from ..primitives.arrays.conv import ConvDimensionNumbers, conv_general_dilated_p
 from ..primitives.arrays.elementwise import conj_p, convert, mul, sub
 from ..primitives.arrays.precision import canonical_precision
@@ -35,8 +35,16 @@ _LETTERS = string.ascii_letters
 # --- two operands
 # -----------------------------------------------------------------------------------------------
 
-@composite(static=("a_labels", "b_labels", "out", "precision", "preferred", "conjugate"))
-def _contract(a, b, a_labels, b_labels, out, precision, preferred, conjugate):
+def _for_result(a, b, out_sharding, what):
+    """The operands, and what to compute their product by or None, for a result with this sharding."""
+    unreduced = unreduced_axes(out_sharding, what)
+    if unreduced:
+        return a, b, functools.partial(unreduced_dot, unreduced)
+    return (a, b, None) if out_sharding is None else (*over_auto_axes(a, b), None)
+
+
+@composite(static=("a_labels", "b_labels", "out", "precision", "preferred", "conjugate", "dot"))
+def _contract(a, b, a_labels, b_labels, out, precision, preferred, conjugate, dot=None):
     a, b = promote_dtypes(a, b)
     if conjugate and dtypes.is_complex(aval_of(a).dtype):
         a = conj_p.bind(a)
@@ -44,7 +52,7 @@ def _contract(a, b, a_labels, b_labels, out, precision, preferred, conjugate):
     for labels, x in ((a_labels, a), (b_labels, b)):      # an axis of size 1 gives way to a longer one
         sizes.update((c, n) for c, n in zip(labels, shape_of(x)) if n != 1)
     (a, a_labels), (b, b_labels) = (_drop_singletons(x, c, sizes) for x, c in ((a, a_labels), (b, b_labels)))
-    return contract(a, a_labels, b, b_labels, out, precision, preferred)
+    return contract(a, a_labels, b, b_labels, out, precision, preferred, dot)
 
 
 def _drop_singletons(x, labels, sizes):
@@ -56,7 +64,8 @@ def _drop_singletons(x, labels, sizes):
                                                               c in enumerate(labels) if i not in axes)
 
 
-def _product(name, a, a_labels, b, b_labels, out, precision=None, preferred=None, conjugate=False):
+def _product(name, a, a_labels, b, b_labels, out, precision=None, preferred=None, conjugate=False,
+             dot=None):
     """The sum of a * b over the letters that `out` lacks; capital letters broadcast, others must agree."""
     a_shape, b_shape = shape_of(a), shape_of(b)
     sizes = dict(zip(a_labels, a_shape))
@@ -72,7 +81,8 @@ def _product(name, a, a_labels, b, b_labels, out, precision=None, preferred=None
                 + f" ('{a_labels},{b_labels}->{out}')")
     if preferred is not None:
         preferred = dtypes.check_user_dtype(preferred, name)
-    return _contract(a, b, a_labels, b_labels, out, canonical_precision(precision), preferred, conjugate)
+    return _contract(a, b, a_labels, b_labels, out, canonical_precision(precision), preferred, conjugate,
+                     dot)
 
 
 def _batch_letters(a_rank, b_rank):
@@ -116,19 +126,19 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     hlotrace.errors.ShapeError: (a: int32[2,2]) @ (float32[3]): axis 1 of the first operand (shape (2, 2)) has
     ...
     """
-    if out_sharding is not None:
-        a, b = over_auto_axes(a, b)
-    return with_out_sharding(_matmul(a, b, precision, preferred_element_type), out_sharding, "jnp.matmul")
+    a, b, dot = _for_result(a, b, out_sharding, "jnp.matmul")
+    return with_out_sharding(_matmul(a, b, precision, preferred_element_type, dot), out_sharding,
+                             "jnp.matmul")
 
 
-@composite(static=("precision", "preferred"))
-def _matmul(a, b, precision, preferred):
+@composite(static=("precision", "preferred", "dot"))
+def _matmul(a, b, precision, preferred, dot=None):
     check_arraylike("matmul", a, b)
     _need_rank("matmul", (1, 1), a, b)
     a_core, b_core = "mk"[ndim(a) == 1:], "kn"[:ndim(b)]
     a_batch, b_batch, batch = _batch_letters(ndim(a) - 2, ndim(b) - 2)
     out = batch + a_core[:-1] + b_core[1:]
-    return _product("matmul", a, a_batch + a_core, b, b_batch + b_core, out, precision, preferred)
+    return _product("matmul", a, a_batch + a_core, b, b_batch + b_core, out, precision, preferred, dot=dot)
 
 
 def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
@@ -139,13 +149,12 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
     >>> jnp.dot(jnp.array([1, 2]), jnp.array([3, 4])), jnp.dot(jnp.ones((2, 3, 4)), jnp.ones((5, 4, 6))).shape
     (Array(11, dtype=int32), (2, 3, 5, 6))
     """
-    if out_sharding is not None:
-        a, b = over_auto_axes(a, b)
-    return with_out_sharding(_dot(a, b, precision, preferred_element_type), out_sharding, "jnp.dot")
+    a, b, dot = _for_result(a, b, out_sharding, "jnp.dot")
+    return with_out_sharding(_dot(a, b, precision, preferred_element_type, dot), out_sharding, "jnp.dot")
 
 
-@composite(static=("precision", "preferred"))
-def _dot(a, b, precision, preferred):
+@composite(static=("precision", "preferred", "dot"))
+def _dot(a, b, precision, preferred, dot=None):
     check_arraylike("dot", a, b)
     a_labels = _LETTERS[:ndim(a)]
     b_labels = _LETTERS[ndim(a):ndim(a) + ndim(b)]
@@ -154,7 +163,7 @@ def _dot(a, b, precision, preferred):
         shared, axis = a_labels[-1], max(ndim(b) - 2, 0)
         out = a_labels[:-1] + b_labels[:axis] + b_labels[axis + 1:]
         b_labels = b_labels[:axis] + shared + b_labels[axis + 1:]
-    return _product("dot", a, a_labels, b, b_labels, out, precision, preferred)
+    return _product("dot", a, a_labels, b, b_labels, out, precision, preferred, dot=dot)
 
 
 def vdot(a, b, *, precision=None, preferred_element_type=None):
@@ -283,9 +292,8 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
     b_labels = "".join(b_labels)
     shared = set(a_labels) & set(b_labels)
     out = "".join(c for c in a_labels + b_labels if c not in shared)
-    if out_sharding is not None:
-        a, b = over_auto_axes(a, b)
-    product = _product("tensordot", a, a_labels, b, b_labels, out, precision, preferred_element_type)
+    a, b, dot = _for_result(a, b, out_sharding, "jnp.tensordot")
+    product = _product("tensordot", a, a_labels, b, b_labels, out, precision, preferred_element_type, dot=dot)
     return with_out_sharding(product, out_sharding, "jnp.tensordot")
 
 
@@ -486,7 +494,14 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
     path = _path(inputs, out, shapes, tuple(optimize) if isinstance(optimize, list) else optimize)
     if preferred_element_type is not None:
         preferred_element_type = dtypes.check_user_dtype(preferred_element_type, "einsum")
-    if out_sharding is not None:
+    unreduced = unreduced_axes(out_sharding, "jnp.einsum")
+    if unreduced:
+        if _dot_general is not None or len(operands) > 2:
+            raise NotImplementedError(f"einsum: out_sharding={out_sharding} is unreduced, and that is for "
+                                      "one operand or two, without _dot_general")
+        _dot_general = functools.partial(unreduced_dot, unreduced)
+        preferred_element_type = preferred_element_type or result_type(*operands)
+    elif out_sharding is not None:
         operands = over_auto_axes(*operands)
     # what the user's function does is not cached: it may close over anything
     if _dot_general is not None:

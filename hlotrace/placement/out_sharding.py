@@ -44,6 +44,14 @@ def over_auto_axes(*operands: Any) -> list[Any]:
     return [without_types(x) if s else x for x, s in zip(operands, split)]
 
 
+def unreduced_axes(sharding: Any, what: str) -> frozenset[str]:
+    """Over which mesh axes the sum is still to be taken in a result that is to have this `out_sharding`."""
+    if _unsaid(sharding) or not getattr(getattr(sharding, "spec", sharding), "unreduced", None):
+        return frozenset()
+    from .shardings import named
+    return named(sharding, what).spec.unreduced
+
+
 def devices_like(x: Any) -> Any:
     """Where an array like `x` is made: the sharding of a committed array or a type; None for anywhere.
 

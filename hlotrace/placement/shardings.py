@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..core import programs
 from ..core.avals import aval_of
 from ..core.config import state
 from ..core.pytrees import pytree
@@ -16,6 +17,7 @@ from ..primitives.parallel.sharding import (
     reshard_p,
     sharding_constraint_p,
 )
+from ..primitives.programs.calls import jit_bind
 from ..runtime.array_impl import own
 from ..runtime.devices import placement, transfer
 from ..sharding.abstract import Sharding, Space
@@ -25,7 +27,8 @@ from ..sharding.named import NamedSharding, over_mesh_in_use
 from ..sharding.spec import PartitionSpec
 
 if TYPE_CHECKING:
-    pass
+    from ..core.avals import ShapedArray
+    from ..core.jaxpr import Jaxpr
 
 _T = TypeVar("_T")
 
@@ -257,11 +260,22 @@ def _reshard(x: Any, *, sharding: NamedSharding) -> Any:
     """Moved; a type names no devices: they are those of the array, of the mesh in use, or of the only such
     mesh."""
     x = own(x)
+    reshard_p.abstract_eval(x.aval, sharding=sharding)
+    sharding = sharding.with_entries(*sharding.entries(x.ndim))
     for mesh in (sharding.mesh, getattr(x.sharding, "mesh", None), current_mesh(), only_mesh(sharding.mesh)):
         if isinstance(mesh, Mesh) and mesh.shape_tuple == sharding.mesh.shape_tuple:
-            return transfer.move(x, sharding.update(mesh=mesh.update(axis_types=sharding.mesh.axis_types)))
+            sharding = sharding.update(mesh=mesh.update(axis_types=sharding.mesh.axis_types))
+            if x.sharding._terms != sharding._terms:
+                return jit_bind(_adding(sharding, x.aval), [x])[0]
+            return transfer.move(x, sharding)
     raise ValueError(f"reshard: {sharding} names no devices, and there is no such mesh in use: enter one "
                      "with set_mesh(mesh), or pass NamedSharding(mesh, spec)")
+
+
+@functools.lru_cache(256)
+def _adding(sharding: NamedSharding, aval: ShapedArray) -> Jaxpr:
+    """The program that adds the terms of an unreduced array of this type."""
+    return programs.trace_closed(lambda x: [reshard_p.bind(x, sharding=sharding)], [aval], "reshard")
 
 
 def _cast(x: Any, *, mesh: Mesh) -> Any:

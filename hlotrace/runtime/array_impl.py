@@ -125,7 +125,7 @@ class ArrayImpl(Array):
                             "precision=2)") from None
 
     def __str__(self) -> str:
-        if dtypes.is_extended(self.aval.dtype) or not shards.is_held(self):
+        if dtypes.is_extended(self.aval.dtype) or not shards.is_shown(self):
             return repr(self)
         return str(self._numpy())
 
@@ -136,7 +136,7 @@ class ArrayImpl(Array):
         """The text of `repr`, with options of np.array2string."""
         if self._buf.is_deleted():
             return f"Array(<deleted>, shape={self.shape}, dtype={self.aval.dtype.name})"
-        if not shards.is_held(self):
+        if not shards.is_shown(self):
             return f"Array(shape={self.shape}, dtype={self.aval.dtype.name})"
         weak = ", weak_type=True" if self.aval.weak_type else ""
         if dtypes.is_extended(self.aval.dtype):

@@ -73,6 +73,7 @@ def checked_kind(kind: str | None, devices: tuple[Any, ...] | None, what: str) -
 class Sharding:
     """How an array of a suitable shape is divided, and which device holds which part."""
     _kind: str | None = None      # of memory; None: the devices' default
+    _terms: frozenset[str] = frozenset()        # mesh axes along which devices hold the terms of a sum
     _devices: tuple[Any, ...]
 
     def _tiles(self, ndim: int) -> np.ndarray:
@@ -153,7 +154,7 @@ class Sharding:
         """Do both place the same parts of an array of rank `ndim` on the same devices, numbered alike?"""
         if self is other:
             return True
-        return (self._devices == other._devices and self._kind == other._kind
+        return (self._devices == other._devices and self._kind == other._kind and self._terms == other._terms
                 and np.array_equal(np.sort(self._tiles(ndim)), np.sort(other._tiles(ndim))))
 
     def same_placement(self, other: Sharding, ndim: int) -> bool:
@@ -161,7 +162,7 @@ class Sharding:
         if self.is_equivalent_to(other, ndim):
             return True
         tiles, others = self._tiles(ndim), other._tiles(ndim)
-        if tiles.shape != others.shape or self._kind != other._kind:
+        if tiles.shape != others.shape or (self._kind, self._terms) != (other._kind, other._terms):
             return False
         by_device = [{s._devices[n]: i // t.shape[-1] for i, n in enumerate(t.flat)}
                      for s, t in ((self, tiles), (other, others))]

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..core import dtypes
 from ..core.axes import AxisMap
 from ..core.errors import ShardingTypeError
 from ..core.jaxpr import sub_jaxprs
@@ -29,10 +30,20 @@ def typed(primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, 
 
     The typing rules of users' primitives, and of those that hold programs, say it themselves.
     """
-    if primitive.says_sharding or not isinstance(primitive, Builtin) or any(True for _ in sub_jaxprs(params)):
+    if primitive.says_sharding or not isinstance(primitive, Builtin):
         return primitive.abstract_eval(*avals, **params)
+    if any(True for _ in sub_jaxprs(params)):
+        result = primitive.abstract_eval(*avals, **params)
+        of = [*avals, *(result if primitive.multiple_results else [result])]
+        if primitive.linear != "program" and any(a.explicit is not None and a.explicit._terms for a in of):
+            raise ShardingTypeError(f"{primitive}: the types of operands and results are "
+                                    f"{', '.join(map(_text, of))}; unreduced values do not go through it. "
+                                    "Take the sum first, with jax.reshard.")
+        return result
     result = primitive.abstract_eval(*[a.update(sharding=None) if a.explicit else a for a in avals], **params)
     if all(a.explicit is None for a in avals):
+        if "unreduced" in params:
+            raise no_terms(primitive, avals, params["unreduced"], frozenset())
         return result
     results = result if primitive.multiple_results else [result]
     mesh = _mesh(primitive, avals)
@@ -42,7 +53,11 @@ def typed(primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, 
                                 "split over Explicit mesh axes. Bring them to every device, as in "
                                 f"{_resharded(avals)}, {AUTO}.")
     found = _by_axes(primitive, rule, avals, results, params)
-    results = [_with(primitive, avals, mesh, aval, split) for aval, split in zip(results, found)]
+    partial: list[dict[str, frozenset[str]]] = [{}] * len(results)
+    if "unreduced" in params or any(a.explicit is not None and a.explicit.spec.partial for a in avals):
+        partial = [_partial(primitive, avals, aval, split, params) for aval, split in zip(results, found)]
+    results = [_with(primitive, avals, mesh, aval, split, sets)
+               for aval, split, sets in zip(results, found, partial)]
     return results if primitive.multiple_results else results[0]
 
 
@@ -57,9 +72,9 @@ def _mesh(primitive: Primitive, avals: Sequence[ShapedArray]) -> Any:
 
 
 def _with(primitive: Primitive, avals: Sequence[ShapedArray], mesh: Any, aval: ShapedArray,
-          split: Sequence[Split]) -> ShapedArray:
-    """The type of a result that is split so."""
-    if not any(split):
+          split: Sequence[Split], partial: dict[str, Any]) -> ShapedArray:
+    """The type of a result that is split so, and unreduced and reduced as `partial` says."""
+    if not any(split) and not partial:
         return aval
     used = [name for axes in split for name in axes]
     for name in used:
@@ -77,7 +92,56 @@ def _with(primitive: Primitive, avals: Sequence[ShapedArray], mesh: Any, aval: S
                 f"{primitive}: {_operands(avals)}; dimension {dim} of the result {aval.str_short()} would be "
                 f"split over {named_axes(axes)}, {count} parts, and its size {size} does not divide. Bring "
                 f"the operand to every device along it, as in {_resharded(avals)}, {AUTO}.")
-    return aval.update(sharding=avals_sharding(avals).update(spec=PartitionSpec(*split)))
+    return aval.update(sharding=avals_sharding(avals).update(spec=PartitionSpec(*split, **partial)))
+
+
+def _partial(primitive: Primitive, avals: Sequence[ShapedArray], result: ShapedArray, split: Sequence[Split],
+             params: dict[str, Any]) -> dict[str, frozenset[str]]:
+    """Over which axes a result is unreduced, and reduced; {} for none.
+
+    Of the terms of a sum only a linear function gives the terms of its result.
+    """
+    specs = {i: a.explicit.spec for i, a in enumerate(avals) if a.explicit is not None}
+    terms = {i: spec.unreduced for i, spec in specs.items() if spec.unreduced}
+    unreduced: frozenset[str] = next(iter(terms.values()), frozenset())
+    how = primitive.linear
+    of = {"all": range(len(avals)), "rest": range(1, len(avals)), "first": (0,)}.get(how, tuple(terms)[:1])
+    # what rounds is not linear; of what is spread along a new axis XLA forgets that it is unreduced
+    other = any(dtypes.is_inexact(avals[i].dtype) and not dtypes.is_inexact(result.dtype)
+                or how == "first" and result.size > avals[i].size for i in terms)
+    if terms and (not how or {*terms} != {*of} or len({*terms.values()}) > 1 or other):
+        raise ShardingTypeError(
+            f"{primitive}: {_operands(avals)}; over {named_axes(tuple(sorted(unreduced)))} the devices hold "
+            f"the terms of a sum, which is still to be taken, and {_REFUSED.get(how, _REFUSED[''])}. Take "
+            f"the sum first, as in jax.reshard(x, {specs[min(terms)].update(unreduced=frozenset())}).")
+    unreduced |= params.get("unreduced", frozenset())
+    if unreduced and avals_sharding(avals).mesh.auto_axes:
+        raise NotImplementedError(f"{primitive}: {_operands(avals)}; the result would be unreduced over "
+                                  f"{named_axes(tuple(sorted(unreduced)))}, of a mesh that has Auto axes "
+                                  "too; unreduced values need a mesh without")
+    used = {name for axes in split for name in axes}
+    reduced: frozenset[str] = frozenset().union(*[spec.reduced for spec in specs.values()]) - unreduced
+    if how == "each" and not primitive.elementwise:
+        reduced -= used     # the other operand varies along them, and so does the product
+    for name in sorted((unreduced | reduced) & used):
+        raise ShardingTypeError(f"{primitive}: {_operands(avals)}; mesh axis {name!r} would split the "
+                                f"result, and one operand is {'un' * (name in unreduced)}reduced over it. "
+                                f"Reshard one, {AUTO}.")
+    return {"unreduced": unreduced, "reduced": reduced} if unreduced or reduced else {}
+
+
+_REFUSED = {"": "only linear functions give terms again", "each": "only one operand may be such",
+            **dict.fromkeys(("all", "rest"), "all operands must be such")}
+
+
+def no_terms(primitive: Primitive, avals: Sequence[ShapedArray], wanted: Iterable[str],
+             found: Iterable[str]) -> ShardingTypeError:
+    """The error for a sum whose result was to be unreduced over other axes than split what it runs over."""
+    axes = named_axes(tuple(sorted(found))) if found else "no mesh axis"
+    return ShardingTypeError(f"{primitive}: {_operands(avals)}; out_sharding says that the result is "
+                             f"unreduced over {named_axes(tuple(sorted(wanted)))}, and {axes} splits the "
+                             "dimensions that are summed: unreduced are the axes that split these, in all "
+                             "operands.")
 
 
 def avals_sharding(avals: Iterable[ShapedArray]) -> Any:
@@ -108,13 +172,20 @@ def _by_axes(primitive: Primitive, rule: Any, avals: Sequence[ShapedArray], resu
             known, first, where = found.setdefault(key, (split, number, dim))
             if known != split:
                 raise conflict(primitive, avals, found[key], (split, number, dim))
-            if label is not None and label not in in_results and first != number:
+            if label not in (None, *in_results) and first != number and "unreduced" not in params:
                 raise ShardingTypeError(
                     f"{primitive}: {_operands(avals)}; the sum runs over dimension {where} of operand "
                     f"{first} and {dim} of operand {number}, which are split over {named_axes(split)}, and "
                     "the type of the result does not follow. Give the function out_sharding=, such as "
                     f"jax.P({', '.join(['None'] * results[0].ndim)}) for the sum on every device, reshard "
                     f"the operands, {AUTO}.")
+    if "unreduced" in params:
+        gone = [name for key, (split, *_) in found.items() if key not in in_results for name in split]
+        whole = all(aval.splits[labels.index(label)] == split
+                    for label, (split, *_) in found.items() if label not in in_results
+                    for aval, labels in zip(avals, axes.operands) if label in labels)
+        if {*gone} != params["unreduced"] or not whole:
+            raise no_terms(primitive, avals, params["unreduced"], gone if whole else ())
     return [[found[key][0] if key in found else () for dim, label in enumerate(labels)
              for key in [(None, dim) if label is None else label]] for labels in of_all]
 
@@ -140,8 +211,12 @@ def named_axes(split: Split) -> str:
     return f"mesh ax{'is' if len(split) == 1 else 'es'} {', '.join(map(repr, split))}"
 
 
+def _text(aval: ShapedArray) -> str:
+    return aval.str_short(True) + aval.varies()
+
+
 def _operands(avals: Sequence[ShapedArray]) -> str:
-    texts = [a.str_short(True) for a in avals]
+    texts = [_text(a) for a in avals]
     return f"the operands are {', '.join(texts)}" if len(texts) > 1 else f"the operand is {texts[0]}"
 
 

@@ -46,13 +46,17 @@ class NamedSharding(Sharding):
         if memory_kind is not None and not isinstance(memory_kind, str):
             raise TypeError(f"NamedSharding: memory_kind is a string or None, got {memory_kind!r}")
         used = [name for dim in range(len(spec)) for name in spec.axes(dim)]
-        for name in used:
+        for name in (*used, *spec.unreduced, *spec.reduced):
             if name not in mesh.axis_names:
                 raise ValueError(f"NamedSharding: {spec} names mesh axis {name!r}, which {mesh} does not "
                                  f"have; its axes are {mesh.axis_names}{did_you_mean(name, mesh.axis_names)}")
             if used.count(name) > 1:
                 raise ValueError(f"NamedSharding: {spec} uses mesh axis {name!r} more than once; an axis "
                                  "splits at most one dimension")
+        for name in spec.unreduced | spec.reduced if spec.partial else ():
+            if name in mesh.auto_axes:
+                raise ValueError(f"NamedSharding: {spec} is unreduced or reduced over mesh axis {name!r}, "
+                                 f"which is of type Auto in {mesh}: only Explicit axes can be")
         if not mesh.auto_axes and PartitionSpec.UNCONSTRAINED in spec:
             raise ValueError(f"NamedSharding: {spec} leaves a dimension to the compiler (UNCONSTRAINED), but "
                              f"{mesh} has no axis of type AxisType.Auto")
@@ -73,13 +77,17 @@ class NamedSharding(Sharding):
         return self._kind if isinstance(self.mesh, AbstractMesh) else super().memory_kind
 
     @property
+    def _terms(self) -> frozenset[str]:     # type: ignore[override]
+        return self.spec.unreduced
+
+    @property
     def num_devices(self) -> int:
         return self.mesh.size
 
     @property
     def is_fully_replicated(self) -> bool:
         """Does each device hold the whole array?"""
-        return all(self.mesh.shape[name] == 1 for name in self._used)
+        return not self.spec.unreduced and all(self.mesh.shape[name] == 1 for name in self._used)
 
     def check_rank(self, ndim: int) -> None:
         """Is the spec for arrays of rank `ndim`?
@@ -99,7 +107,7 @@ class NamedSharding(Sharding):
     @property
     def replicated_axes(self) -> frozenset[str]:
         """The mesh axes over which devices hold copies."""
-        return frozenset(self.mesh.axis_names) - {*self._used}
+        return frozenset(self.mesh.axis_names) - {*self._used} - self.spec.unreduced
 
     def _tiles(self, ndim: int) -> np.ndarray:
         if any(self.spec.axes(dim) for dim in range(ndim, len(self.spec))):     # else they split nothing
@@ -137,12 +145,12 @@ class NamedSharding(Sharding):
     def without_dimension(self, dim: int, ndim: int) -> NamedSharding:
         """For slices along dimension `dim` of arrays of rank `ndim`."""
         entries = self.entries(ndim)
-        return self.with_spec(PartitionSpec(*entries[:dim], *entries[dim + 1:]))
+        return self.with_entries(*entries[:dim], *entries[dim + 1:])
 
     def with_dimension(self, dim: int, ndim: int, entry: Any = None) -> NamedSharding:
         """For arrays of rank `ndim` with one more dimension at `dim`, which `entry` splits."""
         entries = self.entries(ndim)
-        return self.with_spec(PartitionSpec(*entries[:dim], entry, *entries[dim:]))
+        return self.with_entries(*entries[:dim], entry, *entries[dim:])
 
     def along(self, dim: int) -> NamedSharding | None:
         """For vectors along dimension `dim`; None where it is not split."""
@@ -155,6 +163,14 @@ class NamedSharding(Sharding):
 
     def with_spec(self, spec: PartitionSpec) -> NamedSharding:
         return self.update(spec=spec)
+
+    def with_entries(self, *entries: Any) -> NamedSharding:
+        """The same but for the entries of the spec."""
+        return self.update(spec=self.spec.update(partitions=entries))
+
+    def cotangent(self) -> NamedSharding:
+        """That of cotangents of values that have this one."""
+        return self.with_spec(self.spec.to_ct_spec()) if self.spec.partial else self
 
     def with_memory_kind(self, kind: str | None) -> NamedSharding:
         return self.update(memory_kind=kind)
@@ -181,10 +197,11 @@ def _explicit(sharding: NamedSharding, shape: tuple[Any, ...]) -> NamedSharding 
     names = {*sharding.mesh.explicit_axes}
     split = [tuple(name for name in sharding.spec.axes(dim) if name in names)
              for dim in range(len(sharding.spec))]
-    if not any(split):
+    unreduced, reduced = (names & given for given in (sharding.spec.unreduced, sharding.spec.reduced))
+    if not (any(split) or unreduced or reduced):
         return None
     sharding.check_rank(len(shape))
-    spec = PartitionSpec(*split, *[None] * (len(shape) - len(split)))
+    spec = PartitionSpec(*split, *[None] * (len(shape) - len(split)), unreduced=unreduced, reduced=reduced)
     found = NamedSharding(sharding.mesh.abstract_mesh, spec)
     # an error where it does not divide
     found.shard_shape([0 if type(n) is Dimension else n for n in shape])
@@ -210,7 +227,7 @@ def of_type(aval: Any, mesh: Mesh | AbstractMesh) -> NamedSharding | None:
         mesh, spec = mesh.update(axis_types=aval.explicit.mesh.axis_types), aval.explicit.spec
     else:
         spec = PartitionSpec(*[None] * aval.ndim)
-    return None if mesh.auto_axes and not any(spec) else NamedSharding(mesh, spec)
+    return None if mesh.auto_axes and not (any(spec) or spec.partial) else NamedSharding(mesh, spec)
 
 
 def as_named(sharding: Sharding, ndim: int) -> NamedSharding:
@@ -219,7 +236,7 @@ def as_named(sharding: Sharding, ndim: int) -> NamedSharding:
         if len(sharding.spec) <= ndim:
             return sharding
         sharding._tiles(ndim)       # unless entries that split nothing are all there is too many
-        return sharding.with_spec(PartitionSpec(*sharding.spec[:ndim]))
+        return sharding.with_entries(*sharding.spec[:ndim])
     tiles = sharding._tiles(ndim)
     names = [f"_{dim}" if count > 1 else None for dim, count in enumerate(tiles.shape[:-1])]
     axes = {name: count for name, count in zip(names, tiles.shape) if name}

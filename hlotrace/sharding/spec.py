@@ -1,18 +1,19 @@
 """PartitionSpec: for each dimension of an array, the mesh axes that split it.
 
-ManualAxisType and UnreducedKind: what types could say besides, and do not here.
+Besides, the axes over which it is unreduced: each device holds a term of a sum.  Reduced is the other side of
+that: the value is whole on every device, and its cotangent is unreduced.
 """
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Any, NamedTuple
 
 from ..core.surface.boundary import boundaries
 
 
 class UnreducedKind(enum.Enum):
-    """What would still be to be done over the mesh axes of an unreduced value; there are none here."""
+    """What is still to be done over the mesh axes of an unreduced value: here a sum, always."""
     sum = 1
     max = 2
     min = 3
@@ -21,8 +22,19 @@ class UnreducedKind(enum.Enum):
 def _nothing_unreduced(what: str, **given: object) -> None:
     if any(given.values()):
         words = ", ".join(f"{name}={value!r}" for name, value in given.items() if value)
-        raise NotImplementedError(f"{what}: {words} need shardings in types, which hlotrace does not have "
-                                  "(yet); sum with lax.psum in a shard_map")
+        raise NotImplementedError(f"{what}: {words} over manual axes is not supported: sum with lax.psum in "
+                                  "the shard_map, or name Explicit axes outside of it")
+
+
+def _names(what: str, given: Any) -> frozenset[str]:
+    """The mesh axes that an argument names."""
+    if not isinstance(given, (set, frozenset)):
+        raise TypeError(f"PartitionSpec: {what} is a set of names of mesh axes, as in {what}={{'x'}}, got "
+                        f"{given!r}")
+    for name in given:
+        if not isinstance(name, str):
+            raise ValueError(f"PartitionSpec: {what} cannot contain {name!r}: it has names of mesh axes")
+    return frozenset(given)
 
 
 class ManualAxisType(NamedTuple("ManualAxisType", [("varying", frozenset), ("unreduced", frozenset),
@@ -79,22 +91,45 @@ class PartitionSpec:
     Dimensions beyond the last entry are not split.  Reads like a tuple, but is a leaf of a pytree.  A spec
     may hold an ellipsis, for functions that take it; a sharding takes none.
 
-    >>> jax.P("data", None, ("x", "y")), jax.P()
-    (P('data', None, ('x', 'y')), P())
-    """
-    __slots__ = ("_partitions",)
-    UNCONSTRAINED = _UNCONSTRAINED      # the compiler may choose
-    unreduced: frozenset[str] = frozenset()     # mesh axes over which a sum is still to be taken: none
-    reduced = unreduced
-    unreduced_kind = None
+    Args:
+        unreduced: a set of mesh axes: the devices along them hold the terms of a sum, as a product over a
+            dimension that they split leaves them; `reshard` to a spec without them sums.
+        reduced: a set of mesh axes: as if not named, but the cotangent is unreduced over them.
 
-    def __init__(self, *partitions: Any, unreduced: Iterable[str] = frozenset(),
-                 reduced: Iterable[str] = frozenset(), unreduced_kind: UnreducedKind | None = None) -> None:
-        _nothing_unreduced("PartitionSpec", unreduced=unreduced, reduced=reduced,
-                           unreduced_kind=unreduced_kind)
+    Raises:
+        ValueError: where an axis is in two of them.
+
+    >>> jax.P("data", None, ("x", "y")), jax.P(), jax.P("x", unreduced={"y"})
+    (P('data', None, ('x', 'y')), P(), P('x', unreduced={'y'}))
+    """
+    __slots__ = ("_partitions", "unreduced", "reduced")
+    UNCONSTRAINED = _UNCONSTRAINED      # the compiler may choose
+    unreduced: frozenset[str]
+    reduced: frozenset[str]
+
+    def __init__(self, *partitions: Any, unreduced: Set[str] = frozenset(), reduced: Set[str] = frozenset(),
+                 unreduced_kind: UnreducedKind | None = None) -> None:
+        if unreduced_kind not in (None, UnreducedKind.sum):
+            raise NotImplementedError(f"PartitionSpec: unreduced_kind={unreduced_kind} is not supported: the "
+                                      "values of devices are terms of a sum")
         self._partitions = tuple(_entry(i, entry) for i, entry in enumerate(partitions))
+        self.unreduced = _names("unreduced", unreduced) if unreduced else frozenset()
+        self.reduced = _names("reduced", reduced) if reduced else frozenset()
+        if unreduced or reduced:
+            used = [name for dim in range(len(self._partitions)) for name in self.axes(dim)]
+            used += [*self.unreduced, *self.reduced]
+            for name in used:
+                if used.count(name) > 1:
+                    raise ValueError(f"{self} names mesh axis {name!r} more than once: partitions, unreduced "
+                                     "and reduced cannot overlap")
 
     partitions = property(lambda self: self._partitions)
+    unreduced_kind = property(lambda self: UnreducedKind.sum if self.unreduced else None)
+
+    @property
+    def partial(self) -> bool:
+        """Does it name axes that are unreduced or reduced?"""
+        return bool(self.unreduced or self.reduced)
 
     def axes(self, dim: int) -> tuple[str, ...]:
         """The names of the mesh axes that split dimension `dim`, as a tuple, major first."""
@@ -104,14 +139,17 @@ class PartitionSpec:
         return entry if type(entry) is tuple else (entry,)
 
     def update(self, **changes: Any) -> PartitionSpec:
-        """The same but for `partitions`, a sequence of entries."""
-        return PartitionSpec(*changes.pop("partitions", self._partitions), **changes)
+        """The same but for `partitions`, a sequence of entries, `unreduced` or `reduced`."""
+        return PartitionSpec(*changes.pop("partitions", self._partitions),
+                             **{"unreduced": self.unreduced, "reduced": self.reduced, **changes})
 
     def to_tangent_spec(self) -> PartitionSpec:
         """That of a tangent, which has its primal's."""
         return self
 
-    to_ct_spec = to_tangent_spec        # a cotangent too
+    def to_ct_spec(self) -> PartitionSpec:
+        """That of a cotangent: unreduced where the primal is reduced, and the other way round."""
+        return self.update(unreduced=self.reduced, reduced=self.unreduced) if self.partial else self
 
     def to_lo(self) -> list[PartitionSpec]:
         """The specs of the arrays that a value is made of: of an array, itself."""
@@ -127,10 +165,14 @@ class PartitionSpec:
         return self._partitions[index]
 
     def __add__(self, other: object) -> PartitionSpec:
-        return PartitionSpec(*self, *other) if isinstance(other, (tuple, PartitionSpec)) else NotImplemented
+        if not isinstance(other, (tuple, PartitionSpec)):
+            return NotImplemented
+        spec = other if isinstance(other, PartitionSpec) else PartitionSpec(*other)
+        return PartitionSpec(*self, *spec, unreduced=self.unreduced | spec.unreduced,
+                             reduced=self.reduced | spec.reduced)
 
     def __radd__(self, other: object) -> PartitionSpec:
-        return PartitionSpec(*other, *self) if isinstance(other, tuple) else NotImplemented
+        return self.update(partitions=(*other, *self)) if isinstance(other, tuple) else NotImplemented
 
     def index(self, *args: Any) -> int:
         return self._partitions.index(*args)
@@ -139,16 +181,25 @@ class PartitionSpec:
         return self._partitions.count(value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PartitionSpec) and self._partitions == other._partitions
+        return isinstance(other, PartitionSpec) and self._partitions == other._partitions and (
+            self.unreduced == other.unreduced and self.reduced == other.reduced)
 
     def __hash__(self) -> int:
-        return hash((PartitionSpec, self._partitions))
+        return hash((PartitionSpec, self._partitions, self.unreduced, self.reduced))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PartitionSpec, self._partitions
+        return _made, (self._partitions, self.unreduced, self.reduced)
 
     def __repr__(self) -> str:
-        return f"P{self._partitions!r}"
+        if not self.partial:
+            return f"P{self._partitions!r}"
+        sets = [f"{what}={{{', '.join(map(repr, sorted(names)))}}}"
+                for what, names in (("unreduced", self.unreduced), ("reduced", self.reduced)) if names]
+        return f"P({', '.join([*map(repr, self._partitions), *sets])})"
+
+
+def _made(partitions: tuple[Any, ...], unreduced: frozenset[str], reduced: frozenset[str]) -> PartitionSpec:
+    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
 
 
 P = PartitionSpec

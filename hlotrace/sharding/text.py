@@ -52,7 +52,11 @@ def sharding_text(sharding: Sharding, ndim: int, mesh: str = "mesh", *, open: bo
     for dim in range(ndim):
         free = open or dim < len(spec) and spec[dim] is PartitionSpec.UNCONSTRAINED
         dims.append("{" + ", ".join([*map(_quoted, spec.axes(dim)), *(["?"] if free else [])]) + "}")
-    return f"<@{mesh}, [{', '.join(dims)}]>"
+    return f"<@{mesh}, [{', '.join(dims)}]{_unreduced(spec)}>"
+
+
+def _unreduced(spec: PartitionSpec) -> str:
+    return f", unreduced={{{', '.join(map(_quoted, sorted(spec.unreduced)))}}}" if spec.unreduced else ""
 
 
 def type_text(sharding: NamedSharding, ndim: int, mesh: str) -> str:
@@ -62,5 +66,8 @@ def type_text(sharding: NamedSharding, ndim: int, mesh: str) -> str:
     if not sharding.mesh.auto_axes:
         return sharding_text(sharding, ndim, mesh)
     dims = ["{" + ", ".join([*map(_quoted, sharding.spec.axes(dim)), "?"]) + "}" for dim in range(ndim)]
-    rest = ", ".join(_quoted(name) for name in sharding.mesh.explicit_axes if name not in sharding._used)
-    return f"<@{mesh}, [{', '.join(dims)}]{f', replicated={{{rest}}}' if rest else ''}>"
+    spec = sharding.spec
+    rest = ", ".join(_quoted(name) for name in sharding.mesh.explicit_axes
+                     if name not in sharding._used and name not in spec.unreduced)
+    replicated = f", replicated={{{rest}}}" if rest else ""
+    return f"<@{mesh}, [{', '.join(dims)}]{replicated}{_unreduced(spec)}>"

@@ -98,18 +98,21 @@ def _transpose_all(eqns: list[Eqn], values: dict[Any, Any], found: dict[Any, Any
 def _transpose_typed(eqn: Eqn, cts: list[Any], operands: list[Any]) -> list[Any]:
     """The cotangents of an equation's operands, over Explicit mesh axes: each is split as its operand is.
 
-    What happens between is not written by the user, so the rule is free to choose: it runs over Auto axes.
+    What happens between is not written by the user, so the rule is free to choose: it runs over Auto axes,
+    unless a value is unreduced or reduced, which only types say.
     So does what is done with the cotangent of a value that is not split.
     """
     from ..primitives.parallel.sharding import as_type, without_types  # few programs are over Explicit axes
-    if not (eqn.primitive.elementwise or eqn.primitive.says_sharding
+    partial = any(v.aval.explicit is not None and v.aval.explicit.spec.partial
+                  for v in (*eqn.invars, *eqn.outvars))
+    if not (partial or eqn.primitive.elementwise or eqn.primitive.says_sharding
             or any(True for _ in sub_jaxprs(eqn.params))):
         cts = [ct if ct is None else without_types(ct) for ct in cts]
         operands = [UndefinedPrimal(x.aval.update(sharding=None)) if is_undefined_primal(x)
                     else without_types(x) for x in operands]
     multiple = eqn.primitive.multiple_results
     results = eqn.primitive.transpose(cts if multiple else cts[0], *operands, **eqn.params)
-    divided = [as_type(ct, v.aval) if ct is not None and v.aval.explicit else ct
+    divided = [as_type(ct, v.aval.cotangent()) if ct is not None and (partial or v.aval.explicit) else ct
                for ct, v in zip(results, eqn.invars)]
     return [without_types(ct) if ct is not None and not v.aval.explicit else ct
             for ct, v in zip(divided, eqn.invars)]
@@ -131,5 +134,5 @@ def transpose(jaxpr: Jaxpr, linear: tuple[bool, ...],
         return drop_zeros(results)
 
     avals = [a for a, is_lin in zip(jaxpr.in_avals, linear) if not is_lin]
-    avals += [a for a, nz in zip(jaxpr.out_avals, ct_nonzero) if nz]
+    avals += [a.cotangent() for a, nz in zip(jaxpr.out_avals, ct_nonzero) if nz]
     return programs.trace_closed(fun, avals, jaxpr.name), tuple(in_nonzero)

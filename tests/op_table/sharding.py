@@ -54,6 +54,29 @@ row("mesh_cast", lambda x: PRIMITIVES["mesh_cast"].bind(x, mesh=explicit()), lam
          TypeError, "has other axes")])
 
 
+def explicitly(x, *entries):
+    return hlotrace.reshard(x, NamedSharding(explicit(), P(*entries)))
+
+
+def terms(*entries):
+    return NamedSharding(explicit(), P(*entries, unreduced={"x"}))
+
+
+row("unreduced_dot_general", lambda x, y: explicitly(lax.dot_general(
+    explicitly(x, None, "x"), explicitly(y, "x"), (((1,), (0,)), ((), ())), out_sharding=terms(None, None))), lambda x, y: x @ y,
+    between(-2, 2, 3, 4), between(-2, 2, 4, 2), kinds="fci", bad=[
+        (lambda: lax.dot_general(np.ones((2, 4)), np.ones((4, 2)), (((1,), (0,)), ((), ())),
+                                 out_sharding=terms(None, None)), TypeError, "cannot be made unreduced"),
+        (lambda: lax.dot_general(np.ones((2, 3)), np.ones((4, 2)), (((1,), (0,)), ((), ())),
+                                 out_sharding=terms(None, None)), TypeError, "same shape")])
+row("unreduced_sum", lambda x: explicitly(lax.reduce_sum(explicitly(x, None, "x"), (1,), out_sharding=terms(None))),
+    lambda x: x.sum(1), between(-2, 2, 3, 4), kinds="fci", linear=True, bad=[
+        (lambda: lax.reduce_sum(explicitly(np.ones((2, 4)), "x"), (1,), out_sharding=terms(None)), TypeError,
+         "no mesh axis splits"),
+        (lambda: PRIMITIVES["unreduced_sum"].bind(np.ones(2), axes=(3,), unreduced=frozenset({"x"})), ValueError, "axes"),
+        (lambda: lax.reduce_max(np.ones((2, 4)), (1,), out_sharding=terms(None)), NotImplementedError, "is for sums")])
+
+
 def put(*spec):
     """device_put of a tracer."""
     return hlotrace.jit(lambda x: hlotrace.device_put(x, NamedSharding(mesh(), P(*spec))))

@@ -45,11 +45,6 @@ def test_specs_differ_as_written():
 
 def test_what_a_spec_does_not_say():
     assert P("a").unreduced == P().reduced == frozenset()
-    for words in {"unreduced": {"a"}}, {"reduced": {"b"}}:
-        with raises(NotImplementedError, "shardings in types"):
-            P("c", **words)
-        with raises(NotImplementedError, "shardings in types"):
-            P("c").update(**words)
     with raises(TypeError, "unexpected keyword argument 'axes'"):
         P("c").update(axes=("a",))
     with pytest.raises(AttributeError):

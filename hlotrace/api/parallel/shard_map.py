@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.avals import aval_of
 from ...core.config import state
 from ...core.effects import is_ordered
-from ...core.errors import did_you_mean, not_callable
+from ...core.errors import ShardingTypeError, did_you_mean, not_callable
 from ...core.jaxpr import Eqn, Jaxpr, Var, close
 from ...core.pytrees import pytree
 from ...core.surface.boundary import boundaries
@@ -163,6 +163,10 @@ class _ShardMapped:
             spec = PartitionSpec() if spec is None else spec
             if not isinstance(spec, PartitionSpec):
                 raise TypeError(f"{where} holds PartitionSpecs, got {spec!r}")
+            if spec.partial:
+                raise NotImplementedError(f"{where}: {spec} is unreduced or reduced, which is for values "
+                                          "over Explicit axes: sum with lax.psum in the shard_map, or "
+                                          "reshard")
             used = [a for d in range(len(spec)) for a in spec.axes(d)]
             for axis in used:
                 if axis not in manual:
@@ -199,6 +203,9 @@ class _ShardMapped:
               mesh: Mesh | AbstractMesh, manual: tuple[str, ...]) -> ShapedArray:
         """The aval of a device's part of leaf number `i`."""
         aval = flat.aval(i)
+        if aval.explicit is not None and aval.explicit._terms:
+            raise ShardingTypeError(f"{flat}: argument {flat.path(i)} is of type {aval}: unreduced values do "
+                                    "not go into a shard_map. Take the sum first, with jax.reshard.")
         if len(spec) > aval.ndim:
             raise ValueError(f"{flat}: in_specs {spec} has {len(spec)} entries for argument {flat.path(i)} "
                              f"of type {aval.str_short()}, which has rank {aval.ndim}: drop entries from "

@@ -218,6 +218,7 @@ def lower_converted(primitive, ctx, eqn, x, y, algorithm=None):
     if (lhs, rhs, result) == (a, b, out):
         return None
     params = {**eqn.params, "preferred_element_type": result}
+    params.pop("unreduced", None)       # the constraint by the type of the result says it
     return ctx.lower_fun(lambda u, v: convert(primitive.bind(convert(u, lhs), convert(v, rhs), **params),
                                               out), eqn, x, y)
 
@@ -262,16 +263,32 @@ def bilinear_jvp(primitive):
 def _transpose(ct, x, y, *, dimension_numbers, precision, preferred_element_type):
     # The cotangent has the dtype of the result, so its products are as wide as the result's were.
     lhs, rhs, out = labels(dimension_numbers, ndim_of(x), ndim_of(y))
+    types = [v.aval if is_undefined_primal(v) else aval_of(v) for v in (ct, x, y)]
+    dot = _typed_dot if any(a.explicit is not None and a.explicit.spec.partial for a in types) else None
     if is_undefined_primal(x):
-        return [convert(contract(ct, out, y, rhs, lhs, precision), x.dtype), None]
-    return [None, convert(contract(x, lhs, ct, out, rhs, precision), y.dtype)]
+        return [convert(contract(ct, out, y, rhs, lhs, precision, dot=dot), x.dtype), None]
+    return [None, convert(contract(x, lhs, ct, out, rhs, precision, dot=dot), y.dtype)]
 
 
-def _batching(axis, args, dims, *, dimension_numbers, **params):
-    lhs, rhs, out = labels(dimension_numbers, *(ndim_of(a) - (d is not None) for a, d in zip(args, dims)))
-    lhs, rhs = (x if d is None else x[:d] + "*" + x[d:] for x, d in zip((lhs, rhs), dims))
-    dimension_numbers, out = _numbers(lhs, rhs, "*" + out)
-    return dot_general_p.bind(*args, dimension_numbers=dimension_numbers, **params), out.index("*")
+def _typed_dot(x, y, dimension_numbers, precision=None, preferred_element_type=None):
+    """The product in a cotangent where values are unreduced or reduced: it is unreduced over the axes that
+    split what is summed; what is summed of it depends on the type that it is to have."""
+    splits = [[aval_of(v).splits[d] for d in axes] for v, axes in zip((x, y), dimension_numbers[0])]
+    unreduced = frozenset(name for a, b in zip(*splits) if a == b for name in a)
+    how = dict(precision=precision, preferred_element_type=preferred_element_type)
+    if unreduced:
+        return unreduced_dot(unreduced, x, y, dimension_numbers, **how)
+    numbers = tuple(tuple(map(tuple, pair)) for pair in dimension_numbers)
+    return dot_general_p.bind(x, y, dimension_numbers=numbers, **how)
+
+
+def _batching_of(primitive):
+    def batching(axis, args, dims, *, dimension_numbers, **params):
+        lhs, rhs, out = labels(dimension_numbers, *(ndim_of(a) - (d is not None) for a, d in zip(args, dims)))
+        lhs, rhs = (x if d is None else x[:d] + "*" + x[d:] for x, d in zip((lhs, rhs), dims))
+        dimension_numbers, out = _numbers(lhs, rhs, "*" + out)
+        return primitive().bind(*args, dimension_numbers=dimension_numbers, **params), out.index("*")
+    return batching
 
 
 def _axes(x, y, *, dimension_numbers, **_):
@@ -280,5 +297,22 @@ def _axes(x, y, *, dimension_numbers, **_):
 
 
 dot_general_p = Primitive("dot_general", abstract_eval=_abstract_eval, lower=_lower, transpose=_transpose,
-                          batching=_batching, axes=_axes)
+                          batching=_batching_of(lambda: dot_general_p), axes=_axes, linear="each")
 dot_general_p.jvp = bilinear_jvp(dot_general_p)
+
+# the product of operands whose contracted dimensions the mesh axes `unreduced` split, before the sum over
+# them
+unreduced_dot_general_p = Primitive(
+    "unreduced_dot_general", sharding=_axes, linear="each",
+    batching=_batching_of(lambda: unreduced_dot_general_p),
+    abstract_eval=lambda x, y, *, unreduced, **params: _abstract_eval(x, y, **params),
+    lower=lambda ctx, eqn, x, y: _lower(ctx, eqn, x, y),
+    transpose=lambda ct, x, y, *, unreduced, **params: _transpose(ct, x, y, **params))
+unreduced_dot_general_p.jvp = bilinear_jvp(unreduced_dot_general_p)
+
+
+def unreduced_dot(unreduced, x, y, dimension_numbers, precision=None, preferred_element_type=None):
+    """As `lax.dot_general`, of an unreduced result: the sum over these mesh axes is still to be taken."""
+    numbers = tuple(tuple(tuple(axes) for axes in pair) for pair in dimension_numbers)
+    return unreduced_dot_general_p.bind(x, y, dimension_numbers=numbers, precision=precision,
+                                        unreduced=unreduced, preferred_element_type=preferred_element_type)

@@ -116,7 +116,7 @@ def _reduction(name, primitive, jvp=None, transpose=None, **facts):
 
 
 cumsum_p = _reduction("cumsum", add_p, transpose=lambda ct, x, *, axis, reverse: [
-    cumsum_p.bind(ct, axis=axis, reverse=not reverse)])
+    cumsum_p.bind(ct, axis=axis, reverse=not reverse)], linear="first")
 cumprod_p = _reduction("cumprod", mul_p, _by(mul_p))
 cummax_p = _reduction("cummax", max_p, _by(max_p), makes_nan=False)
 cummin_p = _reduction("cummin", min_p, _by(min_p), makes_nan=False)

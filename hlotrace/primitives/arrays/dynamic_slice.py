@@ -103,7 +103,7 @@ def _same_places(*avals, **_):
 dynamic_slice_p = Primitive("dynamic_slice", abstract_eval=_dynamic_slice_abstract_eval,
                             sharding=_same_places, lower=_dynamic_slice_lower,
                             transpose=_dynamic_slice_transpose, batching=_dynamic_slice_batching,
-                            structural=True)
+                            structural=True, linear="first")
 dynamic_slice_p.jvp = first_operand_jvp(dynamic_slice_p)
 
 

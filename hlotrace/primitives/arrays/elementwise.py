@@ -211,14 +211,15 @@ def _float_result(dtype):
 # --- the table ------------------------------------------------------------------------------------
 
 neg_p = elementwise("neg", "stablehlo.negate", "fciu", lambda g, o, x: neg(g), transpose=lambda ct,
-                    x: [neg(ct)], of_bools="~x is the opposite of a bool", makes_nan=False)
+                    x: [neg(ct)], of_bools="~x is the opposite of a bool", makes_nan=False, linear="first")
 add_p = elementwise("add", "stablehlo.add", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: g,
-                    transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: ct)])
+                    transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: ct)],
+                    linear="all")
 sub_p = elementwise("sub", "stablehlo.subtract", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: neg(g),
                     transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: neg(ct))],
-                    of_bools="x ^ y tells where bools differ")
+                    of_bools="x ^ y tells where bools differ", linear="all")
 mul_p = elementwise("mul", "stablehlo.multiply", "fciu", lambda g, o, x, y: mul(g, y), lambda g, o, x,
-                    y: mul(x, g), transpose=_mul_transpose)
+                    y: mul(x, g), transpose=_mul_transpose, linear="each")
 
 
 def _quotient(by_zero):
@@ -240,7 +241,7 @@ def _quotient(by_zero):
 
 div_p = elementwise("div", "stablehlo.divide", "fciu", lambda g, o, x, y: div(g, y),
                     lambda g, o, x, y: mul(neg(g), div(o, y)), transpose=lambda ct, x, y: [div(ct, y), None],
-                    lower=_quotient(lambda x: not_p.bind(full((), 0, dtype_of(x)))))
+                    lower=_quotient(lambda x: not_p.bind(full((), 0, dtype_of(x)))), linear="first")
 
 
 def _pow_dx(g, o, x, y):
@@ -480,10 +481,10 @@ abs_p = elementwise("abs", "stablehlo.abs", "fciu", _abs_dx, result=_float_resul
                     makes_nan=False)
 real_p = elementwise("real", "stablehlo.real", "c", lambda g, o, x: real(g), result=_float_result,
                      transpose=lambda ct, x: [complex_p.bind(ct, full(shape_of(ct), 0, dtype_of(ct)))],
-                     makes_nan=False)
+                     makes_nan=False, linear="first")
 imag_p = elementwise("imag", "stablehlo.imag", "c", lambda g, o, x: imag_p.bind(g), result=_float_result,
                      transpose=lambda ct, x: [complex_p.bind(full(shape_of(ct), 0, dtype_of(ct)), neg(ct))],
-                     makes_nan=False)
+                     makes_nan=False, linear="first")
 conj_p = elementwise("conj", "chlo.conj", "c", lambda g, o, x: conj_p.bind(g),
                      transpose=lambda ct, x: [conj_p.bind(ct)], makes_nan=False)
 def _complex_result(dtype):
@@ -602,7 +603,8 @@ def _convert_jvp(primals, tangents, *, new_dtype, weak_type):
 
 convert_element_type_p = unary_with_params(
     "convert_element_type", _convert_abstract_eval, _convert_lower, _convert_jvp,
-    lambda ct, x, *, new_dtype, weak_type: [convert(ct, x.aval.dtype, x.aval.weak_type)], makes_nan=False)
+    lambda ct, x, *, new_dtype, weak_type: [convert(ct, x.aval.dtype, x.aval.weak_type)], makes_nan=False,
+    linear="first")
 
 
 def _bits(dtype):
@@ -705,7 +707,8 @@ def _select_transpose(ct, which, *cases):
 
 
 select_n_p = Mapped("select_n", abstract_eval=_select_abstract_eval, lower=_select_lower, jvp=_select_jvp,
-                    transpose=_select_transpose, axes=same_axes(scalars=lambda n: (0,)), structural=True)
+                    transpose=_select_transpose, axes=same_axes(scalars=lambda n: (0,)), structural=True,
+                    linear="rest")
 
 
 def _clamp_abstract_eval(low, x, high):

@@ -70,7 +70,7 @@ def _moved(x, shape, axes):
 def structural(name, abstract_eval, lower, transpose, axes, **rules):
     """A primitive linear in its one operand."""
     p = Mapped(name, abstract_eval=abstract_eval, lower=lower, transpose=transpose, axes=axes,
-               structural=True, **rules)
+               structural=True, linear="first", **rules)
     p.jvp = first_operand_jvp(p)
     return p
 
@@ -326,7 +326,7 @@ def reduction(name, lower, kinds, **rules):
 
 reduce_sum_p = reduction("reduce_sum", lambda ctx, eqn,
                          x: lower_reduction(ctx, eqn, x, "stablehlo.add", zero), "fciu", transpose=lambda ct,
-                         x, *, axes: [expand(ct, axes, x.shape)])
+                         x, *, axes: [expand(ct, axes, x.shape)], linear="first")
 _sum_type = reduce_sum_p.abstract_eval
 
 
@@ -339,6 +339,22 @@ def _narrow_sums(x, *, axes):
 
 reduce_sum_p.abstract_eval = _narrow_sums
 reduce_sum_p.jvp = first_operand_jvp(reduce_sum_p)
+
+
+def _unreduced_sum_batching(axis, args, dims, *, axes, unreduced):
+    (x,), (dim,) = args, dims
+    moved = tuple(a + (a >= dim) for a in axes)
+    return unreduced_sum_p.bind(x, axes=moved, unreduced=unreduced), dim - sum(a < dim for a in moved)
+
+
+# the sum over dimensions that the mesh axes `unreduced` split, before the sum over these
+unreduced_sum_p = Primitive(
+    "unreduced_sum", abstract_eval=lambda x, *, axes, unreduced: _narrow_sums(x, axes=axes), linear="first",
+    sharding=lambda x, *, axes, **_: AxisMap((tuple(range(x.ndim)),), kept_axes(x.ndim, axes)),
+    batching=_unreduced_sum_batching,
+    lower=lambda ctx, eqn, x: lower_reduction(ctx, eqn, x, "stablehlo.add", zero),
+    transpose=lambda ct, x, *, axes, unreduced: [expand(ct, axes, x.shape)])
+unreduced_sum_p.jvp = first_operand_jvp(unreduced_sum_p)
 
 
 def reduce_sum(x, axes):

@@ -172,7 +172,8 @@ concatenate_p = Mapped(
     "concatenate", abstract_eval=_concatenate_abstract_eval, transpose=_concatenate_transpose,
     axes=same_axes("dimension"), structural=True,
     lower=lambda ctx, eqn, *xs: ctx.emit(
-        f"stablehlo.concatenate {', '.join(xs)}, dim = {eqn.params['dimension']} : {types_text(eqn)}"))
+        f"stablehlo.concatenate {', '.join(xs)}, dim = {eqn.params['dimension']} : {types_text(eqn)}"),
+    linear="all")
 concatenate_p.jvp = linear_jvp(concatenate_p)
 
 

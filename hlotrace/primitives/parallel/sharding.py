@@ -6,6 +6,7 @@ from ...core.effects import INSPECTION
 from ...core.errors import ShardingTypeError
 from ...core.trace import JaxprTracer, Tracer
 from ...sharding.abstract import Sharding
+from ...sharding.explicit import named_axes
 from ...sharding.layout import Layout
 from ...sharding.mesh import AxisType
 from ...sharding.named import as_named
@@ -61,8 +62,8 @@ def _constraint_abstract_eval(x, *, sharding):
     _abstract_eval(x, sharding=sharding)
     stated = sharding.typed(x).explicit
     if stated != x.explicit and not getattr(getattr(sharding, "mesh", None), "auto_axes", True):
-        raise ShardingAssertionError(f"with_sharding_constraint: the value is {x.str_short(True)} and is "
-                                     f"said to be {x.update(sharding=stated).str_short(True)}: over axes of "
+        raise ShardingAssertionError(f"with_sharding_constraint: the value is {x.short()} and is "
+                                     f"said to be {x.update(sharding=stated).short()}: over axes of "
                                      "type Explicit it checks the type of its operand. jax.reshard(x, "
                                      f"{sharding.spec}) changes it.")
     return x
@@ -78,7 +79,14 @@ sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 # --- types over Explicit mesh axes ----------------------------------------------------------------
 
 def _reshard_abstract_eval(x, *, sharding):
-    return _abstract_eval(x, sharding=sharding).update(sharding=sharding)
+    found = _abstract_eval(x, sharding=sharding).update(sharding=sharding)
+    terms = frozenset() if x.explicit is None else x.explicit.spec.unreduced
+    if not sharding.spec.unreduced <= terms:
+        raise ShardingTypeError(f"reshard: the value is {x.short()} and would be {found.short()}: a value "
+                                "that is whole cannot be made unreduced. A product or a sum over "
+                                f"dimensions that {named_axes(tuple(sorted(sharding.spec.unreduced)))} "
+                                f"splits gives such, by out_sharding={sharding.spec}.")
+    return found
 
 
 def _reshard_lower(ctx, eqn, x):
@@ -104,7 +112,8 @@ def as_type(x, aval):
         return x
     if found.explicit is not None and aval.explicit is not None and found.explicit.mesh != aval.explicit.mesh:
         x = mesh_cast_p.bind(x, mesh=aval.explicit.mesh)
-    sharding = aval.explicit or found.explicit.with_spec(PartitionSpec(*[None] * aval.ndim))
+    unsplit = PartitionSpec(*[None] * aval.ndim)
+    sharding = aval.explicit or found.explicit.with_spec(unsplit)
     return reshard_p.bind(x, sharding=sharding)
 
 
@@ -130,7 +139,13 @@ def _cast_abstract_eval(x, *, mesh):
                                 f"{mesh} has other axes: only their types may differ")
     names = {*mesh.explicit_axes}
     spec = [tuple(name for name in x.explicit.spec.axes(dim) if name in names) for dim in range(x.ndim)]
-    return x.update(sharding=x.explicit.update(mesh=mesh.abstract_mesh, spec=PartitionSpec(*spec)))
+    terms = x.explicit.spec.unreduced - names
+    if terms:
+        raise ShardingTypeError(f"mesh_cast: the value is {x.short()}, unreduced over "
+                                f"{named_axes(tuple(sorted(terms)))}, which would not be Explicit: take the "
+                                "sum first, with jax.reshard")
+    spec = x.explicit.spec.update(partitions=spec, reduced=x.explicit.spec.reduced & names)
+    return x.update(sharding=x.explicit.update(mesh=mesh.abstract_mesh, spec=spec))
 
 
 def _cast_batching(axis, args, dims, *, mesh):

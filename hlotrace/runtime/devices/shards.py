@@ -104,6 +104,11 @@ def is_held(x: Any) -> bool:
             or sharding.is_fully_replicated and any(map(is_local, sharding._devices)))
 
 
+def is_shown(x: Any) -> bool:
+    """Can this process read the value?"""
+    return is_held(x) and not x.sharding._terms
+
+
 def held(x: Any) -> list[np.ndarray]:
     """What this process holds of an array, as NumPy arrays: the whole, or else its parts."""
     return [x._numpy()] if is_held(x) else [shard.data._numpy() for shard in shards(x)]
@@ -123,6 +128,9 @@ def gathered(x: Any) -> np.ndarray:
             "experimental.multihost_utils.process_allgather.")
     if is_lost(x._buf):
         raise lost(f"an array of type {x.aval.str_short()}")
+    if sharding._terms:
+        raise ValueError(f"Fetching the value of an array of type {x.aval}: each device holds a term of it, "
+                         "and they are still to be added: jax.reshard(x, P(...)) does")
     bufs = single_buffers(x)
     if sharding.is_fully_replicated:
         return binding.to_numpy(bufs[0], aval)
@@ -140,6 +148,9 @@ def part_of(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
 
 def put(value: np.ndarray, aval: ShapedArray, sharding: Any) -> binding.Buffer:
     """jaxlib's buffer for a NumPy value of the whole array; each local device is given a copy of its part."""
+    if sharding._terms:
+        raise ValueError(f"a value of type {aval.str_short()} cannot be given to {sharding}: a value that is "
+                         "whole cannot be made unreduced")
     part, aval, shape = part_of(aval, sharding), physical(aval), aval.shape
     value = np.asarray(value, aval.dtype)
     where = sharding.addressable_devices_indices_map(shape)

@@ -91,8 +91,8 @@ def test_what_meshes_say():
 def test_what_types_do_not_say():
     spec = P("x")
     assert spec.to_ct_spec() == spec.to_tangent_spec() == spec.to_lo()[0] and spec.unreduced_kind is None
-    for make in (lambda: P(unreduced={"x"}), lambda: P(unreduced_kind=UnreducedKind.max),
-                 lambda: ManualAxisType(reduced={"x"})):
+    assert P(unreduced={"x"}).unreduced_kind is UnreducedKind.sum
+    for make in (lambda: P(unreduced_kind=UnreducedKind.max), lambda: ManualAxisType(reduced={"x"})):
         with pytest.raises(NotImplementedError):
             make()
     struct = jax.ShapeDtypeStruct((2,), "float32", manual_axis_type=ManualAxisType(varying={"x"}))

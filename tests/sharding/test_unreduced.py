@@ -1,0 +1,207 @@
+"""Values that are unreduced over mesh axes, the terms of a sum on the devices, and values whose cotangents are."""
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace import lax
+from hlotrace.errors import ShardingTypeError
+from hlotrace.sharding import AxisType, NamedSharding, P, reshard
+
+A = np.random.default_rng(0).normal(size=(8, 16)).astype(np.float32)
+B = np.random.default_rng(1).normal(size=(16, 8)).astype(np.float32)
+AB = A @ B
+U = P("x", None, unreduced={"y"})
+
+
+@pytest.fixture(autouse=True)
+def in_use():
+    with jax.set_mesh(jax.make_mesh((2, 4), ("x", "y"))):
+        yield
+
+
+def operands():
+    return jax.device_put(A, P("x", "y")), jax.device_put(B, P("y", None))
+
+
+def product(a, b):
+    return jnp.einsum("ij,jk->ik", a, b, out_sharding=U)
+
+
+def added(x):
+    return reshard(x, P("x"))
+
+
+def both(fun, *args):
+    yield fun(*args)
+    yield jax.jit(fun)(*args)
+
+
+def collectives(fun, *args):
+    text = jax.jit(fun).lower(*args).compile().as_text()
+    return re.findall(r"= \S+ (all-reduce|reduce-scatter|all-gather|all-to-all|collective-permute)(?:-start)?\(", text)
+
+
+# --- what makes them, what is linear -------------------------------------------------------------
+
+@pytest.mark.parametrize("dot", [
+    product, lambda a, b: jnp.matmul(a, b, out_sharding=U), lambda a, b: jnp.dot(a, b, out_sharding=U),
+    lambda a, b: jnp.tensordot(a, b, 1, out_sharding=U),
+    lambda a, b: lax.dot_general(a, b, (((1,), (0,)), ((), ())), out_sharding=U)])
+def test_a_product_over_a_split_dimension_leaves_the_sum(dot):
+    for terms in both(dot, *operands()):
+        assert str(jax.typeof(terms)) == "float32[8@x,8]{U:y}" and terms.sharding.spec == U
+        assert not terms.sharding.is_fully_replicated and repr(terms) == "Array(shape=(8, 8), dtype=float32)"
+        parts = [s.data for s in terms.addressable_shards if s.index[0].start in (0, None)]
+        np.testing.assert_allclose(sum(map(np.asarray, parts)), AB[:4], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(added(terms), AB, rtol=1e-5, atol=1e-5)
+    assert collectives(dot, *operands()) == []
+    assert collectives(lambda a, b: added(dot(a, b)), *operands()) == ["all-reduce"]
+
+
+LINEAR = {
+    "itself": (lambda x: x, lambda x: x), "+": (lambda x: x + x, lambda x: 2 * x),
+    "-": (lambda x: -(x - 3 * x), lambda x: 2 * x), "*": (lambda x: x * jnp.arange(8.0), lambda x: x * np.arange(8)),
+    "/": (lambda x: x / 4, lambda x: x / 4), "@": (lambda x: x @ jnp.ones((8, 4)), lambda x: x @ np.ones((8, 4))),
+    "astype": (lambda x: x.astype(jnp.complex64).real, lambda x: x),
+    "concatenate": (lambda x: jnp.concatenate([x, x], 1), lambda x: np.concatenate([x, x], 1)),
+    "where": (lambda x: jnp.where(jnp.arange(8) > 3, x, 2 * x), lambda x: np.where(np.arange(8) > 3, x, 2 * x)),
+    "sum": (lambda x: x.sum(1), lambda x: x.sum(1)), "cumsum": (lambda x: jnp.cumsum(x, 1), lambda x: x.cumsum(1)),
+    "slice": (lambda x: x[:, 2:5], lambda x: x[:, 2:5]), "reverse": (lambda x: x[:, ::-1], lambda x: x[:, ::-1]),
+    "reshape": (lambda x: x.reshape(8, 2, 4), lambda x: x.reshape(8, 2, 4)),
+    "new axes": (lambda x: x[:, None, :, None], lambda x: x[:, None, :, None]),
+    "squeeze": (lambda x: jnp.squeeze(x[:, :1], 1), lambda x: x[:, 0]),
+    "complex": (lambda x: (x.astype(complex) * (1 + 2j)).imag, lambda x: 2 * x),
+    "transpose": (lambda x: x.reshape(8, 2, 4).transpose(0, 2, 1), lambda x: x.reshape(8, 2, 4).transpose(0, 2, 1)),
+    "dynamic_slice": (lambda x: lax.dynamic_slice(x, (0, 3), (8, 2)), lambda x: x[:, 3:5]),
+    "batched @": (lambda x: jnp.einsum("ij,ijk->ik", x, jnp.ones((8, 8, 4))), lambda x: x @ np.ones((8, 4))),
+    "copy": (jnp.copy, lambda x: x),
+    "vmap": (jax.vmap(lambda row: row * 2), lambda x: 2 * x), "jit": (jax.jit(lambda x: x * 2), lambda x: 2 * x),
+    "checkpoint": (jax.checkpoint(lambda x: x * 2), lambda x: 2 * x),
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_linear_functions_of_terms_give_terms(name):
+    fun, want = LINEAR[name]
+    terms = product(*operands())
+    for got in both(fun, terms):
+        assert "{U:y}" in str(jax.typeof(got)), name
+        np.testing.assert_allclose(added(got), want(AB), rtol=2e-5, atol=2e-5)
+    assert collectives(lambda x: added(fun(x)), terms) == ["all-reduce"]
+
+
+def test_what_is_not_linear_is_refused():
+    a, b = operands()
+    x = product(a, b)
+    refused = [
+        (jnp.sin, "only linear functions"), (lambda x: x + 1, "all operands"), (lambda x: x * x, "only one operand"),
+        (lambda x: x > 0, "only linear"), (jnp.max, "only linear"), (lambda x: x.astype(int), "only linear"),
+        (lambda x: 1 / x, "only linear"), (lambda x: jnp.conj(x * 1j), "only linear"), (lambda x: jnp.broadcast_to(x[:, None], (8, 3, 8)), "only linear"),
+        (lambda x: x.at[0].set(1.0), "only linear"), (jnp.sort, "only linear"),
+        (lambda x: lax.scan(lambda c, _: (c + c, None), x, None, length=2)[0], "unreduced values do not go"),
+        (lambda x: lax.cond(True, lambda v: v * 2, lambda v: v, x), "unreduced values do not go"),
+        (lambda x: lax.while_loop(lambda c: False, lambda c: c + c, x), "unreduced values do not go"),
+        (jax.shard_map(lambda v: v, in_specs=P("x"), out_specs=P("x")), "unreduced values do not go"),
+        (lambda x: jnp.einsum("ij,jk->ik", reshard(a, P("x")), b, out_sharding=U), "no mesh axis splits"),
+        (lambda x: jnp.einsum("ij,jk->ik", a, b, out_sharding=P(unreduced={"x"})), "mesh axis 'y' splits"),
+        (lambda x: reshard(a, P(unreduced={"y"})), "cannot be made unreduced"),
+        (lambda x: lax.with_sharding_constraint(x, P("x")), "{U:y}"),
+    ]
+    for fun, words in refused:
+        for way in (fun, jax.jit(fun)):
+            with pytest.raises(ShardingTypeError, match=words):
+                way(x)
+    for read in (np.asarray, float, jax.device_get, lambda x: jax.device_put(x, P("x")),
+                 lambda x: jax.device_put(x, jax.devices()[0])):
+        with pytest.raises((ValueError, TypeError), match="each device holds a term|scalar"):
+            read(x)
+    for make in (lambda: jax.device_put(A, P(unreduced={"y"})), lambda: jnp.zeros(8, out_sharding=P(unreduced={"y"})),
+                 lambda: jax.jit(lambda v: v * 2, out_shardings=P(unreduced={"y"}))(A),
+                 lambda: jax.jit(lambda v: v * 2, in_shardings=P(unreduced={"y"}))(A)):
+        with pytest.raises(ValueError, match="unreduced"):
+            make()
+
+
+def test_sums_and_scattered_sums():
+    a, b = operands()
+    for got in both(lambda a: lax.reduce_sum(a, (1,), out_sharding=P("x", unreduced={"y"})), a):
+        np.testing.assert_allclose(added(got), A.sum(1), rtol=1e-5, atol=1e-5)
+    for got in both(lambda a, b: reshard(product(a, b), P("x", "y")), a, b):
+        assert got.sharding.spec == P("x", "y")
+        np.testing.assert_allclose(got, AB, rtol=1e-5, atol=1e-5)
+
+
+# --- derivatives ------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.checkpoint, jax.jit])
+def test_derivatives_of_what_goes_through_terms(wrap):
+    def loss(a, b):
+        return jnp.sum(wrap(lambda a, b: jnp.sin(added(3 * product(a, b))))(a, b))
+    want = jax.grad(lambda a, b: jnp.sum(jnp.sin(3 * (a @ b))), (0, 1))(A, B)
+    for got in both(jax.grad(loss, (0, 1)), *operands()):
+        assert [g.sharding.spec for g in got] == [P("x", "y"), P("y", None)]
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-4)
+    for out, tangent in both(lambda a, b: jax.jvp(lambda a, b: added(product(a, b)), (a, b), (a, b)), *operands()):
+        np.testing.assert_allclose(out, AB, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(tangent, 2 * AB, rtol=1e-5, atol=1e-5)
+
+
+def test_the_cotangent_of_what_is_reduced_is_unreduced():
+    """Data parallel training that adds the gradients of two batches before it sums them over the devices."""
+    x, w = A.T, B[:8, :4]
+    xs = jax.device_put(x, P("y"))
+    whole = jax.device_put(w, P())
+    reduced = reshard(whole, P(None, None, reduced={"y"}))
+    assert str(jax.typeof(reduced)) == "float32[8,4]{R:y}"
+    np.testing.assert_array_equal(reduced, w)
+
+    def loss(w, x):
+        return jnp.sum(jnp.tanh(jnp.einsum("bd,df->bf", x, 2 * w)) ** 2)
+    want = jax.grad(loss)(w, x)
+    for got in both(jax.grad(loss), reduced, xs):
+        assert str(jax.typeof(got)) == "float32[8,4]{U:y}"
+        np.testing.assert_allclose(reshard(got, P()), want, rtol=1e-5, atol=1e-5)
+
+    def accumulated(w, x):
+        w = reshard(w, P(None, None, reduced={"y"}))
+        return reshard(jax.grad(loss)(w, x) + jax.grad(loss)(w, 3 * x), P())
+    for got in both(accumulated, whole, xs):
+        np.testing.assert_allclose(got, want + jax.grad(loss)(w, 3 * x), rtol=1e-3, atol=1e-4)
+    assert collectives(accumulated, whole, xs) == ["all-reduce"]
+
+    def through(w, x):
+        return loss(reshard(w, P(None, None, reduced={"y"})), x)
+    for got in both(jax.grad(through), whole, xs):
+        assert str(jax.typeof(got)) == "float32[8,4]"
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+# --- specs ------------------------------------------------------------------------------------------------
+
+def test_specs_name_them():
+    spec = P("x", unreduced={"y"}, reduced={"z"})
+    assert repr(spec) == "P('x', unreduced={'y'}, reduced={'z'})" and spec != P("x") and len(spec) == 1
+    assert (spec.unreduced, spec.reduced) == ({"y"}, {"z"}) and hash(spec) == hash(pickle.loads(pickle.dumps(spec)))
+    assert pickle.loads(pickle.dumps(spec)) == spec == spec.update() == P() + spec
+    assert spec.to_ct_spec() == P("x", unreduced={"z"}, reduced={"y"}) and P("x").to_ct_spec() == P("x")
+    x = product(*operands())
+    assert pickle.loads(pickle.dumps(jax.typeof(x))) is jax.typeof(x)
+    mixed = jax.make_mesh((2, 4), ("x", "y"), axis_types=(AxisType.Auto, AxisType.Explicit))
+    for make, error, words in [
+        (lambda: P("x", unreduced={"x"}), ValueError, "cannot overlap"),
+        (lambda: P(unreduced={"x"}, reduced={"x"}), ValueError, "cannot overlap"),
+        (lambda: P(unreduced="x"), TypeError, "set of names"), (lambda: P(reduced={None}), ValueError, "cannot contain"),
+        (lambda: NamedSharding(mixed, P(unreduced={"z"})), ValueError, "does not have"),
+        (lambda: NamedSharding(mixed, P(unreduced={"x"})), ValueError, "only Explicit"),
+        (lambda: jax.shard_map(jnp.sin, mesh=mixed, in_specs=P(reduced={"y"}), out_specs=P())(A), NotImplementedError,
+         "reduced"),
+    ]:
+        with pytest.raises(error, match=words):
+            make()
+    with jax.set_mesh(mixed), pytest.raises(NotImplementedError, match="Auto axes too"):
+        jnp.dot(jax.device_put(A, P(None, "y")), jax.device_put(B, P("y")), out_sharding=P(unreduced={"y"}))
