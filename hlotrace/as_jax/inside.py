@@ -25,7 +25,8 @@ _LIKE = {
     **dict.fromkeys("mesh named_sharding partition_spec sharding_impls".split(), "sharding"),
     "abstract_arrays": "core", "ad_util": "interpreters.ad", "checkify": "experimental.checkify",
     "core": "core extend.core", "dispatch": "interpreters.xla", "image.scale": "image",
-    "linear_util": "extend.linear_util", "nn.functions": "nn", "numpy.lax_numpy": "numpy", "prng": "random",
+    "linear_util": "extend.linear_util", "nn.functions": "nn", "numpy.lax_numpy": "numpy",
+    "pjit": "experimental.pjit sharding", "prng": "random",
     "source_info_util": "extend.source_info_util", "xla_bridge": "extend.backend",
 }
 
@@ -41,6 +42,7 @@ _NAMES = """
 | `dispatch.wait_for_tokens`            | equinox       | `runtime.executables.executable.effects_barrier`  |
 | `distributed.global_state`            | orbax         | `faces.global_state`                              |
 | `core.physical_aval`                  | flax.linen    | `faces.physical_aval`                             |
+| `core.ShardingTypeError`              | jax's tests   | `errors.ShardingTypeError`                        |
 | `dtypes.DType`                        | flax.linen    | `faces.DType`                                     |
 | `dtypes.ExtendedDType`                | flax.linen    | `core.dtypes.ExtendedDType`                       |
 | `dtypes.supports_inf`                 | flax.linen    | `faces.supports_inf`                              |
