@@ -33,9 +33,10 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
         axis_name: name of the axis for collectives.
         axis_size: size of the mapped axis; needed only where no argument is mapped.
         spmd_axis_name: names of mesh axes over which a shard_map inside is cut along the mapped axis.
-        sum_match: must be False.
+        sum_match: are mapped results for which out_axes is None the sum over the axis?
     Raises:
-        ValueError: where sizes disagree, an axis does not exist, or out_axes is None for a mapped result.
+        ValueError: where sizes disagree, an axis does not exist, or out_axes is None for a mapped result
+            without `sum_match`.
         TypeError: for axes that are no ints.
 
     >>> jax.vmap(jnp.dot)(jnp.array([[1., 2.], [3., 4.]]), jnp.array([[1., 0.], [0., 1.]]))
@@ -46,6 +47,8 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
            [30, 40]], dtype=int32)
     >>> jax.vmap(lambda x: x / lax.psum(x, "batch"), axis_name="batch")(jnp.array([1., 3.]))
     Array([0.25, 0.75], dtype=float32)
+    >>> jax.vmap(jnp.square, out_axes=None, sum_match=True)(jnp.array([1., 3.]))
+    Array(10., dtype=float32)
     >>> jax.vmap(jnp.add)(jnp.ones(2), jnp.ones(3))
     Traceback (most recent call last):
         ...
@@ -53,9 +56,6 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
     """
     if not callable(fun):
         raise not_callable(fun)
-    if sum_match:
-        raise NotImplementedError("vmap: sum_match=True is not supported; sum over the axis with axis_name "
-                                  "and lax.psum")
     in_axes = check_axes("vmap", in_axes, out_axes)
 
     @filtered
@@ -68,7 +68,7 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         if adapters.any_adapted(leaves):
             axis = MappedAxis(axis_size, axis_name, spmd_axis_name)
-            return _over_values(fun, (args, kwargs), (in_axes, 0), out_axes, axis)
+            return _over_values(fun, (args, kwargs), (in_axes, 0), out_axes, axis, sum_match)
         flat = FlatFunction(fun, leaves, in_tree, "vmap")
         dims, size = mapped_axes(flat, (in_axes, 0), axis_size)
         axis = MappedAxis(size, axis_name, spmd_axis_name, _sharding(flat, dims))
@@ -76,11 +76,13 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
         targets: Sequence[Any] = pytree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         flat.out_tree, targets = adapters.mapped(flat.out_tree, outs, out_dims, targets, size)
         return flat.out_tree.unflatten([
-            _place(flat, i, *placed, size) for i, placed in enumerate(zip(outs, out_dims, targets))])
+            _place(flat, i, *placed, size, sum_match) for i,
+            placed in enumerate(zip(outs, out_dims, targets))])
     return mapped
 
 
-def _over_values(fun: Callable[..., Any], arguments: Any, axes: Any, out_axes: Any, axis: MappedAxis) -> Any:
+def _over_values(fun: Callable[..., Any], arguments: Any, axes: Any, out_axes: Any, axis: MappedAxis,
+                 sum_match: bool) -> Any:
     """A call with values that have adapters among the arguments.
 
     What can change is mapped by its arrays where it has an axis, otherwise it is the same object for all.
@@ -102,7 +104,8 @@ def _over_values(fun: Callable[..., Any], arguments: Any, axes: Any, out_axes: A
     result_tree, targets = adapters.mapped(result_tree, outs, out_dims, targets, size)
     changed = [dims[i] for x, numbers in zip(taken, flat.changed) for i in [x.places[j] for j in numbers]]
     flat.out_tree = result_tree
-    placed = [_place(flat, i, *each, size) for i, each in enumerate(zip(outs[:n], out_dims, targets))]
+    placed = [_place(flat, i, *each, size, sum_match) for i,
+              each in enumerate(zip(outs[:n], out_dims, targets))]
     changes = [place_axis(x, size, dim, to) for x, dim,
                to in zip(outs[n:], out_dims[n:], changed, strict=True)]
     adapters.write_back(taken, change_tree.unflatten(changes))
@@ -179,13 +182,15 @@ def _sharding(flat: FlatFunction, dims: Sequence[int | None]) -> Any:
     return found
 
 
-def _place(flat: FlatFunction, i: int, x: Any, dim: int | None, target: Any, size: int) -> Any:
+def _place(flat: FlatFunction, i: int, x: Any, dim: int | None, target: Any, size: int, sums: bool) -> Any:
     if target is None:
+        if dim is not None and sums:
+            return x.sum(dim)
         if dim is not None:
             where = flat.out_path(i).removeprefix("the ").removeprefix("output")
             raise ValueError(f"{flat} has mapped output but out_axes is None: at vmap out_axes{where}, got "
                              f"axis spec None but output was batched on axis {dim}. It depends on a mapped "
-                             "argument; give it an axis.")
+                             "argument; give it an axis, or sum_match=True for the sum.")
         return x
     rank = len(aval_of(x).shape) + (dim is None)
     target = operator.index(target)

@@ -113,7 +113,6 @@ def test_gradients_come_in_the_order_of_argnums():
     (lambda: jax.value_and_grad(step, reduce_axes=("i",)), "reduce_axes"),
     (lambda: jax.vjp(step, X, reduce_axes=("i",)), "reduce_axes"),
     (lambda: jax.linear_transpose(step, X, reduce_axes=("i",)), "reduce_axes"),
-    (lambda: jax.vmap(step, sum_match=True), "sum_match"),
     (lambda: jax.checkpoint(step, concrete=True), "concrete"),
     (lambda: jax.pure_callback(step, X, X, X, sharding=jax.sharding.SingleDeviceSharding(jax.devices()[0])), "sharding"),
     (lambda: jax.debug.print("{}", 1, partitioned=True), "partitioned"),

@@ -41,6 +41,18 @@ def test_axes(fun, in_axes, out_axes, args, want):
         same(jax.jit(jax.vmap(fun, in_axes, out_axes))(*args), want)
 
 
+def test_results_without_an_axis_may_be_sums():
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for way in (lambda f: f, jax.jit):
+        f = way(jax.vmap(lambda v: (v ** 2, v.sum(), 5.0, v > 1), 1, (None, 0, None, None), sum_match=True))
+        for got, want in zip(f(x), ((x ** 2).sum(1), x.sum(0), 5, (x > 1).sum(1)), strict=True):
+            np.testing.assert_array_equal(got, want)
+    grads = jax.grad(lambda x: jax.vmap(jnp.sin, out_axes=None, sum_match=True)(x).sum())(x)
+    np.testing.assert_allclose(grads, np.cos(x), rtol=1e-6)
+    with pytest.raises(ValueError, match="sum_match=True"):
+        jax.vmap(jnp.sin, out_axes=None)(x)
+
+
 def test_keyword_arguments_are_mapped_in_front():
     same(jax.vmap(lambda x, *, k: x * k)(A(3), k=A(3)), A(3) ** 2)
     same(jax.vmap(lambda x, k=2.0: x * k, in_axes=(0,))(A(2)), A(2) * 2)

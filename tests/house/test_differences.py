@@ -22,7 +22,7 @@ def test_each_row_is_shown_by_a_test():
 @pytest.mark.quick
 def test_what_is_refused_is_read_from_the_source():
     found = {words for room in differences.refusals().values() for _, words in room}
-    assert "vmap: sum_match=True is not supported; sum over the axis with axis_name and lax.psum" in found
+    assert "…: reduce_axes=… is not supported: sum the result with lax.psum" in found
     for name in differences.config._OPTIONS:
         assert name in differences.options() or name.startswith("jax_"), name
 
