@@ -438,10 +438,10 @@ def _export(jitted: JitFunction, args: Iterable[Any], kwargs: dict[str, Any], pl
 
 
 def _named(shardings: Iterable[Any], avals: Iterable[ShapedArray]) -> tuple[NamedSharding | None, ...]:
-    """Shardings over abstract meshes; of one device nothing is said."""
+    """Shardings over abstract meshes, by default those of the types; of one device nothing is said."""
     def named(s: Any, aval: ShapedArray) -> NamedSharding | None:
         if s is None or len(s._devices) == 1:
-            return None
+            return aval.explicit
         s = as_named(s, aval.ndim)
         return NamedSharding(s.mesh.abstract_mesh, s.spec, s._kind)
     return tuple(map(named, shardings, avals))

@@ -242,6 +242,11 @@ def _shardings(tables: Sequence[dict[str, Any]] | None) -> list[NamedSharding | 
     return [_to_named(t["named"]) if t["named"] else None for t in tables or ()]
 
 
+def _typed(avals: list[ShapedArray], shardings: list[NamedSharding | None]) -> list[ShapedArray]:
+    """The types with what the shardings say of Explicit mesh axes."""
+    return [a if s is None else s.typed(a) for a, s in zip(avals, shardings or [None] * len(avals))]
+
+
 # --- the whole ----------------------------------------------------------------------------------------------
 
 def to_table(exported: Any, vjp: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -299,11 +304,11 @@ def _fields(table: dict[str, Any]) -> dict[str, Any]:
         ins, outs = ([avals[i] for i in table[side] or ()] for side in ("in_types", "out_types"))
     else:
         ins, outs = ([_to_aval(scope, a) for a in table[side] or ()] for side in ("in_avals", "out_avals"))
+    in_lies, out_lies = (_shardings(table[side]) for side in ("in_shardings", "out_shardings"))
     return {
-        "fun_name": table["fun_name"] or "", "in_tree": _to_tree(table["in_tree"]), "in_avals": ins,
-        "out_tree": _to_tree(table["out_tree"]), "out_avals": outs,
-        "in_shardings": _shardings(table["in_shardings"]),
-        "out_shardings": _shardings(table["out_shardings"]),
+        "fun_name": table["fun_name"] or "", "in_tree": _to_tree(table["in_tree"]),
+        "out_tree": _to_tree(table["out_tree"]), "in_shardings": in_lies, "out_shardings": out_lies,
+        "in_avals": _typed(ins, in_lies), "out_avals": _typed(outs, out_lies),
         "nr_devices": table["nr_devices"] or table["few_devices"] or 1, "platforms": table["platforms"] or (),
         "disabled_safety_checks": [c["target"] if c["kind"] == _CUSTOM_CALL else None
                                    for c in table["disabled_checks"] or ()],

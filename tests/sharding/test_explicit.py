@@ -182,6 +182,17 @@ def test_the_words_of_a_key_are_on_one_device():
             way(data)
 
 
+def test_exported_functions_keep_types():
+    x = split("x", "y")
+    exported = jax.export.export(jax.jit(lambda x: (x * 2, x.sum(1))))(x)
+    again = jax.export.deserialize(exported.serialize(vjp_order=1))
+    assert (again.in_avals, again.out_avals) == (exported.in_avals, exported.out_avals)
+    for call in (exported.call, again.call, jax.jit(again.call)):
+        assert [kind(y) for y in call(x)] == ["f32[8@x,8@y]", "f32[8@x]"]
+        np.testing.assert_array_equal(call(x)[0], 2 * X)
+    assert kind(jax.grad(lambda x: again.call(x)[0].sum())(x)) == "f32[8@x,8@y]"
+
+
 def test_shard_map_without_in_specs_takes_those_of_the_types():
     with jax.set_mesh(mesh()):
         f = jax.shard_map(lambda v: v * 2, out_specs=P("x", "y"))
