@@ -19,9 +19,9 @@ def _pattern(*parts: str) -> re.Pattern[str]:
 _SLICE = _pattern(r"^( *)(%\S+ = stablehlo\.dynamic_slice %[^\s,]+, )([^=\n]+)",
                   r"(, sizes = \[([^\]\n]+)\] : \((TYPE)(?:, (TYPE))+\) -> .*)$")
 _GATHER = _pattern(r'^( *)(%\S+ = "stablehlo\.gather"\(%[^\s,]+, )(%[^\s,)]+)',
-                   r"(\) <\{.*start_index_map = \[([^\]\n]*)\], index_vector_dim = (\d+)>",
+                   r"(\) <\{.*#stablehlo\.gather<([^>\n]*)>",
                    r".*slice_sizes = array<i64: ([^>\n]*)>\}> : \((TYPE), (TYPE)\) -> .*)$")
-_SCATTER = _pattern(r'^( *)(%\S+ = "stablehlo\.scatter"\()(%[^\s,]+)(, .*index_vector_dim = (\d+)>',
+_SCATTER = _pattern(r'^( *)(%\S+ = "stablehlo\.scatter"\()(%[^\s,]+)(, .*#stablehlo\.scatter<([^>\n]*)>',
                     r"(?:.*\n)*?\1\}\) : \((TYPE), (TYPE), .*)$")
 
 
@@ -67,9 +67,10 @@ def _slice(found: re.Match[str], names: Iterator[str]) -> str:
 
 
 def _gather(found: re.Match[str], names: Iterator[str]) -> str:
-    indent, head, indices, tail, places, vector, sizes, operand, kind = found.groups()
-    shape, axes = _sizes(operand), [int(d) for d in places.split(", ") if d]
-    if not axes or not shape or not _is_one(kind, vector):
+    indent, head, indices, tail, numbers, sizes, operand, kind = found.groups()
+    places = re.findall(r"start_index_map = \[([^\]]+)\]", numbers)
+    shape, axes = _sizes(operand), [int(d) for entries in places for d in entries.split(", ")]
+    if not axes or not shape or not _is_one(kind, numbers):
         return found[0]
     last = [shape[d] - int(sizes.split(", ")[d]) for d in axes]
     before, moved = _clamped(indices, last, kind, names, indent)
@@ -77,14 +78,16 @@ def _gather(found: re.Match[str], names: Iterator[str]) -> str:
 
 
 def _scatter(found: re.Match[str], names: Iterator[str]) -> str:
-    indent, head, operand, tail, vector, kind, indices = found.groups()
-    if not _is_one(indices, vector):
+    indent, head, operand, tail, numbers, kind, indices = found.groups()
+    if not _is_one(indices, numbers):
         return found[0]
     held = next(names)
     return f"{indent}{held} = stablehlo.optimization_barrier {operand} : {kind}\n{indent}{head}{held}{tail}"
 
 
-def _is_one(indices: str, vector: str) -> bool:
-    """Are indices of this type one vector, along its dimension `vector`, the last?"""
+def _is_one(indices: str, numbers: str) -> bool:
+    """Are indices of this type one vector, along the last dimension?  By these dimension numbers, whose zeros
+    jaxlib does not print."""
+    vector = int((re.findall(r"index_vector_dim = (\d+)", numbers) or [0])[0])
     sizes = _sizes(indices)
-    return "?" not in indices and math.prod(sizes[:int(vector)]) == 1 and len(sizes) <= int(vector) + 1
+    return "?" not in indices and math.prod(sizes[:vector]) == 1 and len(sizes) <= vector + 1

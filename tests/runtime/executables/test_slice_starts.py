@@ -66,6 +66,20 @@ def test_what_is_read_of_a_slice(name):
             np.testing.assert_array_equal(f(X, i, j), theirs(window(X, i, 4), j), err_msg=f"{i}, {j}")
 
 
+def test_programs_that_were_exported():
+    """jaxlib prints them, without the dimension numbers that are zero."""
+    def f(x, i, j):
+        y = slice_of(x, i, 4)
+        return [ours(y, j) for ours, _ in READS.values()]
+    i, j = jnp.int32(4), jnp.int32(100)
+    for shape in ((16,), jax.export.symbolic_shape("n", constraints=["n >= 8"])):
+        exported = jax.export.export(jax.jit(f))(jax.ShapeDtypeStruct(shape, "float32"), i, j)
+        again = jax.export.deserialize(exported.serialize())
+        for place in (j, jnp.int32(-100), jnp.int32(3)):
+            for got, (_, theirs) in zip(again.call(X, i, place), READS.values(), strict=True):
+                np.testing.assert_array_equal(got, theirs(X[4:8], int(place)))
+
+
 @pytest.mark.parametrize("axes", [("x",), ("x", "y"), (None, "y")])
 def test_one_row_of_an_array_that_is_divided(axes):
     """A device that does not hold the row changes nothing."""
