@@ -128,8 +128,8 @@ class Placement:
             for i, (s, a) in enumerate(zip(outs, traced.closed.out_avals)):
                 if s is not None:
                     placement.check_divides(s, a, f"result {i} of {self.name}, of type {a.str_short()}")
-                    terms = frozenset() if a.explicit is None else a.explicit._terms
-                    if getattr(s, "_terms", terms) != terms:
+                    typed = s.typed(a).explicit if hasattr(s, "typed") else a.explicit
+                    if typed != a.explicit and any(t is not None and t._terms for t in (typed, a.explicit)):
                         raise ValueError(f"jit of {self.name}: result {i} is of type {a}, and out_shardings "
                                          f"says {s}: what is unreduced is a matter of the type; reshard in "
                                          "the function")

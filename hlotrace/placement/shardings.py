@@ -265,16 +265,16 @@ def _reshard(x: Any, *, sharding: NamedSharding) -> Any:
     for mesh in (sharding.mesh, getattr(x.sharding, "mesh", None), current_mesh(), only_mesh(sharding.mesh)):
         if isinstance(mesh, Mesh) and mesh.shape_tuple == sharding.mesh.shape_tuple:
             sharding = sharding.update(mesh=mesh.update(axis_types=sharding.mesh.axis_types))
-            if x.sharding._terms != sharding._terms:
-                return jit_bind(_adding(sharding, x.aval), [x])[0]
-            return transfer.move(x, sharding)
+            if not x.sharding._terms or x.sharding.is_equivalent_to(sharding, x.ndim):
+                return transfer.move(x, sharding)
+            return jit_bind(_resharding(sharding, x.aval), [x])[0]      # no device has the value to move
     raise ValueError(f"reshard: {sharding} names no devices, and there is no such mesh in use: enter one "
                      "with set_mesh(mesh), or pass NamedSharding(mesh, spec)")
 
 
 @functools.lru_cache(256)
-def _adding(sharding: NamedSharding, aval: ShapedArray) -> Jaxpr:
-    """The program that adds the terms of an unreduced array of this type."""
+def _resharding(sharding: NamedSharding, aval: ShapedArray) -> Jaxpr:
+    """The program that reshards an array of this type."""
     return programs.trace_closed(lambda x: [reshard_p.bind(x, sharding=sharding)], [aval], "reshard")
 
 

@@ -30,12 +30,10 @@ def typed(primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, 
 
     The typing rules of users' primitives, and of those that hold programs, say it themselves.
     """
-    if primitive.says_sharding or not isinstance(primitive, Builtin):
-        return primitive.abstract_eval(*avals, **params)
-    if any(True for _ in sub_jaxprs(params)):
+    if primitive.says_sharding or not isinstance(primitive, Builtin) or any(True for _ in sub_jaxprs(params)):
         result = primitive.abstract_eval(*avals, **params)
         of = [*avals, *(result if primitive.multiple_results else [result])]
-        if primitive.linear != "program" and any(a.explicit is not None and a.explicit._terms for a in of):
+        if primitive.linear != "typed" and any(a.explicit is not None and a.explicit._terms for a in of):
             raise ShardingTypeError(f"{primitive}: the types of operands and results are "
                                     f"{', '.join(map(_text, of))}; unreduced values do not go through it. "
                                     "Take the sum first, with jax.reshard.")
@@ -43,7 +41,7 @@ def typed(primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, 
     result = primitive.abstract_eval(*[a.update(sharding=None) if a.explicit else a for a in avals], **params)
     if all(a.explicit is None for a in avals):
         if "unreduced" in params:
-            raise no_terms(primitive, avals, params["unreduced"], frozenset())
+            raise _no_terms(primitive, avals, params["unreduced"], frozenset())
         return result
     results = result if primitive.multiple_results else [result]
     mesh = _mesh(primitive, avals)
@@ -134,8 +132,8 @@ _REFUSED = {"": "only linear functions give terms again", "each": "only one oper
             **dict.fromkeys(("all", "rest"), "all operands must be such")}
 
 
-def no_terms(primitive: Primitive, avals: Sequence[ShapedArray], wanted: Iterable[str],
-             found: Iterable[str]) -> ShardingTypeError:
+def _no_terms(primitive: Primitive, avals: Sequence[ShapedArray], wanted: Iterable[str],
+              found: Iterable[str]) -> ShardingTypeError:
     """The error for a sum whose result was to be unreduced over other axes than split what it runs over."""
     axes = named_axes(tuple(sorted(found))) if found else "no mesh axis"
     return ShardingTypeError(f"{primitive}: {_operands(avals)}; out_sharding says that the result is "
@@ -185,7 +183,7 @@ def _by_axes(primitive: Primitive, rule: Any, avals: Sequence[ShapedArray], resu
                     for label, (split, *_) in found.items() if label not in in_results
                     for aval, labels in zip(avals, axes.operands) if label in labels)
         if {*gone} != params["unreduced"] or not whole:
-            raise no_terms(primitive, avals, params["unreduced"], gone if whole else ())
+            raise _no_terms(primitive, avals, params["unreduced"], gone if whole else ())
     return [[found[key][0] if key in found else () for dim, label in enumerate(labels)
              for key in [(None, dim) if label is None else label]] for labels in of_all]
 

@@ -9,6 +9,8 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.errors import ShardingTypeError
+from hlotrace.experimental.layout import Layout, with_layout_constraint
+from hlotrace.experimental.shard_alike import shard_alike
 from hlotrace.sharding import AxisType, NamedSharding, P, reshard
 
 A = np.random.default_rng(0).normal(size=(8, 16)).astype(np.float32)
@@ -78,7 +80,7 @@ LINEAR = {
     "transpose": (lambda x: x.reshape(8, 2, 4).transpose(0, 2, 1), lambda x: x.reshape(8, 2, 4).transpose(0, 2, 1)),
     "dynamic_slice": (lambda x: lax.dynamic_slice(x, (0, 3), (8, 2)), lambda x: x[:, 3:5]),
     "batched @": (lambda x: jnp.einsum("ij,ijk->ik", x, jnp.ones((8, 8, 4))), lambda x: x @ np.ones((8, 4))),
-    "copy": (jnp.copy, lambda x: x),
+    "copy": (jnp.copy, lambda x: x), "stop_gradient": (lax.stop_gradient, lambda x: x),
     "vmap": (jax.vmap(lambda row: row * 2), lambda x: 2 * x), "jit": (jax.jit(lambda x: x * 2), lambda x: 2 * x),
     "checkpoint": (jax.checkpoint(lambda x: x * 2), lambda x: 2 * x),
 }
@@ -110,11 +112,23 @@ def test_what_is_not_linear_is_refused():
         (lambda x: jnp.einsum("ij,jk->ik", a, b, out_sharding=P(unreduced={"x"})), "mesh axis 'y' splits"),
         (lambda x: reshard(a, P(unreduced={"y"})), "cannot be made unreduced"),
         (lambda x: lax.with_sharding_constraint(x, P("x")), "{U:y}"),
+        (lax.optimization_barrier, "unreduced values do not go"), (lambda x: shard_alike(x, x), "unreduced values do not go"),
+        (lambda x: with_layout_constraint(x, Layout((1, 0))), "unreduced values do not go"),
     ]
     for fun, words in refused:
         for way in (fun, jax.jit(fun)):
             with pytest.raises(ShardingTypeError, match=words):
                 way(x)
+    for fun in (lambda x: jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x),     # XLA ends the process
+                lambda x: jax.debug.callback(print, x), lambda x: jax.device_put(x, P("x")),
+                lambda x: jax.device_put(x, jax.devices()[0])):
+        with pytest.raises(ShardingTypeError, match="unreduced values do not go"):
+            jax.jit(fun)(x)
+        with pytest.raises(ValueError, match="each device holds a term"):
+            fun(x)
+    for other in (P(), P("x", "y"), jax.sharding.SingleDeviceSharding(jax.devices()[0])):
+        with pytest.raises(ValueError, match="what is unreduced is a matter of the type"):
+            jax.jit(lambda x: x + x, out_shardings=other)(x)
     for read in (np.asarray, float, jax.device_get, lambda x: jax.device_put(x, P("x")),
                  lambda x: jax.device_put(x, jax.devices()[0])):
         with pytest.raises((ValueError, TypeError), match="each device holds a term|scalar"):
@@ -124,6 +138,16 @@ def test_what_is_not_linear_is_refused():
                  lambda: jax.jit(lambda v: v * 2, in_shardings=P(unreduced={"y"}))(A)):
         with pytest.raises(ValueError, match="unreduced"):
             make()
+
+
+@pytest.mark.parametrize("spec", [P(unreduced={"y"}), P(None, "x", unreduced={"y"}), U])
+def test_terms_may_be_split_otherwise(spec):
+    """No device holds the value, so it is not the host that moves its parts."""
+    for terms in [*both(lambda x: reshard(x, spec), product(*operands())), jnp.dot(*operands(), out_sharding=spec)]:
+        assert "{U:y}" in str(jax.typeof(terms)) and terms.sharding.is_equivalent_to(NamedSharding(
+            jax.sharding.get_mesh(), spec), 2)
+        for whole in (P(), P("y"), P("x", "y")):
+            np.testing.assert_allclose(reshard(terms, whole), AB, rtol=1e-5, atol=1e-5)
 
 
 def test_sums_and_scattered_sums():

@@ -750,5 +750,6 @@ clamp_p = Mapped("clamp", abstract_eval=_clamp_abstract_eval, lower=_clamp_lower
 
 # --- stop_gradient --------------------------------------------------------------------------------
 
-stop_gradient_p = unary_with_params("stop_gradient", lambda x: x, lambda ctx, eqn, x: x, makes_nan=False)
+stop_gradient_p = unary_with_params("stop_gradient", lambda x: x, lambda ctx, eqn, x: x, makes_nan=False,
+                                    linear="first")
 stop_gradient_p.impl_rule = lambda x: x

@@ -71,6 +71,7 @@ def _constraint_abstract_eval(x, *, sharding):
 
 sharding_constraint_p = Primitive(
     "sharding_constraint", abstract_eval=_constraint_abstract_eval, lower=_lower, says_sharding=True,
+    linear="typed",
     transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)],
     batching=_batching, meshes=_meshes, makes_nan=False)
 sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
@@ -112,8 +113,7 @@ def as_type(x, aval):
         return x
     if found.explicit is not None and aval.explicit is not None and found.explicit.mesh != aval.explicit.mesh:
         x = mesh_cast_p.bind(x, mesh=aval.explicit.mesh)
-    unsplit = PartitionSpec(*[None] * aval.ndim)
-    sharding = aval.explicit or found.explicit.with_spec(unsplit)
+    sharding = aval.explicit or found.explicit.with_spec(PartitionSpec(*[None] * aval.ndim))
     return reshard_p.bind(x, sharding=sharding)
 
 
@@ -126,7 +126,8 @@ def without_types(x):
 
 # the value under another sharding over Explicit axes, for which devices may exchange parts
 reshard_p = Primitive(
-    "reshard", abstract_eval=_reshard_abstract_eval, lower=_reshard_lower, says_sharding=True, meshes=_meshes,
+    "reshard", abstract_eval=_reshard_abstract_eval, lower=_reshard_lower, says_sharding=True, linear="typed",
+    meshes=_meshes,
     transpose=lambda ct, x, **_: [ct], batching=_reshard_batching, makes_nan=False)
 reshard_p.jvp = linear_jvp(reshard_p)
 
@@ -155,6 +156,7 @@ def _cast_batching(axis, args, dims, *, mesh):
 # the value over a mesh of the same axes, of which others are Explicit: its type changes, it stays where it is
 mesh_cast_p = Primitive(
     "mesh_cast", abstract_eval=_cast_abstract_eval, lower=lambda ctx, eqn, x: x, says_sharding=True,
+    linear="typed",
     meshes=lambda params: (params["mesh"],), batching=_cast_batching, makes_nan=False,
     transpose=lambda ct, x, **_: [ct])
 mesh_cast_p.jvp = linear_jvp(mesh_cast_p)

@@ -74,7 +74,7 @@ def vary_call(params, varied, which):
 
 
 jit_p = Holder(
-    "jit", vary=vary_call, multiple_results=True, linear="program",
+    "jit", vary=vary_call, multiple_results=True, linear="typed",
     abstract_eval=lambda *avals, jaxpr, donated: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jit_jvp,
     linearize=_jit_linearize,
@@ -116,7 +116,7 @@ def _inline_discharge(states, values, args, *, jaxpr, **_):
 
 
 inlined_p = Inlined(
-    "inlined", multiple_results=True, linear="program", discharge=_inline_discharge,
+    "inlined", multiple_results=True, linear="typed", discharge=_inline_discharge,
     abstract_eval=lambda *avals, jaxpr: jaxpr.out_avals, lower=inline,
     transpose=lambda cts, *args, jaxpr: transpose_call(cts, args, jaxpr, lambda program, operands: (
         state.trace.splice(program, operands))))

@@ -141,7 +141,7 @@ def _transpose(cts, *args, jaxpr, **_):
 
 # prevent_cse: a bool, or one for each operand
 remat_p = Holder(
-    "checkpoint", multiple_results=True, linear="program", abstract_eval=lambda *avals, jaxpr,
+    "checkpoint", multiple_results=True, linear="typed", abstract_eval=lambda *avals, jaxpr,
     **_: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jvp, linearize=_linearize,
     batching=_batching,

@@ -99,15 +99,15 @@ def in_place(x: Any, sharding: Sharding, committed: bool = True) -> array_impl.A
     old = x.sharding
     if old is sharding or old == sharding:
         return array_impl.ArrayImpl(x.aval, x._buf, committed)
-    if old._terms != sharding._terms:
-        how = ("a value that is whole cannot be made unreduced" if sharding._terms - old._terms else
-               "each device holds a term of it: jax.reshard adds them")
-        raise ValueError(f"an array of type {x.aval} cannot be moved to {sharding}: {how}")
     placement.check_divides(sharding, x.aval)
     if old.is_equivalent_to(sharding, x.ndim):
         buffer = x._buf._rewrap_with_aval_and_sharding(physical(x.aval), sharding)
         shards.share(buffer, x._buf)
         return array_impl.ArrayImpl(sharding.typed(x.aval), buffer, committed)
+    if old._terms or sharding._terms:
+        how = ("a value that is whole cannot be made unreduced" if sharding._terms - old._terms else
+               "each device holds a term of it: jax.reshard adds them")
+        raise ValueError(f"an array of type {x.aval} cannot be moved to {sharding}: {how}")
     if not shards.is_held(x) and old.same_placement(sharding, x.ndim):
         moved = array_impl.assembled(x.aval, sharding, shards.reordered(x, sharding))
         shards.share(moved._buf, x._buf)
