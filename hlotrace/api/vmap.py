@@ -75,9 +75,8 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
         outs, out_dims = batch_flat(flat, axis, flat.leaves, dims)
         targets: Sequence[Any] = pytree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         flat.out_tree, targets = adapters.mapped(flat.out_tree, outs, out_dims, targets, size)
-        return flat.out_tree.unflatten([
-            _place(flat, i, *placed, size, sum_match) for i,
-            placed in enumerate(zip(outs, out_dims, targets))])
+        placed = enumerate(zip(outs, out_dims, targets))
+        return flat.out_tree.unflatten([_place(flat, i, *each, size, sum_match) for i, each in placed])
     return mapped
 
 
@@ -104,8 +103,8 @@ def _over_values(fun: Callable[..., Any], arguments: Any, axes: Any, out_axes: A
     result_tree, targets = adapters.mapped(result_tree, outs, out_dims, targets, size)
     changed = [dims[i] for x, numbers in zip(taken, flat.changed) for i in [x.places[j] for j in numbers]]
     flat.out_tree = result_tree
-    placed = [_place(flat, i, *each, size, sum_match) for i,
-              each in enumerate(zip(outs[:n], out_dims, targets))]
+    found = enumerate(zip(outs[:n], out_dims, targets))
+    placed = [_place(flat, i, *each, size, sum_match) for i, each in found]
     changes = [place_axis(x, size, dim, to) for x, dim,
                to in zip(outs[n:], out_dims[n:], changed, strict=True)]
     adapters.write_back(taken, change_tree.unflatten(changes))

@@ -304,11 +304,11 @@ def _fields(table: dict[str, Any]) -> dict[str, Any]:
         ins, outs = ([avals[i] for i in table[side] or ()] for side in ("in_types", "out_types"))
     else:
         ins, outs = ([_to_aval(scope, a) for a in table[side] or ()] for side in ("in_avals", "out_avals"))
-    in_lies, out_lies = (_shardings(table[side]) for side in ("in_shardings", "out_shardings"))
+    in_places, out_places = (_shardings(table[side]) for side in ("in_shardings", "out_shardings"))
     return {
         "fun_name": table["fun_name"] or "", "in_tree": _to_tree(table["in_tree"]),
-        "out_tree": _to_tree(table["out_tree"]), "in_shardings": in_lies, "out_shardings": out_lies,
-        "in_avals": _typed(ins, in_lies), "out_avals": _typed(outs, out_lies),
+        "out_tree": _to_tree(table["out_tree"]), "in_shardings": in_places, "out_shardings": out_places,
+        "in_avals": _typed(ins, in_places), "out_avals": _typed(outs, out_places),
         "nr_devices": table["nr_devices"] or table["few_devices"] or 1, "platforms": table["platforms"] or (),
         "disabled_safety_checks": [c["target"] if c["kind"] == _CUSTOM_CALL else None
                                    for c in table["disabled_checks"] or ()],

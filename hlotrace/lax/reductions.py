@@ -58,18 +58,18 @@ def _reduction(primitive, what, result, note=""):
         return primitive.bind(operand, axes=canonical_axes(tuple(axes), aval_of(operand).ndim, "axes"))
 
     def placed(operand, axes, *, out_sharding=None):
+        if out_sharding is None:
+            return function(operand, axes)
         what = f"lax.{primitive.name}"
         unreduced = unreduced_axes(out_sharding, what)
-        if unreduced:
-            if primitive is not reduce_sum_p:
-                raise NotImplementedError(f"{what}: out_sharding={out_sharding} is unreduced, and that is "
-                                          "for sums: reduce_sum and products")
-            axes = canonical_axes(tuple(axes), aval_of(operand).ndim, "axes")
-            return with_out_sharding(unreduced_sum_p.bind(operand, axes=axes, unreduced=unreduced),
-                                     out_sharding, what)
-        if out_sharding is not None:
-            operand, = over_auto_axes(operand)
-        return with_out_sharding(function(operand, axes), out_sharding, what)
+        if not unreduced:
+            return with_out_sharding(function(*over_auto_axes(operand), axes), out_sharding, what)
+        if primitive is not reduce_sum_p:
+            raise NotImplementedError(f"{what}: out_sharding={out_sharding} is unreduced, and that is for "
+                                      "sums: reduce_sum and products")
+        axes = canonical_axes(tuple(axes), aval_of(operand).ndim, "axes")
+        return with_out_sharding(unreduced_sum_p.bind(operand, axes=axes, unreduced=unreduced), out_sharding,
+                                 what)
     public = placed if primitive in (reduce_sum_p, reduce_max_p, reduce_min_p) else function
     public.__name__ = public.__qualname__ = primitive.name
     public.__doc__ = (f"The {what} of `operand` over `axes`, a sequence of ints.  The dtype stays{note}.\n\n"

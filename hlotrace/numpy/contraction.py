@@ -37,10 +37,10 @@ _LETTERS = string.ascii_letters
 
 def _for_result(a, b, out_sharding, what):
     """The operands, and what to compute their product by or None, for a result with this sharding."""
+    if out_sharding is None:
+        return a, b, None
     unreduced = unreduced_axes(out_sharding, what)
-    if unreduced:
-        return a, b, functools.partial(unreduced_dot, unreduced)
-    return (a, b, None) if out_sharding is None else (*over_auto_axes(a, b), None)
+    return (a, b, functools.partial(unreduced_dot, unreduced)) if unreduced else (*over_auto_axes(a, b), None)
 
 
 @composite(static=("a_labels", "b_labels", "out", "precision", "preferred", "conjugate", "dot"))

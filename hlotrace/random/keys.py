@@ -5,6 +5,7 @@ from ..core import dtypes, errors, source_info
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
 from ..core.config import config
+from ..core.trace import JaxprTrace
 from ..numpy.util import cast
 from ..primitives.arrays.random import (
     GENERATORS,
@@ -32,8 +33,7 @@ def _relabel(primitive):
         x = as_array(x)
         spec = getattr(x.sharding, "spec", None)
         if x.aval.explicit:
-            from ..sharding.explicit import typed
-            aval = typed(primitive, [x.aval], params)
+            aval = JaxprTrace.typed(primitive, [x.aval], params)
         else:
             aval = primitive.abstract_eval(x.aval, **params)
         if len(x.sharding._devices) > 1 and (spec is None or len(spec) > aval.ndim):

@@ -236,7 +236,7 @@ LOCAL_IMPORTS = {
         hlotrace.experimental.array_serialization.serialization: tensorstore
         hlotrace.lax: hlotrace.placement.shardings
         hlotrace.lowering.module: hlotrace.sharding.named hlotrace.sharding.spec hlotrace.sharding.text
-        hlotrace.random.keys: hlotrace.sharding.explicit hlotrace.sharding.named hlotrace.sharding.spec
+        hlotrace.random.keys: hlotrace.sharding.named hlotrace.sharding.spec
         hlotrace.runtime.array_impl: hlotrace.runtime.devices.layouts
         hlotrace.runtime.binding: jaxlib
         hlotrace.runtime.devices.client: hlotrace.runtime.devices.plugins

@@ -218,7 +218,6 @@ def lower_converted(primitive, ctx, eqn, x, y, algorithm=None):
     if (lhs, rhs, result) == (a, b, out):
         return None
     params = {**eqn.params, "preferred_element_type": result}
-    params.pop("unreduced", None)       # the constraint by the type of the result says it
     return ctx.lower_fun(lambda u, v: convert(primitive.bind(convert(u, lhs), convert(v, rhs), **params),
                                               out), eqn, x, y)
 
@@ -275,11 +274,10 @@ def _typed_dot(x, y, dimension_numbers, precision=None, preferred_element_type=N
     split what is summed; what is summed of it depends on the type that it is to have."""
     splits = [[aval_of(v).splits[d] for d in axes] for v, axes in zip((x, y), dimension_numbers[0])]
     unreduced = frozenset(name for a, b in zip(*splits) if a == b for name in a)
-    how = dict(precision=precision, preferred_element_type=preferred_element_type)
-    if unreduced:
-        return unreduced_dot(unreduced, x, y, dimension_numbers, **how)
-    numbers = tuple(tuple(map(tuple, pair)) for pair in dimension_numbers)
-    return dot_general_p.bind(x, y, dimension_numbers=numbers, **how)
+    params = {"unreduced": unreduced} if unreduced else {}
+    primitive = unreduced_dot_general_p if unreduced else dot_general_p
+    return primitive.bind(x, y, dimension_numbers=dimension_numbers, precision=precision,
+                          preferred_element_type=preferred_element_type, **params)
 
 
 def _batching_of(primitive):
@@ -300,19 +298,25 @@ dot_general_p = Primitive("dot_general", abstract_eval=_abstract_eval, lower=_lo
                           batching=_batching_of(lambda: dot_general_p), axes=_axes, linear="each")
 dot_general_p.jvp = bilinear_jvp(dot_general_p)
 
+
+def _unreduced_lower(ctx, eqn, x, y):
+    """The constraint by the type of the result says what is unreduced."""
+    params = {name: value for name, value in eqn.params.items() if name != "unreduced"}
+    return _lower(ctx, eqn.replace(params=params), x, y)
+
+
 # the product of operands whose contracted dimensions the mesh axes `unreduced` split, before the sum over
 # them
 unreduced_dot_general_p = Primitive(
     "unreduced_dot_general", sharding=_axes, linear="each",
     batching=_batching_of(lambda: unreduced_dot_general_p),
     abstract_eval=lambda x, y, *, unreduced, **params: _abstract_eval(x, y, **params),
-    lower=lambda ctx, eqn, x, y: _lower(ctx, eqn, x, y),
+    lower=_unreduced_lower,
     transpose=lambda ct, x, y, *, unreduced, **params: _transpose(ct, x, y, **params))
 unreduced_dot_general_p.jvp = bilinear_jvp(unreduced_dot_general_p)
 
 
 def unreduced_dot(unreduced, x, y, dimension_numbers, precision=None, preferred_element_type=None):
     """As `lax.dot_general`, of an unreduced result: the sum over these mesh axes is still to be taken."""
-    numbers = tuple(tuple(tuple(axes) for axes in pair) for pair in dimension_numbers)
-    return unreduced_dot_general_p.bind(x, y, dimension_numbers=numbers, precision=precision,
+    return unreduced_dot_general_p.bind(x, y, dimension_numbers=dimension_numbers, precision=precision,
                                         unreduced=unreduced, preferred_element_type=preferred_element_type)
