@@ -101,10 +101,11 @@ ON_PURPOSE = [
      "each use has the numbers of its time",
      "test_each_use_of_a_buffer_has_the_numbers_of_its_time"),
     ("an index that is a Python int out of bounds",
-     "`x[10]` reads the nearest element, `x.at[10].set(...)` does nothing; `jax_check_static_indices` on refuses the former",
-     "an IndexError unless `mode=` says otherwise, also in `take`, `put`, `insert`, `unravel_index`, "
-     "`lax.dynamic_index_in_dim`; arrays of indices are as in JAX; `jax_check_static_indices` off is silent",
-     "test_the_option_gives_the_silence_of_jax_back"),
+     "silent: `x[10]` reads the nearest element, `x.at[10].set(...)` does nothing; `jax_check_static_indices` on refuses the "
+     "former",
+     "the same, and one line on the logger for each line of yours; `jax_check_static_indices` on refuses both, also in `take`, "
+     "`put`, `insert`, `unravel_index`, `lax.dynamic_index_in_dim`, unless `mode=` says what is meant",
+     "test_each_line_is_logged_once"),
     ("an index out of bounds that is only known when the program runs",
      "silent: reads are clamped or filled, writes dropped; `checkify.index_checks` tells in functions that return errors",
      "as in JAX; with the option `hlotrace_check_bounds` an IndexError with index, axis, size and line, unless `mode=` says "

@@ -145,7 +145,7 @@ _OPTIONS = {
     "jax_debug_nans": (False, _flag, True),
     "jax_debug_infs": (False, _flag, True),
     "jax_disable_jit": (False, _flag, True),
-    "jax_check_static_indices": (True, _flag, True),    # an int out of bounds is an IndexError; silent in JAX
+    "jax_check_static_indices": (False, _flag, True),   # an int out of bounds is an IndexError
     "hlotrace_check_bounds": (False, _flag, True),     # see check_bounds in lax/indexing.py
     "hlotrace_outline": (True, _flag, True),      # repeated stretches of a program become one function
     "jax_check_tracer_leaks": (False, _flag, True),      # so that what was traced without it is traced again

@@ -226,10 +226,19 @@ def too_many_elements(shape: tuple[Any, ...], dtype: Any, limit: int) -> ValueEr
 
 def index_out_of_bounds(index: object, axis: int, size: object, low: object, high: object,
                         advice: str) -> IndexError:
-    return IndexError(
-        f"index {index} is out of bounds for axis {axis} with size {size}: ints from {low} to {high} are "
-        f"inside. {advice}, or let them all pass silently, as JAX does, with "
-        "hlotrace.config.update('jax_check_static_indices', False).")
+    return IndexError(f"{_outside(index, axis, size, low, high)}. {advice}.")
+
+
+def index_passes(index: object, axis: int, size: object, low: object, high: object, where: str) -> str:
+    """What is logged of a static index out of bounds where nothing is raised."""
+    return (f"{where}{': ' if where else ''}{_outside(index, axis, size, low, high)}; reads take the nearest "
+            "element or a fill value, writes are dropped or clipped. jax_check_static_indices makes it an "
+            "IndexError.")
+
+
+def _outside(index: object, axis: int, size: object, low: object, high: object) -> str:
+    return (f"index {index} is out of bounds for axis {axis} with size {size}: ints from {low} to {high} are "
+            "inside")
 
 
 def traced_slice(item: slice, position: int) -> IndexError:

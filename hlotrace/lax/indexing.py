@@ -214,10 +214,7 @@ def _checked_axis(operand, index, axis, wraps):
 def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negative_indices=True):
     """The entry at `index`, which may be traced, along one axis.
 
-    A traced index out of bounds reads the nearest entry.
-
-    Raises:
-        IndexError: for an int out of bounds.
+    An index out of bounds reads the nearest entry.
 
     >>> lax.dynamic_index_in_dim(jnp.arange(6).reshape(2, 3), 1, keepdims=False)
     Array([3, 4, 5], dtype=int32)
@@ -255,10 +252,7 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis, *, allow_neg
 def dynamic_update_index_in_dim(operand, update, index, axis, *, allow_negative_indices=True):
     """`operand` with `update` written at `index`, which may be traced, along one axis.
 
-    `update` may lack that axis.  A traced index out of bounds writes the nearest entry.
-
-    Raises:
-        IndexError: for an int out of bounds.
+    `update` may lack that axis.  An index out of bounds writes the nearest entry.
 
     >>> lax.dynamic_update_index_in_dim(jnp.zeros((2, 2), int), jnp.array([1, 2]), 1, 0)
     Array([[0, 0],

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes, errors
+from ..core import dtypes, errors, source_info
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
 from ..core.config import config, state
@@ -116,22 +117,30 @@ def canonical_axis(axis: Any, ndim: int, name: str = "axis") -> int:
 
 
 MEND_INDEX = "Clip it if that is meant"
+_PLACES: set[tuple[str, int]] = set()       # the lines of users that were told of an index out of bounds
 
 
 def check_index(index: Any, size: Any, axis: int = 0, *, first: int | None = None, after: int = 0,
                 advice: str = MEND_INDEX) -> None:
-    """Is a static `index` one of `size` elements and `after` more?
+    """Is a static `index` one of `size` elements and `after` more?  Arrays of indices pass.
 
-    Arrays of indices pass, and all with the option `jax_check_static_indices` off.
+    An index that is less than `first` (None: -size), or beyond the last, is logged once for each line of the
+    user's.
 
     Raises:
-        IndexError: for an index that is less than `first` (None: -size), or beyond the last.
+        IndexError: for it, with the option `jax_check_static_indices` or `hlotrace_check_bounds`.
     """
     first = -size if first is None else first
     if not isinstance(index, (int, np.integer)) or first <= index < size + after:
         return
-    if config.jax_check_static_indices:
+    if config.jax_check_static_indices or state.check_bounds:
         raise errors.index_out_of_bounds(index, axis, size, first, size + after - 1, advice)
+    source = source_info.user_frame()
+    place = source_info.position(source)[:2] if source else ("", 0)
+    if place not in _PLACES and len(_PLACES) < 1000:
+        _PLACES.add(place)
+        logging.getLogger("hlotrace").warning("%s", errors.index_passes(
+            index, axis, size, first, size + after - 1, source_info.describe(source)))
 
 
 def as_axes(axes: Any) -> tuple[Any, ...]:

@@ -76,7 +76,7 @@ ROADS = {
 OTHER = {      # for each option that changes programs, a value that it does not have
     "jax_enable_x64": True, "jax_numpy_dtype_promotion": "strict", "jax_numpy_rank_promotion": "raise",
     "jax_default_matmul_precision": "highest", "jax_threefry_partitionable": False, "jax_debug_nans": True,
-    "jax_debug_infs": True, "hlotrace_outline": False, "jax_check_static_indices": False, "hlotrace_check_bounds": True,
+    "jax_debug_infs": True, "hlotrace_outline": False, "jax_check_static_indices": True, "hlotrace_check_bounds": True,
 }
 
 

@@ -1,4 +1,5 @@
 """Every mistake of the corpus (tests/mistakes/) raises an error that says what, where and how to mend it."""
+import contextlib
 import importlib
 import linecache
 import pkgutil
@@ -8,6 +9,7 @@ import mistakes
 import pytest
 
 from hlotrace.core import source_info
+from hlotrace.core.config import override
 
 FAMILIES = sorted(m.name for m in pkgutil.iter_modules(mistakes.__path__))
 ROWS = [pytest.param(row, id=f"{family}-{row!r}") for family in FAMILIES
@@ -20,7 +22,9 @@ def test_the_corpus_is_large():
 
 @pytest.mark.parametrize("row", ROWS)
 def test_mistake(row):
-    with pytest.raises(Exception) as info:
+    with contextlib.ExitStack() as options, pytest.raises(Exception) as info:
+        for option in row.options.items():
+            options.enter_context(override(*option))
         row.run()
     error = info.value
     said = "".join(traceback.format_exception_only(error))

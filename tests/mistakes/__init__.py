@@ -12,19 +12,24 @@ class Mistake(NamedTuple):
     run: object
     kind: type
     says: tuple     # texts
+    options: dict   # which are set while it runs
 
     def __repr__(self):
         return self.run.__name__
 
 
-def mistake(kind, operation, *things, advice):
+def mistake(kind, operation, *things, advice, **options):
     """Decorator of a row: the class of the error and what it says.
 
     operation: the name under which the user called it.
     things: the sizes, dtypes, operands and paths that it must name, all of them.
     advice: a part of what it says to do.
+    options: those of the library that are set.
     """
     def row(run):
-        run.__globals__.setdefault("MISTAKES", []).append(Mistake(run, kind, (operation, *things, advice)))
+        run.__globals__.setdefault("MISTAKES", []).append(Mistake(run, kind, (operation, *things, advice), options))
         return run
     return row
+
+
+CHECKED = {"jax_check_static_indices": True}

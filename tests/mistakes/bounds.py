@@ -4,55 +4,55 @@ import numpy as np
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from mistakes import mistake
+from mistakes import CHECKED, mistake
 
 
-@mistake(IndexError, "(x: int32[10])[10]", "index 10", "axis 0 with size 10", advice="mode=")
+@mistake(IndexError, "(x: int32[10])[10]", "index 10", "axis 0 with size 10", advice="mode=", **CHECKED)
 def read_past_the_end():
     x = jnp.arange(10)
     return x[10]  # <-
 
 
-@mistake(IndexError, "(x: float32[3,10])[:, -11]", "axis 1 with size 10", advice="mode=")
+@mistake(IndexError, "(x: float32[3,10])[:, -11]", "axis 1 with size 10", advice="mode=", **CHECKED)
 def read_before_the_start():
     x = jnp.ones((3, 10))
     return x[:, -11]  # <-
 
 
-@mistake(IndexError, "(x: float32[5])[5]", "axis 0 with size 5", advice="mode=")
+@mistake(IndexError, "(x: float32[5])[5]", "axis 0 with size 5", advice="mode=", **CHECKED)
 def read_under_jit():
     def last(x):
         return x[5]  # <-
     return jax.jit(last)(jnp.ones(5))
 
 
-@mistake(IndexError, "(w: float32[3])[3]", "size 3", "from -3 to 2", advice="mode=")
+@mistake(IndexError, "(w: float32[3])[3]", "size 3", "from -3 to 2", advice="mode=", **CHECKED)
 def read_under_grad_and_vmap():
     def loss(w):
         return w[3] ** 2  # <-
     return jax.vmap(jax.grad(loss))(jnp.ones((4, 3)))
 
 
-@mistake(IndexError, "(x: float32[2])[2]", "size 2", advice="mode=")
+@mistake(IndexError, "(x: float32[2])[2]", "size 2", advice="mode=", **CHECKED)
 def read_in_a_scan():
     def step(c, x):
         return c + x[2], None  # <-
     return lax.scan(step, 0.0, jnp.ones((4, 2)))
 
 
-@mistake(IndexError, "(x: float32[10]).at[10].set", "axis 0 with size 10", advice="drop")
+@mistake(IndexError, "(x: float32[10]).at[10].set", "axis 0 with size 10", advice="drop", **CHECKED)
 def write_past_the_end():
     x = jnp.zeros(10)
     return x.at[10].set(1.0)  # <-
 
 
-@mistake(IndexError, "(x: float32[2,3]).at[0, 3].add", "axis 1 with size 3", advice="drop")
+@mistake(IndexError, "(x: float32[2,3]).at[0, 3].add", "axis 1 with size 3", advice="drop", **CHECKED)
 def add_past_the_end():
     x = jnp.zeros((2, 3))
     return jax.jit(lambda x: x.at[0, 3].add(1.0))(x)  # <-
 
 
-@mistake(IndexError, ".at[-5].get", "size 4", advice="fill")
+@mistake(IndexError, ".at[-5].get", "size 4", advice="fill", **CHECKED)
 def get_past_the_end():
     return jnp.zeros(4).at[-5].get()  # <-
 
@@ -255,7 +255,7 @@ def at_in_unknown_mode():
     return jnp.zeros(3).at[5].set(1.0, mode="ignore")  # <-
 
 
-@mistake(IndexError, "(x: int32[3])[3]", "size 3", advice="mode=")
+@mistake(IndexError, "(x: int32[3])[3]", "size 3", advice="mode=", **CHECKED)
 def concrete_index_in_numpy():
     x, i = jnp.arange(3), 3
     return x[i]  # <-
@@ -266,7 +266,7 @@ def delete_past_the_end():
     return jnp.delete(jnp.arange(3), 3)  # <-
 
 
-@mistake(IndexError, "jnp.insert", "index 5", "size 3", advice="Clip it")
+@mistake(IndexError, "jnp.insert", "index 5", "size 3", advice="Clip it", **CHECKED)
 def insert_past_the_end():
     return jnp.insert(jnp.arange(3), 5, 1)  # <-
 

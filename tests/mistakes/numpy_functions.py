@@ -3,7 +3,7 @@ import numpy as np
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from mistakes import mistake
+from mistakes import CHECKED, mistake
 
 
 @mistake(ValueError, "jnp.einsum", "'ij->jk->k'", advice="one arrow")
@@ -546,7 +546,7 @@ def item_assignment():
     x[0] = 1  # <-
 
 
-@mistake(IndexError, "jnp.insert", "index 5", "size 3", advice="ints from -3 to 3")
+@mistake(IndexError, "jnp.insert", "index 5", "size 3", advice="ints from -3 to 3", **CHECKED)
 def insert_outside():
     return jnp.insert(jnp.arange(3), 5, 1)  # <-
 

@@ -251,10 +251,7 @@ def mask_indices(n, mask_func, k=0, *, size=None):
 def unravel_index(indices, shape):
     """Flat indices into an array of `shape` as a tuple of indices, one for each axis.
 
-    Arrays of indices out of bounds are clipped.
-
-    Raises:
-        IndexError: for an int out of bounds.
+    Indices out of bounds are clipped.
 
     >>> jnp.unravel_index(jnp.array([0, 5]), (2, 3))
     (Array([0, 1], dtype=int32), Array([0, 2], dtype=int32))

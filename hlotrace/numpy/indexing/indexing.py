@@ -226,7 +226,7 @@ def expand(shape, index, wrap=True, inside=False):
     """The entries of `index` for an array of `shape`; negative static indices count from the end if `wrap`.
 
     Raises:
-        IndexError: for static indices out of bounds, if `inside`.
+        IndexError: for static indices out of bounds, if `inside` and an option asks for it (`check_index`).
     """
     if not isinstance(index, tuple):
         if isinstance(index, (list, range)):
@@ -263,6 +263,8 @@ def _fitted(entry, shape, axis, wrap, inside):
     if kind == "int":
         if inside and type(size) is int and not 0 <= value < size:
             check_index(value, size, axis, first=-size if wrap else 0, advice=MODES)
+            if not -size * wrap <= value < size:        # as data, which checkify's index checks look at
+                return Entry("array", np.asarray(max(min(value, 2**31 - 1), -2**31), np.int32))
         return Entry("int", value + size) if wrap and value < 0 else entry
     return Entry("array", _wrapped(value, size)) if wrap and isinstance(value, np.ndarray) else entry
 
@@ -527,19 +529,13 @@ def check_bounds(shape, index, wrap=True):
 # --------------------------------------------------------------------------------------
 
 def getitem(x, index):
-    """`x[index]`.
-
-    An int out of bounds is an IndexError; arrays of indices read the nearest element (see `.at[].get`).
-    """
+    """`x[index]`.  Out of bounds it is the nearest element (see `.at[].get`)."""
     shape = x.shape
     if shape:
         if type(index) is int:
             size = shape[0]
             if not -size <= index < size:
-                if not size:
-                    raise errors.empty_axis(index, 0)
-                check_index(index, size, advice=MODES)
-                index = size - 1 if index > 0 else 0
+                return get(x, index)
             if size != 1:
                 return read_window(x, index + size if index < 0 else index, plan=_row(shape))
             return read_window(x, plan=_row(shape))
@@ -654,10 +650,10 @@ def _method(operation, effect):
     method.__name__ = operation
     method.__doc__ = f"""A copy of the array in which the addressed elements are {effect}.
 
-        An int out of bounds is an IndexError unless there is a `mode`.  What arrays of indices address out
-        of bounds is dropped, as with mode="drop"; mode="clip" writes the nearest element instead.  The dtype
-        stays that of the array.  `unique_indices` and `indices_are_sorted` are promises that may make it
-        faster.
+        What indices address out of bounds is dropped, as with mode="drop"; mode="clip" writes the nearest
+        element instead; the option `jax_check_static_indices` makes an int out of bounds an IndexError unless
+        there is a `mode`.  The dtype stays that of the array.  `unique_indices` and `indices_are_sorted` are
+        promises that may make it faster.
         """
     return method
 
@@ -693,8 +689,8 @@ class _IndexUpdateRef:
             out_sharding=None, wrap_negative_indices=True):
         """`x[index]` with a choice for indices out of bounds.
 
-        By default an int out of bounds is an IndexError, and where an array of indices is, the nearest
-        element is read, as for mode="clip".
+        By default the nearest element is read, as for mode="clip"; the option `jax_check_static_indices`
+        makes an int out of bounds an IndexError.
 
         Args:
             indices_are_sorted: a promise that may make it faster.

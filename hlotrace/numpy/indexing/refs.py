@@ -317,7 +317,7 @@ def _access(primitive, ref, index, *values):
     # are numbers operands? then a loop over them compiles once
     numbers = state.trace is EVAL and len(steps) == 1 and steps[0][0] == "at"
     if numbers:
-        indexing.expand(of.shape, steps[0][1], inside=True)      # an IndexError for one out of bounds
+        indexing.expand(of.shape, steps[0][1], inside=True)      # says what is out of bounds
     layout, operands = _layout(steps, numbers)
     program = _program(primitive, of.inner_aval, layout, tuple(map(aval_of, operands)),
                        tuple(map(aval_of, values)))

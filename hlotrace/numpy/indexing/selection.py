@@ -58,9 +58,8 @@ def take(a, indices, axis=None, out=None, mode=None, unique_indices=False, indic
         indices: ints of any shape, which takes the place of `axis`.
         axis: the axis; None flattens the array.
         out: not supported; None.
-        mode: for what is out of bounds.  "fill" (the default for arrays of indices) gives `fill_value`,
+        mode: for what is out of bounds.  "fill" (the default) gives `fill_value`,
             "clip" the nearest element and counts no negative index from the end, "wrap" counts around.
-            Without a mode or a `fill_value` an int out of bounds is an IndexError.
         unique_indices: a promise that may make it faster.
         indices_are_sorted: a promise that may make it faster.
         fill_value: NaN by default; of integers, which have none, the least, of unsigned ones the greatest.
@@ -291,8 +290,7 @@ def put(a, ind, v, mode=None, *, inplace=True):
         a: an array.
         ind: ints.
         v: values.
-        mode: "clip" (the default for arrays of positions) or "wrap", for positions out of bounds; an int out
-            of bounds is an IndexError without one.
+        mode: "clip" (the default) or "wrap", for positions out of bounds.
         inplace: False is required.
 
     >>> jnp.put(jnp.zeros((2, 3)), jnp.array([0, 4]), jnp.array([1, 2]), inplace=False)
@@ -421,12 +419,9 @@ def insert(arr, obj, values, axis=None):
 
     Args:
         arr: an array.
-        obj: before which positions: an int, a slice or an array of ints, which is clipped.
+        obj: before which positions: an int, a slice or an array of ints, clipped where out of bounds.
         values: what is inserted.
         axis: the axis; None flattens both.
-
-    Raises:
-        IndexError: for an int out of bounds.
 
     >>> jnp.insert(jnp.array([1, 2, 3]), 1, 9), jnp.insert(jnp.array([[1, 2], [3, 4]]), 1, 0, axis=1)
     (Array([1, 9, 2, 3], dtype=int32), Array([[1, 0, 2],

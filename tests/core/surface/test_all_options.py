@@ -179,7 +179,7 @@ SHOWN = {       # the other options that do what they say -> the test that shows
     **dict.fromkeys(("jax_dump_ir_to", "jax_dump_ir_modes", "jax_include_debug_info_in_dumps"), "test_programs_are_dumped"),
     "jax_log_compiles": "test_log_compiles_tells_the_times",
     **dict.fromkeys(("jax_logging_level", "jax_debug_log_modules"), "test_the_loggers_levels"),
-    "jax_check_static_indices": "test_the_option_gives_the_silence_of_jax_back",
+    "jax_check_static_indices": "test_the_option_makes_it_an_error",
     "jax_check_tracer_leaks": "test_a_leak_is_reported",
     "jax_compilation_cache_dir": "test_where_programs_are_kept",
     "jax_compilation_cache_max_size": "test_what_was_used_longest_ago_is_evicted",

@@ -11,6 +11,7 @@ from equal import same
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
+from hlotrace.core.config import override
 from hlotrace.experimental import checkify
 
 
@@ -369,6 +370,11 @@ def _frozen():
 R = jax.new_ref(jnp.arange(4.0))
 
 
+def _checked(read):
+    with override("jax_check_static_indices", True):
+        return read()
+
+
 @pytest.mark.parametrize("wrong, error, words", [
     (lambda: jax.jit(lambda a, b: a[0] + b[0])(R, R), ValueError, r"only one .* Ref\{float32\[4\]\} .* both a and b"),
     (lambda: jax.vmap(lambda a, b: a[...] + b[...])(R, R), ValueError, "only one reference"),
@@ -379,8 +385,8 @@ R = jax.new_ref(jnp.arange(4.0))
     (_leaked, jax.errors.UnexpectedTracerError, "made in jit of .* used outside"),
     (_frozen, ValueError, "given up by freeze"),
     (lambda: jax.jit(lambda: jax.freeze(R))(), ValueError, "made outside of jit"),
-    (lambda: R[4], IndexError, "index 4 is out of bounds for axis 0 with size 4"),
-    (lambda: jax.jit(lambda r: r[4])(R), IndexError, "index 4 is out of bounds"),
+    (lambda: _checked(lambda: R[4]), IndexError, "index 4 is out of bounds for axis 0 with size 4"),
+    (lambda: _checked(lambda: jax.jit(lambda r: r[4])(R)), IndexError, "index 4 is out of bounds"),
     (lambda: R.__setitem__(0, jnp.ones(3)), jax.errors.ShapeError, r"shape \(3,\) .* \(\)"),
     (lambda: R.__setitem__(0, jnp.int32(1)), ValueError, r"Value dtype: int32. .* \.astype\('float32'\)"),
     (lambda: R.__setitem__(0, 1j), ValueError, "Value dtype: complex64"),
@@ -549,7 +555,7 @@ def test_views():
             (lambda: jax.jit(lambda a: a)(r.at[0]), ValueError, "cannot be returned"),
             (lambda: jax.grad(lambda a: a[0])(r.at[0]), TypeError, "cannot differentiate with respect to"),
             (lambda: r.reshape(5), TypeError, "reshape"), (lambda: r.bitcast("int8"), NotImplementedError, "another width"),
-            (lambda: r.at[0][9], IndexError, "out of bounds"), (lambda: list(r.at[0]), TypeError, "not iterable"),
+            (lambda: _checked(lambda: r.at[0][9]), IndexError, "out of bounds"), (lambda: list(r.at[0]), TypeError, "not iterable"),
             (lambda: np.asarray(r.at[0]), TypeError, "not an array")]:
         with pytest.raises(error, match=words):
             wrong()

@@ -1,4 +1,4 @@
-"""A Python int out of bounds is an IndexError that names index, axis and size; arrays of indices keep JAX's rules."""
+"""A Python int out of bounds reads the nearest element, is logged once a line, and is an IndexError by an option."""
 import re
 
 import numpy as np
@@ -9,6 +9,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.core.config import override
+from hlotrace.experimental import checkify
 
 X, M = jnp.arange(10.), jnp.arange(12.).reshape(3, 4)
 
@@ -69,19 +70,36 @@ ROADS = {
 
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("name", OUTSIDE)
-def test_an_int_out_of_bounds_is_an_error(name, road):
+def test_the_option_makes_it_an_error(name, road):
     function, words, _ = OUTSIDE[name]
-    with pytest.raises(IndexError, match=re.escape(words)) as caught:
+    with override("jax_check_static_indices", True), pytest.raises(IndexError, match=re.escape(words)):
         ROADS[road](function)
-    assert "jax_check_static_indices" in str(caught.value)
 
 
 @pytest.mark.parametrize("road", ["eager", "jit", "vmap", "scan"])
 @pytest.mark.parametrize("name", OUTSIDE)
-def test_the_option_gives_the_silence_of_jax_back(name, road):
+def test_an_int_out_of_bounds_is_the_nearest_element_and_no_update(name, road):
     function, _, want = OUTSIDE[name]
-    with override("jax_check_static_indices", False):
-        same(ROADS[road](function), want() if callable(want) else want)
+    same(ROADS[road](function), want() if callable(want) else want)
+
+
+def test_each_line_is_logged_once(caplog):
+    def read(x):
+        return x[10] + x[-11]
+
+    for _ in range(3):
+        same((read(X), jax.jit(read)(X), X.at[12].set(5.)), (9., 9., X))
+    said = [record.getMessage() for record in caplog.records]
+    assert [re.findall(r"test_static_indices.py:\d+ \(.*(read|logged_once)\): index (-?\d+) is out of bounds for axis 0 with "
+                       "size 10: ints from -10 to 9 are inside", words) for words in said] == [
+        [("read", "10")], [("logged_once", "12")]]
+    assert all("jax_check_static_indices" in words for words in said)
+
+
+def test_index_checks_see_ints_too():
+    for function, index in ((lambda x: x[10], 10), (lambda x: x[-11], -1), (lambda x: x.at[12].add(1.), 12)):
+        error, _ = jax.jit(checkify.checkify(function, errors=checkify.index_checks))(X)
+        assert f"index {index} is out of bounds for axis 0 with size 10" in error.get()
 
 
 @pytest.mark.parametrize("mode", ["clip", "fill", "drop", "promise_in_bounds"])
