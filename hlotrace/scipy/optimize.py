@@ -45,27 +45,29 @@ class _Point(NamedTuple):
 
 
 def _between(lo, hi):
-    """The minimum of the cubic through two points, or their middle (Nocedal & Wright, 3.59)."""
+    """The minimum of the cubic through two points, a tenth from both at least, or their middle (Nocedal &
+    Wright, 3.59)."""
     width = hi.a - lo.a
     d1 = lo.slope + hi.slope - 3 * (lo.f - hi.f) / (lo.a - hi.a)
     square = d1 * d1 - lo.slope * hi.slope
     d2 = jnp.sign(width) * jnp.sqrt(jnp.maximum(square, 0))
     share = 1 - (hi.slope + d2 - d1) / (hi.slope - lo.slope + 2 * d2)
-    return lo.a + width * jnp.where((square >= 0) & (share > 0.1) & (share < 0.9), share, 0.5)
+    return lo.a + width * jnp.where((square >= 0) & jnp.isfinite(share), jnp.clip(share, 0.1, 0.9), 0.5)
 
 
-def _search(both, x, p, start, maxiter):
+def _search(both, x, p, start, begin, maxiter):
     """(a point on the line that meets the strong Wolfe conditions, or `start`; the number of values).
 
-    lo is the lowest point so far; once `zooming`, the point is between lo and hi.  Where values differ by
-    rounding alone, slopes decide (W. W. Hager & H. Zhang, SIAM J. Optim. 16, 2005, condition 4.1).
+    The first point is at a = `begin`.  lo is the lowest point so far; once `zooming`, the point is between lo
+    and hi.  Where values differ by rounding alone, slopes decide (W. W. Hager & H. Zhang, SIAM J. Optim. 16,
+    2005, condition 4.1).
     """
     c1, c2 = 1e-4, 0.9
     blur = 8 * jnp.finfo(start.f.dtype).eps * abs(start.f)
 
     def step(state):
         lo, hi, zooming, _, k = state
-        a = jnp.where(zooming, _between(lo, hi), jnp.where(k == 0, 1, 2 * lo.a))
+        a = jnp.where(zooming, _between(lo, hi), jnp.where(k == 0, begin, 2 * lo.a))
         f, g = both(x + a * p)
         now = _Point(a, f, g, jnp.vdot(g, p))
         flat = (f <= start.f + blur) & (now.slope <= (2 * c1 - 1) * start.slope)
@@ -137,7 +139,9 @@ def _descend(fun, x, method, *, gtol, norm, maxiter, maxls, ftol=None, maxfun=No
         x, f, g, memory, evaluations, k, _ = state
         p = direction(memory, g)
         p = jnp.where(p @ g < 0, p, -g)
-        found, more = _search(both, x, p, _Point(jnp.zeros((), x.dtype), f, g, p @ g), maxls)
+        # the first step, along the gradient, is of length 1 at most; later ones have the scale of the memory
+        begin = jnp.where(k == 0, jnp.minimum(1, 1 / jnp.linalg.norm(g)), 1)
+        found, more = _search(both, x, p, _Point(jnp.zeros((), x.dtype), f, g, p @ g), begin, maxls)
         moved = found.a * p
         changed, evaluations, k = found.g - g, evaluations + more, k + 1
         curved = moved @ changed > 0
@@ -168,6 +172,11 @@ def _minimize_lbfgs(fun, x, tol, maxiter=None, norm=2, maxcor=10, ftol=2.2204460
                     maxfun=None, maxgrad=None, maxls=20):
     if tol is not None:
         ftol = gtol = tol
+    if jnp.iscomplexobj(x):     # over the real and the imaginary parts
+        join = lambda parts: lax.complex(*jnp.split(parts, 2))
+        found = _minimize_lbfgs(lambda parts: fun(join(parts)), jnp.concatenate([x.real, x.imag]), tol,
+                                maxiter, norm, maxcor, ftol, gtol, maxfun, maxgrad, maxls)
+        return found._replace(x=join(found.x), jac=join(found.jac))
     return _descend(fun, x, partial(_lbfgs, maxcor=maxcor), gtol=gtol, norm=norm, maxiter=maxiter,
                     maxls=maxls, ftol=ftol, maxfun=maxfun, maxgrad=maxgrad)
 
@@ -184,7 +193,7 @@ def minimize(fun, x0, args=(), *, method, tol=None, options=None):
 
     Args:
         fun: (x, *args) -> a real scalar, differentiable.
-        x0: floats (n,).
+        x0: floats (n,); complex numbers for L-BFGS, of which `jac` is the direction of ascent.
         args: a tuple.
         method: 'BFGS' or 'l-bfgs-experimental-do-not-rely-on-this'.
         tol: in place of gtol and ftol (JAX does not read it).
@@ -209,10 +218,12 @@ def minimize(fun, x0, args=(), *, method, tol=None, options=None):
     if x.ndim != 1:
         raise ShapeError(f"scipy.optimize.minimize: x0 must be a vector, got shape {x.shape}: use "
                          "x0.ravel(), and reshape it in fun")
-    if not jnp.issubdtype(x.dtype, jnp.floating):
+    run = _METHODS[method.lower()]
+    if not jnp.issubdtype(x.dtype, jnp.floating if run is _minimize_bfgs else jnp.inexact):
         raise TypeError(f"scipy.optimize.minimize: x0 must be floating, got {x.dtype.name}: convert it with "
-                        ".astype(float); of complex numbers minimize over the real and the imaginary part")
-    return _METHODS[method.lower()](lambda x: fun(x, *args), x, tol, **(options or {}))
+                        ".astype(float); of complex numbers minimize over the real and the imaginary part, "
+                        f"or by {list(_METHODS)[1]!r}")
+    return run(lambda x: fun(x, *args), x, tol, **(options or {}))
 
 
 _offer(globals())

@@ -4,6 +4,7 @@ import inspect
 import numpy as np
 import pytest
 
+import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.api.autodiff import grad
@@ -56,3 +57,18 @@ def test_one_minus_square_is_exact_near_one():
     np.testing.assert_allclose(lax.one_minus_square(x), want, rtol=1e-6)
     assert lax.one_minus_square(np.zeros((0, 2), np.float32)).shape == (0, 2)
     assert grad(lax.one_minus_square)(3.0) == -6
+
+
+def test_second_derivatives_of_powers():
+    """d2/dx2 = y (y - 1) x**(y - 2), d2/dxdy = x**(y - 1) (1 + y log x), d2/dy2 = log(x)**2 x**y, also where y is 0."""
+    x, y = (v.ravel() for v in np.meshgrid([0.5, 1., 4.], [-1., 0., 1., 2.5]))
+    want = [y * (y - 1) * x ** (y - 2), x ** (y - 1) * (1 + y * np.log(x)), np.log(x) ** 2 * x ** y]
+    for outer, inner in ((jax.grad, jax.grad), (jax.jacfwd, jax.grad), (jax.grad, jax.jacfwd), (jax.jacfwd, jax.jacfwd)):
+        for (i, j), values in zip(((0, 0), (0, 1), (1, 1)), want):
+            for a, b in ((i, j), (j, i)):
+                found = jax.vmap(outer(inner(lax.pow, a), b))(*map(jnp.asarray, (x, y)))
+                np.testing.assert_allclose(found, values, rtol=1e-5, atol=1e-6)
+    for n in range(4):      # along x at 0, as of a polynomial
+        for e in jnp.int32(n), float(n):
+            slope = jax.grad(lax.pow)
+            assert (float(slope(0., e)), float(jax.grad(slope)(0., e))) == (n == 1, 2 * (n == 2))

@@ -106,9 +106,33 @@ def test_minima(method):
             np.testing.assert_allclose(found[2].hess_inv, np.linalg.inv(hessian), rtol=0.2)
         else:
             assert found[2].hess_inv is None
-    narrow = minimize(rosenbrock, jnp.zeros(2), method=method)
+    narrow = minimize(rosenbrock, jnp.zeros(2), method=method, options=dict(ftol=1e-12) if method == LBFGS else {})
     assert narrow.success and narrow.x.dtype == "float32"
     np.testing.assert_allclose(narrow.x, 1, atol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["BFGS", LBFGS])
+def test_minima_from_far_away(method):
+    """Gradients of up to 1e11, and of 1e-7, in float32."""
+    for f, x in ((lambda x: jnp.mean((1e4 * x) ** 2), [1., 1.]), (lambda x: jnp.mean((1e4 * x) ** 2), [-300., 200.]),
+                 (lambda x: jnp.sum(jnp.array([1., 1e3, 1e6]) * x ** 2), [20., -9., 7.]),
+                 (lambda x: jnp.sum(jnp.cosh(x)), [20., -25.]), (himmelblau, [300., -100.]), (rosenbrock, [-30., 20.])):
+        found = minimize(f, jnp.array(x), method=method)
+        assert found.success or found.status == 4       # ftol
+        assert found.fun - (2 if x == [20., -25.] else 0) < 1e-4, (x, found)
+
+
+def test_minima_of_complex_numbers():
+    def f(z, w):
+        return jnp.sum(abs(z - w) ** 2 + abs(z - w) ** 4)
+    w = jnp.array([1 + 2j, -3j])
+    found = jax.jit(lambda z, w: minimize(f, z, (w,), method=LBFGS))(jnp.zeros(2, complex), w)
+    assert found.success and found.x.dtype == found.jac.dtype == "complex64"
+    np.testing.assert_allclose(found.x, w, atol=1e-4)
+    start = minimize(f, jnp.zeros(2, complex), (w,), method=LBFGS, options=dict(maxiter=0))
+    np.testing.assert_allclose(start.jac, jax.grad(f)(jnp.zeros(2, complex), w).conj(), rtol=1e-5)
+    with pytest.raises(TypeError, match="complex64"):
+        minimize(f, jnp.zeros(2, complex), (w,), method="BFGS")
 
 
 def test_what_ends_a_search():
@@ -118,7 +142,7 @@ def test_what_ends_a_search():
     assert ends("BFGS", maxiter=2) == ends(LBFGS, maxiter=2) == (1, 2) and ends("BFGS", maxiter=0) == (1, 0)
     assert ends(LBFGS, maxfun=2)[0] == 2 and ends(LBFGS, maxgrad=2)[0] == 3 and ends(LBFGS, ftol=0.5)[0] == 4
     assert ends("BFGS", lambda x: jnp.nan * x[0]) == (5, 1) and ends("bfgs", gtol=1e3) == (0, 0)
-    assert ends(LBFGS, maxcor=1, maxls=5, norm=jnp.inf)[0] == ends("BFGS", line_search_maxiter=3, norm=2)[0] == 0
+    assert ends(LBFGS, maxcor=1, maxls=5, ftol=1e-12, norm=jnp.inf)[0] == ends("BFGS", line_search_maxiter=3, norm=2)[0] == 0
 
 
 def test_minima_under_transformations():

@@ -17,7 +17,7 @@ from ...primitives.arrays.slicing import concatenate_p, slice_p
 from ...primitives.arrays.sort import sort, take_along
 from ...primitives.common import canonical_axis, np, prod, shape_of
 from ..indexing.conditions import as_size, known, where_true
-from ..util import cast, check_arraylike, dtype_of, ndim, promote_dtypes, shape
+from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, promote_dtypes, shape
 from .sorting import flat, index_dtype, positions, searchsorted
 
 __all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",
@@ -28,6 +28,11 @@ def part(x, start, stop):
     """Elements of a vector, or rows of a matrix."""
     rest = shape_of(x)[1:]
     return slice_p.bind(x, start_indices=(start, *[0] * len(rest)), limit_indices=(stop, *rest), strides=None)
+
+
+def _last_if_nan(x):
+    """A vector in which complex numbers with a part that is NaN are NaN, so that they are last in order."""
+    return select(ne(x, x), np.nan, x) if dtypes.is_complex(dtype_of(x)) else x
 
 
 # --- unique
@@ -47,7 +52,7 @@ def _sorted_rows(a, axis, equal_nan):
         return rows, positions((n,)), eq(positions((n,)), 0)
     columns = [reshape(slice_p.bind(rows, start_indices=(0, i), limit_indices=(n, i + 1), strides=None), (n,))
                for i in range(width)]
-    *columns, order = sort(*columns, positions((n,)), dimension=0, num_keys=width)
+    *columns, order = sort(*map(_last_if_nan, columns), positions((n,)), dimension=0, num_keys=width)
     rows = concatenate_p.bind(*[reshape(c, (n, 1)) for c in columns], dimension=1)
     if n < 2:
         return rows, order, full((n,), True, dtypes.bool_)
@@ -73,8 +78,7 @@ def _unique_parts(rows, order, first, fill_value, size):
     begin = select(absent, 0, begin)
     values = _take_rows(rows, begin)
     if fill_value is not None:
-        filling = broadcast_in_dim(cast(fill_value, dtype_of(rows)), shape_of(values), ())
-        values = select(broadcast_in_dim(absent, shape_of(values), (0,)), filling, values)
+        values = select(broadcast_in_dim(absent, shape_of(values), (0,)), fill_value, values)
     group = sub(cumsum_p.bind(convert(first, index_dtype()), axis=0, reverse=False), 1)
     inverse = sort(order, group, dimension=0)[1]
     counts = select(absent, 0, sub(end, begin))
@@ -99,16 +103,28 @@ def _unique(name, ar, axis, equal_nan, size, fill_value):
                              "be specified")
         values, none = full((size, prod(rest)), 0, dtype_of(ar)), full((size,), 0, index_dtype())
         if size:
-            values = broadcast_in_dim(cast(fill_value, dtype_of(ar)), shape_of(values), ())
+            values = _filling(name, fill_value, ar, size, rest)
         parts = values, none, full((0,), 0, index_dtype()), none
     else:
         rows, order, first = _sorted_rows(ar, axis, bool(equal_nan))
         size = int(np.sum(known(first))) if size is None else as_size(size)
+        if fill_value is not None:
+            fill_value = _filling(name, fill_value, ar, size, rest)
         parts = _unique_parts(rows, order, first, fill_value, size)
     values, index, inverse, counts = parts
     values = reshape(values, (size, *rest))
     values = move_axis(values, 0, axis or 0)
     return _typed(values, ar), index, reshape(inverse, given) if axis is None else inverse, counts
+
+
+def _filling(name, fill_value, ar, size, rest):
+    """[size, product of rest] of a fill value that broadcasts to [size, *rest]."""
+    filling = cast(fill_value, dtype_of(ar))
+    try:
+        return reshape(broadcast_to_shape(filling, (size, *rest)), (size, prod(rest)))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"jnp.{name}: fill_value of shape {shape(filling)} does not broadcast to the shape "
+                         f"of the result, {(size, *rest)}") from error
 
 
 def _typed(values, *arrays):
@@ -128,7 +144,7 @@ def unique(ar, return_index=False, return_inverse=False, return_counts=False, ax
         axis: the axis of the slices.
         equal_nan: all NaNs are one value.
         size: how many there are, for use under jit.
-        fill_value: what fills the results up, by default the least.
+        fill_value: what fills the results up, a value or a slice along `axis`; by default the least.
         sorted: accepted; they are in order also for False.
 
     Raises:
@@ -251,8 +267,8 @@ def _merged(ar1, ar2):
     m, n = shape_of(a)[0], shape_of(b)[0]
     second = concatenate_p.bind(full((m,), 0, dtypes.int32), full((n,), 1, dtypes.int32), dimension=0)
     places = concatenate_p.bind(positions((m,)), positions((n,)), dimension=0)
-    values, second, places = sort(concatenate_p.bind(a, b, dimension=0), second, places, dimension=0,
-                                  num_keys=2)
+    values, second, places = sort(_last_if_nan(concatenate_p.bind(a, b, dimension=0)), second, places,
+                                  dimension=0, num_keys=2)
     before, same_array = part(values, 0, m + n - 1), eq(part(second, 0, m + n - 1), part(second, 1, m + n))
     same_nan = and_p.bind(ne(before, before), same_array)       # the NaNs of one array are one value
     change = and_p.bind(ne(before, part(values, 1, m + n)), not_p.bind(same_nan))

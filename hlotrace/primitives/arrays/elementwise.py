@@ -245,9 +245,8 @@ div_p = elementwise("div", "stablehlo.divide", "fciu", lambda g, o, x, y: div(g,
 
 
 def _pow_dx(g, o, x, y):
-    one_less = sub(y, 1) if dtypes.is_inexact(dtype_of(y)) else y
-    return mul(g, select(eq(y, 0), full(shape_of(y), 0, dtype_of(x)),
-                         mul(y, power(x, select(eq(y, 0), 1, one_less)))))
+    flat = and_p.bind(eq(x, 0), eq(y, 0))      # constant along x; x**0 elsewhere has a slope in y
+    return mul(g, select(flat, 0, mul(y, power(x, select(flat, 1, sub(y, 1))))))
 
 
 def _pow_dy(g, o, x, y):

@@ -55,7 +55,7 @@ def _sph_harm_y(n, m, theta, phi, *, n_max):
     x, order = jnp.cos(theta), jnp.abs(m).astype(theta.dtype)
     norm = (jnp.log(2 * order + 1) - math.log(4 * math.pi) + gammaln(order + 0.5) - gammaln(order + 1) -
             gammaln(0.5)) / 2
-    sine = jnp.where(m == 0, 1, jnp.sin(theta))
+    sine = jnp.where(m == 0, 1, jnp.abs(jnp.sin(theta)))     # sqrt(1 - x^2)
     start = jnp.exp(norm) * jnp.where(m % 2 == 0, 1, -1) * jnp.where(m == 0, 1, sine ** jnp.abs(m))
 
     def step(degree, values):

@@ -67,6 +67,30 @@ def test_set_operations(name):
         same(found, [*expected, *[-1] * (6 - len(expected))])
 
 
+PARTS = np.array([np.nan, 0, 1, 2], f32)
+
+
+@pytest.mark.parametrize("equal_nan", [True, False])
+def test_complex_numbers_with_a_part_that_is_nan_are_nan(equal_nan):
+    rng = np.random.default_rng(0)
+    for shape in [(), (1,), (7,), (2, 5), (2, 2, 3)]:
+        x, y = (rng.choice(PARTS, shape) + 1j * rng.choice(PARTS, shape) for _ in range(2))
+        for name, operands, options in [("unique", (x,), {"equal_nan": equal_nan}), *[
+                (name, (x, y), {}) for name in ("setxor1d", "union1d", "setdiff1d", "intersect1d")]]:
+            got, want = (np.asarray(getattr(np_, name)(*operands, **options)) for np_ in (jnp, np))
+            assert got.shape == want.shape
+            same(got[~np.isnan(got)], want[~np.isnan(want)].astype(np.complex64))
+
+
+def test_a_slice_fills_the_results_up():
+    x = jnp.arange(12.).reshape(3, 2, 2)
+    for fill in (7., jnp.full((2, 2), 7.), jnp.full((1, 2), 7)):
+        same(jnp.unique(x, axis=0, size=4, fill_value=fill), np.concatenate([x, np.full((1, 2, 2), 7., f32)]))
+    same(jnp.unique(x[:0], axis=0, size=2, fill_value=jnp.ones((2, 2))), np.ones((2, 2, 2), f32))
+    with pytest.raises(ValueError, match=r"fill_value of shape \(3,\) .* \(4, 2, 2\)"):
+        jnp.unique(x, axis=0, size=4, fill_value=jnp.ones(3))
+
+
 def test_intersection_tells_where():
     ours, theirs = (np_.intersect1d(U, np.array([9, 2, 3, 2]), return_indices=True) for np_ in (jnp, np))
     same(ours, theirs)

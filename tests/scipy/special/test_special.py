@@ -38,6 +38,7 @@ VALUES = [
     ("hyp2f1", (np.array([1, 1, -2, 0.5]), np.array([2, 2, 3, 1.5]), np.array([3, 4, 1.5, 2.5]),
                 np.array([-5, 1, 7, 1])), 1e-11),
     ("sph_harm_y", (ORDER, ORDER[::-1] - 12, RNG.uniform(0, 3, N), SIGNED), 1e-11),
+    ("sph_harm_y", (ORDER, ORDER[::-1] - 12, RNG.uniform(-9, 9, N), SIGNED * 4), 1e-11),
     ("comb", (ORDER + 0.0, ORDER[::-1] * 0.5), 1e-11)]
 REFERENCES = {"sici": even_ci}
 MORE = {"sph_harm_y": {"n_max": 24}}
