@@ -1,6 +1,7 @@
 """Which job of several processes this process belongs to, read from the environment that a launcher made.
 
-Pure functions of a mapping: no network and no file is read.
+Functions of a mapping, which read no network and no file; but Kubernetes says a pod's full name only in its
+files, and `mpi4py`, where it is chosen, speaks to the other processes.
 """
 from __future__ import annotations
 
@@ -36,12 +37,23 @@ def _one_device(env: Mapping[str, str], name: str) -> tuple[int, ...] | None:
     return None if "CUDA_VISIBLE_DEVICES" in env or name not in env else (_number(env, name),)
 
 
+def host_of(address: str) -> str:
+    """The host of "host", "host:port", "[fd00::1]:port" or a bare "fd00::1"; IPv6 addresses in brackets."""
+    if address.startswith("["):
+        return address.partition("]")[0] + "]"
+    return f"[{address}]" if address.count(":") > 1 else address.partition(":")[0]
+
+
 def first_host(nodes: str) -> str:
-    """The first name of a SLURM list: "gpu[03-05,9],x1" gives "gpu03"."""
-    found = re.match(r"([^\[,]+)(?:\[([^\],-]+)[^\]]*\])?([^,\[]*)", nodes)
+    """The first name of a SLURM list: "gpu[03-05,9],x1" gives "gpu03", and "a[1-2]b[3-4]" gives "a1b3".
+
+    Raises:
+        ValueError: for what is no such list.
+    """
+    found = re.match(r"(?:[^\[\],]|\[[^\[\]]+\])+(?=,|$)", nodes)
     if found is None:
         raise ValueError(f"distributed.initialize: SLURM_STEP_NODELIST={nodes!r} names no host")
-    return "".join(part or "" for part in found.groups())
+    return re.sub(r"\[([^\],-]+)[^\]]*\]", r"\1", found[0])
 
 
 def slurm(env: Mapping[str, str]) -> Place | None:
@@ -60,7 +72,7 @@ def ompi(env: Mapping[str, str]) -> Place | None:
     if not {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"} <= env.keys():
         return None
     uri = env.get("OMPI_MCA_orte_hnp_uri", "")
-    launcher = re.search(r"tcp://([0-9.]+)", uri)
+    launcher = re.search(r"tcp6?://([0-9.]+|\[[^\]]+\])", uri)
     host = None
     if env.get("OMPI_COMM_WORLD_LOCAL_SIZE") == env["OMPI_COMM_WORLD_SIZE"]:
         host = "127.0.0.1"
@@ -77,11 +89,37 @@ def cloud_tpu(env: Mapping[str, str]) -> Place | None:
         return None
     hosts = env["TPU_WORKER_HOSTNAMES"].split(",")
     worker, slices, this = _number(env, "TPU_WORKER_ID"), 1, 0
-    coordinator = hosts[0].partition(":")[0]
+    coordinator = host_of(hosts[0])
     if {"MEGASCALE_COORDINATOR_ADDRESS", "MEGASCALE_NUM_SLICES", "MEGASCALE_SLICE_ID"} <= env.keys():
         slices, this = _number(env, "MEGASCALE_NUM_SLICES"), _number(env, "MEGASCALE_SLICE_ID")
-        coordinator = env["MEGASCALE_COORDINATOR_ADDRESS"].partition(":")[0]
+        coordinator = host_of(env["MEGASCALE_COORDINATOR_ADDRESS"])
     return Place(f"{coordinator}:8476", len(hosts) * slices, worker + this * len(hosts))
+
+
+def k8s(env: Mapping[str, str]) -> Place | None:
+    """A pod of an indexed Kubernetes Job or JobSet with a headless service.
+
+    No variable says how many pods there are: the manifest sets JAX_NUM_PROCESSES.
+    """
+    if not {"KUBERNETES_SERVICE_HOST", "JOB_COMPLETION_INDEX", "HOSTNAME"} <= env.keys():
+        return None
+    index = _number(env, "JOB_COMPLETION_INDEX")
+    job, dash, number = env["HOSTNAME"].rpartition("-")
+    if not dash or number != str(index):        # a host name of the pod's own
+        return Place(process_id=index)
+    import socket
+    # A pod's name without its service's, which its full name has, is known to itself alone.
+    domain = socket.getfqdn(env["HOSTNAME"]).partition(".")[2]
+    return Place(f"{job}-0.{domain}:{_port(job)}" if domain else None, process_id=index)
+
+
+def jaxoperator(env: Mapping[str, str]) -> Place | None:
+    """A process that AIchor's operator on Kubernetes started."""
+    names = [f"JAXOPERATOR_{name}" for name in ("COORDINATOR_ADDRESS", "NUM_PROCESSES", "PROCESS_ID")]
+    if not {*names[:2]} <= env.keys():
+        return None
+    address, count, index = names
+    return Place(env[address], _number(env, count), _number(env, index) if index in env else None)
 
 
 def plain(env: Mapping[str, str]) -> Place:
@@ -106,21 +144,35 @@ def plain(env: Mapping[str, str]) -> Place:
                  first("PROCESS_ID", _number), first("LOCAL_DEVICE_IDS", numbers))
 
 
-METHODS = {"slurm": slurm, "ompi": ompi, "cloud_tpu": cloud_tpu}
+METHODS = {"slurm": slurm, "ompi": ompi, "cloud_tpu": cloud_tpu, "jaxoperator": jaxoperator, "k8s": k8s}
 
 
 def detect(env: Mapping[str, str], method: str | None = None) -> Place:
     """This process's place by the plain variables and, where they are silent, by the launcher's.
 
-    `method` is one of METHODS, "deactivate" (plain variables only), or None: the first that fits.
+    Args:
+        env: the variables.
+        method: one of METHODS, "mpi4py", "deactivate" (plain variables only), or None: the first of METHODS
+            that fits.
+    Raises:
+        ValueError: for another method, or variables that are not what they should be.
+        ImportError: for "mpi4py" where it is not installed.
     """
-    if method is not None and method not in (*METHODS, "deactivate"):
-        raise ValueError(f"cluster_detection_method={method!r}: want {', '.join(METHODS)} or deactivate")
+    if method is not None and method not in (*METHODS, "mpi4py", "deactivate"):
+        raise ValueError(f"cluster_detection_method={method!r}: want {', '.join(METHODS)}, mpi4py or "
+                         "deactivate")
     place = plain(env)
+    if method == "mpi4py":
+        from . import mpi
+        return _filled(place, Place(*mpi.place(env)))
     for name, find in METHODS.items():
         if None not in place[:3]:
             break
         found = find(env) if method in (None, name) else None
         if found is not None:
-            return Place._make(said if said is not None else other for said, other in zip(place, found))
+            return _filled(place, found)
     return place
+
+
+def _filled(place: Place, found: Place) -> Place:
+    return Place._make(said if said is not None else other for said, other in zip(place, found))

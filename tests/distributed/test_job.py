@@ -1,4 +1,4 @@
-"""Several processes: their places from the environment, and real ones on loopback that live, leave and die."""
+"""Several processes: what `initialize` refuses, and real ones on loopback that live, leave and die."""
 
 import os
 import signal
@@ -12,77 +12,6 @@ import pytest
 from places import ROOT
 
 from hlotrace import distributed
-from hlotrace.distributed.clusters import Place, detect, first_host
-
-SLURM = {
-    "SLURM_JOB_ID": "77",
-    "SLURM_STEP_NODELIST": "gpu[03-05,9]",
-    "SLURM_NTASKS": "8",
-    "SLURM_PROCID": "5",
-    "SLURM_LOCALID": "1",
-}
-OMPI = {
-    "OMPI_COMM_WORLD_SIZE": "4",
-    "OMPI_COMM_WORLD_RANK": "2",
-    "OMPI_COMM_WORLD_LOCAL_RANK": "0",
-    "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
-    "OMPI_MCA_orte_hnp_uri": "1531576320.0;tcp://10.96.0.1,10.148.0.1:34911",
-}
-TPU = {"TPU_WORKER_HOSTNAMES": "t0,t1", "TPU_WORKER_ID": "1"}
-SLICES = {"MEGASCALE_COORDINATOR_ADDRESS": "c:81", "MEGASCALE_NUM_SLICES": "3", "MEGASCALE_SLICE_ID": "2"}
-
-
-@pytest.mark.quick
-@pytest.mark.parametrize(
-    ("env", "host", "rest"),
-    [
-        ({}, None, (None, None, None)),
-        (SLURM, "gpu03", (8, 5, (1,))),
-        (SLURM | {"CUDA_VISIBLE_DEVICES": "3"}, "gpu03", (8, 5, None)),
-        (SLURM | {"SLURM_STEP_NUM_TASKS": "2"}, "gpu03", (2, 5, (1,))),
-        ({k: v for k, v in SLURM.items() if k != "SLURM_PROCID"}, None, (None, None, None)),  # sbatch, no step
-        (OMPI, "10.96.0.1", (4, 2, (0,))),
-        (OMPI | {"OMPI_COMM_WORLD_LOCAL_SIZE": "4"}, "127.0.0.1", (4, 2, (0,))),
-        ({k: v for k, v in OMPI.items() if "MCA" not in k}, None, (4, 2, (0,))),
-        (TPU, "t0", (2, 1, None)),
-        (TPU | SLICES, "c", (6, 5, None)),
-        (
-            {"HLOTRACE_COORDINATOR_ADDRESS": "a:1", "JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "0"},
-            "a",
-            (2, 0, None),
-        ),
-        ({"JAX_COORDINATOR_ADDRESS": "j:1", "HLOTRACE_COORDINATOR_ADDRESS": "h:1"}, "h", (None, None, None)),
-        (SLURM | {"JAX_COORDINATOR_ADDRESS": "a:1", "JAX_LOCAL_DEVICE_IDS": "0,1"}, "a", (8, 5, (0, 1))),
-        (OMPI | SLURM, "gpu03", (8, 5, (1,))),
-    ],
-)
-def test_a_place_is_read_from_the_environment(env, host, rest):
-    address, *found = detect(env)
-    assert (address and address.partition(":")[0], tuple(found)) == (host, rest)
-    assert address is None or 0 < int(address.partition(":")[2]) < 65536
-
-
-@pytest.mark.quick
-def test_the_method_of_detection_is_chosen():
-    assert detect(OMPI | SLURM, "ompi").num_processes == 4
-    assert detect(SLURM, "deactivate") == Place()
-    with pytest.raises(ValueError, match="want slurm, ompi, cloud_tpu or deactivate"):
-        detect(SLURM, "k9s")
-
-
-@pytest.mark.quick
-def test_processes_of_a_job_agree_on_a_port_and_jobs_differ():
-    assert detect(SLURM)[0] == detect(SLURM | {"SLURM_PROCID": "0"})[0]
-    assert detect(SLURM)[0] != detect(SLURM | {"SLURM_JOB_ID": "78"})[0]
-
-
-@pytest.mark.quick
-@pytest.mark.parametrize(
-    ("nodes", "host"),
-    [("n1", "n1"), ("n1,n2", "n1"), ("n[07-9]", "n07"), ("n[3,5],m1", "n3"), ("a-b[01-02]-x,c", "a-b01-x")],
-)
-def test_the_first_host_of_a_slurm_list(nodes, host):
-    assert first_host(nodes) == host
 
 
 @pytest.mark.quick
@@ -99,6 +28,11 @@ def test_the_first_host_of_a_slurm_list(nodes, host):
             {},
             "at least 1",
         ),
+        (
+            {"coordinator_address": "h:1", "num_processes": 1, "process_id": 0, "shutdown_timeout_seconds": 0},
+            {},
+            r"at least 1; got \(300, 100, 0\)",
+        ),
     ],
 )
 def test_what_is_missing_or_wrong_is_named(arguments, env, words, monkeypatch):
@@ -109,6 +43,13 @@ def test_what_is_missing_or_wrong_is_named(arguments, env, words, monkeypatch):
         monkeypatch.setenv(name, value)
     with pytest.raises(ValueError, match=words):
         distributed.initialize(**arguments)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", ["slice_index", "partition_index"])
+def test_groups_of_accelerators_are_refused_by_name(name):
+    with pytest.raises(NotImplementedError, match=f"initialize: {name} is not supported"):
+        distributed.initialize("h:1", 1, 0, **{name: 0})
 
 
 def free_port() -> int:
@@ -218,6 +159,16 @@ def test_waiting_for_a_process_that_does_not_come_has_an_end():
     status, _, errors = end(start("join(initialization_timeout=2)", 0, free_port(), 3), 60)
     assert status == 1 and "after 2 s not all 3 processes have called distributed.initialize()" in errors
     assert "missing: 1, 2\n" in errors
+
+
+def test_waiting_for_others_to_be_done_has_an_end():
+    port = free_port()
+    programs = ("join(shutdown_timeout_seconds=1)\njax.distributed.shutdown()",
+                "join()\nprint('joined', flush=True)\ntime.sleep(100)")
+    first, second = (start(program, rank, port) for rank, program in enumerate(programs))
+    status, _, errors = end(first, 60)
+    assert status == 1 and "RuntimeError: not all processes came to distributed.shutdown() within 1 s" in errors
+    assert end(second, HEARTBEAT + 10)[0] == 3
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,9 @@ def objection(module: str, target: str) -> str | None:
     elif root == "absl":
         if not inside(module, "hlotrace.tools") and module != "hlotrace.core.surface.flags":
             return "only hlotrace/tools and core/surface/flags.py import absl"
+    elif root == "mpi4py":
+        if module != "hlotrace.distributed.mpi":
+            return "only distributed/mpi.py imports mpi4py, where one asks for it"
     elif root == "tensorstore":
         if not inside(module, "hlotrace.experimental.array_serialization"):
             return "only array_serialization imports tensorstore, where one writes"
@@ -217,6 +220,8 @@ def test_rings_are_found():
 LOCAL_IMPORTS = {
     "importing hlotrace does not pay for what few programs need": """
         hlotrace.distributed.job: socket
+        hlotrace.distributed.clusters: socket hlotrace.distributed.mpi
+        hlotrace.distributed.mpi: mpi4py
         hlotrace.api.jit: hlotrace.inspection.retraces hlotrace.transforms.key_reuse
         hlotrace.api.compiled_calls: hlotrace.inspection.retraces
         hlotrace.api.jit_placement: hlotrace.placement.shardings

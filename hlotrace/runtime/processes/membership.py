@@ -28,13 +28,11 @@ from . import consistency_checks
 from .coordinator import ENDED, split
 
 STATUS = 3              # the exit status of a process that ends because another did
-LEAVE_SECONDS = 300     # how long a process that is done waits for the others
 END_SECONDS = 10        # how long a process that failed may take to end
 
 
 def join(address: str, num_processes: int, process_id: int, local_device_ids: Sequence[int] | None, *,
-         init_seconds: int, heartbeat_seconds: int,
-         bind_address: str) -> None:
+         init_seconds: int, heartbeat_seconds: int, leave_seconds: int, bind_address: str) -> None:
     """Make this process one of several, once all have come.
 
     Raises:
@@ -65,8 +63,8 @@ def join(address: str, num_processes: int, process_id: int, local_device_ids: Se
     came.start()
     connection.connect()
     came.cancel()
-    client.world = World(address, num_processes, process_id, local_device_ids, heartbeat_seconds, connection,
-                         service)
+    client.world = World(address, num_processes, process_id, local_device_ids, heartbeat_seconds,
+                         leave_seconds, connection, service)
     atexit.register(_at_exit, client.world)
     # before it waits for threads, which may never end
     threading._register_atexit(  # type: ignore[attr-defined]
@@ -161,10 +159,11 @@ class World:
     """A job of several processes, as the process `process_id` sees it."""
 
     def __init__(self, address: str, num_processes: int, process_id: int,
-                 local_device_ids: Sequence[int] | None, heartbeat_seconds: int, connection: Any,
-                 service: Any) -> None:
+                 local_device_ids: Sequence[int] | None, heartbeat_seconds: int, leave_seconds: int,
+                 connection: Any, service: Any) -> None:
         self.address, self.num_processes, self.process_id = address, num_processes, process_id
         self.local_device_ids, self.heartbeat_seconds = local_device_ids, heartbeat_seconds
+        self.leave_seconds = leave_seconds  # how long it waits for the others when it is done
         self.client = connection
         self.companies: dict = {}       # processes -> agreement.Company
         self._service = service
@@ -241,9 +240,9 @@ class World:
         """
         self._say(f"{consistency_checks.NEWS}leaving/", consistency_checks.counts(self))
         try:
-            self.client.wait_at_barrier("hlotrace/leave", LEAVE_SECONDS * 1000)
+            self.client.wait_at_barrier("hlotrace/leave", self.leave_seconds * 1000)
         except binding.JaxRuntimeError as error:
-            why = f"not all processes came to distributed.shutdown() within {LEAVE_SECONDS} s"
+            why = f"not all processes came to distributed.shutdown() within {self.leave_seconds} s"
             self.fail(why)
             raise RuntimeError(f"{why}: {str(error).splitlines()[0]}") from error
         self._disconnect("left")
