@@ -4,6 +4,7 @@ import math
 import numpy as np
 
 from ..core.surface.public import export_names
+from ..placement import device_order
 from ..runtime.devices import client
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict"]
@@ -15,17 +16,24 @@ device_kind_handler_dict = {}
 
 def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False,
                        allow_split_physical_axes=False):
-    """The devices in an array of `mesh_shape`, in their order.
+    """The devices in an array of `mesh_shape`: TPUs by how they are wired, others in their order.
+
+    Neighbours along an axis of the mesh are neighbours in the slice of TPUs: each axis is made of whole
+    physical axes, the last, which should have the most communication, of as many as possible.  An axis of all
+    devices is a ring where physical axes do not wrap around, as in the trays of TPU v2 and v3.
 
     Args:
-        mesh_shape: a size for each axis.
+        mesh_shape: a size for each axis, in the order of growing communication.
         devices: all unless given.
-        contiguous_submeshes: about how TPUs are wired; not supported there.
-        allow_split_physical_axes: about how TPUs are wired; not supported there.
+        contiguous_submeshes: the devices of each process are a block of the array.
+        allow_split_physical_axes: divide a physical axis between axes of the mesh where there is no other
+            way.
 
     Raises:
-        ValueError: unless there are as many devices as the sizes multiply to.
-        NotImplementedError: for TPUs with one of the last two.
+        ValueError: unless there are as many devices as the sizes multiply to; when the devices of a process
+            cannot be a block.
+        NotImplementedError: when a physical axis would have to be divided, without
+            `allow_split_physical_axes`.
 
     >>> from hlotrace.experimental.mesh_utils import create_device_mesh
     >>> devices = create_device_mesh((2, 2), jax.devices()[:4])         # where there are four devices or more
@@ -33,16 +41,15 @@ def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False,
     Mesh('data': 2, 'model': 2, axis_types=(Auto, Auto))
     """
     devices = client.devices() if devices is None else list(devices)
-    if (contiguous_submeshes or allow_split_physical_axes) and any(d.platform == "tpu" for d in devices):
-        raise NotImplementedError("create_device_mesh: contiguous_submeshes, allow_split_physical_axes are "
-                                  "not supported; TPUs are taken in their order; arrange the devices "
-                                  "yourself")
     if math.prod(mesh_shape) != len(devices):
         raise ValueError(f"create_device_mesh: mesh_shape {tuple(mesh_shape)} holds {math.prod(mesh_shape)} "
                          f"devices, and there are {len(devices)}")
     handler = device_kind_handler_dict.get(devices[0].device_kind) if devices else None
     found = handler and handler(mesh_shape, devices, contiguous_submeshes=contiguous_submeshes)
-    return np.array(devices if found is None else found, dtype=object).reshape(mesh_shape)
+    if found is not None:
+        return np.array(found, dtype=object).reshape(mesh_shape)
+    return device_order.arrange(mesh_shape, devices, split=allow_split_physical_axes,
+                                contiguous=contiguous_submeshes)
 
 
 def create_hybrid_device_mesh(mesh_shape, dcn_mesh_shape, devices=None, *, process_is_granule=False,

@@ -15,6 +15,9 @@ def make_mesh(axis_shapes: Iterable[int], axis_names: Iterable[str], axis_types:
               devices: Any = None) -> Mesh:
     """A Mesh of the first devices, as many as the sizes in `axis_shapes` multiply to.
 
+    TPUs are arranged by how they are wired, as `experimental.mesh_utils.create_device_mesh` does; others are
+    in their order.
+
     Args:
         axis_shapes: the sizes of its axes.
         axis_names: their names.
@@ -36,4 +39,8 @@ def make_mesh(axis_shapes: Iterable[int], axis_names: Iterable[str], axis_types:
         raise ValueError(f"make_mesh: axis sizes {sizes} need {wanted} devices and there are "
                          f"{len(devices)}{hint}")
     types = (AxisType.Explicit,) * len(names) if axis_types is None else axis_types
-    return Mesh(np.array(devices[:wanted], dtype=object).reshape(sizes), names, types)
+    taken = np.array(devices[:wanted], dtype=object).reshape(sizes)
+    if devices and devices[0].platform == "tpu":
+        from . import device_order
+        taken = device_order.arrange(sizes, devices[:wanted], split=True)
+    return Mesh(taken, names, types)

@@ -9,7 +9,10 @@ from hlotrace.experimental import mesh_utils
 
 
 class Tpu:
-    platform = "tpu"
+    platform, device_kind = "tpu", "TPU v4"
+
+    def __init__(self, x, process_index):
+        self.coords, self.process_index = (x, 0, 0), process_index
 
 
 @pytest.mark.parametrize("call, error, words", [
@@ -18,10 +21,10 @@ class Tpu:
     (lambda: lax.tanh(1.0, accuracy=lax.Tolerance(1e-6, 0.0, 0)), NotImplementedError, "lax.tanh: accuracy"),
     (lambda: jnp.ones(3).__array_namespace__(api_version="2019.10"), ValueError, "'2019.10'"),
     (lambda: jnp.ones(3).to_device(jax.devices()[0], stream=1), NotImplementedError, "to_device.*: stream"),
-    (lambda: mesh_utils.create_device_mesh((2,), [Tpu(), Tpu()], contiguous_submeshes=True), NotImplementedError,
-     "contiguous_submeshes"),
-    (lambda: mesh_utils.create_device_mesh((2,), [Tpu(), Tpu()], allow_split_physical_axes=True), NotImplementedError,
-     "allow_split_physical_axes"),
+    (lambda: mesh_utils.create_device_mesh((4,), [Tpu(0, 0), Tpu(1, 1), Tpu(2, 1), Tpu(3, 0)], contiguous_submeshes=True),
+     ValueError, "leave contiguous_submeshes out"),
+    (lambda: mesh_utils.create_device_mesh((2, 2), [Tpu(i, 0) for i in range(4)]), NotImplementedError,
+     "pass allow_split_physical_axes=True"),
 ])
 def test_what_is_not_done_is_refused_by_name(call, error, words):
     with pytest.raises(error, match=words):

@@ -1,0 +1,205 @@
+"""Which device comes where in a mesh: TPUs by how they are wired, others in their order.
+
+The chips of a TPU slice are a grid, whose axes are physical axes; those of a mesh are logical ones.  A
+logical axis is made of whole physical axes, or of factors of some, so that neighbours along it are neighbours
+on the grid.
+"""
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+TRAYS = ("TPU v2", "TPU v3")    # hosts of 2x2 chips with two cores each, eight devices
+# From how many chips on an axis has a link from its end to its start; 4 in other kinds.
+FEWEST_WRAPPED = {"TPU v5 lite": 16, "TPU v5e": 16, "TPU v6 lite": 16, "TPU v6e": 16}
+Factors = tuple[tuple[int, ...], ...]       # [physical axis][logical axis] -> size
+
+
+def arrange(shape: Sequence[int], devices: Sequence[Any], *, split: bool = False,
+            contiguous: bool = False) -> np.ndarray:
+    """The devices in an array of `shape`.
+
+    Args:
+        shape: the logical axes; those with the most communication come last.
+        devices: as many as they multiply to.
+        split: a physical axis may be divided between logical ones.
+        contiguous: the devices of each process are a block of the array.
+    Raises:
+        NotImplementedError: when an axis of TPUs would have to be split, and may not.
+        ValueError: when `contiguous` is asked for and not found.
+    """
+    shape = tuple(shape)
+    found = _wired(shape, devices, split, contiguous)
+    if found is None:
+        found = _in_array(devices).reshape(shape)
+    if contiguous and not _contiguous(found):
+        raise ValueError(f"create_device_mesh: in mesh_shape {shape} the devices of a process are not "
+                         "contiguous; choose axes that the devices of a process divide, or leave "
+                         "contiguous_submeshes out")
+    return found
+
+
+def _in_array(devices: Sequence[Any]) -> np.ndarray:
+    found = np.empty(len(devices), dtype=object)
+    found[:] = devices
+    return found
+
+
+def _wired(shape: tuple[int, ...], devices: Sequence[Any], split: bool,
+           contiguous: bool) -> np.ndarray | None:
+    """The devices by their coordinates; None where they have none or do not fill a box."""
+    if not devices or any(getattr(d, "coords", None) is None for d in devices):
+        return None
+    if devices[0].device_kind in TRAYS:
+        return _trays(shape, devices)
+    grid = _grid(devices)
+    if grid is None:
+        return None
+    ring = _ring_of_chips(grid, devices[0].device_kind)
+    if ring is not None and len(devices) in shape and not contiguous:
+        return ring.reshape(shape)
+    cores = grid.ndim - 1 if any(getattr(d, "core_on_chip", 0) for d in devices) else None
+    factors = next(_whole_axes(grid.shape, shape, cores), None)
+    if factors is None and not split:
+        chips = "x".join(map(str, grid.shape))
+        raise NotImplementedError(
+            f"create_device_mesh: no axis of mesh_shape {shape} may share a physical axis with another, and "
+            f"the devices are a grid of {chips}: make each size a product of some of these, or pass "
+            "allow_split_physical_axes=True")
+    return _fold(grid, factors or next(_divided_axes(grid.shape, shape)), shape, contiguous)
+
+
+def _trays(shape: tuple[int, ...], devices: Sequence[Any]) -> np.ndarray | None:
+    """TPU v2 and v3: the eight devices of a tray in a ring, where they are all or the last axis."""
+    if len(devices) != 8 and shape[-1:] != (8,):
+        return None
+    trays = [_grid(devices[i:i + 8]) for i in range(0, len(devices), 8)]
+    if any(tray is None or tray.shape != (2, 2, 2) for tray in trays):
+        return None
+    rings = [[tray[x, y, core] for x, y in _ring(2, 2) for core in (0, 1)] for tray in trays
+             if tray is not None]
+    return _in_array([device for ring in rings for device in ring]).reshape(shape)
+
+
+def _grid(devices: Sequence[Any]) -> np.ndarray | None:
+    """The devices by x, y, z and, where chips have several, core; axes of size 1 are left out."""
+    places = np.array([(*d.coords, getattr(d, "core_on_chip", 0) or 0) for d in devices])
+    places -= places.min(axis=0)
+    sizes = places.max(axis=0) + 1
+    if len({tuple(place) for place in places.tolist()}) != len(devices) or math.prod(sizes) != len(devices):
+        return None
+    grid = np.empty(sizes, dtype=object)
+    for place, device in zip(places, devices):
+        grid[tuple(place)] = device
+    return grid.reshape([size for size in sizes if size > 1])
+
+
+def _ring_of_chips(grid: np.ndarray, kind: str) -> np.ndarray | None:
+    """All devices in a ring of neighbours, for a plane whose axes do not wrap around."""
+    if grid.ndim != 2 or max(grid.shape) >= FEWEST_WRAPPED.get(kind, 4) or grid.size % 2:
+        return None
+    if grid.shape[1] % 2:
+        grid = grid.T
+    return _in_array([grid[at] for at in _ring(*grid.shape)])
+
+
+def _ring(x: int, y: int) -> Iterator[tuple[int, int]]:
+    """All points of a plane, each beside the next, the last beside the first; `y` is even.
+
+    Rows are passed to and fro without their first points, by which the way leads back.
+    """
+    yield 0, 0
+    for row in range(y):
+        yield from ((i, row) for i in (range(1, x) if row % 2 == 0 else range(x - 1, 0, -1)))
+    yield from ((0, row) for row in range(y - 1, 0, -1))
+
+
+def _whole_axes(physical: tuple[int, ...], logical: tuple[int, ...], cores: int | None) -> Iterator[Factors]:
+    """Ways to give each physical axis to one logical axis.
+
+    The last logical axis chooses first, and takes as many physical axes as it can: they have more links.  Of
+    choices of as many it takes that with the cores of a chip, which are the nearest to each other.
+    """
+    def give(free: frozenset[int], index: int) -> Iterator[dict[int, int]]:
+        if index < 0:
+            if not free:
+                yield {}
+            return
+        for count in range(len(free) if logical[index] > 1 else 0, -1, -1):
+            for chosen in sorted(itertools.combinations(sorted(free), count), key=lambda c: cores not in c):
+                if math.prod(physical[i] for i in chosen) == logical[index]:
+                    for rest in give(free.difference(chosen), index - 1):
+                        yield rest | dict.fromkeys(chosen, index)
+
+    for owners in give(frozenset(range(len(physical))), len(logical) - 1):
+        yield tuple(tuple(size if owners[i] == j else 1 for j in range(len(logical)))
+                    for i, size in enumerate(physical))
+
+
+def _divided_axes(physical: tuple[int, ...], logical: tuple[int, ...]) -> Iterator[Factors]:
+    """Ways to divide physical axes between logical axes.
+
+    The largest logical axis chooses first, of two equal ones the later; it divides as few axes as it can, and
+    takes as many as it can.
+    """
+    def choices(free: tuple[int, ...], size: int) -> list[tuple[int, ...]]:
+        divisors = [[k for k in range(1, n + 1) if n % k == 0 and size % k == 0] for n in free]
+        found = [taken for taken in itertools.product(*divisors) if math.prod(taken) == size]
+        return sorted(found, key=lambda taken: (sum(1 < k < n for k, n in zip(taken, free)),
+                                                -sum(k > 1 for k in taken), [-k for k in taken]))
+
+    def give(free: tuple[int, ...], left: tuple[int, ...]) -> Iterator[dict[int, tuple[int, ...]]]:
+        if not left:
+            yield {}
+            return
+        for taken in choices(free, logical[left[0]]):
+            for rest in give(tuple(n // k for n, k in zip(free, taken)), left[1:]):
+                yield rest | {left[0]: taken}
+
+    largest_first = tuple(sorted(range(len(logical)), key=lambda j: (-logical[j], -j)))
+    for taken in give(physical, largest_first):
+        yield tuple(tuple(taken[j][i] for j in range(len(logical))) for i in range(len(physical)))
+
+
+def _fold(grid: np.ndarray, factors: Factors, shape: tuple[int, ...], contiguous: bool) -> np.ndarray:
+    """The grid with the factors of its axes collected by logical axis.
+
+    Where processes are to be blocks, a factor is divided once more: by which process, and by place in it.
+    """
+    host = _extent_of_a_process(grid) if contiguous else None
+    sizes: list[int] = []
+    outer: list[list[int]] = [[] for _ in shape]
+    inner: list[list[int]] = [[] for _ in shape]
+    for i, row in enumerate(factors):
+        within = [1] * len(row)
+        left = host[i] if host else 1
+        for j in reversed(range(len(row))):
+            within[j] = math.gcd(left, row[j])
+            left //= within[j]
+        for j, size in enumerate(row):
+            outer[j].append(len(sizes))
+            inner[j].append(len(sizes) + 1)
+            sizes += [size // within[j], within[j]]
+    order = [axis for first, second in zip(outer, inner) for axis in first + second]
+    return grid.reshape(sizes).transpose(order).reshape(shape)
+
+
+def _extent_of_a_process(grid: np.ndarray) -> list[int]:
+    """How many devices along each axis the first process has."""
+    first = grid.flat[0].process_index
+    mine = np.vectorize(lambda d: d.process_index == first, otypes=[bool])(grid)
+    return [int(mine.any(axis=tuple(j for j in range(grid.ndim) if j != i)).sum()) for i in range(grid.ndim)]
+
+
+def _contiguous(mesh: np.ndarray) -> bool:
+    """Are the devices of each process a block?"""
+    processes = np.vectorize(lambda d: d.process_index, otypes=[int])(mesh)
+    for process in np.unique(processes):
+        where = np.nonzero(processes == process)
+        if math.prod(int(at.max() - at.min()) + 1 for at in where) != len(where[0]):
+            return False
+    return True

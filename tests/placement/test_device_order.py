@@ -1,0 +1,237 @@
+"""Which TPU comes where in a mesh, by stand-ins for devices: rings, whole physical axes, divided ones, blocks of processes."""
+import itertools
+import math
+import types
+
+import numpy as np
+import pytest
+
+import hlotrace as jax
+from hlotrace.experimental.mesh_utils import create_device_mesh, create_hybrid_device_mesh
+from hlotrace.placement import device_order
+
+pytestmark = pytest.mark.quick
+
+
+class Device(types.SimpleNamespace):
+    __hash__, __eq__ = object.__hash__, object.__eq__
+
+
+def slice_of(kind, sizes, host=(2, 2, 1), cores=1, first=0, **more):
+    """The devices of a slice of TPUs: hosts one after the other, x fastest, and the same in a host."""
+    hosts = [n // min(n, h) for n, h in zip(sizes, host)]
+    host = [min(n, h) for n, h in zip(sizes, host)]
+
+    def points(limits):
+        return [point[::-1] for point in itertools.product(*(range(n) for n in reversed(limits)))]
+    places = [(process, tuple(a * n + b for a, b, n in zip(at, inside, host)), core)
+              for process, at in enumerate(points(hosts)) for inside in points(host) for core in range(cores)]
+    return [Device(id=first + i, process_index=process, coords=coords, core_on_chip=core, platform="tpu",
+                                  device_kind=kind, **more) for i, (process, coords, core) in enumerate(places)]
+
+
+def ids(mesh):
+    return np.vectorize(lambda d: d.id, otypes=[int])(mesh).tolist()
+
+
+def distance(a, b, sizes, wraps):
+    """Links between two chips: 0 for the cores of one."""
+    steps = [abs(i - j) for i, j in zip(a.coords, b.coords)]
+    return sum(min(step, n - step) if n >= wraps else step for step, n in zip(steps, sizes))
+
+
+V3_8, V3_16 = slice_of("TPU v3", (2, 2, 1), cores=2), slice_of("TPU v3", (4, 2, 1), cores=2)
+TRAY = [0, 1, 2, 3, 6, 7, 4, 5]
+
+
+@pytest.mark.parametrize("devices, shape, order", [
+    (V3_8, (8,), TRAY),
+    (V3_8, (2, 4), TRAY),
+    (V3_8, (1, 2, 2, 2), TRAY),
+    (V3_16, (2, 8), [*TRAY, 8, 9, 10, 11, 14, 15, 12, 13]),
+    (V3_16, (4, 4), [*range(16)]),
+    (V3_16, (16,), [*range(16)]),
+    (V3_16, (8, 2), [*range(16)]),
+    (slice_of("TPU v2", (2, 2, 1), cores=2), (8,), TRAY),
+])
+def test_trays_of_v2_and_v3_are_rings(devices, shape, order):
+    assert np.ravel(ids(create_device_mesh(shape, devices))).tolist() == order
+    assert ids(jax.make_mesh(shape, tuple("abcd"[:len(shape)]), devices=devices).devices) == ids(create_device_mesh(shape, devices))
+
+
+@pytest.mark.parametrize("kind, sizes, order", [
+    ("TPU v5 lite", (4, 2, 1), [0, 1, 2, 3, 7, 6, 5, 4]),
+    ("TPU v6 lite", (4, 4, 1), [0, 1, 2, 3, 7, 6, 5, 9, 10, 11, 15, 14, 13, 12, 8, 4]),
+    ("TPU v5e", (2, 2, 1), [0, 1, 3, 2]),
+    ("TPU v4", (2, 2, 1), [0, 1, 3, 2]),
+    ("TPU v5 lite", (8, 8, 1), None),
+    ("TPU v6e", (3, 2, 1), None),
+    ("TPU v6e", (2, 3, 1), None),
+])
+@pytest.mark.parametrize("ones", [(0, 0), (1, 0), (0, 2)])
+def test_an_axis_of_all_chips_of_a_plane_without_wrapped_axes_is_a_ring(kind, sizes, order, ones):
+    devices = slice_of(kind, sizes, host=sizes)
+    shape = (1,) * ones[0] + (len(devices),) + (1,) * ones[1]
+    mesh = create_device_mesh(shape, devices)
+    assert mesh.shape == shape and sorted(ids(mesh.ravel())) == [*range(len(devices))]
+    ring = mesh.ravel().tolist()
+    assert {distance(a, b, sizes, 99) for a, b in zip(ring, [*ring[1:], ring[0]])} == {1}
+    assert order is None or ids(mesh.ravel()) == order
+
+
+# kind, grid, chips to a link around an axis, shape, size of steps along each logical axis: 1 for one physical axis
+WHOLE = [
+    ("TPU v4", (4, 4, 4), (4, 16), [1, None]),
+    ("TPU v4", (4, 4, 4), (16, 4), [None, 1]),
+    ("TPU v4", (4, 4, 4), (64,), [None]),
+    ("TPU v5p", (2, 4, 8), (2, 4, 8), [1, 1, 1]),
+    ("TPU v5p", (2, 4, 8), (8, 4, 2), [1, 1, 1]),
+    ("TPU v5p", (2, 4, 8), (8, 1, 8), [1, 1, None]),
+    ("TPU v5", (4, 4, 8), (16, 8), [None, 1]),
+    ("TPU v5 lite", (16, 16, 1), (16, 16), [1, 1]),
+    ("TPU v5 lite", (16, 16, 1), (256,), [None]),
+    ("TPU v6 lite", (4, 8, 1), (4, 8), [1, 1]),
+    ("TPU v6 lite", (4, 8, 1), (8, 4), [1, 1]),
+    ("TPU v4", (4, 4, 16), (16, 16), [1, None]),
+    ("TPU v4", (16, 4, 4), (16, 16), [1, None]),
+    ("TPU v4", (1, 1, 1), (1, 1), [1, 1]),
+]
+
+
+@pytest.mark.parametrize("kind, sizes, shape, steps", WHOLE)
+def test_an_axis_of_a_mesh_is_a_product_of_whole_physical_axes(kind, sizes, shape, steps):
+    devices = slice_of(kind, sizes)
+    mesh = create_device_mesh(shape, devices)
+    assert mesh.shape == shape and sorted(ids(mesh.ravel())) == [*range(len(devices))]
+    for axis, step in enumerate(steps):
+        lines = np.moveaxis(mesh, axis, -1).reshape(-1, shape[axis])
+        # along one line some physical coordinates pass through all of their values, and the others stay
+        for line in lines[:3]:
+            passed = [len({d.coords[i] for d in line}) for i in range(3)]
+            assert all(n in (1, size) for n, size in zip(passed, sizes)) and math.prod(passed) == shape[axis]
+            if step is not None:
+                assert {distance(a, b, sizes, 99) for a, b in itertools.pairwise(line)} <= {step}
+    assert (create_device_mesh(shape, devices, allow_split_physical_axes=True) == mesh).all()
+
+
+def test_the_last_axis_takes_as_many_physical_axes_as_it_can():
+    mesh = create_device_mesh((16, 16), slice_of("TPU v4", (4, 4, 16)))
+    assert {d.coords[2] for d in mesh[0]} == {0} and {d.coords[:2] for d in mesh[:, 0]} == {(0, 0)}
+    # The choice of the last one is taken back where nothing is left for another.
+    mesh = create_device_mesh((2, 4, 8), slice_of("TPU v4", (2, 4, 8)))
+    assert [len({d.coords[i] for d in mesh[0, 0]}) for i in range(3)] == [1, 1, 8]
+
+
+def test_cores_of_a_chip_are_the_last_physical_axis():
+    devices = slice_of("TPU7x", (2, 2, 2), cores=2)
+    mesh = create_device_mesh((8, 2), devices)
+    assert all(a.coords == b.coords for a, b in mesh)
+    assert create_device_mesh((2, 2, 2, 2), devices).shape == (2, 2, 2, 2)
+
+
+@pytest.mark.parametrize("kind, sizes, shape", [
+    ("TPU v4", (4, 4, 4), (2, 32)),
+    ("TPU v4", (4, 4, 4), (8, 8)),
+    ("TPU v5 lite", (4, 8, 1), (2, 16)),
+    ("TPU v5 lite", (16, 16, 1), (64, 4)),
+    ("TPU v5 lite", (16, 16, 1), (4, 8, 8)),
+    ("TPU v5p", (6, 4, 4), (3, 32)),
+    ("TPU v5p", (8, 8, 16), (2, 4, 16, 8)),
+])
+def test_physical_axes_are_divided_where_they_must_and_may_be(kind, sizes, shape):
+    devices = slice_of(kind, sizes)
+    with pytest.raises(NotImplementedError, match=rf"mesh_shape \({shape[0]}, .*a grid of {sizes[0]}x.*allow_split_physical_axes=True"):
+        create_device_mesh(shape, devices)
+    mesh = create_device_mesh(shape, devices, allow_split_physical_axes=True)
+    assert mesh.shape == shape and sorted(ids(mesh.ravel())) == [*range(len(devices))]
+    assert (jax.make_mesh(shape, tuple("abcd"[:len(shape)]), devices=devices).devices == mesh).all()
+    for axis in range(len(shape)):      # a line is a box, whose points are evenly apart
+        for line in np.moveaxis(mesh, axis, -1).reshape(-1, shape[axis])[:3]:
+            values = [sorted({d.coords[i] for d in line}) for i in range(3)]
+            assert math.prod(map(len, values)) == shape[axis]
+            assert all(len(set(np.diff(v))) <= 1 for v in values)
+
+
+def test_the_largest_axis_chooses_first_and_divides_little():
+    mesh = create_device_mesh((2, 32), slice_of("TPU v4", (4, 4, 4)), allow_split_physical_axes=True)
+    assert sorted(len({d.coords[i] for d in mesh[0]}) for i in range(3)) == [2, 4, 4]
+
+
+@pytest.mark.parametrize("kind, sizes, host, shape", [
+    ("TPU v4", (4, 4, 4), (2, 2, 1), (4, 16)),
+    ("TPU v4", (4, 4, 4), (2, 2, 1), (16, 4)),
+    ("TPU v4", (4, 4, 4), (2, 2, 1), (64,)),
+    ("TPU v4", (8, 8, 8), (2, 2, 1), (8, 64)),
+    ("TPU v5 lite", (4, 4, 1), (2, 2, 1), (16,)),
+    ("TPU v5 lite", (4, 4, 1), (4, 2, 1), (4, 4)),
+    ("TPU v5 lite", (16, 16, 1), (4, 2, 1), (16, 16)),
+    ("TPU v3", (2, 2, 1), (2, 2, 1), (8,)),
+])
+def test_the_devices_of_a_process_are_a_block_when_asked(kind, sizes, host, shape):
+    devices = slice_of(kind, sizes, host, cores=1 + (kind == "TPU v3"))
+    mesh = create_device_mesh(shape, devices, contiguous_submeshes=True)
+    assert mesh.shape == shape and sorted(ids(mesh.ravel())) == [*range(len(devices))]
+    owners = np.vectorize(lambda d: d.process_index)(mesh)
+    for process in {d.process_index for d in devices}:
+        at = np.argwhere(owners == process)
+        assert math.prod(at.max(0) - at.min(0) + 1) == len(at) == math.prod(host) * (1 + (kind == "TPU v3"))
+
+
+def test_a_divided_axis_may_leave_no_blocks():
+    devices = slice_of("TPU v4", (6, 2, 1), (3, 2, 1))
+    with pytest.raises(ValueError, match=r"mesh_shape \(3, 4\) the devices of a process are not contiguous"):
+        create_device_mesh((3, 4), devices, allow_split_physical_axes=True, contiguous_submeshes=True)
+    assert create_device_mesh((2, 6), devices, contiguous_submeshes=True).shape == (2, 6)
+
+
+def test_other_devices_are_in_their_order_and_blocks_are_asked_of_them_too():
+    devices = [Device(id=i, process_index=i // 3, platform="gpu", device_kind="H100") for i in range(6)]
+    assert ids(create_device_mesh((2, 3), devices, contiguous_submeshes=True)) == [[0, 1, 2], [3, 4, 5]]
+    assert ids(create_device_mesh((3, 2), devices)) == [[0, 1], [2, 3], [4, 5]]
+    with pytest.raises(ValueError, match="leave contiguous_submeshes out"):
+        create_device_mesh((3, 2), devices, contiguous_submeshes=True)
+    with pytest.raises(ValueError, match="holds 4 devices, and there are 6"):
+        create_device_mesh((4,), devices)
+
+
+def test_tpus_that_fill_no_box_are_in_their_order():
+    some = slice_of("TPU v4", (4, 4, 4))[:7]
+    assert ids(create_device_mesh((7,), some)) == [*range(7)]
+    assert ids(create_device_mesh((8,), [*V3_8[:7], V3_8[0]])) == [*range(7), 0]
+
+
+def test_a_part_of_a_slice_that_is_a_box_is_arranged():
+    high = [d for d in slice_of("TPU v4", (4, 4, 4)) if d.coords[2] >= 2]
+    mesh = create_device_mesh((2, 16), high)
+    assert {d.coords[2] for d in mesh[0]} == {2} and {d.coords[2] for d in mesh[1]} == {3}
+
+
+def test_slices_are_arranged_each_by_itself():
+    slices = [slice_of("TPU v3", (2, 2, 1), cores=2, first=8 * i, slice_index=i) for i in (0, 1)]
+    mixed = slices[1] + slices[0]
+    order = [TRAY, [8 + i for i in TRAY]]
+    assert ids(create_hybrid_device_mesh((1, 8), (2, 1), mixed)) == order
+    assert ids(create_hybrid_device_mesh((1, 8), (2, 1), mixed, should_sort_granules_by_key=False)) == order[::-1]
+    assert ids(create_hybrid_device_mesh((8,), (2,), mixed)) == sum(order, [])
+    # dcn axes are the outer part of each axis
+    assert ids(create_hybrid_device_mesh((4, 2), (1, 2), mixed)) == [[*TRAY[i:i + 2], *(8 + j for j in TRAY[i:i + 2])] for i in (0, 2, 4, 6)]
+    hosts = slice_of("TPU v4", (4, 4, 1))
+    grouped = create_hybrid_device_mesh((2, 2), (2, 2), hosts, process_is_granule=True)
+    assert [[{d.process_index for d in block.flat} for block in np.split(half, 2, axis=1)]
+            for half in np.split(grouped, 2)] == [[{0}, {1}], [{2}, {3}]]
+    long = [d for i in (0, 1) for d in slice_of("TPU v4", (4, 1, 1), first=4 * i, slice_index=i)]
+    with pytest.raises(NotImplementedError, match="a grid of 4: .*allow_split"):
+        create_hybrid_device_mesh((2, 2), (2, 1), long)
+    assert create_hybrid_device_mesh((2, 2), (2, 1), long, allow_split_physical_axes=True).shape == (4, 2)
+
+
+def test_devices_that_are_arranged_are_those_that_were_given():
+    devices = slice_of("TPU v4", (4, 4, 4))
+    for shape in [(64,), (4, 16), (2, 2, 16), (4, 4, 4), (1, 64, 1), (2, 4, 8)]:
+        for contiguous in (False, True):
+            try:
+                found = device_order.arrange(shape, devices, split=True, contiguous=contiguous)
+            except ValueError:
+                assert contiguous
+            else:
+                assert found.shape == shape and sorted(ids(found.ravel())) == [*range(64)]
