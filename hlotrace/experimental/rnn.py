@@ -15,6 +15,7 @@ from ..api.jit import jit
 from ..core.errors import listed
 from ..core.surface.public import export_names
 from ..nn.functions import sigmoid, tanh
+from ..numpy.util import promotes
 
 __all__ = ["get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_bwd", "lstm_fwd", "lstm_ref",
            "sigmoid", "swap_lstm_gates", "tanh", "unpack_lstm_weights"]
@@ -112,6 +113,7 @@ def _checked(x, h_0, c_0, seq_lengths, input_size, hidden_size, num_layers, drop
         raise ValueError(f"lstm: {listed(wrong)}: states are (num_layers * directions, batch, hidden_size)")
 
 
+@promotes()
 def _layer(x, h, c, w_ih, w_hh, b_ih, b_hh, inside, reverse, precision):
     """One cell along the time, the leading axis of `x` and of `inside`, which says where the sequence is."""
     product = partial(jnp.matmul, precision=precision)
@@ -131,6 +133,7 @@ def _layer(x, h, c, w_ih, w_hh, b_ih, b_hh, inside, reverse, precision):
     return y, h, c
 
 
+@promotes()
 def _layers(x, h_0, c_0, unpacked, seq_lengths, num_layers, bidirectional, precision):
     y, hs, cs, directions = jnp.swapaxes(x, 0, 1), [], [], 1 + bool(bidirectional)
     inside = (jnp.arange(y.shape[0])[:, None] < jnp.asarray(seq_lengths))[..., None]

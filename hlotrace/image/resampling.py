@@ -12,7 +12,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..api.composite import composite
 from ..core.errors import ShapeError, not_one_of
-from ..numpy.util import check_arraylike, promote_dtypes_inexact
+from ..numpy.util import at_least_float32, check_arraylike, promote_dtypes_inexact, promotes
 from ..primitives.common import canonical_axes, canonical_shape
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
@@ -90,11 +90,12 @@ def _weights(old, new, scale, translation, method, antialias):
 
 
 @composite(static=("sizes", "axes", "method", "antialias", "precision"))
+@promotes()
 def _resampled(image, scale, translation, *, sizes, axes, method, antialias, precision):
     image, = promote_dtypes_inexact(image)
-    scale, translation = (jnp.asarray(x, jnp.promote_types(x.dtype, "float32")) for x in
+    scale, translation = (jnp.asarray(x, at_least_float32(x.dtype)) for x in
                           promote_dtypes_inexact(scale, translation))
-    wide = image.astype(jnp.promote_types(image.dtype, "float32"))
+    wide = image.astype(at_least_float32(image.dtype))
     for k, axis in enumerate(axes):
         weights = _weights(wide.shape[axis], sizes[k], scale[k], translation[k], method,
                            antialias).astype(wide.dtype)

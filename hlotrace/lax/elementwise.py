@@ -69,7 +69,8 @@ def _check(name, args):
 
 
 def coerced_operands(name, *args):
-    """The operands with Python numbers in the dtype, traced values of rank 0 in the shape, of the others."""
+    """The operands with Python numbers in the dtype of the others, in one shape: traced values of rank 0, and
+    sizes of 1 in arrays of equal ranks, are repeated."""
     _check(name, args)
     arrays = [x for x in args if type(x) not in python_scalars]
     if arrays and len(arrays) < len(args):
@@ -82,9 +83,22 @@ def coerced_operands(name, *args):
         raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got "
                         f"{', '.join(aval_of(x).dtype.name for x in args)}. Cast one with .astype(dtype), "
                         "or use the hlotrace.numpy function, which promotes.")
-    shape = next((shape_of(x) for x in args if shape_of(x)), ())
-    return [broadcast_in_dim(x, shape, ()) if shape and shape_of(x) == () and not is_constant(x) else x
-            for x in args]
+    shapes = [shape for x in args if (shape := shape_of(x))]
+    if not shapes:
+        return args
+    shape = shapes[0]
+    if any(other != shape for other in shapes) and len({*map(len, shapes)}) == 1:
+        shape = tuple([next((n for n in sizes if n != 1), 1) for sizes in zip(*shapes)])
+        if not all(n == 1 or n == m for other in shapes for n, m in zip(other, shape)):
+            return args     # an error of the primitive
+    return [_repeated(x, shape) for x in args]
+
+
+def _repeated(x, shape):
+    own = shape_of(x)
+    if own == shape or not own and is_constant(x) or own and len(own) != len(shape):
+        return x        # of another rank: an error of the primitive
+    return broadcast_in_dim(x, shape, tuple(range(len(own))))
 
 
 def _unary(primitive, doc, args, result, name=None):

@@ -4,7 +4,7 @@ from ..api.composite import composite
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.symbolic.dimension import is_constant_shape
-from ..numpy.util import check_arraylike
+from ..numpy.util import at_least_float32, check_arraylike, promotes
 from ..primitives.common import np
 from .functions import logsumexp, softmax
 
@@ -58,7 +58,7 @@ def _logits(query, key, scale, bias):
     """query key^T * scale + bias, (B, N, T, S), float32 at least."""
     batch, target, heads, width = query.shape
     source, key_heads = key.shape[1:3]
-    wide = jnp.promote_types(query.dtype, np.float32)
+    wide = at_least_float32(query.dtype)
     grouped = query.reshape(batch, target, key_heads, heads // key_heads, width)
     logits = jnp.einsum("btkgh,bskh->bkgts", grouped, key, preferred_element_type=wide)
     logits = logits.reshape(batch, heads, target, source) * (width ** -0.5 if scale is None else scale)
@@ -95,6 +95,7 @@ def _weighted(logits, value):
 
 
 @composite(static=("scale", "is_causal", "local_window_size", "return_residual", "implementation"))
+@promotes("query", "key", "value", "bias")
 def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None, is_causal=False,
                           query_seq_lengths=None, key_value_seq_lengths=None, local_window_size=None,
                           implementation=None, return_residual=False):

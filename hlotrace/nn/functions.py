@@ -6,7 +6,7 @@ from ..api.custom_derivatives import custom_jvp
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.config import config
-from ..numpy.util import check_arraylike, promote_args_inexact, promote_dtypes_inexact
+from ..numpy.util import check_arraylike, promote_args_inexact, promote_dtypes_inexact, promotes
 from ..placement.out_sharding import over_auto_axes, with_out_sharding
 from ..primitives.common import canonical_axes, canonical_axis, np, static_int
 
@@ -80,6 +80,7 @@ def softplus(x):
 
 
 @composite
+@promotes()
 def soft_sign(x):
     """x / (1 + |x|).
 
@@ -306,6 +307,7 @@ def _masked(x, where):
 
 
 @composite(static=("axis", "keepdims", "return_sign"))
+@promotes("a", "b")
 def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=None):
     """log(sum(b * exp(a))) along `axis`, without overflow; -inf for no elements.
 
@@ -339,6 +341,7 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
 
 
 @composite(static=("axis", "keepdims"))
+@promotes()
 def logmeanexp(x, axis=None, where=None, keepdims=False):
     """log(mean(exp(x))) along `axis` without overflow.
 

@@ -17,7 +17,7 @@ from .indexing.conditions import where
 from .indexing.indexing import get
 from .reductions.reductions import cumsum
 from .reductions.sorting import searchsorted
-from .util import cast, check_arraylike, promote_dtypes, promote_dtypes_inexact
+from .util import cast, check_arraylike, promote_dtypes, promote_dtypes_inexact, promotes
 from .util import ndim as ndim_of
 from .util import shape as shape_of
 
@@ -135,6 +135,7 @@ def gradient(f, *varargs, axis=None, edge_order=None):
 
 
 @composite(static=("axes",))
+@promotes()
 def _gradient(f, spacings, *, axes):
     f, *spacings = promote_dtypes_inexact(f, *spacings)
     return [_slope(asarray(f), h, axis) for axis, h in zip(axes, spacings)]
@@ -182,6 +183,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
 
 
 @composite(static=("axis",))
+@promotes("y", "x", "dx")
 def _trapezoid(y, x, dx, *, axis):
     if x is None:
         y, = promote_dtypes_inexact(y)

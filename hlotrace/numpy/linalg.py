@@ -28,7 +28,7 @@ from .mapping import vectorize
 from .reductions.reductions import amax, amin, any, sum
 from .reductions.reductions import prod as _prod
 from .reductions.sorting import argsort
-from .util import check_arraylike, promote_dtypes_inexact
+from .util import check_arraylike, promote_dtypes_inexact, promotes
 
 __all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
            "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot",
@@ -332,6 +332,7 @@ def cond(x, p=None):
 
 
 @composite(static=("hermitian",))
+@promotes()
 def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
     """How many singular values of M are above `tol`, or above `rtol` times the largest.
 
@@ -468,6 +469,7 @@ def _pseudoinverse(_a, p):
 
 
 @_pseudoinverse.defjvp
+@promotes()
 def _pseudoinverse_jvp(primals, tangents):
     """Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose
     variables separate", SIAM Journal on Numerical Analysis 10, 1973, equation 4.12."""
@@ -487,6 +489,7 @@ def _inverse_of(a, u, s, vh, kept):
 
 
 @composite(static=("hermitian",))
+@promotes()
 def pinv(a, rtol=None, hermitian=False, *, rcond=None):
     """The Moore-Penrose inverses (..., n, m) of matrices (..., m, n).
 
@@ -510,6 +513,7 @@ def pinv(a, rtol=None, hermitian=False, *, rcond=None):
                        amax(s, -1, initial=0, keepdims=True))
 
 
+@promotes("a", "b")
 def lstsq(a, b, rcond=None, *, numpy_resid=False):
     """The smallest x that minimizes norm(a @ x - b), for one matrix a.
 
@@ -586,12 +590,14 @@ def _pivots(a):
 
 
 @custom_jvp
+@promotes()
 def _det(a):
     u, parity = _pivots(a)
     return _prod(u, -1) * parity
 
 
 @_det.defjvp
+@promotes()
 def _det_jvp(primals, tangents):
     """The derivative by an entry is its cofactor, and these are det(a) inv(a)^T, or where a is singular,
     which leaves at most one cofactor matrix of rank one, that of its singular value decomposition."""
@@ -631,6 +637,7 @@ def slogdet(a, *, method=None):
 
 @composite(static=("by_qr",))
 @functools.partial(custom_jvp, nondiff_argnums=(1,))
+@promotes()
 def _slogdet(a, by_qr):
     if by_qr:       # each reflector that is not the identity changes the sign
         packed, taus = geqrf_p.bind(a)
@@ -641,6 +648,7 @@ def _slogdet(a, by_qr):
 
 
 @_slogdet.__wrapped__.defjvp
+@promotes()
 def _slogdet_jvp(by_qr, primals, tangents):
     (a,), (da,) = primals, tangents
     turn, size = _slogdet(a, by_qr)

@@ -8,7 +8,7 @@ from ..primitives.arrays.shape import reshape
 from ..primitives.common import canonical_axis
 from .arrays.creation import asarray
 from .arrays.shaping import expand_dims
-from .util import broadcast_shapes, check_arraylike, ndim, shape
+from .util import broadcast_shapes, check_arraylike, check_ranks, ndim, shape
 
 __all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
 
@@ -81,6 +81,7 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
             found = pyfunc(*full, **kwargs)
             _check_results(found, results, sizes, where)
             return found
+        check_ranks(loops)
         return _map_levels(inner, operands, loops, broadcast_shapes(*loops))
     return wrapped
 

@@ -16,7 +16,7 @@ from .indexing.selection import trim_zeros
 from .linalg import adjoint, eigvals, inv, lstsq
 from .reductions.reductions import cumprod, sum
 from .reductions.sorting import argsort
-from .util import broadcast_shapes, check_arraylike, promote_dtypes, promote_dtypes_inexact
+from .util import broadcast_shapes, check_arraylike, promote_dtypes, promote_dtypes_inexact, promotes
 
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval",
            "roots"]
@@ -64,6 +64,7 @@ def polyval(p, x, *, unroll=None):
 
 
 @composite(static=("unroll",))
+@promotes("p", "x")
 def _polyval(p, x, *, unroll):
     p, x = (asarray(v) for v in promote_dtypes(p, x))
     start = zeros(broadcast_shapes(p.shape[1:], x.shape), x.dtype)
@@ -281,6 +282,7 @@ def _shifted_roots(p):
 # --- fits
 # -------------------------------------------------------------------------------------------------------
 
+@promotes("x", "y")
 def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     """The coefficients of the polynomial closest to `y` at `x` by least squares, highest power first.
 

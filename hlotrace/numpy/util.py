@@ -1,10 +1,11 @@
 """Promotion and broadcasting of the arguments of NumPy-level functions."""
+import functools
 import warnings
 
 from ..core import dtypes, source_info
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
-from ..core.config import config, state
+from ..core.config import config, override, state
 from ..core.surface.boundary import HoldsArray
 from ..core.symbolic.dimension import Dimension
 from ..lax.shapes import broadcast_shapes
@@ -13,6 +14,34 @@ from ..primitives.arrays.shape import broadcast_in_dim
 from ..primitives.common import is_constant, np, scalar
 
 SCALARS = (bool, int, float, complex)
+_PYTHON = {"c": complex, "i": int, "u": int, "b": int}       # of kinds of dtype; else float
+
+
+def promotes(*together):
+    """Decorator of a function that mixes dtypes and ranks inside: the options `jax_numpy_dtype_promotion` and
+    `jax_numpy_rank_promotion` are for what users mix.
+
+    Args:
+        together: names of the parameters whose arrays are promoted together, as the user's options have it;
+            the other parameters are not compared.
+    """
+    def decorate(fun):
+        code = fun.__code__ if together else None
+        names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if together else ()
+
+        @functools.wraps(fun)
+        def call(*args, **kwargs):
+            if (config.jax_numpy_dtype_promotion, config.jax_numpy_rank_promotion) == ("standard", "allow"):
+                return fun(*args, **kwargs)
+            given = {**dict(zip(names, args)), **kwargs}
+            arrays = [aval_of(x) for x in map(given.get, together) if is_arraylike(x)]
+            if len(arrays) > 1:
+                dtypes.lattice_result(tuple([(a.dtype, a.weak_type) for a in arrays]))
+            with override("jax_numpy_dtype_promotion", "standard"), \
+                    override("jax_numpy_rank_promotion", "allow"):
+                return fun(*args, **kwargs)
+        return call
+    return decorate
 
 
 def check_arraylike(name, *args):
@@ -95,11 +124,9 @@ def cast(x, dtype, weak_type=False):
     if type(x) in SCALARS:
         if not weak_type:
             return scalar(x, dtype)
-        if dtypes.is_float(dtype):
-            return float(x)
-        if dtype.kind == "c":
-            return complex(x)
-        return int(x)
+        make = _PYTHON.get(dtype.kind, float)
+        if dtypes.canonicalize(make) == dtype:
+            return make(x)
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x if isinstance(x, (Array, Dimension)) or x.dtype == dtype else x.astype(dtype)
@@ -126,6 +153,11 @@ def promote_dtypes(*args):
             for x, a in zip(args, avals)]
 
 
+def at_least_float32(dtype):
+    """A floating or complex dtype that computes as float32 does or wider: itself, or float32."""
+    return dtype if dtypes.is_inexact(dtype) and dtype.itemsize >= 4 else dtypes.float32
+
+
 def promote_dtypes_inexact(*args):
     """The arguments cast to their common floating or complex dtype."""
     dtype, weak = dtypes.lattice_result(tuple([(a.dtype, a.weak_type) for a in map(aval_of, args)]))
@@ -148,14 +180,13 @@ def broadcast_args(*args):
     if all(s == shapes[0] for s in shapes):
         return list(args)
     target = broadcast_shapes(*shapes)
-    if config.jax_numpy_rank_promotion != "allow":
-        _rank_promotion(shapes)
+    check_ranks(shapes)
     return [x if is_constant(x) and ndim(x) == 0 else broadcast_to_shape(x, target) for x in args]
 
 
-def _rank_promotion(shapes):
-    ranks = {len(s) for s in shapes if s}
-    if len(ranks) > 1:
+def check_ranks(shapes):
+    """Shapes of several ranks, but for (): what the option `jax_numpy_rank_promotion` says of them."""
+    if config.jax_numpy_rank_promotion != "allow" and len({len(s) for s in shapes if s}) > 1:
         message = (f"Operands could not be broadcast together with shapes {shapes} and with the config "
                    f"option jax_numpy_rank_promotion={config.jax_numpy_rank_promotion!r}: reshape them to "
                    "equal ranks")

@@ -3,7 +3,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..api.composite import composite
 from ..lax import linalg
-from ..numpy.util import broadcast_shapes, check_arraylike, promote_dtypes_inexact
+from ..numpy.util import broadcast_shapes, check_arraylike, promote_dtypes_inexact, promotes
 from ..placement.out_sharding import with_out_sharding
 from ..primitives.common import canonical_shape, static_int
 from .continuous import float_dtype, normal_values, result_shape
@@ -12,6 +12,7 @@ from .keys import one_key
 __all__ = ["multivariate_normal", "orthogonal"]
 
 
+@promotes("mean", "cov")
 def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky", *, out_sharding=None):
     """Normal vectors.
 

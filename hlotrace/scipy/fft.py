@@ -8,14 +8,15 @@ import math
 from ..api.composite import composite
 from ..core.errors import not_one_of
 from ..core.surface.public import export_names as _offer
-from ..numpy import arange, concatenate, exp, flip, imag, moveaxis, pad, promote_types, real, stack, where
+from ..numpy import arange, concatenate, exp, flip, imag, moveaxis, pad, real, stack, where
 from ..numpy import fft as _fft
-from ..numpy.util import promote_dtypes_inexact, shape
+from ..numpy.util import at_least_float32, promote_dtypes_inexact, promotes, shape
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
 
 
 @composite(static=("n", "axis", "ortho", "inverse"))
+@promotes()
 def _cosine(x, *, n, axis, ortho, inverse):
     x, = promote_dtypes_inexact(x)
     if x.dtype.kind == "c":
@@ -23,7 +24,7 @@ def _cosine(x, *, n, axis, ortho, inverse):
         return re + 1j * im
     x = moveaxis(x, axis, -1)[..., :n]
     x = pad(x, [(0, 0)] * (x.ndim - 1) + [(0, n - x.shape[-1])])
-    x = x.astype(promote_types(x.dtype, "float32"))
+    x = x.astype(at_least_float32(x.dtype))
     k, half = arange(n, dtype=x.dtype), (n + 1) // 2
     scale = where(k == 0, math.sqrt(1 / (4 * n)), math.sqrt(1 / (2 * n))) if ortho else 1
     turn = exp(-0.5j * math.pi / n * k)

@@ -8,7 +8,7 @@ from ..api.composite import composite
 from ..core import dtypes
 from ..core.errors import ShapeError
 from ..core.surface.public import export_names as _offer
-from ..numpy.util import check_arraylike
+from ..numpy.util import at_least_float32, check_arraylike
 from ..primitives.common import static_int
 
 __all__ = ["map_coordinates"]
@@ -68,7 +68,7 @@ def _interpolated(x, coordinates, cval, *, order, mode):
     wide = jnp.result_type(x.dtype, jnp.float32)
     axes = []       # for each, the neighbours of a place: (index, is it inside?, weight)
     for c, n in zip(coordinates, x.shape):
-        c = c.astype(jnp.promote_types(c.dtype, "float32"))
+        c = c.astype(at_least_float32(c.dtype))
         low = lax.round(c) if order == 0 else jnp.floor(c)       # halves away from zero
         share = c - low
         neighbours = [(0, 1)] if order == 0 else [(0, 1 - share), (1, share)]

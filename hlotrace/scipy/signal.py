@@ -12,7 +12,7 @@ from ..api.composite import composite
 from ..core.errors import ShapeError, not_one_of
 from ..core.surface.public import export_names as _offer
 from ..numpy import fft
-from ..numpy.util import check_arraylike, promote_dtypes_inexact
+from ..numpy.util import at_least_float32, check_arraylike, promote_dtypes_inexact, promotes
 from ..numpy.util import shape as shape_of
 from ..primitives.common import canonical_axes, canonical_axis, static_int
 
@@ -172,12 +172,13 @@ def fftconvolve(in1, in2, mode="full", axes=None):
 
 
 @composite(static=("name", "mode", "axes"))
+@promotes("in1", "in2")
 def _by_transforms(in1, in2, *, name, mode, axes):
     dtype = in1.dtype
     in1, in2 = _ordered(name, in1, in2, mode, axes)
     if not axes:
         return in1 * in2
-    in1, in2 = (x.astype(jnp.promote_types(dtype, "float32")) for x in (in1, in2))
+    in1, in2 = (x.astype(at_least_float32(dtype)) for x in (in1, in2))
     full = [max(in1.shape[i] + in2.shape[i] - 1, 0) for i in axes]
     there, back = (fft.fftn, fft.ifftn) if dtype.kind == "c" else (fft.rfftn, fft.irfftn)
     sizes = [max(n, 1) for n in full]
@@ -227,6 +228,7 @@ def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=None):
 
 
 @composite(static=("axis", "linear", "ends"))
+@promotes()
 def _detrended(x, *, axis, linear, ends):
     x, = promote_dtypes_inexact(x)
     x = jnp.moveaxis(jnp.asarray(x), axis, -1)
@@ -310,6 +312,7 @@ def _lengths(name, nperseg, noverlap, nfft):
     return nperseg, noverlap, nfft
 
 
+@promotes("x", "y")
 def _spectra(name, x, y, fs, window, nperseg, noverlap, nfft, detrend_type, onesided, scaling, axis,
              boundary=None, padded=False):
     """(frequencies, times, spectra (..., segments, frequencies)) of x, or for a y, cross spectra; `axis` is
@@ -350,8 +353,9 @@ def _strong(x):
 
 
 @composite(static=("nperseg", "step", "nfft", "trend", "onesided", "scaling", "boundary", "padded"))
+@promotes()
 def _transformed(signals, weights, fs, *, nperseg, step, nfft, trend, onesided, scaling, boundary, padded):
-    kind = jnp.promote_types(signals[0].dtype, "float32")
+    kind = at_least_float32(signals[0].dtype)
     weights = weights.astype(kind)
     size = max(s.shape[-1] for s in signals)
     found = []
@@ -421,6 +425,7 @@ def stft(x, fs=1.0, window="hann", nperseg=256, noverlap=None, nfft=None, detren
     return frequencies, times, _placed(found, len(shape_of(x)), axis)
 
 
+@promotes("x", "y")
 def csd(x, y, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, detrend="constant",
         return_onesided=True, scaling="density", axis=-1, average="mean"):
     """(frequencies, Pxy): the cross spectral density of two signals by Welch's method, the mean over
@@ -471,6 +476,7 @@ def welch(x, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, detr
     return frequencies, found.real
 
 
+@promotes()
 def istft(Zxx, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, input_onesided=True,
           boundary=True, time_axis=-1, freq_axis=-2):
     """(times, x): the signal of a short-time Fourier transform, from the segments, weighted by the window.

@@ -263,3 +263,47 @@ def test_scopes_and_the_garbage_collector():
             raise KeyError
         assert gc.isenabled() is was
     gc.enable()
+
+
+def _twice():
+    """Functions that double sin by custom rules; the last compute in x64 whatever is in force."""
+    forward, backward = jax.custom_jvp(lambda x: jnp.sin(x) * 2), jax.custom_vjp(lambda x: jnp.sin(x) * 2)
+    forward.defjvp(lambda p, t: (forward(*p), t[0] * 2 * jnp.cos(p[0])))
+    backward.defvjp(lambda x: (backward(x), x), lambda x, ct: (ct * 2 * jnp.cos(x),))
+
+    @jax.custom_vjp
+    def wide(x):
+        with jax.enable_x64(True):
+            return jnp.sin(x) * 2.0
+
+    def pulled(x, ct):
+        with jax.enable_x64(True):
+            return (ct * 2.0 * jnp.cos(x),)
+    wide.defvjp(lambda x: (wide(x), x), pulled)
+    return [forward, backward, wide]
+
+
+@pytest.mark.parametrize("x64", [True, False])
+def test_x64_inside_of_functions_that_were_entered_without(x64):
+    """Weak values keep their dtype beside a Python int, and take that of a Python float that is wider."""
+    for double in _twice():
+        def within(x, double=double):
+            with jax.enable_x64(x64):
+                return double(x) * 2 + 1
+
+        def beside(x, double=double):
+            with jax.enable_x64(x64):
+                y = jax.jit(double)(x) - 0.5
+            return (y * 2.5 + x > 3) * (1 - y) ** 2
+        for f in within, beside:
+            for x in 1.5, np.float32(1.5):
+                value, slope = jax.value_and_grad(f)(x)
+                np.testing.assert_allclose(jax.jit(f)(x), value, rtol=1e-6)
+                np.testing.assert_allclose(slope, (f(x + 1e-2) - f(x - 1e-2)) / 2e-2, rtol=1e-2)
+    weak = jax.jit(lambda: 1.)()
+    with jax.enable_x64(x64):
+        wider = "float64" if x64 else "float32"
+        for how in (lambda f: f(weak), lambda f: jax.jit(f)(weak)):
+            assert [how(f).dtype.name for f in (lambda w: w * 2, lambda w: 2 - w, lambda w: w + 1.5, lambda w: jnp.where(w > 0, w, 1.),
+                                                lambda w: jnp.maximum(w, 0), lambda w: w // 2, lambda w: w ** 0.5)] == [
+                "float32", "float32", wider, wider, "float32", "float32", wider]

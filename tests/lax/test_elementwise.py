@@ -1,5 +1,6 @@
 """lax elementwise functions: operands, results, what they refuse."""
 import inspect
+import itertools
 
 import numpy as np
 import pytest
@@ -72,3 +73,36 @@ def test_second_derivatives_of_powers():
         for e in jnp.int32(n), float(n):
             slope = jax.grad(lax.pow)
             assert (float(slope(0., e)), float(jax.grad(slope)(0., e))) == (n == 1, 2 * (n == 2))
+
+
+TWO = ("add sub mul div rem max min pow atan2 nextafter complex eq ne lt le gt ge igamma igammac zeta igamma_grad_a "
+       "random_gamma_grad").split()
+BITS = "add mul max bitwise_and bitwise_or bitwise_xor shift_left shift_right_arithmetic shift_right_logical mulhi".split()
+
+
+@pytest.mark.parametrize("name, dtype", [*((name, "float32") for name in TWO), *((name, "int32") for name in BITS)])
+def test_sizes_of_one_are_repeated(name, dtype):
+    function = getattr(lax, name)
+    parts = [jnp.asarray(np.random.RandomState(0).uniform(1, 6, shape), dtype) for shape in [(3, 4), (1, 4), (3, 1), (1, 1)]]
+    for a, b in itertools.permutations(parts, 2):
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        wide = [jnp.broadcast_to(x, shape) for x in (a, b)]
+        want = function(*wide)
+        np.testing.assert_array_equal(function(a, b), want)
+        np.testing.assert_array_equal(jax.vmap(function, (None, 0))(a, b[None])[0], want)
+    if dtype == "float32" and jnp.issubdtype(want.dtype, jnp.floating) and name not in ("nextafter", "igamma_grad_a",
+                                                                                       "random_gamma_grad", "zeta"):
+        a, b = parts[1:3]
+        slopes = jax.grad(lambda a, b: function(a, b).sum(), (0, 1))(a, b)
+        wide = jax.grad(lambda a, b: function(a, b).sum(), (0, 1))(jnp.broadcast_to(a, (3, 4)), jnp.broadcast_to(b, (3, 4)))
+        for slope, whole, axis in zip(slopes, wide, (0, 1)):
+            np.testing.assert_allclose(slope, whole.sum(axis, keepdims=True), rtol=1e-5)
+
+
+def test_sizes_that_are_not_repeated():
+    x = jnp.ones((3, 4))
+    for wrong in (lambda: lax.add(x, jnp.ones(4)), lambda: lax.add(x, jnp.ones((2, 4))), lambda: lax.select(x > 0, x, x[:1]),
+                  lambda: lax.clamp(x[:1], x, x), lambda: lax.add(x, jnp.ones((1, 0)))):
+        with pytest.raises(TypeError, match="shape"):
+            wrong()
+    assert lax.add(jnp.ones((1, 1)), jnp.ones((0, 4))).shape == (0, 4) and lax.betainc(x, x[:1], x[:, :1] / 2).shape == (3, 4)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ... import lax
 from ... import numpy as jnp
+from ...numpy.util import promotes
 from .bcoo import BCOO, gathered, is_bcoo, scattered, summed
 from .sparse_array import batched, masked, outside, refuse
 
@@ -42,6 +43,7 @@ def bcoo_multiply_dense(sp_mat, v):
     return is_bcoo("bcoo_multiply_dense", sp_mat).data * beside("bcoo_multiply_dense", sp_mat, v)
 
 
+@promotes()
 def bcoo_multiply_sparse(lhs, rhs):
     """The product, element by element, of two BCOOs, whose shapes broadcast.
 
@@ -244,6 +246,7 @@ def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers):
     return batched(gathered, n)(lax.dot_general(A, B, ((ac, bc), (ab, bb))), indices)
 
 
+@promotes()
 def bcoo_conv_general_dilated(lhs, rhs, *, window_strides, padding, lhs_dilation=None, rhs_dilation=None,
                               dimension_numbers=None, feature_group_count=1, batch_group_count=1,
                               precision=None, preferred_element_type=None, out_sharding=None):

@@ -7,6 +7,7 @@ import numpy as np
 from ... import lax
 from ... import numpy as jnp
 from ...core.errors import listed
+from ...numpy.util import promotes
 from .bcoo import BCOO, bcoo_transpose, bcoo_update_layout, fitted, groups, is_bcoo, whole
 from .sparse_array import batched, masked, outside, refuse
 
@@ -141,6 +142,7 @@ def reshaped(mat, new):
     return bcoo_broadcast_in_dim(mat, shape=new, broadcast_dimensions=places)
 
 
+@promotes()
 def bcoo_rev(operand, dimensions):
     """The BCOO with axes reversed.
 
@@ -217,6 +219,7 @@ def _padded(mat, nse):
 # --- parts
 # -----------------------------------------------------------------------------------------------------
 
+@promotes()
 def _part(mat, start, sizes, strides=None):
     """The elements at start + strides * i for i below sizes; what is not there becomes padding."""
     n, m = mat.n_batch, mat.n_batch + mat.n_sparse

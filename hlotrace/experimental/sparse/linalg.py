@@ -5,6 +5,7 @@ from ... import lax
 from ... import numpy as jnp
 from ...core.surface.public import export_names
 from ...core.trace import is_concrete
+from ...numpy.util import promotes
 from . import ad as ad
 from .bcsr import BCSR
 
@@ -82,11 +83,12 @@ def lobpcg_standard(A, X, m=100, tol=None):
     def ritz(basis):
         """(eigenvalues, coefficients, basis, A @ basis) of what is largest in the space of `basis`."""
         sizes = jnp.linalg.norm(basis, axis=0)
-        basis = jnp.linalg.qr(basis / jnp.where(sizes > 0, sizes, 1))[0]
+        basis = jnp.linalg.qr(basis / jnp.where(sizes > 0, sizes, 1)[None])[0]
         image = times(basis)
         values, vectors = jnp.linalg.eigh(basis.conj().T @ image)
         return values[::-1][:k], vectors[:, ::-1][:, :k], basis, image
 
+    @promotes()
     def moved(values, vectors, basis, image):
         X, AX = basis @ vectors, image @ vectors
         residual = AX - X * values

@@ -147,7 +147,8 @@ def columns(indices):
 
 def outside(indices, sizes):
     """[nse]: which elements are padding, as one of their indices is out of bounds?"""
-    return (indices >= jnp.asarray(sizes, indices.dtype)).any(-1)
+    limits = jnp.asarray(sizes, indices.dtype).reshape((1,) * (indices.ndim - 1) + (-1,))
+    return (indices >= limits).any(-1)
 
 
 def masked(mask, data, other=0):

@@ -46,6 +46,7 @@ from ..util import (
     check_arraylike,
     in_pieces,
     ndim,
+    promotes,
     result_type,
 )
 from ..util import shape as shape_of
@@ -656,6 +657,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 
 
 @composite(static=("num", "endpoint", "dtype", "axis"))
+@promotes("start", "stop")
 def _linspace(start, stop, *, num, endpoint, dtype, axis):
     work = dtypes.to_inexact(result_type(start, stop, dtype))
     shape = broadcast_shapes(shape_of(start), shape_of(stop))
@@ -694,6 +696,7 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
 
 
 @composite(static=("num", "endpoint", "dtype", "axis"))
+@promotes("start", "stop")
 def _logspace(start, stop, base, *, num, endpoint, dtype, axis):
     work = dtypes.to_inexact(result_type(start, stop, dtype))
     exponents, _ = _linspace(start, stop, num=num, endpoint=endpoint, dtype=work, axis=axis)
@@ -715,6 +718,7 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
 
 
 @composite(static=("num", "endpoint", "dtype", "axis"))
+@promotes("start", "stop")
 def _geomspace(start, stop, *, num, endpoint, dtype, axis):
     work = dtypes.to_inexact(result_type(start, stop, dtype))
     shape = broadcast_shapes(shape_of(start), shape_of(stop))

@@ -87,6 +87,8 @@ class _Grid:
             return linspace(start, s.stop, int(abs(step)))
         return arange(start, s.stop, step)
 
+    __iter__ = None     # else Python would count up without an end
+
     def __getitem__(self, key):
         if isinstance(key, slice):
             return self._range(key)
@@ -345,6 +347,8 @@ class _Concatenator:
 
     def __init__(self, axis, ndmin, trans1d):
         self.defaults = axis, ndmin, trans1d
+
+    __iter__ = None     # else Python would count up without an end
 
     def __getitem__(self, key):
         axis, ndmin, trans1d = self.defaults

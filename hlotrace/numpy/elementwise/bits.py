@@ -8,7 +8,7 @@ from ...primitives.common import canonical_axis, np
 from ..arrays.creation import asarray
 from ..arrays.shaping import moveaxis, ravel
 from ..reductions.reductions import sum as sum_
-from ..util import check_arraylike
+from ..util import check_arraylike, promotes
 from ..util import ndim as ndim_of
 from .ufuncs import not_equal
 
@@ -46,6 +46,7 @@ def packbits(a, axis=None, bitorder="big"):
 
 
 @composite(static=("axis", "bitorder"))
+@promotes()
 def _packbits(a, *, axis, bitorder):
     a = moveaxis(a, axis, -1)
     bits = convert(not_equal(a, 0), dtypes.uint8)
@@ -79,6 +80,7 @@ def unpackbits(a, axis=None, count=None, bitorder="big"):
 
 
 @composite(static=("axis", "count", "bitorder"))
+@promotes()
 def _unpackbits(a, *, axis, count, bitorder):
     a = moveaxis(a, axis, -1)
     bits = (a[..., None] >> _bit_weights(bitorder)) & np.uint8(1)

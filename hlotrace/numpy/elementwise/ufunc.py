@@ -228,7 +228,7 @@ def _at(fun, a, indices, b):
 
 @composite(static=("fun",))
 def _outer(fun, a, b):
-    return fun(reshape(a, shape(a) + (1,) * ndim(b)) if ndim(b) and ndim(a) else a, b)
+    return fun(reshape(a, shape(a) + (1,) * ndim(b)), reshape(b, (1,) * ndim(a) + shape(b)))
 
 
 __all__ = ["frompyfunc", "ufunc"]

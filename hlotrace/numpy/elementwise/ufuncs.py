@@ -46,8 +46,10 @@ def beside(kind, aval, x64):
     if python_scalars.index(kind) > rank:
         return None
     same = python_scalars[rank]
-    if aval.weak_type or dtypes.canonicalize(same) == aval.dtype:
+    if dtypes.canonicalize(same) == aval.dtype:
         return same
+    if aval.weak_type:      # made while `jax_enable_x64` was another
+        return None
     return lambda value: scalar(value, aval.dtype)
 
 

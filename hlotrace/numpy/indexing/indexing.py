@@ -717,6 +717,8 @@ class _IndexUpdateHelper:
     def __init__(self, array):
         self.array = array
 
+    __iter__ = None     # else Python would count up without an end
+
     def __getitem__(self, index):
         return _IndexUpdateRef(self.array, index)
 

@@ -222,6 +222,8 @@ class _At:
     def __init__(self, of):
         self.of = of
 
+    __iter__ = None     # else Python would count up without an end
+
     def __getitem__(self, index):
         return _viewed(self.of, "at", index)
 

@@ -35,7 +35,16 @@ from ..arrays.creation import asarray
 from ..arrays.shaping import atleast_2d, concatenate
 from ..contraction import matmul
 from ..elementwise.ufuncs import absolute, conj
-from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, promote_dtypes_inexact, shape
+from ..util import (
+    broadcast_to_shape,
+    cast,
+    check_arraylike,
+    dtype_of,
+    ndim,
+    promote_dtypes_inexact,
+    promotes,
+    shape,
+)
 from .reductions import as_mask, is_nan, no_out, wider
 from .reductions import sum as sum_
 
@@ -246,6 +255,7 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
 # --- covariance
 # -------------------------------------------------------------------------------------------------
 
+@promotes("m", "y")
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
     """The covariance matrix of variables, the rows of `m` and `y`: E[(a - E a) conj(b - E b)].
 
@@ -314,6 +324,7 @@ def _cov(variables, fweights, aweights, ddof, dtype):
     return (matmul(x * weights, conj(x).T) / maximum(divisor, 0.0)).squeeze().astype(dtype)
 
 
+@promotes("x", "y")
 def corrcoef(x, y=None, rowvar=True, dtype=None):
     """The matrix of Pearson's correlation coefficients of variables, the rows of `x` and `y`: see `cov`.
 

@@ -3,12 +3,13 @@ from ... import numpy as jnp
 from ...api.composite import composite
 from ...core.errors import ShapeError
 from ...core.surface.public import export_names as _offer
-from ...numpy.util import check_arraylike, promote_dtypes_inexact
+from ...numpy.util import check_arraylike, promote_dtypes_inexact, promotes
 
 __all__ = ["vq"]
 
 
 @composite(static=("check_finite",))
+@promotes("obs", "code_book")
 def vq(obs, code_book, check_finite=True):
     """The code that is nearest to each observation: (its index, int32; the distance), both of shape (m,).
 

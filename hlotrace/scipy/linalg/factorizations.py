@@ -8,6 +8,7 @@ from ...core import dtypes
 from ...core.errors import not_one_of
 from ...lax import linalg
 from ...numpy.linalg import adjoint, inexact, product, square
+from ...numpy.util import promotes
 from ...primitives.common import static_int
 
 __all__ = ["eigh", "eigh_tridiagonal", "hessenberg", "qr", "qr_multiply", "rsf2csf", "schur", "svd"]
@@ -211,6 +212,7 @@ def schur(a, output="real"):
     return tuple(linalg.schur(a.astype(dtypes.complex_of(a.dtype)) if output == "complex" else a))
 
 
+@promotes("T", "Z")
 def rsf2csf(T, Z, check_finite=True):
     """The complex Schur form from a real one: each block of 2 by 2 is made a triangle.
 

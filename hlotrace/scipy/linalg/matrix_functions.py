@@ -15,6 +15,7 @@ from ...core import dtypes
 from ...core.errors import not_one_of
 from ...lax import linalg
 from ...numpy.linalg import adjoint, inexact, product, square
+from ...numpy.util import promotes
 from ...primitives.common import static_int
 
 __all__ = ["expm", "expm_frechet", "funm", "polar", "solve_sylvester", "sqrtm"]
@@ -44,6 +45,7 @@ def _column(a, b, j):
 # --- Sylvester
 # --------------------------------------------------------------------------------------------------
 
+@promotes("A", "B", "C")
 def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
     """X with A X + X B = C.
 
@@ -110,6 +112,7 @@ def _of_kind(c, x):
 # --------------------------------------------------------------------------------------------------
 
 @composite(static=("upper_triangular", "max_squarings"))
+@promotes()
 def expm(A, *, upper_triangular=False, max_squarings=16):
     """The exponentials of square matrices (..., n, n), by scaling, a Pade approximant and squaring.
 
@@ -150,6 +153,7 @@ def expm(A, *, upper_triangular=False, max_squarings=16):
     return jnp.where(squarings > count, jnp.nan, out)
 
 
+@promotes()
 def _pade(a, m):
     """The odd and the even part of the numerator of the Pade approximant [m/m] of exp at `a`; m is 7 or 13.
 
@@ -168,6 +172,7 @@ def _pade(a, m):
     return product(a, total(1)), total(0)
 
 
+@promotes("A", "E")
 def expm_frechet(A, E, *, method=None, compute_expm=True):
     """(expm(A), its derivative in the direction E) for square matrices.
 
@@ -198,6 +203,7 @@ def expm_frechet(A, E, *, method=None, compute_expm=True):
 
 
 @composite(static=("blocksize",))
+@promotes()
 def sqrtm(A, blocksize=1):
     """The principal square roots of square matrices (..., n, n), complex; useless numbers where there is
     none.
@@ -281,6 +287,7 @@ def _of_triangle(t, values):
 # --- polar
 # ------------------------------------------------------------------------------------------------------
 
+@promotes()
 def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):
     """(U, P) with a = U P, or P U for side="left": P positive semidefinite, U orthonormal.
 

@@ -11,6 +11,7 @@ from ...core import dtypes
 from ...core.errors import fits, not_one_of
 from ...lax import linalg
 from ...numpy.linalg import adjoint, after_lu, inexact, product, square
+from ...numpy.util import promotes
 
 __all__ = ["cho_factor", "cho_solve", "cholesky", "det", "inv", "lu", "lu_factor", "lu_solve", "solve",
            "solve_triangular"]
@@ -161,6 +162,7 @@ def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
 
 
 @composite(static=("permute_l",))
+@promotes()
 def _lu(a, permute_l):
     packed, _, order = linalg.lu(*inexact("lu", a))
     m, n = packed.shape[-2:]

@@ -14,7 +14,7 @@ from ...core import dtypes
 from ...core.errors import ShapeError, not_one_of
 from ...core.pytrees import pytree
 from ...core.surface.public import export_names as _offer
-from ...numpy.util import check_arraylike, dtype_of, shape
+from ...numpy.util import at_least_float32, check_arraylike, dtype_of, shape
 from ...primitives.common import static_int
 from ..linalg import solve_triangular
 
@@ -66,7 +66,7 @@ def _bicgstab(A, M, b, x, threshold, maxiter):
 def _gmres(A, M, b, x, threshold, maxiter, *, restart, early):
     """Saad, algorithm 6.9 with orthogonalization done twice, and preconditioned from the right (9.5)."""
     m = min(restart, b.size)
-    kind = jnp.promote_types(b.dtype, "float32")
+    kind = at_least_float32(b.dtype)
 
     def step(state):
         """One more vector of the basis V; Q makes a triangle R of the columns of the Hessenberg matrix."""
@@ -234,8 +234,8 @@ def gmres(A, b, x0=None, *, tol=1e-5, atol=0.0, restart=20, maxiter=None, M=None
         raise ValueError(f"{name}: restart is the size of the basis and must be at least 1, got {restart}")
     method = partial(_gmres, restart=restart, early=solve_method == "incremental")
     x = _solved(name, method, A, b, x0, tol, atol, maxiter, M)
-    bad = sum(jnp.isnan(leaf).any() for leaf in pytree.tree_leaves(x))
-    return x, jnp.where(jnp.asarray(bad) > 0, -1, 0)
+    bad = [jnp.isnan(leaf).any() for leaf in pytree.tree_leaves(x)]
+    return x, jnp.where(jnp.array(bad).any(), -1, 0)
 
 
 _offer(globals())

@@ -11,7 +11,7 @@ from ...core.errors import ShapeError
 from ...core.pytrees import pytree
 from ...core.surface.boundary import boundaries
 from ...core.surface.public import export_names as _offer
-from ...numpy.util import check_arraylike, promote_dtypes_inexact
+from ...numpy.util import check_arraylike, promote_dtypes_inexact, promotes
 from ...numpy.util import ndim as ndim_of
 from ...numpy.util import shape as shape_of
 from ...random import normal
@@ -38,22 +38,26 @@ def _length(x):
 
 
 @composite
+@promotes()
 def _unit(q):
     return q / jnp.linalg.norm(q, axis=-1, keepdims=True)
 
 
 @composite
+@promotes()
 def _product(p, q):
     a, u, b, v = p[..., 3:], p[..., :3], q[..., 3:], q[..., :3]
     across = jnp.cross(*jnp.broadcast_arrays(u, v))
     return jnp.concatenate([a * v + b * u + across, a * b - (u * v).sum(-1, keepdims=True)], -1)
 
 
+@promotes()
 def _conjugate(q):
     return q * jnp.array([-1, -1, -1, 1], q.dtype)
 
 
 @composite
+@promotes()
 def _turned(q, v):
     """The vectors v, turned: v + 2 w (u x v) + 2 u x (u x v) for q = (u, w)."""
     u, v = jnp.broadcast_arrays(q[..., :3], v)
@@ -62,6 +66,7 @@ def _turned(q, v):
 
 
 @composite
+@promotes()
 def _from_matrix(m):
     """For each of the four components as the largest, the quaternion; the best one has no cancellation.
 
@@ -81,12 +86,14 @@ def _from_matrix(m):
 
 
 @composite
+@promotes()
 def _matrix(q):
     """The images of the axes are its columns."""
     return jnp.swapaxes(_turned(q[..., None, :], jnp.eye(3, dtype=q.dtype)), -1, -2)
 
 
 @composite
+@promotes()
 def _from_rotvec(v):
     """(v sin(t/2) / t, cos(t/2)) for an angle t; near 0 by series, which have derivatives there."""
     square = (v * v).sum(-1, keepdims=True)
@@ -99,6 +106,7 @@ def _from_rotvec(v):
 
 
 @composite
+@promotes()
 def _rotvec(q):
     """The vector of the angle in [0, pi]: u times 2 atan(|u| / w) / |u|, by its series where |u| is small."""
     q = _canonical(q, zero=False)
@@ -129,6 +137,7 @@ def _axes(name, seq):
 
 
 @composite(static=("axes", "extrinsic"))
+@promotes()
 def _from_euler(angles, *, axes, extrinsic):
     turns = [_from_rotvec(angles[..., k:k + 1] * jnp.eye(3, dtype=angles.dtype)[axis]) for k,
              axis in enumerate(axes)]
@@ -136,6 +145,7 @@ def _from_euler(angles, *, axes, extrinsic):
 
 
 @composite(static=("axes", "extrinsic"))
+@promotes()
 def _euler(q, *, axes, extrinsic):
     """E. Bernardes & S. Viollet, "Quaternion to Euler angles conversion", PLoS ONE 17, 2022."""
     i, j, k = axes if extrinsic else axes[::-1]
@@ -315,6 +325,9 @@ class Rotation:
         if self.single:
             raise TypeError("Single rotation is not subscriptable.")
         return Rotation(self.quat[indexer])
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
 
 
 @pytree.register_dataclass

@@ -6,7 +6,7 @@ from ... import numpy as jnp
 from ...api.composite import composite
 from ...api.custom_derivatives import custom_jvp
 from ...core.pytrees.pytree import tree_map
-from ...numpy.util import SCALARS, promote_args_inexact, result_type
+from ...numpy.util import SCALARS, promote_args_inexact, promotes, result_type
 from ...primitives.arrays.elementwise import convert
 
 
@@ -22,10 +22,10 @@ def special(*derivatives, complex=False, of="scipy.special"):
         of: the module that it is in.
     """
     def decorate(fun):
-        body, signature, name = fun, inspect.signature(fun), f"{of}.{fun.__name__}"
+        body, signature, name = promotes()(fun), inspect.signature(fun), f"{of}.{fun.__name__}"
         if derivatives:
-            body = custom_jvp(fun)
-            body.defjvps(*[rule and (lambda t, out, *args, rule=rule: t * rule(out, *args))
+            body = custom_jvp(body)
+            body.defjvps(*[rule and promotes()(lambda t, out, *args, rule=rule: t * rule(out, *args))
                            for rule in derivatives])
 
         @composite

@@ -5,7 +5,7 @@ from ...core.errors import ShapeError, not_one_of
 from ...core.pytrees.pytree import register_pytree_node_class
 from ...core.surface.boundary import boundaries
 from ...lax import linalg
-from ...numpy.util import check_arraylike, promote_dtypes_inexact
+from ...numpy.util import check_arraylike, promote_dtypes_inexact, promotes
 from .. import special as sp
 from .multivariate import log_normal_of
 
@@ -88,6 +88,7 @@ class gaussian_kde:
     def __repr__(self):
         return f"gaussian_kde({', '.join(f'{name}={getattr(self, name)!r}' for name in _FIELDS)})"
 
+    @promotes()
     def _log_at(self, points, covariance):
         """Log densities (m, n) at points (d, m) of normal distributions around the samples."""
         off = points.T[:, None, :] - self.dataset.T

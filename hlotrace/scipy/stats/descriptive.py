@@ -6,7 +6,7 @@ from ... import numpy as jnp
 from ...api.composite import composite
 from ...core.array import Array
 from ...core.errors import not_one_of
-from ...numpy.util import check_arraylike
+from ...numpy.util import check_arraylike, promotes
 from ...primitives.common import canonical_axis
 
 __all__ = ["mode", "rankdata", "sem"]
@@ -111,6 +111,7 @@ def _rankdata(a, *, method, axis):
     return jnp.moveaxis(jnp.where(jnp.isnan(a).any(-1, keepdims=True), jnp.nan, ranks), -1, place)
 
 
+@promotes()
 def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
     """The standard error of the mean: the standard deviation over the root of the number.
 

@@ -5,7 +5,7 @@ from ... import numpy as jnp
 from ...api.composite import composite
 from ...core.errors import ShapeError
 from ...lax import linalg
-from ...numpy.util import check_arraylike, promote_dtypes_inexact
+from ...numpy.util import at_least_float32, check_arraylike, promote_dtypes_inexact, promotes
 from .. import special as sp
 from .distribution import INF
 from .distributions import log_poisson
@@ -23,13 +23,14 @@ def _promoted(name, *args):
     if dtype.kind == "c":
         raise TypeError(f"{name} does not take complex numbers, got {dtype.name}: take .real, .imag or "
                         "jnp.abs(x)")
-    return [jnp.asarray(x, jnp.promote_types(dtype, "float32")) for x in args], dtype
+    return [jnp.asarray(x, at_least_float32(dtype)) for x in args], dtype
 
 
 # --- Dirichlet
 # --------------------------------------------------------------------------------------------------
 
 @composite
+@promotes("x", "alpha")
 def _dirichlet(x, alpha):
     (x, alpha), dtype = _promoted("scipy.stats.dirichlet.logpdf", x, alpha)
     if alpha.ndim != 1:
@@ -138,6 +139,7 @@ def log_normal_of(root, x):
 
 
 @composite
+@promotes("x", "mean", "cov")
 def _multivariate_normal(x, mean, cov):
     name = "scipy.stats.multivariate_normal.logpdf"
     (x, mean, cov), dtype = _promoted(name, x, mean, cov)

@@ -1,0 +1,126 @@
+"""The options for dtype and rank promotion are for what users mix: library functions of one dtype pass under both.
+
+The examples of all docstrings run under "strict" and "raise", and so do the public functions of arrays, and their gradients,
+of matrices and of vectors of one dtype: what passes without the options passes with them, and has the same type.
+"""
+import contextlib
+import doctest
+import importlib
+import inspect
+
+import numpy as np
+import pytest
+from house import test_docstrings as documents
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace import lax
+from hlotrace.core.config import override
+
+# Examples that mix dtypes or ranks themselves.
+MIXED = {
+    "hlotrace.dtypes.result_type", "hlotrace.example_libraries.stax.Dense", "hlotrace.example_libraries.stax.serial",
+    *(f"hlotrace.numpy.{name}" for name in ("add", "c_", "column_stack", "concatenate", "logical_and", "logical_or",
+                                             "logical_xor", "multiply", "pow", "promote_types", "put", "r_", "vectorize"))}
+MODULES = ["numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "nn", "scipy.special", "scipy.linalg", "scipy.signal",
+           "scipy.fft", "scipy.cluster.vq", "scipy.sparse.linalg", "scipy.stats"]
+DTYPES = [*((module, "float32") for module in MODULES),
+          *((module, "complex64") for module in MODULES if module not in ("nn", "scipy.stats")),
+          *((module, "bfloat16") for module in ("nn", "scipy.special", "scipy.signal", "scipy.fft"))]
+NEITHER = {"empty", "from_dlpack", "frombuffer", "fromfile", "histogramdd", "load", "printoptions", "save", "savez",
+           "set_printoptions"}      # files, buffers, and as many axes of bins as there are columns
+
+
+@contextlib.contextmanager
+def strict():
+    with override("jax_numpy_dtype_promotion", "strict"), override("jax_numpy_rank_promotion", "raise"):
+        yield
+
+
+class Runner(doctest.DocTestRunner):
+    """It collects the names of examples in which promotion is refused."""
+
+    def __init__(self):
+        super().__init__(optionflags=documents.FLAGS)
+        self.refused = set()
+
+    def report_unexpected_exception(self, out, test, example, exc_info):
+        if "promotion" in str(exc_info[1]):
+            self.refused.add(test.name)
+
+
+@pytest.mark.parametrize("face", documents.FACES)
+def test_examples_mix_nothing(face):
+    runner = Runner()
+    with strict():
+        for name, value in documents.offered(documents.FACES[face]).items():
+            test = documents.examples(f"{face}.{name}", value) if documents.HOMES[id(value)] == (face, name) else None
+            if test is not None:
+                runner.run(test, out=lambda _: None)
+    assert runner.refused == {name for name in MIXED if name.rpartition(".")[0] == face}
+
+
+def functions(module):
+    """Public functions; those of the distributions too."""
+    for name in sorted(dir(module)):
+        value = getattr(module, name)
+        if inspect.ismodule(value) and module.__name__.endswith("scipy.stats") and not name.startswith("_"):
+            yield from functions(value)
+        if callable(value) and not inspect.isclass(value) and not name.startswith("_") and name[-2:] != "_p":
+            if name not in NEITHER:
+                yield f"{module.__name__}.{name}", value
+
+
+def gradient(function):
+    def total(*args):
+        outs = [x for x in jax.tree.leaves(function(*args)) if jnp.issubdtype(x.dtype, jnp.inexact)]
+        return sum(jnp.sum(x.real).astype(jnp.float32) for x in outs)
+    return jax.grad(total)
+
+
+def types(function, args):
+    return jax.tree.map(lambda x: (x.shape, x.dtype), jax.eval_shape(function, *args))
+
+
+@pytest.mark.parametrize("module, dtype", DTYPES)
+def test_functions_of_one_dtype_promote_nothing(module, dtype):
+    values = np.random.RandomState(0).uniform(0.2, 0.9, (3, 5, 5)).astype(np.float32)
+    values = jnp.asarray(values @ values.transpose(0, 2, 1) + np.eye(5, dtype=np.float32), dtype)
+    refused, passed = [], 0
+    for name, function in functions(importlib.import_module(f"hlotrace.{module}")):
+        for args in [tuple(values[:count]) for count in (1, 2, 3)] + [tuple(values[:count, 0]) for count in (1, 2, 3)]:
+            for f in (function, gradient(function)):
+                try:
+                    want = types(f, args)
+                except Exception:       # of another number, rank or dtype
+                    break
+                try:
+                    with strict():
+                        assert types(f, args) == want, name
+                    passed += 1
+                except Exception as error:
+                    if "promotion" not in str(error):
+                        raise
+                    refused.append(name)
+    assert not refused and passed > 1
+
+
+X, I, ROW = jnp.ones((2, 3)), jnp.ones((2, 3), jnp.int32), jnp.ones(3)
+MIXES = {
+    **{name: lambda name=name: getattr(jnp, name)(X, I) for name in (
+        "add", "multiply", "maximum", "hypot", "arctan2", "equal", "power", "floor_divide", "logaddexp", "remainder", "vdot",
+        "tensordot", "cov", "corrcoef", "polyval", "append", "union1d", "linspace")},
+    "where": lambda: jnp.where(X > 0, X, I), "concatenate": lambda: jnp.concatenate([X, I]), "dot": lambda: X @ I.T,
+    "einsum": lambda: jnp.einsum("ij,ij", X, I), "stack": lambda: jnp.stack([X, I]), "x + i": lambda: X + I,
+    "trapezoid": lambda: jnp.trapezoid(X, I), "logsumexp": lambda: jax.nn.logsumexp(X, b=I),
+    "vq": lambda: jax.scipy.cluster.vq.vq(X, I), "solve_sylvester": lambda: jax.scipy.linalg.solve_sylvester(
+        jnp.eye(2), jnp.eye(3), I), "x + row": lambda: X + ROW, "maximum of row": lambda: jnp.maximum(X, ROW),
+    "lax.add": lambda: lax.add(X, I),
+    "norm.logpdf": lambda: jax.scipy.stats.norm.logpdf(X, ROW), "logaddexp of row": lambda: jnp.logaddexp(X, ROW),
+    "vectorize": lambda: jnp.vectorize(lambda a, b: a + b)(X, ROW)}
+
+
+@pytest.mark.parametrize("name", MIXES)
+def test_what_users_mix_is_refused(name):
+    with strict(), pytest.raises((TypeError, ValueError), match="promotion|same dtypes"):
+        MIXES[name]()
