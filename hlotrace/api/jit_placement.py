@@ -74,7 +74,7 @@ class Placement:
             return avals
         requested = self.inputs(in_tree)
         try:
-            return tuple([a if s is None or a.explicit else s.typed(a) for a, s in zip(avals, requested)])
+            return tuple([s.typed(a) if s and not a.explicit else a for a, s in zip(avals, requested)])
         except ValueError:      # one does not divide, which is said when the program is placed
             return avals
 
@@ -122,11 +122,17 @@ class Placement:
         outs: list[Any] | None = None
         if self.ins is not None:
             requested = self.inputs(traced.in_tree)
+            for i, (s, a) in enumerate(zip(requested, traced.jaxpr.in_avals)):
+                if s and s._layout is not None:
+                    requested[i] = self._settled(s, a, f"argument {i}")
         if self.outs is not None:
-            outs = flat_shardings(f"jit out_shardings of {self.name}", traced.result_tree, self.outs)
+            outs = flat_shardings(f"jit out_shardings of {self.name}", traced.result_tree, self.outs,
+                                  laid_out=True)
             outs = [*outs, *[None] * (traced.out_tree.num_leaves - len(outs))]
             for i, (s, a) in enumerate(zip(outs, traced.closed.out_avals)):
-                if s is not None:
+                if s:
+                    if s._layout is not None:
+                        outs[i] = s = self._settled(s, a, f"result {i}")
                     placement.check_divides(s, a, f"result {i} of {self.name}, of type {a.str_short()}")
                     typed = s.typed(a).explicit if hasattr(s, "typed") else a.explicit
                     if typed != a.explicit and any(t is not None and t._terms for t in (typed, a.explicit)):
@@ -144,7 +150,13 @@ class Placement:
             raise ValueError(f"jit of {self.name}: in_shardings does not say how keyword arguments "
                              f"({', '.join(keywords)}) are placed; pass them by position")
         given = tuple(self.ins) if type(self.ins) is list else self.ins
-        return flat_shardings(f"jit in_shardings of {self.name}", in_tree, (given, given if alone else None))
+        return flat_shardings(f"jit in_shardings of {self.name}", in_tree, (given, given if alone else None),
+                              laid_out=True)
+
+    def _settled(self, sharding: Any, aval: Any, what: str) -> Any:
+        """A sharding in a layout, for values of a type; without, if it is the devices' own."""
+        from ..runtime.devices import layouts  # few programs ask for one
+        return layouts.settled(sharding, aval, f"{what} of {self.name}, of type {aval.str_short()}")
 
     def constrained(self, traced: TracedProgram,
                     leaves: Sequence[Any]) -> tuple[Sequence[Any], Callable[[Any], Any]]:

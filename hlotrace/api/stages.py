@@ -52,7 +52,7 @@ class ShapeDtypeStruct:
     >>> jax.eval_shape(jnp.sum, spec), jax.jit(jnp.sum).lower(spec).out_info
     (ShapeDtypeStruct(shape=(), dtype=bfloat16), ShapeDtypeStruct(shape=(), dtype=bfloat16))
     """
-    __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma")
+    __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma", "placed")
     is_ref = False
 
     def __new__(cls, *args: Any, is_ref: bool = False, **kwargs: Any) -> ShapeDtypeStruct:
@@ -73,11 +73,19 @@ class ShapeDtypeStruct:
         if sharding is not None:
             # programs that name no sharding need none of those modules
             from ..placement.shardings import as_sharding
-            sharding = as_sharding(sharding, "ShapeDtypeStruct: sharding")
+            sharding = as_sharding(sharding, "ShapeDtypeStruct: sharding", laid_out=True)
+        # in the layout of a Format
+        self.placed = sharding
+        if sharding is not None and sharding._layout is not None:
+            sharding = sharding.in_layout(None) if sharding else None
         self.sharding = sharding
         self.weak_type = weak_type
         self.vma = frozenset(vma or ())
-        abstract(self)      # or an error: too many elements, or a dtype that arrays do not have
+        # or an error: too many elements, or a dtype that arrays do not have
+        aval = abstract(self)
+        if sharding is not self.placed and sharding is not None:
+            from ..runtime.devices import layouts  # few are in a layout of their own
+            self.placed = layouts.settled(self.placed, aval, "ShapeDtypeStruct: sharding")
 
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
@@ -90,9 +98,9 @@ class ShapeDtypeStruct:
 
     @property
     def format(self) -> Any:
-        """The Format: a layout, which is open, and the sharding."""
+        """The Format: the layout, None where it is open, and the sharding."""
         from ..sharding.layout import Format  # few ask
-        return Format(None, self.sharding)
+        return Format(None if self.placed is None else self.placed._layout, self.sharding)
 
     @property
     def manual_axis_type(self) -> Any:
@@ -105,7 +113,9 @@ class ShapeDtypeStruct:
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some attributes changed."""
-        fields = {name: getattr(self, name) for name in ShapeDtypeStruct.__slots__}
+        fields = {name: getattr(self, name) for name in ShapeDtypeStruct.__slots__ if name != "placed"}
+        if self.placed is not self.sharding:
+            fields["sharding"] = self.format
         fields.update({"is_ref": self.is_ref, **changes})
         return ShapeDtypeStruct(fields.pop("shape"), fields.pop("dtype"), **fields)
 
@@ -117,7 +127,8 @@ class ShapeDtypeStruct:
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         vma = f", vma={sorted(self.vma)}" if self.vma else ""
-        sharding = f", sharding={self.sharding}" if self.sharding is not None else ""
+        placed = self.sharding if self.placed is self.sharding else self.format
+        sharding = f", sharding={placed}" if placed is not None else ""
         ref = ", is_ref=True" * self.is_ref
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak}{vma}{ref})"
 
@@ -477,10 +488,27 @@ class Compiled(_Stage):
     def _run(self, leaves: Sequence[Any]) -> Any:
         results = self._call(leaves)
         if results is WRONG_DEVICE:
+            self._check_layouts(leaves)
             raise ValueError(f"{self.fun_name} was compiled for {self._executable.placement_text()}, but an "
                              "argument is committed to another device or sharding. Move it with device_put, "
                              "or call the jit function, which compiles again.")
         return results
+
+    def _check_layouts(self, leaves: Sequence[Any]) -> None:
+        """ValueError for committed arrays in another layout than the program takes."""
+        wanted = pytree.tree_leaves(self.input_formats, lambda x: x is None)
+        shift = len(leaves) - len(wanted)
+        wrong = []
+        for x, format in zip(leaves[shift:], wanted):
+            if format is None or type(x) is not ArrayImpl or not x.committed:
+                continue
+            if x.format.layout != format.layout:
+                wrong.append(f"  * {x.aval.str_short()}: compiled for {format.layout}, called with "
+                             f"{x.format.layout}")
+        if wrong:
+            raise ValueError("Computation was compiled for input layouts that disagree with the layouts of "
+                             "arguments passed to it:\n" + "\n".join(wrong) + "\nMove them with "
+                             "device_put(x, format), where compiled.input_formats has the formats.")
 
     def _refuse(self, in_tree: pytree.PyTreeDef) -> NoReturn:
         """TypeError for arguments of another structure."""

@@ -419,7 +419,10 @@ def _export(jitted: JitFunction, args: Iterable[Any], kwargs: dict[str, Any], pl
     ins: list[Any] = [None] * len(jaxpr.invars)
     outs: Sequence[Any] = [None] * len(jaxpr.outvars)
     if isinstance(where, Partition):
-        where = where._replace(ins=where.ins[len(where.ins) - len(kept):], outs=where.outs or tuple(outs))
+        # an artifact says nothing of layouts: it takes and gives the devices' own
+        plain = [[s and s.in_layout(None) or None for s in given] for given in
+                 (where.ins[len(where.ins) - len(kept):], where.outs or outs)]
+        where = where._replace(ins=tuple(plain[0]), outs=tuple(plain[1]))
         for i, s in zip(kept, where.ins):
             ins[i] = s
         outs = where.outs

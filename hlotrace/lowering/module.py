@@ -134,6 +134,12 @@ class Module:
         """For each value of a signature its `mhlo.memory_kind = ...`, or an empty string."""
         return [f'mhlo.memory_kind = "{s._kind}"' if s is not None and s._kind else "" for s in shardings]
 
+    @staticmethod
+    def layouts(shardings: Sequence[Any]) -> list[str]:
+        """For each value of a signature its `mhlo.layout_mode = ...`, or an empty string."""
+        return [f'mhlo.layout_mode = "{s._layout.text}"' if s is not None and s._layout is not None else ""
+                for s in shardings]
+
     def maximal_sharding(self, results: int) -> str:
         """The attribute of an operation that one device does, on whole operands; in `shard_map` each does its
         own."""
@@ -545,11 +551,12 @@ def _lower(jaxpr: Jaxpr, platform: Any, donated: Sequence[int], debug_info: bool
         arg_attrs = attributes(jaxpr, donated)
     result_attrs = [f'jax.result_info = "{name}"' if name and _plain(name) else "" for name in result_names]
     if partition:
-        module.input_shardings = dict(zip(jaxpr.invars, partition.ins, strict=True))
-        arg_attrs = _joined(arg_attrs, module.memory_kinds(partition.ins),
-                            module.attributes(partition.ins, jaxpr.in_avals))
-        result_attrs = _joined(result_attrs or [""] * len(jaxpr.outvars), module.memory_kinds(partition.outs),
-                               module.attributes(partition.outs, jaxpr.out_avals))
+        ins, outs = ([s or None for s in given] for given in (partition.ins, partition.outs))
+        module.input_shardings = dict(zip(jaxpr.invars, ins, strict=True))
+        arg_attrs = _joined(arg_attrs, module.memory_kinds(ins), module.layouts(partition.ins),
+                            module.attributes(ins, jaxpr.in_avals))
+        result_attrs = _joined(result_attrs or [""] * len(jaxpr.outvars), module.memory_kinds(outs),
+                               module.layouts(partition.outs), module.attributes(outs, jaxpr.out_avals))
     module.write("main", jaxpr, "public", arg_attrs, result_attrs, stack=f"jit({jaxpr.name})")
     return Lowered(module.text(), module.callbacks, jaxpr, blocks, donated, platform, partition,
                    module.inspections, module.targets)

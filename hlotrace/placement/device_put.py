@@ -42,8 +42,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
     Args:
         x: a pytree of arrays, NumPy arrays and numbers.
-        device: a Device, a Sharding, a PartitionSpec of the current mesh, a `memory.Space`, or a pytree of
-            them that is a prefix of `x`.
+        device: a Device, a Sharding, a Format, a PartitionSpec of the current mesh, a `memory.Space`, or a
+            pytree of them that is a prefix of `x`.
         src: where the arrays are, which is known without it.
         donate: arrays that had to be moved are deleted; a bool, or a prefix of `x`.
         may_alias: False: results share no memory with `x`; a bool, or a prefix of `x`.
@@ -64,7 +64,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     if device is not None or src is not None:
         from .shardings import flat_shardings
         flat_shardings("device_put src", treedef, src)
-        targets = flat_shardings("device_put device", treedef, device)
+        targets = flat_shardings("device_put device", treedef, device, laid_out=True)
     for name, value in ("donate", donate), ("may_alias", may_alias):
         options.append([value] * len(leaves) if value is None or type(value) is bool else pytree.flatten_axes(
             f"device_put {name}", treedef, value))
@@ -89,6 +89,8 @@ def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
         raise ValueError("device_put: donate and may_alias cannot both be True")
     if may_alias is False and type(x) is ArrayImpl:
         x = copy.copy(x)
+    if sharding is not None and getattr(sharding, "_layout", None) is not None:
+        sharding = _settled(sharding, x)
     if sharding is None:
         return x if isinstance(x, Array) else from_numpy(x, aval=aval_of(x))
     if isinstance(x, Tracer):
@@ -100,11 +102,23 @@ def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
     if not isinstance(x, ArrayImpl):
         aval = aval_of(x)
         placement.check_divides(sharding, aval, "device_put")
-        return ArrayImpl(sharding.typed(aval), shards.put(np.asarray(x), aval, sharding), True)
+        plain = sharding.in_layout(None)
+        put_there = ArrayImpl(plain.typed(aval), shards.put(np.asarray(x), aval, plain), True)
+        return put_there if plain is sharding else transfer.move(put_there, sharding)
     moved = transfer.move(x, sharding)
     if donate and moved._buf is not x._buf and not x.is_deleted():
         x.delete()
     return moved
+
+
+def _settled(sharding: Any, x: Any) -> Any:
+    """A sharding in a layout, for a value.  ValueError for a layout that does not fit."""
+    from ..runtime.devices import layouts  # few programs ask for one
+    from ..sharding.layout import Layout
+    if sharding._layout is Layout.AUTO:
+        raise ValueError("device_put: sharding and layout must be concrete, got Layout.AUTO: the compiler "
+                         "chooses layouts; give that of an array, x.format, or of compiled.input_formats")
+    return layouts.settled(sharding, aval_of(x), "device_put")
 
 
 def device_get(x: Any) -> Any:

@@ -21,7 +21,7 @@ from ..primitives.programs.calls import jit_bind
 from ..runtime.array_impl import own
 from ..runtime.devices import placement, transfer
 from ..sharding.abstract import Sharding, Space
-from ..sharding.layout import Format, Layout
+from ..sharding.layout import Anywhere, Format, Layout
 from ..sharding.mesh import Mesh, current_mesh, only_mesh
 from ..sharding.named import NamedSharding, over_mesh_in_use
 from ..sharding.spec import PartitionSpec
@@ -51,15 +51,21 @@ def check_kind(value: Any, what: str) -> None:
 _KINDS = {Space.Device: None, Space.Any: None, Space.Host: "pinned_host"}
 
 
-def as_sharding(value: Any, what: str) -> Any:
-    """The Sharding that a user's value means; None for None.  `what` names the value in errors."""
+def as_sharding(value: Any, what: str, laid_out: bool = False) -> Any:
+    """The Sharding that a user's value means; None for None.  `what` names the value in errors.
+
+    If `laid_out`, that of a Format is in its layout (see `Sharding.in_layout`), or is an `Anywhere`.
+
+    Raises:
+        NotImplementedError: otherwise, for a layout that is not the order of the axes.
+    """
     if isinstance(value, Space):
         return InMemory(_KINDS[value])
     check_kind(value, what)
     if value is None or isinstance(value, Sharding):
         return value
     if isinstance(value, Format):
-        return _sharding_of(value, what)
+        return _in_layout(value) if laid_out else _sharding_of(value, what)
     if isinstance(value, PartitionSpec):
         mesh = current_mesh()
         if mesh is None:
@@ -76,18 +82,28 @@ def _sharding_of(value: Format, what: str) -> Sharding | None:
         return value.sharding
     if layout == Layout(range(len(layout.major_to_minor))):
         return value.sharding
-    raise NotImplementedError(f"{what}: {layout}: arrays have their device's own layout here, which is "
-                              "what programs take and give. Inside of a program, "
-                              "experimental.layout.with_layout_constraint asks for another.")
+    raise NotImplementedError(f"{what}: {layout}: a value inside of a program has the layout that the "
+                              "compiler chooses; experimental.layout.with_layout_constraint asks for "
+                              "another. A Format is for device_put, jit's in_shardings and out_shardings, "
+                              "and ShapeDtypeStruct.")
 
 
-def flat_shardings(name: str, treedef: pytree.PyTreeDef, shardings: Any, free: bool = False) -> list[Any]:
+def _in_layout(value: Format) -> Any:
+    layout = value.layout
+    if layout is None or layout.default:
+        return value.sharding
+    return Anywhere() if value.sharding is None else value.sharding.in_layout(layout)
+
+
+def flat_shardings(name: str, treedef: pytree.PyTreeDef, shardings: Any, free: bool = False,
+                   laid_out: bool = False) -> list[Any]:
     """For each leaf of `treedef`, its Sharding or None, from a pytree prefix of shardings.
 
     Raises:
         ValueError: for one that leaves a dimension to the compiler, unless `free`.
+        NotImplementedError: for a Format with a layout of its own, unless `laid_out`.
     """
-    flat = [as_sharding(s, name) for s in pytree.flatten_axes(name, treedef, shardings)]
+    flat = [as_sharding(s, name, laid_out) for s in pytree.flatten_axes(name, treedef, shardings)]
     for s in flat if not free else ():
         if isinstance(s, NamedSharding) and PartitionSpec.UNCONSTRAINED in s.spec:
             dim = s.spec.index(PartitionSpec.UNCONSTRAINED)
@@ -145,13 +161,23 @@ def constrained(values: Sequence[Any], shardings: Sequence[Any] | None, what: st
         return values
     results = []
     for v, s in zip(values, shardings):
-        if s is not None:
+        if s:
             aval = aval_of(v)
             check_automatic(s, what)
+            v, s = _in_order(v, s, aval, what), s.in_layout(None)
             placement.check_divides(s, aval, f"{what}: a value of type {aval.str_short()}")
             v = (bind or _binding(s))(v, sharding=s)
         results.append(v)
     return results
+
+
+def _in_order(v: Any, sharding: Any, aval: ShapedArray, what: str) -> Any:
+    """The value in the layout of a sharding, if it has one."""
+    layout = sharding._layout
+    if layout is None or layout is Layout.AUTO:
+        return v
+    layout.check_rank(what, aval.shape)
+    return layout_constraint_p.bind(v, layout=layout)
 
 
 def _binding(sharding: Any) -> Callable[..., Any]:

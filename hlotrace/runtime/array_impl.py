@@ -189,7 +189,8 @@ class ArrayImpl(Array):
 
     @property
     def sharding(self) -> Sharding:
-        return self._buf._sharding
+        sharding = self._buf._sharding
+        return sharding if sharding._layout is None else sharding.in_layout(None)
 
     @property
     def format(self) -> Format:

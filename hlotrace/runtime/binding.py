@@ -69,6 +69,7 @@ if TYPE_CHECKING:       # jaxlib ships no types: what is used here of its classe
         aval: Any
         traceback: Any
         __cuda_array_interface__: dict[str, Any]
+        _pjrt_layout: Any
         platform: Callable[[], str]
         is_ready: Callable[[], bool]
         is_deleted: Callable[[], bool]
@@ -197,7 +198,10 @@ def to_numpy(buf: Buffer, aval: Any) -> np.ndarray:
         return np.empty(aval.shape, aval.dtype)
     buf.block_until_ready()     # raises if the computation failed, where what follows would end the process
     if aval.dtype.kind in _BUFFER_KINDS and aval.dtype.isbuiltin == 1 and buf.platform() == "cpu":
-        return np.asarray(memoryview(buf))
+        try:
+            return np.asarray(memoryview(buf))
+        except BufferError:     # in another layout, or it was donated
+            return np.asarray(buf._single_device_array_to_np_array_did_copy()[0])
     return _fetch(buf, aval)
 
 
@@ -210,9 +214,12 @@ else:
             return np.asarray(buf._single_device_array_to_np_array_did_copy()[0])
         bits = _NARROW.get(aval.dtype.name, aval.dtype.itemsize * 8)
         raw = (ctypes.c_char * -(-aval.size * bits // 8)).from_address(buf.unsafe_buffer_pointer())
-        if bits < 8:
-            return _unpacked(np.frombuffer(raw, np.uint8), bits, aval)
-        return np.frombuffer(raw, aval.dtype).reshape(aval.shape).copy()
+        order = str(buf._pjrt_layout)[1:].partition("}")[0].partition(":")[0].split(",")[::-1]
+        axes = [int(axis) for axis in order if axis]    # from the slowest to the fastest
+        flat = _unpacked(np.frombuffer(raw, np.uint8), bits, aval) if bits < 8 else np.frombuffer(
+            raw, aval.dtype)
+        value = flat.reshape([aval.shape[axis] for axis in axes]).transpose(np.argsort(axes))
+        return value.copy()
 
     # Bits of the elements that share a byte on the device, the first one in its low bits.
     _NARROW = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}
@@ -220,7 +227,7 @@ else:
     def _unpacked(packed: np.ndarray, bits: int, aval: Any) -> np.ndarray:
         """NumPy keeps each such element in the low bits of a byte of its own."""
         elements = packed[:, None] >> np.arange(0, 8, bits, dtype=np.uint8) & (1 << bits) - 1
-        return elements.ravel()[:aval.size].view(aval.dtype).reshape(aval.shape)
+        return elements.ravel()[:aval.size].view(aval.dtype)
 
 
 if version >= (0, 11):

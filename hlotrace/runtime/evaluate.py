@@ -44,13 +44,13 @@ def device_assignment(arrays: Sequence[ArrayImpl], requested: Sequence[Sharding 
     ins = [committed_sharding(a) for a in arrays]
     if requested is not None:
         _check_asked(arrays, ins, requested, names)
-        ins = [given if wanted is None else wanted for given, wanted in zip(ins, requested)]
+        ins = [_joined(given, wanted) for given, wanted in zip(ins, requested)]
     found = {s for s in ins if s is not None}
-    if not found and not meshes and not any(outs or ()):
+    if not found and not meshes and not any([s is not None for s in outs or ()]):
         return client.default_device(), False
     if len(found) == 1 and not meshes and not outs:
         only, = found
-        if type(only) is placement.SingleDeviceSharding and only._kind is None:
+        if type(only) is placement.SingleDeviceSharding and only._kind is None and only._layout is None:
             return only._device, True
     from .executables.spmd import partition_of
     return partition_of(arrays, ins, outs, meshes, names), True
@@ -62,18 +62,43 @@ def committed_sharding(x: ArrayImpl) -> Sharding | None:
         return x._buf._sharding if x._committed else None
     if isinstance(x, (np.ndarray, ShapedArray)):
         return None
-    sharding = getattr(x, "sharding", None)
+    sharding = getattr(x, "placed", getattr(x, "sharding", None))
     mesh = getattr(sharding, "mesh", None)
     if mesh is None or hasattr(mesh, "devices"):
         return sharding
     from ..sharding.named import over_mesh_in_use
-    return over_mesh_in_use(sharding)
+    found = over_mesh_in_use(sharding)
+    return found and found.in_layout(sharding and sharding._layout)
+
+
+def _joined(given: Any, wanted: Any) -> Any:
+    """The sharding of an input that has one, or None, and of which one is asked for, or None."""
+    if wanted is None or given is None:
+        return given if wanted is None else wanted
+    layout = wanted._layout
+    if given._layout is not None and (layout is None or _met(wanted, given)):
+        layout = given._layout      # it may say more than what was asked for
+    return (wanted or given).in_layout(layout)
+
+
+def _met(wanted: Any, given: Sharding) -> bool:
+    """Is an array of the sharding `given` in the layout that is asked for, if one is?"""
+    layout = wanted._layout
+    return layout is None or layout == given._layout or given._layout is not None and layout.is_met_by(
+        given._layout)
 
 
 def _check_asked(arrays: Sequence[ArrayImpl], held: Sequence[Sharding | None],
                  requested: Sequence[Sharding | None], names: Callable[[int], str]) -> None:
     for i, (a, given, wanted) in enumerate(zip(arrays, held, requested)):
-        if given is not None and wanted is not None and not given.same_placement(wanted, a.ndim):
+        if given is None or wanted is None:
+            continue
+        if type(a) is ArrayImpl and not _met(wanted, given):
+            raise ValueError(f"{names(i)}: Layout passed to jit does not match the layout on the respective "
+                             f"arg: jit was given {wanted._layout}, the array of type {a.aval.str_short()} "
+                             f"has {a.format.layout}. Move it with device_put to the format of the compiled "
+                             "program, or lower with a ShapeDtypeStruct in its place.")
+        if wanted and not given.in_layout(None).same_placement(wanted.in_layout(None), a.ndim):
             raise ValueError(f"{names(i)}: the sharding passed to jit does not match the sharding of the "
                              f"committed array: jit was given {wanted}, the array has the sharding {given}. "
                              "Move it with device_put, or leave its entry of in_shardings at None.")

@@ -8,6 +8,7 @@ jaxlib, too, reads attributes of these objects; `runtime/devices/placement.py` i
 """
 from __future__ import annotations
 
+import copy
 import enum
 import functools
 from collections.abc import Sequence
@@ -73,11 +74,30 @@ def checked_kind(kind: str | None, devices: tuple[Any, ...] | None, what: str) -
 class Sharding:
     """How an array of a suitable shape is divided, and which device holds which part."""
     _kind: str | None = None      # of memory; None: the devices' default
+    # the order of elements in each device's memory; None: the devices' default
+    _layout: Any = None
     _terms: frozenset[str] = frozenset()        # mesh axes along which devices hold the terms of a sum
     _devices: tuple[Any, ...]
 
     def _tiles(self, ndim: int) -> np.ndarray:
         raise NotImplementedError
+
+    def in_layout(self, layout: Any) -> Any:
+        """The sharding of arrays in a Layout; None: in the devices' default, which users see."""
+        plain = self.__dict__.get("_plain", self)
+        if layout is None:
+            return plain
+        new = copy.copy(plain)
+        new._layout, new._plain = layout, plain
+        return new
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self._layout is None:
+            return super().__reduce_ex__(protocol)
+        return _in_layout, (self.in_layout(None), self._layout)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_internal_device_list"}
 
     def _splits(self, dim: int) -> str:
         """What dimension `dim` is split over, for errors."""
@@ -155,6 +175,7 @@ class Sharding:
         if self is other:
             return True
         return (self._devices == other._devices and self._kind == other._kind and self._terms == other._terms
+                and self._layout == other._layout
                 and np.array_equal(np.sort(self._tiles(ndim)), np.sort(other._tiles(ndim))))
 
     def same_placement(self, other: Sharding, ndim: int) -> bool:
@@ -162,7 +183,8 @@ class Sharding:
         if self.is_equivalent_to(other, ndim):
             return True
         tiles, others = self._tiles(ndim), other._tiles(ndim)
-        if tiles.shape != others.shape or (self._kind, self._terms) != (other._kind, other._terms):
+        if tiles.shape != others.shape or (self._kind, self._terms, self._layout) != (
+                other._kind, other._terms, other._layout):
             return False
         by_device = [{s._devices[n]: i // t.shape[-1] for i, n in enumerate(t.flat)}
                      for s, t in ((self, tiles), (other, others))]
@@ -170,3 +192,7 @@ class Sharding:
 
     def _memory_repr(self) -> str:
         return "" if self._kind is None else f", memory_kind={self._kind}"
+
+
+def _in_layout(sharding: Sharding, layout: Any) -> Any:
+    return sharding.in_layout(layout)

@@ -40,18 +40,33 @@ class Layout:
         return Layout(reversed([int(a) for a in axes.split(",") if a]), tiles, int(bits[1]) if bits else 0,
                       default=default)
 
+    @property
+    def text(self) -> str:
+        """As jaxlib writes it, `{1,0:T(8,128)}`: the fastest axis first."""
+        tiles = "".join("(" + ",".join("*" if n == -1 else str(n) for n in tile) + ")" for tile in
+                        self.tiling or ())
+        bits = self.sub_byte_element_size_in_bits
+        rest = (tiles and f"T{tiles}") + (f"E({bits})" if bits else "")
+        return "{" + ",".join(map(str, reversed(self.major_to_minor))) + (rest and f":{rest}") + "}"
+
+    def is_met_by(self, found: Layout) -> bool:
+        """Is `found`, read from a device, this layout?  What this one leaves open may be anything."""
+        bits = self.sub_byte_element_size_in_bits
+        return (self.major_to_minor == found.major_to_minor and self.tiling in (None, found.tiling)
+                and bits in (0, found.sub_byte_element_size_in_bits))
+
     def check_rank(self, what: str, shape: Sequence[int]) -> None:
         """Does it order the axes of a shape?
 
         Raises:
             ValueError: if it does not.
         """
-        if sorted(self.major_to_minor) != list(range(len(shape))):
+        if self is not Layout.AUTO and sorted(self.major_to_minor) != list(range(len(shape))):
             raise ValueError(f"{what}: {self} does not order the {len(shape)} axes of an array of shape "
                              f"{tuple(shape)}: its major_to_minor names each of them once")
 
     def _key(self) -> tuple[Any, ...]:
-        return self.major_to_minor, self.tiling, self.sub_byte_element_size_in_bits
+        return self.major_to_minor, self.tiling or None, self.sub_byte_element_size_in_bits
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._key() == other._key()
@@ -70,11 +85,40 @@ class _Auto(Layout):
     def __init__(self) -> None:
         super().__init__(())
 
+    @property
+    def text(self) -> str:
+        return "auto"
+
     def __repr__(self) -> str:
         return "Layout.AUTO"
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return _auto, ()
+
 
 Layout.AUTO = _Auto()
+
+
+def _auto() -> Layout:
+    return Layout.AUTO
+
+
+class Anywhere:
+    """In place of a sharding: that which an argument has or the compiler chooses, in a layout of its choice.
+
+    It is false, as None is.
+    """
+    _kind = None
+    _layout = Layout.AUTO
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Anywhere
+
+    def __hash__(self) -> int:
+        return hash(Anywhere)
 
 
 @boundaries

@@ -177,7 +177,8 @@ class NamedSharding(Sharding):
 
     def __eq__(self, other: object) -> bool:
         return self is other or isinstance(other, NamedSharding) and (
-            (self.mesh, self.spec, self._kind) == (other.mesh, other.spec, other._kind))
+            (self.mesh, self.spec, self._kind, self._layout) == (
+                other.mesh, other.spec, other._kind, other._layout))
 
     def __hash__(self) -> int:
         return self._hash

@@ -126,7 +126,7 @@ class PositionalSharding(Sharding):
 
     def __eq__(self, other: object) -> bool:
         return self is other or isinstance(other, PositionalSharding) and (
-            (self._devices, self._kind) == (other._devices, other._kind)
+            (self._devices, self._kind, self._layout) == (other._devices, other._kind, other._layout)
             and np.array_equal(self._numbers, other._numbers))
 
     def __hash__(self) -> int:

@@ -30,8 +30,8 @@ class SingleDeviceSharding(Sharding):
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SingleDeviceSharding) and (self._device, self._kind) == (
-            other._device, other._kind)
+        return isinstance(other, SingleDeviceSharding) and (
+            self._device, self._kind, self._layout) == (other._device, other._kind, other._layout)
 
     def __hash__(self) -> int:
         return hash((self._device, self._kind))

@@ -244,6 +244,10 @@ LOCAL_IMPORTS = {
         hlotrace.lowering.module: hlotrace.sharding.named hlotrace.sharding.spec hlotrace.sharding.text
         hlotrace.random.keys: hlotrace.sharding.named hlotrace.sharding.spec
         hlotrace.runtime.array_impl: hlotrace.runtime.devices.layouts
+        hlotrace.runtime.devices.relayout: hlotrace.runtime.devices.layouts
+        hlotrace.runtime.executables.spmd: hlotrace.runtime.devices.layouts
+        hlotrace.api.jit_placement: hlotrace.runtime.devices.layouts
+        hlotrace.placement.device_put: hlotrace.runtime.devices.layouts hlotrace.sharding.layout
         hlotrace.runtime.binding: jaxlib
         hlotrace.runtime.devices.client: hlotrace.runtime.devices.plugins
         hlotrace.runtime.evaluate: hlotrace.runtime.executables.spmd hlotrace.runtime.executables.tiers hlotrace.transforms.key_reuse

@@ -1,4 +1,8 @@
 """experimental.layout: how arrays lie in memory, and what a program may say of it."""
+import copy
+import itertools
+import pickle
+
 import numpy as np
 import pytest
 from mesh8 import line
@@ -31,11 +35,133 @@ def test_formats_stand_where_shardings_do():
     assert jax.ShapeDtypeStruct((3,), np.float32, sharding=Format(None, lies)).sharding == lies
 
 
-def test_another_layout_between_programs_is_not_supported():
-    x = jnp.asarray(X)
-    for call in (lambda f: jax.device_put(x, f), lambda f: jax.jit(jnp.sin, in_shardings=f)(x)):
-        with pytest.raises(NotImplementedError, match=r"Layout\(major_to_minor=\(1, 0\).*with_layout_constraint"):
-            call(Format(COLUMNS, x.sharding))
+DEVICE = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+BY_COLUMNS = Format(COLUMNS, DEVICE)
+
+
+def assert_columns(x, value):
+    """It is in memory by columns, as it says, and has the value."""
+    assert x.format.layout.major_to_minor == (1, 0) and x.committed
+    np.testing.assert_array_equal(np.asarray(x), np.asarray(value))
+
+
+def test_arrays_are_put_in_a_layout_and_used_by_any_program():
+    x = jax.device_put(X, BY_COLUMNS)
+    assert x.format == BY_COLUMNS == jax.device_put(jnp.asarray(X), BY_COLUMNS).format and x.sharding == DEVICE
+    assert_columns(x, X)
+    np.testing.assert_array_equal(x @ X.T, X @ X.T)
+    np.testing.assert_array_equal(x + x, X + X)
+    np.testing.assert_array_equal(x[1:, 2], X[1:, 2])
+    f = jax.jit(lambda x: x.T * 2)
+    for given in (x, X, jnp.asarray(X), x):
+        np.testing.assert_array_equal(f(given), X.T * 2)
+    assert f.lower(x).compile().input_formats == ((BY_COLUMNS,), {})
+    np.testing.assert_array_equal(jax.grad(lambda x: jnp.sum(x * x))(x), 2 * X)
+    back = jax.device_put(x, Format(Layout((0, 1)), DEVICE))
+    assert back.format == jax.device_put(X, DEVICE).format
+    np.testing.assert_array_equal(back, X)
+    for copied in (pickle.loads(pickle.dumps(x)), copy.copy(x), np.from_dlpack(x)):
+        np.testing.assert_array_equal(copied, X)
+    other = jax.device_put(x, jax.devices()[1])
+    np.testing.assert_array_equal(other + 1, X + 1)
+
+
+def test_layouts_of_what_programs_take_and_give():
+    f = jax.jit(lambda x, y: {"a": x + y, "b": x * y}, in_shardings=(BY_COLUMNS, None),
+                out_shardings={"a": None, "b": BY_COLUMNS})
+    for x in (X, jnp.asarray(X), jax.device_put(X, BY_COLUMNS)):
+        found = f(x, X)
+        assert_columns(found["b"], X * X)
+        assert found["a"].format.layout == Layout((0, 1)) and found["a"].sharding == DEVICE
+    with pytest.raises(ValueError, match="argument x of .*Layout passed to jit does not match the layout on"):
+        f(jax.device_put(X, DEVICE), X)
+    np.testing.assert_array_equal(jax.jit(lambda x: f(x, x)["b"] + 1)(X), X * X + 1)
+    donating = jax.jit(lambda x: x + 1, donate_argnums=0, in_shardings=BY_COLUMNS, out_shardings=BY_COLUMNS)
+    x = jax.device_put(X, BY_COLUMNS)
+    assert_columns(donating(x), X + 1)
+    assert x.is_deleted()
+    exported = jax.export.export(jax.jit(lambda x: x.T, in_shardings=BY_COLUMNS))(X)
+    np.testing.assert_array_equal(exported.call(jax.device_put(X, BY_COLUMNS)), X.T)
+
+
+def test_a_compiled_program_takes_the_layouts_it_was_compiled_for():
+    struct = jax.ShapeDtypeStruct((3, 4), np.float32, sharding=BY_COLUMNS)
+    assert struct.format == BY_COLUMNS and struct.sharding == DEVICE and struct.update(shape=(4, 3)).format == BY_COLUMNS
+    compiled = jax.jit(lambda x: x + 1, out_shardings=BY_COLUMNS).lower(struct).compile()
+    assert compiled.input_formats == ((BY_COLUMNS,), {}) and compiled.output_formats == BY_COLUMNS
+    for given in (jax.device_put(X, BY_COLUMNS), X, jnp.asarray(X)):
+        assert_columns(compiled(given), X + 1)
+    words = "Computation was compiled for input layouts that disagree with the layouts of arguments passed to it"
+    with pytest.raises(ValueError, match=words):
+        compiled(jax.device_put(X, DEVICE))
+    with pytest.raises(ValueError, match=words):
+        jax.jit(jnp.sin).lower(X).compile()(jax.device_put(X, BY_COLUMNS))
+
+
+def test_the_compiler_chooses_a_layout():
+    auto = Format(Layout.AUTO)
+    struct = jax.ShapeDtypeStruct((3, 4), np.float32, sharding=DEVICE)
+    compiled = jax.jit(lambda x: x.T, in_shardings=auto, out_shardings=auto).lower(struct).compile()
+    x = jax.device_put(X, compiled.input_formats[0][0])
+    assert compiled(x).format == compiled.output_formats
+    np.testing.assert_array_equal(compiled(x), X.T)
+    f = jax.jit(lambda x: x.T @ x, in_shardings=auto, out_shardings=auto)
+    np.testing.assert_array_equal(f(X), X.T @ X)
+    with pytest.raises(ValueError, match="Layout passed to jit does not match"):
+        f.lower(jax.device_put(X, DEVICE))
+    assert pickle.loads(pickle.dumps(Layout.AUTO)) is Layout.AUTO is copy.deepcopy(Layout.AUTO)
+
+
+def test_layouts_over_devices():
+    x, lies = np.arange(32, dtype=np.float32).reshape(8, 4), jax.NamedSharding(line(), jax.P("x"))
+    form = Format(COLUMNS, lies)
+    placed = jax.device_put(x, form)
+    assert placed.format == form and placed.sharding == lies and (placed + 1).sharding == lies
+    assert_columns(placed, x)
+    assert_columns(placed.addressable_shards[3].data, x[3:4])
+    assert_columns(jax.jit(lambda x: x * 2, out_shardings=form)(placed), 2 * x)
+    assert_columns(jax.device_put(placed, Format(COLUMNS, jax.NamedSharding(line(), jax.P()))), x)
+    assert_columns(jax.device_put(placed, BY_COLUMNS), x)
+    np.testing.assert_array_equal(jax.device_put(placed, jax.NamedSharding(line(), jax.P())), x)
+    np.testing.assert_array_equal(jax.jit(lambda x: x, out_shardings=Format(Layout.AUTO))(placed), x)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "bool", "int4", "uint4", "complex64", "int8"])
+def test_every_dtype_in_a_layout(dtype):
+    x = jnp.asarray(X % 2).astype(dtype)
+    placed = jax.device_put(x, BY_COLUMNS)
+    assert_columns(placed, x)
+    assert_columns(jax.jit(lambda x: x, out_shardings=BY_COLUMNS)(placed), x)
+    assert jax.device_put(placed, placed.format).format == placed.format
+    np.testing.assert_array_equal(np.asarray(jax.device_put(placed, DEVICE)), np.asarray(x))
+
+
+def test_empty_arrays_and_scalars_in_a_layout():
+    assert jax.device_put(np.zeros((0, 4), np.float32), BY_COLUMNS).format == BY_COLUMNS
+    assert jax.device_put(3.0, Format(Layout(()), DEVICE)) == 3
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    for order in itertools.permutations(range(3)):
+        placed = jax.device_put(x, Format(Layout(order), DEVICE))
+        assert placed.format.layout.major_to_minor == order
+        np.testing.assert_array_equal(placed, x)
+
+
+@pytest.mark.parametrize("layout, words", [
+    (Layout((0,)), "does not order the 2 axes"), (Layout((0, 0)), "names each of them once"),
+    (Layout((2, 1, 0)), "does not order the 2 axes"), (Layout((1, 0), ((8, 128),)), "the CPU has no layouts in tiles")])
+@pytest.mark.parametrize("call", [
+    lambda f: jax.device_put(X, f), lambda f: jax.jit(jnp.sin, in_shardings=f)(X),
+    lambda f: jax.jit(jnp.sin, out_shardings=f)(X), lambda f: jax.ShapeDtypeStruct((3, 4), "f", sharding=f)])
+def test_a_layout_that_does_not_fit(call, layout, words):
+    with pytest.raises(ValueError, match=words):
+        call(Format(layout, DEVICE))
+
+
+def test_the_compilers_choice_is_not_for_device_put():
+    with pytest.raises(ValueError, match="must be concrete, got Layout.AUTO"):
+        jax.device_put(X, Format(Layout.AUTO, DEVICE))
+    with pytest.raises(NotImplementedError, match="with_layout_constraint"):
+        jax.lax.with_sharding_constraint(X, BY_COLUMNS)
 
 
 def test_a_constraint_within_a_program():

@@ -25,11 +25,24 @@ def copy(x: Any, sharding: Sharding, committed: bool = True) -> array_impl.Array
     kept = in_place(x, sharding, committed)
     if kept is not None:
         return kept
+    if sharding._layout is not None or x._buf._sharding._layout is not None:
+        return _in_layout(x, sharding, committed)
     with transfer_guards.moving(x, sharding):
         try:
             return array_impl.ArrayImpl(sharding.typed(x.aval), _moved(x, sharding), committed)
         except (binding.JaxRuntimeError, BufferError) as error:      # the latter from the buffer protocol
             raise callback_guard.original(error) from None
+
+
+def _in_layout(x: Any, sharding: Sharding, committed: bool) -> array_impl.ArrayImpl:
+    """As `copy`, where one of the two is in another layout than the devices' own."""
+    from . import layouts  # few programs ask for one
+    plain = sharding.in_layout(None)
+    if not x.sharding.is_equivalent_to(plain, x.ndim):
+        x = copy(array_impl.ArrayImpl(x.aval, layouts.moved(x, x.sharding), True), plain)
+    buffer = layouts.moved(x, sharding)
+    committed = committed or buffer._sharding._layout is not None
+    return array_impl.ArrayImpl(sharding.typed(x.aval), buffer, committed)
 
 
 def _moved(x: Any, sharding: Sharding) -> binding.Buffer:
@@ -96,9 +109,9 @@ def in_place(x: Any, sharding: Sharding, committed: bool = True) -> array_impl.A
         ValueError: where it does not divide evenly.
     """
     x.check_alive()
-    old = x.sharding
+    old = x._buf._sharding
     if old is sharding or old == sharding:
-        return array_impl.ArrayImpl(x.aval, x._buf, committed)
+        return array_impl.ArrayImpl(x.aval, x._buf, committed or old._layout is not None)
     placement.check_divides(sharding, x.aval)
     if old.is_equivalent_to(sharding, x.ndim):
         buffer = x._buf._rewrap_with_aval_and_sharding(physical(x.aval), sharding)

@@ -74,8 +74,8 @@ def shards(x: Any, addressable: bool = True) -> list[Shard]:
         where = tuple((s.start, s.stop) for s in index)
         replica = copies[where] = copies.get(where, -1) + 1
         if is_local(device):
-            buf = next(local)._rewrap_with_aval_and_sharding(physical(part),
-                                                             placement.on_device(device, sharding._kind))
+            place = placement.on_device(device, sharding._kind).in_layout(x._buf._sharding._layout)
+            buf = next(local)._rewrap_with_aval_and_sharding(physical(part), place)
             found.append(Shard(device, index, replica, type(x)(part, buf, True)))
         elif not addressable:
             found.append(Shard(device, index, replica, None))

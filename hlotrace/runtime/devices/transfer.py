@@ -30,6 +30,11 @@ def move(x: Any, sharding: Sharding, committed: bool = True) -> Any:
     if kept is not None:
         return kept
     old = x.sharding
+    if sharding._layout is not None or x._buf._sharding._layout is not None:
+        plain = sharding.in_layout(None)
+        if not old.is_equivalent_to(plain, x.ndim):
+            x = move(relayout.copy(x, old), plain)
+        return relayout.copy(x, sharding, committed)
     if (old._devices, old._kind) == (sharding._devices, sharding._kind) and len(old._devices) > 1 and not (
             client.platform_of(old._devices[0]).on_host and old.is_fully_addressable):
         return evaluate.run_program(_identity(x.aval.update(sharding=None)), [x], outs=(sharding,))[0]

@@ -94,7 +94,8 @@ class Executable:
                 x = array_impl.as_array(x)
             if x._buf.is_deleted():
                 x.check_alive()
-            if x._buf._sharding._devices[0] is not self.device or len(x._buf._sharding._devices) > 1:
+            held = x._buf._sharding
+            if held._devices[0] is not self.device or len(held._devices) > 1 or held._layout is not None:
                 if x._committed:
                     return None
                 x = relayout.copy(x, placement.on_device(self.device), x._committed)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.avals import physical
+from ...sharding.layout import Anywhere
 from ...sharding.mesh import AbstractMesh, Mesh
 from ...sharding.named import NamedSharding
 from ...sharding.partition import Partition
@@ -21,7 +22,7 @@ from ...sharding.positional import PositionalSharding
 from ...sharding.single import SingleDeviceSharding
 from ...sharding.spec import PartitionSpec
 from .. import array_impl, binding, callback_guard
-from ..devices import placement, relayout, shards, transfer_guards
+from ..devices import client, placement, relayout, shards, transfer_guards
 from ..processes import consistency_checks
 from . import executable
 
@@ -50,12 +51,12 @@ class SpmdExecutable(executable.Executable):
         partition: Any = lowered.partition
         self.devices = partition.devices
         self.in_shardings = _settled(partition, partition.ins, lowered.jaxpr.in_avals,
-                                     loaded.get_parameter_shardings)
+                                     loaded.get_parameter_shardings, loaded.get_parameter_layouts)
         self.out_shardings = _settled(partition, partition.outs, lowered.jaxpr.out_avals,
-                                      loaded.get_output_shardings)
+                                      loaded.get_output_shardings, loaded.get_output_layouts)
         self.follows = [requested is None and _like(s, a.ndim, partition.ins, lowered.jaxpr.in_avals) for s,
                         a, requested in zip(self.out_shardings, lowered.jaxpr.out_avals, partition.outs)]
-        self.out_shardings = [s if i is False else self.in_shardings[i] for s,
+        self.out_shardings = [s if i is False else self.in_shardings[i].in_layout(None) for s,
                               i in zip(self.out_shardings, self.follows)]
         self.may_starve = _may_starve(device, len(self.devices))
         self.company, self.agreed = consistency_checks.company_of(self.devices), None
@@ -79,8 +80,11 @@ class SpmdExecutable(executable.Executable):
         for i, (x, sharding, aval) in enumerate(zip(leaves, self.in_shardings, self.lowered.jaxpr.in_avals,
                                                     strict=True)):
             if type(x) is not array_impl.ArrayImpl:
-                buffers.append(shards.put(np.asarray(x), aval, sharding))
-                continue
+                if sharding._layout is None:
+                    buffers.append(shards.put(np.asarray(x), aval, sharding))
+                    continue
+                plain = sharding.in_layout(None)
+                x = array_impl.ArrayImpl(aval, shards.put(np.asarray(x), aval, plain), False)
             if shards.is_lost(x._buf):
                 x.check_alive()
                 raise shards.lost(f"argument {i} of {self.lowered.jaxpr.name}, of type {aval.str_short()},")
@@ -152,13 +156,19 @@ def _may_starve(device: binding.Device, count: int) -> bool:
 
 
 def _settled(partition: Partition, requested: Sequence[Sharding | None], avals: Sequence[ShapedArray],
-             compiled: Callable[[], Any]) -> list[Any]:
+             compiled: Callable[[], Any], layouts_of: Callable[[], Any]) -> list[Any]:
     """The shardings that were asked for, and where none was, those that the compiler chose."""
-    if None not in requested:
-        return list(requested)
-    found = compiled() if len(partition.devices) > 1 else None
-    return [s or chosen(found and hlo_sharding(found[i]), a, partition.devices, partition.mesh)
-            for i, (s, a) in enumerate(zip(requested, avals, strict=True))]
+    settled = list(requested)
+    if not all(requested):
+        found = compiled() if len(partition.devices) > 1 else None
+        settled = [s or chosen(found and hlo_sharding(found[i]), a, partition.devices, partition.mesh)
+                   for i, (s, a) in enumerate(zip(requested, avals, strict=True))]
+    if any(s is not None and s._layout is not None for s in requested):
+        from ..devices import layouts  # few programs ask for one
+        read = layouts_of()
+        settled = [s if asked is None or asked._layout is None else layouts.compiled(s, a, read[i])
+                   for i, (s, asked, a) in enumerate(zip(settled, requested, avals))]
+    return settled
 
 
 def _like(found: Sharding, ndim: int, shardings: Sequence[Sharding], avals: Sequence[ShapedArray]) -> Any:
@@ -168,11 +178,14 @@ def _like(found: Sharding, ndim: int, shardings: Sequence[Sharding], avals: Sequ
     So what splits nothing, mesh axes of size 1 and None for the last dimensions, is not lost.
     """
     return next((i for i, (s, a) in enumerate(zip(shardings, avals))
-                 if a.ndim == ndim and type(s) is NamedSharding and s.is_equivalent_to(found, ndim)), False)
+                 if a.ndim == ndim and type(s) is NamedSharding
+                 and s.in_layout(None).is_equivalent_to(found, ndim)), False)
 
 
 def chosen(hlo: Any, aval: ShapedArray, devices: Sequence[binding.Device], mesh: Any) -> Sharding:
     """The sharding that the compiler chose, as a NamedSharding where the axes of `mesh` can say it."""
+    if len(devices) == 1 and not mesh:
+        return placement.on_device(devices[0])
     if hlo is None or hlo.is_replicated():
         return NamedSharding(mesh, PartitionSpec()) if mesh else PositionalSharding(devices).reshape(
             (1,) * aval.ndim + (-1,)).replicate(aval.ndim, keepdims=False)
@@ -258,8 +271,8 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
     may choose all); `meshes` are those that the program names, `names(i)` words for input i.  Raises
     ValueError where devices differ.
     """
-    said = [(s, names, i) for i, s in enumerate(requested) if s is not None]
-    said += [(s, "result {}".format, i) for i, s in enumerate(outs or ()) if s is not None]
+    said = [(s, names, i) for i, s in enumerate(requested) if s]
+    said += [(s, "result {}".format, i) for i, s in enumerate(outs or ()) if s]
     devices: Any = None
     first = ""
     abstract = [m for m in meshes if isinstance(m, AbstractMesh)]
@@ -274,8 +287,12 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
                 f"Received incompatible devices for jitted computation: {first} is on {_listed(devices)}, "
                 f"{words(i)} on {_listed(s._devices)}. Move them to the same devices, in the same order, "
                 "with device_put.")
-    if all(type(s) is SingleDeviceSharding and s._kind is None for s, *_ in said) and not meshes:
+    free = any(type(s) is Anywhere for s in (*requested, *(outs or ())))
+    if not meshes and not free and all(
+            type(s) is SingleDeviceSharding and s._kind is None and s._layout is None for s, *_ in said):
         return devices[0]
+    if devices is None and not abstract:        # layouts alone are asked for
+        devices = (client.default_device(),)
     if devices is None:
         # numbers represent devices in a program that is not compiled
         devices = tuple(range(abstract[0].size))
@@ -287,7 +304,12 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
             placement.check_divides(s, values[i], words(i))
     named = [s.mesh for s, *_ in said if isinstance(s, NamedSharding)]
     mesh = next(iter([*named, *(m for m in meshes if isinstance(m, (Mesh, AbstractMesh)))]), None)
-    return Partition(devices, tuple(requested), outs, mesh)
+    if mesh is None and len(devices) == 1:
+        where = placement.on_device(devices[0])
+        requested, outs = ([where.in_layout(s._layout) if type(s) is Anywhere else s for s in each]
+                           for each in (requested, outs or ()))
+    given: Any = tuple(outs) if outs else None
+    return Partition(devices, tuple(requested), given, mesh)
 
 
 def _listed(devices: Sequence[binding.Device]) -> str:
