@@ -92,7 +92,8 @@ _single = ContextCache(4096)
 def trace_primitive(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Jaxpr | None:
     """The program that is one application of a primitive; its inputs are the arrays and tracers among `args`.
 
-    None where no other application could use it: an operand is a large constant, a parameter is not hashable.
+    None where no other application could use it: an operand is a large constant, a parameter is not hashable,
+    or is a function that closes over arrays.
     """
     key = [primitive, *params.items()]
     for a in args:
@@ -112,6 +113,8 @@ def trace_primitive(primitive: Primitive, args: Sequence[Any], params: dict[str,
             return out if primitive.multiple_results else [out]
         with scoped(), entering(EVAL):
             found = trace_to_jaxpr(fun, [a.aval for a in args if isinstance(a, Array)], primitive.name)
+        if found.constvars:
+            return None
         _single.keep(whole, found)
     return found
 

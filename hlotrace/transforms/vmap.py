@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import gc
+import types
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core import dtypes, leaks, programs
+from ..core.array import Array
 from ..core.config import named_axes, state
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import missing
@@ -67,7 +70,8 @@ class BatchTrace(Trace):
         saved = state.trace
         state.trace = self.parent
         try:
-            if not mapped and (axis.name is None or axis.name not in primitive.axis_names_of(params)):
+            if not (mapped or axis.name is not None and axis.name in primitive.axis_names_of(params)
+                    or "fun" in params and self._is_in(params)):
                 return primitive.bind(*values, **params)
             rule = primitive.batching
             if rule is None:
@@ -81,6 +85,18 @@ class BatchTrace(Trace):
             return [x if d is None else BatchTracer(self, x, d) for x, d in zip(out, out_dim, strict=True)]
         return out if out_dim is None else BatchTracer(self, out, out_dim)
 
+    def _is_in(self, params: dict[str, Any]) -> bool:
+        """Do functions among the parameters close over a value of this trace, or objects that they hold?"""
+        pending, seen = list(params.values()), {id(self)}
+        while pending and len(seen) < 10_000:
+            value = pending.pop()
+            if type(value) is BatchTracer and value._trace.axis is self.axis:
+                return True
+            if id(value) not in seen:
+                seen.add(id(value))
+                pending += _held(value)
+        return False
+
     def splice(self, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
         if any(type(a) is BatchTracer and a._trace.axis is self.axis for a in args):
             return super().splice(jaxpr, args)
@@ -91,6 +107,25 @@ class BatchTrace(Trace):
         if type(value) is BatchTracer and value._trace.axis is self.axis:
             return value.value, value.dim
         return value, None
+
+
+def _held(value: Any) -> Iterable[Any]:
+    """What a function closes over, the items of a container, the attributes of another object."""
+    if isinstance(value, types.FunctionType):
+        return [*(value.__closure__ or ()), *(value.__defaults__ or ())]
+    if isinstance(value, (types.CellType, types.MethodType)):
+        return gc.get_referents(value)
+    if isinstance(value, functools.partial):
+        return value.func, value.args, value.keywords
+    if isinstance(value, dict):
+        return value.values()
+    if isinstance(value, (tuple, list)):
+        return value
+    concrete = isinstance(value, Array) and not isinstance(value, Tracer)
+    if concrete or isinstance(value, (type, types.ModuleType, np.ndarray, Trace)):
+        return ()
+    slots = [name for cls in type(value).__mro__ for name in cls.__dict__.get("__slots__", ())]
+    return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
 
 
 def batch_flat(fun: Callable[..., Any], axis: MappedAxis, args: Sequence[Any],

@@ -1,4 +1,6 @@
 """linear_call, zero_from_primal, optimize_remat; primitives of custom rules."""
+import functools
+
 import numpy as np
 import pytest
 from equal import same
@@ -166,3 +168,60 @@ def test_a_rule_is_asked_for_what_comes_to_it_as_none():
     for fun, want in (between, 4), (lambda x, s: g(x, f(x, s)[0]), 4), (loop, 8), (unused, 0):
         for wrapped in (lambda f: f), jax.jit:
             same(wrapped(jax.grad(fun, (0, 1)))(2.0, 3.0), (1.0, float(want)))
+
+
+def _times(y, how):
+    """x -> x * y with a custom rule, y closed over, or held by a partial or an object that is."""
+    class Held:
+        def __init__(self):
+            self.y = y
+    held, given = Held(), functools.partial(lambda y, x: x * y, y)
+    times = {"closure": lambda x: x * y, "object": lambda x: x * held.y, "partial": lambda x: given(x)}[how]
+    forward, backward = jax.custom_jvp(times), jax.custom_vjp(times)
+    forward.defjvp(lambda p, t: (forward(*p), t[0] * y * 3))
+    backward.defvjp(lambda x: (backward(x), None), lambda _, ct: (ct * y * 3,))
+    return forward, backward
+
+
+@pytest.mark.parametrize("how", ["closure", "object", "partial"])
+@pytest.mark.parametrize("kind", [0, 1], ids=["custom_jvp", "custom_vjp"])
+def test_what_vmap_maps_may_be_closed_over(kind, how):
+    ys, one = jnp.arange(3.), jnp.array([2., 5.])
+
+    def value(y):
+        return _times(y, how)[kind](2.)
+
+    def slope(y):
+        return jax.grad(_times(y, how)[kind])(2.)
+    for f, want in ((value, 2 * ys), (slope, 3 * ys)):
+        for g in (f, jax.jit(f), jax.checkpoint(f)):
+            same(jax.vmap(g)(ys), want)
+            same(jax.jit(jax.vmap(g))(ys), want)
+            same(jax.vmap(lambda a, g=g: jax.vmap(lambda y: g(y) + a)(ys))(one), want + one[:, None])
+            same(jax.vmap(lambda a, g=g: jax.vmap(lambda _: g(a))(ys))(one), jnp.stack([f(one[0]), f(one[1])])[:, None] * jnp.ones(3))
+    same(jax.lax.scan(lambda c, _: (c, jax.vmap(value if kind else slope)(ys)), 0., None, 2)[1], jnp.stack([2 * ys if kind else 3 * ys] * 2))
+
+
+@pytest.mark.parametrize("kind", [0, 1], ids=["custom_jvp", "custom_vjp"])
+def test_mapped_keys_that_are_not_differentiated(kind):
+    def draw(key, x):
+        return x * jax.random.uniform(key)
+    forward, backward = jax.custom_jvp(draw, nondiff_argnums=(0,)), jax.custom_vjp(draw, nondiff_argnums=(0,))
+    forward.defjvp(lambda key, p, t: (forward(key, *p), t[0] * jax.random.uniform(key)))
+    backward.defvjp(lambda key, x: (backward(key, x), None), lambda key, _, ct: (ct * jax.random.uniform(key),))
+    keys = jax.random.split(jax.random.key(0), 3)
+    want = jnp.stack([jax.random.uniform(key) for key in keys])
+    f = (forward, backward)[kind]
+    same(jax.vmap(lambda key: jax.grad(f, 1)(key, 2.))(keys), want)
+    same(jax.jit(jax.vmap(lambda key: f(key, 2.)))(keys), 2 * want)
+    same(jax.vmap(lambda key, x: jax.grad(f, 1)(key, x))(keys, jnp.ones(3)), want)
+
+
+def test_a_rule_that_closes_over_nothing_mapped_stays_unmapped():
+    f = jax.custom_jvp(lambda x: jnp.sin(x))
+    f.defjvp(lambda p, t: (f(*p), jnp.cos(p[0]) * t[0]))
+    assert jax.vmap(lambda x, y: f(y), (0, None), None)(jnp.ones(3), 2.) == jnp.sin(2.)
+    big = jnp.arange(1000.)
+    g = jax.custom_jvp(lambda x: x * big)
+    g.defjvp(lambda p, t: (g(*p), t[0] * big))
+    same(jax.jit(jax.grad(lambda x: g(x).sum()))(1.), big.sum())
