@@ -5,7 +5,7 @@ import collections
 import enum
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Self, SupportsIndex
 
 import numpy as np
@@ -275,6 +275,19 @@ class AbstractMesh(_Axes):
         return AbstractMesh(self.axis_sizes if axis_sizes is None else axis_sizes,
                             self.axis_names if axis_names is None else axis_names,
                             self.axis_types if axis_types is None else axis_types)
+
+    def update_axis_types(self, name_to_type: Mapping[str, AxisType]) -> AbstractMesh:
+        """The same but for the types of the axes that are named.
+
+        Raises:
+            ValueError: for an axis that the mesh does not have.
+        """
+        for name in name_to_type:
+            if name not in self.axis_names:
+                raise ValueError(f"update_axis_types: {self} has no axis {name!r}; its axes are "
+                                 f"{self.axis_names}")
+        return self.update(axis_types=[name_to_type.get(name, kind) for name, kind in
+                                       zip(self.axis_names, self.axis_types)])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return AbstractMesh, (self.axis_sizes, self.axis_names, self.axis_types)

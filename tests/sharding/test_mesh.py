@@ -50,6 +50,15 @@ def test_axis_types():
         NamedSharding(mesh, P(U))
 
 
+def test_types_of_some_axes_are_changed():
+    mesh = AbstractMesh((2, 4), ("x", "y"), (AxisType.Explicit,) * 2)
+    changed = mesh.update_axis_types({"y": AxisType.Auto})
+    assert changed == AbstractMesh((2, 4), ("x", "y"), (AxisType.Explicit, AxisType.Auto))
+    assert changed.explicit_axes == ("x",) and mesh.update_axis_types({}) == mesh and mesh.are_all_axes_explicit
+    with pytest.raises(ValueError, match="has no axis 'z'; its axes are .'x', 'y'."):
+        mesh.update_axis_types({"z": AxisType.Auto})
+
+
 def test_the_mesh_entered_last_on_a_thread_is_the_current_one():
     seen = []
     with MESH as mesh:
