@@ -114,7 +114,7 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
         xs: pytree of arrays with equal leading sizes, or None.
         length: number of iterations; needed if `xs` has no leaves.
         reverse: go from the last to the first.
-        unroll: iterations written out in one step of the compiled loop (True: all of them).
+        unroll: iterations written out in one step of the compiled loop (True or 0: all of them).
 
     Returns:
         (final carry, ys stacked along a new leading axis).
@@ -135,11 +135,12 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
     avals, n = flat.avals(), init_tree.num_leaves
     init_leaves, x_leaves, x_avals = flat.leaves[:n], flat.leaves[n:], avals[n:]
     length = scan_length(what, x_avals, xs, length)
-    if unroll is True:
-        unroll = max(length, 1)
-    unroll = 1 if unroll is False else operator.index(unroll)
-    if unroll < 1:
-        raise ValueError(f"lax.scan: unroll must be a positive int or a bool, got {unroll}")
+    if type(unroll) is bool:
+        unroll = int(not unroll)
+    unroll = operator.index(unroll)
+    if unroll < 0:
+        raise ValueError(f"lax.scan: unroll must be a positive int or a bool, or 0 for all, got {unroll}")
+    unroll = unroll or max(length, 1)
     if state.disable_jit:
         return _python_scan(f, init, x_leaves, x_tree, length, reverse)
     for a in x_avals:
@@ -537,13 +538,15 @@ def switch(index, branches, *operands, operand=_NONE_GIVEN):
 
 
 def map(f, xs, *, batch_size=None):
-    """Apply `f` to each slice of `xs` along the leading axis, one after another (or `batch_size` at once).
+    """Apply `f` to each slice of `xs` along the leading axis, one after another.
+
+    With a `batch_size` other than 0, that many are mapped over at once.
 
     >>> lax.map(lambda row: row.sum(), jnp.arange(6).reshape(2, 3))
     Array([ 3, 12], dtype=int32)
     """
-    if batch_size is not None:
-        return _batched_map(f, xs, operator.index(batch_size))
+    if batch_size is not None and (size := operator.index(batch_size)) != 0:
+        return _batched_map(f, xs, size)
 
     def step(_, x):
         return (), f(x)
@@ -552,7 +555,7 @@ def map(f, xs, *, batch_size=None):
 
 
 def _batched_map(f, xs, size):
-    if size < 1:
+    if size < 0:
         raise ValueError(f"lax.map: batch_size must be positive, got {size}")
     length = scan_length("lax.map", [aval_of(x) for x in pytree.tree_leaves(xs)], xs, None)
     whole, rest = divmod(length, size)

@@ -69,7 +69,7 @@ def test_scan_of_pytrees():
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("unroll", [1, 2, 3, 5, 9, True])
+@pytest.mark.parametrize("unroll", [0, 1, 2, 3, 5, 9, True])
 def test_unroll_and_reverse(unroll, reverse):
     f = lambda c, x: (c * 2 + x, c)
     same(lax.scan(f, 1.0, A(5), reverse=reverse, unroll=unroll), python_scan(f, 1.0, A(5), reverse=reverse))
@@ -441,7 +441,7 @@ CARRY = "carry input and carry output must have"
     (lambda: lax.switch(0, [], 1.0), ValueError, "Empty branch"),
     (lambda: lax.switch(0, [lambda x: x, lambda x: (x,)], 1.0), TypeError, "branch 0 has .*, branch 1 has"),
     (lambda: lax.map(lambda x: x, 1.0), ValueError, "leading axis"),
-    (lambda: lax.map(lambda x: x, A(2), batch_size=0), ValueError, "batch_size"),
+    (lambda: lax.map(lambda x: x, A(2), batch_size=-1), ValueError, "batch_size"),
     (lambda: lax.associative_scan(1, A(2)), TypeError, "callable"),
     (lambda: lax.associative_scan(jnp.add, (A(2), A(3))), ValueError, "same size"),
     (lambda: lax.associative_scan(jnp.add, A(2), axis=3), ValueError, "axis 3 is out of bounds"),
@@ -449,3 +449,7 @@ CARRY = "carry input and carry output must have"
 def test_errors(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_map_in_blocks_of_none_is_map():
+    same(lax.map(lambda x: 2 * x, A(3), batch_size=0), 2 * A(3))

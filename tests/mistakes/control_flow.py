@@ -276,9 +276,9 @@ def map_of_a_scalar():
     return lax.map(lambda a: a, 3.0)  # <-
 
 
-@mistake(ValueError, "lax.map", "batch_size", "0", advice="positive")
+@mistake(ValueError, "lax.map", "batch_size", "-1", advice="positive")
 def map_batch_size():
-    return lax.map(lambda a: a, jnp.ones(3), batch_size=0)  # <-
+    return lax.map(lambda a: a, jnp.ones(3), batch_size=-1)  # <-
 
 
 @mistake(TypeError, "lax.associative_scan", "(2,)", "()", advice="whole arrays")

@@ -48,10 +48,10 @@ def rate_of_another_shape():
     odeint(lambda y, t: jnp.ones(2), 1.0, jnp.array([0.0, 1.0]))  # <-
 
 
-@mistake(NotImplementedError, "device_put", "major_to_minor=(1, 0)", advice="with_layout_constraint")
+@mistake(ValueError, "device_put", "(0, 2)", "shape (2, 3)", advice="each of them once")
 def array_by_columns():
     x = jnp.ones((2, 3))
-    jax.device_put(x, Format(Layout((1, 0)), x.sharding))  # <-
+    jax.device_put(x, Format(Layout((0, 2)), x.sharding))  # <-
 
 
 @mistake(ValueError, "with_layout_constraint", "(1, 2)", "shape (2, 3)", advice="each of them once")

@@ -25,7 +25,8 @@ def special(*derivatives, complex=False, of="scipy.special"):
         body, signature, name = promotes()(fun), inspect.signature(fun), f"{of}.{fun.__name__}"
         if derivatives:
             body = custom_jvp(body)
-            body.defjvps(*[rule and promotes()(lambda t, out, *args, rule=rule: t * rule(out, *args))
+            body.defjvps(*[rule and promotes()(lambda t, out, *args, rule=rule: tree_map(
+                lambda slope: t * slope, rule(out, *args)))
                            for rule in derivatives])
 
         @composite

@@ -317,7 +317,7 @@ def fresnel(x):
             jnp.where(small, cosine * y, sign * jnp.real(far)))
 
 
-@special()
+@special(lambda out, x: (jnp.sinc(x / math.pi), jnp.cos(x) / x))
 def sici(x):
     """(Si, Ci), the sine and cosine integrals  (DLMF 6.2.9, 6.2.11); Ci of negative x is that of -x.
 

@@ -180,3 +180,10 @@ def test_python_numbers_outside_of_programs():
     with jax.disable_jit():
         found = [f(2.5) for f in functions]
     np.testing.assert_allclose(found, want, 1e-6)
+
+
+def test_the_slopes_of_the_sine_and_cosine_integrals():
+    x = np.array([-9., -1., 0.5, 3., 5., 40.], np.float32)
+    for i, want in enumerate((np.sin(x) / x, np.cos(x) / x)):
+        np.testing.assert_allclose(jax.vmap(jax.grad(lambda x, i=i: ours.sici(x)[i]))(x), want, rtol=1e-5)
+    assert jax.grad(lambda x: ours.sici(x)[0])(0.) == 1
