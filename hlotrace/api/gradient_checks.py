@@ -21,7 +21,7 @@ _STEPS = {"bfloat16": 0.25, "float16": 0.06, "float32": 1e-3, "complex64": 1e-3}
 
 
 def check_grads(f: Callable[..., Any], args: Any, order: int, modes: str | Sequence[str] = ("fwd", "rev"),
-                atol: float | None = None, rtol: float | None = None, eps: float | None = None) -> None:
+                atol: Any = None, rtol: Any = None, eps: float | None = None) -> None:
     """Check that the derivatives of `f` are what differences of its values give.
 
     Integers among the arguments stay as they are.  Directions are random, the same in each call.
@@ -31,7 +31,8 @@ def check_grads(f: Callable[..., Any], args: Any, order: int, modes: str | Seque
         args: where its derivatives are taken, the tuple of its arguments.
         order: 1 checks the first derivatives, n also those of the derivatives, n deep.
         modes: "fwd" checks jvp, "rev" vjp; one of them or several.
-        atol: how far derivatives may be off, by the dtype unless given: 2e-3 for float32, 1e-5 for float64.
+        atol: how far derivatives may be off, a number or {dtype: number}; by the dtype unless given: 2e-3 for
+            float32, 1e-5 for float64.
             What large values lose to rounding, in a difference over the step, is allowed besides.
         rtol: the same, relative to the derivative.
         eps: the size of the step, 1e-4 unless given, and more for floats narrower than 64 bits; then also a
@@ -205,11 +206,20 @@ def _near(got: Any, want: Any, how: tuple[Any, ...]) -> bool:
         got.astype(_wide(got)), want, atol=how[0] + how[2], rtol=how[1], equal_nan=True)
 
 
-def _tolerances(atol: float | None, rtol: float | None, values: Any, args: Any) -> tuple[float, float]:
+def _tolerances(atol: Any, rtol: Any, values: Any, args: Any) -> tuple[float, float]:
     """(atol, rtol), those not given as the roughest dtype of the values and arguments allows."""
     rough = max([_TOLERANCE.get(aval_of(x).dtype.name, 0) for x in pytree.tree_leaves((values, args))],
                 default=0)
-    return rough if atol is None else atol, rough if rtol is None else rtol
+    return _of_dtypes(atol, values, args, rough), _of_dtypes(rtol, values, args, rough)
+
+
+def _of_dtypes(given: Any, values: Any, args: Any, rough: float) -> float:
+    """A tolerance that is given as a number, as {dtype: number}, of which the largest counts, or not."""
+    if isinstance(given, dict):
+        table = {dtypes.canonicalize(dtype).name: number for dtype, number in given.items()}
+        return max([table.get(aval_of(x).dtype.name, rough) for x in pytree.tree_leaves((values, args))],
+                   default=rough)
+    return rough if given is None else given
 
 
 def _rounding(value: Any, eps: float) -> float:

@@ -394,6 +394,9 @@ def _path(inputs, out, shapes, optimize):
     count = len(inputs)
     if isinstance(optimize, tuple):
         return tuple(p for p in optimize if p != "einsum_path")
+    if optimize not in ("auto", "greedy", "optimal", True, False, None):
+        raise NotImplementedError(f"einsum: optimize={optimize!r} is not supported: 'auto', 'optimal', "
+                                  "'greedy', a path, True and False are")
     names = dict(zip(dict.fromkeys("".join(inputs)), _LETTERS))
     if count <= 2 or not optimize or len(names) < len(set("".join(inputs))):
         return (tuple(range(count)),)

@@ -126,8 +126,9 @@ class Format:
     """A Layout in each device's memory, and a Sharding over devices; None leaves either open.
 
     >>> from hlotrace.experimental.layout import Format, Layout
-    >>> jnp.ones((2, 3)).format == Format(Layout((0, 1)), jnp.ones(1).sharding)
-    False
+    >>> rows, columns = (Format(Layout(order), jnp.ones(1).sharding) for order in ((0, 1), (1, 0)))
+    >>> jax.device_put(jnp.ones((2, 3)), columns).format == columns, jnp.ones((2, 3)).format == rows
+    (True, True)
     """
     __slots__ = ("layout", "sharding")
 

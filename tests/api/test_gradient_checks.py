@@ -56,3 +56,12 @@ def test_functions_given_beside_their_derivatives():
         check_grads(lambda x: jnp.where(x > 1, jnp.inf, x), (1.0,), 1)
     with pytest.raises(TypeError, match=r"\(x,\)"):
         check_grads(jnp.sin, 1.0, 1)
+
+
+def test_tolerances_by_dtype():
+    wrong = jax.custom_jvp(jnp.sin)
+    wrong.defjvp(lambda p, t: (wrong(*p), 1.05 * jnp.cos(p[0]) * t[0]))
+    for tolerance in 0.2, {np.dtype("float32"): 0.2}, {jnp.float32: 0.2, jnp.bfloat16: 1e-9}:
+        check_grads(wrong, (1.,), 1, atol=tolerance, rtol=tolerance)
+    with pytest.raises(AssertionError):
+        check_grads(wrong, (1.,), 1, atol={jnp.bfloat16: 1.}, rtol={jnp.bfloat16: 1.})

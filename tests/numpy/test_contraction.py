@@ -83,6 +83,8 @@ def test_einsum_options():
     for optimize in ("greedy", "optimal", True, False, [(1, 2), (0, 1)]):
         np.testing.assert_array_equal(jnp.einsum("ij,jk,kl", a, b, c, optimize=optimize), want)
     path, info = jnp.einsum_path("ij,jk,kl", a, b, c)
+    with pytest.raises(NotImplementedError, match="'fast'"):
+        jnp.einsum("ij,jk", a, b, optimize="fast")
     assert jnp.einsum("ij,jk,kl", a, b, c, optimize=path).shape == (2, 5) and "contraction" in info
     small = a.astype(jnp.bfloat16)
     assert jnp.einsum("ij->i", small, preferred_element_type=np.float32).dtype == np.float32

@@ -37,6 +37,14 @@ def _declared(spec: Any) -> ShapedArray:
     return ShapedArray(tuple(spec.shape), dtype)
 
 
+def _alike(result: Any, structure: pytree.PyTreeDef) -> bool:
+    """Has a result a structure, where lists and tuples are the same?"""
+    def tuples(x: Any) -> Any:
+        return tuple(map(tuples, x)) if type(x) in (list, tuple) else x
+    declared = structure.unflatten([0] * structure.num_leaves)
+    return pytree.tree_structure(tuples(result)) == pytree.tree_structure(tuples(declared))
+
+
 def _call(what: str, callback: Callable[..., Any], spec: Any, args: Sequence[Any], kwargs: dict[str, Any],
           effect: Effect | None, vmap_method: str | None = None, sharding: Any = None) -> Any:
     if not callable(callback):
@@ -73,7 +81,7 @@ def _call(what: str, callback: Callable[..., Any], spec: Any, args: Sequence[Any
         if debugs:
             return []
         found, found_tree = pytree.tree_flatten(result)
-        if found_tree != out_tree:
+        if found_tree != out_tree and not _alike(result, out_tree):
             advice = (f"Does {name_of(callback)} lack a `return`? What returns nothing is declared by None."
                       if result is None else "Return what is declared, or declare what is returned.")
             raise ValueError(pytree.structure_mismatch(

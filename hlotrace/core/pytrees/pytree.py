@@ -449,6 +449,17 @@ class Partial(functools.partial):
             func = _Whole(func)
         return super().__new__(cls, func, *args, **kw)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Partial):
+            return NotImplemented
+        theirs: dict[Any, Any] = {**dict(enumerate(other.args)), **other.keywords}
+        ours: dict[Any, Any] = {**dict(enumerate(self.args)), **self.keywords}
+        return self.func == other.func and ours.keys() == theirs.keys() and all(
+            x is theirs[key] or (x == theirs[key]) is True for key, x in ours.items())     # no arrays
+
+    def __hash__(self) -> int:
+        return hash((self.func, len(self.args), frozenset(self.keywords)))
+
 
 class _Whole:
     """A callable that functools.partial does not take apart."""

@@ -98,12 +98,14 @@ def issubdtype(arg1, arg2):
 def promote_types(a, b):
     """The dtype to which both promote.  int, float and complex are weak: they give way to other dtypes.
 
+    None is float.
+
     >>> jnp.promote_types(jnp.int32, jnp.float16), jnp.promote_types(jnp.bfloat16, jnp.float16)
     (dtype('float16'), dtype('float32'))
     >>> jnp.promote_types(jnp.int8, int)
     dtype('int8')
     """
-    kinds = tuple((as_dtype(t), _is_weak(t)) for t in (a, b))
+    kinds = tuple((as_dtype(t), _is_weak(t)) for t in [float if t is None else t for t in (a, b)])
     with override("jax_enable_x64", state.x64 or any(weak or dtype.itemsize == 8 for dtype, weak in kinds)):
         return dtypes.lattice_result(kinds)[0]
 

@@ -11,7 +11,7 @@ from ...core.trace import concrete_or_error
 from ...lax import shapes as lax
 from ...primitives.arrays.shape import reshape
 from ...primitives.arrays.slicing import iota_p
-from ...primitives.common import check_index, prod, scalar, static_int
+from ...primitives.common import canonical_shape, check_index, prod, scalar, static_int
 from ..elementwise.arithmetic import clip, remainder
 from ..indexing.conditions import nonzero, where
 from ..indexing.selection import concrete_argument
@@ -155,7 +155,7 @@ def indices(dimensions, dtype=None, sparse=False):
            [1, 1, 1]], dtype=int32), Array([[0, 1, 2],
            [0, 1, 2]], dtype=int32))
     """
-    dimensions = tuple(map(operator.index, dimensions))
+    dimensions = canonical_shape(dimensions)
     dtype = dtypes.check_user_dtype(int if dtype is None else dtype, "indices")
     grids = [iota_p.bind(dtype=dtype, dimension=i,
                   shape=tuple(n if i == j else 1 for j, n in enumerate(dimensions)) if sparse else dimensions)

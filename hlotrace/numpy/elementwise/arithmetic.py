@@ -235,7 +235,7 @@ def heaviside(x1, x2):
     return select(ne(x1, x1), x1, step)
 
 
-@binary(promote_args_inexact, "f", weak=SCALARS)
+@binary(promote_args_inexact, "f", weak=SCALARS, identity=0)
 def hypot(x1, x2):
     """sqrt(x1**2 + x2**2) without overflow on the way.
 
@@ -294,7 +294,7 @@ def _integers(name, *args):
     return args
 
 
-@binary(_integers, "iu", weak=SCALARS)
+@binary(_integers, "iu", weak=SCALARS, identity=0)
 def gcd(x1, x2):
     """The greatest common divisor of integers, by Euclid; not negative.
 

@@ -4,9 +4,10 @@ from ...api.signatures import name_of
 from ...api.vmap import vmap
 from ...core.array import Array
 from ...core.avals import aval_of
+from ...core.dtypes import check_user_dtype
 from ...core.surface.boundary import boundaries
 from ...lax.control_flow import scan
-from ...primitives.arrays.shape import reshape
+from ...primitives.arrays.shape import full, reshape
 from ...primitives.common import canonical_axes, canonical_axis, np
 from ..arrays.creation import arange, asarray
 from ..arrays.shaping import concatenate, moveaxis
@@ -42,13 +43,23 @@ class ufunc:
 
     def __init__(self, func, nin, nout=1, *, name=None, identity=None, module=None):
         self.func = func
-        self.nin = nin
-        self.nout = nout
-        self.nargs = nin + nout
-        self.identity = identity
+        self._facts, self._origin = (nin, nout, identity), getattr(func, "__wrapped__", func)
         self.__name__ = self.__qualname__ = name or getattr(func, "__name__", "ufunc")
         self.__module__ = module or func.__module__
         self.__doc__ = func.__doc__
+
+    nin = property(lambda self: self._facts[0])
+    nout = property(lambda self: self._facts[1])
+    nargs = property(lambda self: self.nin + self.nout)
+    identity = property(lambda self: self._facts[2])
+
+    def __eq__(self, other):
+        """Are both of equal functions?"""
+        return type(other) is type(self) and (self._facts, self.__name__, self._origin) == (
+            other._facts, other.__name__, other._origin)
+
+    def __hash__(self):
+        return hash((self._facts, self.__name__, self._origin))
 
     def __call__(self, *args, out=None, where=None):
         self._refuse(out, where)
@@ -104,6 +115,10 @@ class ufunc:
         self._binary("reduceat")
         self._refuse(out)
         check_arraylike(f"{self.__name__}.reduceat", a, indices)
+        if shape(indices) == (0,):
+            axis = canonical_axis(axis, ndim(a))
+            empty = (*shape(a)[:axis], 0, *shape(a)[axis + 1:])
+            return full(empty, 0, self(a, a).dtype if dtype is None else check_user_dtype(dtype, "reduceat"))
         return _reduceat(self, a, indices, canonical_axis(axis, ndim(a)), dtype)
 
     def at(self, a, indices, b=None, /, *, inplace=True):

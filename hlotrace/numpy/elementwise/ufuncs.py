@@ -187,9 +187,9 @@ def unary(promote, kinds="fciub", nout=1, weak=ALWAYS):
     return lambda f: Unary(f.__name__, f.__doc__, promote, nout, weak, **{kinds: f})
 
 
-def binary(promote, kinds="fciub", weak=ALWAYS):
+def binary(promote, kinds="fciub", weak=ALWAYS, identity=None):
     """Decorator: a ufunc of two arrays out of a function of arrays already promoted and broadcast."""
-    return lambda f: Binary(f.__name__, f.__doc__, promote, weak=weak, **{kinds: f})
+    return lambda f: Binary(f.__name__, f.__doc__, promote, identity, weak=weak, **{kinds: f})
 
 
 def as_is(x):

@@ -277,3 +277,12 @@ def test_in_a_process_for_jax_an_exception_is_that_of_jax():
         jax.config.update("hlotrace_callback_errors", "own")
     with pytest.raises(KeyError):
         calls[0](jnp.float32(1))
+
+
+def test_lists_may_be_returned_for_tuples_and_tuples_for_lists():
+    one = jax.ShapeDtypeStruct((), jnp.float32)
+    for declared, returned in (((one, one), list), ([one, one], tuple), (((one,), one), lambda x: [[x[0]], x[1]])):
+        got = jax.jit(lambda x, d=declared, r=returned: jax.pure_callback(lambda x: r((x, x)), d, x))(2.)
+        assert jax.tree.structure(got) == jax.tree.structure(declared) and jax.tree.leaves(got) == [2., 2.]
+    with pytest.raises(ValueError, match="another structure"):
+        jax.pure_callback(lambda x: {"a": x}, [one], 1.)

@@ -416,3 +416,11 @@ def test_public_names_are_the_same_functions():
     assert tree_util.default_registry is core.registry
     for module in tree, tree_util:
         assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_partials_of_equal_functions_are_equal():
+    assert Partial(max, 1, key=len) == Partial(max, 1, key=len) and hash(Partial(max, 1)) == hash(Partial(max, 1))
+    assert Partial(max, 1) != Partial(max, 2) and Partial(max) != Partial(min) and Partial(max, 1) != Partial(max, key=1)
+    array = np.arange(2)
+    assert Partial(max, array) == Partial(max, array) and Partial(max, array) != Partial(max, array.copy())
+    assert isinstance(hash(Partial(max, array)), int)

@@ -57,3 +57,28 @@ def test_ufunc_objects():
     multiply_add = jnp.frompyfunc(lambda a, b: a * b + 1, 2, 1, identity=0)
     x = jnp.arange(3.0)
     assert multiply_add(x[:, None], x).shape == (3, 3) and multiply_add.reduce(x) == 5
+
+
+def test_what_a_ufunc_says_of_itself_is_numpys_and_stays():
+    ours = {name: f for name in dir(np) if isinstance(f := getattr(jnp, name, None), jnp.ufunc) and isinstance(
+        getattr(np, name), np.ufunc)}
+    assert len(ours) > 80
+    for name, f in ours.items():
+        theirs = getattr(np, name)
+        assert (f.nin, f.nout, f.nargs, f.identity) == (theirs.nin, theirs.nout, theirs.nargs, theirs.identity), name
+    for name in "nin", "nout", "nargs", "identity":
+        with pytest.raises(AttributeError, match=name):
+            setattr(jnp.add, name, 3)
+
+
+def test_ufuncs_of_one_function_are_equal():
+    def f(a, b):
+        return a + b
+    one, other = jnp.frompyfunc(f, 2, 1), jnp.frompyfunc(f, 2, 1)
+    assert one == other and hash(one) == hash(other) and one != jnp.frompyfunc(f, 2, 1, identity=0) and jnp.add != jnp.subtract
+
+
+def test_reduceat_of_no_positions():
+    for x, axis in ((jnp.arange(4.), 0), (jnp.ones((2, 3), int), 1)):
+        got, want = jnp.add.reduceat(x, jnp.array([], int), axis), np.add.reduceat(np.asarray(x), np.array([], int), axis)
+        assert (got.shape, got.dtype.kind) == (want.shape, want.dtype.kind)

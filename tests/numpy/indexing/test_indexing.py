@@ -250,3 +250,11 @@ ERRORS = [
 def test_errors(function, error, words):
     with pytest.raises(error, match=words):
         function(jnp.array(X))
+
+
+def test_large_numbers_for_unsigned_integers():
+    x = jnp.zeros(3, jnp.uint32)
+    assert x.at[0].set(4294967295)[0] == 4294967295 and x.at[1].max(3000000000)[1] == 3000000000
+    assert jax.jit(lambda x: x.at[0].add(4294967295).at[0].add(2))(x)[0] == 1
+    with pytest.raises(OverflowError, match="4294967296"):
+        x.at[0].set(4294967296)
