@@ -6,23 +6,26 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from places import EXAMPLES
 
+import hlotrace as jax
 
-def run(name):
-    """What the example prints; it must end well, and without warnings."""
+
+def run(name, *arguments, silent=True):
+    """What the example prints; it must end well, and without warnings where it is `silent`."""
     path = os.pathsep.join([str(EXAMPLES.parent), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run([sys.executable, str(EXAMPLES / name)], env=os.environ | {"PYTHONPATH": path},
+    done = subprocess.run([sys.executable, str(EXAMPLES / name), *arguments], env=os.environ | {"PYTHONPATH": path},
                           capture_output=True, text=True, timeout=300)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0 and (not silent or done.stderr == ""), done.stdout + done.stderr
     return done.stdout
 
 
 def test_every_example_is_tested_and_short():
     files = {p.name: len(p.read_text("utf-8").splitlines()) for p in EXAMPLES.glob("*.py")}
     assert set(files) == {"digits.py", "quickstart.py", "inspect_program.py", "layer.py", "sharded_mlp.py",
-                          "ring_attention.py", "multi_process.py", "tpu_ahead_of_time.py"}
+                          "ring_attention.py", "multi_process.py", "elastic.py", "checkpoints.py", "tpu_ahead_of_time.py"}
     assert max(files.values()) <= 80, files
 
 
@@ -79,6 +82,29 @@ def test_processes_train_as_one_does():
     out = run("multi_process.py")
     assert float(re.search(r"differ by (\S+) at most", out)[1]) < 1e-5
     assert float(re.findall(r"accuracy ([\d.]+)", out)[-1]) >= 0.9
+
+
+def elastic_losses():
+    """Those of `elastic.py` by NumPy, in one process and in which none is killed."""
+    up, down = (np.asarray(jax.random.normal(jax.random.key(0), shape), np.float64) / shape[0] ** 0.5
+                for shape in ((16, 64), (64, 1)))
+    for step in range(12):
+        x = np.random.default_rng([2026, step]).standard_normal((48, 16), np.float32).astype(np.float64)
+        hidden = np.tanh(x @ up)
+        wrong = hidden @ down - np.sin(x.sum(axis=1, keepdims=True))
+        yield np.mean(wrong ** 2)
+        slope = wrong * 2 / 48
+        up, down = up - 0.1 * x.T @ (slope @ down.T * (1 - hidden ** 2)), down - 0.1 * hidden.T @ slope
+
+
+def test_training_goes_on_with_the_same_losses_when_processes_are_killed():
+    out = run("elastic.py", "--kill", "0:6", "--kill", "1:9", silent=False)
+    assert re.findall(r"process .*go on", out) == ["process 0 of 3 is lost; 2 go on", "process 1 of 2 is lost; 1 go on"]
+    printed = re.findall(r"step (\d+): loss (\S+)", out)
+    steps = [int(step) for step, _ in printed]
+    assert {*steps} == {*range(12)} and steps[:8] == [*range(6), 4, 5]      # again from the checkpoint after step 3
+    wanted = [*elastic_losses()]
+    np.testing.assert_allclose([float(loss) for _, loss in printed], [wanted[step] for step in steps], rtol=1e-4)
 
 
 def test_tpu_ahead_of_time_says_what_is_missing_or_what_chips_need():
