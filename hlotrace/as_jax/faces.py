@@ -1,17 +1,40 @@
 """What `inside.py` lists and no other part of hlotrace has: small faces on the house's objects."""
-from collections.abc import Callable, Iterator
-from typing import Any
+import contextlib
+import functools
+import inspect
+import operator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import NoneType, TracebackType
+from typing import Any, TypeVar
 
 import numpy as np
 
+from .. import numpy as jnp
+from ..api.signatures import as_tuple
 from ..core import dtypes, source_info
 from ..core.avals import ShapedArray
 from ..core.config import state
+from ..core.primitive import Primitive
 from ..core.pytrees import pytree
+from ..core.surface import boundary
+from ..core.symbolic.dimension import Dimension
 from ..core.trace import EVAL
+from ..distributed import clusters
+from ..interpreters.mlir import lowerable_effects
+from ..interpreters.xla import apply_primitive
+from ..numpy.util import promote_dtypes
+from ..placement.shardings import as_sharding
+from ..primitives.common import canonical_shape
 from ..runtime.devices import client
+from ..runtime.executables.executable import effects_barrier
+from ..sharding.mesh import AbstractMesh, Mesh, get_mesh
+from .nothing import NoRules
 
 DType = np.dtype
+DimSize, Shape, Out = Any, Sequence[Any], TypeVar("Out")
+# how "nothing is said of a sharding" is written here
+UNSPECIFIED, UnspecifiedValue = None, NoneType
 
 
 def supports_inf(dtype: Any) -> bool:
@@ -81,3 +104,267 @@ class _GlobalState:
 
 
 global_state = _GlobalState()
+
+
+# --- numbers, shapes, lists
+
+class _Typed:
+    """The base of Python numbers with a dtype in JAX's programs: here nothing makes them."""
+    dtype: np.dtype
+
+    def __new__(cls, value: Any, dtype: Any) -> Any:
+        number = super().__new__(cls, value)  # type: ignore[call-arg]
+        number.dtype = np.dtype(dtype)
+        return number
+
+
+class TypedInt(_Typed, int):
+    """An int with a dtype."""
+
+
+class TypedFloat(_Typed, float):
+    """A float with a dtype."""
+
+
+class TypedComplex(_Typed, complex):
+    """A complex number with a dtype."""
+
+
+class EArray:
+    """JAX's arrays of extended dtypes that are no keys: there are none here."""
+
+    def __init__(self, *_args: Any) -> None:
+        raise NotImplementedError("EArray: arrays of extended dtypes are made by jax.random.wrap_key_data")
+
+
+def same(x: Any) -> Any:
+    """The value itself."""
+    return x
+
+
+def safe_zip(*args: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """The list of `zip(*args)`.  ValueError for sequences of different lengths."""
+    return list(zip(*args, strict=True))
+
+
+def remaining(original: Iterable[Any], *removed: Iterable[Any]) -> list[Any]:
+    """The members of a list that are in none of the others."""
+    gone = {x for each in removed for x in each}
+    return [x for x in original if x not in gone]
+
+
+def canonicalize_shape(shape: Any, context: str = "") -> tuple[Any, ...]:
+    """A tuple of sizes.  TypeError for what is none."""
+    return canonical_shape(shape, context or "shape")
+
+
+def definitely_equal_shape(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Are two shapes equal whatever unknown sizes are?"""
+    return len(one) == len(other) and all(a is b or a == b for a, b in zip(one, other))
+
+
+def dimension_as_value(size: Any) -> Any:
+    """A size as a number: an array where it is not known yet."""
+    return size.as_value() if isinstance(size, Dimension) else operator.index(size)
+
+
+def promote_dtypes_complex(*args: Any) -> list[Any]:
+    """Arrays, cast to the complex dtype of their common one."""
+    found = promote_dtypes(*args)
+    return [jnp.asarray(x, dtypes.complex_of(jnp.result_type(x))) for x in found]
+
+
+def batch_and_remainder(x: Any, batch_size: int) -> tuple[Any, Any]:
+    """(a pytree whose leading axes are cut into batches, the rest of it, or None where none is left)."""
+    leaves, structure = pytree.tree_flatten(x)
+    if not leaves:
+        return x, None
+    batches, rest = divmod(leaves[0].shape[0], batch_size)
+    end = batches * batch_size
+    whole = [leaf[:end].reshape(batches, batch_size, *leaf.shape[1:]) for leaf in leaves]
+    return structure.unflatten(whole), structure.unflatten([leaf[end:] for leaf in leaves]) if rest else None
+
+
+def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: str = "") -> None:
+    """AssertionError unless two pytrees of arrays are near to each other, as near as their dtypes tell."""
+    for x, y in zip(pytree.tree_leaves(xs), pytree.tree_leaves(ys), strict=True):
+        x, y = np.asarray(x), np.asarray(y)
+        near = max(_NEAR.get(x.dtype.name, 0), _NEAR.get(y.dtype.name, 0))
+        limits = [_limit(given, x.dtype, near) for given in (atol, rtol)]
+        wide = np.result_type(np.complex128 if "c" in (x.dtype.kind, y.dtype.kind) else np.float64)
+        np.testing.assert_allclose(x.astype(wide), y.astype(wide), atol=limits[0], rtol=limits[1],
+                                   err_msg=err_msg)
+
+
+_NEAR = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "float64": 1e-15, "complex64": 1e-6,
+         "complex128": 1e-15}
+
+
+def _limit(given: Any, dtype: Any, default: float) -> float:
+    if isinstance(given, dict):
+        given = {np.dtype(key): value for key, value in given.items()}.get(dtype)
+    return default if given is None else given
+
+
+# --- functions and their arguments
+
+def ensure_index(x: Any) -> Any:
+    """An int, or a tuple of ints.  TypeError for other things."""
+    try:
+        return operator.index(x)
+    except TypeError:
+        return tuple(map(operator.index, x))
+
+
+def check_callable(fun: Any) -> None:
+    """TypeError for what cannot be called, and for generator functions."""
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r:.80}")
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(f"Expected a function, got a generator function: {fun!r:.80}")
+
+
+def infer_argnums_and_argnames(sig: inspect.Signature, argnums: Any,
+                               argnames: Any) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """(numbers, names) of arguments, where only one is given the other by the signature."""
+    numbers = as_tuple(argnums, operator.index, "argnums")
+    names = (argnames,) if isinstance(argnames, str) else tuple(argnames or ())
+    parameters = sig.parameters
+    positional = [name for name, p in parameters.items()
+                  if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if argnames is None:
+        by_name = {name for name in positional if parameters[name].kind != inspect.Parameter.POSITIONAL_ONLY}
+        names = tuple(positional[i] for i in numbers
+                      if -len(positional) <= i < len(positional) and positional[i] in by_name)
+    elif argnums is None:
+        numbers = tuple(i for i, name in enumerate(positional) if name in names)
+    return numbers, names
+
+
+def wraps(wrapped: Any, namestr: str | None = None, docstr: str | None = None,
+          **formats: Any) -> Callable[[Any], Any]:
+    """Decorator: a function has the name and the words of another, put into `namestr` and `docstr`."""
+    def wrapper(fun: Any) -> Any:
+        name, doc = getattr(wrapped, "__name__", "<unnamed function>"), getattr(wrapped, "__doc__", "") or ""
+        with contextlib.suppress(AttributeError, TypeError):
+            functools.update_wrapper(fun, wrapped)
+            fun.__name__ = (namestr or "{fun}").format(fun=name)
+            fun.__doc__ = (docstr or "{doc}").format(fun=name, doc=doc, **formats)
+        return fun
+    return wrapper
+
+
+# --- primitives and programs
+
+class JaxprEqnContext:
+    """Under what options an equation was written: JAX's record, of which nothing depends on here."""
+    __slots__ = ("compute_type", "threefry_partitionable", "xla_metadata", "cur_abstract_mesh")
+
+    def __init__(self, compute_type: Any, threefry_partitionable: bool = True, xla_metadata: Any = None,
+                 cur_abstract_mesh: Any = None) -> None:
+        self.compute_type, self.threefry_partitionable = compute_type, threefry_partitionable
+        self.xla_metadata, self.cur_abstract_mesh = xla_metadata, cur_abstract_mesh
+
+    @property
+    def manager(self) -> contextlib.AbstractContextManager[None]:
+        """A context in which equations are written so."""
+        return contextlib.nullcontext()
+
+
+def standard_primitive(shape_rule: Callable[..., Any], dtype_rule: Callable[..., Any], name: str,
+                       weak_type_rule: Callable[..., bool] | None = None, **rules: Any) -> Primitive:
+    """A new primitive of one result, whose shape and dtype the rules tell of the operands' types.
+
+    Raises:
+        NotImplementedError: for JAX's other rules
+    """
+    if any(rules.values()):
+        raise NotImplementedError(f"standard_primitive({name!r}): there is a shape_rule, a dtype_rule and a "
+                                  f"weak_type_rule, not {', '.join(rules)}; give a primitive the others by "
+                                  "jax.interpreters")
+    primitive = Primitive(name)
+
+    @primitive.def_abstract_eval
+    def abstract_eval(*avals: ShapedArray, **params: Any) -> ShapedArray:
+        weak = (weak_type_rule(*avals, **params) if weak_type_rule
+                else all(aval.weak_type for aval in avals))
+        return ShapedArray(shape_rule(*avals, **params), dtype_rule(*avals, **params), weak)
+
+    primitive.def_impl(functools.partial(apply_primitive, primitive))
+    return primitive
+
+
+custom_staging_rules = NoRules("partial_eval.custom_staging_rules",
+                               "a primitive is written down as it is bound")
+global_result_handlers = NoRules("pxla.global_result_handlers", "results are arrays")
+
+
+class _OrderedEffects:
+    """The kinds of effects that happen in program order: those made with `ordered=True`."""
+
+    def contains(self, effect_type: Any) -> bool:
+        return lowerable_effects.contains(effect_type) and getattr(effect_type, "ordered", False)
+
+
+ordered_effects = _OrderedEffects()
+
+
+class _RuntimeTokens:
+    """The side effects of programs that run."""
+
+    def block_until_ready(self) -> None:
+        """Wait until they have happened."""
+        effects_barrier()
+
+    clear = block_until_ready
+
+
+runtime_tokens = _RuntimeTokens()
+
+
+def filter_traceback(tb: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of this package and of files that are excluded."""
+    error = Exception().with_traceback(tb)
+    boundary.filter_traceback(error)
+    return error.__traceback__
+
+
+# --- devices
+
+def get_concrete_mesh() -> Mesh | AbstractMesh:
+    """The mesh of devices in use; an empty one if there is none."""
+    mesh = get_mesh()
+    return mesh if isinstance(mesh, Mesh) else AbstractMesh((), ())
+
+
+def canonicalize_sharding(sharding: Any, api_name: str, _check_mesh_consistency: bool = True) -> Any:
+    """A Sharding of what a user gave for one: a PartitionSpec is over the mesh in use; None is None."""
+    return sharding if sharding is None else as_sharding(sharding, api_name)
+
+
+class SlurmCluster:
+    """A job that SLURM started, as `jax.distributed.initialize` finds it in the environment."""
+    name = "slurm"
+
+    @classmethod
+    def is_env_present(cls) -> bool:
+        return clusters.slurm(os.environ) is not None
+
+    @classmethod
+    def get_coordinator_address(cls, _timeout_secs: int | None = None,
+                                override_coordinator_port: str | None = None) -> str:
+        address = str(clusters.slurm(os.environ).coordinator_address)  # type: ignore[union-attr]
+        host, _, port = address.rpartition(":")
+        return f"{host}:{override_coordinator_port or port}"
+
+    @classmethod
+    def get_process_count(cls) -> int:
+        return clusters.slurm(os.environ).num_processes  # type: ignore[union-attr, return-value]
+
+    @classmethod
+    def get_process_id(cls) -> int:
+        return clusters.slurm(os.environ).process_id  # type: ignore[union-attr, return-value]
+
+    @classmethod
+    def get_local_process_id(cls) -> int:
+        return int(os.environ["SLURM_LOCALID"])

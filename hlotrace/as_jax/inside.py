@@ -2,8 +2,9 @@
 
 JAX promises nothing of `jax._src`; libraries use a few of its names all the same.  The first table says which
 modules of it answer like public ones.  The last, a page to read, lists the other names: who takes them, and
-what they are here.  Where that is `faces.<name>`, it is in `faces.py` beside this file.  A name in neither is
-an AttributeError that says so.
+what they are here.  Where that is `faces.<name>` or `jacobians.<name>`, it is in the file beside this one.
+`nothing` is a part of JAX's machinery that has no counterpart: it can be imported, and raises when it is
+called.  A name in neither table is an AttributeError, or ImportError, that says so.
 """
 from importlib import import_module
 from importlib.machinery import ModuleSpec
@@ -11,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from ..core.surface.importing import Loaded
+from .nothing import Nothing
 
 # modules of jax._src -> the public modules that have their names; "" is jax itself
 _LIKE = {
@@ -23,10 +25,12 @@ _LIKE = {
     **dict.fromkeys("api array config literals state state.types traceback_util util".split(), ""),
     **dict.fromkeys("lax.control_flow lax.lax lax.parallel lax.slicing".split(), "lax"),
     **dict.fromkeys("mesh named_sharding partition_spec sharding_impls".split(), "sharding"),
+    **dict.fromkeys(("lax.control_flow.loops", "lax.convolution"), "lax"),
     "abstract_arrays": "core", "ad_util": "interpreters.ad", "checkify": "experimental.checkify",
     "core": "core extend.core", "dispatch": "interpreters.xla", "image.scale": "image",
     "linear_util": "extend.linear_util", "nn.functions": "nn", "numpy.lax_numpy": "numpy",
-    "pjit": "experimental.pjit sharding", "prng": "random",
+    "numpy.util": "numpy.util", "pjit": "experimental.pjit sharding", "prng": "random",
+    "pretty_printer": "jaxlib._pretty_printer", "public_test_util": "test_util",
     "source_info_util": "extend.source_info_util", "xla_bridge": "extend.backend",
 }
 
@@ -34,30 +38,122 @@ _LIKE = {
 _SAME = {"compiler": "runtime.executables.compilation"}
 
 _NAMES = """
-| name in `jax._src`                    | who takes it  | what it is here                                   |
-|---------------------------------------|---------------|---------------------------------------------------|
-| `ad_util.stop_gradient_p`             | lineax        | `primitives.arrays.elementwise.stop_gradient_p`   |
-| `compiler.backend_compile_and_load`   | chex          | that of `runtime.executables.compilation`         |
-| `core.trace_state_clean`              | numpyro       | `faces.trace_state_clean`                         |
-| `dispatch.wait_for_tokens`            | equinox       | `runtime.executables.executable.effects_barrier`  |
-| `distributed.global_state`            | orbax         | `faces.global_state`                              |
-| `core.physical_aval`                  | flax.linen    | `faces.physical_aval`                             |
-| `core.ShardingTypeError`              | jax's tests   | `errors.ShardingTypeError`                        |
-| `dtypes.DType`                        | flax.linen    | `faces.DType`                                     |
-| `dtypes.ExtendedDType`                | flax.linen    | `core.dtypes.ExtendedDType`                       |
-| `dtypes.supports_inf`                 | flax.linen    | `faces.supports_inf`                              |
-| `dtypes.TypePromotionError`           | equinox       | `errors.TypePromotionError`                       |
-| `literals.TypedNdArray`               | equinox, jaxtyping | `faces.TypedNdArray` |
-| `state.types.AbstractRef`             | flax.nnx      | `core.refs.AbstractRef`                           |
-| `traceback_util.api_boundary`         | flax          | `core.surface.boundary.filtered`                  |
-| `traceback_util.include_frame`        | equinox       | `faces.include_frame`                             |
-| `traceback_util.register_exclusion`   | flax, equinox, jaxtyping | `core.source_info.exclude` |
-| `traceback_util._exclude_paths`       | flax          | `faces.exclude_paths`                             |
-| `traceback_util.UnfilteredStackTrace` | flax's tests  | `core.surface.boundary.UnfilteredStackTrace`      |
-| `tree_util._registry`                 | flax.nnx      | `faces.pytree_types`                              |
-| `tree_util.prefix_errors`             | flax's tests  | `faces.prefix_errors`                             |
-| `tree_util.flatten_one_level`         | orbax         | `core.pytrees.pytree.flatten_one_level`           |
-| `xla_bridge._backends`                | chex          | `runtime.devices.client.clients`                  |
+| name in `jax._src` | who takes it | what it is here |
+|---|---|---|
+| `ad_checkpoint.remat_p` | packages | `primitives.programs.remat.remat_p` |
+| `ad_util.stop_gradient_p` | lineax | `primitives.arrays.elementwise.stop_gradient_p` |
+| `api._check_input_dtype_jacfwd` | packages | `jacobians.check_input_dtype_jacfwd` |
+| `api._check_input_dtype_jacrev` | packages | `jacobians.check_input_dtype_jacrev` |
+| `api._check_output_dtype_jacfwd` | packages | `jacobians.check_output_dtype_jacfwd` |
+| `api._check_output_dtype_jacrev` | packages | `jacobians.check_output_dtype_jacrev` |
+| `api._dtype` | packages | `numpy.util.dtype_of` |
+| `api._jacfwd_unravel` | packages | `jacobians.jacfwd_unravel` |
+| `api._jacrev_unravel` | packages | `jacobians.jacrev_unravel` |
+| `api._jvp` | packages | `jacobians.jvp` |
+| `api._std_basis` | packages | `jacobians.std_basis` |
+| `api_util._ensure_index` | packages | `faces.ensure_index` |
+| `api_util.check_callable` | packages | `faces.check_callable` |
+| `api_util.infer_argnums_and_argnames` | packages | `faces.infer_argnums_and_argnames` |
+| `array.ArrayImpl` | packages, for isinstance | `runtime.array_impl.ArrayImpl` |
+| `checkify.JaxException` | packages | `primitives.programs.checks.JaxException` |
+| `checkify.Out` | packages | `faces.Out` |
+| `clusters.SlurmCluster` | packages | `faces.SlurmCluster` |
+| `compiler.backend_compile_and_load` | chex | that of `runtime.executables.compilation` |
+| `core.DimSize` | packages, for annotations | `faces.DimSize` |
+| `core.JaxprEqnContext` | packages | `faces.JaxprEqnContext` |
+| `core.Shape` | packages, for annotations | `faces.Shape` |
+| `core.ShardingTypeError` | jax's tests | `errors.ShardingTypeError` |
+| `core.call_p` | packages | `extend.call_primitives.call_p` |
+| `core.canonicalize_shape` | packages | `faces.canonicalize_shape` |
+| `core.closed_call_p` | packages | `extend.call_primitives.closed_call_p` |
+| `core.definitely_equal_shape` | packages | `faces.definitely_equal_shape` |
+| `core.dimension_as_value` | packages | `faces.dimension_as_value` |
+| `core.full_lower` | packages | `faces.same` |
+| `core.get_referent` | packages | `faces.same` |
+| `core.physical_aval` | flax.linen | `faces.physical_aval` |
+| `core.safe_map` | packages | `extend.flat_functions.safe_map` |
+| `core.safe_zip` | packages | `faces.safe_zip` |
+| `core.trace_state_clean` | numpyro | `faces.trace_state_clean` |
+| `cudnn.fused_attention_stablehlo._normalize_layout` | packages | nothing |
+| `cudnn.fused_attention_stablehlo.check_compute_capability` | packages | nothing |
+| `cudnn.fused_attention_stablehlo.check_cudnn_version` | packages | nothing |
+| `cudnn.fused_attention_stablehlo.check_is_flash_attention` | packages | nothing |
+| `cudnn.fused_attention_stablehlo.check_layout` | packages | nothing |
+| `dispatch.runtime_tokens` | packages | `faces.runtime_tokens` |
+| `dispatch.wait_for_tokens` | equinox | `runtime.executables.executable.effects_barrier` |
+| `distributed.global_state` | orbax | `faces.global_state` |
+| `dtypes.DType` | flax.linen | `faces.DType` |
+| `dtypes.ExtendedDType` | flax.linen | `core.dtypes.ExtendedDType` |
+| `dtypes.TypePromotionError` | equinox | `errors.TypePromotionError` |
+| `dtypes.supports_inf` | flax.linen | `faces.supports_inf` |
+| `dtypes.to_complex_dtype` | packages | `core.dtypes.complex_of` |
+| `dtypes.to_inexact_dtype` | with to_complex_dtype | `core.dtypes.to_inexact` |
+| `earray.EArray` | packages, for isinstance | `faces.EArray` |
+| `effects.Effect` | packages | `core.effects.Effect` |
+| `effects.control_flow_allowed_effects` | packages | `interpreters.mlir.lowerable_effects` |
+| `effects.custom_derivatives_allowed_effects` | with the others | `interpreters.mlir.lowerable_effects` |
+| `effects.lowerable_effects` | packages | `interpreters.mlir.lowerable_effects` |
+| `effects.ordered_effects` | with the others | `faces.ordered_effects` |
+| `effects.remat_allowed_effects` | packages | `interpreters.mlir.lowerable_effects` |
+| `image.scale._kernels` | packages | `image.resampling.KERNELS` |
+| `interpreters.batching.make_iota` | packages | nothing |
+| `interpreters.batching.to_elt` | packages | nothing |
+| `interpreters.partial_eval.DynamicJaxprTrace` | packages | `core.trace.JaxprTrace` |
+| `interpreters.partial_eval.TracingEqn` | packages, for isinstance | `core.jaxpr.Eqn` |
+| `interpreters.partial_eval.custom_staging_rules` | packages | `faces.custom_staging_rules` |
+| `interpreters.pxla.global_result_handlers` | packages | `faces.global_result_handlers` |
+| `lax.control_flow.loops._batch_and_remainder` | packages | `faces.batch_and_remainder` |
+| `lax.convolution._conv_general_dilated_batch_rule` | packages | nothing |
+| `lax.convolution._conv_general_dilated_dtype_rule` | packages | nothing |
+| `lax.convolution._conv_general_dilated_lower` | packages | nothing |
+| `lax.convolution._conv_general_dilated_shape_rule` | packages | nothing |
+| `lax.convolution._conv_general_dilated_transpose_lhs` | packages | nothing |
+| `lax.convolution._conv_general_dilated_transpose_rhs` | packages | nothing |
+| `lax.convolution.conv_general_dilated_p` | packages | `primitives.arrays.conv.conv_general_dilated_p` |
+| `lax.lax._dot_general_batch_rule` | packages | nothing |
+| `lax.lax._dot_general_dtype_rule` | packages | nothing |
+| `lax.lax._dot_general_lower` | packages | nothing |
+| `lax.lax._dot_general_shape_rule` | packages | nothing |
+| `lax.lax._dot_general_transpose_lhs` | packages | nothing |
+| `lax.lax._dot_general_transpose_rhs` | packages | nothing |
+| `lax.lax.remaining` | packages | `faces.remaining` |
+| `lax.lax.standard_primitive` | packages | `faces.standard_primitive` |
+| `lib._jax` | packages | `jaxlib._jax` |
+| `lib.gpu_triton` | packages | `jaxlib.gpu_triton` |
+| `lib.jaxlib_extension_version` | packages | `jaxlib.xla_client._version` |
+| `lib.xla_client` | packages | `jaxlib.xla_client` |
+| `literals.TypedComplex` | packages, for isinstance | `faces.TypedComplex` |
+| `literals.TypedFloat` | packages, for isinstance | `faces.TypedFloat` |
+| `literals.TypedInt` | packages, for isinstance | `faces.TypedInt` |
+| `literals.TypedNdArray` | equinox, jaxtyping | `faces.TypedNdArray` |
+| `mesh.get_concrete_mesh` | packages, by pjit.mesh_lib | `faces.get_concrete_mesh` |
+| `numpy.util.promote_dtypes_complex` | packages | `faces.promote_dtypes_complex` |
+| `pjit.UnspecifiedValue` | packages | `faces.UnspecifiedValue` |
+| `pjit.debug_info` | packages | `extend.flat_functions.debug_info` |
+| `pjit.jit_p` | packages | `primitives.programs.calls.jit_p` |
+| `pjit.mesh_lib` | packages | `jax._src.mesh` |
+| `pjit.pjit_staging_rule` | packages | nothing |
+| `public_test_util.check_close` | packages | `faces.check_close` |
+| `random.core` | packages | `jax._src.core` |
+| `sharding_impls.UNSPECIFIED` | packages | `faces.UNSPECIFIED` |
+| `sharding_impls.UnspecifiedValue` | packages | `faces.UnspecifiedValue` |
+| `sharding_impls.canonicalize_sharding` | packages | `faces.canonicalize_sharding` |
+| `state.AbstractRef` | packages | `core.refs.AbstractRef` |
+| `state.types.AbstractRef` | flax.nnx | `core.refs.AbstractRef` |
+| `traceback_util.UnfilteredStackTrace` | flax's tests | `core.surface.boundary.UnfilteredStackTrace` |
+| `traceback_util._exclude_paths` | flax | `faces.exclude_paths` |
+| `traceback_util.api_boundary` | flax | `core.surface.boundary.filtered` |
+| `traceback_util.filter_traceback` | packages | `faces.filter_traceback` |
+| `traceback_util.include_frame` | equinox | `faces.include_frame` |
+| `traceback_util.register_exclusion` | flax, equinox, jaxtyping | `core.source_info.exclude` |
+| `tree_util._registry` | flax.nnx | `faces.pytree_types` |
+| `tree_util.flatten_one_level` | orbax | `core.pytrees.pytree.flatten_one_level` |
+| `tree_util.prefix_errors` | flax's tests | `faces.prefix_errors` |
+| `util.canonicalize_axis` | packages | `primitives.common.canonical_axis` |
+| `util.safe_map` | packages | `extend.flat_functions.safe_map` |
+| `util.safe_zip` | packages | `faces.safe_zip` |
+| `util.wraps` | packages | `faces.wraps` |
+| `xla_bridge._backends` | chex | `runtime.devices.client.clients` |
 """
 
 
@@ -71,8 +167,8 @@ _homes = _rows()
 
 def has(module: str) -> bool:
     """Is there a module `jax._src.<module>`?  "" is `jax._src` itself."""
-    return not module or any(name == module or name.startswith(module + ".")
-                             for name in (*_LIKE, *_SAME, *_homes))
+    return (not module or module in _LIKE or module in _SAME
+            or any(name.startswith(module + ".") for name in (*_LIKE, *_SAME, *_homes)))
 
 
 def same(name: str) -> ModuleSpec | None:
@@ -92,8 +188,7 @@ class _Inside(ModuleType):
             raise AttributeError(name)
         place = f"{self.__name__.removeprefix('jax._src').lstrip('.')}.{name}".lstrip(".")
         if place in _homes:
-            home, _, attribute = _homes[place].rpartition(".")
-            value = getattr(import_module(f"hlotrace.{'as_jax.' * (home == 'faces')}{home}"), attribute)
+            value = _object(place, _homes[place])
         elif has(place):
             value = import_module(f"jax._src.{place}")
         else:
@@ -104,10 +199,26 @@ class _Inside(ModuleType):
     def _public(self, name: str) -> Any:
         like = _LIKE.get(self.__name__[9:])
         for module in like.split(" ") if like is not None else ():
-            public = import_module(f"hlotrace.{module}".rstrip("."))
+            ours = not module.startswith("jaxlib.")
+            public = import_module(f"hlotrace.{module}".rstrip(".") if ours else module)
             if name in dir(public):
                 return getattr(public, name)
-        raise AttributeError(
-            f"hlotrace does not have {self.__name__}.{name}, which is inside of JAX; what there is of "
-            "jax._src is in the tables of hlotrace/as_jax/inside.py. Is there a public name for it?",
-            name=name)
+        raise AttributeError(missing(f"{self.__name__}.{name}"), name=name)
+
+
+def _object(place: str, home: str) -> Any:
+    """What is in the last column of a row."""
+    if home == "nothing":
+        return Nothing(f"jax._src.{place}")
+    module, _, name = home.rpartition(".")
+    if home.startswith("jax._src.") or module == "jaxlib":
+        return import_module(home)
+    if module in ("faces", "jacobians"):
+        module = f"as_jax.{module}"
+    return getattr(import_module(module if module.startswith("jaxlib.") else f"hlotrace.{module}"), name)
+
+
+def missing(name: str) -> str:
+    """What is said of a name of the inside, such as "jax._src.core.Leaf", that is not here."""
+    return (f"hlotrace does not have {name}, which is inside of JAX; what there is of jax._src is in the "
+            "tables of hlotrace/as_jax/inside.py. Is there a public name for it?")

@@ -59,7 +59,7 @@ def _lanczos(radius):
     return lambda x: jnp.where(x < radius, jnp.sinc(x) * jnp.sinc(x / radius), 0)
 
 
-_KERNELS = {        # the weight of a pixel at a distance x >= 0
+KERNELS = {        # the weight of a pixel at a distance x >= 0
     ResizeMethod.LINEAR: lambda x: jnp.maximum(1 - x, 0), ResizeMethod.CUBIC: _cubic(-0.5),
     ResizeMethod.CUBIC_PYTORCH: _cubic(-0.5), ResizeMethod.LANCZOS3: _lanczos(3),
     ResizeMethod.LANCZOS5: _lanczos(5)}
@@ -83,7 +83,7 @@ def _weights(old, new, scale, translation, method, antialias):
         half = abs(step) / 2
         weights = jnp.maximum(jnp.minimum(middle + half, pixels + 1) - jnp.maximum(middle - half, pixels), 0)
     else:
-        weights = _KERNELS[method](abs(middle - pixels - 0.5) / (jnp.maximum(step, 1) if antialias else 1))
+        weights = KERNELS[method](abs(middle - pixels - 0.5) / (jnp.maximum(step, 1) if antialias else 1))
     total = weights.sum(1, keepdims=True)
     used = (middle >= 0) & (middle <= old) & (abs(total) > 1e-4 * abs(weights).max(1, keepdims=True))
     return jnp.where(used, weights / jnp.where(used, total, 1), 0)

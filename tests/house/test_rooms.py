@@ -28,7 +28,6 @@ TESTED_BY = {
     "api/jit_placement.py": "runtime/executables/test_spmd.py",
     "api/refs.py": "numpy/indexing/test_refs.py",
     "api/signatures.py": "api/test_flat.py",
-    "as_jax/faces.py": "as_jax/test_inside.py",
     "core/array.py": "runtime/test_array_impl.py",
     "core/hitypes.py": "experimental/test_hijax.py",
     "core/surface/": "core/surface/test_all_options.py",

@@ -1,0 +1,36 @@
+"""Parts of JAX's machinery that have no counterpart here: they can be imported, and raise when used."""
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+
+class Nothing:
+    """A function of JAX's inside that hlotrace lacks, known by its name."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = self.__qualname__ = self._name = name
+
+    def __call__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        raise NotImplementedError(f"{self._name}: this part of JAX's machinery has no counterpart in "
+                                  "hlotrace; give a primitive its rules by jax.interpreters, or use public "
+                                  "functions")
+
+    def __repr__(self) -> str:
+        return f"<{self._name}, which hlotrace does not have>"
+
+
+class NoRules(dict):
+    """A table of JAX's in which hlotrace looks up nothing: it is empty, and takes nothing."""
+
+    def __init__(self, name: str, instead: str) -> None:
+        self._name, self._instead = name, instead
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise NotImplementedError(f"{self._name}[{key}] = ...: hlotrace does not look there; {self._instead}")
+
+    def update(self, *given: Mapping[Any, Any], **named: Any) -> None:  # type: ignore[override]
+        for key, value in dict(*given, **named).items():
+            self[key] = value
+
+    def setdefault(self, key: Any, default: Any = None) -> NoReturn:
+        self[key] = default
+        raise AssertionError
