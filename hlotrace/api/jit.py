@@ -158,6 +158,8 @@ class JitFunction(FastPath):
         results = call(leaves)
         if results is WRONG_DEVICE:
             results = self._compile(given._replace(leaves=leaves))(leaves)
+            if results is WRONG_DEVICE:
+                raise RuntimeError(f"internal error: {self._name}, compiled for its arguments, refuses them")
         for policy in policies:
             results = policy.after(results)
         return results
