@@ -1,65 +1,13 @@
-"""Small faces on the house's objects under the names of JAX's inside: what they do."""
-import inspect
+"""The faces of JAX's inside, `faces.py` and `jacobians.py`: in a process of their own, as `hlotrace.as_jax` changes a process."""
+import os
+import subprocess
+import sys
 
-import numpy as np
-import pytest
-
-import hlotrace as jax
-import hlotrace.numpy as jnp
-from hlotrace.as_jax import faces, nothing
+from places import ROOT, TESTS
 
 
-def test_numbers_shapes_and_lists():
-    assert faces.safe_zip([1, 2], [3, 4]) == [(1, 3), (2, 4)] and faces.remaining([1, 2, 3, 2], [2], [5]) == [1, 3]
-    assert faces.canonicalize_shape((np.int64(2), 3)) == (2, 3) and faces.dimension_as_value(np.int8(3)) == 3
-    assert faces.definitely_equal_shape((2, 3), [2, 3]) and not faces.definitely_equal_shape((2,), (2, 1))
-    assert faces.TypedInt(3, np.int32) + 1 == 4 and faces.TypedFloat(0.5, "float32").dtype == "float32"
-    assert [x.dtype.name for x in faces.promote_dtypes_complex(jnp.ones(2), 1)] == ["complex64"] * 2
-    whole, rest = faces.batch_and_remainder({"x": jnp.arange(5)}, 2)
-    assert whole["x"].shape == (2, 2) and rest["x"].tolist() == [4] and faces.batch_and_remainder(jnp.arange(4), 2)[1] is None
-    with pytest.raises(ValueError, match="zip"):
-        faces.safe_zip([1], [1, 2])
-    with pytest.raises(NotImplementedError, match="wrap_key_data"):
-        faces.EArray(None, None)
-
-
-def test_functions_and_their_arguments():
-    def f(a, b, *, c=1):
-        yield a, b, c
-    assert faces.ensure_index(np.int8(2)) == 2 and faces.ensure_index([1, 2]) == (1, 2)
-    signature = inspect.signature(f)
-    assert faces.infer_argnums_and_argnames(signature, (1,), None) == ((1,), ("b",))
-    assert faces.infer_argnums_and_argnames(signature, None, "a") == ((0,), ("a",))
-    assert faces.infer_argnums_and_argnames(signature, 0, ("c",)) == ((0,), ("c",))
-    named = faces.wraps(f, "grad_{fun}", "Of {fun} by {by}.", by="x")(lambda: None)
-    assert (named.__name__, named.__doc__) == ("grad_f", "Of f by x.")
-    for wrong, words in ((1, "callable"), (f, "generator")):
-        with pytest.raises(TypeError, match=words):
-            faces.check_callable(wrong)
-
-
-def test_primitives_and_tables():
-    double = faces.standard_primitive(lambda x: x.shape, lambda x: x.dtype, "double_of_faces")
-    assert str(jax.eval_shape(double.bind, jnp.ones(3)).shape) == "(3,)"
-    with pytest.raises(NotImplementedError, match="sharding_rule"):
-        faces.standard_primitive(None, None, "x", sharding_rule=len)
-    with pytest.raises(NotImplementedError, match="custom_staging_rules"):
-        faces.custom_staging_rules["x"] = 1
-    with pytest.raises(NotImplementedError, match="jax._src.x.y.* has no counterpart"):
-        nothing.Nothing("jax._src.x.y")(1)
-    faces.runtime_tokens.block_until_ready()
-
-
-def test_devices(monkeypatch):
-    assert faces.get_concrete_mesh().empty and faces.canonicalize_sharding(None, "f") is None
-    mesh = jax.make_mesh((1,), ("x",))
-    with jax.set_mesh(mesh):
-        assert faces.get_concrete_mesh() is mesh
-    assert not faces.SlurmCluster.is_env_present()
-
-
-def test_check_close():
-    faces.check_close({"a": jnp.ones(2)}, {"a": np.ones(2, np.float32) + 1e-7})
-    faces.check_close(1., 1.1, atol=0.2, rtol={np.dtype("float64"): 0.})
-    with pytest.raises(AssertionError, match="why"):
-        faces.check_close(jnp.ones(2), jnp.ones(2) * 1.01, err_msg="why")
+def test_faces_and_jacobians():
+    files = [TESTS / "as_jax" / f"checks_of_{name}.py" for name in ("faces", "jacobians")]
+    ran = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *files], cwd=ROOT, text=True,
+                         capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert ran.returncode == 0 and "passed" in ran.stdout, ran.stdout + ran.stderr
