@@ -66,9 +66,6 @@ class _Finder:
         inner = name.partition("._src")[0] == "jax" and inside.has(name[9:])
         if name in ("jax", "jax.version") or inner:
             return inside.same(name) or ModuleSpec(name, _Finder, is_package=True)
-        searched = sys._getframe(1).f_code.co_name != "_find_spec"      # by importlib.util.find_spec
-        if name.startswith("jax._src.") and not searched and "__" not in name:
-            raise ModuleNotFoundError(inside.missing(name))     # with name=, it says "cannot import name"
         return None
 
     @staticmethod
