@@ -636,8 +636,8 @@ def _method(operation, effect):
         x, index = self.array, self.index
         if isinstance(values, (list, tuple)):
             values = asarray(values)
-        elif type(values) is int and dtypes.is_unsigned(x.dtype):
-            values = np.array(values, x.dtype) if values > 0 else values
+        elif type(values) is int and dtypes.is_unsigned(x.dtype) and dtypes.holds(x.dtype, values):
+            values = np.array(values, x.dtype)
         if out_sharding is not None:
             x, values = over_auto_axes(x, values)
         if operation == "subtract":
