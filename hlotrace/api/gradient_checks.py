@@ -18,10 +18,12 @@ _TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-2, "float32": 2e-3, "float64": 1e-
               "complex128": 1e-5}
 # the steps of narrow floats
 _STEPS = {"bfloat16": 0.25, "float16": 0.06, "float32": 1e-3, "complex64": 1e-3}
+Tolerance = float | dict[Any, float]        # one for all, or by dtype
 
 
 def check_grads(f: Callable[..., Any], args: Any, order: int, modes: str | Sequence[str] = ("fwd", "rev"),
-                atol: Any = None, rtol: Any = None, eps: float | None = None) -> None:
+                atol: Tolerance | None = None, rtol: Tolerance | None = None,
+                eps: float | None = None) -> None:
     """Check that the derivatives of `f` are what differences of its values give.
 
     Integers among the arguments stay as they are.  Directions are random, the same in each call.
@@ -81,8 +83,8 @@ def _check_orders(f: Callable[..., Any], args: Any, order: int, modes: tuple[str
             _check_orders(backward, args, order - 1, modes, how, f"{where}vjp of ")
 
 
-def check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Any, atol: float | None = None,
-              rtol: float | None = None, eps: float = 1e-4, err_msg: str = "") -> None:
+def check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Any, atol: Tolerance | None = None,
+              rtol: Tolerance | None = None, eps: float = 1e-4, err_msg: str = "") -> None:
     """Check that `f_jvp(args, tangents)` gives the values of `f(*args)` and the tangents of differences.
 
     Args:
@@ -101,8 +103,8 @@ def check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Any, atol:
     _check_jvp(f, f_jvp, args, atol, rtol, eps, err_msg or "check_jvp")
 
 
-def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Any, atol: float | None = None,
-              rtol: float | None = None, eps: float = 1e-4, err_msg: str = "") -> None:
+def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Any, atol: Tolerance | None = None,
+              rtol: Tolerance | None = None, eps: float = 1e-4, err_msg: str = "") -> None:
     """Check that `f_vjp(*args)` gives the values of `f(*args)` and a function that makes the cotangents.
 
     Those must be what differences give, along a random direction.
@@ -127,8 +129,8 @@ def _at_steps(check: Callable[..., None]) -> Callable[..., None]:
     """Differences with a coarse step lose little to rounding; where `f` bends too much a finer one decides.
     """
     @functools.wraps(check)
-    def tried(f: Callable[..., Any], derivative: Callable[..., Any], args: Any, atol: float | None,
-              rtol: float | None, eps: float | None, where: str) -> None:
+    def tried(f: Callable[..., Any], derivative: Callable[..., Any], args: Any, atol: Tolerance | None,
+              rtol: Tolerance | None, eps: float | None, where: str) -> None:
         if eps is None:
             eps = max([_STEPS.get(aval_of(x).dtype.name, 1e-4) for x in pytree.tree_leaves(args)],
                       default=1e-4)
@@ -140,8 +142,8 @@ def _at_steps(check: Callable[..., None]) -> Callable[..., None]:
 
 
 @_at_steps
-def _check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Any, atol: float | None,
-               rtol: float | None, eps: float, where: str) -> None:
+def _check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Any, atol: Tolerance | None,
+               rtol: Tolerance | None, eps: float, where: str) -> None:
     change = _directions(args)
     values, moved = f_jvp(tuple(args), change)
     _check_values(f(*args), values, where)
@@ -155,8 +157,8 @@ def _check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Any, atol
 
 
 @_at_steps
-def _check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Any, atol: float | None,
-               rtol: float | None, eps: float, where: str) -> None:
+def _check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Any, atol: Tolerance | None,
+               rtol: Tolerance | None, eps: float, where: str) -> None:
     values, pull = f_vjp(*args)
     _check_values(f(*args), values, where)
     weights, change = _directions(values, 1), _directions(args)

@@ -113,7 +113,6 @@ def _checked(x, h_0, c_0, seq_lengths, input_size, hidden_size, num_layers, drop
         raise ValueError(f"lstm: {listed(wrong)}: states are (num_layers * directions, batch, hidden_size)")
 
 
-@promotes()
 def _layer(x, h, c, w_ih, w_hh, b_ih, b_hh, inside, reverse, precision):
     """One cell along the time, the leading axis of `x` and of `inside`, which says where the sequence is."""
     product = partial(jnp.matmul, precision=precision)

@@ -356,6 +356,8 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None,
            disabled_checks: Sequence[DisabledSafetyCheck] = ()) -> Callable[..., Exported]:
     """A function of arguments of `fun_jit`, or ShapeDtypeStructs, that gives an `Exported` for their types.
 
+    The artifact has shardings of arguments and results and no layouts: it takes and gives the devices' own.
+
     Args:
         fun_jit: what `jit` returned; its static arguments are given as they will be.
         platforms: those that it shall run on, a sequence of "cpu", "cuda", "rocm" and "tpu"; by default the
@@ -419,7 +421,6 @@ def _export(jitted: JitFunction, args: Iterable[Any], kwargs: dict[str, Any], pl
     ins: list[Any] = [None] * len(jaxpr.invars)
     outs: Sequence[Any] = [None] * len(jaxpr.outvars)
     if isinstance(where, Partition):
-        # an artifact says nothing of layouts: it takes and gives the devices' own
         plain = [[s and s.in_layout(None) or None for s in given] for given in
                  (where.ins[len(where.ins) - len(kept):], where.outs or outs)]
         where = where._replace(ins=tuple(plain[0]), outs=tuple(plain[1]))

@@ -22,12 +22,12 @@ def promotes(*together):
     `jax_numpy_rank_promotion` are for what users mix.
 
     Args:
-        together: names of the parameters whose arrays are promoted together, as the user's options have it;
-            the other parameters are not compared.
+        together: names of the parameters whose dtypes are compared, as the user's option has it; ranks, and
+            the dtypes of the other parameters, are not compared.
     """
     def decorate(fun):
-        code = fun.__code__ if together else None
-        names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if together else ()
+        code = fun.__code__
+        names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
 
         @functools.wraps(fun)
         def call(*args, **kwargs):
@@ -117,6 +117,13 @@ def _pair(x):
     if isinstance(x, type) and x in (int, float, complex):
         return dtypes.canonicalize(x), True
     return dtypes.canonicalize(x), False
+
+
+def held(value, dtype):
+    """`value`; a Python int that an unsigned `dtype` holds has that dtype, since int32 may not hold it."""
+    if type(value) is int and dtypes.is_unsigned(dtype) and dtypes.holds(dtype, value):
+        return np.array(value, dtype)
+    return value
 
 
 def cast(x, dtype, weak_type=False):

@@ -353,7 +353,6 @@ def _strong(x):
 
 
 @composite(static=("nperseg", "step", "nfft", "trend", "onesided", "scaling", "boundary", "padded"))
-@promotes()
 def _transformed(signals, weights, fs, *, nperseg, step, nfft, trend, onesided, scaling, boundary, padded):
     kind = at_least_float32(signals[0].dtype)
     weights = weights.astype(kind)
@@ -425,7 +424,6 @@ def stft(x, fs=1.0, window="hann", nperseg=256, noverlap=None, nfft=None, detren
     return frequencies, times, _placed(found, len(shape_of(x)), axis)
 
 
-@promotes("x", "y")
 def csd(x, y, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, detrend="constant",
         return_onesided=True, scaling="density", axis=-1, average="mean"):
     """(frequencies, Pxy): the cross spectral density of two signals by Welch's method, the mean over

@@ -153,7 +153,6 @@ def expm(A, *, upper_triangular=False, max_squarings=16):
     return jnp.where(squarings > count, jnp.nan, out)
 
 
-@promotes()
 def _pade(a, m):
     """The odd and the even part of the numerator of the Pade approximant [m/m] of exp at `a`; m is 7 or 13.
 

@@ -258,3 +258,9 @@ def test_large_numbers_for_unsigned_integers():
     assert jax.jit(lambda x: x.at[0].add(4294967295).at[0].add(2))(x)[0] == 1
     with pytest.raises(OverflowError, match="4294967296"):
         x.at[0].set(4294967296)
+    ref = jax.new_ref(x)
+    ref[0] = 4294967295
+    jax.ref.addupdate(ref.at[1], ..., 3000000000)
+    assert ref[...].tolist() == [4294967295, 3000000000, 0]
+    with pytest.raises(OverflowError, match="4294967296"):
+        ref[0] = 4294967296
