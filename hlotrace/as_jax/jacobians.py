@@ -1,7 +1,7 @@
 """The pieces of which JAX's `jacfwd` and `jacrev` are made, for libraries that write their own of them."""
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .. import numpy as jnp
@@ -45,20 +45,31 @@ def _unravelled(tree: Any, axis: int, arr: Any) -> Any:
         part.reshape(*arr.shape[:axis], *shape, *arr.shape[axis + 1:]) for part, shape in zip(parts, shapes)])
 
 
-def _check(what: str, which: str, kind: str, right: Callable[[Any], bool]) -> Callable[..., None]:
-    def check(holomorphic: bool, *last: Any) -> None:
-        *allow_int, x = last        # what checks the inputs of jacrev takes allow_int before x
-        dtype = dtype_of(x)
-        if holomorphic and not dtypes.is_complex(dtype):
-            raise TypeError(f"{what} with holomorphic=True takes {which} of a complex dtype, and one is "
-                            f"{dtype.name}")
-        if not (holomorphic or right(dtype) or any(allow_int) and not dtypes.is_extended(dtype)):
-            raise TypeError(f"{what} takes {which} of a {kind} dtype, and one is {dtype.name}")
-    return check
+def check_input_dtype_jacfwd(holomorphic: bool, x: Any) -> None:
+    """TypeError for an input by which `jacfwd` does not differentiate."""
+    _check("jacfwd", "inputs", "floating", dtypes.is_float(dtype_of(x)), holomorphic, x)
 
 
-# TypeError for an input or an output of a dtype that jacfwd, or jacrev, does not differentiate.
-check_input_dtype_jacfwd = _check("jacfwd", "inputs", "floating", dtypes.is_float)
-check_output_dtype_jacfwd = _check("jacfwd", "outputs", "numeric", lambda dtype: True)
-check_input_dtype_jacrev = _check("jacrev", "inputs", "floating or complex", dtypes.is_inexact)
-check_output_dtype_jacrev = _check("jacrev", "outputs", "floating", dtypes.is_float)
+def check_output_dtype_jacfwd(holomorphic: bool, x: Any) -> None:
+    """TypeError for an output of which `jacfwd` is not holomorphic."""
+    _check("jacfwd", "outputs", "numeric", True, holomorphic, x)
+
+
+def check_input_dtype_jacrev(holomorphic: bool, allow_int: bool, x: Any) -> None:
+    """TypeError for an input by which `jacrev` does not differentiate."""
+    dtype = dtype_of(x)
+    right = dtypes.is_inexact(dtype) or allow_int and not dtypes.is_extended(dtype)
+    _check("jacrev", "inputs", "floating or complex", right, holomorphic, x)
+
+
+def check_output_dtype_jacrev(holomorphic: bool, x: Any) -> None:
+    """TypeError for an output that `jacrev` does not differentiate."""
+    _check("jacrev", "outputs", "floating", dtypes.is_float(dtype_of(x)), holomorphic, x)
+
+
+def _check(what: str, which: str, kind: str, right: bool, holomorphic: bool, x: Any) -> None:
+    """TypeError unless `x` is complex where holomorphic=True, and unless `right` elsewhere."""
+    if holomorphic:
+        what, kind, right = f"{what} with holomorphic=True", "complex", dtypes.is_complex(dtype_of(x))
+    if not right:
+        raise TypeError(f"{what} takes {which} of a {kind} dtype, and one is {dtype_of(x).name}")

@@ -119,11 +119,10 @@ def _pair(x):
     return dtypes.canonicalize(x), False
 
 
-def held(value, dtype):
+def unsigned(value, dtype):
     """`value`; a Python int that an unsigned `dtype` holds has that dtype, since int32 may not hold it."""
-    if type(value) is int and dtypes.is_unsigned(dtype) and dtypes.holds(dtype, value):
-        return np.array(value, dtype)
-    return value
+    fits = type(value) is int and dtypes.is_unsigned(dtype) and dtypes.holds(dtype, value)
+    return scalar(value, dtype) if fits else value
 
 
 def cast(x, dtype, weak_type=False):

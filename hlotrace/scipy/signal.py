@@ -446,6 +446,7 @@ def csd(x, y, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, det
                      detrend, return_onesided, scaling, axis, average)
 
 
+@promotes("x", "y")
 def _averaged(name, x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis,
               average):
     if average not in ("mean", "median"):

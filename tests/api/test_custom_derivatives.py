@@ -171,19 +171,22 @@ def test_a_rule_is_asked_for_what_comes_to_it_as_none():
 
 
 def _times(y, how):
-    """x -> x * y with a custom rule, y closed over, or held by a partial or an object that is."""
+    """x -> x * y with a custom rule, y closed over, or held by a partial, an object or a default that is."""
     class Held:
         def __init__(self):
             self.y = y
     held, given = Held(), functools.partial(lambda y, x: x * y, y)
-    times = {"closure": lambda x: x * y, "object": lambda x: x * held.y, "partial": lambda x: given(x)}[how]
+    others = [[i] for i in range(7000)] if how == "among others" else []
+    crowd = [*others, y, *others]
+    times = {"closure": lambda x: x * y, "object": lambda x: x * held.y, "partial": lambda x: given(x),
+             "default": lambda x, *, y=y: x * y, "among others": lambda x: x * crowd[len(others)]}[how]
     forward, backward = jax.custom_jvp(times), jax.custom_vjp(times)
     forward.defjvp(lambda p, t: (forward(*p), t[0] * y * 3))
     backward.defvjp(lambda x: (backward(x), None), lambda _, ct: (ct * y * 3,))
     return forward, backward
 
 
-@pytest.mark.parametrize("how", ["closure", "object", "partial"])
+@pytest.mark.parametrize("how", ["closure", "object", "partial", "default", "among others"])
 @pytest.mark.parametrize("kind", [0, 1], ids=["custom_jvp", "custom_vjp"])
 def test_what_vmap_maps_may_be_closed_over(kind, how):
     ys, one = jnp.arange(3.), jnp.array([2., 5.])

@@ -105,6 +105,17 @@ def test_functions_of_one_dtype_promote_nothing(module, dtype):
     assert not refused and passed > 1
 
 
+@pytest.mark.parametrize("function", [jax.scipy.signal.csd, jax.scipy.signal.welch])
+def test_medians_of_one_dtype_promote_nothing(function):
+    args = [jnp.arange(64.)] * (2 if function is jax.scipy.signal.csd else 1)
+    want = function(*args, nperseg=16, average="median")
+    with strict():
+        found = function(*args, nperseg=16, average="median")
+    for a, b in zip(found, want, strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert a.dtype == b.dtype
+
+
 X, I, ROW = jnp.ones((2, 3)), jnp.ones((2, 3), jnp.int32), jnp.ones(3)
 MIXES = {
     **{name: lambda name=name: getattr(jnp, name)(X, I) for name in (

@@ -44,7 +44,7 @@ from ...primitives.arrays.shape import broadcast_in_dim, full, reshape
 from ...primitives.arrays.slicing import concatenate_p, iota_p, rev_p, slice_p
 from ...primitives.common import check_index, prod, scalar, shape_of
 from ..arrays.creation import asarray
-from ..util import broadcast_shapes, held
+from ..util import broadcast_shapes, unsigned
 
 __all__: list[str] = []
 
@@ -634,7 +634,7 @@ def _method(operation, effect):
         flags = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode,
                      wrap=wrap_negative_indices)
         x, index = self.array, self.index
-        values = asarray(values) if isinstance(values, (list, tuple)) else held(values, x.dtype)
+        values = asarray(values) if isinstance(values, (list, tuple)) else unsigned(values, x.dtype)
         if out_sharding is not None:
             x, values = over_auto_axes(x, values)
         if operation == "subtract":

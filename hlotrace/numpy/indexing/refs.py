@@ -15,7 +15,7 @@ from ...core.trace import EVAL, is_concrete, trace_to_jaxpr
 from ...primitives.arrays.elementwise import stop_gradient_p
 from ...primitives.programs.refs import addupdate_p, get_p, set_p, swap_p
 from ..arrays.creation import asarray, zeros
-from ..util import held
+from ..util import unsigned
 from . import indexing
 
 _TRACED = "traced"      # in the static part of an index, the place of an operand
@@ -345,7 +345,7 @@ def _value(primitive, want, value):
     """The value as an array of the Ref's dtype."""
     if not is_arraylike(value):
         raise TypeError(f"ref.{primitive}: {not_an_array(value, 'value')}")
-    value = held(value, want)
+    value = unsigned(value, want)
     aval = aval_of(value)
     if aval.dtype != want and not (aval.weak_type
                                    and dtypes.lattice_result(((aval.dtype, True), (want, False)))[0] == want):
