@@ -11,7 +11,7 @@ from ..core.pytrees import pytree
 from ..core.source_info import is_package, user_frame
 from ..core.trace import EVAL
 from ..primitives.programs.calls import jit_p
-from ..runtime.array_impl import ArrayImpl, as_array, own
+from ..runtime.array_impl import ArrayImpl, as_array, operand, own
 from ..runtime.binding import JaxRuntimeError
 
 if TYPE_CHECKING:
@@ -86,21 +86,29 @@ class CompiledCall:
         for i in self.donated:
             if type(leaves[i]) is not ArrayImpl:
                 leaves = [*leaves[:i], own(leaves[i]), *leaves[i + 1:]]
+        executable = self.executable
         try:
-            buffers = [x._buf for x in leaves if not x._committed]
-        except AttributeError:      # a NumPy value or a Python number
-            leaves = [as_array(x) for x in leaves]
-            buffers = [x._buf for x in leaves if not x._committed]
-        if len(buffers) != len(leaves):
-            return self.call_checked(leaves)
-        try:
-            results = self.executable(buffers)
-        except JaxRuntimeError:
+            try:
+                buffers = [x._buf for x in leaves if not x._committed]
+            except AttributeError:      # a NumPy value or a Python number
+                if executable.execute is not None and not state.check_floats:
+                    return self.results(executable.run_operands([operand(x) for x in leaves]))
+                leaves = [as_array(x) for x in leaves]
+                buffers = [x._buf for x in leaves if not x._committed]
+            if len(buffers) != len(leaves):
+                return self.call_checked(leaves)
+            results = executable(buffers)
+        except (KeyError, JaxRuntimeError):
             return self.call_checked(leaves)      # a deleted argument, or one on another device
         for i in self.donated:
             if leaves[i]._buf.is_deleted():     # otherwise no result could take its memory
                 leaves[i].mark_deleted()
         return results[0] if self.single else self.out_tree.unflatten(results)
+
+    def results(self, buffers: Sequence[Any]) -> Any:
+        """What the function returns, of the buffers of an uncommitted program."""
+        arrays = [ArrayImpl(a, b) for a, b in zip(self.executable.out_avals, buffers)]
+        return arrays[0] if self.single else self.out_tree.unflatten(arrays)
 
     def call_checked(self, leaves: Sequence[Any]) -> Any:
         """The slow road: every argument is looked at.  ELSEWHERE if one is committed to another place."""

@@ -6,26 +6,33 @@ else is passed goes the common way, `FastPath.call_any`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from ..core.avals import aval_or_none
 from ..core.config import state
 from ..core.surface.boundary import reraise_for_user
 from ..core.trace import EVAL
-from ..runtime.array_impl import ArrayImpl, as_array
+from ..runtime.array_impl import ArrayImpl, operand
 from ..runtime.binding import JaxRuntimeError
 from .signatures import EQUAL_BUT_NOT_ALIKE
 
-if TYPE_CHECKING:
-    from ..core.avals import ShapedArray
-
-
-def _avals(leaves: Sequence[Any]) -> list[ShapedArray]:
-    """The types of what may be arrays.  LookupError where one is not: a container, most often."""
-    avals: list[Any] = [x.aval if type(x) is ArrayImpl else aval_or_none(x) for x in leaves]
-    if None in avals:
-        raise LookupError
-    return avals
+def _types(leaves: Sequence[Any]) -> list[Any]:
+    """What decides the types of what may be arrays, under the same options.  LookupError where one is not an
+    array: a container, most often."""
+    parts: list[Any] = []
+    for x in leaves:
+        if type(x) is ArrayImpl:
+            parts.append(x.aval)
+        elif type(x) is np.ndarray:
+            parts += x.dtype, x.shape       # an aval would take as long as the rest
+        else:
+            aval = aval_or_none(x)
+            if aval is None:
+                raise LookupError
+            parts.append(aval)
+    return parts
 
 
 _PLAIN = frozenset({int, str, bool, type(None)})      # types of static values that are alike if equal
@@ -59,22 +66,25 @@ class FastPath:
                 return self.call_any(args, kwargs, None)
             key: tuple[Any, ...] | None = None
             leaves: Any = args
+            only_arrays = True
             try:
                 if kwargs or self._has_statics:
                     leaves, key = self._flat_key(args, kwargs)
+                    only_arrays = all([type(x) is ArrayImpl for x in leaves])
                 else:
-                    try:
-                        # as a ContextCache would have it, in fewer steps
-                        key = (*[x.aval for x in leaves], state.trace_key)
-                    except AttributeError:      # NumPy values, Python numbers
-                        key = (*_avals(leaves), state.trace_key)
-                        if key in self._quick:
-                            leaves = [as_array(x) for x in leaves]
+                    # as a ContextCache would have it, in fewer steps
+                    key = (*[x.aval for x in leaves if type(x) is ArrayImpl], state.trace_key)
+                    if len(key) <= len(leaves):     # NumPy values, Python numbers
+                        key, only_arrays = (*_types(leaves), state.trace_key), False
                 call = self._quick[key]
-                buffers = [x._buf for x in leaves if not x._committed]
-                if len(buffers) != len(leaves):
-                    return self.call_any(args, kwargs, None)
-                found = call.executable.execute(buffers).consume_with_handlers(call.executable.handlers)
+                executable = call.executable
+                if only_arrays:
+                    buffers = [x._buf for x in leaves if not x._committed]
+                    if len(buffers) != len(leaves):
+                        return self.call_any(args, kwargs, None)
+                    found = executable.execute(buffers).consume_with_handlers(executable.handlers)
+                else:
+                    found = executable.run_operands([operand(x) for x in leaves])
             except (LookupError, AttributeError, TypeError, ValueError, OverflowError, JaxRuntimeError):
                 call = None
             if call is None:
@@ -82,7 +92,7 @@ class FastPath:
         except Exception as error:
             reraise_for_user(error)
             raise
-        avals = call.executable.out_avals
+        avals = executable.out_avals
         if call.single:
             return ArrayImpl(avals[0], found[0])
         return call.out_tree.unflatten([ArrayImpl(a, b) for a, b in zip(avals, found)])
@@ -110,5 +120,4 @@ class FastPath:
             else:
                 last = name
                 leaves.append(x)
-        key = (len(args), *parts, *_avals(leaves))
-        return [as_array(x) for x in leaves] if key in self._quick else leaves, key
+        return leaves, (len(args), *parts, *_types(leaves))
