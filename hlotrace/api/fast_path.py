@@ -6,7 +6,7 @@ else is passed goes the common way, `FastPath.call_any`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from ..core.surface.boundary import reraise_for_user
 from ..core.trace import EVAL
 from ..runtime.array_impl import ArrayImpl, operand
 from ..runtime.binding import JaxRuntimeError
+from ..runtime.devices.shards import is_lost
 from .signatures import EQUAL_BUT_NOT_ALIKE
+
 
 def _types(leaves: Sequence[Any]) -> list[Any]:
     """What decides the types of what may be arrays, under the same options.  LookupError where one is not an
@@ -44,15 +46,23 @@ def _static_part(x: Any) -> tuple[Any, ...]:
     return (kind, x) if kind in _PLAIN or not isinstance(x, EQUAL_BUT_NOT_ALIKE) else (kind, x, repr(x))
 
 
+class PlacedKey(NamedTuple):
+    """The key of a call of arrays in certain places, and what says where they are: the key has its ids."""
+    key: tuple[Any, ...]
+    places: list[Any]
+
+
 class FastPath:
     """What is called like a function: its arguments are looked up by their types first.
 
     A class derived from it has `_quick`, the table of simple Calls by these types, `_never_quick`, whether
-    none is simple, `_has_statics`, `_static_numbers` and `_static_names`, and does any call in
-    `call_any(args, kwargs, key)`, where `key` is that of the table or None.
+    none is simple, `_places`, whether it asks where arguments and results are, `_has_statics`,
+    `_static_numbers` and `_static_names`, and does any call in `call_any(args, kwargs, key)`, where `key` is
+    that of the table, a PlacedKey or None.
     """
     _quick: dict[Any, Any]
     _never_quick: bool
+    _places: bool
     _has_statics: bool
     _static_numbers: tuple[int, ...]
     _static_names: tuple[str, ...]
@@ -72,19 +82,22 @@ class FastPath:
                     leaves, key = self._flat_key(args, kwargs)
                     only_arrays = all([type(x) is ArrayImpl for x in leaves])
                 else:
-                    # as a ContextCache would have it, in fewer steps
-                    key = (*[x.aval for x in leaves if type(x) is ArrayImpl], state.trace_key)
-                    if len(key) <= len(leaves):     # NumPy values, Python numbers
-                        key, only_arrays = (*_types(leaves), state.trace_key), False
+                    types = [x.aval for x in leaves if type(x) is ArrayImpl]
+                    if len(types) != len(leaves):       # NumPy values, Python numbers
+                        types, only_arrays = _types(leaves), False
+                    key = (*types, state.trace_key)     # as a ContextCache would have it, in fewer steps
+                if only_arrays:
+                    buffers = [x._buf for x in leaves if not x._committed]
+                    if len(buffers) != len(leaves) or self._places:
+                        return self._call_placed(args, kwargs, leaves, key)
                 call = self._quick[key]
                 executable = call.executable
                 if only_arrays:
-                    buffers = [x._buf for x in leaves if not x._committed]
-                    if len(buffers) != len(leaves):
-                        return self.call_any(args, kwargs, None)
+                    if not call.all_kept:
+                        buffers = call.inputs(buffers)
                     found = executable.execute(buffers).consume_with_handlers(executable.handlers)
                 else:
-                    found = executable.run_operands([operand(x) for x in leaves])
+                    found = executable.run_operands(call.inputs([operand(x) for x in leaves]))
             except (LookupError, AttributeError, TypeError, ValueError, OverflowError, JaxRuntimeError):
                 call = None
             if call is None:
@@ -93,9 +106,28 @@ class FastPath:
             reraise_for_user(error)
             raise
         avals = executable.out_avals
-        if call.single:
-            return ArrayImpl(avals[0], found[0])
-        return call.out_tree.unflatten([ArrayImpl(a, b) for a, b in zip(avals, found)])
+        return call.returned([ArrayImpl(a, b) for a, b in zip(avals, found)])
+
+    def _call_placed(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[ArrayImpl],
+                     key: tuple[Any, ...]) -> Any:
+        """A call of arrays of which some are committed to a place, or of a function that asks for places.
+
+        The objects that say where they are decide, as long as they are the same ones.
+        """
+        places = [x._buf._sharding for x in leaves]
+        key = (*key, *map(id, places), *[x._committed for x in leaves])
+        known = self._quick.get(key)
+        if known is None:
+            return self.call_any(args, kwargs, PlacedKey(key, places))
+        call, committed, _ = known
+        buffers = call.inputs([x._buf for x in leaves])
+        try:
+            # over one device the program refuses a deleted buffer, over several not one without a part
+            if call.executable.execute is not None or not any(map(is_lost, buffers)):
+                return call.returned(call.executable(buffers, committed))
+        except JaxRuntimeError:
+            pass
+        return self.call_any(args, kwargs, None)
 
     def _flat_key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
         """(the leaves, the key) of a call of arrays and static values.

@@ -76,6 +76,15 @@ def test_keyword_and_static_arguments_beside_numpy_arrays():
         assert result["b"][0] == 4
 
 
+def test_arguments_of_which_some_are_containers_are_not_taken_for_those_without():
+    f, x = jax.jit(lambda x, more=None: x if more is None else x + more["a"]), jnp.ones(3)
+    for value in (x, np.ones(3, np.float32)):
+        for _ in range(3):
+            np.testing.assert_array_equal(f(value, {"a": x}), [2, 2, 2])
+        for _ in range(3):
+            np.testing.assert_array_equal(f(value), [1, 1, 1])
+
+
 def test_an_operation_of_an_array_and_a_numpy_array():
     x, y = jnp.arange(3.0), np.arange(3.0)
     for _ in range(3):
