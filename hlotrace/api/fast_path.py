@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core.avals import aval_or_none
 from ..core.config import state
+from ..core.pytrees import pytree
 from ..core.surface.boundary import reraise_for_user
 from ..core.trace import EVAL
 from ..runtime.array_impl import ArrayImpl, operand
@@ -20,9 +21,9 @@ from ..runtime.devices.shards import is_lost
 from .signatures import EQUAL_BUT_NOT_ALIKE
 
 
-def _types(leaves: Sequence[Any]) -> list[Any]:
-    """What decides the types of what may be arrays, under the same options.  LookupError where one is not an
-    array: a container, most often."""
+def _types(leaves: Sequence[Any]) -> list[Any] | None:
+    """What decides the types of what may be arrays or None, under the same options; None where one is
+    neither: a container, most often."""
     parts: list[Any] = []
     for x in leaves:
         if type(x) is ArrayImpl:
@@ -31,8 +32,8 @@ def _types(leaves: Sequence[Any]) -> list[Any]:
             parts += x.dtype, x.shape       # an aval would take as long as the rest
         else:
             aval = aval_or_none(x)
-            if aval is None:
-                raise LookupError
+            if aval is None and x is not None:
+                return None
             parts.append(aval)
     return parts
 
@@ -74,30 +75,34 @@ class FastPath:
         try:
             if state.trace is not EVAL or self._never_quick:
                 return self.call_any(args, kwargs, None)
-            key: tuple[Any, ...] | None = None
+            key: Any = None
             leaves: Any = args
-            only_arrays = True
             try:
-                if kwargs or self._has_statics:
-                    leaves, key = self._flat_key(args, kwargs)
-                    only_arrays = all([type(x) is ArrayImpl for x in leaves])
-                else:
-                    types = [x.aval for x in leaves if type(x) is ArrayImpl]
-                    if len(types) != len(leaves):       # NumPy values, Python numbers
-                        types, only_arrays = _types(leaves), False
+                types = [x.aval for x in leaves if type(x) is ArrayImpl]
+                only_arrays = len(types) == len(leaves) and not (kwargs or self._has_statics)
+                if only_arrays:
                     key = (*types, state.trace_key)     # as a ContextCache would have it, in fewer steps
+                else:
+                    leaves, key = self._leaves_and_key(args, kwargs)
+                    only_arrays = all([type(x) is ArrayImpl for x in leaves])
                 if only_arrays:
                     buffers = [x._buf for x in leaves if not x._committed]
                     if len(buffers) != len(leaves) or self._places:
-                        return self._call_placed(args, kwargs, leaves, key)
-                call = self._quick[key]
-                executable = call.executable
-                if only_arrays:
-                    if not call.all_kept:
-                        buffers = call.inputs(buffers)
-                    found = executable.execute(buffers).consume_with_handlers(executable.handlers)
+                        key = _placed(key, leaves)
+                        call, committed, _ = self._quick[key.key]
+                        results = _in_place(call, leaves, committed)
+                    else:
+                        call = self._quick[key]
+                        if not call.all_kept:
+                            buffers = call.inputs(buffers)
+                        executable = call.executable
+                        found = executable.execute(buffers).consume_with_handlers(executable.handlers)
+                        results = [ArrayImpl(a, b) for a, b in zip(executable.out_avals, found)]
                 else:
+                    call = self._quick[key]
+                    executable = call.executable
                     found = executable.run_operands(call.inputs([operand(x) for x in leaves]))
+                    results = [ArrayImpl(a, b) for a, b in zip(executable.out_avals, found)]
             except (LookupError, AttributeError, TypeError, ValueError, OverflowError, JaxRuntimeError):
                 call = None
             if call is None:
@@ -105,51 +110,54 @@ class FastPath:
         except Exception as error:
             reraise_for_user(error)
             raise
-        avals = executable.out_avals
-        return call.returned([ArrayImpl(a, b) for a, b in zip(avals, found)])
+        return call.returned(results)
 
-    def _call_placed(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[ArrayImpl],
-                     key: tuple[Any, ...]) -> Any:
-        """A call of arrays of which some are committed to a place, or of a function that asks for places.
+    def _leaves_and_key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
+        """(the leaves, the key) of any call without values of the user's types.
 
-        The objects that say where they are decide, as long as they are the same ones.
+        LookupError where there is one, and for containers beside static values.
         """
-        places = [x._buf._sharding for x in leaves]
-        key = (*key, *map(id, places), *[x._committed for x in leaves])
-        known = self._quick.get(key)
-        if known is None:
-            return self.call_any(args, kwargs, PlacedKey(key, places))
-        call, committed, _ = known
-        buffers = call.inputs([x._buf for x in leaves])
-        try:
-            # over one device the program refuses a deleted buffer, over several not one without a part
-            if call.executable.execute is not None or not any(map(is_lost, buffers)):
-                return call.returned(call.executable(buffers, committed))
-        except JaxRuntimeError:
-            pass
-        return self.call_any(args, kwargs, None)
+        leaves: list[Any] = list(args)
+        parts: list[Any] = []
+        if kwargs or self._has_statics:
+            numbers, names = self._static_numbers, self._static_names
+            leaves = []
+            for i, x in enumerate(args):
+                if i in numbers:
+                    parts += _static_part(x)
+                else:
+                    leaves.append(x)
+            parts.append(len(args))
+            # in the order of the program
+            for name, x in sorted(kwargs.items()) if len(kwargs) > 1 else kwargs.items():
+                parts.append(name)
+                if name in names:
+                    parts += _static_part(x)
+                else:
+                    leaves.append(x)
+        types = _types(leaves)
+        if types is None and not self._has_statics:
+            leaves, in_tree = pytree.tree_flatten((args, kwargs))
+            parts, types = [in_tree], _types(leaves)
+        if types is None:
+            raise LookupError
+        return [x for x in leaves if x is not None], (*parts, *types, state.trace_key)
 
-    def _flat_key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
-        """(the leaves, the key) of a call of arrays and static values.
 
-        LookupError for others, and for keyword arguments whose order is not that of the program.
-        """
-        leaves: list[Any] = []
-        parts: list[Any] = [state.trace_key]
-        numbers, names = self._static_numbers, self._static_names
-        for i, x in enumerate(args):
-            if i in numbers:
-                parts += _static_part(x)
-            else:
-                leaves.append(x)
-        last = ""
-        for name, x in kwargs.items():
-            parts.append(name)
-            if name in names:
-                parts += _static_part(x)
-            elif name < last:
-                raise LookupError(name)
-            else:
-                last = name
-                leaves.append(x)
-        return leaves, (len(args), *parts, *_types(leaves))
+def _placed(key: tuple[Any, ...], leaves: Sequence[ArrayImpl]) -> PlacedKey:
+    """The key of a call of arrays of which some are committed to a place, or of a function that asks for
+    places.
+
+    The objects that say where arrays are decide, as long as they are the same ones.
+    """
+    places = [x._buf._sharding for x in leaves]
+    return PlacedKey((*key, *map(id, places), *[x._committed for x in leaves]), places)
+
+
+def _in_place(call: Any, leaves: Sequence[ArrayImpl], committed: bool) -> list[ArrayImpl]:
+    """The results of a Call that takes these arrays where they are.  LookupError where a part is deleted."""
+    buffers = call.inputs([x._buf for x in leaves])
+    # over one device the program refuses a deleted buffer by itself
+    if call.executable.execute is None and any(map(is_lost, buffers)):
+        raise LookupError
+    return call.executable(buffers, committed)
