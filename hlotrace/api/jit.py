@@ -448,4 +448,14 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: Any = (),
     return traced_program
 
 
-jit_p.impl_rule = lambda *args, jaxpr, donated: evaluate.run_program(jaxpr, args, donated)
+def _run_call(*args: Any, jaxpr: Any, donated: Any) -> list[Any]:
+    """Run the program of a call that an eager transformation made."""
+    if not config.jax_debug_key_reuse:
+        return evaluate.run_program(jaxpr, args, donated)
+    from ..transforms.key_reuse import OneCall
+    watch = OneCall(jaxpr, (), jaxpr.name.lstrip("_"))
+    watch.before(args)
+    return watch.after(evaluate.run_program(jaxpr, args, donated))
+
+
+jit_p.impl_rule = _run_call
