@@ -164,6 +164,13 @@ def rewrap(buf: Buffer, aval: Any, sharding: Any) -> Buffer:
     return buf._rewrap_with_aval_and_sharding(aval, sharding.of_jaxlib)
 
 
+def copy_to_device(buf: Buffer, sharding: Any, device: Device) -> Buffer:
+    """A copy of a buffer on one device on another one of the same client."""
+    copied, = _jax.batched_copy_array_to_devices_with_sharding(
+        [buf], [DeviceList((device,))], [sharding.of_jaxlib], [_jax.ArrayCopySemantics.ALWAYS_COPY])
+    return copied
+
+
 class OneDevice(_jax.SingleDeviceSharding):
     """The sharding of a buffer on one device, as jaxlib's dispatch wants it; `own` is the array's."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.avals import physical
+from ...sharding.abstract import is_local
 from .. import array_impl, binding, callback_guard
 from . import placement, shards, transfer_guards
 
@@ -49,6 +50,10 @@ def _moved(x: Any, sharding: Sharding) -> binding.Buffer:
     """jaxlib's buffer of the array as `sharding` says: part by part, so that nothing but the result holds the
     whole."""
     old = x.sharding
+    if len(old._devices) == len(sharding._devices) == 1 and old._kind == sharding._kind:
+        (here,), (there,) = old._devices, sharding._devices
+        if here.client is there.client and is_local(here) and is_local(there):
+            return binding.copy_to_device(x._buf, sharding, there)
     sources, targets = _route(old, sharding, x.shape)
     held = shards.single_buffers(x)
     values = [binding.to_numpy(held[i], shards.part_of(x.aval, old)) for i in sources]

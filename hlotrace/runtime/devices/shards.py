@@ -63,6 +63,9 @@ def shards(x: Any, addressable: bool = True) -> list[Shard]:
     """The Shards of an array in the order of its devices; only those that this process holds, if
     `addressable`."""
     x.check_alive()
+    known = getattr(x._buf, "_shards", {}).get(addressable)
+    if known is not None:
+        return list(known)
     sharding = x.sharding
     if len(sharding._devices) > 1:
         share(x._buf)
@@ -79,6 +82,7 @@ def shards(x: Any, addressable: bool = True) -> list[Shard]:
             found.append(Shard(device, index, replica, type(x)(part, buf, True)))
         elif not addressable:
             found.append(Shard(device, index, replica, None))
+    x._buf._shards = {**getattr(x._buf, "_shards", {}), addressable: tuple(found)}
     return found
 
 
