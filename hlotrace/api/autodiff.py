@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of
-from ..core.config import state
+from ..core.config import state, within
 from ..core.errors import not_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.pytrees import pytree
@@ -161,12 +161,13 @@ class _Pullback:
         self.program, self.consts = program, consts
         self.primal_avals, self.out_avals, self.out_nonzero = primal_avals, out_avals, out_nonzero
         self.in_tree, self.out_tree, self.marks, self.order = in_tree, out_tree, marks, order
+        self.scopes = state.name_stack
 
     def flat(self, cts: Sequence[Any]) -> list[Any]:
         """Cotangents as flat lists; those of integer inputs are float0 zeros."""
         linear = [UndefinedPrimal(v.aval) for v in self.program.invars]
         live = [ct for ct, nz in zip(cts, self.out_nonzero) if nz]
-        found = iter(backward_pass(self.program, self.consts, linear, live))
+        found = iter(backward_pass(self.program, self.consts, linear, live, self.scopes))
         return [_cotangent(next(found) if mark else None, a)
                 for a, mark in zip(self.primal_avals, self.marks)]
 
@@ -235,7 +236,8 @@ def _linearize(flat: FlatFunction, avals: Sequence[ShapedArray],
                order: Any = None) -> tuple[list[Any], Any, _Pullback]:
     """(outs, aux, pullback) of a FlatFunction at its leaves, which are of these types."""
     marks = adapters.perturbed(flat.in_tree, avals)
-    outs, program, out_nonzero = linearize_flat(flat, _as_operands(flat.leaves), marks)
+    with within("jvp()"):
+        outs, program, out_nonzero = linearize_flat(flat, _as_operands(flat.leaves), marks)
     n = flat.out_tree.num_leaves
     if flat.has_aux:        # tangents of aux are not wanted
         program = program.replace(outvars=program.outvars[:sum(out_nonzero[:n])])
@@ -377,7 +379,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     marks = adapters.perturbed(flat.in_tree, avals)
     checked = [_checked_tangent(flat, i, a, t) for i, (a, t) in enumerate(zip(avals, tangent_leaves))]
     checked = [t if mark else None for t, mark in zip(checked, marks)]
-    outs, out_tangents = jvp_flat(flat, _as_operands(flat.leaves), checked)
+    with within("jvp()"):
+        outs, out_tangents = jvp_flat(flat, _as_operands(flat.leaves), checked)
     outs, aux = flat.split(outs)
     types = [aval_of(x).tangent() for x in outs]
     filled = [_giving_way(t, a.weak_type) if a.dtype != dtypes.float0 else t for t, a in zip(
@@ -478,7 +481,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                                 f"but got {got.str_short()} at cotangent{pytree.leaf_paths(out_tree)[i]}")
         linear = [UndefinedPrimal(a) for a in avals]
         try:
-            results = backward_pass(program, program.consts, linear, _as_array_operands(cts))
+            results = backward_pass(program, program.consts, linear, _as_array_operands(cts),
+                                    state.name_stack)
         except NotImplementedError as error:
             raise NotImplementedError(f"linear_transpose of {program.name}: {error}; a function can be "
                                       "transposed only if it is linear in its arguments") from None
@@ -576,7 +580,8 @@ def jacfwd(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False,
         leaves = _as_operands(flat.leaves)
 
         def push(*tangents: Any) -> tuple[list[Any], list[Any]]:
-            outs, moved = jvp_flat(flat, leaves, tangents)
+            with within("jvp()"):
+                outs, moved = jvp_flat(flat, leaves, tangents)
             n = flat.out_tree.num_leaves
             types = [aval_of(o).tangent() for o in outs[:n]]
             return [_giving_way(instantiate(t, a), a.weak_type) for t, a in zip(moved, types)], outs[n:]

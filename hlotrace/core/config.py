@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
 import gc
 import os
 import threading
@@ -471,6 +472,30 @@ def scoped(path: str = "") -> Iterator[None]:
         yield
     finally:
         state.name_stack = saved
+
+
+def within(scope: str) -> contextlib.AbstractContextManager[None]:
+    """Operations are in one more scope until the block ends.
+
+    A transformation's, "jvp()", goes around the next one that is no transformation: `scope_text` writes
+    "jvp()/layer/attention" as "jvp(layer)/attention".
+    """
+    return scoped(f"{state.name_stack}/{scope}" if state.name_stack else scope)
+
+
+@functools.lru_cache(4096)
+def scope_text(stack: str) -> str:
+    """Named scopes as JAX writes them in front of the name of an operation: empty, or with a slash behind."""
+    if "()" not in stack:
+        return f"{stack}/" if stack else ""
+    parts, around = [], ""
+    for scope in [*stack.split("/"), ""]:
+        if scope.endswith("()"):
+            around += scope[:-1]
+        elif scope or around:
+            parts.append(around + scope + ")" * around.count("("))
+            around = ""
+    return "/".join(parts) + "/"
 
 
 @contextlib.contextmanager

@@ -133,8 +133,10 @@ def embed_constants(jaxpr: Jaxpr) -> Jaxpr:
 
 def trace_closed(fun: Callable[..., Iterable[Any]], avals: Iterable[ShapedArray], name: str = "",
                  arg_names: Sequence[str] | None = None) -> Jaxpr:
-    """The program of a function of flat lists, with what its rules made as literals."""
-    return embed_constants(trace_to_jaxpr(fun, avals, name, arg_names))
+    """The program of a function of flat lists, with what its rules made as literals; its scopes are those
+    that the function enters."""
+    with scoped():
+        return embed_constants(trace_to_jaxpr(fun, avals, name, arg_names))
 
 
 def split_for_remat(jaxpr: Jaxpr, policy: Any, wanted: Sequence[bool],
