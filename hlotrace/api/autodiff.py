@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of
-from ..core.config import state, within
+from ..core.config import state
 from ..core.errors import not_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.pytrees import pytree
@@ -236,8 +236,7 @@ def _linearize(flat: FlatFunction, avals: Sequence[ShapedArray],
                order: Any = None) -> tuple[list[Any], Any, _Pullback]:
     """(outs, aux, pullback) of a FlatFunction at its leaves, which are of these types."""
     marks = adapters.perturbed(flat.in_tree, avals)
-    with within("jvp()"):
-        outs, program, out_nonzero = linearize_flat(flat, _as_operands(flat.leaves), marks)
+    outs, program, out_nonzero = linearize_flat(flat, _as_operands(flat.leaves), marks, scope="jvp()")
     n = flat.out_tree.num_leaves
     if flat.has_aux:        # tangents of aux are not wanted
         program = program.replace(outvars=program.outvars[:sum(out_nonzero[:n])])
@@ -379,8 +378,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     marks = adapters.perturbed(flat.in_tree, avals)
     checked = [_checked_tangent(flat, i, a, t) for i, (a, t) in enumerate(zip(avals, tangent_leaves))]
     checked = [t if mark else None for t, mark in zip(checked, marks)]
-    with within("jvp()"):
-        outs, out_tangents = jvp_flat(flat, _as_operands(flat.leaves), checked)
+    outs, out_tangents = jvp_flat(flat, _as_operands(flat.leaves), checked, "jvp()")
     outs, aux = flat.split(outs)
     types = [aval_of(x).tangent() for x in outs]
     filled = [_giving_way(t, a.weak_type) if a.dtype != dtypes.float0 else t for t, a in zip(
@@ -580,8 +578,7 @@ def jacfwd(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False,
         leaves = _as_operands(flat.leaves)
 
         def push(*tangents: Any) -> tuple[list[Any], list[Any]]:
-            with within("jvp()"):
-                outs, moved = jvp_flat(flat, leaves, tangents)
+            outs, moved = jvp_flat(flat, leaves, tangents, "jvp()")
             n = flat.out_tree.num_leaves
             types = [aval_of(o).tangent() for o in outs[:n]]
             return [_giving_way(instantiate(t, a), a.weak_type) for t, a in zip(moved, types)], outs[n:]

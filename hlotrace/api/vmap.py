@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from ..core.avals import aval_of
-from ..core.config import within
 from ..core.errors import ShardingTypeError, not_callable
 from ..core.pytrees import pytree
 from ..core.surface.boundary import filtered
@@ -73,8 +72,7 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
         flat = FlatFunction(fun, leaves, in_tree, "vmap")
         dims, size = mapped_axes(flat, (in_axes, 0), axis_size)
         axis = MappedAxis(size, axis_name, spmd_axis_name, _sharding(flat, dims))
-        with within("vmap()"):
-            outs, out_dims = batch_flat(flat, axis, flat.leaves, dims)
+        outs, out_dims = batch_flat(flat, axis, flat.leaves, dims, "vmap()")
         targets: Sequence[Any] = pytree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         flat.out_tree, targets = adapters.mapped(flat.out_tree, outs, out_dims, targets, size)
         placed = enumerate(zip(outs, out_dims, targets))

@@ -474,13 +474,18 @@ def scoped(path: str = "") -> Iterator[None]:
         state.name_stack = saved
 
 
-def within(scope: str) -> contextlib.AbstractContextManager[None]:
-    """Operations are in one more scope until the block ends.
+def inside(scope: str) -> str:
+    """The current scopes and one more.
 
     A transformation's, "jvp()", goes around the next one that is no transformation: `scope_text` writes
     "jvp()/layer/attention" as "jvp(layer)/attention".
     """
-    return scoped(f"{state.name_stack}/{scope}" if state.name_stack else scope)
+    return f"{state.name_stack}/{scope}" if state.name_stack else scope
+
+
+def within(scope: str) -> contextlib.AbstractContextManager[None]:
+    """Operations are in one more scope until the block ends."""
+    return scoped(inside(scope))
 
 
 @functools.lru_cache(4096)

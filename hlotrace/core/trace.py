@@ -14,7 +14,7 @@ from . import dtypes, errors, leaks
 from . import source_info as provenance
 from .array import Array
 from .avals import ShapedArray, aval_of, physical
-from .config import config, state, sync
+from .config import config, inside, state, sync
 from .jaxpr import Atom, Eqn, Jaxpr, Literal, Params, Var, check_jaxpr, literal_value, sub_jaxprs
 from .primitive import Builtin, Primitive
 from .source_info import Source
@@ -53,17 +53,19 @@ class Trace:
         with entering(EVAL):
             return self.process_primitive(primitive, args, params)
 
-    def run(self, function: Callable[..., R], *args: Any) -> R:
-        """`function(*args)` with this as the current trace, which is dead afterwards.
+    def run(self, function: Callable[..., R], *args: Any, scope: str = "") -> R:
+        """`function(*args)` with this as the current trace, which is dead afterwards, in one more scope.
 
-        The trace outside of it is current again before anything that a Ctrl-C could interrupt, as it could a
-        `with`: where nothing encloses this, it would stay.
+        The trace and the scopes outside of it are current again before anything that a Ctrl-C could
+        interrupt, as it could a `with`: where nothing encloses this, they would stay.
         """
-        saved, state.trace = state.trace, self
+        saved, scopes = state.trace, state.name_stack
+        within = inside(scope) if scope else scopes
+        state.trace, state.name_stack = self, within
         try:
             return function(*args)
         finally:
-            state.trace = saved
+            state.trace, state.name_stack = saved, scopes
             self.alive = False
             if saved is EVAL:
                 sync()

@@ -137,13 +137,14 @@ def _held(value: Any) -> Iterable[Any]:
 
 
 def batch_flat(fun: Callable[..., Any], axis: MappedAxis, args: Sequence[Any],
-               dims: Sequence[int | None]) -> tuple[list[Any], list[int | None]]:
-    """(outs, out dims) of `fun`, which maps flat lists to flat lists; a dim is None where unbatched."""
+               dims: Sequence[int | None], scope: str = "") -> tuple[list[Any], list[int | None]]:
+    """(outs, out dims) of `fun`, which maps flat lists to flat lists; a dim is None where unbatched.  Its
+    operations are in one more scope."""
     trace = BatchTrace(state.trace, axis)
     names = [] if axis.name is None else [(axis.name, axis.size, "vmap")]
     with named_axes(*names):
         outs = trace.run(fun, *[a if d is None else BatchTracer(trace, a, d)
-                                for a, d in zip(args, dims, strict=True)])
+                                for a, d in zip(args, dims, strict=True)], scope=scope)
     pairs = [trace.split(x) for x in outs]
     del outs
     leaks.check(trace)
