@@ -38,6 +38,7 @@ TESTED_BY = {
     "export/format.py": "export/test_exported.py",
     "extend/random.py": "random/test_keys.py",
     "inspection/array_shardings.py": "runtime/executables/test_sharded_programs.py",
+    "inspection/hlo_text.py": "inspection/test_communication.py",
     "lax/control_flow_errors.py": "house/test_mistakes.py",
     "lax/parallel.py": "primitives/parallel/test_collectives.py",
     "placement/": "placement/test_shardings.py",
