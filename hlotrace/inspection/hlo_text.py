@@ -36,12 +36,14 @@ class Module:
     """
 
     def __init__(self, text, relevant=None):
+        name, entry = (re.search(p, text, re.M) for p in (r"^HloModule ([^\s,]+)", r"^ENTRY %?([^\s(]+)"))
+        self.name, self.entry = name and name[1], entry and entry[1]
         self.lines = list(_instructions(text, relevant or re.compile(" = ")))
         self.frames = _frames(text.partition("\n%")[0])
         self.callers = {}       # computation -> the lines that call it
         self.done = {}          # (computation, name of a start) -> shape of what is done
         for line in self.lines:
-            for callee in callees(line):
+            for _, callee in callees(line):
                 self.callers.setdefault(callee, []).append(line)
             if line.opcode.endswith("-done"):
                 operand = re.search(r"(?:^|\s)%?([^\s,()\[\]{}%]+)\)", line.rest)      # maybe after its type
@@ -120,13 +122,15 @@ def _shape_end(text, start):
 
 
 def callees(line):
-    for found in re.finditer(r"\b(?:body|condition|calls|to_apply|\w+_computations?)="
+    """(as what, `body`, `calls`, `to_apply`, ..., the name of a computation) of those that a line calls."""
+    for found in re.finditer(r"\b(body|condition|calls|to_apply|\w+_computations?)="
                              r"(?:\{([^{}]*)\}|%?([^\s,{}]+))",
                              _STRING.sub('""', line.rest)):
-        yield from (name.strip().lstrip("%") for name in (found[1] or found[2] or "").split(","))
+        yield from ((found[1], name.strip().lstrip("%")) for name in (found[2] or found[3] or "").split(","))
 
 
 def trip_count(line):
+    """How often a while loop runs, where XLA knows."""
     found = re.search(r'"known_trip_count":\s*\{\s*"n":\s*"?(\d+)', line.rest)
     return int(found[1]) if found else None
 
