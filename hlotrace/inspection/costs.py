@@ -10,11 +10,12 @@ _MOVES = frozenset("""
     all_gather all_to_all argument bitcast bitcast_convert bitcast_convert_type broadcast broadcast_in_dim
     collective_broadcast collective_permute concatenate constant convert convert_element_type copy copy_done
     copy_start copy_p custom_call device_put dynamic_iota dynamic_reshape dynamic_slice dynamic_update_slice
-    gather get_tuple_element infeed iota optimization_barrier outfeed pad parameter partition_id ppermute pvary
-    recv replica_id reshape rev reverse send sharding_constraint slice squeeze stop_gradient transpose tuple
-    return get_dimension_size create_token after_all split expand_dims real imag sdy_return
+    gather get_tuple_element infeed iota optimization_barrier outfeed pad parameter partition_id ppermute
+    pvary recv replica_id reshape rev reverse send sharding_constraint slice squeeze stop_gradient transpose
+    tuple return get_dimension_size create_token after_all split expand_dims real imag sdy_return
 """.split())
-_REDUCTIONS = re.compile(r"reduce(?!_precision)|cum(sum|prod|max|min|logsumexp)|arg(max|min)|psum|p(max|min)$")
+_REDUCTIONS = re.compile(r"reduce(?!_precision)|cum(sum|prod|max|min|logsumexp)|arg(max|min)|psum"
+                         r"|p(max|min)$")
 
 
 def elements(shape):

@@ -7,6 +7,7 @@ and rows that are deeper than the one above are inside of it: the body of a loop
 import dataclasses
 import linecache
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..core.source_info import short
 
@@ -43,18 +44,31 @@ class Stage:
     rows: list[Row]
 
 
+class Usage(NamedTuple):
+    """What is alive while a stage's rows run.
+
+    `alive` are pairs (row, bytes that are alive there), `peak` the row where it is most, `largest` pairs
+    (row, bytes) of the values that are alive then, the largest first.
+    """
+    alive: list
+    peak: int
+    largest: list
+
+
 @dataclasses.dataclass
 class Document:
     """A program in all its forms.
 
-    `mesh` is {axis: size}, empty for one device; `collectives` those of `communication`; `memory` what is
-    alive when, a Usage of `memory`, or None.
+    `mesh` is {axis: size}, empty for one device; `collectives` those of `communication`; `memory` the Usage
+    of the stage that `memory_of` names, and `totals` what the compiler says of it, {name: bytes}.
     """
     title: str
     stages: list[Stage]
     mesh: dict[str, int] = dataclasses.field(default_factory=dict)
     collectives: list = dataclasses.field(default_factory=list)
-    memory: object = None
+    memory_of: str = ""
+    memory: Usage = Usage([], 0, [])
+    totals: dict[str, int] = dataclasses.field(default_factory=dict)
 
     def sources(self):
         """{file: {line: text}} of the user's lines that made operations, and the lines around them."""

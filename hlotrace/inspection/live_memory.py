@@ -4,22 +4,11 @@ Values live from the row that makes them to the last that uses them, arguments a
 adds what its body needs beside the values it is given.  The compiler may put several values into one buffer,
 or compute one again, and then needs less.
 """
-from typing import NamedTuple
-
-from .document import ends_at
+from .document import Usage, ends_at
 
 # Results that are their operands' memory.
 _VIEWS = frozenset("bitcast get-tuple-element tuple optimization-barrier parameter while return".split())
 _UPDATES = ("dynamic-update-slice", "dynamic_update_slice")     # done in the memory of the first operand
-
-
-class Usage(NamedTuple):
-    """`alive` are pairs (row, bytes that are alive there), `peak` the row where it is most, `largest` pairs
-    (row, bytes) of the values that are alive then, the largest first.
-    """
-    alive: list
-    peak: int
-    largest: list
 
 
 def usage(rows, start=0, end=None, most=20):
@@ -61,7 +50,8 @@ def usage(rows, start=0, end=None, most=20):
         best = max(best, (now + inside, -i))
         now -= sum(sizes[x] for x in dies.get(i, ()))
     peak = -best[1]
-    values = [(i, sizes[i]) for i in sizes if (i <= peak or rows[i].op == "argument") and last.get(i, i) >= peak]
+    values = [(i, sizes[i]) for i in sizes
+              if (i <= peak or rows[i].op == "argument") and last.get(i, i) >= peak]
     return Usage(alive, peak, sorted(values, key=lambda pair: -pair[1])[:most])
 
 

@@ -86,7 +86,8 @@ class Operation(NamedTuple):
 def annotated(text, propagate=True):
     """(the lines of the program for people, its Operations, outer ones before those inside of them).
 
-    Without `propagate`, of the text as it is, with notes where it has meshes.  ValueError as for `propagated`.
+    Without `propagate`, of the text as it is, with notes where it has meshes.  ValueError as for
+    `propagated`.
     """
     module = _propagate(text) if propagate else _parsed(text)
     operations = list(_walk(module.operation))
@@ -107,7 +108,7 @@ def annotated(text, propagate=True):
 
 
 def _places(op, depth=0, number=0):
-    """(how deep it is, in which region of the operation around it) of each operation that `_walk` comes to."""
+    """(how deep it is, in which region of the operation around it) of each operation of `_walk`."""
     yield depth, number
     for i, region in enumerate(op.regions):
         for block in region.blocks:

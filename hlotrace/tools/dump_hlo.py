@@ -305,11 +305,10 @@ class Program:
 
     @functools.cached_property
     def mesh(self):
-        where = self.lowered._where
-        if not isinstance(where, tuple) or where.mesh is None:
+        if self.lowered._mesh is None:
             raise UsageError(f"the stages {' and '.join(OVER_A_MESH)} are those of a program over a mesh; "
                              "give --mesh")
-        return where.mesh
+        return self.lowered._mesh
 
     def jaxpr(self):
         return str(self.traced.jaxpr)
