@@ -3,6 +3,7 @@
 A multiplication and an addition are two FLOPs; elementwise operations count one for each element of their
 results, whatever they compute; what only moves values counts none.
 """
+import functools
 import math
 import re
 
@@ -18,6 +19,7 @@ _REDUCTIONS = re.compile(r"reduce(?!_precision)|cum(sum|prod|max|min|logsumexp)|
                          r"|p(max|min)$")
 
 
+@functools.lru_cache(4096)      # a program has few types
 def elements(shape):
     """How many elements the arrays of a shape hold: `f32[8,16]`, `(f32[8], s32[])`."""
     return sum(math.prod(map(int, re.findall(r"\d+", dims))) for dims in re.findall(r"\[([^\]]*)\]", shape))

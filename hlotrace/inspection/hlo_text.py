@@ -2,6 +2,7 @@
 
 Any backend's text will do, of any jaxlib that we allow; what a line does not tell is None.
 """
+import functools
 import math
 import re
 from typing import NamedTuple
@@ -173,6 +174,7 @@ def _number(entry, name):
     return int(found[1]) if found else None
 
 
+@functools.lru_cache(4096)      # a program has few types
 def plain_shape(shape):
     """Without layouts and comments."""
     return re.sub(r"\{[^{}]*\}|/\*.*?\*/", "", shape).strip()
@@ -192,6 +194,7 @@ def shape_parts(shape):
     return [part for part in parts if part]
 
 
+@functools.lru_cache(4096)      # a program has few types
 def shape_bytes(shape):
     """How many bytes the arrays of a shape hold; elements of less than a byte are packed."""
     total = 0

@@ -21,6 +21,7 @@ def jaxpr_rows(jaxpr):
 class _Writer:
     def __init__(self, jaxpr):
         self.rows, self.printer = [], Printer()
+        self.places = {None: None}      # of sources
         self.written = {}       # a program inside -> the row of the equation that holds it, its FLOPs
         env = {}
         names = jaxpr.arg_names or [f"argument {i}" for i in range(len(jaxpr.invars))]
@@ -50,10 +51,11 @@ class _Writer:
     def equation(self, eqn, depth, env, stack):
         result, operands = " ".join(map(_plain, eqn.outvars)), list(map(_plain, eqn.invars))
         path = "/".join(filter(None, (stack, eqn.name_stack, eqn.primitive.name)))
-        place = position(eqn.source)[:2] if eqn.source is not None else None
+        if eqn.source not in self.places:
+            self.places[eqn.source] = position(eqn.source)[:2]
         row = Row(depth, eqn.primitive.name, self.printer.head(eqn),
                   " ".join(v.aval.short() for v in eqn.outvars), sharding=_sharding(eqn.outvars),
-                  size=shape_bytes(result), source=place, path=path, operands=_known(eqn.invars, env),
+                  size=shape_bytes(result), source=self.places[eqn.source], path=path, operands=_known(eqn.invars, env),
                   note=", ".join(sorted({type(e).__name__ for e in eqn.effects})))
         row.bytes = row.size + sum(map(shape_bytes, operands))
         number = len(self.rows)

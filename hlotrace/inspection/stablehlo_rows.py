@@ -1,4 +1,5 @@
 """StableHLO as rows, as it is or after Shardy's propagation."""
+import functools
 import re
 
 from . import costs, shardy
@@ -83,6 +84,7 @@ def _unescaped(text):
                   text.encode()).decode(errors="replace")
 
 
+@functools.lru_cache(4096)      # a program has few types
 def short_type(text):
     """`f32[8,16]` of `tensor<8x16xf32>`; another type as it is."""
     found = re.fullmatch(r"tensor<((?:[\d?]+x)*)(.+?)(?:, .*)?>", text)

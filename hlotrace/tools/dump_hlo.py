@@ -2,6 +2,7 @@
 
     hlotrace-dump FUNCTION TYPE... [--stage STAGE] [--grad] [--vmap] [--out DIR]
                   [--mesh AXIS=SIZE,...] [--in_spec SPEC]... [--out_spec SPEC]... [--platform PLATFORM]
+                  [--html FILE]
 
 FUNCTION is `module:function` or `path/file.py:function`.  A TYPE, one an argument, is `f32[8,128]`, `bf16[]`,
 `i32[3]` or `f32`; --args_from takes pytrees and values from Python instead. STAGE is one of jaxpr, outlined,
@@ -21,10 +22,15 @@ TPU needed, but libtpu), or `gpu`, `cuda`, `rocm`, `tpu`: their text (jaxpr, out
 hlo) needs neither the device nor its plugin; the other stages compile, and need both. What your own code
 prints goes to stderr.
 
+--html writes a page for a browser, which needs no network: all stages side by side, where a click on an
+operation or on a line of yours lights what came of it in the others, with costs, memory and collectives.  It
+compiles, but not for --platform gpu, cuda, rocm and tpu.
+
     hlotrace-dump hlotrace.numpy:tanh f32[8,128] --stage jaxpr,stablehlo
     hlotrace-dump train.py:loss --args_from train.py:example_args --grad --stage all --out /tmp/loss
     hlotrace-dump train.py:layer f32[64,256] f32[256,512] --mesh data=4,model=2 --in_spec 'data;-,model'
     --stage sharded
+    hlotrace-dump train.py:loss --args_from train.py:example_args --grad --html loss.html
 """
 import contextlib
 import functools
@@ -354,6 +360,11 @@ class Program:
         return "\n".join(f"{name}: {value:.15g}" for name,
                          value in sorted(self.compiled.cost_analysis().items()))
 
+    def view(self, path):
+        """Writes the page of --html."""
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        (self.lowered if self.place.lowered_for else self.compiled).view(path)
+
     def memory(self):
         stats = self.compiled.memory_analysis()
         return "\n".join(f"{name}: {getattr(stats, name)}" for name in dir(stats)
@@ -403,18 +414,26 @@ def out_shardings(values, place):
 
 def dump(positional, options):
     """Print or write every stage that the command line asks for."""
-    stages = parse_stages(options.stage, options.mesh)
+    # the page takes the place of the stage that is printed if none is named
+    stages = [] if options.html and not options["stage"].present else parse_stages(options.stage, options.mesh)
     if not positional:
         raise UsageError("which function? say hlotrace-dump FUNCTION TYPE... (--help tells more)")
     if options.x64:
         hlotrace.config.update("jax_enable_x64", True)
-    place = Place(options.mesh, options.platform, not {*COMPILED}.isdisjoint(stages))
+    compiles = not {*COMPILED}.isdisjoint(stages) or options.html and options.platform == "cpu"
+    place = Place(options.mesh, options.platform, compiles)
     fun = load(positional[0])
     args = placed(arguments(positional[1:], options.args_from), parse_specs(options.in_spec, "--in_spec"),
                   place)
     program = Program(transformed(fun, options), args, options.locations, place,
                       out_shardings(options.out_spec, place))
     stem = "_".join(["vmap"] * options.vmap + ["grad"] * options.grad + [positional[0].rpartition(":")[2]])
+    if options.html:
+        try:
+            program.view(options.html)
+        except OSError as error:
+            raise UsageError(f"--html {options.html}: {error}") from error
+        print(options.html)
     for stage in stages:
         text = getattr(program, stage)().rstrip() + "\n"
         if options.out:
@@ -445,6 +464,7 @@ def define_flags():
     flags.DEFINE_string("platform", None, "cpu, gpu, cuda, rocm, tpu or a topology, tpu:v5e:2x4.", **own)
     flags.DEFINE_string("out", None, "Write a file for each stage into this folder, and print the paths.",
                         **own)
+    flags.DEFINE_string("html", None, "Write a page with all stages into this file, and print its path.", **own)
     flags.DEFINE_bool("help", False, "Print this help.", short_name="h", **own)
     options.set_gnu_getopt(True)  # flags may follow the types
     return options

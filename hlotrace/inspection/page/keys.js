@@ -127,12 +127,15 @@ for (const stage of stages) panes.push(new Pane(stage));
 byId("panes").append(...panes.map((pane) => pane.root));
 byId("stage-buttons").append(...stages.map((stage, i) => {
   const button = element("button", { "aria-pressed": "true" }, stage.name);
-  button.addEventListener("click", () => {
+  const toggled = () => {
     const hidden = (panes[i].root.hidden = !panes[i].root.hidden);
     panes[i].root.style.display = hidden ? "none" : "";
     button.setAttribute("aria-pressed", String(!hidden));
     redraw();
-  });
+  };
+  button.addEventListener("click", toggled);
+  // The sharded text says all that StableHLO says: on most screens it is enough.
+  if (stage.name === "StableHLO" && stages.some((other) => other.name === "sharded") && innerWidth < 2000) toggled();
   return button;
 }));
 tree = buildTree();

@@ -18,8 +18,8 @@ class Pane {
     this.scroll = element("div", { class: "scroll", tabindex: "-1", onscroll: () => this.later() }, this.space);
     this.marks = element("canvas", { class: "marks" });
     const columns = element("span", { class: "columns" },
-      element("span", { class: "cell spec" }, "sharding"), element("span", { class: "cell flops" }, "FLOPs"),
-      element("span", { class: "cell bytes" }, "bytes"), element("span", { class: "cell line" }, "line"));
+      ...["types", "spec", "flops", "bytes", "line"].map((name) =>
+        element("span", { class: "cell " + name }, { types: "type", spec: "sharding", flops: "FLOPs" }[name] || name)));
     this.root = element("div", { class: "pane", onmousedown: () => activate(stage.number) },
       element("div", { class: "head" }, element("b", {}, stage.name),
         element("span", {}, stage.count.toLocaleString("en") + " rows"), columns),
@@ -113,11 +113,11 @@ class Pane {
 
 function newRow(pane) {
   const part = (name) => element("span", { class: name });
-  const drawn = { fold: part("fold"), left: part("rest"), op: part("op"), rest: part("rest"), spec: part("cell spec"),
+  const drawn = { fold: part("fold"), left: part("rest"), op: part("op"), rest: part("rest"), types: part("cell types"), spec: part("cell spec"),
                   flops: part("cell flops"), bytes: part("cell bytes"), line: part("cell line"), row: -1 };
   drawn.root = element("div", { class: "row" }, drawn.fold,
     element("span", { class: "what" }, drawn.left, drawn.op, drawn.rest),
-    drawn.spec, drawn.flops, drawn.bytes, drawn.line);
+    drawn.types, drawn.spec, drawn.flops, drawn.bytes, drawn.line);
   drawn.root.addEventListener("click", () => select(pane.stage.number, drawn.row));
   drawn.root.addEventListener("dblclick", () => toggle(pane.stage.number, drawn.row));
   drawn.fold.addEventListener("click", (event) => {
@@ -145,22 +145,25 @@ function fill(drawn, stage, row, at) {
   drawn.fold.textContent = holder ? (stage.folded[row] ? "\u25b8" : "\u25be") : "";
   const text = stage.text[row];
   const equals = text.indexOf(" = ");
-  const after = equals < 0 ? 0 : equals;
-  let begin = text.indexOf(op, after);
-  if (begin < 0) begin = 0;
-  const found = text.startsWith(op, begin) ? op.length : 0;
-  drawn.left.textContent = clipped(text.slice(0, begin));
-  drawn.op.textContent = text.slice(begin, begin + found);
-  drawn.rest.textContent = text.slice(begin + found, begin + found + 400);
-  drawn.root.title = text.length > 60 ? text.slice(0, 1000) : "";
+  const begin = Math.max(text.indexOf(op, Math.max(equals, 0)), 0);
+  const end = begin + (text.startsWith(op, begin) ? op.length : 0);
+  drawn.left.textContent = equals < 0 || end === begin ? "" : names(text.slice(0, equals)) + " = ";
+  drawn.op.textContent = text.slice(begin, end);
+  drawn.rest.textContent = text.slice(end, end + 400);
+  drawn.root.title = text.length > 40 ? text.slice(0, 1000) : "";
+  drawn.types.textContent = word(stage, "types", row);
   drawn.spec.textContent = word(stage, "sharding", row);
   drawn.flops.textContent = stage.flops[row] ? flopsText(stage.flops[row]) : "";
   drawn.bytes.textContent = stage.bytes[row] ? bytesText(stage.bytes[row]) : "";
   drawn.line.textContent = place(stage, row) || word(stage, "argument", row);
 }
 
-// What a row defines, without so much of its types that the operation is out of sight.
-const clipped = (left) => (left.length > 34 ? left.slice(0, 30) + "\u2026 = " : left);
+// `a b` of what a row defines, `a:f32[8] b:f32[3]`: the types have a column of their own.
+function names(defined) {
+  if (defined.length > 24 && defined.startsWith("%")) return defined.slice(0, 22) + "\u2026";
+  const each = defined.startsWith("%") ? [defined] : defined.split(" ").map((name) => name.split(":")[0]);
+  return each.length > 3 ? `${each.slice(0, 2).join(" ")} \u2026 ${each.at(-1)}` : each.join(" ");
+}
 
 function redraw() {
   for (const pane of panes) { pane.later(); pane.mark(); }
