@@ -342,8 +342,9 @@ class Lowered(_Stage):
         return introspect.xla_computation(self._lowered(False).text)
 
     def view(self, path: str | os.PathLike[str] | None = None) -> View:
-        """The program as a page to look at, in its stages side by side: jaxpr, StableHLO, and over a mesh what
-        Shardy's propagation makes of it.
+        """The program as a page to look at, its stages side by side.
+
+        They are the jaxpr, StableHLO, and over a mesh what Shardy's propagation makes of it.
 
         Args:
             path: a file to save the page in.

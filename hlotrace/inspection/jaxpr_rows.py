@@ -55,7 +55,8 @@ class _Writer:
             self.places[eqn.source] = position(eqn.source)[:2]
         row = Row(depth, eqn.primitive.name, self.printer.head(eqn),
                   " ".join(v.aval.short() for v in eqn.outvars), sharding=_sharding(eqn.outvars),
-                  size=shape_bytes(result), source=self.places[eqn.source], path=path, operands=_known(eqn.invars, env),
+                  size=shape_bytes(result), source=self.places[eqn.source], path=path,
+                  operands=_known(eqn.invars, env),
                   note=", ".join(sorted({type(e).__name__ for e in eqn.effects})))
         row.bytes = row.size + sum(map(shape_bytes, operands))
         number = len(self.rows)

@@ -414,8 +414,9 @@ def out_shardings(values, place):
 
 def dump(positional, options):
     """Print or write every stage that the command line asks for."""
-    # the page takes the place of the stage that is printed if none is named
-    stages = [] if options.html and not options["stage"].present else parse_stages(options.stage, options.mesh)
+    stages = parse_stages(options.stage, options.mesh)
+    if options.html and not options["stage"].present:
+        stages = []
     if not positional:
         raise UsageError("which function? say hlotrace-dump FUNCTION TYPE... (--help tells more)")
     if options.x64:
@@ -464,7 +465,7 @@ def define_flags():
     flags.DEFINE_string("platform", None, "cpu, gpu, cuda, rocm, tpu or a topology, tpu:v5e:2x4.", **own)
     flags.DEFINE_string("out", None, "Write a file for each stage into this folder, and print the paths.",
                         **own)
-    flags.DEFINE_string("html", None, "Write a page with all stages into this file, and print its path.", **own)
+    flags.DEFINE_string("html", None, "Write a page with all stages into this file.", **own)
     flags.DEFINE_bool("help", False, "Print this help.", short_name="h", **own)
     options.set_gnu_getopt(True)  # flags may follow the types
     return options
