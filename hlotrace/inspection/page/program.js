@@ -64,6 +64,11 @@ function kin(stage, row) {
   return chosen.map((rows, s) => (rows.length || s !== stage.number ? rows : [row]));
 }
 
+function exactKeys(stage) {
+  if (!stage.exact) stage.exact = stage.text.map((_, row) => kinKey(stage, row, true));
+  return stage.exact;
+}
+
 function users(stage, row) {
   if (!stage.users) {
     stage.users = new Map();

@@ -65,7 +65,11 @@ function total(node) {
   }
 }
 
-const allRows = (node) => [...node.rows, ...[...node.children.values()].flatMap(allRows)];
+const allRows = (node, rows = []) => {
+  for (const row of node.rows) rows.push(row);
+  for (const inner of node.children.values()) allRows(inner, rows);
+  return rows;
+};
 
 let tree = null;
 let chosenNode = null;
@@ -96,15 +100,10 @@ function showTree() {
 function chooseNode(node) {
   chosenNode = node;
   selection.stage = selection.row = -1;
-  const lit = nothing.map(() => new Set());
-  for (const row of allRows(node)) {
-    lit[0].add(row);
-    const key = kinKey(stages[0], row, true);
-    (kinOf.get(kinKey(stages[0], row, false)) || nothing).forEach((rows, s) => {
-      for (const r of rows) if (kinKey(stages[s], r, true) === key) lit[s].add(r);
-    });
-  }
-  light(lit.map((rows) => [...rows].sort((a, b) => a - b)), nothing);
+  const own = allRows(node).sort((a, b) => a - b);
+  const keys = new Set(own.map((row) => exactKeys(stages[0])[row]).filter(Boolean));
+  light(stages.map((stage, s) => (s ? [...exactKeys(stage).keys()].filter((row) => keys.has(exactKeys(stage)[row])) : own)),
+    nothing);
   showTree();
 }
 
