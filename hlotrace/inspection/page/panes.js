@@ -20,7 +20,7 @@ class Pane {
     const columns = element("span", { class: "columns" },
       ...["types", "spec", "flops", "bytes", "line"].map((name) =>
         element("span", { class: "cell " + name }, { types: "type", spec: "sharding", flops: "FLOPs" }[name] || name)));
-    this.root = element("div", { class: "pane", onmousedown: () => activate(stage.number) },
+    this.root = element("div", { class: "pane " + stage.name, onmousedown: () => activate(stage.number) },
       element("div", { class: "head" }, element("b", {}, stage.name),
         element("span", {}, stage.count.toLocaleString("en") + " rows"), columns),
       element("div", { class: "body" }, this.scroll, this.marks));
@@ -76,7 +76,12 @@ class Pane {
     const number = this.stage.number;
     for (const [rows, color] of [[selection.match[number], "#2f9e5b"], [selection.kin[number], "#e0a100"]]) {
       context.fillStyle = color;
-      for (const row of rows) context.fillRect(2, (this.position(row) / this.rows.length) * height, 6, 2);
+      let drawn = -1;
+      for (const row of rows) {
+        const y = Math.round((this.position(row) / this.rows.length) * height);
+        if (y !== drawn) context.fillRect(2, y, 6, 2);
+        drawn = y;
+      }
     }
     if (selection.stage === number) {
       context.fillStyle = style.getPropertyValue("--accent");

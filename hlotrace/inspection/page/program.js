@@ -55,13 +55,19 @@ for (const stage of stages) {
 }
 
 const nothing = stages.map(() => []);
-// The rows of every stage that are kin of a row: of the same scopes where another stage has such, or of any.
+// The rows of every stage that are kin of a row: of the same scopes where a stage has such, or of any; the n-th of
+// several where two stages have as many, which are in one order until the compiler has them.
 function kin(stage, row) {
   const all = kinOf.get(kinKey(stage, row, false)) || nothing;
   const key = kinKey(stage, row, true);
   const exact = all.map((rows, s) => rows.filter((r) => kinKey(stages[s], r, true) === key));
-  const chosen = all.map((rows, s) => (exact[s].length ? exact[s] : rows));
-  return chosen.map((rows, s) => (rows.length || s !== stage.number ? rows : [row]));
+  const own = exact[stage.number];
+  const ordered = (s) => stages[s].name !== "optimized" && stage.name !== "optimized";
+  return all.map((rows, s) => {
+    if (s === stage.number) return [row];
+    if (ordered(s) && exact[s].length === own.length) return exact[s].slice(own.indexOf(row)).slice(0, 1);
+    return exact[s].length ? exact[s] : rows;
+  });
 }
 
 function exactKeys(stage) {

@@ -200,8 +200,9 @@ function drawSource() {
       const key = file + ":" + number;
       const made = lineOf.has(key);
       out.push(element("div", { class: made ? "made" : "", "data-key": key, ...(made ? { onclick: () => chooseLine(key) } : {}) },
-        element("span", { class: "number" }, String(number)), element("span", { class: "text" }, text || " "),
-        element("span", { class: "cost" }, costs.get(key) ? flopsText(costs.get(key)) : "")));
+        element("span", { class: "number" }, String(number)),
+        element("span", { class: "cost" }, costs.get(key) ? flopsText(costs.get(key)) : ""),
+        element("span", { class: "text" }, text || " ")));
     }
     return [element("h2", {}, name), element("div", { class: "code" }, ...out)];
   });
@@ -269,16 +270,16 @@ function drawMemory() {
       (totals.length ? "What XLA assigned:" : "")),
     facts(totals.map(([key, bytes]) => [key, bytesText(bytes)])),
     element("h2", {}, "Largest at the peak"),
-    table([["bytes", 1], ["value"], ["line"]], largest.filter(([, bytes]) => bytes).map(([row, bytes]) => ({
-      cells: [bytesText(bytes), word(stage, "argument", row) || stage.text[row].slice(0, 60), place(stage, row)],
+    table([["bytes", "number"], ["value", "mono wide"], ["line"]], largest.filter(([, bytes]) => bytes).map(([row, bytes]) => ({
+      cells: [bytesText(bytes), word(stage, "argument", row) || stage.text[row].slice(0, 300), place(stage, row)],
       chosen: selection.row === row && selection.stage === stage.number, go: () => select(stage.number, row) })))];
 }
 
 function table(heads, rows) {
   return element("table", {}, element("thead", {}, element("tr", {},
-    ...heads.map(([name, number]) => element("th", { class: number ? "number" : "" }, name)))),
+    ...heads.map(([name, kind]) => element("th", { class: kind || "" }, name)))),
   element("tbody", {}, ...rows.map((row) => element("tr", { class: row.chosen ? "chosen" : "", onclick: row.go },
-    ...row.cells.map((cell, i) => element("td", { class: heads[i][1] ? "number" : "mono" }, cell))))));
+    ...row.cells.map((cell, i) => element("td", { class: heads[i][1] || "", title: cell }, cell))))));
 }
 
 // --- the mesh and what goes over it
@@ -328,5 +329,5 @@ function drawMesh() {
       ? `${data.collectives.length} collectives, ${bytesText(total)} on each device a run` +
         (data.collectives.length ? ". Choose one: devices of one colour talk to each other." : ".")
       : "What devices say to each other is known when the program has been compiled."),
-    data.collectives.length ? table([["kind"], ["axes"], ["bytes", 1], ["times", 1], ["line"]], shown) : ""];
+    data.collectives.length ? table([["kind"], ["axes"], ["bytes", "number"], ["times", "number"], ["line"]], shown) : ""];
 }
