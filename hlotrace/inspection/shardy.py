@@ -66,6 +66,35 @@ def propagated(text):
     return "\n".join(written) + "\n"
 
 
+class Signature(NamedTuple):
+    """What a text says of its @main.
+
+    `inputs` and `outputs` are pairs (type, its spec as in `main_specs`, None where nothing is said), `names`
+    those of the inputs, empty where they have none; `mesh` is {axis: size}; `targets` are those of its custom
+    calls.
+    """
+    inputs: list
+    outputs: list
+    names: list[str]
+    mesh: dict[str, int]
+    targets: list[str]
+
+
+def signature(text):
+    """The Signature of a text, without propagation.  ValueError as for `main_specs`."""
+    module = _parsed(text)
+    _check(_functions(module))
+    main = _functions(module)["main"]
+    inputs, outputs = ([(str(type_), sharding and _spec(type_, sharding)) for type_, sharding in values]
+                       for values in _signature(main))
+    operations = [op for op, _ in _walk(module.operation)]
+    axes = [sdy.MeshAttr(op.attributes["mesh"]).axes for op in operations if op.name == "sdy.mesh"]
+    mesh = {sdy.MeshAxisAttr(axis).name: sdy.MeshAxisAttr(axis).size for axis in next(filter(None, axes), ())}
+    targets = [ir.StringAttr(op.attributes["call_target_name"]).value for op in operations
+               if op.name == "stablehlo.custom_call"]
+    return Signature(inputs, outputs, _given_names(main), mesh, targets)
+
+
 class Operation(NamedTuple):
     """What an operation of a program is, in words.
 
