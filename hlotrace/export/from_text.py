@@ -84,8 +84,8 @@ def _aval(type_: str, what: str) -> ShapedArray:
     """The type of an array, of its MLIR type."""
     found = re.fullmatch(r"tensor<((?:\d+x)*)([^x?,]\w*(?:<\w+>)?)>", type_)
     if found is None or found[2] not in _DTYPES:
-        raise NotImplementedError(f"load_text: {what} is of type {type_}: arrays of known sizes are taken and "
-                                  "given, such as tensor<8x128xf32>")
+        raise NotImplementedError(f"load_text: {what} is of type {type_}: arrays of known sizes are taken "
+                                  "and given, such as tensor<8x128xf32>")
     return ShapedArray(tuple(map(int, re.findall(r"\d+", found[1]))), _DTYPES[found[2]])
 
 
@@ -93,7 +93,7 @@ def _shardings(values: Iterable[Any], mesh: AbstractMesh | None) -> list[NamedSh
     found: list[NamedSharding | None] = []
     for type_, spec in values:
         if any(isinstance(axis, shardy.SubAxis) for axes in spec or () for axis in axes):
-            raise NotImplementedError(f"load_text: a value of type {type_} is split over a part of a mesh axis, "
-                                      f"{spec}: split it over whole axes")
+            raise NotImplementedError(f"load_text: a value of type {type_} is split over a part of a mesh "
+                                      f"axis, {spec}: split it over whole axes")
         found.append(None if mesh is None or spec is None else NamedSharding(mesh, PartitionSpec(*spec)))
     return found

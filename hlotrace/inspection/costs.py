@@ -39,8 +39,8 @@ def flops(op, result, operands, contracted=()):
     if op in _MOVES or op.startswith(("sdy.", "func.", "scatter")):
         return 0
     if op.startswith(("dot", "conv_general", "convolution", "ragged_dot")):
-        summed = operands[1] if op.startswith("conv") else operands[0] if operands else ""
-        sizes = [int(n) for n in re.findall(r"\d+", summed.partition("[")[2])]
+        summed = operands[op.startswith("conv"):][:1]
+        sizes = [int(n) for n in re.findall(r"\d+", "".join(summed).partition("[")[2])]
         return 2 * elements(result) * math.prod(sizes[i] for i in contracted if i < len(sizes))
     if _REDUCTIONS.match(op):
         return elements(operands[0]) if operands else 0

@@ -4,7 +4,8 @@ import pytest
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.sharding import NamedSharding, PartitionSpec as P
+from hlotrace.sharding import NamedSharding
+from hlotrace.sharding import PartitionSpec as P
 
 
 def two_results(x, y):
