@@ -93,7 +93,7 @@ def bisect_numeric(f: Callable[..., Any], g: Callable[..., Any], /, *args: Any, 
                 continue
             errors = [_error(values[0](v), values[1](w)) for v, w in zip(a.invars, b.invars)]
             texts = [_text(program, eqn) for program, eqn in zip(programs, (a, b))]
-            return Parting(a.primitive.name, *texts, (describe(a.source), describe(b.source)),
+            return Parting(a.primitive.name, texts[0], texts[1], (describe(a.source), describe(b.source)),
                            (a.name_stack, b.name_stack), worst, (left[worst], right[worst]),
                            (*errors, _error(left, right)), compared)
         compared += 1
@@ -174,8 +174,8 @@ def _parting_results(programs: Sequence[Jaxpr], values: Sequence[Callable[[Any],
                 for program, atom in zip(programs, atoms)]
         texts = [_text(program, e) if e else "an argument or a constant"
                  for program, e in zip(programs, made)]
-        wheres = tuple([describe(e.source) if e else "" for e in made])
-        scopes = tuple([e.name_stack if e else "" for e in made])
-        return Parting(f"result {i}", *texts, wheres, scopes, worst, (left[worst], right[worst]),
-                       (_error(left, right),), compared)
+        wheres = [describe(e.source) if e else "" for e in made]
+        scopes = [e.name_stack if e else "" for e in made]
+        return Parting(f"result {i}", texts[0], texts[1], (wheres[0], wheres[1]), (scopes[0], scopes[1]), worst,
+                       (left[worst], right[worst]), (_error(left, right),), compared)
     return None

@@ -314,7 +314,7 @@ class Lowered(_Stage):
     @property
     def _mesh(self) -> Any:
         """The mesh that it is divided over, or None."""
-        return self._where.mesh if isinstance(self._where, tuple) else None
+        return getattr(self._where, "mesh", None)       # a device has none
 
     def _lowered(self, debug_info: bool) -> Any:
         if debug_info not in self._texts:

@@ -15,7 +15,7 @@ from .stablehlo_rows import stablehlo_rows
 
 _PAGE = importlib.resources.files(__package__) / "page"
 _STYLES = ("page.css",)
-_SCRIPTS = ("program.js", "panes.js", "side.js", "keys.js")
+_SCRIPTS = ("dagre.min.js", "program.js", "panes.js", "side.js", "graph.js", "keys.js")
 _WORDS = ("op", "types", "holds", "sharding", "path", "argument", "note")     # columns of repeated texts
 
 
@@ -105,7 +105,7 @@ def _stage(name, make, *args):
 def _page(document):
     parts = {"TITLE": html.escape(document.title), "DATA": _script_safe(json.dumps(_data(document),
                                                                                   separators=(",", ":"))),
-             "STYLES": "".join(map(_text, _STYLES)), "SCRIPTS": "".join(map(_text, _SCRIPTS))}
+             "STYLES": "".join(map(_text, _STYLES)), "SCRIPTS": "\n".join(map(_text, _SCRIPTS))}
     pieces = _text("page.html").split("@@")
     return "".join(parts[piece] if i % 2 else piece for i, piece in enumerate(pieces))
 

@@ -172,3 +172,28 @@ def test_a_long_program_puts_few_rows_into_the_document(tmp_path):
     """, tmp_path)
     assert found["rows"] == 5002
     assert found["drawn"] < 80 and found["still"] < 80 and found["last"]
+
+
+@browser
+def test_the_graph_opens_from_blocks_to_operations(tmp_path):
+    def blocks(x):
+        for name in ("one", "two"):
+            with jax.named_scope(name):
+                x = jnp.tanh(x @ x)
+        return x.sum()
+    found = in_browser(jax.make_jaxpr(blocks)(X).view().html, """
+      const names = () => [...document.querySelectorAll("svg.graph .part .name")].map((text) => text.textContent);
+      const edges = () => document.querySelectorAll("svg.graph .edge").length;
+      byId("graph-button").click();
+      const out = { names: names(), edges: edges(), hidden: byId("panes").style.display };
+      document.querySelector("svg.graph .part.block").dispatchEvent(new MouseEvent("dblclick"));
+      out.inside = names(); out.inner = edges();
+      document.querySelector("svg.graph .part").dispatchEvent(new MouseEvent("click"));
+      out.chosen = stages[0].text[selection.row];
+      byId("graph-button").click(); out.shown = byId("panes").style.display;
+      return out;
+    """, tmp_path)
+    assert isinstance(found, dict), found
+    assert sorted(found["names"]) == ["one", "reduce_sum", "two"] and found["edges"] == 2
+    assert found["inside"] == ["dot_general", "tanh"] and found["inner"] == 1
+    assert "dot_general" in found["chosen"] and (found["hidden"], found["shown"]) == ("none", "")

@@ -77,6 +77,7 @@ const keys = {
   N: ["match before", () => nextMatch(-1)],
   o: ["the operation", () => showTab("operation")],
   s: ["the source", () => showTab("source")],
+  g: ["the graph, or the stages", toggleGraph],
   m: ["memory", () => showTab("memory")],
   Escape: ["choose nothing", clear],
   "?": ["these keys", () => byId("help").showModal()],
@@ -101,6 +102,7 @@ byId("search").addEventListener("input", (event) => {
   clearTimeout(typing);
   typing = setTimeout(() => search(event.target.value), 120);
 });
+byId("graph-button").addEventListener("click", toggleGraph);
 byId("help-button").addEventListener("click", () => byId("help").showModal());
 byId("help").querySelector("dl").append(...Object.entries(keys).flatMap(([key, [what]]) =>
   [element("dt", {}, element("kbd", {}, key)), element("dd", {}, what)]));

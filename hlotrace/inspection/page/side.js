@@ -10,7 +10,7 @@ function buildTree() {
   const child = (node, name, kind, row) => {
     const key = row === undefined ? name : name + " " + row;
     if (!node.children.has(key)) {
-      node.children.set(key, { name, kind, children: new Map(), rows: [], flops: 0, folded: false });
+      node.children.set(key, { name, kind, children: new Map(), rows: [], flops: 0, folded: false, above: node });
     }
     return node.children.get(key);
   };
