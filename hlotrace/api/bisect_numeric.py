@@ -176,6 +176,6 @@ def _parting_results(programs: Sequence[Jaxpr], values: Sequence[Callable[[Any],
                  for program, e in zip(programs, made)]
         wheres = [describe(e.source) if e else "" for e in made]
         scopes = [e.name_stack if e else "" for e in made]
-        return Parting(f"result {i}", texts[0], texts[1], (wheres[0], wheres[1]), (scopes[0], scopes[1]), worst,
-                       (left[worst], right[worst]), (_error(left, right),), compared)
+        return Parting(f"result {i}", texts[0], texts[1], (wheres[0], wheres[1]), (scopes[0], scopes[1]),
+                       worst, (left[worst], right[worst]), (_error(left, right),), compared)
     return None

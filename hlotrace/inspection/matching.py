@@ -6,10 +6,12 @@ Dtypes do not count, nor how exact a product is.  What is left is aligned in ord
 where its operands allow that.
 """
 import difflib
+import itertools
+from typing import NamedTuple
 
 import numpy as np
 
-from ..core.jaxpr import Jaxpr, Literal, Var
+from ..core.jaxpr import Jaxpr, Literal, Printer, Var
 from ..primitives.arrays.elementwise import convert_element_type_p, reduce_precision_p
 from ..primitives.arrays.slicing import copy_p
 from ..primitives.programs.calls import custom_jvp_call_p, custom_vjp_call_p, jit_p
@@ -18,6 +20,53 @@ from ..primitives.programs.remat import remat_p
 _CALLS = {jit_p, remat_p, custom_jvp_call_p, custom_vjp_call_p}
 _SAME = {convert_element_type_p, reduce_precision_p, copy_p}    # their result is their operand
 _NOT_COUNTED = {"precision", "preferred_element_type", "dtype", "new_dtype", "out_sharding", "sharding"}
+
+
+class Change(NamedTuple):
+    """A line of two programs together: `mark` is " " for both, "-" for the first's, "+" for the second's."""
+    mark: str
+    text: str
+    source: object = None       # of an equation
+
+
+def changes(first, second):
+    """The Changes that make one Jaxpr of another, in the order of the first.
+
+    Values of the second have the names of their counterparts in the first; those without have a prime.
+    """
+    first, second = flattened(first), flattened(second)
+    pairs = matched(first, second)
+    other, taken = {id(a): b for a, b in pairs}, {id(b) for _, b in pairs}
+    ours, theirs = Printer(), Printer()
+    theirs.fresh = (f"{name}'" for name in Printer().fresh)
+    theirs.names.update({w: ours.name(v) for v, w in zip(first.invars, second.invars)})
+    found, rest = [], dict.fromkeys(map(id, second.eqns))
+    eqn_of = {id(eqn): eqn for eqn in second.eqns}
+
+    def of_second(until):
+        for key in list(itertools.takewhile(lambda key: key != until, rest)):
+            if key not in taken:
+                found.append(Change("+", theirs.head(eqn_of[key]), eqn_of[key].source))
+            del rest[key]
+    for eqn in first.eqns:
+        text, counterpart = ours.head(eqn), other.get(id(eqn))
+        if counterpart is None:
+            found.append(Change("-", text, eqn.source))
+            continue
+        if id(counterpart) in rest:
+            of_second(id(counterpart))
+        theirs.names.update({w: ours.name(v) for v, w in zip(eqn.outvars, counterpart.outvars)})
+        found += _compared(text, theirs.head(counterpart), eqn.source, counterpart.source)
+    of_second(None)
+    results = [f"return {', '.join(map(printer.name, program.outvars))}"
+               for printer, program in ((ours, first), (theirs, second))]
+    return [*found, *_compared(*results)]
+
+
+def _compared(text, other, source=None, other_source=None):
+    if text == other:
+        return [Change(" ", text, source)]
+    return [Change("-", text, source), Change("+", other, other_source)]
 
 
 def flattened(jaxpr):

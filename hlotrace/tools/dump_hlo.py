@@ -2,7 +2,7 @@
 
     hlotrace-dump FUNCTION TYPE... [--stage STAGE] [--grad] [--vmap] [--out DIR]
                   [--mesh AXIS=SIZE,...] [--in_spec SPEC]... [--out_spec SPEC]... [--platform PLATFORM]
-                  [--html FILE]
+                  [--html FILE] [--diff FUNCTION]
 
 FUNCTION is `module:function` or `path/file.py:function`.  A TYPE, one an argument, is `f32[8,128]`, `bf16[]`,
 `i32[3]` or `f32`; --args_from takes pytrees and values from Python instead. STAGE is one of jaxpr, outlined,
@@ -25,6 +25,10 @@ prints goes to stderr.
 --html writes a page for a browser, which needs no network: all stages side by side, where a click on an
 operation or on a line of yours lights what came of it in the others, with costs, memory and collectives.  It
 compiles, but not for --platform gpu, cuda, rocm and tpu.
+
+--diff prints the jaxprs of two functions as one: a line of both begins with a space, one of the first alone
+with `-`, of the second with `+`, and in colours on a terminal.  Operations are matched by what they are made
+of, not by their order, and called functions are written out.
 
     hlotrace-dump hlotrace.numpy:tanh f32[8,128] --stage jaxpr,stablehlo
     hlotrace-dump train.py:loss --args_from train.py:example_args --grad --stage all --out /tmp/loss
@@ -51,8 +55,10 @@ from hlotrace.core import dtypes
 from hlotrace.core.errors import did_you_mean
 from hlotrace.core.platforms import PLATFORMS
 from hlotrace.core.pytrees import pytree
+from hlotrace.core.source_info import describe
 from hlotrace.inspection import shardy
 from hlotrace.inspection.communication import collectives, table
+from hlotrace.inspection.matching import changes
 from hlotrace.lowering.outline import LEAST_SAVED
 from hlotrace.runtime.devices import plugins
 from hlotrace.runtime.executables.blocks import blocks_of
@@ -371,6 +377,17 @@ class Program:
                          if name.endswith("_in_bytes"))
 
 
+def difference(first, second):
+    """The jaxprs of two Programs as one text, with colours for a terminal."""
+    color = {"-": "\x1b[31m", "+": "\x1b[32m"} if sys.stdout.isatty() else {}
+    lines = []
+    for change in changes(first.traced.jaxpr, second.traced.jaxpr):
+        paint = color.get(change.mark, "")
+        place = f"    # {describe(change.source)}" if change.mark != " " and change.source else ""
+        lines.append(f"{paint}{change.mark} {change.text}{place}" + "\x1b[0m" * bool(paint))
+    return "\n".join(lines)
+
+
 def transformed(fun, options):
     """`fun` under --grad, then under --vmap."""
     if options.grad:
@@ -415,7 +432,7 @@ def out_shardings(values, place):
 def dump(positional, options):
     """Print or write every stage that the command line asks for."""
     stages = parse_stages(options.stage, options.mesh)
-    if options.html and not options["stage"].present:
+    if (options.html or options.diff) and not options["stage"].present:
         stages = []
     if not positional:
         raise UsageError("which function? say hlotrace-dump FUNCTION TYPE... (--help tells more)")
@@ -429,6 +446,9 @@ def dump(positional, options):
     program = Program(transformed(fun, options), args, options.locations, place,
                       out_shardings(options.out_spec, place))
     stem = "_".join(["vmap"] * options.vmap + ["grad"] * options.grad + [positional[0].rpartition(":")[2]])
+    if options.diff:
+        other = transformed(load(options.diff, "--diff"), options)
+        print(difference(program, Program(other, args, options.locations, place)))
     if options.html:
         try:
             program.view(options.html)
@@ -466,6 +486,7 @@ def define_flags():
     flags.DEFINE_string("out", None, "Write a file for each stage into this folder, and print the paths.",
                         **own)
     flags.DEFINE_string("html", None, "Write a page with all stages into this file.", **own)
+    flags.DEFINE_string("diff", None, "Another function: print how its jaxpr differs.", **own)
     flags.DEFINE_bool("help", False, "Print this help.", short_name="h", **own)
     options.set_gnu_getopt(True)  # flags may follow the types
     return options

@@ -5,7 +5,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.inspection.matching import flattened, matched
+from hlotrace.inspection.matching import changes, flattened, matched
 
 X = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
 
@@ -95,3 +95,20 @@ def test_loops_are_counterparts_where_their_bodies_are():
         return lambda x: lax.scan(lambda c, _: (jnp.sin(c) * scale, None), x, None, length=3)[0]
     programs = [flattened(jax.make_jaxpr(loop(s))(X)) for s in (2.0, 2.0)]
     assert [a.primitive.name for a, _ in matched(*programs)] == ["scan"]
+
+
+def marks(f, g):
+    programs = [jax.make_jaxpr(h)(X) for h in (f, g)]
+    return [(change.mark, change.text.split(" = ")[-1].split(" ")[0]) for change in changes(*programs)]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(("f", "g", "found"), [
+    (lambda x: jnp.sin(x) + jnp.cos(x), lambda x: (lambda c, s: s + c)(jnp.cos(x), jnp.sin(x)),      # another order
+     [(" ", "sin"), (" ", "cos"), (" ", "add"), (" ", "return")]),
+    (lambda x: jnp.sin(x), lambda x: jnp.sin(jnp.abs(x)), [("+", "abs"), ("-", "sin"), ("+", "sin"), (" ", "return")]),
+    (lambda x: x * 2.0, lambda x: x * 3.0, [("-", "mul"), ("+", "mul"), (" ", "return")]),
+    (lambda x: jax.jit(jnp.sin)(x), jnp.sin, [(" ", "sin"), (" ", "return")]),
+])
+def test_changes_from_one_program_to_another(f, g, found):
+    assert marks(f, g) == found
