@@ -355,7 +355,11 @@ class Lowered(_Stage):
         >>> jax.jit(lambda x: x + 1).lower(1.).view()
         View(<lambda>: 3 rows of jaxpr, 5 rows of StableHLO)
         """
-        return _view(self, path)
+        return _view(self.fun_name, path, **self._forms())
+
+    def _forms(self) -> dict[str, Any]:
+        """What a page shows of it."""
+        return {"jaxpr": self._traced.jaxpr, "stablehlo": self.as_text(debug_info=True), "mesh": self._mesh}
 
     def cost_analysis(self) -> Any:
         """XLA's estimate for the program before optimization: a dict with "flops", "bytes accessed", ..."""
@@ -472,7 +476,10 @@ class Compiled(_Stage):
         stats = self.memory_analysis()
         names = [n for n in dir(stats) if n.endswith("_size_in_bytes") and not n.startswith("host_")]
         totals = {n.removesuffix("_size_in_bytes").replace("_", " "): getattr(stats, n) for n in names}
-        return _view(self._lowered, path, optimized=self.as_text(), totals=totals)
+        return _view(self.fun_name, path, **self._forms(), optimized=self.as_text(), totals=totals)
+
+    def _forms(self) -> dict[str, Any]:
+        return self._lowered._forms()
 
     def memory_analysis(self) -> Any:
         """Bytes of arguments, outputs, temporaries and code."""
@@ -586,10 +593,9 @@ class Compiled(_Stage):
                             "ShapeDtypeStructs")
 
 
-def _view(lowered: Lowered, path: Any, **compiled: Any) -> View:
+def _view(title: str, path: Any, **forms: Any) -> View:
     from ..inspection.view import view  # few look
-    return view(lowered.fun_name, jaxpr=lowered._traced.jaxpr, stablehlo=lowered.as_text(debug_info=True),
-                mesh=lowered._mesh, path=path, **compiled)
+    return view(title, path=path, **forms)
 
 
 def _view_jaxpr(self: Jaxpr, path: str | os.PathLike[str] | None = None) -> View:
@@ -598,8 +604,7 @@ def _view_jaxpr(self: Jaxpr, path: str | os.PathLike[str] | None = None) -> View
     >>> jax.make_jaxpr(lambda x: x + 1)(1.).view()
     View(<lambda>: 3 rows of jaxpr)
     """
-    from ..inspection.view import view  # few look
-    return view(self.name, jaxpr=self, path=path)
+    return _view(self.name, path, jaxpr=self)
 
 
 Jaxpr.view = _view_jaxpr

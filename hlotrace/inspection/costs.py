@@ -21,7 +21,9 @@ _REDUCTIONS = re.compile(r"reduce(?!_precision)|cum(sum|prod|max|min|logsumexp)|
 
 @functools.lru_cache(4096)      # a program has few types
 def elements(shape):
-    """How many elements the arrays of a shape hold: `f32[8,16]`, `(f32[8], s32[])`."""
+    """How many elements the arrays of a shape hold: `f32[8,16]`, `(f32[8], s32[])`; 0 for open sizes."""
+    if "?" in shape:
+        return 0
     return sum(math.prod(map(int, re.findall(r"\d+", dims))) for dims in re.findall(r"\[([^\]]*)\]", shape))
 
 

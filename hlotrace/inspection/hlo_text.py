@@ -196,8 +196,10 @@ def shape_parts(shape):
 
 @functools.lru_cache(4096)      # a program has few types
 def shape_bytes(shape):
-    """How many bytes the arrays of a shape hold; elements of less than a byte are packed."""
+    """How many bytes the arrays of a shape hold, 0 for open sizes; what is less than a byte is packed."""
     total = 0
+    if "?" in shape:
+        return total
     for dtype, dims in re.findall(r"([a-z]\w*)\[([^\]]*)\]", plain_shape(shape)):
         digits = re.search(r"\d+", "8" if dtype in ("pred", "bool") else dtype)
         bits = int(digits[0]) if digits else 0      # a token holds none

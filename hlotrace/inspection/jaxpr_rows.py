@@ -1,4 +1,5 @@
 """A jaxpr as rows."""
+from ..core.avals import ShapedArray
 from ..core.dtypes import short_name
 from ..core.jaxpr import Literal, Printer, sub_jaxprs
 from ..core.source_info import position
@@ -108,12 +109,16 @@ def _known(values, env):
 
 
 def _plain(v):
-    """The type without what says more than dtype and shape."""
-    return f"{short_name(v.aval.dtype)}[{','.join(map(str, v.aval.shape))}]"
+    """The type without what says more than dtype and shape, `f32[?,3]` where a size is not known; "" of what
+    is no array."""
+    if not isinstance(v.aval, ShapedArray):
+        return ""
+    return f"{short_name(v.aval.dtype)}[{','.join(str(d) if type(d) is int else '?' for d in v.aval.shape)}]"
 
 
 def _sharding(values):
-    return " ".join(str(v.aval.explicit.spec) for v in values if v.aval.explicit is not None)
+    shardings = (getattr(v.aval, "explicit", None) for v in values)
+    return " ".join(str(sharding.spec) for sharding in shardings if sharding is not None)
 
 
 def _contracted(eqn):

@@ -160,9 +160,11 @@ def _rounds(i, rows):
     if compared is None or " LT, " not in compared.text or len(compared.operands) != 2:
         return None
     counter, limit = compared.operands
+    named = re.search(r"while\((%[\w.$-]+) =", rows[i].text)     # other values of the loop may begin as 0 too
     step = rows[returns[1].operands[0]] if returns[1].operands else None
-    counts = step is not None and step.op == "add" and step.operands[0] == counter and len(
-        step.operands) == 2 and _constant(rows[step.operands[1]]) == 1
+    counts = named is not None and f" LT, {named[1]}," in compared.text and step is not None and (
+        f"add {named[1]}," in step.text and len(step.operands) == 2
+        and _constant(rows[step.operands[1]]) == 1)
     return _constant(rows[limit]) if counts and _constant(rows[counter]) == 0 else None
 
 

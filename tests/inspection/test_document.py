@@ -229,6 +229,15 @@ def test_what_is_alive(rows, alive):
     assert max(alive) == dict(found.alive)[found.peak]
 
 
+@pytest.mark.parametrize("scale", [1, 3])
+def test_sizes_that_are_not_known_cost_nothing(scale):
+    b, = jax.export.symbolic_shape("b")
+    x = jax.ShapeDtypeStruct((b, 4), "float32")
+    rows = jaxpr_rows(jax.make_jaxpr(lambda x: x * scale)(x))
+    assert rows[0].types == "f32[b,4]" and [row.flops or 0 for row in rows] == [0, 0, 0]
+    assert costs.flops("add", "f32[?,4]", ["f32[?,4]"]) == 0
+
+
 def test_the_largest_values_at_the_peak_come_first():
     found = usage([row("argument", 10), row("a", 5, 0), row("b", 30, 1), row("c", 2, 2)])
     assert found.peak == 2 and found.largest == [(2, 30), (0, 10), (1, 5)]

@@ -197,3 +197,10 @@ def test_the_graph_opens_from_blocks_to_operations(tmp_path):
     assert sorted(found["names"]) == ["one", "reduce_sum", "two"] and found["edges"] == 2
     assert found["inside"] == ["dot_general", "tanh"] and found["inner"] == 1
     assert "dot_general" in found["chosen"] and (found["hidden"], found["shown"]) == ("none", "")
+
+
+def test_a_compiled_program_that_was_read_has_its_optimized_text():
+    from hlotrace.experimental import serialize_executable
+    compiled = jax.jit(program).lower(X).compile()
+    read = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
+    assert [stage.name for stage in read.view().document.stages] == ["optimized"]
