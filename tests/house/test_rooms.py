@@ -43,7 +43,7 @@ TESTED_BY = {
     "inspection/hlo_text.py": "inspection/test_communication.py",
     "inspection/jaxpr_rows.py": "inspection/test_document.py",
     "inspection/live_memory.py": "inspection/test_document.py",
-    "inspection/matching.py": "api/test_bisect_numeric.py",
+    "inspection/matching.py": "api/external/test_bisect_numeric.py",
     "inspection/stablehlo_rows.py": "inspection/test_document.py",
     "lax/control_flow_errors.py": "house/test_mistakes.py",
     "lax/parallel.py": "primitives/parallel/test_collectives.py",

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dtypes import is_extended
-from ..core.jaxpr import Eqn, Jaxpr, Literal, Printer
-from ..core.pytrees import pytree
-from ..core.source_info import describe
-from ..core.surface.boundary import boundary
-from ..inspection.matching import flattened, matched
-from .jit import JitFunction
+from ...core.dtypes import is_extended
+from ...core.jaxpr import Eqn, Jaxpr, Literal, Printer
+from ...core.pytrees import pytree
+from ...core.source_info import describe
+from ...core.surface.boundary import boundary
+from ...inspection.matching import flattened, matched
+from ..jit import JitFunction
 
 
 @dataclasses.dataclass(frozen=True)
