@@ -118,7 +118,7 @@ class Pane {
 
 function newRow(pane) {
   const part = (name) => element("span", { class: name });
-  const drawn = { fold: part("fold"), left: part("rest"), op: part("op"), rest: part("rest"), types: part("cell types"), spec: part("cell spec"),
+  const drawn = { fold: part("fold"), left: part("rest left"), op: part("op"), rest: part("rest"), types: part("cell types"), spec: part("cell spec"),
                   flops: part("cell flops"), bytes: part("cell bytes"), line: part("cell line"), row: -1 };
   drawn.root = element("div", { class: "row" }, drawn.fold,
     element("span", { class: "what" }, drawn.left, drawn.op, drawn.rest),
