@@ -22,10 +22,16 @@ def hlo_rows(text, collectives=()):
     """
     axes = {c.name: f"over {', '.join(c.axes)}" for c in collectives if c.axes}
     rows, found = [], modules(text)
-    for module in found:
-        if len(found) > 1:
-            rows.append(Row(0, "module", f"module {module.name}", holds="function"))
-        _Writer(module, rows, axes).computation(module.entry, len(found) > 1, ())
+    if len(found) == 1:
+        _Writer(found[0], rows, axes).computation(found[0].entry, 0, ())
+        return rows
+    calls = re.findall(r"^// .*: runs (\d+) times$", text, re.M)      # of a program in pieces
+    for i, module in enumerate(found):
+        row = Row(0, "module", f"module {module.name}", holds="function")
+        rows.append(row)
+        row.flops = _Writer(module, rows, axes).computation(module.entry, 1, ())
+        if len(calls) == len(found):
+            row.note, row.flops = f"{calls[i]} times", row.flops * int(calls[i])
     return rows
 
 

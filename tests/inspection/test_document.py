@@ -191,6 +191,12 @@ def test_fusions_hold_what_they_fuse():
     assert rows[3].operands == (0,) and rows[5].operands == (3, 4) and rows[7].operands == (2,)
 
 
+def test_pieces_of_a_program_are_counted_as_often_as_they_run():
+    rows = hlo_rows(f"// f: runs 1 times\n{HLO}\n\n// block: runs 3 times\n{HLO}")
+    assert [(row.note, row.flops) for row in rows if row.op == "module"] == [
+        ("1 times", PRODUCT + 32), ("3 times", 3 * (PRODUCT + 32))]
+
+
 @pytest.mark.parametrize(("op", "result", "operands", "contracted", "flops"), [
     ("dot_general", "f32[8,4]", ["f32[8,16]", "f32[16,4]"], (1,), 2 * 8 * 4 * 16),
     ("dot", "f32[]", ["f32[7]", "f32[7]"], (0,), 14),
