@@ -22,10 +22,10 @@ def hlo_rows(text, collectives=()):
     """
     axes = {c.name: f"over {', '.join(c.axes)}" for c in collectives if c.axes}
     rows, found = [], modules(text)
-    if len(found) == 1:
+    calls = re.findall(r"^// .*: runs (\d+) times$", text, re.M)      # of a program in pieces
+    if len(found) == 1 and not calls:
         _Writer(found[0], rows, axes).computation(found[0].entry, 0, ())
         return rows
-    calls = re.findall(r"^// .*: runs (\d+) times$", text, re.M)      # of a program in pieces
     for i, module in enumerate(found):
         row = Row(0, "module", f"module {module.name}", holds="function")
         rows.append(row)
