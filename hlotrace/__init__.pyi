@@ -22,21 +22,21 @@ from typing import Any, ClassVar, Literal, overload
 
 __all__ = [
     'Array', 'CompilerEffortLevel', 'Device', 'Inline', 'NamedSharding', 'P', 'Ref', 'ShapeDtypeStruct', 'Shard',
-    'ad_checkpoint', 'allow_f16_reductions', 'api_util', 'array_garbage_collection_guard', 'auto_pcast', 'block_until_ready',
-    'check_tracer_leaks', 'checking_leaks', 'checkpoint', 'checkpoint_policies', 'clear_caches', 'closure_convert', 'config',
-    'copy_to_host_async', 'core', 'custom_batching', 'custom_derivatives', 'custom_gradient', 'custom_jvp', 'custom_vjp',
-    'debug', 'debug_infs', 'debug_key_reuse', 'debug_nans', 'default_backend', 'default_device', 'default_matmul_precision',
-    'default_prng_impl', 'device_count', 'device_get', 'device_put', 'devices', 'disable_jit', 'distributed', 'dlpack', 'ds',
-    'dtypes', 'effects_barrier', 'empty_ref', 'enable_checks', 'enable_custom_prng', 'enable_x64',
-    'ensure_compile_time_eval', 'errors', 'eval_shape', 'example_libraries', 'experimental', 'explain_cache_misses',
-    'export', 'extend', 'ffi', 'flatten_util', 'float0', 'free_ref', 'freeze', 'fwd_and_bwd', 'get_abstract_mesh',
-    'get_mesh', 'grad', 'hessian', 'host_count', 'host_id', 'host_ids', 'image', 'interpreters', 'jacfwd', 'jacobian',
-    'jacrev', 'jax2tf_associative_scan_reductions', 'jit', 'jvp', 'lax', 'legacy_prng_key', 'lib', 'linear_transpose',
-    'linearize', 'live_arrays', 'local_device_count', 'local_devices', 'log_compiles', 'make_array_from_callback',
-    'make_array_from_process_local_data', 'make_array_from_single_device_arrays', 'make_jaxpr', 'make_mesh',
-    'make_user_context', 'memory', 'monitoring', 'named_call', 'named_scope', 'new_ref', 'nn', 'no_execution', 'no_tracing',
-    'numpy', 'numpy_dtype_promotion', 'numpy_rank_promotion', 'ops', 'pmap', 'print_environment_info', 'process_count',
-    'process_index', 'process_indices', 'profiler', 'pure_callback', 'random', 'ref', 'remat',
+    'ad_checkpoint', 'allow_f16_reductions', 'api_util', 'array_garbage_collection_guard', 'auto_pcast', 'bisect_numeric',
+    'block_until_ready', 'check_tracer_leaks', 'checking_leaks', 'checkpoint', 'checkpoint_policies', 'clear_caches',
+    'closure_convert', 'config', 'copy_to_host_async', 'core', 'custom_batching', 'custom_derivatives', 'custom_gradient',
+    'custom_jvp', 'custom_vjp', 'debug', 'debug_infs', 'debug_key_reuse', 'debug_nans', 'default_backend', 'default_device',
+    'default_matmul_precision', 'default_prng_impl', 'device_count', 'device_get', 'device_put', 'devices', 'disable_jit',
+    'distributed', 'dlpack', 'ds', 'dtypes', 'effects_barrier', 'empty_ref', 'enable_checks', 'enable_custom_prng',
+    'enable_x64', 'ensure_compile_time_eval', 'errors', 'eval_shape', 'example_libraries', 'experimental',
+    'explain_cache_misses', 'export', 'extend', 'ffi', 'flatten_util', 'float0', 'free_ref', 'freeze', 'fwd_and_bwd',
+    'get_abstract_mesh', 'get_mesh', 'grad', 'hessian', 'host_count', 'host_id', 'host_ids', 'image', 'interpreters',
+    'jacfwd', 'jacobian', 'jacrev', 'jax2tf_associative_scan_reductions', 'jit', 'jvp', 'lax', 'legacy_prng_key', 'lib',
+    'linear_transpose', 'linearize', 'live_arrays', 'load_text', 'local_device_count', 'local_devices', 'log_compiles',
+    'make_array_from_callback', 'make_array_from_process_local_data', 'make_array_from_single_device_arrays', 'make_jaxpr',
+    'make_mesh', 'make_user_context', 'memory', 'monitoring', 'named_call', 'named_scope', 'new_ref', 'nn', 'no_execution',
+    'no_tracing', 'numpy', 'numpy_dtype_promotion', 'numpy_rank_promotion', 'ops', 'pmap', 'print_environment_info',
+    'process_count', 'process_index', 'process_indices', 'profiler', 'pure_callback', 'random', 'ref', 'remat',
     'remove_size_one_mesh_axis_from_type', 'reshard', 'scipy', 'set_mesh', 'shard_map', 'sharding', 'smap',
     'softmax_custom_jvp', 'stages', 'test_util', 'thread_guard', 'threefry_partitionable', 'topologies', 'transfer_guard',
     'transfer_guard_device_to_device', 'transfer_guard_device_to_host', 'transfer_guard_host_to_device', 'tree', 'tree_util',
@@ -379,6 +379,7 @@ class ShapeDtypeStruct:
 def allow_f16_reductions(value: bool = True) -> Any: ...
 def array_garbage_collection_guard(level: str) -> Any: ...
 def auto_pcast(value: bool = True) -> Any: ...
+def bisect_numeric(f: Any, g: Any, /, *args: Any, rtol: ArrayLike = 0.001, atol: ArrayLike = 1e-05) -> Any: ...
 def block_until_ready(x: _T) -> _T: ...
 def check_tracer_leaks(value: bool = True) -> Any: ...
 def checking_leaks(value: bool = True) -> Context: ...
@@ -486,6 +487,7 @@ def linearize(
     fun: Callable[..., tuple[_R, _T]], *primals: Any, has_aux: Literal[True],
 ) -> tuple[_R, Callable[..., _R], _T]: ...
 def live_arrays(platform: str | None = None) -> list[Array]: ...
+def load_text(text: Any) -> Any: ...
 def local_device_count(backend: str | None = None) -> int: ...
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None,

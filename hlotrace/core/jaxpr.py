@@ -99,6 +99,7 @@ class Jaxpr:
     """
     __slots__ = ("constvars", "consts", "invars", "eqns", "outvars", "effects", "name", "arg_names",
                  "derived", "facts", "__weakref__")
+    view: Callable[..., Any]        # the program as a page: `inspection/view.py`
 
     def __init__(self, constvars: Iterable[Var], consts: Iterable[Any], invars: Iterable[Var],
                  eqns: Sequence[Eqn], outvars: Iterable[Atom], name: str = "fn",
@@ -135,7 +136,7 @@ class Jaxpr:
         return Jaxpr(**{**fields, **changes})
 
     def __str__(self) -> str:
-        return _Printer().jaxpr(self, 0)
+        return Printer().jaxpr(self, 0)
 
     __repr__ = __str__
 
@@ -268,7 +269,7 @@ def _names() -> Iterator[str]:
             yield "".join(combination)
 
 
-class _Printer:
+class Printer:
     """`{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }`, with names in the order of appearance."""
 
     def __init__(self) -> None:
@@ -298,6 +299,12 @@ class _Printer:
             return f"{head}  in ({outs}) }}"
         body = "\n".join(lines)
         return f"{head}\n{body}\n{' ' * (indent + 2)}in ({outs}) }}"
+
+    def head(self, eqn: Eqn) -> str:
+        """An equation in one line, without the programs that it holds."""
+        programs = [k for k in eqn.params if any(True for _ in sub_jaxprs({k: eqn.params[k]}))]
+        kept = {k: v for k, v in eqn.params.items() if k not in programs} if programs else eqn.params
+        return self.eqn(eqn.replace(params=kept), 0)
 
     def eqn(self, eqn: Eqn, indent: int) -> str:
         outs = " ".join(self.typed(v) for v in eqn.outvars)

@@ -52,19 +52,10 @@ def propagated(text):
     than 32 elements are left out. Raises ValueError for a text that does not parse, that has no @main, or
     that Shardy rejects.
     """
-    module = _propagate(text)
-    operations = list(_walk(module.operation))
-    meshes = {_name(op): op.attributes["mesh"] for op, _ in operations if op.name == "sdy.mesh"}
-    notes = [_note(op, manual, meshes) for op, manual in operations]
-    # Parsed again, each operation's location is its line: so a line finds its note whatever the operation's
-    # syntax.
+    lines, operations = annotated(text)
     note_at = {}
-    again = parse_module(_printed(module))
-    for (op, _), note in zip(_walk(again.operation), notes):
-        note_at.setdefault(op.location.start_line, (op.name == "func.func", note))
-    for op, _ in operations:
-        _strip(op)      # no line comes or goes
-    lines = _printed(module).rstrip().split("\n")
+    for op in operations:
+        note_at.setdefault(op.line, (op.name == "func.func", op.notes))
     written = []
     for number, line in enumerate(lines, 1):
         above, note = note_at.get(number, (False, []))
@@ -75,6 +66,90 @@ def propagated(text):
     return "\n".join(written) + "\n"
 
 
+class Signature(NamedTuple):
+    """What a text says of its @main.
+
+    `inputs` and `outputs` are pairs (type, its spec as in `main_specs`, None where nothing is said), `names`
+    those of the inputs, empty where they have none; `mesh` is {axis: size}; `targets` are those of its custom
+    calls.
+    """
+    inputs: list
+    outputs: list
+    names: list[str]
+    mesh: dict[str, int]
+    targets: list[str]
+
+
+def signature(text):
+    """The Signature of a text, without propagation.  ValueError as for `main_specs`."""
+    module = _parsed(text)
+    _check(_functions(module))
+    main = _functions(module)["main"]
+    inputs, outputs = ([(str(type_), sharding and _spec(type_, sharding)) for type_, sharding in values]
+                       for values in _signature(main))
+    operations = [op for op, _ in _walk(module.operation)]
+    axes = [sdy.MeshAttr(op.attributes["mesh"]).axes for op in operations if op.name == "sdy.mesh"]
+    mesh = {sdy.MeshAxisAttr(axis).name: sdy.MeshAxisAttr(axis).size for axis in next(filter(None, axes), ())}
+    targets = [ir.StringAttr(op.attributes["call_target_name"]).value for op in operations
+               if op.name == "stablehlo.custom_call"]
+    return Signature(inputs, outputs, _given_names(main), mesh, targets)
+
+
+class Operation(NamedTuple):
+    """What an operation of a program is, in words.
+
+    `line` is the number of its line in the text, `notes` the specs of its results; those of a function are a
+    line for each argument and result.  `arguments` are the given names of those of a function.
+    """
+    name: str
+    line: int
+    depth: int
+    region: int             # which of the regions of the operation around it
+    types: list[str]
+    operands: list[str]     # their types
+    location: str
+    notes: list[str]
+    arguments: list[str]
+
+
+def annotated(text, propagate=True):
+    """(the lines of the program for people, its Operations, outer ones before those inside of them).
+
+    Without `propagate`, of the text as it is, with notes where it has meshes.  ValueError as for
+    `propagated`.
+    """
+    module = _propagate(text) if propagate else _parsed(text)
+    operations = list(_walk(module.operation))
+    meshes = {_name(op): op.attributes["mesh"] for op, _ in operations if op.name == "sdy.mesh"}
+    notes = [_note(op, manual, meshes) if meshes or propagate else [] for op, manual in operations]
+    # Parsed again, each operation's location is its line: so a line finds its note whatever the operation's
+    # syntax.
+    again = parse_module(_printed(module))
+    numbers = [op.location.start_line for op, _ in _walk(again.operation)]
+    for op, _ in operations:
+        _strip(op)      # no line comes or goes
+    lines = _printed(module).rstrip().split("\n")
+    found = [Operation(op.name, number, depth, region, [str(r.type) for r in op.results],
+                       [str(x.type) for x in op.operands], str(op.location), note, _given_names(op))
+             for number, (op, _), note, (depth, region) in zip(numbers, operations, notes,
+                                                               _places(module.operation))]
+    return lines, found
+
+
+def _places(op, depth=0, number=0):
+    """(how deep it is, in which region of the operation around it) of each operation of `_walk`."""
+    yield depth, number
+    for i, region in enumerate(op.regions):
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from _places(inner.operation, depth + 1, i)
+
+
+def _given_names(op):
+    blocks = op.regions[0].blocks if op.name == "func.func" else ()
+    return [_given_name(argument).strip() for argument in (blocks[0].arguments if len(blocks) else ())]
+
+
 def _printed(module):
     # Assumed verified: operations of Shardy's own may be wrong without the attributes, and would be printed
     # unreadably.
@@ -83,16 +158,21 @@ def _printed(module):
 
 def _propagate(text):
     """The propagated jaxlib module."""
-    doing = "the text does not parse"
+    module = _parsed(text)
+    _check(_functions(module))
     try:
-        module = parse_module(text)
-        _check(_functions(module))
-        doing = "propagation fails"
         with module.context:
             passmanager.PassManager.parse(_PASSES).run(module.operation)
     except ir.MLIRError as error:
-        raise ValueError(f"Shardy: {doing}: {_reason(str(error))}") from error
+        raise ValueError(f"Shardy: propagation fails: {_reason(str(error))}") from error
     return module
+
+
+def _parsed(text):
+    try:
+        return parse_module(text)
+    except ir.MLIRError as error:
+        raise ValueError(f"Shardy: the text does not parse: {_reason(str(error))}") from error
 
 
 def _functions(module):

@@ -229,6 +229,7 @@ LOCAL_IMPORTS = {
         hlotrace.transforms.transpose: hlotrace.primitives.parallel.sharding
         hlotrace.api.autodiff: hlotrace.primitives.parallel.sharding
         hlotrace.lax.control_flow: hlotrace.primitives.parallel.sharding
+        hlotrace.api.stages: hlotrace.inspection.view
         hlotrace.api.stages: hlotrace.placement.shardings hlotrace.runtime.devices.layouts hlotrace.sharding.layout hlotrace.sharding.spec
         hlotrace.placement.make_mesh: hlotrace.placement.device_order
         hlotrace.placement.device_put: hlotrace.placement.shardings hlotrace.sharding.mesh hlotrace.sharding.named hlotrace.sharding.spec
@@ -300,8 +301,9 @@ GIVEN_DOWNWARD = {
     "operations that a trace writes by itself": "JaxprTrace.pvary JaxprTrace.held JaxprTrace.typed Dimension.as_value",
     "methods of a class below that are functions of this floor":
         "Ref.copy Ref.at Ref.T Ref.reshape Ref.transpose Ref.bitcast Ref.swap Ref.addupdate Ref.__getitem__ "
-        "Ref.__setitem__ ShapedArray.unsplit Sharding._internal_device_list "
-        "Sharding._to_xla_hlo_sharding Sharding.of_jaxlib SingleDeviceSharding.of_jaxlib BCOO.__getitem__ BCSR.__getitem__ BCOO.reshape BCOO.__iter__",
+        "Ref.__setitem__ ShapedArray.unsplit Jaxpr.view Sharding._internal_device_list "
+        "Sharding._to_xla_hlo_sharding Sharding.of_jaxlib SingleDeviceSharding.of_jaxlib BCOO.__getitem__ "
+        "BCSR.__getitem__ BCOO.reshape BCOO.__iter__",
     "what an option does when it is set": "checks['jax_num_cpu_devices']",
     "what happens on the way out of a call: errors are worded, results looked at, listeners told":
         "options.leave executable.looked_at progress.monitors",

@@ -365,3 +365,35 @@ def test_runs_as_a_module_and_a_reader_may_stop_reading():
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 1
+
+
+def test_html_writes_a_page_in_place_of_the_stage(dump, tmp_path):
+    status, out, err = dump(*LAYER, MESH, "--in_spec=data;-,model", "--html", "pages/layer.html")
+    assert (status, out, err) == (0, "pages/layer.html\n", "")
+    page = (tmp_path / "pages" / "layer.html").read_text("utf-8")
+    assert all(f'"name":"{stage}"' in page for stage in ("jaxpr", "StableHLO", "sharded", "optimized"))
+    assert '"mesh":[["data",4],["model",2]]' in page
+
+
+def test_html_of_another_platform_has_its_texts(dump, tmp_path):
+    status, out, _ = dump(*LAYER, "--platform=gpu", "--html=layer.html", "--stage=jaxpr")
+    assert status == 0 and out.startswith("layer.html\n{ lambda")
+    page = (tmp_path / "layer.html").read_text("utf-8")
+    assert '"name":"StableHLO"' in page and '"name":"optimized"' not in page
+
+
+def test_html_where_no_file_can_be(dump, tmp_path):
+    (tmp_path / "taken").mkdir()
+    status, _, err = dump(*LAYER, "--html=taken")
+    assert status == 2 and err.startswith("hlotrace-dump: --html taken:")
+
+
+@pytest.mark.parametrize(("second", "differing"), [
+    ("model.py:add", []),
+    ("hlotrace.numpy:subtract", ["- c:f32[3] = add a b    # model.py:14 (add)", "+ a':f32[3] = sub a b", "- return c", "+ return a'"]),
+])
+def test_diff_prints_what_differs(dump, second, differing):
+    status, out, err = dump("model.py:add", "f32[3]", "f32[3]", "--diff", second)
+    assert (status, err) == (0, "")
+    lines = [line for line in out.splitlines() if not line.startswith("  ")]
+    assert len(lines) == len(differing) and all(map(str.startswith, lines, differing)), out
