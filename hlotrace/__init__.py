@@ -65,6 +65,7 @@ _offer(globals(), "numpy", "tree", lazy={
     "interpreters lax lib memory monitoring nn ops profiler random ref scipy sharding stages test_util "
     "topologies tree_util typing version",
     "api.parallel.axis_types": "smap",
+    "api.parallel.explain_sharding": "explain_sharding",
     "api.contexts": "allow_f16_reductions auto_pcast check_tracer_leaks checking_leaks debug_infs "
     "debug_key_reuse debug_nans default_device default_matmul_precision default_prng_impl disable_jit "
     "enable_checks enable_custom_prng enable_x64 explain_cache_misses jax2tf_associative_scan_reductions "
