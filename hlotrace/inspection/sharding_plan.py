@@ -95,9 +95,10 @@ def sharding_plan(text, mesh, on_host):
 
 
 class _Row:
-    def __init__(self, where, operation, operands, results):
+    def __init__(self, where, operation, operands, results, reshards=False):
         self.where, self.operation, self.operands, self.results = where, operation, operands, results
         self.collectives = []
+        self.reshards = reshards    # does it nothing else?
 
     def frozen(self):
         return PlannedOperation(self.where, self.operation, tuple(self.operands), tuple(self.results),
@@ -143,7 +144,7 @@ class _Reader:
             return False
         if op.name in _OF_SHARDY:
             # products bring their operands into place each on its own
-            if any(user.name in _PRODUCTS and user.location == op.location for user in _users(op)):
+            if any(user.name in _PRODUCTS for user in _users(op)):
                 return False
         elif len(op.regions) and op.name not in _OF_PROGRAM:
             return False
@@ -158,13 +159,12 @@ class _Reader:
         return [self.same.get(value, value) for value in op.operands]
 
     def operation(self, op, times):
-        operands = self.operands(op)
-        moved = [self.moved.get(value) for value in operands]
-        own = [found if found and found[2] == op.location else None for found in moved]
-        row = _Row(_where(op.location), self.path(op), [
-            self.spec(found[0] if found else value) for value, found in zip(operands, own)],
-            [self.spec(value) for value in op.results])
-        row.collectives = list(dict.fromkeys(c for found in own if found for c in found[1]))
+        moved = [self.moved.get(value, (value, [])) for value in self.operands(op)]
+        row = _Row(_where(op.location), self.path(op), [self.spec(source) for source, _ in moved],
+                   [self.spec(value) for value in op.results])
+        for _, collectives in moved:
+            row.collectives += collectives
+            collectives.clear()     # once is enough for all that take the value
         if op.name in _OF_PROGRAM:
             row.collectives.append(PlannedCollective(
                 _OF_PROGRAM[op.name], self.group_axes(op), sum(map(self.bytes, op.results)), times))
@@ -183,18 +183,20 @@ class _Reader:
         [source], result = self.operands(op), op.results[0]
         collectives = self.collectives(op, times)
         made = self.row_of.get(source)
-        if op.name in _REDUCING and made:
+        # Shardy gives what it inserts for an operand the line that the operand comes from
+        serves = op.location == source.location
+        returned = all(user.name in _SILENT for user in _users(op))
+        if made and (op.name in _REDUCING or made.reshards and made is self.found[-1] or serves and returned):
             made.collectives += collectives
-            made.results = [self.spec(result) if spec is source else spec for spec in made.results]
+            made.results[0 if made.reshards else source.result_number] = self.spec(result)
             self.row_of[result] = made
             return
-        before = self.moved.get(source)
-        if before and before[2] == op.location:
-            source, collectives = before[0], before[1] + collectives
-        if any(user.location == op.location for user in _users(op)):
-            self.moved[result] = source, collectives, op.location
+        source, before = self.moved.get(source, (source, []))
+        collectives = before + collectives
+        if serves and not returned:
+            self.moved[result] = source, collectives
             return
-        row = _Row(_where(op.location), self.path(op), [self.spec(source)], [self.spec(result)])
+        row = _Row(_where(op.location), self.path(op), [self.spec(source)], [self.spec(result)], True)
         row.collectives = collectives
         self.found.append(row)
         self.row_of[result] = row
@@ -246,7 +248,7 @@ class _Reader:
         return mesh_axes([[n for n in group if n >= 0] for group in groups], self.mesh, permute)
 
     def path(self, op):
-        location = op.location
+        location = _first(op.location)
         named = isinstance(location, ir.NameLoc)
         return self.scope + (location.name_str if named else op.name.partition(".")[2])
 
@@ -428,9 +430,15 @@ def _constant(value):
     return int(np.array(op.attributes["value"]).flat[0])
 
 
+def _first(location):
+    """The location of what an operation was made for, where it has several."""
+    return location.locations[0] if isinstance(location, ir.FusedLoc) else location
+
+
 def _where(location):
+    location = _first(location)
     while isinstance(location, ir.NameLoc):
-        location = location.child_loc
+        location = _first(location.child_loc)
     if isinstance(location, ir.FileLineColLoc) and location.filename != "-":
         return f"{location.filename.rpartition('/')[2]}:{location.start_line}"
     return None
