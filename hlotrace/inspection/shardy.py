@@ -145,6 +145,28 @@ def manual_axes(op):
     return [axes[i] for i in range(len(axes))]
 
 
+def manual_around(op, inside=False):
+    """The mesh axes that are manual around an operation; or `inside` of its region."""
+    found, op = set(), op if inside else op.parent.operation
+    while op.name not in ("func.func", "builtin.module"):
+        if op.name == "sdy.manual_computation":
+            found.update(manual_axes(op))
+        op = op.parent.operation
+    return found
+
+
+def mesh_sizes(sharding, meshes):
+    """The sizes of the axes of a sharding's mesh; `meshes` are those that have names."""
+    mesh = sdy.TensorShardingAttr(sharding).mesh_or_ref
+    mesh = meshes[mesh.value] if isinstance(mesh, ir.FlatSymbolRefAttr) else mesh
+    return {axis.name: axis.size for axis in map(sdy.MeshAxisAttr, sdy.MeshAttr(mesh).axes)}
+
+
+def unreduced(sharding):
+    """The mesh axes along which each device holds a term of a sum."""
+    return [] if sharding is None else [*map(_axis, sdy.TensorShardingAttr(sharding).unreduced_axes)]
+
+
 def symbol(op):
     return ir.StringAttr(op.attributes["sym_name"]).value
 
@@ -219,9 +241,9 @@ def _written(type_, sharding, meshes, manual):
     words = [f"P({', '.join(map(repr, entries))})"]
     if sharding is not None:
         attribute = sdy.TensorShardingAttr(sharding)
-        unreduced = list(map(_axis, attribute.unreduced_axes))
-        if unreduced:
-            words.append("unreduced " + " ".join(map(repr, unreduced)))
+        terms = unreduced(sharding)
+        if terms:
+            words.append("unreduced " + " ".join(map(repr, terms)))
         reference = str(attribute.mesh_or_ref)
         mesh = meshes.get(reference.lstrip("@").strip('"'))
         if mesh is not None and not sdy.MeshAttr(mesh).axes and sdy.MeshAttr(mesh).device_ids:
