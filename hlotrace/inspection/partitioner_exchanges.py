@@ -56,13 +56,14 @@ def _slice(op, operands, results):
         return []
     starts, strides = (_integers(op, name) for name in ("start_indices", "strides"))
     return [found for dim, (start, stride) in enumerate(zip(starts, strides))
-            for found in _halo(operands[0], results[0], dim, stride, 1, -start)]
+            for found in _edges(_Need(operands[0], results[0], dim, dim, stride, 1, -start,
+                                      operands[0].sizes[dim]), 1)]
 
 
 def _pad(op, operands, results):
     lows, between = (_integers(op, name) for name in ("edge_padding_low", "interior_padding"))
     return [found for dim, low in enumerate(lows) if not between[dim]
-            for found in _halo(operands[0], results[0], dim, 1, 1, low)]
+            for found in _edges(_Need(operands[0], results[0], dim, dim, 1, 1, low), 2)]
 
 
 def _reverse(op, operands, results):
@@ -123,28 +124,69 @@ def _windows(op, operand, result, dims, windows, between, apart):
     strides, between, apart = (_integers(op, name, len(windows)) for name in ("window_strides", between, apart))
     padding = np.array(op.attributes["padding"]) if "padding" in op.attributes else np.zeros((len(windows), 2), int)
     return [found for i, dim, out in dims if between[i] == 1
-            for found in _halo(operand, result, dim, strides[i], (windows[i] - 1) * apart[i] + 1,
-                               int(padding[i][0]), out, True)]
+            for found in _edges(_Need(operand, result, dim, out, strides[i],
+                                      (windows[i] - 1) * apart[i] + 1, int(padding[i][0])))]
 
 
-def _halo(operand, result, dim, stride, window, low, out=None, windows=False):
-    """What a device takes from those before it and behind it, to have all that its part of the result needs."""
-    out = dim if out is None else out
-    size, count = operand.sizes[dim], operand.counts[dim]
-    if count == 1 or result.counts[out] != count or (size, stride, window, low) == (result.sizes[out], 1, 1, 0):
+class _Need:
+    """Which rows, along a dimension, the part of the result on each device is made of."""
+
+    def __init__(self, operand, result, dim, out, stride, window, low, last=math.inf):
+        self.operand, self.dim = operand, dim
+        self.size, self.count = operand.sizes[dim], operand.counts[dim]
+        self.split = self.count > 1 and result.counts[out] == self.count
+        self.same = (self.size, stride, window, low) == (result.sizes[out], 1, 1, 0)
+        self.part = -(-self.size // self.count)
+        self.row = operand.bytes() // self.part
+        made = -(-result.sizes[out] // self.count)
+        starts = [i * made * stride - low for i in range(self.count)]
+        self.rows = [(start, min(start + (made - 1) * stride + window, last)) for start in starts]
+        # of a result on half of the devices at most, the others need nothing
+        self.rows = self.rows[:result.sizes[out] if 2 * result.sizes[out] <= self.count else self.count]
+
+
+def _edges(need, near=None):
+    """The exchanges of rows between devices.
+
+    Args:
+        need: a _Need.
+        near: over how many parts rows go from neighbour to neighbour.  If one has to come from farther away, all
+            go straight to where they are needed.  None: from neighbour to neighbour, or all rows to all.
+    """
+    if not need.split or need.same:
         return []
-    part, made = -(-size // count), -(-result.sizes[out] // count)
-    starts = [i * made * stride - low for i in range(count)]
-    ends = [start + (made - 1) * stride + window for start in starts]
-    if not windows:
-        ends = [min(end, size) for end in ends]
-    before = max(i * part - start for i, start in enumerate(starts) if i)
-    behind = max(end - (i + 1) * part for i, end in enumerate(ends[:-1]))
-    if windows and max(before, 0) + part + max(behind, 0) >= part * count:
-        return gathered(operand, [dim])
-    row = operand.bytes() // part
-    return [("collective-permute", operand.axes[dim], row * min(part, rows - at))
+    part, row, axes = need.part, need.row, need.operand.axes[need.dim]
+    before = max([0, *(i * part - start for i, (start, _) in enumerate(need.rows) if i)])
+    behind = max([0, *(end - (i + 1) * part for i, (_, end) in enumerate(need.rows[:need.count - 1]))])
+    if near is None and before + part + behind >= part * need.count:
+        return gathered(need.operand, [need.dim])
+    if near is not None and max(before, behind) > near * part:
+        return [("collective-permute", axes, row * rows) for rows in _straight(need)]
+    return [("collective-permute", axes, row * min(part, rows - at))
             for rows in (before, behind) for at in range(0, rows, part)]
+
+
+def _straight(need):
+    """The rows of each permute where they go straight to the devices that need them: in one permute a device
+    sends and receives once, and as many rows as the offsets of all span."""
+    permutes = []       # [those that receive, those that send, first row, end]
+    for target, (start, end) in enumerate(need.rows):
+        if end <= 0 or start >= need.size:
+            continue
+        for source in range(start // need.part, (end - 1) // need.part + 1):
+            if source == target:
+                continue
+            first, last = max(start - source * need.part, 0), min(end - source * need.part, need.part)
+            for permute in permutes:
+                if target not in permute[0] and source not in permute[1]:
+                    break
+            else:
+                permute = [set(), set(), first, last]
+                permutes.append(permute)
+            permute[0].add(target)
+            permute[1].add(source)
+            permute[2:] = min(permute[2], first), max(permute[3], last)
+    return [last - first for *_, first, last in permutes]
 
 
 def _integers(op, name, count=0):
