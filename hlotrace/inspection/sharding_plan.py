@@ -1,6 +1,7 @@
 """What a program over a mesh will communicate and why, from Shardy's propagation, before anything is
 compiled."""
 import dataclasses
+import functools
 import math
 
 import numpy as np
@@ -116,6 +117,8 @@ class _Reader:
                        for op in module.body.operations if op.operation.name == "sdy.mesh"}
         self.functions = shardy.functions(module)
         self.needed = Needed(self.functions)
+        # each value is looked at by what gives it and by all that take it
+        self.sharding, self.split, self.divided = map(functools.cache, (self.sharding, self.split, self.divided))
         self.found = []
         self.scope = ""         # the path of the calls around
         self.times = 1          # how often the block runs

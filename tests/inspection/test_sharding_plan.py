@@ -99,6 +99,15 @@ def whole_of(x):
     return at(jnp.tanh(x))
 
 
+def batch_of_images(*shape, dtype=np.float32):
+    """Images whose rows are split."""
+    return split(shape, "data", "model", dtype=dtype)
+
+
+def conv(x, w, stride=1, padding="SAME"):
+    return lax.conv_general_dilated(x, w, (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
 PROGRAMS = {    # name -> (function, arguments)
     "data and tensor parallel": lambda: (jax.value_and_grad(mlp), {
         "up": split((16, 32), None, "model"), "down": split((32, 16), "model")}, split((8, 16), "data")),
@@ -127,6 +136,38 @@ PROGRAMS = {    # name -> (function, arguments)
     "loop": lambda: (ring, split((16,), "data")),
     "loop without a count": lambda: (until_large, split((16,), "data")),
     "partly manual": lambda: (partly_manual, split((16, 16), "data", "model")),
+    "product and its gradient": lambda: (lambda x, y: jax.grad(lambda x, y: (jnp.tanh(x @ y) ** 2).sum(), (0, 1))(x, y),
+                                         *[split((16, 16), "data", "model")] * 2),
+    "twice the same": lambda: (lambda x: (x.T @ x + 1, (x.T @ x) * x.sum(0) - x.sum(0)), split((16, 16), "data")),
+    "twice the same by hand": lambda: (per_device(lambda x: lax.psum(x, "data") + jnp.sin(lax.psum(x, "data"))),
+                                       split((16,), "data")),
+    # where XLA does otherwise than Shardy's collectives say
+    "product split on one side": lambda: (jnp.matmul, split((4, 64), "data"), split((64, 64), "data")),
+    "all dimensions": lambda: (lambda x: at(x), split((16, 8), "data", "model")),
+    "cut after it is whole": lambda: (lambda x: at(x, None, "model"), split((8, 8), "data")),
+    "wide on the CPU": lambda: (lambda x: (x.T @ x).astype(jnp.bfloat16) @ at(x).T, split((16, 8), "data",
+                                                                                        dtype=jnp.bfloat16)),
+    "uneven": lambda: (lambda x: jnp.diff(x, axis=0), split((16, 8), "data")),
+    "one row": lambda: (lambda x: x[0] + x[-1], split((16, 8), "data")),
+    "two of many": lambda: (lambda x: x[12:14], split((16, 8), "data")),
+    "every second": lambda: (lambda x: x[3:16:3], split((16, 8), "data")),
+    "halves": lambda: (lambda x: jnp.split(x, 2), split((16, 8), "data")),
+    "shifted": lambda: (lambda x: lax.pad(x, np.float32(0), ((2, -2, 0), (0, 0, 0))), split((16, 8), "data")),
+    "padded": lambda: (lambda x: jnp.pad(x, ((2, 2), (0, 0))), split((16, 8), "data")),
+    "padded by much": lambda: (lambda x: jnp.pad(x, ((8, 12), (0, 0))), split((16, 8), "data")),
+    "backwards": lambda: (lambda x: x[::-1], split((16, 8), "data")),
+    "rolled": lambda: (lambda x: x - jnp.roll(x, 1, 0), split((16, 8), "data")),
+    "rolled far": lambda: (lambda x: x - jnp.roll(x, 5, 0), split((16, 8), "data")),
+    "convolution": lambda: (conv, batch_of_images(8, 16, 16, 4), split((3, 3, 4, 8))),
+    "convolution with strides": lambda: (lambda x, w: conv(x, w, 2), batch_of_images(8, 16, 16, 4), split((5, 5, 4, 8))),
+    "pooling": lambda: (lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME"),
+                        batch_of_images(8, 16, 16, 4)),
+    "wide window": lambda: (lambda x: jnp.cumsum(x, 0), split((16, 8), "data")),
+    "some rows": lambda: (lambda x, i: lax.dynamic_slice_in_dim(x, i, 4), split((16, 8), "data"),
+                          jax.ShapeDtypeStruct((), np.int32)),
+    "largest": lambda: (lambda x: lax.top_k(x, 2), split((16, 8), "data")),
+    "factors": lambda: (jnp.linalg.qr, split((16, 8), "data")),
+    "labels": lambda: (lambda x: -jax.nn.log_softmax(x)[..., 0].mean(), split((8, 16, 8), "data", None, "model")),
 }
 
 
@@ -167,6 +208,22 @@ def test_other_devices_than_cpus_scatter_sums():
     found = [planned.predicted(fun.trace(x).lower(platform=platform)) for platform in ("cpu", "cuda", "tpu")]
     scattered = {("reduce-scatter", ("data",), 256, 1): 1}
     assert found == [{("all-reduce", ("data",), 1024, 1): 1}, scattered, scattered]
+
+
+@pytest.mark.quick
+def test_an_effect_is_needed():
+    mesh = AbstractMesh((4,), ("data",))
+    x = jax.ShapeDtypeStruct((16,), np.float32, sharding=NamedSharding(mesh, P("data")))
+
+    @jax.jit
+    def told(x):
+        jax.debug.print("{}", x.sum())
+        return x * 2
+
+    def loop(x):
+        return lax.fori_loop(0, 3, lambda _, c: told(c), x)
+    [total] = jax.explain_sharding(loop)(x).collectives
+    assert (total.kind, total.bytes, total.times) == ("all-reduce", 4, 3)
 
 
 @pytest.mark.quick
