@@ -18,30 +18,26 @@ class Divided(NamedTuple):
     counts: tuple
     bits: int               # of an element
 
-    def bytes(self, whole=()):
-        """On one device, whose part is padded to that of the others; along axes of dimensions that are
-        `whole`, of all of them."""
-        rows = [-(-size // count) * (count if dim in whole else 1)
-                for dim, (size, count) in enumerate(zip(self.sizes, self.counts))]
+    def part(self, dim):
+        """The size of a dimension on each device, padded where they are uneven."""
+        return -(-self.sizes[dim] // self.counts[dim])
+
+    def bytes(self, sizes=None):
+        """On one device, with other `sizes` of some dimensions."""
+        rows = [(sizes or {}).get(dim, self.part(dim)) for dim in range(len(self.sizes))]
         return -(-math.prod(rows) * self.bits // 8)
 
 
-def gathered(value, dims, onto=frozenset()):
+def gathered(value, dims):
     """The exchanges by which each device gets all of some dimensions, the last of them first.
 
     Of a dimension that fills half of the devices at most, each adds what the others have.
     """
-    found, whole = [], {*onto}
-    for dim in sorted(dims, reverse=True):
-        if value.counts[dim] == 1:
-            continue
-        whole.add(dim)
-        size, count = value.sizes[dim], value.counts[dim]
-        if 2 * size <= count:
-            each = value.bytes(whole) // -(-size // count) // count * size
-            found.append(("all-reduce", value.axes[dim], each))
-        else:
-            found.append(("all-gather", value.axes[dim], value.bytes(whole)))
+    found, sizes = [], {}
+    for dim in sorted((dim for dim in dims if value.counts[dim] > 1), reverse=True):
+        few = 2 * value.sizes[dim] <= value.counts[dim]
+        sizes[dim] = value.sizes[dim] if few else value.part(dim) * value.counts[dim]
+        found.append(("all-reduce" if few else "all-gather", value.axes[dim], value.bytes(sizes)))
     return found
 
 
@@ -55,9 +51,9 @@ def _slice(op, operands, results):
     if any(rotation(use.owner.operation) is not None for use in op.results[0].uses):
         return []
     starts, strides = (_integers(op, name) for name in ("start_indices", "strides"))
+    [operand], [result] = operands, results
     return [found for dim, (start, stride) in enumerate(zip(starts, strides))
-            for found in _edges(_Need(operands[0], results[0], dim, dim, stride, 1, -start,
-                                      operands[0].sizes[dim]), 1)]
+            for found in _edges(_Need(operand, result, dim, dim, stride, 1, -start, operand.sizes[dim]), 1)]
 
 
 def _pad(op, operands, results):
@@ -74,15 +70,12 @@ def _reverse(op, operands, results):
 def _concatenate(op, operands, results):
     shift = rotation(op)
     dim = ir.IntegerAttr(op.attributes["dimension"]).value
-    count, size = results[0].counts[dim], results[0].sizes[dim]
-    if shift is None or count == 1:
+    if shift is None or results[0].counts[dim] == 1:
         return []
-    part = size // count
-    row = results[0].bytes() // part
-    distance, rest = divmod(shift, part)
-    pieces = [(distance, part - rest), (distance + 1, rest)]
-    return [("collective-permute", results[0].axes[dim], rows * row)
-            for at, rows in pieces if rows and at % count]
+    distance, rest = divmod(shift, results[0].part(dim))
+    pieces = [(distance, results[0].part(dim) - rest), (distance + 1, rest)]
+    return [("collective-permute", results[0].axes[dim], results[0].bytes({dim: rows}))
+            for at, rows in pieces if rows and at % results[0].counts[dim]]
 
 
 def rotation(op):
@@ -94,14 +87,16 @@ def rotation(op):
     if any(isinstance(part, ir.Block) or part.operation.name != "stablehlo.slice" for part in parts):
         return None
     end, start = (part.operation for part in parts)
-    shape = end.operands[0].type.shape
-    [(a, b, by), (c, d, also)] = [[_integers(part, name) for name in ("start_indices", "limit_indices", "strides")]
-                                  for part in (end, start)]
-    other = [i for i in range(len(shape)) if i != dim]
-    if (end.operands[0] != start.operands[0] or {*by, *also} != {1} or (c[dim], b[dim]) != (0, shape[dim])
-            or a[dim] != d[dim] or any((x[i], y[i]) != (0, shape[i]) for x, y in ((a, b), (c, d)) for i in other)):
-        return None
-    return shape[dim] - a[dim]
+    shape = list(end.operands[0].type.shape)
+    bounds = [[_integers(part, name) for name in ("start_indices", "limit_indices", "strides")]
+              for part in (end, start)]
+    cut, zeros, ones = bounds[0][0][dim], [0] * len(shape), [1] * len(shape)
+    turned = [[_with(zeros, dim, cut), shape, ones], [zeros, _with(shape, dim, cut), ones]]
+    return shape[dim] - cut if end.operands[0] == start.operands[0] and bounds == turned else None
+
+
+def _with(items, index, item):
+    return [*items[:index], item, *items[index + 1:]]
 
 
 def _reduce_window(op, operands, results):
@@ -121,11 +116,12 @@ def _convolution(op, operands, results):
 
 
 def _windows(op, operand, result, dims, windows, between, apart):
-    strides, between, apart = (_integers(op, name, len(windows)) for name in ("window_strides", between, apart))
-    padding = np.array(op.attributes["padding"]) if "padding" in op.attributes else np.zeros((len(windows), 2), int)
+    count = len(windows)
+    strides, between, apart = (_integers(op, name, count) for name in ("window_strides", between, apart))
+    lows = np.array(op.attributes["padding"])[:, 0].tolist() if "padding" in op.attributes else [0] * count
+    spans = [(window - 1) * step + 1 for window, step in zip(windows, apart)]
     return [found for i, dim, out in dims if between[i] == 1
-            for found in _edges(_Need(operand, result, dim, out, strides[i],
-                                      (windows[i] - 1) * apart[i] + 1, int(padding[i][0])))]
+            for found in _edges(_Need(operand, result, dim, out, strides[i], spans[i], lows[i]))]
 
 
 class _Need:
@@ -136,9 +132,7 @@ class _Need:
         self.size, self.count = operand.sizes[dim], operand.counts[dim]
         self.split = self.count > 1 and result.counts[out] == self.count
         self.same = (self.size, stride, window, low) == (result.sizes[out], 1, 1, 0)
-        self.part = -(-self.size // self.count)
-        self.row = operand.bytes() // self.part
-        made = -(-result.sizes[out] // self.count)
+        self.part, made = operand.part(dim), result.part(out)
         starts = [i * made * stride - low for i in range(self.count)]
         self.rows = [(start, min(start + (made - 1) * stride + window, last)) for start in starts]
         # of a result on half of the devices at most, the others need nothing
@@ -150,20 +144,22 @@ def _edges(need, near=None):
 
     Args:
         need: a _Need.
-        near: over how many parts rows go from neighbour to neighbour.  If one has to come from farther away, all
-            go straight to where they are needed.  None: from neighbour to neighbour, or all rows to all.
+        near: over how many parts rows go from neighbour to neighbour.  If one has to come from farther away,
+            all go straight to where they are needed.  None: from neighbour to neighbour, or all rows to all.
     """
-    if not need.split or need.same:
+    if not need.split or need.same or not need.part:
         return []
-    part, row, axes = need.part, need.row, need.operand.axes[need.dim]
+    part = need.part
     before = max([0, *(i * part - start for i, (start, _) in enumerate(need.rows) if i)])
     behind = max([0, *(end - (i + 1) * part for i, (_, end) in enumerate(need.rows[:need.count - 1]))])
     if near is None and before + part + behind >= part * need.count:
         return gathered(need.operand, [need.dim])
     if near is not None and max(before, behind) > near * part:
-        return [("collective-permute", axes, row * rows) for rows in _straight(need)]
-    return [("collective-permute", axes, row * min(part, rows - at))
-            for rows in (before, behind) for at in range(0, rows, part)]
+        moved = _straight(need)
+    else:
+        moved = [min(part, rows - at) for rows in (before, behind) for at in range(0, rows, part)]
+    return [("collective-permute", need.operand.axes[need.dim], need.operand.bytes({need.dim: rows}))
+            for rows in moved]
 
 
 def _straight(need):

@@ -10,7 +10,7 @@ from ..runtime.mlir.bindings import ir, sdy, stablehlo
 from ..sharding.spec import PartitionSpec
 from . import shardy
 from .communication import aligned, axes_text, mesh_axes, totals
-from .needed_values import HOLDERS, Needed, body, callee, operation, owner, trip_count, users
+from .needed_values import HOLDERS, Needed, body, callee, operation, owner, returned, trip_count, users
 from .partitioner_exchanges import Divided, exchanges, gathered
 
 _PASSES = f"{shardy.PROPAGATION},sdy-export-pipeline{{enable-insert-explicit-collectives=true}}"
@@ -118,10 +118,12 @@ class _Reader:
         self.functions = shardy.functions(module)
         self.needed = Needed(self.functions)
         # each value is looked at by what gives it and by all that take it
-        self.sharding, self.split, self.divided = map(functools.cache, (self.sharding, self.split, self.divided))
+        for look in (self.sharding, self.split, self.divided):
+            setattr(self, look.__name__, functools.cache(look))
         self.found = []
         self.scope = ""         # the path of the calls around
-        self.times = 1          # how often the block runs
+        self.runs = [1]         # how often the blocks run that hold one another, None if not known
+        self.level = {}         # value -> in which of these it is computed: XLA takes out of a loop what it can
         self.same = {}          # value -> the one that was computed first
         self.row_of = {}        # value -> the _Row of the operation that gives it
         self.moved = {}         # result of Shardy's collectives -> (the value before, collectives)
@@ -138,11 +140,9 @@ class _Reader:
             if op.name in _OF_SHARDY:
                 self.reshard(op)
             elif op.name == "func.call":
-                outside, self.scope = self.scope, f"{self.scope}{_path(op)}/"
-                self.block(body(callee(op, self.functions)))
-                self.scope = outside
+                self.call(op, body(callee(op, self.functions)))
             else:
-                self.operation(op)
+                self.compute(op)
 
     def repeats(self, op, known):
         """Does an operation compute what another one has computed, and XLA sees it?"""
@@ -164,38 +164,60 @@ class _Reader:
     def operands(self, op):
         return [self.same.get(value, value) for value in op.operands]
 
+    def call(self, op, block):
+        outside, self.scope = self.scope, f"{self.scope}{_path(op)}/"
+        self.level.update((inner, self.level_of([outer])) for inner, outer in zip(block.arguments, op.operands))
+        self.block(block)
+        self.level.update((outer, self.level_of([inner])) for outer, inner in zip(op.results, returned(block)))
+        self.scope = outside
+
+    def hold(self, op):
+        """Walk through the regions of an operation."""
+        self.level.update((value, len(self.runs) - 1) for value in op.results)
+        if op.name == "stablehlo.while":
+            trips = trip_count(op)
+            self.runs.append(None if None in (trips, self.runs[-1]) else trips * self.runs[-1])
+        for region in op.regions:
+            block = region.blocks[0]
+            after = returned(body(op, 1)) if op.name == "stablehlo.while" else block.arguments
+            for value, outer, stays in zip(block.arguments, op.operands, after):
+                changes = op.name == "stablehlo.while" and stays != body(op, 1).arguments[value.arg_number]
+                self.level[value] = len(self.runs) - 1 if changes else self.level_of([outer])
+            self.block(block)
+        if op.name == "stablehlo.while":
+            self.runs.pop()
+
+    def level_of(self, values):
+        return max((self.level.get(value, 0) for value in values), default=0)
+
     # --- rows ---
 
-    def operation(self, op):
+    def compute(self, op):
         operands = self.operands(op)
         moved = [self.moved.get(value, (value, [])) for value in operands]
         row = _Row(op, self.scope, [self.spec(source) for source, _ in moved],
                    [self.spec(value) for value in op.results])
+        level = self.level_of(operands)
+        self.level.update((value, level) for value in op.results)
         if op.name in _OF_PROGRAM:
             row.collectives = [PlannedCollective(_OF_PROGRAM[op.name], self.group_axes(op),
-                                                 sum(self.bytes(v) for v in op.results), self.times)]
+                                                 sum(self.bytes(v) for v in op.results), self.runs[level])]
         elif op.name not in HOLDERS:
-            row.collectives = self.planned(self.not_as_shardy(op, row, moved))
+            row.collectives = self.not_as_shardy(op, row, moved)
         for _, collectives in moved:
             row.collectives += collectives
             collectives.clear()     # once is enough for all that take the value
         if op.name not in (*HOLDERS, *_OF_PROGRAM):
-            row.collectives += self.planned(self.left_to_xla(op, row, operands))
+            row.collectives += self.left_to_xla(op, row, operands)
         if row.collectives or op.name not in HOLDERS and any(
                 isinstance(value.type, ir.RankedTensorType) and value.type.rank for value in operands):
             self.found.append(row)
             self.row_of.update((value, row) for value in op.results)
         if op.name in HOLDERS:
-            outside = self.times
-            if op.name == "stablehlo.while":
-                trips = trip_count(op)
-                self.times = None if None in (trips, outside) else trips * outside
-            for region in op.regions:
-                self.block(region.blocks[0])
-            self.times = outside
+            self.hold(op)
 
     def not_as_shardy(self, op, row, moved):
-        """The exchanges that XLA makes in place of those of Shardy, which are dropped."""
+        """The PlannedCollectives of XLA in place of those of Shardy, which are dropped."""
         before = [self.divided(source) for source, _ in moved]
         if op.name == "stablehlo.dynamic_slice":
             sizes = list(ir.DenseI64ArrayAttr(op.attributes["slice_sizes"]))
@@ -208,30 +230,32 @@ class _Reader:
         else:
             return []
         dims = [[dim for dim in chosen if value.axes[dim]] for value, chosen in zip(before, dims)]
-        row.whole = {axis for value, chosen in zip(before, dims) for dim in chosen for axis in value.axes[dim]}
+        row.whole = {axis for value, chosen in zip(before, dims) for dim in chosen
+                     for axis in value.axes[dim]}
         for _, collectives in moved if row.whole else ():
             collectives[:] = [c for c in collectives if row.whole.isdisjoint(c.axes)]
-        return [found for value, chosen in zip(before, dims) for found in gathered(value, chosen)]
+        return [found for (source, _), value, chosen in zip(moved, before, dims)
+                for found in self.planned(gathered(value, chosen), [source])]
 
     def left_to_xla(self, op, row, operands):
-        """The exchanges for an operation of which Shardy's collectives say nothing."""
+        """The PlannedCollectives for an operation of which Shardy's collectives say nothing."""
         values, results = ([self.divided(v) for v in given] for given in (operands, op.results))
-        found = exchanges(op, values, results)
-        if not any(results):
-            return found
+        found = self.planned(exchanges(op, values, results), operands[:1])
         kept = {axis for result in results if result for axes in result.axes for axis in axes} | row.whole
         kept.update(axis for value in op.results for axis in shardy.unreduced(self.sharding(value)))
         kept.update(axis for user in users(op) if user.name in _REDUCING
                     for axis in self.axes(user.attributes[_REDUCING[user.name]]))
         # what it cannot divide it computes on each device
-        for value in filter(None, values):
-            found += gathered(value, [dim for dim, axes in enumerate(value.axes) if kept.isdisjoint(axes)])
+        for operand, value in zip(operands, values):
+            whole = [dim for dim, axes in enumerate(value.axes) if kept.isdisjoint(axes)] if value else []
+            found += self.planned(gathered(value, whole), [operand])
         return found
 
     def reshard(self, op):
         [source], result = self.operands(op), op.results[0]
         made = self.row_of.get(source)
-        collectives = self.planned(self.exchanged(op, made.whole if made else set()))
+        self.level[result] = self.level_of([source])
+        collectives = self.planned(self.exchanged(op, made.whole if made else set()), [source])
         # Shardy gives what it inserts for an operand the line that the operand comes from
         serves = op.location == source.location
         ends = all(user.name in _SILENT for user in users(op))
@@ -252,12 +276,14 @@ class _Reader:
 
     # --- collectives ---
 
-    def planned(self, found):
+    def planned(self, found, values):
+        """PlannedCollectives of exchanges that need `values`."""
+        times = self.runs[self.level_of(values)]
         return [PlannedCollective(kind, tuple(name for name in self.mesh.axis_names if name in axes), size,
-                                  self.times) for kind, axes, size in found]
+                                  times) for kind, axes, size in found]
 
     def exchanged(self, op, whole):
-        """What XLA does for a collective of Shardy's, but along mesh axes where the value is whole already."""
+        """What XLA does for a collective of Shardy's, but for mesh axes along which the value is `whole`."""
         kind, source, result = _OF_SHARDY[op.name], op.operands[0], op.results[0]
         before, after = self.divided(source), self.divided(result)
         moving = [dim for dim, (old, new) in enumerate(zip(before.axes, after.axes)) if old != new]
@@ -265,7 +291,8 @@ class _Reader:
             axes = [a for a in self.axes(op.attributes[_REDUCING[op.name]]) if a not in whole]
             if kind == "reduce-scatter" and not self.on_host:
                 return [(kind, axes, after.bytes())] if axes else []
-            return [("all-reduce", group, before.bytes()) for group in self.by_dimension(source, axes) if group]
+            groups = self.by_dimension(source, axes)
+            return [("all-reduce", group, before.bytes()) for group in groups if group]
         if kind == "all-gather":
             if owner(source).name == "sdy.all_slice":       # XLA cuts what it has gathered
                 before = self.divided(owner(source).operands[0])
@@ -292,7 +319,7 @@ class _Reader:
     def group_axes(self, op):
         permute = "source_target_pairs" in op.attributes
         groups = np.array(op.attributes["source_target_pairs" if permute else "replica_groups"]).tolist()
-        return mesh_axes([[n for n in group if n >= 0] for group in groups], self.mesh, permute) or ()
+        return mesh_axes([[n for n in group if n >= 0] for group in groups], self.mesh, permute)
 
     # --- values ---
 

@@ -84,7 +84,8 @@ def _printed(module):
 def passed(text, passes):
     """jaxlib's module of a text after some passes, which begin with propagation.
 
-    Raises ValueError as `main_specs` does.
+    Raises:
+        ValueError: as for `main_specs`.
     """
     doing = "the text does not parse"
     try:

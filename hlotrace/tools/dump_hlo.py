@@ -11,16 +11,16 @@ stablehlo, sharded, sharding, hlo, optimized, collectives, cost, memory; several
 With --mesh the program is for several devices.  `sharded` is then its text after Shardy's propagation, with
 the mesh axes that split each value, and `sharding` says for each operation, with your line, how its values
 are split and what will be communicated for it; they need no compile.  `collectives` lists what the compiled
-program communicates: kind, mesh axes, bytes, and your line.  `cost` and `memory` are those of one device. A SPEC says
-for each dimension which mesh axis splits it, with commas: `data,-` splits dimension 0 over data; `-` is
-whole, `data+model` are two axes for one dimension, and missing dimensions are whole.  `?` leaves an argument
-to the compiler.  Say --in_spec once for each argument, or once with semicolons: `data;-,model`.  A SPEC holds
-for every leaf of a pytree; for more, `--in_spec path/file.py:function` names a function that returns a tuple
-of PartitionSpecs and pytrees of them, one for each argument.  Several --out_spec are the entries of a tuple
-of results. PLATFORM is `cpu` (as many devices as the mesh has are made up), `tpu:v5e:2x4` (any topology, no
-TPU needed, but libtpu), or `gpu`, `cuda`, `rocm`, `tpu`: their text (jaxpr, outlined, stablehlo, sharded,
-sharding, hlo) needs neither the device nor its plugin; the other stages compile, and need both. What your own code
-prints goes to stderr.
+program communicates: kind, mesh axes, bytes, and your line.  `cost` and `memory` are those of one device. A
+SPEC says for each dimension which mesh axis splits it, with commas: `data,-` splits dimension 0 over data;
+`-` is whole, `data+model` are two axes for one dimension, and missing dimensions are whole.  `?` leaves an
+argument to the compiler.  Say --in_spec once for each argument, or once with semicolons: `data;-,model`.  A
+SPEC holds for every leaf of a pytree; for more, `--in_spec path/file.py:function` names a function that
+returns a tuple of PartitionSpecs and pytrees of them, one for each argument.  Several --out_spec are the
+entries of a tuple of results. PLATFORM is `cpu` (as many devices as the mesh has are made up), `tpu:v5e:2x4`
+(any topology, no TPU needed, but libtpu), or `gpu`, `cuda`, `rocm`, `tpu`: their text (jaxpr, outlined,
+stablehlo, sharded, sharding, hlo) needs neither the device nor its plugin; the other stages compile, and need
+both. What your own code prints goes to stderr.
 
     hlotrace-dump hlotrace.numpy:tanh f32[8,128] --stage jaxpr,stablehlo
     hlotrace-dump train.py:loss --args_from train.py:example_args --grad --stage all --out /tmp/loss
@@ -54,8 +54,8 @@ from hlotrace.runtime.devices import plugins
 from hlotrace.runtime.executables.blocks import blocks_of
 from hlotrace.sharding import NamedSharding, P, SingleDeviceSharding
 
-SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "sharding": "txt", "hlo": "txt",
-            "optimized": "txt", "collectives": "txt", "cost": "txt", "memory": "txt"}
+SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "sharding": "txt",
+            "hlo": "txt", "optimized": "txt", "collectives": "txt", "cost": "txt", "memory": "txt"}
 OVER_A_MESH = ("sharded", "sharding", "collectives")
 COMPILED = ("optimized", "collectives", "cost", "memory")
 DTYPES = {"pred": dtypes.bool_} | {name: d for d in dtypes.SUPPORTED

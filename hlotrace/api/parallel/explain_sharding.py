@@ -61,8 +61,9 @@ def plan_of(lowered: Lowered) -> ShardingPlan:
     from ...inspection.sharding_plan import sharding_plan
     mesh = getattr(lowered._where, "mesh", None)
     if mesh is None:
-        raise ValueError(f"explain_sharding: {lowered.fun_name} is a program of one device: no mesh takes part in "
-                         "it. Give arguments with a NamedSharding (arrays, or jax.ShapeDtypeStruct(shape, dtype, "
-                         "sharding=...)), jit's in_shardings, or call it within jax.set_mesh(mesh)")
+        raise ValueError(f"explain_sharding: {lowered.fun_name} is a program of one device: no mesh takes "
+                         "part in it. Give arguments with a NamedSharding (arrays, or "
+                         "jax.ShapeDtypeStruct(shape, dtype, sharding=...)), jit's in_shardings, or call it "
+                         "within jax.set_mesh(mesh)")
     program = lowered._lowered(True)
     return sharding_plan(program.text, mesh, program.platform.on_host)
