@@ -63,6 +63,10 @@ class Needed:
                 else:
                     self.result(owner(value), value.result_number)
 
+    def takes(self, value):
+        """Is a value needed?"""
+        return value in self.values
+
     def runs(self, op):
         """Does an operation run?"""
         return op in self.running or any(value in self.values for value in op.results)

@@ -52,14 +52,14 @@ def _slice(op, operands, results):
         return []
     starts, strides = (_integers(op, name) for name in ("start_indices", "strides"))
     [operand], [result] = operands, results
-    return [found for dim, (start, stride) in enumerate(zip(starts, strides))
-            for found in _edges(_Need(operand, result, dim, dim, stride, 1, -start, operand.sizes[dim]), 1)]
+    return [found for dim, (start, stride) in enumerate(zip(starts, strides)) for found in _edges(
+        _Need(operand, dim, result, dim, -start, stride, last=operand.sizes[dim]), 1)]
 
 
 def _pad(op, operands, results):
     lows, between = (_integers(op, name) for name in ("edge_padding_low", "interior_padding"))
-    return [found for dim, low in enumerate(lows) if not between[dim]
-            for found in _edges(_Need(operands[0], results[0], dim, dim, 1, 1, low), 2)]
+    return [found for dim, (low, more) in enumerate(zip(lows, between)) for found in _edges(
+        _Need(operands[0], dim, results[0], dim, low, between=more + 1), 2)]
 
 
 def _reverse(op, operands, results):
@@ -107,34 +107,45 @@ def _reduce_window(op, operands, results):
 
 def _convolution(op, operands, results):
     numbers = stablehlo.ConvDimensionNumbers(op.attributes["dimension_numbers"])
-    kernel = numbers.kernel_spatial_dimensions
-    if any(operands[1].counts[dim] > 1 for dim in kernel):
-        return []
-    return _windows(op, operands[0], results[0], [*zip(
-        range(len(kernel)), numbers.input_spatial_dimensions, numbers.output_spatial_dimensions)],
-        [operands[1].sizes[dim] for dim in kernel], "lhs_dilation", "rhs_dilation")
+    dims = [*zip(numbers.input_spatial_dimensions, numbers.kernel_spatial_dimensions,
+                 numbers.output_spatial_dimensions)]
+    found = _windows(op, operands[0], results[0], [(i, dim, out) for i, (dim, _, out) in enumerate(dims)],
+                     [operands[1].sizes[dim] for _, dim, _ in dims], "lhs_dilation", "rhs_dilation")
+    # the derivative by the kernel: each device has a part of the image and of the cotangent, and sums
+    steps, lows = _integers(op, "rhs_dilation", len(dims)), _lows(op, len(dims))
+    return found + [one for step, low, (dim, kernel, out) in zip(steps, lows, dims) for one in _edges(
+        _Need(operands[0], dim, operands[1], kernel, low, step, results[0].sizes[out]))]
+
+
+def _lows(op, count):
+    return np.array(op.attributes["padding"])[:, 0].tolist() if "padding" in op.attributes else [0] * count
 
 
 def _windows(op, operand, result, dims, windows, between, apart):
     count = len(windows)
     strides, between, apart = (_integers(op, name, count) for name in ("window_strides", between, apart))
-    lows = np.array(op.attributes["padding"])[:, 0].tolist() if "padding" in op.attributes else [0] * count
-    spans = [(window - 1) * step + 1 for window, step in zip(windows, apart)]
-    return [found for i, dim, out in dims if between[i] == 1
-            for found in _edges(_Need(operand, result, dim, out, strides[i], spans[i], lows[i]))]
+    spans, lows = [(window - 1) * step + 1 for window, step in zip(windows, apart)], _lows(op, count)
+    return [found for i, dim, out in dims for found in _edges(
+        _Need(operand, dim, result, out, lows[i], strides[i], spans[i], between[i]))]
 
 
 class _Need:
-    """Which rows, along a dimension, the part of the result on each device is made of."""
+    """Which rows of an operand, along a dimension, the part of the result on each device is made of.
 
-    def __init__(self, operand, result, dim, out, stride, window, low, last=math.inf):
+    A row of the result is made of `window` of them, the first of it of those from `-low`, the next `stride`
+    farther; rows that are not there are `between` those of the operand.
+    """
+
+    def __init__(self, operand, dim, result, out, low, stride=1, window=1, between=1, last=math.inf):
         self.operand, self.dim = operand, dim
         self.size, self.count = operand.sizes[dim], operand.counts[dim]
         self.split = self.count > 1 and result.counts[out] == self.count
         self.same = (self.size, stride, window, low) == (result.sizes[out], 1, 1, 0)
         self.part, made = operand.part(dim), result.part(out)
         starts = [i * made * stride - low for i in range(self.count)]
-        self.rows = [(start, min(start + (made - 1) * stride + window, last)) for start in starts]
+        ends = [start + (made - 1) * stride + window for start in starts]
+        self.rows = [(-(-start // between), min((end - 1) // between + 1, last))
+                     for start, end in zip(starts, ends)]
         # of a result on half of the devices at most, the others need nothing
         self.rows = self.rows[:result.sizes[out] if 2 * result.sizes[out] <= self.count else self.count]
 

@@ -93,7 +93,24 @@ def sharding_plan(text, mesh, on_host):
     Raises:
         ValueError: for a text that does not parse, that has no @main, or that Shardy rejects.
     """
-    return ShardingPlan(_Reader(shardy.passed(text, _PASSES), mesh, on_host).rows())
+    return ShardingPlan(_Reader(shardy.passed(text, _PASSES, _mark_alone), mesh, on_host).rows())
+
+
+def _mark_alone(module):
+    """Operations on one device, such as callbacks, keep a mark in place of a sharding over another mesh, which
+    jaxlib 0.10 cannot bring together with the program's."""
+    meshes = _meshes(module)
+    for op, _ in shardy.walk(module.operation):
+        if "sdy.sharding" in op.attributes and not any(
+                shardy.mesh_sizes(sharding, meshes) for sharding in shardy.result_shardings(op)):
+            del op.attributes["sdy.sharding"]
+            with op.context:
+                op.attributes["hlotrace.alone"] = ir.UnitAttr.get()
+
+
+def _meshes(module):
+    return {shardy.symbol(op.operation): op.operation.attributes["mesh"] for op in module.body.operations
+            if op.operation.name == "sdy.mesh"}
 
 
 class _Row:
@@ -113,8 +130,7 @@ class _Reader:
 
     def __init__(self, module, mesh, on_host):
         self.module, self.mesh, self.on_host = module, mesh, on_host
-        self.meshes = {shardy.symbol(op.operation): op.operation.attributes["mesh"]
-                       for op in module.body.operations if op.operation.name == "sdy.mesh"}
+        self.meshes = _meshes(module)
         self.functions = shardy.functions(module)
         self.needed = Needed(self.functions)
         # each value is looked at by what gives it and by all that take it
@@ -249,7 +265,10 @@ class _Reader:
         for operand, value in zip(operands, values):
             whole = [dim for dim, axes in enumerate(value.axes) if kept.isdisjoint(axes)] if value else []
             found += self.planned(gathered(value, whole), [operand])
-        return found
+        # what one device has computed the others add to nothing of theirs
+        alone = [("all-reduce", self.mesh.axis_names, self.bytes(value)) for value in op.results
+                 if "hlotrace.alone" in op.attributes and self.needed.takes(value)]
+        return found + self.planned(alone, operands)
 
     def reshard(self, op):
         [source], result = self.operands(op), op.results[0]

@@ -53,14 +53,14 @@ def propagated(text):
     that Shardy rejects.
     """
     module = passed(text, PROPAGATION)
-    operations = list(_walk(module.operation))
+    operations = list(walk(module.operation))
     meshes = {symbol(op): op.attributes["mesh"] for op, _ in operations if op.name == "sdy.mesh"}
     notes = [_note(op, manual, meshes) for op, manual in operations]
     # Parsed again, each operation's location is its line: so a line finds its note whatever the operation's
     # syntax.
     note_at = {}
     again = parse_module(_printed(module))
-    for (op, _), note in zip(_walk(again.operation), notes):
+    for (op, _), note in zip(walk(again.operation), notes):
         note_at.setdefault(op.location.start_line, (op.name == "func.func", note))
     for op, _ in operations:
         _strip(op)      # no line comes or goes
@@ -81,9 +81,13 @@ def _printed(module):
     return module.operation.get_asm(large_elements_limit=_LONGEST_CONSTANT, assume_verified=True)
 
 
-def passed(text, passes):
+def passed(text, passes, prepare=None):
     """jaxlib's module of a text after some passes, which begin with propagation.
 
+    Args:
+        text: as for `main_specs`.
+        passes: their names, with commas.
+        prepare: what changes the module before them.
     Raises:
         ValueError: as for `main_specs`.
     """
@@ -91,6 +95,8 @@ def passed(text, passes):
     try:
         module = parse_module(text)
         _check(functions(module))
+        if prepare:
+            prepare(module)
         doing = "propagation fails"
         with module.context:
             passmanager.PassManager.parse(f"builtin.module({passes})").run(module.operation)
@@ -114,7 +120,7 @@ def _check(functions):
     for name, op in functions.items():
         if not len(op.regions[0].blocks):
             raise ValueError(f"Shardy: function @{name} has no body")
-    calls = {name: {ir.FlatSymbolRefAttr(inner.attributes["callee"]).value for inner, _ in _walk(op)
+    calls = {name: {ir.FlatSymbolRefAttr(inner.attributes["callee"]).value for inner, _ in walk(op)
                     if inner.name == "func.call"} for name, op in functions.items()}
     try:
         graphlib.TopologicalSorter(calls).prepare()
@@ -130,7 +136,7 @@ def _reason(message):
     return (f"line {found[1]}, column {found[2]}: " if found[1] else "") + found[3]
 
 
-def _walk(op, manual=()):
+def walk(op, manual=()):
     """(operation, the mesh axes that are manual around it), each before those inside it."""
     yield op, manual
     if op.name == "sdy.manual_computation":
@@ -138,7 +144,7 @@ def _walk(op, manual=()):
     for region in op.regions:
         for block in region.blocks:
             for inner in block.operations:
-                yield from _walk(inner.operation, manual)
+                yield from walk(inner.operation, manual)
 
 
 def manual_axes(op):
@@ -221,11 +227,11 @@ def result_shardings(op):
 
 def spec(type_, sharding):
     """The tuple of tuples that `main_specs` promises."""
-    if sharding is None:
-        # a token has no dimensions
-        return ((),) * (type_.rank if isinstance(type_, ir.RankedTensorType) else 0)
-    dimensions = sdy.TensorShardingAttr(sharding).dimension_shardings
-    return tuple(tuple(map(_axis, sdy.DimensionShardingAttr(dim).axes)) for dim in dimensions)
+    dimensions = [] if sharding is None else sdy.TensorShardingAttr(sharding).dimension_shardings
+    found = tuple(tuple(map(_axis, sdy.DimensionShardingAttr(dim).axes)) for dim in dimensions)
+    # a token has no dimensions; a value on one device has no shardings of them
+    rank = type_.rank if isinstance(type_, ir.RankedTensorType) else 0
+    return found + ((),) * (rank - len(found))
 
 
 def _axis(attribute):

@@ -99,9 +99,9 @@ def whole_of(x):
     return at(jnp.tanh(x))
 
 
-def batch_of_images(*shape, dtype=np.float32):
+def batch_of_images(*shape):
     """Images whose rows are split."""
-    return split(shape, "data", "model", dtype=dtype)
+    return split(shape, "data", "model")
 
 
 def conv(x, w, stride=1, padding="SAME"):
@@ -153,6 +153,7 @@ PROGRAMS = {    # name -> (function, arguments)
     "every second": lambda: (lambda x: x[3:16:3], split((16, 8), "data")),
     "halves": lambda: (lambda x: jnp.split(x, 2), split((16, 8), "data")),
     "shifted": lambda: (lambda x: lax.pad(x, np.float32(0), ((2, -2, 0), (0, 0, 0))), split((16, 8), "data")),
+    "with zeros between": lambda: (lambda x: lax.pad(x, np.float32(0), ((1, 1, 1), (0, 0, 0))), split((16, 8), "data")),
     "padded": lambda: (lambda x: jnp.pad(x, ((2, 2), (0, 0))), split((16, 8), "data")),
     "padded by much": lambda: (lambda x: jnp.pad(x, ((8, 12), (0, 0))), split((16, 8), "data")),
     "backwards": lambda: (lambda x: x[::-1], split((16, 8), "data")),
@@ -160,6 +161,9 @@ PROGRAMS = {    # name -> (function, arguments)
     "rolled far": lambda: (lambda x: x - jnp.roll(x, 5, 0), split((16, 8), "data")),
     "convolution": lambda: (conv, batch_of_images(8, 16, 16, 4), split((3, 3, 4, 8))),
     "convolution with strides": lambda: (lambda x, w: conv(x, w, 2), batch_of_images(8, 16, 16, 4), split((5, 5, 4, 8))),
+    "gradients of convolutions": lambda: (
+        lambda x, w, v: jax.grad(lambda x, w, v: (conv(conv(x, w), v, 2) ** 2).sum(), (0, 1, 2))(x, w, v),
+        batch_of_images(8, 16, 16, 4), split((3, 3, 4, 4)), split((5, 5, 4, 4))),
     "pooling": lambda: (lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME"),
                         batch_of_images(8, 16, 16, 4)),
     "wide window": lambda: (lambda x: jnp.cumsum(x, 0), split((16, 8), "data")),
@@ -167,6 +171,13 @@ PROGRAMS = {    # name -> (function, arguments)
                           jax.ShapeDtypeStruct((), np.int32)),
     "largest": lambda: (lambda x: lax.top_k(x, 2), split((16, 8), "data")),
     "factors": lambda: (jnp.linalg.qr, split((16, 8), "data")),
+    "taken out of loops": lambda: (
+        lambda x, w: lax.fori_loop(0, 5, lambda i, x: lax.fori_loop(0, 3, lambda j, x: jnp.tanh(x @ w) * w.sum(0), x), x),
+        *[split((16, 16), "data")] * 2),
+    "scan over a split dimension": lambda: (
+        lambda x: lax.scan(lambda c, row: (jnp.sin(c) + row, c), jnp.zeros(8), x), split((16, 8), "data")),
+    "callback": lambda: (lambda x: jax.pure_callback(np.asarray, jax.ShapeDtypeStruct((16, 8), np.float32), x),
+                         split((16, 8), "data")),
     "labels": lambda: (lambda x: -jax.nn.log_softmax(x)[..., 0].mean(), split((8, 16, 8), "data", None, "model")),
 }
 
