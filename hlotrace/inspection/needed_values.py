@@ -37,6 +37,11 @@ def returned(block):
     return list(block.operations[len(block.operations) - 1].operation.operands)
 
 
+def has_effect(op):
+    """Does an operation do something besides computing, such as a callback?"""
+    return "has_side_effect" in op.attributes and ir.BoolAttr(op.attributes["has_side_effect"]).value
+
+
 class Needed:
     """Which operations of a program run, by its functions' names; one that another gives nothing to does not.
 
@@ -75,10 +80,9 @@ class Needed:
         """Are there operations with side effects, which run in any case, as does what holds them?"""
         found = False
         for op in map(operation, block.operations):
-            inside = [callee(op, self.functions)] if op.name == "func.call" else [op] * (op.name in HOLDERS)
-            blocks = [region.blocks[0] for holder in inside for region in holder.regions]
-            if any([self.effects(b) for b in blocks]) or "true" in str(
-                    op.attributes["has_side_effect"] if "has_side_effect" in op.attributes else ""):
+            holder = callee(op, self.functions) if op.name == "func.call" else op
+            blocks = [region.blocks[0] for region in holder.regions]
+            if any([self.effects(b) for b in blocks]) or has_effect(op):
                 self.run(op)
                 found = True
         return found

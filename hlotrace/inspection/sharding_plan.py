@@ -10,7 +10,18 @@ from ..runtime.mlir.bindings import ir, sdy, stablehlo
 from ..sharding.spec import PartitionSpec
 from . import shardy
 from .communication import aligned, axes_text, mesh_axes, totals
-from .needed_values import HOLDERS, Needed, body, callee, operation, owner, returned, trip_count, users
+from .needed_values import (
+    HOLDERS,
+    Needed,
+    body,
+    callee,
+    has_effect,
+    operation,
+    owner,
+    returned,
+    trip_count,
+    users,
+)
 from .partitioner_exchanges import Divided, exchanges, gathered
 
 _PASSES = f"{shardy.PROPAGATION},sdy-export-pipeline{{enable-insert-explicit-collectives=true}}"
@@ -97,7 +108,7 @@ def sharding_plan(text, mesh, on_host):
 
 
 def _mark_alone(module):
-    """Operations on one device, such as callbacks, keep a mark in place of a sharding over another mesh, which
+    """Operations on one device, such as callbacks, get a mark in place of a sharding over another mesh, which
     jaxlib 0.10 cannot bring together with the program's."""
     meshes = _meshes(module)
     for op, _ in shardy.walk(module.operation):
@@ -139,7 +150,7 @@ class _Reader:
         self.found = []
         self.scope = ""         # the path of the calls around
         self.runs = [1]         # how often the blocks run that hold one another, None if not known
-        self.level = {}         # value -> in which of these it is computed: XLA takes out of a loop what it can
+        self.level = {}         # value -> in which of these it is computed, as XLA takes it out of loops
         self.same = {}          # value -> the one that was computed first
         self.row_of = {}        # value -> the _Row of the operation that gives it
         self.moved = {}         # result of Shardy's collectives -> (the value before, collectives)
@@ -182,23 +193,24 @@ class _Reader:
 
     def call(self, op, block):
         outside, self.scope = self.scope, f"{self.scope}{_path(op)}/"
-        self.level.update((inner, self.level_of([outer])) for inner, outer in zip(block.arguments, op.operands))
+        for inner, outer in zip(block.arguments, op.operands):
+            self.level[inner] = self.level_of([outer])
         self.block(block)
-        self.level.update((outer, self.level_of([inner])) for outer, inner in zip(op.results, returned(block)))
+        for inner, outer in zip(returned(block), op.results):
+            self.level[outer] = self.level_of([inner])
         self.scope = outside
 
     def hold(self, op):
         """Walk through the regions of an operation."""
         self.level.update((value, len(self.runs) - 1) for value in op.results)
+        changing = set()
         if op.name == "stablehlo.while":
-            trips = trip_count(op)
+            trips, step = trip_count(op), body(op, 1)
             self.runs.append(None if None in (trips, self.runs[-1]) else trips * self.runs[-1])
-        for region in op.regions:
-            block = region.blocks[0]
-            after = returned(body(op, 1)) if op.name == "stablehlo.while" else block.arguments
-            for value, outer, stays in zip(block.arguments, op.operands, after):
-                changes = op.name == "stablehlo.while" and stays != body(op, 1).arguments[value.arg_number]
-                self.level[value] = len(self.runs) - 1 if changes else self.level_of([outer])
+            changing = {i for i, (old, new) in enumerate(zip(step.arguments, returned(step))) if old != new}
+        for block in [region.blocks[0] for region in op.regions]:
+            for i, (inner, outer) in enumerate(zip(block.arguments, op.operands)):
+                self.level[inner] = len(self.runs) - 1 if i in changing else self.level_of([outer])
             self.block(block)
         if op.name == "stablehlo.while":
             self.runs.pop()
@@ -213,7 +225,7 @@ class _Reader:
         moved = [self.moved.get(value, (value, [])) for value in operands]
         row = _Row(op, self.scope, [self.spec(source) for source, _ in moved],
                    [self.spec(value) for value in op.results])
-        level = self.level_of(operands)
+        level = len(self.runs) - 1 if has_effect(op) else self.level_of(operands)
         self.level.update((value, level) for value in op.results)
         if op.name in _OF_PROGRAM:
             row.collectives = [PlannedCollective(_OF_PROGRAM[op.name], self.group_axes(op),
