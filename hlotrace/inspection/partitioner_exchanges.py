@@ -143,7 +143,8 @@ class _Need:
         self.same = (self.size, stride, window, low) == (result.sizes[out], 1, 1, 0)
         self.part, made = operand.part(dim), result.part(out)
         starts = [i * made * stride - low for i in range(self.count)]
-        ends = [start + (made - 1) * stride + window for start in starts]
+        self.reach = (made - 1) * stride + window
+        ends = [start + self.reach for start in starts]
         self.rows = [(-(-start // between), min((end - 1) // between + 1, last))
                      for start, end in zip(starts, ends)]
         # of a result on half of the devices at most, the others need nothing
@@ -165,7 +166,7 @@ def _edges(need, near=None):
     behind = max([0, *(end - (i + 1) * part for i, (_, end) in enumerate(need.rows[:need.count - 1]))])
     if near is None and before + part + behind >= part * need.count:
         return gathered(need.operand, [need.dim])
-    if near is not None and max(before, behind) > near * part:
+    if near is not None and max(before, behind) > min(near * part, 2 * need.reach):
         moved = _straight(need)
     else:
         moved = [min(part, rows - at) for rows in (before, behind) for at in range(0, rows, part)]

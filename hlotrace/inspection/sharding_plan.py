@@ -330,11 +330,13 @@ class _Reader:
             if not any(after.axes[dim] for dim in moving):
                 return gathered(before, [dim for dim in moving if not whole.issuperset(before.axes[dim])])
         names = [a for dim in moving for a in (*before.axes[dim], *after.axes[dim])]
+        sizes = {}
         if kind == "all-to-all":
             names = self.axes(op.attributes["params"])
+            sizes = {dim: before.part(dim) * before.counts[dim] for dim in moving if not after.axes[dim]}
         elif kind == "all-gather":
             names = self.axes(op.attributes["gathering_axes"])
-        return [(kind, names, after.bytes())] if kind else []
+        return [(kind, names, after.bytes(sizes))] if kind else []
 
     def by_dimension(self, value, axes):
         """XLA sums over the dimensions one by one."""

@@ -95,6 +95,7 @@ def passed(text, passes, prepare=None):
     try:
         module = parse_module(text)
         _check(functions(module))
+        _say_elementwise(module)
         if prepare:
             prepare(module)
         doing = "propagation fails"
@@ -103,6 +104,25 @@ def passed(text, passes, prepare=None):
     except ir.MLIRError as error:
         raise ValueError(f"Shardy: {doing}: {_reason(str(error))}") from error
     return module
+
+
+_FACTORS = "ijklmnopqrstuvwxyz"     # Shardy's names for dimensions
+
+
+def _say_elementwise(module):
+    """Rules for operations such as `chlo.erf`, which XLA expands before Shardy sees them."""
+    for op, _ in walk(module.operation):
+        types = [value.type for value in (*op.operands, *op.results)] if op.name.startswith("chlo.") else []
+        shapes = {tuple(type_.shape) for type_ in types if isinstance(type_, ir.RankedTensorType)}
+        if len(shapes) != 1 or not 0 < len(shape := shapes.pop()) < len(_FACTORS):
+            continue
+        factors = _FACTORS[:len(shape)]
+        one = f"[{', '.join(factors)}]"
+        operands, results = (", ".join([one] * len(values)) for values in (op.operands, op.results))
+        sizes = ", ".join(f"{factor}={size}" for factor, size in zip(factors, shape))
+        with op.context:
+            op.attributes["sdy.sharding_rule"] = ir.Attribute.parse(
+                f"#sdy.op_sharding_rule<({operands})->({results}) {{{sizes}}}>")
 
 
 def functions(module):

@@ -121,6 +121,8 @@ PROGRAMS = {    # name -> (function, arguments)
         name: split((16, 16), *((None, "model") if name != "o" else ("model",))) for name in "qkvo"}),
     "optimizer": lambda: (adam, *[split((16, 32), "data", "model")] * 3, split((8, 16), "data")),
     "cross entropy": lambda: (cross_entropy, split((16, 16), None, "model"), split((16,), "data", dtype=np.int32)),
+    "exact gelu": lambda: (lambda x, w: jax.nn.gelu(x @ w, approximate=False).mean(), split((16, 8), "data"),
+                           split((8, 16), None, "model")),
     "embedding": lambda: (lambda t, i: jax.grad(lambda t: (t[i] ** 2).sum())(t), split((64, 16), "model"),
                           split((8,), "data", dtype=np.int32)),
     "statistics": lambda: (lambda x: (x - x.mean(0)) / jnp.sqrt(x.var(0) + 1e-5), split((16, 16), "data")),
