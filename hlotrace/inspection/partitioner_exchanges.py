@@ -41,41 +41,54 @@ def gathered(value, dims):
     return found
 
 
-def exchanges(op, operands, results):
-    """The exchanges for an operation of the program, whose operands and results are Divided or None."""
-    rule = _RULES.get(op.name)
-    return rule(op, operands, results) if rule else []
+class Applied(NamedTuple):
+    """An operation of the program, and its operands and results as Divided, None for those without shapes."""
+    op: object
+    operands: list
+    results: list
+
+    def integers(self, name, count=0):
+        """An attribute of integers; ones where there is none."""
+        return _integers(self.op, name, count)
 
 
-def _slice(op, operands, results):
-    if any(rotation(use.owner.operation) is not None for use in op.results[0].uses):
+def exchanges(applied):
+    """The exchanges for an operation of the program, Applied."""
+    rule = _RULES.get(applied.op.name)
+    return rule(applied) if rule else []
+
+
+def _slice(applied):
+    [operand], [result] = applied.operands, applied.results
+    if any(rotation(use.owner.operation) is not None for use in applied.op.results[0].uses):
         return []
-    starts, strides = (_integers(op, name) for name in ("start_indices", "strides"))
-    [operand], [result] = operands, results
+    starts, strides = map(applied.integers, ("start_indices", "strides"))
     return [found for dim, (start, stride) in enumerate(zip(starts, strides)) for found in _edges(
         _Need(operand, dim, result, dim, -start, stride, last=operand.sizes[dim]), 1)]
 
 
-def _pad(op, operands, results):
-    lows, between = (_integers(op, name) for name in ("edge_padding_low", "interior_padding"))
+def _pad(applied):
+    [operand, _], [result] = applied.operands, applied.results
+    lows, between = map(applied.integers, ("edge_padding_low", "interior_padding"))
     return [found for dim, (low, more) in enumerate(zip(lows, between)) for found in _edges(
-        _Need(operands[0], dim, results[0], dim, low, between=more + 1), 2)]
+        _Need(operand, dim, result, dim, low, between=more + 1), 2)]
 
 
-def _reverse(op, operands, results):
-    return [("collective-permute", operands[0].axes[dim], operands[0].bytes())
-            for dim in _integers(op, "dimensions") if operands[0].counts[dim] > 1]
+def _reverse(applied):
+    [operand] = applied.operands
+    return [("collective-permute", operand.axes[dim], operand.bytes())
+            for dim in applied.integers("dimensions") if operand.counts[dim] > 1]
 
 
-def _concatenate(op, operands, results):
-    shift = rotation(op)
-    dim = ir.IntegerAttr(op.attributes["dimension"]).value
-    if shift is None or results[0].counts[dim] == 1:
+def _concatenate(applied):
+    shift, [result] = rotation(applied.op), applied.results
+    dim = ir.IntegerAttr(applied.op.attributes["dimension"]).value
+    if shift is None or result.counts[dim] == 1:
         return []
-    distance, rest = divmod(shift, results[0].part(dim))
-    pieces = [(distance, results[0].part(dim) - rest), (distance + 1, rest)]
-    return [("collective-permute", results[0].axes[dim], results[0].bytes({dim: rows}))
-            for at, rows in pieces if rows and at % results[0].counts[dim]]
+    distance, rest = divmod(shift, result.part(dim))
+    pieces = [(distance, result.part(dim) - rest), (distance + 1, rest)]
+    return [("collective-permute", result.axes[dim], result.bytes({dim: rows}))
+            for at, rows in pieces if rows and at % result.counts[dim]]
 
 
 def rotation(op):
@@ -99,34 +112,37 @@ def _with(items, index, item):
     return [*items[:index], item, *items[index + 1:]]
 
 
-def _reduce_window(op, operands, results):
-    rank = len(operands[0].sizes)
-    return _windows(op, operands[0], results[0], [(dim, dim, dim) for dim in range(rank)],
-                    _integers(op, "window_dimensions"), "base_dilations", "window_dilations")
+def _reduce_window(applied):
+    windows = applied.integers("window_dimensions")
+    return _windows(applied, [(dim, dim) for dim in range(len(windows))], windows, "base_dilations",
+                    "window_dilations")
 
 
-def _convolution(op, operands, results):
-    numbers = stablehlo.ConvDimensionNumbers(op.attributes["dimension_numbers"])
-    dims = [*zip(numbers.input_spatial_dimensions, numbers.kernel_spatial_dimensions,
-                 numbers.output_spatial_dimensions)]
-    found = _windows(op, operands[0], results[0], [(i, dim, out) for i, (dim, _, out) in enumerate(dims)],
-                     [operands[1].sizes[dim] for _, dim, _ in dims], "lhs_dilation", "rhs_dilation")
+def _convolution(applied):
+    image, kernel = applied.operands
+    numbers = stablehlo.ConvDimensionNumbers(applied.op.attributes["dimension_numbers"])
+    ins, outs = list(numbers.input_spatial_dimensions), list(numbers.output_spatial_dimensions)
+    sums = list(numbers.kernel_spatial_dimensions)
+    found = _windows(applied, [*zip(ins, outs)], [kernel.sizes[dim] for dim in sums], "lhs_dilation",
+                     "rhs_dilation")
     # the derivative by the kernel: each device has a part of the image and of the cotangent, and sums
-    steps, lows = _integers(op, "rhs_dilation", len(dims)), _lows(op, len(dims))
-    return found + [one for step, low, (dim, kernel, out) in zip(steps, lows, dims) for one in _edges(
-        _Need(operands[0], dim, operands[1], kernel, low, step, results[0].sizes[out]))]
+    steps, lows = applied.integers("rhs_dilation", len(ins)), _lows(applied, len(ins))
+    return found + [one for step, low, dim, part, out in zip(steps, lows, ins, sums, outs) for one in _edges(
+        _Need(image, dim, kernel, part, low, step, applied.results[0].sizes[out]))]
 
 
-def _lows(op, count):
-    return np.array(op.attributes["padding"])[:, 0].tolist() if "padding" in op.attributes else [0] * count
-
-
-def _windows(op, operand, result, dims, windows, between, apart):
+def _windows(applied, dims, windows, between, apart):
     count = len(windows)
-    strides, between, apart = (_integers(op, name, count) for name in ("window_strides", between, apart))
-    spans, lows = [(window - 1) * step + 1 for window, step in zip(windows, apart)], _lows(op, count)
-    return [found for i, dim, out in dims for found in _edges(
-        _Need(operand, dim, result, out, lows[i], strides[i], spans[i], between[i]))]
+    strides, between, apart = (applied.integers(n, count) for n in ("window_strides", between, apart))
+    spans, lows = [(window - 1) * step + 1 for window, step in zip(windows, apart)], _lows(applied, count)
+    return [found for i, (dim, out) in enumerate(dims) for found in _edges(
+        _Need(applied.operands[0], dim, applied.results[0], out, lows[i], strides[i], spans[i], between[i]))]
+
+
+def _lows(applied, count):
+    """The padding before each of `count` dimensions."""
+    padding = applied.op.attributes["padding"] if "padding" in applied.op.attributes else None
+    return [0] * count if padding is None else np.array(padding)[:, 0].tolist()
 
 
 class _Need:

@@ -22,7 +22,7 @@ from .needed_values import (
     trip_count,
     users,
 )
-from .partitioner_exchanges import Divided, exchanges, gathered
+from .partitioner_exchanges import Applied, Divided, exchanges, gathered
 
 _PASSES = f"{shardy.PROPAGATION},sdy-export-pipeline{{enable-insert-explicit-collectives=true}}"
 
@@ -268,7 +268,7 @@ class _Reader:
     def left_to_xla(self, op, row, operands):
         """The PlannedCollectives for an operation of which Shardy's collectives say nothing."""
         values, results = ([self.divided(v) for v in given] for given in (operands, op.results))
-        found = self.planned(exchanges(op, values, results), operands[:1])
+        found = self.planned(exchanges(Applied(op, values, results)), operands[:1])
         kept = {axis for result in results if result for axes in result.axes for axis in axes} | row.whole
         kept.update(axis for value in op.results for axis in shardy.unreduced(self.sharding(value)))
         kept.update(axis for user in users(op) if user.name in _REDUCING

@@ -223,6 +223,7 @@ LOCAL_IMPORTS = {
         hlotrace.distributed.clusters: socket hlotrace.distributed.mpi
         hlotrace.distributed.mpi: mpi4py
         hlotrace.api.jit: hlotrace.inspection.retraces hlotrace.transforms.key_reuse
+        hlotrace.api.parallel.explain_sharding: hlotrace.inspection.sharding_plan
         hlotrace.api.compiled_calls: hlotrace.inspection.retraces
         hlotrace.api.jit_placement: hlotrace.placement.shardings
         hlotrace.placement.out_sharding: hlotrace.placement.shardings hlotrace.primitives.parallel.sharding hlotrace.sharding.named
