@@ -43,15 +43,10 @@ def has_effect(op):
 
 
 class Needed:
-    """Which operations of a program run, by its functions' names; one that another gives nothing to does not.
+    """Which operations of a program run: those that its results or its effects need.
 
-    >>> from hlotrace.inspection import shardy
-    >>> module = shardy.passed(jax.jit(lambda x: (jnp.sin(x), jnp.cos(x))[0]).lower(1.).as_text(),
-    ...                        shardy.PROPAGATION)
-    >>> functions = shardy.functions(module)
-    >>> needed = Needed(functions)
-    >>> [needed.runs(op.operation) for op in body(functions["main"]).operations]
-    [True, True]
+    `functions` are those of a module by their names, "main" among them.  What only values need that a loop
+    carries along and nothing takes does not run.
     """
 
     def __init__(self, functions):

@@ -112,7 +112,9 @@ _FACTORS = "ijklmnopqrstuvwxyz"     # Shardy's names for dimensions
 def _say_elementwise(module):
     """Rules for operations such as `chlo.erf`, which XLA expands before Shardy sees them."""
     for op, _ in walk(module.operation):
-        types = [value.type for value in (*op.operands, *op.results)] if op.name.startswith("chlo.") else []
+        if not op.name.startswith("chlo.") or op.name == "chlo.top_k" or len(op.regions):
+            continue
+        types = [value.type for value in (*op.operands, *op.results)]
         shapes = {tuple(type_.shape) for type_ in types if isinstance(type_, ir.RankedTensorType)}
         if len(shapes) != 1 or not 0 < len(shape := shapes.pop()) < len(_FACTORS):
             continue

@@ -172,6 +172,7 @@ PROGRAMS = {    # name -> (function, arguments)
     "some rows": lambda: (lambda x, i: lax.dynamic_slice_in_dim(x, i, 4), split((16, 8), "data"),
                           jax.ShapeDtypeStruct((), np.int32)),
     "largest": lambda: (lambda x: lax.top_k(x, 2), split((16, 8), "data")),
+    "all of the largest": lambda: (lambda x: lax.top_k(x.T, 16), split((16, 8), "data")),
     "factors": lambda: (jnp.linalg.qr, split((16, 8), "data")),
     "taken out of loops": lambda: (
         lambda x, w: lax.fori_loop(0, 5, lambda i, x: lax.fori_loop(0, 3, lambda j, x: jnp.tanh(x @ w) * w.sum(0), x), x),

@@ -22,10 +22,12 @@ def explain_sharding(fun: Callable[..., Any]) -> Callable[..., ShardingPlan]:
     `str` gives a table.  Inside of a `shard_map` specs are those of one device's part, along axes that are
     not manual.
 
-    It is a prediction, from Shardy's propagation and what is known of XLA's partitioner.  XLA then combines
-    small collectives of one kind, and may do otherwise than predicted where parts are uneven, for slices and
-    paddings that take rows from devices farther away than the next one, and where a value is split along
-    other axes that do not hold as many devices.
+    It is a prediction, from Shardy's propagation and what is known of XLA's partitioner, whose collectives on
+    the CPU it gives one by one; XLA combines small ones of a kind.  It may do otherwise for slices and
+    paddings that take rows from devices farther away than the next one, for the gradient of a maximum over
+    windows of a split dimension, and where a value comes to be split along axes with another number of
+    devices or along idle ones.  TPUs' compiler moreover sends operands of products as bfloat16, joins equal
+    sums, and takes sums out of loops that add them up.
 
     Args:
         fun: a function, or what `jit` makes of one, with its `in_shardings` and `out_shardings`.
