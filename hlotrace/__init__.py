@@ -67,6 +67,7 @@ _offer(globals(), "numpy", "tree", lazy={
     "api.parallel.axis_types": "smap",
     "api.external.bisect_numeric": "bisect_numeric",
     "export.from_text": "load_text",
+    "api.parallel.explain_sharding": "explain_sharding",
     "api.contexts": "allow_f16_reductions auto_pcast check_tracer_leaks checking_leaks debug_infs "
     "debug_key_reuse debug_nans default_device default_matmul_precision default_prng_impl disable_jit "
     "enable_checks enable_custom_prng enable_x64 explain_cache_misses jax2tf_associative_scan_reductions "

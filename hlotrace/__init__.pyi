@@ -29,18 +29,19 @@ __all__ = [
     'default_matmul_precision', 'default_prng_impl', 'device_count', 'device_get', 'device_put', 'devices', 'disable_jit',
     'distributed', 'dlpack', 'ds', 'dtypes', 'effects_barrier', 'empty_ref', 'enable_checks', 'enable_custom_prng',
     'enable_x64', 'ensure_compile_time_eval', 'errors', 'eval_shape', 'example_libraries', 'experimental',
-    'explain_cache_misses', 'export', 'extend', 'ffi', 'flatten_util', 'float0', 'free_ref', 'freeze', 'fwd_and_bwd',
-    'get_abstract_mesh', 'get_mesh', 'grad', 'hessian', 'host_count', 'host_id', 'host_ids', 'image', 'interpreters',
-    'jacfwd', 'jacobian', 'jacrev', 'jax2tf_associative_scan_reductions', 'jit', 'jvp', 'lax', 'legacy_prng_key', 'lib',
-    'linear_transpose', 'linearize', 'live_arrays', 'load_text', 'local_device_count', 'local_devices', 'log_compiles',
-    'make_array_from_callback', 'make_array_from_process_local_data', 'make_array_from_single_device_arrays', 'make_jaxpr',
-    'make_mesh', 'make_user_context', 'memory', 'monitoring', 'named_call', 'named_scope', 'new_ref', 'nn', 'no_execution',
-    'no_tracing', 'numpy', 'numpy_dtype_promotion', 'numpy_rank_promotion', 'ops', 'pmap', 'print_environment_info',
-    'process_count', 'process_index', 'process_indices', 'profiler', 'pure_callback', 'random', 'ref', 'remat',
-    'remove_size_one_mesh_axis_from_type', 'reshard', 'scipy', 'set_mesh', 'shard_map', 'sharding', 'smap',
-    'softmax_custom_jvp', 'stages', 'test_util', 'thread_guard', 'threefry_partitionable', 'topologies', 'transfer_guard',
-    'transfer_guard_device_to_device', 'transfer_guard_device_to_host', 'transfer_guard_host_to_device', 'tree', 'tree_util',
-    'typeof', 'typing', 'use_abstract_mesh', 'value_and_grad', 'version', 'vjp', 'vmap',
+    'explain_cache_misses', 'explain_sharding', 'export', 'extend', 'ffi', 'flatten_util', 'float0', 'free_ref', 'freeze',
+    'fwd_and_bwd', 'get_abstract_mesh', 'get_mesh', 'grad', 'hessian', 'host_count', 'host_id', 'host_ids', 'image',
+    'interpreters', 'jacfwd', 'jacobian', 'jacrev', 'jax2tf_associative_scan_reductions', 'jit', 'jvp', 'lax',
+    'legacy_prng_key', 'lib', 'linear_transpose', 'linearize', 'live_arrays', 'load_text', 'local_device_count',
+    'local_devices', 'log_compiles', 'make_array_from_callback', 'make_array_from_process_local_data',
+    'make_array_from_single_device_arrays', 'make_jaxpr', 'make_mesh', 'make_user_context', 'memory', 'monitoring',
+    'named_call', 'named_scope', 'new_ref', 'nn', 'no_execution', 'no_tracing', 'numpy', 'numpy_dtype_promotion',
+    'numpy_rank_promotion', 'ops', 'pmap', 'print_environment_info', 'process_count', 'process_index', 'process_indices',
+    'profiler', 'pure_callback', 'random', 'ref', 'remat', 'remove_size_one_mesh_axis_from_type', 'reshard', 'scipy',
+    'set_mesh', 'shard_map', 'sharding', 'smap', 'softmax_custom_jvp', 'stages', 'test_util', 'thread_guard',
+    'threefry_partitionable', 'topologies', 'transfer_guard', 'transfer_guard_device_to_device',
+    'transfer_guard_device_to_host', 'transfer_guard_host_to_device', 'tree', 'tree_util', 'typeof', 'typing',
+    'use_abstract_mesh', 'value_and_grad', 'version', 'vjp', 'vmap',
 ]
 
 class Array:
@@ -433,6 +434,7 @@ def enable_x64(value: bool = True) -> Context: ...
 def ensure_compile_time_eval() -> Context: ...
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
 def explain_cache_misses(value: bool = True) -> Context: ...
+def explain_sharding(fun: Callable[..., Any]) -> Callable[..., Any]: ...
 float0: np.dtype[Any]
 def free_ref(ref: Any) -> Any: ...
 def freeze(ref: Any) -> Any: ...

@@ -45,7 +45,7 @@ def load_text(text: str) -> Callable[..., Any]:
         raise TypeError(f"load_text takes StableHLO as a string, got {type(text).__name__}: of a Lowered, "
                         "pass .as_text()")
     try:
-        said = shardy.signature(text)
+        said = shardy.main_signature(text)
     except ValueError as error:
         raise ValueError(str(error).replace("Shardy:", "load_text:", 1)) from error
     calls = [target for target in said.targets if "callback" in target]

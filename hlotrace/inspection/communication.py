@@ -28,6 +28,14 @@ class Collective:
     in_loop: bool           # is it in the body of a while loop?
     trips: int | None       # how often one run of the program runs it; None where a loop's count is not known
 
+    @property
+    def array_bytes(self):
+        """The bytes of each array of the program in it: XLA combines collectives of one kind.  The pieces of
+        an all-to-all are one array."""
+        if self.kind == "all-to-all":
+            return (self.bytes,)
+        return tuple(map(shape_bytes, shape_parts(self.shape)))
+
 
 def collectives(hlo_text, mesh):
     """A list with one Collective for each instruction that communicates, in the order of the text.
@@ -47,17 +55,23 @@ def table(found):
     rows = [("kind", "mesh axes", "result", "bytes", "times", "line", "operation")]
     rows += [(c.kind, _axes_text(c), _shape_text(c.shape), f"{c.bytes:,}", _times_text(c), c.where or "-",
               c.op or "-") for c in found]
+    return "\n".join([*aligned(rows, right=(3, 4)), totals([(c.kind, c.bytes, c.trips) for c in found])])
+
+
+def aligned(rows, right=()):
+    """The lines of a table whose cells are texts; the columns in `right` end where their titles end."""
     widths = [max(map(len, column)) for column in zip(*rows)]
-    right = (3, 4)
-    lines = ["  ".join(cell.rjust(width) if i in right else cell.ljust(width)
-                       for i, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in rows]
-    return "\n".join([*lines, _totals(found)])
+    return ["  ".join(cell.rjust(width) if i in right else cell.ljust(width)
+                      for i, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in rows]
+
+
+def axes_text(axes):
+    """Names of mesh axes, or `none`."""
+    return ", ".join(name if name.isprintable() else repr(name) for name in axes) or "none"
 
 
 def _axes_text(collective):
-    if collective.axes is None:
-        return collective.groups or "?"
-    return ", ".join(name if name.isprintable() else repr(name) for name in collective.axes) or "none"
+    return (collective.groups or "?") if collective.axes is None else axes_text(collective.axes)
 
 
 def _shape_text(shape):
@@ -74,13 +88,14 @@ def _times_text(collective):
     return "loop" if collective.trips is None else str(collective.trips)
 
 
-def _totals(found):
+def totals(found):
+    """The line below a table of (kind, bytes, times)."""
     amounts = {}
-    for c in found:
-        count, size = amounts.get(c.kind, (0, 0))
-        amounts[c.kind] = count + 1, size + c.bytes * (1 if c.trips is None else c.trips)
+    for kind, each, times in found:
+        count, size = amounts.get(kind, (0, 0))
+        amounts[kind] = count + 1, size + each * (1 if times is None else times)
     parts = ", ".join(f"{count} {kind} {size:,}" for kind, (count, size) in amounts.items())
-    unknown = "; loops of unknown length count once" if any(c.trips is None for c in found) else ""
+    unknown = "; loops of unknown length count once" if any(times is None for *_, times in found) else ""
     total = sum(size for _, size in amounts.values())
     return f"total: {len(found)}, {total:,} bytes on each device a run ({parts}{unknown})"
 
@@ -127,21 +142,29 @@ def _axes(kind, rest, mesh):
     found = (_PAIRS if permute else _GROUPS).search(rest)
     if not found:
         return "", None
+    groups = _listed(found[1]) if permute else _grouped(found[1], math.prod(mesh.axis_sizes))
+    return found[1], mesh_axes(groups, mesh, permute)
+
+
+def mesh_axes(groups, mesh, pairs=False):
+    """The axes of the mesh along which groups of partitions, lists of their numbers, differ.
+
+    None if the groups are not those that the axes make; `pairs` need not be.
+    """
     count = math.prod(mesh.axis_sizes)
-    groups = _listed(found[1]) if permute else _grouped(found[1], count)
     if groups is None or any(not 0 <= number < count for group in groups for number in group):
-        return found[1], None
+        return None
     place = [_place(number, mesh.axis_sizes) for number in range(count)]
     used = {dim for group in groups for number in group
             for dim, (a, b) in enumerate(zip(place[group[0]], place[number])) if a != b}
-    if not permute:
+    if not pairs:
         expected = {}
         for number in range(count):
             key = tuple(at for dim, at in enumerate(place[number]) if dim not in used)
             expected.setdefault(key, set()).add(number)
         if sorted(map(sorted, groups)) != sorted(map(sorted, expected.values())):
-            return found[1], None
-    return found[1], tuple(name for dim, name in enumerate(mesh.axis_names) if dim in used)
+            return None
+    return tuple(name for dim, name in enumerate(mesh.axis_names) if dim in used)
 
 
 def _place(number, sizes):

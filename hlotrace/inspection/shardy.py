@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..runtime.mlir.bindings import ir, parse_module, passmanager, sdy
 
-_PASSES = "builtin.module(sdy-propagation-pipeline)"
+PROPAGATION = "sdy-propagation-pipeline"
 _LONGEST_CONSTANT = 32      # elements; longer ones are left out of a text for people
 
 
@@ -36,9 +36,9 @@ def main_specs(text):
     ValueError for a text that does not parse, that has no @main, or that Shardy rejects.
     """
     # held: operations do not keep it alive, and to read one of a module that is gone crashes
-    module = _propagate(text)
-    arguments, results = _signature(_functions(module)["main"])
-    return [_spec(*pair) for pair in arguments], [_spec(*pair) for pair in results]
+    module = passed(text, PROPAGATION)
+    arguments, results = signature(functions(module)["main"])
+    return [spec(*pair) for pair in arguments], [spec(*pair) for pair in results]
 
 
 def propagated(text):
@@ -80,14 +80,14 @@ class Signature(NamedTuple):
     targets: list[str]
 
 
-def signature(text):
+def main_signature(text):
     """The Signature of a text, without propagation.  ValueError as for `main_specs`."""
     module = _parsed(text)
-    _check(_functions(module))
-    main = _functions(module)["main"]
-    inputs, outputs = ([(str(type_), sharding and _spec(type_, sharding)) for type_, sharding in values]
-                       for values in _signature(main))
-    operations = [op for op, _ in _walk(module.operation)]
+    _check(functions(module))
+    main = functions(module)["main"]
+    inputs, outputs = ([(str(type_), sharding and spec(type_, sharding)) for type_, sharding in values]
+                       for values in signature(main))
+    operations = [op for op, _ in walk(module.operation)]
     axes = [sdy.MeshAttr(op.attributes["mesh"]).axes for op in operations if op.name == "sdy.mesh"]
     mesh = {sdy.MeshAxisAttr(axis).name: sdy.MeshAxisAttr(axis).size for axis in next(filter(None, axes), ())}
     targets = [ir.StringAttr(op.attributes["call_target_name"]).value for op in operations
@@ -118,14 +118,14 @@ def annotated(text, propagate=True):
     Without `propagate`, of the text as it is, with notes where it has meshes.  ValueError as for
     `propagated`.
     """
-    module = _propagate(text) if propagate else _parsed(text)
-    operations = list(_walk(module.operation))
-    meshes = {_name(op): op.attributes["mesh"] for op, _ in operations if op.name == "sdy.mesh"}
+    module = passed(text, PROPAGATION) if propagate else _parsed(text)
+    operations = list(walk(module.operation))
+    meshes = {symbol(op): op.attributes["mesh"] for op, _ in operations if op.name == "sdy.mesh"}
     notes = [_note(op, manual, meshes) if meshes or propagate else [] for op, manual in operations]
     # Parsed again, each operation's location is its line: so a line finds its note whatever the operation's
     # syntax.
     again = parse_module(_printed(module))
-    numbers = [op.location.start_line for op, _ in _walk(again.operation)]
+    numbers = [op.location.start_line for op, _ in walk(again.operation)]
     for op, _ in operations:
         _strip(op)      # no line comes or goes
     lines = _printed(module).rstrip().split("\n")
@@ -137,7 +137,7 @@ def annotated(text, propagate=True):
 
 
 def _places(op, depth=0, number=0):
-    """(how deep it is, in which region of the operation around it) of each operation of `_walk`."""
+    """(how deep it is, in which region of the operation around it) of each operation of `walk`."""
     yield depth, number
     for i, region in enumerate(op.regions):
         for block in region.blocks:
@@ -156,13 +156,24 @@ def _printed(module):
     return module.operation.get_asm(large_elements_limit=_LONGEST_CONSTANT, assume_verified=True)
 
 
-def _propagate(text):
-    """The propagated jaxlib module."""
+def passed(text, passes, prepare=None):
+    """jaxlib's module of a text after some passes, which begin with propagation.
+
+    Args:
+        text: as for `main_specs`.
+        passes: their names, with commas.
+        prepare: what changes the module before them.
+    Raises:
+        ValueError: as for `main_specs`.
+    """
     module = _parsed(text)
-    _check(_functions(module))
+    _check(functions(module))
+    _say_elementwise(module)
+    if prepare:
+        prepare(module)
     try:
         with module.context:
-            passmanager.PassManager.parse(_PASSES).run(module.operation)
+            passmanager.PassManager.parse(f"builtin.module({passes})").run(module.operation)
     except ir.MLIRError as error:
         raise ValueError(f"Shardy: propagation fails: {_reason(str(error))}") from error
     return module
@@ -175,9 +186,30 @@ def _parsed(text):
         raise ValueError(f"Shardy: the text does not parse: {_reason(str(error))}") from error
 
 
-def _functions(module):
+_FACTORS = "ijklmnopqrstuvwxyz"     # Shardy's names for dimensions
+
+
+def _say_elementwise(module):
+    """Rules for operations such as `chlo.erf`, which XLA expands before Shardy sees them."""
+    for op, _ in walk(module.operation):
+        if not op.name.startswith("chlo.") or op.name == "chlo.top_k" or len(op.regions):
+            continue
+        types = [value.type for value in (*op.operands, *op.results)]
+        shapes = {tuple(type_.shape) for type_ in types if isinstance(type_, ir.RankedTensorType)}
+        if len(shapes) != 1 or not 0 < len(shape := shapes.pop()) < len(_FACTORS):
+            continue
+        factors = _FACTORS[:len(shape)]
+        one = f"[{', '.join(factors)}]"
+        operands, results = (", ".join([one] * len(values)) for values in (op.operands, op.results))
+        sizes = ", ".join(f"{factor}={size}" for factor, size in zip(factors, shape))
+        with op.context:
+            op.attributes["sdy.sharding_rule"] = ir.Attribute.parse(
+                f"#sdy.op_sharding_rule<({operands})->({results}) {{{sizes}}}>")
+
+
+def functions(module):
     """The functions by their names."""
-    return {_name(op.operation): op.operation for op in module.body.operations if op.operation.name ==
+    return {symbol(op.operation): op.operation for op in module.body.operations if op.operation.name ==
             "func.func"}
 
 
@@ -190,7 +222,7 @@ def _check(functions):
     for name, op in functions.items():
         if not len(op.regions[0].blocks):
             raise ValueError(f"Shardy: function @{name} has no body")
-    calls = {name: {ir.FlatSymbolRefAttr(inner.attributes["callee"]).value for inner, _ in _walk(op)
+    calls = {name: {ir.FlatSymbolRefAttr(inner.attributes["callee"]).value for inner, _ in walk(op)
                     if inner.name == "func.call"} for name, op in functions.items()}
     try:
         graphlib.TopologicalSorter(calls).prepare()
@@ -206,23 +238,45 @@ def _reason(message):
     return (f"line {found[1]}, column {found[2]}: " if found[1] else "") + found[3]
 
 
-def _walk(op, manual=()):
+def walk(op, manual=()):
     """(operation, the mesh axes that are manual around it), each before those inside it."""
     yield op, manual
     if op.name == "sdy.manual_computation":
-        manual = (*manual, *_manual_axes(op))
+        manual = (*manual, *manual_axes(op))
     for region in op.regions:
         for block in region.blocks:
             for inner in block.operations:
-                yield from _walk(inner.operation, manual)
+                yield from walk(inner.operation, manual)
 
 
-def _manual_axes(op):
+def manual_axes(op):
     axes = sdy.ManualAxesAttr(op.attributes["manual_axes"])
     return [axes[i] for i in range(len(axes))]
 
 
-def _name(op):
+def manual_around(op, inside=False):
+    """The mesh axes that are manual around an operation; or `inside` of its region."""
+    found, op = set(), op if inside else op.parent.operation
+    while op.name not in ("func.func", "builtin.module"):
+        if op.name == "sdy.manual_computation":
+            found.update(manual_axes(op))
+        op = op.parent.operation
+    return found
+
+
+def mesh_sizes(sharding, meshes):
+    """The sizes of the axes of a sharding's mesh; `meshes` are those that have names."""
+    mesh = sdy.TensorShardingAttr(sharding).mesh_or_ref
+    mesh = meshes[mesh.value] if isinstance(mesh, ir.FlatSymbolRefAttr) else mesh
+    return {axis.name: axis.size for axis in map(sdy.MeshAxisAttr, sdy.MeshAttr(mesh).axes)}
+
+
+def unreduced(sharding):
+    """The mesh axes along which each device holds a term of a sum."""
+    return [] if sharding is None else [*map(_axis, sdy.TensorShardingAttr(sharding).unreduced_axes)]
+
+
+def symbol(op):
     return ir.StringAttr(op.attributes["sym_name"]).value
 
 
@@ -230,8 +284,8 @@ def _note(op, manual, meshes):
     """The lines of comment above a function; the specs of another operation's results."""
     if op.name != "func.func":
         return [_written(*pair, meshes, manual) for pair in zip([r.type for r in op.results],
-                                                                _result_shardings(op))]
-    arguments, results = _signature(op)
+                                                                result_shardings(op))]
+    arguments, results = signature(op)
     blocks = op.regions[0].blocks
     values = blocks[0].arguments if len(blocks) else ()
     names = [f"%arg{i}" + (_given_name(values[i]) if values else "") for i in range(len(arguments))]
@@ -246,7 +300,7 @@ def _given_name(argument):
     return f" {found[1]}" if found else ""
 
 
-def _signature(op):
+def signature(op):
     """(type, sharding or None) for each argument and for each result of a function."""
     type_ = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
     return tuple([*zip(types, _listed(op, attribute, len(types)))]
@@ -260,7 +314,7 @@ def _listed(op, attribute, count):
     return [entry["sdy.sharding"] if "sdy.sharding" in entry else None for entry in found]
 
 
-def _result_shardings(op):
+def result_shardings(op):
     """For each result its sharding or None: Shardy's own operations keep it under names of their own."""
     for name in ("sdy.sharding", "sharding", "out_sharding", "out_shardings"):
         if name not in op.attributes:
@@ -273,13 +327,13 @@ def _result_shardings(op):
     return [None] * len(op.results)
 
 
-def _spec(type_, sharding):
+def spec(type_, sharding):
     """The tuple of tuples that `main_specs` promises."""
-    if sharding is None:
-        # a token has no dimensions
-        return ((),) * (type_.rank if isinstance(type_, ir.RankedTensorType) else 0)
-    dimensions = sdy.TensorShardingAttr(sharding).dimension_shardings
-    return tuple(tuple(map(_axis, sdy.DimensionShardingAttr(dim).axes)) for dim in dimensions)
+    dimensions = [] if sharding is None else sdy.TensorShardingAttr(sharding).dimension_shardings
+    found = tuple(tuple(map(_axis, sdy.DimensionShardingAttr(dim).axes)) for dim in dimensions)
+    # a token has no dimensions; a value on one device has no shardings of them
+    rank = type_.rank if isinstance(type_, ir.RankedTensorType) else 0
+    return found + ((),) * (rank - len(found))
 
 
 def _axis(attribute):
@@ -292,13 +346,13 @@ def _axis(attribute):
 
 def _written(type_, sharding, meshes, manual):
     """A sharding as people read it: `P('data', None)`, and what else there is to say."""
-    entries = [axes[0] if len(axes) == 1 else axes or None for axes in _spec(type_, sharding)]
+    entries = [axes[0] if len(axes) == 1 else axes or None for axes in spec(type_, sharding)]
     words = [f"P({', '.join(map(repr, entries))})"]
     if sharding is not None:
         attribute = sdy.TensorShardingAttr(sharding)
-        unreduced = list(map(_axis, attribute.unreduced_axes))
-        if unreduced:
-            words.append("unreduced " + " ".join(map(repr, unreduced)))
+        terms = unreduced(sharding)
+        if terms:
+            words.append("unreduced " + " ".join(map(repr, terms)))
         reference = str(attribute.mesh_or_ref)
         mesh = meshes.get(reference.lstrip("@").strip('"'))
         if mesh is not None and not sdy.MeshAttr(mesh).axes and sdy.MeshAttr(mesh).device_ids:

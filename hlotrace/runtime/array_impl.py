@@ -42,7 +42,7 @@ class ArrayImpl(Array):
             return self._value
         self.check_alive()
         try:
-            devices = self._buf._sharding.own._devices
+            devices = self._buf._sharding._own._devices
             value = (binding.to_numpy(self._buf, physical(self.aval)) if len(devices) == 1
                      and is_local(devices[0]) else shards.gathered(self))
             if self.aval.dtype.kind == "V" and self.aval.dtype == dtypes.float0:
@@ -189,7 +189,7 @@ class ArrayImpl(Array):
 
     @property
     def sharding(self) -> Sharding:
-        sharding = self._buf._sharding.own
+        sharding = self._buf._sharding._own
         return sharding if sharding._layout is None else sharding.in_layout(None)
 
     @property
@@ -201,7 +201,7 @@ class ArrayImpl(Array):
     @property
     def device(self) -> Any:
         """The device that holds the array; the sharding of an array that several hold."""
-        sharding = self._buf._sharding.own
+        sharding = self._buf._sharding._own
         return sharding._devices[0] if len(sharding._devices) == 1 else sharding
 
     def devices(self) -> set[binding.Device]:

@@ -6,21 +6,22 @@
 
 FUNCTION is `module:function` or `path/file.py:function`.  A TYPE, one an argument, is `f32[8,128]`, `bf16[]`,
 `i32[3]` or `f32`; --args_from takes pytrees and values from Python instead. STAGE is one of jaxpr, outlined,
-stablehlo, sharded, hlo, optimized, collectives, cost, memory; several with commas or repeated; or `all`.
-`outlined` shows which stretches of equations repeat and become one function each.
+stablehlo, sharded, sharding, hlo, optimized, collectives, cost, memory; several with commas or repeated; or
+`all`. `outlined` shows which stretches of equations repeat and become one function each.
 
 With --mesh the program is for several devices.  `sharded` is then its text after Shardy's propagation, with
-the mesh axes that split each value; it needs no compile.  `collectives` lists what the compiled program
-communicates: kind, mesh axes, bytes, and your line.  `cost` and `memory` are those of one device. A SPEC says
-for each dimension which mesh axis splits it, with commas: `data,-` splits dimension 0 over data; `-` is
-whole, `data+model` are two axes for one dimension, and missing dimensions are whole.  `?` leaves an argument
-to the compiler.  Say --in_spec once for each argument, or once with semicolons: `data;-,model`.  A SPEC holds
-for every leaf of a pytree; for more, `--in_spec path/file.py:function` names a function that returns a tuple
-of PartitionSpecs and pytrees of them, one for each argument.  Several --out_spec are the entries of a tuple
-of results. PLATFORM is `cpu` (as many devices as the mesh has are made up), `tpu:v5e:2x4` (any topology, no
-TPU needed, but libtpu), or `gpu`, `cuda`, `rocm`, `tpu`: their text (jaxpr, outlined, stablehlo, sharded,
-hlo) needs neither the device nor its plugin; the other stages compile, and need both. What your own code
-prints goes to stderr.
+the mesh axes that split each value, and `sharding` says for each operation, with your line, how its values
+are split and what will be communicated for it; they need no compile.  `collectives` lists what the compiled
+program communicates: kind, mesh axes, bytes, and your line.  `cost` and `memory` are those of one device. A
+SPEC says for each dimension which mesh axis splits it, with commas: `data,-` splits dimension 0 over data;
+`-` is whole, `data+model` are two axes for one dimension, and missing dimensions are whole.  `?` leaves an
+argument to the compiler.  Say --in_spec once for each argument, or once with semicolons: `data;-,model`.  A
+SPEC holds for every leaf of a pytree; for more, `--in_spec path/file.py:function` names a function that
+returns a tuple of PartitionSpecs and pytrees of them, one for each argument.  Several --out_spec are the
+entries of a tuple of results. PLATFORM is `cpu` (as many devices as the mesh has are made up), `tpu:v5e:2x4`
+(any topology, no TPU needed, but libtpu), or `gpu`, `cuda`, `rocm`, `tpu`: their text (jaxpr, outlined,
+stablehlo, sharded, sharding, hlo) needs neither the device nor its plugin; the other stages compile, and need
+both. What your own code prints goes to stderr.
 
 --html writes a page for a browser, which needs no network: all stages side by side, where a click on an
 operation or on a line of yours lights what came of it in the others, with costs, memory and collectives.  It
@@ -50,6 +51,7 @@ from pathlib import Path
 from absl import flags
 
 import hlotrace
+from hlotrace.api.parallel.explain_sharding import plan_of
 from hlotrace.api.stages import abstract, struct_of
 from hlotrace.core import dtypes
 from hlotrace.core.errors import did_you_mean
@@ -64,9 +66,9 @@ from hlotrace.runtime.devices import plugins
 from hlotrace.runtime.executables.blocks import blocks_of
 from hlotrace.sharding import NamedSharding, P, SingleDeviceSharding
 
-SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "hlo": "txt",
-            "optimized": "txt", "collectives": "txt", "cost": "txt", "memory": "txt"}
-OVER_A_MESH = ("sharded", "collectives")
+SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "sharding": "txt",
+            "hlo": "txt", "optimized": "txt", "collectives": "txt", "cost": "txt", "memory": "txt"}
+OVER_A_MESH = ("sharded", "sharding", "collectives")
 COMPILED = ("optimized", "collectives", "cost", "memory")
 DTYPES = {"pred": dtypes.bool_} | {name: d for d in dtypes.SUPPORTED
                                    for name in (d.name, dtypes.short_name(d))}
@@ -318,7 +320,7 @@ class Program:
     @functools.cached_property
     def mesh(self):
         if self.lowered._mesh is None:
-            raise UsageError(f"the stages {' and '.join(OVER_A_MESH)} are those of a program over a mesh; "
+            raise UsageError(f"the stages {', '.join(OVER_A_MESH)} are those of a program over a mesh; "
                              "give --mesh")
         return self.lowered._mesh
 
@@ -352,6 +354,9 @@ class Program:
 
     def sharded(self):
         return self.mesh and shardy.propagated(self.lowered.as_text(debug_info=True))
+
+    def sharding(self):
+        return self.mesh and str(plan_of(self.lowered))
 
     def collectives(self):
         return table(collectives(self.compiled.as_text(), self.mesh))

@@ -223,6 +223,7 @@ LOCAL_IMPORTS = {
         hlotrace.distributed.clusters: socket hlotrace.distributed.mpi
         hlotrace.distributed.mpi: mpi4py
         hlotrace.api.jit: hlotrace.inspection.retraces hlotrace.transforms.key_reuse
+        hlotrace.api.parallel.explain_sharding: hlotrace.inspection.sharding_plan
         hlotrace.api.compiled_calls: hlotrace.inspection.retraces
         hlotrace.api.jit_placement: hlotrace.placement.shardings
         hlotrace.placement.out_sharding: hlotrace.placement.shardings hlotrace.primitives.parallel.sharding hlotrace.sharding.named
@@ -302,7 +303,7 @@ GIVEN_DOWNWARD = {
     "methods of a class below that are functions of this floor":
         "Ref.copy Ref.at Ref.T Ref.reshape Ref.transpose Ref.bitcast Ref.swap Ref.addupdate Ref.__getitem__ "
         "Ref.__setitem__ ShapedArray.unsplit Jaxpr.view Sharding._internal_device_list "
-        "Sharding._to_xla_hlo_sharding Sharding.of_jaxlib SingleDeviceSharding.of_jaxlib BCOO.__getitem__ "
+        "Sharding._to_xla_hlo_sharding Sharding._of_jaxlib SingleDeviceSharding._of_jaxlib BCOO.__getitem__ "
         "BCSR.__getitem__ BCOO.reshape BCOO.__iter__",
     "what an option does when it is set": "checks['jax_num_cpu_devices']",
     "what happens on the way out of a call: errors are worded, results looked at, listeners told":

@@ -214,11 +214,21 @@ def test_collectives_lists_what_is_communicated_with_the_users_line(dump):
                                           "jit(layer)/dot_general"]
 
 
+def test_sharding_says_it_before_compiling(dump):
+    status, out, _ = dump(*LAYER, MESH, "--in_spec=-,model;model", "--platform=gpu", "--stage=sharding")
+    assert status == 0
+    assert out.split("\n")[1].split() == [
+        "model.py:40", "jit(layer)/dot_general", *"P(None, 'model') P('model', None) P(None, None)".split(),
+        *"all-reduce over model: 1,024".split()]
+    assert "tanh" in out and out.endswith("total: 1, 1,024 bytes on each device a run (1 all-reduce 1,024)\n")
+
+
 def test_all_stages_come_for_a_program_over_a_mesh(dump):
     status, out, _ = dump(*LAYER, MESH, "--in_spec=data;-,model", "--stage=all")
     assert status == 0
     titles = [line.split()[1] for line in out.splitlines() if line.startswith("====")]
-    assert titles == ["jaxpr", "outlined", "stablehlo", "sharded", "hlo", "optimized", "collectives", "cost", "memory"]
+    assert titles == ["jaxpr", "outlined", "stablehlo", "sharded", "sharding", "hlo", "optimized", "collectives", "cost",
+                      "memory"]
     assert "no collectives\n" in out and "num_partitions=8" in out
     assert f"argument_size_in_bytes: {4 * (2 * 16 + 16 * 16)}\n" in out
 
@@ -325,7 +335,7 @@ def test_help_tells_of_types_and_flags(dump):
     ([*LAYER, MESH, "--platform=xyz"], "--platform 'xyz': want cpu, gpu, cuda, rocm, tpu or the name of a topology"),
     ([*LAYER, "--in_spec=data;-"], "--in_spec and --out_spec name axes of a --mesh; give one"),
     ([*LAYER, "--out_spec=data"], "--in_spec and --out_spec name axes of a --mesh; give one"),
-    ([*LAYER, "--stage=sharded"], "the stages sharded and collectives are those of a program over a mesh; give --mesh"),
+    ([*LAYER, "--stage=sharded"], "the stages sharded, sharding, collectives are those of a program over a mesh; give --mesh"),
     (["model.py:add", "f32[6]", "f32[6]", MESH, "--in_spec=data;-"], "size 6, which is not a multiple of 4"),
     (["model.py:network", "--args_from=model.py:network_args", MESH, "--in_spec=model.py:half_the_specs"],
      "--in_spec must be a pytree prefix"),
