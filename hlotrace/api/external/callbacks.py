@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core import dtypes
-from ...core.avals import ShapedArray, aval_of, is_arraylike
+from ...core.avals import ShapedArray, aval_of, is_arraylike, physical
 from ...core.effects import IO, debug_effect
 from ...core.errors import did_you_mean
 from ...core.pytrees import pytree
 from ...primitives.programs.callbacks import callback_p
+from ...runtime.array_impl import ArrayImpl, put
+from ...runtime.devices import client
 from ..flat import FlatFunction
 from ..signatures import name_of, signature_of, take_names
 
@@ -35,6 +37,15 @@ def _declared(spec: Any) -> ShapedArray:
         raise ValueError("result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is "
                          f"disabled: got {dtype.name}")
     return ShapedArray(tuple(spec.shape), dtype)
+
+
+def _array(value: Any, aval: ShapedArray) -> ArrayImpl:
+    """What a callback gets for a value of a type, up to mapped axes: an array on this process's CPU."""
+    value = np.asarray(value)
+    batch = value.ndim - physical(aval).ndim
+    aval = ShapedArray((*value.shape[:batch], *aval.shape), aval.dtype, aval.weak_type)
+    device = client.local_devices(backend="cpu")[0]
+    return ArrayImpl(aval, put(value, physical(aval), device), True)
 
 
 def _alike(result: Any, structure: pytree.PyTreeDef) -> bool:
@@ -60,11 +71,12 @@ def _call(what: str, callback: Callable[..., Any], spec: Any, args: Sequence[Any
     if not debugs:
         flat.avals()
     dynamic = [is_arraylike(x) for x in flat.leaves]
+    avals = [aval_of(x) for x, d in zip(flat.leaves, dynamic) if d]
     operands, flat.leaves = [x for x, d in zip(flat.leaves, dynamic) if d], [
         None if d else x for x, d in zip(flat.leaves, dynamic)]
 
     def call(*values: Any) -> list[Any]:
-        given = iter(values)
+        given = map(_array, values, avals)
         leaves = [next(given) if d else x for x, d in zip(flat.leaves, dynamic)]
         call_args, call_kwargs = flat.arguments(leaves)
         try:
@@ -104,7 +116,7 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     around it.
 
     Args:
-        callback: gets NumPy arrays, returns what `result_shape_dtypes` declares.  It may be called any number
+        callback: gets arrays, returns what `result_shape_dtypes` declares.  It may be called any number
             of times, or not at all.
         result_shape_dtypes: pytree of ShapeDtypeStructs (anything with shape and dtype).
         args: what the callback gets, pytrees of arrays, as `kwargs`.
@@ -150,7 +162,7 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
                    partitioned: bool = False, **kwargs: Any) -> Any:
     """Call a Python function for its effect only, from inside any transformation; its result is dropped.
 
-    It gets NumPy arrays.  With `ordered`, calls happen in program order.  Without `callback`, a function that
+    It gets arrays.  With `ordered`, calls happen in program order.  Without `callback`, a function that
     takes it.
 
     >>> seen = []
