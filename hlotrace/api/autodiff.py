@@ -187,9 +187,9 @@ class _Pullback:
         """The same function, with cotangents added to Refs.
 
         Args:
-            wishes: for each argument a pytree of its structure: a Ref, to which the cotangent is added, in whose
-                place ad.GradRef() is returned; ad.GradValue() for the cotangent itself; or ad.DontWant(),
-                for ad.DidntWant().
+            wishes: for each argument a pytree of its structure: a Ref, to which the cotangent is added, in
+                whose place ad.GradRef() is returned; ad.GradValue() for the cotangent itself; or
+                ad.DontWant(), for ad.DidntWant().
 
         Returns:
             The function, from cotangents of the outputs.
@@ -254,11 +254,15 @@ def _is_float0_leaf(x: Any) -> bool:
 
 
 def _cotangent(ct: Any, aval: ShapedArray) -> Any:
-    """A cotangent with the type of its primal: float0 for integers, weak for a weak real one."""
+    """A cotangent with the type of its primal: float0 for integers, weak for a weak real one.
+
+    That of a weak complex one is as weak as it was computed.
+    """
     if not dtypes.is_inexact(aval.dtype):
         return np.zeros(aval.shape, dtypes.float0)
     (ct,) = _as_operands([zeros_of(aval) if ct is None else ct])
-    return _giving_way(_divided(ct, aval), aval.weak_type and not dtypes.is_complex(aval.dtype))
+    ct = _divided(ct, aval)
+    return ct if aval.weak_type and dtypes.is_complex(aval.dtype) else _giving_way(ct, aval.weak_type)
 
 
 def _divided(ct: Any, aval: ShapedArray) -> Any:

@@ -1,5 +1,4 @@
-"""What transformations do with Refs: their adapter; reading and writing a whole one wherever it was made; adding
-cotangents to them."""
+"""What transformations do with Refs: their adapter; reading, writing, adding to whole ones, wherever made."""
 from __future__ import annotations
 
 import dataclasses
@@ -134,8 +133,8 @@ def delivered(cotangent: Any, wish: Any, where: str) -> Any:
         return cotangent
     got, held = aval_of(cotangent), wish.inner_aval
     if (got.shape, got.dtype) != (held.shape, held.dtype):
-        raise ShapeError(f"with_refs: the Ref at {where} is {held.str_short()}, and the cotangent that is to be "
-                         f"added to it {got.str_short()}: make it like its argument, as in "
+        raise ShapeError(f"with_refs: the Ref at {where} is {held.str_short()}, and the cotangent that is to "
+                         f"be added to it {got.str_short()}: make it like its argument, as in "
                          "new_ref(jnp.zeros_like(x))")
     write(wish, add(read(wish), cotangent))
     return GradRef()

@@ -248,7 +248,8 @@ class Exported:
                     raise _other_type(aval, want, _paths(self.in_tree)[i])
             return list(self.out_avals)
         values = self._values(avals)
-        return [ShapedArray(tuple(evaluate(d, values) for d in a.shape), a.dtype, a.weak_type) for a in self.out_avals]
+        return [ShapedArray(tuple(evaluate(d, values) for d in a.shape), a.dtype, a.weak_type)
+                for a in self.out_avals]
 
     @functools.cached_property
     def _symbolic(self) -> list[Any]:
@@ -432,10 +433,7 @@ def _export(jitted: JitFunction, args: Iterable[Any], kwargs: dict[str, Any], pl
     results = ["result" + path for path in pytree.leaf_paths(traced.out_tree)]
     text = _text(program, platforms, partition, _paths(stage.in_tree), results, checks)
     version = config.jax_export_calling_convention_version
-    if not minimum_supported_calling_convention_version <= version <= maximum_supported_calling_convention_version:
-        raise ValueError(f"export of {jitted._name}: jax_export_calling_convention_version is {version}, and there "
-                         f"are {minimum_supported_calling_convention_version} to "
-                         f"{maximum_supported_calling_convention_version}")
+    _check_version(f"export of {jitted._name}: jax_export_calling_convention_version is {version}", version)
     exported = Exported(
         fun_name=jitted._name, in_tree=stage.in_tree, in_avals=tuple(jaxpr.in_avals), out_tree=stage.out_tree,
         out_avals=tuple(jaxpr.out_avals), in_shardings=_named(ins, jaxpr.in_avals),
@@ -445,6 +443,13 @@ def _export(jitted: JitFunction, args: Iterable[Any], kwargs: dict[str, Any], pl
         uses_global_constants=len(platforms) > 1 or bool(symbolic))
     exported._get_vjp = functools.cache(lambda: _export_vjp(exported, jitted, stage))
     return exported
+
+
+def _check_version(said: str, version: int) -> None:
+    """ValueError for a calling convention version that is not known."""
+    known = minimum_supported_calling_convention_version, maximum_supported_calling_convention_version
+    if not known[0] <= version <= known[1]:
+        raise ValueError(f"{said}; hlotrace knows {known[0]} to {known[1]}")
 
 
 def _named(shardings: Iterable[Any], avals: Iterable[ShapedArray]) -> tuple[NamedSharding | None, ...]:
@@ -543,10 +548,7 @@ def _from_table(table: dict[str, Any]) -> Exported:
     fields = format.fields(table)
     fields["disabled_safety_checks"] = tuple(map(DisabledSafetyCheck, fields["disabled_safety_checks"]))
     version = fields["calling_convention_version"]
-    known = minimum_supported_calling_convention_version, maximum_supported_calling_convention_version
-    if not known[0] <= version <= known[1]:
-        raise ValueError(f"deserialize: {fields['fun_name']} has the calling convention version {version}; "
-                         f"hlotrace knows {known[0]} to {known[1]}")
+    _check_version(f"deserialize: {fields['fun_name']} has the calling convention version {version}", version)
     if table["vjp"]:
         fields["get_vjp"] = functools.cache(lambda: _from_table(table["vjp"]))
     return Exported(**fields)

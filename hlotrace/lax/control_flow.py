@@ -64,9 +64,9 @@ def _trace(flat, avals, name, owner=None):
 def _settle_carry(trace, carry, n_out):
     """Trace with the carry's types; a weak carry that comes back strong is made strong.
 
-    One that comes back of another dtype is converted and traced again.  So is one that comes back varying over more manual axes, or is not split and comes back split over
-    Explicit mesh axes.  `trace(avals)` traces; returns (traced, carry
-    leaves).
+    One that comes back of another dtype is converted and traced again.  So is one that comes back varying
+    over more manual axes, or is not split and comes back split over Explicit mesh axes.  `trace(avals)`
+    traces; returns (traced, carry leaves).
     """
     for _ in range(3 + len(state.axis_env)):
         avals = [aval_of(x) for x in carry]

@@ -169,8 +169,9 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
                    partitioned: bool = False, **kwargs: Any) -> Any:
     """Call a Python function for its effect only, from inside any transformation; its result is dropped.
 
-    It gets arrays.  With `ordered`, calls happen in program order.  Without `callback`, a function that
-    takes it.  With `partitioned`, each device calls it with its part, which needs shard_map where there are several.
+    It gets arrays.  With `ordered`, calls happen in program order.  With `partitioned`, each device calls
+    it with its part, which needs shard_map where there are several.  Without `callback`, a function that
+    takes it.
 
     >>> seen = []
     >>> @jax.jit

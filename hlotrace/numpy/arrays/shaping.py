@@ -95,8 +95,8 @@ def new_shape(name, old, wanted):
         if not known or total % known:
             unknown = not is_constant_shape((total, known))
             raise (errors.InconclusiveDimensionOperation if unknown else TypeError)(
-                f"cannot reshape array of shape {old} (size {total}) into shape {wanted}: the sizes without -1 "
-                f"multiply to {known}, which does not divide {total}")
+                f"cannot reshape array of shape {old} (size {total}) into shape {wanted}: the sizes without "
+                f"-1 multiply to {known}, which does not divide {total}")
         wanted = tuple(total // known if n == -1 else n for n in wanted)
     elif known != total:
         raise TypeError(f"cannot reshape array of shape {old} (size {total}) into shape {wanted} (size "

@@ -7,7 +7,7 @@ from ...core import programs
 from ...core.errors import UnexpectedTracerError
 from ...core.refs import Holder
 from ...core.symbolic_zeros import is_undefined_primal, nonzero_mask
-from ..arrays.shape import front, front_dims, reduce_sum
+from ..arrays.shape import front, reduce_sum
 from .calls import (
     AS_JIT,
     MappedOuts,
