@@ -4,7 +4,6 @@ import math
 import numpy as np
 import pytest
 from derivatives import check_derivatives
-
 from equal import same
 
 import hlotrace as jax
