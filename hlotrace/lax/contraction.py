@@ -185,8 +185,8 @@ def _prefix(numbers, lhs, ragged, sizes):
     wanted = tuple([shape_of(lhs)[p] for p in prefix])
     if sizes.shape[:-1] != wanted:
         raise TypeError(f"ragged_dot: group_sizes {sizes.str_short()} must have rank 1, or the shape "
-                        f"{(*wanted, 'number of groups')}: the sizes of axes {prefix} of lhs {shape_of(lhs)}, "
-                        "its batch axes and those before the ragged one, come first")
+                        f"{(*wanted, 'number of groups')}: the sizes of axes {prefix} of lhs "
+                        f"{shape_of(lhs)}, its batch axes and those before the ragged one, come first")
     return prefix
 
 
