@@ -60,7 +60,7 @@ __version__ = "0.1.0"
 __version_info__ = tuple(map(int, __version__.split(".")))
 
 _offer(globals(), "numpy", "tree", lazy={
-    "": "ad_checkpoint api_util checkpoint_policies core custom_batching custom_derivatives debug "
+    "": "ad ad_checkpoint api_util checkpoint_policies core custom_batching custom_derivatives debug "
     "distributed dlpack dtypes errors example_libraries experimental export extend ffi flatten_util image "
     "interpreters lax lib memory monitoring nn ops profiler random ref scipy sharding stages test_util "
     "topologies tree_util typing version",

@@ -3,7 +3,7 @@ import enum
 import numpy as np
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hlotrace import (
-    ad_checkpoint as ad_checkpoint, api_util as api_util, checkpoint_policies as checkpoint_policies, core as core,
+    ad as ad, ad_checkpoint as ad_checkpoint, api_util as api_util, checkpoint_policies as checkpoint_policies, core as core,
     custom_batching as custom_batching, custom_derivatives as custom_derivatives, debug as debug, distributed as distributed,
     dlpack as dlpack, dtypes as dtypes, errors as errors, example_libraries as example_libraries,
     experimental as experimental, export as export, extend as extend, ffi as ffi, flatten_util as flatten_util,
@@ -21,7 +21,7 @@ from hlotrace.typing import ArrayLike, DTypeLike
 from typing import Any, ClassVar, Literal, overload
 
 __all__ = [
-    'Array', 'CompilerEffortLevel', 'Device', 'Inline', 'NamedSharding', 'P', 'Ref', 'ShapeDtypeStruct', 'Shard',
+    'Array', 'CompilerEffortLevel', 'Device', 'Inline', 'NamedSharding', 'P', 'Ref', 'ShapeDtypeStruct', 'Shard', 'ad',
     'ad_checkpoint', 'allow_f16_reductions', 'api_util', 'array_garbage_collection_guard', 'auto_pcast', 'bisect_numeric',
     'block_until_ready', 'check_tracer_leaks', 'checking_leaks', 'checkpoint', 'checkpoint_policies', 'clear_caches',
     'closure_convert', 'config', 'copy_to_host_async', 'core', 'custom_batching', 'custom_derivatives', 'custom_gradient',

@@ -1,6 +1,7 @@
 """Differentiation for users: grad, value_and_grad, jvp, vjp, linearize, linear_transpose, Jacobians."""
 from __future__ import annotations
 
+import dataclasses
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -26,6 +27,7 @@ from . import adapters
 from .adapters import flatten
 from .flat import FlatFunction, abstract
 from .jit import jit
+from .refs import delivered
 from .signatures import name_of, split_statics, wraps
 from .vmap import vmap
 
@@ -152,16 +154,21 @@ def _check_output_dtype(flat: FlatFunction, avals: Iterable[ShapedArray], holomo
 
 
 @boundaries(called="vjp")
+@dataclasses.dataclass(eq=False)
 class _Pullback:
     """The function that vjp returns: cotangents of the outputs to cotangents of the inputs.  A pytree."""
 
-    def __init__(self, program: Jaxpr, consts: list[Any], primal_avals: Sequence[ShapedArray],
-                 out_avals: Sequence[ShapedArray], out_nonzero: Sequence[bool], in_tree: pytree.PyTreeDef,
-                 out_tree: pytree.PyTreeDef, marks: Sequence[bool], order: Any = None) -> None:
-        self.program, self.consts = program, consts
-        self.primal_avals, self.out_avals, self.out_nonzero = primal_avals, out_avals, out_nonzero
-        self.in_tree, self.out_tree, self.marks, self.order = in_tree, out_tree, marks, order
-        self.scopes = state.name_stack
+    program: Jaxpr
+    consts: list[Any]
+    primal_avals: Sequence[ShapedArray]
+    out_avals: Sequence[ShapedArray]
+    out_nonzero: Sequence[bool]
+    in_tree: pytree.PyTreeDef
+    out_tree: pytree.PyTreeDef
+    marks: Sequence[bool]
+    order: Any = None
+    # around the function that was linearized
+    scopes: str = dataclasses.field(default_factory=lambda: state.name_stack)
 
     def flat(self, cts: Sequence[Any]) -> list[Any]:
         """Cotangents as flat lists; those of integer inputs are float0 zeros."""
@@ -176,6 +183,49 @@ class _Pullback:
         return adapters.unflatten_tangents(self.in_tree, cotangents, self.primal_avals)
 
     def __call__(self, ct: Any) -> Any:
+        return _picked(self.structured(self.flat(self._checked(ct))), self.order)
+
+    def with_refs(self, *wishes: Any) -> Callable[[Any], Any]:
+        """The same function, with cotangents added to Refs.
+
+        Args:
+            wishes: for each argument a pytree of its structure: a Ref, to which the cotangent is added, in
+                whose place ad.GradRef() is returned; ad.GradValue() for the cotangent itself; or
+                ad.DontWant(), for ad.DidntWant().
+
+        Returns:
+            The function, from cotangents of the outputs.
+        Raises:
+            TypeError: for another structure than that of the arguments.
+            ShapeError: by the function, for a Ref of another type than the cotangent.
+
+        >>> total = jax.new_ref(jnp.zeros(2))
+        >>> for x in jnp.eye(2):
+        ...     _, pullback = jax.vjp(lambda w, x: w @ x, jnp.ones(2), x)
+        ...     found = pullback.with_refs(total, jax.ad.DontWant())(2.)
+        >>> found, total[...]
+        ((GradRef(), DidntWant()), Array([2., 2.], dtype=float32))
+        """
+        leaves, tree = pytree.tree_flatten(wishes)
+        if tree != self.in_tree:
+            raise TypeError("with_refs takes a Ref, ad.GradValue() or ad.DontWant() for each array among the "
+                            "arguments:\n" + pytree.structure_mismatch(
+                                "with_refs", self.in_tree, tree, ("the arguments", "what was given")))
+        paths = pytree.leaf_paths(tree)
+
+        @filtered
+        def adding(ct: Any) -> Any:
+            found = map(delivered, self.flat(self._checked(ct)), leaves, paths)
+            return _picked(self.in_tree.unflatten(list(found)), self.order)
+        return adding
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The linear program that is transposed: of the tangents of the inputs."""
+        return self.program
+
+    def _checked(self, ct: Any) -> list[Any]:
+        """The leaves of the cotangent of the output."""
         leaves, ct_tree = adapters.flatten_tangents(self.out_tree, ct, self.out_avals, _is_float0_leaf)
         if ct_tree != self.out_tree:
             raise ValueError("Tree structure of cotangent input to the vjp function differs from the "
@@ -192,7 +242,7 @@ class _Pullback:
                                  f"{pytree.leaf_paths(self.out_tree)[i]} to vjp pullback function: got "
                                  f"{got.dtype.name}, expected {want.dtype.name}, the dtype of the output; "
                                  "cast it with .astype.")
-        return _picked(self.structured(self.flat(_as_array_operands(leaves))), self.order)
+        return _as_array_operands(leaves)
 
 
 pytree.register_pytree_node(
@@ -206,11 +256,15 @@ def _is_float0_leaf(x: Any) -> bool:
 
 
 def _cotangent(ct: Any, aval: ShapedArray) -> Any:
-    """A cotangent with the type of its primal: float0 for integers, weak for a weak real one."""
+    """A cotangent with the type of its primal: float0 for integers, weak for a weak real one.
+
+    That of a weak complex one is as weak as it was computed.
+    """
     if not dtypes.is_inexact(aval.dtype):
         return np.zeros(aval.shape, dtypes.float0)
     (ct,) = _as_operands([zeros_of(aval) if ct is None else ct])
-    return _giving_way(_divided(ct, aval), aval.weak_type and not dtypes.is_complex(aval.dtype))
+    ct = _divided(ct, aval)
+    return ct if aval.weak_type and dtypes.is_complex(aval.dtype) else _giving_way(ct, aval.weak_type)
 
 
 def _divided(ct: Any, aval: ShapedArray) -> Any:
@@ -418,9 +472,19 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     """
     flat = FlatFunction(fun, *flatten((primals, {})), "linearize", has_aux=has_aux)
     outs, aux, pieces = _linearize(flat, flat.avals())
+    out, derivative = pieces.out_tree.unflatten(outs), pytree.Partial(_Along(pieces), pieces.consts)
+    return (out, derivative, aux) if has_aux else (out, derivative)
+
+
+class _Along:
+    """The function of (what was kept, *tangents) behind the result of linearize."""
+
+    def __init__(self, pieces: _Pullback) -> None:
+        self.pieces = dataclasses.replace(pieces, consts=[])
 
     @filtered
-    def derivative(*tangents: Any) -> Any:
+    def __call__(self, consts: list[Any], *tangents: Any) -> Any:
+        pieces = self.pieces
         leaves, t_tree = adapters.flatten_tangents(pieces.in_tree, tuple(tangents), pieces.primal_avals,
                                                    _is_float0_leaf)
         if t_tree != pieces.in_tree:
@@ -434,12 +498,10 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
                                  f"{a.tangent().str_short()} at "
                                  f"tangents{pytree.leaf_paths(pieces.in_tree)[i]}")
         live = _as_array_operands([x for x, mark in zip(leaves, pieces.marks) if mark])
-        results = iter(eval_jaxpr(pieces.program, pieces.consts, *live))
+        results = iter(eval_jaxpr(pieces.program, consts, *live))
         filled = _as_operands([instantiate(next(results) if nz else None, a)
                                for a, nz in zip(pieces.out_avals, pieces.out_nonzero)])
         return adapters.unflatten_tangents(pieces.out_tree, filled, pieces.out_avals)
-    out = pieces.out_tree.unflatten(outs)
-    return (out, derivative, aux) if has_aux else (out, derivative)
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:

@@ -30,6 +30,7 @@ _LIKE = {
     "core": "core extend.core", "dispatch": "interpreters.xla", "image.scale": "image",
     "linear_util": "extend.linear_util", "nn.functions": "nn", "numpy.lax_numpy": "numpy",
     "numpy.util": "numpy.util", "pjit": "experimental.pjit sharding", "prng": "random",
+    "lib.mlir": "jaxlib.mlir", "lib.mlir.dialects": "jaxlib.mlir.dialects",
     "pretty_printer": "jaxlib._pretty_printer", "public_test_util": "test_util",
     "source_info_util": "extend.source_info_util", "xla_bridge": "extend.backend",
 }
@@ -121,6 +122,9 @@ _NAMES = """
 | `lib._jax` | packages | `jaxlib._jax` |
 | `lib.gpu_triton` | packages | `jaxlib.gpu_triton` |
 | `lib.jaxlib_extension_version` | packages | `jaxlib.xla_client._version` |
+| `lib.mlir.dialects.hlo` | JAX's documents | `jaxlib.mlir.dialects.stablehlo` |
+| `lib.mlir.ir` | JAX's documents | `jaxlib.mlir.ir` |
+| `lib.version` | JAX's documents | `runtime.binding.version` |
 | `lib.xla_client` | packages | `jaxlib.xla_client` |
 | `literals.TypedComplex` | packages, for isinstance | `faces.TypedComplex` |
 | `literals.TypedFloat` | packages, for isinstance | `faces.TypedFloat` |
@@ -211,7 +215,7 @@ def _object(place: str, home: str) -> Any:
     if home == "nothing":
         return Nothing(f"jax._src.{place}")
     module, _, name = home.rpartition(".")
-    if home.startswith("jax._src.") or module == "jaxlib":
+    if home.startswith("jax._src.") or module in ("jaxlib", "jaxlib.mlir", "jaxlib.mlir.dialects"):
         return import_module(home)
     if module in ("faces", "jacobians"):
         module = f"as_jax.{module}"

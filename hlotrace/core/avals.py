@@ -181,13 +181,14 @@ class ShapedArray(OfArrays):
         return self.str_short(True) + ("*" if self.weak_type else "") + self.varies()
 
     def varies(self) -> str:
-        """`{V:data}` for an array that varies over manual axes, `{U:x}`, `{R:x}` for one that is unreduced or
-        reduced over Explicit ones, else an empty string."""
+        """`{V:data}`, `{V:(x,y)}` for an array that varies over manual axes, `{U:x}`, `{R:x}` for one that is
+        unreduced or reduced over Explicit ones, else an empty string."""
         if not self.marked:
             return ""
         spec = self.explicit and self.explicit.spec
         sets = ("V", self.vma), ("U", spec and spec.unreduced), ("R", spec and spec.reduced)
-        words = [f"{letter}:{','.join(sorted(names))}" for letter, names in sets if names]
+        listed = [(letter, ",".join(sorted(names))) for letter, names in sets if names]
+        words = [f"{letter}:({names})" if "," in names else f"{letter}:{names}" for letter, names in listed]
         return f"{{{', '.join(words)}}}" if words else ""
 
 

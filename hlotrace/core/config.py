@@ -203,6 +203,7 @@ _OPTIONS = {
     "jax_include_debug_info_in_dumps": (True, _flag, False),
     "jax_enable_checks": (False, _flag, True),
     "jax_explicit_x64_dtypes": ("warn", _explicit_x64, True),
+    "jax_export_calling_convention_version": (10, _int, False),     # see export/exported.py
     "jax_high_dynamic_range_gumbel": (False, _flag, True),
     "jax_hlo_source_file_canonicalization_regex": (None, _text, True),
     "jax_no_execution": (False, _flag, True),

@@ -140,10 +140,15 @@ class Module:
         return [f'mhlo.layout_mode = "{s._layout.text}"' if s is not None and s._layout is not None else ""
                 for s in shardings]
 
+    @property
+    def divided_by_compiler(self) -> bool:
+        """Is the program for several devices, and no mesh axis manual here?"""
+        return not self.manual[1] and self.partition is not None and len(self.partition.devices) > 1
+
     def maximal_sharding(self, results: int) -> str:
         """The attribute of an operation that one device does, on whole operands; in `shard_map` each does its
         own."""
-        if self.manual[1] or self.partition is None or len(self.partition.devices) == 1:
+        if not self.divided_by_compiler:
             return ""
         self.meshes[None] = "first_device"
         listed = ", ".join(["<@first_device, []>"] * max(results, 1))

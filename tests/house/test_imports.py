@@ -295,7 +295,7 @@ def test_imports_inside_of_functions_are_found():
 # What a file gives to one below it, which cannot import it: under each reason the names that are set, where the file below
 # declares them.  The decorator of `core/programs.py` and `set_evaluator` of `core/trace.py` do the same by a call.
 GIVEN_DOWNWARD = {
-    "transformations of programs, for the rules of primitives that hold programs": "programs.batch_flat programs.map_flat",
+    "transformations of programs, for the rules of primitives that hold programs": "programs.batch_flat programs.batch_nonzero programs.map_flat",
     "how a primitive runs outside of programs, which only the runtime knows":
         "jit_p.impl_rule shard_map_p.impl_rule device_put_p.impl_rule sharding_constraint_p.impl_rule callback_p.impl_rule "
         "mesh_cast_p.impl_rule reshard_p.impl_rule",

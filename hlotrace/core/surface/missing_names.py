@@ -1,8 +1,6 @@
 """Names of JAX that hlotrace does not have yet: written by tools/missing.py, imported if one is asked for."""
 
 NAMES = {       # a module, as "numpy", or "Array": names
-    "": (
-        "ad"),
     "Array": (
         "device_buffer device_buffers unsafe_raw_buffer"),
     "example_libraries.optimizers": (
