@@ -20,6 +20,7 @@ from hlotrace.core.config import config
 from hlotrace.runtime.binding import jaxlib_version
 
 from . import inside
+from .nothing import Pallas
 
 __all__: list[str] = []
 _started_with = dict(os.environ)
@@ -64,7 +65,8 @@ class _Finder:
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         inner = name.partition("._src")[0] == "jax" and inside.has(name[9:])
-        if name in ("jax", "jax.version") or inner:
+        kernels = name.partition(".")[0] in ("jax", "hlotrace") and Pallas.has(name)
+        if name in ("jax", "jax.version") or inner or kernels:
             return inside.same(name) or ModuleSpec(name, _Finder, is_package=True)
         return None
 
@@ -78,7 +80,7 @@ class _Finder:
             jax = sys.modules["jax"]
             module.__version__, module.__version_info__ = jax.__version__, jax.__version_info__
             return module
-        return inside.module(spec.name)
+        return Pallas(spec.name) if Pallas.has(spec.name) else inside.module(spec.name)
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:
