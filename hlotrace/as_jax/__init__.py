@@ -19,7 +19,7 @@ import hlotrace
 from hlotrace.core.config import config
 from hlotrace.runtime.binding import jaxlib_version
 
-from . import inside
+from . import identities, inside, light
 
 __all__: list[str] = []
 _started_with = dict(os.environ)
@@ -63,6 +63,8 @@ class _Finder:
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name.startswith("hlotrace."):
+            return identities.find_spec(name, path)
         inner = name.partition("._src")[0] == "jax" and inside.has(name[9:])
         if name in ("jax", "jax.version") or inner:
             return inside.same(name) or ModuleSpec(name, _Finder, is_package=True)
@@ -82,7 +84,8 @@ class _Finder:
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:
-        pass
+        if module.__name__ == "jax":
+            light.install()
 
     @staticmethod
     def find_distributions(context: Any) -> list[_Distribution]:
@@ -110,6 +113,7 @@ def _install() -> None:
                           "fit: import hlotrace.as_jax before anything that imports jax, or start the "
                           "program with `python -m hlotrace.as_jax script.py`", name="jax")
     sys.meta_path.insert(0, _Finder)
+    identities.install()
 
 
 _install()

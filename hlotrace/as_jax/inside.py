@@ -4,14 +4,17 @@ JAX promises nothing of `jax._src`; libraries use a few of its names all the sam
 modules of it answer like public ones.  The last, a page to read, lists the other names: who takes them, and
 what they are here.  Where that is `faces.<name>` or `jacobians.<name>`, it is in the file beside this one.
 `nothing` is a part of JAX's machinery that has no counterpart: it can be imported, and raises when it is
-called.  A name in neither table is an AttributeError, or ImportError, that says so.
+called.  Classes that JAX has in `jax._src` are in the table of `identities.py`.  A name in none of them is an
+AttributeError, or ImportError, that says so.
 """
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 from ..core.surface.importing import Loaded
+from .identities import homes
 from .nothing import Nothing
 
 # modules of jax._src -> the public modules that have their names; "" is jax itself
@@ -89,7 +92,6 @@ _NAMES = """
 | `dtypes.to_complex_dtype` | packages | `core.dtypes.complex_of` |
 | `dtypes.to_inexact_dtype` | with to_complex_dtype | `core.dtypes.to_inexact` |
 | `earray.EArray` | packages, for isinstance | `faces.EArray` |
-| `effects.Effect` | packages | `core.effects.Effect` |
 | `effects.control_flow_allowed_effects` | packages | `interpreters.mlir.lowerable_effects` |
 | `effects.custom_derivatives_allowed_effects` | with the others | `interpreters.mlir.lowerable_effects` |
 | `effects.lowerable_effects` | packages | `interpreters.mlir.lowerable_effects` |
@@ -98,7 +100,6 @@ _NAMES = """
 | `image.scale._kernels` | packages | `image.resampling.KERNELS` |
 | `interpreters.batching.make_iota` | packages | nothing |
 | `interpreters.batching.to_elt` | packages | nothing |
-| `interpreters.partial_eval.DynamicJaxprTrace` | packages | `core.trace.JaxprTrace` |
 | `interpreters.partial_eval.TracingEqn` | packages, for isinstance | `core.jaxpr.Eqn` |
 | `interpreters.partial_eval.custom_staging_rules` | packages | `faces.custom_staging_rules` |
 | `interpreters.pxla.global_result_handlers` | packages | `faces.global_result_handlers` |
@@ -139,7 +140,6 @@ _NAMES = """
 | `sharding_impls.UnspecifiedValue` | packages | `faces.UnspecifiedValue` |
 | `sharding_impls.canonicalize_sharding` | packages | `faces.canonicalize_sharding` |
 | `state.AbstractRef` | packages | `core.refs.AbstractRef` |
-| `state.types.AbstractRef` | flax.nnx | `core.refs.AbstractRef` |
 | `traceback_util.UnfilteredStackTrace` | flax's tests | `core.surface.boundary.UnfilteredStackTrace` |
 | `traceback_util._exclude_paths` | flax | `faces.exclude_paths` |
 | `traceback_util.api_boundary` | flax | `core.surface.boundary.filtered` |
@@ -165,10 +165,19 @@ def _rows() -> dict[str, str]:
 _homes = _rows()
 
 
+def modules() -> Iterator[str]:
+    """The names of all modules of `jax._src` that there are."""
+    places = {*_LIKE, *_SAME, *(name.rpartition(".")[0] for name in _homes)}
+    places.update(name[9:].rpartition(".")[0] for name in homes if name.startswith("jax._src."))
+    for place in sorted(places):
+        yield f"jax._src.{place}"
+
+
 def has(module: str) -> bool:
     """Is there a module `jax._src.<module>`?  "" is `jax._src` itself."""
     return (not module or module in _LIKE or module in _SAME
-            or any(name.startswith(module + ".") for name in (*_LIKE, *_SAME, *_homes)))
+            or any(name.startswith(module + ".") for name in (*_LIKE, *_SAME, *_homes))
+            or any(name.startswith(f"jax._src.{module}.") for name in homes))
 
 
 def same(name: str) -> ModuleSpec | None:
@@ -189,6 +198,8 @@ class _Inside(ModuleType):
         place = f"{self.__name__.removeprefix('jax._src').lstrip('.')}.{name}".lstrip(".")
         if place in _homes:
             value = _object(place, _homes[place])
+        elif f"jax._src.{place}" in homes:
+            value = _object(place, homes[f"jax._src.{place}"])
         elif has(place):
             value = import_module(f"jax._src.{place}")
         else:

@@ -16,6 +16,9 @@ from .missing import words
 
 PACKAGE = __name__.partition(".")[0]
 
+# What as_jax/identities.py has renamed: (module, name) as they are here
+renamed: dict[Any, tuple[str, str]] = {}
+
 
 def _own_name(name: str) -> str | None:
     """The name here of a module of this package, under whatever name it is imported; None for others."""
