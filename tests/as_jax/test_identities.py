@@ -66,7 +66,7 @@ assert type(jax.jit(see)) is jaxlib._jax.PjitFunction and x.__array_namespace__(
 try:
     jnp.add(x, jnp.ones(3))
 except TypeError as error:
-    assert type(error).__module__.startswith("jax.") and "(x: float32[4]) + (float32[3])" in str(error), error
+    assert type(error).__module__.startswith("jax.") and "jnp.add(x: float32[4], float32[3])" in str(error), error
 """
 
 
