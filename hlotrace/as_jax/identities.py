@@ -12,6 +12,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from ..core.surface.importing import PACKAGE, renamed
+from . import pickles
 
 # `name=other`: `name` here, `other` there
 _TABLE = """
@@ -27,7 +28,7 @@ _TABLE = """
 | `api.stages` | `jax` | ShapeDtypeStruct |
 | `api.stages` | `jax._src.stages` | ArgInfo Compiled Lowered Traced |
 | `core.array` | `jax` | Array |
-| `core.avals` | `jax._src.core` | ShapedArray |
+| `core.avals` | `jax._src.core` | ManualAxisType ShapedArray |
 | `core.dtypes` | `jax.dtypes` | extended prng_key |
 | `core.effects` | `jax._src.debugging` | DebugEffect OrderedDebugEffect |
 | `core.effects` | `jax._src.effects` | Effect |
@@ -77,8 +78,9 @@ _TABLE = """
 | `scipy.optimize` | `jax._src.scipy.optimize.minimize` | OptimizeResults |
 | `scipy.spatial.transform` | `jax._src.scipy.spatial.transform` | Rotation Slerp |
 | `scipy.stats.density` | `jax._src.scipy.stats.kde` | gaussian_kde |
+| `sharding.abstract` | `jax._src.core` | Space=MemorySpace |
 | `sharding.abstract` | `jaxlib._jax` | Sharding |
-| `sharding.layout` | `jax._src.layout` | Format Layout |
+| `sharding.layout` | `jax._src.layout` | Format Layout _Auto=AutoLayoutSingleton |
 | `sharding.mesh` | `jax._src.mesh` | AbstractMesh AxisType Mesh use_abstract_mesh |
 | `sharding.mesh` | `jax._src.sharding_impls` | set_mesh |
 | `sharding.named` | `jax.sharding` | NamedSharding |
@@ -86,7 +88,6 @@ _TABLE = """
 | `sharding.rules` | `jax._src.custom_partitioning_sharding_rule` | SdyShardingRule |
 | `sharding.single` | `jax.sharding` | SingleDeviceSharding |
 | `sharding.spec` | `jax` | PartitionSpec=P |
-| `sharding.spec` | `jax._src.core` | ManualAxisType |
 | `sharding.spec` | `jax._src.mesh` | AbstractDevice |
 | `transforms.jet` | `jax.experimental.jet` | JetTrace JetTracer |
 | `transforms.jvp` | `jax._src.interpreters.ad` | JVPTrace JVPTracer |
@@ -140,6 +141,7 @@ def _name(value: Any) -> None:
         return
     name = getattr(value, "__qualname__", value.__name__)
     renamed[value] = home, name
+    pickles.register(value, f"{home[len(PACKAGE) + 1:]}.{name}")
     module, other = _there.get(home[len(PACKAGE) + 1:], {}).get(name, (f"jax{home[len(PACKAGE):]}", name))
     value.__module__ = module
     if other != name:

@@ -57,6 +57,7 @@ _NAMES = """
 | `api_util._ensure_index` | packages | `faces.ensure_index` |
 | `api_util.check_callable` | packages | `faces.check_callable` |
 | `api_util.infer_argnums_and_argnames` | packages | `faces.infer_argnums_and_argnames` |
+| `array._reconstruct_array` | pickles | `pickles.reconstruct_array` |
 | `array.ArrayImpl` | packages, for isinstance | `runtime.array_impl.ArrayImpl` |
 | `checkify.JaxException` | packages | `primitives.programs.checks.JaxException` |
 | `checkify.Out` | packages | `faces.Out` |
@@ -128,7 +129,9 @@ _NAMES = """
 | `literals.TypedInt` | packages, for isinstance | `faces.TypedInt` |
 | `literals.TypedNdArray` | equinox, jaxtyping | `faces.TypedNdArray` |
 | `mesh.get_concrete_mesh` | packages, by pjit.mesh_lib | `faces.get_concrete_mesh` |
+| `named_sharding._unpickle_named_sharding` | pickles | `pickles.unpickle_named_sharding` |
 | `numpy.util.promote_dtypes_complex` | packages | `faces.promote_dtypes_complex` |
+| `partition_spec._get_default_unconstrained` | pickles | `pickles.unconstrained` |
 | `pjit.UnspecifiedValue` | packages | `faces.UnspecifiedValue` |
 | `pjit.debug_info` | packages | `extend.flat_functions.debug_info` |
 | `pjit.jit_p` | packages | `primitives.programs.calls.jit_p` |
@@ -136,6 +139,18 @@ _NAMES = """
 | `pjit.pjit_staging_rule` | packages | nothing |
 | `public_test_util.check_close` | packages | `faces.check_close` |
 | `random.core` | packages | `jax._src.core` |
+| `random.prng.PRNGImpl` | pickles | `pickles.PRNGImpl` |
+| `random.prng.PRNGKeyArray` | pickles | `pickles.PRNGKeyArray` |
+| `random.rbg._rbg_fold_in` | pickles | `pickles.rbg_fold_in` |
+| `random.rbg._rbg_random_bits` | pickles | `pickles.rbg_random_bits` |
+| `random.rbg._rbg_seed` | pickles | `pickles.rbg_seed` |
+| `random.rbg._rbg_split` | pickles | `pickles.rbg_split` |
+| `random.rbg._unsafe_rbg_fold_in` | pickles | `pickles.unsafe_rbg_fold_in` |
+| `random.rbg._unsafe_rbg_split` | pickles | `pickles.unsafe_rbg_split` |
+| `random.threefry2x32.threefry_fold_in` | pickles | `pickles.threefry_fold_in` |
+| `random.threefry2x32.threefry_random_bits` | pickles | `pickles.threefry_random_bits` |
+| `random.threefry2x32.threefry_seed` | pickles | `pickles.threefry_seed` |
+| `random.threefry2x32.threefry_split` | pickles | `pickles.threefry_split` |
 | `sharding_impls.UNSPECIFIED` | packages | `faces.UNSPECIFIED` |
 | `sharding_impls.UnspecifiedValue` | packages | `faces.UnspecifiedValue` |
 | `sharding_impls.canonicalize_sharding` | packages | `faces.canonicalize_sharding` |
@@ -224,7 +239,7 @@ def _object(place: str, home: str) -> Any:
     module, _, name = home.rpartition(".")
     if home.startswith("jax._src.") or module == "jaxlib":
         return import_module(home)
-    if module in ("faces", "jacobians"):
+    if module in ("faces", "jacobians", "pickles"):
         module = f"as_jax.{module}"
     return getattr(import_module(module if module.startswith("jaxlib.") else f"hlotrace.{module}"), name)
 
