@@ -4,10 +4,8 @@
 elsewhere.  Libraries know a backend by `type(x).__module__`, and pickles name classes so.  What was
 renamed, and how it was called, is in `importing.renamed`.  In other processes all keep their own names.
 """
-import sys
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -152,27 +150,3 @@ def _name(value: Any) -> None:
 
 def _is_ours(module: Any) -> bool:
     return type(module) is str and module.partition(".")[0] == PACKAGE
-
-
-class Renaming(SourceFileLoader):
-    """Loads a module of this package and renames it."""
-
-    def exec_module(self, module: ModuleType) -> None:
-        super().exec_module(module)
-        rename(module)
-        if module.__name__ in sys.modules:
-            sys.modules[module.__name__] = module       # see light.py
-
-
-def find_spec(name: str, path: Any) -> ModuleSpec | None:
-    """How a module of this package is found, so that it is renamed when it is loaded."""
-    spec = PathFinder.find_spec(name, path)
-    if spec is not None and type(spec.loader) is SourceFileLoader:
-        spec.loader = Renaming(spec.loader.name, spec.loader.path)
-    return spec
-
-
-def install() -> None:
-    """Rename what has been imported."""
-    for name in [name for name in sys.modules if _is_ours(name)]:
-        rename(sys.modules[name])

@@ -1,15 +1,49 @@
-"""Modules that `import jax` puts into `sys.modules`, as JAX does, loaded when one looks into them.
+"""The modules of a process for JAX: how those of this package are found, and which are there at once.
 
-Libraries write `import jax` and use `jax.tree_util`, or look in `sys.modules` for `jax.random`.  Loading all
+`import jax` puts modules into `sys.modules`, as JAX does: libraries write `import jax` and use
+`jax.tree_util`, or look there for `jax.random`.  They are loaded when one looks into them, as loading all
 that JAX loads would take as long as the rest of the import.
 """
 import sys
 from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 from typing import Any
 
 from ..core.surface.importing import PACKAGE
 from . import inside
+from .identities import rename
+
+
+def _adapt(module: ModuleType) -> None:
+    inside.add_names(module)
+    rename(module)
+
+
+class _Adapting(SourceFileLoader):
+    """Loads a module of this package for a process for JAX."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        _adapt(module)
+        if module.__name__ in sys.modules:
+            sys.modules[module.__name__] = module       # in the place of a light one
+
+
+def find_spec(name: str, path: Any) -> ModuleSpec | None:
+    """How a module of this package is found, so that it is adapted when it is loaded."""
+    spec = PathFinder.find_spec(name, path)
+    if spec is not None and type(spec.loader) is SourceFileLoader:
+        spec.loader = _Adapting(spec.loader.name, spec.loader.path)
+    return spec
+
+
+def rename_all() -> None:
+    """Adapt the modules of this package that have been imported."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
+        if not name.startswith(f"{PACKAGE}.as_jax"):
+            _adapt(sys.modules[name])
+
 
 # what JAX imports at once
 _ALL = """

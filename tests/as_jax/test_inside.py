@@ -108,7 +108,7 @@ for module in [*inside._LIKE, *inside._SAME]:
     module = importlib.import_module(f"jax._src.{module}")
 for place in inside._homes:
     module, _, name = place.rpartition(".")
-    assert hasattr(importlib.import_module(f"jax._src.{module}"), name), place
+    assert hasattr(importlib.import_module(module), name), place
 """
     run("-c", program)
 

@@ -73,3 +73,44 @@ def _sph_harm_y(n, m, theta, phi, *, n_max):
     value = jnp.where((m < 0) & (m % 2 != 0), -value, value)
     angle = m * phi
     return lax.complex(value * jnp.cos(angle), value * jnp.sin(angle))
+
+
+def lpmn_values(m, n, z, is_normalized):
+    """The associated Legendre functions of the first kind of all orders up to `m` and degrees up to `n`.
+
+    P[i, j], of order i and degree j, is 0 for i > j; DLMF 14.10.3 gives each degree from the two before.
+
+    Args:
+        m: equal to `n`, as in JAX.
+        n: the largest degree.
+        z: a vector.
+        is_normalized: times sqrt((2j + 1) (j - i)! / (4 pi (j + i)!)), as in spherical harmonics?
+
+    Returns:
+        An array of shape (m + 1, n + 1, len(z)).
+
+    Raises:
+        NotImplementedError: where m is not n.
+        ValueError: where z is no vector.
+    """
+    z, = promote_dtypes_inexact(z)
+    if z.ndim != 1:
+        raise ValueError(f"z must be a 1D array; got one of shape {z.shape}")
+    if m != n:
+        raise NotImplementedError(f"Computations for m!=n are not yet supported; got m={m}, n={n}")
+    order = jnp.arange(m + 1)[:, None]
+    before = value = jnp.zeros((m + 1, z.shape[0]), z.dtype)
+    start, found = jnp.ones_like(z), []
+    for degree in range(n + 1):
+        if degree:
+            start = start * -(2 * degree - 1) * jnp.sqrt(1 - z * z)
+        below = (2 * degree - 1) * z * value - (degree + order - 1) * before
+        below = below / jnp.maximum(degree - order, 1)
+        before, value = value, jnp.where(order == degree, start, jnp.where(order < degree, below, 0))
+        found.append(value)
+    values = jnp.stack(found, 1)
+    if not is_normalized:
+        return values
+    norm = [[0.5 * (math.log((2 * j + 1) / (4 * math.pi)) + math.lgamma(j - i + 1) - math.lgamma(j + i + 1))
+             if i <= j else 0. for j in range(n + 1)] for i in range(m + 1)]
+    return values * jnp.exp(jnp.asarray(norm, z.dtype))[:, :, None]
