@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from ...core import dtypes
 
-__all__ = ["ANY", "BlockDim", "HOST", "BlockSpec", "Blocked", "BoundedSlice", "Buffered", "CostEstimate", "Element", "GridSpec",
-           "Indirect", "MemoryRef", "MemorySpace", "RevisitMode", "Squeezed", "no_block_spec",
-           "squeezed"]
+__all__ = ["ANY", "BlockDim", "HOST", "BlockSpec", "Blocked", "BoundedSlice", "Buffered", "CostEstimate",
+           "Element", "GridSpec", "Indirect", "MemoryRef", "MemorySpace", "RevisitMode", "Squeezed",
+           "no_block_spec", "squeezed"]
 
 
 class MemorySpace(enum.Enum):
