@@ -79,7 +79,7 @@ def _sph_harm_y(n, m, theta, phi, *, n_max):
 
 
 def lpmn_values(m, n, z, is_normalized):
-    """Associated Legendre functions P_n^m of the first kind, of all degrees and orders up to n  (DLMF 14.3.1).
+    """Associated Legendre functions P_n^m of the first kind, of degrees and orders up to n  (DLMF 14.3.1).
 
     By the recurrence upwards in the degree (DLMF 14.10.3), with the phase of Condon and Shortley.
 
@@ -124,9 +124,10 @@ def _degrees(name, m, n, z):
     if m != n:
         raise NotImplementedError(f"{name}: m and n must be equal, got {m=}, {n=}: give the larger for both")
     if n < 0 or jnp.ndim(z) != 1:
-        raise ValueError(f"{name}: z must be a vector and n not negative, got z of shape {jnp.shape(z)}, {n=}")
-    if jnp.result_type(z).name not in ("float32", "float64"):
-        raise TypeError(f"{name}: z must be of float32 or float64, got {jnp.result_type(z).name}: .astype(float)")
+        raise ValueError(f"{name}: z must be a vector and n not negative, got shape {jnp.shape(z)}, {n=}")
+    dtype = jnp.result_type(z).name
+    if dtype not in ("float32", "float64"):
+        raise TypeError(f"{name}: z must be of float32 or float64, got {dtype}: .astype(float)")
     return n + 1
 
 
