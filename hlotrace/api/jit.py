@@ -129,7 +129,7 @@ class JitFunction(FastPath):
                 raise
         return self.given_values(args, kwargs, statics, aval_of)
 
-    def _given_types(self, leaves: Sequence[Any], in_tree: pytree.PyTreeDef, statics: Any) -> Given:
+    def _given_types(self, leaves: list[Any], in_tree: pytree.PyTreeDef, statics: Any) -> Given:
         """As Given, of arguments of which some are ShapeDtypeStructs: the function may read types alone.
 
         Raises:
@@ -140,9 +140,10 @@ class JitFunction(FastPath):
         used = self.trace_given(given).pruned()[2]
         for i, x in enumerate(leaves):
             if type(x) is stages.ShapeDtypeStruct:
-                if i in used or dtypes.is_extended(x.dtype):
+                dtype: Any = x.dtype
+                if i in used or dtypes.is_extended(dtype):
                     flat.aval(i)        # which raises
-                leaves[i] = np.broadcast_to(np.zeros((), x.dtype), x.shape)     # nothing reads it
+                leaves[i] = np.broadcast_to(np.zeros((), dtype), x.shape)       # nothing reads it
         return given
 
     def given_values(self, args: tuple[Any, ...], kwargs: dict[str, Any], statics: Any,
