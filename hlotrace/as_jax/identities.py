@@ -4,6 +4,7 @@
 elsewhere.  Libraries know a backend by `type(x).__module__`, and pickles name classes so.  What was
 renamed, and how it was called, is in `importing.renamed`.  In other processes all keep their own names.
 """
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from types import FunctionType, ModuleType
@@ -123,6 +124,7 @@ def rename(module: ModuleType) -> None:
         if isinstance(value, ModuleType):
             if value.__name__.startswith(ours + "."):
                 rename(value)       # one without a file
+                sys.modules[value.__name__] = value
         elif isinstance(value, type) and name[0] != "_" or name in special:
             _name(value)
         elif name in exported and (

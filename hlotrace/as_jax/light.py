@@ -26,8 +26,7 @@ class _Adapting(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
         _adapt(module)
-        if module.__name__ in sys.modules:
-            sys.modules[module.__name__] = module       # in the place of a light one
+        sys.modules[module.__name__] = module       # maybe in the place of a light one
 
 
 def find_spec(name: str, path: Any) -> ModuleSpec | None:

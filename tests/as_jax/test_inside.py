@@ -44,6 +44,8 @@ try:
     core.nonsense
 except AttributeError as error:
     assert "hlotrace does not have jax._src.core.nonsense" in str(error)
+for module in (jax.scipy.cluster.vq, jax.scipy.stats.bernoulli):        # Treescope looks there
+    assert sys.modules[module.__name__] is module
 print(__name__, sys.argv[1:], jax.jit(lambda x: x + 1)(1))
 """
 
