@@ -454,6 +454,9 @@ def host_ids(backend: str | None = None) -> Any: ...
 def jacfwd(
     fun: Callable[_P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
 ) -> Callable[_P, Any]: ...
+def jacobian(
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False,
+) -> Any: ...
 def jacrev(
     fun: Callable[_P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False,
 ) -> Callable[_P, Any]: ...
@@ -640,6 +643,5 @@ class _IndexUpdateRef:
 
 host_count = process_count
 host_id = process_index
-jacobian = jacrev
 process_indices = host_ids
 remat = checkpoint

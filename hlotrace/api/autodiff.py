@@ -672,7 +672,15 @@ def jacrev(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False, holo
     return _jacobian(fun, argnums, "jacrev", has_aux, build)
 
 
-jacobian = jacrev
+def jacobian(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False,
+             allow_int: bool = False) -> Callable[_P, Any]:
+    """The Jacobian of `fun`, as `jacrev` computes it.
+
+    >>> jax.jacobian(lambda x: x ** 2)(jnp.array([2., 3.]))
+    Array([[4., 0.],
+           [0., 6.]], dtype=float32)
+    """
+    return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
 
 
 def hessian(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False,

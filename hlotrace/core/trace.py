@@ -251,11 +251,34 @@ class Tracer(Array):
     def block_until_ready(self) -> Tracer:
         return self
 
+    def __jax_array__(self) -> Tracer:
+        return self
+
     def __format__(self, spec: str) -> str:
         value = self.concrete()
         if value is None and spec and self._trace.alive:
             raise errors.format_conversion(self, spec)
         return format(repr(self) if value is None else value, spec)
+
+
+CONCRETE_METHODS = ("__dlpack__ addressable_data delete devices is_deleted on_device_size_in_bytes tobytes "
+                    "unsafe_buffer_pointer").split()
+CONCRETE_PROPERTIES = ("addressable_shards committed global_shards is_fully_addressable is_fully_replicated "
+                       "traceback").split()
+
+
+def _needs_concrete(name: str) -> Callable[..., Any]:
+    def refuse(self: Tracer, *_args: Any, **_named: Any) -> NoReturn:
+        raise errors.concrete_needed(self, f"{name}: concrete arrays alone have it", "Ask for it before the "
+                                     "array is an argument of what is traced")
+    refuse.__name__ = name
+    return refuse
+
+
+for _name in CONCRETE_METHODS:
+    setattr(Tracer, _name, _needs_concrete(_name))
+for _name in CONCRETE_PROPERTIES:
+    setattr(Tracer, _name, property(_needs_concrete(_name)))
 
 
 class JaxprTracer(Tracer):

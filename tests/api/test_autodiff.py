@@ -256,6 +256,10 @@ def test_errors(call, error, words):
 
 # --- Jacobians --------------------------------------------------------------------------------------------------
 
+def test_each_jacobian_has_its_own_name():      # suites have it in the names of tests
+    assert [f.__name__ for f in (jax.jacfwd, jax.jacrev, jax.jacobian)] == ["jacfwd", "jacrev", "jacobian"]
+
+
 @pytest.mark.parametrize("jac", [jax.jacfwd, jax.jacrev, jax.jacobian])
 def test_jacobians(jac):
     def g(x, y):

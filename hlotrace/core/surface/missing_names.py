@@ -48,7 +48,7 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "interpreters.ad": (
         "linearize"),
     "interpreters.batching": (
-        "register_vmappable unregister_vmappable zero_if_mapped"),
+        "zero_if_mapped"),
     "interpreters.mlir": (
         "ShapePolyLoweringState ir_tree_registry"),
     "interpreters.partial_eval": (
