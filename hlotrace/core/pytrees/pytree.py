@@ -333,7 +333,8 @@ def registered() -> dict[type, Callable[[Any, Any], Any]]:
     """The classes of containers that were registered, each with what makes one: of (static, children)."""
     found: dict[type, Callable[[Any, Any], Any]] = {}
     for method, (kind, *args) in _registered:
-        found[kind] = args[1] if method == "register_node" else functools.partial(_made_of_fields, kind, *args)
+        of_fields = functools.partial(_made_of_fields, kind, *args)
+        found[kind] = args[1] if method == "register_node" else of_fields
     return found
 
 
