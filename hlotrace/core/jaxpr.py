@@ -160,7 +160,7 @@ class Jaxpr:
     @property
     def debug_info(self) -> DebugInfo:
         """What is known of the function."""
-        names = self.arg_names and tuple(self.arg_names)
+        names = None if self.arg_names is None else tuple(self.arg_names)
         return DebugInfo("jit", self.name, names)
 
     def replace(self, *, jaxpr: Jaxpr | None = None, debug_info: DebugInfo | None = None,
@@ -183,7 +183,7 @@ class Jaxpr:
         if debug_info is not None:
             fields.update(name=debug_info.func_src_info.partition(" at ")[0], arg_names=debug_info.arg_names)
         found = Jaxpr(**{**fields, **changes})
-        if effects is not None and found.effects != set(effects):
+        if effects is not None and found.effects != Effects(effects):
             raise ValueError(f"replace: effects={set(effects)} are not those of the equations, "
                              f"{found.effects}")
         return found
@@ -200,7 +200,7 @@ class Jaxpr:
 ClosedJaxpr = Jaxpr
 
 
-def close(jaxpr: Jaxpr) -> tuple[Jaxpr, tuple[Any, ...]]:
+def close(jaxpr: Jaxpr) -> tuple[Jaxpr, Sequence[Any]]:
     """(program without constvars, the constants): the constants become its leading inputs."""
     if not jaxpr.constvars:
         return jaxpr, ()
@@ -258,7 +258,7 @@ def dce(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None,
     """
     outvars = jaxpr.outvars
     if used_outputs is not None:
-        outvars = tuple(v for v, used in zip(outvars, used_outputs) if used)
+        outvars = [v for v, used in zip(outvars, used_outputs) if used]
     live = set(outvars)
     eqns = []
     for eqn in reversed(jaxpr.eqns):

@@ -83,6 +83,7 @@ class PartitionSpec:
     """
     __slots__ = ("_partitions", "unreduced", "reduced")
     UNCONSTRAINED = _UNCONSTRAINED      # the compiler may choose
+    _partitions: tuple[Any, ...]
     unreduced: frozenset[str]
     reduced: frozenset[str]
 
