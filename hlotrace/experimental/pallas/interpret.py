@@ -126,8 +126,8 @@ def _blocks(what, specs, values):
     else:
         flat = pytree.tree_leaves(specs, is_leaf=lambda x: x is None or isinstance(x, BlockSpec))
     if len(flat) != len(leaves):
-        raise ValueError(f"pallas_call: {what}_specs has {len(flat)} BlockSpecs, and there are {len(leaves)}"
-                         f" {what}puts; they must be as many")
+        raise ValueError(f"pallas_call: {what}_specs has {len(flat)} BlockSpecs, and there are "
+                         f"{len(leaves)} {what}puts; they must be as many")
     return [_Blocks(f"{what}put {i}", spec, x.shape) for i, (spec, x) in enumerate(zip(flat, leaves))], structure
 
 
