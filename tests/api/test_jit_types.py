@@ -21,7 +21,7 @@ def test_a_type_among_the_arguments():
     assert jax.grad(lambda x: f({"like": S((2,), "float32")}, x).sum())(1.) == 2
     static = jax.jit(lambda s, x, n: jnp.ones(s.shape) * x + n, static_argnums=2)
     assert static(S((2,), "float32"), 1., 3).tolist() == [4, 4]
-    # an argument of `lower` stands for an array
+    # an argument of `lower` is the type of an array
     assert len(static.lower(S((2,), "float32"), 1., 3).args_info[0]) == 2
 
 

@@ -132,7 +132,7 @@ def test_constants_become_literals():
     assert len(literals) == 2 and all((v.val == table).all() for v in literals) and len(inside.invars) == 1
     check_jaxpr(inside)
     closed = trace_closed(lambda x: [x * table], [ShapedArray((300,), "float32")], "f", ["x"])
-    assert (closed.constvars, closed.name, closed.arg_names) == ((), "f", ["x"])
+    assert (closed.constvars, closed.name, closed.arg_names) == ([], "f", ["x"])
 
 
 def test_programs_for_all_callers_say_no_lines():

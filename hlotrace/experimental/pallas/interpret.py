@@ -128,7 +128,8 @@ def _blocks(what, specs, values):
     if len(flat) != len(leaves):
         raise ValueError(f"pallas_call: {what}_specs has {len(flat)} BlockSpecs, and there are "
                          f"{len(leaves)} {what}puts; they must be as many")
-    return [_Blocks(f"{what}put {i}", spec, x.shape) for i, (spec, x) in enumerate(zip(flat, leaves))], structure
+    each = enumerate(zip(flat, leaves))
+    return [_Blocks(f"{what}put {i}", spec, x.shape) for i, (spec, x) in each], structure
 
 
 def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block_spec,
@@ -184,8 +185,8 @@ def _check(title, interpret, grid):
         if default_backend() == "cpu":
             raise ValueError(f"pallas_call of {title}: only interpret mode is supported on the CPU: pass "
                              "interpret=True")
-        raise NotImplementedError(f"pallas_call of {title}: kernels are not compiled yet; interpret=True runs "
-                                  "them as a loop; docs/kernels.md shows how XLA takes a kernel")
+        raise NotImplementedError(f"pallas_call of {title}: kernels are not compiled yet; interpret=True "
+                                  "runs them as a loop; docs/kernels.md shows how XLA takes a kernel")
     if not all(isinstance(n, (int, np.integer)) for n in grid):
         raise NotImplementedError(f"pallas_call of {title}: grid={grid} has a size that is no int; sizes are "
                                   "known when a kernel is traced")
