@@ -21,6 +21,8 @@ SIDES = """
 # Files, or folders, that are tested together: by which file.  Others have a file of their own, tests/<path>/test_<name>.py.
 TESTED_BY = {
     "as_jax/jacobians.py": "as_jax/test_faces.py",
+    "as_jax/light.py": "as_jax/test_identities.py",
+    "experimental/pallas/": "experimental/pallas/test_names.py",
     "api/compiled_calls.py": "api/test_jit.py",
     "api/composite.py": "api/test_warm_call.py",
     "api/fast_path.py": "api/test_warm_call.py",

@@ -6,11 +6,11 @@ from ...core.surface.public import export_names
 from ...debug import print as debug_print
 from ...numpy.indexing.indexing import Slice, ds
 from .interpret import num_programs, pallas_call, program_id
-from .kernels import functions
 from .parts import *
 from .parts import __all__ as _parts
 from .specs import *
 from .specs import __all__ as _specs
+from .unsupported import functions
 
 dslice = ds
 CompilerParams = object

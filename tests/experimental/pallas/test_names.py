@@ -14,7 +14,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.experimental import pallas as pl
 from hlotrace.experimental.pallas import tpu, triton
-from hlotrace.experimental.pallas.kernels import KernelFunction
+from hlotrace.experimental.pallas.unsupported import KernelFunction
 
 MASK = splash_attention.CausalMask((4, 4))
 
