@@ -141,6 +141,9 @@ class ShapeDtypeStruct:
         return hash((self.shape, self.dtype, self.weak_type))
 
 
+adapters.types_of_arrays.add(ShapeDtypeStruct)
+
+
 class _RefStruct(ShapeDtypeStruct):
     """The type of a Ref: among arguments, its adapter is that of Refs."""
     __slots__ = ()

@@ -5,9 +5,10 @@ import inspect
 import operator
 import os
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from types import NoneType, TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -88,11 +89,41 @@ def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: Any = None) -> list
     return [lambda name, line=line: ValueError(line.replace("at ", f"at {name}", 1)) for line in lines]
 
 
-class _PytreeTypes:
-    """The classes of containers: `type(x) in pytree_types`."""
+class _Container(NamedTuple):
+    """A class of containers: `to_iter(x)` is (children, what is static), `from_iter` the other way round."""
+    kind: type
 
-    def __contains__(self, kind: type) -> bool:
+    def to_iter(self, x: Any) -> tuple[tuple[Any, ...], Any]:
+        children, static = pytree.flatten_one_level(x)
+        return tuple(children), static
+
+    def from_iter(self, static: Any, children: Iterable[Any]) -> Any:
+        make = _BUILT_IN.get(self.kind) or pytree.registered()[self.kind]
+        return make(static, children)
+
+
+_BUILT_IN: dict[type, Callable[[Any, Any], Any]] = {
+    tuple: lambda _, xs: tuple(xs), list: lambda _, xs: list(xs), NoneType: lambda *_: None,
+    dict: lambda keys, xs: dict(zip(keys, xs)), OrderedDict: lambda keys, xs: OrderedDict(zip(keys, xs)),
+    defaultdict: lambda static, xs: defaultdict(static[0], zip(static[1], xs))}
+
+
+class _PytreeTypes(Mapping):
+    """The classes of containers, each with its `_Container`."""
+
+    def __contains__(self, kind: Any) -> bool:
         return pytree.is_tree_node(kind)
+
+    def __getitem__(self, kind: type) -> _Container:
+        if kind not in self:
+            raise KeyError(kind)
+        return _Container(kind)
+
+    def __iter__(self) -> Iterator[type]:
+        return iter({**_BUILT_IN, **pytree.registered()})
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
 
 
 pytree_types = _PytreeTypes()
@@ -299,21 +330,6 @@ def wraps(wrapped: Any, namestr: str | None = None, docstr: str | None = None,
 
 
 # --- primitives and programs
-
-class JaxprEqnContext:
-    """Under what options an equation was written: JAX's record, of which nothing depends on here."""
-    __slots__ = ("compute_type", "threefry_partitionable", "xla_metadata", "cur_abstract_mesh")
-
-    def __init__(self, compute_type: Any, threefry_partitionable: bool = True, xla_metadata: Any = None,
-                 cur_abstract_mesh: Any = None) -> None:
-        self.compute_type, self.threefry_partitionable = compute_type, threefry_partitionable
-        self.xla_metadata, self.cur_abstract_mesh = xla_metadata, cur_abstract_mesh
-
-    @property
-    def manager(self) -> contextlib.AbstractContextManager[None]:
-        """A context in which equations are written so."""
-        return contextlib.nullcontext()
-
 
 def standard_primitive(shape_rule: Callable[..., Any], dtype_rule: Callable[..., Any], name: str,
                        weak_type_rule: Callable[..., bool] | None = None, **rules: Any) -> Primitive:

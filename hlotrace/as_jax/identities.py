@@ -31,14 +31,14 @@ _TABLE = """
 | `core.dtypes` | `jax.dtypes` | extended prng_key |
 | `core.effects` | `jax._src.debugging` | DebugEffect OrderedDebugEffect |
 | `core.effects` | `jax._src.effects` | Effect |
-| `core.jaxpr` | `jax._src.core` | Eqn=JaxprEqn Literal Var |
+| `core.jaxpr` | `jax._src.core` | Eqn=JaxprEqn JaxprEqnContext Literal Var |
+| `core.jaxpr` | `jax._src.linear_util` | DebugInfo |
 | `core.primitive` | `jax._src.core` | Primitive |
 | `core.pytrees.key_paths` | `jax._src.tree_util` | registry=default_registry |
 | `core.refs` | `jax._src.core` | Ref |
 | `core.refs` | `jax._src.state.types` | AbstractRef |
 | `core.source_info` | `jax._src.source_info_util` | NameStack SourceInfo |
 | `core.surface.jax_core_names` | `jax._src.core` | AbstractToken ClosedJaxpr DropVar Jaxpr Token TraceTag |
-| `core.surface.jax_core_names` | `jax._src.linear_util` | DebugInfo |
 | `core.symbolic.dimension` | `jax._src.export.shape_poly` | Dimension=_DimExpr |
 | `core.symbolic.scope` | `jax._src.export.shape_poly` | SymbolicScope |
 | `core.symbolic_zeros` | `jax._src.interpreters.ad` | UndefinedPrimal |

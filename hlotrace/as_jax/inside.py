@@ -66,7 +66,6 @@ _NAMES = """
 | `compiler.backend_compile_and_load` | chex | that of `runtime.executables.compilation` |
 | `core.CallPrimitive` | packages | `extend.call_primitives.CallPrimitive` |
 | `core.DimSize` | packages, for annotations | `faces.DimSize` |
-| `core.JaxprEqnContext` | packages | `faces.JaxprEqnContext` |
 | `core.Shape` | packages, for annotations | `faces.Shape` |
 | `core.ShardingTypeError` | jax's tests | `errors.ShardingTypeError` |
 | `core.call_p` | packages | `extend.call_primitives.call_p` |

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 _INSTEAD = {
     "jax.experimental.array_serialization": "there is serialization.GlobalAsyncCheckpointManager",
     "jax.experimental.colocated_python": "functions run in this process, and nothing of them is sent",
-    "jax.experimental.pallas": "kernels are not here yet; docs/kernels.md shows what XLA takes"}
+    "jax.interpreters.batching": "values of hijax types (jax.experimental.hijax) can be mapped"}
 _RULES = "give a primitive its rules by jax.interpreters, or use public functions"
 
 

@@ -251,6 +251,10 @@ class Tracer(Array):
     def block_until_ready(self) -> Tracer:
         return self
 
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+                   copy: bool | None = None) -> NoReturn:
+        raise errors.concrete_needed(self, "__dlpack__: concrete arrays alone have it", _BEFORE)
+
     def __jax_array__(self) -> Tracer:
         return self
 
@@ -261,7 +265,8 @@ class Tracer(Array):
         return format(repr(self) if value is None else value, spec)
 
 
-CONCRETE_METHODS = ("__dlpack__ addressable_data delete devices is_deleted on_device_size_in_bytes tobytes "
+_BEFORE = "Ask for it before the array is an argument of what is traced"
+CONCRETE_METHODS = ("addressable_data delete devices is_deleted on_device_size_in_bytes tobytes "
                     "unsafe_buffer_pointer").split()
 CONCRETE_PROPERTIES = ("addressable_shards committed global_shards is_fully_addressable is_fully_replicated "
                        "traceback").split()
@@ -269,8 +274,7 @@ CONCRETE_PROPERTIES = ("addressable_shards committed global_shards is_fully_addr
 
 def _needs_concrete(name: str) -> Callable[..., Any]:
     def refuse(self: Tracer, *_args: Any, **_named: Any) -> NoReturn:
-        raise errors.concrete_needed(self, f"{name}: concrete arrays alone have it", "Ask for it before the "
-                                     "array is an argument of what is traced")
+        raise errors.concrete_needed(self, f"{name}: concrete arrays alone have it", _BEFORE)
     refuse.__name__ = name
     return refuse
 

@@ -315,7 +315,8 @@ def _array_namespace(_x: Array, api_version: str | None = None) -> Any:
     return importlib.import_module(__package__.split(".")[0] + ".numpy")
 
 
-Array.__array_namespace__ = boundary(_array_namespace, "__array_namespace__", method=True)
+Array.__array_namespace__ = boundary(  # type: ignore[attr-defined]
+    _array_namespace, "__array_namespace__", method=True)
 register_aval(ArrayImpl, lambda value: value.aval)
 for _name in vars(ArrayImpl):
     if not _name.startswith("_") and (not hasattr(Tracer, _name) or _name in (

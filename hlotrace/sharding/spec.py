@@ -70,10 +70,9 @@ class PartitionSpec:
     Dimensions beyond the last entry are not split.  Reads like a tuple, but is a leaf of a pytree.  A spec
     may hold an ellipsis, for functions that take it; a sharding takes none.
 
-    Args:
-        unreduced: a set of mesh axes: the devices along them hold the terms of a sum, as a product over a
-            dimension that they split leaves them; `reshard` to a spec without them sums.
-        reduced: a set of mesh axes: as if not named, but the cotangent is unreduced over them.
+    `unreduced` is a set of mesh axes: the devices along them hold the terms of a sum, as a product over a
+    dimension that they split leaves them; `reshard` to a spec without them sums.  `reduced` is one too: as if
+    not named, but the cotangent is unreduced over them.
 
     Raises:
         ValueError: where an axis is in two of them.
@@ -83,6 +82,7 @@ class PartitionSpec:
     """
     __slots__ = ("_partitions", "unreduced", "reduced")
     UNCONSTRAINED = _UNCONSTRAINED      # the compiler may choose
+    _partitions: tuple[Any, ...]
     unreduced: frozenset[str]
     reduced: frozenset[str]
 

@@ -8,7 +8,7 @@ from places import ROOT, TESTS
 PROGRAM = """
 import hlotrace.as_jax, importlib, sys, warnings
 from hlotrace.as_jax.nothing import Nothing
-from hlotrace.experimental.pallas.kernels import KernelFunction
+from hlotrace.experimental.pallas.unsupported import KernelFunction
 warnings.simplefilter("ignore")
 wrong = []
 for line in open(sys.argv[1]):

@@ -22,6 +22,8 @@ SIDES = """
 TESTED_BY = {
     "as_jax/jacobians.py": "as_jax/test_faces.py",
     "as_jax/nothing.py": "as_jax/test_inside.py",
+    "as_jax/light.py": "as_jax/test_identities.py",
+    "experimental/pallas/": "experimental/pallas/test_names.py",
     "api/compiled_calls.py": "api/test_jit.py",
     "api/composite.py": "api/test_warm_call.py",
     "api/fast_path.py": "api/test_warm_call.py",

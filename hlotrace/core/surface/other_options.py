@@ -49,7 +49,7 @@ _PGLE = "profile-guided latency estimation is not done"
 _ERROR_CHECKS = "use debug_nans, checkify, or the option hlotrace_check_bounds"
 _MTLS = "connections between processes are not encrypted"
 _CROSS_HOST = "arrays move between hosts through the client's own transfers"
-_PALLAS = "there is no Pallas"
+_PALLAS = "there is no compiler of Pallas kernels"
 
 # name -> (default, what is to be said)
 NOT_DONE: dict[str, tuple[Any, str]] = {

@@ -1,6 +1,6 @@
 """JAX's `pallas.fuser`: kernels that are joined with what is around them."""
 from ...core.surface.public import export_names
-from .kernels import functions
+from .unsupported import functions
 
 _FUNCTIONS = functions(__name__, """
          BlockIndexTransform Fusion custom_fusion evaluate fuse fusible get_fusion_values

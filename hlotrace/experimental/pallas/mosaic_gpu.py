@@ -1,6 +1,6 @@
 """JAX's `pallas.mosaic_gpu`: Mosaic's kernels for NVIDIA's GPUs."""
 from ...core.surface.public import export_names
-from .kernels import functions
+from .unsupported import functions
 
 _FUNCTIONS = functions(__name__, """
          ACC Barrier BlockSpec CompilerParams GMEM Mesh SMEM TMEM WGMMAAccumulatorRef barrier_arrive

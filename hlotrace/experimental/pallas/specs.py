@@ -100,12 +100,10 @@ no_block_spec = NoBlockSpec()
 class BlockSpec:
     """The block of an operand or a result that a kernel has at a place of the grid.
 
-    Args:
-        block_shape: for each dimension an int, the size of blocks; None for one element without the
-            dimension; or one of the classes above.  None is the whole array.
-        index_map: from the place in the grid to the index of the block.
-        pipeline_mode: how many blocks are in memory at a time.
-        memory_space: in what memory.
+    `block_shape` has for each dimension an int, the size of blocks; None for one element without the
+    dimension; or one of the classes above.  None in its place is the whole array.  `index_map` goes from the
+    place in the grid to the index of the block.  `pipeline_mode` says how many blocks are in memory at a
+    time, `memory_space` in what memory.
 
     >>> from hlotrace.experimental import pallas as pl
     >>> pl.BlockSpec((8, 128), lambda i, j: (i, j)).block_shape

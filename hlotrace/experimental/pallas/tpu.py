@@ -6,8 +6,8 @@ from typing import Any
 
 from ...core import dtypes
 from ...core.surface.public import export_names
-from .kernels import functions
 from .specs import GridSpec, MemoryRef, no_block_spec
+from .unsupported import functions
 
 
 class MemorySpace(enum.Enum):

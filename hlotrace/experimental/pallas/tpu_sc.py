@@ -1,6 +1,6 @@
 """JAX's `pallas.tpu_sc`: SparseCores of TPUs."""
 from ...core.surface.public import export_names
-from .kernels import functions
+from .unsupported import functions
 
 _FUNCTIONS = functions(__name__, """
          Indices PackFormat ScalarSubcoreMesh VectorSubcoreMesh addupdate addupdate_compressed

@@ -2,7 +2,7 @@
 import dataclasses
 
 from ...core.surface.public import export_names
-from .kernels import functions
+from .unsupported import functions
 
 
 @dataclasses.dataclass(frozen=True)

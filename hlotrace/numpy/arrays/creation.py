@@ -13,6 +13,7 @@ from ...core import dtypes, errors
 from ...core.array import Array
 from ...core.avals import ShapedArray, aval_of, is_arraylike
 from ...core.config import state
+from ...core.refs import Ref
 from ...core.surface.boundary import arrays_of
 from ...core.symbolic.dimension import Dimension, max_dim
 from ...core.trace import Tracer, concrete_or_error
@@ -472,7 +473,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     >>> jnp.full_like(jnp.array([1, 2]), 7.9), jnp.full_like(jax.ShapeDtypeStruct((1, 2), "float32"), 5)
     (Array([7, 7], dtype=int32), Array([[5., 5.]], dtype=float32))
     """
-    a = arrays_of(a)
+    a = a.aval.inner_aval if isinstance(a, Ref) else arrays_of(a)      # which is not read
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         check_arraylike("full_like", a)
     check_arraylike("full_like", a if is_arraylike(a) else 0, fill_value)

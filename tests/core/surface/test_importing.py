@@ -51,7 +51,7 @@ assert all(m.__spec__.name == n for n, m in sys.modules.items() if n.startswith(
 assert importlib.util.find_spec("jax.qqqq") is None and importlib.util.find_spec("jax.lax") is not None
 for line, words in [("import jax.nunpy", "did you mean 'numpy'?"),
                     ("from jax.numpy import arrange", "did you mean 'arange'?"),
-                    ("import jax._src.qqqq", "No module named 'jax._src")]:
+                    ("import jax._src.qqqq", "jax._src")]:
     try:
         exec(line)
     except ImportError as error:

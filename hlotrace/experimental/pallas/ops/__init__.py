@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from ....core.surface.public import export_names
 from .. import masks
-from ..kernels import as_module, functions
+from ..unsupported import as_module, functions
 
 
 class SegmentIds(NamedTuple):

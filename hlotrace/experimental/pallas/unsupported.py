@@ -1,13 +1,12 @@
 """Functions of Pallas that run kernels or are parts of them: they can be named, and raise when called."""
-import functools
 import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from ...core.surface.public import export_names
 
-_WHY = ("Pallas kernels are not supported yet; docs/kernels.md shows how a kernel of one's own is given to "
-        "XLA")
+_WHY = ("compiled Pallas kernels are not supported yet; docs/kernels.md shows how a kernel of one's own is "
+        "given to XLA")
 
 
 class KernelFunction:
@@ -26,26 +25,6 @@ class KernelFunction:
 def functions(module, names):
     """{name: the function that raises}, of names separated by blanks."""
     return {name: KernelFunction(module, name) for name in names.split()}
-
-
-def pallas_call(kernel, out_shape, **described):
-    """The function of arrays that a kernel is.
-
-    Args:
-        kernel: a function of Refs.
-        out_shape: the type of the result, or a pytree of them.
-        described: `grid`, `in_specs`, `out_specs`, ..., as in JAX.
-
-    Raises:
-        NotImplementedError: when the result is called: kernels are not here yet.
-    """
-    if not callable(kernel):
-        raise TypeError(f"pallas_call: the kernel is a function of Refs, not {kernel!r:.60}")
-
-    @functools.wraps(kernel)
-    def call(*_args):
-        raise NotImplementedError(f"experimental.pallas.pallas_call of {kernel}: {_WHY}")
-    return call
 
 
 def as_module(name, about, contents):
