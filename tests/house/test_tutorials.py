@@ -6,9 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from pages import PAGES, blocks, matches
-
-TUTORIALS = ("primitives.md", "kernels.md")
+from pages import PAGES, TUTORIALS, blocks, matches
 
 
 def prepare(page, folder):
