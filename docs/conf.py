@@ -1,0 +1,26 @@
+"""The settings of the documentation's site.  `make docs` writes its pages from these and builds it: tools/site.py."""
+import tomllib
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parent.parent
+
+project = "hlotrace"
+author = "the authors of hlotrace"
+version = release = tomllib.loads((_ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+
+extensions = ["myst_parser"]
+myst_heading_anchors = 4
+default_role = "code"
+add_module_names = False
+toc_object_entries = False
+maximum_signature_line_length = 78
+python_display_short_literal_types = True
+nitpick_ignore_regex = []
+highlight_language = "text"
+suppress_warnings = ["misc.highlighting_failure"]
+
+html_theme = "furo"
+html_title = f"hlotrace {version}"
+html_copy_source = False
+html_show_copyright = False
+templates_path = []
