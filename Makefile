@@ -1,5 +1,6 @@
 # `make` makes the environment and runs the main example; `make test` makes it and runs the tests.
 # For another Python, beside the first: make test PYTHON=python3.13 VENV=.venv313
+# The documentation, into build/site/html: make docs
 # For some of the tests:                make test ARGS='-k grad'
 # As XLA compiles for users, in twice the time: HLOTRACE_TEST_XLA=full make test
 # Without programs that an earlier run compiled:        HLOTRACE_TEST_PROGRAMS= make test
@@ -20,10 +21,11 @@ VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2
 CHECKOUT := $(shell $(PYTHON) -c 'import os, zlib; print("%08x" % zlib.crc32(os.getcwd().encode()))')
 READY = $(VENV)/.ready-$(VERSION)-$(CHECKOUT)
 LINT = $(VENV)/.lint-$(VERSION)-$(CHECKOUT)
+DOCS = $(VENV)/.docs-$(VERSION)-$(CHECKOUT)
 RUN = $(VENV)/bin/python
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: run test quick lint types stubs differences golden array-api libraries faults clean
+.PHONY: run test quick lint types stubs differences golden docs array-api libraries faults clean
 
 run: $(READY)
 	$(RUN) examples/digits.py
@@ -51,6 +53,9 @@ differences: $(READY)
 golden: $(READY)
 	HLOTRACE_WRITE_GOLDEN=1 $(RUN) -m pytest -q tests/house/test_golden.py
 
+docs: $(DOCS)
+	$(RUN) tools/site.py
+
 # SUITE: a checkout of data-apis/array-api-tests with its submodule
 array-api: $(READY)
 	$(RUN) -m pip install --quiet --disable-pip-version-check -r "$(SUITE)/requirements.txt"
@@ -72,7 +77,7 @@ clean:
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("hlotrace needs Python 3.11 or newer, and $(PYTHON) is $(VERSION): say make PYTHON=...")'
 	@echo "making the environment in $(VENV) with Python $(VERSION): a minute or two the first time"
-	@rm -f $(VENV)/.ready-* $(VENV)/.lint-*
+	@rm -f $(VENV)/.ready-* $(VENV)/.lint-* $(VENV)/.docs-*
 	@if [ -e $(VENV)/pyvenv.cfg ] && ! $(VENV)/bin/python$(VERSION) -c '' 2>/dev/null; then rm -rf $(VENV); fi
 	@$(PYTHON) -m venv $(VENV)
 	@$(INSTALL) '.[test]'
@@ -80,4 +85,9 @@ $(READY): pyproject.toml
 
 $(LINT): $(READY)
 	@$(INSTALL) '.[lint]'
+	@touch $@
+
+$(DOCS): $(READY)
+	@echo "adding what the documentation is built with"
+	@$(INSTALL) '.[docs]'
 	@touch $@

@@ -2,6 +2,8 @@
 import tomllib
 from pathlib import Path
 
+from sphinx.addnodes import pending_xref
+
 _ROOT = Path(__file__).resolve().parent.parent
 
 project = "hlotrace"
@@ -15,7 +17,6 @@ add_module_names = False
 toc_object_entries = False
 maximum_signature_line_length = 78
 python_display_short_literal_types = True
-nitpick_ignore_regex = []
 highlight_language = "text"
 suppress_warnings = ["misc.highlighting_failure"]
 
@@ -23,4 +24,14 @@ html_theme = "furo"
 html_title = f"hlotrace {version}"
 html_copy_source = False
 html_show_copyright = False
-templates_path = []
+
+
+def _leave_foreign_words(app, doctree):
+    """Types that are not hlotrace's are no links; Sphinx would look each up among all names."""
+    for node in list(doctree.findall(pending_xref)):
+        if node.get("refdomain") == "py" and not node["reftarget"].startswith("hlotrace"):
+            node.replace_self(node.children)
+
+
+def setup(app):
+    app.connect("doctree-read", _leave_foreign_words)

@@ -161,13 +161,15 @@ class Text:
 
     def lines(self, doc):
         """The lines of a docstring's page."""
-        ready, example = [], False
+        ready, section, verbatim = [], False, False     # verbatim: in an example, or in code that is set in
         for line in inspect.cleandoc(doc).splitlines():
-            starts = line.lstrip().startswith(">>>")
-            if starts and not example:
-                ready.append("")
-            example = bool(line.strip()) and (starts or example)
-            ready.append(line if example else self.line(line))
+            section = re.fullmatch(r"[A-Z]\w+:", line) or section and (not line or line.startswith(" "))
+            example = line.lstrip().startswith(">>>")
+            code = line.startswith("    ") and not section and not any(ready[-1:])
+            if (example or code) and not verbatim:
+                ready += [""] if example else ["::", ""]
+            verbatim = bool(line.strip()) and (example or code or verbatim)
+            ready.append(line if verbatim else self.line(line))
         return list(self.apart(GoogleDocstring(ready, NAPOLEON).lines()))
 
     def apart(self, lines):
@@ -191,7 +193,7 @@ class Text:
 def foreign(value):
     """The full name of what is not hlotrace's own: Python's, NumPy's or ml_dtypes' functions and classes."""
     home, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-    ours = not isinstance(home, str) or home.partition(".")[0] in ("hlotrace", "jaxlib", "builtins", "nanobind", "typing", "types")
+    ours = not isinstance(home, str) or home.partition(".")[0] in ("hlotrace", "builtins", "nanobind", "typing", "types")
     return None if ours or name is None else f"{home}.{name}"
 
 
@@ -386,22 +388,24 @@ class Reference:
                 yield topic if parts == 1 else f"{topic}, {part[0]} to {part[-1]}", part
 
     def pages(self):
-        """{docname: text}"""
+        """{docname: text}.  Only the first is in the site's contents: it lists the others, and those link back."""
         found = {"reference/index": self.index(), "reference/words": self.words_page()}
         for module in self.modules:
             topics = self.topics(module)
-            head = [f".. py:module:: {module}", "", *title(module), *self.lead(self.modules[module].__doc__), ""]
+            page = f"reference/{module}"
+            head = [":orphan:", "", ":doc:`Reference <index>`", "", f".. py:module:: {module}", "", *title(module),
+                    *self.lead(self.modules[module].__doc__), ""]
             if list(topics) == [""]:
-                page = f"reference/{module}"
                 found[page] = "\n".join([*head, *self.entries(page, module, topics[""])])
                 continue
-            children = {topic: f"reference/{module}-{slug(topic)}" for topic in topics}
-            found[f"reference/{module}"] = "\n".join([
-                *head, *(line for topic in topics for line in self.summary(module, topic, topics[topic])),
-                ".. toctree::", "   :hidden:", "", *(f"   /{page}" for page in children.values()), ""])
-            for topic, page in children.items():
-                found[page] = "\n".join([f".. py:currentmodule:: {module}", "", *title(f"{module}: {topic}"),
-                                         *self.entries(page, module, topics[topic])])
+            children = {topic: f"{page}-{slug(topic)}" for topic in topics}
+            found[page] = "\n".join([*head, *(line for topic, child in children.items()
+                                              for line in self.summary(module, topic, child, topics[topic]))])
+            for topic, child in children.items():
+                found[child] = "\n".join([
+                    ":orphan:", "", f":doc:`Reference <index>` / :doc:`{module} </{page}>`", "",
+                    f".. py:currentmodule:: {module}", "", *title(f"{module}: {topic}"),
+                    *self.entries(child, module, topics[topic])])
         return found
 
     def lead(self, doc):
@@ -410,9 +414,9 @@ class Reference:
     def entries(self, page, module, listed):
         return [line for name in listed for line in self.entry(page, module, name)]
 
-    def summary(self, module, topic, listed):
+    def summary(self, module, topic, page, listed):
         """A table: each name of a topic, and what it is in a sentence."""
-        lines = [*title(topic, "-"), ".. list-table::", "   :widths: auto", ""]
+        lines = [*title(topic, "-"), f"On :doc:`a page of their own </{page}>`:", "", ".. list-table::", "   :widths: auto", ""]
         for name in listed:
             home = self.home(module, name)
             value = getattr(self.modules[module], name)
@@ -429,10 +433,11 @@ class Reference:
         for module, value in self.modules.items():
             count = len(names(value))
             lines += [f"   * - :doc:`{module} <{module}>`", f"     - {count or ''}", f"     - {self.text.first(value.__doc__)}"]
-        return "\n".join([*lines, "", ".. toctree::", "   :hidden:", "", "   words", *(f"   {m}" for m in self.modules), ""])
+        return "\n".join([*lines, ""])
 
     def words_page(self):
-        lines = [".. py:module:: hlotrace._types", "   :no-index-entry:", "", *title("Words of the signatures"),
+        lines = [":orphan:", "", ":doc:`Reference <index>`", "", ".. py:module:: hlotrace._types", "   :no-index-entry:", "",
+                 *title("Words of the signatures"),
                  "What annotations of the reference call their kinds.  They are for readers and type checkers; a program cannot "
                  "import them.", ""]
         for name, (definition, comment) in self.helpers().items():

@@ -90,7 +90,7 @@ def write():
 
 def main():
     write()
-    return build_main(["-q", "-W", "--keep-going", "-c", str(ROOT / "docs"), "-d", str(SITE / "doctrees"),
+    return build_main(["-q", "-W", "--keep-going", "-j", "auto", "-c", str(ROOT / "docs"), "-d", str(SITE / "doctrees"),
                        str(SOURCE), str(HTML)])
 
 
