@@ -1,4 +1,4 @@
-"""The settings of the documentation's site.  `make docs` writes its pages from these and builds it: tools/site.py."""
+"""The settings of the documentation's site, which `make docs` builds (tools/site.py)."""
 import tomllib
 from pathlib import Path
 
@@ -22,6 +22,8 @@ suppress_warnings = ["misc.highlighting_failure"]
 
 html_theme = "furo"
 html_title = f"hlotrace {version}"
+html_static_path = [str(_ROOT / "docs" / "site.css")]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_copyright = False
 

@@ -5,6 +5,7 @@ where a module has none; the text is the docstring.  A value that several module
 others point there.  Modules of many names become a page for each of the library's files that they come from.
 """
 import ast
+import builtins
 import functools
 import importlib
 import inspect
@@ -26,6 +27,12 @@ from hlotrace.core.primitive import Primitive  # noqa: E402
 from tools import stubs  # noqa: E402
 
 LONGEST = 40        # names on a page
+# Names of JAX's that modules have without listing them.
+BESIDES = {
+    "hlotrace": "__version__ __version_info__",
+    "hlotrace.extend.core.primitives": "create_call_primitive eval_jaxpr_transpose register_call_primitive_rules",
+    "hlotrace.lax": """copy_p device_put_p eq_to_p le_to_p lt_to_p scatter_sub_p select_and_scatter_p sharding_constraint_p
+        split_p stack_p stage_p tile_p unstack_p"""}
 # The topics of names at the root, by the files that they are from; the first that fits.
 AT_ROOT = {
     "api/contexts": "options", "core/config": "options", "runtime/devices/transfer_guards": "options",
@@ -52,7 +59,9 @@ def modules():
 
 
 def names(module):
-    return [name for name in stubs.public(module) if not isinstance(getattr(module, name), ModuleType)]
+    """What a module offers: the names that `dir` gives, and those that it has besides."""
+    more = BESIDES.get(module.__name__, "").split()
+    return [name for name in [*stubs.public(module), *more] if not isinstance(getattr(module, name), ModuleType)]
 
 
 # --- signatures -----------------------------------------------------------------------------------------------------
@@ -257,7 +266,7 @@ class Reference:
                 if isinstance(value := getattr(self.modules[module], name), Primitive):
                     self.homes.setdefault(id(value), (module, name))
         self.known = {f"{module}.{name}" for module in self.modules for name in names(self.modules[module])}
-        words = {**{w: f"{m}.{w}" for w, m in stubs.homes(stubs.faces())["words"].items()},
+        words = {**{w: f"{m}.{w}" for w, m in stubs.homes(stubs.faces())["words"].items() if not hasattr(builtins, w)},
                  **{w: f"hlotrace.typing.{w}" for w in ("ArrayLike", "DTypeLike", "Shape")},
                  **{w: f"hlotrace._types.{w}" for w in self.helpers()}, "Array": "hlotrace.Array"}
         self.words = Words(words)
@@ -326,6 +335,10 @@ class Reference:
         definition = ast.parse(ast.unparse(definition)).body[0]
         kind = "exception" if issubclass(value, BaseException) else "class"
         methods, lines, start = defaultdict(list), [], ""
+        bases = [f":py:class:`{self.words.visit(base).id}`" for base in definition.bases
+                 if isinstance(base, ast.Name) and base.id in self.words.described]
+        if bases:
+            lines += [f"It has the members of {', '.join(bases)} too.", ""]
         for item in definition.body:
             if isinstance(item, ast.FunctionDef):
                 methods[item.name].append(item)
@@ -426,9 +439,10 @@ class Reference:
 
     def index(self):
         lines = [*title("Reference"),
-                 f"All {len(self.known)} public names of {len(self.modules)} modules. Every name is in the index and in the "
-                 "search.  Examples are run by the tests; they are written for ``import hlotrace as jax``, ``import "
-                 "hlotrace.numpy as jnp`` and ``from hlotrace import lax, nn``.  :doc:`words` has those of the signatures.", "",
+                 f"The {len(self.known)} public names of {len(self.modules)} modules; all are in the :ref:`index <genindex>` "
+                 "and in the search.  Examples are run by the tests; they are written for ``import hlotrace as jax``, ``import "
+                 "hlotrace.numpy as jnp`` and ``from hlotrace import lax, nn``.  Types of arguments that are no classes have "
+                 ":doc:`a page <words>`.", "",
                  ".. list-table::", "   :widths: auto", ""]
         for module, value in self.modules.items():
             count = len(names(value))

@@ -8,7 +8,6 @@ one, to the files of this checkout.
 """
 import os
 import re
-import shutil
 import sys
 from pathlib import Path
 
