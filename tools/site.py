@@ -23,12 +23,14 @@ SOURCE, HTML = SITE / "source", SITE / "html"
 
 # The contents: every page of the repository, under the heading that it has on the site.
 CONTENTS = {
-    "Tutorials": ["docs/primitives.md", "docs/kernels.md"],
-    "Guides": ["docs/coming_from_jax.md", "docs/libraries.md", "docs/inside_a_program.md", "docs/errors.md", "docs/devices.md",
-               "docs/many_devices.md", "docs/many_processes.md", "docs/not_here.md", "docs/compiling.md", "docs/performance.md"],
+    "Tutorials": [*(f"docs/learn/{name}.md" for name in """start transformations random devices processes from_numpy
+                    from_pytorch""".split()), "docs/coming_from_jax.md", "docs/learn/flax.md", "docs/inside_a_program.md",
+                  "docs/not_here.md", "docs/primitives.md", "docs/kernels.md"],
+    "Guides": ["docs/errors.md", *(f"docs/{name}.md" for name in """devices many_devices many_processes compiling
+               performance libraries""".split())],
     "Reference": ["docs/modules.md", "reference/index", "docs/differences.md", "docs/glossary.md", "CHANGELOG.md"],
-    "The code": ["ARCHITECTURE.md", "CONTRIBUTING.md",
-                 *(f"docs/inside/{name}.md" for name in "programs transformations lowering running devices functions tests".split())],
+    "The code": ["ARCHITECTURE.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md", *(f"docs/inside/{name}.md" for name in
+                 "programs transformations lowering running devices functions tests".split())],
 }
 
 
