@@ -26,7 +26,9 @@ CONTENTS = {
     "Tutorials": [*(f"docs/learn/{name}.md" for name in """start transformations random devices processes from_numpy
                     from_pytorch""".split()), "docs/coming_from_jax.md", "docs/learn/flax.md", "docs/inside_a_program.md",
                   "docs/not_here.md", "docs/primitives.md", "docs/kernels.md"],
-    "Guides": ["docs/errors.md", *(f"docs/{name}.md" for name in """devices many_devices many_processes compiling
+    "Errors": ["docs/errors.md", *(f"docs/errors/{name}.md" for name in
+               "tracers shapes dtypes indices loops keys devices running".split())],
+    "Guides": [*(f"docs/{name}.md" for name in """devices many_devices many_processes compiling
                performance libraries""".split())],
     "Reference": ["docs/modules.md", "reference/index", "docs/differences.md", "docs/glossary.md", "CHANGELOG.md"],
     "The code": ["ARCHITECTURE.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md", *(f"docs/inside/{name}.md" for name in

@@ -15,7 +15,7 @@ import textwrap
 import tomllib
 
 import pytest
-from pages import FRAGMENTS, PAGES, TUTORIALS, Block, blocks, matches
+from pages import FRAGMENTS, PAGES, SESSIONS, TUTORIALS, Block, blocks, matches
 from places import ROOT, TESTS
 
 from hlotrace.runtime.devices import plugins
@@ -23,7 +23,7 @@ from hlotrace.runtime.devices import plugins
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
-APART = [name for name in PAGES if name not in TUTORIALS + FRAGMENTS]
+APART = [name for name in PAGES if name not in TUTORIALS + SESSIONS + FRAGMENTS]
 BLOCKS = {f"{name} line {block.line}": block
           for name in APART for block in blocks(PAGES[name]) if block.language != "text"}
 FILES = {block.name: block.text for block in BLOCKS.values() if block.name != "block.py"}

@@ -1,5 +1,7 @@
-"""The tutorials under docs/: the blocks of each are one program, which runs as it stands and prints what is said."""
+"""The tutorials under docs/: the blocks of each are one program, which runs as it stands and prints what is said.  The pages
+about errors are sessions of an interpreter, in which `jax`, `jnp` and `lax` are imported."""
 import ast
+import doctest
 import importlib.util
 import re
 import shlex
@@ -8,7 +10,11 @@ import subprocess
 import sys
 
 import pytest
-from pages import PAGES, TUTORIALS, blocks, matches
+from pages import PAGES, SESSIONS, TUTORIALS, blocks, matches
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace import lax
 
 BROUGHT = ("hlotrace", "jax")       # what `import jax` means under hlotrace.as_jax
 
@@ -53,6 +59,21 @@ def test_a_tutorial_runs_and_prints_what_it_says(name, tmp_path):
     assert len(printed) == len(wanted)
     for block, output in zip(wanted, printed):
         assert matches(block.rstrip("\n"), output), f"it prints:\n{output}\nand not:\n{block}"
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_session_goes_as_the_page_shows_it(name):
+    text = "\n".join(block.text for block in blocks(PAGES[name]) if block.language == "pycon")
+    session = doctest.DocTestParser().get_doctest(text, {"jax": jax, "jnp": jnp, "lax": lax}, name, None, None)
+    report = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert session.examples and not runner.run(session, out=report.append).failed, "".join(report)
+
+
+@pytest.mark.quick
+def test_every_class_of_errors_is_on_a_page():
+    text = "".join(PAGES[name] for name in SESSIONS)
+    assert [name for name, value in vars(jax.errors).items() if isinstance(value, type) and f"`{name}`" not in text] == []
 
 
 @pytest.mark.quick
