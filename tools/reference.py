@@ -445,8 +445,7 @@ class Reference:
                  ":doc:`a page <words>`.", "",
                  ".. list-table::", "   :widths: auto", ""]
         for module, value in self.modules.items():
-            count = len(names(value))
-            lines += [f"   * - :doc:`{module} <{module}>`", f"     - {count or ''}", f"     - {self.text.first(value.__doc__)}"]
+            lines += [f"   * - :doc:`{module} <{module}>`", f"     - {self.text.first(value.__doc__).removeprefix(f'{module}: ')}"]
         return "\n".join([*lines, ""])
 
     def words_page(self):

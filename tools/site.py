@@ -11,13 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-from sphinx.cmd.build import build_main
-
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from tools.reference import Reference  # noqa: E402 - after the path
-
 SITE = ROOT / "build" / "site"
 SOURCE, HTML = SITE / "source", SITE / "html"
 
@@ -30,9 +24,9 @@ CONTENTS = {
                "tracers shapes dtypes indices loops keys devices running".split())],
     "Guides": [*(f"docs/{name}.md" for name in """devices many_devices many_processes compiling
                performance libraries""".split())],
-    "Reference": ["docs/modules.md", "reference/index", "docs/differences.md", "docs/glossary.md", "CHANGELOG.md"],
+    "Reference": ["docs/modules.md", "docs/options.md", "reference/index", "docs/differences.md", "docs/glossary.md", "CHANGELOG.md"],
     "The code": ["ARCHITECTURE.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md", *(f"docs/inside/{name}.md" for name in
-                 "programs transformations lowering running devices functions tests".split())],
+                 "programs transformations lowering running devices functions tests site".split())],
 }
 
 
@@ -75,27 +69,33 @@ def contents():
 
 
 def write():
-    """The sources of the site."""
+    """Write the sources of the site; returns the names of those that changed."""
     texts = {docname(page) + ".md": linked(page, (ROOT / page).read_text("utf-8"))
              for listed in ({"": ["README.md"]} | CONTENTS).values() for page in listed if page.endswith(".md")}
     texts["index.md"] += contents()
+    from tools.reference import Reference
     texts |= {f"{page}.rst": text for page, text in Reference(source_link).pages().items()}
     left = {path for path in SOURCE.rglob("*") if path.is_file()} if SOURCE.exists() else set()
+    changed = set()
     for name, text in texts.items():
         path = SOURCE / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
+            changed.add(name)
         left.discard(path)
     for path in left:
         path.unlink()
+    return changed
 
 
 def main():
-    write()
-    return build_main(["-q", "-W", "--keep-going", "-j", "auto", "-c", str(ROOT / "docs"), "-d", str(SITE / "doctrees"),
-                       str(SOURCE), str(HTML)])
+    from sphinx.cmd.build import build_main
+    everything = ["-a"] if "index.md" in write() else []        # every page shows the contents, which are there
+    return build_main([*everything, "-q", "-W", "--keep-going", "-j", "auto", "-c", str(ROOT / "docs"),
+                       "-d", str(SITE / "doctrees"), str(SOURCE), str(HTML)])
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
     sys.exit(main())

@@ -18,6 +18,7 @@ import pytest
 from pages import FRAGMENTS, PAGES, SESSIONS, TUTORIALS, Block, blocks, matches
 from places import ROOT, TESTS
 
+from hlotrace.core import config
 from hlotrace.runtime.devices import plugins
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -116,6 +117,16 @@ def test_every_name_that_is_given_in_full_exists():
     assert len(names) > 12
     for name in names:
         pkgutil.resolve_name(name)
+
+
+@pytest.mark.quick
+def test_the_page_of_options_has_each_with_its_default():
+    said = {}
+    for names, defaults, _ in re.findall(r"^\| (`.*?) \| (.*?) \| (.*) \|$", PAGES["docs/options.md"], re.M):
+        names, defaults = re.findall(r"`(\w+)`", names), [ast.literal_eval(d) for d in defaults.split(", ")]
+        said |= dict(zip(names, defaults * (len(names) if len(defaults) == 1 else 1)))
+    more = {name for name in re.findall(r"`(jax_\w+)`", PAGES["docs/options.md"]) if name not in said}     # of a guard's kinds
+    assert said | dict.fromkeys(more) == {name: default for name, (default, _, _) in config._OPTIONS.items()}
 
 
 @pytest.mark.quick
