@@ -115,7 +115,7 @@ def test_files_that_are_shown_are_those_of_the_examples():
 def test_every_name_that_is_given_in_full_exists():
     names = {name for page in APART for name in re.findall(r"`(hlotrace(?:\.\w+)+)", PAGES[page])}
     assert len(names) > 12
-    for name in names:
+    for name in names - {"hlotrace.as_jax"}:    # which would change this process
         pkgutil.resolve_name(name)
 
 
