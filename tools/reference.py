@@ -147,7 +147,8 @@ class Text:
 
     def code(self, text):
         word, called, _ = text.partition("(")
-        for short, full in SHORT_NAMES.items() if called or "." in word else ():     # others may be parameters
+        linked = (called or "." in word) and not word.startswith(("numpy.", "scipy."))  # parameters; NumPy's, SciPy's
+        for short, full in SHORT_NAMES.items() if linked else ():
             target = full + word.removeprefix(short)
             if word.startswith(short) and target in self.known:
                 return f":py:obj:`{text} <{target}>`"
@@ -445,7 +446,7 @@ class Reference:
                  ":doc:`a page <words>`.", "",
                  ".. list-table::", "   :widths: auto", ""]
         for module, value in self.modules.items():
-            lines += [f"   * - :doc:`{module} <{module}>`", f"     - {self.text.first(value.__doc__).removeprefix(f'{module}: ')}"]
+            lines += [f"   * - :doc:`{module} <{module}>`", f"     - {self.text.first(value.__doc__.removeprefix(f'{module}: '))}"]
         return "\n".join([*lines, ""])
 
     def words_page(self):
