@@ -161,6 +161,21 @@ def test_waiting_for_a_process_that_does_not_come_has_an_end():
     assert "missing: 1, 2\n" in errors
 
 
+@pytest.mark.parametrize(("rank", "words"), [
+    (0, "hlotrace: waiting for processes 1, 2 of 3, "), (1, "hlotrace: waiting for process 0 at 127.0.0.1:")])
+@pytest.mark.parametrize("terminal", [True, False])
+def test_on_a_terminal_it_says_whom_it_waits_for(rank, words, terminal):
+    program = f"""
+from hlotrace.runtime.processes import membership
+class Stream(type(sys.stderr)):
+    isatty = lambda self: {terminal}
+sys.stderr = Stream(sys.stderr.buffer)
+membership.LOOK_SECONDS = 0.2
+join(initialization_timeout=2)"""
+    status, _, errors = end(start(program, rank, free_port(), 3), 60)
+    assert status == 1 and (words in errors) == terminal, errors
+
+
 def test_waiting_for_others_to_be_done_has_an_end():
     port = free_port()
     programs = ("join(shutdown_timeout_seconds=1)\njax.distributed.shutdown()",
