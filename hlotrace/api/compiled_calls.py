@@ -11,7 +11,7 @@ from ..core.pytrees import pytree
 from ..core.source_info import is_package, user_frame
 from ..core.trace import EVAL
 from ..primitives.programs.calls import jit_p
-from ..runtime.array_impl import ArrayImpl, as_array, own
+from ..runtime.array_impl import ArrayImpl, as_array, operand, own
 from ..runtime.binding import JaxRuntimeError
 
 if TYPE_CHECKING:
@@ -78,29 +78,57 @@ class CompiledCall:
         self.out_tree = traced.out_tree
         self.single = self.out_tree == _LEAF
         # is it no more than an execution whose results are one program's, on one device?
-        self.simple = self.all_kept and not donated and executable.execute is not None
+        self.simple = not donated and executable.execute is not None and not any(
+            [type(c) is not ArrayImpl or c._committed for c in consts])
+
+    def taken(self, leaves: Sequence[Any]) -> Sequence[Any]:
+        """What the program takes, of the leaves of the arguments."""
+        return leaves if self.all_kept else [*self.consts, *[leaves[i] for i in self.kept]]
+
+    def inputs(self, buffers: Sequence[Any]) -> Sequence[Any]:
+        """As `taken`, of buffers."""
+        if self.all_kept:
+            return buffers
+        return [*[c._buf for c in self.consts], *[buffers[i] for i in self.kept]]
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
-        if not self.all_kept:
-            leaves = [*self.consts, *[leaves[i] for i in self.kept]]
+        leaves = self.taken(leaves)
         for i in self.donated:
             if type(leaves[i]) is not ArrayImpl:
                 leaves = [*leaves[:i], own(leaves[i]), *leaves[i + 1:]]
+        executable = self.executable
         try:
-            buffers = [x._buf for x in leaves if not x._committed]
-        except AttributeError:      # a NumPy value or a Python number
-            leaves = [as_array(x) for x in leaves]
-            buffers = [x._buf for x in leaves if not x._committed]
-        if len(buffers) != len(leaves):
-            return self.call_checked(leaves)
-        try:
-            results = self.executable(buffers)
-        except JaxRuntimeError:
+            try:
+                buffers = [x._buf for x in leaves if not x._committed]
+            except AttributeError:      # a NumPy value or a Python number
+                if executable.execute is not None and not state.check_floats:
+                    found = executable.run_operands([operand(x) for x in leaves])
+                    return self.returned([ArrayImpl(a, b) for a, b in zip(executable.out_avals, found)])
+                leaves = [as_array(x) for x in leaves]
+                buffers = [x._buf for x in leaves if not x._committed]
+            if len(buffers) != len(leaves):
+                return self.call_checked(leaves)
+            results = executable(buffers)
+        except (KeyError, JaxRuntimeError):
             return self.call_checked(leaves)      # a deleted argument, or one on another device
         for i in self.donated:
             if leaves[i]._buf.is_deleted():     # otherwise no result could take its memory
                 leaves[i].mark_deleted()
+        return self.returned(results)
+
+    def returned(self, results: list[Any]) -> Any:
+        """What the function returns, of the results of its program."""
         return results[0] if self.single else self.out_tree.unflatten(results)
+
+    def in_place(self, leaves: Sequence[Any]) -> Any:
+        """What the program is called with beside the buffers of these arrays, if it takes them as they are;
+        None otherwise."""
+        if self.donated or not all([type(c) is ArrayImpl for c in self.consts]):
+            return None
+        leaves = self.taken(leaves)
+        buffers, committed = self.executable.take(leaves) or (None, None)
+        as_they_are = buffers is not None and all([x._buf is b for x, b in zip(leaves, buffers)])
+        return committed if as_they_are and type(committed) is bool else None
 
     def call_checked(self, leaves: Sequence[Any]) -> Any:
         """The slow road: every argument is looked at.  ELSEWHERE if one is committed to another place."""
@@ -139,12 +167,15 @@ class PartitionedCall(CompiledCall):
         self.committed = committed
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
-        if not self.all_kept:
-            leaves = [*self.consts, *[leaves[i] for i in self.kept]]
-        for x, committed in zip(leaves, self.committed):
-            if committed and not (type(x) is ArrayImpl and x._committed):
-                return WRONG_DEVICE
-        return self.call_checked(leaves)
+        leaves = self.taken(leaves)
+        return self.call_checked(leaves) if self._are_committed(leaves) else WRONG_DEVICE
+
+    def in_place(self, leaves: Sequence[Any]) -> Any:
+        return super().in_place(leaves) if self._are_committed(self.taken(leaves)) else None
+
+    def _are_committed(self, leaves: Sequence[Any]) -> bool:
+        return all([type(x) is ArrayImpl and x._committed for x, committed in zip(leaves, self.committed)
+                    if committed])
 
 
 def call_of(executable: Any, where: Any, requested: Any, traced: TracedProgram,

@@ -18,6 +18,7 @@ from ..core.programs import constant_key
 from ..core.pytrees import pytree
 from ..core.surface.boundary import HoldsArray, arrays_of, reraise_for_user
 from ..core.trace import EVAL, Tracer, entering, trace_to_jaxpr
+from ..primitives.programs.calls import jit_p
 from .jit import JitFunction
 from .signatures import NotHashable
 
@@ -49,7 +50,7 @@ def composite(fun: Callable[..., Any] | None = None, *, static: Any = (),
             if state.disable_jit:
                 return fun(*args, **kwargs)
             if state.trace is not EVAL:
-                return splice(fun, args, kwargs) if state.trace.staging else fun(*args, **kwargs)
+                return splice(fun, args, kwargs)
             if compiled is None:
                 compiled = JitFunction(fun, static_argnames=static, inline=True)
                 compiled.explained = False
@@ -70,7 +71,7 @@ def _tupled(x: Any) -> Any:
 
 
 def splice(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`fun(*args, **kwargs)`, written into the current program."""
+    """`fun(*args, **kwargs)`, written into the current program, or called as one by eager transformations."""
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
     arrays: list[Any] = []
     parts: list[Any] = [fun, in_tree]
@@ -96,7 +97,13 @@ def splice(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
             return fun(*args, **kwargs)
         _programs.keep(key, found)
     jaxpr, consts, out_tree = found
-    return out_tree.unflatten(state.trace.splice(jaxpr, [*consts, *arrays]))
+    if state.trace.staging:
+        results = state.trace.splice(jaxpr, [*consts, *arrays])
+    elif len(jaxpr.eqns) > 1:       # one program, found again, where the operations would be as many
+        results = jit_p.bind(*consts, *arrays, jaxpr=jaxpr, donated=())
+    else:
+        return fun(*args, **kwargs)
+    return out_tree.unflatten(results)
 
 
 def _trace(fun: Callable[..., Any], leaves: list[Any],

@@ -6,26 +6,36 @@ else is passed goes the common way, `FastPath.call_any`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..core.avals import aval_or_none
 from ..core.config import state
+from ..core.pytrees import pytree
 from ..core.surface.boundary import reraise_for_user
 from ..core.trace import EVAL
-from ..runtime.array_impl import ArrayImpl, as_array
+from ..runtime.array_impl import ArrayImpl, operand
 from ..runtime.binding import JaxRuntimeError
+from ..runtime.devices.shards import is_lost
 from .signatures import EQUAL_BUT_NOT_ALIKE
 
-if TYPE_CHECKING:
-    from ..core.avals import ShapedArray
 
-
-def _avals(leaves: Sequence[Any]) -> list[ShapedArray]:
-    """The types of what may be arrays.  LookupError where one is not: a container, most often."""
-    avals: list[Any] = [x.aval if type(x) is ArrayImpl else aval_or_none(x) for x in leaves]
-    if None in avals:
-        raise LookupError
-    return avals
+def _types(leaves: Sequence[Any]) -> list[Any] | None:
+    """What decides the types of what may be arrays or None, under the same options; None where one is
+    neither: a container, most often."""
+    parts: list[Any] = []
+    for x in leaves:
+        if type(x) is ArrayImpl:
+            parts.append(x.aval)
+        elif type(x) is np.ndarray:
+            parts += x.dtype, x.shape       # an aval would take as long as the rest
+        else:
+            aval = aval_or_none(x)
+            if aval is None and x is not None:
+                return None
+            parts.append(aval)
+    return parts
 
 
 _PLAIN = frozenset({int, str, bool, type(None)})      # types of static values that are alike if equal
@@ -37,15 +47,23 @@ def _static_part(x: Any) -> tuple[Any, ...]:
     return (kind, x) if kind in _PLAIN or not isinstance(x, EQUAL_BUT_NOT_ALIKE) else (kind, x, repr(x))
 
 
+class PlacedKey(NamedTuple):
+    """The key of a call of arrays in certain places, and what says where they are: the key has its ids."""
+    key: tuple[Any, ...]
+    places: list[Any]
+
+
 class FastPath:
     """What is called like a function: its arguments are looked up by their types first.
 
     A class derived from it has `_quick`, the table of simple Calls by these types, `_never_quick`, whether
-    none is simple, `_has_statics`, `_static_numbers` and `_static_names`, and does any call in
-    `call_any(args, kwargs, key)`, where `key` is that of the table or None.
+    none is simple, `_places`, whether it asks where arguments and results are, `_has_statics`,
+    `_static_numbers` and `_static_names`, and does any call in `call_any(args, kwargs, key)`, where `key` is
+    that of the table, a PlacedKey or None.
     """
     _quick: dict[Any, Any]
     _never_quick: bool
+    _places: bool
     _has_statics: bool
     _static_numbers: tuple[int, ...]
     _static_names: tuple[str, ...]
@@ -57,24 +75,34 @@ class FastPath:
         try:
             if state.trace is not EVAL or self._never_quick:
                 return self.call_any(args, kwargs, None)
-            key: tuple[Any, ...] | None = None
+            key: Any = None
             leaves: Any = args
             try:
-                if kwargs or self._has_statics:
-                    leaves, key = self._flat_key(args, kwargs)
+                types = [x.aval for x in leaves if type(x) is ArrayImpl]
+                only_arrays = len(types) == len(leaves) and not (kwargs or self._has_statics)
+                if only_arrays:
+                    key = (*types, state.trace_key)     # as a ContextCache would have it, in fewer steps
                 else:
-                    try:
-                        # as a ContextCache would have it, in fewer steps
-                        key = (*[x.aval for x in leaves], state.trace_key)
-                    except AttributeError:      # NumPy values, Python numbers
-                        key = (*_avals(leaves), state.trace_key)
-                        if key in self._quick:
-                            leaves = [as_array(x) for x in leaves]
-                call = self._quick[key]
-                buffers = [x._buf for x in leaves if not x._committed]
-                if len(buffers) != len(leaves):
-                    return self.call_any(args, kwargs, None)
-                found = call.executable.execute(buffers).consume_with_handlers(call.executable.handlers)
+                    leaves, key = self._leaves_and_key(args, kwargs)
+                    only_arrays = all([type(x) is ArrayImpl for x in leaves])
+                if only_arrays:
+                    buffers = [x._buf for x in leaves if not x._committed]
+                    if len(buffers) != len(leaves) or self._places:
+                        key = _placed(key, leaves)
+                        call, committed, _ = self._quick[key.key]
+                        results = _in_place(call, leaves, committed)
+                    else:
+                        call = self._quick[key]
+                        if not call.all_kept:
+                            buffers = call.inputs(buffers)
+                        executable = call.executable
+                        found = executable.execute(buffers).consume_with_handlers(executable.handlers)
+                        results = [ArrayImpl(a, b) for a, b in zip(executable.out_avals, found)]
+                else:
+                    call = self._quick[key]
+                    executable = call.executable
+                    found = executable.run_operands(call.inputs([operand(x) for x in leaves]))
+                    results = [ArrayImpl(a, b) for a, b in zip(executable.out_avals, found)]
             except (LookupError, AttributeError, TypeError, ValueError, OverflowError, JaxRuntimeError):
                 call = None
             if call is None:
@@ -82,33 +110,54 @@ class FastPath:
         except Exception as error:
             reraise_for_user(error)
             raise
-        avals = call.executable.out_avals
-        if call.single:
-            return ArrayImpl(avals[0], found[0])
-        return call.out_tree.unflatten([ArrayImpl(a, b) for a, b in zip(avals, found)])
+        return call.returned(results)
 
-    def _flat_key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
-        """(the leaves, the key) of a call of arrays and static values.
+    def _leaves_and_key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
+        """(the leaves, the key) of any call without values of the user's types.
 
-        LookupError for others, and for keyword arguments whose order is not that of the program.
+        LookupError where there is one, and for containers beside static values.
         """
-        leaves: list[Any] = []
-        parts: list[Any] = [state.trace_key]
-        numbers, names = self._static_numbers, self._static_names
-        for i, x in enumerate(args):
-            if i in numbers:
-                parts += _static_part(x)
-            else:
-                leaves.append(x)
-        last = ""
-        for name, x in kwargs.items():
-            parts.append(name)
-            if name in names:
-                parts += _static_part(x)
-            elif name < last:
-                raise LookupError(name)
-            else:
-                last = name
-                leaves.append(x)
-        key = (len(args), *parts, *_avals(leaves))
-        return [as_array(x) for x in leaves] if key in self._quick else leaves, key
+        leaves: list[Any] = list(args)
+        parts: list[Any] = []
+        if kwargs or self._has_statics:
+            numbers, names = self._static_numbers, self._static_names
+            leaves = []
+            for i, x in enumerate(args):
+                if i in numbers:
+                    parts += _static_part(x)
+                else:
+                    leaves.append(x)
+            parts.append(len(args))
+            # in the order of the program
+            for name, x in sorted(kwargs.items()) if len(kwargs) > 1 else kwargs.items():
+                parts.append(name)
+                if name in names:
+                    parts += _static_part(x)
+                else:
+                    leaves.append(x)
+        types = _types(leaves)
+        if types is None and not self._has_statics:
+            leaves, in_tree = pytree.tree_flatten((args, kwargs))
+            parts, types = [in_tree], _types(leaves)
+        if types is None:
+            raise LookupError
+        return [x for x in leaves if x is not None], (*parts, *types, state.trace_key)
+
+
+def _placed(key: tuple[Any, ...], leaves: Sequence[ArrayImpl]) -> PlacedKey:
+    """The key of a call of arrays of which some are committed to a place, or of a function that asks for
+    places.
+
+    The objects that say where arrays are decide, as long as they are the same ones.
+    """
+    places = [x._buf._sharding for x in leaves]
+    return PlacedKey((*key, *map(id, places), *[x._committed for x in leaves]), places)
+
+
+def _in_place(call: Any, leaves: Sequence[ArrayImpl], committed: bool) -> list[ArrayImpl]:
+    """The results of a Call that takes these arrays where they are.  LookupError where a part is deleted."""
+    buffers = call.inputs([x._buf for x in leaves])
+    # over one device the program refuses a deleted buffer by itself
+    if call.executable.execute is None and any(map(is_lost, buffers)):
+        raise LookupError
+    return call.executable(buffers, committed)

@@ -30,7 +30,7 @@ from ..runtime.executables.progress import stage
 from . import adapters, refs, stages  # noqa: F401 - refs registers the adapter of Refs
 from .compiled_calls import CACHES, WRONG_DEVICE, StatefulCall, call_of
 from .donation_warnings import warn_unusable
-from .fast_path import FastPath
+from .fast_path import FastPath, PlacedKey
 from .flat import FlatFunction, StatefulFunction, forget
 from .jit_placement import Placement, maps_devices
 from .signatures import name_of, numbers_and_names, split_statics, static_key, static_values, take_names
@@ -87,7 +87,8 @@ class JitFunction(FastPath):
         self._options = options
         self._known = CACHES.of(fun, options)
         self._quick = self._known.fast_path.entries
-        self._never_quick = bool(donate_argnums or donate_argnames or self._placement.asks)
+        self._never_quick = bool(donate_argnums or donate_argnames or self._placement.policies)
+        self._places = self._placement.asks
         self._has_statics = bool(self._static_numbers or self._static_names)
         take_names(self, fun)
 
@@ -147,9 +148,8 @@ class JitFunction(FastPath):
             return self._write_down(given)
         policies = self._policies(given)
         call = self._known.calls.get(given.key) or self._compile(given)
-        simple = fast_key is not None and call.simple and not policies and not state.check_floats
-        if simple and self._known.calls.get(given.key) is call:
-            self._known.fast_path.keep(fast_key, call)
+        if fast_key is not None and not policies and not state.check_floats:
+            self._keep_fast(fast_key, call, given)
         leaves = given.leaves
         if given.taken:
             leaves = adapters.own_memory(given.taken, leaves, self.trace_given(given).donated)
@@ -163,6 +163,18 @@ class JitFunction(FastPath):
         for policy in policies:
             results = policy.after(results)
         return results
+
+    def _keep_fast(self, fast_key: tuple[Any, ...], call: Any, given: Given) -> None:
+        """Have the fast path find this Call under its key, if it can be called there."""
+        if self._known.calls.get(given.key) is not call:
+            return
+        if type(fast_key) is not PlacedKey:
+            if call.simple and not self._places:
+                self._known.fast_path.keep(fast_key, call)
+        elif call.executable is not None:
+            committed = call.in_place(given.leaves)
+            if committed is not None:
+                self._known.fast_path.keep(fast_key.key, (call, committed, fast_key.places))
 
     def _policies(self, given: Given) -> Sequence[Any]:
         """What is done before and after an eager call: each has `before(leaves)` and `after(results)`."""
@@ -436,4 +448,14 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: Any = (),
     return traced_program
 
 
-jit_p.impl_rule = lambda *args, jaxpr, donated: evaluate.run_program(jaxpr, args, donated)
+def _run_call(*args: Any, jaxpr: Any, donated: Any) -> list[Any]:
+    """Run the program of a call that an eager transformation made."""
+    if not config.jax_debug_key_reuse:
+        return evaluate.run_program(jaxpr, args, donated)
+    from ..transforms.key_reuse import OneCall
+    watch = OneCall(jaxpr, (), jaxpr.name.lstrip("_"))
+    watch.before(args)
+    return watch.after(evaluate.run_program(jaxpr, args, donated))
+
+
+jit_p.impl_rule = _run_call

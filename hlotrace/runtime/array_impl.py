@@ -42,7 +42,7 @@ class ArrayImpl(Array):
             return self._value
         self.check_alive()
         try:
-            devices = self._buf._sharding._devices
+            devices = self._buf._sharding.own._devices
             value = (binding.to_numpy(self._buf, physical(self.aval)) if len(devices) == 1
                      and is_local(devices[0]) else shards.gathered(self))
             if self.aval.dtype.kind == "V" and self.aval.dtype == dtypes.float0:
@@ -189,7 +189,7 @@ class ArrayImpl(Array):
 
     @property
     def sharding(self) -> Sharding:
-        sharding = self._buf._sharding
+        sharding = self._buf._sharding.own
         return sharding if sharding._layout is None else sharding.in_layout(None)
 
     @property
@@ -201,7 +201,7 @@ class ArrayImpl(Array):
     @property
     def device(self) -> Any:
         """The device that holds the array; the sharding of an array that several hold."""
-        sharding = self._buf._sharding
+        sharding = self._buf._sharding.own
         return sharding._devices[0] if len(sharding._devices) == 1 else sharding
 
     def devices(self) -> set[binding.Device]:
@@ -364,6 +364,28 @@ def as_array(value: Any) -> ArrayImpl:
     if isinstance(value, Tracer):
         raise errors.leaked_tracer(value)
     return from_numpy(value, aval=aval_of(value))
+
+
+# what jaxlib's dispatch takes as it is, under any options; and the bytes up to which a copy is quick
+_DISPATCHED = frozenset(d for d in dtypes.SUPPORTED if d.itemsize < 8 and d not in dtypes.SMALL_INTS
+                        or d == np.complex64)
+_QUICKLY_COPIED = 1 << 16
+
+
+def operand(value: Any) -> Any:
+    """What `Executable.run_operands` takes of a concrete array-like: its buffer, or a copy of a NumPy array,
+    since the program may still read it when the call has returned.  KeyError for a committed array."""
+    if type(value) is ArrayImpl:
+        if value._committed:
+            raise KeyError(value.aval)
+        return value._buf
+    if type(value) is np.ndarray and value.nbytes <= _QUICKLY_COPIED:
+        if value.dtype in _DISPATCHED:
+            return value.copy()
+        dtype: Any = dtypes.canonicalize(value.dtype)
+        if dtype in _DISPATCHED:
+            return value.astype(dtype, "C")
+    return as_array(value)._buf
 
 
 def own(value: Any) -> ArrayImpl:

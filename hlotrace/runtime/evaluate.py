@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..core import errors
-from ..core.avals import ShapedArray
+from ..core.avals import ShapedArray, aval_of
 from ..core.caches import ContextCache
 from ..core.config import config, state
 from ..core.jaxpr import Jaxpr, dce, sub_jaxprs
@@ -15,7 +15,7 @@ from ..core.primitive import fact_of
 from ..core.trace import EVAL, JaxprTrace, Tracer, may_trace, set_evaluator
 from ..primitives.programs.callbacks import callback_p, checked
 from . import binding, callback_guard
-from .array_impl import ArrayImpl, as_array, from_numpy, own
+from .array_impl import ArrayImpl, as_array, from_numpy, operand, own
 from .devices import client, placement
 from .executables import progress, runtime_checks
 from .processes import fork_safety, shutdown
@@ -59,7 +59,7 @@ def device_assignment(arrays: Sequence[ArrayImpl], requested: Sequence[Sharding 
 def committed_sharding(x: ArrayImpl) -> Sharding | None:
     """The sharding that an argument, or a ShapeDtypeStruct in place of one, is committed to, or None."""
     if type(x) is ArrayImpl:
-        return x._buf._sharding if x._committed else None
+        return x._buf._sharding.own if x._committed else None
     if isinstance(x, (np.ndarray, ShapedArray)):
         return None
     sharding = getattr(x, "placed", getattr(x, "sharding", None))
@@ -111,14 +111,16 @@ def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) 
     try:
         try:
             avals = [None if a._committed else a.aval for a in args]
+            buffers = [a._buf for a in args]
         except AttributeError:      # Python numbers, NumPy values
-            args = [as_array(a) for a in args]
-            avals = [None if a._committed else a.aval for a in args]
+            avals, buffers = [aval_of(a) for a in args], None
         executable = _applications.entries[(primitive, *avals, *params.items()), state.trace_key]
-        if executable.execute is not None and not primitive.multiple_results and not state.check_floats:
-            found, = executable.execute([a._buf for a in args]).consume_with_handlers(executable.handlers)
-            return ArrayImpl(executable.out_avals[0], found)
-        results = executable([a._buf for a in args])
+        if executable.execute is None or primitive.multiple_results or state.check_floats:
+            results = executable([as_array(a)._buf for a in args])
+        else:
+            found = (executable.run_operands([operand(a) for a in args]) if buffers is None
+                     else executable.execute(buffers).consume_with_handlers(executable.handlers))
+            return ArrayImpl(executable.out_avals[0], found[0])
     except (KeyError, binding.JaxRuntimeError):    # the common case does not hold: look closely
         results = _evaluate_carefully(primitive, args, params)
     return results if primitive.multiple_results else results[0]

@@ -18,6 +18,8 @@ import numpy as np
 
 from ..core.surface.boundary import boundaries
 
+_OF_JAXLIB = "_internal_device_list", "of_jaxlib"      # what `runtime/devices/placement.py` adds
+
 
 class Space(enum.Enum):
     """A kind of memory, whatever the devices of the array: theirs, or that of their host.
@@ -78,6 +80,7 @@ class Sharding:
     _layout: Any = None
     _terms: frozenset[str] = frozenset()        # mesh axes along which devices hold the terms of a sum
     _devices: tuple[Any, ...]
+    own = property(lambda self: self)       # jaxlib has objects of its own for some, whose `own` are these
 
     def _tiles(self, ndim: int) -> np.ndarray:
         raise NotImplementedError
@@ -97,7 +100,7 @@ class Sharding:
         return _in_layout, (self.in_layout(None), self._layout)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_internal_device_list"}
+        return {name: value for name, value in self.__dict__.items() if name not in _OF_JAXLIB}
 
     def _splits(self, dim: int) -> str:
         """What dimension `dim` is split over, for errors."""

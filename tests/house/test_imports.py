@@ -301,7 +301,7 @@ GIVEN_DOWNWARD = {
     "methods of a class below that are functions of this floor":
         "Ref.copy Ref.at Ref.T Ref.reshape Ref.transpose Ref.bitcast Ref.swap Ref.addupdate Ref.__getitem__ "
         "Ref.__setitem__ ShapedArray.unsplit Sharding._internal_device_list "
-        "Sharding._to_xla_hlo_sharding BCOO.__getitem__ BCSR.__getitem__ BCOO.reshape BCOO.__iter__",
+        "Sharding._to_xla_hlo_sharding Sharding.of_jaxlib SingleDeviceSharding.of_jaxlib BCOO.__getitem__ BCSR.__getitem__ BCOO.reshape BCOO.__iter__",
     "what an option does when it is set": "checks['jax_num_cpu_devices']",
     "what happens on the way out of a call: errors are worded, results looked at, listeners told":
         "options.leave executable.looked_at progress.monitors",

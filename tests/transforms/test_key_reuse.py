@@ -40,6 +40,7 @@ TWICE = {
     "an element": lambda k: (lambda ks: (uniform(ks[0]), uniform(ks[0])))(split(k, 3)),
     "an element and all": lambda k: (lambda ks: (uniform(ks[0]), jax.vmap(uniform)(ks)))(split(k, 3)),
     "unpacked twice": lambda k: (lambda ks: ([uniform(x) for x in ks], [uniform(x) for x in ks]))(split(k, 2)),
+    "compiled, all and all": lambda k: (lambda ks: [jax.vmap(jax.jit(uniform))(ks) for _ in range(2)])(split(k, 3)),
     "all and all": lambda k: (lambda ks: (jax.vmap(uniform)(ks), jax.vmap(uniform)(ks)))(split(k, 3)),
     "broadcast": lambda k: (uniform(k), uniform(jnp.broadcast_to(k, (3,))[0])),
     "a branch": lambda k: (never(0, k), uniform(k)),

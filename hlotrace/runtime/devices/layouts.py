@@ -91,7 +91,7 @@ def moved(x: Any, sharding: Any) -> binding.Buffer:
     for device, buffer in zip(filter(is_local, sharding._devices), shards.single_buffers(x)):
         loaded, handler = _program(part.mlir, part, str(buffer._pjrt_layout),
                                    layout.text if layout is not None else "default", device)
-        single = buffer._rewrap_with_aval_and_sharding(part, placement.on_device(device, sharding._kind))
+        single = binding.rewrap(buffer, part, placement.on_device(device, sharding._kind))
         buffers[device], = loaded.execute_sharded([single]).consume_with_handlers([handler])
         found = compiled(sharding, x.aval, loaded.get_output_layouts()[0])
     return shards.joined(physical(x.aval), found, buffers)

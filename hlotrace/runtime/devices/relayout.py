@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.avals import physical
+from ...sharding.abstract import is_local
 from .. import array_impl, binding, callback_guard
 from . import placement, shards, transfer_guards
 
@@ -25,7 +26,7 @@ def copy(x: Any, sharding: Sharding, committed: bool = True) -> array_impl.Array
     kept = in_place(x, sharding, committed)
     if kept is not None:
         return kept
-    if sharding._layout is not None or x._buf._sharding._layout is not None:
+    if sharding._layout is not None or x._buf._sharding.own._layout is not None:
         return _in_layout(x, sharding, committed)
     with transfer_guards.moving(x, sharding):
         try:
@@ -41,7 +42,7 @@ def _in_layout(x: Any, sharding: Sharding, committed: bool) -> array_impl.ArrayI
     if not x.sharding.is_equivalent_to(plain, x.ndim):
         x = copy(array_impl.ArrayImpl(x.aval, layouts.moved(x, x.sharding), True), plain)
     buffer = layouts.moved(x, sharding)
-    committed = committed or buffer._sharding._layout is not None
+    committed = committed or buffer._sharding.own._layout is not None
     return array_impl.ArrayImpl(sharding.typed(x.aval), buffer, committed)
 
 
@@ -49,6 +50,10 @@ def _moved(x: Any, sharding: Sharding) -> binding.Buffer:
     """jaxlib's buffer of the array as `sharding` says: part by part, so that nothing but the result holds the
     whole."""
     old = x.sharding
+    if len(old._devices) == len(sharding._devices) == 1 and old._kind == sharding._kind:
+        (here,), (there,) = old._devices, sharding._devices
+        if here.client is there.client and is_local(here) and is_local(there):
+            return binding.copy_to_device(x._buf, sharding, there)
     sources, targets = _route(old, sharding, x.shape)
     held = shards.single_buffers(x)
     values = [binding.to_numpy(held[i], shards.part_of(x.aval, old)) for i in sources]
@@ -109,12 +114,12 @@ def in_place(x: Any, sharding: Sharding, committed: bool = True) -> array_impl.A
         ValueError: where it does not divide evenly.
     """
     x.check_alive()
-    old = x._buf._sharding
+    old = x._buf._sharding.own
     if old is sharding or old == sharding:
         return array_impl.ArrayImpl(x.aval, x._buf, committed or old._layout is not None)
     placement.check_divides(sharding, x.aval)
     if old.is_equivalent_to(sharding, x.ndim):
-        buffer = x._buf._rewrap_with_aval_and_sharding(physical(x.aval), sharding)
+        buffer = binding.rewrap(x._buf, physical(x.aval), sharding)
         shards.share(buffer, x._buf)
         return array_impl.ArrayImpl(sharding.typed(x.aval), buffer, committed)
     if old._terms or sharding._terms:

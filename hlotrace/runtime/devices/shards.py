@@ -63,6 +63,9 @@ def shards(x: Any, addressable: bool = True) -> list[Shard]:
     """The Shards of an array in the order of its devices; only those that this process holds, if
     `addressable`."""
     x.check_alive()
+    known = getattr(x._buf, "_shards", {}).get(addressable)
+    if known is not None:
+        return list(known)
     sharding = x.sharding
     if len(sharding._devices) > 1:
         share(x._buf)
@@ -74,11 +77,12 @@ def shards(x: Any, addressable: bool = True) -> list[Shard]:
         where = tuple((s.start, s.stop) for s in index)
         replica = copies[where] = copies.get(where, -1) + 1
         if is_local(device):
-            place = placement.on_device(device, sharding._kind).in_layout(x._buf._sharding._layout)
-            buf = next(local)._rewrap_with_aval_and_sharding(physical(part), place)
+            place = placement.on_device(device, sharding._kind).in_layout(x._buf._sharding.own._layout)
+            buf = binding.rewrap(next(local), physical(part), place)
             found.append(Shard(device, index, replica, type(x)(part, buf, True)))
         elif not addressable:
             found.append(Shard(device, index, replica, None))
+    x._buf._shards = {**getattr(x._buf, "_shards", {}), addressable: tuple(found)}
     return found
 
 
@@ -167,7 +171,7 @@ def joined(aval: ShapedArray, sharding: Sharding, buffers: Mapping[Any, binding.
     """jaxlib's buffer of an array over the devices of a sharding, from those of its parts by device."""
     if len(sharding._devices) == 1:
         buffer, = buffers.values()
-        return buffer._rewrap_with_aval_and_sharding(aval, sharding)
+        return binding.rewrap(buffer, aval, sharding)
     return binding.join([buffers[device] for device in filter(is_local, sharding._devices)], aval, sharding)
 
 

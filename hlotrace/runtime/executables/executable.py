@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...core.avals import physical
 from ...core.config import state
 from .. import array_impl, binding, callback_guard
@@ -28,7 +30,7 @@ _calling: collections.deque = collections.deque(maxlen=256)
 class Executable:
     """A compiled program.  Call it with one buffer for each input that the program has."""
     __slots__ = ("loaded", "lowered", "out_avals", "handlers", "execute", "device", "compile_seconds",
-                 "stored")
+                 "stored", "dispatch")
 
     def __init__(self, loaded: Any, lowered: Lowered, device: binding.Device,
                  compile_seconds: float, stored: str | bytes | None = None) -> None:
@@ -43,6 +45,7 @@ class Executable:
         # runs it, where it calls nothing on the host and is one program on one device
         self.execute = (None if lowered.effects or lowered.callbacks or lowered.failures
                         or type(self) is not Executable or state.no_execution else loaded.execute_sharded)
+        self.dispatch: Callable[..., list[binding.Buffer]] | None = None       # see run_operands
 
     @property
     def from_disk(self) -> bool:
@@ -94,7 +97,7 @@ class Executable:
                 x = array_impl.as_array(x)
             if x._buf.is_deleted():
                 x.check_alive()
-            held = x._buf._sharding
+            held = x._buf._sharding.own
             if held._devices[0] is not self.device or len(held._devices) > 1 or held._layout is not None:
                 if x._committed:
                     return None
@@ -129,6 +132,21 @@ class Executable:
             return self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
         except binding.JaxRuntimeError as error:
             raise callback_guard.original(error, self.lowered.jaxpr) from None
+
+    def run_operands(self, operands: Sequence[Any]) -> list[binding.Buffer]:
+        """Run a program that has `execute`, of what `array_impl.operand` gives of its arguments.
+
+        Raises:
+            JaxRuntimeError: for a buffer that is deleted or on another device.
+        """
+        if np.ndarray not in map(type, operands):
+            return self.loaded.execute_sharded(operands).consume_with_handlers(self.handlers)
+        if self.dispatch is None:
+            self.dispatch = binding.dispatch(self.loaded, self.handlers,
+                                             [physical(a) for a in self.lowered.jaxpr.in_avals],
+                                             [physical(a) for a in self.out_avals], self.device,
+                                             placement.on_device(self.device))
+        return self.dispatch(*operands)
 
     def __call__(self, buffers: Sequence[binding.Buffer], committed: bool = False) -> list[Any]:
         """Run; returns a list of ArrayImpl."""

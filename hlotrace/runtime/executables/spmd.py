@@ -88,7 +88,7 @@ class SpmdExecutable(executable.Executable):
             if shards.is_lost(x._buf):
                 x.check_alive()
                 raise shards.lost(f"argument {i} of {self.lowered.jaxpr.name}, of type {aval.str_short()},")
-            current = x._buf._sharding
+            current = x._buf._sharding.own
             if current is not sharding and current != sharding:
                 if x._committed and not current.same_placement(sharding, x.aval.ndim):
                     return None
@@ -106,8 +106,8 @@ class SpmdExecutable(executable.Executable):
             for i, follows in enumerate(self.follows):
                 if follows is not False and follows in committed:
                     aval = committed[follows].typed(outs[i].aval)
-                    outs[i] = array_impl.ArrayImpl(aval, outs[i]._buf._rewrap_with_aval_and_sharding(
-                        physical(aval), committed[follows]), True)
+                    outs[i] = array_impl.ArrayImpl(aval, binding.rewrap(
+                        outs[i]._buf, physical(aval), committed[follows]), True)
         return outs
 
     def run(self, buffers: Sequence[binding.Buffer]) -> list[binding.Buffer]:
