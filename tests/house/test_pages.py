@@ -102,6 +102,16 @@ def test_every_command_within_a_sentence_runs_as_it_stands(command, reader):
 
 
 @pytest.mark.quick
+def test_the_citation_is_of_this_version():
+    assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+
+
+@pytest.mark.quick
+def test_readme_is_a_screen_and_a_half():
+    assert len(PAGES["README.md"].splitlines()) <= 120
+
+
+@pytest.mark.quick
 def test_files_that_are_shown_are_those_of_the_examples():
     for name, text in FILES.items():
         assert text == (ROOT / "examples" / name).read_text("utf-8")
