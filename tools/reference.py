@@ -6,6 +6,7 @@ others point there.  Modules of many names become a page for each of the library
 """
 import ast
 import builtins
+import copy
 import functools
 import importlib
 import inspect
@@ -41,7 +42,7 @@ AT_ROOT = {
     "api/": "transformations", "numpy/indexing/refs": "refs", "core/refs": "refs"}
 SHORT_NAMES = {"jax.": "hlotrace.", "jnp.": "hlotrace.numpy.", "lax.": "hlotrace.lax.", "nn.": "hlotrace.nn.", "": "hlotrace."}
 NAPOLEON = Config(napoleon_use_rtype=False, napoleon_google_docstring=True)
-MEMBERS_WITHOUT_TEXT = (int, float, str, bool, tuple, type(None))
+PLAIN_VALUES = (int, float, str, bool, tuple, type(None))
 
 
 # --- which names there are ------------------------------------------------------------------------------------------
@@ -114,6 +115,7 @@ class Words(ast.NodeTransformer):
 
     def signature(self, function, bound=False):
         """The text `(parameters) -> result` of a definition."""
+        function = copy.deepcopy(function)
         arguments = function.args
         for each in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]:
             if each is not None and each.annotation is not None:
@@ -293,7 +295,7 @@ class Reference:
         if kind.startswith("Ufunc"):
             call = next(item for item in class_in_stub("hlotrace._types", kind).body
                         if getattr(item, "name", "") == "__call__")
-            return [self.words.signature(ast.parse(ast.unparse(call)).body[0], bound=True)]
+            return [self.words.signature(call, bound=True)]
         return [running_signature(value)]
 
     def entry(self, page, module, name):
@@ -323,18 +325,16 @@ class Reference:
             head = [f".. py:function:: {name}{first}", *(f"{indent}{name}{each}" for each in others)]
         else:
             head = [f".. py:data:: {name}"]
-            if is_type(value) or isinstance(value, MEMBERS_WITHOUT_TEXT):
+            if is_type(value) or isinstance(value, PLAIN_VALUES):
                 head.append(f"   :value: {value!r}")
         return [*head, "", *(f"   {line}".rstrip() for line in body), ""]
 
     def a_class(self, module, name, value):
         """The head of a class, and the lines of its members."""
         definition = class_in_stub(module, name)
-        if definition is None:
-            kind = "exception" if issubclass(value, BaseException) else "class"
-            return [f".. py:{kind}:: {name}"], []
-        definition = ast.parse(ast.unparse(definition)).body[0]
         kind = "exception" if issubclass(value, BaseException) else "class"
+        if definition is None:
+            return [f".. py:{kind}:: {name}"], []
         methods, lines, start = defaultdict(list), [], ""
         bases = [f":py:class:`{self.words.visit(base).id}`" for base in definition.bases
                  if isinstance(base, ast.Name) and base.id in self.words.described]
@@ -358,15 +358,16 @@ class Reference:
         decorators = {getattr(d, "id", "") for d in found[0].decorator_list}
         attribute = inspect.getattr_static(cls, member, None)
         doc = own_doc(getattr(attribute, "__func__", attribute))
-        body = [f"      {line}".rstrip() for line in self.text.lines(doc)] if doc else []
+        body = [f"   {line}".rstrip() for line in self.text.lines(doc)] if doc else []
         if "property" in decorators:
-            kind = [f"   :type: {ast.unparse(self.words.visit(found[0].returns))}"] if found[0].returns else []
-            return [f".. py:property:: {member}", *kind, "", *(line[3:] for line in body), ""]
+            kind = copy.deepcopy(found[0].returns)
+            return [f".. py:property:: {member}", *([f"   :type: {ast.unparse(self.words.visit(kind))}"] if kind else []), "",
+                    *body, ""]
         option = [f"   :{d}:" for d in ("staticmethod", "classmethod") if d in decorators]
         first, *others = [self.words.signature(each, bound=True) for each in found]
         indent = "                "
         return [f".. py:method:: {member}{first}", *(f"{indent}{member}{each}" for each in others), *option, "",
-                *(line[3:] for line in body), ""]
+                *body, ""]
 
     # --- pages ---
 
