@@ -325,7 +325,7 @@ class Reference:
             head = [f".. py:function:: {name}{first}", *(f"{indent}{name}{each}" for each in others)]
         else:
             head = [f".. py:data:: {name}"]
-            if is_type(value) or isinstance(value, PLAIN_VALUES):
+            if (is_type(value) or isinstance(value, PLAIN_VALUES)) and " at 0x" not in repr(value):
                 head.append(f"   :value: {value!r}")
         return [*head, "", *(f"   {line}".rstrip() for line in body), ""]
 
