@@ -79,7 +79,7 @@ def _answer_roll_call(address: str, num_processes: int, process_id: int, deadlin
     hello = {"process": process_id, "where": f"{socket.gethostname()}, pid {os.getpid()}",
              "same": {"num_processes": num_processes,
                       "the version of jaxlib": ".".join(map(str, binding.version))}}
-    with (_missing_on_the_terminal(address, num_processes),
+    with (missing_on_the_terminal(address, num_processes),
           _reach(address, process_id, deadline, seconds) as peer):
         answer = _ask(peer, hello, deadline)
         if answer is None:
@@ -102,7 +102,7 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 @contextlib.contextmanager
-def _missing_on_the_terminal(address: str, num_processes: int) -> Iterator[None]:
+def missing_on_the_terminal(address: str, num_processes: int) -> Iterator[None]:
     """Which processes are waited for, on the terminal, if there is one, from two seconds on."""
     line, done = StatusLine(), threading.Event()
     if not line:
