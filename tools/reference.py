@@ -229,13 +229,14 @@ def lines_of_assignments(path):
     """name -> the first line of a file that gives it a value."""
     found = {}
     for node in ast.parse(path.read_text("utf-8")).body:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-        for target in targets:
-            for name in ast.walk(target):
-                if isinstance(name, ast.Name):
-                    found.setdefault(name.id, node.lineno)
+        given = []
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            found.setdefault(node.name, node.lineno)
+            given = [node.name]
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            given = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+        for name in given:
+            found.setdefault(name, node.lineno)
     return found
 
 
@@ -385,12 +386,20 @@ class Reference:
             elif name != "Array" and (where is None or self.home(module, name) or where[0].stem == "__init__"):
                 found["dtypes" if isinstance(value, type) and issubclass(value, jnp.generic) else "others"].append(name)
             else:
-                inside = where[0].relative_to("hlotrace").as_posix()
-                at_root = next((AT_ROOT[start] for start in AT_ROOT if inside.startswith(start)), "others")
-                found["Array" if name == "Array" else at_root if module == "hlotrace" else where[0].stem].append(name)
+                found[self.topic(module, name, where[0])].append(name)
         for topic in [t for t, listed in found.items() if len(listed) < 3 and t not in ("Array", "others")]:
             found["others"] += found.pop(topic)
         return dict(sorted(self.divided(found)))
+
+    @staticmethod
+    def topic(module, name, path):
+        """The topic of a name that is from a file."""
+        if name == "Array":
+            return name
+        if module != "hlotrace":
+            return path.stem
+        inside = path.relative_to("hlotrace").as_posix()
+        return next((AT_ROOT[start] for start in AT_ROOT if inside.startswith(start)), "others")
 
     @staticmethod
     def divided(topics):
@@ -435,7 +444,8 @@ class Reference:
         for name in listed:
             home = self.home(module, name)
             value = getattr(self.modules[module], name)
-            said = f"``{'.'.join(home) if home else foreign(value)}``" if home or foreign(value) else self.text.first(own_doc(value))
+            elsewhere = ".".join(home) if home else foreign(value)
+            said = f"``{elsewhere}``" if elsewhere else self.text.first(own_doc(value))
             lines += [f"   * - :py:obj:`{name} <{module}.{name}>`", f"     - {said}"]
         return [*lines, ""]
 

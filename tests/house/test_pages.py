@@ -1,5 +1,5 @@
 """README and the pages of docs/ as their reader takes them: each block pasted in an empty folder runs, and prints what
-stands under it.  Tutorials, whose blocks are one program, are in test_tutorials.py.
+is said under it.  Tutorials, whose blocks are one program, are in test_tutorials.py.
 
 A ```python block is a program of its own; under "save it as `name.py`" it is a file that the commands use.  A ```text block
 is what the block above it prints, with "..." for anything.  What would take minutes or the network has a stand-in that
