@@ -1,5 +1,6 @@
 # `make` makes the environment and runs the main example; `make test` makes it and runs the tests.
 # For another Python, beside the first: make test PYTHON=python3.13 VENV=.venv313
+# The documentation, into build/site/html: make docs
 # For some of the tests:                make test ARGS='-k grad'
 # As XLA compiles for users, in twice the time: HLOTRACE_TEST_XLA=full make test
 # Without programs that an earlier run compiled:        HLOTRACE_TEST_PROGRAMS= make test
@@ -18,26 +19,28 @@ ARGS =
 # What an environment was made for: a Python, and this checkout (in a copy, the first one's code would be run).
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 CHECKOUT := $(shell $(PYTHON) -c 'import os, zlib; print("%08x" % zlib.crc32(os.getcwd().encode()))')
-READY = $(VENV)/.ready-$(VERSION)-$(CHECKOUT)
-LINT = $(VENV)/.lint-$(VERSION)-$(CHECKOUT)
+installed = $(VENV)/.$(1)-$(VERSION)-$(CHECKOUT)
+READY = $(call installed,examples)
+TEST = $(call installed,test)
 RUN = $(VENV)/bin/python
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: run test quick lint types stubs differences golden array-api libraries faults clean
+.PHONY: run test quick lint types stubs differences golden docs array-api libraries faults clean
 
 run: $(READY)
+	@echo "running the main job: a digits classifier is trained, and a picture of it drawn"
 	$(RUN) examples/digits.py
 
-test: $(READY)
+test: $(TEST)
 	$(RUN) -m pytest -n $(JOBS) $(ARGS)
 
-quick: $(READY)
+quick: $(TEST)
 	$(RUN) -m pytest -n $(JOBS) -m 'quick and not compiles' $(ARGS)
 
-lint: $(LINT)
+lint: $(call installed,lint)
 	$(RUN) -m ruff check
 
-types: $(LINT)
+types: $(call installed,lint) $(TEST)
 	$(RUN) -m mypy
 	$(RUN) -m pytest -q tests/house/test_types.py -k "stub or mistakes"
 
@@ -48,36 +51,42 @@ differences: $(READY)
 	$(RUN) tools/missing.py
 	$(RUN) tools/differences.py
 
-golden: $(READY)
+golden: $(TEST)
 	HLOTRACE_WRITE_GOLDEN=1 $(RUN) -m pytest -q tests/house/test_golden.py
 
+docs: $(call installed,docs)
+	$(RUN) tools/site.py
+
 # SUITE: a checkout of data-apis/array-api-tests with its submodule
-array-api: $(READY)
+array-api: $(TEST)
 	$(RUN) -m pip install --quiet --disable-pip-version-check -r "$(SUITE)/requirements.txt"
 	cd "$(SUITE)" && JAX_ENABLE_X64=1 ARRAY_API_TESTS_VERSION=2024.12 ARRAY_API_TESTS_MODULE=hlotrace.numpy \
 	  "$(abspath $(RUN))" -m pytest -c pytest.ini -q --max-examples 2 --derandomize --disable-deadline \
 	  --skips-file "$(CURDIR)/tests/array_api_skips.txt" $(ARGS)
 
 # an hour or more for all; SUITES: a folder of checkouts of libraries whose tests are not on PyPI
-libraries: $(READY)
+libraries: $(TEST)
 	$(RUN) tools/libraries.py $(if $(SUITES),--suites="$(SUITES)") $(ARGS)
 
 # faults planted in a copy, and which of the nearest tests catch them
-faults: $(READY)
+faults: $(TEST)
 	$(RUN) tools/plant_faults.py $(ARGS)
 
 clean:
 	rm -rf .venv .venv[0-9]* .venv-libraries .mypy_cache .pytest_cache .ruff_cache
 
+# The environment with what the main job needs; what another target needs is added for it.
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("hlotrace needs Python 3.11 or newer, and $(PYTHON) is $(VERSION): say make PYTHON=...")'
-	@echo "making the environment in $(VENV) with Python $(VERSION): a minute or two the first time"
-	@rm -f $(VENV)/.ready-* $(VENV)/.lint-*
+	@echo "making an environment of Python $(VERSION) in $(VENV)"
 	@if [ -e $(VENV)/pyvenv.cfg ] && ! $(VENV)/bin/python$(VERSION) -c '' 2>/dev/null; then rm -rf $(VENV); fi
+	@rm -f $(VENV)/.*-[0-9]*
 	@$(PYTHON) -m venv $(VENV)
-	@$(INSTALL) '.[test]'
+	@echo "installing hlotrace, jaxlib, numpy, scikit-learn and matplotlib there: a minute or two the first time"
+	@$(INSTALL) '.[examples]'
 	@touch $@
 
-$(LINT): $(READY)
-	@$(INSTALL) '.[lint]'
+$(call installed,%): $(READY)
+	@echo "installing what make $(@F:.%-$(VERSION)-$(CHECKOUT)=%) needs besides"
+	@$(INSTALL) '.[$(@F:.%-$(VERSION)-$(CHECKOUT)=%)]'
 	@touch $@

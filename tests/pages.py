@@ -5,8 +5,14 @@ from typing import NamedTuple
 
 from places import ROOT
 
-README = (ROOT / "README.md").read_text("utf-8")
-PAGES = {path.name: path.read_text("utf-8") for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])}
+# README.md, docs/errors.md, ...: text
+PAGES = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
+         for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]}
+
+# The blocks of a tutorial are one program; those of other pages are programs of their own.
+TUTORIALS = [name for name in PAGES if name.startswith("docs/learn/")] + ["docs/primitives.md", "docs/kernels.md"]
+SESSIONS = [name for name in PAGES if name.startswith("docs/errors/")]     # of an interpreter, with what it answers
+FRAGMENTS = ["ARCHITECTURE.md"]     # shows parts of the library
 
 
 class Block(NamedTuple):
@@ -14,7 +20,7 @@ class Block(NamedTuple):
     language: str
     text: str
     name: str               # of the file that a Python block is saved as
-    output: str | None      # None: README does not say what it prints
+    output: str | None      # None: the page does not say what it prints
 
 
 def blocks(page):
@@ -28,7 +34,7 @@ def blocks(page):
 
 
 def matches(wanted, printed):
-    """Is it what README says?  A line `...` is for any lines, `...` in a line for anything in it."""
+    """Is it what the page says?  A line `...` is for any lines, `...` in a line for anything in it."""
     lines = [".*" if line.strip() == "..." else ".*".join(map(re.escape, line.split("..."))) for line in wanted.splitlines()]
     pattern = "\n".join(line if line != ".*" else r"(?:.*\n)*?.*" for line in lines)
     return re.fullmatch(pattern, printed.rstrip("\n")) is not None

@@ -38,10 +38,11 @@ class HiPrimitive(_HiPrimitive):
     gives a list. `abstract_eval`, and `impl` where there is `to_lojax`, are not called.
 
     Rules of its own, which one over immutable values may have:
-      jvp(primals, tangents, **params): the pair (result, tangent); a tangent is of the type that
-        `to_tangent_aval` of a value's type gives.
-      transpose(cotangent, *args, **params): the cotangents of the arguments, None for those that are known.
-      batch(axis, args, dims, **params): the pair (result, its axis); see `VJPHiPrimitive`.
+
+    * `jvp(primals, tangents, **params)`: the pair (result, tangent); a tangent is of the type that
+      `to_tangent_aval` of a value's type gives.
+    * `transpose(cotangent, *args, **params)`: the cotangents of the arguments, None for those that are known.
+    * `batch(axis, args, dims, **params)`: the pair (result, its axis); see `VJPHiPrimitive`.
 
     >>> class Twice(jax.experimental.hijax.HiPrimitive):
     ...     def to_lojax(self, x):
@@ -77,14 +78,15 @@ class VJPHiPrimitive(_HiPrimitive):
     with equal ones are equal.
 
     Methods, of which `expand` alone must be there:
-      expand(*args): the result.
-      vjp_fwd(perturbed, *args): the pair (result, residuals); `perturbed` has a bool for each argument.
-      vjp_bwd_retval(residuals, cotangent): a tuple of the cotangents of the arguments, None for zeros.
-      vjp_bwd(residuals, cotangent, *accumulators): instead of that; each has `accum(cotangent)`.
-      jvp(primals, tangents): the pair (result, tangent).
-      transpose(cotangent, *args): a tuple of cotangents, None for arguments that are known.
-      batch(axis, args, dims): the pair (result, its axis) for arguments of which some have an axis more:
-        `axis.size` is its size, `dims` where each has it, an int, a MappingSpec or None.
+
+    * `expand(*args)`: the result.
+    * `vjp_fwd(perturbed, *args)`: the pair (result, residuals); `perturbed` has a bool for each argument.
+    * `vjp_bwd_retval(residuals, cotangent)`: a tuple of the cotangents of the arguments, None for zeros.
+    * `vjp_bwd(residuals, cotangent, *accumulators)`: instead of that; each has `accum(cotangent)`.
+    * `jvp(primals, tangents)`: the pair (result, tangent).
+    * `transpose(cotangent, *args)`: a tuple of cotangents, None for arguments that are known.
+    * `batch(axis, args, dims)`: the pair (result, its axis) for arguments of which some have an axis more:
+      `axis.size` is its size, `dims` where each has it, an int, a MappingSpec or None.
 
     One without a rule for its derivatives is not differentiated (NotImplementedError); without `batch`, vmap
     maps what the methods do.

@@ -1,17 +1,22 @@
 """Several processes: what `initialize` refuses, and real ones on loopback that live, leave and die."""
 
+import contextlib
+import io
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import pytest
 from places import ROOT
 
 from hlotrace import distributed
+from hlotrace.runtime.processes import membership
 
 
 @pytest.mark.quick
@@ -159,6 +164,36 @@ def test_waiting_for_a_process_that_does_not_come_has_an_end():
     status, _, errors = end(start("join(initialization_timeout=2)", 0, free_port(), 3), 60)
     assert status == 1 and "after 2 s not all 3 processes have called distributed.initialize()" in errors
     assert "missing: 1, 2\n" in errors
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize(("missing", "words"), [
+    ([1, 2], "\rhlotrace: waiting for processes 1, 2 of 3, 0 s"), ([2], "\rhlotrace: waiting for process 2 of 3, 0 s"),
+    (None, "\rhlotrace: waiting for process 0 at 127.0.0.1:")])
+def test_on_a_terminal_it_says_whom_it_waits_for(missing, words, terminal, monkeypatch):
+    stderr = io.StringIO()
+    stderr.isatty = lambda: terminal
+    monkeypatch.setattr(sys, "stderr", stderr)
+    monkeypatch.setattr(membership, "LOOK_SECONDS", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        if missing is None:
+            server.close()
+
+        def answer():
+            with contextlib.suppress(OSError):      # the server is closed
+                while True:
+                    peer, _ = server.accept()
+                    assert peer.recv(4096) == b'"who is missing?"\n'
+                    peer.sendall(json.dumps({"missing": missing}).encode() + b"\n")
+                    peer.close()
+        threading.Thread(target=answer, daemon=True).start()
+        with membership.missing_on_the_terminal(address, 3):
+            end = time.monotonic() + (10 if terminal else 0.3)
+            while words not in stderr.getvalue() and time.monotonic() < end:
+                time.sleep(0.02)
+    assert (words in stderr.getvalue()) == terminal
+    assert stderr.getvalue().endswith("\r") == terminal         # and cleared when all have come
 
 
 def test_waiting_for_others_to_be_done_has_an_end():

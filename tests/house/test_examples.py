@@ -38,7 +38,7 @@ def test_quickstart_prints_gradients_and_stablehlo():
     assert "func.func public @main(" in out and "stablehlo.dot_general" in out
 
 
-def test_layer_is_a_function_to_look_at():      # tests/house/test_readme.py looks at it
+def test_layer_is_a_function_to_look_at():      # tests/house/test_pages.py looks at it
     assert run("layer.py") == ""
 
 

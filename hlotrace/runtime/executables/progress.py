@@ -9,15 +9,14 @@ thread watches all compiles and ends when none has been seen for a while.
 from __future__ import annotations
 
 import logging
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from ...core.config import checks, config
 from ...core.jaxpr import sub_jaxprs
+from ..status_line import StatusLine
 
 if TYPE_CHECKING:
     from ...core.jaxpr import Jaxpr
@@ -29,7 +28,6 @@ LINGER = 30.0     # seconds without a compile after which the thread ends
 _lock = threading.Lock()
 _running: list = []      # compiles going on, oldest first
 _watcher = None
-_width = 0               # of the text on the terminal's last line
 
 
 # of monitors.py, while there are listeners: (kind, event, values, details)
@@ -103,16 +101,16 @@ if config.jax_debug_log_modules:
 class compiling:
     """Context manager around one compile.  Off unless stderr is a terminal and `hlotrace_compile_progress` is
     set."""
-    __slots__ = ("jaxpr", "start", "stream", "size")
+    __slots__ = ("jaxpr", "line", "start", "size")
 
     def __init__(self, jaxpr: Jaxpr) -> None:
         self.jaxpr = jaxpr
-        self.stream: Any = _terminal()
+        self.line = StatusLine()
         self.start: Any = None
         self.size: int | None = None
 
     def __enter__(self) -> None:
-        if self.stream is not None:
+        if self.line:
             self.start = time.perf_counter()
             with _lock:
                 _running.append(self)
@@ -122,11 +120,11 @@ class compiling:
         if self.start is not None:
             with _lock:
                 _running.remove(self)
-                if self.stream is not None and self.seconds >= AFTER:
+                if self.seconds >= AFTER:
                     if kind is None:
-                        self.write(f"compiled {self.what} in {self.seconds:.1f} s", "\n")
+                        self.line.write(f"compiled {self.what} in {self.seconds:.1f} s", "\n")
                     else:
-                        self.write("", "\r")
+                        self.line.write("", "\r")
 
     @property
     def seconds(self) -> float:
@@ -138,35 +136,10 @@ class compiling:
             self.size = equations(self.jaxpr)
         return f"{self.jaxpr.name}: {self.size} equation{'s' * (self.size != 1)}"
 
-    def write(self, text: str, end: str = "") -> None:
-        """Put `text` in the place of what is on the line."""
-        global _width
-        try:
-            text = text[:_columns(self.stream) - 1]
-            self.stream.write(f"\r{text.ljust(_width)}{end}")
-            self.stream.flush()
-            _width = 0 if end else len(text)
-        except Exception:       # the terminal has gone, or cannot print the name: the compile goes on
-            self.stream = None
-
 
 def equations(jaxpr: Jaxpr) -> int:
     """How many equations a program has, with those of the programs in it."""
     return sum(1 + sum(equations(sub) for sub in sub_jaxprs(e.params)) for e in jaxpr.eqns)
-
-
-def _terminal() -> TextIO | None:
-    try:
-        return sys.stderr if config.hlotrace_compile_progress and sys.stderr.isatty() else None
-    except Exception:           # no stderr, or a closed one
-        return None
-
-
-def _columns(stream: TextIO) -> int:
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or 80
-    except (OSError, ValueError, AttributeError):
-        return 80
 
 
 def _start_watching() -> None:
@@ -190,5 +163,5 @@ def _watch() -> None:
             if idle >= LINGER:
                 _watcher = None
                 return
-            if _running and _running[0].stream is not None and _running[0].seconds >= AFTER:
-                _running[0].write(f"compiling {_running[0].what}, {_running[0].seconds:.0f} s")
+            if _running and _running[0].seconds >= AFTER:
+                _running[0].line.write(f"compiling {_running[0].what}, {_running[0].seconds:.0f} s")

@@ -19,15 +19,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from .. import binding
 from ..devices import client
+from ..status_line import StatusLine
 from . import consistency_checks
 from .coordinator import ENDED, split
 
 STATUS = 3              # the exit status of a process that ends because another did
+LOOK_SECONDS = 2        # between looks at who is missing at the start
 END_SECONDS = 10        # how long a process that failed may take to end
 
 
@@ -77,11 +79,12 @@ def _answer_roll_call(address: str, num_processes: int, process_id: int, deadlin
     hello = {"process": process_id, "where": f"{socket.gethostname()}, pid {os.getpid()}",
              "same": {"num_processes": num_processes,
                       "the version of jaxlib": ".".join(map(str, binding.version))}}
-    with _reach(address, process_id, deadline, seconds) as peer:
+    with (missing_on_the_terminal(address, num_processes),
+          _reach(address, process_id, deadline, seconds) as peer):
         answer = _ask(peer, hello, deadline)
         if answer is None:
             missing = (_ask(peer, "who is missing?", time.monotonic() + 5) or {}).get("missing", [])
-            some = f"{', '.join(map(str, missing[:16]))}{', ...' if len(missing) > 16 else ''}"
+            some = _listed(missing)
             raise RuntimeError(
                 f"distributed.initialize: after {seconds} s not all {num_processes} processes have called "
                 f"distributed.initialize() with the coordinator {address}; missing: {some or 'not known'}")
@@ -92,6 +95,38 @@ def _answer_roll_call(address: str, num_processes: int, process_id: int, deadlin
             f"distributed.initialize: what runs at {address} does not wait for process {process_id}: process "
             "0 has ended, or the job has begun (is there a second process of this number?), or another "
             "program has the port")
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return f"{', '.join(map(str, numbers[:16]))}{', ...' if len(numbers) > 16 else ''}"
+
+
+@contextlib.contextmanager
+def missing_on_the_terminal(address: str, num_processes: int) -> Iterator[None]:
+    """Which processes are waited for, on the terminal, if there is one, from two seconds on."""
+    line, done = StatusLine(), threading.Event()
+    if not line:
+        yield
+        return
+    thread = threading.Thread(target=_name_missing, args=[line, done, address, num_processes], daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join(1)      # it may be asking
+        line.write("", "\r")
+
+
+def _name_missing(line: StatusLine, done: threading.Event, address: str, num_processes: int) -> None:
+    start = time.monotonic()
+    while not done.wait(LOOK_SECONDS):
+        whom = f"process 0 at {address}"
+        with contextlib.suppress(OSError), socket.create_connection(split(address), timeout=5) as peer:
+            missing = (_ask(peer, "who is missing?", time.monotonic() + 5) or {}).get("missing", [])
+            whom = f"process{'es' * (len(missing) != 1)} {_listed(missing)} of {num_processes}"
+        if not done.is_set():
+            line.write(f"hlotrace: waiting for {whom}, {time.monotonic() - start:.0f} s")
 
 
 def _ask(peer: socket.socket, message: Any, deadline: float) -> dict[str, Any] | None:

@@ -1,4 +1,5 @@
-"""README as its reader takes it: each block pasted in an empty folder runs, and prints what stands under it.
+"""README and the pages of docs/ as their reader takes them: each block pasted in an empty folder runs, and prints what
+is said under it.  Tutorials, whose blocks are one program, are in test_tutorials.py.
 
 A ```python block is a program of its own; under "save it as `name.py`" it is a file that the commands use.  A ```text block
 is what the block above it prints, with "..." for anything.  What would take minutes or the network has a stand-in that
@@ -14,16 +15,19 @@ import textwrap
 import tomllib
 
 import pytest
-from pages import PAGES, README, Block, blocks, matches
+from pages import FRAGMENTS, PAGES, SESSIONS, TUTORIALS, Block, blocks, matches
 from places import ROOT, TESTS
 
+from hlotrace.core import config
 from hlotrace.runtime.devices import plugins
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
-BLOCKS = [block for block in blocks(README) if block.language != "text"]
-FILES = {block.name: block.text for block in BLOCKS if block.name != "block.py"}
+APART = [name for name in PAGES if name not in TUTORIALS + SESSIONS + FRAGMENTS]
+BLOCKS = {f"{name} line {block.line}": block
+          for name in APART for block in blocks(PAGES[name]) if block.language != "text"}
+FILES = {block.name: block.text for block in BLOCKS.values() if block.name != "block.py"}
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +74,7 @@ def _requirements(arguments):
             assert version, f"{name}: which version?"
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"line {block.line}")
+@pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
 def test_every_block_runs_as_it_stands_and_prints_what_is_said(block, reader):
     if "topologies" in block.text and "tpu" not in plugins.find():
         pytest.skip("no libtpu wheel is installed")
@@ -80,14 +84,15 @@ def test_every_block_runs_as_it_stands_and_prints_what_is_said(block, reader):
 
 @pytest.mark.quick
 def test_every_block_is_in_a_language_that_is_run():
-    assert {block.language for block in BLOCKS} == {"sh", "python"} and len(BLOCKS) > 12
-    assert all(block.output for block in blocks(README) if block.language == "python" and "print(" in block.text
+    assert {block.language for block in BLOCKS.values()} == {"sh", "python"} and len(BLOCKS) > 12
+    assert all(block.output for block in BLOCKS.values() if block.language == "python" and "print(" in block.text
                and "topologies" not in block.text)
-    fenced = re.sub(r"^( *)```.*?^\1```$", "", README, flags=re.M | re.S)
-    assert not re.findall(r"\n\n(    .*)", fenced), "an indented block is not run: fence it"
+    for name in APART:
+        fenced = re.sub(r"^( *)```.*?^\1```$", "", PAGES[name], flags=re.M | re.S)
+        assert not re.findall(r"\n\n(    .*)", fenced), f"{name}: an indented block is not run: fence it"
 
 
-COMMANDS = sorted({command for page in ("README.md", "CONTRIBUTING.md") for command in re.findall(
+COMMANDS = sorted({command for page in ("README.md", "CONTRIBUTING.md", "docs/performance.md") for command in re.findall(
     r"`((?:python|pip|make|bash|hlotrace-dump) [^`]+)`", re.sub(r"```.*?```", "", PAGES[page], flags=re.S))})
 
 
@@ -97,32 +102,52 @@ def test_every_command_within_a_sentence_runs_as_it_stands(command, reader):
 
 
 @pytest.mark.quick
+def test_the_citation_is_of_this_version():
+    assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+
+
+@pytest.mark.quick
+def test_readme_is_a_screen_and_a_half():
+    assert len(PAGES["README.md"].splitlines()) <= 120
+
+
+@pytest.mark.quick
 def test_files_that_are_shown_are_those_of_the_examples():
     for name, text in FILES.items():
         assert text == (ROOT / "examples" / name).read_text("utf-8")
     body = lambda text: [ast.dump(statement) for statement in ast.parse(text).body]
     quickstart = body((ROOT / "examples" / "quickstart.py").read_text("utf-8"))
-    shown, = [body(block.text) for block in BLOCKS if block.language == "python" and "vmap" in block.text]
+    shown, = [body(block.text) for block in blocks(PAGES["README.md"]) if block.language == "python"]
     assert shown == quickstart[1:len(shown) + 1]
 
 
 @pytest.mark.quick
 def test_every_name_that_is_given_in_full_exists():
-    names = set(re.findall(r"`(hlotrace(?:\.\w+)+)", README))
+    names = {name for page in APART for name in re.findall(r"`(hlotrace(?:\.\w+)+)", PAGES[page])}
     assert len(names) > 12
-    for name in names:
+    for name in names - {"hlotrace.as_jax"}:    # which would change this process
         pkgutil.resolve_name(name)
+
+
+@pytest.mark.quick
+def test_the_page_of_options_has_each_with_its_default():
+    said = {}
+    for names, defaults, _ in re.findall(r"^\| (`.*?) \| (.*?) \| (.*) \|$", PAGES["docs/options.md"], re.M):
+        names, defaults = re.findall(r"`(\w+)`", names), [ast.literal_eval(d) for d in defaults.split(", ")]
+        said |= dict(zip(names, defaults * (len(names) if len(defaults) == 1 else 1)))
+    more = {name for name in re.findall(r"`(jax_\w+)`", PAGES["docs/options.md"]) if name not in said}     # of a guard's kinds
+    assert said | dict.fromkeys(more) == {name: default for name, (default, _, _) in config._OPTIONS.items()}
 
 
 @pytest.mark.quick
 @pytest.mark.parametrize("page", PAGES)
 def test_every_link_leads_somewhere(page):
     anchor = lambda title: re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
-    folder = ROOT if (ROOT / page).exists() else ROOT / "docs"
+    here = ROOT / page
     for path, _, heading in (link.partition("#") for link in re.findall(r"\]\(([^)\s]+)\)", PAGES[page])):
         if path.startswith("http"):
             continue
-        target = folder / path if path else folder / page
+        target = here.parent / path if path else here
         assert target.exists(), (path, heading)
         if heading:
             assert heading in [anchor(title) for title in re.findall(r"^#+ (.*)$", target.read_text("utf-8"), re.M)]
