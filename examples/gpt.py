@@ -56,6 +56,12 @@ def specs():
     return params, params, params, P("data")
 
 
+def by_sequences(x):
+    """Activations are split over "data" alone; where there is no mesh, nothing is."""
+    mesh = jax.sharding.get_abstract_mesh()
+    return x if mesh.empty else jax.lax.with_sharding_constraint(x, P("data"))
+
+
 def norm(x, scale):
     """Each token over its root mean square, in float32."""
     wide = x.astype(jnp.float32)
@@ -70,14 +76,14 @@ def block(x, layer):
     weights = jnp.einsum("bqhd,bkhd->bhqk", q, k).astype(jnp.float32) * head**-0.5
     weights = jnp.where(jnp.tril(jnp.ones((length, length), bool)), weights, -jnp.inf)
     mixed = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(weights).astype(x.dtype), v)
-    x = x + jnp.einsum("bqhd,hdw->bqw", mixed, layer["merge"])
-    return x + jax.nn.gelu(norm(x, layer["norm2"]) @ layer["up"]) @ layer["down"]
+    x = by_sequences(x + jnp.einsum("bqhd,hdw->bqw", mixed, layer["merge"]))
+    return by_sequences(x + jax.nn.gelu(norm(x, layer["norm2"]) @ layer["up"]) @ layer["down"])
 
 
 def loss(params, tokens):
     """The mean of -log p of each token after the first; blocks are computed again in the backward pass."""
     embed = params["embed"].astype(jnp.bfloat16)
-    x = embed[tokens[:, :-1]]
+    x = by_sequences(embed[tokens[:, :-1]])
     x, _ = jax.lax.scan(lambda x, layer: (jax.checkpoint(block)(x, layer), None), x, {key: params[key] for key in LAYERS})
     scores = jnp.einsum("btw,vw->btv", norm(x, params["norm"]), embed).astype(jnp.float32)
     right = jnp.take_along_axis(scores, tokens[:, 1:, None], -1)[..., 0]

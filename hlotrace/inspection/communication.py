@@ -6,7 +6,8 @@ import dataclasses
 import itertools
 import math
 import re
-from typing import NamedTuple
+
+from .hlo_text import Module, arrays, integers, modules, tuple_parts, without_layouts
 
 KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute",
          "collective-broadcast", "ragged-all-to-all")
@@ -28,22 +29,13 @@ class Collective:
     trips: int | None       # how often one run of the program runs it; None where a loop's count is not known
 
 
-class _Line(NamedTuple):
-    computation: str
-    name: str
-    shape: str
-    opcode: str
-    rest: str               # operands and attributes
-
-
 def collectives(hlo_text, mesh):
     """A list with one Collective for each instruction that communicates, in the order of the text.
 
     `mesh` has `axis_names` and `axis_sizes`; partition i is at its i-th place in row-major order.
     A TPU fusion that does an all-reduce and keeps a part of it counts as the reduce-scatter that it is.
     """
-    modules = re.split(r"^(?=HloModule\b)", hlo_text, flags=re.M)
-    return [found for module in modules for found in _Module(module).collectives(mesh)]
+    return [found for module in modules(hlo_text) for found in of_module(module, mesh)]
 
 
 def table(found):
@@ -70,7 +62,7 @@ def _axes_text(collective):
 def _shape_text(shape):
     """A tuple of many arrays, of a combined collective, is cut: `(f32[8] x 12)`, `(f32[8], f32[4], 9 more)`.
     """
-    parts = _parts(shape)
+    parts = tuple_parts(shape)
     if len(parts) > 3:
         return f"({parts[0]} x {len(parts)})" if len(set(parts)) == 1 else (
             f"({parts[0]}, {parts[1]}, {len(parts) - 2} more)")
@@ -92,45 +84,37 @@ def _totals(found):
     return f"total: {len(found)}, {total:,} bytes on each device a run ({parts}{unknown})"
 
 
-def instruction_sources(text):
-    """{instruction: (`train.py:12` or None, its path of named scopes or None)} of an HLO module's text."""
-    module = _Module(text, re.compile(" = "))
-    return {line.name: module.source(line) for line in module.lines}
+def of_module(module, mesh):
+    """The Collectives of a Module of hlo_text."""
+    reader, found = _Reader(module, mesh), []
+    for line in module.lines:
+        kind = line.opcode.removesuffix("-start")
+        # a TPU's collective that goes on beside other work is written again in each fusion that it runs beside
+        if kind in KINDS and not line.computation.startswith("async_collective_fusion"):
+            found.append(reader.collective(kind, line))
+    return found
 
 
-class _Module:
-    """One HLO module: its lines that matter here, who calls which computation, and the tables of source
-    lines."""
+class _Reader:
+    """A Module, and of what starts in one line the shape of what is done in another."""
 
-    def __init__(self, text, relevant=None):
-        self.lines = list(_lines(text, relevant or _RELEVANT))
-        self.frames = _frames(text.partition("\n%")[0])
-        self.callers = {}       # computation -> the lines that call it
+    def __init__(self, module: Module, mesh):
+        self.module, self.mesh = module, mesh
         self.done = {}          # (computation, name of a start) -> shape of what is done
-        for line in self.lines:
-            for callee in _callees(line):
-                self.callers.setdefault(callee, []).append(line)
-            if line.opcode.endswith("-done"):
-                operand = re.search(r"(?:^|\s)%?([^\s,()\[\]{}%]+)\)", line.rest)      # maybe after its type
-                if operand:
-                    self.done[line.computation, operand[1]] = line.shape
+        for line in module.lines:
+            if line.opcode.endswith("-done") and line.operands:
+                self.done[line.computation, line.operands[0]] = line.shape
 
-    def collectives(self, mesh):
-        for line in self.lines:
-            kind = line.opcode.removesuffix("-start")
-            if kind in KINDS:
-                yield self.collective(kind, line, mesh)
-
-    def collective(self, kind, line, mesh):
+    def collective(self, kind, line):
         name, shape = line.name, self.payload(kind, line)
         if kind == "all-reduce" and line.computation.startswith("all-reduce-scatter"):
-            fusion = self.callers.get(line.computation, [line])[0]
+            fusion = self.module.callers.get(line.computation, [line])[0]
             kind, name, shape = "reduce-scatter", fusion.name, fusion.shape
-        raw, axes = _axes(kind, line.rest, mesh)
-        where, op = self.source(line)
-        loops = self.loops(line.computation)
-        return Collective(kind, name, _plain(shape), _bytes(shape), axes, raw, where, op, bool(loops),
-                          None if None in loops else math.prod(loops))
+        raw, axes = _axes(kind, line.rest, self.mesh)
+        where, op = self.module.source(line)
+        loops = self.module.loops(line.computation)
+        return Collective(kind, name, without_layouts(shape), sum(a.bytes for a in arrays(shape)), axes, raw,
+                          where, op, bool(loops), None if None in loops else math.prod(loops))
 
     def payload(self, kind, line):
         """The shape of the result alone: what starts may also hold its operands and flags."""
@@ -138,153 +122,9 @@ class _Module:
             return line.shape
         if (line.computation, line.name) in self.done:
             return self.done[line.computation, line.name]
-        parts = _parts(line.shape)
+        parts = tuple_parts(line.shape)
         whole = len(parts) < 2 or kind == "all-reduce" and not parts[0].startswith("(")
         return line.shape if whole else parts[1]
-
-    def loops(self, computation):
-        """The trip counts of the loops around a computation, outermost first, None for one that is not known.
-
-        Where it is called from several places, those of the one that is deepest in loops.
-        """
-        chains = [self.loops(caller.computation) + ([_trip_count(caller)] if caller.opcode == "while" else [])
-                  for caller in self.callers.get(computation, ())]
-        return max(chains, key=len, default=[])
-
-    def source(self, line):
-        """(where, op) of a line, or else of the fusion or the call that it is in."""
-        found = re.search(r'metadata=\{((?:[^{}"]|"(?:[^"\\]|\\.)*")*)\}', line.rest)
-        op = _attribute(found[1], "op_name") if found else None
-        where = self.where(found[1]) if found else None
-        if op or where:
-            return where, op
-        outer = [caller for caller in self.callers.get(line.computation, ()) if caller.opcode != "while"]
-        return self.source(outer[0]) if outer else (None, None)
-
-    def where(self, metadata):
-        file, number = _attribute(metadata, "source_file"), re.search(r"source_line=(\d+)", metadata)
-        if file and number:
-            return f"{_base(file)}:{number[1]}"
-        frame = re.search(r"stack_frame_id=(\d+)", metadata)
-        return self.frames.get(int(frame[1])) if frame else None
-
-
-_HEADER = re.compile(r"(?:ENTRY )?%?([^\s(=]+) \(.*\{$")
-_INSTRUCTION = re.compile(r"\s+(?:ROOT )?%?([^\s=]+) = ")
-_OPCODE = re.compile(r"\s*([a-z][\w-]*)\(")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_RELEVANT = re.compile("|".join((*KINDS, *(f"{word}=" for word in ("body", "calls", "to_apply",
-                                                                   "computations?")))))
-
-
-def _lines(text, relevant):
-    """The instructions on lines where `relevant` is found."""
-    computation = ""
-    for text_line in text.split("\n"):
-        header = _HEADER.match(text_line)
-        if header:
-            computation = header[1]
-            continue
-        start = relevant.search(text_line) and _INSTRUCTION.match(text_line)
-        if not start:
-            continue
-        end = _shape_end(text_line, start.end())
-        opcode = _OPCODE.match(text_line, end)
-        if opcode:
-            yield _Line(computation, start[1], text_line[start.end():end], opcode[1],
-                        text_line[opcode.end():])
-
-
-def _shape_end(text, start):
-    """Where the shape that begins at `start` ends: a space outside of brackets."""
-    depth = 0
-    for i in range(start, len(text)):
-        depth += (text[i] in "([{") - (text[i] in ")]}")
-        if text[i] == " " and depth == 0:
-            return i
-    return len(text)
-
-
-def _callees(line):
-    for found in re.finditer(r"\b(?:body|condition|calls|to_apply|\w+_computations?)="
-                             r"(?:\{([^{}]*)\}|%?([^\s,{}]+))",
-                             _STRING.sub('""', line.rest)):
-        yield from (name.strip().lstrip("%") for name in (found[1] or found[2] or "").split(","))
-
-
-def _trip_count(line):
-    found = re.search(r'"known_trip_count":\s*\{\s*"n":\s*"?(\d+)', line.rest)
-    return int(found[1]) if found else None
-
-
-def _attribute(metadata, name):
-    """A quoted attribute."""
-    found = re.search(rf'\b{name}=("(?:[^"\\]|\\.)*")', metadata)
-    return _unescaped(found[1]) if found else None
-
-
-def _unescaped(quoted):
-    """The text in quotes; C's escapes represent its UTF-8 bytes: `\\303\\251`."""
-    def byte(found):
-        digits, letter = found.groups()
-        if digits:
-            return bytes([int(digits, 8)])
-        return {b"n": b"\n", b"t": b"\t", b"r": b"\r"}.get(letter, letter)
-    raw = quoted.strip().removeprefix('"').removesuffix('"').encode()
-    return re.sub(rb"\\(?:([0-3][0-7]{2})|(.))", byte, raw).decode(errors="replace")
-
-
-def _base(path):
-    return re.split(r"[/\\]", path)[-1]
-
-
-def _frames(head):
-    """Where each stack frame points, `file.py:12` by its number, from the tables at the head of a module."""
-    tables = {}
-    for title, body in re.findall(r"^(\w+)\n((?:\d+ .*\n?)+)", head, flags=re.M):
-        tables[title] = {int(n): entry for n, entry in re.findall(r"^(\d+) (.*)$", body, flags=re.M)}
-    frames = {}
-    for number, frame in tables.get("StackFrames", {}).items():
-        location = tables.get("FileLocations", {}).get(_number(frame, "file_location_id"), "")
-        file = tables.get("FileNames", {}).get(_number(location, "file_name_id"))
-        line = _number(location, "line")
-        if file and line:
-            frames[number] = f"{_base(_unescaped(file))}:{line}"
-    return frames
-
-
-def _number(entry, name):
-    found = re.search(rf"\b{name}=(\d+)", entry)
-    return int(found[1]) if found else None
-
-
-def _plain(shape):
-    """Without layouts and comments."""
-    return re.sub(r"\{[^{}]*\}|/\*.*?\*/", "", shape).strip()
-
-
-def _parts(shape):
-    """The elements of a tuple's shape; of another shape, itself."""
-    shape = _plain(shape)
-    if not shape.startswith("("):
-        return [shape]
-    parts, depth, begin = [], 0, 1
-    for i, letter in enumerate(shape):
-        depth += (letter in "([") - (letter in ")]")
-        if letter == "," and depth == 1 or i == len(shape) - 1:
-            parts.append(shape[begin:i].strip())
-            begin = i + 1
-    return [part for part in parts if part]
-
-
-def _bytes(shape):
-    """How many bytes the arrays of a shape hold; elements of less than a byte are packed."""
-    total = 0
-    for dtype, dims in re.findall(r"([a-z]\w*)\[([^\]]*)\]", _plain(shape)):
-        digits = re.search(r"\d+", "8" if dtype == "pred" else dtype)
-        bits = int(digits[0]) if digits else 0      # a token holds none
-        total += -(-bits * math.prod(map(int, re.findall(r"\d+", dims))) // 8)
-    return total
 
 
 # How the numbers of partitions are grouped.
@@ -328,13 +168,9 @@ def _place(number, sizes):
     return tuple(reversed(place))
 
 
-def _integers(text):
-    return [int(n) for n in re.findall(r"\d+", text)]
-
-
 def _listed(text):
     """The groups of `{{0,1},{2,3}}`."""
-    return [group for group in map(_integers, re.findall(r"\{([\d,\s]*)\}", text)) if group]
+    return [group for group in map(integers, re.findall(r"\{([\d,\s]*)\}", text)) if group]
 
 
 def _grouped(text, count):
@@ -344,7 +180,7 @@ def _grouped(text, count):
     if text.startswith("["):
         shape, _, order = text.partition("<=")
         numbers = _iota(order)
-        size = _integers(shape)[-1] if _integers(shape) else 0
+        size = integers(shape)[-1] if integers(shape) else 0
         return [numbers[i:i + size] for i in range(0, len(numbers), size)] if size and numbers else None
     return _listed(text) or [list(range(count))]
 
@@ -352,8 +188,8 @@ def _grouped(text, count):
 def _iota(text):
     """The numbers that `[4,2]T(1,0)` represents: 0 to 7 in shape (4, 2), transposed, row-major."""
     sizes, _, order = text.partition("T")
-    sizes = _integers(sizes)
-    order = _integers(order) or list(range(len(sizes)))
+    sizes = integers(sizes)
+    order = integers(order) or list(range(len(sizes)))
     if sorted(order) != list(range(len(sizes))):
         return None
     strides = [math.prod(sizes[dim + 1:]) for dim in order]
@@ -371,7 +207,7 @@ def _mesh_groups(text):
     if not ids:
         numbers = range(count)
     else:
-        numbers = _iota(ids + ")" * ids.count("(")) if "[" in ids else _integers(ids)
+        numbers = _iota(ids + ")" * ids.count("(")) if "[" in ids else integers(ids)
     parts = []      # (dimension, how far one step goes, how many steps)
     for name, before, size in re.findall(r"['\"]?([^'\"{},:]+)['\"]?(?::\((\d+)\)(\d+))?", chosen):
         if name not in sizes:
