@@ -100,12 +100,12 @@ def step(params, mean, square, tokens):
 
 
 def flops_by_hand(name):
-    """The products of a step, by hand: 6 for each parameter and token, 12 T width for attention in each layer, and the
-    forward pass of the blocks once more, which `checkpoint` computes again."""
+    """The products of a step: for each token 6 for each parameter that multiplies it and 12 T width for attention in
+    each layer; then blocks once more without their last product, which the backward pass needs no result of."""
     s = sizes(name)
-    tokens = s["batch"] * s["length"]
-    blocks = s["layers"] * (12 * s["width"]**2 + 2 * s["length"] * s["width"])
-    return tokens * (8 * blocks + 6 * s["vocabulary"] * s["width"])
+    width, attention = s["width"], 2 * s["length"] * s["width"]
+    layer = 6 * (12 * width**2 + attention) + 2 * (8 * width**2 + attention)
+    return s["batch"] * s["length"] * (s["layers"] * layer + 6 * s["vocabulary"] * width)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 Any backend's text will do, of any jaxlib that we allow; what a line does not tell is None.
 """
+import dataclasses
 import functools
 import math
 import re
@@ -10,7 +11,8 @@ from typing import NamedTuple
 from .hlo_loops import trip_count
 
 
-class Instruction(NamedTuple):
+@dataclasses.dataclass(eq=False)
+class Instruction:
     """One line of a computation."""
     computation: str
     name: str
@@ -19,7 +21,7 @@ class Instruction(NamedTuple):
     rest: str               # operands and attributes
     is_root: bool = False
 
-    @property
+    @functools.cached_property
     def operands(self):
         """The names of its operands, and for a constant or a parameter what is in its parentheses."""
         inside = self.rest[:closing(self.rest)]
