@@ -1,4 +1,4 @@
-"""What a program needs on a chip, and how fast it can be at best: memory, operations, communication, rooflines.
+"""What a program needs on a chip, and how fast it can be: memory, operations, communication, rooflines.
 
 A lower bound: every part of the chip at its peak rate, all of them at the same time (Williams, Waterman and
 Patterson, "Roofline: an insightful visual performance model for multicore architectures", 2009).  Nothing is run.
@@ -7,11 +7,11 @@ import dataclasses
 import math
 from collections import Counter
 
-from ..runtime.devices.chips import Chip
-from . import communication, hlo_costs, hlo_memory, hlo_text
+from ..runtime.devices import chips
+from . import communication, hlo_costs, hlo_memory, hlo_text, plan_report
 
 # Stands for one of several CPU devices of this process, whose rates are not known: it ranks, and times nothing.
-NOMINAL_CPU = Chip(
+NOMINAL_CPU = chips.Chip(
     name="cpu", kind="cpu", platform="cpu", memory=1 << 62, bandwidth=10e9, peak={"float32": 50e9, "float64": 25e9,
     "bfloat16": 50e9, "float16": 50e9, "int8": 50e9}, vector=10e9, cores=1, link_bandwidth=2.5e9, torus=0,
     network=None, sources={"memory bandwidth peak vector cores link_bandwidth torus network": "nominal"})
@@ -40,7 +40,7 @@ def program_of(compiled, seconds=0.0):
         "aliases": stats.alias_size_in_bytes, "temporaries": stats.temp_size_in_bytes}, seconds)
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(repr=False)
 class Estimate:
     """What one run of a program needs of each chip.
 
@@ -61,7 +61,7 @@ class Estimate:
             table has it), "memory", "links".
         notes: what is not counted.
     """
-    chip: Chip | None
+    chip: chips.Chip | None
     mesh: dict
     source: str
     memory: dict
@@ -88,6 +88,11 @@ class Estimate:
     def bound(self):
         """What binds it: a key of `times`; None where there are none."""
         return max(self.times, key=self.times.get, default=None)
+
+    def __str__(self):
+        return plan_report.estimate_table(self)
+
+    __repr__ = __str__
 
     def as_dict(self):
         """For JSON."""
@@ -146,7 +151,6 @@ def assembled(chip, devices, mesh, source, memory, at_peak, peak, flops, element
 
 def chip_of(device):
     """The Chip of a device; the nominal one for the CPU."""
-    from ..runtime.devices import chips
     return NOMINAL_CPU if device.platform == "cpu" else chips.of_device(device)
 
 

@@ -1,32 +1,28 @@
-"""plan: what a program needs, how fast it can be at best, and how to split it, on chips that need not be here."""
+"""plan: what a program needs on chips that need not be here, how fast it can be, and how to split it."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import hashlib
 import json
 import math
 import re
 import time
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...core.config import config
-from ...core.errors import did_you_mean, not_callable
+from ...core.errors import not_callable
 from ...core.pytrees import pytree
 from ...distributed import topology_targets
 from ...inspection import estimates, plan_report
 from ...placement.make_mesh import make_mesh
-from ...runtime import binding
 from ...runtime.devices import client
-from ...runtime.executables import compilation, disk_cache
 from ...sharding.mesh import AxisType, Mesh, set_mesh
 from ...sharding.named import NamedSharding
 from ...sharding.single import SingleDeviceSharding
 from ...sharding.spec import PartitionSpec
 from ..flat import abstract
 from ..jit import jit
-from ..stages import Lowered, struct_of
+from ..stages import struct_of
 
 
 @dataclasses.dataclass
@@ -39,14 +35,12 @@ class Row:
         estimate: the Estimate; None where there is none.
         error: why there is none, in words.
         seconds: what making it took.
-        kept: was the compiled program known from before?
     """
     target: str
     mesh: dict[str, int]
     estimate: estimates.Estimate | None = None
     error: str | None = None
     seconds: float = 0.0
-    kept: bool = False
 
     @property
     def order(self) -> tuple[Any, ...]:
@@ -58,7 +52,7 @@ class Row:
         return 0, self.estimate.seconds
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(repr=False)
 class Plan:
     """What `plan` gives; printed, a table for each target.
 
@@ -85,7 +79,7 @@ class Plan:
         """For JSON."""
         return {"function": self.name, "per_step": self.per_step, "unit": self.unit, "rows": [
             {"target": row.target, "mesh": row.mesh, "error": row.error, "seconds": row.seconds,
-             "kept": row.kept, "estimate": row.estimate and row.estimate.as_dict()} for row in self.rows]}
+             "estimate": row.estimate and row.estimate.as_dict()} for row in self.rows]}
 
     def to_json(self) -> str:
         return json.dumps(self.as_dict(), indent=2)
@@ -103,20 +97,20 @@ class Plan:
 def plan(fun: Callable[..., Any], *types: Any, on: Any = None, mesh: Any = "auto", in_specs: Any = None,
          out_specs: Any = None, batch: str | None = None, quick: bool = False,
          progress: Callable[[str], object] | None = None) -> Plan:
-    """What `fun` needs of each chip and how fast it can be at best, for each way to make a mesh of the chips.
+    """What `fun` needs of each chip and how fast it can be, for each way to make a mesh of the chips.
 
-    The program is compiled for each mesh and looked into; nothing is run, and the chips need not be here.  What
-    was compiled once is kept on disk with other compiled programs.  Times are lower bounds from peak rates: no
-    kernel is measured, nothing is tuned.
+    The program is compiled for each mesh and looked into; nothing is run, and the chips need not be here.
+    What was compiled once is kept on disk with other compiled programs.  Times are lower bounds from peak
+    rates: no kernel is measured, nothing is tuned.
 
     Args:
         fun: a function, or what `jit` made of one.
-        types: its arguments: ShapeDtypeStructs, arrays, pytrees of them.  Of their shardings the PartitionSpecs
-            count.
-        on: names of topologies, as `topologies.get_topology_desc` has them, or "cpu:8"; or lists of devices.
-            `devices()` by default.
-        mesh: "auto", all factorizations of the mesh axes that the specs name; "data,model", those of these axes;
-            "data=4,model=2" or {"data": 4, "model": 2}, this one; or a list of such.
+        types: its arguments: ShapeDtypeStructs, arrays, pytrees of them.  Of their shardings the
+            PartitionSpecs count.
+        on: names of topologies, as `topologies.get_topology_desc` has them, or "cpu:8"; or lists of
+            devices.  `devices()` by default.
+        mesh: "auto", all factorizations of the mesh axes that the specs name; "data,model", those of these
+            axes; "data=4,model=2" or {"data": 4, "model": 2}, this one; or a list of such.
         in_specs: PartitionSpecs of the arguments, a tuple of pytrees, None for what the compiler chooses.
         out_specs: PartitionSpecs of the results.
         batch: "3:0" for one with as many examples as dimension 0 of argument 3 has; "3:0,1", tokens in two.
@@ -160,11 +154,6 @@ def plan(fun: Callable[..., Any], *types: Any, on: Any = None, mesh: Any = "auto
     return Plan(getattr(fun, "__name__", "the function"), targets, rows, count, unit)
 
 
-def estimate(lowered: Lowered) -> estimates.Estimate:
-    """The Estimate of a Lowered program: compiled, if it is not known from before."""
-    return _estimate(lowered)[0]
-
-
 def _fill(row: Row, fun: Any, leaves: Sequence[Any], specs: Sequence[Any], structure: Any, out_specs: Any,
           devices: Sequence[Any], quick: bool) -> None:
     """Trace, lower and compile for one mesh; the Estimate."""
@@ -180,13 +169,8 @@ def _fill(row: Row, fun: Any, leaves: Sequence[Any], specs: Sequence[Any], struc
         fun = jit(fun, out_shardings=shardings)
     if not hasattr(fun, "trace"):
         fun = jit(fun)
-    if mesh is None:
-        lowered = fun.trace(*args).lower()
-        row.estimate, row.kept = _estimate(lowered, quick)
-        return
-    with set_mesh(mesh):
-        lowered = fun.trace(*args).lower()
-        row.estimate, row.kept = _estimate(lowered, quick)
+    with set_mesh(mesh) if mesh is not None else contextlib.nullcontext():
+        row.estimate = fun.trace(*args).lower().estimate(quick=quick)
 
 
 def _typed(x: Any, spec: Any, mesh: Mesh | None, alone: Any) -> Any:
@@ -198,54 +182,6 @@ def _typed(x: Any, spec: Any, mesh: Mesh | None, alone: Any) -> Any:
     if mesh is None:
         return struct_of(aval, alone)
     return struct_of(aval, NamedSharding(mesh, spec or PartitionSpec()))
-
-
-def _estimate(lowered: Lowered, quick: bool = False) -> tuple[estimates.Estimate, bool]:
-    """(the Estimate, was the compiled program known from before?)."""
-    where = lowered._where
-    mesh = where.mesh if isinstance(where, tuple) else None
-    devices = tuple(where.devices) if isinstance(where, tuple) else (where,)
-    if not hasattr(devices[0], "platform"):
-        devices = (client.default_device(),)
-    if quick:
-        raise NotImplementedError("quick")
-    entry = _entry(lowered, devices)
-    kept = entry and entry.load_facts()
-    if kept:
-        facts = json.loads(zlib.decompress(kept))
-        if facts.get("error"):
-            raise binding.JaxRuntimeError(facts["error"])
-        return estimates.estimate(estimates.Program(**facts), devices, mesh), True
-    start = time.perf_counter()
-    try:
-        compiled = lowered.compile()
-    except binding.JaxRuntimeError as error:
-        if entry and "RESOURCE_EXHAUSTED" in str(error):
-            _keep(entry, {"error": str(error)}, lowered, time.perf_counter() - start)
-        raise
-    seconds = time.perf_counter() - start
-    program = estimates.program_of(compiled, seconds)
-    if entry:
-        _keep(entry, dataclasses.asdict(program), lowered, seconds)
-    return estimates.estimate(program, devices, mesh), False
-
-
-def _keep(entry: disk_cache.Entry, facts: Mapping[str, Any], lowered: Lowered, seconds: float) -> None:
-    entry.store_facts(zlib.compress(json.dumps(facts).encode()), f"{lowered.fun_name} (plan)", seconds)
-
-
-def _entry(lowered: Lowered, devices: Sequence[Any]) -> disk_cache.Entry | None:
-    """Where what is known of the compiled program is kept; None if nothing is.
-
-    Lines are a part of its name, unlike those of programs that run: an estimate says them.
-    """
-    if not config.jax_enable_compilation_cache:
-        return None
-    text = lowered.as_text(debug_info=True)
-    options = compilation.options_for(devices, lowered._stage._compiler_options)
-    chips = [str(getattr(d, "coords", None) or d) for d in devices]
-    known = hashlib.sha256("\n".join(["plan", text, *chips]).encode()).hexdigest()
-    return disk_cache.entry(known, devices, options)
 
 
 # --- what is asked for
@@ -309,30 +245,30 @@ def _meshes(asked: Any, axes: Sequence[str], devices: Sequence[Any]) -> Iterator
     for one in asked if isinstance(asked, (list, tuple)) else [asked]:
         if isinstance(one, Mapping):
             sizes = dict(one)
-            if not all(isinstance(n, int) and n > 0 for n in sizes.values()) or math.prod(sizes.values()) > count:
-                raise ValueError(f"plan: mesh {sizes} needs {_product(sizes)} devices and there are {count}")
+            if not all(isinstance(n, int) and n > 0 for n in sizes.values()):
+                raise TypeError(f"plan: mesh {sizes}: sizes are positive integers")
+            if math.prod(sizes.values()) > count:
+                raise ValueError(f"plan: mesh {sizes} needs {math.prod(sizes.values())} devices and there are "
+                                 f"{count}")
             yield sizes
         elif not isinstance(one, str):
-            raise TypeError(f"plan: mesh={one!r:.60} is neither \"auto\", \"data,model\", \"data=4,model=2\" nor "
-                            "a dict of sizes")
+            raise TypeError(f"plan: mesh={one!r:.60} is neither \"auto\", \"data,model\", "
+                            "\"data=4,model=2\" nor a dict of sizes")
         elif one == "auto":
             yield from _factorizations(count, axes)
         elif "=" in one:
             found = [re.fullmatch(r"\s*([A-Za-z_]\w*)=([1-9]\d*)\s*", part) for part in one.split(",")]
             sizes = {part[1]: int(part[2]) for part in found if part}
             if len(sizes) < len(found):
-                raise ValueError(f"plan: mesh {one!r} is not of the form data=4,model=2, or names an axis twice")
+                raise ValueError(f"plan: mesh {one!r} is not of the form data=4,model=2, or names an axis "
+                                 "twice")
             yield from _meshes(sizes, axes, devices)
         else:
             names = [name.strip() for name in one.split(",")]
             if not all(name.isidentifier() for name in names) or len(set(names)) < len(names):
-                raise ValueError(f"plan: mesh {one!r} is neither auto nor names of axes, as data,model, nor sizes, "
-                                 f"as data=4,model=2{did_you_mean(one, ['auto'])}")
+                raise ValueError(f"plan: mesh {one!r} is neither auto nor names of axes, as data,model, nor "
+                                 "sizes, as data=4,model=2")
             yield from _factorizations(count, names)
-
-
-def _product(sizes: Mapping[str, Any]) -> str:
-    return " x ".join(map(str, sizes.values()))
 
 
 def _factorizations(count: int, axes: Sequence[str]) -> Iterator[dict[str, int]]:
@@ -356,8 +292,8 @@ def _per_step(batch: str | None, types: Sequence[Any]) -> tuple[int | None, str]
     found = re.fullmatch(r"(\d+):(\d+(?:,\d+)*)", batch.replace(" ", ""))
     dims = list(map(int, found[2].split(","))) if found else []
     if not found or int(found[1]) >= len(types):
-        raise ValueError(f"plan: batch={batch!r} is not of the form ARGUMENT:DIMENSION with one of the {len(types)} "
-                         "arguments, as 3:0, or 3:0,1 for tokens")
+        raise ValueError(f"plan: batch={batch!r} is not of the form ARGUMENT:DIMENSION with one of the "
+                         f"{len(types)} arguments, as 3:0, or 3:0,1 for tokens")
     argument = types[int(found[1])]
     shape = getattr(argument, "shape", None)
     if shape is None or max(dims) >= len(shape):
