@@ -115,7 +115,7 @@ def estimate(program, devices, mesh=None):
     chip = chip_of(devices[0])
     costs, sent, at_peak, unknown = hlo_costs.Costs(), Counter(), None, 0
     for module in hlo_text.modules(program.text):
-        costs.add(hlo_costs.costs(module))
+        costs.add(hlo_costs.costs(module), module.calls)
         found = hlo_memory.peak(module)
         at_peak = found if at_peak is None or found and found.bytes > at_peak.bytes else at_peak
         if mesh is not None:

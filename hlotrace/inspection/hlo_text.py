@@ -44,10 +44,11 @@ class Module:
         lines: its instructions, in the order of the text.
         callers: for each computation, the instructions that call it.
         entry: the name of the computation that is the program, or None.
+        calls: how often it runs in one run of the user's program, which may be several modules.
     """
 
-    def __init__(self, text):
-        self.text = text
+    def __init__(self, text, calls=1):
+        self.text, self.calls = text, calls
         self.entry = None
         self.lines = list(self._lines(text))
         self.frames = _frames(text.partition("\n%")[0])
@@ -128,7 +129,9 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 def modules(text):
     """The Modules of a text, which may hold several."""
-    return [Module(part) for part in re.split(r"^(?=HloModule\b)", text, flags=re.M)
+    parts = re.split(r"^(?=HloModule\b)", text, flags=re.M)
+    calls = [re.search(r"^// .*: runs (\d+) times\s*$", part, flags=re.M) for part in parts]
+    return [Module(part, int(found[1]) if found else 1) for found, part in zip([None, *calls], parts)
             if part.strip()]
 
 

@@ -9,7 +9,7 @@ from ..core.config import config
 from ..runtime import binding
 from ..runtime.devices import client
 from ..runtime.executables import compilation, disk_cache
-from . import estimates
+from . import estimates, traced_estimates
 
 
 def of_lowered(lowered, where, compiler_options, quick=False):
@@ -27,6 +27,9 @@ def of_lowered(lowered, where, compiler_options, quick=False):
     devices = tuple(where.devices) if isinstance(where, tuple) else (where,)
     if not hasattr(devices[0], "platform"):
         devices = (client.default_device(),)
+    if quick:
+        donated = sorted(lowered._donated)
+        return traced_estimates.traced(lowered.as_text(debug_info=True), devices, mesh, donated)
     entry = _entry(lowered, devices, compiler_options)
     kept = entry and entry.load_facts()
     facts = json.loads(zlib.decompress(kept)) if kept else _facts(lowered, entry)

@@ -36,9 +36,9 @@ def main_specs(text):
     ValueError for a text that does not parse, that has no @main, or that Shardy rejects.
     """
     # held: operations do not keep it alive, and to read one of a module that is gone crashes
-    module = _propagate(text)
-    arguments, results = _signature(_functions(module)["main"])
-    return [_spec(*pair) for pair in arguments], [_spec(*pair) for pair in results]
+    module = propagate(text)
+    arguments, results = signature(functions(module)["main"])
+    return [spec_of(*pair) for pair in arguments], [spec_of(*pair) for pair in results]
 
 
 def propagated(text):
@@ -52,7 +52,7 @@ def propagated(text):
     than 32 elements are left out. Raises ValueError for a text that does not parse, that has no @main, or
     that Shardy rejects.
     """
-    module = _propagate(text)
+    module = propagate(text)
     operations = list(_walk(module.operation))
     meshes = {_name(op): op.attributes["mesh"] for op, _ in operations if op.name == "sdy.mesh"}
     notes = [_note(op, manual, meshes) for op, manual in operations]
@@ -81,12 +81,12 @@ def _printed(module):
     return module.operation.get_asm(large_elements_limit=_LONGEST_CONSTANT, assume_verified=True)
 
 
-def _propagate(text):
-    """The propagated jaxlib module."""
+def propagate(text):
+    """jaxlib's module after propagation; operations do not keep it alive."""
     doing = "the text does not parse"
     try:
         module = parse_module(text)
-        _check(_functions(module))
+        _check(functions(module))
         doing = "propagation fails"
         with module.context:
             passmanager.PassManager.parse(_PASSES).run(module.operation)
@@ -95,7 +95,7 @@ def _propagate(text):
     return module
 
 
-def _functions(module):
+def functions(module):
     """The functions by their names."""
     return {_name(op.operation): op.operation for op in module.body.operations if op.operation.name ==
             "func.func"}
@@ -150,8 +150,8 @@ def _note(op, manual, meshes):
     """The lines of comment above a function; the specs of another operation's results."""
     if op.name != "func.func":
         return [_written(*pair, meshes, manual) for pair in zip([r.type for r in op.results],
-                                                                _result_shardings(op))]
-    arguments, results = _signature(op)
+                                                                result_shardings(op))]
+    arguments, results = signature(op)
     blocks = op.regions[0].blocks
     values = blocks[0].arguments if len(blocks) else ()
     names = [f"%arg{i}" + (_given_name(values[i]) if values else "") for i in range(len(arguments))]
@@ -166,7 +166,7 @@ def _given_name(argument):
     return f" {found[1]}" if found else ""
 
 
-def _signature(op):
+def signature(op):
     """(type, sharding or None) for each argument and for each result of a function."""
     type_ = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
     return tuple([*zip(types, _listed(op, attribute, len(types)))]
@@ -180,7 +180,7 @@ def _listed(op, attribute, count):
     return [entry["sdy.sharding"] if "sdy.sharding" in entry else None for entry in found]
 
 
-def _result_shardings(op):
+def result_shardings(op):
     """For each result its sharding or None: Shardy's own operations keep it under names of their own."""
     for name in ("sdy.sharding", "sharding", "out_sharding", "out_shardings"):
         if name not in op.attributes:
@@ -193,7 +193,7 @@ def _result_shardings(op):
     return [None] * len(op.results)
 
 
-def _spec(type_, sharding):
+def spec_of(type_, sharding):
     """The tuple of tuples that `main_specs` promises."""
     if sharding is None:
         # a token has no dimensions
@@ -212,7 +212,7 @@ def _axis(attribute):
 
 def _written(type_, sharding, meshes, manual):
     """A sharding as people read it: `P('data', None)`, and what else there is to say."""
-    entries = [axes[0] if len(axes) == 1 else axes or None for axes in _spec(type_, sharding)]
+    entries = [axes[0] if len(axes) == 1 else axes or None for axes in spec_of(type_, sharding)]
     words = [f"P({', '.join(map(repr, entries))})"]
     if sharding is not None:
         attribute = sdy.TensorShardingAttr(sharding)
