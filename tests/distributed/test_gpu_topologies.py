@@ -90,3 +90,16 @@ def test_too_little_memory_is_told_with_both_sizes_and_what_to_do():
         hlotrace.jit(sorted_columns).lower(x).compile()
     hlotrace.jit(jnp.sin, donate_argnums=0).lower(struct(1 << 32, sharding=SingleDeviceSharding(
         topologies.get_topology_desc("l4").devices[0]))).compile()     # 16 GiB, in place
+
+
+@needs_wheels
+def test_cost_counts_what_libraries_do():
+    """A product of real numbers is a kernel of XLA's own, one of complex numbers a library's; so is a factorization."""
+    device = SingleDeviceSharding(topologies.get_topology_desc("h100").devices[0])
+
+    def flops(function, *types):
+        return hlotrace.jit(function).lower(*types).compile().cost_analysis()["flops"]
+    real, complex_ = (struct(256, 256, sharding=device, dtype=dtype) for dtype in ("float32", "complex64"))
+    assert flops(jnp.matmul, real, real) == pytest.approx(2 * 256 ** 3, rel=.01)
+    assert flops(jnp.matmul, complex_, complex_) == pytest.approx(8 * 256 ** 3, rel=.01)
+    assert flops(jnp.linalg.qr, real) == pytest.approx(2 * 4 * 256 ** 3 / 3, rel=.02)
