@@ -7,6 +7,7 @@ from gpu_topologies import needs_wheels
 import hlotrace
 import hlotrace.numpy as jnp
 from hlotrace import topologies
+from hlotrace.experimental import serialize_executable
 from hlotrace.inspection.communication import collectives
 from hlotrace.runtime.devices import chips, gpu_targets, plugins
 from hlotrace.sharding import AxisType, NamedSharding, P, SingleDeviceSharding
@@ -103,3 +104,16 @@ def test_cost_counts_what_libraries_do():
     assert flops(jnp.matmul, real, real) == pytest.approx(2 * 256 ** 3, rel=.01)
     assert flops(jnp.matmul, complex_, complex_) == pytest.approx(8 * 256 ** 3, rel=.01)
     assert flops(jnp.linalg.qr, real) == pytest.approx(2 * 4 * 256 ** 3 / 3, rel=.02)
+
+
+@pytest.mark.parametrize("name", [
+    pytest.param("h100:8", marks=needs_wheels),
+    pytest.param("v5e:2x4", marks=pytest.mark.skipif("tpu" not in plugins.find(), reason="no libtpu wheel is installed"))])
+def test_what_is_compiled_for_chips_that_are_not_here_is_serialized_for_where_they_are(name):
+    topology = topologies.get_topology_desc(name)
+    x = struct(64, 256, sharding=NamedSharding(topology.make_mesh((8,), ("d",)), P("d")))
+    parts = serialize_executable.serialize(hlotrace.jit(jnp.sin).lower(x).compile())
+    with pytest.raises(ValueError, match=f"was compiled for {topology.platform}, and .* is a device of cpu: give backend"):
+        serialize_executable.deserialize_and_load(*parts)
+    with pytest.raises(ValueError, match="is a device of a topology, which is not here: load the program where its chips are"):
+        serialize_executable.deserialize_and_load(*parts, execution_devices=topology.devices)
