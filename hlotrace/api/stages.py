@@ -453,8 +453,17 @@ class Compiled(_Stage):
         return introspect.optimized_text(self._executable)
 
     def cost_analysis(self) -> Any:
-        """XLA's cost estimate of the optimized program: a dict with "flops", "bytes accessed", ..."""
-        return introspect.cost(self._executable)
+        """XLA's cost estimate of the optimized program: a dict with "flops", "bytes accessed", ...
+
+        For GPUs that are not here it is that of the CPU for their HLO, with a formula for each call of a
+        library.
+        """
+        found = introspect.cost(self._executable)
+        if found is None:
+            from ..inspection import library_calls  # few programs need it
+            found = library_calls.cost_of_gpu(introspect.cost_of_hlo(self._executable, client.client("cpu")),
+                                              self.as_text())
+        return found
 
     def memory_analysis(self) -> Any:
         """Bytes of arguments, outputs, temporaries and code."""

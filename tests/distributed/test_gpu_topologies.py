@@ -7,6 +7,7 @@ from gpu_topologies import needs_wheels
 import hlotrace
 import hlotrace.numpy as jnp
 from hlotrace import topologies
+from hlotrace.experimental import serialize_executable
 from hlotrace.inspection.communication import collectives
 from hlotrace.runtime.devices import chips, gpu_targets, plugins
 from hlotrace.sharding import AxisType, NamedSharding, P, SingleDeviceSharding
@@ -90,3 +91,29 @@ def test_too_little_memory_is_told_with_both_sizes_and_what_to_do():
         hlotrace.jit(sorted_columns).lower(x).compile()
     hlotrace.jit(jnp.sin, donate_argnums=0).lower(struct(1 << 32, sharding=SingleDeviceSharding(
         topologies.get_topology_desc("l4").devices[0]))).compile()     # 16 GiB, in place
+
+
+@needs_wheels
+def test_cost_counts_what_libraries_do():
+    """A product of real numbers is a kernel of XLA's own, one of complex numbers a library's; so is a factorization."""
+    device = SingleDeviceSharding(topologies.get_topology_desc("h100").devices[0])
+
+    def flops(function, *types):
+        return hlotrace.jit(function).lower(*types).compile().cost_analysis()["flops"]
+    real, complex_ = (struct(256, 256, sharding=device, dtype=dtype) for dtype in ("float32", "complex64"))
+    assert flops(jnp.matmul, real, real) == pytest.approx(2 * 256 ** 3, rel=.01)
+    assert flops(jnp.matmul, complex_, complex_) == pytest.approx(8 * 256 ** 3, rel=.01)
+    assert flops(jnp.linalg.qr, real) == pytest.approx(2 * 4 * 256 ** 3 / 3, rel=.02)
+
+
+@pytest.mark.parametrize("name", [
+    pytest.param("h100:8", marks=needs_wheels),
+    pytest.param("v5e:2x4", marks=pytest.mark.skipif("tpu" not in plugins.find(), reason="no libtpu wheel is installed"))])
+def test_what_is_compiled_for_chips_that_are_not_here_is_serialized_for_where_they_are(name):
+    topology = topologies.get_topology_desc(name)
+    x = struct(64, 256, sharding=NamedSharding(topology.make_mesh((8,), ("d",)), P("d")))
+    parts = serialize_executable.serialize(hlotrace.jit(jnp.sin).lower(x).compile())
+    with pytest.raises(ValueError, match=f"was compiled for {topology.platform}, and .* is a device of cpu: give backend"):
+        serialize_executable.deserialize_and_load(*parts)
+    with pytest.raises(ValueError, match="is a device of a topology, which is not here: load the program where its chips are"):
+        serialize_executable.deserialize_and_load(*parts, execution_devices=topology.devices)

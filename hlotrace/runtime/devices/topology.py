@@ -93,10 +93,14 @@ class _Elsewhere:
     __slots__ = ()
     if TYPE_CHECKING:
         device: binding.Device
+        loaded: Any
         lowered: Lowered
 
     def _handlers(self) -> Any:
         return []
+
+    def serialize(self) -> bytes:
+        return self.loaded.serialize()
 
     def take(self, leaves: Sequence[Any]) -> NoReturn:
         chip, partition = self.device.device_kind, self.lowered.partition
