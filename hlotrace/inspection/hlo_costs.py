@@ -1,7 +1,7 @@
 """What one run of a compiled program computes and moves on one device, counted from its optimized HLO.
 
-Loops count with their trip counts, a conditional as the branch with the most products.  Products are 2 for each
-element that is multiplied and summed, padding and gaps of a convolution left out.
+Loops count with their trip counts, a conditional as the branch with the most products.  A product is 2 for
+each element that is multiplied and summed; padding and gaps of a convolution are left out.
 """
 from collections import Counter
 from dataclasses import dataclass, field
@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from .hlo_text import arrays
 from .library_calls import call_target, convolution_flops, library_flops
 
-ONE_PASS = " in one pass"      # of float32 products without a precision: see estimates.rate
-_FREE = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "partition-id",
-         "replica-id", "iota", "add-dependency", "opt-barrier", "optimization-barrier", "domain", "reshape-free"}
-_MOVES = {"broadcast", "copy", "reshape", "transpose", "slice", "concatenate", "pad", "reverse", "gather",
-          "dynamic-slice", "dynamic-update-slice", "convert", "bitcast-convert", "select", "iota", "copy-start",
-          "slice-start", "sort", "custom-call", "rng-bit-generator", "reduce-precision"}
+ONE_PASS = " in one pass"      # float32 products for which no precision is asked: see estimates.rate
+_FREE = set("""parameter constant tuple get-tuple-element bitcast after-all partition-id replica-id iota
+add-dependency opt-barrier optimization-barrier domain""".split())
+_MOVES = set("""broadcast copy reshape transpose slice concatenate pad reverse gather dynamic-slice
+dynamic-update-slice convert bitcast-convert select sort custom-call rng-bit-generator reduce-precision""".split())
+# what takes its operands element by element, and gives fewer
+_REDUCTIONS = {"reduce", "reduce-window", "select-and-scatter", "map", "all-reduce", "reduce-scatter"}
 _TRANSCENDENTAL = {"exponential", "exponential-minus-one", "log", "log-plus-one", "tanh", "tan", "sine",
                    "cosine", "logistic", "power", "sqrt", "rsqrt", "cbrt", "erf", "atan2"}
 _DTYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "c64": "complex64",
@@ -100,9 +101,8 @@ class _Counting:
             total.products[self.dtype(line)] += count
         elif kind == "custom-call":
             self.library(line, total)
-        elif kind in ("reduce", "reduce-window", "scatter", "select-and-scatter", "map", "all-reduce",
-                      "reduce-scatter"):
-            total.elementwise += self.operand(line, 0).size if kind != "scatter" else self.operand(line, -1).size
+        elif kind in _REDUCTIONS or kind == "scatter":
+            total.elementwise += self.operand(line, -1 if kind == "scatter" else 0).size
         elif kind not in _FREE and kind not in _MOVES and not kind.endswith(("-start", "-done")):
             size = sum(a.size for a in arrays(line.shape))
             total.elementwise += size

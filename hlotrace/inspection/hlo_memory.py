@@ -1,8 +1,8 @@
 """The values that a compiled program holds when it holds the most, from its optimized and scheduled HLO.
 
 Each value is alive from the instruction that makes it to the last that reads it; what XLA computes in place
-(updates, loops' carries, bitcasts, results that take a donated argument's memory) is one value.  Arguments and results
-are there all the time.
+(updates, loops' carries, bitcasts, results that take a donated argument's memory) is one value.  Arguments and
+results are there all the time.
 """
 import re
 from dataclasses import dataclass
@@ -38,10 +38,8 @@ class Peak:
 
 
 def peak(module):
-    """The Peak of a Module of hlo_text; None for a text without an entry."""
-    if not module.entry:
-        return None
-    return _Liveness(module).entry()
+    """The Peak of a Module of hlo_text; of nothing for a text without an entry."""
+    return _Liveness(module).entry() if module.entry else Peak(0, [])
 
 
 class _Liveness:

@@ -257,7 +257,7 @@ def _meshes(asked: Any, axes: Sequence[str], devices: Sequence[Any]) -> Iterator
         elif one == "auto":
             yield from _factorizations(count, axes)
         elif "=" in one:
-            found = [re.fullmatch(r"\s*([A-Za-z_]\w*)=([1-9]\d*)\s*", part) for part in one.split(",")]
+            found = [re.fullmatch(r"\s*([A-Za-z_]\w*)=([1-9]\d*)\s*", p) for p in one.split(",")]
             sizes = {part[1]: int(part[2]) for part in found if part}
             if len(sizes) < len(found):
                 raise ValueError(f"plan: mesh {one!r} is not of the form data=4,model=2, or names an axis "
