@@ -26,8 +26,8 @@ class Program:
 
     Attributes:
         text: its optimized HLO.
-        memory: bytes of "arguments", "results", "aliases" (results in the memory of arguments), "temporaries",
-            as the compiler says.
+        memory: bytes of "arguments", "results", "aliases" (results in the memory of arguments) and
+            "temporaries", as the compiler says.
         compile_seconds: that compiling took.
     """
     text: str
@@ -51,8 +51,8 @@ class Estimate:
         chip: the Chip of the table; None where the device is in none.
         mesh: {mesh axis: size}; {} for one device.
         source: "compiled", or "traced" for one that is made without compiling.
-        memory: bytes of "arguments", "results", "aliases" (results in the memory of arguments), "temporaries";
-            "needed", all together; "chip", what the chip has.
+        memory: bytes of "arguments", "results", "aliases" (results in the memory of arguments) and
+            "temporaries"; "needed", all together; "chip", what the chip has.
         at_peak: the ten largest values of when most is in memory: dicts of "bytes", "type", "kind", "name",
             "where".
         peak: the bytes of all that is in memory then.

@@ -13,7 +13,8 @@ ONE_PASS = " in one pass"      # float32 products for which no precision is aske
 _FREE = set("""parameter constant tuple get-tuple-element bitcast after-all partition-id replica-id iota
 add-dependency opt-barrier optimization-barrier domain""".split())
 _MOVES = set("""broadcast copy reshape transpose slice concatenate pad reverse gather dynamic-slice
-dynamic-update-slice convert bitcast-convert select sort custom-call rng-bit-generator reduce-precision""".split())
+dynamic-update-slice convert bitcast-convert select sort custom-call rng-bit-generator
+reduce-precision""".split())
 # what takes its operands element by element, and gives fewer
 _REDUCTIONS = {"reduce", "reduce-window", "select-and-scatter", "map", "all-reduce", "reduce-scatter"}
 _TRANSCENDENTAL = {"exponential", "exponential-minus-one", "log", "log-plus-one", "tanh", "tan", "sine",

@@ -1,7 +1,7 @@
 """The values that a compiled program holds when it holds the most, from its optimized and scheduled HLO.
 
 Each value is alive from the instruction that makes it to the last that reads it; what XLA computes in place
-(updates, loops' carries, bitcasts, results that take a donated argument's memory) is one value.  Arguments and
+(updates, loops' carries, bitcasts, results in the memory of donated arguments) is one value.  Arguments and
 results are there all the time.
 """
 import re

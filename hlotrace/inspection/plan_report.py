@@ -3,8 +3,8 @@ import html as html_escapes
 
 WHAT_IT_IS_NOT = ("Lower bounds from peak rates, of the compiled program: nothing was run, no kernel was "
                   "measured, nothing was autotuned.")
-QUICK = ("Of the traced program alone, not compiled: memory and operations are near what a compile says; copies, "
-         "padding and collectives that the compiler adds are not in it. Nothing was run.")
+QUICK = ("Of the traced program alone, not compiled: memory and operations are near what a compile says; "
+         "copies, padding and collectives that the compiler adds are not in it. Nothing was run.")
 
 
 def _scaled(count, step, units):
@@ -86,7 +86,8 @@ def _cells(plan, row, rows):
         fits = "no" if row.error and "RESOURCE_EXHAUSTED" in row.error else "-"
         return [mesh_text(row.mesh), fits, *["-"] * (len(_titles(plan, rows)) - 2)]
     memory = e.memory
-    sizes = (memory["needed"], memory["arguments"], memory["results"] - memory["aliases"], memory["temporaries"])
+    sizes = (memory["needed"], memory["arguments"], memory["results"] - memory["aliases"],
+             memory["temporaries"])
     counts = (sum(e.flops.values()), e.bytes, sum(e.sent.values()))
     times = [e.times.get(part, 0) for part in _parts_of(rows)]
     return [mesh_text(row.mesh), "yes" if e.fits else "no", *map(size, sizes), *map(amount, counts),
@@ -139,12 +140,14 @@ def estimate_table(e):
 
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; color: #222 }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem }
+body { color: #222 }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
 th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid #ddd }
 th:first-child, td:first-child, .text { text-align: left }
 .no { color: #a00 } .bar { fill: #4a78b5 } .bound { fill: #d1603d }
-@media (prefers-color-scheme: dark) { body { background: #181818; color: #ddd } th, td { border-color: #444 } }
+@media (prefers-color-scheme: dark) {
+body { background: #181818; color: #ddd } th, td { border-color: #444 } }
 """
 
 
@@ -196,6 +199,7 @@ def _bars(rows):
             kind, width = "bound" if part == row.estimate.bound else "bar", 500 * seconds / most
             lines.append(f'<text x="20" y="{y + 11}" font-size="12">{part}</text>'
                          f'<rect class={kind} x="130" y="{y}" height="13" width="{width:.1f}"/>'
-                         f'<text x="{140 + width:.1f}" y="{y + 11}" font-size="12">{duration(seconds)}</text>')
+                         f'<text x="{140 + width:.1f}" y="{y + 11}" font-size="12">'
+                         f'{duration(seconds)}</text>')
             y += 17
     return f'<svg viewBox="0 0 760 {y + 8}" width="760" fill="currentColor">{"".join(lines)}</svg>'

@@ -1,8 +1,8 @@
 """An Estimate from a program's StableHLO and Shardy's propagation, without compiling.
 
-What a compiler would fuse is guessed: operations on elements are computed where they are read, from the values
-behind them, unless these take more memory than the result; a product writes what follows it element by
-element.  The compiler's own copies, padding and choices are not in it.
+What a compiler would fuse is guessed: operations on elements are computed where they are read, from the
+values behind them, unless these take more memory than the result; a product writes what follows it element
+by element.  The compiler's own copies, padding and choices are not in it.
 """
 import math
 from collections import Counter
@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from . import estimates, hlo_costs
 from .local_program import local_program
 
-_MOVES = set("""bitcast_convert broadcast_in_dim concatenate constant convert create_token dynamic_slice iota pad
-partition_id reshape reverse slice transpose""".split())
+_MOVES = set("""bitcast_convert broadcast_in_dim concatenate constant convert create_token dynamic_slice iota
+pad partition_id reshape reverse slice transpose""".split())
 # computed where they are read
-_FUSED = _MOVES | set("""abs add and atan2 cbrt ceil clamp compare complex cosine count_leading_zeros divide erf
-exponential exponential_minus_one floor imag is_finite log log_plus_one logistic maximum minimum multiply negate
-not or popcnt power real reduce_precision remainder round_nearest_afz round_nearest_even rsqrt select shift_left
-shift_right_arithmetic shift_right_logical sign sine sqrt subtract tan tanh xor""".split())
+_FUSED = _MOVES | set("""abs add and atan2 cbrt ceil clamp compare complex cosine count_leading_zeros divide
+erf exponential exponential_minus_one floor imag is_finite log log_plus_one logistic maximum minimum multiply
+negate not or popcnt power real reduce_precision remainder round_nearest_afz round_nearest_even rsqrt select
+shift_left shift_right_arithmetic shift_right_logical sign sine sqrt subtract tan tanh xor""".split())
 _PRODUCTS = {"dot_general", "convolution"}
 # what reads its operands element by element, so that they need not be in memory
 _READERS = _PRODUCTS | {"reduce", "all_reduce"}
@@ -117,8 +117,8 @@ class _Body:
             self.reads.append(behind if computed else [])
 
     def followed(self):
-        """The results of products, and what is made of them, in whose place something that follows is written:
-        the only reader, element by element."""
+        """The results of products, and what is made of them, in whose place what follows is written: the only
+        reader, element by element."""
         found = set()
         for op in self.ops:
             value = op.outs[0] if op.name in _PRODUCTS else None

@@ -3,13 +3,13 @@
     hlotrace plan FUNCTION TYPE... --on CHIPS [--mesh MESH] [--in_spec SPEC]... [--out_spec SPEC]...
                   [--batch ARGUMENT:DIMENSION] [--quick] [--json] [--html FILE] [--grad] [--vmap]
 
-FUNCTION, TYPEs, --args_from and SPECs are those of `hlotrace dump`. CHIPS are topologies by name with commas,
-`v5e:4x4,h100:8`, or `cpu:8`. A MESH is `auto`, every factorization of the mesh axes that the SPECs name;
-`data,model`, every one of these; or sizes, `data=4,model=2`; several with semicolons.  For each, the program is
-compiled, once: what is known of it is kept on disk.  The table says whether it fits, what memory it takes, what
-it computes, moves and sends, the time of each part of the chip at its peak rate, and what binds it; the best
-mesh comes first.  --batch 3:0 counts examples, the size of dimension 0 of argument 3; 3:0,1 tokens.  --quick
-does not compile.
+FUNCTION, TYPEs, --args_from and SPECs are those of `hlotrace dump`. CHIPS are topologies by name with
+commas, `v5e:4x4,h100:8`, or `cpu:8`. A MESH is `auto`, every factorization of the mesh axes that the SPECs
+name; `data,model`, every one of these; or sizes, `data=4,model=2`; several with semicolons.  For each, the
+program is compiled, once: what is known of it is kept on disk.  The table says whether it fits, what memory
+it takes, what it computes, moves and sends, the time of each part of the chip at its peak rate, and what
+binds it; the best mesh comes first.  --batch 3:0 counts examples, the size of dimension 0 of argument 3;
+3:0,1 tokens.  --quick does not compile.
 
     hlotrace plan train.py:layer f32[64,256] f32[256,512] --in_spec 'data;-,model' --on cpu:8
     hlotrace plan train.py:step --args_from train.py:types --in_spec train.py:specs --on v5e:4x4,h100:8

@@ -247,9 +247,8 @@ def _meshes(asked: Any, axes: Sequence[str], devices: Sequence[Any]) -> Iterator
             sizes = dict(one)
             if not all(isinstance(n, int) and n > 0 for n in sizes.values()):
                 raise TypeError(f"plan: mesh {sizes}: sizes are positive integers")
-            if math.prod(sizes.values()) > count:
-                raise ValueError(f"plan: mesh {sizes} needs {math.prod(sizes.values())} devices and there are "
-                                 f"{count}")
+            if (needed := math.prod(sizes.values())) > count:
+                raise ValueError(f"plan: mesh {sizes} needs {needed} devices and there are {count}")
             yield sizes
         elif not isinstance(one, str):
             raise TypeError(f"plan: mesh={one!r:.60} is neither \"auto\", \"data,model\", "
