@@ -102,6 +102,10 @@ class _Body:
         for op in ops:
             for v in op.ins:
                 self.users.setdefault(v, []).append(op)
+        self.constants = set()      # Values that are made of none
+        for op in ops:
+            if op.name in _FUSED and self.constants.issuperset(op.ins):
+                self.constants.update(op.outs)
         self.behind, self.stored = {v: (v,) for v in arguments}, set(arguments)
         self.reads = []
         followed = self.followed()
@@ -117,19 +121,25 @@ class _Body:
             self.reads.append(behind if computed else [])
 
     def followed(self):
-        """The results of products, and what is made of them, in whose place what follows is written: the only
-        reader, element by element."""
+        """The Values in whose place what follows is written, by their only reader: products, and what is made
+        of them element by element; what is scattered into zeros, then added to something."""
         found = set()
         for op in self.ops:
             value = op.outs[0] if op.name in _PRODUCTS else None
-            while value is not None and value not in self.ends:
-                users = self.users.get(value, ())
-                if len(users) != 1 or users[0].name not in _FUSED or (
-                        math.prod(users[0].outs[0].shape) != math.prod(value.shape)):
-                    break
+            while value is not None and (reader := self.only_reader(value)):
                 found.add(value)
-                value = users[0].outs[0]
+                value = reader.outs[0]
+            if op.name == "scatter" and op.ins[0] in self.constants:
+                reader = self.only_reader(op.outs[0])
+                found.update(op.outs if reader and reader.name == "add" else ())
         return found
+
+    def only_reader(self, value):
+        """What alone reads a value, element by element; None where there is no such operation."""
+        users = self.users.get(value, ())
+        if value in self.ends or len(users) != 1 or users[0].name not in _FUSED:
+            return None
+        return users[0] if math.prod(users[0].outs[0].shape) == math.prod(value.shape) else None
 
     def kept(self, op, out, behind, followed):
         """Is a result in memory?"""
@@ -139,7 +149,7 @@ class _Body:
         if out in self.ends or any(u.name not in _READERS and u.name not in _FUSED for u in users):
             return True
         shared = len(users) > 1 or any(u.name in _PRODUCTS for u in users)
-        return shared and bool(behind) and out.bytes <= sum(r.bytes for r in behind)
+        return shared and 2 * out.bytes <= sum(r.bytes for r in behind)
 
     def run(self):
         """The _Run."""
