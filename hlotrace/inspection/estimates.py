@@ -195,7 +195,7 @@ def axis_bandwidth(chip, mesh, axes):
     if chip.torus:
         along = sum(len({d.coords[i] for d in group}) > 1 for i in range(len(group[0].coords)))
         bandwidth *= min(1, max(along, 1) / chip.torus)
-    near = Counter(d.slice_index if chip.torus else d.process_index for d in group)
+    near = Counter(getattr(d, "slice_index" if chip.torus else "process_index", 0) for d in group)
     if len(near) > 1 and chip.network:
         bandwidth = min(bandwidth, chip.network * max(near.values()))
     return bandwidth

@@ -44,12 +44,13 @@ class Row:
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """What rows are sorted by: those that fit, the fastest first; then those that need the least."""
+        """What rows are sorted by: those that fit, of the least bound first, of equal ones that of the least
+        work in all; then those that need the least memory."""
         if self.estimate is None:
-            return 2, 0.0
+            return (2,)
         if not self.estimate.fits:
             return 1, self.estimate.memory["needed"]
-        return 0, self.estimate.seconds
+        return 0, self.estimate.seconds, sum(self.estimate.times.values())
 
 
 @dataclasses.dataclass(repr=False)
