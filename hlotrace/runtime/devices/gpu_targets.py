@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from typing import Any
 
 from .. import binding
+from . import plugins
 from .chips import Chip
 from .plugins import Plugin
 
@@ -95,6 +97,12 @@ def compiler_folder(plugin: Plugin | None) -> str | None:
     folders = (os.path.join(folder or ".", _COMPILER[_cuda(plugin)][1]) for folder in sys.path)
     return next((os.path.abspath(folder) for folder in folders
                  if os.path.isfile(os.path.join(folder, "bin", "ptxas"))), None)
+
+
+def ptxas() -> str | None:
+    """NVIDIA's assembler: of the CUDA plugin's version, or else the machine's; None without one."""
+    folder = compiler_folder(plugins.find().get("cuda"))
+    return os.path.join(folder, "bin", "ptxas") if folder else shutil.which("ptxas")
 
 
 def use_compiler(options: Any, plugin: Plugin | None) -> None:
