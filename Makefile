@@ -73,6 +73,12 @@ gpu: $(READY)
 	  tests/distributed/test_gpu_compiles.py tests/inspection/test_gpu_kernels.py tests/tools/test_dump_hlo.py \
 	  tests/experimental/test_compute_on.py $(ARGS)
 
+# the quick tests, and values on the devices of a platform: on a GPU, or anywhere with PLATFORM=cpu
+PLATFORM = gpu
+gpu-run: $(READY)
+	$(RUN) -m pytest -n $(JOBS) -m 'quick and not compiles' $(ARGS)
+	HLOTRACE_TEST_PLATFORM=$(PLATFORM) $(RUN) -m pytest tests/distributed/test_gpu_run.py $(ARGS)
+
 # faults planted in a copy, and which of the nearest tests catch them
 faults: $(READY)
 	$(RUN) tools/plant_faults.py $(ARGS)
