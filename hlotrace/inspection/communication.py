@@ -89,7 +89,7 @@ def of_module(module, mesh):
     reader, found = _Reader(module, mesh), []
     for line in module.lines:
         kind = line.opcode.removesuffix("-start")
-        # a TPU's collective that goes on beside other work is written again in each fusion that it runs beside
+        # a TPU's collective that goes on beside other work is written again in each fusion beside it
         if kind in KINDS and not line.computation.startswith("async_collective_fusion"):
             found.append(reader.collective(kind, line))
     return found

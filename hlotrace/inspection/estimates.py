@@ -1,7 +1,8 @@
 """What a program needs on a chip, and how fast it can be: memory, operations, communication, rooflines.
 
 A lower bound: every part of the chip at its peak rate, all of them at the same time (Williams, Waterman and
-Patterson, "Roofline: an insightful visual performance model for multicore architectures", 2009).  Nothing is run.
+Patterson, "Roofline: an insightful visual performance model for multicore architectures", 2009).  Nothing is
+run.
 """
 import dataclasses
 import math
@@ -10,11 +11,13 @@ from collections import Counter
 from ..runtime.devices import chips
 from . import communication, hlo_costs, hlo_memory, hlo_text, plan_report
 
-# Stands for one of several CPU devices of this process, whose rates are not known: it ranks, and times nothing.
+# Stands for one of several CPU devices of this process, whose rates are not known: with it meshes compare.
 NOMINAL_CPU = chips.Chip(
-    name="cpu", kind="cpu", platform="cpu", memory=1 << 62, bandwidth=10e9, peak={"float32": 50e9, "float64": 25e9,
-    "bfloat16": 50e9, "float16": 50e9, "int8": 50e9}, vector=10e9, cores=1, link_bandwidth=2.5e9, torus=0,
-    network=None, sources={"memory bandwidth peak vector cores link_bandwidth torus network": "nominal"})
+    name="cpu", kind="cpu", platform="cpu", memory=1 << 62, bandwidth=10e9, vector=10e9, cores=1, torus=0,
+    peak={"float32": 50e9, "float64": 25e9, "bfloat16": 50e9, "float16": 50e9, "int8": 50e9},
+    link_bandwidth=2.5e9, network=None,
+    sources={"memory bandwidth peak vector cores link_bandwidth torus network": "nominal"})
+UNKNOWN_LOOPS = "loops whose length depends on values count once"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,8 +26,8 @@ class Program:
 
     Attributes:
         text: its optimized HLO.
-        memory: bytes of "arguments", "results", "aliases" (results in the memory of arguments), "temporaries",
-            as the compiler says.
+        memory: bytes of "arguments", "results", "aliases" (results in the memory of arguments) and
+            "temporaries", as the compiler says.
         compile_seconds: that compiling took.
     """
     text: str
@@ -42,23 +45,23 @@ def program_of(compiled, seconds=0.0):
 
 @dataclasses.dataclass(repr=False)
 class Estimate:
-    """What one run of a program needs of each chip.
+    """What one run of a program needs of each chip.  Printed, it is a table.
 
     Attributes:
         chip: the Chip of the table; None where the device is in none.
         mesh: {mesh axis: size}; {} for one device.
         source: "compiled", or "traced" for one that is made without compiling.
-        memory: bytes of "arguments", "results", "aliases", "temporaries", and "needed", that is arguments, results
-            and temporaries without what is in the memory of arguments; "chip" is what the chip has.
-        at_peak: what is in memory when most is, the largest values first: dicts of "bytes", "type", "kind", "name",
+        memory: bytes of "arguments", "results", "aliases" (results in the memory of arguments) and
+            "temporaries"; "needed", all together; "chip", what the chip has.
+        at_peak: the ten largest values of when most is in memory: dicts of "bytes", "type", "kind", "name",
             "where".
-        peak: bytes of all of them together.
+        peak: the bytes of all that is in memory then.
         flops: {dtype: FLOPs of matrix products}.
         elementwise: other operations on elements.
         bytes: to and from memory.
         sent: {(kind of collective, mesh axes): bytes that the chip sends}.
-        times: seconds that each part of the chip needs at its peak rate: "matrix unit", "vector unit" (where the
-            table has it), "memory", "links".
+        times: seconds that each part of the chip needs at its peak rate: "matrix unit", "vector unit" (where
+            the table has it), "memory", "links".
         notes: what is not counted.
     """
     chip: chips.Chip | None
@@ -100,43 +103,34 @@ class Estimate:
             "chip": self.chip and self.chip.name, "mesh": self.mesh, "source": self.source, "fits": self.fits,
             "memory": self.memory, "peak": self.peak, "at_peak": self.at_peak, "flops": self.flops,
             "elementwise": self.elementwise, "bytes": self.bytes,
-            "sent": [{"kind": kind, "axes": axes, "bytes": count} for (kind, axes), count in self.sent.items()],
+            "sent": [{"kind": kind, "axes": axes, "bytes": n} for (kind, axes), n in self.sent.items()],
             "times": self.times, "seconds": self.seconds, "bound": self.bound, "notes": self.notes}
 
 
 def estimate(program, devices, mesh=None):
-    """The Estimate of a Program.
-
-    Args:
-        program: the Program.
-        devices: those it is for.
-        mesh: over which they lie, or None.
-    """
-    chip = chip_of(devices[0])
-    costs, sent, at_peak, unknown = hlo_costs.Costs(), Counter(), None, 0
+    """The Estimate of a Program for `devices` over `mesh`, or for one device."""
+    costs, sent, largest, unknown = hlo_costs.Costs(), Counter(), hlo_memory.Peak(0, []), 0
     for module in hlo_text.modules(program.text):
         costs.add(hlo_costs.costs(module), module.calls)
-        found = hlo_memory.peak(module)
-        at_peak = found if at_peak is None or found and found.bytes > at_peak.bytes else at_peak
-        if mesh is not None:
-            for c in communication.of_module(module, mesh):
-                unknown += c.trips is None
-                sent[c.kind, axes_text(c.axes)] += sent_bytes(c, mesh) * (1 if c.trips is None else c.trips)
+        largest = max(largest, hlo_memory.peak(module), key=lambda peak: peak.bytes)
+        for c in communication.of_module(module, mesh) if mesh is not None else ():
+            unknown += c.trips is None
+            sent[c.kind, _axes_text(c.axes)] += _sent_bytes(c, mesh) * (1 if c.trips is None else c.trips)
     notes = [f"{name}: {count} calls of a library, which count as no operations"
              for name, count in costs.opaque.items()]
     if costs.unknown_loops or unknown:
-        notes.append("loops whose length depends on values count once")
+        notes.append(UNKNOWN_LOOPS)
     values = [{"bytes": v.bytes, "type": v.shape, "kind": v.kind, "name": v.name, "where": v.where}
-              for v in (at_peak.values[:10] if at_peak else [])]
-    return assembled(chip, devices, mesh, "compiled", dict(program.memory), values, at_peak.bytes if at_peak else 0,
-                     dict(costs.products), costs.elementwise, costs.bytes, dict(sent), notes)
+              for v in largest.values[:10]]
+    return assembled(devices, mesh, "compiled", program.memory, values, largest.bytes, costs.products,
+                     costs.elementwise, costs.bytes, sent, notes)
 
 
-def assembled(chip, devices, mesh, source, memory, at_peak, peak, flops, elementwise, moved, sent, notes):
+def assembled(devices, mesh, source, memory, at_peak, peak, flops, elementwise, moved, sent, notes):
     """The Estimate of these counts: the memory summed up, and the times."""
-    memory["needed"] = memory["arguments"] + memory["results"] - memory["aliases"] + memory["temporaries"]
-    memory["chip"] = chip.memory if chip else 0
-    times = {}
+    chip, times = chip_of(devices[0]), {}
+    needed = memory["arguments"] + memory["results"] - memory["aliases"] + memory["temporaries"]
+    memory = {**memory, "needed": needed, "chip": chip.memory if chip else 0}
     if chip:
         times["matrix unit"] = sum(count / rate(chip, dtype) for dtype, count in flops.items())
         if chip.vector:
@@ -146,45 +140,44 @@ def assembled(chip, devices, mesh, source, memory, at_peak, peak, flops, element
     else:
         notes = [*notes, f"no rates are known for {devices[0].device_kind}: no times"]
     shape = dict(zip(mesh.axis_names, mesh.axis_sizes)) if mesh is not None else {}
-    return Estimate(chip, shape, source, memory, at_peak, peak, flops, elementwise, moved, sent, times, notes)
+    return Estimate(chip, shape, source, memory, at_peak, peak, dict(flops), elementwise, moved, dict(sent),
+                    times, notes)
 
 
 def chip_of(device):
-    """The Chip of a device; the nominal one for the CPU."""
+    """The Chip of a device; the nominal one for the CPU, None for one that is not in the table."""
     return NOMINAL_CPU if device.platform == "cpu" else chips.of_device(device)
 
 
 def rate(chip, dtype):
-    """FLOP/s of products of a dtype.  "float32 in one pass" is what compilers make of float32 where no precision is
-    asked for: bfloat16 on TPUs, tf32 on GPUs that have it."""
-    if dtype.endswith(_ONE_PASS):
-        if chip.platform == "tpu":
-            return chip.peak_of("bfloat16")
-        return chip.peak_of("tf32" if "tf32" in chip.peak else "float32")
+    """FLOP/s of products of a dtype.
+
+    Float32 in one pass is what compilers make of float32 where no precision is asked for: bfloat16 on TPUs,
+    tf32 on GPUs that have it.
+    """
+    if dtype.endswith(hlo_costs.ONE_PASS):
+        return chip.peak_of({"tpu": "bfloat16", "cuda": "tf32"}.get(chip.platform, "float32"))
     try:
         return chip.peak_of(dtype)
-    except ValueError:          # integers, say, on a chip that has no rate for them
+    except ValueError:          # no unit multiplies it
         return chip.vector or chip.peak_of("float32")
 
 
-_ONE_PASS = hlo_costs.ONE_PASS
-
-
-def axes_text(axes):
+def _axes_text(axes):
     """The mesh axes of a collective as one text; "?" where they are not known."""
     return "?" if axes is None else "+".join(axes)
 
 
-def sent_bytes(collective, mesh):
-    """What a device sends, in a ring of the n devices of a group (Thakur, Rabenseifner and Gropp, "Optimization of
-    collective communication operations in MPICH", 2005)."""
+def _sent_bytes(collective, mesh):
+    """What a device sends for a Collective."""
     sizes = dict(zip(mesh.axis_names, mesh.axis_sizes))
     n = math.prod(sizes.values() if collective.axes is None else [sizes[a] for a in collective.axes])
     return int(collective.bytes * ring_share(collective.kind, n))
 
 
 def ring_share(kind, n):
-    """Bytes sent for each byte of a collective's result, by a device of n."""
+    """Bytes sent for each byte of a collective's result, by a device of n in a ring (Thakur, Rabenseifner and
+    Gropp, "Optimization of collective communication operations in MPICH", 2005)."""
     if n <= 1:
         return 0
     return {"all-reduce": 2 * (n - 1) / n, "all-gather": (n - 1) / n, "reduce-scatter": n - 1,
@@ -192,22 +185,17 @@ def ring_share(kind, n):
 
 
 def axis_bandwidth(chip, mesh, axes):
-    """Bytes/s that a chip can send along mesh axes: over the links of the torus dimensions that they run along, and
-    where they join hosts or pods, over the network, which a group's devices of one host share the bytes of."""
-    names = [] if axes == "?" else axes.split("+")
-    dims = [mesh.axis_names.index(name) for name in names if name in mesh.axis_names] or list(
-        range(len(mesh.axis_sizes)))
+    """Bytes/s that a chip can send along mesh axes: over the links of the dimensions of the torus that they
+    run along, and where they join hosts or pods, over the network, of which each device of a host or pod has
+    its share."""
+    names = axes.split("+")
+    dims = [i for i, name in enumerate(mesh.axis_names) if name in names] or range(len(mesh.axis_names))
     group = mesh.devices[tuple(slice(None) if i in dims else 0 for i in range(mesh.devices.ndim))].reshape(-1)
     bandwidth = chip.link_bandwidth
-    if chip.torus and all(getattr(d, "coords", None) is not None for d in group):
+    if chip.torus:
         along = sum(len({d.coords[i] for d in group}) > 1 for i in range(len(group[0].coords)))
         bandwidth *= min(1, max(along, 1) / chip.torus)
-    houses = Counter(_house(chip, d) for d in group)
-    if len(houses) > 1 and chip.network:
-        bandwidth = min(bandwidth, chip.network * max(houses.values()))
+    near = Counter(getattr(d, "slice_index" if chip.torus else "process_index", 0) for d in group)
+    if len(near) > 1 and chip.network:
+        bandwidth = min(bandwidth, chip.network * max(near.values()))
     return bandwidth
-
-
-def _house(chip, device):
-    """What the links of a chip do not leave: a TPU's pod slice, a GPU's host."""
-    return getattr(device, "slice_index", 0) if chip.torus else getattr(device, "process_index", 0)

@@ -1,20 +1,22 @@
 """What one run of a compiled program computes and moves on one device, counted from its optimized HLO.
 
-Loops count with their trip counts, a conditional as the branch with the most products.  Products are 2 for each
-element that is multiplied and summed, padding and gaps of a convolution left out.
+Loops count with their trip counts, a conditional as the branch with the most products.  A product is 2 for
+each element that is multiplied and summed; padding and gaps of a convolution are left out.
 """
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 
 from .hlo_text import arrays
+from .library_calls import call_target, convolution_flops, library_flops
 
-ONE_PASS = " in one pass"      # of float32 products without a precision: see estimates.rate
-_FREE = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "partition-id",
-         "replica-id", "iota", "add-dependency", "opt-barrier", "optimization-barrier", "domain", "reshape-free"}
-_MOVES = {"broadcast", "copy", "reshape", "transpose", "slice", "concatenate", "pad", "reverse", "gather",
-          "dynamic-slice", "dynamic-update-slice", "convert", "bitcast-convert", "select", "iota", "copy-start",
-          "slice-start", "sort", "custom-call", "rng-bit-generator", "reduce-precision"}
+ONE_PASS = " in one pass"      # float32 products for which no precision is asked: see estimates.rate
+_FREE = set("""parameter constant tuple get-tuple-element bitcast after-all partition-id replica-id iota
+add-dependency opt-barrier optimization-barrier domain""".split())
+_MOVES = set("""broadcast copy reshape transpose slice concatenate pad reverse gather dynamic-slice
+dynamic-update-slice convert bitcast-convert select sort custom-call rng-bit-generator
+reduce-precision""".split())
+# what takes its operands element by element, and gives fewer
+_REDUCTIONS = {"reduce", "reduce-window", "select-and-scatter", "map", "all-reduce", "reduce-scatter"}
 _TRANSCENDENTAL = {"exponential", "exponential-minus-one", "log", "log-plus-one", "tanh", "tan", "sine",
                    "cosine", "logistic", "power", "sqrt", "rsqrt", "cbrt", "erf", "atan2"}
 _DTYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "c64": "complex64",
@@ -100,9 +102,8 @@ class _Counting:
             total.products[self.dtype(line)] += count
         elif kind == "custom-call":
             self.library(line, total)
-        elif kind in ("reduce", "reduce-window", "scatter", "select-and-scatter", "map", "all-reduce",
-                      "reduce-scatter"):
-            total.elementwise += self.operand(line, 0).size if kind != "scatter" else self.operand(line, -1).size
+        elif kind in _REDUCTIONS or kind == "scatter":
+            total.elementwise += self.operand(line, -1 if kind == "scatter" else 0).size
         elif kind not in _FREE and kind not in _MOVES and not kind.endswith(("-start", "-done")):
             size = sum(a.size for a in arrays(line.shape))
             total.elementwise += size
@@ -129,34 +130,20 @@ class _Counting:
         return size * (4 if out.dtype.startswith("c") else 1)
 
     def convolution(self, line):
-        left, right, out = self.operand(line, 0), self.operand(line, 1), arrays(line.shape)[0]
-        x, w, y = re.match(r"(\w+)_(\w+)->(\w+)", line.attribute("dim_labels")).groups()
-        window = dict(part.split("=") for part in (line.attribute("window") or "").split() if "=" in part)
-        size = 2 * out.dims[y.index("b")] * out.dims[y.index("f")] * right.dims[w.index("i")]
-        for d in (letter for letter in x if letter.isdigit()):
-            def of(name, default, d=int(d)):
-                return window[name].split("x")[d] if name in window else default
-            low, _ = of("pad", "0_0").split("_")
-            size *= _taps(left.dims[x.index(d)], right.dims[w.index(d)], out.dims[y.index(d)],
-                          int(of("stride", 1)), int(low), int(of("lhs_dilate", 1)), int(of("rhs_dilate", 1)))
-        return size * (4 if out.dtype.startswith("c") else 1)
+        out = arrays(line.shape)[0]
+        count = convolution_flops(line, self.operand(line, 0), self.operand(line, 1), out)
+        return count * (4 if out.dtype.startswith("c") else 1)
 
     def library(self, line, total):
-        """A product by a library; others count as nothing, and are named."""
-        target = re.search(r'custom_call_target="([^"]*)"', line.rest)
-        target = target[1] if target else "?"
-        if any(word in target for word in ("gemm", "matmul", "cublas")):
-            left, out = self.operand(line, 0), arrays(line.shape)[0]
-            dims = re.search(r'"lhs_contracting_dimensions":\[([^\]]*)\]', line.rest)
-            dims = [int(n) for n in re.findall(r"\d+", dims[1])] if dims else [len(left.dims) - 1]
-            size = 2 * out.size
-            for dim in dims:
-                size *= left.dims[dim]
-            total.products[self.dtype(line)] += size
-        elif target in _MARKS:
+        """What a library computes; what there is no formula for counts as nothing, and is named."""
+        target = call_target(line)
+        if target in _MARKS:
             return
-        else:
+        count = library_flops(self.module, line)
+        if count is None:
             total.opaque[target] += 1
+        elif count:
+            total.products[self.dtype(line)] += count
 
     def moved(self, line):
         """The bytes that an instruction reads from and writes to main memory."""
@@ -260,17 +247,3 @@ def _called(line, name):
 def _held(shape):
     """The bytes of a shape that are in main memory."""
     return sum(a.padded_bytes for a in arrays(shape) if a.space == 0)
-
-
-def _taps(size, window, out, stride, low, spread, gap):
-    """How often an element of a window meets one of the array along one axis, not padding or a gap."""
-    count = 0
-    for tap in range(window):
-        if spread == 1 and stride == 1:
-            first = max(0, low - tap * gap)
-            last = min(out - 1, size - 1 + low - tap * gap)
-            count += max(0, last - first + 1)
-        else:
-            count += sum(1 for o in range(out) if 0 <= (at := o * stride - low + tap * gap)
-                         and at % spread == 0 and at // spread < size)
-    return count

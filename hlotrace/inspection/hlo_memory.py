@@ -1,8 +1,8 @@
 """The values that a compiled program holds when it holds the most, from its optimized and scheduled HLO.
 
 Each value is alive from the instruction that makes it to the last that reads it; what XLA computes in place
-(updates, loops' carries, bitcasts, results that take a donated argument's memory) is one value.  Arguments and results
-are there all the time.
+(updates, loops' carries, bitcasts, results in the memory of donated arguments) is one value.  Arguments and
+results are there all the time.
 """
 import re
 from dataclasses import dataclass
@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from .hlo_text import arrays, without_layouts
 
 _ALIASES = {"bitcast", "optimization-barrier", "opt-barrier", "copy-done", "add-dependency", "domain"}
+
+# written in place of their first operand
+_UPDATES = {"dynamic-update-slice", "scatter"}
 
 
 @dataclass(eq=False)
@@ -38,10 +41,8 @@ class Peak:
 
 
 def peak(module):
-    """The Peak of a Module of hlo_text; None for a text without an entry."""
-    if not module.entry:
-        return None
-    return _Liveness(module).entry()
+    """The Peak of a Module of hlo_text; of nothing for a text without an entry."""
+    return _Liveness(module).entry() if module.entry else Peak(0, [])
 
 
 class _Liveness:
@@ -94,18 +95,23 @@ class _Liveness:
                 last[id(value)] = i
         for value in _leaves(values[self.module.root(computation).name]):
             last[id(value)] = len(lines)
-        alive, size, most, best = {}, 0, 0, []
+        alive, most, best = {}, 0, []
         for i, line in enumerate(lines):
+            dying = [v for v in alive.values() if last[id(v)] <= i]
             for value in _leaves(values[line.name]):
-                if id(value) not in outside and id(value) not in alive and value.bytes:
-                    alive[id(value)] = value
-                    size += value.bytes
+                if id(value) in outside or id(value) in alive or not value.bytes:
+                    continue
+                if _by_element(line):      # it may take the memory of what it is the last to read
+                    same = next((v for v in dying if v.bytes == value.bytes), None)
+                    if same is not None:
+                        dying.remove(same)
+                        del alive[id(same)]
+                alive[id(value)] = value
             more, within = inner.get(line.name, (0, []))
-            if size + more > most:
-                most, best = size + more, [*alive.values(), *within]
-            for value in [v for key, v in alive.items() if last[key] <= i]:
-                size -= value.bytes
-                del alive[id(value)]
+            size = sum(v.bytes for v in alive.values()) + more
+            if size > most:
+                most, best = size, [*alive.values(), *within]
+            alive = {key: v for key, v in alive.items() if last[key] > i}
         return most, best
 
     def destinations(self, computation, results):
@@ -157,7 +163,7 @@ class _Liveness:
             return made
         if kind.endswith("-done") and isinstance(operands[0], list):
             return self.done(line, operands[0])
-        if kind == "dynamic-update-slice":
+        if kind in _UPDATES and not isinstance(operands[0], list) and not line.shape.startswith("("):
             return operands[0]
         made = self.made(line)
         if kind.endswith("-start") and isinstance(made, list) and operands:     # its operands are in it
@@ -195,7 +201,7 @@ class _Liveness:
             at = inner.get(result)
             while at is not None and at.opcode in ("bitcast", "convert"):
                 at = inner.get(at.operands[0])
-            if at is None or at.opcode != "dynamic-update-slice":
+            if at is None or at.opcode not in _UPDATES:
                 continue
             target = inner.get(at.operands[0])
             while target is not None and target.opcode in ("bitcast", "convert"):
@@ -203,6 +209,12 @@ class _Liveness:
             if target is not None and target.opcode == "parameter":
                 found[i] = int(target.operands[0])
         return found
+
+
+def _by_element(line):
+    """Does it read the elements of an operand where it writes those of its result?"""
+    return line.opcode == "fusion" and "kind=kLoop" in line.rest or line.opcode in (
+        "add", "multiply", "subtract", "divide", "select", "exponential", "convert")
 
 
 def _elements(text):

@@ -1,4 +1,4 @@
-"""The Estimate of a lowered program; what is known of a compiled one is kept on disk with compiled programs."""
+"""The Estimate of a lowered program; what is known of a compiled one is kept on disk, as programs are."""
 import dataclasses
 import hashlib
 import json

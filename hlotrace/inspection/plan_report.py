@@ -1,43 +1,39 @@
 """A Plan for people: a table for each target, and one HTML page."""
 import html as html_escapes
 
-WHAT_IT_IS_NOT = ("Lower bounds from peak rates, of the compiled program: nothing was run, no kernel was measured, "
-                  "nothing was autotuned.")
-QUICK = ("Of the traced program alone, not compiled: memory and operations are near what a compile says, what the "
-         "compiler adds is not in it.")
+WHAT_IT_IS_NOT = ("Lower bounds from peak rates, of the compiled program: nothing was run, no kernel was "
+                  "measured, nothing was autotuned.")
+QUICK = ("Of the traced program alone, not compiled: memory and operations are near what a compile says; "
+         "copies, padding and collectives that the compiler adds are not in it. Nothing was run.")
+
+
+def _scaled(count, step, units):
+    """(how many of a unit, the unit), of units that rise by `step`."""
+    for unit in units[:-1]:
+        if abs(count) < step:
+            return count, unit
+        count /= step
+    return count, units[-1]
 
 
 def size(count):
     """`1.50 GiB`."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(count) < 1024:
-            break
-        count /= 1024
-    else:
-        unit = "TiB"
+    count, unit = _scaled(count, 1024, ("B", "KiB", "MiB", "GiB", "TiB"))
     return f"{count:.0f} {unit}" if unit == "B" else f"{count:.2f} {unit}"
 
 
 def amount(count):
     """`4.35 T`, without a unit."""
-    for unit in ("", "k", "M", "G", "T"):
-        if abs(count) < 1000:
-            break
-        count /= 1000
-    else:
-        unit = "P"
+    count, unit = _scaled(count, 1000, ("", "k", "M", "G", "T", "P"))
     return f"{count:.3g} {unit}".rstrip()
 
 
 def duration(seconds):
     """`22.1 ms`."""
-    for unit in ("s", "ms", "us"):
-        if seconds >= 1:
-            break
-        seconds *= 1000
-    else:
-        unit = "ns"
-    return f"{seconds:.3g} {unit}"
+    if seconds >= 1:
+        return f"{seconds:.4g} s"
+    count, unit = _scaled(seconds * 1e9, 1000, ("ns", "us", "ms"))
+    return f"{count:.3g} {unit}"
 
 
 def mesh_text(mesh):
@@ -70,8 +66,8 @@ def _heading(name, devices, rows):
     if chip.platform == "cpu":
         return head + " (nominal rates, to compare meshes: the times are none of a real machine)"
     peak = max(chip.peak, key=lambda dtype: (dtype == "bfloat16", chip.peak[dtype]))
-    return (f"{head} ({size(chip.memory)}, {amount(chip.bandwidth)}B/s, {amount(chip.peak[peak])}FLOP/s {peak}, links "
-            f"{amount(chip.link_bandwidth)}B/s)")
+    return (f"{head} ({size(chip.memory)}, {amount(chip.bandwidth)}B/s, {amount(chip.peak[peak])}FLOP/s "
+            f"{peak}, links {amount(chip.link_bandwidth)}B/s)")
 
 
 def _parts_of(rows):
@@ -90,15 +86,17 @@ def _cells(plan, row, rows):
         fits = "no" if row.error and "RESOURCE_EXHAUSTED" in row.error else "-"
         return [mesh_text(row.mesh), fits, *["-"] * (len(_titles(plan, rows)) - 2)]
     memory = e.memory
-    return [mesh_text(row.mesh), "yes" if e.fits else "no", size(memory["needed"]), size(memory["arguments"]),
-            size(memory["results"] - memory["aliases"]), size(memory["temporaries"]), amount(sum(e.flops.values())),
-            amount(e.bytes), amount(sum(e.sent.values())),
-            *(duration(e.times.get(part, 0)) for part in _parts_of(rows)), duration(e.seconds), e.bound or "-",
+    sizes = (memory["needed"], memory["arguments"], memory["results"] - memory["aliases"],
+             memory["temporaries"])
+    counts = (sum(e.flops.values()), e.bytes, sum(e.sent.values()))
+    times = [e.times.get(part, 0) for part in _parts_of(rows)]
+    return [mesh_text(row.mesh), "yes" if e.fits else "no", *map(size, sizes), *map(amount, counts),
+            *map(duration, times), duration(e.seconds), e.bound or "-",
             *([amount(plan.per_step / e.seconds) if e.seconds else "-"] if plan.per_step else [])]
 
 
 def _errors(rows):
-    """Why there is no estimate, once for meshes of the same reason."""
+    """Why there is no estimate."""
     return [f"{mesh_text(row.mesh)}: {' '.join(row.error.split())}" for row in rows if row.error]
 
 
@@ -127,24 +125,29 @@ def of_estimate(e):
 def estimate_table(e):
     """One Estimate, as text."""
     memory = e.memory
-    rows = [["memory", size(memory["needed"]), f"of {size(memory['chip'])}, {'fits' if e.fits else 'does not fit'}"],
-            *([f"  {name}", size(memory[name]), ""] for name in ("arguments", "results", "aliases", "temporaries")),
-            ["FLOPs", amount(sum(e.flops.values())), ", ".join(e.flops)], ["bytes to memory", amount(e.bytes), ""],
-            ["bytes sent", amount(sum(e.sent.values())), ""],
+    has = "" if e.chip is None or e.chip.platform == "cpu" else (
+        f"of {size(memory['chip'])}: {'fits' if e.fits else 'does not fit'}")
+    rows = [["memory", size(memory["needed"]), has],
+            *([f"  {name}", size(memory[name]), ""]
+              for name in ("arguments", "results", "aliases", "temporaries")),
+            ["FLOPs", amount(sum(e.flops.values())), ", ".join(e.flops)],
+            ["bytes to memory", amount(e.bytes), ""], ["bytes sent", amount(sum(e.sent.values())), ""],
             *([f"{part} at its peak", duration(seconds), ""] for part, seconds in e.times.items())]
     lines = aligned(rows)
     if e.times:
-        lines.append(f"a run takes at least {duration(e.seconds)}, bound by the {e.bound}")
+        lines.append(f"a run takes at least {duration(e.seconds)}, bound by: {e.bound}")
     return "\n".join([*lines, *of_estimate(e), QUICK if e.source == "traced" else WHAT_IT_IS_NOT])
 
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; color: #222 }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem }
+body { color: #222 }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
 th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid #ddd }
 th:first-child, td:first-child, .text { text-align: left }
 .no { color: #a00 } .bar { fill: #4a78b5 } .bound { fill: #d1603d }
-@media (prefers-color-scheme: dark) { body { background: #181818; color: #ddd } th, td { border-color: #444 } }
+@media (prefers-color-scheme: dark) {
+body { background: #181818; color: #ddd } th, td { border-color: #444 } }
 """
 
 
@@ -162,7 +165,8 @@ def html(plan):
         for row in rows:
             if row.estimate:
                 e = row.estimate
-                parts.append(f"<details><summary>{escape(mesh_text(row.mesh))}: communication and memory</summary>")
+                parts.append(f"<details><summary>{escape(mesh_text(row.mesh))}: communication and memory"
+                             "</summary>")
                 if e.sent:
                     parts.append(_html_table([["collective", "mesh axes", "bytes that a chip sends"], *(
                         [kind, axes, size(n)] for (kind, axes), n in e.sent.items())], 2))
@@ -192,9 +196,10 @@ def _bars(rows):
         y += 24
         lines.append(f'<text x="0" y="{y - 6}">{html_escapes.escape(mesh_text(row.mesh))}</text>')
         for part, seconds in row.estimate.times.items():
-            kind = "bound" if part == row.estimate.bound else "bar"
-            lines.append(f'<text x="20" y="{y + 11}" font-size="12">{part}</text><rect class={kind} x="130" y="{y}" '
-                         f'height="13" width="{500 * seconds / most:.1f}"/><text x="{140 + 500 * seconds / most:.1f}" '
-                         f'y="{y + 11}" font-size="12">{duration(seconds)}</text>')
+            kind, width = "bound" if part == row.estimate.bound else "bar", 500 * seconds / most
+            lines.append(f'<text x="20" y="{y + 11}" font-size="12">{part}</text>'
+                         f'<rect class={kind} x="130" y="{y}" height="13" width="{width:.1f}"/>'
+                         f'<text x="{140 + width:.1f}" y="{y + 11}" font-size="12">'
+                         f'{duration(seconds)}</text>')
             y += 17
     return f'<svg viewBox="0 0 760 {y + 8}" width="760" fill="currentColor">{"".join(lines)}</svg>'

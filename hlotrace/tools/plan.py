@@ -3,16 +3,17 @@
     hlotrace plan FUNCTION TYPE... --on CHIPS [--mesh MESH] [--in_spec SPEC]... [--out_spec SPEC]...
                   [--batch ARGUMENT:DIMENSION] [--quick] [--json] [--html FILE] [--grad] [--vmap]
 
-FUNCTION, TYPEs, --args_from and SPECs are those of `hlotrace dump`. CHIPS are topologies by name with commas,
-`v5e:4x4,h100:8`, or `cpu:8`. A MESH is `auto`, every factorization of the mesh axes that the SPECs name;
-`data,model`, every one of these; or sizes, `data=4,model=2`; several with semicolons.  For each, the program is
-compiled (once: what is known of it is kept on disk) and the table says whether it fits, what memory it takes,
-what it computes, moves and sends, the time of each part of the chip at its peak rate, and what binds it; the
-best mesh comes first.  --batch 3:0 counts examples, the size of dimension 0 of argument 3; 3:0,1 tokens.  --quick
-does not compile.
+FUNCTION, TYPEs, --args_from and SPECs are those of `hlotrace dump`. CHIPS are topologies by name with
+commas, `v5e:4x4,h100:8`, or `cpu:8`. A MESH is `auto`, every factorization of the mesh axes that the SPECs
+name; `data,model`, every one of these; or sizes, `data=4,model=2`; several with semicolons.  For each, the
+program is compiled, once: what is known of it is kept on disk.  The table says whether it fits, what memory
+it takes, what it computes, moves and sends, the time of each part of the chip at its peak rate, and what
+binds it; the best mesh comes first.  --batch 3:0 counts examples, the size of dimension 0 of argument 3;
+3:0,1 tokens.  --quick does not compile.
 
-    hlotrace plan train.py:step --args_from train.py:types --in_spec train.py:specs --on v5e:4x4,h100:8 --batch 1:0
-    hlotrace plan train.py:layer f32[64,256] f32[256,512] --in_spec 'data;-,model' --on cpu:8 --mesh data=4,model=2
+    hlotrace plan train.py:layer f32[64,256] f32[256,512] --in_spec 'data;-,model' --on cpu:8
+    hlotrace plan train.py:step --args_from train.py:types --in_spec train.py:specs --on v5e:4x4,h100:8
+    --batch 1:0
 """
 import os
 import sys
@@ -46,7 +47,8 @@ def planned(positional, options):
     args = arguments(positional[1:], options.args_from)
     in_specs = parse_specs(options.in_spec, "--in_spec")
     if in_specs and len(in_specs) != len(args):
-        raise UsageError(f"--in_spec gives {len(in_specs)} SPECs for {len(args)} arguments; `?` leaves one whole")
+        raise UsageError(f"--in_spec gives {len(in_specs)} SPECs for {len(args)} arguments; `?` leaves one "
+                         "whole")
     out_specs = tuple(parse_specs(options.out_spec, "--out_spec"))
     with prints_to_stderr():
         try:
@@ -63,7 +65,8 @@ def planned(positional, options):
 
 def _make_cpu_devices(targets):
     """As many as --on names, where nothing else has said how many."""
-    counts = [int(count) for name, _, count in (t.partition(":") for t in targets) if name == "cpu" and count.isdigit()]
+    counts = [int(count) for name, _, count in (t.partition(":") for t in targets)
+              if name == "cpu" and count.isdigit()]
     if counts and hlotrace.config.jax_num_cpu_devices == -1 and (
             "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", "")):
         hlotrace.config.update("jax_num_cpu_devices", max(counts))
@@ -73,10 +76,10 @@ def define_flags():
     options = flags.FlagValues()  # our own: the user's module may define absl flags too
     own = {"flag_values": options}
     flags.DEFINE_list("on", [], "Topologies by name, v5e:4x4,h100:8, or cpu:8.", **own)
-    flags.DEFINE_string("mesh", "auto", "auto, names of axes, or sizes, data=4,model=2; several with ;.", **own)
+    flags.DEFINE_string("mesh", "auto", "auto, names of axes, or sizes, data=4,model=2; more with ;.", **own)
     define_function_flags(options)
     flags.DEFINE_multi_string("out_spec", [], "SPECs of the results.", **own)
-    flags.DEFINE_string("batch", None, "What a run takes, ARGUMENT:DIMENSION, as 3:0; 3:0,1 are tokens.", **own)
+    flags.DEFINE_string("batch", None, "What a run takes, ARGUMENT:DIMENSION, 3:0; 3:0,1 are tokens.", **own)
     flags.DEFINE_bool("quick", False, "Do not compile: look into the traced program alone.", **own)
     flags.DEFINE_bool("json", False, "Print JSON.", **own)
     flags.DEFINE_string("html", None, "Write one page with plots into this file, and print its path.", **own)

@@ -117,8 +117,8 @@ def test_a_module_lives_as_long_as_its_operations_are_read(read, monkeypatch):
     def told(op):
         alive.append(context()._get_live_module_count())
         return signature(op)
-    signature = shardy._signature
-    monkeypatch.setattr(shardy, "_signature", told)
+    signature = shardy.signature
+    monkeypatch.setattr(shardy, "signature", told)
     read(identity('<@mesh, [{"data"}, {}]>', MESH_LINE))
     assert alive and min(alive) > 0
 

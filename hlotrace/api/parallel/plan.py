@@ -44,12 +44,13 @@ class Row:
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """What rows are sorted by: those that fit, the fastest first; then those that need the least."""
+        """What rows are sorted by: those that fit, of the least bound first, of equal ones that of the least
+        work in all; then those that need the least memory."""
         if self.estimate is None:
-            return 2, 0.0
+            return (2,)
         if not self.estimate.fits:
             return 1, self.estimate.memory["needed"]
-        return 0, self.estimate.seconds
+        return 0, self.estimate.seconds, sum(self.estimate.times.values())
 
 
 @dataclasses.dataclass(repr=False)
@@ -247,9 +248,8 @@ def _meshes(asked: Any, axes: Sequence[str], devices: Sequence[Any]) -> Iterator
             sizes = dict(one)
             if not all(isinstance(n, int) and n > 0 for n in sizes.values()):
                 raise TypeError(f"plan: mesh {sizes}: sizes are positive integers")
-            if math.prod(sizes.values()) > count:
-                raise ValueError(f"plan: mesh {sizes} needs {math.prod(sizes.values())} devices and there are "
-                                 f"{count}")
+            if (needed := math.prod(sizes.values())) > count:
+                raise ValueError(f"plan: mesh {sizes} needs {needed} devices and there are {count}")
             yield sizes
         elif not isinstance(one, str):
             raise TypeError(f"plan: mesh={one!r:.60} is neither \"auto\", \"data,model\", "
@@ -257,7 +257,7 @@ def _meshes(asked: Any, axes: Sequence[str], devices: Sequence[Any]) -> Iterator
         elif one == "auto":
             yield from _factorizations(count, axes)
         elif "=" in one:
-            found = [re.fullmatch(r"\s*([A-Za-z_]\w*)=([1-9]\d*)\s*", part) for part in one.split(",")]
+            found = [re.fullmatch(r"\s*([A-Za-z_]\w*)=([1-9]\d*)\s*", p) for p in one.split(",")]
             sizes = {part[1]: int(part[2]) for part in found if part}
             if len(sizes) < len(found):
                 raise ValueError(f"plan: mesh {one!r} is not of the form data=4,model=2, or names an axis "
