@@ -94,6 +94,15 @@ def test_too_little_memory_is_told_with_both_sizes_and_what_to_do():
 
 
 @needs_wheels
+@pytest.mark.parametrize("put", [
+    lambda where: hlotrace.device_put(jnp.ones(8), where), lambda where: jnp.zeros(8, device=where),
+    lambda where: hlotrace.make_array_from_callback((8,), where, lambda index: jnp.ones(8)[index])])
+def test_no_array_is_on_chips_that_are_not_here(put):
+    with pytest.raises(RuntimeError, match=r"H100 .* is a device of a topology, which is not here: .*ShapeDtypeStruct"):
+        put(NamedSharding(mesh_of("h100:8"), P("data")))
+
+
+@needs_wheels
 def test_cost_counts_what_libraries_do():
     """A product of real numbers is a kernel of XLA's own, one of complex numbers a library's; so is a factorization."""
     device = SingleDeviceSharding(topologies.get_topology_desc("h100").devices[0])
