@@ -216,6 +216,9 @@ def _extension() -> Any:
     with plugins.without_driver():
         found = import_from_plugin("cuda", "cuda_plugin_extension")
     if found is None:
-        raise RuntimeError("kernels for CUDA are in a package that is not installed: "
-                           f"{plugins.install_line('cuda')}")
+        plugin = plugins.find().get("cuda")
+        beside = plugin and plugin.package and plugin.package.replace("pjrt", "plugin")
+        raise RuntimeError("kernels for CUDA are in a package that is not installed: " + (
+            f'pip install --no-deps "{beside}=={binding.jaxlib_version}"' if beside
+            else plugins.install_line("cuda")))
     return found
