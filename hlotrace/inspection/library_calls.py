@@ -8,6 +8,8 @@ the library does.  A product of complex numbers is four of real ones.
 import math
 import re
 
+import numpy as np
+
 from .hlo_text import arrays, integers, modules
 
 
@@ -48,26 +50,15 @@ def convolution_flops(line, x, w, y):
         def of(name, default, d=int(letter)):
             return window[name].split("x")[d] if name in window else default
         low, _ = of("pad", "0_0").split("_")
-        flops *= _taps(x.dims[image.index(letter)], w.dims[kernel.index(letter)],
-                       y.dims[result.index(letter)], int(of("stride", 1)), int(low), int(of("lhs_dilate", 1)),
-                       int(of("rhs_dilate", 1)))
+        flops *= taps(x.dims[image.index(letter)], w.dims[kernel.index(letter)], y.dims[result.index(letter)],
+                      int(of("stride", 1)), int(low), int(of("lhs_dilate", 1)), int(of("rhs_dilate", 1)))
     return flops
 
 
-def _taps(size, window, out, stride, low, spread, gap):
-    """How often an element of a window meets one of the image along an axis, and not padding or a gap."""
-    count = 0
-    for tap in range(window):
-        # places of the image, spread out, from `first` in steps of `stride`
-        first = tap * gap - low
-        if spread == 1:
-            begin = max(0, -(first // stride))
-            end = min(out, (size - 1 - first) // stride + 1)
-            count += max(0, end - begin)
-        else:
-            count += sum(at % spread == 0 and 0 <= at // spread < size
-                         for at in range(first, first + out * stride, stride))
-    return count
+def taps(size, window, out, stride, low, spread, gap):
+    """How often an element of a window meets one of the array along one axis, not padding or a gap."""
+    at = np.arange(out)[:, None] * stride - low + np.arange(window) * gap
+    return int(np.sum((at >= 0) & (at % spread == 0) & (at // spread < size)))
 
 
 # Each: (the call, the Arrays of its operands and of its results) -> FLOPs.

@@ -5,8 +5,9 @@
 
 FUNCTION is `module:function` or `path/file.py:function`.  A TYPE, one an argument, is `f32[8,128]`, `bf16[]`,
 `i32[3]` or `f32`; --args_from takes pytrees and values from Python instead. STAGE is one of jaxpr, outlined,
-stablehlo, sharded, hlo, optimized, collectives, cost, memory; several with commas or repeated; or `all`.
-`outlined` shows which stretches of equations repeat and become one function each.
+stablehlo, sharded, hlo, optimized, collectives, cost, memory, ptx; several with commas or repeated; or `all`.
+`outlined` shows which stretches of equations repeat and become one function each.  `ptx`, of NVIDIA GPUs, is
+the kernels: registers, bytes spilled, of shared memory and of code, and their text.
 
 With --mesh the program is for several devices.  `sharded` is then its text after Shardy's propagation, with
 the mesh axes that split each value; it needs no compile.  `collectives` lists what the compiled program
@@ -16,10 +17,10 @@ whole, `data+model` are two axes for one dimension, and missing dimensions are w
 to the compiler.  Say --in_spec once for each argument, or once with semicolons: `data;-,model`.  A SPEC holds
 for every leaf of a pytree; for more, `--in_spec path/file.py:function` names a function that returns a tuple
 of PartitionSpecs and pytrees of them, one for each argument.  Several --out_spec are the entries of a tuple
-of results. PLATFORM is `cpu` (as many devices as the mesh has are made up), `tpu:v5e:2x4` (any topology, no
-TPU needed, but libtpu), or `gpu`, `cuda`, `rocm`, `tpu`: their text (jaxpr, outlined, stablehlo, sharded,
-hlo) needs neither the device nor its plugin; the other stages compile, and need both. What your own code
-prints goes to stderr.
+of results. PLATFORM is `cpu` (as many devices as the mesh has are made up); a topology of chips that need not be here,
+`v5e:2x4` (needs libtpu) or `h100:8`, `h100:2x8` (GPUs, hosts x GPUs: needs the CUDA plugin and ptxas); or
+`gpu`, `cuda`, `rocm`, `tpu`: their text (jaxpr, outlined, stablehlo, sharded, hlo) needs neither the device
+nor its plugin; the other stages compile, and need both. What your own code prints goes to stderr.
 
     hlotrace-dump hlotrace.numpy:tanh f32[8,128] --stage jaxpr,stablehlo
     hlotrace-dump train.py:loss --args_from train.py:example_args --grad --stage all --out /tmp/loss
@@ -31,18 +32,21 @@ import functools
 import math
 import os
 import sys
+import tempfile
+import textwrap
 from pathlib import Path
 
 from absl import flags
 
 import hlotrace
 from hlotrace.api.stages import abstract, struct_of
-from hlotrace.core.platforms import PLATFORMS
+from hlotrace.core.errors import did_you_mean
+from hlotrace.core.platforms import PLATFORMS, platform_named
 from hlotrace.core.pytrees import pytree
-from hlotrace.inspection import shardy
+from hlotrace.inspection import gpu_kernels, shardy
 from hlotrace.inspection.communication import collectives, table
 from hlotrace.lowering.outline import LEAST_SAVED
-from hlotrace.runtime.devices import plugins
+from hlotrace.runtime.devices import chips, gpu_targets, plugins
 from hlotrace.runtime.executables.blocks import blocks_of
 from hlotrace.sharding import NamedSharding, SingleDeviceSharding
 from hlotrace.tools.command_line import (
@@ -59,18 +63,20 @@ from hlotrace.tools.command_line import (
 )
 
 SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "hlo": "txt",
-            "optimized": "txt", "collectives": "txt", "cost": "txt", "memory": "txt"}
+            "optimized": "txt", "collectives": "txt", "cost": "txt", "memory": "txt", "ptx": "ptx"}
 OVER_A_MESH = ("sharded", "collectives")
-COMPILED = ("optimized", "collectives", "cost", "memory")
+COMPILED = ("optimized", "collectives", "cost", "memory", "ptx")
 
 
-def parse_stages(values, mesh):
+def parse_stages(values, mesh, platform=None):
     """The stages named in the values of --stage, each once, in the order given; `mesh`: is there one?"""
     names = [name.strip() for value in values for name in value.split(",")]
     for name in names:
         if name not in SUFFIXES and name != "all":
             raise UsageError(f"there is no stage {name!r}; known are {', '.join(SUFFIXES)}, all")
-    every = [name for name in SUFFIXES if mesh or name not in OVER_A_MESH]
+    chip = chips.find((platform or "").removeprefix("cuda:").removeprefix("gpu:").partition(":")[0])
+    every = [name for name in SUFFIXES if (mesh or name not in OVER_A_MESH)
+             and (chip and chip.cuda or name != "ptx")]
     return every if "all" in names else list(dict.fromkeys(names))
 
 
@@ -87,9 +93,11 @@ class Place:
         self.sizes = parse_mesh(mesh) if mesh else {}
         self.platform, _, self.topology = (platform or "cpu").partition(":")
         known = {name: None for p in PLATFORMS for name in (*p.aliases, p)} | _plugins()
-        if self.platform not in known or self.topology and self.platform != "tpu":
+        if chip := chips.find(self.platform):
+            self.platform, self.topology = chip.platform, platform
+        elif self.platform not in known or self.topology and self.platform not in ("tpu", "cuda", "gpu"):
             raise UsageError(f"--platform {platform!r}: want {', '.join(known)} or the name of a topology, "
-                             "such as tpu:v5e:2x4")
+                             f"such as h100:8 or v5e:2x4{did_you_mean(self.platform, chips.CHIPS)}")
         self.requested = bool(mesh or platform)
         self.lowered_for = self.platform if platform and not (compiles or self.topology) else None
         self.here = "cpu" if self.lowered_for else self.platform
@@ -190,8 +198,11 @@ class Program:
 
     @functools.cached_property
     def compiled(self):
+        return self.compile()
+
+    def compile(self, options=None):
         try:
-            return self.lowered.compile()
+            return self.lowered.compile(compiler_options=options)
         except (ValueError, RuntimeError) as error:      # for one, a chip with too little memory
             raise UsageError(str(error)) from error
 
@@ -253,6 +264,21 @@ class Program:
                          if name.endswith("_in_bytes"))
 
 
+    def ptx(self):
+        """What each kernel takes, as comments, and their PTX."""
+        if platform_named(self.place.platform) != "cuda":
+            raise UsageError(f"--stage ptx is of NVIDIA GPUs, not of {self.place.platform}: say --platform h100")
+        assembler = gpu_targets.ptxas()
+        if assembler is None:
+            raise UsageError("--stage ptx needs NVIDIA's ptxas: "
+                             f"{gpu_targets.install_line(plugins.find().get('cuda'))}")
+        with tempfile.TemporaryDirectory() as folder:
+            compiled = self.compile(gpu_kernels.options_for(folder))
+            texts = gpu_kernels.dumped(folder)
+        found = gpu_kernels.kernels(texts, assembler, compiled.as_text())
+        return "\n\n".join([textwrap.indent(gpu_kernels.table(found), "// "), *texts])
+
+
 def out_shardings(values, place):
     """What --out_spec gives jit, or None."""
     specs = parse_specs(values, "--out_spec")
@@ -264,7 +290,7 @@ def out_shardings(values, place):
 
 def dump(positional, options):
     """Print or write every stage that the command line asks for."""
-    stages = parse_stages(options.stage, options.mesh)
+    stages = parse_stages(options.stage, options.mesh, options.platform)
     if not positional:
         raise UsageError("which function? say hlotrace-dump FUNCTION TYPE... (--help tells more)")
     if options.x64:
@@ -298,7 +324,7 @@ def define_flags():
     flags.DEFINE_bool("locations", False, "Print StableHLO with the lines of Python it came from.", **own)
     flags.DEFINE_string("mesh", None, "The axes of a mesh of devices, data=4,model=2.", **own)
     flags.DEFINE_multi_string("out_spec", [], "SPECs of the results.", **own)
-    flags.DEFINE_string("platform", None, "cpu, gpu, cuda, rocm, tpu or a topology, tpu:v5e:2x4.", **own)
+    flags.DEFINE_string("platform", None, "cpu, gpu, cuda, rocm, tpu or a topology, h100:8 or v5e:2x4.", **own)
     flags.DEFINE_string("out", None, "Write a file for each stage into this folder, and print the paths.",
                         **own)
     flags.DEFINE_bool("help", False, "Print this help.", short_name="h", **own)

@@ -73,7 +73,7 @@ def test_a_program_is_compiled_for_each_gpu_of_the_table(chip):
 def test_jaxs_own_spelling():
     config = gpu_targets.target_config(chips.CHIPS["h200"], "12.9.0")
     topology = topologies.get_topology_desc(platform="cuda", target_config=config, topology="1x2x4")
-    assert len(topology.devices) == 8 and topology.devices[0].device_kind == "NVIDIA H200 141GB HBM3e"
+    assert len(topology.devices) == 8 and topology.devices[0].device_kind == "NVIDIA H200"
     with pytest.raises(ValueError, match="cuda has no topology '8': INTERNAL: topology must be of shape"):
         topologies.get_topology_desc(platform="cuda", target_config=config, topology="8")
     with pytest.raises(ValueError, match="Failed to parse GpuTargetConfigProto"):
@@ -91,6 +91,15 @@ def test_too_little_memory_is_told_with_both_sizes_and_what_to_do():
         hlotrace.jit(sorted_columns).lower(x).compile()
     hlotrace.jit(jnp.sin, donate_argnums=0).lower(struct(1 << 32, sharding=SingleDeviceSharding(
         topologies.get_topology_desc("l4").devices[0]))).compile()     # 16 GiB, in place
+
+
+@needs_wheels
+@pytest.mark.parametrize("put", [
+    lambda where: hlotrace.device_put(jnp.ones(8), where), lambda where: jnp.zeros(8, device=where),
+    lambda where: hlotrace.make_array_from_callback((8,), where, lambda index: jnp.ones(8)[index])])
+def test_no_array_is_on_chips_that_are_not_here(put):
+    with pytest.raises(RuntimeError, match=r"H100 .* is a device of a topology, which is not here: .*ShapeDtypeStruct"):
+        put(NamedSharding(mesh_of("h100:8"), P("data")))
 
 
 @needs_wheels

@@ -201,7 +201,7 @@ _ALL = (
                   "cuda": "NVIDIA, CUDA programming guide, limits by compute capability (2024)"}),
     _gpu("h100", "NVIDIA H100 80GB HBM3", memory=84942979072, bandwidth=3352.32e9, aliases=("h100-80gb",),
          **_HOPPER),
-    _gpu("h200", "NVIDIA H200 141GB HBM3e", memory=151397597184, bandwidth=4800e9, **_HOPPER),
+    _gpu("h200", "NVIDIA H200", memory=151397597184, bandwidth=4800e9, **_HOPPER),
     _gpu("b200", "NVIDIA B200", memory=191514411008, bandwidth=7672.32e9, cores=148, vector=75 * TERA,
          link_bandwidth=900e9, network=50e9,
          peak={"float64": 37 * TERA, "float32": 75 * TERA, "tf32": 1125 * TERA, "bfloat16": 2250 * TERA,

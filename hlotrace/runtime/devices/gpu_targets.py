@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from typing import Any
 
 from .. import binding
+from . import plugins
 from .chips import Chip
 from .plugins import Plugin
 
@@ -83,11 +85,16 @@ def _cuda(plugin: Plugin | None) -> str:
     return "13" if plugin and plugin.package == "jax-cuda13-pjrt" else "12"
 
 
+def wheels(cuda: str = "12") -> list[str]:
+    """What compiling for GPUs that are not here takes, as pip names it: the plugin, and NVIDIA's compiler."""
+    return [*(f"jax-cuda{cuda}-{part}=={binding.jaxlib_version}" for part in ("pjrt", "plugin")),
+            *_COMPILER[cuda][0].split()]
+
+
 def install_line(plugin: Plugin | None) -> str:
     """What to type to compile for GPUs that are not here, beside what is installed."""
-    cuda = _cuda(plugin)
-    wheels = " ".join(f'"jax-cuda{cuda}-{part}=={binding.jaxlib_version}"' for part in ("pjrt", "plugin"))
-    return f"pip install --no-deps {'' if plugin else f'{wheels} '}{_COMPILER[cuda][0]}"
+    lacking = wheels(_cuda(plugin))[2 if plugin else 0:]
+    return " ".join(["pip install --no-deps", *(f'"{w}"' if "==" in w else w for w in lacking)])
 
 
 def compiler_folder(plugin: Plugin | None) -> str | None:
@@ -95,6 +102,12 @@ def compiler_folder(plugin: Plugin | None) -> str | None:
     folders = (os.path.join(folder or ".", _COMPILER[_cuda(plugin)][1]) for folder in sys.path)
     return next((os.path.abspath(folder) for folder in folders
                  if os.path.isfile(os.path.join(folder, "bin", "ptxas"))), None)
+
+
+def ptxas() -> str | None:
+    """NVIDIA's assembler: of the CUDA plugin's version, or else the machine's; None without one."""
+    folder = compiler_folder(plugins.find().get("cuda"))
+    return os.path.join(folder, "bin", "ptxas") if folder else shutil.which("ptxas")
 
 
 def use_compiler(options: Any, plugin: Plugin | None) -> None:

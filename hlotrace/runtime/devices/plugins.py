@@ -189,7 +189,7 @@ def load(plugin: Plugin) -> None:
             said_by = f" ({'TPU_LIBRARY_PATH or ' * (platform == 'tpu')}{VARIABLE} says so)" * (not package)
             raise RuntimeError(f"Unable to initialize backend {platform!r}: its plugin {path} is not a file"
                                f"{said_by}")
-        with _without(_NO_DRIVER) if platform == "cuda" and not nvidia_gpus() else contextlib.nullcontext():
+        with without_driver() if platform == "cuda" else contextlib.nullcontext():
             loaded[platform] = binding._jax.load_pjrt_plugin(platform, path, None)
     if not binding._jax.pjrt_plugin_initialized(platform):
         # Where there is no TPU, libtpu would ask the cloud's metadata server for over a minute, and complain.
@@ -204,8 +204,14 @@ def load(plugin: Plugin) -> None:
 
 
 @contextlib.contextmanager
-def _without(lines: re.Pattern[bytes]) -> Iterator[None]:
-    """Leave lines out of what C++ writes to stderr meanwhile: no variable silences it as it is loaded."""
+def without_driver() -> Iterator[None]:
+    """Where CUDA's libraries are loaded: where no GPU is here, what they say of the driver is left out.
+
+    No variable silences C++ while it is loaded.  Whatever else is written to stderr meanwhile comes after.
+    """
+    if nvidia_gpus():
+        yield
+        return
     with tempfile.TemporaryFile() as said:
         stderr = os.dup(2)
         os.dup2(said.fileno(), 2)
@@ -216,7 +222,7 @@ def _without(lines: re.Pattern[bytes]) -> Iterator[None]:
             os.close(stderr)
             said.seek(0)
             for line in said:
-                if not lines.search(line):
+                if not _NO_DRIVER.search(line):
                     os.write(2, line)
 
 

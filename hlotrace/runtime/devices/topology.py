@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .chips import Chip
 
 
+# what makes a topology -> the topology and its devices: who names it twice means the same devices
+_made: dict[str, tuple[Any, Any]] = {}
 # client of a topology -> bytes of memory of a chip, where XLA does not look at it itself
 _memory: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
@@ -49,6 +51,9 @@ def describe(name: str, platform: str | None, options: dict[str, Any]) -> tuple[
     elif chip:
         name = f"{chip.name}{colon}{shape}"
     plugins.load(plugin)
+    key = repr((platform, name, sorted(options.items())))
+    if key in _made:
+        return _made[key]
     try:
         topology = binding._jax.get_default_c_api_topology(platform, name, options)
         devices = topology._make_compile_only_devices()
@@ -58,7 +63,7 @@ def describe(name: str, platform: str | None, options: dict[str, Any]) -> tuple[
         raise ValueError(f"get_topology_desc: {platform} has no topology {named!r}: {said}{hint}") from error
     if memory := gpu_targets.memory_of(options.get("target_config", "")):
         _memory[devices[0].client] = memory
-    return topology, devices
+    return _made.setdefault(key, (topology, devices))
 
 
 def _no_chip(name: str, platform: str | None = None) -> str:

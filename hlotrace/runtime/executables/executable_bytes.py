@@ -123,8 +123,8 @@ def _devices(head: Any, platform: str | None, given: Any) -> list[binding.Device
         return candidates
     here = {d.id: d for d in candidates}
     if any(i not in here for i in ids):
-        raise ValueError(f"deserialize_and_load: the program was compiled for the devices {ids}, and those here "
-                         f"are {sorted(here)}: give execution_devices")
+        raise ValueError(f"deserialize_and_load: the program was compiled for the devices {ids}, and those "
+                         f"here are {sorted(here)}: give execution_devices")
     return [here[i] for i in ids]
 
 

@@ -1,4 +1,5 @@
 """What XLA is told of GPUs that are not here, and what a person is told who lacks its compiler."""
+import os
 import re
 
 import pytest
@@ -65,7 +66,6 @@ def test_the_compiler_of_the_wheels_is_used(tmp_path, monkeypatch):
     (folder / "bin").mkdir(parents=True)
     (folder / "bin" / "ptxas").touch()
     monkeypatch.setattr("sys.path", [str(tmp_path)])
-    monkeypatch.setenv("XLA_FLAGS", "")
 
     def used(overrides=None, plugin=PLUGIN):
         options = binding.new_compile_options(1, 1, None, overrides)
@@ -75,7 +75,7 @@ def test_the_compiler_of_the_wheels_is_used(tmp_path, monkeypatch):
         "xla_gpu_autotune_level": 0, "xla_gpu_cuda_data_dir": str(folder)}
     assert used(plugin=PLUGIN_13) == {}
     assert used({"xla_gpu_cuda_data_dir": "/mine"}) == {"xla_gpu_cuda_data_dir": "/mine"}
-    monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_cuda_data_dir=/mine")
+    monkeypatch.setenv("XLA_FLAGS", f"{os.environ.get('XLA_FLAGS', '')} --xla_gpu_cuda_data_dir=/mine")
     assert used() == {}
 
 
@@ -96,7 +96,9 @@ def test_gpus_are_found_by_their_device_files(monkeypatch, files, driver, found)
     assert plugins.nvidia_gpus() == found
 
 
-def test_only_what_says_that_there_is_no_driver_is_left_out(capfd):
-    with plugins._without(plugins._NO_DRIVER):
-        plugins.os.write(2, b"I0000 cudart_stub.cc:31] Could not find cuda drivers on your machine\nkept\n")
-    assert capfd.readouterr().err == "kept\n"
+@pytest.mark.parametrize("gpus, said", [([], "kept\n"), (["/dev/nvidia0"], "Could not find cuda drivers\nkept\n")])
+def test_only_what_says_that_there_is_no_driver_is_left_out(capfd, monkeypatch, gpus, said):
+    monkeypatch.setattr(plugins, "nvidia_gpus", lambda: gpus)
+    with plugins.without_driver():
+        os.write(2, b"Could not find cuda drivers\nkept\n")
+    assert capfd.readouterr().err == said
