@@ -21,6 +21,7 @@ shift_left shift_right_arithmetic shift_right_logical sign sine sqrt subtract ta
 _PRODUCTS = {"dot_general", "convolution"}
 # what reads its operands element by element, so that they need not be in memory
 _READERS = _PRODUCTS | {"reduce", "all_reduce", "gather"}
+_SLICES = {"dynamic_slice", "slice", "gather"}
 _IN_PLACE = _FUSED | {"dynamic_update_slice", "while", "scatter"}
 
 
@@ -165,11 +166,13 @@ class _Body:
         return _Run(*self.peak(inner), self.counts(inner))
 
     def counts(self, inner):
-        counts = _Counts()
+        counts, read = _Counts(), set()
         for op, reads in zip(self.ops, self.reads):
-            writes = [out for out in op.outs if out in self.stored]
-            if writes or op.name not in _FUSED:
-                counts.bytes += sum(out.bytes for out in writes) + sum(_part(op, r) for r in reads)
+            # each is written once, and read once: a compiler has one kernel read it for several uses
+            counts.bytes += sum(_part(op, out) for out in op.outs if out in self.stored)
+            counts.bytes += sum(_part(op, v) for v in reads if v not in read)
+            if op.name not in _SLICES:
+                read.update(reads)
             if op.name == "reduce":
                 counts.elementwise += math.prod(op.ins[0].shape)
             elif op.name in _FUSED and op.name not in _MOVES:
@@ -207,9 +210,9 @@ class _Body:
 
 
 def _part(op, value):
-    """The bytes that an operation reads of a value in memory."""
-    if op.name in ("dynamic_slice", "slice", "gather"):
+    """The bytes of a value in memory that an operation reads or writes."""
+    if op.name in _SLICES:
         return min(value.bytes, sum(out.bytes for out in op.outs))
-    if op.name in ("dynamic_update_slice", "while"):
-        return 0
-    return value.bytes
+    if op.name == "dynamic_update_slice":
+        return op.ins[1].bytes
+    return 0 if op.name == "while" else value.bytes
