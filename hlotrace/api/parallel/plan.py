@@ -203,8 +203,8 @@ def _axes_of(specs: Sequence[Any]) -> list[str]:
     """The mesh axes that PartitionSpecs name, in their order."""
     found: dict[str, None] = {}
     for spec in specs:
-        for entry in spec or ():
-            found.update(dict.fromkeys(entry if isinstance(entry, tuple) else [entry] if entry else []))
+        for entry in filter(None, spec or ()):
+            found.update(dict.fromkeys(entry if isinstance(entry, tuple) else (entry,)))
     return list(found)
 
 
