@@ -22,7 +22,7 @@ _PRODUCTS = {"dot_general", "convolution"}
 # what reads its operands element by element, so that they need not be in memory
 _READERS = _PRODUCTS | {"reduce", "all_reduce", "gather"}
 _SLICES = {"dynamic_slice", "slice", "gather"}
-_IN_PLACE = _FUSED | {"dynamic_update_slice", "while", "scatter"}
+_IN_PLACE = _FUSED | {"dynamic_update_slice", "while", "scatter", "sort"}
 
 
 @dataclass
