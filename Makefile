@@ -9,6 +9,8 @@
 # After a program's text changed on purpose: make golden, and read what changed
 # The array API standard's test suite: make array-api SUITE=path
 # The suites of Flax, Optax, ... on hlotrace, without jax: make libraries ARGS='--only=optax,chex'
+# Programs for GPUs that are not here: make gpu (with CUDA 13: make gpu CUDA=13)
+# On a machine that has a GPU: make gpu-run; where there is none, the same on the CPU: make gpu-run PLATFORM=cpu
 # Do the nearest tests catch faults that are planted? make faults ARGS='--only=core,numpy/fft.py'
 
 PYTHON ?= python3
@@ -25,7 +27,7 @@ TEST = $(call installed,test)
 RUN = $(VENV)/bin/python
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: run test quick lint types stubs differences golden docs array-api libraries faults clean
+.PHONY: run test quick lint types stubs differences golden docs array-api libraries gpu gpu-run faults clean
 
 run: $(READY)
 	@echo "running the main job: a digits classifier is trained, and a picture of it drawn"
@@ -67,6 +69,21 @@ array-api: $(TEST)
 # an hour or more for all; SUITES: a folder of checkouts of libraries whose tests are not on PyPI
 libraries: $(TEST)
 	$(RUN) tools/libraries.py $(if $(SUITES),--suites="$(SUITES)") $(ARGS)
+
+# the wheels that compile for NVIDIA GPUs without one, half a gigabyte, and the tests of what is compiled so
+CUDA = 12
+gpu: $(TEST)
+	$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps \
+	  $$($(RUN) -c 'from hlotrace.runtime.devices import gpu_targets; print(*gpu_targets.wheels("$(CUDA)"))')
+	HLOTRACE_TEST_GPU=1 HLOTRACE_TEST_XLA=full $(RUN) -m pytest -n $(JOBS) tests/distributed/test_gpu_topologies.py \
+	  tests/distributed/test_gpu_compiles.py tests/inspection/test_gpu_kernels.py tests/tools/test_dump_hlo.py \
+	  tests/experimental/test_compute_on.py $(ARGS)
+
+# the quick tests, and values on the devices of a platform: on a GPU, or anywhere with PLATFORM=cpu
+PLATFORM = gpu
+gpu-run: $(TEST)
+	$(RUN) -m pytest -n $(JOBS) -m 'quick and not compiles' $(ARGS)
+	HLOTRACE_TEST_PLATFORM=$(PLATFORM) $(RUN) -m pytest tests/distributed/test_gpu_run.py $(ARGS)
 
 # faults planted in a copy, and which of the nearest tests catch them
 faults: $(TEST)

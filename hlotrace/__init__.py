@@ -78,6 +78,7 @@ _offer(globals(), "numpy", "tree", lazy={
     "make_array_from_single_device_arrays",
     "api.jit": "Inline",
     "placement.make_mesh": "make_mesh",
+    "api.parallel.plan": "plan",
     "api.parallel.pmap": "pmap",
     "api.parallel.shard_map": "shard_map",
     "placement.shardings": "reshard",

@@ -117,6 +117,7 @@ FUNCTIONS = {
         devices() -> list[Device]
         local_devices() -> list[Device]
         make_mesh(axis_shapes: Iterable[int], axis_names: Iterable[str]) -> Mesh
+        plan(mesh: Any, batch: str | None) -> Any
         make_array_from_callback() -> Array
         make_array_from_process_local_data(local_data: np.ndarray[Any, Any], global_shape: Sequence[int] | None) -> Array
         make_array_from_single_device_arrays(arrays: Sequence[Array]) -> Array

@@ -368,6 +368,22 @@ class Lowered(_Stage):
         """XLA's estimate for the program before optimization: a dict with "flops", "bytes accessed", ..."""
         return introspect.cost_of_text(self._lowered(False).text, client.client())
 
+    def estimate(self, *, quick: bool = False) -> Any:
+        """What a run needs of each device, and how fast it can be: an `inspection.estimates.Estimate`.
+
+        Printed, it is a table: memory and what is alive at the peak, operations, bytes to memory and bytes
+        sent, and the time of each part of the chip at its peak rate.  Nothing is run.
+
+        Args:
+            quick: do not compile; look into the program as it was lowered.
+
+        >>> lowered = jax.jit(lambda x: x @ x).lower(jax.ShapeDtypeStruct((64, 64), "float32"))
+        >>> sum(lowered.estimate().flops.values()) == 2 * 64**3
+        True
+        """
+        from ..inspection import lowered_estimates  # few ask
+        return lowered_estimates.of_lowered(self, self._where, self._stage._compiler_options, quick)
+
     def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
         """Compile for the devices that the program was lowered for; calls of the function use the same
         program.
@@ -470,8 +486,17 @@ class Compiled(_Stage):
         return introspect.optimized_text(self._executable)
 
     def cost_analysis(self) -> Any:
-        """XLA's cost estimate of the optimized program: a dict with "flops", "bytes accessed", ..."""
-        return introspect.cost(self._executable)
+        """XLA's cost estimate of the optimized program: a dict with "flops", "bytes accessed", ...
+
+        For GPUs that are not here it is that of the CPU for their HLO, with a formula for each call of a
+        library.
+        """
+        found = introspect.cost(self._executable)
+        if found is None:
+            from ..inspection import library_calls  # few programs need it
+            found = library_calls.cost_of_gpu(introspect.cost_of_hlo(self._executable, client.client("cpu")),
+                                              self.as_text())
+        return found
 
     def view(self, path: str | os.PathLike[str] | None = None) -> View:
         """As `Lowered.view`, with the optimized HLO, its collectives, and the memory that it needs.

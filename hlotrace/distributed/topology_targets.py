@@ -1,7 +1,8 @@
 """Topologies of chips that are not here: what a program compiled for them looks like, takes and costs.
 
-`get_topology_desc("v5e:2x4")` needs a libtpu wheel and no TPU.  Its devices may be in meshes and shardings;
-what jit compiles for them has `as_text()`, `memory_analysis()` and `cost_analysis()`, and cannot be called:
+`get_topology_desc("v5e:2x4")` needs a libtpu wheel and no TPU, `get_topology_desc("h100:8")` the wheels of
+the CUDA plugin and of NVIDIA's compiler and no GPU.  Their devices may be in meshes and shardings; what jit
+compiles for them has `as_text()`, `memory_analysis()` and `cost_analysis()`, and cannot be called:
 
     mesh = make_mesh(get_topology_desc("v5e:2x4"), (4, 2), ("data", "model"))
     x = hlotrace.ShapeDtypeStruct((64, 256), "float32", sharding=NamedSharding(mesh, P("data", "model")))
@@ -51,23 +52,24 @@ class TopologyDescription:
 
 def get_topology_desc(topology_name: str = "", platform: str | None = None,
                       **options: Any) -> TopologyDescription:
-    """A topology by name, "v5e:2x4", "v5p:2x2x2", ...
+    """A topology by name: "v5e:2x4", "v5p:2x2x2", "h100:8" (GPUs of a host), "h100:2x8" (hosts x GPUs), ...
 
     Args:
-        topology_name: the name.
-        platform: "tpu" by default.
-        options: go to the plugin, as `num_slices=2`.
+        topology_name: the name; docs/chips.md lists chips.
+        platform: that of the chip by default.
+        options: go to the plugin, as `num_slices=2` of TPUs; `target_config`, the text of a
+            GpuTargetConfigProto, and `topology`, "partitions x hosts x GPUs", of CUDA.
     Raises:
         RuntimeError: where the platform's plugin is missing.
         ValueError: for a name that it does not know.
 
     >>> from hlotrace import topologies
     >>> topologies.get_topology_desc("v5e:2x4").devices[0].device_kind       # doctest: +SKIP
+    >>> topologies.get_topology_desc("h100:2x8").devices[15].process_index   # doctest: +SKIP
     """
-    platform = platform or "tpu"
-    if platform == "tpu" and not topology_name:
+    if not topology_name and platform in (None, "tpu"):
         raise ValueError("get_topology_desc: a TPU topology has a name, such as \"v5e:2x4\"")
-    return TopologyDescription(topology_name, *topology.describe(platform, topology_name, options))
+    return TopologyDescription(topology_name, *topology.describe(topology_name, platform, options))
 
 
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:

@@ -21,6 +21,7 @@ from ..core.jaxpr import Var, sub_jaxprs
 from ..core.primitive import Builtin, PassRules
 from ..core.pytrees import pytree
 from ..core.surface.public import export_names
+from ..inspection.library_calls import taps
 from ..primitives.arrays.contract import dot_general_p
 from ..primitives.arrays.conv import conv_general_dilated_p
 from ..primitives.arrays.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
@@ -202,19 +203,13 @@ def _dot(ctx, lhs, rhs, *, dimension_numbers, **_):
     return RooflineResult(flops=flops, unfused_flops=flops, hbm_bytes=moved, unfused_hbm_bytes=moved)
 
 
-def _taps(size, window, out, stride, low, spread, gap):
-    """How often an element of a window meets one of the array along one axis, not padding or a gap."""
-    at = np.arange(out)[:, None] * stride - low + np.arange(window) * gap
-    return int(np.sum((at >= 0) & (at % spread == 0) & (at // spread < size)))
-
-
 def _conv(ctx, x, w, *, dimension_numbers, window_strides, padding, lhs_dilation, rhs_dilation, **_):
     (_, _, *spatial), (out_features, features, *window), (batch, _, *outs) = dimension_numbers
     out = ctx.avals_out[0].shape
     along = zip(spatial, window, outs, window_strides, padding, lhs_dilation, rhs_dilation)
-    taps = (_taps(x.shape[i], w.shape[j], out[k], stride, low, *gaps) for i, j, k, stride, (low, _),
-            *gaps in along)
-    return _unfused(ctx, 2 * out[batch] * w.shape[out_features] * w.shape[features] * prod(taps))
+    met = (taps(x.shape[i], w.shape[j], out[k], stride, low, *gaps) for i, j, k, stride, (low, _),
+           *gaps in along)
+    return _unfused(ctx, 2 * out[batch] * w.shape[out_features] * w.shape[features] * prod(met))
 
 
 def _gather(ctx, _x, indices, **_):

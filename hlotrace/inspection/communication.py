@@ -7,7 +7,7 @@ import itertools
 import math
 import re
 
-from .hlo_text import modules, plain_shape, shape_bytes, shape_parts
+from .hlo_text import Module, integers, modules, shape_bytes, tuple_parts, without_layouts
 
 KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute",
          "collective-broadcast", "ragged-all-to-all")
@@ -34,7 +34,7 @@ class Collective:
         an all-to-all are one array."""
         if self.kind == "all-to-all":
             return (self.bytes,)
-        return tuple(map(shape_bytes, shape_parts(self.shape)))
+        return tuple(map(shape_bytes, tuple_parts(self.shape)))
 
 
 def collectives(hlo_text, mesh):
@@ -43,8 +43,7 @@ def collectives(hlo_text, mesh):
     `mesh` has `axis_names` and `axis_sizes`; partition i is at its i-th place in row-major order.
     A TPU fusion that does an all-reduce and keeps a part of it counts as the reduce-scatter that it is.
     """
-    return [_collective(kind, line, module, mesh) for module in modules(hlo_text, _RELEVANT)
-            for line in module.lines if (kind := line.opcode.removesuffix("-start")) in KINDS]
+    return [found for module in modules(hlo_text) for found in of_module(module, mesh)]
 
 
 def table(found):
@@ -77,7 +76,7 @@ def _axes_text(collective):
 def _shape_text(shape):
     """A tuple of many arrays, of a combined collective, is cut: `(f32[8] x 12)`, `(f32[8], f32[4], 9 more)`.
     """
-    parts = shape_parts(shape)
+    parts = tuple_parts(shape)
     if len(parts) > 3:
         return f"({parts[0]} x {len(parts)})" if len(set(parts)) == 1 else (
             f"({parts[0]}, {parts[1]}, {len(parts) - 2} more)")
@@ -100,31 +99,47 @@ def totals(found):
     return f"total: {len(found)}, {total:,} bytes on each device a run ({parts}{unknown})"
 
 
-def _collective(kind, line, module, mesh):
-    name, shape = line.name, _payload(kind, line, module)
-    if kind == "all-reduce" and line.computation.startswith("all-reduce-scatter"):
-        fusion = module.callers.get(line.computation, [line])[0]
-        kind, name, shape = "reduce-scatter", fusion.name, fusion.shape
-    raw, axes = _axes(kind, line.rest, mesh)
-    where, op = module.source(line)
-    loops = module.loops(line.computation)
-    return Collective(kind, name, plain_shape(shape), shape_bytes(shape), axes, raw, where, op, bool(loops),
-                      None if None in loops else math.prod(loops))
+def of_module(module, mesh):
+    """The Collectives of a Module of hlo_text."""
+    reader, found = _Reader(module, mesh), []
+    for line in module.lines:
+        kind = line.opcode.removesuffix("-start")
+        # a TPU's collective that goes on beside other work is written again in each fusion beside it
+        if kind in KINDS and not line.computation.startswith("async_collective_fusion"):
+            found.append(reader.collective(kind, line))
+    return found
 
 
-def _payload(kind, line, module):
-    """The shape of the result alone: what starts may also hold its operands and flags."""
-    if not line.opcode.endswith("-start"):
-        return line.shape
-    if (line.computation, line.name) in module.done:
-        return module.done[line.computation, line.name]
-    parts = shape_parts(line.shape)
-    whole = len(parts) < 2 or kind == "all-reduce" and not parts[0].startswith("(")
-    return line.shape if whole else parts[1]
+class _Reader:
+    """A Module, and of what starts in one line the shape of what is done in another."""
 
+    def __init__(self, module: Module, mesh):
+        self.module, self.mesh = module, mesh
+        self.done = {}          # (computation, name of a start) -> shape of what is done
+        for line in module.lines:
+            if line.opcode.endswith("-done") and line.operands:
+                self.done[line.computation, line.operands[0]] = line.shape
 
-_RELEVANT = re.compile("|".join((*KINDS, *(f"{word}=" for word in ("body", "calls", "to_apply",
-                                                                   "computations?")))))
+    def collective(self, kind, line):
+        name, shape = line.name, self.payload(kind, line)
+        if kind == "all-reduce" and line.computation.startswith("all-reduce-scatter"):
+            fusion = self.module.callers.get(line.computation, [line])[0]
+            kind, name, shape = "reduce-scatter", fusion.name, fusion.shape
+        raw, axes = _axes(kind, line.rest, self.mesh)
+        where, op = self.module.source(line)
+        loops = self.module.loops(line.computation)
+        return Collective(kind, name, without_layouts(shape), shape_bytes(shape), axes, raw,
+                          where, op, bool(loops), None if None in loops else math.prod(loops))
+
+    def payload(self, kind, line):
+        """The shape of the result alone: what starts may also hold its operands and flags."""
+        if not line.opcode.endswith("-start"):
+            return line.shape
+        if (line.computation, line.name) in self.done:
+            return self.done[line.computation, line.name]
+        parts = tuple_parts(line.shape)
+        whole = len(parts) < 2 or kind == "all-reduce" and not parts[0].startswith("(")
+        return line.shape if whole else parts[1]
 
 
 # How the numbers of partitions are grouped.
@@ -176,13 +191,9 @@ def _place(number, sizes):
     return tuple(reversed(place))
 
 
-def _integers(text):
-    return [int(n) for n in re.findall(r"\d+", text)]
-
-
 def _listed(text):
     """The groups of `{{0,1},{2,3}}`."""
-    return [group for group in map(_integers, re.findall(r"\{([\d,\s]*)\}", text)) if group]
+    return [group for group in map(integers, re.findall(r"\{([\d,\s]*)\}", text)) if group]
 
 
 def _grouped(text, count):
@@ -192,7 +203,7 @@ def _grouped(text, count):
     if text.startswith("["):
         shape, _, order = text.partition("<=")
         numbers = _iota(order)
-        size = _integers(shape)[-1] if _integers(shape) else 0
+        size = integers(shape)[-1] if integers(shape) else 0
         return [numbers[i:i + size] for i in range(0, len(numbers), size)] if size and numbers else None
     return _listed(text) or [list(range(count))]
 
@@ -200,8 +211,8 @@ def _grouped(text, count):
 def _iota(text):
     """The numbers that `[4,2]T(1,0)` represents: 0 to 7 in shape (4, 2), transposed, row-major."""
     sizes, _, order = text.partition("T")
-    sizes = _integers(sizes)
-    order = _integers(order) or list(range(len(sizes)))
+    sizes = integers(sizes)
+    order = integers(order) or list(range(len(sizes)))
     if sorted(order) != list(range(len(sizes))):
         return None
     strides = [math.prod(sizes[dim + 1:]) for dim in order]
@@ -219,7 +230,7 @@ def _mesh_groups(text):
     if not ids:
         numbers = range(count)
     else:
-        numbers = _iota(ids + ")" * ids.count("(")) if "[" in ids else _integers(ids)
+        numbers = _iota(ids + ")" * ids.count("(")) if "[" in ids else integers(ids)
     parts = []      # (dimension, how far one step goes, how many steps)
     for name, before, size in re.findall(r"['\"]?([^'\"{},:]+)['\"]?(?::\((\d+)\)(\d+))?", chosen):
         if name not in sizes:

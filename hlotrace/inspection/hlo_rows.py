@@ -3,7 +3,7 @@ import re
 
 from . import costs
 from .document import Row
-from .hlo_text import METADATA, callees, modules, plain_shape, shape_bytes, trip_count
+from .hlo_text import METADATA, callees, modules, shape_bytes, without_layouts
 
 _HOLDS = {"while": "loop", "conditional": "branch", "fusion": "fusion", "call": "function",
           "async-start": "function"}
@@ -52,7 +52,7 @@ class _Writer:
 
     def instruction(self, line, depth, arguments, values):
         inputs, attributes = _inputs(line.rest)
-        number, shape = len(self.rows), plain_shape(line.shape)
+        number, shape = len(self.rows), without_layouts(line.shape)
         source, path = self.module.location(line) if METADATA.search(line.rest) else (None, None)
         operands = [values[n] for n in _NAME.findall(inputs) if n in values]
         row = Row(depth, line.opcode, f"%{line.name} = {shape} {line.opcode}({inputs}){attributes}", shape,
@@ -101,7 +101,7 @@ class _Writer:
                 self.rows[block].flops = counts[-1]
         if row.holds != "loop":
             return max(counts) if row.holds == "branch" else sum(counts)
-        rounds = trip_count(line)
+        rounds = self.module.trips(line)
         row.note = f"{rounds} times" if rounds is not None else "FLOPs of one round"
         return sum(counts) * (1 if rounds is None else rounds)
 

@@ -149,8 +149,14 @@ def device_put(value: np.ndarray, aval: Any, sharding: Any, device: Device) -> B
 def device_put_shards(values: Sequence[np.ndarray], aval: Any, sharding: Any,
                       devices: Sequence[Device]) -> Buffer:
     """A buffer of an array of `aval` whose shards, C-contiguous NumPy arrays, are copied to a device each."""
-    return _jax.batched_device_put(aval, sharding._of_jaxlib, values, devices, enable_x64=True,
-                                   host_buffer_semantics=HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL)
+    try:
+        return _jax.batched_device_put(aval, sharding._of_jaxlib, values, devices, enable_x64=True,
+                                       host_buffer_semantics=HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL)
+    except JaxRuntimeError as error:
+        if "compile-only client" not in str(error):
+            raise
+        raise RuntimeError(f"{devices[0]} is a device of a topology, which is not here: no array can be on it. "
+                           "Compile with a ShapeDtypeStruct(shape, dtype, sharding=) in its place") from None
 
 
 def join(shards: Sequence[Buffer], aval: Any, sharding: Any) -> Buffer:

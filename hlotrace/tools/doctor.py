@@ -5,7 +5,6 @@ seconds. The exit status is 1 when something is missing or a client that ought t
 """
 import argparse
 import contextlib
-import glob
 import importlib.metadata
 import importlib.util
 import json
@@ -54,11 +53,8 @@ def _numbers(text):
 
 def hardware():
     """Device files, the NVIDIA driver's version and variables; nothing is opened but a text file."""
-    driver = None
-    with contextlib.suppress(OSError), open("/proc/driver/nvidia/version") as file:
-        driver = file.readline().strip()
-    return {"gpus": sorted(glob.glob("/dev/nvidia[0-9]*")) or (glob.glob("/dev/dxg") if driver else []),
-            "nvidia_driver": driver, "tpu_chips": plugins.tpu_chips(),
+    return {"gpus": plugins.nvidia_gpus(), "nvidia_driver": plugins.nvidia_driver(),
+            "tpu_chips": plugins.tpu_chips(),
             "variables": {name: os.environ[name] for name in VARIABLES if name in os.environ}}
 
 

@@ -6,8 +6,9 @@
 
 FUNCTION is `module:function` or `path/file.py:function`.  A TYPE, one an argument, is `f32[8,128]`, `bf16[]`,
 `i32[3]` or `f32`; --args_from takes pytrees and values from Python instead. STAGE is one of jaxpr, outlined,
-stablehlo, sharded, sharding, hlo, optimized, collectives, cost, memory; several with commas or repeated; or
-`all`. `outlined` shows which stretches of equations repeat and become one function each.
+stablehlo, sharded, sharding, hlo, optimized, collectives, cost, memory, ptx; several with commas or repeated;
+or `all`. `outlined` shows which stretches of equations repeat and become one function each.  `ptx`, of NVIDIA
+GPUs, is the kernels: registers, bytes spilled, of shared memory and of code, and their text.
 
 With --mesh the program is for several devices.  `sharded` is then its text after Shardy's propagation, with
 the mesh axes that split each value, and `sharding` says for each operation, with your line, how its values
@@ -18,10 +19,11 @@ SPEC says for each dimension which mesh axis splits it, with commas: `data,-` sp
 argument to the compiler.  Say --in_spec once for each argument, or once with semicolons: `data;-,model`.  A
 SPEC holds for every leaf of a pytree; for more, `--in_spec path/file.py:function` names a function that
 returns a tuple of PartitionSpecs and pytrees of them, one for each argument.  Several --out_spec are the
-entries of a tuple of results. PLATFORM is `cpu` (as many devices as the mesh has are made up), `tpu:v5e:2x4`
-(any topology, no TPU needed, but libtpu), or `gpu`, `cuda`, `rocm`, `tpu`: their text (jaxpr, outlined,
-stablehlo, sharded, sharding, hlo) needs neither the device nor its plugin; the other stages compile, and need
-both. What your own code prints goes to stderr.
+entries of a tuple of results. PLATFORM is `cpu` (as many devices as the mesh has are made up); a topology of
+chips that need not be here, `v5e:2x4` (needs libtpu) or `h100:8`, `h100:2x8` (GPUs, hosts x GPUs: needs the
+CUDA plugin and ptxas); or `gpu`, `cuda`, `rocm`, `tpu`: their text (jaxpr, outlined, stablehlo, sharded,
+sharding, hlo) needs neither the device nor its plugin; the other stages compile, and need both. What your own
+code prints goes to stderr.
 
 --html writes a page for a browser, which needs no network: all stages side by side, where a click on an
 operation or on a line of yours lights what came of it in the others, with costs, memory and collectives.  It
@@ -39,13 +41,11 @@ of, not by their order, and called functions are written out.
 """
 import contextlib
 import functools
-import importlib
-import importlib.util
 import math
 import os
-import re
 import sys
-import traceback
+import tempfile
+import textwrap
 from pathlib import Path
 
 from absl import flags
@@ -53,107 +53,45 @@ from absl import flags
 import hlotrace
 from hlotrace.api.parallel.explain_sharding import plan_of
 from hlotrace.api.stages import abstract, struct_of
-from hlotrace.core import dtypes
 from hlotrace.core.errors import did_you_mean
-from hlotrace.core.platforms import PLATFORMS
+from hlotrace.core.platforms import PLATFORMS, platform_named
 from hlotrace.core.pytrees import pytree
 from hlotrace.core.source_info import describe
-from hlotrace.inspection import shardy
+from hlotrace.inspection import gpu_kernels, shardy
 from hlotrace.inspection.communication import collectives, table
 from hlotrace.inspection.matching import changes
 from hlotrace.lowering.outline import LEAST_SAVED
-from hlotrace.runtime.devices import plugins
+from hlotrace.runtime.devices import chips, gpu_targets, plugins
 from hlotrace.runtime.executables.blocks import blocks_of
-from hlotrace.sharding import NamedSharding, P, SingleDeviceSharding
+from hlotrace.sharding import NamedSharding, SingleDeviceSharding
+from hlotrace.tools.command_line import (
+    UsageError,
+    arguments,
+    define_function_flags,
+    in_users_code,
+    is_spec,
+    load,
+    parse_mesh,
+    parse_specs,
+    prints_to_stderr,
+    transformed,
+)
 
 SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "sharding": "txt",
-            "hlo": "txt", "optimized": "txt", "collectives": "txt", "cost": "txt", "memory": "txt"}
+            "hlo": "txt", "optimized": "txt", "collectives": "txt", "cost": "txt", "memory": "txt", "ptx": "ptx"}
 OVER_A_MESH = ("sharded", "sharding", "collectives")
-COMPILED = ("optimized", "collectives", "cost", "memory")
-DTYPES = {"pred": dtypes.bool_} | {name: d for d in dtypes.SUPPORTED
-                                   for name in (d.name, dtypes.short_name(d))}
-_OURS = str(Path(hlotrace.__file__).parent)
+COMPILED = ("optimized", "collectives", "cost", "memory", "ptx")
 
 
-class UsageError(Exception):
-    """An error of usage, printed as one line on stderr, with exit status 2."""
-
-
-def _in_users_code(error):
-    """A UsageError for an exception that came out of the user's code: its class, words and line."""
-    where = [f"{f.filename}:{f.lineno}: " for f in traceback.extract_tb(error.__traceback__)
-             if not f.filename.startswith((_OURS, "<frozen"))][-1:]
-    return UsageError("".join(where) + f"{type(error).__name__}: {error}")
-
-
-def _prints_to_stderr():
-    """For the user's code: stdout is for what the command prints."""
-    return contextlib.redirect_stdout(sys.stderr)
-
-
-def load(reference, flag="FUNCTION"):
-    """The object that `module:name` or `path/file.py:name` names; the name may have dots."""
-    module_name, colon, name = reference.rpartition(":")
-    if not (module_name and name):
-        if reference.endswith(".py"):
-            instead = f"{reference}:NAME, with the name of a function in it"
-        elif "." in reference:
-            instead = ":".join(reference.rsplit(".", 1))
-        else:
-            instead = f"FILE.py:{reference.strip(':')}"
-        raise UsageError(f"{flag} {reference!r} is neither module:function nor path/file.py:function; say "
-                         f"{instead}")
-    is_file = module_name.endswith(".py")
-    if is_file and not Path(module_name).is_file():
-        raise UsageError(f"{flag} {reference!r}: there is no file {module_name}")
-    sys.path.insert(0, str(Path(module_name).parent.resolve()) if is_file else os.getcwd())
-    try:
-        with _prints_to_stderr():
-            if is_file:
-                spec = importlib.util.spec_from_file_location("dumped_module", module_name)
-                module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-                spec.loader.exec_module(module)
-            else:
-                module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if not is_file and (module_name + ".").startswith(f"{error.name}."):
-            raise UsageError(f"{flag} {reference!r}: there is no module {error.name}") from error
-        raise _in_users_code(error) from error
-    except Exception as error:
-        raise _in_users_code(error) from error
-    try:
-        found = functools.reduce(getattr, name.split("."), module)
-    except AttributeError as error:
-        functions = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
-        raise UsageError(f"{flag} {reference!r}: {module_name} has no {name}"
-                         f"{did_you_mean(name, functions)}") from error
-    if not callable(found):
-        raise UsageError(f"{flag} {reference!r}: {name} is of type {type(found).__name__}, not a function")
-    return found
-
-
-def parse_type(text):
-    """`f32[8,128]` as a ShapeDtypeStruct; without brackets, a scalar."""
-    match = re.fullmatch(r"(\w+)(?:\[((?:\d+(?:,\d+)*,?)?)\])?", text.replace(" ", ""))
-    if not match:
-        raise UsageError(f"TYPE {text!r} is not of the form f32[8,128]: a dtype, then the sizes in brackets, "
-                         "none for a scalar")
-    dtype = DTYPES.get(match[1])
-    if dtype is None:
-        raise UsageError(f"TYPE {text!r}: there is no dtype {match[1]!r}; known are "
-                         f"{', '.join(sorted(DTYPES))}")
-    if dtypes.canonicalize(dtype) != dtype:
-        raise UsageError(f"TYPE {text!r}: {match[1]} needs --x64")
-    return hlotrace.ShapeDtypeStruct([int(n) for n in re.findall(r"\d+", match[2] or "")], dtype)
-
-
-def parse_stages(values, mesh):
+def parse_stages(values, mesh, platform=None):
     """The stages named in the values of --stage, each once, in the order given; `mesh`: is there one?"""
     names = [name.strip() for value in values for name in value.split(",")]
     for name in names:
         if name not in SUFFIXES and name != "all":
             raise UsageError(f"there is no stage {name!r}; known are {', '.join(SUFFIXES)}, all")
-    every = [name for name in SUFFIXES if mesh or name not in OVER_A_MESH]
+    chip = chips.find((platform or "").removeprefix("cuda:").removeprefix("gpu:").partition(":")[0])
+    every = [name for name in SUFFIXES if (mesh or name not in OVER_A_MESH)
+             and (chip and chip.cuda or name != "ptx")]
     return every if "all" in names else list(dict.fromkeys(names))
 
 
@@ -170,9 +108,11 @@ class Place:
         self.sizes = parse_mesh(mesh) if mesh else {}
         self.platform, _, self.topology = (platform or "cpu").partition(":")
         known = {name: None for p in PLATFORMS for name in (*p.aliases, p)} | _plugins()
-        if self.platform not in known or self.topology and self.platform != "tpu":
+        if chip := chips.find(self.platform):
+            self.platform, self.topology = chip.platform, platform
+        elif self.platform not in known or self.topology and self.platform not in ("tpu", "cuda", "gpu"):
             raise UsageError(f"--platform {platform!r}: want {', '.join(known)} or the name of a topology, "
-                             "such as tpu:v5e:2x4")
+                             f"such as h100:8 or v5e:2x4{did_you_mean(self.platform, chips.CHIPS)}")
         self.requested = bool(mesh or platform)
         self.lowered_for = self.platform if platform and not (compiles or self.topology) else None
         self.here = "cpu" if self.lowered_for else self.platform
@@ -222,45 +162,6 @@ def _plugins():
         raise UsageError(str(error)) from error
 
 
-def parse_mesh(text):
-    """`data=4,model=2` as {"data": 4, "model": 2}."""
-    found = [re.fullmatch(r"\s*([A-Za-z_]\w*)=([1-9]\d*)\s*", entry) for entry in text.split(",")]
-    sizes = {entry[1]: int(entry[2]) for entry in found if entry}
-    if len(sizes) < len(found):
-        raise UsageError(f"--mesh {text!r} is not of the form data=4,model=2, or names an axis twice")
-    return sizes
-
-
-def parse_specs(values, flag):
-    """The values of --in_spec or --out_spec as a list of PartitionSpecs, None for `?`, and pytrees of them.
-    """
-    if len(values) == 1 and ":" in values[0]:
-        return list(called(values[0], flag, "a tuple of PartitionSpecs"))
-    return [parse_spec(text, flag) for value in values for text in value.split(";")]
-
-
-def parse_spec(text, flag):
-    """`data,-` as P("data"), `?` as None."""
-    if text.strip() == "?":
-        return None
-    entries = []
-    for entry in text.split(",") if text.strip() else ():
-        axes = tuple(name.strip() for name in entry.split("+"))
-        if not all(re.fullmatch(r"[A-Za-z_]\w*", name) for name in axes) and axes != ("-",):
-            raise UsageError(f"{flag} {text!r}: {entry!r} is neither - nor a mesh axis nor several with +")
-        if axes == ("-",):
-            entries.append(None)
-        else:
-            entries.append(axes if len(axes) > 1 else axes[0])
-    while entries and entries[-1] is None:
-        entries.pop()
-    return P(*entries)
-
-
-def is_spec(x):
-    return x is None or isinstance(x, P)
-
-
 def placed(args, specs, place):
     """The arguments, their arrays replaced by ShapeDtypeStructs with their shardings."""
     if specs and not place.sizes:
@@ -296,11 +197,11 @@ class Program:
         self.place = place or Place(None, None)
         if out_shardings is not None or not hasattr(fun, "trace"):
             fun = hlotrace.jit(fun, out_shardings=out_shardings)
-        with self.place.entered(), _prints_to_stderr():
+        with self.place.entered(), prints_to_stderr():
             try:
                 self.traced = fun.trace(*args)
             except Exception as error:
-                raise _in_users_code(error) from error
+                raise in_users_code(error) from error
 
     @functools.cached_property
     def lowered(self):
@@ -308,12 +209,15 @@ class Program:
             try:
                 return self.traced.lower(platform=self.place.lowered_for)
             except (ValueError, RuntimeError) as error:
-                raise _in_users_code(error) from error
+                raise in_users_code(error) from error
 
     @functools.cached_property
     def compiled(self):
+        return self.compile()
+
+    def compile(self, options=None):
         try:
-            return self.lowered.compile()
+            return self.lowered.compile(compiler_options=options)
         except (ValueError, RuntimeError) as error:      # for one, a chip with too little memory
             raise UsageError(str(error)) from error
 
@@ -382,6 +286,21 @@ class Program:
                          if name.endswith("_in_bytes"))
 
 
+    def ptx(self):
+        """What each kernel takes, as comments, and their PTX."""
+        if platform_named(self.place.platform) != "cuda":
+            raise UsageError(f"--stage ptx is of NVIDIA GPUs, not of {self.place.platform}: say --platform h100")
+        assembler = gpu_targets.ptxas()
+        if assembler is None:
+            raise UsageError("--stage ptx needs NVIDIA's ptxas: "
+                             f"{gpu_targets.install_line(plugins.find().get('cuda'))}")
+        with tempfile.TemporaryDirectory() as folder:
+            compiled = self.compile(gpu_kernels.options_for(folder))
+            texts = gpu_kernels.dumped(folder)
+        found = gpu_kernels.kernels(texts, assembler, compiled.as_text())
+        return "\n\n".join([textwrap.indent(gpu_kernels.table(found), "// "), *texts])
+
+
 def difference(first, second):
     """The jaxprs of two Programs as one text, with colours for a terminal."""
     color = {"-": "\x1b[31m", "+": "\x1b[32m"} if sys.stdout.isatty() else {}
@@ -391,38 +310,6 @@ def difference(first, second):
         place = f"    # {describe(change.source)}" if change.mark != " " and change.source else ""
         lines.append(f"{paint}{change.mark} {change.text}{place}" + "\x1b[0m" * bool(paint))
     return "\n".join(lines)
-
-
-def transformed(fun, options):
-    """`fun` under --grad, then under --vmap."""
-    if options.grad:
-        if not all(re.fullmatch(r"-?\d+", n) for n in options.argnums):
-            raise UsageError(f"--argnums={','.join(options.argnums)}: argument numbers are integers")
-        numbers = tuple(map(int, options.argnums))
-        fun = hlotrace.grad(fun, numbers if len(numbers) > 1 else numbers[0])
-    return hlotrace.vmap(fun) if options.vmap else fun
-
-
-def arguments(types, args_from):
-    """The arguments to trace with, from TYPEs or from --args_from."""
-    if not args_from:
-        return tuple(map(parse_type, types))
-    if types:
-        raise UsageError("give TYPEs or --args_from, not both")
-    return called(args_from, "--args_from", "a tuple of arguments")
-
-
-def called(reference, flag, what):
-    """The tuple that the user's function returns."""
-    make = load(reference, flag)
-    try:
-        with _prints_to_stderr():
-            result = make()
-    except Exception as error:
-        raise _in_users_code(error) from error
-    if not isinstance(result, tuple):
-        raise UsageError(f"{flag} {reference!r} must return {what}, not a {type(result).__name__}")
-    return result
 
 
 def out_shardings(values, place):
@@ -436,7 +323,7 @@ def out_shardings(values, place):
 
 def dump(positional, options):
     """Print or write every stage that the command line asks for."""
-    stages = parse_stages(options.stage, options.mesh)
+    stages = parse_stages(options.stage, options.mesh, options.platform)
     if (options.html or options.diff) and not options["stage"].present:
         stages = []
     if not positional:
@@ -478,16 +365,11 @@ def define_flags():
     options = flags.FlagValues()  # our own: the user's module may define absl flags too
     own = {"flag_values": options}
     flags.DEFINE_multi_string("stage", ["stablehlo"], f"Stages to print: {', '.join(SUFFIXES)}, all.", **own)
-    flags.DEFINE_bool("grad", False, "Differentiate the function first.", **own)
-    flags.DEFINE_list("argnums", ["0"], "With --grad: the arguments to differentiate by.", **own)
-    flags.DEFINE_bool("vmap", False, "Map over axis 0 of every argument, after --grad.", **own)
-    flags.DEFINE_string("args_from", None, "A module:callable that returns the tuple of arguments.", **own)
+    define_function_flags(options)
     flags.DEFINE_bool("locations", False, "Print StableHLO with the lines of Python it came from.", **own)
-    flags.DEFINE_bool("x64", False, "Switch 64-bit types on.", **own)
     flags.DEFINE_string("mesh", None, "The axes of a mesh of devices, data=4,model=2.", **own)
-    flags.DEFINE_multi_string("in_spec", [], "SPECs of the arguments, each once or with semicolons.", **own)
     flags.DEFINE_multi_string("out_spec", [], "SPECs of the results.", **own)
-    flags.DEFINE_string("platform", None, "cpu, gpu, cuda, rocm, tpu or a topology, tpu:v5e:2x4.", **own)
+    flags.DEFINE_string("platform", None, "cpu, gpu, cuda, rocm, tpu or a topology, h100:8 or v5e:2x4.", **own)
     flags.DEFINE_string("out", None, "Write a file for each stage into this folder, and print the paths.",
                         **own)
     flags.DEFINE_string("html", None, "Write a page with all stages into this file.", **own)
@@ -497,11 +379,11 @@ def define_flags():
     return options
 
 
-def main():
+def main(arguments=None):
     """The command.  Returns its exit status; 2 for a mistake in the command line or in the function."""
     options = define_flags()
     try:
-        positional = options(sys.argv)[1:]
+        positional = options(sys.argv if arguments is None else ["hlotrace-dump", *arguments])[1:]
         if options.help:
             print(__doc__, options.get_help(), sep="\n")
         else:

@@ -3,6 +3,7 @@ import enum
 
 import numpy as np
 import pytest
+from gpu_topologies import needs_wheels
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -149,3 +150,27 @@ def test_values_whose_origins_carry_metadata():
         jax.jvp(lambda x: set_xla_metadata(x * 2, tag=1), (X,), (X,))
     with pytest.raises(TypeError, match="metadata is text"):
         set_xla_metadata(a=[1])
+
+
+GIVING_BACK = {
+    "unchanged": lambda x: x, "beside another": lambda x: (x, x + 1), "through jit": jax.jit(lambda x: (x, x * 3)),
+    "once simplified": lambda x: (x * 1, x * 3), "nothing of it": lambda x: jnp.ones(3)}
+
+
+@pytest.mark.parametrize("name", GIVING_BACK)
+def test_for_gpus_no_result_of_the_host_is_an_operand(name):
+    """XLA would end the process."""
+    on_host = compute_on(GIVING_BACK[name], compute_type="device_host", out_memory_spaces="device")
+    for platform, barriers in (("cuda", 1), ("tpu", 0), ("cpu", 0)):
+        text = jax.jit(on_host).trace(X).lower(lowering_platforms=(platform,)).as_text()
+        assert text.count("stablehlo.optimization_barrier") == barriers
+    jax.tree.map(np.testing.assert_array_equal, jax.jit(on_host)(X), GIVING_BACK[name](X))
+
+
+@needs_wheels
+@pytest.mark.parametrize("name", GIVING_BACK)
+def test_for_gpus_what_the_host_computes_is_compiled(name):
+    gpu = jax.sharding.SingleDeviceSharding(jax.topologies.get_topology_desc("h100").devices[0])
+    on_host = compute_on(GIVING_BACK[name], compute_type="device_host", out_memory_spaces="device")
+    compiled = jax.jit(on_host).lower(jax.ShapeDtypeStruct((8,), "float32", sharding=gpu)).compile()
+    assert "DEVICE_TYPE_HOST" in compiled.as_text() or name == "nothing of it"

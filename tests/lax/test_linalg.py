@@ -128,6 +128,16 @@ def test_algorithms_on_cuda(call, words):
     assert words in jax.jit(call).trace(X).lower(platform="cuda").as_text()
 
 
+@pytest.mark.parametrize("shape, u", [((40, 33), "40x33"), ((33, 40), "33x33"), ((40, 32), "40x40"), ((3, 9, 5), "3x9x9")])
+def test_on_cuda_no_more_singular_vectors_are_computed_than_asked_for(shape, u):
+    """But where cuSOLVER's kernel for small matrices knows only square U and V."""
+    text = jax.jit(lambda x: linalg.svd(x, full_matrices=False)).trace(np.zeros(shape, np.float32)).lower(
+        platform="cuda").as_text()
+    call = next(line for line in text.splitlines() if "gesvdj" in line)
+    assert call.rpartition("->")[2].split(", ")[2] == f"tensor<{u}xf32>"
+    assert ("full_matrices = false" in call) == (min(shape) > 32)
+
+
 @pytest.mark.parametrize("call, words", [
     (lambda: linalg.svd(X, algorithm=linalg.SvdAlgorithm.JACOBI), "SvdAlgorithm.JACOBI is not implemented on the CPU"),
     (lambda: linalg.eigh(X, implementation=linalg.EighImplementation.QDWH), "implementation=EighImplementation.QDWH"),

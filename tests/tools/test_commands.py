@@ -8,7 +8,7 @@ import pytest
 from places import ROOT
 
 import hlotrace
-from hlotrace.tools.commands import commands
+from hlotrace.tools.commands import commands, main
 
 pytestmark = pytest.mark.quick
 
@@ -26,17 +26,28 @@ def python(*arguments, cwd):
 def test_every_command_is_listed_with_a_line(tmp_path):
     faces = {path.stem for path in (ROOT / "hlotrace").glob("*.py") if "from .tools." in path.read_text("utf-8")}
     typed = {f"python -m hlotrace.{name}".removesuffix(".__main__") for name in faces} | set(PROJECT["scripts"])
-    assert typed == dict(commands()).keys()
+    assert typed - {"hlotrace"} == {typed for typed, _ in commands() if not typed.startswith("hlotrace ")}
     version, _, *listed, _, _ = python("-m", "hlotrace", cwd=tmp_path).splitlines()
     assert version == f"hlotrace {hlotrace.__version__}" == f"hlotrace {PROJECT['version']}"
     assert listed == [f"  {command:<28}{purpose}" for command, purpose in commands()]
+    assert python("-c", "import sys; from hlotrace.tools.commands import main; sys.exit(main([]))", cwd=tmp_path) == \
+        python("-m", "hlotrace", cwd=tmp_path)
     assert all(purpose for _, purpose in commands()) and max(map(len, listed)) < 120
 
 
-def test_a_command_that_is_none_is_refused(tmp_path):
-    command = [sys.executable, "-m", "hlotrace", "doctor"]
-    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (2, "") and "unrecognized arguments: doctor" in done.stderr
+def test_a_verb_runs_its_command(tmp_path, capsys):
+    assert main(["dump", "hlotrace.numpy:sin", "f32[3]", "--stage", "jaxpr"]) == 0
+    assert "sin a" in capsys.readouterr().out
+    assert main(["cache", "list"]) == 0
+    assert python("-m", "hlotrace", "dump", "--help", cwd=tmp_path).startswith("`hlotrace-dump`: print")
+
+
+@pytest.mark.parametrize("arguments", [["docter"], ["doctor ", "--json"], ["--quick"]])
+def test_a_verb_that_is_none_is_refused(arguments, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    error = capsys.readouterr().err
+    assert "unrecognized arguments" in error or "invalid choice" in error and "doctor" in error
 
 
 @pytest.mark.parametrize(("files", "words"), [

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from gpu_topologies import needs_wheels
 from places import ROOT
 
 from hlotrace.core.config import override
@@ -287,6 +288,18 @@ def test_stages_for_a_tpu_that_is_not_here(dump):
     assert status == 2 and err.count("\n") == 1 and "RESOURCE_EXHAUSTED: layer does not fit" in err
 
 
+@needs_wheels
+def test_all_stages_for_gpus_that_are_not_here(dump):
+    status, out, _ = dump(*LAYER, MESH, "--platform=h100:8", "--in_spec=-,model;model", "--stage=all")
+    assert status == 0
+    titles = [line.split()[1] for line in out.splitlines() if line.startswith("====")]
+    assert titles == ["jaxpr", "outlined", "stablehlo", "sharded", "hlo", "optimized", "collectives", "cost", "memory", "ptx"]
+    assert "\nflops: " in out and "\nargument_size_in_bytes: " in out and "all-reduce  model" in out
+    assert "// kernel " in out and " kernels, " in out and ".visible .entry" in out
+    status, _, err = dump("model.py:layer", "f32[640000,2560]", "f32[2560,51200]", "--platform=gpu:l4", "--stage=memory")
+    assert status == 2 and "RESOURCE_EXHAUSTED: layer does not fit" in err
+
+
 # --- help and mistakes ------------------------------------------------------------------------------------------
 
 def test_help_tells_of_types_and_flags(dump):
@@ -333,6 +346,9 @@ def test_help_tells_of_types_and_flags(dump):
     ([*LAYER, MESH, "--in_spec=-,-,data;-"], "ValueError: argument x of layer: "),
     ([*LAYER, MESH, "--out_spec=nope"], "names mesh axis 'nope'"),
     ([*LAYER, MESH, "--platform=xyz"], "--platform 'xyz': want cpu, gpu, cuda, rocm, tpu or the name of a topology"),
+    ([*LAYER, "--platform=h10:8"], "the name of a topology, such as h100:8 or v5e:2x4; did you mean 'h100'?"),
+    ([*LAYER, "--platform=cpu:8"], "want cpu, gpu, cuda, rocm, tpu or the name of a topology"),
+    ([*LAYER, "--stage=ptx"], "--stage ptx is of NVIDIA GPUs, not of cpu: say --platform h100"),
     ([*LAYER, "--in_spec=data;-"], "--in_spec and --out_spec name axes of a --mesh; give one"),
     ([*LAYER, "--out_spec=data"], "--in_spec and --out_spec name axes of a --mesh; give one"),
     ([*LAYER, "--stage=sharded"], "the stages sharded, sharding, collectives are those of a program over a mesh; give --mesh"),
@@ -351,7 +367,8 @@ def test_a_mistake_is_told_in_one_line_with_exit_status_2(dump, args, words):
 
 @pytest.mark.parametrize("platform, words", [
     ("gpu", "'cuda' is not available: no PJRT plugin for it is installed"), ("tpu", "'tpu' is not available"),
-    ("tpu:v5e:2x4", 'pip install "libtpu==')])
+    ("tpu:v5e:2x4", 'pip install "libtpu=='), ("v5e:2x4", 'pip install "libtpu=='),
+    ("h100:8", "pip install --no-deps \"jax-cuda12-pjrt==")])
 @pytest.mark.parametrize("mesh", [[MESH], []])
 def test_a_platform_that_is_not_there_is_told_in_one_line(dump, monkeypatch, platform, words, mesh):
     monkeypatch.setattr(plugins, "find", dict)

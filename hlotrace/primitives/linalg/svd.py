@@ -121,7 +121,8 @@ def _svd_cuda(x, full_matrices, compute_uv, algorithm):
                                    compute_uv=compute_uv, full_matrices=full_matrices, transposed=wide)
         u, vh = (vh, u) if wide else (u, vh)
     else:
-        whole = full_matrices or algorithm is JACOBI
+        # cuSOLVER's kernel for batches, of sizes up to 32, gives square U and V (gesvdjBatched of its manual)
+        whole = full_matrices or algorithm is JACOBI and min(m, n) <= 32
         avals = _shapes(aval, whole)
         avals[3] = avals[3].update(shape=(*avals[3].shape[:-2], *avals[3].shape[:-3:-1]))       # it gives V
         _, s, u, v, info = kernel(f"cusolver_gesvd{'p' if algorithm is POLAR else 'j'}_ffi", (x,), avals,

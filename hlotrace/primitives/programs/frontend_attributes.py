@@ -1,17 +1,38 @@
 """tagged_call: a program called under attributes that the compiler reads: where it runs, what is to be fused.
 """
 from ...core import programs
+from ...core.jaxpr import eval_jaxpr
 from ...core.programs import transpose_call
 from ...core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
 from ..arrays.shape import front, front_dims
+from ..arrays.slicing import optimization_barrier_p
 from ..common import Primitive
 
 
 def _lower(ctx, eqn, *names):
+    return _lower_program(ctx, eqn, eqn.params["jaxpr"], names)
+
+
+def _lower_for_gpu(ctx, eqn, *names):
+    program = eqn.params["jaxpr"]
+    on_host = ("_xla_compute_type", "host") in eqn.params["attributes"]
+    return _lower_program(ctx, eqn, _giving_back_none(program) if on_host else program, names)
+
+
+def _lower_program(ctx, eqn, program, names):
     p = eqn.params
-    results = ctx.call(p["jaxpr"], names, p["attributes"])
+    results = ctx.call(program, names, p["attributes"])
     return [ctx.in_memory(r, v.aval, kind) if kind != "any" else r
             for r, v, kind in zip(results, eqn.outvars, p["memories"] or ["any"] * len(results))]
+
+
+@programs.cached
+def _giving_back_none(jaxpr):
+    """A program without a result that is an operand, now or once it is simplified: XLA for GPUs ends the
+    process where it finds one in what the host computes."""
+    def behind_a_barrier(*operands):
+        return eval_jaxpr(jaxpr, (), *optimization_barrier_p.bind(*operands))
+    return programs.trace_closed(behind_a_barrier, jaxpr.in_avals, jaxpr.name) if jaxpr.invars else jaxpr
 
 
 def _bind(jaxpr, operands, attributes, derived, memories=None):
@@ -65,5 +86,5 @@ def _discharge(states, values, args, *, jaxpr, memories, **tags):
 # where it is
 tagged_call_p = Primitive(
     "tagged_call", multiple_results=True, abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
-    lower=_lower, jvp=_jvp, linearize=_linearize, transpose=_transpose, batching=_batching,
-    discharge=_discharge)
+    lower={"cuda": _lower_for_gpu, None: _lower}, jvp=_jvp, linearize=_linearize, transpose=_transpose,
+    batching=_batching, discharge=_discharge)

@@ -8,7 +8,10 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+import re
 import sys
+import tempfile
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ...core.config import config
@@ -79,10 +82,25 @@ def _google_chip() -> bool:
                for device in glob.glob(f"{_PCI}/*"))
 
 
+def nvidia_gpus() -> list[str]:
+    """Device files of NVIDIA GPUs: the driver's; Windows' for the Linux in it; those of Jetson."""
+    return sorted(glob.glob("/dev/nvidia[0-9]*") or (glob.glob("/dev/dxg") if nvidia_driver() else ())
+                  or glob.glob("/dev/nvgpu") or glob.glob("/dev/nvhost-gpu"))
+
+
+def nvidia_driver() -> str | None:
+    """What the NVIDIA driver says of its version, or None where there is none."""
+    with contextlib.suppress(OSError), open("/proc/driver/nvidia/version") as file:
+        return file.readline().strip()
+    return None
+
+
 def has_default(plugin: Plugin) -> bool:
-    """Is a plugin tried when the user names no platform?  libtpu also serves to compile where there is no
-    TPU."""
-    return plugin.platform != "tpu" or bool(tpu_chips())
+    """Is a plugin tried when the user names no platform?  Those of pip also serve to compile for chips that
+    are not here, and to try one takes time and prints: so its chip is looked for first."""
+    if plugin.platform == "tpu":
+        return bool(tpu_chips())
+    return plugin.platform != "cuda" or plugin.package is None or bool(nvidia_gpus())
 
 
 def install_line(platform: str) -> str:
@@ -171,7 +189,8 @@ def load(plugin: Plugin) -> None:
             said_by = f" ({'TPU_LIBRARY_PATH or ' * (platform == 'tpu')}{VARIABLE} says so)" * (not package)
             raise RuntimeError(f"Unable to initialize backend {platform!r}: its plugin {path} is not a file"
                                f"{said_by}")
-        loaded[platform] = binding._jax.load_pjrt_plugin(platform, path, None)
+        with without_driver() if platform == "cuda" else contextlib.nullcontext():
+            loaded[platform] = binding._jax.load_pjrt_plugin(platform, path, None)
     if not binding._jax.pjrt_plugin_initialized(platform):
         # Where there is no TPU, libtpu would ask the cloud's metadata server for over a minute, and complain.
         absent = platform == "tpu" and not tpu_chips()
@@ -184,5 +203,29 @@ def load(plugin: Plugin) -> None:
                 del os.environ[name]
 
 
+@contextlib.contextmanager
+def without_driver() -> Iterator[None]:
+    """Where CUDA's libraries are loaded: where no GPU is here, what they say of the driver is left out.
+
+    No variable silences C++ while it is loaded.  Whatever else is written to stderr meanwhile comes after.
+    """
+    if nvidia_gpus():
+        yield
+        return
+    with tempfile.TemporaryFile() as said:
+        stderr = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            said.seek(0)
+            for line in said:
+                if not _NO_DRIVER.search(line):
+                    os.write(2, line)
+
+
+_NO_DRIVER = re.compile(rb"All log messages before absl::InitializeLog|Could not find cuda drivers")
 _NO_TPU = {"TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-8",
            "TPU_WORKER_HOSTNAMES": "localhost", "TPU_WORKER_ID": "0"}

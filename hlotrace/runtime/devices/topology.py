@@ -3,38 +3,94 @@ from __future__ import annotations
 
 import re
 import time
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ...core.errors import did_you_mean
+from ...core.platforms import platform_named
 from .. import binding
 from ..executables import executable, progress, spmd
 from ..executables.slice_starts import in_range
 from ..mlir import partitioners
 from ..mlir.bindings import parse_module
-from . import plugins
+from . import chips, gpu_targets, plugins
 
 if TYPE_CHECKING:
     from ...lowering.module import Lowered
+    from .chips import Chip
 
 
-def describe(platform: str, name: str, options: dict[str, Any]) -> tuple[Any, Any]:
+# what makes a topology -> the topology and its devices: who names it twice means the same devices
+_made: dict[str, tuple[Any, Any]] = {}
+# client of a topology -> bytes of memory of a chip, where XLA does not look at it itself
+_memory: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+
+def describe(name: str, platform: str | None, options: dict[str, Any]) -> tuple[Any, Any]:
     """jaxlib's description of a topology and its devices, which only compile.
 
     Raises:
         RuntimeError: where no plugin of the platform is installed.
         ValueError: where the platform has no such topology.
     """
+    first, colon, shape = name.partition(":")
+    chip = chips.find(first)
+    platform = platform_named(platform or (chip.platform if chip else "tpu"))
+    if chip and chip.platform != platform:
+        raise ValueError(f"get_topology_desc: {name!r} is of platform {chip.platform!r}, not {platform!r}")
     plugin = plugins.find().get(platform)
     if plugin is None:
-        raise RuntimeError(f"get_topology_desc: no plugin for {platform!r} is installed: "
-                           f"{plugins.install_line(platform)}")
+        if chip is None and name and platform == "tpu":
+            raise ValueError(f"get_topology_desc: {_no_chip(name)}")
+        raise RuntimeError(
+            f"get_topology_desc: no plugin for {platform!r} is installed: "
+            f"{gpu_targets.install_line(None) if platform == 'cuda' else plugins.install_line(platform)}")
+    if platform == "cuda":
+        name, options = "", _cuda_options(name, chip, plugin, options)
+    elif chip:
+        name = f"{chip.name}{colon}{shape}"
     plugins.load(plugin)
+    key = repr((platform, name, sorted(options.items())))
+    if key in _made:
+        return _made[key]
     try:
         topology = binding._jax.get_default_c_api_topology(platform, name, options)
-        return topology, topology._make_compile_only_devices()
+        devices = topology._make_compile_only_devices()
     except binding.JaxRuntimeError as error:
-        raise ValueError(f"get_topology_desc: {platform} has no topology {name!r}: "
-                         f"{str(error).splitlines()[0]}") from error
+        hint = f" ({_no_chip(name)})" if chip is None and platform == "tpu" else ""
+        said, named = str(error).splitlines()[0], name or options.get("topology")
+        raise ValueError(f"get_topology_desc: {platform} has no topology {named!r}: {said}{hint}") from error
+    if memory := gpu_targets.memory_of(options.get("target_config", "")):
+        _memory[devices[0].client] = memory
+    return _made.setdefault(key, (topology, devices))
+
+
+def _no_chip(name: str, platform: str | None = None) -> str:
+    """That a topology's name begins with no chip that is known, of a platform or of all."""
+    first = name.partition(":")[0]
+    known = [chip for chip in chips.CHIPS.values() if platform in (None, chip.platform)]
+    near = did_you_mean(first.lower(), [name for chip in known for name in (chip.name, *chip.aliases)])
+    return f"no chip {first!r} is known{near or ';'} There are {', '.join(chip.name for chip in known)}"
+
+
+def _cuda_options(name: str, chip: Chip | None, plugin: plugins.Plugin,
+                  options: dict[str, Any]) -> dict[str, Any]:
+    """The plugin's options: of a topology by name, or as they are given."""
+    for option, value in options.items():
+        if option not in ("target_config", "topology"):     # the plugin would pass over it
+            raise ValueError(f"get_topology_desc: cuda has no option {option!r}; it has target_config and "
+                             "topology")
+        if type(value) is not str:
+            raise TypeError(f"get_topology_desc: {option} is a text, not {value!r}")
+    if chip:
+        return gpu_targets.topology_options(name, chip, plugin) | options
+    if "target_config" in options or plugins.nvidia_gpus() and not name:
+        return options
+    what = _no_chip(name, "cuda") if name else "a topology of GPUs needs the name of one"
+    raise ValueError(
+        f"get_topology_desc: {what}. Say \"h100:8\", or target_config= (the text of a GpuTargetConfigProto) "
+        "and topology=\"1x1x8\" (partitions x hosts x GPUs)")
 
 
 class _Elsewhere:
@@ -42,10 +98,14 @@ class _Elsewhere:
     __slots__ = ()
     if TYPE_CHECKING:
         device: binding.Device
+        loaded: Any
         lowered: Lowered
 
     def _handlers(self) -> Any:
         return []
+
+    def serialize(self) -> bytes:
+        return self.loaded.serialize()
 
     def take(self, leaves: Sequence[Any]) -> NoReturn:
         chip, partition = self.device.device_kind, self.lowered.partition
@@ -89,21 +149,40 @@ def compile_text(text: str, devices: Sequence[binding.Device], options: Any = No
     """jaxlib's Executable, which cannot run here, of a StableHLO text for `devices`, one partition on each.
     """
     options = options or binding.compile_options(devices)
+    chip = devices[0].device_kind
+    cuda = plugins.find().get("cuda") if platform_named(devices[0].platform) == "cuda" else None
+    if cuda:
+        gpu_targets.use_compiler(options, cuda)
     try:
-        return devices[0].client.compile(parse_module(text), binding.DeviceList(tuple(devices)), options)
+        compiled = devices[0].client.compile(parse_module(text), binding.DeviceList(tuple(devices)), options)
     except binding.JaxRuntimeError as error:
-        raise binding.JaxRuntimeError(_overflow(str(error), name, devices[0].device_kind)
-                                      or binding.readable(str(error))) from None
+        message = str(error)
+        raise binding.JaxRuntimeError(
+            _refused(message, name, chip) or gpu_targets.missing(message, cuda)
+            or binding.readable(message)) from None
+    if memory := _memory.get(devices[0].client):
+        stats = compiled.get_compiled_memory_stats()
+        needed = (stats.argument_size_in_bytes + stats.output_size_in_bytes - stats.alias_size_in_bytes
+                  + stats.temp_size_in_bytes)
+        if needed > memory:
+            raise binding.JaxRuntimeError(_overflow(
+                name, "arguments, results and temporaries", f"{needed / (1 << 30):.2f} GiB", chip,
+                f"{memory / (1 << 30):.2f} GiB"))
+    return compiled
 
 
-def _overflow(message: str, name: str, chip: str) -> str | None:
-    """What to say of a program that needs more memory than a chip has; None for another message."""
+def _refused(message: str, name: str, chip: str) -> str | None:
+    """What to say where libtpu finds a chip's memory too small; None for another message."""
     found = re.search(r"required for ([^()]+) \(([\d.]+)([KMGTP]?)\) exceeds available HBM "
                       r"\(([\d.]+)([KMGTP]?)\)", message)
     if not found:
         return None
     what, *sizes = found.groups()
     needed, available = (f"{number} {unit}{'i' * bool(unit)}B" for number, unit in (sizes[:2], sizes[2:]))
+    return _overflow(name, what, needed, chip, available)
+
+
+def _overflow(name: str, what: str, needed: str, chip: str, available: str) -> str:
     return (f"RESOURCE_EXHAUSTED: {name} does not fit: its {what} need {needed} of memory on each chip, and "
             f"a {chip} has {available}. Split arrays over more mesh axes or chips (dump_hlo --stage sharded "
             "shows what is whole on every chip), recompute in the backward pass (hlotrace.checkpoint), "

@@ -42,15 +42,14 @@ def compile_whole(lowered: Lowered, device: binding.Device, compiler_options: Ma
     compiler_options, efforts = {**_flags(), **(compiler_options or {})}, _efforts()
     if client.is_elsewhere(device):
         from ..devices import topology
-        return topology.compile_lowered(lowered, devices,
-                                        binding.compile_options(devices, compiler_options, *efforts))
+        return topology.compile_lowered(lowered, devices, options_for(devices, compiler_options))
     key = (lowered.text, devices, tuple(sorted(compiler_options.items())), efforts)
     once = bool(lowered.callbacks or lowered.inspections)       # compiling it again means something
     found = None if once else _loaded.use(key)
     if found is not None:
         loaded, stored = found
         return kind(loaded, lowered, device, 0.0, stored)
-    options = binding.compile_options(devices, compiler_options, *efforts)
+    options = options_for(devices, compiler_options)
     entry = None if once else _disk_entry(lowered, devices, options)
     made = _from_disk(entry, kind, lowered, device) if entry else None
     if entry:
@@ -63,6 +62,11 @@ def compile_whole(lowered: Lowered, device: binding.Device, compiler_options: Ma
     if not once:
         _loaded.keep(key, (made.loaded, made.stored))
     return made
+
+
+def options_for(devices: Sequence[binding.Device], compiler_options: Mapping[str, Any] | None = None) -> Any:
+    """jaxlib's CompileOptions for a program of one partition on each of `devices`, as options say."""
+    return binding.compile_options(devices, {**_flags(), **(compiler_options or {})}, *_efforts())
 
 
 def _flags() -> dict[str, Any]:

@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.config import config
@@ -108,16 +108,27 @@ class Entry:
 
     def load(self, takes: int | None = None, gives: int | None = None) -> binding.LoadedExecutable | None:
         """jaxlib's executable from the file, with as many arguments and results as is said, or None."""
-        try:
-            metadata, payload = read(self.path)
-            if metadata.get("key") != self.key:
-                raise Damaged("it holds another program")
-            self.seconds = metadata.get("compile_seconds", 0.0)
+        def deserialized(payload: bytes) -> binding.LoadedExecutable:
             loaded = self.device.client.deserialize_executable(payload, binding.DeviceList(self.devices),
                                                                self.options)
             found = len(loaded.get_parameter_layouts()), len(loaded.get_output_layouts())
             if takes is not None and found != (takes, gives):
                 raise Damaged("it holds the code of another program")
+            return loaded
+        return self._read(deserialized)
+
+    def load_facts(self) -> bytes | None:
+        """What `store_facts` wrote, or None."""
+        return self._read(lambda payload: payload)
+
+    def _read(self, use: Callable[[bytes], Any]) -> Any:
+        """`use(what is in the file)`, or None."""
+        try:
+            metadata, payload = read(self.path)
+            if metadata.get("key") != self.key:
+                raise Damaged("it holds another program")
+            self.seconds = metadata.get("compile_seconds", 0.0)
+            loaded = use(payload)
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
@@ -127,7 +138,7 @@ class Entry:
             if config.jax_raise_persistent_cache_errors:
                 raise RuntimeError(f"the compiled program in {self.path} cannot be used: {error}") from error
             warnings.warn(f"the compiled program in {self.path} cannot be used ({error}); the file is "
-                          "removed and the program compiled again.", RuntimeWarning, stacklevel=3)
+                          "removed and the program compiled again.", RuntimeWarning, stacklevel=4)
             with contextlib.suppress(OSError):
                 os.unlink(self.path)
             return None
@@ -147,6 +158,13 @@ class Entry:
         except binding.JaxRuntimeError as error:
             self._unusable("written to", error)
             return
+        self._write(payload, name, seconds)
+
+    def store_facts(self, payload: bytes, name: str, seconds: float) -> None:
+        """Write what is to be known of a program that took `seconds` to compile, in place of the program."""
+        self._write(payload, name, seconds)
+
+    def _write(self, payload: bytes, name: str, seconds: float) -> None:
         metadata = {"name": name, "key": self.key, "jaxlib": binding.jaxlib_version,
                     "platform": self.device.platform, "device_kind": self.device.device_kind,
                     "size": len(payload), "compile_seconds": round(seconds, 3), "created": time.time()}

@@ -80,6 +80,10 @@ class Executable:
         """What it is made of: (executable, how often it runs), in order."""
         return [(self, 1)]
 
+    def serialize(self) -> bytes:
+        """jaxlib's bytes of it."""
+        return self.device.client.serialize_executable(self.loaded)
+
     def memory(self) -> Any:
         """Bytes of arguments, outputs, temporaries and code."""
         return self.loaded.get_compiled_memory_stats()

@@ -62,7 +62,7 @@ def _code(executable: Executable) -> bytes:
     if isinstance(stored, bytes):
         return stored
     if stored is None:
-        return executable.device.client.serialize_executable(executable.loaded)
+        return executable.serialize()
     try:
         return disk_cache.read(stored)[1]
     except (OSError, disk_cache.Damaged) as error:
@@ -110,22 +110,24 @@ def load(payload: bytes, platform: str | None = None,
 def _devices(head: Any, platform: str | None, given: Any) -> list[binding.Device]:
     """The devices on which a program runs here."""
     ids = head["devices"]
+    candidates = list(client.client(platform).devices() if given is None else given)
+    for device in candidates:
+        if client.platform_of(device) != head["platform"]:
+            raise ValueError(f"deserialize_and_load: the program was compiled for {head['platform']}, and "
+                             f"{device} is a device of {device.platform}: give backend or execution_devices")
+        if client.is_elsewhere(device):
+            raise ValueError(f"deserialize_and_load: {device} is a device of a topology, which is not here: "
+                             "load the program where its chips are")
     if given is not None:
         if len(given) != len(ids):
             raise ValueError(f"deserialize_and_load: the program runs on {len(ids)} devices, and "
                              f"execution_devices names {len(given)}")
-        found = list(given)
-    else:
-        here = {d.id: d for d in client.client(platform).devices()}
-        if any(i not in here for i in ids):
-            raise ValueError(f"deserialize_and_load: the program was compiled for the devices {ids}, and "
-                             f"those here are {sorted(here)}: give execution_devices")
-        found = [here[i] for i in ids]
-    for device in found:
-        if client.platform_of(device) != head["platform"]:
-            raise ValueError(f"deserialize_and_load: the program was compiled for {head['platform']}, and "
-                             f"{device} is a device of {device.platform}: give backend or execution_devices")
-    return found
+        return candidates
+    here = {d.id: d for d in candidates}
+    if any(i not in here for i in ids):
+        raise ValueError(f"deserialize_and_load: the program was compiled for the devices {ids}, and those "
+                         f"here are {sorted(here)}: give execution_devices")
+    return [here[i] for i in ids]
 
 
 def _lowered(described: dict[str, Any], platform: str) -> Lowered:

@@ -35,20 +35,33 @@ def optimized_text(executable: Executable) -> str:
     return "\n\n".join(texts)
 
 
-def cost(executable: Executable) -> dict[str, float]:
+def cost(executable: Executable) -> dict[str, float] | None:
     """XLA's cost analysis of a compiled program, a dict; sums over its pieces.  What is in a loop counts
     once.
 
-    `optimal_seconds`, which TPUs have, is an estimate of the time of one run.
+    `optimal_seconds`, which TPUs have, is an estimate of the time of one run.  None where XLA has no analysis
+    of its own, for GPUs that are not here.
     """
     total: dict[str, float] = {}
     for piece, calls in executable.pieces:
-        found = piece.loaded.cost_analysis()
+        try:
+            found = piece.loaded.cost_analysis()
+        except binding.JaxRuntimeError as error:
+            if "UNIMPLEMENTED" in str(error):
+                return None
+            raise
         for name, value in (found[0] if isinstance(found, list) else found).items():
             total[name] = total.get(name, 0) + calls * value
     if "optimal_seconds" in total:      # XLA takes a second off for each of these, which take no time
         total["optimal_seconds"] += optimized_text(executable).count('custom_call_target="ConcatBitcast"')
     return total
+
+
+def cost_of_hlo(executable: Executable, client: binding.Client) -> dict[str, float]:
+    """What XLA's cost analysis for another client says of the optimized HLO, a dict."""
+    (piece, _), = executable.pieces
+    module, = piece.loaded.hlo_modules()
+    return binding._jax.hlo_module_cost_analysis(client, module)
 
 
 def cost_of_text(text: str, client: binding.Client) -> dict[str, float]:

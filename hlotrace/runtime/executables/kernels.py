@@ -160,7 +160,8 @@ def _shipped(platform: str) -> dict[str, Any]:
         modules: tuple[Any, ...] = lapack, cpu_sparse
         found = {}
     elif platform == "cuda":
-        from jaxlib import gpu_linalg, gpu_prng, gpu_solver, gpu_sparse
+        with plugins.without_driver():
+            from jaxlib import gpu_linalg, gpu_prng, gpu_solver, gpu_sparse
         modules = gpu_solver, gpu_linalg, gpu_sparse, gpu_prng
         found = {target: (handler, 1) for target, handler in _extension().ffi_handlers().items()}
     else:
@@ -212,8 +213,12 @@ def _with_scipy(initialize: Any) -> None:
 def _extension() -> Any:
     """The extension module of the CUDA plugin's Python package."""
     from jaxlib.plugin_support import import_from_plugin
-    found = import_from_plugin("cuda", "cuda_plugin_extension")
+    with plugins.without_driver():
+        found = import_from_plugin("cuda", "cuda_plugin_extension")
     if found is None:
-        raise RuntimeError("kernels for CUDA are in a package that is not installed: "
-                           f"{plugins.install_line('cuda')}")
+        plugin = plugins.find().get("cuda")
+        beside = plugin and plugin.package and plugin.package.replace("pjrt", "plugin")
+        raise RuntimeError("kernels for CUDA are in a package that is not installed: " + (
+            f'pip install --no-deps "{beside}=={binding.jaxlib_version}"' if beside
+            else plugins.install_line("cuda")))
     return found

@@ -223,15 +223,20 @@ def test_platforms_are_only_those_that_were_asked_for():
     assert "RuntimeError: devices: Unknown backend 'cuda': jax_platforms is 'cpu'" in said
 
 
-def test_an_installed_plugin_that_fails_gives_way_to_the_cpu(tmp_path):
+@pytest.mark.parametrize("gpus, warnings", [
+    (["/dev/nvidia0"], "the cuda plugin is installed but no device of it can be used; using the CPU."), ([], "")])
+def test_an_installed_plugin_gives_way_to_the_cpu(gpus, warnings, tmp_path):
+    """Where it fails, with a warning; where there is no GPU, it is not tried."""
     program = f"""
         import sys, warnings
         sys.path.append({installed(tmp_path, CUDA13)!r})
         import hlotrace as jax
+        from hlotrace.runtime.devices import plugins
+        plugins.nvidia_gpus = lambda: {gpus}
         with warnings.catch_warnings(record=True) as caught:
             print(jax.devices())
-        print(caught[0].message)
+        print("warned:", *(warned.message for warned in caught))
     """
     lines = run(program).splitlines()
     assert lines[0] == "[CpuDevice(id=0)]"
-    assert lines[1].startswith("the cuda plugin is installed but no device of it can be used; using the CPU.")
+    assert lines[1].startswith(f"warned: {warnings}".strip()) and bool(lines[1][7:]) == bool(warnings)

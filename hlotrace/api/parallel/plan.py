@@ -1,0 +1,303 @@
+"""plan: what a program needs on chips that need not be here, how fast it can be, and how to split it."""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ...core.errors import not_callable
+from ...core.pytrees import pytree
+from ...distributed import topology_targets
+from ...inspection import estimates, plan_report
+from ...placement.make_mesh import make_mesh
+from ...runtime.devices import client
+from ...sharding.mesh import AxisType, Mesh, set_mesh
+from ...sharding.named import NamedSharding
+from ...sharding.single import SingleDeviceSharding
+from ...sharding.spec import PartitionSpec
+from ..flat import abstract
+from ..jit import jit
+from ..stages import struct_of
+
+
+@dataclasses.dataclass
+class Row:
+    """What came out for one mesh of one target.
+
+    Attributes:
+        target: the name of the chips, "v5e:4x4".
+        mesh: {axis: size}; {} for one device.
+        estimate: the Estimate; None where there is none.
+        error: why there is none, in words.
+        seconds: what making it took.
+    """
+    target: str
+    mesh: dict[str, int]
+    estimate: estimates.Estimate | None = None
+    error: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """What rows are sorted by: those that fit, of the least bound first, of equal ones that of the least
+        work in all; then those that need the least memory."""
+        if self.estimate is None:
+            return (2,)
+        if not self.estimate.fits:
+            return 1, self.estimate.memory["needed"]
+        return 0, self.estimate.seconds, sum(self.estimate.times.values())
+
+
+@dataclasses.dataclass(repr=False)
+class Plan:
+    """What `plan` gives; printed, a table for each target.
+
+    Attributes:
+        name: the function's.
+        targets: {name: its devices}.
+        rows: the Rows, by target, in each the best mesh first.
+        per_step: how many examples or tokens one run takes; None where `batch` does not say.
+        unit: "examples" or "tokens".
+    """
+    name: str
+    targets: dict[str, Sequence[Any]]
+    rows: list[Row]
+    per_step: int | None = None
+    unit: str = "examples"
+
+    @property
+    def best(self) -> Row | None:
+        """The Row with the least lower bound of all that fit, or None."""
+        fitting = [row for row in self.rows if row.order[0] == 0]
+        return min(fitting, key=lambda row: row.order, default=None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"function": self.name, "per_step": self.per_step, "unit": self.unit, "rows": [
+            {"target": row.target, "mesh": row.mesh, "error": row.error, "seconds": row.seconds,
+             "estimate": row.estimate and row.estimate.as_dict()} for row in self.rows]}
+
+    def to_json(self) -> str:
+        return json.dumps(self.as_dict(), indent=2)
+
+    def to_html(self) -> str:
+        """One page that needs nothing else."""
+        return plan_report.html(self)
+
+    def __str__(self) -> str:
+        return plan_report.table(self)
+
+    __repr__ = __str__
+
+
+def plan(fun: Callable[..., Any], *types: Any, on: Any = None, mesh: Any = "auto", in_specs: Any = None,
+         out_specs: Any = None, batch: str | None = None, quick: bool = False,
+         progress: Callable[[str], object] | None = None) -> Plan:
+    """What `fun` needs of each chip and how fast it can be, for each way to make a mesh of the chips.
+
+    The program is compiled for each mesh and looked into; nothing is run, and the chips need not be here.
+    What was compiled once is kept on disk with other compiled programs.  Times are lower bounds from peak
+    rates: no kernel is measured, nothing is tuned.
+
+    Args:
+        fun: a function, or what `jit` made of one.
+        types: its arguments: ShapeDtypeStructs, arrays, pytrees of them.  Of their shardings the
+            PartitionSpecs count.
+        on: names of topologies, as `topologies.get_topology_desc` has them, or "cpu:8"; or lists of
+            devices.  `devices()` by default.
+        mesh: "auto", all factorizations of the mesh axes that the specs name; "data,model", those of these
+            axes; "data=4,model=2" or {"data": 4, "model": 2}, this one; or a list of such.
+        in_specs: PartitionSpecs of the arguments, a tuple of pytrees, None for what the compiler chooses.
+        out_specs: PartitionSpecs of the results.
+        batch: "3:0" for one with as many examples as dimension 0 of argument 3 has; "3:0,1", tokens in two.
+        quick: do not compile; the traced program alone is looked into.
+        progress: called with a line before each program is compiled.
+    Returns:
+        A Plan.
+    Raises:
+        ValueError: for a name or a mesh that is none, or where no mesh works.
+
+    >>> x, w = jax.ShapeDtypeStruct((64, 32), "float32"), jax.ShapeDtypeStruct((32, 16), "float32")
+    >>> found = jax.plan(lambda x, w: jnp.tanh(x @ w), x, w, on="cpu:1", in_specs=(jax.P("data"), None))
+    >>> found.best.estimate.flops["float32 in one pass"], found.best.estimate.memory["arguments"]
+    (65536, 10240)
+    """
+    if not callable(fun):
+        raise not_callable(fun, "and its arguments behind it")
+    leaves, structure = pytree.tree_flatten(types)
+    specs = _specs(leaves, structure, in_specs)
+    targets = dict(_targets(on))
+    meshes = {name: list(_meshes(mesh, _axes_of(specs), devices)) for name, devices in targets.items()}
+    rows: list[Row] = []
+    total, failures = sum(map(len, meshes.values())), []
+    for name, devices in targets.items():
+        for sizes in meshes[name]:
+            if progress:
+                progress(f"{name} {' '.join(f'{a}={n}' for a, n in sizes.items()) or 'one device'} "
+                         f"({len(rows) + 1} of {total})")
+            start, row = time.perf_counter(), Row(name, sizes)
+            try:
+                _fill(row, fun, leaves, specs, structure, out_specs, devices, quick)
+            except (ValueError, RuntimeError) as error:
+                row.error = str(error)
+                failures.append(error)
+            row.seconds = time.perf_counter() - start
+            rows.append(row)
+    if failures and len(failures) == len(rows) and not any("RESOURCE_EXHAUSTED" in str(e) for e in failures):
+        raise failures[0]
+    names = list(targets)
+    rows.sort(key=lambda row: (names.index(row.target), *row.order))
+    count, unit = _per_step(batch, types)
+    return Plan(getattr(fun, "__name__", "the function"), targets, rows, count, unit)
+
+
+def _fill(row: Row, fun: Any, leaves: Sequence[Any], specs: Sequence[Any], structure: Any, out_specs: Any,
+          devices: Sequence[Any], quick: bool) -> None:
+    """Trace, lower and compile for one mesh; the Estimate."""
+    mesh: Mesh | None = None
+    if row.mesh:
+        mesh = make_mesh(tuple(row.mesh.values()), tuple(row.mesh), (AxisType.Auto,) * len(row.mesh),
+                         devices=devices)
+    alone = SingleDeviceSharding(devices[0])
+    args = structure.unflatten([_typed(x, spec, mesh, alone) for x, spec in zip(leaves, specs)])
+    if out_specs is not None and mesh is not None:
+        shardings = pytree.tree_map(lambda spec: spec and NamedSharding(mesh, spec), out_specs,
+                                    is_leaf=_is_spec)
+        fun = jit(fun, out_shardings=shardings)
+    if not hasattr(fun, "trace"):
+        fun = jit(fun)
+    with set_mesh(mesh) if mesh is not None else contextlib.nullcontext():
+        row.estimate = fun.trace(*args).lower().estimate(quick=quick)
+
+
+def _typed(x: Any, spec: Any, mesh: Mesh | None, alone: Any) -> Any:
+    """The type of an argument with its sharding; what is none, as it is."""
+    try:
+        aval = abstract(x)
+    except TypeError:       # a static argument, or a mistake that tracing tells
+        return x
+    if mesh is None:
+        return struct_of(aval, alone)
+    return struct_of(aval, NamedSharding(mesh, spec or PartitionSpec()))
+
+
+# --- what is asked for
+
+def _is_spec(x: Any) -> bool:
+    return x is None or isinstance(x, PartitionSpec)
+
+
+def _specs(leaves: Sequence[Any], structure: Any, in_specs: Any) -> list[Any]:
+    """For each leaf its PartitionSpec, or None."""
+    if in_specs is not None:
+        return list(pytree.flatten_axes("plan: in_specs", structure, tuple(in_specs)))
+    return [getattr(getattr(x, "sharding", None), "spec", None) for x in leaves]
+
+
+def _axes_of(specs: Sequence[Any]) -> list[str]:
+    """The mesh axes that PartitionSpecs name, in their order."""
+    found: dict[str, None] = {}
+    for spec in specs:
+        for entry in filter(None, spec or ()):
+            found.update(dict.fromkeys(entry if isinstance(entry, tuple) else (entry,)))
+    return list(found)
+
+
+def _targets(on: Any) -> Iterator[tuple[str, Sequence[Any]]]:
+    """(name, devices) of each of `on`."""
+    if on is None:
+        devices = client.devices()
+        yield f"{devices[0].platform}:{len(devices)}", devices
+        return
+    names = [on] if isinstance(on, str) else list(on)
+    if names and hasattr(names[0], "device_kind"):
+        names = [names]
+    if not names:
+        raise ValueError('plan: on=[] names no chips; say on=["v5e:4x4"]')
+    for name in names:
+        if not isinstance(name, str):
+            devices = list(getattr(name, "devices", name))
+            yield getattr(name, "name", f"{devices[0].platform}:{len(devices)}"), devices
+        elif name.partition(":")[0] == "cpu":
+            yield name, _cpus(name)
+        else:
+            yield name, topology_targets.get_topology_desc(name).devices
+
+
+def _cpus(name: str) -> Sequence[Any]:
+    _, colon, text = name.partition(":")
+    if colon and not text.isdigit():
+        raise ValueError(f"plan: on={name!r}: behind cpu: is a number of devices, as in cpu:8")
+    devices = client.devices("cpu")
+    count = int(text or len(devices))
+    if not 0 < count <= len(devices):
+        raise ValueError(f"plan: on={name!r}: there are {len(devices)} CPU devices; "
+                         "config.update('jax_num_cpu_devices', n), before any is used, gives more")
+    return devices[:count]
+
+
+def _meshes(asked: Any, axes: Sequence[str], devices: Sequence[Any]) -> Iterator[dict[str, int]]:
+    """The meshes of `mesh=`, each {axis: size}; [{}] for a program of one device."""
+    count = len(devices)
+    for one in asked if isinstance(asked, (list, tuple)) else [asked]:
+        if isinstance(one, Mapping):
+            sizes = dict(one)
+            if not all(isinstance(n, int) and n > 0 for n in sizes.values()):
+                raise TypeError(f"plan: mesh {sizes}: sizes are positive integers")
+            if (needed := math.prod(sizes.values())) > count:
+                raise ValueError(f"plan: mesh {sizes} needs {needed} devices and there are {count}")
+            yield sizes
+        elif not isinstance(one, str):
+            raise TypeError(f"plan: mesh={one!r:.60} is neither \"auto\", \"data,model\", "
+                            "\"data=4,model=2\" nor a dict of sizes")
+        elif one == "auto":
+            yield from _factorizations(count, axes)
+        elif "=" in one:
+            found = [re.fullmatch(r"\s*([A-Za-z_]\w*)=([1-9]\d*)\s*", p) for p in one.split(",")]
+            sizes = {part[1]: int(part[2]) for part in found if part}
+            if len(sizes) < len(found):
+                raise ValueError(f"plan: mesh {one!r} is not of the form data=4,model=2, or names an axis "
+                                 "twice")
+            yield from _meshes(sizes, axes, devices)
+        else:
+            names = [name.strip() for name in one.split(",")]
+            if not all(name.isidentifier() for name in names) or len(set(names)) < len(names):
+                raise ValueError(f"plan: mesh {one!r} is neither auto nor names of axes, as data,model, nor "
+                                 "sizes, as data=4,model=2")
+            yield from _factorizations(count, names)
+
+
+def _factorizations(count: int, axes: Sequence[str]) -> Iterator[dict[str, int]]:
+    """Every way to write `count` as a product over the axes, the first axis falling."""
+    if not axes:
+        yield {}
+        return
+    first, *others = axes
+    for size in (n for n in range(count, 0, -1) if count % n == 0):
+        if others:
+            for rest in _factorizations(count // size, others):
+                yield {first: size, **rest}
+        elif size == count:
+            yield {first: size}
+
+
+def _per_step(batch: str | None, types: Sequence[Any]) -> tuple[int | None, str]:
+    """(how many, of what) of `batch`."""
+    if batch is None:
+        return None, "examples"
+    found = re.fullmatch(r"(\d+):(\d+(?:,\d+)*)", batch.replace(" ", ""))
+    dims = list(map(int, found[2].split(","))) if found else []
+    if not found or int(found[1]) >= len(types):
+        raise ValueError(f"plan: batch={batch!r} is not of the form ARGUMENT:DIMENSION with one of the "
+                         f"{len(types)} arguments, as 3:0, or 3:0,1 for tokens")
+    argument = types[int(found[1])]
+    shape = getattr(argument, "shape", None)
+    if shape is None or max(dims) >= len(shape):
+        raise ValueError(f"plan: batch={batch!r}: argument {found[1]} is "
+                         f"{'no array' if shape is None else f'of shape {tuple(shape)}'}")
+    return math.prod(shape[d] for d in dims), "tokens" if len(dims) > 1 else "examples"

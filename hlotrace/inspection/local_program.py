@@ -1,0 +1,210 @@
+"""A program as one device has it, before it is compiled: StableHLO with the shardings that Shardy propagates.
+
+Calls and shard_map's bodies are written out; loops and branches hold their bodies' operations.
+"""
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from ..runtime.mlir.bindings import ir, parse_module
+from . import estimates, hlo_costs, shardy
+
+_DTYPES = {"i1": ("bool", 8), "bf16": ("bfloat16", 16), "f16": ("float16", 16), "f64": ("float64", 64),
+           "f32": ("float32" + hlo_costs.ONE_PASS, 32), "complex<f32>": ("complex64", 64),
+           "complex<f64>": ("complex128", 128)}
+
+
+@dataclass(eq=False)
+class Value:
+    """An array, or the part of it that a device has.
+
+    Attributes:
+        shape: on the device.
+        axes: for each dimension the mesh axes that split it.
+        dtype: its name; float32 as `hlo_costs` has it.
+        bytes: that it takes, without padding.
+        kind: "argument", "result" or "temporary".
+        name, where: the argument or the operation, "train.py:12"; None where they are not known.
+    """
+    shape: tuple
+    axes: tuple
+    dtype: str
+    bytes: int
+    kind: str = "temporary"
+    name: str | None = None
+    where: str | None = None
+
+
+@dataclass(eq=False)
+class Op:
+    """An operation.
+
+    Attributes:
+        name: StableHLO's.
+        ins, outs: Values.
+        flops, dtype, sent: of a product: what a device computes, of what, and what it sends for it, as in
+            `estimates.Estimate`.
+        bodies: for a loop or branches, (operations, the Values that they begin with, those that they give).
+        trips: how often a loop runs its body; None where that is not known.
+    """
+    name: str
+    ins: list
+    outs: list
+    flops: int = 0
+    dtype: str = ""
+    sent: Counter = field(default_factory=Counter)
+    bodies: list = field(default_factory=list)
+    trips: int | None = 1
+
+
+def local_program(text, mesh):
+    """(operations, arguments, results) of a text with locations, on one device of `mesh`, or None for one
+    device alone."""
+    module = shardy.passed(text, shardy.PROPAGATION) if mesh is not None else parse_module(text)
+    reader = _Reader(shardy.functions(module), mesh)
+    main = reader.functions["main"]
+    block = main.regions[0].blocks[0]
+    arguments = []
+    for i, (argument, (type_, sharding)) in enumerate(zip(block.arguments, shardy.signature(main)[0])):
+        value = reader.value(type_, sharding, argument.location)
+        value.kind, value.name = "argument", value.name or f"argument {i}"
+        arguments.append(value)
+    ops, results = reader.block(block, dict(zip(block.arguments, arguments)))
+    for value in results:
+        if value.kind == "temporary":
+            value.kind = "result"
+    return ops, arguments, results
+
+
+class _Reader:
+    def __init__(self, functions, mesh):
+        self.functions = functions
+        self.sizes = dict(zip(mesh.axis_names, mesh.axis_sizes)) if mesh is not None else {}
+
+    def parts(self, names):
+        """In how many parts mesh axes, or parts of them, split a dimension."""
+        return math.prod(self.sizes.get(n, 1) if isinstance(n, str) else n.size for n in names)
+
+    def value(self, type_, sharding, location):
+        if not isinstance(type_, ir.RankedTensorType):
+            if not ir.RankedTensorType.isinstance(type_):       # a token
+                return Value((), (), "token", 0)
+            type_ = ir.RankedTensorType(type_)
+        axes = tuple(shardy.spec(type_, sharding))
+        shape = tuple(-(-n // self.parts(names)) for n, names in zip(type_.shape, axes))
+        dtype, bits = _dtype(str(type_.element_type))
+        where, name = _located(str(location))
+        return Value(shape, axes, dtype, -(-math.prod(shape) * bits // 8), "temporary", name, where)
+
+    def block(self, block, known):
+        """(its operations, what it gives); `known` has the Values of what MLIR's values are outside of it."""
+        ops = []
+        for view in block.operations:
+            op = view.operation
+            ins, name = [known[v] for v in op.operands], op.name.partition(".")[2]
+            if name == "return":
+                return ops, ins
+            if op.name in ("func.call", "sdy.manual_computation"):
+                inner = op
+                if op.name == "func.call":
+                    inner = self.functions[ir.FlatSymbolRefAttr(op.attributes["callee"]).value]
+                body = inner.regions[0].blocks[0]
+                more, outs = self.block(body, dict(zip(body.arguments, ins)))
+                ops += more
+                known.update(zip(op.results, outs))
+                continue
+            outs = [self.value(r.type, s, op.location)
+                    for r, s in zip(op.results, shardy.result_shardings(op))]
+            if name == "optimization_barrier" or name in ("reshard", "sharding_constraint") and (
+                    ins[0].axes == outs[0].axes):
+                outs = ins
+            else:
+                ops.append(self.op(op, name, ins, outs, known))
+            known.update(zip(op.results, outs))
+        return ops, []
+
+    def op(self, op, name, ins, outs, known):
+        made = Op(name, ins, outs)
+        if name == "while":
+            condition, body = (region.blocks[0] for region in op.regions)
+            made.trips = _trips(condition)
+            made.bodies = [(lambda ops, results: (ops, outs, results))(
+                *self.block(body, dict(zip(body.arguments, outs))))]
+        elif name in ("case", "if"):
+            for region in op.regions:
+                ops, results = self.block(region.blocks[0], dict(known))
+                made.bodies.append((ops, [], results))
+        elif name == "dot_general":
+            self.dot(op, made)
+        elif name == "convolution":
+            kernel = ins[1]
+            made.flops = 2 * math.prod(outs[0].shape) * math.prod(kernel.shape) // max(kernel.shape)
+            made.dtype = ins[0].dtype
+        return made
+
+    def dot(self, op, made):
+        """A device's part: that of its part of the result, and of the sum where mesh axes split the sum."""
+        left, right, out = *made.ins, made.outs[0]
+        numbers = str(op.attributes["dot_dimension_numbers"])
+        summed = []
+        for side in ("lhs", "rhs"):
+            found = re.search(rf"{side}_contracting_dimensions = \[([\d, ]*)\]", numbers)
+            summed.append([int(n) for n in re.findall(r"\d+", found[1])] if found else [])
+        kept = {name for names in out.axes for name in names}
+        split = dict.fromkeys(name for i, j in zip(*summed) for name in (*left.axes[i], *right.axes[j])
+                              if name not in kept)
+        size = math.prod(left.shape[i] * self.parts(left.axes[i]) for i in summed[0])
+        made.flops = 2 * math.prod(out.shape) * size // self.parts(split)
+        made.dtype = left.dtype
+        if "HIGHEST" in str(op.attributes["precision_config"] if "precision_config" in op.attributes else ""):
+            made.dtype = made.dtype.removesuffix(hlo_costs.ONE_PASS)
+        if split:
+            made.sent["all-reduce", "+".join(map(str, split))] += int(
+                out.bytes * estimates.ring_share("all-reduce", self.parts(split)))
+        # axes that split the sum, and then the result: each device is sent the sum of its part
+        scattered = dict.fromkeys(name for i, j in zip(*summed) for name in left.axes[i]
+                                  if name in right.axes[j] and name in kept)
+        if scattered:
+            made.sent["reduce-scatter", "+".join(map(str, scattered))] += out.bytes * (
+                self.parts(scattered) - 1)
+        for operand, dims in zip((left, right), summed):        # what splits it otherwise is gathered
+            gathered = dict.fromkeys(
+                name for i, names in enumerate(operand.axes) for name in names
+                if name not in split and name not in scattered and (i in dims or name not in kept))
+            if gathered:
+                made.sent["all-gather", "+".join(map(str, gathered))] += operand.bytes * (
+                    self.parts(gathered) - 1)
+
+
+def _dtype(text):
+    """(name, bits) of an element type."""
+    if text in _DTYPES:
+        return _DTYPES[text]
+    bits = int(re.search(r"\d+", text)[0])
+    if text.startswith("f"):
+        return f"float{text[1:].lower()}", bits
+    return f"{'u' * text.startswith('u')}int{bits}", bits
+
+
+def _located(text):
+    """("train.py:12" or None, name or None) of an MLIR location."""
+    name = re.search(r'loc\("((?:[^"\\]|\\.)*)"(?!:\d)', text)
+    file = re.search(r'"([^"]*)":(\d+)', text)
+    return file and f"{re.split(r'[/]', file[1])[-1]}:{file[2]}", name and name[1]
+
+
+def _trips(condition):
+    """How often a loop runs that counts from 0 in steps of 1, as `scan` and `fori_loop` write it; None for
+    another."""
+    constants, compare = {}, None
+    for view in condition.operations:
+        op = view.operation
+        if op.name.endswith(".constant"):
+            constants[op.results[0]] = re.search(r"dense<(-?\d+)>", str(op.attributes["value"]))
+        elif op.name == "stablehlo.compare":
+            compare = op
+    if compare is None or "LT" not in str(compare.attributes["comparison_direction"]):
+        return None
+    limit = constants.get(compare.operands[1])
+    return int(limit[1]) if limit else None

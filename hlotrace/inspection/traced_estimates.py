@@ -1,0 +1,218 @@
+"""An Estimate from a program's StableHLO and Shardy's propagation, without compiling.
+
+What a compiler would fuse is guessed: operations on elements are computed where they are read, from the
+values behind them, unless these take more memory than the result; a product writes what follows it element
+by element.  The compiler's own copies, padding and choices are not in it.
+"""
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+
+from . import estimates, hlo_costs
+from .local_program import local_program
+
+_MOVES = set("""bitcast_convert broadcast_in_dim concatenate constant convert create_token dynamic_slice iota
+pad partition_id reshape reverse slice transpose""".split())
+# computed where they are read
+_FUSED = _MOVES | set("""abs add and atan2 cbrt ceil clamp compare complex cosine count_leading_zeros divide
+erf exponential exponential_minus_one floor imag is_finite log log_plus_one logistic maximum minimum multiply
+negate not or popcnt power real reduce_precision remainder round_nearest_afz round_nearest_even rsqrt select
+shift_left shift_right_arithmetic shift_right_logical sign sine sqrt subtract tan tanh xor""".split())
+_PRODUCTS = {"dot_general", "convolution"}
+# what reads its operands element by element, so that they need not be in memory
+_READERS = _PRODUCTS | {"reduce", "all_reduce", "gather"}
+_SLICES = {"dynamic_slice", "slice", "gather"}
+_IN_PLACE = _FUSED | {"dynamic_update_slice", "while", "scatter", "sort"}
+
+
+@dataclass
+class _Counts:
+    flops: Counter = field(default_factory=Counter)
+    elementwise: int = 0
+    bytes: int = 0
+    sent: Counter = field(default_factory=Counter)
+    unknown_loops: int = 0
+
+    def add(self, other, times):
+        for counter, more in ((self.flops, other.flops), (self.sent, other.sent)):
+            for key, count in more.items():
+                counter[key] += times * count
+        self.elementwise += times * other.elementwise
+        self.bytes += times * other.bytes
+        self.unknown_loops += other.unknown_loops
+
+
+@dataclass
+class _Run:
+    """What one run of a body takes: the most bytes of temporaries at one time, these, and _Counts."""
+    most: int
+    values: list
+    counts: _Counts
+
+
+def traced(text, devices, mesh=None, donated=()):
+    """The Estimate of a StableHLO text with locations.
+
+    Args:
+        text: as `Lowered.as_text(debug_info=True)` gives it.
+        devices: those it is for.
+        mesh: over which they lie, or None.
+        donated: the numbers of arguments whose memory results may take.
+    """
+    ops, arguments, results = local_program(text, mesh)
+    # XLA:GPU's kernels of products write what is as wide as the product; what is wider is computed later
+    run = _Body(ops, arguments, results, widens=devices[0].platform not in ("gpu", "cuda")).run()
+    memory = {"arguments": sum(v.bytes for v in arguments), "results": sum(v.bytes for v in results),
+              "aliases": _aliases([arguments[i].bytes for i in donated], results), "temporaries": run.most}
+    total = memory["arguments"] + memory["results"] - memory["aliases"] + run.most
+    beside = () if memory["aliases"] else results
+    values = sorted({*arguments, *beside, *run.values}, key=lambda v: -v.bytes)
+    at_peak = [{"bytes": v.bytes, "type": f"{v.dtype.removesuffix(hlo_costs.ONE_PASS)}{list(v.shape)}",
+                "kind": v.kind, "name": v.name, "where": v.where} for v in values[:10] if v.bytes]
+    notes = ["of what is sent only that of products is counted"] if mesh is not None else []
+    if run.counts.unknown_loops:
+        notes.append(estimates.UNKNOWN_LOOPS)
+    return estimates.assembled(
+        devices, mesh, "traced", memory, at_peak, total, run.counts.flops, run.counts.elementwise,
+        run.counts.bytes, run.counts.sent, notes)
+
+
+def _aliases(donated, results):
+    """The bytes of results that take the memory of donated arguments, of the same size."""
+    free, total = Counter(donated), 0
+    for value in results:
+        if free[value.bytes] > 0:
+            free[value.bytes] -= 1
+            total += value.bytes
+    return total
+
+
+class _Body:
+    """Operations, what they begin with and what they give.
+
+    Attributes:
+        widens: do products write what follows them where it takes more memory than they?
+        users: the operations that read a Value.
+        behind: for each Value, those in memory from which it is computed: itself, if it is in memory.
+        stored: the Values that are in memory.
+        reads: for each operation, the Values in memory that it reads; none for one that is computed where it
+            is read.
+    """
+
+    def __init__(self, ops, arguments, results, widens):
+        self.widens = widens
+        self.ops, self.ends, self.outside = ops, set(results), {*arguments, *results}
+        self.users = {}
+        for op in ops:
+            for v in op.ins:
+                self.users.setdefault(v, []).append(op)
+        self.constants = set()      # Values that are made of none
+        for op in ops:
+            if op.name in _FUSED and self.constants.issuperset(op.ins):
+                self.constants.update(op.outs)
+        self.behind, self.stored = {v: (v,) for v in arguments}, set(arguments)
+        self.reads = []
+        followed = self.followed()
+        for op in ops:
+            behind = list(dict.fromkeys(r for v in op.ins for r in self.behind[v]))
+            for out in op.outs:
+                if out not in followed and self.kept(op, out, behind, followed):
+                    self.stored.add(out)
+                    self.behind[out] = (out,)
+                else:
+                    self.behind[out] = tuple(behind)
+            computed = op.name not in _FUSED or not self.stored.isdisjoint(op.outs)
+            self.reads.append(behind if computed else [])
+
+    def followed(self):
+        """The Values in whose place what follows is written, by their only reader: products, and what is made
+        of them element by element; what is scattered into zeros, then added to something."""
+        found = set()
+        for op in self.ops:
+            value = op.outs[0] if op.name in _PRODUCTS else None
+            while value is not None and (reader := self.only_reader(value)) and (
+                    self.widens or reader.outs[0].bytes <= op.outs[0].bytes):
+                found.add(value)
+                value = reader.outs[0]
+            if op.name == "scatter" and op.ins[0] in self.constants:
+                reader = self.only_reader(op.outs[0])
+                found.update(op.outs if reader and reader.name == "add" else ())
+        return found
+
+    def only_reader(self, value):
+        """What alone reads a value, element by element; None where there is no such operation."""
+        users = self.users.get(value, ())
+        if value in self.ends or len(users) != 1 or users[0].name not in _FUSED:
+            return None
+        return users[0] if math.prod(users[0].outs[0].shape) == math.prod(value.shape) else None
+
+    def kept(self, op, out, behind, followed):
+        """Is a result in memory?"""
+        if op.name not in _FUSED or not followed.isdisjoint(op.ins):
+            return True
+        users = self.users.get(out, ())
+        if out in self.ends or any(u.name not in _READERS and u.name not in _FUSED for u in users):
+            return True
+        shared = len(users) > 1 or any(u.name in _PRODUCTS for u in users)
+        return shared and 2 * out.bytes <= sum(r.bytes for r in behind)
+
+    def run(self):
+        """The _Run."""
+        inner = {op: [_Body(*body, self.widens).run() for body in op.bodies] for op in self.ops if op.bodies}
+        for op in inner:
+            if op.name == "while":      # what goes through a loop unchanged stays where it was
+                for out, result in zip(op.outs, op.bodies[0][2]):
+                    out.bytes = 0 if out is result else out.bytes
+        return _Run(*self.peak(inner), self.counts(inner))
+
+    def counts(self, inner):
+        counts, read = _Counts(), set()
+        for op, reads in zip(self.ops, self.reads):
+            # each is written once, and read once: a compiler has one kernel read it for several uses
+            counts.bytes += sum(_part(op, out) for out in op.outs if out in self.stored)
+            counts.bytes += sum(_part(op, v) for v in reads if v not in read)
+            if op.name not in _SLICES:
+                read.update(reads)
+            if op.name == "reduce":
+                counts.elementwise += math.prod(op.ins[0].shape)
+            elif op.name in _FUSED and op.name not in _MOVES:
+                counts.elementwise += math.prod(op.outs[0].shape)
+            if op.flops:
+                counts.flops[op.dtype] += op.flops
+                counts.sent.update(op.sent)
+            if op in inner:
+                most = max(inner[op], key=lambda run: sum(run.counts.flops.values()))
+                counts.unknown_loops += op.trips is None
+                counts.add(most.counts, op.trips or 1)
+        return counts
+
+    def peak(self, inner):
+        """(the most bytes of temporaries at one time, these)."""
+        last = {v: i for i, reads in enumerate(self.reads) for v in reads}
+        alive, most, best = {}, 0, []
+        for i, op in enumerate(self.ops):
+            dying = [v for v in self.reads[i] if last[v] == i and v in alive]
+            new = [v for v in op.outs if v in self.stored and v not in self.outside and v.bytes]
+            if op.name in _IN_PLACE:        # a result takes the memory of what is read for the last time
+                for v in new:
+                    same = next((d for d in dying if d.bytes == v.bytes), None)
+                    if same is not None:
+                        dying.remove(same)
+                        del alive[same]
+            alive.update(dict.fromkeys(new))
+            within = max(inner.get(op, ()), key=lambda run: run.most, default=_Run(0, [], _Counts()))
+            size = sum(v.bytes for v in alive) + within.most
+            if size > most:
+                most, best = size, [*alive, *within.values]
+            for v in [*dying, *(v for v in new if v not in last)]:
+                alive.pop(v, None)
+        return most, best
+
+
+def _part(op, value):
+    """The bytes of a value in memory that an operation reads or writes."""
+    if op.name in _SLICES:
+        return min(value.bytes, sum(out.bytes for out in op.outs))
+    if op.name == "dynamic_update_slice":
+        return op.ins[1].bytes
+    return 0 if op.name == "while" else value.bytes

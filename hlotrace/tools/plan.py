@@ -1,0 +1,120 @@
+"""`hlotrace plan`: what a function needs of chips that need not be here, and how fast it can be at best.
+
+    hlotrace plan FUNCTION TYPE... --on CHIPS [--mesh MESH] [--in_spec SPEC]... [--out_spec SPEC]...
+                  [--batch ARGUMENT:DIMENSION] [--quick] [--json] [--html FILE] [--grad] [--vmap]
+
+FUNCTION, TYPEs, --args_from and SPECs are those of `hlotrace dump`. CHIPS are topologies by name with
+commas, `v5e:4x4,h100:8`, or `cpu:8`. A MESH is `auto`, every factorization of the mesh axes that the SPECs
+name; `data,model`, every one of these; or sizes, `data=4,model=2`; several with semicolons.  For each, the
+program is compiled, once: what is known of it is kept on disk.  The table says whether it fits, what memory
+it takes, what it computes, moves and sends, the time of each part of the chip at its peak rate, and what
+binds it; the best mesh comes first.  --batch 3:0 counts examples, the size of dimension 0 of argument 3;
+3:0,1 tokens.  --quick does not compile.
+
+    hlotrace plan train.py:layer f32[64,256] f32[256,512] --in_spec 'data;-,model' --on cpu:8
+    hlotrace plan train.py:step --args_from train.py:types --in_spec train.py:specs --on v5e:4x4,h100:8
+    --batch 1:0
+"""
+import os
+import sys
+from pathlib import Path
+
+from absl import flags
+
+import hlotrace
+from hlotrace.tools.command_line import (
+    UsageError,
+    arguments,
+    define_function_flags,
+    in_users_code,
+    load,
+    parse_specs,
+    prints_to_stderr,
+    transformed,
+)
+
+
+def planned(positional, options):
+    """The Plan that the command line asks for."""
+    if not positional:
+        raise UsageError("which function? say hlotrace plan FUNCTION TYPE... --on CHIPS (--help tells more)")
+    if not options.on:
+        raise UsageError("on which chips? say --on v5e:4x4 or --on cpu:8")
+    if options.x64:
+        hlotrace.config.update("jax_enable_x64", True)
+    _make_cpu_devices(options.on)
+    fun = load(positional[0])
+    args = arguments(positional[1:], options.args_from)
+    in_specs = parse_specs(options.in_spec, "--in_spec")
+    if in_specs and len(in_specs) != len(args):
+        raise UsageError(f"--in_spec gives {len(in_specs)} SPECs for {len(args)} arguments; `?` leaves one "
+                         "whole")
+    out_specs = tuple(parse_specs(options.out_spec, "--out_spec"))
+    with prints_to_stderr():
+        try:
+            return hlotrace.plan(
+                transformed(fun, options), *args, on=options.on, mesh=options.mesh.split(";"),
+                in_specs=tuple(in_specs) or None, batch=options.batch, quick=options.quick,
+                out_specs=(out_specs[0] if len(out_specs) == 1 else out_specs) or None,
+                progress=lambda line: print(f"hlotrace plan: {line}", file=sys.stderr, flush=True))
+        except (ValueError, RuntimeError) as error:
+            raise UsageError(str(error)) from error
+        except Exception as error:
+            raise in_users_code(error) from error
+
+
+def _make_cpu_devices(targets):
+    """As many as --on names, where nothing else has said how many."""
+    counts = [int(count) for name, _, count in (t.partition(":") for t in targets)
+              if name == "cpu" and count.isdigit()]
+    if counts and hlotrace.config.jax_num_cpu_devices == -1 and (
+            "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", "")):
+        hlotrace.config.update("jax_num_cpu_devices", max(counts))
+
+
+def define_flags():
+    options = flags.FlagValues()  # our own: the user's module may define absl flags too
+    own = {"flag_values": options}
+    flags.DEFINE_list("on", [], "Topologies by name, v5e:4x4,h100:8, or cpu:8.", **own)
+    flags.DEFINE_string("mesh", "auto", "auto, names of axes, or sizes, data=4,model=2; more with ;.", **own)
+    define_function_flags(options)
+    flags.DEFINE_multi_string("out_spec", [], "SPECs of the results.", **own)
+    flags.DEFINE_string("batch", None, "What a run takes, ARGUMENT:DIMENSION, 3:0; 3:0,1 are tokens.", **own)
+    flags.DEFINE_bool("quick", False, "Do not compile: look into the traced program alone.", **own)
+    flags.DEFINE_bool("json", False, "Print JSON.", **own)
+    flags.DEFINE_string("html", None, "Write one page with plots into this file, and print its path.", **own)
+    flags.DEFINE_bool("help", False, "Print this help.", short_name="h", **own)
+    options.set_gnu_getopt(True)  # flags may follow the types
+    return options
+
+
+def main(given=None):
+    """The command.  Returns its exit status; 2 for a mistake in the command line or in the function."""
+    options = define_flags()
+    try:
+        positional = options(["hlotrace plan", *(sys.argv[1:] if given is None else given)])[1:]
+        if options.help:
+            print(__doc__, options.get_help(), sep="\n")
+            return 0
+        found = planned(positional, options)
+        if options.html:
+            try:
+                Path(options.html).write_text(found.to_html(), "utf-8")
+            except OSError as error:
+                raise UsageError(f"--html {options.html}: {error}") from error
+            print(options.html)
+        if options.json:
+            print(found.to_json())
+        elif not options.html:
+            print(found)
+    except (UsageError, flags.Error) as error:
+        print("hlotrace plan:", " ".join(str(error).split()), file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader has seen enough; nothing may be flushed to it at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
