@@ -41,7 +41,9 @@ def convolution_flops(line, x, w, y):
 
     Args:
         line: the Instruction, with `dim_labels` and `window`.
-        x, w, y: the Arrays of the image, the kernel and the result, of the forward convolution.
+        x: the Array of the image of the forward convolution.
+        w: that of its kernel.
+        y: that of its result.
     """
     image, kernel, result = re.match(r"(\w+)_(\w+)->(\w+)", line.attribute("dim_labels")).groups()
     window = dict(part.split("=") for part in (line.attribute("window") or "").split() if "=" in part)

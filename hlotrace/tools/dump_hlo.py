@@ -17,10 +17,10 @@ whole, `data+model` are two axes for one dimension, and missing dimensions are w
 to the compiler.  Say --in_spec once for each argument, or once with semicolons: `data;-,model`.  A SPEC holds
 for every leaf of a pytree; for more, `--in_spec path/file.py:function` names a function that returns a tuple
 of PartitionSpecs and pytrees of them, one for each argument.  Several --out_spec are the entries of a tuple
-of results. PLATFORM is `cpu` (as many devices as the mesh has are made up); a topology of chips that need not be here,
-`v5e:2x4` (needs libtpu) or `h100:8`, `h100:2x8` (GPUs, hosts x GPUs: needs the CUDA plugin and ptxas); or
-`gpu`, `cuda`, `rocm`, `tpu`: their text (jaxpr, outlined, stablehlo, sharded, hlo) needs neither the device
-nor its plugin; the other stages compile, and need both. What your own code prints goes to stderr.
+of results. PLATFORM is `cpu` (as many devices as the mesh has are made up); a topology of chips that need not
+be here, `v5e:2x4` (needs libtpu) or `h100:8`, `h100:2x8` (GPUs, hosts x GPUs: needs the CUDA plugin and
+ptxas); or `gpu`, `cuda`, `rocm`, `tpu`: their text (jaxpr, outlined, stablehlo, sharded, hlo) needs neither
+the device nor its plugin; the other stages compile, and need both. What your own code prints goes to stderr.
 
     hlotrace-dump hlotrace.numpy:tanh f32[8,128] --stage jaxpr,stablehlo
     hlotrace-dump train.py:loss --args_from train.py:example_args --grad --stage all --out /tmp/loss
@@ -267,7 +267,8 @@ class Program:
     def ptx(self):
         """What each kernel takes, as comments, and their PTX."""
         if platform_named(self.place.platform) != "cuda":
-            raise UsageError(f"--stage ptx is of NVIDIA GPUs, not of {self.place.platform}: say --platform h100")
+            raise UsageError(f"--stage ptx is of NVIDIA GPUs, not of {self.place.platform}: say --platform "
+                             "h100")
         assembler = gpu_targets.ptxas()
         if assembler is None:
             raise UsageError("--stage ptx needs NVIDIA's ptxas: "
@@ -324,7 +325,8 @@ def define_flags():
     flags.DEFINE_bool("locations", False, "Print StableHLO with the lines of Python it came from.", **own)
     flags.DEFINE_string("mesh", None, "The axes of a mesh of devices, data=4,model=2.", **own)
     flags.DEFINE_multi_string("out_spec", [], "SPECs of the results.", **own)
-    flags.DEFINE_string("platform", None, "cpu, gpu, cuda, rocm, tpu or a topology, h100:8 or v5e:2x4.", **own)
+    flags.DEFINE_string("platform", None, "cpu, gpu, cuda, rocm, tpu or a topology, h100:8 or v5e:2x4.",
+                        **own)
     flags.DEFINE_string("out", None, "Write a file for each stage into this folder, and print the paths.",
                         **own)
     flags.DEFINE_bool("help", False, "Print this help.", short_name="h", **own)
