@@ -25,7 +25,7 @@ LINT = $(VENV)/.lint-$(VERSION)-$(CHECKOUT)
 RUN = $(VENV)/bin/python
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: run test quick lint types stubs differences golden array-api libraries gpu gpu-run faults clean
+.PHONY: run test quick lint types stubs differences chips golden array-api libraries gpu gpu-run faults clean
 
 run: $(READY)
 	$(RUN) examples/digits.py
@@ -49,6 +49,9 @@ stubs: $(READY)
 differences: $(READY)
 	$(RUN) tools/missing.py
 	$(RUN) tools/differences.py
+
+chips: $(READY)
+	$(RUN) tools/chips.py
 
 golden: $(READY)
 	HLOTRACE_WRITE_GOLDEN=1 $(RUN) -m pytest -q tests/house/test_golden.py
