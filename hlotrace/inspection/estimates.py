@@ -11,7 +11,7 @@ from collections import Counter
 from ..runtime.devices import chips
 from . import communication, hlo_costs, hlo_memory, hlo_text, plan_report
 
-# Stands for one of several CPU devices of this process, whose rates are not known: with it meshes compare.
+# One of several CPU devices of this process, whose rates are not known: with it meshes compare.
 NOMINAL_CPU = chips.Chip(
     name="cpu", kind="cpu", platform="cpu", memory=1 << 62, bandwidth=10e9, vector=10e9, cores=1, torus=0,
     peak={"float32": 50e9, "float64": 25e9, "bfloat16": 50e9, "float16": 50e9, "int8": 50e9},

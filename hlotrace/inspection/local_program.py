@@ -162,10 +162,16 @@ class _Reader:
         if split:
             made.sent["all-reduce", "+".join(map(str, split))] += int(
                 out.bytes * estimates.ring_share("all-reduce", self.parts(split)))
+        # axes that split the sum, and then the result: each device is sent the sum of its part
+        scattered = dict.fromkeys(name for i, j in zip(*summed) for name in left.axes[i]
+                                  if name in right.axes[j] and name in kept)
+        if scattered:
+            made.sent["reduce-scatter", "+".join(map(str, scattered))] += out.bytes * (
+                self.parts(scattered) - 1)
         for operand, dims in zip((left, right), summed):        # what splits it otherwise is gathered
             gathered = dict.fromkeys(
                 name for i, names in enumerate(operand.axes) for name in names
-                if name not in split and (i in dims or name not in kept))
+                if name not in split and name not in scattered and (i in dims or name not in kept))
             if gathered:
                 made.sent["all-gather", "+".join(map(str, gathered))] += operand.bytes * (
                     self.parts(gathered) - 1)

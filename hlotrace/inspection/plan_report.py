@@ -90,9 +90,11 @@ def _cells(plan, row, rows):
              memory["temporaries"])
     counts = (sum(e.flops.values()), e.bytes, sum(e.sent.values()))
     times = [e.times.get(part, 0) for part in _parts_of(rows)]
-    return [mesh_text(row.mesh), "yes" if e.fits else "no", *map(size, sizes), *map(amount, counts),
-            *map(duration, times), duration(e.seconds), e.bound or "-",
-            *([amount(plan.per_step / e.seconds) if e.seconds else "-"] if plan.per_step else [])]
+    cells = [mesh_text(row.mesh), "yes" if e.fits else "no", *map(size, sizes), *map(amount, counts),
+             *map(duration, times), duration(e.seconds), e.bound or "-"]
+    if plan.per_step:
+        cells.append(amount(plan.per_step / e.seconds) if e.seconds else "-")
+    return cells
 
 
 def _errors(rows):
@@ -125,8 +127,9 @@ def of_estimate(e):
 def estimate_table(e):
     """One Estimate, as text."""
     memory = e.memory
-    has = "" if e.chip is None or e.chip.platform == "cpu" else (
-        f"of {size(memory['chip'])}: {'fits' if e.fits else 'does not fit'}")
+    has = f"of {size(memory['chip'])}: {'fits' if e.fits else 'does not fit'}"
+    if e.chip is None or e.chip.platform == "cpu":
+        has = ""
     rows = [["memory", size(memory["needed"]), has],
             *([f"  {name}", size(memory[name]), ""]
               for name in ("arguments", "results", "aliases", "temporaries")),

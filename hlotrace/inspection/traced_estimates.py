@@ -20,7 +20,8 @@ negate not or popcnt power real reduce_precision remainder round_nearest_afz rou
 shift_left shift_right_arithmetic shift_right_logical sign sine sqrt subtract tan tanh xor""".split())
 _PRODUCTS = {"dot_general", "convolution"}
 # what reads its operands element by element, so that they need not be in memory
-_READERS = _PRODUCTS | {"reduce", "all_reduce"}
+_READERS = _PRODUCTS | {"reduce", "all_reduce", "gather"}
+_SLICES = {"dynamic_slice", "slice", "gather"}
 _IN_PLACE = _FUSED | {"dynamic_update_slice", "while", "scatter"}
 
 
@@ -59,7 +60,8 @@ def traced(text, devices, mesh=None, donated=()):
         donated: the numbers of arguments whose memory results may take.
     """
     ops, arguments, results = local_program(text, mesh)
-    run = _Body(ops, arguments, results).run()
+    # XLA:GPU's kernels of products write what is as wide as the product; what is wider is computed later
+    run = _Body(ops, arguments, results, widens=devices[0].platform not in ("gpu", "cuda")).run()
     memory = {"arguments": sum(v.bytes for v in arguments), "results": sum(v.bytes for v in results),
               "aliases": _aliases([arguments[i].bytes for i in donated], results), "temporaries": run.most}
     total = memory["arguments"] + memory["results"] - memory["aliases"] + run.most
@@ -89,6 +91,7 @@ class _Body:
     """Operations, what they begin with and what they give.
 
     Attributes:
+        widens: do products write what follows them where it takes more memory than they?
         users: the operations that read a Value.
         behind: for each Value, those in memory from which it is computed: itself, if it is in memory.
         stored: the Values that are in memory.
@@ -96,7 +99,8 @@ class _Body:
             is read.
     """
 
-    def __init__(self, ops, arguments, results):
+    def __init__(self, ops, arguments, results, widens):
+        self.widens = widens
         self.ops, self.ends, self.outside = ops, set(results), {*arguments, *results}
         self.users = {}
         for op in ops:
@@ -126,7 +130,8 @@ class _Body:
         found = set()
         for op in self.ops:
             value = op.outs[0] if op.name in _PRODUCTS else None
-            while value is not None and (reader := self.only_reader(value)):
+            while value is not None and (reader := self.only_reader(value)) and (
+                    self.widens or reader.outs[0].bytes <= op.outs[0].bytes):
                 found.add(value)
                 value = reader.outs[0]
             if op.name == "scatter" and op.ins[0] in self.constants:
@@ -153,7 +158,7 @@ class _Body:
 
     def run(self):
         """The _Run."""
-        inner = {op: [_Body(*body).run() for body in op.bodies] for op in self.ops if op.bodies}
+        inner = {op: [_Body(*body, self.widens).run() for body in op.bodies] for op in self.ops if op.bodies}
         for op in inner:
             if op.name == "while":      # what goes through a loop unchanged stays where it was
                 for out, result in zip(op.outs, op.bodies[0][2]):
@@ -161,11 +166,13 @@ class _Body:
         return _Run(*self.peak(inner), self.counts(inner))
 
     def counts(self, inner):
-        counts = _Counts()
+        counts, read = _Counts(), set()
         for op, reads in zip(self.ops, self.reads):
-            writes = [out for out in op.outs if out in self.stored]
-            if writes or op.name not in _FUSED:
-                counts.bytes += sum(out.bytes for out in writes) + sum(_part(op, r) for r in reads)
+            # each is written once, and read once: a compiler has one kernel read it for several uses
+            counts.bytes += sum(_part(op, out) for out in op.outs if out in self.stored)
+            counts.bytes += sum(_part(op, v) for v in reads if v not in read)
+            if op.name not in _SLICES:
+                read.update(reads)
             if op.name == "reduce":
                 counts.elementwise += math.prod(op.ins[0].shape)
             elif op.name in _FUSED and op.name not in _MOVES:
@@ -203,9 +210,9 @@ class _Body:
 
 
 def _part(op, value):
-    """The bytes that an operation reads of a value in memory."""
-    if op.name in ("dynamic_slice", "slice", "gather"):
+    """The bytes of a value in memory that an operation reads or writes."""
+    if op.name in _SLICES:
         return min(value.bytes, sum(out.bytes for out in op.outs))
-    if op.name in ("dynamic_update_slice", "while"):
-        return 0
-    return value.bytes
+    if op.name == "dynamic_update_slice":
+        return op.ins[1].bytes
+    return 0 if op.name == "while" else value.bytes

@@ -37,6 +37,7 @@ def reader(tmp_path_factory):
                 tools/bench.py) shift; exec "{sys.executable}" "{ROOT}/tools/bench.py" "$@" --help ;;
                 *) exec "{sys.executable}" "$@" ;;
             esac""",
+        "hlotrace": f'exec "{sys.executable}" -m hlotrace "$@"',
         "hlotrace-dump": f'exec "{sys.executable}" -m hlotrace.tools.dump_hlo "$@"',
         "make": f'exec "{shutil.which("make")}" --dry-run --no-print-directory -C "{ROOT}" "$@"',
         "bash": f'test -f "{ROOT}/$1"',

@@ -14,7 +14,7 @@ SIXTY = 60
 SIDES = """
     __main__ ad cache callbacks checkpoint_policies checks contraction custom_batching custom_derivatives
     custom_partitioning doctor dtypes elementwise errors exported factorizations ffi fft frontend_attributes
-    generators hijax indexing jet key_reuse layout linalg mlir partial_eval random reductions refs serialization
+    generators hijax indexing jet key_reuse layout linalg mlir partial_eval plan random reductions refs serialization
     serialize_executable shard_map sharding special stages topologies vmap
 """.split()
 
@@ -37,6 +37,12 @@ TESTED_BY = {
     "experimental/sparse/": "experimental/sparse/test_sparse.py",
     "export/format.py": "export/test_exported.py",
     "extend/random.py": "random/test_keys.py",
+    **dict.fromkeys(("inspection/estimates.py", "inspection/lowered_estimates.py", "inspection/local_program.py",
+                     "inspection/traced_estimates.py", "inspection/plan_report.py", "inspection/hlo_costs.py",
+                     "inspection/hlo_memory.py"), "api/parallel/test_plan.py"),
+    "inspection/hlo_loops.py": "inspection/test_communication.py",
+    "inspection/hlo_text.py": "inspection/test_communication.py",
+    "tools/command_line.py": "tools/test_dump_hlo.py",
     "inspection/array_shardings.py": "runtime/executables/test_sharded_programs.py",
     "lax/control_flow_errors.py": "house/test_mistakes.py",
     "lax/parallel.py": "primitives/parallel/test_collectives.py",

@@ -1,1 +1,1 @@
-"""Programs that name their devices: shard_map, pmap, custom_partitioning."""
+"""Programs that name their devices: shard_map, pmap, custom_partitioning, plan."""

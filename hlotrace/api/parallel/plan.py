@@ -133,7 +133,8 @@ def plan(fun: Callable[..., Any], *types: Any, on: Any = None, mesh: Any = "auto
     specs = _specs(leaves, structure, in_specs)
     targets = dict(_targets(on))
     meshes = {name: list(_meshes(mesh, _axes_of(specs), devices)) for name, devices in targets.items()}
-    rows, total, failures = [], sum(map(len, meshes.values())), []
+    rows: list[Row] = []
+    total, failures = sum(map(len, meshes.values())), []
     for name, devices in targets.items():
         for sizes in meshes[name]:
             if progress:
@@ -202,8 +203,8 @@ def _axes_of(specs: Sequence[Any]) -> list[str]:
     """The mesh axes that PartitionSpecs name, in their order."""
     found: dict[str, None] = {}
     for spec in specs:
-        for entry in spec or ():
-            found.update(dict.fromkeys(entry if isinstance(entry, tuple) else [entry] if entry else []))
+        for entry in filter(None, spec or ()):
+            found.update(dict.fromkeys(entry if isinstance(entry, tuple) else (entry,)))
     return list(found)
 
 

@@ -10,7 +10,6 @@ from hlotrace.core.config import override
 from hlotrace.inspection import estimates, hlo_costs, hlo_text
 from hlotrace.runtime.devices import chips
 from hlotrace.sharding import AxisType, NamedSharding, P
-from hlotrace.tools import plan as command
 
 KEY = "float32" + hlo_costs.ONE_PASS
 X, W = jax.ShapeDtypeStruct((64, 32), "float32"), jax.ShapeDtypeStruct((32, 16), "float32")
@@ -137,28 +136,6 @@ def test_what_is_refused(options, words):
     options = {"on": "cpu:8", "in_specs": (P("data"), P()), **options}
     with pytest.raises((ValueError, RuntimeError), match="(?s).*" + re.escape(words)):
         jax.plan(layer, X, W, **options)
-
-
-@pytest.mark.quick
-@pytest.mark.parametrize(("arguments", "words"), [
-    ([], "which function? say hlotrace plan FUNCTION"),
-    (["hlotrace.numpy:sin", "f32[4]"], "on which chips? say --on"),
-    (["hlotrace.numpy:sin", "f32[4]", "--on", "cpu:8", "--in_spec", "data;data"], "2 SPECs for 1 arguments")])
-def test_the_command_refuses_in_a_line(arguments, words, capsys):
-    assert command.main(arguments) == 2
-    out, error = capsys.readouterr()
-    assert out == "" and error.count("\n") == 1 and words in error
-
-
-def test_the_command_prints_the_table_json_and_writes_a_page(tmp_path, capsys):
-    given = ["hlotrace.numpy:dot", "f32[8,8]", "f32[8,8]", "--on", "cpu:2", "--in_spec", "data;-"]
-    assert command.main(given) == 0
-    out, error = capsys.readouterr()
-    assert out.startswith("cpu:2: 2 x cpu") and error == "hlotrace plan: cpu:2 data=2 (1 of 1)\n"
-    assert command.main([*given, "--json", "--quick"]) == 0
-    assert json.loads(capsys.readouterr().out)["rows"][0]["estimate"]["flops"] == {KEY: 512}
-    assert command.main([*given, "--html", str(tmp_path / "plan.html")]) == 0
-    assert "<svg" in (tmp_path / "plan.html").read_text("utf-8")
 
 
 @pytest.mark.quick

@@ -1,0 +1,31 @@
+"""`hlotrace plan`: what it prints, and what it refuses in one line."""
+import json
+
+import pytest
+
+from hlotrace.inspection.hlo_costs import ONE_PASS
+from hlotrace.tools import plan as command
+
+KEY = "float32" + ONE_PASS
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(("arguments", "words"), [
+    ([], "which function? say hlotrace plan FUNCTION"),
+    (["hlotrace.numpy:sin", "f32[4]"], "on which chips? say --on"),
+    (["hlotrace.numpy:sin", "f32[4]", "--on", "cpu:8", "--in_spec", "data;data"], "2 SPECs for 1 arguments")])
+def test_the_command_refuses_in_a_line(arguments, words, capsys):
+    assert command.main(arguments) == 2
+    out, error = capsys.readouterr()
+    assert out == "" and error.count("\n") == 1 and words in error
+
+
+def test_the_command_prints_the_table_json_and_writes_a_page(tmp_path, capsys):
+    given = ["hlotrace.numpy:dot", "f32[8,8]", "f32[8,8]", "--on", "cpu:2", "--in_spec", "data;-"]
+    assert command.main(given) == 0
+    out, error = capsys.readouterr()
+    assert out.startswith("cpu:2: 2 x cpu") and error == "hlotrace plan: cpu:2 data=2 (1 of 1)\n"
+    assert command.main([*given, "--json", "--quick"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["estimate"]["flops"] == {KEY: 512}
+    assert command.main([*given, "--html", str(tmp_path / "plan.html")]) == 0
+    assert "<svg" in (tmp_path / "plan.html").read_text("utf-8")
