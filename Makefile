@@ -27,7 +27,7 @@ TEST = $(call installed,test)
 RUN = $(VENV)/bin/python
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: run test quick lint types stubs differences golden docs array-api libraries gpu gpu-run faults clean
+.PHONY: run test quick lint types stubs differences chips golden docs array-api libraries gpu gpu-run faults clean
 
 run: $(READY)
 	@echo "running the main job: a digits classifier is trained, and a picture of it drawn"
@@ -52,6 +52,9 @@ stubs: $(READY)
 differences: $(READY)
 	$(RUN) tools/missing.py
 	$(RUN) tools/differences.py
+
+chips: $(READY)
+	$(RUN) tools/chips.py
 
 golden: $(TEST)
 	HLOTRACE_WRITE_GOLDEN=1 $(RUN) -m pytest -q tests/house/test_golden.py

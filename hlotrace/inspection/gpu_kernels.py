@@ -1,7 +1,7 @@
 """The kernels that XLA makes of a program for an NVIDIA GPU: their PTX, and what each takes of the chip.
 
-XLA writes PTX while it compiles, where it is asked for a dump; NVIDIA's ptxas makes machine code of it and says
-how many registers that needs and how many bytes it spills.
+XLA writes PTX while it compiles, where it is asked for a dump; NVIDIA's ptxas makes machine code of it and
+says how many registers that needs and how many bytes it spills.
 """
 import re
 import struct

@@ -41,7 +41,9 @@ def convolution_flops(line, x, w, y):
 
     Args:
         line: the Instruction, with `dim_labels` and `window`.
-        x, w, y: the Arrays of the image, the kernel and the result, of the forward convolution.
+        x: the Array of the image of the forward convolution.
+        w: that of its kernel.
+        y: that of its result.
     """
     image, kernel, result = re.match(r"(\w+)_(\w+)->(\w+)", line.attribute("dim_labels")).groups()
     window = dict(part.split("=") for part in (line.attribute("window") or "").split() if "=" in part)
@@ -69,51 +71,45 @@ def _gemm(line, operands, results):
     return 2 * results[0].size * math.prod(operands[0].dims[dim] for dim in dims)
 
 
-def _solve(line, operands, results):
+def _solve(_line, operands, _results):
     """The triangular matrix has a FLOP for each of its entries and each column."""
     return operands[0].dims[-1] * operands[1].size
 
 
-def _tridiagonal(line, operands, results):
+def _tridiagonal(_line, operands, _results):
     """Elimination of one entry below the diagonal, 3, and 5 for each right-hand side."""
-    diagonal, columns = operands[1], operands[3].size
-    return 3 * diagonal.size + 5 * columns
+    _, diagonal, _, columns = operands
+    return 3 * diagonal.size + 5 * columns.size
 
 
 def _of_matrix(formula):
     """A count by the size of the first operand: batches of (m, n)."""
-    def count(line, operands, results):
+    def count(line, operands, _results):
         *batch, m, n = operands[0].dims
-        return math.prod(batch) * formula(line, m, n)
+        return math.prod(batch) * round(formula(line, m, n))
     return count
 
 
-def _lu(line, m, n):
+def _lu(m, n):
     k = min(m, n)
-    return round(2 * m * n * k - (m + n) * k * k + 2 * k ** 3 / 3)
+    return 2 * m * n * k - (m + n) * k * k + 2 * k ** 3 / 3
 
 
-def _qr(line, m, n):
-    k = min(m, n)
-    return round(4 * m * n * k - 2 * (m + n) * k * k + 4 * k ** 3 / 3)
+def _reflections(m, n, k):
+    """Of k reflections, each one element shorter than the one before, and a matrix of m by n."""
+    return 4 * m * n * k - 2 * (m + n) * k * k + 4 * k ** 3 / 3
 
 
-def _make_q(line, operands, results):
-    """The first k reflectors, times the first columns of the unit matrix."""
+def _make_q(_line, operands, _results):
     *batch, m, n = operands[0].dims
-    k = operands[1].dims[-1]
-    return math.prod(batch) * round(4 * m * n * k - 2 * (m + n) * k * k + 4 * k ** 3 / 3)
+    return math.prod(batch) * round(_reflections(m, n, operands[1].dims[-1]))
 
 
 def _svd(line, m, n):
     m, n = max(m, n), min(m, n)
     if _says(line, "compute_uv"):
         return 4 * m * m * n + 22 * n ** 3 if _says(line, "full_matrices") else 6 * m * n * n + 20 * n ** 3
-    return round(4 * m * n * n - 4 * n ** 3 / 3)
-
-
-def _eig(line, m, n):
-    return (25 if _says(line, "left") or _says(line, "right") else 10) * n ** 3
+    return 4 * m * n * n - 4 * n ** 3 / 3
 
 
 def _says(line, option):
@@ -129,24 +125,21 @@ def _convolution(line, operands, results):
     return convolution_flops(line, operands[0], operands[1], results[0])
 
 
-def _nothing(line, operands, results):
-    return 0
-
-
 _COUNTS = [
     (r"triangularSolve|trsm", _solve),
     (r"^__cublas", _gemm),
     (r"^__cudnn\$conv", _convolution),
-    (r"potrf|cholesky", _of_matrix(lambda line, m, n: round(n ** 3 / 3))),
-    (r"getrf", _of_matrix(_lu)),
-    (r"geqrf", _of_matrix(_qr)),
+    (r"potrf|cholesky", _of_matrix(lambda line, m, n: n ** 3 / 3)),
+    (r"getrf", _of_matrix(lambda line, m, n: _lu(m, n))),
+    (r"geqrf", _of_matrix(lambda line, m, n: _reflections(m, n, min(m, n)))),
     (r"orgqr|ungqr", _make_q),
     (r"gesvd|gesdd", _of_matrix(_svd)),
     (r"syev|heev", _of_matrix(lambda line, m, n: 9 * n ** 3)),
-    (r"sytrd|hetrd", _of_matrix(lambda line, m, n: round(4 * n ** 3 / 3))),
-    (r"hybrid_eig|geev", _of_matrix(_eig)),
+    (r"sytrd|hetrd", _of_matrix(lambda line, m, n: 4 * n ** 3 / 3)),
+    (r"hybrid_eig|geev", _of_matrix(
+        lambda line, m, n: (25 if _says(line, "left") or _says(line, "right") else 10) * n ** 3)),
     (r"gtsv", _tridiagonal),
-    (r"\$TopK|lu_pivots_to_permutation|\$DeviceRadixSort|python_gpu_callback", _nothing),
+    (r"\$TopK|lu_pivots_to_permutation|\$DeviceRadixSort|python_gpu_callback", lambda *_: 0),
 ]
 
 

@@ -155,8 +155,9 @@ def device_put_shards(values: Sequence[np.ndarray], aval: Any, sharding: Any,
     except JaxRuntimeError as error:
         if "compile-only client" not in str(error):
             raise
-        raise RuntimeError(f"{devices[0]} is a device of a topology, which is not here: no array can be on it. "
-                           "Compile with a ShapeDtypeStruct(shape, dtype, sharding=) in its place") from None
+        raise RuntimeError(
+            f"{devices[0]} is a device of a topology, which is not here: no array can be on it. Compile with "
+            "a ShapeDtypeStruct(shape, dtype, sharding=) in its place") from None
 
 
 def join(shards: Sequence[Buffer], aval: Any, sharding: Any) -> Buffer:

@@ -289,7 +289,8 @@ class Program:
     def ptx(self):
         """What each kernel takes, as comments, and their PTX."""
         if platform_named(self.place.platform) != "cuda":
-            raise UsageError(f"--stage ptx is of NVIDIA GPUs, not of {self.place.platform}: say --platform h100")
+            raise UsageError(f"--stage ptx is of NVIDIA GPUs, not of {self.place.platform}: say --platform "
+                             "h100")
         assembler = gpu_targets.ptxas()
         if assembler is None:
             raise UsageError("--stage ptx needs NVIDIA's ptxas: "
@@ -369,7 +370,8 @@ def define_flags():
     flags.DEFINE_bool("locations", False, "Print StableHLO with the lines of Python it came from.", **own)
     flags.DEFINE_string("mesh", None, "The axes of a mesh of devices, data=4,model=2.", **own)
     flags.DEFINE_multi_string("out_spec", [], "SPECs of the results.", **own)
-    flags.DEFINE_string("platform", None, "cpu, gpu, cuda, rocm, tpu or a topology, h100:8 or v5e:2x4.", **own)
+    flags.DEFINE_string("platform", None, "cpu, gpu, cuda, rocm, tpu or a topology, h100:8 or v5e:2x4.",
+                        **own)
     flags.DEFINE_string("out", None, "Write a file for each stage into this folder, and print the paths.",
                         **own)
     flags.DEFINE_string("html", None, "Write a page with all stages into this file.", **own)

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs that are not here: their topologies by name, and what XLA's compiler is told of one."""
+"""NVIDIA GPUs that are not here: their topologies by name, and what XLA's compiler asks of one."""
 from __future__ import annotations
 
 import os

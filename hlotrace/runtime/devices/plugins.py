@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -203,6 +204,9 @@ def load(plugin: Plugin) -> None:
                 del os.environ[name]
 
 
+_stderr = threading.RLock()      # held by the thread that puts something else in its place
+
+
 @contextlib.contextmanager
 def without_driver() -> Iterator[None]:
     """Where CUDA's libraries are loaded: where no GPU is here, what they say of the driver is left out.
@@ -212,7 +216,7 @@ def without_driver() -> Iterator[None]:
     if nvidia_gpus():
         yield
         return
-    with tempfile.TemporaryFile() as said:
+    with _stderr, tempfile.TemporaryFile() as said:
         stderr = os.dup(2)
         os.dup2(said.fileno(), 2)
         try:
