@@ -36,10 +36,10 @@ __all__ = [
     'local_devices', 'log_compiles', 'make_array_from_callback', 'make_array_from_process_local_data',
     'make_array_from_single_device_arrays', 'make_jaxpr', 'make_mesh', 'make_user_context', 'memory', 'monitoring',
     'named_call', 'named_scope', 'new_ref', 'nn', 'no_execution', 'no_tracing', 'numpy', 'numpy_dtype_promotion',
-    'numpy_rank_promotion', 'ops', 'pmap', 'print_environment_info', 'process_count', 'process_index', 'process_indices',
-    'profiler', 'pure_callback', 'random', 'ref', 'remat', 'remove_size_one_mesh_axis_from_type', 'reshard', 'scipy',
-    'set_mesh', 'shard_map', 'sharding', 'smap', 'softmax_custom_jvp', 'stages', 'test_util', 'thread_guard',
-    'threefry_partitionable', 'topologies', 'transfer_guard', 'transfer_guard_device_to_device',
+    'numpy_rank_promotion', 'ops', 'plan', 'pmap', 'print_environment_info', 'process_count', 'process_index',
+    'process_indices', 'profiler', 'pure_callback', 'random', 'ref', 'remat', 'remove_size_one_mesh_axis_from_type',
+    'reshard', 'scipy', 'set_mesh', 'shard_map', 'sharding', 'smap', 'softmax_custom_jvp', 'stages', 'test_util',
+    'thread_guard', 'threefry_partitionable', 'topologies', 'transfer_guard', 'transfer_guard_device_to_device',
     'transfer_guard_device_to_host', 'transfer_guard_host_to_device', 'tree', 'tree_util', 'typeof', 'typing',
     'use_abstract_mesh', 'value_and_grad', 'version', 'vjp', 'vmap',
 ]
@@ -522,6 +522,10 @@ def no_execution(value: bool = True) -> Any: ...
 def no_tracing(value: bool = True) -> Any: ...
 def numpy_dtype_promotion(value: str | None) -> Context: ...
 def numpy_rank_promotion(value: str | None) -> Context: ...
+def plan(
+    fun: Callable[..., Any], *types: Any, on: Any = None, mesh: Any = 'auto', in_specs: Any = None, out_specs: Any = None,
+    batch: str | None = None, quick: bool = False, progress: Any = None,
+) -> Any: ...
 def pmap(
     fun: Callable[_P, _R], axis_name: AxisName | None = None, *, in_axes: Any = 0, out_axes: Any = 0,
     static_broadcasted_argnums: Any = ..., devices: Sequence[Device] | np.ndarray[Any, Any] | None = None,

@@ -39,7 +39,7 @@ stage; `--stage ptx` the kernels, with the registers of each, the bytes that it 
 For GPUs the compiler is XLA's and NVIDIA's, whole: partitioning, fusion, Triton, LLVM, `ptxas`. What it cannot do without the
 device is to try: no kernel is tuned, so nothing of it says how fast. A program whose arguments, results and temporaries are larger
 than the memory of a chip is an error. `cost_analysis()` is XLA's count of the optimized HLO, with a formula for each call of
-cuBLAS, cuDNN, cuSOLVER and cuSPARSE (`hlotrace/inspection/library_calls.py`).
+cuBLAS, cuDNN, cuSOLVER and cuSPARSE (`hlotrace/inspection/planning/library_calls.py`).
 
 ## The chips
 

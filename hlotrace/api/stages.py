@@ -29,7 +29,7 @@ from .donation_warnings import warn_unusable
 from .flat import FlatFunction, StatefulFunction, abstract
 
 if TYPE_CHECKING:
-    from ..inspection.view import View
+    from ..inspection.pages.view import View
     from .flat import TracedProgram
 
 
@@ -369,7 +369,7 @@ class Lowered(_Stage):
         return introspect.cost_of_text(self._lowered(False).text, client.client())
 
     def estimate(self, *, quick: bool = False) -> Any:
-        """What a run needs of each device, and how fast it can be: an `inspection.estimates.Estimate`.
+        """What a run needs of each device, and how fast it can be: an `Estimate` of `inspection/planning`.
 
         Printed, it is a table: memory and what is alive at the peak, operations, bytes to memory and bytes
         sent, and the time of each part of the chip at its peak rate.  Nothing is run.
@@ -628,7 +628,7 @@ class Compiled(_Stage):
 
 
 def _view(title: str, path: Any, **forms: Any) -> View:
-    from ..inspection.view import view  # few look
+    from ..inspection.pages.view import view  # few look
     return view(title, path=path, **forms)
 
 

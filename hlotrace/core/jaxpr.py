@@ -127,7 +127,7 @@ class Jaxpr:
     is_high = False     # values of hijax types are in programs as what they are made of
     __slots__ = ("constvars", "consts", "invars", "eqns", "outvars", "effects", "name", "arg_names",
                  "derived", "facts", "__weakref__")
-    view: Callable[..., Any]        # the program as a page: `inspection/view.py`
+    view: Callable[..., Any]        # the program as a page: `inspection/pages/view.py`
 
     def __init__(self, constvars: Iterable[Var], consts: Iterable[Any], invars: Iterable[Var],
                  eqns: Sequence[Eqn], outvars: Iterable[Atom], name: str = "fn",

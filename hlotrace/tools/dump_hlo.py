@@ -78,7 +78,8 @@ from hlotrace.tools.command_line import (
 )
 
 SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "sharding": "txt",
-            "hlo": "txt", "optimized": "txt", "collectives": "txt", "cost": "txt", "memory": "txt", "ptx": "ptx"}
+            "hlo": "txt", "optimized": "txt", "collectives": "txt", "cost": "txt", "memory": "txt",
+            "ptx": "ptx"}
 OVER_A_MESH = ("sharded", "sharding", "collectives")
 COMPILED = ("optimized", "collectives", "cost", "memory", "ptx")
 

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from hlotrace.inspection.hlo_costs import ONE_PASS
+from hlotrace.inspection.planning.hlo_costs import ONE_PASS
 from hlotrace.tools import plan as command
 
 KEY = "float32" + ONE_PASS

@@ -13,7 +13,7 @@ from typing import Any
 from ...core.errors import not_callable
 from ...core.pytrees import pytree
 from ...distributed import topology_targets
-from ...inspection import estimates, plan_report
+from ...inspection.planning import estimates, plan_report
 from ...placement.make_mesh import make_mesh
 from ...runtime.devices import client
 from ...sharding.mesh import AxisType, Mesh, set_mesh

@@ -7,7 +7,8 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core.config import override
-from hlotrace.inspection import estimates, hlo_costs, hlo_text
+from hlotrace.inspection import hlo_text
+from hlotrace.inspection.planning import estimates, hlo_costs
 from hlotrace.runtime.devices import chips
 from hlotrace.sharding import AxisType, NamedSharding, P
 

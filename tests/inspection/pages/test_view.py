@@ -77,7 +77,7 @@ def test_a_notebook_shows_it_in_a_frame():
 
 @pytest.mark.quick
 def test_a_stage_that_cannot_be_read_says_why():
-    from hlotrace.inspection.view import view
+    from hlotrace.inspection.pages.view import view
     jaxpr = jax.make_jaxpr(program)(X)
     stage = view("f", jaxpr=jaxpr, stablehlo="nothing").document.stages[1]
     assert stage.rows[0].op == "not shown" and "line 1, column 1" in stage.rows[0].text

@@ -7,8 +7,9 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from ..runtime.mlir.bindings import ir, parse_module
-from . import estimates, hlo_costs, shardy
+from ...runtime.mlir.bindings import ir, parse_module
+from .. import shardy
+from . import estimates, hlo_costs
 
 _DTYPES = {"i1": ("bool", 8), "bf16": ("bfloat16", 16), "f16": ("float16", 16), "f64": ("float64", 64),
            "f32": ("float32" + hlo_costs.ONE_PASS, 32), "complex<f32>": ("complex64", 64),

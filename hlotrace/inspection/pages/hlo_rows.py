@@ -1,9 +1,9 @@
 """Optimized HLO as rows: the entry computation, and under an instruction the computations that it runs."""
 import re
 
+from ..hlo_text import METADATA, callees, modules, shape_bytes, without_layouts
 from . import costs
 from .document import Row
-from .hlo_text import METADATA, callees, modules, shape_bytes, without_layouts
 
 _HOLDS = {"while": "loop", "conditional": "branch", "fusion": "fusion", "call": "function",
           "async-start": "function"}

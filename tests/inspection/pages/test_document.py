@@ -4,12 +4,12 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.inspection import costs
-from hlotrace.inspection.document import Document, Row, Stage, ends_at, where
-from hlotrace.inspection.hlo_rows import hlo_rows
-from hlotrace.inspection.jaxpr_rows import jaxpr_rows
-from hlotrace.inspection.live_memory import usage
-from hlotrace.inspection.stablehlo_rows import short_type, stablehlo_rows
+from hlotrace.inspection.pages import costs
+from hlotrace.inspection.pages.document import Document, Row, Stage, ends_at, where
+from hlotrace.inspection.pages.hlo_rows import hlo_rows
+from hlotrace.inspection.pages.jaxpr_rows import jaxpr_rows
+from hlotrace.inspection.pages.live_memory import usage
+from hlotrace.inspection.pages.stablehlo_rows import short_type, stablehlo_rows
 
 pytestmark = pytest.mark.quick
 

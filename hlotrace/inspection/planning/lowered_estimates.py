@@ -5,10 +5,10 @@ import json
 import time
 import zlib
 
-from ..core.config import config
-from ..runtime import binding
-from ..runtime.devices import client
-from ..runtime.executables import compilation, disk_cache
+from ...core.config import config
+from ...runtime import binding
+from ...runtime.devices import client
+from ...runtime.executables import compilation, disk_cache
 from . import estimates, traced_estimates
 
 

@@ -9,7 +9,7 @@ import linecache
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..core.source_info import short
+from ...core.source_info import short
 
 _CONTEXT = 8        # lines shown around those that made operations
 

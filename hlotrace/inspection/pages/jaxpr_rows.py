@@ -1,15 +1,15 @@
 """A jaxpr as rows."""
-from ..core.avals import ShapedArray
-from ..core.dtypes import short_name
-from ..core.jaxpr import Literal, Printer, sub_jaxprs
-from ..core.source_info import position
-from ..primitives.arrays.contract import dot_general_p
-from ..primitives.arrays.conv import conv_general_dilated_p
-from ..primitives.programs.cond_while import cond_p, while_p
-from ..primitives.programs.scan import scan_p
+from ...core.avals import ShapedArray
+from ...core.dtypes import short_name
+from ...core.jaxpr import Literal, Printer, sub_jaxprs
+from ...core.source_info import position
+from ...primitives.arrays.contract import dot_general_p
+from ...primitives.arrays.conv import conv_general_dilated_p
+from ...primitives.programs.cond_while import cond_p, while_p
+from ...primitives.programs.scan import scan_p
+from ..hlo_text import shape_bytes
 from . import costs
 from .document import Row
-from .hlo_text import shape_bytes
 
 _HOLDS = {scan_p: "loop", while_p: "loop"}
 

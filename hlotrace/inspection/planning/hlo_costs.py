@@ -6,7 +6,7 @@ each element that is multiplied and summed; padding and gaps of a convolution ar
 from collections import Counter
 from dataclasses import dataclass, field
 
-from .hlo_text import arrays
+from ..hlo_text import arrays
 from .library_calls import call_target, convolution_flops, library_flops
 
 ONE_PASS = " in one pass"      # float32 products for which no precision is asked: see estimates.rate

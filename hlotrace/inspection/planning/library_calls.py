@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from .hlo_text import arrays, integers, modules
+from ..hlo_text import arrays, integers, modules
 
 
 def library_flops(module, line):

@@ -2,9 +2,10 @@
 import functools
 import re
 
-from . import costs, shardy
+from .. import shardy
+from ..hlo_text import shape_bytes
+from . import costs
 from .document import Row, ends_at
-from .hlo_text import shape_bytes
 
 _REGIONS = {"stablehlo.while": ("condition", "body"), "stablehlo.if": ("true", "false")}
 _HOLDS = {"stablehlo.while": "loop", "func.func": "function", "stablehlo.case": "branch",

@@ -5,7 +5,8 @@ import pytest
 
 import hlotrace
 from hlotrace import lax
-from hlotrace.inspection import hlo_text, library_calls
+from hlotrace.inspection import hlo_text
+from hlotrace.inspection.planning import library_calls
 
 PROGRAM = """HloModule m
 

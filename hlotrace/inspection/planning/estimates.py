@@ -8,8 +8,9 @@ import dataclasses
 import math
 from collections import Counter
 
-from ..runtime.devices import chips
-from . import communication, hlo_costs, hlo_memory, hlo_text, plan_report
+from ...runtime.devices import chips
+from .. import communication, hlo_text
+from . import hlo_costs, hlo_memory, plan_report
 
 # One of several CPU devices of this process, whose rates are not known: with it meshes compare.
 NOMINAL_CPU = chips.Chip(

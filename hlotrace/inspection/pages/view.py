@@ -5,9 +5,9 @@ import json
 import os
 from pathlib import Path
 
-from ..core.source_info import short
+from ...core.source_info import short
+from ..communication import collectives
 from . import live_memory
-from .communication import collectives
 from .document import Document, Row, Stage, ends_at
 from .hlo_rows import hlo_rows
 from .jaxpr_rows import jaxpr_rows

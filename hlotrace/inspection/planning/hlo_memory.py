@@ -7,7 +7,7 @@ results are there all the time.
 import re
 from dataclasses import dataclass
 
-from .hlo_text import arrays, without_layouts
+from ..hlo_text import arrays, without_layouts
 
 _ALIASES = {"bitcast", "optimization-barrier", "opt-barrier", "copy-done", "add-dependency", "domain"}
 

@@ -1,0 +1,1 @@
+"""A program as rows, and the page that shows them."""
