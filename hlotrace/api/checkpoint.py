@@ -152,8 +152,8 @@ def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> N
 
     >>> jax.ad_checkpoint.print_saved_residuals(lambda x: x * jnp.cos(x), jnp.ones(3))
     f32[3] from the argument x
-    f32[3] output of sin from ...
     f32[3] output of cos from ...
+    f32[3] output of sin from ...
     """
     for aval, origin in saved_residuals(f, *args, **kwargs):
         print(f"{aval.str_short(short_dtypes=True)} {origin}")

@@ -135,7 +135,7 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., A
     >>> from hlotrace.ad_checkpoint import checkpoint_name, saved_residuals
     >>> f = lambda x: checkpoint_name(x + 1, "large") * jnp.exp(x)
     >>> [where.partition(" from ")[0] for _, where in saved_residuals(f, 1.)]
-    ['output of exp', "named 'large'"]
+    ["named 'large'", 'output of exp']
     >>> f = jax.checkpoint(f, policy=jax.checkpoint_policies.save_anything_except_these_names("large"))
     >>> [where.partition(" from ")[0] for _, where in saved_residuals(f, 1.)][1:]
     ['output of exp', 'output of add']

@@ -77,7 +77,7 @@ def test_the_mesh_entered_last_on_a_thread_is_the_current_one():
 @pytest.mark.parametrize(("make", "error", "text"), [
     (lambda: Mesh(MESH.devices, ("data",)), ValueError, "devices has 2 dimensions, shape (4, 2), for 1 axis names"),
     (lambda: Mesh(MESH.devices, ("x", "x")), ValueError, "axis name 'x' is used more than once"),
-    (lambda: Mesh(MESH.devices, ("x", None)), TypeError, "axis names are strings, got None"),
+    (lambda: Mesh(MESH.devices, ("x", None)), ValueError, "axis names cannot be None"),
     (lambda: Mesh([DEVICES[1]] * 2, "x"), ValueError, "device CpuDevice(id=1) is used more than once"),
     (lambda: Mesh([1, 2], "x"), TypeError, "1 is not a device"),
     (lambda: Mesh([], "x"), ValueError, "holds no device"),
