@@ -53,6 +53,10 @@ class Trace:
         with entering(EVAL):
             return self.process_primitive(primitive, args, params)
 
+    def full_raise(self, x: Any) -> Any:
+        """A value as the traces of users see it: itself."""
+        return x
+
     def run(self, function: Callable[..., R], *args: Any, scope: str = "") -> R:
         """`function(*args)` with this as the current trace, which is dead afterwards, in one more scope.
 

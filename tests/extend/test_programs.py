@@ -320,3 +320,8 @@ print(*[m for m in sys.modules if m.startswith(("hlotrace.extend", "hlotrace.int
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
+
+
+def test_a_trace_gives_a_value_as_it_is():      # Quax asks it
+    x = jnp.ones(2)
+    assert core.Trace(None).full_raise(x) is x
