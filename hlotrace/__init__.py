@@ -60,11 +60,14 @@ __version__ = "0.1.0"
 __version_info__ = tuple(map(int, __version__.split(".")))
 
 _offer(globals(), "numpy", "tree", lazy={
-    "": "ad_checkpoint api_util checkpoint_policies core custom_batching custom_derivatives debug "
+    "": "ad ad_checkpoint api_util checkpoint_policies core custom_batching custom_derivatives debug "
     "distributed dlpack dtypes errors example_libraries experimental export extend ffi flatten_util image "
     "interpreters lax lib memory monitoring nn ops profiler random ref scipy sharding stages test_util "
     "topologies tree_util typing version",
     "api.parallel.axis_types": "smap",
+    "api.external.bisect_numeric": "bisect_numeric",
+    "export.from_text": "load_text",
+    "api.parallel.explain_sharding": "explain_sharding",
     "api.contexts": "allow_f16_reductions auto_pcast check_tracer_leaks checking_leaks debug_infs "
     "debug_key_reuse debug_nans default_device default_matmul_precision default_prng_impl disable_jit "
     "enable_checks enable_custom_prng enable_x64 explain_cache_misses jax2tf_associative_scan_reductions "

@@ -3,7 +3,7 @@ import enum
 import numpy as np
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hlotrace import (
-    ad_checkpoint as ad_checkpoint, api_util as api_util, checkpoint_policies as checkpoint_policies, core as core,
+    ad as ad, ad_checkpoint as ad_checkpoint, api_util as api_util, checkpoint_policies as checkpoint_policies, core as core,
     custom_batching as custom_batching, custom_derivatives as custom_derivatives, debug as debug, distributed as distributed,
     dlpack as dlpack, dtypes as dtypes, errors as errors, example_libraries as example_libraries,
     experimental as experimental, export as export, extend as extend, ffi as ffi, flatten_util as flatten_util,
@@ -21,26 +21,27 @@ from hlotrace.typing import ArrayLike, DTypeLike
 from typing import Any, ClassVar, Literal, overload
 
 __all__ = [
-    'Array', 'CompilerEffortLevel', 'Device', 'Inline', 'NamedSharding', 'P', 'Ref', 'ShapeDtypeStruct', 'Shard',
-    'ad_checkpoint', 'allow_f16_reductions', 'api_util', 'array_garbage_collection_guard', 'auto_pcast', 'block_until_ready',
-    'check_tracer_leaks', 'checking_leaks', 'checkpoint', 'checkpoint_policies', 'clear_caches', 'closure_convert', 'config',
-    'copy_to_host_async', 'core', 'custom_batching', 'custom_derivatives', 'custom_gradient', 'custom_jvp', 'custom_vjp',
-    'debug', 'debug_infs', 'debug_key_reuse', 'debug_nans', 'default_backend', 'default_device', 'default_matmul_precision',
-    'default_prng_impl', 'device_count', 'device_get', 'device_put', 'devices', 'disable_jit', 'distributed', 'dlpack', 'ds',
-    'dtypes', 'effects_barrier', 'empty_ref', 'enable_checks', 'enable_custom_prng', 'enable_x64',
-    'ensure_compile_time_eval', 'errors', 'eval_shape', 'example_libraries', 'experimental', 'explain_cache_misses',
-    'export', 'extend', 'ffi', 'flatten_util', 'float0', 'free_ref', 'freeze', 'fwd_and_bwd', 'get_abstract_mesh',
-    'get_mesh', 'grad', 'hessian', 'host_count', 'host_id', 'host_ids', 'image', 'interpreters', 'jacfwd', 'jacobian',
-    'jacrev', 'jax2tf_associative_scan_reductions', 'jit', 'jvp', 'lax', 'legacy_prng_key', 'lib', 'linear_transpose',
-    'linearize', 'live_arrays', 'local_device_count', 'local_devices', 'log_compiles', 'make_array_from_callback',
-    'make_array_from_process_local_data', 'make_array_from_single_device_arrays', 'make_jaxpr', 'make_mesh',
-    'make_user_context', 'memory', 'monitoring', 'named_call', 'named_scope', 'new_ref', 'nn', 'no_execution', 'no_tracing',
-    'numpy', 'numpy_dtype_promotion', 'numpy_rank_promotion', 'ops', 'pmap', 'print_environment_info', 'process_count',
-    'process_index', 'process_indices', 'profiler', 'pure_callback', 'random', 'ref', 'remat',
-    'remove_size_one_mesh_axis_from_type', 'reshard', 'scipy', 'set_mesh', 'shard_map', 'sharding', 'smap',
-    'softmax_custom_jvp', 'stages', 'test_util', 'thread_guard', 'threefry_partitionable', 'topologies', 'transfer_guard',
-    'transfer_guard_device_to_device', 'transfer_guard_device_to_host', 'transfer_guard_host_to_device', 'tree', 'tree_util',
-    'typeof', 'typing', 'use_abstract_mesh', 'value_and_grad', 'version', 'vjp', 'vmap',
+    'Array', 'CompilerEffortLevel', 'Device', 'Inline', 'NamedSharding', 'P', 'Ref', 'ShapeDtypeStruct', 'Shard', 'ad',
+    'ad_checkpoint', 'allow_f16_reductions', 'api_util', 'array_garbage_collection_guard', 'auto_pcast', 'bisect_numeric',
+    'block_until_ready', 'check_tracer_leaks', 'checking_leaks', 'checkpoint', 'checkpoint_policies', 'clear_caches',
+    'closure_convert', 'config', 'copy_to_host_async', 'core', 'custom_batching', 'custom_derivatives', 'custom_gradient',
+    'custom_jvp', 'custom_vjp', 'debug', 'debug_infs', 'debug_key_reuse', 'debug_nans', 'default_backend', 'default_device',
+    'default_matmul_precision', 'default_prng_impl', 'device_count', 'device_get', 'device_put', 'devices', 'disable_jit',
+    'distributed', 'dlpack', 'ds', 'dtypes', 'effects_barrier', 'empty_ref', 'enable_checks', 'enable_custom_prng',
+    'enable_x64', 'ensure_compile_time_eval', 'errors', 'eval_shape', 'example_libraries', 'experimental',
+    'explain_cache_misses', 'explain_sharding', 'export', 'extend', 'ffi', 'flatten_util', 'float0', 'free_ref', 'freeze',
+    'fwd_and_bwd', 'get_abstract_mesh', 'get_mesh', 'grad', 'hessian', 'host_count', 'host_id', 'host_ids', 'image',
+    'interpreters', 'jacfwd', 'jacobian', 'jacrev', 'jax2tf_associative_scan_reductions', 'jit', 'jvp', 'lax',
+    'legacy_prng_key', 'lib', 'linear_transpose', 'linearize', 'live_arrays', 'load_text', 'local_device_count',
+    'local_devices', 'log_compiles', 'make_array_from_callback', 'make_array_from_process_local_data',
+    'make_array_from_single_device_arrays', 'make_jaxpr', 'make_mesh', 'make_user_context', 'memory', 'monitoring',
+    'named_call', 'named_scope', 'new_ref', 'nn', 'no_execution', 'no_tracing', 'numpy', 'numpy_dtype_promotion',
+    'numpy_rank_promotion', 'ops', 'pmap', 'print_environment_info', 'process_count', 'process_index', 'process_indices',
+    'profiler', 'pure_callback', 'random', 'ref', 'remat', 'remove_size_one_mesh_axis_from_type', 'reshard', 'scipy',
+    'set_mesh', 'shard_map', 'sharding', 'smap', 'softmax_custom_jvp', 'stages', 'test_util', 'thread_guard',
+    'threefry_partitionable', 'topologies', 'transfer_guard', 'transfer_guard_device_to_device',
+    'transfer_guard_device_to_host', 'transfer_guard_host_to_device', 'tree', 'tree_util', 'typeof', 'typing',
+    'use_abstract_mesh', 'value_and_grad', 'version', 'vjp', 'vmap',
 ]
 
 class Array:
@@ -379,6 +380,7 @@ class ShapeDtypeStruct:
 def allow_f16_reductions(value: bool = True) -> Any: ...
 def array_garbage_collection_guard(level: str) -> Any: ...
 def auto_pcast(value: bool = True) -> Any: ...
+def bisect_numeric(f: Any, g: Any, /, *args: Any, rtol: ArrayLike = 0.001, atol: ArrayLike = 1e-05) -> Any: ...
 def block_until_ready(x: _T) -> _T: ...
 def check_tracer_leaks(value: bool = True) -> Any: ...
 def checking_leaks(value: bool = True) -> Context: ...
@@ -432,6 +434,7 @@ def enable_x64(value: bool = True) -> Context: ...
 def ensure_compile_time_eval() -> Context: ...
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
 def explain_cache_misses(value: bool = True) -> Context: ...
+def explain_sharding(fun: Callable[..., Any]) -> Callable[..., Any]: ...
 float0: np.dtype[Any]
 def free_ref(ref: Any) -> Any: ...
 def freeze(ref: Any) -> Any: ...
@@ -451,6 +454,9 @@ def host_ids(backend: str | None = None) -> Any: ...
 def jacfwd(
     fun: Callable[_P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
 ) -> Callable[_P, Any]: ...
+def jacobian(
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False,
+) -> Any: ...
 def jacrev(
     fun: Callable[_P, Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False, allow_int: bool = False,
 ) -> Callable[_P, Any]: ...
@@ -486,6 +492,7 @@ def linearize(
     fun: Callable[..., tuple[_R, _T]], *primals: Any, has_aux: Literal[True],
 ) -> tuple[_R, Callable[..., _R], _T]: ...
 def live_arrays(platform: str | None = None) -> list[Array]: ...
+def load_text(text: Any) -> Any: ...
 def local_device_count(backend: str | None = None) -> int: ...
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None,
@@ -636,6 +643,5 @@ class _IndexUpdateRef:
 
 host_count = process_count
 host_id = process_index
-jacobian = jacrev
 process_indices = host_ids
 remat = checkpoint

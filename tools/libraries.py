@@ -1,14 +1,14 @@
 """Run the test suites of libraries that stand on JAX, unmodified, on hlotrace, and write docs/libraries.md.
 
     python tools/libraries.py [--only=optax,chex,programs] [--suites=FOLDER] [--jax=PYTHON [--rounds=3]
-    --jobs=1]
+    --jobs=1] [--whole]
 
 Which libraries, where their tests are and which of these do not apply is in tests/libraries/table.toml, the versions in
 tests/libraries/requirements.txt.  They are installed without jax, into an environment of its own; tests that wheels lack
 come from source archives.  Libraries that ship their tests in neither are used by programs of ours, and, with --suites, by
 their own tests too: FOLDER/optax is then a checkout of optax.  With --jax, a Python with jax and the same libraries runs
 the same tests, in turn with hlotrace, and the page has both times.  "programs" are those of examples/libraries
-(library_programs.py).
+(library_programs.py).  With --whole, all tests of a suite run where the table has a sample of them.
 """
 import hashlib
 import os
@@ -30,6 +30,7 @@ flags.DEFINE_list("only", [], "libraries, or programs; all by default")
 flags.DEFINE_string("suites", None, "a folder of checkouts of libraries whose tests are not on PyPI")
 flags.DEFINE_string("jax", None, "a Python that has jax and the libraries")
 flags.DEFINE_integer("rounds", 1, "runs of each side; the least time of each counts")
+flags.DEFINE_bool("whole", False, "all tests of each suite, not only the sample of them that the table has")
 flags.DEFINE_integer("jobs", 2, "processes that share a suite; 1 to compare times")
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,6 +87,9 @@ def archive(library):
 
 def places(library, entry, python):
     """Whose tests they are, their folder, and which there."""
+    if FLAGS.whole and "whole" in entry:
+        kind = next(kind for kind in ("checkout", "package", "archive") if kind in entry)
+        entry = entry | {kind: entry["whole"]}
     if "checkout" in entry and FLAGS.suites and (Path(FLAGS.suites) / library).is_dir():
         return "checkout", Path(FLAGS.suites).resolve() / library, entry["checkout"]
     if "package" in entry:

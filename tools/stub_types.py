@@ -101,6 +101,7 @@ FUNCTIONS = {
         linearize(fun: Callable[..., tuple[_R, _T]], has_aux: Literal[True]) -> tuple[_R, Callable[..., _R], _T]
         named_scope(name: str) -> Context
         custom_gradient(fun: Callable[_P, tuple[_R, Any]]) -> Callable[_P, _R]
+        explain_sharding() -> Callable[..., Any]
         make_jaxpr() -> Callable[..., Any]
         shard_map(f: Callable[_P, _R]) -> Callable[_P, _R]
         shard_map(f: None = None) -> Decorator

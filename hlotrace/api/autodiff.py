@@ -1,6 +1,7 @@
 """Differentiation for users: grad, value_and_grad, jvp, vjp, linearize, linear_transpose, Jacobians."""
 from __future__ import annotations
 
+import dataclasses
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -26,6 +27,7 @@ from . import adapters
 from .adapters import flatten
 from .flat import FlatFunction, abstract
 from .jit import jit
+from .refs import delivered
 from .signatures import name_of, split_statics, wraps
 from .vmap import vmap
 
@@ -152,21 +154,27 @@ def _check_output_dtype(flat: FlatFunction, avals: Iterable[ShapedArray], holomo
 
 
 @boundaries(called="vjp")
+@dataclasses.dataclass(eq=False)
 class _Pullback:
     """The function that vjp returns: cotangents of the outputs to cotangents of the inputs.  A pytree."""
 
-    def __init__(self, program: Jaxpr, consts: list[Any], primal_avals: Sequence[ShapedArray],
-                 out_avals: Sequence[ShapedArray], out_nonzero: Sequence[bool], in_tree: pytree.PyTreeDef,
-                 out_tree: pytree.PyTreeDef, marks: Sequence[bool], order: Any = None) -> None:
-        self.program, self.consts = program, consts
-        self.primal_avals, self.out_avals, self.out_nonzero = primal_avals, out_avals, out_nonzero
-        self.in_tree, self.out_tree, self.marks, self.order = in_tree, out_tree, marks, order
+    program: Jaxpr
+    consts: list[Any]
+    primal_avals: Sequence[ShapedArray]
+    out_avals: Sequence[ShapedArray]
+    out_nonzero: Sequence[bool]
+    in_tree: pytree.PyTreeDef
+    out_tree: pytree.PyTreeDef
+    marks: Sequence[bool]
+    order: Any = None
+    # around the function that was linearized
+    scopes: str = dataclasses.field(default_factory=lambda: state.name_stack)
 
     def flat(self, cts: Sequence[Any]) -> list[Any]:
         """Cotangents as flat lists; those of integer inputs are float0 zeros."""
         linear = [UndefinedPrimal(v.aval) for v in self.program.invars]
         live = [ct for ct, nz in zip(cts, self.out_nonzero) if nz]
-        found = iter(backward_pass(self.program, self.consts, linear, live))
+        found = iter(backward_pass(self.program, self.consts, linear, live, self.scopes))
         return [_cotangent(next(found) if mark else None, a)
                 for a, mark in zip(self.primal_avals, self.marks)]
 
@@ -175,6 +183,49 @@ class _Pullback:
         return adapters.unflatten_tangents(self.in_tree, cotangents, self.primal_avals)
 
     def __call__(self, ct: Any) -> Any:
+        return _picked(self.structured(self.flat(self._checked(ct))), self.order)
+
+    def with_refs(self, *wishes: Any) -> Callable[[Any], Any]:
+        """The same function, with cotangents added to Refs.
+
+        Args:
+            wishes: for each argument a pytree of its structure: a Ref, to which the cotangent is added, in
+                whose place ad.GradRef() is returned; ad.GradValue() for the cotangent itself; or
+                ad.DontWant(), for ad.DidntWant().
+
+        Returns:
+            The function, from cotangents of the outputs.
+        Raises:
+            TypeError: for another structure than that of the arguments.
+            ShapeError: by the function, for a Ref of another type than the cotangent.
+
+        >>> total = jax.new_ref(jnp.zeros(2))
+        >>> for x in jnp.eye(2):
+        ...     _, pullback = jax.vjp(lambda w, x: w @ x, jnp.ones(2), x)
+        ...     found = pullback.with_refs(total, jax.ad.DontWant())(2.)
+        >>> found, total[...]
+        ((GradRef(), DidntWant()), Array([2., 2.], dtype=float32))
+        """
+        leaves, tree = pytree.tree_flatten(wishes)
+        if tree != self.in_tree:
+            raise TypeError("with_refs takes a Ref, ad.GradValue() or ad.DontWant() for each array among the "
+                            "arguments:\n" + pytree.structure_mismatch(
+                                "with_refs", self.in_tree, tree, ("the arguments", "what was given")))
+        paths = pytree.leaf_paths(tree)
+
+        @filtered
+        def adding(ct: Any) -> Any:
+            found = map(delivered, self.flat(self._checked(ct)), leaves, paths)
+            return _picked(self.in_tree.unflatten(list(found)), self.order)
+        return adding
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The linear program that is transposed: of the tangents of the inputs."""
+        return self.program
+
+    def _checked(self, ct: Any) -> list[Any]:
+        """The leaves of the cotangent of the output."""
         leaves, ct_tree = adapters.flatten_tangents(self.out_tree, ct, self.out_avals, _is_float0_leaf)
         if ct_tree != self.out_tree:
             raise ValueError("Tree structure of cotangent input to the vjp function differs from the "
@@ -191,7 +242,7 @@ class _Pullback:
                                  f"{pytree.leaf_paths(self.out_tree)[i]} to vjp pullback function: got "
                                  f"{got.dtype.name}, expected {want.dtype.name}, the dtype of the output; "
                                  "cast it with .astype.")
-        return _picked(self.structured(self.flat(_as_array_operands(leaves))), self.order)
+        return _as_array_operands(leaves)
 
 
 pytree.register_pytree_node(
@@ -205,11 +256,15 @@ def _is_float0_leaf(x: Any) -> bool:
 
 
 def _cotangent(ct: Any, aval: ShapedArray) -> Any:
-    """A cotangent with the type of its primal: float0 for integers, weak for a weak real one."""
+    """A cotangent with the type of its primal: float0 for integers, weak for a weak real one.
+
+    That of a weak complex one is as weak as it was computed.
+    """
     if not dtypes.is_inexact(aval.dtype):
         return np.zeros(aval.shape, dtypes.float0)
     (ct,) = _as_operands([zeros_of(aval) if ct is None else ct])
-    return _giving_way(_divided(ct, aval), aval.weak_type and not dtypes.is_complex(aval.dtype))
+    ct = _divided(ct, aval)
+    return ct if aval.weak_type and dtypes.is_complex(aval.dtype) else _giving_way(ct, aval.weak_type)
 
 
 def _divided(ct: Any, aval: ShapedArray) -> Any:
@@ -235,7 +290,7 @@ def _linearize(flat: FlatFunction, avals: Sequence[ShapedArray],
                order: Any = None) -> tuple[list[Any], Any, _Pullback]:
     """(outs, aux, pullback) of a FlatFunction at its leaves, which are of these types."""
     marks = adapters.perturbed(flat.in_tree, avals)
-    outs, program, out_nonzero = linearize_flat(flat, _as_operands(flat.leaves), marks)
+    outs, program, out_nonzero = linearize_flat(flat, _as_operands(flat.leaves), marks, scope="jvp()")
     n = flat.out_tree.num_leaves
     if flat.has_aux:        # tangents of aux are not wanted
         program = program.replace(outvars=program.outvars[:sum(out_nonzero[:n])])
@@ -377,7 +432,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     marks = adapters.perturbed(flat.in_tree, avals)
     checked = [_checked_tangent(flat, i, a, t) for i, (a, t) in enumerate(zip(avals, tangent_leaves))]
     checked = [t if mark else None for t, mark in zip(checked, marks)]
-    outs, out_tangents = jvp_flat(flat, _as_operands(flat.leaves), checked)
+    outs, out_tangents = jvp_flat(flat, _as_operands(flat.leaves), checked, "jvp()")
     outs, aux = flat.split(outs)
     types = [aval_of(x).tangent() for x in outs]
     filled = [_giving_way(t, a.weak_type) if a.dtype != dtypes.float0 else t for t, a in zip(
@@ -417,9 +472,19 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     """
     flat = FlatFunction(fun, *flatten((primals, {})), "linearize", has_aux=has_aux)
     outs, aux, pieces = _linearize(flat, flat.avals())
+    out, derivative = pieces.out_tree.unflatten(outs), pytree.Partial(_Along(pieces), pieces.consts)
+    return (out, derivative, aux) if has_aux else (out, derivative)
+
+
+class _Along:
+    """The function of (what was kept, *tangents) behind the result of linearize."""
+
+    def __init__(self, pieces: _Pullback) -> None:
+        self.pieces = dataclasses.replace(pieces, consts=[])
 
     @filtered
-    def derivative(*tangents: Any) -> Any:
+    def __call__(self, consts: list[Any], *tangents: Any) -> Any:
+        pieces = self.pieces
         leaves, t_tree = adapters.flatten_tangents(pieces.in_tree, tuple(tangents), pieces.primal_avals,
                                                    _is_float0_leaf)
         if t_tree != pieces.in_tree:
@@ -433,12 +498,10 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
                                  f"{a.tangent().str_short()} at "
                                  f"tangents{pytree.leaf_paths(pieces.in_tree)[i]}")
         live = _as_array_operands([x for x, mark in zip(leaves, pieces.marks) if mark])
-        results = iter(eval_jaxpr(pieces.program, pieces.consts, *live))
+        results = iter(eval_jaxpr(pieces.program, consts, *live))
         filled = _as_operands([instantiate(next(results) if nz else None, a)
                                for a, nz in zip(pieces.out_avals, pieces.out_nonzero)])
         return adapters.unflatten_tangents(pieces.out_tree, filled, pieces.out_avals)
-    out = pieces.out_tree.unflatten(outs)
-    return (out, derivative, aux) if has_aux else (out, derivative)
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
@@ -478,7 +541,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                                 f"but got {got.str_short()} at cotangent{pytree.leaf_paths(out_tree)[i]}")
         linear = [UndefinedPrimal(a) for a in avals]
         try:
-            results = backward_pass(program, program.consts, linear, _as_array_operands(cts))
+            results = backward_pass(program, program.consts, linear, _as_array_operands(cts),
+                                    state.name_stack)
         except NotImplementedError as error:
             raise NotImplementedError(f"linear_transpose of {program.name}: {error}; a function can be "
                                       "transposed only if it is linear in its arguments") from None
@@ -576,7 +640,7 @@ def jacfwd(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False,
         leaves = _as_operands(flat.leaves)
 
         def push(*tangents: Any) -> tuple[list[Any], list[Any]]:
-            outs, moved = jvp_flat(flat, leaves, tangents)
+            outs, moved = jvp_flat(flat, leaves, tangents, "jvp()")
             n = flat.out_tree.num_leaves
             types = [aval_of(o).tangent() for o in outs[:n]]
             return [_giving_way(instantiate(t, a), a.weak_type) for t, a in zip(moved, types)], outs[n:]
@@ -608,7 +672,15 @@ def jacrev(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False, holo
     return _jacobian(fun, argnums, "jacrev", has_aux, build)
 
 
-jacobian = jacrev
+def jacobian(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False,
+             allow_int: bool = False) -> Callable[_P, Any]:
+    """The Jacobian of `fun`, as `jacrev` computes it.
+
+    >>> jax.jacobian(lambda x: x ** 2)(jnp.array([2., 3.]))
+    Array([[4., 0.],
+           [0., 6.]], dtype=float32)
+    """
+    return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
 
 
 def hessian(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False,

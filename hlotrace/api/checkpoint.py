@@ -127,8 +127,8 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
     _, used = dce(split.linear)
     atoms = split.select(split.primal.invars, split.primal.outvars[len(program.outvars):])
     atoms = dict.fromkeys(a for a, u in zip(atoms, used) if u and type(a) is not Literal)
-    return [(a.aval, _origin(a, split.primal, origins)) for a in (*filter(atoms.__contains__, origins), *[
-        a for a in atoms if a not in origins])]
+    made = [v for eqn in split.primal.eqns for v in eqn.outvars]
+    return [(a.aval, _origin(a, split.primal, origins)) for a in (*origins, *made) if a in atoms]
 
 
 def _origin(v: Any, jaxpr: Jaxpr, origins: dict[Any, Any]) -> Any:

@@ -13,6 +13,9 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import numpy as np
+
+from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.caches import types
 from ..core.config import config, named_axes, state
@@ -31,7 +34,7 @@ from . import adapters, refs, stages  # noqa: F401 - refs registers the adapter 
 from .compiled_calls import CACHES, WRONG_DEVICE, StatefulCall, call_of
 from .donation_warnings import warn_unusable
 from .fast_path import FastPath, PlacedKey
-from .flat import FlatFunction, StatefulFunction, forget
+from .flat import FlatFunction, StatefulFunction, abstract, forget
 from .jit_placement import Placement, maps_devices
 from .signatures import name_of, numbers_and_names, split_statics, static_key, static_values, take_names
 
@@ -118,12 +121,33 @@ class JitFunction(FastPath):
                 avals = self._placement.typed(in_tree, avals)
             return Given(leaves, in_tree, avals, statics)
         except TypeError:
+            if not adapters.types_of_arrays.isdisjoint(map(type, leaves)):
+                return self._given(*adapters.hold_types(whole))
             if not adapters.any_adapted(leaves):
                 if self._inline:
                     self._fun(*whole[0], **whole[1])      # a function of the library words it better
+                if any([type(x) is stages.ShapeDtypeStruct for x in leaves]):
+                    return self._given_types(leaves, in_tree, statics)
                 self.flat(leaves, in_tree, statics, False).avals()      # which names the argument
                 raise
         return self.given_values(args, kwargs, statics, aval_of)
+
+    def _given_types(self, leaves: list[Any], in_tree: pytree.PyTreeDef, statics: Any) -> Given:
+        """As Given, of arguments of which some are ShapeDtypeStructs: the function may read types alone.
+
+        Raises:
+            TypeError: for one whose value is used.
+        """
+        flat = self.flat(leaves, in_tree, statics, False)
+        given = Given(leaves, in_tree, tuple(flat.avals(abstract)), statics)
+        used = self.trace_given(given).pruned()[2]
+        for i, x in enumerate(leaves):
+            if type(x) is stages.ShapeDtypeStruct:
+                dtype: Any = x.dtype
+                if i in used or dtypes.is_extended(dtype):
+                    flat.aval(i)        # which raises
+                leaves[i] = np.broadcast_to(np.zeros((), dtype), x.shape)       # nothing reads it
+        return given
 
     def given_values(self, args: tuple[Any, ...], kwargs: dict[str, Any], statics: Any,
                      aval: Callable[[Any], Any]) -> Given:

@@ -24,6 +24,14 @@ def maps_devices(jaxpr: Jaxpr) -> bool:
                for eqn in jaxpr.eqns)
 
 
+def _over_devices(shardings: list[Any]) -> list[Any]:
+    """Shardings over the abstract mesh of the one that `set_mesh` said are over that."""
+    mesh = state.mesh_to_run_on
+    if mesh is None:
+        return shardings
+    return [s.update(mesh=mesh) if getattr(s, "mesh", None) == mesh.abstract_mesh else s for s in shardings]
+
+
 class _Moved:
     """A policy of calls: all goes to a device, wherever it was."""
     def __init__(self, place: Any) -> None:
@@ -126,8 +134,8 @@ class Placement:
                 if s and s._layout is not None:
                     requested[i] = self._settled(s, a, f"argument {i}")
         if self.outs is not None:
-            outs = flat_shardings(f"jit out_shardings of {self.name}", traced.result_tree, self.outs,
-                                  laid_out=True)
+            outs = _over_devices(flat_shardings(f"jit out_shardings of {self.name}", traced.result_tree,
+                                                self.outs, laid_out=True))
             outs = [*outs, *[None] * (traced.out_tree.num_leaves - len(outs))]
             for i, (s, a) in enumerate(zip(outs, traced.closed.out_avals)):
                 if s:
@@ -150,8 +158,8 @@ class Placement:
             raise ValueError(f"jit of {self.name}: in_shardings does not say how keyword arguments "
                              f"({', '.join(keywords)}) are placed; pass them by position")
         given = tuple(self.ins) if type(self.ins) is list else self.ins
-        return flat_shardings(f"jit in_shardings of {self.name}", in_tree, (given, given if alone else None),
-                              laid_out=True)
+        return _over_devices(flat_shardings(f"jit in_shardings of {self.name}", in_tree,
+                                            (given, given if alone else None), laid_out=True))
 
     def _settled(self, sharding: Any, aval: Any, what: str) -> Any:
         """A sharding in a layout, for values of a type; without, if it is the devices' own."""

@@ -1,13 +1,18 @@
-"""What transformations do with Refs: their adapter; reading and writing a whole one wherever it was made."""
+"""What transformations do with Refs: their adapter; reading, writing, adding to whole ones, wherever made."""
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..core.avals import aval_of
 from ..core.config import state
+from ..core.errors import ShapeError
+from ..core.pytrees import pytree
 from ..core.refs import Ref
 from ..core.trace import trace_to_jaxpr
+from ..primitives.arrays.elementwise import add
 from ..primitives.programs.refs import get_p, set_p
 from . import adapters
 
@@ -92,3 +97,44 @@ class _Refs(adapters.Adapter):
 
 
 adapters.register(_Refs())
+
+
+# --- cotangents that Refs add up ------------------------------------------------------------------
+
+@dataclasses.dataclass(frozen=True)
+class GradValue:
+    """Of `with_refs`: give the cotangent, as without it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DontWant:
+    """Of `with_refs`: this cotangent is not wanted."""
+
+
+@dataclasses.dataclass(frozen=True)
+class GradRef:
+    """In place of a cotangent that was added to a Ref."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DidntWant:
+    """In place of a cotangent that was not wanted."""
+
+
+pytree.register_pytree_node(GradRef, lambda x: ((), None), lambda aux, children: GradRef())
+pytree.register_pytree_node(DidntWant, lambda x: ((), None), lambda aux, children: DidntWant())
+
+
+def delivered(cotangent: Any, wish: Any, where: str) -> Any:
+    """What the user gets for a cotangent, which is added to the Ref `wish`, or as that says."""
+    if isinstance(wish, DontWant):
+        return DidntWant()
+    if not isinstance(wish, Ref):
+        return cotangent
+    got, held = aval_of(cotangent), wish.inner_aval
+    if (got.shape, got.dtype) != (held.shape, held.dtype):
+        raise ShapeError(f"with_refs: the Ref at {where} is {held.str_short()}, and the cotangent that is to "
+                         f"be added to it {got.str_short()}: make it like its argument, as in "
+                         "new_ref(jnp.zeros_like(x))")
+    write(wish, add(read(wish), cotangent))
+    return GradRef()

@@ -99,3 +99,6 @@ class Loaded(Compiled):
             _donated_leaves=[more["kept"][i - len(consts)] for i in more["donated"]])
         self._lowered = lowered
         self._call = call_of(executable, more["where"], more["asked"], traced, fixed=False)
+
+    def _forms(self) -> dict[str, Any]:
+        return {"mesh": getattr(self._lowered._where, "mesh", None)}

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -11,7 +12,7 @@ from ..core.avals import ShapedArray, is_arraylike
 from ..core.config import config, state
 from ..core.effects import State
 from ..core.errors import not_callable
-from ..core.jaxpr import eval_jaxpr
+from ..core.jaxpr import Jaxpr, eval_jaxpr
 from ..core.platforms import platform_named
 from ..core.pytrees import pytree
 from ..core.refs import AbstractRef, accesses
@@ -28,7 +29,7 @@ from .donation_warnings import warn_unusable
 from .flat import FlatFunction, StatefulFunction, abstract
 
 if TYPE_CHECKING:
-    from ..core.jaxpr import Jaxpr
+    from ..inspection.view import View
     from .flat import TracedProgram
 
 
@@ -138,6 +139,9 @@ class ShapeDtypeStruct:
 
     def __hash__(self) -> int:
         return hash((self.shape, self.dtype, self.weak_type))
+
+
+adapters.types_of_arrays.add(ShapeDtypeStruct)
 
 
 class _RefStruct(ShapeDtypeStruct):
@@ -310,6 +314,11 @@ class Lowered(_Stage):
     _donated_leaves = property(lambda self: self._stage._donated_leaves)
     fun_name = property(lambda self: self._stage.fun_name)
 
+    @property
+    def _mesh(self) -> Any:
+        """The mesh that it is divided over, or None."""
+        return getattr(self._where, "mesh", None)       # a device has none
+
     def _lowered(self, debug_info: bool) -> Any:
         if debug_info not in self._texts:
             names = ["result" + p for p in pytree.leaf_paths(self._runs.out_tree)]
@@ -334,6 +343,26 @@ class Lowered(_Stage):
         if dialect != "hlo":
             raise ValueError(_unknown_dialect(dialect))
         return introspect.xla_computation(self._lowered(False).text)
+
+    def view(self, path: str | os.PathLike[str] | None = None) -> View:
+        """The program as a page to look at, its stages side by side.
+
+        They are the jaxpr, StableHLO, and over a mesh what Shardy's propagation makes of it.
+
+        Args:
+            path: a file to save the page in.
+
+        Returns:
+            A View: notebooks show it, `save(path)` writes it, `html` is its text.
+
+        >>> jax.jit(lambda x: x + 1).lower(1.).view()
+        View(<lambda>: 3 rows of jaxpr, 5 rows of StableHLO)
+        """
+        return _view(self.fun_name, path, **self._forms())
+
+    def _forms(self) -> dict[str, Any]:
+        """What a page shows of it."""
+        return {"jaxpr": self._traced.jaxpr, "stablehlo": self.as_text(debug_info=True), "mesh": self._mesh}
 
     def cost_analysis(self) -> Any:
         """XLA's estimate for the program before optimization: a dict with "flops", "bytes accessed", ..."""
@@ -443,6 +472,21 @@ class Compiled(_Stage):
     def cost_analysis(self) -> Any:
         """XLA's cost estimate of the optimized program: a dict with "flops", "bytes accessed", ..."""
         return introspect.cost(self._executable)
+
+    def view(self, path: str | os.PathLike[str] | None = None) -> View:
+        """As `Lowered.view`, with the optimized HLO, its collectives, and the memory that it needs.
+
+        >>> page = jax.jit(lambda x: x + 1).lower(1.).compile().view()
+        >>> [stage.name for stage in page.document.stages]
+        ['jaxpr', 'StableHLO', 'optimized']
+        """
+        stats = self.memory_analysis()
+        names = [n for n in dir(stats) if n.endswith("_size_in_bytes") and not n.startswith("host_")]
+        totals = {n.removesuffix("_size_in_bytes").replace("_", " "): getattr(stats, n) for n in names}
+        return _view(self.fun_name, path, **self._forms(), optimized=self.as_text(), totals=totals)
+
+    def _forms(self) -> dict[str, Any]:
+        return self._lowered._forms()
 
     def memory_analysis(self) -> Any:
         """Bytes of arguments, outputs, temporaries and code."""
@@ -556,6 +600,23 @@ class Compiled(_Stage):
         if any(not is_arraylike(x) for x in leaves):
             raise TypeError(f"{self.fun_name}: a compiled function is called with arrays, not with "
                             "ShapeDtypeStructs")
+
+
+def _view(title: str, path: Any, **forms: Any) -> View:
+    from ..inspection.view import view  # few look
+    return view(title, path=path, **forms)
+
+
+def _view_jaxpr(self: Jaxpr, path: str | os.PathLike[str] | None = None) -> View:
+    """The program as a page to look at; see `Lowered.view`.
+
+    >>> jax.make_jaxpr(lambda x: x + 1)(1.).view()
+    View(<lambda>: 3 rows of jaxpr)
+    """
+    return _view(self.name, path, jaxpr=self)
+
+
+Jaxpr.view = _view_jaxpr
 
 
 def _with_references(traced: TracedProgram) -> tuple[TracedProgram, Sequence[Any]]:

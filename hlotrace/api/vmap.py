@@ -10,6 +10,7 @@ from ..core.errors import ShardingTypeError, not_callable
 from ..core.pytrees import pytree
 from ..core.surface.boundary import filtered
 from ..core.symbolic_zeros import MappedAxis
+from ..transforms import vmappable
 from ..transforms.vmap import batch_flat, place_axis
 from . import adapters
 from .flat import FlatFunction, StatefulFunction
@@ -69,10 +70,13 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
         if adapters.any_adapted(leaves):
             axis = MappedAxis(axis_size, axis_name, spmd_axis_name)
             return _over_values(fun, (args, kwargs), (in_axes, 0), out_axes, axis, sum_match)
+        if vmappable.any_registered():
+            axis = MappedAxis(axis_size, axis_name, spmd_axis_name)
+            return _over_vmappables(fun, (args, kwargs), (in_axes, 0), out_axes, axis, sum_match)
         flat = FlatFunction(fun, leaves, in_tree, "vmap")
         dims, size = mapped_axes(flat, (in_axes, 0), axis_size)
         axis = MappedAxis(size, axis_name, spmd_axis_name, _sharding(flat, dims))
-        outs, out_dims = batch_flat(flat, axis, flat.leaves, dims)
+        outs, out_dims = batch_flat(flat, axis, flat.leaves, dims, "vmap()")
         targets: Sequence[Any] = pytree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         flat.out_tree, targets = adapters.mapped(flat.out_tree, outs, out_dims, targets, size)
         placed = enumerate(zip(outs, out_dims, targets))
@@ -111,17 +115,38 @@ def _over_values(fun: Callable[..., Any], arguments: Any, axes: Any, out_axes: A
     return result_tree.unflatten(placed)
 
 
+def _over_vmappables(fun: Callable[..., Any], arguments: Any, axes: Any, out_axes: Any, axis: MappedAxis,
+                     sum_match: bool) -> Any:
+    """A call where values of registered classes may be among the arguments and results."""
+    given = vmappable.Sliced(arguments, axes)
+    found: list[vmappable.Stacked] = []
+
+    @wraps(fun)
+    def of_arrays(*arrays: Any) -> Any:
+        args, kwargs = given.elements(iter(arrays))
+        found[:] = [vmappable.Stacked(fun(*args, **kwargs), out_axes, size)]
+        return found[0].arrays
+    leaves, in_tree = pytree.tree_flatten((tuple(given.arrays), {}))
+    flat = FlatFunction(of_arrays, leaves, in_tree, "vmap")
+    dims, size = mapped_axes(flat, (tuple(given.dims), 0), axis.size)
+    axis = MappedAxis(size, axis.name, axis.spmd_name, _sharding(flat, dims))
+    outs, out_dims = batch_flat(flat, axis, flat.leaves, dims)
+    placed = enumerate(zip(outs, out_dims, found[0].dims))
+    return found[0].whole(iter([_place(flat, i, *each, size, sum_match) for i, each in placed]))
+
+
 def check_axes(what: str, in_axes: Any, out_axes: Any) -> Any:
     """`in_axes`, with a list of them as a tuple.  TypeError for what is no axis."""
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, (int, tuple, dict, adapters.MappingSpec))
-            or hasattr(in_axes, "__index__")):
+            or hasattr(in_axes, "__index__") or vmappable.is_spec(in_axes)):
         raise TypeError(f"{what} in_axes must be an int, None, or a tuple of entries corresponding to the "
                         f"positional arguments passed to the function, but got {in_axes}.")
     for name, axes in ("in_axes", in_axes), ("out_axes", out_axes):
         for a in pytree.tree_leaves(axes):
-            if isinstance(a, bool) or not (hasattr(a, "__index__") or isinstance(a, adapters.MappingSpec)):
+            if isinstance(a, bool) or not (hasattr(a, "__index__") or isinstance(a, adapters.MappingSpec)
+                                           or vmappable.is_spec(a)):
                 raise TypeError(f"{what} {name} must be an int, None, or a (possibly nested) container of "
                                 f"ints and Nones that is a pytree prefix of the value, got {axes!r}")
     return in_axes

@@ -17,9 +17,10 @@ from typing import Any
 
 import hlotrace
 from hlotrace.core.config import config
+from hlotrace.core.surface.importing import is_asked_for
 from hlotrace.runtime.binding import jaxlib_version
 
-from . import inside
+from . import inside, light
 
 __all__: list[str] = []
 _started_with = dict(os.environ)
@@ -63,9 +64,13 @@ class _Finder:
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        inner = name.partition("._src")[0] == "jax" and inside.has(name[9:])
-        if name in ("jax", "jax.version") or inner:
+        if name.startswith("hlotrace."):
+            return light.find_spec(name, path)
+        if name in ("jax", "jax.version") or inside.has(name):
             return inside.same(name) or ModuleSpec(name, _Finder, is_package=True)
+        if name.startswith("jax._src.") and not is_asked_for():
+            # an error that had the name would give way to "cannot import name"
+            raise ModuleNotFoundError(inside.missing(name))
         return None
 
     @staticmethod
@@ -77,12 +82,14 @@ class _Finder:
             module = ModuleType(spec.name, "jax.version: the version whose API this is.")
             jax = sys.modules["jax"]
             module.__version__, module.__version_info__ = jax.__version__, jax.__version_info__
+            module._version = jax.__version__
             return module
         return inside.module(spec.name)
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:
-        pass
+        if module.__name__ == "jax":
+            light.install()
 
     @staticmethod
     def find_distributions(context: Any) -> list[_Distribution]:
@@ -110,6 +117,7 @@ def _install() -> None:
                           "fit: import hlotrace.as_jax before anything that imports jax, or start the "
                           "program with `python -m hlotrace.as_jax script.py`", name="jax")
     sys.meta_path.insert(0, _Finder)
+    light.rename_all()
 
 
 _install()

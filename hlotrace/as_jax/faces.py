@@ -4,14 +4,18 @@ import functools
 import inspect
 import operator
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from types import NoneType, TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from .. import numpy as jnp
+from ..api.jit import jit
 from ..api.signatures import as_tuple
+from ..api.stages import ShapeDtypeStruct
 from ..core import dtypes, source_info
 from ..core.avals import ShapedArray
 from ..core.config import state
@@ -19,7 +23,7 @@ from ..core.primitive import Primitive
 from ..core.pytrees import pytree
 from ..core.surface import boundary
 from ..core.symbolic.dimension import Dimension
-from ..core.trace import EVAL
+from ..core.trace import EVAL, Trace, Tracer
 from ..distributed import clusters
 from ..interpreters.mlir import lowerable_effects
 from ..interpreters.xla import apply_primitive
@@ -32,6 +36,7 @@ from ..sharding.mesh import AbstractMesh, Mesh, get_mesh
 from .nothing import NoRules
 
 DType = np.dtype
+KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 DimSize, Shape, Out = Any, Sequence[Any], TypeVar("Out")
 # how "nothing is said of a sharding" is written here
 UNSPECIFIED, UnspecifiedValue = None, NoneType
@@ -84,11 +89,41 @@ def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: Any = None) -> list
     return [lambda name, line=line: ValueError(line.replace("at ", f"at {name}", 1)) for line in lines]
 
 
-class _PytreeTypes:
-    """The classes of containers: `type(x) in pytree_types`."""
+class _Container(NamedTuple):
+    """A class of containers: `to_iter(x)` is (children, what is static), `from_iter` the other way round."""
+    kind: type
 
-    def __contains__(self, kind: type) -> bool:
+    def to_iter(self, x: Any) -> tuple[tuple[Any, ...], Any]:
+        children, static = pytree.flatten_one_level(x)
+        return tuple(children), static
+
+    def from_iter(self, static: Any, children: Iterable[Any]) -> Any:
+        make = _BUILT_IN.get(self.kind) or pytree.registered()[self.kind]
+        return make(static, children)
+
+
+_BUILT_IN: dict[type, Callable[[Any, Any], Any]] = {
+    tuple: lambda _, xs: tuple(xs), list: lambda _, xs: list(xs), NoneType: lambda *_: None,
+    dict: lambda keys, xs: dict(zip(keys, xs)), OrderedDict: lambda keys, xs: OrderedDict(zip(keys, xs)),
+    defaultdict: lambda static, xs: defaultdict(static[0], zip(static[1], xs))}
+
+
+class _PytreeTypes(Mapping):
+    """The classes of containers, each with its `_Container`."""
+
+    def __contains__(self, kind: Any) -> bool:
         return pytree.is_tree_node(kind)
+
+    def __getitem__(self, kind: type) -> _Container:
+        if kind not in self:
+            raise KeyError(kind)
+        return _Container(kind)
+
+    def __iter__(self) -> Iterator[type]:
+        return iter({**_BUILT_IN, **pytree.registered()})
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
 
 
 pytree_types = _PytreeTypes()
@@ -206,6 +241,46 @@ def _limit(given: Any, dtype: Any, default: float) -> float:
     return default if given is None else given
 
 
+def is_concrete(x: Any) -> bool:
+    """Is the value of an array, a number or a tracer known?"""
+    return not isinstance(x, Tracer) or x.concrete() is not None
+
+
+def is_constant_dim(size: Any) -> bool:
+    """Is a size known, a number?"""
+    return not isinstance(size, Dimension)
+
+
+def parse_shape_str(text: str) -> ShapedArray:
+    """The type that "f32[2,3]" is.  ValueError for what is none."""
+    found = re.fullmatch(r"(\w+)\[((?:\d+(?:,\d+)*)?)\]", text.replace(" ", ""))
+    if found is None or found[1] not in _BY_SHORT_NAME:
+        raise ValueError(f"Invalid shape {text}. Valid example: \"f32[1,2,3]\"; dtypes are "
+                         f"{', '.join(sorted(_BY_SHORT_NAME))}")
+    return ShapedArray(tuple(map(int, found[2].split(","))) if found[2] else (), _BY_SHORT_NAME[found[1]])
+
+
+_BY_SHORT_NAME = {dtypes.short_name(dtype): dtype for dtype in dtypes.SUPPORTED}
+
+
+def jax_to_hlo(fn: Callable[..., Any], input_shapes: Sequence[tuple[str, ShapedArray]],
+               constants: dict[str, Any] | None = None) -> tuple[bytes, str]:
+    """(the serialized HLO, its text) of a function.
+
+    Args:
+        fn: its arguments are named.
+        input_shapes: a name and a type for each argument.
+        constants: values of further arguments, by name.
+    """
+    names, avals = [name for name, _ in input_shapes], [aval for _, aval in input_shapes]
+    if twice := set(names) & set(constants or ()):
+        raise ValueError(f"jax_to_hlo: {sorted(twice)} are in input_shapes and in constants")
+    lowered = jit(lambda *args: fn(**dict(zip(names, args)), **(constants or {}))).lower(
+        *[ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals])
+    hlo = lowered.compiler_ir("hlo")
+    return hlo.as_serialized_hlo_module_proto(), hlo.as_hlo_text()
+
+
 # --- functions and their arguments
 
 def ensure_index(x: Any) -> Any:
@@ -255,21 +330,6 @@ def wraps(wrapped: Any, namestr: str | None = None, docstr: str | None = None,
 
 
 # --- primitives and programs
-
-class JaxprEqnContext:
-    """Under what options an equation was written: JAX's record, of which nothing depends on here."""
-    __slots__ = ("compute_type", "threefry_partitionable", "xla_metadata", "cur_abstract_mesh")
-
-    def __init__(self, compute_type: Any, threefry_partitionable: bool = True, xla_metadata: Any = None,
-                 cur_abstract_mesh: Any = None) -> None:
-        self.compute_type, self.threefry_partitionable = compute_type, threefry_partitionable
-        self.xla_metadata, self.cur_abstract_mesh = xla_metadata, cur_abstract_mesh
-
-    @property
-    def manager(self) -> contextlib.AbstractContextManager[None]:
-        """A context in which equations are written so."""
-        return contextlib.nullcontext()
-
 
 def standard_primitive(shape_rule: Callable[..., Any], dtype_rule: Callable[..., Any], name: str,
                        weak_type_rule: Callable[..., bool] | None = None, **rules: Any) -> Primitive:
@@ -329,7 +389,54 @@ def filter_traceback(tb: TracebackType | None) -> TracebackType | None:
     return error.__traceback__
 
 
+class _TracingContext:
+    """What is being traced on this thread."""
+
+    @property
+    def trace(self) -> Trace:
+        return state.trace
+
+    def is_top_level(self) -> bool:
+        """Is nothing being traced?"""
+        return trace_state_clean()
+
+
+trace_ctx = _TracingContext()
+
+
 # --- devices
+
+class _ResourceEnv:
+    """The mesh of `with mesh:`."""
+
+    @property
+    def physical_mesh(self) -> Mesh:
+        """The mesh of devices; one without axes and devices if there is none."""
+        found = [mesh for mesh, in_use in state.meshes if isinstance(mesh, Mesh) and not in_use]
+        return found[-1] if found else _no_mesh
+
+
+def _without_devices() -> Mesh:
+    mesh = object.__new__(Mesh)
+    mesh.axis_sizes, mesh.axis_names, mesh.axis_types, mesh.size, mesh._devices = (), (), (), 0, ()
+    mesh.devices = np.empty((), object)
+    return mesh
+
+
+_no_mesh = _without_devices()
+
+
+class _ThreadResources:
+    env = _ResourceEnv()
+
+
+thread_resources = _ThreadResources()
+
+
+def cpu_device_map() -> dict[int, Any]:
+    """The CPU's devices by their numbers."""
+    return {device.id: device for device in client.devices("cpu")}
+
 
 def get_concrete_mesh() -> Mesh | AbstractMesh:
     """The mesh of devices in use; an empty one if there is none."""

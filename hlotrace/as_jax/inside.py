@@ -1,17 +1,20 @@
 """`jax._src`: what libraries take from the inside of JAX, made of what hlotrace has.
 
 JAX promises nothing of `jax._src`; libraries use a few of its names all the same.  The first table says which
-modules of it answer like public ones.  The last, a page to read, lists the other names: who takes them, and
-what they are here.  Where that is `faces.<name>` or `jacobians.<name>`, it is in the file beside this one.
-`nothing` is a part of JAX's machinery that has no counterpart: it can be imported, and raises when it is
-called.  A name in neither table is an AttributeError, or ImportError, that says so.
+modules of it answer like public ones.  The last, a page to read, lists the other names, and old ones of
+public modules: who takes them, and what they are here.  Where that is `faces.<name>`, `jacobians.<name>` or
+`pickles.<name>`, it is in the file beside this one.  `nothing` is a part of JAX's machinery that has no
+counterpart: it can be imported, and raises when it is called.  Classes that JAX has in `jax._src` are in the
+table of `identities.py`.  A name in none of them is an AttributeError, or ImportError, that says so.
 """
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 from ..core.surface.importing import Loaded
+from .identities import homes
 from .nothing import Nothing
 
 # modules of jax._src -> the public modules that have their names; "" is jax itself
@@ -30,8 +33,9 @@ _LIKE = {
     "core": "core extend.core", "dispatch": "interpreters.xla", "image.scale": "image",
     "linear_util": "extend.linear_util", "nn.functions": "nn", "numpy.lax_numpy": "numpy",
     "numpy.util": "numpy.util", "pjit": "experimental.pjit sharding", "prng": "random",
+    "lib.mlir": "jaxlib.mlir", "lib.mlir.dialects": "jaxlib.mlir.dialects",
     "pretty_printer": "jaxlib._pretty_printer", "public_test_util": "test_util",
-    "source_info_util": "extend.source_info_util", "xla_bridge": "extend.backend",
+    "source_info_util": "extend.source_info_util", "xla_bridge": "extend.backend ",
 }
 
 # modules of jax._src that are modules of hlotrace, since libraries write to them
@@ -55,12 +59,13 @@ _NAMES = """
 | `api_util.check_callable` | packages | `faces.check_callable` |
 | `api_util.infer_argnums_and_argnames` | packages | `faces.infer_argnums_and_argnames` |
 | `array.ArrayImpl` | packages, for isinstance | `runtime.array_impl.ArrayImpl` |
+| `array._reconstruct_array` | pickles | `pickles.reconstruct_array` |
 | `checkify.JaxException` | packages | `primitives.programs.checks.JaxException` |
 | `checkify.Out` | packages | `faces.Out` |
 | `clusters.SlurmCluster` | packages | `faces.SlurmCluster` |
 | `compiler.backend_compile_and_load` | chex | that of `runtime.executables.compilation` |
+| `core.CallPrimitive` | packages | `extend.call_primitives.CallPrimitive` |
 | `core.DimSize` | packages, for annotations | `faces.DimSize` |
-| `core.JaxprEqnContext` | packages | `faces.JaxprEqnContext` |
 | `core.Shape` | packages, for annotations | `faces.Shape` |
 | `core.ShardingTypeError` | jax's tests | `errors.ShardingTypeError` |
 | `core.call_p` | packages | `extend.call_primitives.call_p` |
@@ -73,6 +78,7 @@ _NAMES = """
 | `core.physical_aval` | flax.linen | `faces.physical_aval` |
 | `core.safe_map` | packages | `extend.flat_functions.safe_map` |
 | `core.safe_zip` | packages | `faces.safe_zip` |
+| `core.trace_ctx` | packages | `faces.trace_ctx` |
 | `core.trace_state_clean` | numpyro | `faces.trace_state_clean` |
 | `cudnn.fused_attention_stablehlo._normalize_layout` | packages | nothing |
 | `cudnn.fused_attention_stablehlo.check_compute_capability` | packages | nothing |
@@ -89,7 +95,6 @@ _NAMES = """
 | `dtypes.to_complex_dtype` | packages | `core.dtypes.complex_of` |
 | `dtypes.to_inexact_dtype` | with to_complex_dtype | `core.dtypes.to_inexact` |
 | `earray.EArray` | packages, for isinstance | `faces.EArray` |
-| `effects.Effect` | packages | `core.effects.Effect` |
 | `effects.control_flow_allowed_effects` | packages | `interpreters.mlir.lowerable_effects` |
 | `effects.custom_derivatives_allowed_effects` | with the others | `interpreters.mlir.lowerable_effects` |
 | `effects.lowerable_effects` | packages | `interpreters.mlir.lowerable_effects` |
@@ -98,10 +103,32 @@ _NAMES = """
 | `image.scale._kernels` | packages | `image.resampling.KERNELS` |
 | `interpreters.batching.make_iota` | packages | nothing |
 | `interpreters.batching.to_elt` | packages | nothing |
-| `interpreters.partial_eval.DynamicJaxprTrace` | packages | `core.trace.JaxprTrace` |
 | `interpreters.partial_eval.TracingEqn` | packages, for isinstance | `core.jaxpr.Eqn` |
 | `interpreters.partial_eval.custom_staging_rules` | packages | `faces.custom_staging_rules` |
 | `interpreters.pxla.global_result_handlers` | packages | `faces.global_result_handlers` |
+| `jax.core.CallPrimitive` | packages | `extend.call_primitives.CallPrimitive` |
+| `jax.core.is_concrete` | packages | `faces.is_concrete` |
+| `jax.core.is_constant_dim` | packages | `faces.is_constant_dim` |
+| `jax.core.trace_ctx` | packages | `faces.trace_ctx` |
+| `jax.experimental.array_serialization.serialization.TS_CONTEXT` | packages | nothing |
+| `jax.experimental.array_serialization.serialization.async_deserialize` | packages | nothing |
+| `jax.experimental.array_serialization.serialization.async_serialize` | packages | nothing |
+| `jax.experimental.colocated_python.func` | packages | module |
+| `jax.experimental.colocated_python.func._make_prng_wrapped_fun` | packages | nothing |
+| `jax.experimental.colocated_python.serialization._get_cpu_device_map` | packages | `faces.cpu_device_map` |
+| `jax.experimental.colocated_python.serialization._reduce_device_list` | packages | nothing |
+| `jax.experimental.colocated_python.serialization._reduce_mesh` | packages | nothing |
+| `jax.experimental.colocated_python.serialization._reduce_single_device_sharding` | packages | nothing |
+| `jax.experimental.colocated_python.serialization.xb` | packages | `jax._src.xla_bridge` |
+| `jax.experimental.ode.api_util` | packages | `jax._src.api_util` |
+| `jax.extend.core.CallPrimitive` | packages | `extend.call_primitives.CallPrimitive` |
+| `jax.interpreters.mlir._call_lowering` | packages | nothing |
+| `jax.interpreters.pxla.global_avals_to_results_handler` | packages | nothing |
+| `jax.interpreters.pxla.thread_resources` | packages | `faces.thread_resources` |
+| `jax.tools.jax_to_ir` | packages | module |
+| `jax.tools.jax_to_ir.jax_to_hlo` | packages | `faces.jax_to_hlo` |
+| `jax.tools.jax_to_ir.parse_shape_str` | packages | `faces.parse_shape_str` |
+| `jax.tree_util.KeyEntry` | packages, for annotations | `faces.KeyEntry` |
 | `lax.control_flow.loops._batch_and_remainder` | packages | `faces.batch_and_remainder` |
 | `lax.convolution._conv_general_dilated_batch_rule` | packages | nothing |
 | `lax.convolution._conv_general_dilated_dtype_rule` | packages | nothing |
@@ -121,13 +148,19 @@ _NAMES = """
 | `lib._jax` | packages | `jaxlib._jax` |
 | `lib.gpu_triton` | packages | `jaxlib.gpu_triton` |
 | `lib.jaxlib_extension_version` | packages | `jaxlib.xla_client._version` |
+| `lib.mlir.dialects.hlo` | JAX's documents | `jaxlib.mlir.dialects.stablehlo` |
+| `lib.mlir.ir` | JAX's documents | `jaxlib.mlir.ir` |
+| `lib.version` | JAX's documents | `runtime.binding.version` |
 | `lib.xla_client` | packages | `jaxlib.xla_client` |
 | `literals.TypedComplex` | packages, for isinstance | `faces.TypedComplex` |
 | `literals.TypedFloat` | packages, for isinstance | `faces.TypedFloat` |
 | `literals.TypedInt` | packages, for isinstance | `faces.TypedInt` |
 | `literals.TypedNdArray` | equinox, jaxtyping | `faces.TypedNdArray` |
 | `mesh.get_concrete_mesh` | packages, by pjit.mesh_lib | `faces.get_concrete_mesh` |
+| `mesh.thread_resources` | packages | `faces.thread_resources` |
+| `named_sharding._unpickle_named_sharding` | pickles | `pickles.unpickle_named_sharding` |
 | `numpy.util.promote_dtypes_complex` | packages | `faces.promote_dtypes_complex` |
+| `partition_spec._get_default_unconstrained` | pickles | `pickles.unconstrained` |
 | `pjit.UnspecifiedValue` | packages | `faces.UnspecifiedValue` |
 | `pjit.debug_info` | packages | `extend.flat_functions.debug_info` |
 | `pjit.jit_p` | packages | `primitives.programs.calls.jit_p` |
@@ -135,11 +168,22 @@ _NAMES = """
 | `pjit.pjit_staging_rule` | packages | nothing |
 | `public_test_util.check_close` | packages | `faces.check_close` |
 | `random.core` | packages | `jax._src.core` |
+| `random.prng.PRNGImpl` | pickles | `pickles.PRNGImpl` |
+| `random.prng.PRNGKeyArray` | pickles | `pickles.PRNGKeyArray` |
+| `random.rbg._rbg_fold_in` | pickles | `pickles.rbg_fold_in` |
+| `random.rbg._rbg_random_bits` | pickles | `pickles.rbg_random_bits` |
+| `random.rbg._rbg_seed` | pickles | `pickles.rbg_seed` |
+| `random.rbg._rbg_split` | pickles | `pickles.rbg_split` |
+| `random.rbg._unsafe_rbg_fold_in` | pickles | `pickles.unsafe_rbg_fold_in` |
+| `random.rbg._unsafe_rbg_split` | pickles | `pickles.unsafe_rbg_split` |
+| `random.threefry2x32.threefry_fold_in` | pickles | `pickles.threefry_fold_in` |
+| `random.threefry2x32.threefry_random_bits` | pickles | `pickles.threefry_random_bits` |
+| `random.threefry2x32.threefry_seed` | pickles | `pickles.threefry_seed` |
+| `random.threefry2x32.threefry_split` | pickles | `pickles.threefry_split` |
 | `sharding_impls.UNSPECIFIED` | packages | `faces.UNSPECIFIED` |
 | `sharding_impls.UnspecifiedValue` | packages | `faces.UnspecifiedValue` |
 | `sharding_impls.canonicalize_sharding` | packages | `faces.canonicalize_sharding` |
 | `state.AbstractRef` | packages | `core.refs.AbstractRef` |
-| `state.types.AbstractRef` | flax.nnx | `core.refs.AbstractRef` |
 | `traceback_util.UnfilteredStackTrace` | flax's tests | `core.surface.boundary.UnfilteredStackTrace` |
 | `traceback_util._exclude_paths` | flax | `faces.exclude_paths` |
 | `traceback_util.api_boundary` | flax | `core.surface.boundary.filtered` |
@@ -157,18 +201,34 @@ _NAMES = """
 """
 
 
-def _rows() -> dict[str, str]:
-    cells = ([cell.strip(" `") for cell in line.split("|")] for line in _NAMES.strip().splitlines()[2:])
-    return {name: home for _, name, _, home, _ in cells}
+def _rows() -> Iterator[tuple[str, str]]:
+    for line in _NAMES.strip().splitlines()[2:]:
+        _, name, _, home, _ = (cell.strip(" `") for cell in line.split("|"))
+        yield name if name.startswith("jax.") else f"jax._src.{name}", home
 
 
-_homes = _rows()
+_homes = dict(_rows())
+# {"hlotrace.core": {"is_concrete", ...}}: names of public modules that these lack
+_more: dict[str, set[str]] = {}
+for _name in _homes:
+    _module, _, _last = _name.rpartition(".")
+    if not _name.startswith("jax._src."):
+        _more.setdefault(f"hlotrace{_module[3:]}", set()).add(_last)
+
+
+def modules() -> Iterator[str]:
+    """The names of all modules of `jax._src` that there are."""
+    places = {f"jax._src.{name}" for name in (*_LIKE, *_SAME)}
+    places.update(name.rpartition(".")[0] for name in (*_homes, *homes) if name.startswith("jax._src."))
+    yield from sorted(places)
 
 
 def has(module: str) -> bool:
-    """Is there a module `jax._src.<module>`?  "" is `jax._src` itself."""
-    return (not module or module in _LIKE or module in _SAME
-            or any(name.startswith(module + ".") for name in (*_LIKE, *_SAME, *_homes)))
+    """Is there a module of this name in `jax._src`, such as "jax._src.core"?"""
+    if module.partition("._src")[0] != "jax":
+        return _homes.get(module) == "module"
+    return module == "jax._src" or module[9:] in _LIKE or module[9:] in _SAME or any(
+        name.startswith(module + ".") for name in (*_homes, *homes, *(f"jax._src.{like}" for like in _LIKE)))
 
 
 def same(name: str) -> ModuleSpec | None:
@@ -182,17 +242,30 @@ def module(name: str) -> ModuleType:
     return _Inside(name, f"What libraries take from {name}: see hlotrace/as_jax/inside.py.")
 
 
+def add_names(module: ModuleType) -> None:
+    """Let a public module, by its name here, have those of its names in the table."""
+    space = vars(module)
+    names = _more.get(space["__spec__"].name)
+    if names is None:
+        return
+    others = space.get("__getattr__")
+
+    def read(name: str) -> Any:
+        if name in names:
+            value = space[name] = _object(f"{module.__name__}.{name}")
+            return value
+        if others is None:
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}", name=name)
+        return others(name)
+    space["__getattr__"] = read
+
+
 class _Inside(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        place = f"{self.__name__.removeprefix('jax._src').lstrip('.')}.{name}".lstrip(".")
-        if place in _homes:
-            value = _object(place, _homes[place])
-        elif has(place):
-            value = import_module(f"jax._src.{place}")
-        else:
-            value = self._public(name)
+        place = f"{self.__name__}.{name}"
+        value = _object(place) if place in _homes or place in homes or has(place) else self._public(name)
         setattr(self, name, value)
         return value
 
@@ -206,14 +279,16 @@ class _Inside(ModuleType):
         raise AttributeError(missing(f"{self.__name__}.{name}"), name=name)
 
 
-def _object(place: str, home: str) -> Any:
-    """What is in the last column of a row."""
+def _object(place: str) -> Any:
+    """What the tables have under a full name."""
+    home = _homes.get(place) or homes.get(place) or "module"
     if home == "nothing":
-        return Nothing(f"jax._src.{place}")
+        return Nothing(place)
     module, _, name = home.rpartition(".")
-    if home.startswith("jax._src.") or module == "jaxlib":
-        return import_module(home)
-    if module in ("faces", "jacobians"):
+    at_jaxlib = module in ("jaxlib", "jaxlib.mlir", "jaxlib.mlir.dialects")
+    if home == "module" or home.startswith("jax._src.") or at_jaxlib:
+        return import_module(place if home == "module" else home)
+    if module in ("faces", "jacobians", "pickles"):
         module = f"as_jax.{module}"
     return getattr(import_module(module if module.startswith("jaxlib.") else f"hlotrace.{module}"), name)
 

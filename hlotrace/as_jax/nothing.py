@@ -2,17 +2,28 @@
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+# by the module: what there is instead
+_INSTEAD = {
+    "jax.experimental.array_serialization": "there is serialization.GlobalAsyncCheckpointManager",
+    "jax.experimental.colocated_python": "functions run in this process, and nothing of them is sent",
+    "jax.interpreters.batching": "values of hijax types (jax.experimental.hijax) can be mapped"}
+_RULES = "give a primitive its rules by jax.interpreters, or use public functions"
+
 
 class Nothing:
-    """A function of JAX's inside that hlotrace lacks, known by its name."""
+    """A function of JAX's that hlotrace lacks, known by its name."""
 
     def __init__(self, name: str) -> None:
-        self.__name__ = self.__qualname__ = self._name = name
+        self.__module__, _, self.__name__ = name.rpartition(".")
+        self.__qualname__, self._name = self.__name__, name
 
     def __call__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        instead = [words for prefix, words in _INSTEAD.items() if self._name.startswith(prefix)]
         raise NotImplementedError(f"{self._name}: this part of JAX's machinery has no counterpart in "
-                                  "hlotrace; give a primitive its rules by jax.interpreters, or use public "
-                                  "functions")
+                                  f"hlotrace; {(*instead, _RULES)[0]}")
+
+    def __reduce__(self) -> str:
+        return self.__name__
 
     def __repr__(self) -> str:
         return f"<{self._name}, which hlotrace does not have>"

@@ -71,7 +71,14 @@ class ShapedArray(OfArrays):
     unsplit: Callable[..., Any]
 
     def __new__(cls, shape: Iterable[Any], dtype: Any, weak_type: bool = False,
-                vma: Iterable[str] = frozenset(), sharding: Any = None) -> ShapedArray:
+                vma: Iterable[str] = frozenset(), sharding: Any = None, *, manual_axis_type: Any = None,
+                memory_space: Any = None, layout: Any = None) -> ShapedArray:
+        if manual_axis_type is not None:        # `vma` under JAX's newer name
+            vma = manual_axis_type.varying
+        if memory_space is not None and memory_space.name != "Device" or layout and layout.text != "auto":
+            raise NotImplementedError(f"ShapedArray: memory_space={memory_space}, layout={layout} is not "
+                                      "supported: types do not say where in memory values are, and how; "
+                                      "shardings and formats do")
         key = (shape, dtype, weak_type, vma, sharding)
         try:
             return _interned[key]
@@ -143,7 +150,7 @@ class ShapedArray(OfArrays):
     @property
     def manual_axis_type(self) -> ManualAxisType:
         """`vma` under JAX's newer name: `.manual_axis_type.varying`."""
-        return ManualAxisType(self.vma)
+        return ManualAxisType(varying=self.vma)
 
     def tangent(self) -> ShapedArray:
         """The aval of tangents of values of this aval."""
@@ -181,19 +188,37 @@ class ShapedArray(OfArrays):
         return self.str_short(True) + ("*" if self.weak_type else "") + self.varies()
 
     def varies(self) -> str:
-        """`{V:data}` for an array that varies over manual axes, `{U:x}`, `{R:x}` for one that is unreduced or
-        reduced over Explicit ones, else an empty string."""
+        """`{V:data}`, `{V:(x,y)}` for an array that varies over manual axes, `{U:x}`, `{R:x}` for one that is
+        unreduced or reduced over Explicit ones, else an empty string."""
         if not self.marked:
             return ""
         spec = self.explicit and self.explicit.spec
         sets = ("V", self.vma), ("U", spec and spec.unreduced), ("R", spec and spec.reduced)
-        words = [f"{letter}:{','.join(sorted(names))}" for letter, names in sets if names]
+        listed = [(letter, ",".join(sorted(names))) for letter, names in sets if names]
+        words = [f"{letter}:({names})" if "," in names else f"{letter}:{names}" for letter, names in listed]
         return f"{{{', '.join(words)}}}" if words else ""
 
 
-class ManualAxisType(NamedTuple):
-    """Over which manual axes an array varies."""
-    varying: frozenset[str]
+class ManualAxisType(NamedTuple("ManualAxisType", [("varying", frozenset), ("unreduced", frozenset),
+                                                   ("reduced", frozenset), ("unreduced_kind", object)])):
+    """The manual axes of a `shard_map` over which a value differs between devices.
+
+    Raises:
+        NotImplementedError: for axes that are unreduced.
+    """
+    __slots__ = ()
+
+    def __new__(cls, *, varying: Iterable[str] = frozenset(), unreduced: Iterable[str] = frozenset(),
+                reduced: Iterable[str] = frozenset(), unreduced_kind: object = None) -> ManualAxisType:
+        given = {"unreduced": unreduced, "reduced": reduced, "unreduced_kind": unreduced_kind}
+        if any(given.values()):
+            words = ", ".join(f"{name}={value!r}" for name, value in given.items() if value)
+            raise NotImplementedError(f"ManualAxisType: {words} over manual axes is not supported: sum with "
+                                      "lax.psum in the shard_map, or name Explicit axes outside of it")
+        return super().__new__(cls, frozenset(varying), frozenset(), frozenset(), None)
+
+    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, frozenset]]:
+        return (), {"varying": self.varying, "unreduced": self.unreduced, "reduced": self.reduced}
 
 
 def mlir_type(shape: Shape, dtype: Any) -> str:

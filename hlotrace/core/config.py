@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
 import gc
 import os
 import threading
@@ -202,6 +203,7 @@ _OPTIONS = {
     "jax_include_debug_info_in_dumps": (True, _flag, False),
     "jax_enable_checks": (False, _flag, True),
     "jax_explicit_x64_dtypes": ("warn", _explicit_x64, True),
+    "jax_export_calling_convention_version": (10, _int, False),     # see export/exported.py
     "jax_high_dynamic_range_gumbel": (False, _flag, True),
     "jax_hlo_source_file_canonicalization_regex": (None, _text, True),
     "jax_no_execution": (False, _flag, True),
@@ -471,6 +473,35 @@ def scoped(path: str = "") -> Iterator[None]:
         yield
     finally:
         state.name_stack = saved
+
+
+def inside(scope: str) -> str:
+    """The current scopes and one more.
+
+    A transformation's, "jvp()", goes around the next one that is no transformation: `scope_text` writes
+    "jvp()/layer/attention" as "jvp(layer)/attention".
+    """
+    return f"{state.name_stack}/{scope}" if state.name_stack else scope
+
+
+def within(scope: str) -> contextlib.AbstractContextManager[None]:
+    """Operations are in one more scope until the block ends."""
+    return scoped(inside(scope))
+
+
+@functools.lru_cache(4096)
+def scope_text(stack: str) -> str:
+    """Named scopes as JAX writes them in front of the name of an operation: empty, or with a slash behind."""
+    if "()" not in stack:
+        return f"{stack}/" if stack else ""
+    parts, around = [], ""
+    for scope in [*stack.split("/"), ""]:
+        if scope.endswith("()"):
+            around += scope[:-1]
+        elif scope or around:
+            parts.append(around + scope + ")" * around.count("("))
+            around = ""
+    return "/".join(parts) + "/"
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ programs.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,28 @@ class Effect:
 
     def __str__(self) -> str:
         return ("ordered " if self.ordered else "") + type(self).__name__.lower()
+
+
+class Effects(Set):
+    """A set of effects, in the order in which a program has them first."""
+    __slots__ = ("_effects",)
+
+    def __init__(self, effects: Iterable[Effect] = ()) -> None:
+        self._effects = dict.fromkeys(effects)
+
+    def __contains__(self, effect: object) -> bool:
+        return effect in self._effects
+
+    def __iter__(self) -> Iterator[Effect]:
+        return iter(self._effects)
+
+    def __len__(self) -> int:
+        return len(self._effects)
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(map(str, self))}}}"
+
+    __hash__ = Set._hash
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,16 +1,17 @@
 """The typed program: Var, Literal, Eqn, Jaxpr; its evaluation; dead code; its typing rules; its text."""
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, final
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, final
 
 import numpy as np
 
 from .avals import ShapedArray, aval_of
 from .config import state
 from .dtypes import short_name
-from .effects import Effect
+from .effects import Effect, Effects
 from .errors import JaxprTypeError
 from .source_info import NameStack, Source, SourceInfo
 
@@ -44,6 +45,27 @@ class Literal:
 
 
 Atom: TypeAlias = Var | Literal
+
+
+class DebugInfo(NamedTuple):
+    """What is known of a function that is traced: for what, its place, the names of arguments and results."""
+    traced_for: str
+    func_src_info: str
+    arg_names: tuple | None = None
+    result_paths: tuple | None = None
+
+
+class JaxprEqnContext(NamedTuple):
+    """Under what options an equation was written: JAX's record, of which nothing depends on here."""
+    compute_type: Any = None
+    threefry_partitionable: bool = True
+    xla_metadata: Any = None
+    cur_abstract_mesh: Any = None
+
+    @property
+    def manager(self) -> contextlib.AbstractContextManager[None]:
+        """A context in which equations are written so."""
+        return contextlib.nullcontext()
 
 
 class Params(dict):
@@ -83,8 +105,13 @@ class Eqn:
         """Where the user's program does it, as `extend.source_info_util` has it."""
         return SourceInfo(self.source, NameStack(self.name_stack))
 
-    def replace(self, **changes: Any) -> Eqn:
+    ctx = JaxprEqnContext()
+
+    def replace(self, *, source_info: SourceInfo | None = None, ctx: Any = None, **changes: Any) -> Eqn:
+        """The same but for what is given; `source_info` is JAX's for `source` and `name_stack`."""
         fields = {name: getattr(self, name) for name in self.__slots__}
+        if source_info is not None:
+            fields.update(source=source_info.source, name_stack=str(source_info.name_stack))
         return Eqn(**{**fields, **changes})
 
     def __repr__(self) -> str:
@@ -95,22 +122,24 @@ class Jaxpr:
     """A typed program: constants and inputs, equations in order, outputs (Vars or Literals).
 
     `consts` are the values of `constvars`; a program held as a parameter of an equation has none
-    (`constvars == ()`): what it closes over is an operand of that equation.
+    (`constvars == []`): what it closes over is an operand of that equation.
     """
+    is_high = False     # values of hijax types are in programs as what they are made of
     __slots__ = ("constvars", "consts", "invars", "eqns", "outvars", "effects", "name", "arg_names",
                  "derived", "facts", "__weakref__")
+    view: Callable[..., Any]        # the program as a page: `inspection/view.py`
 
     def __init__(self, constvars: Iterable[Var], consts: Iterable[Any], invars: Iterable[Var],
                  eqns: Sequence[Eqn], outvars: Iterable[Atom], name: str = "fn",
                  arg_names: Sequence[str] | None = None) -> None:
-        self.constvars = tuple(constvars)
-        self.consts = tuple(consts)
-        self.invars = tuple(invars)
+        self.constvars = list(constvars)
+        self.consts = list(consts)
+        self.invars = list(invars)
         self.eqns = eqns
-        self.outvars = tuple(outvars)
+        self.outvars = list(outvars)
         self.name = name
         self.arg_names = arg_names
-        self.effects = tuple(dict.fromkeys([e for eqn in eqns if eqn.effects for e in eqn.effects]))
+        self.effects = Effects([e for eqn in eqns if eqn.effects for e in eqn.effects])
         self.derived: Any = None     # a cache of what transformations made of it: `programs.cached`
         self.facts: dict[str, Any] = {}      # what is true of all its equations together: `primitive.fact_of`
 
@@ -129,13 +158,39 @@ class Jaxpr:
 
     literals = property(lambda self: self.consts)
 
-    def replace(self, **changes: Any) -> Jaxpr:
-        fields = {name: getattr(self, name) for name in
+    @property
+    def debug_info(self) -> DebugInfo:
+        """What is known of the function."""
+        names = None if self.arg_names is None else tuple(self.arg_names)
+        return DebugInfo("jit", self.name, names)
+
+    def replace(self, *, jaxpr: Jaxpr | None = None, debug_info: DebugInfo | None = None,
+                effects: Collection[Effect] | None = None, **changes: Any) -> Jaxpr:
+        """The same but for what is given.
+
+        Args:
+            jaxpr: the program of the same constants that it becomes, where JAX has two classes
+            debug_info: gives names to the function and its arguments
+            effects: those of the equations
+
+        Raises:
+            ValueError: for other effects
+        """
+        base = self if jaxpr is None else jaxpr
+        fields = {name: getattr(base, name) for name in
                   ("constvars", "consts", "invars", "eqns", "outvars", "name", "arg_names")}
-        return Jaxpr(**{**fields, **changes})
+        if jaxpr is not None and len(self.consts) == len(jaxpr.constvars):
+            fields["consts"] = self.consts
+        if debug_info is not None:
+            fields.update(name=debug_info.func_src_info.partition(" at ")[0], arg_names=debug_info.arg_names)
+        found = Jaxpr(**{**fields, **changes})
+        if effects is not None and found.effects != Effects(effects):
+            raise ValueError(f"replace: effects={set(effects)} are not those of the equations, "
+                             f"{found.effects}")
+        return found
 
     def __str__(self) -> str:
-        return _Printer().jaxpr(self, 0)
+        return Printer().jaxpr(self, 0)
 
     __repr__ = __str__
 
@@ -146,7 +201,7 @@ class Jaxpr:
 ClosedJaxpr = Jaxpr
 
 
-def close(jaxpr: Jaxpr) -> tuple[Jaxpr, tuple[Any, ...]]:
+def close(jaxpr: Jaxpr) -> tuple[Jaxpr, Sequence[Any]]:
     """(program without constvars, the constants): the constants become its leading inputs."""
     if not jaxpr.constvars:
         return jaxpr, ()
@@ -204,7 +259,7 @@ def dce(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None,
     """
     outvars = jaxpr.outvars
     if used_outputs is not None:
-        outvars = tuple(v for v, used in zip(outvars, used_outputs) if used)
+        outvars = [v for v, used in zip(outvars, used_outputs) if used]
     live = set(outvars)
     eqns = []
     for eqn in reversed(jaxpr.eqns):
@@ -268,7 +323,7 @@ def _names() -> Iterator[str]:
             yield "".join(combination)
 
 
-class _Printer:
+class Printer:
     """`{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }`, with names in the order of appearance."""
 
     def __init__(self) -> None:
@@ -298,6 +353,12 @@ class _Printer:
             return f"{head}  in ({outs}) }}"
         body = "\n".join(lines)
         return f"{head}\n{body}\n{' ' * (indent + 2)}in ({outs}) }}"
+
+    def head(self, eqn: Eqn) -> str:
+        """An equation in one line, without the programs that it holds."""
+        programs = [k for k in eqn.params if any(True for _ in sub_jaxprs({k: eqn.params[k]}))]
+        kept = {k: v for k, v in eqn.params.items() if k not in programs} if programs else eqn.params
+        return self.eqn(eqn.replace(params=kept), 0)
 
     def eqn(self, eqn: Eqn, indent: int) -> str:
         outs = " ".join(self.typed(v) for v in eqn.outvars)

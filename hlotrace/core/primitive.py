@@ -92,6 +92,8 @@ class Primitive:
     __slots__ = ("name", "multiple_results", *RULES, *FACTS, *TRAITS, "__weakref__")
     # as JAX's `jit`: what programs they hold is a parameter, not an operand
     call_primitive = map_primitive = False
+    # what a user's class says by attributes and methods: of these names
+    _by_class: frozenset[str] = frozenset()
     if TYPE_CHECKING:
         abstract_eval: Any
         lower: Any
@@ -143,6 +145,27 @@ class Primitive:
         elif not multiple_results:
             # avals are interned and parameters hashable: a type is inferred once
             self.abstract_eval = functools.lru_cache(maxsize=4096)(self.abstract_eval)
+
+        if self._by_class:
+            self._take_from_class()
+
+    def __init_subclass__(cls) -> None:
+        """A user's class may have `multiple_results`, and `abstract_eval` and `impl` as methods.
+
+        The first of these gives (avals, effects), as JAX's.
+        """
+        super().__init_subclass__()
+        cls._by_class = frozenset(name for name in ("multiple_results", "abstract_eval", "impl") if next(
+            each for each in cls.__mro__ if name in vars(each)) is not Primitive)
+
+    def _take_from_class(self) -> None:
+        cls: Any = type(self)
+        if "multiple_results" in self._by_class:
+            self.multiple_results = cls.multiple_results
+        if "abstract_eval" in self._by_class:
+            self.def_effectful_abstract_eval(functools.partial(cls.abstract_eval, self))
+        if "impl" in self._by_class:
+            self.impl_rule = functools.partial(cls.impl, self)
 
     def bind(self, *args: Any, **params: Any) -> Any:
         return state.trace.process(self, args, params)

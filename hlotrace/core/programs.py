@@ -12,6 +12,7 @@ instrument(jaxpr, kinds, without=()) -> jaxpr with checks of `kinds`, all of whi
 partial_eval(jaxpr, policy, needed) -> (jaxpr of inputs -> [*outs, *saved],
                                         jaxpr of [*inputs, *saved] -> needed outs)
 batch_flat(fun, axis, args, dims) -> outs, where their mapped axes are or None   (fun is no program)
+batch_nonzero(fun, axis, args, dims) -> the same of a function with symbolic zeros (None) among its outputs
 map_flat(fun, axis, args, dims) -> outs with mapped axes in front
 """
 from __future__ import annotations
@@ -34,7 +35,7 @@ from .trace import EVAL, entering, trace_to_jaxpr
 R = TypeVar("R")
 _provided: Any = None       # by transforms/
 jvp = linearize = transpose = batch = discharge = _provided
-instrument = partial_eval = batch_flat = map_flat = _provided
+instrument = partial_eval = batch_flat = batch_nonzero = map_flat = _provided
 
 
 def cached(function: Callable[..., R]) -> Callable[..., R]:
@@ -133,8 +134,10 @@ def embed_constants(jaxpr: Jaxpr) -> Jaxpr:
 
 def trace_closed(fun: Callable[..., Iterable[Any]], avals: Iterable[ShapedArray], name: str = "",
                  arg_names: Sequence[str] | None = None) -> Jaxpr:
-    """The program of a function of flat lists, with what its rules made as literals."""
-    return embed_constants(trace_to_jaxpr(fun, avals, name, arg_names))
+    """The program of a function of flat lists, with what its rules made as literals; its scopes are those
+    that the function enters."""
+    with scoped():
+        return embed_constants(trace_to_jaxpr(fun, avals, name, arg_names))
 
 
 def split_for_remat(jaxpr: Jaxpr, policy: Any, wanted: Sequence[bool],

@@ -14,7 +14,7 @@ from . import dtypes, errors, leaks
 from . import source_info as provenance
 from .array import Array
 from .avals import ShapedArray, aval_of, physical
-from .config import config, state, sync
+from .config import config, inside, state, sync
 from .jaxpr import Atom, Eqn, Jaxpr, Literal, Params, Var, check_jaxpr, literal_value, sub_jaxprs
 from .primitive import Builtin, Primitive
 from .source_info import Source
@@ -53,17 +53,19 @@ class Trace:
         with entering(EVAL):
             return self.process_primitive(primitive, args, params)
 
-    def run(self, function: Callable[..., R], *args: Any) -> R:
-        """`function(*args)` with this as the current trace, which is dead afterwards.
+    def run(self, function: Callable[..., R], *args: Any, scope: str = "") -> R:
+        """`function(*args)` with this as the current trace, which is dead afterwards, in one more scope.
 
-        The trace outside of it is current again before anything that a Ctrl-C could interrupt, as it could a
-        `with`: where nothing encloses this, it would stay.
+        The trace and the scopes outside of it are current again before anything that a Ctrl-C could
+        interrupt, as it could a `with`: where nothing encloses this, they would stay.
         """
-        saved, state.trace = state.trace, self
+        saved, scopes = state.trace, state.name_stack
+        within = inside(scope) if scope else scopes
+        state.trace, state.name_stack = self, within
         try:
             return function(*args)
         finally:
-            state.trace = saved
+            state.trace, state.name_stack = saved, scopes
             self.alive = False
             if saved is EVAL:
                 sync()
@@ -249,11 +251,38 @@ class Tracer(Array):
     def block_until_ready(self) -> Tracer:
         return self
 
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+                   copy: bool | None = None) -> NoReturn:
+        raise errors.concrete_needed(self, "__dlpack__: concrete arrays alone have it", _BEFORE)
+
+    def __jax_array__(self) -> Tracer:
+        return self
+
     def __format__(self, spec: str) -> str:
         value = self.concrete()
         if value is None and spec and self._trace.alive:
             raise errors.format_conversion(self, spec)
         return format(repr(self) if value is None else value, spec)
+
+
+_BEFORE = "Ask for it before the array is an argument of what is traced"
+CONCRETE_METHODS = ("addressable_data delete devices is_deleted on_device_size_in_bytes tobytes "
+                    "unsafe_buffer_pointer").split()
+CONCRETE_PROPERTIES = ("addressable_shards committed global_shards is_fully_addressable is_fully_replicated "
+                       "traceback").split()
+
+
+def _needs_concrete(name: str) -> Callable[..., Any]:
+    def refuse(self: Tracer, *_args: Any, **_named: Any) -> NoReturn:
+        raise errors.concrete_needed(self, f"{name}: concrete arrays alone have it", _BEFORE)
+    refuse.__name__ = name
+    return refuse
+
+
+for _name in CONCRETE_METHODS:
+    setattr(Tracer, _name, _needs_concrete(_name))
+for _name in CONCRETE_PROPERTIES:
+    setattr(Tracer, _name, property(_needs_concrete(_name)))
 
 
 class JaxprTracer(Tracer):

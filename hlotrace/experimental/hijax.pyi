@@ -78,7 +78,8 @@ class RefAccum(GradAccum):
 
 class ShapedArray:
     def __init__(
-        self, shape: ShapeLike, dtype: DTypeLike, weak_type: bool = False, vma: Any = ..., sharding: Place | None = None,
+        self, shape: ShapeLike, dtype: DTypeLike, weak_type: bool = False, vma: Any = ..., sharding: Place | None = None, *,
+        manual_axis_type: Any = None, memory_space: Any = None, layout: Any = None,
     ) -> None: ...
     def cotangent(self) -> Any: ...
     @property

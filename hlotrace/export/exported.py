@@ -19,6 +19,7 @@ from ..api.flat import FlatFunction, abstract
 from ..api.jit import JitFunction
 from ..api.stages import ShapeDtypeStruct
 from ..core.avals import ShapedArray
+from ..core.config import config
 from ..core.effects import Check
 from ..core.errors import UnexpectedTracerError
 from ..core.jaxpr import Eqn, Jaxpr, Var, dce
@@ -105,7 +106,7 @@ class Exported:
         platforms: those for which it was exported.
         disabled_safety_checks: those that were left out.
         mlir_module_serialized: the program, a portable artifact of StableHLO.
-        calling_convention_version: 10.
+        calling_convention_version: the option `jax_export_calling_convention_version`, 9 or 10.
         module_kept_var_idx: the leaves that the program takes.
         uses_global_constants: does it take the position of the platform, or sizes?
         get_vjp: gives the Exported of its derivative; None where there is none.
@@ -245,9 +246,10 @@ class Exported:
             for i, (aval, want) in enumerate(zip(avals, self.in_avals)):
                 if (aval.shape, aval.dtype) != (want.shape, want.dtype):
                     raise _other_type(aval, want, _paths(self.in_tree)[i])
-            return [a.strip_weak_type() for a in self.out_avals]
+            return list(self.out_avals)
         values = self._values(avals)
-        return [ShapedArray(tuple(evaluate(d, values) for d in a.shape), a.dtype) for a in self.out_avals]
+        return [ShapedArray(tuple(evaluate(d, values) for d in a.shape), a.dtype, a.weak_type)
+                for a in self.out_avals]
 
     @functools.cached_property
     def _symbolic(self) -> list[Any]:
@@ -430,15 +432,24 @@ def _export(jitted: JitFunction, args: Iterable[Any], kwargs: dict[str, Any], pl
     partition = where if isinstance(where, Partition) and len(where.devices) > 1 else None
     results = ["result" + path for path in pytree.leaf_paths(traced.out_tree)]
     text = _text(program, platforms, partition, _paths(stage.in_tree), results, checks)
+    version = config.jax_export_calling_convention_version
+    _check_version(f"export of {jitted._name}: jax_export_calling_convention_version is {version}", version)
     exported = Exported(
         fun_name=jitted._name, in_tree=stage.in_tree, in_avals=tuple(jaxpr.in_avals), out_tree=stage.out_tree,
         out_avals=tuple(jaxpr.out_avals), in_shardings=_named(ins, jaxpr.in_avals),
         out_shardings=_named(outs, jaxpr.out_avals), nr_devices=len(partition.devices) if partition else 1,
         platforms=platforms, disabled_safety_checks=checks, mlir_module_serialized=portable.write(text),
-        calling_convention_version=maximum_supported_calling_convention_version, module_kept_var_idx=kept,
+        calling_convention_version=version, module_kept_var_idx=kept,
         uses_global_constants=len(platforms) > 1 or bool(symbolic))
     exported._get_vjp = functools.cache(lambda: _export_vjp(exported, jitted, stage))
     return exported
+
+
+def _check_version(said: str, version: int) -> None:
+    """ValueError for a calling convention version that is not known."""
+    known = minimum_supported_calling_convention_version, maximum_supported_calling_convention_version
+    if not known[0] <= version <= known[1]:
+        raise ValueError(f"{said}; hlotrace knows {known[0]} to {known[1]}")
 
 
 def _named(shardings: Iterable[Any], avals: Iterable[ShapedArray]) -> tuple[NamedSharding | None, ...]:
@@ -537,10 +548,7 @@ def _from_table(table: dict[str, Any]) -> Exported:
     fields = format.fields(table)
     fields["disabled_safety_checks"] = tuple(map(DisabledSafetyCheck, fields["disabled_safety_checks"]))
     version = fields["calling_convention_version"]
-    known = minimum_supported_calling_convention_version, maximum_supported_calling_convention_version
-    if not known[0] <= version <= known[1]:
-        raise ValueError(f"deserialize: {fields['fun_name']} has the calling convention version {version}; "
-                         f"hlotrace knows {known[0]} to {known[1]}")
+    _check_version(f"deserialize: {fields['fun_name']} has the calling convention version {version}", version)
     if table["vjp"]:
         fields["get_vjp"] = functools.cache(lambda: _from_table(table["vjp"]))
     return Exported(**fields)

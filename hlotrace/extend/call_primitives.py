@@ -20,9 +20,14 @@ class _Call(Primitive):
     bind, _threaded = Holder.bind, Holder._threaded
 
 
-class _CallOf(_Call):
+class CallPrimitive(_Call):
     """One that takes for `call_jaxpr` also a function of flat lists: `subfuns=(fun,)`, as in JAX 0.10."""
     __slots__ = ()
+    call_primitive = True
+
+    def __init__(self, name):
+        super().__init__(name, multiple_results=True)
+        _with_rules(self)
 
     def bind(self, *args, subfuns=(), **params):
         for fun in subfuns:
@@ -88,4 +93,4 @@ def eval_jaxpr_transpose(prim, ct, *args, call_jaxpr, **params):
         prim.bind(*operands, call_jaxpr=program, **params)))
 
 
-call_p, closed_call_p = _with_rules(_CallOf("call")), _with_rules(_CallOf("closed_call"))
+call_p, closed_call_p = CallPrimitive("call"), CallPrimitive("closed_call")

@@ -22,9 +22,9 @@ class ResizeMethod(enum.Enum):
     """How the pixels of an image become those of another; functions take a member or one of its names.
 
     NEAREST 'nearest'; LINEAR 'linear', 'bilinear', 'trilinear', 'triangle'; CUBIC 'cubic', 'bicubic',
-    'tricubic': the kernel of Keys with a = -0.5; CUBIC_PYTORCH 'cubic-pytorch': as PyTorch does it, without
-    antialias with a = -0.75, and the image going on with its edges; LANCZOS3 'lanczos3'; LANCZOS5 'lanczos5';
-    AREA 'area': the mean of the pixels that one covers.
+    'tricubic': the kernel of Keys with a = -0.5; CUBIC_PYTORCH 'cubic-pytorch', 'bicubic-pytorch': as
+    PyTorch does it, without antialias with a = -0.75, and the image going on with its edges; LANCZOS3
+    'lanczos3'; LANCZOS5 'lanczos5'; AREA 'area': the mean of the pixels that one covers.
     """
     NEAREST = 0
     LINEAR = 1
@@ -45,7 +45,7 @@ class ResizeMethod(enum.Enum):
 _NAMES = dict(nearest="NEAREST", linear="LINEAR", bilinear="LINEAR", trilinear="LINEAR", triangle="LINEAR",
               cubic="CUBIC", bicubic="CUBIC", tricubic="CUBIC", lanczos3="LANCZOS3", lanczos5="LANCZOS5",
               area="AREA")
-_NAMES["cubic-pytorch"] = "CUBIC_PYTORCH"
+_NAMES["cubic-pytorch"] = _NAMES["bicubic-pytorch"] = "CUBIC_PYTORCH"
 
 
 def _cubic(a):

@@ -6,7 +6,8 @@ import dataclasses
 import itertools
 import math
 import re
-from typing import NamedTuple
+
+from .hlo_text import modules, plain_shape, shape_bytes, shape_parts
 
 KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute",
          "collective-broadcast", "ragged-all-to-all")
@@ -27,13 +28,13 @@ class Collective:
     in_loop: bool           # is it in the body of a while loop?
     trips: int | None       # how often one run of the program runs it; None where a loop's count is not known
 
-
-class _Line(NamedTuple):
-    computation: str
-    name: str
-    shape: str
-    opcode: str
-    rest: str               # operands and attributes
+    @property
+    def array_bytes(self):
+        """The bytes of each array of the program in it: XLA combines collectives of one kind.  The pieces of
+        an all-to-all are one array."""
+        if self.kind == "all-to-all":
+            return (self.bytes,)
+        return tuple(map(shape_bytes, shape_parts(self.shape)))
 
 
 def collectives(hlo_text, mesh):
@@ -42,8 +43,8 @@ def collectives(hlo_text, mesh):
     `mesh` has `axis_names` and `axis_sizes`; partition i is at its i-th place in row-major order.
     A TPU fusion that does an all-reduce and keeps a part of it counts as the reduce-scatter that it is.
     """
-    modules = re.split(r"^(?=HloModule\b)", hlo_text, flags=re.M)
-    return [found for module in modules for found in _Module(module).collectives(mesh)]
+    return [_collective(kind, line, module, mesh) for module in modules(hlo_text, _RELEVANT)
+            for line in module.lines if (kind := line.opcode.removesuffix("-start")) in KINDS]
 
 
 def table(found):
@@ -54,23 +55,29 @@ def table(found):
     rows = [("kind", "mesh axes", "result", "bytes", "times", "line", "operation")]
     rows += [(c.kind, _axes_text(c), _shape_text(c.shape), f"{c.bytes:,}", _times_text(c), c.where or "-",
               c.op or "-") for c in found]
+    return "\n".join([*aligned(rows, right=(3, 4)), totals([(c.kind, c.bytes, c.trips) for c in found])])
+
+
+def aligned(rows, right=()):
+    """The lines of a table whose cells are texts; the columns in `right` end where their titles end."""
     widths = [max(map(len, column)) for column in zip(*rows)]
-    right = (3, 4)
-    lines = ["  ".join(cell.rjust(width) if i in right else cell.ljust(width)
-                       for i, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in rows]
-    return "\n".join([*lines, _totals(found)])
+    return ["  ".join(cell.rjust(width) if i in right else cell.ljust(width)
+                      for i, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in rows]
+
+
+def axes_text(axes):
+    """Names of mesh axes, or `none`."""
+    return ", ".join(name if name.isprintable() else repr(name) for name in axes) or "none"
 
 
 def _axes_text(collective):
-    if collective.axes is None:
-        return collective.groups or "?"
-    return ", ".join(name if name.isprintable() else repr(name) for name in collective.axes) or "none"
+    return (collective.groups or "?") if collective.axes is None else axes_text(collective.axes)
 
 
 def _shape_text(shape):
     """A tuple of many arrays, of a combined collective, is cut: `(f32[8] x 12)`, `(f32[8], f32[4], 9 more)`.
     """
-    parts = _parts(shape)
+    parts = shape_parts(shape)
     if len(parts) > 3:
         return f"({parts[0]} x {len(parts)})" if len(set(parts)) == 1 else (
             f"({parts[0]}, {parts[1]}, {len(parts) - 2} more)")
@@ -81,210 +88,43 @@ def _times_text(collective):
     return "loop" if collective.trips is None else str(collective.trips)
 
 
-def _totals(found):
+def totals(found):
+    """The line below a table of (kind, bytes, times)."""
     amounts = {}
-    for c in found:
-        count, size = amounts.get(c.kind, (0, 0))
-        amounts[c.kind] = count + 1, size + c.bytes * (1 if c.trips is None else c.trips)
+    for kind, each, times in found:
+        count, size = amounts.get(kind, (0, 0))
+        amounts[kind] = count + 1, size + each * (1 if times is None else times)
     parts = ", ".join(f"{count} {kind} {size:,}" for kind, (count, size) in amounts.items())
-    unknown = "; loops of unknown length count once" if any(c.trips is None for c in found) else ""
+    unknown = "; loops of unknown length count once" if any(times is None for *_, times in found) else ""
     total = sum(size for _, size in amounts.values())
     return f"total: {len(found)}, {total:,} bytes on each device a run ({parts}{unknown})"
 
 
-def instruction_sources(text):
-    """{instruction: (`train.py:12` or None, its path of named scopes or None)} of an HLO module's text."""
-    module = _Module(text, re.compile(" = "))
-    return {line.name: module.source(line) for line in module.lines}
+def _collective(kind, line, module, mesh):
+    name, shape = line.name, _payload(kind, line, module)
+    if kind == "all-reduce" and line.computation.startswith("all-reduce-scatter"):
+        fusion = module.callers.get(line.computation, [line])[0]
+        kind, name, shape = "reduce-scatter", fusion.name, fusion.shape
+    raw, axes = _axes(kind, line.rest, mesh)
+    where, op = module.source(line)
+    loops = module.loops(line.computation)
+    return Collective(kind, name, plain_shape(shape), shape_bytes(shape), axes, raw, where, op, bool(loops),
+                      None if None in loops else math.prod(loops))
 
 
-class _Module:
-    """One HLO module: its lines that matter here, who calls which computation, and the tables of source
-    lines."""
-
-    def __init__(self, text, relevant=None):
-        self.lines = list(_lines(text, relevant or _RELEVANT))
-        self.frames = _frames(text.partition("\n%")[0])
-        self.callers = {}       # computation -> the lines that call it
-        self.done = {}          # (computation, name of a start) -> shape of what is done
-        for line in self.lines:
-            for callee in _callees(line):
-                self.callers.setdefault(callee, []).append(line)
-            if line.opcode.endswith("-done"):
-                operand = re.search(r"(?:^|\s)%?([^\s,()\[\]{}%]+)\)", line.rest)      # maybe after its type
-                if operand:
-                    self.done[line.computation, operand[1]] = line.shape
-
-    def collectives(self, mesh):
-        for line in self.lines:
-            kind = line.opcode.removesuffix("-start")
-            if kind in KINDS:
-                yield self.collective(kind, line, mesh)
-
-    def collective(self, kind, line, mesh):
-        name, shape = line.name, self.payload(kind, line)
-        if kind == "all-reduce" and line.computation.startswith("all-reduce-scatter"):
-            fusion = self.callers.get(line.computation, [line])[0]
-            kind, name, shape = "reduce-scatter", fusion.name, fusion.shape
-        raw, axes = _axes(kind, line.rest, mesh)
-        where, op = self.source(line)
-        loops = self.loops(line.computation)
-        return Collective(kind, name, _plain(shape), _bytes(shape), axes, raw, where, op, bool(loops),
-                          None if None in loops else math.prod(loops))
-
-    def payload(self, kind, line):
-        """The shape of the result alone: what starts may also hold its operands and flags."""
-        if not line.opcode.endswith("-start"):
-            return line.shape
-        if (line.computation, line.name) in self.done:
-            return self.done[line.computation, line.name]
-        parts = _parts(line.shape)
-        whole = len(parts) < 2 or kind == "all-reduce" and not parts[0].startswith("(")
-        return line.shape if whole else parts[1]
-
-    def loops(self, computation):
-        """The trip counts of the loops around a computation, outermost first, None for one that is not known.
-
-        Where it is called from several places, those of the one that is deepest in loops.
-        """
-        chains = [self.loops(caller.computation) + ([_trip_count(caller)] if caller.opcode == "while" else [])
-                  for caller in self.callers.get(computation, ())]
-        return max(chains, key=len, default=[])
-
-    def source(self, line):
-        """(where, op) of a line, or else of the fusion or the call that it is in."""
-        found = re.search(r'metadata=\{((?:[^{}"]|"(?:[^"\\]|\\.)*")*)\}', line.rest)
-        op = _attribute(found[1], "op_name") if found else None
-        where = self.where(found[1]) if found else None
-        if op or where:
-            return where, op
-        outer = [caller for caller in self.callers.get(line.computation, ()) if caller.opcode != "while"]
-        return self.source(outer[0]) if outer else (None, None)
-
-    def where(self, metadata):
-        file, number = _attribute(metadata, "source_file"), re.search(r"source_line=(\d+)", metadata)
-        if file and number:
-            return f"{_base(file)}:{number[1]}"
-        frame = re.search(r"stack_frame_id=(\d+)", metadata)
-        return self.frames.get(int(frame[1])) if frame else None
+def _payload(kind, line, module):
+    """The shape of the result alone: what starts may also hold its operands and flags."""
+    if not line.opcode.endswith("-start"):
+        return line.shape
+    if (line.computation, line.name) in module.done:
+        return module.done[line.computation, line.name]
+    parts = shape_parts(line.shape)
+    whole = len(parts) < 2 or kind == "all-reduce" and not parts[0].startswith("(")
+    return line.shape if whole else parts[1]
 
 
-_HEADER = re.compile(r"(?:ENTRY )?%?([^\s(=]+) \(.*\{$")
-_INSTRUCTION = re.compile(r"\s+(?:ROOT )?%?([^\s=]+) = ")
-_OPCODE = re.compile(r"\s*([a-z][\w-]*)\(")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _RELEVANT = re.compile("|".join((*KINDS, *(f"{word}=" for word in ("body", "calls", "to_apply",
                                                                    "computations?")))))
-
-
-def _lines(text, relevant):
-    """The instructions on lines where `relevant` is found."""
-    computation = ""
-    for text_line in text.split("\n"):
-        header = _HEADER.match(text_line)
-        if header:
-            computation = header[1]
-            continue
-        start = relevant.search(text_line) and _INSTRUCTION.match(text_line)
-        if not start:
-            continue
-        end = _shape_end(text_line, start.end())
-        opcode = _OPCODE.match(text_line, end)
-        if opcode:
-            yield _Line(computation, start[1], text_line[start.end():end], opcode[1],
-                        text_line[opcode.end():])
-
-
-def _shape_end(text, start):
-    """Where the shape that begins at `start` ends: a space outside of brackets."""
-    depth = 0
-    for i in range(start, len(text)):
-        depth += (text[i] in "([{") - (text[i] in ")]}")
-        if text[i] == " " and depth == 0:
-            return i
-    return len(text)
-
-
-def _callees(line):
-    for found in re.finditer(r"\b(?:body|condition|calls|to_apply|\w+_computations?)="
-                             r"(?:\{([^{}]*)\}|%?([^\s,{}]+))",
-                             _STRING.sub('""', line.rest)):
-        yield from (name.strip().lstrip("%") for name in (found[1] or found[2] or "").split(","))
-
-
-def _trip_count(line):
-    found = re.search(r'"known_trip_count":\s*\{\s*"n":\s*"?(\d+)', line.rest)
-    return int(found[1]) if found else None
-
-
-def _attribute(metadata, name):
-    """A quoted attribute."""
-    found = re.search(rf'\b{name}=("(?:[^"\\]|\\.)*")', metadata)
-    return _unescaped(found[1]) if found else None
-
-
-def _unescaped(quoted):
-    """The text in quotes; C's escapes represent its UTF-8 bytes: `\\303\\251`."""
-    def byte(found):
-        digits, letter = found.groups()
-        if digits:
-            return bytes([int(digits, 8)])
-        return {b"n": b"\n", b"t": b"\t", b"r": b"\r"}.get(letter, letter)
-    raw = quoted.strip().removeprefix('"').removesuffix('"').encode()
-    return re.sub(rb"\\(?:([0-3][0-7]{2})|(.))", byte, raw).decode(errors="replace")
-
-
-def _base(path):
-    return re.split(r"[/\\]", path)[-1]
-
-
-def _frames(head):
-    """Where each stack frame points, `file.py:12` by its number, from the tables at the head of a module."""
-    tables = {}
-    for title, body in re.findall(r"^(\w+)\n((?:\d+ .*\n?)+)", head, flags=re.M):
-        tables[title] = {int(n): entry for n, entry in re.findall(r"^(\d+) (.*)$", body, flags=re.M)}
-    frames = {}
-    for number, frame in tables.get("StackFrames", {}).items():
-        location = tables.get("FileLocations", {}).get(_number(frame, "file_location_id"), "")
-        file = tables.get("FileNames", {}).get(_number(location, "file_name_id"))
-        line = _number(location, "line")
-        if file and line:
-            frames[number] = f"{_base(_unescaped(file))}:{line}"
-    return frames
-
-
-def _number(entry, name):
-    found = re.search(rf"\b{name}=(\d+)", entry)
-    return int(found[1]) if found else None
-
-
-def _plain(shape):
-    """Without layouts and comments."""
-    return re.sub(r"\{[^{}]*\}|/\*.*?\*/", "", shape).strip()
-
-
-def _parts(shape):
-    """The elements of a tuple's shape; of another shape, itself."""
-    shape = _plain(shape)
-    if not shape.startswith("("):
-        return [shape]
-    parts, depth, begin = [], 0, 1
-    for i, letter in enumerate(shape):
-        depth += (letter in "([") - (letter in ")]")
-        if letter == "," and depth == 1 or i == len(shape) - 1:
-            parts.append(shape[begin:i].strip())
-            begin = i + 1
-    return [part for part in parts if part]
-
-
-def _bytes(shape):
-    """How many bytes the arrays of a shape hold; elements of less than a byte are packed."""
-    total = 0
-    for dtype, dims in re.findall(r"([a-z]\w*)\[([^\]]*)\]", _plain(shape)):
-        digits = re.search(r"\d+", "8" if dtype == "pred" else dtype)
-        bits = int(digits[0]) if digits else 0      # a token holds none
-        total += -(-bits * math.prod(map(int, re.findall(r"\d+", dims))) // 8)
-    return total
 
 
 # How the numbers of partitions are grouped.
@@ -302,21 +142,29 @@ def _axes(kind, rest, mesh):
     found = (_PAIRS if permute else _GROUPS).search(rest)
     if not found:
         return "", None
+    groups = _listed(found[1]) if permute else _grouped(found[1], math.prod(mesh.axis_sizes))
+    return found[1], mesh_axes(groups, mesh, permute)
+
+
+def mesh_axes(groups, mesh, pairs=False):
+    """The axes of the mesh along which groups of partitions, lists of their numbers, differ.
+
+    None if the groups are not those that the axes make; `pairs` need not be.
+    """
     count = math.prod(mesh.axis_sizes)
-    groups = _listed(found[1]) if permute else _grouped(found[1], count)
     if groups is None or any(not 0 <= number < count for group in groups for number in group):
-        return found[1], None
+        return None
     place = [_place(number, mesh.axis_sizes) for number in range(count)]
     used = {dim for group in groups for number in group
             for dim, (a, b) in enumerate(zip(place[group[0]], place[number])) if a != b}
-    if not permute:
+    if not pairs:
         expected = {}
         for number in range(count):
             key = tuple(at for dim, at in enumerate(place[number]) if dim not in used)
             expected.setdefault(key, set()).add(number)
         if sorted(map(sorted, groups)) != sorted(map(sorted, expected.values())):
-            return found[1], None
-    return found[1], tuple(name for dim, name in enumerate(mesh.axis_names) if dim in used)
+            return None
+    return tuple(name for dim, name in enumerate(mesh.axis_names) if dim in used)
 
 
 def _place(number, sizes):

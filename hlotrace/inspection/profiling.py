@@ -16,7 +16,7 @@ import shutil
 from ..core.surface.boundary import filtered
 from ..runtime import binding
 from ..runtime.devices import client
-from .communication import instruction_sources
+from .hlo_text import instruction_sources
 
 _profiler, _profile_data = binding.profiler()
 ProfileData, ProfileEvent = _profile_data.ProfileData, _profile_data.ProfileEvent

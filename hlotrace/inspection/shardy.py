@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..runtime.mlir.bindings import ir, parse_module, passmanager, sdy
 
-_PASSES = "builtin.module(sdy-propagation-pipeline)"
+PROPAGATION = "sdy-propagation-pipeline"
 _LONGEST_CONSTANT = 32      # elements; longer ones are left out of a text for people
 
 
@@ -36,9 +36,9 @@ def main_specs(text):
     ValueError for a text that does not parse, that has no @main, or that Shardy rejects.
     """
     # held: operations do not keep it alive, and to read one of a module that is gone crashes
-    module = _propagate(text)
-    arguments, results = _signature(_functions(module)["main"])
-    return [_spec(*pair) for pair in arguments], [_spec(*pair) for pair in results]
+    module = passed(text, PROPAGATION)
+    arguments, results = signature(functions(module)["main"])
+    return [spec(*pair) for pair in arguments], [spec(*pair) for pair in results]
 
 
 def propagated(text):
@@ -52,19 +52,10 @@ def propagated(text):
     than 32 elements are left out. Raises ValueError for a text that does not parse, that has no @main, or
     that Shardy rejects.
     """
-    module = _propagate(text)
-    operations = list(_walk(module.operation))
-    meshes = {_name(op): op.attributes["mesh"] for op, _ in operations if op.name == "sdy.mesh"}
-    notes = [_note(op, manual, meshes) for op, manual in operations]
-    # Parsed again, each operation's location is its line: so a line finds its note whatever the operation's
-    # syntax.
+    lines, operations = annotated(text)
     note_at = {}
-    again = parse_module(_printed(module))
-    for (op, _), note in zip(_walk(again.operation), notes):
-        note_at.setdefault(op.location.start_line, (op.name == "func.func", note))
-    for op, _ in operations:
-        _strip(op)      # no line comes or goes
-    lines = _printed(module).rstrip().split("\n")
+    for op in operations:
+        note_at.setdefault(op.line, (op.name == "func.func", op.notes))
     written = []
     for number, line in enumerate(lines, 1):
         above, note = note_at.get(number, (False, []))
@@ -75,29 +66,150 @@ def propagated(text):
     return "\n".join(written) + "\n"
 
 
+class Signature(NamedTuple):
+    """What a text says of its @main.
+
+    `inputs` and `outputs` are pairs (type, its spec as in `main_specs`, None where nothing is said), `names`
+    those of the inputs, empty where they have none; `mesh` is {axis: size}; `targets` are those of its custom
+    calls.
+    """
+    inputs: list
+    outputs: list
+    names: list[str]
+    mesh: dict[str, int]
+    targets: list[str]
+
+
+def main_signature(text):
+    """The Signature of a text, without propagation.  ValueError as for `main_specs`."""
+    module = _parsed(text)
+    _check(functions(module))
+    main = functions(module)["main"]
+    inputs, outputs = ([(str(type_), sharding and spec(type_, sharding)) for type_, sharding in values]
+                       for values in signature(main))
+    operations = [op for op, _ in walk(module.operation)]
+    axes = [sdy.MeshAttr(op.attributes["mesh"]).axes for op in operations if op.name == "sdy.mesh"]
+    mesh = {sdy.MeshAxisAttr(axis).name: sdy.MeshAxisAttr(axis).size for axis in next(filter(None, axes), ())}
+    targets = [ir.StringAttr(op.attributes["call_target_name"]).value for op in operations
+               if op.name == "stablehlo.custom_call"]
+    return Signature(inputs, outputs, _given_names(main), mesh, targets)
+
+
+class Operation(NamedTuple):
+    """What an operation of a program is, in words.
+
+    `line` is the number of its line in the text, `notes` the specs of its results; those of a function are a
+    line for each argument and result.  `arguments` are the given names of those of a function.
+    """
+    name: str
+    line: int
+    depth: int
+    region: int             # which of the regions of the operation around it
+    types: list[str]
+    operands: list[str]     # their types
+    location: str
+    notes: list[str]
+    arguments: list[str]
+
+
+def annotated(text, propagate=True):
+    """(the lines of the program for people, its Operations, outer ones before those inside of them).
+
+    Without `propagate`, of the text as it is, with notes where it has meshes.  ValueError as for
+    `propagated`.
+    """
+    module = passed(text, PROPAGATION) if propagate else _parsed(text)
+    operations = list(walk(module.operation))
+    meshes = {symbol(op): op.attributes["mesh"] for op, _ in operations if op.name == "sdy.mesh"}
+    notes = [_note(op, manual, meshes) if meshes or propagate else [] for op, manual in operations]
+    # Parsed again, each operation's location is its line: so a line finds its note whatever the operation's
+    # syntax.
+    again = parse_module(_printed(module))
+    numbers = [op.location.start_line for op, _ in walk(again.operation)]
+    for op, _ in operations:
+        _strip(op)      # no line comes or goes
+    lines = _printed(module).rstrip().split("\n")
+    found = [Operation(op.name, number, depth, region, [str(r.type) for r in op.results],
+                       [str(x.type) for x in op.operands], str(op.location), note, _given_names(op))
+             for number, (op, _), note, (depth, region) in zip(numbers, operations, notes,
+                                                               _places(module.operation))]
+    return lines, found
+
+
+def _places(op, depth=0, number=0):
+    """(how deep it is, in which region of the operation around it) of each operation of `walk`."""
+    yield depth, number
+    for i, region in enumerate(op.regions):
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from _places(inner.operation, depth + 1, i)
+
+
+def _given_names(op):
+    blocks = op.regions[0].blocks if op.name == "func.func" else ()
+    return [_given_name(argument).strip() for argument in (blocks[0].arguments if len(blocks) else ())]
+
+
 def _printed(module):
     # Assumed verified: operations of Shardy's own may be wrong without the attributes, and would be printed
     # unreadably.
     return module.operation.get_asm(large_elements_limit=_LONGEST_CONSTANT, assume_verified=True)
 
 
-def _propagate(text):
-    """The propagated jaxlib module."""
-    doing = "the text does not parse"
+def passed(text, passes, prepare=None):
+    """jaxlib's module of a text after some passes, which begin with propagation.
+
+    Args:
+        text: as for `main_specs`.
+        passes: their names, with commas.
+        prepare: what changes the module before them.
+    Raises:
+        ValueError: as for `main_specs`.
+    """
+    module = _parsed(text)
+    _check(functions(module))
+    _say_elementwise(module)
+    if prepare:
+        prepare(module)
     try:
-        module = parse_module(text)
-        _check(_functions(module))
-        doing = "propagation fails"
         with module.context:
-            passmanager.PassManager.parse(_PASSES).run(module.operation)
+            passmanager.PassManager.parse(f"builtin.module({passes})").run(module.operation)
     except ir.MLIRError as error:
-        raise ValueError(f"Shardy: {doing}: {_reason(str(error))}") from error
+        raise ValueError(f"Shardy: propagation fails: {_reason(str(error))}") from error
     return module
 
 
-def _functions(module):
+def _parsed(text):
+    try:
+        return parse_module(text)
+    except ir.MLIRError as error:
+        raise ValueError(f"Shardy: the text does not parse: {_reason(str(error))}") from error
+
+
+_FACTORS = "ijklmnopqrstuvwxyz"     # Shardy's names for dimensions
+
+
+def _say_elementwise(module):
+    """Rules for operations such as `chlo.erf`, which XLA expands before Shardy sees them."""
+    for op, _ in walk(module.operation):
+        if not op.name.startswith("chlo.") or op.name == "chlo.top_k" or len(op.regions):
+            continue
+        types = [value.type for value in (*op.operands, *op.results)]
+        shapes = {tuple(type_.shape) for type_ in types if isinstance(type_, ir.RankedTensorType)}
+        if len(shapes) != 1 or not 0 < len(shape := shapes.pop()) < len(_FACTORS):
+            continue
+        factors = _FACTORS[:len(shape)]
+        one = f"[{', '.join(factors)}]"
+        operands, results = (", ".join([one] * len(values)) for values in (op.operands, op.results))
+        sizes = ", ".join(f"{factor}={size}" for factor, size in zip(factors, shape))
+        with op.context:
+            op.attributes["sdy.sharding_rule"] = ir.Attribute.parse(
+                f"#sdy.op_sharding_rule<({operands})->({results}) {{{sizes}}}>")
+
+
+def functions(module):
     """The functions by their names."""
-    return {_name(op.operation): op.operation for op in module.body.operations if op.operation.name ==
+    return {symbol(op.operation): op.operation for op in module.body.operations if op.operation.name ==
             "func.func"}
 
 
@@ -110,7 +222,7 @@ def _check(functions):
     for name, op in functions.items():
         if not len(op.regions[0].blocks):
             raise ValueError(f"Shardy: function @{name} has no body")
-    calls = {name: {ir.FlatSymbolRefAttr(inner.attributes["callee"]).value for inner, _ in _walk(op)
+    calls = {name: {ir.FlatSymbolRefAttr(inner.attributes["callee"]).value for inner, _ in walk(op)
                     if inner.name == "func.call"} for name, op in functions.items()}
     try:
         graphlib.TopologicalSorter(calls).prepare()
@@ -126,23 +238,45 @@ def _reason(message):
     return (f"line {found[1]}, column {found[2]}: " if found[1] else "") + found[3]
 
 
-def _walk(op, manual=()):
+def walk(op, manual=()):
     """(operation, the mesh axes that are manual around it), each before those inside it."""
     yield op, manual
     if op.name == "sdy.manual_computation":
-        manual = (*manual, *_manual_axes(op))
+        manual = (*manual, *manual_axes(op))
     for region in op.regions:
         for block in region.blocks:
             for inner in block.operations:
-                yield from _walk(inner.operation, manual)
+                yield from walk(inner.operation, manual)
 
 
-def _manual_axes(op):
+def manual_axes(op):
     axes = sdy.ManualAxesAttr(op.attributes["manual_axes"])
     return [axes[i] for i in range(len(axes))]
 
 
-def _name(op):
+def manual_around(op, inside=False):
+    """The mesh axes that are manual around an operation; or `inside` of its region."""
+    found, op = set(), op if inside else op.parent.operation
+    while op.name not in ("func.func", "builtin.module"):
+        if op.name == "sdy.manual_computation":
+            found.update(manual_axes(op))
+        op = op.parent.operation
+    return found
+
+
+def mesh_sizes(sharding, meshes):
+    """The sizes of the axes of a sharding's mesh; `meshes` are those that have names."""
+    mesh = sdy.TensorShardingAttr(sharding).mesh_or_ref
+    mesh = meshes[mesh.value] if isinstance(mesh, ir.FlatSymbolRefAttr) else mesh
+    return {axis.name: axis.size for axis in map(sdy.MeshAxisAttr, sdy.MeshAttr(mesh).axes)}
+
+
+def unreduced(sharding):
+    """The mesh axes along which each device holds a term of a sum."""
+    return [] if sharding is None else [*map(_axis, sdy.TensorShardingAttr(sharding).unreduced_axes)]
+
+
+def symbol(op):
     return ir.StringAttr(op.attributes["sym_name"]).value
 
 
@@ -150,8 +284,8 @@ def _note(op, manual, meshes):
     """The lines of comment above a function; the specs of another operation's results."""
     if op.name != "func.func":
         return [_written(*pair, meshes, manual) for pair in zip([r.type for r in op.results],
-                                                                _result_shardings(op))]
-    arguments, results = _signature(op)
+                                                                result_shardings(op))]
+    arguments, results = signature(op)
     blocks = op.regions[0].blocks
     values = blocks[0].arguments if len(blocks) else ()
     names = [f"%arg{i}" + (_given_name(values[i]) if values else "") for i in range(len(arguments))]
@@ -166,7 +300,7 @@ def _given_name(argument):
     return f" {found[1]}" if found else ""
 
 
-def _signature(op):
+def signature(op):
     """(type, sharding or None) for each argument and for each result of a function."""
     type_ = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
     return tuple([*zip(types, _listed(op, attribute, len(types)))]
@@ -180,7 +314,7 @@ def _listed(op, attribute, count):
     return [entry["sdy.sharding"] if "sdy.sharding" in entry else None for entry in found]
 
 
-def _result_shardings(op):
+def result_shardings(op):
     """For each result its sharding or None: Shardy's own operations keep it under names of their own."""
     for name in ("sdy.sharding", "sharding", "out_sharding", "out_shardings"):
         if name not in op.attributes:
@@ -193,13 +327,13 @@ def _result_shardings(op):
     return [None] * len(op.results)
 
 
-def _spec(type_, sharding):
+def spec(type_, sharding):
     """The tuple of tuples that `main_specs` promises."""
-    if sharding is None:
-        # a token has no dimensions
-        return ((),) * (type_.rank if isinstance(type_, ir.RankedTensorType) else 0)
-    dimensions = sdy.TensorShardingAttr(sharding).dimension_shardings
-    return tuple(tuple(map(_axis, sdy.DimensionShardingAttr(dim).axes)) for dim in dimensions)
+    dimensions = [] if sharding is None else sdy.TensorShardingAttr(sharding).dimension_shardings
+    found = tuple(tuple(map(_axis, sdy.DimensionShardingAttr(dim).axes)) for dim in dimensions)
+    # a token has no dimensions; a value on one device has no shardings of them
+    rank = type_.rank if isinstance(type_, ir.RankedTensorType) else 0
+    return found + ((),) * (rank - len(found))
 
 
 def _axis(attribute):
@@ -212,13 +346,13 @@ def _axis(attribute):
 
 def _written(type_, sharding, meshes, manual):
     """A sharding as people read it: `P('data', None)`, and what else there is to say."""
-    entries = [axes[0] if len(axes) == 1 else axes or None for axes in _spec(type_, sharding)]
+    entries = [axes[0] if len(axes) == 1 else axes or None for axes in spec(type_, sharding)]
     words = [f"P({', '.join(map(repr, entries))})"]
     if sharding is not None:
         attribute = sdy.TensorShardingAttr(sharding)
-        unreduced = list(map(_axis, attribute.unreduced_axes))
-        if unreduced:
-            words.append("unreduced " + " ".join(map(repr, unreduced)))
+        terms = unreduced(sharding)
+        if terms:
+            words.append("unreduced " + " ".join(map(repr, terms)))
         reference = str(attribute.mesh_or_ref)
         mesh = meshes.get(reference.lstrip("@").strip('"'))
         if mesh is not None and not sdy.MeshAttr(mesh).axes and sdy.MeshAttr(mesh).device_ids:

@@ -14,11 +14,13 @@ from ..core.symbolic_zeros import MappedAxis
 from ..extend.linear_util import transformation_with_aux2
 from ..primitives.arrays.shape import batch_by_axes, broadcast_axis, move_axis
 from ..transforms.vmap import BatchTrace, BatchTracer, batch_flat, place_axis
+from ..transforms.vmappable import register_vmappable, unregister_vmappable
 from .registry import Registry
 
 __all__ = ["BatchTrace", "BatchTracer", "axis_primitive_batchers", "batch_jaxpr_axes", "batch_subtrace",
            "bdim_at_front", "broadcast", "defbroadcasting", "defreducer", "defvectorized",
-           "fancy_primitive_batchers", "moveaxis", "not_mapped", "primitive_batchers"]
+           "fancy_primitive_batchers", "moveaxis", "not_mapped", "primitive_batchers", "register_vmappable",
+           "unregister_vmappable"]
 
 not_mapped = None
 

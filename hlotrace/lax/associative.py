@@ -41,7 +41,8 @@ def associative_scan(fn, elems, reverse=False, axis=0):
     The recursion is that of Blelloch, "Prefix sums and their applications" (1990).
 
     Args:
-        fn: `fn(a, b)` combines pytrees of arrays elementwise along `axis`.
+        fn: `fn(a, b)` combines pytrees of arrays elementwise along `axis`; what it returns has as many arrays
+            as one of them, in the same order, and may be of other containers.
         elems: a pytree of arrays of one size along `axis`.
         reverse: combine from the last element to the first.
         axis: the axis, of all arrays.
@@ -66,7 +67,7 @@ def associative_scan(fn, elems, reverse=False, axis=0):
 
     def combine(a, b):
         outs, found = pytree.tree_flatten(fn(treedef.unflatten(a), treedef.unflatten(b)))
-        if found != treedef:
+        if found.num_leaves != treedef.num_leaves:
             raise ValueError(pytree.structure_mismatch(
                 f"lax.associative_scan: {name_of(fn)} must return the structure of its arguments", treedef,
                 found,

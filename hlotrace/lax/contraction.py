@@ -128,7 +128,8 @@ def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers, prec
     Args:
         lhs: an array.
         rhs: an array.
-        group_sizes: integers of rank 1.
+        group_sizes: integers, the last axis for the groups.  The others, if there are any, are the batch axes
+            of lhs, and those of the kind of the ragged one, free or contracted, that are before it.
         ragged_dot_dimension_numbers: a `RaggedDotDimensionNumbers`.
         precision: as in `dot_general`.
         preferred_element_type: as in `dot_general`.
@@ -146,15 +147,17 @@ def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers, prec
         raise NotImplementedError("Unimplemented group_offset support.")
     numbers, (ragged,), groups = ragged_dot_dimension_numbers
     sizes = aval_of(group_sizes)
-    if sizes.ndim != 1 or not dtypes.is_integer(sizes.dtype):
-        raise TypeError(f"ragged_dot: group_sizes must be a vector of integers, got {sizes.str_short()}")
+    if not sizes.ndim or not dtypes.is_integer(sizes.dtype):
+        raise TypeError("ragged_dot: group_sizes must be integers of rank 1 at least, got "
+                        f"{sizes.str_short()}")
     if out_sharding is not None:
         lhs, rhs = over_auto_axes(lhs, rhs)
     numbers = tuple(tuple(_ints(axes, "ragged_dot dimension numbers") for axes in pair) for pair in numbers)
     x, y, out = labels(numbers, ndim_of(lhs), ndim_of(rhs))
     for g in groups:
-        if shape_of(rhs)[g] != sizes.size:
-            raise TypeError(f"expected rhs group dimension size to be {sizes.size}, got {shape_of(rhs)[g]}.")
+        if shape_of(rhs)[g] != sizes.shape[-1]:
+            raise TypeError(f"expected rhs group dimension size to be {sizes.shape[-1]}, got "
+                            f"{shape_of(rhs)[g]}.")
     group = y[groups[0]] if groups else "+"
     if ragged not in numbers[1][0]:
         free = ragged not in numbers[0][0]
@@ -162,22 +165,49 @@ def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers, prec
             raise TypeError("ragged_dot: rhs has a group axis exactly where the ragged axis of lhs is free, "
                             f"got rhs_group_dimensions={groups} for ragged axis {ragged} of '{x},{y}->{out}'")
         out = out.replace(group, "") if free else group + out
-        lhs, x = _masked_groups(lhs, ragged, group_sizes), group + x
+        lhs, x = _masked_groups(lhs, ragged, group_sizes, _prefix(numbers, lhs, ragged, sizes)), group + x
     product = contract(lhs, x, rhs, y, out, canonical_precision(precision),
                        _preferred(preferred_element_type, "ragged_dot"))
     return with_out_sharding(product, out_sharding, "lax.ragged_dot_general")
 
 
-def _masked_groups(x, axis, group_sizes):
-    """`x` once for each group, along a new first axis, zero outside the group."""
-    groups, shape = shape_of(group_sizes)[0], shape_of(x)
-    dtype = aval_of(group_sizes).dtype
-    ends = contract(np.tri(groups, dtype=dtype), "ij", group_sizes, "j", "i")
-    rows = iota_p.bind(dtype=dtype, shape=(groups, shape[axis]), dimension=1)
-    end, start = (broadcast_in_dim(v, (groups, shape[axis]), (0,)) for v in (ends, sub(ends, group_sizes)))
+def _prefix(numbers, lhs, ragged, sizes):
+    """The axes of lhs that all but the last axis of group_sizes are for.
+
+    They are the batch axes, and those of the kind of the ragged one, free or contracted, that are before it.
+    """
+    if sizes.ndim == 1:
+        return ()
+    (contracted, _), (batch, _) = numbers
+    alike = contracted if ragged in contracted else [
+        i for i in range(ndim_of(lhs)) if i not in contracted and i not in batch]
+    prefix = (*batch, *alike[:alike.index(ragged)])
+    wanted = tuple([shape_of(lhs)[p] for p in prefix])
+    if sizes.shape[:-1] != wanted:
+        raise TypeError(f"ragged_dot: group_sizes {sizes.str_short()} must have rank 1, or the shape "
+                        f"{(*wanted, 'number of groups')}: the sizes of axes {prefix} of lhs "
+                        f"{shape_of(lhs)}, its batch axes and those before the ragged one, come first")
+    return prefix
+
+
+def _masked_groups(x, axis, group_sizes, prefix):
+    """`x` once for each group, along a new first axis, zero outside the group.
+
+    The groups along `axis` differ along the axes `prefix`, if there are any.
+    """
+    groups, shape = shape_of(group_sizes)[-1], shape_of(x)
+    dtype, kept = aval_of(group_sizes).dtype, sorted([*prefix, axis])
+    order = sorted(range(len(prefix)), key=prefix.__getitem__)
+    sizes = transpose(group_sizes, (len(prefix), *order))
+    lead = "abcdefgh"[:len(prefix)]
+    ends = contract(np.tri(groups, dtype=dtype), "ij", sizes, "j" + lead, "i" + lead)
+    small = (groups, *[shape[k] for k in kept])
+    rows = iota_p.bind(dtype=dtype, shape=small, dimension=kept.index(axis) + 1)
+    dims = (0, *[kept.index(p) + 1 for p in sorted(prefix)])
+    end, start = (broadcast_in_dim(v, small, dims) for v in (ends, sub(ends, sizes)))
     inside = and_p.bind(ge(rows, start), lt(rows, end))
     shape = (groups, *shape)
-    return select(broadcast_in_dim(inside, shape, (0, axis + 1)),
+    return select(broadcast_in_dim(inside, shape, (0, *[k + 1 for k in kept])),
                   broadcast_in_dim(x, shape, tuple(range(1, len(shape)))), full(shape, 0, aval_of(x).dtype))
 
 

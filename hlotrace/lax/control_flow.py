@@ -62,11 +62,11 @@ def _trace(flat, avals, name, owner=None):
 
 
 def _settle_carry(trace, carry, n_out):
-    """Trace with the carry's types; a weak carry that comes back strong is made strong and traced again.
+    """Trace with the carry's types; a weak carry that comes back strong is made strong.
 
-    So is one that comes back varying over more manual axes, or is not split and comes back split over
-    Explicit mesh axes.  `trace(avals)` traces; returns (traced, carry
-    leaves).
+    One that comes back of another dtype is converted and traced again.  So is one that comes back varying
+    over more manual axes, or is not split and comes back split over Explicit mesh axes.  `trace(avals)`
+    traces; returns (traced, carry leaves).
     """
     for _ in range(3 + len(state.axis_env)):
         avals = [aval_of(x) for x in carry]
@@ -76,10 +76,12 @@ def _settle_carry(trace, carry, n_out):
             return traced, carry
         changed = [a.weak_type and (not o.weak_type or a.dtype != o.dtype) and a.shape == o.shape
                    for a, o in zip(avals, outs)]
+        retyped = any(c and a.dtype != o.dtype for c, a, o in zip(changed, avals, outs))
         grown = [not o.vma <= a.vma for a, o in zip(avals, outs)]
         split = [a.explicit is None and o.explicit is not None and a.shape == o.shape
                  for a, o in zip(avals, outs)]
-        if not any(changed) and not any(grown) and not any(split):
+        settled = not (retyped or any(grown) or any(split))
+        if settled and not any(changed):
             return varying(traced, [a.vma for a in avals]), carry
         if any(split):
             from ..primitives.parallel.sharding import as_type  # few programs are over Explicit axes
@@ -88,6 +90,8 @@ def _settle_carry(trace, carry, n_out):
         # the promotion lattice lets a weak value take the dtype of the strong one
         carry = [convert(x, dtypes.lattice_result(((a.dtype, True), (o.dtype, o.weak_type)))[0]) if c else x
                  for x, a, o, c in zip(carry, avals, outs, changed)]
+        if settled:     # of the same dtypes: the program is the same
+            return varying(traced, [a.vma for a in avals]), carry
     return traced, carry
 
 

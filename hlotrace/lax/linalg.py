@@ -41,6 +41,8 @@ __all__ = ["EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky"
 
 def _symmetrized(name, x):
     check_square(f"linalg.{name}", aval_of(x))
+    if dtypes.is_integer(aval_of(x).dtype):
+        x = convert(x, dtypes.to_inexact(aval_of(x).dtype))
     return div(add(x, adjoint(x)), 2)
 
 
@@ -81,6 +83,14 @@ def cholesky_update(r_matrix, w_vector):
     return cholesky_update_p.bind(r_matrix, w_vector)
 
 
+def _widened(*matrices):
+    """(matrices of one half dtype in float32, a function that converts back); others as they are."""
+    dtype = aval_of(matrices[0]).dtype
+    if dtype not in (dtypes.float16, dtypes.bfloat16) or any(aval_of(x).dtype != dtype for x in matrices):
+        return matrices, lambda x: x
+    return [convert(x, dtypes.float32) for x in matrices], lambda x: convert(x, dtype)
+
+
 def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_output=False):
     """alpha a a^T + beta c, of real matrices of shapes [..., m, n] and [..., m, m], c being symmetric.
 
@@ -95,7 +105,8 @@ def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_out
     >>> lax.linalg.symmetric_product(jnp.array([[1., 2.]]), jnp.array([[3.]]), beta=1.)
     Array([[8.]], dtype=float32)
     """
-    out = symmetric_product_p.bind(a_matrix, c_matrix, alpha=float(alpha), beta=float(beta))
+    (a_matrix, c_matrix), narrow = _widened(a_matrix, c_matrix)
+    out = narrow(symmetric_product_p.bind(a_matrix, c_matrix, alpha=float(alpha), beta=float(beta)))
     return add(triangle(out), transposed(triangle(out, inset=1))) if symmetrize_output else out
 
 
@@ -121,12 +132,14 @@ def triangular_solve(a, b, *, left_side=False, lower=False, transpose_a=False, c
     Array([[1.],
            [2.]], dtype=float32)
     """
+    (a, b), narrow = _widened(a, b)
     vector = aval_of(b).ndim == aval_of(a).ndim - 1 == 1
     if vector:
         b = broadcast_axis(b, 1, int(left_side))
     out = triangular_solve_p.bind(a, b, left_side=bool(left_side), lower=bool(lower),
                                   transpose_a=bool(transpose_a), conjugate_a=bool(conjugate_a),
                                   unit_diagonal=bool(unit_diagonal))
+    out = narrow(out)
     return squeeze_p.bind(out, dimensions=(int(left_side),)) if vector else out
 
 

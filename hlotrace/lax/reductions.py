@@ -128,7 +128,7 @@ def _only_primitive(jaxpr):
     """The primitive p of a program that is p(x, y) and nothing else, or None."""
     if len(jaxpr.eqns) == 1 and len(jaxpr.invars) == 2:
         eqn, = jaxpr.eqns
-        if set(eqn.invars) == set(jaxpr.invars) and tuple(eqn.outvars) == jaxpr.outvars:
+        if set(eqn.invars) == set(jaxpr.invars) and list(eqn.outvars) == jaxpr.outvars:
             return eqn.primitive
     return None
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core import source_info as provenance
 from ..core.avals import ShapedArray, physical
-from ..core.config import config, uncollected
+from ..core.config import config, scope_text, uncollected
 from ..core.dtypes import float0, is_extended
 from ..core.effects import ORDERED_TOKEN, is_ordered
 from ..core.jaxpr import Literal, sub_jaxprs
@@ -140,10 +140,15 @@ class Module:
         return [f'mhlo.layout_mode = "{s._layout.text}"' if s is not None and s._layout is not None else ""
                 for s in shardings]
 
+    @property
+    def divided_by_compiler(self) -> bool:
+        """Is the program for several devices, and no mesh axis manual here?"""
+        return not self.manual[1] and self.partition is not None and len(self.partition.devices) > 1
+
     def maximal_sharding(self, results: int) -> str:
         """The attribute of an operation that one device does, on whole operands; in `shard_map` each does its
         own."""
-        if self.manual[1] or self.partition is None or len(self.partition.devices) == 1:
+        if not self.divided_by_compiler:
             return ""
         self.meshes[None] = "first_device"
         listed = ", ".join(["<@first_device, []>"] * max(results, 1))
@@ -165,10 +170,10 @@ class Module:
         return name
 
     def write(self, name: str, jaxpr: Jaxpr, visibility: str, arg_attrs: Sequence[str] = (),
-              result_attrs: Sequence[str] = (), stack: str | None = None) -> None:
+              result_attrs: Sequence[str] = (), stack: str = "") -> None:
         slot = len(self.texts)
         self.texts.append(None)     # callees come after their caller
-        ctx = self.context(self, stack if stack is not None else f"{jaxpr.name}")
+        ctx = self.context(self, stack)
         names, params = [], []
         for i, v in enumerate(jaxpr.invars):
             names.append(f"%arg{i}")
@@ -211,7 +216,7 @@ def _plain(text: str) -> bool:
 
 class Context:
     """Where a lowering rule writes: one function body, or a region in it."""
-    __slots__ = ("module", "lines", "count", "constants", "loc", "indent", "stack")
+    __slots__ = ("module", "lines", "count", "constants", "loc", "indent", "source", "base", "scope")
 
     def __init__(self, module: Module, stack: str) -> None:
         self.module = module
@@ -220,7 +225,10 @@ class Context:
         self.constants: dict[Any, str] = {}
         self.loc: Any = ""      # text, or the source and path that it is made of when it is used
         self.indent = "    "
-        self.stack = stack
+        # of the equation that is written now: its line, the scopes of what holds it, its own
+        self.source: Any = None
+        self.base = f"{stack}/" if stack else ""
+        self.scope = ""
 
     @property
     def platform(self) -> Any:
@@ -345,13 +353,19 @@ class Context:
             names, [(a.mlir, a.mlir) for a in avals], list(map(whole, avals)), list(map(whole, out_avals)),
             out_types, mesh, rest, lambda args: (body(args), out_types))
 
-    def region(self, avals: Sequence[Any], body: Body, isolated: bool = True) -> str:
+    def region(self, avals: Sequence[Any], body: Body, isolated: bool = True, scope: str = "") -> str:
         """The text of a region whose block takes arguments of `avals`; `body(names) -> names` writes it.
 
         An entry of `avals` may be a type string.  `isolated=False` lets the body use values from outside.
+        `scope` is put around the names of its operations.
         """
+        outer = self.loc, self.base, self.scope
+        if scope and self.module.locations is not None:
+            self.base, self.scope = f"{self.base}{scope_text(self.scope)}{scope}/", ""
+            self.loc = self.source, self.base[:-1]
         args, lines = self.block([a if isinstance(a, str) else a.mlir for a in avals], body,
                                  "stablehlo.return", isolated)
+        self.loc, self.base, self.scope = outer
         head = f"{self.indent}^bb0({args}):\n" if args else ""
         return f"({{\n{head}{lines}\n{self.indent}}})"
 
@@ -380,12 +394,13 @@ class Context:
     def inline(self, jaxpr: Jaxpr, names: Sequence[str]) -> list[str]:
         """Write a program's equations here, its inputs being `names`; returns the names of its outputs."""
         env = dict(zip(jaxpr.invars, names, strict=True))
-        locations, stack, saved = self.module.locations, self.stack, self.loc
+        locations, base = self.module.locations, f"{self.base}{scope_text(self.scope)}"
+        saved = self.loc, self.source, self.base, self.scope
         partitioned = self.module.partition is not None
         for eqn in jaxpr.eqns:
             if locations is not None:
-                path = f"{stack}/{eqn.name_stack}/" if eqn.name_stack else f"{stack}/"
-                self.loc = eqn.source, path + eqn.primitive.name
+                self.source, self.base, self.scope = eqn.source, base, eqn.name_stack
+                self.loc = eqn.source, f"{base}{scope_text(eqn.name_stack)}{eqn.primitive.name}"
             operands = [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[v]
                         for v in eqn.invars]
             primitive = eqn.primitive
@@ -403,7 +418,7 @@ class Context:
                 env.update(zip(eqn.outvars, results, strict=True))
             else:
                 env[eqn.outvars[0]] = results
-        self.loc = saved
+        self.loc, self.source, self.base, self.scope = saved
         return [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
     def as_typed(self, eqn: Eqn, results: Any) -> Any:
@@ -455,11 +470,14 @@ class Context:
         text = self.module.sharding(NamedSharding(mesh, spec), aval)
         return self.emit(f"sdy.sharding_constraint {name} {text} : {aval.mlir}")
 
-    def call(self, jaxpr: Jaxpr, names: Sequence[str],
-             attributes: Sequence[tuple[str, str]] = ()) -> list[str]:
+    def call(self, jaxpr: Jaxpr, names: Sequence[str], attributes: Sequence[tuple[str, str]] = (),
+             scope: str = "") -> list[str]:
         """Call the function of a program; `attributes` are pairs of strings that XLA gives on to its
-        operations."""
+        operations, and it puts `scope`, by default jit(name), in front of their names."""
         name = self.module.function(jaxpr)
+        if self.module.locations is not None:
+            called = f"{self.scope}/{scope or f'jit({jaxpr.name})'}".lstrip("/")
+            self.loc = self.source, f"{self.base}{scope_text(called)}"[:-1]
         types = [a.mlir for a in jaxpr.in_avals]
         out_types = [a.mlir for a in jaxpr.out_avals]
         if self.platform.keeps_calls and jaxpr in self.module.noinline:

@@ -3,6 +3,7 @@ from .. import numpy as jnp
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.avals import aval_of
+from ..core.errors import ShapeError
 from ..core.symbolic.dimension import is_constant_shape
 from ..numpy.util import at_least_float32, check_arraylike, promotes
 from ..primitives.common import np
@@ -49,9 +50,12 @@ def _check(query, key, value, bias, mask):
                          "pass it as bias, which is added")
     shape = batch, heads, target, source
     for name, x in (("bias", bias), ("mask", mask)):
-        if x is not None and (x.ndim != 4 or any(n not in (1, m) for n, m in zip(x.shape, shape))):
-            raise ValueError(f"{name} of shape {x.shape} should have 4 axes that broadcast to (batch, heads, "
-                             f"target, source) = {shape}")
+        if x is not None and x.ndim > 4:
+            raise ValueError(f"{name} ndim should be 4 at most, but got {x.ndim}: (batch, heads, target, "
+                             f"source) = {shape}")
+        if x is not None and any(n not in (1, m) for n, m in zip(x.shape, shape)):
+            raise ShapeError(f"{name} of shape {x.shape} should broadcast to (batch, heads, target, source) "
+                             f"= {shape}")
 
 
 def _logits(query, key, scale, bias):
@@ -138,7 +142,8 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
     batched = query.ndim == 4
     if not batched:
         query, key, value = (x[None] for x in (query, key, value))
-        bias, mask = (x if x is None or x.ndim == 4 else x[None] for x in (bias, mask))
+    bias, mask = (x if x is None or x.ndim > 3 else x.reshape((1,) * (4 - x.ndim) + x.shape)
+                  for x in (bias, mask))
     _check(query, key, value, bias, mask)
     batch, target, source = *query.shape[:2], key.shape[1]
     query_lengths = _lengths("query_seq_lengths", query_seq_lengths, batch)

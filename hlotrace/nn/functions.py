@@ -1,11 +1,14 @@
 """Activation functions; softmax, logsumexp and standardization along axes."""
+import warnings
+
 from .. import lax
 from .. import numpy as jnp
 from ..api.composite import composite
 from ..api.custom_derivatives import custom_jvp
-from ..core import dtypes
+from ..core import dtypes, source_info
 from ..core.avals import aval_of
 from ..core.config import config
+from ..core.errors import ShapeError
 from ..numpy.util import check_arraylike, promote_args_inexact, promote_dtypes_inexact, promotes
 from ..placement.out_sharding import over_auto_axes, with_out_sharding
 from ..primitives.common import canonical_axes, canonical_axis, np, static_int
@@ -451,6 +454,10 @@ def one_hot(x, num_classes, *, dtype=None, axis=-1, out_sharding=None):
            [False,  True],
            [False, False]], dtype=bool)
     """
+    dtype_of_x = aval_of(jnp.asarray(x)).dtype
+    if not dtypes.is_integer(dtype_of_x):
+        warnings.warn(f"nn.one_hot of {dtype_of_x} is deprecated: indices are integers; convert them with "
+                      ".astype(int)", DeprecationWarning, stacklevel=source_info.user_stacklevel())
     if out_sharding is not None:
         x, = over_auto_axes(x)
     return with_out_sharding(_one_hot(x, num_classes, dtype, axis), out_sharding, "nn.one_hot")
@@ -461,6 +468,8 @@ def _one_hot(x, num_classes, dtype, axis):
     dtype = dtypes.canonicalize(np.float64) if dtype is None else dtypes.check_user_dtype(dtype, "one_hot")
     x = jnp.asarray(x)
     num_classes = static_int(num_classes, "num_classes")
+    if num_classes < 0:
+        raise ShapeError(f"nn.one_hot: num_classes must not be negative, got {num_classes}")
     axis = canonical_axis(axis, x.ndim + 1)
     shape = [1] * (x.ndim + 1)
     shape[axis] = num_classes

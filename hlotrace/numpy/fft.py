@@ -180,6 +180,10 @@ def ihfft(a, n=None, axis=-1, norm=None):
 # -------------------------------------------------------------------------------
 
 def _frequencies(name, n, d, dtype, device, start, stop):
+    if isinstance(n, (list, tuple)) or getattr(n, "ndim", 0):
+        raise ValueError(f"jnp.fft.{name}: n must be an int, got {n!r:.60}")
+    if isinstance(d, (list, tuple)) or getattr(d, "ndim", 0):
+        raise ValueError(f"jnp.fft.{name}: d must be one number, got {d!r:.60}")
     n = static_int(n, f"jnp.fft.{name}: n")
     k = arange(start(n), stop(n), dtype=dtypes.canonicalize(float), device=device)
     found = roll(k, start(n)) / (d * n)

@@ -305,7 +305,11 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     >>> jnp.linalg.vector_norm(jnp.array([[3., 4.], [6., 8.]]), axis=1)
     Array([ 5., 10.], dtype=float32)
     """
-    x, = inexact("linalg.vector_norm", x)
+    if ord in (1, np.inf, -np.inf):
+        check_arraylike("linalg.vector_norm", x)
+        x = asarray(x)
+    else:
+        x, = inexact("linalg.vector_norm", x)
     return _vector_norm(x, ord, canonical_axes(axis, x.ndim), keepdims)
 
 
@@ -629,6 +633,8 @@ def slogdet(a, *, method=None):
     if method not in (None, "lu", "qr"):
         raise ValueError(f"slogdet: method must be None, 'lu' or 'qr', got {method!r}")
     a = square("linalg.slogdet", a)
+    if a.dtype in (dtypes.float16, dtypes.bfloat16):
+        return SlogdetResult(*[x.astype(a.dtype) for x in slogdet(a.astype(dtypes.float32), method=method)])
     if method == "qr" and dtypes.is_complex(a.dtype):
         raise NotImplementedError(f"slogdet: method='qr' is for real matrices, got {a.dtype.name}; 'lu' "
                                   "takes all")

@@ -16,7 +16,7 @@ from ..api.stages import ShapeDtypeStruct
 from ..core import caches
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
-from ..core.config import scoped, state
+from ..core.config import within
 from ..core.pytrees import pytree
 from ..core.surface.boundary import filtered
 from ..core.trace import Tracer
@@ -208,7 +208,7 @@ def named_scope(name: str) -> Iterator[None]:
     """
     if not isinstance(name, str):
         raise TypeError(f"named_scope name argument must be a string, got {name!r}.")
-    with scoped(f"{state.name_stack}/{name}" if state.name_stack else name):
+    with within(name):
         yield
 
 

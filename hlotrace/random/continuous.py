@@ -106,7 +106,8 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
 
     Args:
         key: a key.
-        shape: a tuple or an int, known under jit too; bounds broadcast to it.
+        shape: a tuple or an int, known under jit too; bounds broadcast to it.  Where it has one element and
+            bounds have one in more dimensions, the result has theirs.
         dtype: a float, the default one unless given.
         minval: the least value.
         maxval: the end of the interval.
@@ -118,6 +119,11 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
     Array([4.477    , 4.7860003], dtype=float32)
     """
     key, dtype = one_key("uniform", key), float_dtype("uniform", dtype)
+    check_arraylike("uniform", minval, maxval)
+    shape = canonical_shape(shape, "uniform: shape")
+    bounds = broadcast_shapes(shape_of(minval), shape_of(maxval))
+    if {*shape, *bounds} <= {1} and len(bounds) > len(shape):
+        shape = bounds
     out = uniform_values(key, minval, maxval, shape=result_shape("uniform", shape, minval, maxval),
                          dtype=dtype)
     return with_out_sharding(out, out_sharding, "random.uniform")

@@ -267,7 +267,10 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     >>> jax.random.choice(jax.random.key(0), jnp.array([10, 20]), (4,), p=jnp.array([0.9, 0.1]))
     Array([10, 10, 10, 10], dtype=int32)
     """
-    key, high, shape = one_key("choice", key), is_high("choice", mode), canonical_shape(shape)
+    key, high = one_key("choice", key), is_high("choice", mode)
+    if isinstance(shape, (int, np.integer)):
+        raise TypeError(f"random.choice: shape must be a sequence, as ({shape},), got {shape}")
+    shape = canonical_shape(shape)
     check_arraylike("choice", a, *([] if p is None else [p]))
     a_shape, draws = shape_of(a), prod(shape)
     axis = canonical_axis(axis, len(a_shape) or 1)

@@ -11,9 +11,9 @@ from ..core import dtypes, errors
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of, physical, register_aval
 from ..core.caches import ContextCache
-from ..core.surface.boundary import boundaries, reraise_for_user
+from ..core.surface.boundary import boundaries, boundary, reraise_for_user
 from ..core.surface.missing import Concrete
-from ..core.trace import JaxprTrace, Tracer
+from ..core.trace import CONCRETE_METHODS, CONCRETE_PROPERTIES, JaxprTrace, Tracer
 from ..sharding.abstract import is_local
 from . import binding, callback_guard
 from .devices import client, placement, shards, transfer_guards
@@ -42,7 +42,7 @@ class ArrayImpl(Array):
             return self._value
         self.check_alive()
         try:
-            devices = self._buf._sharding.own._devices
+            devices = self._buf._sharding._own._devices
             value = (binding.to_numpy(self._buf, physical(self.aval)) if len(devices) == 1
                      and is_local(devices[0]) else shards.gathered(self))
             if self.aval.dtype.kind == "V" and self.aval.dtype == dtypes.float0:
@@ -189,7 +189,7 @@ class ArrayImpl(Array):
 
     @property
     def sharding(self) -> Sharding:
-        sharding = self._buf._sharding.own
+        sharding = self._buf._sharding._own
         return sharding if sharding._layout is None else sharding.in_layout(None)
 
     @property
@@ -201,7 +201,7 @@ class ArrayImpl(Array):
     @property
     def device(self) -> Any:
         """The device that holds the array; the sharding of an array that several hold."""
-        sharding = self._buf._sharding.own
+        sharding = self._buf._sharding._own
         return sharding._devices[0] if len(sharding._devices) == 1 else sharding
 
     def devices(self) -> set[binding.Device]:
@@ -303,20 +303,24 @@ class ArrayImpl(Array):
         self.check_alive()
         return shards.copied(self)
 
-    def __array_namespace__(self, api_version: str | None = None) -> Any:
-        if api_version not in (None, "2024.12"):
-            raise ValueError(f"__array_namespace__: version {api_version!r} of the array API is not there; "
-                             "'2024.12' is")
-        return importlib.import_module(__package__.split(".")[0] + ".numpy")
-
 
 def _unpickle(value: Any, aval: ShapedArray) -> ArrayImpl:
     return ArrayImpl(aval, put(value, physical(aval), client.default_device()))
 
 
+def _array_namespace(_x: Array, api_version: str | None = None) -> Any:
+    if api_version not in (None, "2024.12"):
+        raise ValueError(f"__array_namespace__: version {api_version!r} of the array API is not there; "
+                         "'2024.12' is")
+    return importlib.import_module(__package__.split(".")[0] + ".numpy")
+
+
+Array.__array_namespace__ = boundary(  # type: ignore[attr-defined]
+    _array_namespace, "__array_namespace__", method=True)
 register_aval(ArrayImpl, lambda value: value.aval)
 for _name in vars(ArrayImpl):
-    if not _name.startswith("_") and (not hasattr(Tracer, _name) or _name == "item"):
+    if not _name.startswith("_") and (not hasattr(Tracer, _name) or _name in (
+            "item", *CONCRETE_METHODS, *CONCRETE_PROPERTIES)):
         setattr(Array, _name, Concrete(_name))
 
 

@@ -112,10 +112,10 @@ def result_handler(aval: Any, sharding: Any) -> Callable[..., Any]:
 
 if version >= (0, 11):
     def _make_handler(aval: Any, sharding: Any) -> Callable[..., Any]:
-        return _jax.array_result_handler(aval, sharding.of_jaxlib, True)
+        return _jax.array_result_handler(aval, sharding._of_jaxlib, True)
 else:
     def _make_handler(aval: Any, sharding: Any) -> Callable[..., Any]:
-        return _jax.array_result_handler(aval, sharding.of_jaxlib, True, True)  # the last one: _skip_checks
+        return _jax.array_result_handler(aval, sharding._of_jaxlib, True, True)  # the last one: _skip_checks
 
 
 def transfer_guards(everywhere: bool = False) -> Any:
@@ -149,37 +149,37 @@ def device_put(value: np.ndarray, aval: Any, sharding: Any, device: Device) -> B
 def device_put_shards(values: Sequence[np.ndarray], aval: Any, sharding: Any,
                       devices: Sequence[Device]) -> Buffer:
     """A buffer of an array of `aval` whose shards, C-contiguous NumPy arrays, are copied to a device each."""
-    return _jax.batched_device_put(aval, sharding.of_jaxlib, values, devices, enable_x64=True,
+    return _jax.batched_device_put(aval, sharding._of_jaxlib, values, devices, enable_x64=True,
                                    host_buffer_semantics=HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL)
 
 
 def join(shards: Sequence[Buffer], aval: Any, sharding: Any) -> Buffer:
     """A buffer of an array of `aval` from buffers on one device each, in the order of the sharding's devices.
     """
-    return ArrayImpl(aval, sharding.of_jaxlib, shards, True, _skip_checks=True)
+    return ArrayImpl(aval, sharding._of_jaxlib, shards, True, _skip_checks=True)
 
 
 def rewrap(buf: Buffer, aval: Any, sharding: Any) -> Buffer:
     """A buffer over the same memory with another aval and sharding."""
-    return buf._rewrap_with_aval_and_sharding(aval, sharding.of_jaxlib)
+    return buf._rewrap_with_aval_and_sharding(aval, sharding._of_jaxlib)
 
 
 def copy_to_device(buf: Buffer, sharding: Any, device: Device) -> Buffer:
     """A copy of a buffer on one device on another one of the same client."""
     copied, = _jax.batched_copy_array_to_devices_with_sharding(
-        [buf], [DeviceList((device,))], [sharding.of_jaxlib], [_jax.ArrayCopySemantics.ALWAYS_COPY])
+        [buf], [DeviceList((device,))], [sharding._of_jaxlib], [_jax.ArrayCopySemantics.ALWAYS_COPY])
     return copied
 
 
 class OneDevice(_jax.SingleDeviceSharding):
-    """The sharding of a buffer on one device, as jaxlib's dispatch wants it; `own` is the array's."""
+    """The sharding of a buffer on one device, as jaxlib's dispatch wants it; `_own` is the array's."""
 
     def __init__(self, device: Device, own: Any) -> None:
         super().__init__(device)
-        self.own = own
+        self._own = own
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.own, name)
+        return getattr(self._own, name)
 
 
 class _FastPath(NamedTuple):
@@ -220,7 +220,7 @@ def dispatch(loaded: LoadedExecutable, handlers: Sequence[Any], in_avals: Sequen
         JaxRuntimeError: for a buffer that is deleted, or on another device.
     """
     _set_dispatch_options()
-    place, ins, outs = sharding.of_jaxlib, len(in_avals), len(out_avals)
+    place, ins, outs = sharding._of_jaxlib, len(in_avals), len(out_avals)
     known = _FastPath(loaded, _registry.flatten([0] * outs)[1], [place] * ins, [place] * outs,
                       list(out_avals), [True] * outs, [True] * ins, [None] * ins, [])
 

@@ -59,7 +59,7 @@ def device_assignment(arrays: Sequence[ArrayImpl], requested: Sequence[Sharding 
 def committed_sharding(x: ArrayImpl) -> Sharding | None:
     """The sharding that an argument, or a ShapeDtypeStruct in place of one, is committed to, or None."""
     if type(x) is ArrayImpl:
-        return x._buf._sharding.own if x._committed else None
+        return x._buf._sharding._own if x._committed else None
     if isinstance(x, (np.ndarray, ShapedArray)):
         return None
     sharding = getattr(x, "placed", getattr(x, "sharding", None))

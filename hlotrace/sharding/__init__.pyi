@@ -14,10 +14,14 @@ __all__ = [
     'use_abstract_mesh', 'use_mesh',
 ]
 
-class AbstractDevice(NamedTuple):
-    device_kind: Any
-    num_cores: Any
-    platform: Any
+class AbstractDevice:
+    def __init__(self, device_kind: Any, num_cores: Any, platform: str) -> None: ...
+    @property
+    def device_kind(self) -> Any: ...
+    @property
+    def num_cores(self) -> Any: ...
+    @property
+    def platform(self) -> Any: ...
 
 class AbstractMesh:
     def __init__(self, axis_sizes: Sequence[Any], axis_names: Any, axis_types: Any = None) -> None: ...

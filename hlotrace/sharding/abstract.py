@@ -18,7 +18,7 @@ import numpy as np
 
 from ..core.surface.boundary import boundaries
 
-_OF_JAXLIB = "_internal_device_list", "of_jaxlib"      # what `runtime/devices/placement.py` adds
+_OF_JAXLIB = "_internal_device_list", "_of_jaxlib"      # what `runtime/devices/placement.py` adds
 
 
 class Space(enum.Enum):
@@ -80,7 +80,7 @@ class Sharding:
     _layout: Any = None
     _terms: frozenset[str] = frozenset()        # mesh axes along which devices hold the terms of a sum
     _devices: tuple[Any, ...]
-    own = property(lambda self: self)       # jaxlib has objects of its own for some, whose `own` are these
+    _own = property(lambda self: self)       # jaxlib has objects of its own for some, whose `_own` are these
 
     def _tiles(self, ndim: int) -> np.ndarray:
         raise NotImplementedError

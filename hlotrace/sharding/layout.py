@@ -82,6 +82,9 @@ class Layout:
 class _Auto(Layout):
     __slots__ = ()
 
+    def __new__(cls) -> _Auto:
+        return vars(Layout).get("AUTO") or super().__new__(cls)     # the one there is
+
     def __init__(self) -> None:
         super().__init__(())
 

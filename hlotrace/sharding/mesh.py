@@ -32,6 +32,8 @@ class AxisType(enum.Enum):
 def _names(kind: str, axis_names: str | Iterable[str]) -> tuple[str, ...]:
     names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     for name in names:
+        if name is None:
+            raise ValueError(f"{kind}: axis names cannot be None, got {names}")
         if not isinstance(name, str):
             raise TypeError(f"{kind}: axis names are strings, got {name!r} in {names}")
         if not name.isascii() or "\\" in name or "'" in name:

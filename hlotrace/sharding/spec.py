@@ -5,10 +5,12 @@ that: the value is whole on every device, and its cotangent is unreduced.
 """
 from __future__ import annotations
 
+import dataclasses
 import enum
-from collections.abc import Iterable, Iterator, Set
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Set
+from typing import Any, Self
 
+from ..core.avals import ManualAxisType  # noqa: F401 - where users find it
 from ..core.surface.boundary import boundaries
 
 
@@ -17,13 +19,6 @@ class UnreducedKind(enum.Enum):
     sum = 1
     max = 2
     min = 3
-
-
-def _nothing_unreduced(what: str, **given: object) -> None:
-    if any(given.values()):
-        words = ", ".join(f"{name}={value!r}" for name, value in given.items() if value)
-        raise NotImplementedError(f"{what}: {words} over manual axes is not supported: sum with lax.psum in "
-                                  "the shard_map, or name Explicit axes outside of it")
 
 
 def _names(what: str, given: Any) -> frozenset[str]:
@@ -37,24 +32,8 @@ def _names(what: str, given: Any) -> frozenset[str]:
     return frozenset(given)
 
 
-class ManualAxisType(NamedTuple("ManualAxisType", [("varying", frozenset), ("unreduced", frozenset),
-                                                   ("reduced", frozenset), ("unreduced_kind", object)])):
-    """The manual axes of a `shard_map` over which a value differs between devices.
-
-    Raises:
-        NotImplementedError: for axes that are unreduced.
-    """
-    __slots__ = ()
-
-    def __new__(cls, *, varying: Iterable[str] = frozenset(), unreduced: Iterable[str] = frozenset(),
-                reduced: Iterable[str] = frozenset(),
-                unreduced_kind: UnreducedKind | None = None) -> ManualAxisType:
-        _nothing_unreduced("ManualAxisType", unreduced=unreduced, reduced=reduced,
-                           unreduced_kind=unreduced_kind)
-        return super().__new__(cls, frozenset(varying), frozenset(), frozenset(), None)
-
-
-class AbstractDevice(NamedTuple):
+@dataclasses.dataclass(frozen=True, slots=True)
+class AbstractDevice:
     """A kind of device, such as programs are compiled for."""
     device_kind: str
     num_cores: int | None
@@ -91,10 +70,9 @@ class PartitionSpec:
     Dimensions beyond the last entry are not split.  Reads like a tuple, but is a leaf of a pytree.  A spec
     may hold an ellipsis, for functions that take it; a sharding takes none.
 
-    Args:
-        unreduced: a set of mesh axes: the devices along them hold the terms of a sum, as a product over a
-            dimension that they split leaves them; `reshard` to a spec without them sums.
-        reduced: a set of mesh axes: as if not named, but the cotangent is unreduced over them.
+    `unreduced` is a set of mesh axes: the devices along them hold the terms of a sum, as a product over a
+    dimension that they split leaves them; `reshard` to a spec without them sums.  `reduced` is one too: as if
+    not named, but the cotangent is unreduced over them.
 
     Raises:
         ValueError: where an axis is in two of them.
@@ -104,14 +82,16 @@ class PartitionSpec:
     """
     __slots__ = ("_partitions", "unreduced", "reduced")
     UNCONSTRAINED = _UNCONSTRAINED      # the compiler may choose
+    _partitions: tuple[Any, ...]
     unreduced: frozenset[str]
     reduced: frozenset[str]
 
-    def __init__(self, *partitions: Any, unreduced: Set[str] = frozenset(), reduced: Set[str] = frozenset(),
-                 unreduced_kind: UnreducedKind | None = None) -> None:
+    def __new__(cls, *partitions: Any, unreduced: Set[str] = frozenset(), reduced: Set[str] = frozenset(),
+                unreduced_kind: UnreducedKind | None = None) -> Self:
         if unreduced_kind not in (None, UnreducedKind.sum):
             raise NotImplementedError(f"PartitionSpec: unreduced_kind={unreduced_kind} is not supported: the "
                                       "values of devices are terms of a sum")
+        self = object.__new__(cls)
         self._partitions = tuple(_entry(i, entry) for i, entry in enumerate(partitions))
         self.unreduced = _names("unreduced", unreduced) if unreduced else frozenset()
         self.reduced = _names("reduced", reduced) if reduced else frozenset()
@@ -122,6 +102,7 @@ class PartitionSpec:
                 if used.count(name) > 1:
                     raise ValueError(f"{self} names mesh axis {name!r} more than once: partitions, unreduced "
                                      "and reduced cannot overlap")
+        return self
 
     partitions = property(lambda self: self._partitions)
     unreduced_kind = property(lambda self: UnreducedKind.sum if self.unreduced else None)

@@ -2,29 +2,40 @@
 
     hlotrace-dump FUNCTION TYPE... [--stage STAGE] [--grad] [--vmap] [--out DIR]
                   [--mesh AXIS=SIZE,...] [--in_spec SPEC]... [--out_spec SPEC]... [--platform PLATFORM]
+                  [--html FILE] [--diff FUNCTION]
 
 FUNCTION is `module:function` or `path/file.py:function`.  A TYPE, one an argument, is `f32[8,128]`, `bf16[]`,
 `i32[3]` or `f32`; --args_from takes pytrees and values from Python instead. STAGE is one of jaxpr, outlined,
-stablehlo, sharded, hlo, optimized, collectives, cost, memory; several with commas or repeated; or `all`.
-`outlined` shows which stretches of equations repeat and become one function each.
+stablehlo, sharded, sharding, hlo, optimized, collectives, cost, memory; several with commas or repeated; or
+`all`. `outlined` shows which stretches of equations repeat and become one function each.
 
 With --mesh the program is for several devices.  `sharded` is then its text after Shardy's propagation, with
-the mesh axes that split each value; it needs no compile.  `collectives` lists what the compiled program
-communicates: kind, mesh axes, bytes, and your line.  `cost` and `memory` are those of one device. A SPEC says
-for each dimension which mesh axis splits it, with commas: `data,-` splits dimension 0 over data; `-` is
-whole, `data+model` are two axes for one dimension, and missing dimensions are whole.  `?` leaves an argument
-to the compiler.  Say --in_spec once for each argument, or once with semicolons: `data;-,model`.  A SPEC holds
-for every leaf of a pytree; for more, `--in_spec path/file.py:function` names a function that returns a tuple
-of PartitionSpecs and pytrees of them, one for each argument.  Several --out_spec are the entries of a tuple
-of results. PLATFORM is `cpu` (as many devices as the mesh has are made up), `tpu:v5e:2x4` (any topology, no
-TPU needed, but libtpu), or `gpu`, `cuda`, `rocm`, `tpu`: their text (jaxpr, outlined, stablehlo, sharded,
-hlo) needs neither the device nor its plugin; the other stages compile, and need both. What your own code
-prints goes to stderr.
+the mesh axes that split each value, and `sharding` says for each operation, with your line, how its values
+are split and what will be communicated for it; they need no compile.  `collectives` lists what the compiled
+program communicates: kind, mesh axes, bytes, and your line.  `cost` and `memory` are those of one device. A
+SPEC says for each dimension which mesh axis splits it, with commas: `data,-` splits dimension 0 over data;
+`-` is whole, `data+model` are two axes for one dimension, and missing dimensions are whole.  `?` leaves an
+argument to the compiler.  Say --in_spec once for each argument, or once with semicolons: `data;-,model`.  A
+SPEC holds for every leaf of a pytree; for more, `--in_spec path/file.py:function` names a function that
+returns a tuple of PartitionSpecs and pytrees of them, one for each argument.  Several --out_spec are the
+entries of a tuple of results. PLATFORM is `cpu` (as many devices as the mesh has are made up), `tpu:v5e:2x4`
+(any topology, no TPU needed, but libtpu), or `gpu`, `cuda`, `rocm`, `tpu`: their text (jaxpr, outlined,
+stablehlo, sharded, sharding, hlo) needs neither the device nor its plugin; the other stages compile, and need
+both. What your own code prints goes to stderr.
+
+--html writes a page for a browser, which needs no network: all stages side by side, where a click on an
+operation or on a line of yours lights what came of it in the others, with costs, memory and collectives.  It
+compiles, but not for --platform gpu, cuda, rocm and tpu.
+
+--diff prints the jaxprs of two functions as one: a line of both begins with a space, one of the first alone
+with `-`, of the second with `+`, and in colours on a terminal.  Operations are matched by what they are made
+of, not by their order, and called functions are written out.
 
     hlotrace-dump hlotrace.numpy:tanh f32[8,128] --stage jaxpr,stablehlo
     hlotrace-dump train.py:loss --args_from train.py:example_args --grad --stage all --out /tmp/loss
     hlotrace-dump train.py:layer f32[64,256] f32[256,512] --mesh data=4,model=2 --in_spec 'data;-,model'
     --stage sharded
+    hlotrace-dump train.py:loss --args_from train.py:example_args --grad --html loss.html
 """
 import contextlib
 import functools
@@ -40,21 +51,24 @@ from pathlib import Path
 from absl import flags
 
 import hlotrace
+from hlotrace.api.parallel.explain_sharding import plan_of
 from hlotrace.api.stages import abstract, struct_of
 from hlotrace.core import dtypes
 from hlotrace.core.errors import did_you_mean
 from hlotrace.core.platforms import PLATFORMS
 from hlotrace.core.pytrees import pytree
+from hlotrace.core.source_info import describe
 from hlotrace.inspection import shardy
 from hlotrace.inspection.communication import collectives, table
+from hlotrace.inspection.matching import changes
 from hlotrace.lowering.outline import LEAST_SAVED
 from hlotrace.runtime.devices import plugins
 from hlotrace.runtime.executables.blocks import blocks_of
 from hlotrace.sharding import NamedSharding, P, SingleDeviceSharding
 
-SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "hlo": "txt",
-            "optimized": "txt", "collectives": "txt", "cost": "txt", "memory": "txt"}
-OVER_A_MESH = ("sharded", "collectives")
+SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "sharding": "txt",
+            "hlo": "txt", "optimized": "txt", "collectives": "txt", "cost": "txt", "memory": "txt"}
+OVER_A_MESH = ("sharded", "sharding", "collectives")
 COMPILED = ("optimized", "collectives", "cost", "memory")
 DTYPES = {"pred": dtypes.bool_} | {name: d for d in dtypes.SUPPORTED
                                    for name in (d.name, dtypes.short_name(d))}
@@ -305,11 +319,10 @@ class Program:
 
     @functools.cached_property
     def mesh(self):
-        where = self.lowered._where
-        if not isinstance(where, tuple) or where.mesh is None:
-            raise UsageError(f"the stages {' and '.join(OVER_A_MESH)} are those of a program over a mesh; "
+        if self.lowered._mesh is None:
+            raise UsageError(f"the stages {', '.join(OVER_A_MESH)} are those of a program over a mesh; "
                              "give --mesh")
-        return where.mesh
+        return self.lowered._mesh
 
     def jaxpr(self):
         return str(self.traced.jaxpr)
@@ -342,6 +355,9 @@ class Program:
     def sharded(self):
         return self.mesh and shardy.propagated(self.lowered.as_text(debug_info=True))
 
+    def sharding(self):
+        return self.mesh and str(plan_of(self.lowered))
+
     def collectives(self):
         return table(collectives(self.compiled.as_text(), self.mesh))
 
@@ -355,10 +371,26 @@ class Program:
         return "\n".join(f"{name}: {value:.15g}" for name,
                          value in sorted(self.compiled.cost_analysis().items()))
 
+    def view(self, path):
+        """Writes the page of --html."""
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        (self.lowered if self.place.lowered_for else self.compiled).view(path)
+
     def memory(self):
         stats = self.compiled.memory_analysis()
         return "\n".join(f"{name}: {getattr(stats, name)}" for name in dir(stats)
                          if name.endswith("_in_bytes"))
+
+
+def difference(first, second):
+    """The jaxprs of two Programs as one text, with colours for a terminal."""
+    color = {"-": "\x1b[31m", "+": "\x1b[32m"} if sys.stdout.isatty() else {}
+    lines = []
+    for change in changes(first.traced.jaxpr, second.traced.jaxpr):
+        paint = color.get(change.mark, "")
+        place = f"    # {describe(change.source)}" if change.mark != " " and change.source else ""
+        lines.append(f"{paint}{change.mark} {change.text}{place}" + "\x1b[0m" * bool(paint))
+    return "\n".join(lines)
 
 
 def transformed(fun, options):
@@ -405,17 +437,29 @@ def out_shardings(values, place):
 def dump(positional, options):
     """Print or write every stage that the command line asks for."""
     stages = parse_stages(options.stage, options.mesh)
+    if (options.html or options.diff) and not options["stage"].present:
+        stages = []
     if not positional:
         raise UsageError("which function? say hlotrace-dump FUNCTION TYPE... (--help tells more)")
     if options.x64:
         hlotrace.config.update("jax_enable_x64", True)
-    place = Place(options.mesh, options.platform, not {*COMPILED}.isdisjoint(stages))
+    compiles = not {*COMPILED}.isdisjoint(stages) or options.html and options.platform == "cpu"
+    place = Place(options.mesh, options.platform, compiles)
     fun = load(positional[0])
     args = placed(arguments(positional[1:], options.args_from), parse_specs(options.in_spec, "--in_spec"),
                   place)
     program = Program(transformed(fun, options), args, options.locations, place,
                       out_shardings(options.out_spec, place))
     stem = "_".join(["vmap"] * options.vmap + ["grad"] * options.grad + [positional[0].rpartition(":")[2]])
+    if options.diff:
+        other = transformed(load(options.diff, "--diff"), options)
+        print(difference(program, Program(other, args, options.locations, place)))
+    if options.html:
+        try:
+            program.view(options.html)
+        except OSError as error:
+            raise UsageError(f"--html {options.html}: {error}") from error
+        print(options.html)
     for stage in stages:
         text = getattr(program, stage)().rstrip() + "\n"
         if options.out:
@@ -446,6 +490,8 @@ def define_flags():
     flags.DEFINE_string("platform", None, "cpu, gpu, cuda, rocm, tpu or a topology, tpu:v5e:2x4.", **own)
     flags.DEFINE_string("out", None, "Write a file for each stage into this folder, and print the paths.",
                         **own)
+    flags.DEFINE_string("html", None, "Write a page with all stages into this file.", **own)
+    flags.DEFINE_string("diff", None, "Another function: print how its jaxpr differs.", **own)
     flags.DEFINE_bool("help", False, "Print this help.", short_name="h", **own)
     options.set_gnu_getopt(True)  # flags may follow the types
     return options

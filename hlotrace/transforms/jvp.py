@@ -131,12 +131,13 @@ class JVPTrace(Trace):
         return value, None
 
 
-def jvp_flat(fun: Callable[..., Any], primals: Sequence[Any],
-             tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """(outs, out tangents) of `fun`, which maps flat lists to flat lists; tangents are None where zero."""
+def jvp_flat(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
+             scope: str = "") -> tuple[list[Any], list[Any]]:
+    """(outs, out tangents) of `fun`, which maps flat lists to flat lists; tangents are None where zero.  Its
+    operations are in one more scope."""
     trace = JVPTrace(state.trace)
     args = [p if t is None else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)]
-    outs = trace.run(fun, *args)
+    outs = trace.run(fun, *args, scope=scope)
     pairs = [trace.split(x) for x in outs]
     del args, outs
     leaks.check(trace)

@@ -55,8 +55,9 @@ class SplitTrace(Trace):
 
 
 def linearize_flat(fun: Callable[..., Any], primals: Sequence[Any], nonzero: Sequence[bool],
-                   splices: bool = True) -> tuple[list[Any], Jaxpr, list[bool]]:
-    """The linearization of `fun`, which maps flat lists to flat lists, for the primals marked in `nonzero`.
+                   splices: bool = True, scope: str = "") -> tuple[list[Any], Jaxpr, list[bool]]:
+    """The linearization of `fun`, which maps flat lists to flat lists, for the primals marked in `nonzero`;
+    its operations are in one more scope.
 
     Returns:
         outs, linear program, out_nonzero.  The program maps the nonzero tangents to the nonzero tangents of
@@ -66,7 +67,7 @@ def linearize_flat(fun: Callable[..., Any], primals: Sequence[Any], nonzero: Seq
     trace = JVPTrace(state.trace, SplitTrace(state.trace, linear), splices)
     args = [JVPTracer(trace, p, linear.input(aval_of(p).tangent())) if nz else p
             for p, nz in zip(primals, nonzero, strict=True)]
-    outs = trace.run(fun, *args)
+    outs = trace.run(fun, *args, scope=scope)
     pairs = [trace.split(x) for x in outs]
     program = linear.finish([t for _, t in pairs if t is not None])
     linear.alive = False

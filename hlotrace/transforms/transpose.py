@@ -1,7 +1,7 @@
 """Transposition: a linear program run backwards, from cotangents of its outputs to those of its inputs."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core import programs
@@ -23,12 +23,13 @@ def accumulate(a: Any, b: Any) -> Any:
     return elementwise.accumulate(a, b)
 
 
-def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
-                  cotangents: Sequence[Any]) -> list[Any]:
+def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cotangents: Sequence[Any],
+                  outside: str | None = None) -> list[Any]:
     """The cotangents of the inputs of a linear program, None for those that are zero or known.
 
     Those that are `UndefinedPrimal`s in `args` get one.  Equations that depend on no linear input are
-    evaluated first, in order.
+    evaluated first, in order.  `outside` are the scopes around the function that was linearized, if the user
+    asked for this pass: those inside of it are then of a transposition.
     """
     values = dict(zip(jaxpr.constvars, consts))
     values.update((v, a) for v, a in zip(jaxpr.invars, args, strict=True) if not is_undefined_primal(a))
@@ -39,7 +40,7 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any],
         for v, ct in zip(jaxpr.outvars, cotangents, strict=True):
             if ct is not None and type(v) is not Literal:
                 found[v] = accumulate(found.get(v), ct)
-        _transpose_all(pending, values, found)
+        _transpose_all(pending, values, found, _backward_scopes(outside))
     finally:
         state.source, state.name_stack = saved, stack
     return [found.get(v) if is_undefined_primal(a) else None for v, a in zip(jaxpr.invars, args)]
@@ -59,7 +60,16 @@ def _evaluate_known(eqns: Iterable[Eqn], values: dict[Any, Any]) -> list[Eqn]:
     return pending
 
 
-def _transpose_all(eqns: list[Eqn], values: dict[Any, Any], found: dict[Any, Any]) -> None:
+def _backward_scopes(outside: str | None) -> Callable[[str], str]:
+    """What gives the scopes of an equation's transposition, from the equation's."""
+    if outside is None:
+        return str
+    around = f"{state.name_stack}/transpose()".lstrip("/")
+    return lambda stack: f"{around}/{stack.removeprefix(outside).lstrip('/')}".rstrip("/")
+
+
+def _transpose_all(eqns: list[Eqn], values: dict[Any, Any], found: dict[Any, Any],
+                   scopes: Callable[[str], str]) -> None:
     """Transpose linear equations from the last to the first; `found` has the cotangents of variables.
 
     Variables in `values` are known, all others are linear.  A variable whose cotangent is zero, though
@@ -84,7 +94,7 @@ def _transpose_all(eqns: list[Eqn], values: dict[Any, Any], found: dict[Any, Any
             else:
                 operands.append(values[v] if v in values else UndefinedPrimal(v.aval))
                 split = split or v.aval.explicit is not None
-        state.source, state.name_stack = eqn.source, eqn.name_stack
+        state.source, state.name_stack = eqn.source, scopes(eqn.name_stack)
         if split:
             results = _transpose_typed(eqn, cts, operands)
         else:

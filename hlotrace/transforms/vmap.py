@@ -137,13 +137,14 @@ def _held(value: Any) -> Iterable[Any]:
 
 
 def batch_flat(fun: Callable[..., Any], axis: MappedAxis, args: Sequence[Any],
-               dims: Sequence[int | None]) -> tuple[list[Any], list[int | None]]:
-    """(outs, out dims) of `fun`, which maps flat lists to flat lists; a dim is None where unbatched."""
+               dims: Sequence[int | None], scope: str = "") -> tuple[list[Any], list[int | None]]:
+    """(outs, out dims) of `fun`, which maps flat lists to flat lists; a dim is None where unbatched.  Its
+    operations are in one more scope."""
     trace = BatchTrace(state.trace, axis)
     names = [] if axis.name is None else [(axis.name, axis.size, "vmap")]
     with named_axes(*names):
         outs = trace.run(fun, *[a if d is None else BatchTracer(trace, a, d)
-                                for a, d in zip(args, dims, strict=True)])
+                                for a, d in zip(args, dims, strict=True)], scope=scope)
     pairs = [trace.split(x) for x in outs]
     del outs
     leaks.check(trace)
@@ -178,16 +179,23 @@ def batch(jaxpr: Jaxpr, axis: MappedAxis, batched: tuple[bool, ...],
     return programs.trace_closed(fun, avals, jaxpr.name), tuple(out_batched)
 
 
-def map_flat(fun: Callable[..., Any], axis: MappedAxis, args: Sequence[Any],
-             dims: Sequence[int | None]) -> list[Any]:
-    """`batch_flat` with every output mapped in front; symbolic zeros (None) stay."""
+def batch_nonzero(fun: Callable[..., Any], axis: MappedAxis, args: Sequence[Any],
+                  dims: Sequence[int | None]) -> tuple[list[Any], list[int | None]]:
+    """`batch_flat` of a function with symbolic zeros (None) among its outputs, which stay."""
     def instantiated(*xs: Any) -> list[Any]:
         outs = fun(*xs)
         marks[:] = nonzero_mask(outs)
         return drop_zeros(outs)
     marks: list[bool] = []
     outs, out_dims = batch_flat(instantiated, axis, args, dims)
-    return fill_zeros([place_axis(x, axis.size, d, 0) for x, d in zip(outs, out_dims)], marks)
+    return fill_zeros(outs, marks), fill_zeros(out_dims, marks)
 
 
-programs.batch_flat, programs.map_flat = batch_flat, map_flat
+def map_flat(fun: Callable[..., Any], axis: MappedAxis, args: Sequence[Any],
+             dims: Sequence[int | None]) -> list[Any]:
+    """`batch_nonzero` with every output mapped in front."""
+    return [None if x is None else place_axis(x, axis.size, d, 0)
+            for x, d in zip(*batch_nonzero(fun, axis, args, dims))]
+
+
+programs.batch_flat, programs.batch_nonzero, programs.map_flat = batch_flat, batch_nonzero, map_flat

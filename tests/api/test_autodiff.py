@@ -256,6 +256,10 @@ def test_errors(call, error, words):
 
 # --- Jacobians --------------------------------------------------------------------------------------------------
 
+def test_each_jacobian_has_its_own_name():      # suites have it in the names of tests
+    assert [f.__name__ for f in (jax.jacfwd, jax.jacrev, jax.jacobian)] == ["jacfwd", "jacrev", "jacobian"]
+
+
 @pytest.mark.parametrize("jac", [jax.jacfwd, jax.jacrev, jax.jacobian])
 def test_jacobians(jac):
     def g(x, y):
@@ -458,3 +462,60 @@ def test_reverse_mode_agrees_with_finite_differences():
         eps = 1e-6
         numeric = (loss(w + eps * d, X.astype(float)) - loss(w - eps * d, X.astype(float))) / (2 * eps)
         np.testing.assert_allclose((g * d).sum(), numeric, rtol=1e-5)
+
+
+# --- what vjp and linearize give is data ------------------------------------------------------------------------
+
+def test_the_derivative_that_linearize_gives_is_a_pytree():
+    def f(x, n):
+        return {"y": jnp.sin(x["a"]) * n, "n": n}
+    args = {"a": jnp.arange(3.)}, 2
+    tangents = {"a": jnp.ones(3)}, np.zeros((), jax.float0)
+    along = jax.linearize(f, *args)[1]
+    assert isinstance(along, jax.tree_util.Partial) and jax.tree.leaves(along)
+    want = along(*tangents)
+    same(jax.jit(lambda along, *t: along(*t)["y"])(along, {"a": jnp.ones(3)}, tangents[1]), want["y"])
+    compiled = jax.jit(lambda *args: jax.linearize(f, *args)[1])
+    same(compiled(*args)(*tangents)["y"], want["y"])
+    same(compiled({"a": jnp.zeros(3)}, 3)(*tangents)["y"], jnp.full(3, 3.))
+    doubled = jax.tree.map(lambda x: 2 * x, jax.linearize(jnp.sin, 1.)[1])
+    same(doubled(1.), 2 * jnp.cos(1.))
+
+
+WISHES = {"ref": None, "value": jax.ad.GradValue(), "none": jax.ad.DontWant()}
+
+
+@pytest.mark.parametrize("stage", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("first", WISHES)
+@pytest.mark.parametrize("second", WISHES)
+def test_cotangents_go_where_with_refs_says(first, second, stage):
+    def f(p, x):
+        return {"y": p["a"] * x, "z": x * x}
+    args, ct = ({"a": jnp.arange(2.)}, jnp.ones(2)), {"y": jnp.array([1., 2.]), "z": jnp.ones(2)}
+    want_a, want_x = jax.vjp(f, *args)[1](ct)
+    refs = [jax.new_ref(jnp.full(2, 10.)) for _ in range(2)]
+
+    @stage
+    def run(refs, p, x):
+        given = [ref if name == "ref" else WISHES[name] for ref, name in zip(refs, (first, second))]
+        return jax.vjp(f, p, x)[1].with_refs({"a": given[0]}, given[1])(ct)
+    for _ in range(2):
+        found = run(refs, *args)
+        for got, name, want in zip((found[0]["a"], found[1]), (first, second), (want_a["a"], want_x)):
+            if name == "value":
+                same(got, want)
+            else:
+                assert got == (jax.ad.GradRef() if name == "ref" else jax.ad.DidntWant())
+    for ref, name, want in zip(refs, (first, second), (want_a["a"], want_x)):
+        same(ref[...], 10 + 2 * want if name == "ref" else jnp.full(2, 10.))
+
+
+@pytest.mark.parametrize("wishes, error, words", [
+    ((), TypeError, "with_refs takes a Ref"), ((jax.ad.DontWant(),) * 2, TypeError, "with_refs takes a Ref"),
+    (("bfloat16",), ValueError, r"the Ref at \[0\] is bfloat16\[2\]"), ((3,), ValueError, "make it like its argument")])
+def test_wishes_that_do_not_fit(wishes, error, words):
+    pullback = jax.vjp(lambda x: x * 2, jnp.ones(2))[1]
+    made = [jax.new_ref(jnp.ones(2, w)) if w == "bfloat16" else jax.new_ref(jnp.ones(w)) if w == 3 else w for w in wishes]
+    with pytest.raises(error, match=words):
+        pullback.with_refs(*made)(jnp.ones(2))
+    assert "mul" in str(pullback.jaxpr)

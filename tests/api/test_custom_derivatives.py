@@ -228,3 +228,44 @@ def test_a_rule_that_closes_over_nothing_mapped_stays_unmapped():
     g = jax.custom_jvp(lambda x: x * big)
     g.defjvp(lambda p, t: (g(*p), t[0] * big))
     same(jax.jit(jax.grad(lambda x: g(x).sum()))(1.), big.sum())
+
+
+@jax.custom_jvp
+def total(x):
+    return lax.psum(x, "i")
+
+
+total.defjvp(lambda p, t: (total(*p), lax.psum(t[0], "i")))
+
+
+@jax.custom_vjp
+def weighed(x):
+    return lax.psum(x, "i"), x
+
+
+weighed.defvjp(lambda x: (weighed(x), 3.), lambda r, g: (g[0] * r + g[1],))
+
+
+@pytest.mark.parametrize("stage", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_what_a_collective_made_equal_is_one_value(stage):
+    x = jnp.arange(3.)
+    summed = stage(jax.vmap(total, axis_name="i", out_axes=None))
+    both = stage(jax.vmap(weighed, axis_name="i", out_axes=(None, 0)))
+    same(summed(x), 3.)
+    same(jax.jvp(summed, (x,), (x + 1,)), (3., 6.))
+    same(both(x), (3., X))
+    same(jax.grad(lambda x: 2 * both(x)[0] + both(x)[1][1])(x), [6., 7., 6.])
+    inside = jax.vmap(jax.value_and_grad(lambda x: weighed(x)[0]), axis_name="i", out_axes=(None, 0))
+    same(stage(inside)(x), (3., np.full(3, 3.)))
+    nested = jax.vmap(jax.vmap(total, axis_name="i", out_axes=None))
+    same(stage(nested)(jnp.ones((2, 3))), [3., 3.])
+
+
+def test_a_rule_that_is_not_equal_where_its_function_is():
+    same_for_all = jax.custom_jvp(lambda x: jnp.zeros_like(x))
+    same_for_all.defjvp(lambda p, t: (same_for_all(*p), t[0]))
+    mapped = jax.jit(jax.vmap(same_for_all, axis_name="i"))
+    with pytest.raises(ValueError, match="the same for all elements of the axis 'i'"):
+        jax.jvp(mapped, (jnp.ones(3),), (jnp.ones(3),))
+    mapped = jax.jit(jax.vmap(same_for_all))
+    same(jax.jvp(mapped, (jnp.ones(3),), (jnp.ones(3),)), (np.zeros(3), np.ones(3)))

@@ -310,3 +310,30 @@ def test_keywords_are_told_apart_by_their_names():
     for _ in range(2):      # the second time by the short way
         assert f(one, b=two) == 65 and f(one, c=two) == 27 and f(a=one, b=two) == 65 and f(a=one, c=two) == 27
         assert f(one, b=two, c=one) == 8 and f(one, c=one, b=two) == 8 and f(one, two) == 65
+
+
+def test_types_whose_values_are_not_read():
+    """NetKet passes what its parameters look like to a compiled function, which makes arrays of these shapes."""
+    spec = {"a": jax.ShapeDtypeStruct((3,), "float32"), "b": jax.ShapeDtypeStruct((), "int32")}
+    traced = []
+
+    @jax.jit
+    def f(x, spec):
+        traced.append(x)
+        return x.reshape(spec["a"].shape) * spec["a"].size, jax.tree.map(jnp.ones_like, spec)
+    x = jnp.arange(3.0)
+    for outer in (f, jax.jit(lambda x, _: f(x, spec)), lambda x, s: jax.vmap(lambda x: f(x, s))(x[None])):
+        out, ones = outer(x, spec)
+        assert out.ravel().tolist() == [0, 3, 6] and ones["b"].dtype == "int32" and ones["a"].ravel()[:3].tolist() == [1, 1, 1]
+    assert jax.grad(lambda x: f(x, spec)[0].sum())(x).tolist() == [3, 3, 3]
+    calls = len(traced)
+    f(x, {key: jax.ShapeDtypeStruct(s.shape, s.dtype) for key, s in spec.items()})
+    assert len(traced) == calls
+
+
+@pytest.mark.parametrize("call", [
+    lambda s: jax.jit(lambda p: p + 1)(s), lambda s: jax.jit(lambda p: p)(s), lambda s: jax.jit(lambda p: 1, keep_unused=True)(s),
+    lambda s: jax.jit(lambda x: jax.jit(lambda p: p * x)(s))(1.0), lambda s: jnp.sin(s)])
+def test_types_whose_values_are_read(call):
+    with pytest.raises(TypeError, match="ShapeDtypeStruct"):
+        call(jax.ShapeDtypeStruct((3,), "float32"))

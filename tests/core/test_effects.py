@@ -87,10 +87,10 @@ count_p = Primitive("count", abstract_eval=lambda x: x, effects=lambda params: (
 def test_a_state_is_threaded_through_a_program_and_those_inside_it(holder):
     function, expected = HOLDERS[holder]
     jaxpr = jax.make_jaxpr(lambda x: function(count_p.bind, x))(1.0)
-    assert jaxpr.effects == (Counts(),)
+    assert jaxpr.effects == {Counts()}
     threaded = programs.discharge(jaxpr, (COUNTER,))
     check_jaxpr(threaded)
-    assert threaded.effects == ()
+    assert not threaded.effects
     count, _ = jax.jit(lambda n, x: eval_jaxpr(threaded, (), n, x))(jnp.int32(10), jnp.float32(1))
     assert count == 10 + len(expected)
 

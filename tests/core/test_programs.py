@@ -127,12 +127,12 @@ def test_constants_become_literals():
     whole = trace_to_jaxpr(lambda x: [x * table, table], [ShapedArray((300,), "float32")])
     assert len(whole.consts) == 1
     inside = embed_constants(whole)
-    assert (inside.constvars, inside.consts) == ((), ()) and embed_constants(inside) is inside
+    assert (inside.constvars, inside.consts) == ([], []) and embed_constants(inside) is inside
     literals = [v for v in (*inside.eqns[0].invars, inside.outvars[1]) if type(v) is Literal]
     assert len(literals) == 2 and all((v.val == table).all() for v in literals) and len(inside.invars) == 1
     check_jaxpr(inside)
     closed = trace_closed(lambda x: [x * table], [ShapedArray((300,), "float32")], "f", ["x"])
-    assert (closed.constvars, closed.name, closed.arg_names) == ((), "f", ["x"])
+    assert (closed.constvars, closed.name, closed.arg_names) == ([], "f", ["x"])
 
 
 def test_programs_for_all_callers_say_no_lines():

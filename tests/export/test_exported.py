@@ -323,3 +323,27 @@ def test_flatbuffers():
     vtable = root - int.from_bytes(data[root:root + 4], "little", signed=True)
     large = root + int.from_bytes(data[vtable + 8:vtable + 10], "little")
     assert int.from_bytes(data[large:large + 8], "little") == 1 << 60
+
+
+@pytest.mark.parametrize("version", [8, 9, 10, 11])
+def test_the_calling_convention_is_an_option(version):
+    before = jax.config.jax_export_calling_convention_version
+    jax.config.update("jax_export_calling_convention_version", version)
+    try:
+        if version in (9, 10):
+            it = exported(jnp.sin, 1.)
+            assert it.calling_convention_version == again(it).calling_convention_version == version
+            same(again(it).call(1.), jnp.sin(1.))
+        else:
+            with pytest.raises(ValueError, match=f"version is {version}; hlotrace knows 9 to 10"):
+                exported(jnp.sin, 1.)
+    finally:
+        jax.config.update("jax_export_calling_convention_version", before)
+
+
+def test_weak_types_stay_where_the_artifact_is_not_written():
+    it = exported(lambda x: x * 2, 1.)
+    assert it.call(1.).weak_type and not again(it).call(1.).weak_type
+    n, = export.symbolic_shape("n")
+    with pytest.raises(jax.errors.InconclusiveDimensionOperation, match="does not divide"):
+        exported(lambda x: x.reshape(-1, 8), jax.ShapeDtypeStruct((n,), "float32"))

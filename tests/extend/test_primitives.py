@@ -367,7 +367,7 @@ def test_abstract_evaluation_that_speaks_of_effects():
     r.def_effectful_abstract_eval(lambda x: (x, {"writes"}))
     assert jax.eval_shape(p.bind, jnp.ones(3)).shape == (3,)
     jaxpr = jax.make_jaxpr(jax.jit(lambda x: (q.bind(x, loud=True), q.bind(x))))(1.0)
-    assert jaxpr.effects == (writes,) and [e.effects for e in jaxpr.eqns[0].params["jaxpr"].eqns] == [(writes,), ()]
+    assert jaxpr.effects == {writes} and [e.effects for e in jaxpr.eqns[0].params["jaxpr"].eqns] == [(writes,), ()]
     mlir.register_lowering(q, mlir.lower_fun(lambda x, loud=False: x + 1, multiple_results=False))
     text = jax.jit(lambda x: (q.bind(x, loud=True), q.bind(x), 3.0)[2]).lower(1.0).as_text()
     assert text.count("stablehlo.add") == 1, "what has an effect stays, used or not"

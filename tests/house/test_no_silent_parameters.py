@@ -24,7 +24,14 @@ PROTOCOLS = {"__get__", "__deepcopy__", "__setattr__", "__setitem__", "__getattr
 EXEMPT = {
     "core/primitive.py:Primitive.bind_with_trace": {"avals"},           # those of the arguments are asked anyway
     "core/trace.py:Tracer.__array__": {"dtype", "copy"},                # it raises
+    "core/trace.py:Tracer.__dlpack__": {"copy", "dl_device", "max_version", "stream"},
     "core/refs.py:Ref.__array__": {"dtype", "copy"},                    # it raises
+    "core/jaxpr.py:Eqn.replace": {"ctx"},                               # nothing depends on it here
+    "as_jax/pickles.py:_take_device.new": {"abstract_device"},          # meshes are the same for all kinds of devices
+    # for people, and for compilers of kernels; what is exact is right for what may be approximate
+    "experimental/pallas/interpret.py:pallas_call": {"compiler_params", "cost_estimate", "debug", "metadata"},
+    "experimental/pallas/parts.py:multiple_of": {"values"},
+    "experimental/pallas/parts.py:reciprocal": {"approx", "full_range"},
     # what equations say themselves, and what serves JAX's error messages only
     # of JAX's older partitioner: Shardy takes the rule
     "api/parallel/custom_partitioning.py:custom_partitioning.def_partition": {"infer_sharding_from_operands", "propagate_user_sharding",

@@ -4,6 +4,7 @@ import math
 import numpy as np
 import pytest
 from derivatives import check_derivatives
+from equal import same
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -83,3 +84,10 @@ def test_derivatives():
 def test_refused(call, error, words):
     with pytest.raises(error, match=words):
         call(jnp.ones((4, 5)))
+
+
+def test_names_of_the_cubic_kernel_of_pytorch():
+    x = jnp.arange(16.).reshape(4, 4)
+    for antialias in (True, False):
+        same(jax.image.resize(x, (3, 6), "bicubic-pytorch", antialias),
+             jax.image.resize(x, (3, 6), jax.image.ResizeMethod.CUBIC_PYTORCH, antialias))

@@ -50,6 +50,15 @@ def test_each_value_of_a_propagated_program_says_its_spec():
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("line", ["chlo.erf %x : tensor<8x8xf32> -> tensor<8x8xf32>",
+                                  "chlo.polygamma %x, %x : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>"])
+def test_an_elementwise_operation_that_xla_expands_keeps_the_sharding(line):
+    text = identity('<@mesh, [{"data"}, {"model"}]>').replace("stablehlo.negate %x : tensor<8x8xf32>", line)
+    assert main_specs(text)[1] == [(("data",), ("model",))]
+    assert "sharding_rule" not in propagated(text)
+
+
+@pytest.mark.quick
 def test_manual_values_are_marked_and_every_result_of_an_operation_has_a_spec():
     text = propagated(MANUAL)
     specs = {
@@ -117,8 +126,8 @@ def test_a_module_lives_as_long_as_its_operations_are_read(read, monkeypatch):
     def told(op):
         alive.append(context()._get_live_module_count())
         return signature(op)
-    signature = shardy._signature
-    monkeypatch.setattr(shardy, "_signature", told)
+    signature = shardy.signature
+    monkeypatch.setattr(shardy, "signature", told)
     read(identity('<@mesh, [{"data"}, {}]>', MESH_LINE))
     assert alive and min(alive) > 0
 

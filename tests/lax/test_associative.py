@@ -1,4 +1,6 @@
 """associative_scan: the oracle is the loop written out in NumPy."""
+import collections
+
 import numpy as np
 import pytest
 from equal import same
@@ -28,3 +30,13 @@ def test_associative_scan_of_pytrees():
     same(lax.associative_scan(compose, {"m": m, "c": c}), {"m": np.cumprod(m), "c": np.float32(want[1:])})
     same(jax.grad(lambda x: lax.associative_scan(jnp.multiply, x).sum())(m), np.array([33.0, 16.0, 10.0, 6.0]))
     same(jax.vmap(lambda x: lax.associative_scan(jnp.add, x))(A(2, 3)), np.cumsum(A(2, 3), 1))
+
+
+def test_a_result_in_other_containers():
+    """Dynamax gives a tuple where the arguments are of a class of tuples."""
+    Pair = collections.namedtuple("Pair", "a b")
+    found = lax.associative_scan(lambda x, y: (x.a + y.a, x.b * y.b), Pair(A(4), A(4) + 1))
+    same(found, Pair(np.cumsum(A(4)), np.cumprod(A(4) + 1)))
+    assert type(found) is Pair
+    with pytest.raises(ValueError, match="structure"):
+        lax.associative_scan(lambda x, y: x.a + y.a, Pair(A(4), A(4)))

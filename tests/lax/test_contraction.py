@@ -4,6 +4,7 @@ import itertools
 import numpy as np
 import pytest
 from bilinear import check_bilinear, ints
+from equal import same
 
 import hlotrace
 import hlotrace.numpy as jnp
@@ -263,3 +264,40 @@ def test_conv_with_general_padding_is_the_general_convolution():
     np.testing.assert_array_equal(got, lax.conv_general_dilated(x, y, *how))
     plain = lax.conv_with_general_padding(x, y, (1, 1), "VALID", None, None)
     np.testing.assert_array_equal(plain[0, 0, 0, 0], (x[0, :, :3, :3] * y[0]).sum())
+
+
+def _grouped(lhs, rhs, sizes, free):
+    """The product of one batch element: rows of groups times their matrices, or a sum for each group."""
+    ends = np.cumsum(sizes)
+    parts = [slice(end - size, end) for end, size in zip(ends, sizes)]
+    if not free:
+        return np.stack([lhs[part].T @ rhs[part] for part in parts])
+    out = np.zeros((lhs.shape[0], rhs.shape[-1]), np.float32)
+    for g, part in enumerate(parts):
+        out[part] = lhs[part] @ rhs[g]
+    return out
+
+
+SIZES = np.array([[[1, 2], [2, 3], [5, 0]], [[0, 5], [1, 1], [2, 2]]])
+
+
+@pytest.mark.parametrize("stage", [lambda f: f, hlotrace.jit], ids=["eager", "jit"])
+def test_groups_that_differ_along_other_axes(stage):
+    rng = np.random.default_rng(0)
+    lhs, rhs = (rng.normal(size=s).astype(np.float32) for s in ((2, 3, 5, 4), (2, 2, 4, 6)))
+    numbers = lax.RaggedDotDimensionNumbers((([3], [2]), ([0], [1])), [2], [0])
+    got = stage(lambda *args: lax.ragged_dot_general(*args, numbers))(lhs, rhs, SIZES)
+    same(got, np.stack([[_grouped(lhs[b, i], rhs[:, b], SIZES[b, i], True) for i in range(3)] for b in range(2)]), 10)
+    lhs, rhs = (rng.normal(size=s).astype(np.float32) for s in ((3, 2, 5, 4), (3, 2, 5, 6)))
+    numbers = lax.RaggedDotDimensionNumbers((([0, 2], [0, 2]), ([1], [1])), [2], [])
+    got = stage(lambda *args: lax.ragged_dot_general(*args, numbers))(lhs, rhs, SIZES)
+    want = [sum(_grouped(lhs[i, b], rhs[i, b], SIZES[b, i], False) for i in range(3)) for b in range(2)]
+    same(got, np.stack(want, 1), 10)
+
+
+@pytest.mark.parametrize("sizes, words", [(np.ones((3, 2), int), r"the shape \(2, 'number of groups'\)"), (np.int32(3), "rank 1 at least"),
+                                          (np.ones((2, 3), int), "rhs group dimension size to be 3, got 2")])
+def test_group_sizes_that_do_not_fit(sizes, words):
+    numbers = lax.RaggedDotDimensionNumbers((([2], [2]), ([0], [1])), [1], [0])
+    with pytest.raises(TypeError, match=words):
+        lax.ragged_dot_general(jnp.ones((2, 5, 3)), jnp.ones((2, 2, 3, 4)), sizes, numbers)

@@ -453,3 +453,19 @@ def test_errors(call, error, words):
 
 def test_map_in_blocks_of_none_is_map():
     same(lax.map(lambda x: 2 * x, A(3), batch_size=0), 2 * A(3))
+
+
+@pytest.mark.parametrize("init, xs", [(0., np.arange(3, dtype="float32")), (0, np.arange(3)), (0., np.arange(3, dtype="bfloat16"))])
+def test_a_weak_carry_that_becomes_strong_is_traced_once_where_its_dtype_stays(init, xs):
+    traced = []
+
+    def body(carry, x):
+        traced.append(carry)
+        return carry + x, carry
+    total, before = lax.scan(body, init, jnp.asarray(xs))
+    stays = xs.dtype != "bfloat16"
+    assert total.dtype == before.dtype == jnp.asarray(xs).dtype and not total.weak_type
+    assert before.weak_type == stays and len(traced) == (1 if stays else 2)
+    assert (total, *before) == (3, 0, 0, 1)
+    one, other = lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + jnp.asarray(xs)[1], c[0]), (init, init))
+    assert (one, other) == (3, 2) and not one.weak_type and other.weak_type == stays

@@ -307,3 +307,26 @@ def test_devices_factor_their_part_of_a_batch():
     for got, mapped, want in zip(*map(jax.tree.leaves, (compiled(x), each(x), jax.jit(everything)(x)))):
         near(got, want)
         near(mapped, want)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("call", [
+    *[lambda a, left=left, lower=lower, trans=trans: linalg.triangular_solve(a, a, left_side=left, lower=lower,
+                                                                             transpose_a=trans)
+      for left in (True, False) for lower in (True, False) for trans in (True, False)],
+    lambda a: linalg.symmetric_product(a, a, beta=2.), lambda a: jnp.linalg.slogdet(a)[1],
+    lambda a: jax.scipy.linalg.solve_triangular(a, a[0]), lambda a: jax.scipy.linalg.lu_solve((a, jnp.arange(2)), a[0])])
+def test_halves_are_solved_in_float32(call, dtype):
+    a = jnp.array([[4, 1], [1, 2]], dtype)
+    got = call(a)
+    assert got.dtype == dtype
+    np.testing.assert_array_equal(got, call(a.astype("float32")).astype(dtype))
+    slope, wide = jax.grad(lambda a: call(a).sum())(a), jax.grad(lambda a: call(a).sum())(a.astype("float32"))
+    assert slope.dtype == dtype
+    np.testing.assert_allclose(slope.astype("float32"), wide, 0.02, 0.02)
+
+
+def test_integers_that_are_symmetrized_are_floats():
+    a = jnp.array([[4, 1], [1, 2]])
+    near(linalg.cholesky(a), linalg.cholesky(a.astype("float32")))
+    near(linalg.eigh(a)[1], linalg.eigh(a.astype("float32"))[1])

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import scipy.special
 
+import hlotrace.numpy as jnp
 from hlotrace import nn
 
 RNG = np.random.default_rng(0)
@@ -52,3 +53,27 @@ def test_attention_checks_its_arguments():
         arguments = {"query": q, "key": q, "value": keywords.get("key", q), **keywords}
         with pytest.raises(ValueError, match=words):
             nn.dot_product_attention(**arguments)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (3, 5), (1, 5), (1, 1, 5), (4, 3, 5), (2, 1, 3, 5), (2, 4, 1, 1)])
+@pytest.mark.parametrize("batched", [True, False])
+def test_masks_and_biases_broadcast(shape, batched):
+    if not batched and len(shape) == 4:
+        shape = (1, *shape[1:])
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.normal(size=(2, n, 4, 8)).astype(np.float32)[() if batched else 0] for n in (3, 5, 5))
+    whole = (2, 4, 3, 5) if batched else (1, 4, 3, 5)
+    mask, bias = rng.random(shape) > 0.3, rng.normal(size=shape).astype(np.float32)
+    spread = [np.broadcast_to(x, whole) for x in (mask, bias)]
+    got = nn.dot_product_attention(q, k, v, mask=jnp.asarray(mask), bias=jnp.asarray(bias))
+    want = nn.dot_product_attention(q, k, v, mask=jnp.asarray(spread[0]), bias=jnp.asarray(spread[1]))
+    np.testing.assert_allclose(got, want, 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("shape, error, words", [
+    ((4, 5), (TypeError, ValueError), "should broadcast to"), ((1,) * 5, ValueError, "ndim should be 4 at most, but got 5")])
+def test_masks_that_do_not_broadcast(shape, error, words):
+    q = jnp.ones((2, 3, 4, 8))
+    for options in ({"mask": jnp.ones(shape, bool)}, {"bias": jnp.ones(shape)}):
+        with pytest.raises(error, match=words):
+            nn.dot_product_attention(q, q, q, **options)

@@ -171,3 +171,11 @@ def test_standardize_and_one_hot():
     assert nn.one_hot(1, 3, dtype=np.int8).dtype == np.int8
     with pytest.raises(ValueError, match="axis 2 is out of bounds"):
         nn.one_hot(np.array([1]), 3, axis=2)
+
+
+@pytest.mark.parametrize("x", [1., np.array([1., 0.]), np.array([1j])])
+def test_indices_that_are_no_integers_are_deprecated(x):
+    with pytest.warns(DeprecationWarning, match="one_hot of .* is deprecated"):
+        assert nn.one_hot(x, 3).shape == (*np.shape(x), 3)
+    with pytest.raises(ValueError, match="num_classes must not be negative"):
+        nn.one_hot(1, -1)

@@ -111,3 +111,12 @@ def test_any_layout():
 def test_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("function", [jnp.fft.fftfreq, jnp.fft.rfftfreq])
+@pytest.mark.parametrize("args, words", [(([0, 1, 2],), "n must be an int"), (((4,),), "n must be an int"),
+                                         ((np.array([4]),), "n must be an int"), ((4, [1., 2.]), "d must be one number"),
+                                         ((4, jnp.ones(2)), "d must be one number")])
+def test_frequencies_of_several_sizes(function, args, words):
+    with pytest.raises(ValueError, match=words):
+        function(*args)

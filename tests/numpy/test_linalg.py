@@ -173,6 +173,14 @@ def test_under_vmap_and_with_64_bits():
     assert jnp.linalg.norm(jnp.ones(3, "bfloat16")).dtype == "bfloat16"
 
 
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "float16", "bool"])
+@pytest.mark.parametrize("ord, function", [(1, jnp.sum), (np.inf, jnp.max), (-np.inf, jnp.min)])
+def test_norms_that_add_or_choose_keep_the_dtype(ord, function, dtype):
+    x = jnp.array([[3, 0], [1, 2]], dtype)
+    got, want = jnp.linalg.vector_norm(x, ord=ord), function(x)
+    assert got.dtype == want.dtype and got == want
+
+
 @pytest.mark.parametrize("call, error, words", [
     (lambda: jnp.linalg.cross(V[:2], V[:2]), ValueError, r"3 elements along axis -1, got shapes \(2,\) and \(2,\)"),
     (lambda: jnp.linalg.outer(X, V), ValueError, r"vectors, got shapes \(2, 3, 4\) and \(3,\)"),

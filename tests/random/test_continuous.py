@@ -70,6 +70,12 @@ def test_uniform_of_key_0_to_the_bit():
         np.testing.assert_array_equal(random.uniform(key, (3,)), np.array([0.947667, 0.9785799, 0.33229148], np.float32))
 
 
+@pytest.mark.parametrize("shape, low, expected", [((), (1,), (1,)), ((1,), (1, 1), (1, 1)), ((1, 1), (1,), (1, 1))])
+def test_bounds_of_one_element_may_have_more_dimensions(shape, low, expected):
+    drawn = random.uniform(KEY, shape, minval=np.zeros(low), maxval=np.ones(1))
+    assert drawn.shape == expected and drawn.item() == random.uniform(KEY, (1,)).item()
+
+
 def test_derivative_in_a_bound():
     np.testing.assert_allclose(hlotrace.grad(lambda a: random.uniform(KEY, (3,), maxval=a).sum())(2.0),
                                np.sum(random.uniform(KEY, (3,))), 1e-6)

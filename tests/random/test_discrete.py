@@ -93,3 +93,8 @@ def test_shuffles_and_draws_without_replacement_repeat_nothing():
     assert sorted(np.asarray(random.permutation(KEY, 1000))) == list(range(1000))
     for p in (None, np.ones(50) / 50):
         assert len(set(np.asarray(random.choice(KEY, 50, (40,), replace=False, p=p)).tolist())) == 40
+
+
+def test_choice_takes_a_sequence_for_a_shape():
+    with pytest.raises(TypeError, match=r"shape must be a sequence, as \(5,\)"):
+        random.choice(KEY, 3, 5)

@@ -251,7 +251,7 @@ def test_where_an_array_lies_and_what_its_class_tells_of():
     assert x.platform() == jax.default_backend() and "test_array_impl" in str(x.traceback)
     for name in ("addressable_data", "addressable_shards", "committed", "device", "item", "sharding", "delete"):
         assert getattr(jax.Array, name) and hasattr(x, name)
-    for name in ("addressable_data", "device", "platform"):
+    for name in ("format", "device", "platform"):
         with pytest.raises(AttributeError, match="concrete arrays have it"):
             jax.jit(lambda x, name=name: getattr(x, name))(x)
     with pytest.raises(AttributeError, match="CUDA"):

@@ -1,5 +1,5 @@
 """Five programs over Auto axes, where the compiler decides, and over Explicit axes: equal losses, gradients and no more
-collectives.
+collectives, which are those that explain_sharding predicts.
 
 What the two differ in is `over.at`: with_sharding_constraint, reshard; and `over.product`: einsum, whose result over
 Explicit axes is divided as its caller says.
@@ -8,6 +8,7 @@ import collections
 import functools
 
 import numpy as np
+import planned
 import pytest
 from mesh8 import devices
 
@@ -138,9 +139,11 @@ def test_explicit_and_auto(program):
         over = Over(kind)
         with jax.set_mesh(over.mesh):
             loss, w, x = program(over)
-            compiled = jax.jit(jax.value_and_grad(loss)).lower(w, x).compile()
+            lowered = jax.jit(jax.value_and_grad(loss)).lower(w, x)
+            compiled = lowered.compile()
             values.append(compiled(w, x))
             counts.append(collections.Counter(c.kind for c in collectives(compiled.as_text(), over.mesh)))
+            assert planned.predicted(lowered) == planned.compiled(compiled.as_text(), over.mesh)
             for primal, gradient in zip(jax.tree.leaves(w), jax.tree.leaves(values[-1][1])):
                 assert jax.typeof(primal).explicit == jax.typeof(gradient).explicit
     (auto, auto_grad), (explicit, explicit_grad) = values

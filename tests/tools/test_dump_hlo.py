@@ -214,11 +214,21 @@ def test_collectives_lists_what_is_communicated_with_the_users_line(dump):
                                           "jit(layer)/dot_general"]
 
 
+def test_sharding_says_it_before_compiling(dump):
+    status, out, _ = dump(*LAYER, MESH, "--in_spec=-,model;model", "--platform=gpu", "--stage=sharding")
+    assert status == 0
+    assert out.split("\n")[1].split() == [
+        "model.py:40", "jit(layer)/dot_general", *"P(None, 'model') P('model', None) P(None, None)".split(),
+        *"all-reduce over model: 1,024".split()]
+    assert "tanh" in out and out.endswith("total: 1, 1,024 bytes on each device a run (1 all-reduce 1,024)\n")
+
+
 def test_all_stages_come_for_a_program_over_a_mesh(dump):
     status, out, _ = dump(*LAYER, MESH, "--in_spec=data;-,model", "--stage=all")
     assert status == 0
     titles = [line.split()[1] for line in out.splitlines() if line.startswith("====")]
-    assert titles == ["jaxpr", "outlined", "stablehlo", "sharded", "hlo", "optimized", "collectives", "cost", "memory"]
+    assert titles == ["jaxpr", "outlined", "stablehlo", "sharded", "sharding", "hlo", "optimized", "collectives", "cost",
+                      "memory"]
     assert "no collectives\n" in out and "num_partitions=8" in out
     assert f"argument_size_in_bytes: {4 * (2 * 16 + 16 * 16)}\n" in out
 
@@ -325,7 +335,7 @@ def test_help_tells_of_types_and_flags(dump):
     ([*LAYER, MESH, "--platform=xyz"], "--platform 'xyz': want cpu, gpu, cuda, rocm, tpu or the name of a topology"),
     ([*LAYER, "--in_spec=data;-"], "--in_spec and --out_spec name axes of a --mesh; give one"),
     ([*LAYER, "--out_spec=data"], "--in_spec and --out_spec name axes of a --mesh; give one"),
-    ([*LAYER, "--stage=sharded"], "the stages sharded and collectives are those of a program over a mesh; give --mesh"),
+    ([*LAYER, "--stage=sharded"], "the stages sharded, sharding, collectives are those of a program over a mesh; give --mesh"),
     (["model.py:add", "f32[6]", "f32[6]", MESH, "--in_spec=data;-"], "size 6, which is not a multiple of 4"),
     (["model.py:network", "--args_from=model.py:network_args", MESH, "--in_spec=model.py:half_the_specs"],
      "--in_spec must be a pytree prefix"),
@@ -365,3 +375,35 @@ def test_runs_as_a_module_and_a_reader_may_stop_reading():
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 1
+
+
+def test_html_writes_a_page_in_place_of_the_stage(dump, tmp_path):
+    status, out, err = dump(*LAYER, MESH, "--in_spec=data;-,model", "--html", "pages/layer.html")
+    assert (status, out, err) == (0, "pages/layer.html\n", "")
+    page = (tmp_path / "pages" / "layer.html").read_text("utf-8")
+    assert all(f'"name":"{stage}"' in page for stage in ("jaxpr", "StableHLO", "sharded", "optimized"))
+    assert '"mesh":[["data",4],["model",2]]' in page
+
+
+def test_html_of_another_platform_has_its_texts(dump, tmp_path):
+    status, out, _ = dump(*LAYER, "--platform=gpu", "--html=layer.html", "--stage=jaxpr")
+    assert status == 0 and out.startswith("layer.html\n{ lambda")
+    page = (tmp_path / "layer.html").read_text("utf-8")
+    assert '"name":"StableHLO"' in page and '"name":"optimized"' not in page
+
+
+def test_html_where_no_file_can_be(dump, tmp_path):
+    (tmp_path / "taken").mkdir()
+    status, _, err = dump(*LAYER, "--html=taken")
+    assert status == 2 and err.startswith("hlotrace-dump: --html taken:")
+
+
+@pytest.mark.parametrize(("second", "differing"), [
+    ("model.py:add", []),
+    ("hlotrace.numpy:subtract", ["- c:f32[3] = add a b    # model.py:14 (add)", "+ a':f32[3] = sub a b", "- return c", "+ return a'"]),
+])
+def test_diff_prints_what_differs(dump, second, differing):
+    status, out, err = dump("model.py:add", "f32[3]", "f32[3]", "--diff", second)
+    assert (status, err) == (0, "")
+    lines = [line for line in out.splitlines() if not line.startswith("  ")]
+    assert len(lines) == len(differing) and all(map(str.startswith, lines, differing)), out

@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core import dtypes
-from ...core.avals import ShapedArray, aval_of, is_arraylike
+from ...core.avals import ShapedArray, aval_of, is_arraylike, physical
+from ...core.config import state
 from ...core.effects import IO, debug_effect
 from ...core.errors import did_you_mean
 from ...core.pytrees import pytree
+from ...core.trace import EVAL
 from ...primitives.programs.callbacks import callback_p
+from ...runtime.array_impl import ArrayImpl, put
+from ...runtime.devices import client
+from ...sharding.single import SingleDeviceSharding
 from ..flat import FlatFunction
 from ..signatures import name_of, signature_of, take_names
 
@@ -37,6 +42,15 @@ def _declared(spec: Any) -> ShapedArray:
     return ShapedArray(tuple(spec.shape), dtype)
 
 
+def _array(value: Any, aval: ShapedArray) -> ArrayImpl:
+    """What a callback gets for a value of a type, up to mapped axes: an array on this process's CPU."""
+    value = np.asarray(value)
+    batch = value.ndim - physical(aval).ndim
+    aval = ShapedArray((*value.shape[:batch], *aval.shape), aval.dtype, aval.weak_type)
+    device = client.local_devices(backend="cpu")[0]
+    return ArrayImpl(aval, put(value, physical(aval), device), True)
+
+
 def _alike(result: Any, structure: pytree.PyTreeDef) -> bool:
     """Has a result a structure, where lists and tuples are the same?"""
     def tuples(x: Any) -> Any:
@@ -46,13 +60,16 @@ def _alike(result: Any, structure: pytree.PyTreeDef) -> bool:
 
 
 def _call(what: str, callback: Callable[..., Any], spec: Any, args: Sequence[Any], kwargs: dict[str, Any],
-          effect: Effect | None, vmap_method: str | None = None, sharding: Any = None) -> Any:
+          effect: Effect | None, vmap_method: str | None = None, sharding: Any = None,
+          partitioned: bool = False) -> Any:
     if not callable(callback):
         raise TypeError(f"{what}: callback must be callable, got {callback!r:.60}: give the function itself, "
                         "and its arguments at the end")
-    if sharding is not None:
+    if sharding is not None and not (isinstance(sharding, SingleDeviceSharding)
+                                     and sharding.is_fully_addressable):
         raise NotImplementedError(f"{what} of {name_of(callback)}: sharding={sharding!r} is not supported: "
-                                  "the callback runs in the process of the device that asks for it")
+                                  "the callback runs in the process of the device that asks for it, and "
+                                  "sharding may be a SingleDeviceSharding of one of that process")
     spec_leaves, out_tree = pytree.tree_flatten(spec)
     out_avals = tuple(_declared(s) for s in spec_leaves)
     flat = FlatFunction(callback, *pytree.tree_flatten((args, kwargs)), what)
@@ -60,11 +77,12 @@ def _call(what: str, callback: Callable[..., Any], spec: Any, args: Sequence[Any
     if not debugs:
         flat.avals()
     dynamic = [is_arraylike(x) for x in flat.leaves]
+    avals = [aval_of(x) for x, d in zip(flat.leaves, dynamic) if d]
     operands, flat.leaves = [x for x, d in zip(flat.leaves, dynamic) if d], [
         None if d else x for x, d in zip(flat.leaves, dynamic)]
 
     def call(*values: Any) -> list[Any]:
-        given = iter(values)
+        given = map(_array, values, avals)
         leaves = [next(given) if d else x for x, d in zip(flat.leaves, dynamic)]
         call_args, call_kwargs = flat.arguments(leaves)
         try:
@@ -90,6 +108,7 @@ def _call(what: str, callback: Callable[..., Any], spec: Any, args: Sequence[Any
                 root="result") + f"\n{advice}")
         return found
     function = take_names(call, callback)
+    function.partitioned = partitioned and state.trace is not EVAL
     function.__name__, function.mapped, function.paths = name_of(callback), False, pytree.leaf_paths(out_tree)
     outs = callback_p.bind(*operands, function=function, out_avals=out_avals, effect=effect,
                            vmap_method=vmap_method)
@@ -104,11 +123,11 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     around it.
 
     Args:
-        callback: gets NumPy arrays, returns what `result_shape_dtypes` declares.  It may be called any number
+        callback: gets arrays, returns what `result_shape_dtypes` declares.  It may be called any number
             of times, or not at all.
         result_shape_dtypes: pytree of ShapeDtypeStructs (anything with shape and dtype).
         args: what the callback gets, pytrees of arrays, as `kwargs`.
-        sharding: must be None.
+        sharding: None, or a SingleDeviceSharding of a device of this process, where the callback runs.
         vmap_method: "sequential" (one call for each element), "expand_dims" (one call; unmapped arguments get
             an axis of size 1) or "broadcast_all" (one call, all arguments mapped).
         vectorized: an older way to say it: True is "legacy_vectorized", False "sequential".
@@ -150,7 +169,8 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
                    partitioned: bool = False, **kwargs: Any) -> Any:
     """Call a Python function for its effect only, from inside any transformation; its result is dropped.
 
-    It gets NumPy arrays.  With `ordered`, calls happen in program order.  Without `callback`, a function that
+    It gets arrays.  With `ordered`, calls happen in program order.  With `partitioned`, each device calls
+    it with its part, which needs shard_map where there are several.  Without `callback`, a function that
     takes it.
 
     >>> seen = []
@@ -165,11 +185,8 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
     """
     if callback is None:
         return functools.partial(debug_callback, ordered=ordered, partitioned=partitioned)
-    if partitioned:
-        raise NotImplementedError("debug.callback, debug.print: partitioned=True is not supported: the "
-                                  "callback gets whole values; inside shard_map it is called on each device "
-                                  "with its part")
-    _call("debug_callback", callback, None, args, kwargs, debug_effect(ordered), "sequential")
+    _call("debug_callback", callback, None, args, kwargs, debug_effect(ordered), "sequential",
+          partitioned=partitioned)
     return None
 
 

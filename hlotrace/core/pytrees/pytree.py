@@ -329,6 +329,20 @@ def register_pytree_node(nodetype: type[T], flatten_func: Callable[[T], tuple[It
     _register("register_node", nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
 
 
+def registered() -> dict[type, Callable[[Any, Any], Any]]:
+    """The classes of containers that were registered, each with what makes one: of (static, children)."""
+    found: dict[type, Callable[[Any, Any], Any]] = {}
+    for method, (kind, *args) in _registered:
+        of_fields = functools.partial(_made_of_fields, kind, *args)
+        found[kind] = args[1] if method == "register_node" else of_fields
+    return found
+
+
+def _made_of_fields(kind: Any, data: Sequence[str], meta: Sequence[str], static: Any,
+                    children: Iterable[Any]) -> Any:
+    return kind(**dict(zip(data, children)), **dict(zip(meta, static)))
+
+
 def register_pytree_with_keys(nodetype: type[T], flatten_with_keys: Callable[[T], tuple[Iterable[Any], Any]],
                               unflatten_func: Callable[[Any, Any], T],
                               flatten_func: Callable[[T], tuple[Iterable[Any], Any]] | None = None) -> None:

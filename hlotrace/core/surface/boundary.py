@@ -317,7 +317,7 @@ def _show(x: Any, names: Mapping[int, str], depth: int = 0) -> str:
 
 
 # modules of classes whose `__repr__` runs no code of others
-_READABLE = {"builtins", "numpy", "ml_dtypes", "hlotrace"}
+_READABLE = {"builtins", "numpy", "ml_dtypes", "hlotrace", "jax", "jaxlib"}
 
 
 def _names(frame: FrameType, wanted: set[int]) -> dict[int, str]:

@@ -16,6 +16,9 @@ from .missing import words
 
 PACKAGE = __name__.partition(".")[0]
 
+# What as_jax/identities.py has renamed: (module, name) as they are here
+renamed: dict[Any, tuple[str, str]] = {}
+
 
 def _own_name(name: str) -> str | None:
     """The name here of a module of this package, under whatever name it is imported; None for others."""
@@ -59,15 +62,18 @@ class OtherNames:
         return ModuleSpec(name, loader)
 
 
+def is_asked_for() -> bool:
+    """Called by a finder: is a module only looked for, as by importlib.util.find_spec, and not imported?"""
+    return sys._getframe(3).f_code.co_name != "_find_and_load_unlocked"
+
+
 class Missing:
     """The last finder: says of a module, or a name after `from ... import`, that it is missing."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> None:
         own = _own_name(name)
-        # importlib.util.find_spec, ...
-        looking = sys._getframe(2).f_code.co_name != "_find_and_load_unlocked"
-        if own is None or looking:
+        if own is None or is_asked_for():
             return
         parent, _, last = own.rpartition(".")
         if last.startswith("_"):

@@ -21,7 +21,7 @@ from ..config import state
 from ..dtypes import tangent_dtype as primal_dtype_to_tangent_dtype
 from ..effects import ORDERED_TOKEN, Effect
 from ..errors import JaxprTypeError
-from ..jaxpr import Atom, Literal, Var, check_jaxpr, eval_jaxpr
+from ..jaxpr import Atom, DebugInfo, Literal, Var, check_jaxpr, eval_jaxpr
 from ..jaxpr import Eqn as JaxprEqn
 from ..jaxpr import Jaxpr as Program
 from ..jaxpr import sub_jaxprs as jaxprs_in_params
@@ -70,14 +70,6 @@ class AbstractToken(metaclass=_TokenType):
 class TraceTag:
     """What traces of one transformation have in common: equal to itself alone."""
     __slots__ = ("__weakref__",)
-
-
-class DebugInfo(NamedTuple):
-    """What is known of a function that is traced: for what, its place, the names of arguments and results."""
-    traced_for: str
-    func_src_info: str
-    arg_names: tuple | None = None
-    result_paths: tuple | None = None
 
 
 # --- programs

@@ -1,8 +1,6 @@
 """Names of JAX that hlotrace does not have yet: written by tools/missing.py, imported if one is asked for."""
 
 NAMES = {       # a module, as "numpy", or "Array": names
-    "": (
-        "ad"),
     "Array": (
         "device_buffer device_buffers unsafe_raw_buffer"),
     "example_libraries.optimizers": (
@@ -21,14 +19,6 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "experimental.multihost_utils": (
         "ProcessFailureError global_array_to_host_local_array_p host_local_array_to_global_array_p "
         "live_devices ltg_batcher"),
-    "experimental.pallas": (
-        "ANY BlockDim BlockSpec Blocked BoundedSlice Buffered CompilerParams CostEstimate Element GridSpec "
-        "HOST Indirect MemoryRef MemorySpace RevisitMode Slice Squeezed align_to broadcast_to cdiv "
-        "debug_check debug_print delay ds dslice empty empty_like empty_ref_like enable_debug_checks "
-        "enable_poison_buffers estimate_cost get_global kernel loop lower_as_mlir multiple_of "
-        "next_power_of_2 no_block_spec num_programs pallas_call pallas_call_p pallas_export_experimental "
-        "program_id run_scoped run_state select_ref semaphore semaphore_read semaphore_signal semaphore_wait "
-        "squeezed strides_from_shape when with_scoped"),
     "experimental.rnn": (
         "PRNGKeyArray rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p"),
     "experimental.source_mapper": (
@@ -50,7 +40,7 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "interpreters.ad": (
         "linearize"),
     "interpreters.batching": (
-        "register_vmappable unregister_vmappable zero_if_mapped"),
+        "zero_if_mapped"),
     "interpreters.mlir": (
         "ShapePolyLoweringState ir_tree_registry"),
     "interpreters.partial_eval": (

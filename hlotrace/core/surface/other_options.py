@@ -49,7 +49,7 @@ _PGLE = "profile-guided latency estimation is not done"
 _ERROR_CHECKS = "use debug_nans, checkify, or the option hlotrace_check_bounds"
 _MTLS = "connections between processes are not encrypted"
 _CROSS_HOST = "arrays move between hosts through the client's own transfers"
-_PALLAS = "there is no Pallas"
+_PALLAS = "there is no compiler of Pallas kernels"
 
 # name -> (default, what is to be said)
 NOT_DONE: dict[str, tuple[Any, str]] = {
@@ -78,7 +78,6 @@ NOT_DONE: dict[str, tuple[Any, str]] = {
     "jax_error_checking_behavior_nan": ("ignore", _ERROR_CHECKS),
     "jax_error_checking_behavior_oob": ("ignore", _ERROR_CHECKS),
     "jax_experimental_unsafe_xla_runtime_errors": (False, _ERROR_CHECKS),
-    "jax_export_calling_convention_version": (10, "artifacts are written in one version"),
     "jax_export_deserialize_expired_versions": (
         False, "artifacts older than the versions that are read are refused"),
     "jax_export_ignore_forward_compatibility": (

@@ -82,14 +82,15 @@ _entries: dict[FunctionType, FunctionType] = {}
 
 def entered(value: Any, module: str, name: str) -> Any:
     """What users find as `name` in `module`: a function of ours as a boundary, which knows that name."""
-    if type(value) is not FunctionType or not value.__module__.startswith("hlotrace"):
+    if type(value) is not FunctionType or value.__module__.partition(".")[0] not in ("hlotrace", "jax"):
         return value
     called = getattr(value, "called", "")
     if not called:
         if value not in _entries:
             _entries[value] = entry = boundary(value, _called(module) + name)
-            # where pickle finds it
-            entry.__module__, entry.__name__, entry.__qualname__ = module, name, name
+            # where pickle finds it; in a process for JAX the module may have its name there already
+            entry.__module__ = sys.modules[module].__name__
+            entry.__name__ = entry.__qualname__ = name
         return _entries[value]
     if "." not in called:
         vars(value)["called"] = _called(module) + called

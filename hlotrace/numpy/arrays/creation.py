@@ -13,6 +13,7 @@ from ...core import dtypes, errors
 from ...core.array import Array
 from ...core.avals import ShapedArray, aval_of, is_arraylike
 from ...core.config import state
+from ...core.refs import Ref
 from ...core.surface.boundary import arrays_of
 from ...core.symbolic.dimension import Dimension, max_dim
 from ...core.trace import Tracer, concrete_or_error
@@ -414,6 +415,8 @@ def load(file, *args, **kwargs):
 
 def _fill(shape, value, dtype, weak=False):
     aval = ShapedArray(shape, dtype, weak)
+    if dtypes.is_extended(aval_of(value).dtype) and dtype == aval_of(value).dtype:
+        return asarray(broadcast_to_shape(value, shape))
     if type(value) in SCALARS and not dtypes.is_extended(dtype):
         value = scalar(value, dtype)
         if not staging() and aval.size * dtype.itemsize <= HOST_BYTES:
@@ -470,7 +473,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     >>> jnp.full_like(jnp.array([1, 2]), 7.9), jnp.full_like(jax.ShapeDtypeStruct((1, 2), "float32"), 5)
     (Array([7, 7], dtype=int32), Array([[5., 5.]], dtype=float32))
     """
-    a = arrays_of(a)
+    a = a.aval.inner_aval if isinstance(a, Ref) else arrays_of(a)      # which is not read
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         check_arraylike("full_like", a)
     check_arraylike("full_like", a if is_arraylike(a) else 0, fill_value)
@@ -644,16 +647,22 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
            [20., 20.]], dtype=float32)
     """
     check_arraylike("linspace", start, stop)
-    num = static_int(concrete_or_error(num, "'num' argument of jnp.linspace"), "num, the number of samples,",
-                     "; for a given distance use jnp.arange(start, stop, step)")
-    if num < 0:
-        raise ValueError(f"Number of samples, {num}, must be non-negative: linspace(start, stop, num)")
+    num = _samples("linspace", num)
     dtype = _inexact_dtype("linspace", dtype, start, stop)
     out, step = _linspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dtype,
                           axis=operator.index(axis))
     # made whole: XLA divides its concatenation so that each device holds the whole
     out = on_device(out, device)
     return (out, step) if retstep else out
+
+
+def _samples(name, num):
+    """The argument `num` as an int."""
+    num = static_int(concrete_or_error(num, f"'num' argument of jnp.{name}"), "num, the number of samples,",
+                     "; for a given distance use jnp.arange(start, stop, step)")
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative: {name}(start, stop, num)")
+    return num
 
 
 @composite(static=("num", "endpoint", "dtype", "axis"))
@@ -691,7 +700,7 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     """
     check_arraylike("logspace", start, stop, base)
     dtype = _inexact_dtype("logspace", dtype, start, stop)
-    return _logspace(start, stop, base, num=operator.index(num), endpoint=bool(endpoint), dtype=dtype,
+    return _logspace(start, stop, base, num=_samples("logspace", num), endpoint=bool(endpoint), dtype=dtype,
                      axis=operator.index(axis))
 
 
@@ -713,7 +722,7 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     """
     check_arraylike("geomspace", start, stop)
     dtype = _inexact_dtype("geomspace", dtype, start, stop)
-    return _geomspace(start, stop, num=operator.index(num), endpoint=bool(endpoint), dtype=dtype,
+    return _geomspace(start, stop, num=_samples("geomspace", num), endpoint=bool(endpoint), dtype=dtype,
                       axis=operator.index(axis))
 
 

@@ -1,10 +1,12 @@
 """Grids and indices: coordinates of points, indices of diagonals and triangles, `s_`, `r_`, `c_`."""
+import functools
 import operator
 
 import numpy as np
 
 from ...api.composite import composite
 from ...core import dtypes
+from ...core.array import Array
 from ...core.avals import aval_of
 from ...core.errors import not_one_of
 from ...core.trace import concrete_or_error
@@ -13,6 +15,7 @@ from ...primitives.arrays.shape import reshape
 from ...primitives.arrays.slicing import iota_p
 from ...primitives.common import canonical_shape, check_index, prod, scalar, static_int
 from ..elementwise.arithmetic import clip, remainder
+from ..elementwise.ufuncs import maximum
 from ..indexing.conditions import nonzero, where
 from ..indexing.selection import concrete_argument
 from ..util import check_arraylike, ndim, promote_dtypes
@@ -264,10 +267,25 @@ def unravel_index(indices, shape):
     if not dtypes.is_integer(aval_of(indices).dtype):
         raise TypeError(f"unravel_index: indices must have an integer type, got {aval_of(indices).dtype}: "
                         "convert them with .astype(int)")
-    shape = tuple(static_int(n, "a size in shape") for n in (shape if isinstance(shape, (tuple, list))
-                                                             else (shape,)))
+    if isinstance(shape, Array) and shape.ndim == 1:
+        shape = tuple(shape)
+    shape = shape if isinstance(shape, (tuple, list)) else (shape,)
+    if any(isinstance(n, Array) for n in shape):
+        return _unravel_traced(indices, *shape)
+    shape = tuple(static_int(n, "a size in shape") for n in shape)
     check_index(indices, prod(shape))
     return _unravel(indices, shape=shape)
+
+
+@composite()
+def _unravel_traced(indices, *shape):
+    total = functools.reduce(operator.mul, shape, 1)
+    rest = clip(where(indices < 0, indices + total, indices), 0, maximum(total - 1, 0))
+    result = []
+    for n in reversed(shape):
+        result.append(rest % maximum(n, 1))
+        rest = rest // maximum(n, 1)
+    return tuple(reversed(result))
 
 
 @composite(static=("shape",))

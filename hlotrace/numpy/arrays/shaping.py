@@ -8,7 +8,7 @@ from ...api.composite import composite
 from ...core import dtypes, errors
 from ...core.array import Array
 from ...core.avals import aval_of
-from ...core.symbolic.dimension import as_size
+from ...core.symbolic.dimension import as_size, is_constant_shape
 from ...core.trace import concrete_or_error, is_concrete
 from ...lax import shapes as lax
 from ...placement.out_sharding import over_auto_axes, with_out_sharding
@@ -93,8 +93,10 @@ def new_shape(name, old, wanted):
     known = prod(n for n in wanted if n != -1)
     if -1 in wanted:
         if not known or total % known:
-            raise TypeError(f"cannot reshape array of shape {old} (size {total}) into shape {wanted}: the "
-                            f"sizes without -1 multiply to {known}, which does not divide {total}")
+            unknown = not is_constant_shape((total, known))
+            raise (errors.InconclusiveDimensionOperation if unknown else TypeError)(
+                f"cannot reshape array of shape {old} (size {total}) into shape {wanted}: the sizes without "
+                f"-1 multiply to {known}, which does not divide {total}")
         wanted = tuple(total // known if n == -1 else n for n in wanted)
     elif known != total:
         raise TypeError(f"cannot reshape array of shape {old} (size {total}) into shape {wanted} (size "

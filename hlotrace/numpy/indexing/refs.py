@@ -359,6 +359,12 @@ def _static(entry, operands, numbers):
     if isinstance(entry, slice):
         return [("slice", *[x if x is None else operator.index(x)
                             for x in (entry.start, entry.stop, entry.step)])]
+    if isinstance(entry, indexing.Slice):
+        start = entry.start
+        if not isinstance(start, (int, np.integer)):
+            operands.append(start)
+            start = _TRACED
+        return [("window", start, entry.size, entry.stride)]
     if entry is None or entry is Ellipsis or isinstance(entry, (bool, np.bool_)):
         return [entry]
     if isinstance(entry, (int, np.integer)) and not numbers:
@@ -393,7 +399,12 @@ def _program(primitive, aval, layout, operand_avals, value_avals):
 def _entry(e, operands):
     if e is _TRACED:
         return next(operands)
-    return slice(*e[1:]) if type(e) is tuple else e
+    if type(e) is not tuple:
+        return e
+    kind, start, *rest = e
+    if kind == "slice":
+        return slice(start, *rest)
+    return indexing.Slice(next(operands) if start is _TRACED else start, *rest)
 
 
 def _step(value, how, what):

@@ -47,6 +47,12 @@ class KeyDType(dtypes.ExtendedDType):
         self.impl, self.name, self.physical_shape = impl, f"key<{tag}>", key_shape
         self.seed, self.split, self.random_bits, self.fold_in = seed, split, random_bits, fold_in
 
+    def __eq__(self, other):
+        return self is other or isinstance(other, KeyDType) and vars(self) == vars(other)
+
+    def __hash__(self):
+        return hash(self.impl)
+
     def __repr__(self):
         return self.name
 

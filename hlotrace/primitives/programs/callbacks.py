@@ -49,6 +49,10 @@ def _lower(ctx, eqn, *names):
     index = len(ctx.module.callbacks)
     ctx.module.callbacks.append((p["function"], out_avals[tokens:], tokens))
 
+    if getattr(p["function"], "partitioned", False) and ctx.module.divided_by_compiler:
+        raise NotImplementedError("debug.callback, debug.print: partitioned=True is not supported where the "
+                                  "compiler decides which device has which part: call it inside shard_map")
+
     def call(names):
         return ctx.custom_call(ctx.platform.callback, names, avals, out_avals,
                                config={"index": np.uint64(index)}, effect=p["effect"] is not None, once=True)
@@ -93,6 +97,7 @@ def _batching(axis, args, dims, *, function, out_avals, effect, vmap_method):
                     for column, s in zip(zip(*checked_rows) if rows else [()] * len(stacked), stacked)]
         mapped.mapped = False
     mapped.__name__, mapped.paths = function.__name__, function.paths
+    mapped.partitioned = getattr(function, "partitioned", False)
     outs = callback_p.bind(*args, function=mapped, out_avals=stacked, effect=effect, vmap_method=vmap_method)
     return outs, [0] * len(outs)
 

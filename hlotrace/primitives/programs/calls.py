@@ -170,19 +170,58 @@ def mapped_over(fun, axis, batched):
     return lambda *xs: programs.map_flat(fun, axis, xs, front_dims(batched))
 
 
+class MappedOuts:
+    """Which outputs of a function with custom rules, mapped over an axis, are mapped.
+
+    All, unless the axis has a name: then a collective may have made an output equal along it.  Whichever runs
+    first, the function or its rule, decides for both.
+    """
+
+    def __init__(self, axis, marks=None):
+        self.axis, self.marks = axis, marks
+
+    def settle(self, values, dims, n_out=None):
+        """(`n_out` values, all by default, and others that are alike, as tangents, with the axis in front
+        where it is, the dims of these `n_out`)."""
+        n_out = len(values) if n_out is None else n_out
+        if self.marks is None:
+            self.marks = [self.axis.name is None or any(d is not None for d in dims[i::n_out])
+                          for i in range(n_out)]
+        for i, d in enumerate(dims):
+            if d is not None and not self.marks[i % n_out]:
+                raise ValueError(
+                    f"vmap: output {i % n_out} of a function with a custom derivative is the same for all "
+                    f"elements of the axis {self.axis.name!r}, but its rule gives a derivative that is not: "
+                    "let both go through the collective")
+        return [x if x is None or not mark else place_axis(x, self.axis.size, d)
+                for x, d, mark in zip(values, dims, self.marks * (len(values) // max(n_out, 1)))]
+
+    @property
+    def dims(self):
+        return front_dims(self.marks)
+
+
+def place_axis(x, size, source):
+    """A value with its mapped axis in front, made there where it has none."""
+    return broadcast_axis(x, size, 0) if source is None else move_axis(x, source, 0)
+
+
 def _custom_batching(primitive, map_rules):
     def batch(axis, args, dims, *, num_consts=0, fun=None, jaxpr=None, **params):
         args = front(args, dims)
         batched = nonzero_mask(dims)
         consts, explicit = args[:num_consts], args[num_consts:]
-        inner = mapped_over(fun or (lambda *xs: eval_jaxpr(jaxpr, (), *xs)), axis, batched)
-        rules = map_rules(axis, batched[num_consts:], **params)
-        outs = primitive().bind(*explicit, fun=lambda *xs: inner(*consts, *xs), **rules)
-        return outs, [0] * len(outs)
+        run, outs_of = fun or (lambda *xs: eval_jaxpr(jaxpr, (), *xs)), MappedOuts(axis)
+
+        def mapped(*xs):
+            return outs_of.settle(*programs.batch_nonzero(run, axis, [*consts, *xs], front_dims(batched)))
+        rules = map_rules(axis, batched[num_consts:], outs_of, **params)
+        outs = primitive().bind(*explicit, fun=mapped, **rules)
+        return outs, outs_of.dims
     return batch
 
 
-def map_jvp_rule(axis, batched, *, rule, name):
+def map_jvp_rule(axis, batched, outs_of, *, rule, name):
     def mapped(primals, tangents):
         n = len(primals)
 
@@ -191,7 +230,9 @@ def map_jvp_rule(axis, batched, *, rule, name):
             flat.n_out = len(outs)
             return [*outs, *out_tangents]
         moving = [b and t is not None for b, t in zip(batched, tangents)]
-        results = mapped_over(flat, axis, (*batched, *moving))(*primals, *tangents)
+        results, dims = programs.batch_nonzero(flat, axis, (*primals, *tangents),
+                                               front_dims((*batched, *moving)))
+        results = outs_of.settle(results, dims, flat.n_out)
         return results[:flat.n_out], results[flat.n_out:]
     return {"rule": mapped, "name": name}
 
@@ -280,7 +321,7 @@ custom_lin_p = Primitive("custom_lin", multiple_results=True, says_vma=True, say
                          impl_rule=lambda *args, **params: _forward_mode(args, args, **params))
 
 
-def map_vjp_rules(axis, batched, *, fwd, name):
+def map_vjp_rules(axis, batched, outs_of, *, fwd, name):
     def mapped_fwd(primals, perturbed):
         def flat(*xs):
             outs, flat.residuals, flat.bwd = fwd(list(xs), perturbed)
@@ -288,18 +329,27 @@ def map_vjp_rules(axis, batched, *, fwd, name):
             return [*outs, *flat.residuals]
         results, dims = programs.batch_flat(flat, axis, primals, front_dims(batched))
         n_out, bwd = flat.n_out, flat.bwd
-        outs = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0) for x,
-                d in zip(results[:n_out], dims)]
+        outs = outs_of.settle(results[:n_out], dims[:n_out])
         # what is not mapped stays: it may be a number that the backward rule asks
         residual_dims = dims[n_out:]
 
         def mapped_bwd(residuals, cts):
             n = len(residuals)
-            found = programs.map_flat(lambda *xs: bwd(list(xs[:n]), list(xs[n:])), axis, (*residuals, *cts),
-                                      (*residual_dims, *front_dims(nonzero_mask(cts))))
-            return [ct if b or no_tangent(ct) else reduce_sum(ct, (0,)) for ct, b in zip(found, batched)]
+            ct_dims = [d if ct is not None else None for ct, d in zip(cts, outs_of.dims)]
+            found, dims = programs.batch_nonzero(lambda *xs: bwd(list(xs[:n]), list(xs[n:])), axis,
+                                                 (*residuals, *cts), (*residual_dims, *ct_dims))
+            return [_of_input(ct, d, b, axis.size) for ct, d, b in zip(found, dims, batched)]
         return outs, results[n_out:], mapped_bwd
     return {"fwd": mapped_fwd, "name": name}
+
+
+def _of_input(ct, dim, batched, size):
+    """The cotangent of an input that is mapped or not."""
+    if no_tangent(ct):
+        return ct
+    if batched:
+        return place_axis(ct, size, dim)
+    return ct if dim is None else reduce_sum(ct, (dim,))
 
 
 def _custom_vjp_discharge(states, values, args, *, fwd, **params):

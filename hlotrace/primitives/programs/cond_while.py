@@ -72,8 +72,8 @@ def carry_batched(axis, carry, have, marks):
 
 def write_while(ctx, types, start, cond, body):
     """A while loop over values of `types`; cond(names) -> [name] of a boolean, body(names) -> names."""
-    regions = several(ctx.region(types, lambda names: (cond(names), ["tensor<i1>"])),
-                      ctx.region(types, lambda names: (body(names), types)))
+    regions = several(ctx.region(types, lambda names: (cond(names), ["tensor<i1>"]), scope="while/cond"),
+                      ctx.region(types, lambda names: (body(names), types), scope="while/body"))
     listed = ", ".join(types)
     return ctx.emit(f'"stablehlo.while"({", ".join(start)}) {regions} : ({listed}) -> ({listed})', len(types))
 
@@ -91,12 +91,13 @@ def _cond_lower(ctx, eqn, index, *names):
                                       "default=...")
         return ctx.inline(chosen, names)
 
-    def region(jaxpr):
-        return ctx.region([], lambda _: (ctx.inline(jaxpr, names), types), isolated=False)
+    def region(i, jaxpr):
+        return ctx.region([], lambda _: (ctx.inline(jaxpr, names), types), isolated=False,
+                          scope=f"cond/branch_{i}_fun")
     if dtypes.is_bool(eqn.invars[0].aval.dtype):
         index = ctx.emit(f"stablehlo.convert {index} : (tensor<i1>) -> tensor<i32>")
-    return ctx.emit(f'"stablehlo.case"({index}) {several(*map(region, branches))} : (tensor<i32>) -> '
-                    f'({", ".join(types)})', len(types))
+    regions, outs = several(*[region(i, jaxpr) for i, jaxpr in enumerate(branches)]), ", ".join(types)
+    return ctx.emit(f'"stablehlo.case"({index}) {regions} : (tensor<i32>) -> ({outs})', len(types))
 
 
 def _cond_jvp(primals, tangents, *, branches, **by):

@@ -5,6 +5,7 @@ import dataclasses
 
 from ...core import programs
 from ...core.axes import same_axes
+from ...core.config import within
 from ...core.jaxpr import dce, eval_jaxpr, sub_jaxprs
 from ...core.refs import Holder, refuse_again
 from ...core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
@@ -82,8 +83,10 @@ def _cut(jaxpr, marks, prevent_cse, policy):
         barred = iter(optimization_barrier_p.bind(*[x for x, h in zip(known, held) if h]) if any(held)
                       else ())
         known = [next(barred) if h else x for x, h in zip(known, held)]
-        residuals = eval_jaxpr(again, (), *known)
-        return eval_jaxpr(split.linear, (), *split.select(known[:n], residuals), *moved)
+        with within("checkpoint/rematted_computation"):
+            residuals = eval_jaxpr(again, (), *known)
+        with within("checkpoint"):
+            return eval_jaxpr(split.linear, (), *split.select(known[:n], residuals), *moved)
     avals = [*again.in_avals, *(a.tangent() for a, nz in zip(jaxpr.in_avals, marks) if nz)]
     return forward, list(map(outs.index, saved)), programs.trace_closed(fun, avals,
                                                                         jaxpr.name), split.out_nonzero
@@ -143,8 +146,8 @@ def _transpose(cts, *args, jaxpr, **_):
 remat_p = Holder(
     "checkpoint", multiple_results=True, linear="typed", abstract_eval=lambda *avals, jaxpr,
     **_: jaxpr.out_avals,
-    lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names), jvp=_jvp, linearize=_linearize,
-    batching=_batching,
+    lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names, scope="checkpoint"),
+    jvp=_jvp, linearize=_linearize, batching=_batching,
     transpose=_transpose, discharge=_discharge, partial_eval=partial_eval_call, vary=vary_call,
     impl_rule=lambda *args, jaxpr, **_: (eval_jaxpr(jaxpr, (), *args) if _eager_alone(jaxpr) else
                                         jit_p.bind(*args, jaxpr=jaxpr, donated=())))

@@ -7,9 +7,10 @@ from ...core import programs
 from ...core.errors import UnexpectedTracerError
 from ...core.refs import Holder
 from ...core.symbolic_zeros import is_undefined_primal, nonzero_mask
-from ..arrays.shape import front, front_dims, reduce_sum
+from ..arrays.shape import front, reduce_sum
 from .calls import (
     AS_JIT,
+    MappedOuts,
     explicit_tangents,
     inline,
     jit_bind,
@@ -72,13 +73,13 @@ def _batching(axis, args, dims, *, jaxpr, rules, name, num_consts):
         return rules.batch(axis, args[num_consts:], dims[num_consts:])
     args, batched = front(args, dims), nonzero_mask(dims)
     program, _ = programs.batch(jaxpr, axis, batched, True)
-    marks = batched[num_consts:]
+    marks, outs_of = batched[num_consts:], MappedOuts(axis, [True] * len(jaxpr.outvars))
     other = Rules(
-        jvp=rules.jvp and map_jvp_rule(axis, marks, rule=rules.jvp, name=name)["rule"],
-        fwd=rules.fwd and map_vjp_rules(axis, marks, fwd=rules.fwd, name=name)["fwd"],
+        jvp=rules.jvp and map_jvp_rule(axis, marks, outs_of, rule=rules.jvp, name=name)["rule"],
+        fwd=rules.fwd and map_vjp_rules(axis, marks, outs_of, fwd=rules.fwd, name=name)["fwd"],
         transpose=rules.transpose and _mapped_transpose(axis, marks, rules.transpose), lacks=rules.lacks)
     outs = ruled_call_p.bind(*args, jaxpr=program, rules=other, name=name, num_consts=num_consts)
-    return outs, front_dims([True] * len(outs))
+    return outs, outs_of.dims
 
 
 def _mapped_transpose(axis, marks, rule):

@@ -35,10 +35,10 @@ def _hlo_sharding(sharding: Any, ndim: int) -> Any:
 Sharding._internal_device_list = functools.cached_property(_device_list)  # type: ignore[attr-defined]
 Sharding._internal_device_list.__set_name__(Sharding, "_internal_device_list")  # type: ignore[attr-defined]
 Sharding._to_xla_hlo_sharding = _hlo_sharding  # type: ignore[attr-defined]
-Sharding.of_jaxlib = Sharding.own  # type: ignore[attr-defined]
-SingleDeviceSharding.of_jaxlib = functools.cached_property(  # type: ignore[attr-defined]
+Sharding._of_jaxlib = Sharding._own  # type: ignore[attr-defined]
+SingleDeviceSharding._of_jaxlib = functools.cached_property(  # type: ignore[attr-defined]
     lambda sharding: binding.OneDevice(sharding._device, sharding))
-SingleDeviceSharding.of_jaxlib.__set_name__(SingleDeviceSharding, "of_jaxlib")  # type: ignore[attr-defined]
+SingleDeviceSharding._of_jaxlib.__set_name__(SingleDeviceSharding, "_of_jaxlib")  # type: ignore[attr-defined]
 
 
 @functools.cache

@@ -26,7 +26,7 @@ def copy(x: Any, sharding: Sharding, committed: bool = True) -> array_impl.Array
     kept = in_place(x, sharding, committed)
     if kept is not None:
         return kept
-    if sharding._layout is not None or x._buf._sharding.own._layout is not None:
+    if sharding._layout is not None or x._buf._sharding._own._layout is not None:
         return _in_layout(x, sharding, committed)
     with transfer_guards.moving(x, sharding):
         try:
@@ -42,7 +42,7 @@ def _in_layout(x: Any, sharding: Sharding, committed: bool) -> array_impl.ArrayI
     if not x.sharding.is_equivalent_to(plain, x.ndim):
         x = copy(array_impl.ArrayImpl(x.aval, layouts.moved(x, x.sharding), True), plain)
     buffer = layouts.moved(x, sharding)
-    committed = committed or buffer._sharding.own._layout is not None
+    committed = committed or buffer._sharding._own._layout is not None
     return array_impl.ArrayImpl(sharding.typed(x.aval), buffer, committed)
 
 
@@ -114,7 +114,7 @@ def in_place(x: Any, sharding: Sharding, committed: bool = True) -> array_impl.A
         ValueError: where it does not divide evenly.
     """
     x.check_alive()
-    old = x._buf._sharding.own
+    old = x._buf._sharding._own
     if old is sharding or old == sharding:
         return array_impl.ArrayImpl(x.aval, x._buf, committed or old._layout is not None)
     placement.check_divides(sharding, x.aval)

@@ -77,7 +77,7 @@ def shards(x: Any, addressable: bool = True) -> list[Shard]:
         where = tuple((s.start, s.stop) for s in index)
         replica = copies[where] = copies.get(where, -1) + 1
         if is_local(device):
-            place = placement.on_device(device, sharding._kind).in_layout(x._buf._sharding.own._layout)
+            place = placement.on_device(device, sharding._kind).in_layout(x._buf._sharding._own._layout)
             buf = binding.rewrap(next(local), physical(part), place)
             found.append(Shard(device, index, replica, type(x)(part, buf, True)))
         elif not addressable:

@@ -30,7 +30,7 @@ def move(x: Any, sharding: Sharding, committed: bool = True) -> Any:
     if kept is not None:
         return kept
     old = x.sharding
-    if sharding._layout is not None or x._buf._sharding.own._layout is not None:
+    if sharding._layout is not None or x._buf._sharding._own._layout is not None:
         plain = sharding.in_layout(None)
         if not old.is_equivalent_to(plain, x.ndim):
             x = move(relayout.copy(x, old), plain)

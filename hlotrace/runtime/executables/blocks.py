@@ -140,7 +140,7 @@ class BlockExecutable(Executable):
 
     def run(self, buffers: Sequence[binding.Buffer]) -> list[binding.Buffer]:
         device = self.device        # all is checked before the first piece deletes what it was given
-        if any(b.is_deleted() or b._sharding.own._devices[0] != device for b in buffers):
+        if any(b.is_deleted() or b._sharding._own._devices[0] != device for b in buffers):
             raise binding.JaxRuntimeError("an argument was deleted, donated, or is on another device")
         spent: Any = self.donated
         if spent and len(set(map(id, buffers))) < len(buffers):

@@ -97,7 +97,7 @@ class Executable:
                 x = array_impl.as_array(x)
             if x._buf.is_deleted():
                 x.check_alive()
-            held = x._buf._sharding.own
+            held = x._buf._sharding._own
             if held._devices[0] is not self.device or len(held._devices) > 1 or held._layout is not None:
                 if x._committed:
                     return None

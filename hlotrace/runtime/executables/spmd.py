@@ -88,7 +88,7 @@ class SpmdExecutable(executable.Executable):
             if shards.is_lost(x._buf):
                 x.check_alive()
                 raise shards.lost(f"argument {i} of {self.lowered.jaxpr.name}, of type {aval.str_short()},")
-            current = x._buf._sharding.own
+            current = x._buf._sharding._own
             if current is not sharding and current != sharding:
                 if x._committed and not current.same_placement(sharding, x.aval.ndim):
                     return None

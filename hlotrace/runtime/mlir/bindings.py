@@ -12,7 +12,8 @@ with held():        # jaxlib cannot import its dialects a second time
     from jaxlib.mlir._mlir_libs import _jax_mlir_ext
     from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 
-__all__ = ["JaxIrContext", "context", "ir", "parse_module", "passmanager", "sdy", "upstream_dialects"]
+__all__ = ["JaxIrContext", "context", "ir", "parse_module", "passmanager", "sdy", "stablehlo",
+           "upstream_dialects"]
 
 
 def parse_module(text: str) -> Any:

@@ -183,8 +183,8 @@ def as_module(name, about, functions, package):
     for each, function in functions.items():
         function.__name__ = each
         setattr(module, each, function)
-    export_names(vars(module))
     sys.modules[full] = module
+    export_names(vars(module))
     return module
 
 

@@ -286,3 +286,62 @@ def test_lists_may_be_returned_for_tuples_and_tuples_for_lists():
         assert jax.tree.structure(got) == jax.tree.structure(declared) and jax.tree.leaves(got) == [2., 2.]
     with pytest.raises(ValueError, match="another structure"):
         jax.pure_callback(lambda x: {"a": x}, [one], 1.)
+
+
+# --- what callbacks get, and where they run ---------------------------------------------------------------------
+
+CALLS = {
+    "pure": lambda f, *args: jax.pure_callback(f, SCALAR, *args),
+    "io": lambda f, *args: io_callback(f, SCALAR, *args),
+    "debug": lambda f, *args: jax.debug.callback(f, *args),
+    **{method: lambda f, *args, method=method: jax.vmap(
+        lambda *args: jax.pure_callback(f, SCALAR, *args, vmap_method=method))(*(jnp.stack([x, x]) for x in args))
+       for method in ("sequential", "expand_dims", "broadcast_all")}}
+
+
+@eager_and_jit
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_callbacks_get_arrays(call, transform):
+    seen = []
+
+    def callback(*args):
+        seen.extend(args)
+        return np.asarray(args[1], np.float32)
+    args = jnp.arange(3.), jnp.float32(2), jnp.array(True), jax.random.key(3)
+    transform(lambda *args: call(callback, *args))(*args)
+    jax.effects_barrier()
+    assert seen and all(isinstance(x, jax.Array) for x in seen)
+    assert [x.dtype for x in seen[:4]] == [x.dtype for x in args]
+    assert seen[0].at[..., 0].set(5).sum() in (8, 16) and jax.random.key_data(seen[3])[..., 1].max() == 3
+
+
+def test_what_callbacks_keep_stays():
+    kept = []
+    f = jax.jit(lambda x: jax.debug.callback(kept.append, x))
+    for i in range(20):
+        f(jnp.full(1000, i))
+    jax.effects_barrier()
+    assert sorted(int(x.min()) for x in kept) == sorted(int(x.max()) for x in kept) == list(range(20))
+
+
+@pytest.mark.parametrize("call", [jax.pure_callback, io_callback])
+def test_callbacks_run_in_the_process_of_a_device(call):
+    here = jax.sharding.SingleDeviceSharding(jax.devices()[-1])
+    assert jax.jit(lambda x: call(lambda x: x + 1, SCALAR, x, sharding=here))(1.) == 2
+    with pytest.raises(NotImplementedError, match="SingleDeviceSharding of one of that process"):
+        call(lambda x: x, SCALAR, 1., sharding=jax.sharding.NamedSharding(jax.make_mesh((1,), "x"), jax.P()))
+
+
+def test_each_device_calls_with_its_part():
+    seen = []
+
+    def f(x):
+        jax.debug.callback(lambda x: seen.append(x.shape), x, partitioned=True)
+        return x
+    jax.jit(f)(A(4))
+    over = jax.make_mesh((2,), "x", devices=jax.devices()[:2], axis_types=(jax.sharding.AxisType.Auto,))
+    jax.jit(jax.shard_map(f, mesh=over, in_specs=jax.P("x"), out_specs=jax.P("x")))(A(4))
+    jax.effects_barrier()
+    assert seen == [(4,), (2,), (2,)]
+    with pytest.raises(NotImplementedError, match="inside shard_map"):
+        jax.jit(f)(jax.device_put(A(4), jax.sharding.NamedSharding(over, jax.P("x"))))

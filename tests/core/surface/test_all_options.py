@@ -166,6 +166,7 @@ f(1.)
 SHOWN = {       # the other options that do what they say -> the test that shows it, in any file
     **dict.fromkeys(CHANGES, "test_an_option_that_changes_programs"),
     "jax_no_tracing": "test_no_tracing",
+    "jax_export_calling_convention_version": "test_the_calling_convention_is_an_option",
     "jax_disallow_mesh_context_manager": "test_a_bare_mesh_as_a_context_is_refused",
     "jax_thread_guard": "test_threads_are_guarded",
     "jax_array_garbage_collection_guard": "test_arrays_that_the_garbage_collector_frees",

@@ -11,6 +11,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core.surface.missing import Absent, Concrete
 from hlotrace.core.surface.missing_names import NAMES
+from hlotrace.core.trace import CONCRETE_METHODS, CONCRETE_PROPERTIES
 from tools import missing
 
 pytestmark = pytest.mark.quick
@@ -34,8 +35,8 @@ MISSPELLED = {
     "jax.interpreters.ad.defjpv": "module 'hlotrace.interpreters.ad' has no attribute 'defjpv'; did you mean 'defjvp'?",
     "jax.qqqq": "module 'hlotrace' has no attribute 'qqqq'",
     "jnp.ones(2).reshap": "'ArrayImpl' object has no attribute 'reshap'",       # Python says which one is meant
-    "jax.vmap(lambda x: x.is_deleted())(jnp.ones(2))":
-        "'BatchTracer' object has no attribute 'is_deleted': concrete arrays have it, and this one is traced by vmap",
+    "jax.vmap(lambda x: x.platform())(jnp.ones(2))":
+        "'BatchTracer' object has no attribute 'platform': concrete arrays have it, and this one is traced by vmap",
 }
 
 
@@ -85,9 +86,15 @@ def test_names_that_concrete_arrays_alone_have():
     assert {"addressable_shards", "is_deleted", "unsafe_buffer_pointer"} <= found and not found & {"reshape", "aval"}
     for name in found:
         assert hasattr(x, name)
-        with pytest.raises(AttributeError, match=f"'JaxprTracer' object has no attribute '{name}': concrete arrays have it, "
-                                                 "and this one is traced by jit of"):
-            jax.jit(lambda tracer, name=name: getattr(tracer, name))(x)
+        method = name in CONCRETE_METHODS
+        if method or name in CONCRETE_PROPERTIES:
+            error, words = jax.errors.ConcretizationTypeError, f"{name}: concrete arrays alone have it, but got a traced array"
+        else:
+            error, words = AttributeError, (f"'JaxprTracer' object has no attribute '{name}': concrete arrays have it, "
+                                            "and this one is traced by jit of")
+        with pytest.raises(error, match=words):
+            jax.jit(lambda tracer, name=name, method=method: getattr(tracer, name)() if method else getattr(tracer, name))(x)
+    assert jax.eval_shape(lambda x: x.__array_namespace__().ones(3) + x.__jax_array__()[0], x).shape == (3,)
 
 
 @pytest.mark.parametrize("name", NAMES.get("numpy", "").split())

@@ -280,3 +280,14 @@ def test_what_gives_an_array_is_an_operand():
     assert (x + Plain(2.)).tolist() == [2, 3, 4] and (hlotrace.grad(lambda x: jnp.dot(x, Plain(x)))(x) == 2 * x).all()
     with pytest.raises(TypeError, match="dot requires ndarray or scalar arguments, got <class 'object'> at position 1"):
         jnp.dot(x, object())
+
+
+@pytest.mark.parametrize("function", [jnp.linspace, jnp.logspace, jnp.geomspace])
+def test_a_negative_number_of_values(function):
+    with pytest.raises(ValueError, match="Number of samples, -1, must be non-negative"):
+        function(1, 2, -1)
+
+
+def test_full_of_keys():
+    keys = jnp.full((2, 3), hlotrace.random.key(7))
+    assert keys.shape == (2, 3) and (keys == hlotrace.random.key(7)).all()

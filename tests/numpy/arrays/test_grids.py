@@ -1,8 +1,9 @@
 """Grids and indices: coordinates of points, diagonals, triangles, flat indices, r_ and c_."""
 import numpy as np
 import pytest
-from equal import same_as_numpy
+from equal import same, same_as_numpy
 
+import hlotrace as jax
 import hlotrace.numpy as jnp
 
 M = np.arange(12.).reshape(3, 4).astype(np.float32)
@@ -54,3 +55,12 @@ def test_indices_written_as_slices():
     assert jnp.s_[1:, ...] == jnp.index_exp[1:, ...] == (slice(1, None), Ellipsis)
     assert jnp.s_[2] == 2 and jnp.index_exp[2] == (2,)
     np.testing.assert_array_equal(jnp.asarray(M)[jnp.s_[::-1, 1]], M[::-1, 1])
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (4,), (1, 5, 2), (3, 0)])
+def test_unravel_index_of_sizes_that_are_arrays(shape):
+    flat = jnp.array([0, 1, 3, 5, 9, -1, -40])
+    want = jnp.unravel_index(flat, shape)
+    same(jax.jit(lambda flat, *shape: jnp.unravel_index(flat, shape))(flat, *shape), want)
+    same(jax.jit(jnp.unravel_index)(flat, jnp.array(shape)), want)
+    same(jnp.unravel_index(flat, jnp.array(shape)), want)

@@ -155,10 +155,32 @@ PRIMITIVE = [ours.erf, ours.erfc, ours.erfinv, ours.digamma, ours.gammaln, ours.
     (lambda: ours.gamma([1.0, 2.0]), TypeError, "jnp.array"),
     (lambda: ours.sph_harm_y(1, 1, 0.3, 0.4, diff_n=1), NotImplementedError, "diff_n"),
     (lambda: ours.sph_harm_y(1.0, 1, 0.3, 0.4), TypeError, "n must be of integers"),
-    (lambda: jax.jit(ours.sph_harm_y)(1, 1, 0.3, 0.4), TypeError, "n_max")])
+    (lambda: jax.jit(ours.sph_harm_y)(1, 1, 0.3, 0.4), TypeError, "n_max"),
+    (lambda: ours.lpmn_values(1, 2, np.ones(2), True), NotImplementedError, "m=1, n=2"),
+    (lambda: ours.lpmn_values(2, 2, 0.5, True), ValueError, "vector"),
+    (lambda: ours.lpmn(-1, -1, np.ones(2)), ValueError, "n=-1"),
+    (lambda: ours.lpmn(1, 1, np.arange(2)), TypeError, "float32 or float64, got int32")])
 def test_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("degree", [0, 1, 12])
+def test_legendre_functions(degree):
+    z = np.float32([-1, -0.5, 0.3, 0.9, 1])
+    orders, degrees = np.indices((degree + 1, degree + 1))
+    expected = theirs.lpmv(orders[..., None], degrees[..., None], z.astype(float))
+    expected[orders > degrees] = 0
+    np.testing.assert_allclose(ours.lpmn_values(degree, degree, z, False), expected, rtol=1e-4, atol=1e-5)
+    scale = np.sqrt((2 * degrees + 1) / (4 * np.pi) * theirs.poch(degrees + orders + 1.0, -2 * orders))
+    scale[orders > degrees] = 0
+    normalized = ours.lpmn_values(degree, degree, z, True)
+    np.testing.assert_allclose(normalized, expected * scale[..., None], rtol=1e-4, atol=1e-5)
+    values, slopes = ours.lpmn(degree, degree, z[1:4])
+    np.testing.assert_allclose(values, expected[..., 1:4], rtol=1e-4, atol=1e-5)
+    h, at = 1e-6, z[1:4].astype(float)
+    above, below = (theirs.lpmv(orders[..., None], degrees[..., None], at + d) for d in (h, -h))
+    np.testing.assert_allclose(slopes, np.where((orders > degrees)[..., None], 0, above - below) / (2 * h), rtol=1e-3, atol=1e-3)
 
 
 def test_limits():

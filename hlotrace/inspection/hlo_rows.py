@@ -1,0 +1,125 @@
+"""Optimized HLO as rows: the entry computation, and under an instruction the computations that it runs."""
+import re
+
+from . import costs
+from .document import Row
+from .hlo_text import METADATA, callees, modules, plain_shape, shape_bytes, trip_count
+
+_HOLDS = {"while": "loop", "conditional": "branch", "fusion": "fusion", "call": "function",
+          "async-start": "function"}
+_RUNS = ("body", "condition", "calls", "branch_computations", "true_computation", "false_computation")
+_NAME = re.compile(r"%([\w.-]+)")
+_SETTINGS = re.compile(r"(?:, )?backend_config=(?:\"(?:[^\"\\]|\\.)*\"|\{.*\})"
+                       r"|(?:, )?frontend_attributes=\{[^{}]*\}")
+_ALIASES = ("parameter", "constant", "get-tuple-element", "tuple", "bitcast")
+
+
+def hlo_rows(text, collectives=()):
+    """The Rows of a text of HLO modules.
+
+    Args:
+        collectives: those of `communication`: what instructions of their names say of mesh axes.
+    """
+    axes = {c.name: f"over {', '.join(c.axes)}" for c in collectives if c.axes}
+    rows, found = [], modules(text)
+    calls = re.findall(r"^// .*: runs (\d+) times$", text, re.M)      # of a program in pieces
+    if len(found) == 1 and not calls:
+        _Writer(found[0], rows, axes).computation(found[0].entry, 0, ())
+        return rows
+    for i, module in enumerate(found):
+        row = Row(0, "module", f"module {module.name}", holds="function")
+        rows.append(row)
+        row.flops = _Writer(module, rows, axes).computation(module.entry, 1, ())
+        if len(calls) == len(found):
+            row.note, row.flops = f"{calls[i]} times", row.flops * int(calls[i])
+    return rows
+
+
+class _Writer:
+    def __init__(self, module, rows, axes):
+        self.module, self.rows, self.axes = module, rows, axes
+        self.computations = {}
+        for line in module.lines:
+            self.computations.setdefault(line.computation, []).append(line)
+        self.written = {}       # computation -> (row that it was written under, its FLOPs)
+
+    def computation(self, name, depth, arguments):
+        """Writes it; returns its FLOPs.  `arguments`: the rows of what its parameters are."""
+        values, total = {}, 0
+        for line in self.computations.get(name, ()):
+            total += self.instruction(line, depth, arguments, values) or 0
+        return total
+
+    def instruction(self, line, depth, arguments, values):
+        inputs, attributes = _inputs(line.rest)
+        number, shape = len(self.rows), plain_shape(line.shape)
+        source, path = self.module.location(line) if METADATA.search(line.rest) else (None, None)
+        operands = [values[n] for n in _NAME.findall(inputs) if n in values]
+        row = Row(depth, line.opcode, f"%{line.name} = {shape} {line.opcode}({inputs}){attributes}", shape,
+                  size=shape_bytes(shape), source=source, path=path or "", note=self.axes.get(line.name, ""),
+                  operands=tuple(dict.fromkeys(operands)))
+        values[line.name] = number
+        if line.opcode == "parameter":
+            self.parameter(row, int(inputs or 0), arguments, path)
+        elif line.opcode not in _ALIASES:
+            row.bytes = row.size + sum(self.rows[i].size for i in operands)
+        self.rows.append(row)
+        held = [(how, name) for how, name in callees(line)
+                if how in _RUNS or how == "to_apply" and line.opcode == "call"]
+        if held:
+            row.holds = _HOLDS.get(line.opcode, "function")
+            row.flops = self.held(line, held, number, operands)
+        else:
+            shapes = [self.rows[i].types for i in operands]
+            row.flops = costs.flops(line.opcode, shape, shapes, _contracted(line))
+        return row.flops
+
+    def parameter(self, row, position, arguments, path):
+        if position < len(arguments):
+            row.operands = (arguments[position],)
+        elif not arguments:
+            row.op, row.argument, row.path = "argument", path or "", ""
+
+    def held(self, line, held, number, operands):
+        row, counts = self.rows[number], []
+        for i, (how, name) in enumerate(held):
+            if name in self.written:
+                first, count = self.written[name]
+                row.note = f"the computation of row {first + 1}"
+                counts.append(count)
+                continue
+            depth = row.depth + 1
+            if len(held) > 1:
+                label = how if how in ("body", "condition") else f"branch {i}"
+                self.rows.append(Row(depth, label, label, holds="block"))
+                depth += 1
+            block = len(self.rows) - 1
+            first = operands[i + 1:i + 2] if row.holds == "branch" else operands
+            counts.append(self.computation(name, depth, first))
+            self.written[name] = number, counts[-1]
+            if len(held) > 1:
+                self.rows[block].flops = counts[-1]
+        if row.holds != "loop":
+            return max(counts) if row.holds == "branch" else sum(counts)
+        rounds = trip_count(line)
+        row.note = f"{rounds} times" if rounds is not None else "FLOPs of one round"
+        return sum(counts) * (1 if rounds is None else rounds)
+
+
+def _inputs(rest):
+    """(the operands of an instruction, its attributes without metadata and settings of the backend)."""
+    depth = 1
+    for i, letter in enumerate(rest):
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth == 0:
+            attributes = METADATA.sub("", rest[i + 1:])
+            return rest[:i], _SETTINGS.sub("", attributes).rstrip(", ")
+    return rest, ""
+
+
+def _contracted(line):
+    found = re.search(r"lhs_contracting_dims=\{([\d,]*)\}", line.rest)
+    if found:
+        return [int(n) for n in re.findall(r"\d+", found[1])]
+    kernel = re.search(r"dim_labels=\w+_(\w+)->", line.rest)
+    return [i for i, name in enumerate(kernel[1]) if name != "o"] if kernel else ()

@@ -1,0 +1,18 @@
+"""What explain_sharding predicts beside what XLA compiles."""
+import collections
+
+from hlotrace.api.parallel.explain_sharding import plan_of
+from hlotrace.inspection.communication import collectives
+
+
+def predicted(lowered):
+    """Counter of (kind, mesh axes, bytes, times)."""
+    return collections.Counter((c.kind, c.axes, c.bytes, c.times) for c in plan_of(lowered).collectives)
+
+
+def compiled(text, mesh):
+    """The same of an optimized HLO text: what XLA combined counts by its arrays."""
+    found = collections.Counter()
+    for c in collectives(text, mesh):
+        found.update((c.kind, c.axes, size, c.trips) for size in c.array_bytes)
+    return found
