@@ -8,6 +8,7 @@ one, to the files of this checkout.
 """
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -19,7 +20,7 @@ SOURCE, HTML = SITE / "source", SITE / "html"
 CONTENTS = {
     "Tutorials": [*(f"docs/learn/{name}.md" for name in """start transformations random devices processes from_numpy
                     from_pytorch""".split()), "docs/coming_from_jax.md", "docs/learn/flax.md", "docs/inside_a_program.md",
-                  "docs/not_here.md", "docs/primitives.md", "docs/kernels.md"],
+                  "docs/viewer.md", "docs/not_here.md", "docs/primitives.md", "docs/kernels.md"],
     "Errors": ["docs/errors.md", *(f"docs/errors/{name}.md" for name in
                "tracers shapes dtypes indices loops keys devices running".split())],
     "Guides": [*(f"docs/{name}.md" for name in """devices many_devices many_processes compiling
@@ -47,7 +48,7 @@ def linked(path, text):
     here = docname(path)
 
     def link(match):
-        words, target, anchor = match.groups()
+        image, words, target, anchor = match.groups()
         if re.match(r"\w+:", target) or not target:
             return match[0]
         inside = os.path.normpath(os.path.join(os.path.dirname(path), target))
@@ -55,10 +56,12 @@ def linked(path, text):
             return f"[{words}](/{docname(inside)}.md{anchor})"
         if not (ROOT / inside).exists():
             sys.exit(f"{path}: a link leads to {target}, which is not there")
+        if image:
+            return f"![{words}](/{inside.removeprefix('docs/')})"
         return f'<a href="{source_link(here, inside)}">{words}</a>'
 
     fence = re.compile(r"^( *```.*?^ *```$)", re.M | re.S)
-    return "".join(piece if i % 2 else re.sub(r"\[([^\]]+)\]\(([^)#\s]*)((?:#[^)\s]*)?)\)", link, piece)
+    return "".join(piece if i % 2 else re.sub(r"(!?)\[([^\]]+)\]\(([^)#\s]*)((?:#[^)\s]*)?)\)", link, piece)
                    for i, piece in enumerate(fence.split(text)))
 
 
@@ -84,6 +87,9 @@ def write():
             path.write_text(text, "utf-8")
             changed.add(name)
         left.discard(path)
+    for image in (ROOT / "docs").rglob("*.png"):
+        shutil.copy(image, SOURCE / image.relative_to(ROOT / "docs"))
+        left.discard(SOURCE / image.relative_to(ROOT / "docs"))
     for path in left:
         path.unlink()
     return changed

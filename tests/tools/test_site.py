@@ -21,6 +21,7 @@ def test_every_page_is_in_the_contents():
     ("docs/errors.md", "[a](errors/shapes.md#products)", "[a](/errors/shapes.md#products)"),
     ("docs/inside/tests.md", "[a](../../ARCHITECTURE.md)", "[a](/architecture.md)"),
     ("docs/inside/tests.md", "[a](../../examples)", '<a href="../../../../examples">a</a>'),
+    ("docs/viewer.md", "![a](viewer.png)", "![a](/viewer.png)"),
     ("README.md", "[a](LICENSE)", '<a href="../../../LICENSE">a</a>'),
     ("README.md", "[a](https://x.y/z), [b](#c)", "[a](https://x.y/z), [b](#c)"),
     ("README.md", "```sh\nx[a](b)\n```", "```sh\nx[a](b)\n```")])
