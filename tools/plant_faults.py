@@ -245,7 +245,7 @@ FAULTS = (
           "zeros of two shapes are one constant"),
     Fault("region-constants", "lowering/module.py", "{} if isolated else dict(self.constants)",
           "{} if isolated else self.constants", "a constant that is written in a region is used after it"),
-    Fault("one-device-call", "lowering/module.py", "if self.manual[1] or self.partition is None", "if self.partition is None",
+    Fault("one-device-call", "lowering/module.py", "return not self.manual[1] and self.partition", "return self.partition",
           "a kernel inside shard_map is called by one device"),
     Fault("donor-attribute", "lowering/module.py", '["jax.buffer_donor = true" if i in donated else ""',
           '["jax.buffer_donor = true" if not donated else ""', "programs over devices do not reuse donated memory"),

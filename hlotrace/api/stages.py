@@ -381,7 +381,7 @@ class Lowered(_Stage):
         >>> sum(lowered.estimate().flops.values()) == 2 * 64**3
         True
         """
-        from ..inspection import lowered_estimates  # few ask
+        from ..inspection.planning import lowered_estimates  # few ask
         return lowered_estimates.of_lowered(self, self._where, self._stage._compiler_options, quick)
 
     def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
@@ -493,7 +493,7 @@ class Compiled(_Stage):
         """
         found = introspect.cost(self._executable)
         if found is None:
-            from ..inspection import library_calls  # few programs need it
+            from ..inspection.planning import library_calls  # few programs need it
             found = library_calls.cost_of_gpu(introspect.cost_of_hlo(self._executable, client.client("cpu")),
                                               self.as_text())
         return found

@@ -2,7 +2,7 @@
 from collections.abc import Callable
 from hlotrace import Array, lax as lax
 from hlotrace.experimental import pjit as pjit
-from hlotrace.typing import DTypeLike
+from hlotrace.typing import ArrayLike, DTypeLike
 from typing import Any
 
 __all__ = [
@@ -15,6 +15,7 @@ class JetTrace:
     def __init__(self, parent: Any, order: str) -> None: ...
     @property
     def alive(self) -> Any: ...
+    def full_raise(self, x: ArrayLike) -> Any: ...
     def join(self, primal: Any, terms: Any) -> Any: ...
     @property
     def made(self) -> Any: ...

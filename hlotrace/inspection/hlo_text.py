@@ -141,7 +141,7 @@ def modules(text):
     parts = re.split(r"^(?=HloModule\b)", text, flags=re.M)
     calls = [re.search(r"^// .*: runs (\d+) times\s*$", part, flags=re.M) for part in parts]
     return [Module(part, int(found[1]) if found else 1) for found, part in zip([None, *calls], parts)
-            if part.strip()]
+            if part.startswith("HloModule") or " = " in part]
 
 
 def instruction_sources(text):

@@ -190,7 +190,7 @@ class OneDevice(_jax.SingleDeviceSharding):
 
 
 class _FastPath(NamedTuple):
-    """What jaxlib's dispatch is told of a program; the names are its own."""
+    """A program for jaxlib's dispatch; the names are its own."""
     xla_executable: LoadedExecutable
     out_pytree_def: Any
     in_shardings: list[Any]

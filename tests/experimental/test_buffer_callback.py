@@ -22,6 +22,7 @@ def test_a_callback_fills_its_results(dtype, stage):
     def swap(context, out, args):
         assert context.stage is buffers.ExecutionStage.EXECUTE
         for x, writeable in ((out["b"], True), (args[0], False)):
+            assert isinstance(x, buffers.Buffer)
             assert (x.shape, x.dtype, x.ndim, x.writeable) == ((2,), jnp.dtype(dtype), 1, writeable)
         np.asarray(out["b"])[...] = np.asarray(args[0])
         np.from_dlpack(out["a"])[...] = 7

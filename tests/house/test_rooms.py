@@ -44,6 +44,7 @@ TESTED_BY = {
     **dict.fromkeys(("inspection/planning/estimates.py", "inspection/planning/lowered_estimates.py", "inspection/planning/local_program.py",
                      "inspection/planning/traced_estimates.py", "inspection/planning/plan_report.py", "inspection/planning/hlo_costs.py",
                      "inspection/planning/hlo_memory.py"), "api/parallel/test_plan.py"),
+    "runtime/executables/introspect.py": "api/test_stages.py",
     "inspection/hlo_loops.py": "inspection/test_communication.py",
     "inspection/hlo_text.py": "inspection/test_communication.py",
     "tools/command_line.py": "tools/test_dump_hlo.py",
