@@ -8,7 +8,7 @@ faster or smaller; beside it are its least and greatest over the pairs of proces
 budget, which is the ratio the design allows.  What both compute is compared first: a difference is reported, and the
 exit status is 1.  Every cache on disk is off, except where a row says that it is warm.
 
-The programs are in bench_programs.py and bench_functions.py, what one process does in bench_child.py.
+The programs are in bench_programs.py, bench_functions.py and bench_everyday.py, what one process does in bench_child.py.
 """
 import argparse
 import importlib.metadata
@@ -43,6 +43,8 @@ GROUPS = {
     "import": Group("import: time, modules, memory", ("import",), 7, 2),
     "call": Group("calls of compiled functions", ("call",), 5),
     "eager": Group("operations outside jit", ("eager",), 5),
+    "everyday": Group("everyday calls: operations, NumPy arguments, transformations, several devices; the first ones",
+                      tuple(f"everyday:{name}" for name in "arrays host calls transformations devices".split()), 3, 0),
     "grad": Group("grad outside jit", ("grad",), 5),
     "chain": Group("2000 elementwise operations: stages, step", ("chain",), 3),
     "mlp": Group("MLP SGD step: stages, step", ("mlp",), 3),

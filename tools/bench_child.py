@@ -331,6 +331,25 @@ def measure_functions(report, package, quick, family):
                    budget=1.1)
 
 
+def measure_everyday(report, package, quick, family):
+    """Everyday calls: each, and in one row the first ones of all of them in a new process."""
+    import warnings
+
+    import bench_everyday
+    jax = load(package)
+    warnings.simplefilter("ignore")
+    if family == "devices":
+        jax.config.update("jax_num_cpu_devices", 4)
+    jax.devices()
+    cases = getattr(bench_everyday, family)(jax)
+    with Timer() as t:
+        for f in cases.values():
+            jax.block_until_ready(f())
+    report.row(f"everyday {family}: all first calls", "s", t.wall, t.cpu, 0.7)
+    for name, f in cases.items():
+        report.row(f"everyday: {name}", "us", per_call(jax, f, 0.05 if quick else 0.2), budget=1.0)
+
+
 def measure_grad(report, package, quick):
     jax = load(package)
     jnp = jax.numpy

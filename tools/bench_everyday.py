@@ -118,7 +118,7 @@ def transformations(jax):
             "checkpoint, new static arguments": lambda: again(w, next(counter) % 4),
             "lax.map": lambda: jax.lax.map(lambda r: r * 2, x), "lax.cond": lambda: jax.lax.cond(True, jnp.sin, jnp.cos, x),
             "tree.map": lambda: jax.tree_util.tree_map(lambda a, b: a, {"a": x, "b": w}, {"a": x, "b": w}),
-            "eval_shape": lambda: jax.eval_shape(loss, w), "typeof(1.0)": lambda: jax.typeof(1.0) if hasattr(jax, "typeof") else None}
+            "eval_shape": lambda: jax.eval_shape(loss, w), "typeof(1.0)": lambda: jax.typeof(1.0)}
 
 
 def devices(jax):
@@ -148,6 +148,3 @@ def devices(jax):
             "host_local_array_to_global_array":
                 lambda: utils.host_local_array_to_global_array(values, mesh, P("data")),
             "pmap": lambda: mapped(parts), "np.asarray of four": lambda: np.asarray(add(x, w))}
-
-
-FAMILIES = {"arrays": arrays, "host": host, "calls": calls, "transformations": transformations, "devices": devices}
