@@ -169,25 +169,6 @@ class Held:
 pytree.register_pytree_node(Held, lambda held: ((), held.identity), lambda identity, _: identity.value)
 
 
-# classes of types of arrays: jit takes instances as parts of the structure, as only shape and dtype are read
-types_of_arrays: set[type] = set()
-
-
-class _Type:
-    """A type of arrays as a part of the structure of arguments, which has no leaves."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-pytree.register_pytree_node(_Type, lambda x: ((), x.value), lambda value, _: value)
-
-
-def hold_types(arguments: Any) -> Any:
-    """The pytree with types of arrays as parts of its structure."""
-    return pytree.tree_map(lambda x: _Type(x) if type(x) in types_of_arrays else x, arguments)
-
-
 def nodes(arguments: Any) -> Any:
     """The pytree with the nodes of its values that have adapters."""
     return pytree.tree_map(lambda x: x if (adapter := adapter_of(x)) is None else adapter.node(x), arguments)
@@ -270,7 +251,7 @@ _LEAF = _Leaf()
 
 def skeleton(structure: pytree.PyTreeDef) -> Any:
     """The pytree of a structure, for its names alone: nodes of values stay nodes."""
-    return hold_types(nodes(structure.unflatten([_LEAF] * structure.num_leaves)))
+    return nodes(structure.unflatten([_LEAF] * structure.num_leaves))
 
 
 class _Layout:

@@ -101,7 +101,8 @@ class CompiledCall:
             try:
                 buffers = [x._buf for x in leaves if not x._committed]
             except AttributeError:      # a NumPy value or a Python number
-                if executable.execute is not None and not state.check_floats:
+                if executable.execute is not None and not state.check_floats and not any(
+                        [type(x) is ArrayImpl and x._committed for x in leaves]):
                     found = executable.run_operands([operand(x) for x in leaves])
                     return self.returned([ArrayImpl(a, b) for a, b in zip(executable.out_avals, found)])
                 leaves = [as_array(x) for x in leaves]
@@ -109,7 +110,7 @@ class CompiledCall:
             if len(buffers) != len(leaves):
                 return self.call_checked(leaves)
             results = executable(buffers)
-        except (KeyError, JaxRuntimeError):
+        except JaxRuntimeError:
             return self.call_checked(leaves)      # a deleted argument, or one on another device
         for i in self.donated:
             if leaves[i]._buf.is_deleted():     # otherwise no result could take its memory
@@ -122,8 +123,10 @@ class CompiledCall:
 
     def in_place(self, leaves: Sequence[Any]) -> Any:
         """What the program is called with beside the buffers of these arrays, if it takes them as they are;
-        None otherwise."""
-        if self.donated or not all([type(c) is ArrayImpl for c in self.consts]):
+        None otherwise, and where it calls Python, whose errors are the user's."""
+        lowered = self.executable.lowered
+        if self.donated or lowered.effects or lowered.callbacks or lowered.failures or not all(
+                [type(c) is ArrayImpl for c in self.consts]):
             return None
         leaves = self.taken(leaves)
         buffers, committed = self.executable.take(leaves) or (None, None)

@@ -29,17 +29,19 @@ if TYPE_CHECKING:
 _programs = ContextCache(8192)
 
 
-def composite(fun: Callable[..., Any] | None = None, *, static: Any = (),
-              name: str | None = None) -> Callable[..., Any]:
+def composite(fun: Callable[..., Any] | None = None, *, static: Any = (), name: str | None = None,
+              whole: bool = True) -> Callable[..., Any]:
     """Decorator of such a function.
 
     Args:
         fun: the function.
         static: names of the parameters that are Python values, not arrays.
         name: what messages and programs call it, by default its own name.
+        whole: eager transformations call it as one program; False where static values often change, which
+            its operations take as operands.
     """
     if fun is None:
-        return functools.partial(composite, static=static, name=name)
+        return functools.partial(composite, static=static, name=name, whole=whole)
     fun.__name__ = name or fun.__name__
     compiled = None
 
@@ -50,7 +52,8 @@ def composite(fun: Callable[..., Any] | None = None, *, static: Any = (),
             if state.disable_jit:
                 return fun(*args, **kwargs)
             if state.trace is not EVAL:
-                return splice(fun, args, kwargs)
+                whole_or_staged = whole or state.trace.staging
+                return splice(fun, args, kwargs) if whole_or_staged else fun(*args, **kwargs)
             if compiled is None:
                 compiled = JitFunction(fun, static_argnames=static, inline=True)
                 compiled.explained = False
@@ -99,10 +102,10 @@ def splice(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     jaxpr, consts, out_tree = found
     if state.trace.staging:
         results = state.trace.splice(jaxpr, [*consts, *arrays])
-    elif len(jaxpr.eqns) > 1:       # one program, found again, where the operations would be as many
-        results = jit_p.bind(*consts, *arrays, jaxpr=jaxpr, donated=())
-    else:
+    elif len(jaxpr.eqns) < 2 or any([aval_of(x).explicit for x in arrays]):    # whose types know no devices
         return fun(*args, **kwargs)
+    else:       # one program, found again, where the operations would be as many
+        results = jit_p.bind(*consts, *arrays, jaxpr=jaxpr, donated=())
     return out_tree.unflatten(results)
 
 

@@ -121,8 +121,6 @@ class JitFunction(FastPath):
                 avals = self._placement.typed(in_tree, avals)
             return Given(leaves, in_tree, avals, statics)
         except TypeError:
-            if not adapters.types_of_arrays.isdisjoint(map(type, leaves)):
-                return self._given(*adapters.hold_types(whole))
             if not adapters.any_adapted(leaves):
                 if self._inline:
                     self._fun(*whole[0], **whole[1])      # a function of the library words it better

@@ -141,9 +141,6 @@ class ShapeDtypeStruct:
         return hash((self.shape, self.dtype, self.weak_type))
 
 
-adapters.types_of_arrays.add(ShapeDtypeStruct)
-
-
 class _RefStruct(ShapeDtypeStruct):
     """The type of a Ref: among arguments, its adapter is that of Refs."""
     __slots__ = ()
@@ -434,10 +431,11 @@ class Compiled(_Stage):
         self._call = call_of(executable, lowered._where, lowered._requested, lowered._runs, fixed=False)
         self._avals = tuple(lowered._traced.jaxpr.in_avals)
         args, keywords = lowered._arg_tree.children()
-        # the types of the arguments where these are arrays, without names and containers
         self._flat = [] if lowered._references or keywords.num_leaves or args.num_leaves != len(
             args.children()) else list(self._avals)
 
+    # the types of the arguments, where these are arrays without names and containers
+    _flat: list[ShapedArray] = []
     _arg_tree = property(lambda self: self._lowered._arg_tree)
     out_tree = property(lambda self: self._lowered.out_tree)
     out_info = property(lambda self: self._lowered.out_info)
@@ -524,7 +522,8 @@ class Compiled(_Stage):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run.  TypeError where structure, shapes or dtypes differ from what was compiled for."""
-        if self._flat and not kwargs and [x.aval for x in args if type(x) is ArrayImpl] == self._flat:
+        if self._flat and not kwargs and len(args) == len(self._flat) and [
+                x.aval for x in args if type(x) is ArrayImpl] == self._flat:
             return self._run(args)
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         taken: Sequence[adapters.Taken] = ()

@@ -209,9 +209,14 @@ _dispatches = _jax.PjitFunctionCache(capacity=4096)
 
 @functools.cache
 def _set_dispatch_options() -> None:
-    """jaxlib's dispatch reads three options of the process; where jax is there, it has set them."""
-    if "jax" in sys.modules:
+    """jaxlib's dispatch reads three options of the process, which a jax in it may have set."""
+    def nothing() -> tuple[list[Buffer], None, bool]:
+        return [], None, False
+    try:
+        _jax.pjit("hlotrace", nothing, nothing, [], [], (), _registry, nothing, _dispatches)()
         return
+    except ValueError:      # they are not set
+        pass
     for name in ("enable_x64", "disable_jit", "post_hook"):
         option = _jax.config.Config(f"hlotrace_{name}", None if name == "post_hook" else False)
         getattr(_jax.jax_jit, f"set_{name}_state")(option)

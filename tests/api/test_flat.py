@@ -114,8 +114,6 @@ def test_gradients_come_in_the_order_of_argnums():
     (lambda: jax.vjp(step, X, reduce_axes=("i",)), "reduce_axes"),
     (lambda: jax.linear_transpose(step, X, reduce_axes=("i",)), "reduce_axes"),
     (lambda: jax.checkpoint(step, concrete=True), "concrete"),
-    (lambda: jax.pure_callback(step, X, X, X, sharding=jax.sharding.SingleDeviceSharding(jax.devices()[0])), "sharding"),
-    (lambda: jax.debug.print("{}", 1, partitioned=True), "partitioned"),
 ])
 def test_what_is_not_supported_says_so(call, words):
     with pytest.raises(NotImplementedError, match=words):

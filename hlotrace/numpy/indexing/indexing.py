@@ -330,7 +330,7 @@ def _scalars(starts, shape):
     return [scalar(s, dtypes.int64 if surely(n, low=2**31) else dtypes.int32) for s, n in zip(starts, shape)]
 
 
-@composite(static=("plan",))
+@composite(static=("plan",), whole=False)
 def read_window(x, *starts, plan):
     shape = x.shape
     ndim = len(shape)
@@ -350,7 +350,7 @@ def read_window(x, *starts, plan):
     return reshape(x, plan.shape)
 
 
-@composite(static=("plan",))
+@composite(static=("plan",), whole=False)
 def write_window(x, y, *starts, plan):
     y = reshape(_fit(y, plan.shape, x), plan.sizes)
     starts, static = _all_starts(starts, plan, x.shape)
@@ -481,7 +481,7 @@ def _spread(value, dtype, batch, first):
                            (*batch, 1))
 
 
-@composite(static=("plan", "mode", "fill_value", "ordered", "unique"))
+@composite(static=("plan", "mode", "fill_value", "ordered", "unique"), whole=False)
 def read(x, *operands, plan, mode, fill_value, ordered, unique):
     if prod(plan.shape) == 0 and 0 in x.shape:
         return full(plan.shape, 0, x.dtype)
@@ -495,7 +495,7 @@ _OPERATIONS = {"set": scatter_p, "add": scatter_add_p, "multiply": scatter_mul_p
                "max": scatter_max_p}
 
 
-@composite(static=("plan", "operation", "mode", "ordered", "unique"))
+@composite(static=("plan", "operation", "mode", "ordered", "unique"), whole=False)
 def write(x, y, *operands, plan, operation, mode, ordered, unique):
     aval = aval_of(x)
     if operation == "set":

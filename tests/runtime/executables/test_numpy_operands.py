@@ -127,3 +127,19 @@ def test_what_is_no_array_is_refused_as_before():
             with pytest.raises(TypeError):
                 f(value)
     assert f(np.ones(2, ml_dtypes.bfloat16)).dtype == jnp.bfloat16
+
+
+def test_what_a_callback_raises_is_raised_once():
+    calls = []
+
+    def fail(x):
+        calls.append(x)
+        raise KeyError("mine")
+    f = jax.jit(lambda x: jax.pure_callback(fail, x, x) + 1)
+    there = jax.device_put(jnp.ones(3), jax.devices()[0])
+    for x in (np.ones(3, np.float32), jnp.ones(3), there):
+        for _ in range(3):
+            calls.clear()
+            with pytest.raises(KeyError, match="mine"):
+                f(x).block_until_ready()
+            assert len(calls) == 1
