@@ -28,7 +28,7 @@ machine that has none of them. They may be in meshes and shardings; what is comp
 
 What is missing is said with the line to type. `make gpu` installs the wheels for GPUs into the environment:
 
-```sh
+```text
 {install}
 ```
 

@@ -349,10 +349,10 @@ def value_and_grad(fun: Callable[_P, _R], argnums: Any = 0, has_aux: bool = Fals
 
     >>> def loss(params, x, y):
     ...     return jnp.mean((params["w"] * x + params["b"] - y) ** 2)
-    >>> x, y = jnp.array([0., 1., 2.]), jnp.array([1., 3., 5.])
+    >>> x, y = jnp.array([0., 1., 2.]), jnp.array([2., 3., 4.])
     >>> value, slope = jax.value_and_grad(loss)({"w": 1., "b": 0.}, x, y)
     >>> value, slope["b"]
-    (Array(4.6666665, dtype=float32), Array(-4., dtype=float32, weak_type=True))
+    (Array(4., dtype=float32), Array(-4., dtype=float32, weak_type=True))
     """
     _no_reduce_axes("grad", reduce_axes)
     argnums = _argnums(fun, argnums)

@@ -18,6 +18,7 @@ from ..sharding.named import NamedSharding
 from ..sharding.spec import PartitionSpec
 from .exported import DisabledSafetyCheck, Exported, maximum_supported_calling_convention_version
 
+__all__ = ["load_text"]
 _DTYPES = {element: dtype for dtype, element in dtypes.SUPPORTED.items()}
 
 

@@ -25,7 +25,9 @@ def run(name, *arguments, silent=True):
 def test_every_example_is_tested_and_short():
     files = {p.name: len(p.read_text("utf-8").splitlines()) for p in EXAMPLES.glob("*.py")}
     assert set(files) == {"digits.py", "quickstart.py", "inspect_program.py", "layer.py", "sharded_mlp.py",
-                          "ring_attention.py", "multi_process.py", "elastic.py", "checkpoints.py", "tpu_ahead_of_time.py"}
+                          "ring_attention.py", "multi_process.py", "elastic.py", "checkpoints.py", "tpu_ahead_of_time.py",
+                          "gpt.py"}
+    assert files.pop("gpt.py") <= 120       # a model, to be planned and measured
     assert max(files.values()) <= 80, files
 
 
@@ -110,3 +112,18 @@ def test_training_goes_on_with_the_same_losses_when_processes_are_killed():
 def test_tpu_ahead_of_time_says_what_is_missing_or_what_chips_need():
     out = run("tpu_ahead_of_time.py")
     assert "pip install" in out and "libtpu" in out or "all-reduce" in out
+
+
+def test_gpt_is_a_step_that_lowers_the_loss():
+    source = {}
+    exec(compile((EXAMPLES / "gpt.py").read_text("utf-8"), "gpt.py", "exec"), source)
+    params, first, second, tokens = source["gpt_tiny"]()
+    keys = iter(jax.random.split(jax.random.key(0), len(params)))
+    params = {name: 0.02 * jax.random.normal(next(keys), spec.shape) for name, spec in params.items()}
+    zeros = jax.tree.map(jax.numpy.zeros_like, params)
+    batch = jax.random.randint(jax.random.key(1), tokens.shape, 0, 8)
+    state, losses, step = (params, zeros, zeros), [], jax.jit(source["step"])
+    for _ in range(4):
+        *state, loss = step(*state, batch)
+        losses.append(float(loss))
+    assert np.isfinite(losses).all() and losses[-1] < losses[0]

@@ -26,6 +26,15 @@ OTHER_WORDS = {
     "'compare_all', 'scan', 'scan_unrolled'": "values of searchsorted's `method`",
     "'cholesky', 'eigh', 'svd'": "values of multivariate_normal's `method`",
     "'real', 'complex'": "values of schur's `output`",
+    "'exponential', 'exponential-minus-one', 'log'": "operations of HLO",
+    "'dynamic-slice', 'slice', 'gather'": "the same",
+    "'bitcast', 'reshape', 'copy'": "the same",
+    "'reshard', 'sharding_constraint'": "operations of Shardy",
+    "'bitcast_convert', 'broadcast_in_dim', 'concatenate'": "operations of StableHLO",
+    "'abs', 'add', 'and'": "the same",
+    "'reduce', 'all_reduce', 'gather'": "the same",
+    "'dynamic_slice', 'slice', 'gather'": "the same",
+    "'dynamic_update_slice', 'while', 'scatter'": "the same",
 }
 
 

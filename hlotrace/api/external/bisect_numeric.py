@@ -15,6 +15,7 @@ from ...core.surface.boundary import boundary
 from ...inspection.matching import flattened, matched
 from ..jit import JitFunction
 
+__all__ = ["Parting", "bisect_numeric"]
 
 @dataclasses.dataclass(frozen=True)
 class Parting:

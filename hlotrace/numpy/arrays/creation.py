@@ -415,7 +415,7 @@ def load(file, *args, **kwargs):
 
 def _fill(shape, value, dtype, weak=False):
     aval = ShapedArray(shape, dtype, weak)
-    if dtypes.is_extended(aval_of(value).dtype) and dtype == aval_of(value).dtype:
+    if dtypes.is_extended(dtype) and is_arraylike(value) and aval_of(value).dtype == dtype:
         return asarray(broadcast_to_shape(value, shape))
     if type(value) in SCALARS and not dtypes.is_extended(dtype):
         value = scalar(value, dtype)

@@ -12,7 +12,6 @@ import io
 import json
 import pickle
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 from ...core.avals import aval_of, physical
@@ -167,20 +166,12 @@ class _Pickler(pickle.Pickler):
         super().__init__(file, protocol=5)
         self._devices = {id(d): i for i, d in enumerate(devices)}
 
-    def persistent_id(self, x: Any) -> int | None:
-        return self._devices.get(id(x))
+    def persistent_id(self, x: Any) -> Any:
+        """In a process for JAX too, the bytes name what this package names so everywhere."""
+        return renamed.get(x) if isinstance(x, type) else self._devices.get(id(x))
 
     def reducer_override(self, x: Any) -> Any:
-        """In a process for JAX too, the bytes name what this package names so everywhere."""
-        if isinstance(x, type) and x in renamed:
-            return _found, renamed[x]
         return x.__reduce_ex__(5) if type(x) in renamed else NotImplemented
-
-
-def _found(module: str, name: str) -> Any:
-    """A class of this package by the name that it has here."""
-    _check(module, name)
-    return getattr(import_module(module), name)
 
 
 def _check(module: str, name: str) -> None:
@@ -193,10 +184,9 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(file)
         self._devices = devices
 
-    def persistent_load(self, number: int) -> binding.Device:
-        return self._devices[number]
+    def persistent_load(self, which: Any) -> Any:
+        return self.find_class(*which) if isinstance(which, tuple) else self._devices[which]
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) != (_found.__module__, "_found"):
-            _check(module, name)
+        _check(module, name)
         return super().find_class(module, name)

@@ -108,7 +108,7 @@ def lpmn_values(m, n, z, is_normalized):
 def lpmn(m, n, z):
     """(associated Legendre functions, their derivatives) as `lpmn_values` gives them, not normalized.
 
-    >>> jax.scipy.special.lpmn(1, 1, jnp.array([0.6]))[1][..., 0].round(3)
+    >>> jax.scipy.special.lpmn(1, 1, jnp.array([0.6]))[1][..., 0].round(2)
     Array([[0.  , 1.  ],
            [0.  , 0.75]], dtype=float32)
     """
