@@ -113,7 +113,8 @@ def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) 
             avals = [None if a._committed else a.aval for a in args]
             buffers = [a._buf for a in args]
         except AttributeError:      # Python numbers, NumPy values
-            avals, buffers = [aval_of(a) for a in args], None
+            args = [a if type(a) is np.ndarray else as_array(a) for a in args]
+            avals, buffers = [a.aval if type(a) is ArrayImpl else aval_of(a) for a in args], None
         executable = _applications.entries[(primitive, *avals, *params.items()), state.trace_key]
         if executable.execute is None or primitive.multiple_results or state.check_floats:
             results = executable([as_array(a)._buf for a in args])
