@@ -97,6 +97,8 @@ class FastPath:
                             buffers = call.inputs(buffers)
                         executable = call.executable
                         found = executable.execute(buffers).consume_with_handlers(executable.handlers)
+                        if call.single:
+                            return ArrayImpl(executable.out_avals[0], found[0])
                         results = [ArrayImpl(a, b) for a, b in zip(executable.out_avals, found)]
                 else:
                     call = self._quick[key]
