@@ -17,7 +17,7 @@ def f(tree, x):
 def test_a_type_among_the_arguments():
     for shape in (2,), (2,), (3,):
         assert f({"like": S(shape, "int32")}, 1).tolist() == [1] * shape[0]
-    assert len(traces) == 2 and traces[0]["like"] == S((2,), "int32")
+    assert [t["like"].shape for t in traces] == [(2,), (3,)]
     assert jax.grad(lambda x: f({"like": S((2,), "float32")}, x).sum())(1.) == 2
     static = jax.jit(lambda s, x, n: jnp.ones(s.shape) * x + n, static_argnums=2)
     assert static(S((2,), "float32"), 1., 3).tolist() == [4, 4]
