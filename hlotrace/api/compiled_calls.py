@@ -134,7 +134,8 @@ class CompiledCall:
         return committed if as_they_are and type(committed) is bool else None
 
     def call_checked(self, leaves: Sequence[Any]) -> Any:
-        """The slow road: every argument is looked at.  ELSEWHERE if one is committed to another place."""
+        """The slow road: every argument is looked at.  WRONG_DEVICE if one is committed to another
+        place."""
         taken = self.executable.take(leaves)
         if taken is None:
             return WRONG_DEVICE

@@ -85,25 +85,22 @@ class FastPath:
                 else:
                     leaves, key = self._leaves_and_key(args, kwargs)
                     only_arrays = all([type(x) is ArrayImpl for x in leaves])
-                if only_arrays:
-                    buffers = [x._buf for x in leaves if not x._committed]
-                    if len(buffers) != len(leaves) or self._places:
-                        key = _placed(key, leaves)
-                        call, committed, _ = self._quick[key.key]
-                        results = _in_place(call, leaves, committed)
-                    else:
-                        call = self._quick[key]
-                        if not call.all_kept:
-                            buffers = call.inputs(buffers)
-                        executable = call.executable
-                        found = executable.execute(buffers).consume_with_handlers(executable.handlers)
-                        if call.single:
-                            return ArrayImpl(executable.out_avals[0], found[0])
-                        results = [ArrayImpl(a, b) for a, b in zip(executable.out_avals, found)]
+                buffers = [x._buf for x in leaves if not x._committed] if only_arrays else ()
+                if only_arrays and (len(buffers) != len(leaves) or self._places):
+                    key = _placed(key, leaves)
+                    call, committed, _ = self._quick[key.key]
+                    results = _in_place(call, leaves, committed)
                 else:
                     call = self._quick[key]
                     executable = call.executable
-                    found = executable.run_operands(call.inputs([operand(x) for x in leaves]))
+                    if only_arrays:
+                        if not call.all_kept:
+                            buffers = call.inputs(buffers)
+                        found = executable.execute(buffers).consume_with_handlers(executable.handlers)
+                    else:
+                        found = executable.run_operands(call.inputs([operand(x) for x in leaves]))
+                    if call.single:
+                        return ArrayImpl(executable.out_avals[0], found[0])
                     results = [ArrayImpl(a, b) for a, b in zip(executable.out_avals, found)]
             except (LookupError, AttributeError, TypeError, ValueError, OverflowError, JaxRuntimeError):
                 call = None
