@@ -20,6 +20,7 @@ from ..primitives.arrays.shape import instantiate, reshape, zeros_of
 from ..primitives.arrays.slicing import slice_p
 from ..primitives.common import np
 from ..runtime.array_impl import ArrayImpl, own
+from ..transforms import residuals  # noqa: F401  it provides programs.linearize_steps
 from ..transforms.jvp import jvp_flat
 from ..transforms.linearize import linearize_flat
 from ..transforms.transpose import backward_pass

@@ -5,6 +5,7 @@ program that they came from lives, so that transforming a compiled function twic
 
 jvp(jaxpr, nonzero) -> (jaxpr of [*primals, *nonzero tangents] -> [*outs, *nonzero tangents], out_nonzero)
 linearize(jaxpr, nonzero) -> Linearized
+linearize_steps(jaxpr, nonzero, num_consts, num_carry, length) -> LinearizedSteps
 transpose(jaxpr, linear, ct_nonzero) -> (jaxpr of [*nonlinear inputs, *cotangents] -> nonzero cts, in_nonzero)
 batch(jaxpr, axis, batched, force_out) -> (jaxpr with mapped axes in front, out_batched)
 discharge(jaxpr, states) -> jaxpr of [*states, *inputs] -> [*states, *outs]
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -34,7 +35,7 @@ from .trace import EVAL, entering, trace_to_jaxpr
 
 R = TypeVar("R")
 _provided: Any = None       # by transforms/
-jvp = linearize = transpose = batch = discharge = _provided
+jvp = linearize = linearize_steps = transpose = batch = discharge = _provided
 instrument = partial_eval = batch_flat = batch_nonzero = map_flat = _provided
 
 
@@ -75,6 +76,20 @@ class Linearized:
     def select(self, inputs: Sequence[Any], saved: Sequence[Any]) -> list[Any]:
         """The residuals, given the inputs and what the primal part saved."""
         return [inputs[i] if kind == "in" else saved[i] for kind, i in self.residuals]
+
+
+class LinearizedSteps(NamedTuple):
+    """The program of a loop's step split in two, and what all steps share.
+
+    `before` is a program of consts -> shared values, `step` one of [*consts, *shared, *carry, *xs] -> [*outs,
+    *saved], `linear` one of [*residuals, *nonzero tangents] -> nonzero out tangents.  `residuals` says where
+    each residual comes from: ("in", i) is input i of `step` itself, ("out", j) its output j.
+    """
+    before: Jaxpr
+    step: Jaxpr
+    linear: Jaxpr
+    residuals: Sequence[tuple[str, int]]
+    out_nonzero: tuple[bool, ...]
 
 
 def constant_key(value: Any) -> tuple[Any, Any] | None:

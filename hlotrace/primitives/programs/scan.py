@@ -13,6 +13,7 @@ from ...core.symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, 
 from ..arrays.elementwise import accumulate
 from ..arrays.shape import front, move_axis, zeros_of
 from ..common import aval_of, np
+from .calls import jit_bind
 from .cond_while import carry_batched, carry_fixpoint, carry_tangents, front_to, groups, padded, write_while
 
 
@@ -162,9 +163,13 @@ def _scan_linearize(trace, primals, tangents, *, jaxpr, num_consts, num_carry, *
     sizes = num_consts, num_carry
     marks, carried, out_marks = _grown(nonzero_mask(tangents), sizes,
                                        lambda m: programs.linearize(jaxpr, m).out_nonzero)
-    split = programs.linearize(jaxpr, marks)
-    outs, residuals = _forward(split, primals, jaxpr, *sizes, params)
-    fixed = [kind == "in" and i < num_consts for kind, i in split.residuals]
+    split = programs.linearize_steps(jaxpr, marks, *sizes, params["length"])
+    shared = jit_bind(split.before, primals[:num_consts]) if split.before.outvars else []
+    given = [*primals[:num_consts], *shared, *primals[num_consts:]]
+    num_fixed = num_consts + len(shared)
+    results = scan_p.bind(*given, jaxpr=split.step, num_consts=num_fixed, num_carry=num_carry, **params)
+    fixed = [kind == "in" and i < num_fixed for kind, i in split.residuals]
+    residuals = [given[i] if kind == "in" else results[i] for kind, i in split.residuals]
     fixed_residuals = [r for r, f in zip(residuals, fixed) if f]
     stacks = [r for r, f in zip(residuals, fixed) if not f]
     ct, kt, xt = groups(tangents, *sizes)
@@ -180,22 +185,7 @@ def _scan_linearize(trace, primals, tangents, *, jaxpr, num_consts, num_carry, *
     carry_avals = [a for a, m in zip(tangent_avals, carried) if m]
     moved = trace.rules.record(scan_p, [*consts, *kt, *xs],
                                {**_loop(jaxpr.name, body, consts, carry_avals, xs), **params})
-    return outs, fill_zeros(moved, out_marks)
-
-
-def _forward(split, primals, jaxpr, num_consts, num_carry, params):
-    """Run the loop for its values.  Returns them and the residuals of all steps: consts, or stacked along the
-    loop."""
-    # a residual that is a carry changes from step to step and has to be stacked like a computed one
-    carried = [i for kind, i in split.residuals if kind == "in" and num_consts <= i < num_consts + num_carry]
-
-    def forward(*args):
-        return [*eval_jaxpr(split.primal, (), *args), *(args[i] for i in carried)]
-    primal = programs.trace_closed(forward, jaxpr.in_avals, jaxpr.name) if carried else split.primal
-    results = scan_p.bind(*primals, jaxpr=primal, num_consts=num_consts, num_carry=num_carry, **params)
-    outs, saved = results[:len(jaxpr.outvars)], results[len(jaxpr.outvars):]
-    stacks = dict(zip(carried, saved[len(saved) - len(carried):]))
-    return outs, split.select([stacks.get(i, p) for i, p in enumerate(primals)], saved)
+    return results[:len(jaxpr.outvars)], fill_zeros(moved, out_marks)
 
 
 def _scan_transpose(cts, *args, jaxpr, reverse, num_consts, num_carry, **params):

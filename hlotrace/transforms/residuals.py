@@ -1,0 +1,143 @@
+"""Residuals of a loop: how little of what its steps compute is enough for its derivative.
+
+What every step computes alike, of the loop's constants alone, is computed once, before the loop.  What is
+cheap to compute from other residuals, such as a mask or a broadcast, is computed again by the linear program:
+decided from the last equation to the first, for each residual by the bytes that would take its place.  Jain
+et al., "Checkmate" (2020), have the exact problem, of which this is a greedy solution.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..core import programs
+from ..core.avals import physical
+from ..core.jaxpr import Literal, Var, dce
+from ..primitives.arrays import elementwise as e
+from ..primitives.arrays import shape
+from ..primitives.arrays.slicing import iota_p
+
+if TYPE_CHECKING:
+    from ..core.jaxpr import Atom, Eqn, Jaxpr
+
+CHEAP = frozenset((
+    e.neg_p, e.add_p, e.sub_p, e.mul_p, e.div_p, e.square_p, e.max_p, e.min_p, e.abs_p, e.sign_p, e.and_p,
+    e.or_p, e.xor_p, e.not_p, e.eq_p, e.ne_p, e.lt_p, e.le_p, e.gt_p, e.ge_p, e.is_finite_p, e.select_n_p,
+    e.clamp_p, e.convert_element_type_p, e.stop_gradient_p, iota_p, shape.broadcast_in_dim_p, shape.reshape_p,
+    shape.squeeze_p))
+DEEPEST = 6     # equations in a row that are looked through for what a residual can be computed from
+ANY = 1000      # steps of a loop whose length is not known
+
+
+@programs.register
+def linearize_steps(jaxpr: Jaxpr, nonzero: tuple[bool, ...], num_consts: int, num_carry: int,
+                    length: int) -> programs.LinearizedSteps:
+    split, n = programs.linearize(jaxpr, nonzero), len(jaxpr.outvars)
+    primal, inputs = split.primal, split.primal.invars
+    residuals = split.select(inputs, primal.outvars[n:])
+    consts, rest = inputs[:num_consts], inputs[num_consts:]
+    makers = {v: eqn for eqn in primal.eqns for v in eqn.outvars}
+    alike = _alike(primal, consts)
+    given = {*consts, *rest[num_carry:], *primal.outvars[num_carry:n]}
+    kept = _fewest(residuals, primal, makers, given,
+                   {v: _bytes(v) * (1 if v in alike else length if type(length) is int else ANY)
+                    for v in (*rest[:num_carry], *makers)})
+
+    once = {v for v in kept if v in alike and v not in given}
+    made_once = [eqn for eqn in primal.eqns if not once.isdisjoint(eqn.outvars)]
+    fixed = [*consts, *(v for eqn in made_once for v in eqn.outvars)]
+    before, _ = dce(primal.replace(invars=consts, outvars=fixed[num_consts:], arg_names=None))
+    stacked = [v for v in kept if v not in alike and v not in given]
+    step, _ = dce(primal.replace(
+        invars=[*fixed, *rest], outvars=[*primal.outvars[:n], *stacked], arg_names=None,
+        eqns=[eqn for eqn in primal.eqns if once.isdisjoint(eqn.outvars)]))
+    places: dict[Any, tuple[str, int]] = {
+        v: ("out", i) for i, v in enumerate(step.outvars) if i >= num_carry}
+    places.update((v, ("in", i)) for i, v in enumerate(step.invars) if not 0 <= i - len(fixed) < num_carry)
+    linear = _recomputing(split.linear, residuals, kept, primal.eqns)
+    return programs.LinearizedSteps(before, step, linear, [places[v] for v in kept], split.out_nonzero)
+
+
+def _alike(primal: Jaxpr, consts: Iterable[Var]) -> set[Atom]:
+    """What every step computes alike."""
+    found: set[Atom] = set(consts)
+    for eqn in primal.eqns:
+        if not eqn.effects and all(type(v) is Literal or v in found for v in eqn.invars):
+            found.update(eqn.outvars)
+    return found
+
+
+def _fewest(residuals: Iterable[Atom], primal: Jaxpr, makers: Mapping[Atom, Eqn], given: Collection[Atom],
+            cost: Mapping[Atom, int]) -> dict[Atom, None]:
+    """Variables from which the residuals can be computed again cheaply, of little cost together."""
+    kept: dict[Atom, None] = dict.fromkeys(v for v in residuals if type(v) is Var and v not in given)
+
+    def cheap(v: Atom, deep: int) -> Iterable[Atom] | None:
+        """What v is cheap to compute from."""
+        eqn = makers.get(v)
+        return dict.fromkeys(eqn.invars) if eqn is not None and eqn.primitive in CHEAP and deep else None
+
+    def sources(v: Atom, deep: int) -> list[Atom]:
+        """What v can be computed from that is neither kept nor cheap."""
+        if type(v) is Literal or v in kept or v in given:
+            return []
+        found = cheap(v, deep)
+        return [v] if found is None else [x for y in found for x in sources(y, deep - 1)]
+
+    def instead(v: Atom, deep: int) -> tuple[int, list[Atom]]:
+        """(the cost of what is kept besides for v, that)."""
+        if type(v) is Literal or v in kept or v in given:
+            return 0, []
+        found = cheap(v, deep)
+        if found is not None:
+            parts = [instead(x, deep - 1) for x in found]
+            total = sum(c for c, _ in parts)
+            if total < cost[v]:
+                return total, [x for _, xs in parts for x in xs]
+        return cost[v], [v]
+    # several that are worth their source together, such as the masks of one value
+    savings: dict[frozenset[Atom], int] = {}
+    for v in kept:
+        group = frozenset(x for y in cheap(v, DEEPEST) or () for x in sources(y, DEEPEST - 1))
+        savings[group] = savings.get(group, 0) + cost[v]
+    kept.update(dict.fromkeys(v for group, saved in savings.items() if sum(cost[v] for v in group) < saved
+                              for v in group))
+    for eqn in reversed(primal.eqns):
+        for v in eqn.outvars:
+            if v in kept:
+                del kept[v]
+                kept.update(dict.fromkeys(instead(v, DEEPEST)[1]))
+    used = _made_from(residuals, kept, primal.eqns)[1]
+    return dict.fromkeys(v for v in (*residuals, *used) if v in kept or v in given)
+
+
+def _made_from(wanted: Iterable[Atom], kept: Collection[Atom],
+               eqns: Sequence[Eqn]) -> tuple[list[Eqn], dict[Atom, None]]:
+    """(the equations that compute what is wanted from what is kept, all variables that are used)."""
+    used: dict[Atom, None] = dict.fromkeys(v for v in wanted if type(v) is Var)
+    again = []
+    for eqn in reversed(eqns):
+        if any(v in used and v not in kept for v in eqn.outvars):
+            again.append(eqn)
+            used.update(dict.fromkeys(v for v in eqn.invars if type(v) is Var))
+    return again[::-1], used
+
+
+def _recomputing(linear: Jaxpr, residuals: Sequence[Atom], kept: Mapping[Atom, None],
+                 eqns: Sequence[Eqn]) -> Jaxpr:
+    """The linear program as one of what is kept, from which it computes the residuals."""
+    table = dict(zip(linear.invars, residuals))
+
+    def renamed(atoms: Iterable[Atom]) -> list[Atom]:
+        return [table.get(v, v) if type(v) is Var else v for v in atoms]
+    moved = [eqn if table.keys().isdisjoint(eqn.invars) else eqn.replace(invars=renamed(eqn.invars))
+             for eqn in linear.eqns]
+    return linear.replace(invars=[*kept, *linear.invars[len(residuals):]], arg_names=None,
+                          eqns=[*_made_from(residuals, kept, eqns)[0], *moved],
+                          outvars=renamed(linear.outvars))
+
+
+def _bytes(v: Atom) -> int:
+    aval = physical(v.aval)
+    return math.prod(d if type(d) is int else ANY for d in aval.shape) * aval.dtype.itemsize
