@@ -20,6 +20,7 @@ import numpy as np
 from ..core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
 from ..core.programs import cached, constant_key
 from ..primitives.programs.calls import jit_p
+from .handed_over import hand_over_little
 
 SMALLEST_PROGRAM = 300      # equations; below, compiling is quick anyway
 SMALLEST_BLOCK = 24         # equations; shorter ones are joined where they follow each other
@@ -71,7 +72,10 @@ def outline(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Block]]:
         for start, length in _long_chains(flat, calls):
             wires, outside = _wiring(flat, start, length)
             add(wires, [(start, outside)], length, "chain")
-    return (_with_calls(flat, calls), blocks) if blocks else (jaxpr, [])
+    if not blocks:
+        return jaxpr, []
+    flat, became = hand_over_little(_with_calls(flat, calls), [b.jaxpr for b in blocks])
+    return flat, [Block(became[b.jaxpr], b.calls) for b in blocks]
 
 
 def flatten(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Block]]:

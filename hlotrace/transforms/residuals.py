@@ -37,12 +37,11 @@ def linearize_steps(jaxpr: Jaxpr, nonzero: tuple[bool, ...], num_consts: int, nu
     primal, inputs = split.primal, split.primal.invars
     residuals = split.select(inputs, primal.outvars[n:])
     consts, rest = inputs[:num_consts], inputs[num_consts:]
-    makers = {v: eqn for eqn in primal.eqns for v in eqn.outvars}
     alike = _alike(primal, consts)
     given = {*consts, *rest[num_carry:], *primal.outvars[num_carry:n]}
-    kept = _fewest(residuals, primal, makers, given,
-                   {v: _bytes(v) * (1 if v in alike else length if type(length) is int else ANY)
-                    for v in (*rest[:num_carry], *makers)})
+    kept = fewest(residuals, primal.eqns, given,
+                  {v: bytes_of(v) * (1 if v in alike else length if type(length) is int else ANY)
+                   for v in (*rest[:num_carry], *(v for eqn in primal.eqns for v in eqn.outvars))})
 
     once = {v for v in kept if v in alike and v not in given}
     made_once = [eqn for eqn in primal.eqns if not once.isdisjoint(eqn.outvars)]
@@ -55,7 +54,7 @@ def linearize_steps(jaxpr: Jaxpr, nonzero: tuple[bool, ...], num_consts: int, nu
     places: dict[Any, tuple[str, int]] = {
         v: ("out", i) for i, v in enumerate(step.outvars) if i >= num_carry}
     places.update((v, ("in", i)) for i, v in enumerate(step.invars) if not 0 <= i - len(fixed) < num_carry)
-    linear = _recomputing(split.linear, residuals, kept, primal.eqns)
+    linear = recomputing(split.linear, dict(zip(split.linear.invars, residuals)), kept, primal.eqns)
     return programs.LinearizedSteps(before, step, linear, [places[v] for v in kept], split.out_nonzero)
 
 
@@ -68,14 +67,21 @@ def _alike(primal: Jaxpr, consts: Iterable[Var]) -> set[Atom]:
     return found
 
 
-def _fewest(residuals: Iterable[Atom], primal: Jaxpr, makers: Mapping[Atom, Eqn], given: Collection[Atom],
-            cost: Mapping[Atom, int]) -> dict[Atom, None]:
-    """Variables from which the residuals can be computed again cheaply, of little cost together."""
+def fewest(residuals: Iterable[Atom], eqns: Sequence[Eqn], given: Collection[Atom],
+           cost: Mapping[Any, int]) -> dict[Atom, None]:
+    """Variables from which the residuals can be computed again cheaply, of little cost together.
+
+    Args:
+        eqns: which make what is not given
+        given: what costs nothing
+        cost: of keeping a variable
+    """
+    makers = {v: eqn for eqn in eqns for v in eqn.outvars}
     kept: dict[Atom, None] = dict.fromkeys(v for v in residuals if type(v) is Var and v not in given)
 
     def cheap(v: Atom, deep: int) -> Iterable[Atom] | None:
         """What v is cheap to compute from."""
-        eqn = makers.get(v)
+        eqn = makers.get(v) if type(v) is Var else None
         return dict.fromkeys(eqn.invars) if eqn is not None and eqn.primitive in CHEAP and deep else None
 
     def sources(v: Atom, deep: int) -> list[Atom]:
@@ -103,16 +109,16 @@ def _fewest(residuals: Iterable[Atom], primal: Jaxpr, makers: Mapping[Atom, Eqn]
         savings[group] = savings.get(group, 0) + cost[v]
     kept.update(dict.fromkeys(v for group, saved in savings.items() if sum(cost[v] for v in group) < saved
                               for v in group))
-    for eqn in reversed(primal.eqns):
+    for eqn in reversed(eqns):
         for v in eqn.outvars:
             if v in kept:
                 del kept[v]
                 kept.update(dict.fromkeys(instead(v, DEEPEST)[1]))
-    used = _made_from(residuals, kept, primal.eqns)[1]
+    used = made_from(residuals, kept, eqns)[1]
     return dict.fromkeys(v for v in (*residuals, *used) if v in kept or v in given)
 
 
-def _made_from(wanted: Iterable[Atom], kept: Collection[Atom],
+def made_from(wanted: Iterable[Atom], kept: Collection[Atom],
                eqns: Sequence[Eqn]) -> tuple[list[Eqn], dict[Atom, None]]:
     """(the equations that compute what is wanted from what is kept, all variables that are used)."""
     used: dict[Atom, None] = dict.fromkeys(v for v in wanted if type(v) is Var)
@@ -124,20 +130,24 @@ def _made_from(wanted: Iterable[Atom], kept: Collection[Atom],
     return again[::-1], used
 
 
-def _recomputing(linear: Jaxpr, residuals: Sequence[Atom], kept: Mapping[Atom, None],
-                 eqns: Sequence[Eqn]) -> Jaxpr:
-    """The linear program as one of what is kept, from which it computes the residuals."""
-    table = dict(zip(linear.invars, residuals))
+def recomputing(jaxpr: Jaxpr, made: Mapping[Var, Atom], kept: Collection[Atom],
+                eqns: Sequence[Eqn]) -> Jaxpr:
+    """A program of [*kept, *inputs that are not made], which makes the others by equations.
 
+    Args:
+        made: {input: what it is among the results of the equations}
+        eqns: which make it from what is kept
+    """
     def renamed(atoms: Iterable[Atom]) -> list[Atom]:
-        return [table.get(v, v) if type(v) is Var else v for v in atoms]
-    moved = [eqn if table.keys().isdisjoint(eqn.invars) else eqn.replace(invars=renamed(eqn.invars))
-             for eqn in linear.eqns]
-    return linear.replace(invars=[*kept, *linear.invars[len(residuals):]], arg_names=None,
-                          eqns=[*_made_from(residuals, kept, eqns)[0], *moved],
-                          outvars=renamed(linear.outvars))
+        return [made.get(v, v) if type(v) is Var else v for v in atoms]
+    again = made_from(made.values(), kept, eqns)[0]
+    moved = [eqn if made.keys().isdisjoint(eqn.invars) else eqn.replace(invars=renamed(eqn.invars))
+             for eqn in jaxpr.eqns]
+    return jaxpr.replace(invars=[*kept, *(v for v in jaxpr.invars if v not in made)], arg_names=None,
+                         eqns=[*again, *moved], outvars=renamed(jaxpr.outvars))
 
 
-def _bytes(v: Atom) -> int:
+def bytes_of(v: Atom) -> int:
+    """The size of a value; of one whose size is not known yet, some number."""
     aval = physical(v.aval)
     return math.prod(d if type(d) is int else ANY for d in aval.shape) * aval.dtype.itemsize
