@@ -36,15 +36,25 @@ def identity(x):
     return _array("identity", x)
 
 
+@custom_jvp
+def _relu(x):
+    return jnp.maximum(x, 0)
+
+
+@_relu.defjvp
+def _relu_jvp(primals, tangents):
+    (x,), (tangent,) = primals, tangents
+    return _relu(x), jnp.where(x > 0, tangent, 0)
+
+
 @composite
 def relu(x):
-    """max(x, 0); the derivative at 0 is 0.
+    """max(x, 0); the derivative at 0 and at NaN is 0.
 
     >>> nn.relu(jnp.array([-2., 0., 3.])), jax.vmap(jax.grad(nn.relu))(jnp.array([-2., 0., 3.]))
     (Array([0., 0., 3.], dtype=float32), Array([0., 0., 1.], dtype=float32))
     """
-    x = _array("relu", x)
-    return jnp.where(x <= 0, 0, x)
+    return _relu(_array("relu", x))
 
 
 @composite

@@ -80,6 +80,12 @@ def test_activation_functions_at_the_edges():
         nn.relu([1.0])
 
 
+def test_the_derivatives_of_relu_are_zero_where_it_is_not_positive_and_at_nan():
+    x = np.array([-1.0, 0.0, 1.0, 7.0, np.nan], np.float32)
+    for f, want in ((nn.relu, [0, 0, 1, 1, 0]), (nn.relu6, [0, 0, 1, 0, 0])):
+        np.testing.assert_array_equal(hlotrace.vmap(hlotrace.grad(f))(x), want)
+
+
 # --- along axes -------------------------------------------------------------------------------------------------
 
 A = RNG.normal(size=(3, 4, 5)).astype(np.float32) * 10
