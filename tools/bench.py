@@ -8,7 +8,8 @@ faster or smaller; beside it are its least and greatest over the pairs of proces
 budget, which is the ratio the design allows.  What both compute is compared first: a difference is reported, and the
 exit status is 1.  Every cache on disk is off, except where a row says that it is warm.
 
-The programs are in bench_programs.py, bench_functions.py and bench_everyday.py, what one process does in bench_child.py.
+The programs are in bench_programs.py, bench_functions.py, bench_everyday.py and bench_memory.py, what one process
+does in bench_child.py.
 """
 import argparse
 import importlib.metadata
@@ -45,6 +46,8 @@ GROUPS = {
     "eager": Group("operations outside jit", ("eager",), 5),
     "everyday": Group("everyday calls: operations, NumPy arguments, transformations, several devices; the first ones",
                       tuple(f"everyday:{name}" for name in "arrays host calls transformations devices".split()), 3, 0),
+    "memory": Group("temporaries of compiled programs",
+                    tuple(f"memory:{name}" for name in "transformers loops arrays devices".split()), 1, 0),
     "grad": Group("grad outside jit", ("grad",), 5),
     "chain": Group("2000 elementwise operations: stages, step", ("chain",), 3),
     "mlp": Group("MLP SGD step: stages, step", ("mlp",), 3),

@@ -350,6 +350,18 @@ def measure_everyday(report, package, quick, family):
         report.row(f"everyday: {name}", "us", per_call(jax, f, 0.05 if quick else 0.2), budget=1.0)
 
 
+def measure_memory(report, package, quick, family):
+    """Temporaries of compiled programs, as `memory_analysis` has them."""
+    import bench_memory
+    jax = load(package)
+    if family == "devices":
+        jax.config.update("jax_num_cpu_devices", 8)
+    for name, (f, args) in getattr(bench_memory, family)(jax).items():
+        with Timer() as t:
+            compiled = jax.jit(f).lower(*args).compile()
+        report.row(f"temporaries: {name}", "KiB", compiled.memory_analysis().temp_size_in_bytes / 1024, t.cpu, 1.02)
+
+
 def measure_grad(report, package, quick):
     jax = load(package)
     jnp = jax.numpy
