@@ -406,7 +406,7 @@ def jit(fun: F | None = None, /, *, static_argnums: Any = None, static_argnames:
     ...     print("traced for", x)
     ...     return x * 2
     >>> step(jnp.ones(2)), step(jnp.zeros(2))
-    traced for JaxprTracer<f32[2]>
+    traced for JitTracer(float32[2])
     (Array([2., 2.], dtype=float32), Array([0., 0.], dtype=float32))
     >>> power = jax.jit(lambda x, n: x**n, static_argnums=1)
     >>> power(3., 4)

@@ -183,6 +183,10 @@ class ShapedArray(OfArrays):
     def __str__(self) -> str:
         return self.str_short() + self.varies()
 
+    def named(self) -> str:
+        """As tracers show it: `~float32[]`, with the tilde if weak."""
+        return f"{'~' * self.weak_type}{self}"
+
     def short(self) -> str:
         """As programs show it: `f32[2,3]`, with a star if weak."""
         return self.str_short(True) + ("*" if self.weak_type else "") + self.varies()

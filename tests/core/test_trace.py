@@ -204,3 +204,23 @@ def test_concrete_values():
     traced(lambda x: kept.append(x) or [x])
     with pytest.raises(jax.errors.UnexpectedTracerError):
         concrete_or_error(kept[0])
+
+
+@pytest.mark.parametrize("transform, text", [
+    (jax.jit, "JitTracer(float32[2])"), (jax.vmap, "VmapTracer(aval=float32[], batched=float32[2])"),
+    (lambda f: lambda x: jax.vjp(f, x), "GradTracer(primal=[0. 1.], typeof(tangent)=f32[2])"),
+    (lambda f: lambda x: jax.jvp(f, (x,), (x,)), "JVPTracer(primal=[0. 1.], tangent=[0. 1.])"),
+    (lambda f: lambda x: jax.jit(f)(2), "JitTracer(~int32[])"),
+    (lambda f: lambda x: jax.vmap(jax.grad(f))(x),
+     "GradTracer(primal=VmapTracer(aval=float32[], batched=float32[2]), typeof(tangent)=f32[])"),
+    (lambda f: lambda x: jax.jit(f)(jax.random.key(0)), "JitTracer(key<fry>[])"),
+    (lambda f: lambda x: jax.jit(lambda x: f(jax.new_ref(x))[...])(x), "JitTracer(Ref{float32[2]})"),
+])
+def test_what_is_printed_of_a_tracer(transform, text):
+    def f(x):
+        seen.append((repr(x), str(x), f"{x}"))
+        return x
+
+    seen = []
+    transform(f)(jnp.arange(2.0))
+    assert seen == [(text,) * 3]
