@@ -128,10 +128,10 @@ class ShapeDtypeStruct:
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         vma = f", vma={sorted(self.vma)}" if self.vma else ""
-        placed = self.sharding if self.placed is self.sharding else self.format
-        sharding = f", sharding={placed}" if placed is not None else ""
+        sharding = f", sharding={self.sharding}" if self.sharding is not None else ""
+        layout = f", format={self.format.layout}" if self.placed is not self.sharding else ""
         ref = ", is_ref=True" * self.is_ref
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak}{vma}{ref})"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{layout}{weak}{vma}{ref})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self.is_ref == other.is_ref and all(
