@@ -77,7 +77,7 @@ def load_text(text: str) -> Callable[..., Any]:
 
 
 def _name(text: str) -> str:
-    found = re.search(r"^\s*module @(?:jit_)?([A-Za-z_]\w*)", text, re.M)
+    found = re.search(r"^\s*module @(?:jit_)?([A-Za-z_][\w.]*)", text, re.M)
     return found[1] if found else "loaded"
 
 
