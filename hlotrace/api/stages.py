@@ -68,7 +68,10 @@ class ShapeDtypeStruct:
         if isinstance(shape, str) or not hasattr(shape, "__iter__"):
             raise TypeError(f"ShapeDtypeStruct: shape must be a sequence of ints, got {shape!r:.60}: write "
                             "jax.ShapeDtypeStruct((3,), jnp.float32)")
-        self.shape = canonical_shape(tuple(shape), "ShapeDtypeStruct: shape")
+        # shapes within one are SCICO's, of arrays in blocks: no type of an array, and an error where one is read
+        shape = tuple(shape)
+        in_blocks = any(isinstance(size, tuple) for size in shape)
+        self.shape = shape if in_blocks else canonical_shape(shape, "ShapeDtypeStruct: shape")
         # of 64 bits where it says so, as host arrays are; programs take what arrays have
         self.dtype = np.dtype(dtype) if dtype in (int, float, complex) else dtypes.as_dtype(dtype)
         if sharding is not None:
@@ -83,7 +86,7 @@ class ShapeDtypeStruct:
         self.weak_type = weak_type
         self.vma = frozenset(vma or ())
         # or an error: too many elements, or a dtype that arrays do not have
-        aval = abstract(self)
+        aval = None if in_blocks else abstract(self)
         if sharding is not self.placed and sharding is not None:
             from ..runtime.devices import layouts  # few are in a layout of their own
             self.placed = layouts.settled(self.placed, aval, "ShapeDtypeStruct: sharding")
