@@ -68,7 +68,7 @@ class ShapeDtypeStruct:
         if isinstance(shape, str) or not hasattr(shape, "__iter__"):
             raise TypeError(f"ShapeDtypeStruct: shape must be a sequence of ints, got {shape!r:.60}: write "
                             "jax.ShapeDtypeStruct((3,), jnp.float32)")
-        # shapes within one are SCICO's, of arrays in blocks: no type of an array, and an error where one is read
+        # shapes within one are SCICO's, of arrays in blocks: not the type of an array
         shape = tuple(shape)
         in_blocks = any(isinstance(size, tuple) for size in shape)
         self.shape = shape if in_blocks else canonical_shape(shape, "ShapeDtypeStruct: shape")
@@ -87,7 +87,7 @@ class ShapeDtypeStruct:
         self.vma = frozenset(vma or ())
         # or an error: too many elements, or a dtype that arrays do not have
         aval = None if in_blocks else abstract(self)
-        if sharding is not self.placed and sharding is not None:
+        if aval is not None and sharding is not self.placed and sharding is not None:
             from ..runtime.devices import layouts  # few are in a layout of their own
             self.placed = layouts.settled(self.placed, aval, "ShapeDtypeStruct: sharding")
 
@@ -134,7 +134,8 @@ class ShapeDtypeStruct:
         sharding = f", sharding={self.sharding}" if self.sharding is not None else ""
         layout = f", format={self.format.layout}" if self.placed is not self.sharding else ""
         ref = ", is_ref=True" * self.is_ref
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{layout}{weak}{vma}{ref})"
+        more = f"{sharding}{layout}{weak}{vma}{ref}"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{more})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self.is_ref == other.is_ref and all(

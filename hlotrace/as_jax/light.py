@@ -16,7 +16,7 @@ from .identities import rename
 
 
 class _Whole(ModuleType):
-    """A module some of whose names are imported when used: who reads its `__dict__`, as SCICO does, finds all."""
+    """A module with names that are imported when used: who reads its `__dict__`, as SCICO does, finds all."""
 
     @property
     def __dict__(self) -> dict[str, Any]:   # type: ignore[override]
