@@ -68,7 +68,7 @@ class ShapeDtypeStruct:
         if isinstance(shape, str) or not hasattr(shape, "__iter__"):
             raise TypeError(f"ShapeDtypeStruct: shape must be a sequence of ints, got {shape!r:.60}: write "
                             "jax.ShapeDtypeStruct((3,), jnp.float32)")
-        self.shape = canonical_shape(tuple(shape), "ShapeDtypeStruct: shape")
+        self.shape = canonical_shape(tuple(shape), "ShapeDtypeStruct: shape", undecided=True)
         # of 64 bits where it says so, as host arrays are; programs take what arrays have
         self.dtype = np.dtype(dtype) if dtype in (int, float, complex) else dtypes.as_dtype(dtype)
         if sharding is not None:

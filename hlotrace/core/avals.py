@@ -172,7 +172,7 @@ class ShapedArray(OfArrays):
         return self.shape[0]
 
     def str_short(self, short_dtypes: bool = False) -> str:
-        name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
+        name = dtypes.short_name(self.dtype) if short_dtypes else dtypes.long_name(self.dtype)
         sizes = map(str, self.shape) if self.explicit is None else self.explicit.sizes_text(self.shape)
         return f"{name}[{','.join(sizes)}]"
 
