@@ -181,11 +181,11 @@ class ShapedArray(OfArrays):
         return f"ShapedArray({self.str_short()}{self.varies()}{weak})"
 
     def __str__(self) -> str:
-        return self.str_short() + self.varies()
+        return "~" * self.weak_type + self.str_short() + self.varies()
 
     def short(self) -> str:
-        """As programs show it: `f32[2,3]`, with a star if weak."""
-        return self.str_short(True) + ("*" if self.weak_type else "") + self.varies()
+        """As programs show it: `f32[2,3]`."""
+        return self.str_short(True) + self.varies()
 
     def varies(self) -> str:
         """`{V:data}`, `{V:(x,y)}` for an array that varies over manual axes, `{U:x}`, `{R:x}` for one that is
