@@ -71,7 +71,7 @@ class ShapeDtypeStruct:
         # shapes within one are SCICO's, of arrays in blocks: not the type of an array
         shape = tuple(shape)
         in_blocks = any(isinstance(size, tuple) for size in shape)
-        self.shape = shape if in_blocks else canonical_shape(shape, "ShapeDtypeStruct: shape")
+        self.shape = shape if in_blocks else canonical_shape(shape, "ShapeDtypeStruct: shape", undecided=True)
         # of 64 bits where it says so, as host arrays are; programs take what arrays have
         self.dtype = np.dtype(dtype) if dtype in (int, float, complex) else dtypes.as_dtype(dtype)
         if sharding is not None:
@@ -210,9 +210,7 @@ class Traced(_Stage):
 
     >>> traced = jax.jit(lambda x: x + 1).trace(1.)
     >>> traced.jaxpr, traced.out_info
-    ({ lambda ; a:f32[]*. let
-        b:f32[]* = add a 1.0:f32[]*
-      in (b,) }, ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True))
+    ({ lambda ; a:f32[]. let b:f32[] = add a 1.0:f32[] in (b,) }, ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True))
     """
 
     __slots__ = ("__dict__", "__weakref__", "fun_name")

@@ -165,9 +165,13 @@ def canonical_axes(axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
     return result
 
 
-def canonical_shape(shape: Any, what: str = "shape") -> tuple[Any, ...]:
+def canonical_shape(shape: Any, what: str = "shape", undecided: bool = False) -> tuple[Any, ...]:
     """A tuple of non-negative ints from what a user gave as a shape.
 
+    Args:
+        shape: an int, or a sequence of ints and symbolic sizes.
+        what: how errors call it.
+        undecided: may it have symbolic sizes of which it is not known that they are not negative?
     Raises:
         TypeError: for traced or other values.
         ShapeError: for a negative size.
@@ -181,7 +185,7 @@ def canonical_shape(shape: Any, what: str = "shape") -> tuple[Any, ...]:
             raise
         raise TypeError(f"{what} must be an int or a sequence of ints known when tracing, got "
                         f"{shape!r}") from None
-    if any(d < 0 for d in result):
+    if any(d < 0 for d in result if not (undecided and isinstance(d, Dimension))):
         raise errors.ShapeError(f"{what} must have non-negative sizes, got {result}")
     return result
 

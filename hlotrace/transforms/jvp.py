@@ -42,7 +42,7 @@ class JVPTracer(Tracer):
     def __repr__(self) -> str:
         if self._trace.rules is self._trace.parent:
             return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
-        return f"GradTracer(primal={self.primal}, typeof(tangent)={aval_of(self.tangent).str_short(True)})"
+        return f"GradTracer(primal={self.primal}, typeof(tangent)={aval_of(self.tangent).short()})"
 
     def concrete(self) -> Any:
         primal = self.primal

@@ -40,7 +40,7 @@ class BatchTracer(Tracer):
         self.aval = aval.without_axis(dim)
 
     def __repr__(self) -> str:
-        return f"VmapTracer(aval={self.aval.named()}, batched={aval_of(self.value).named()})"
+        return f"VmapTracer(aval={self.aval}, batched={aval_of(self.value)})"
 
     def under(self) -> str:
         return self.value.under() if isinstance(self.value, Tracer) else "vmap"
