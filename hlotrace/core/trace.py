@@ -264,7 +264,7 @@ class Tracer(Array):
         value = self.concrete()
         if value is None and spec and self._trace.alive:
             raise errors.format_conversion(self, spec)
-        return format(repr(self) if value is None else value, spec)
+        return format(value, spec) if spec and value is not None else repr(self)
 
 
 _BEFORE = "Ask for it before the array is an argument of what is traced"
