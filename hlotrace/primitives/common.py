@@ -15,7 +15,7 @@ from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
 from ..core.config import config, state
 from ..core.primitive import Builtin as Primitive
-from ..core.symbolic.dimension import Dimension, as_size
+from ..core.symbolic.dimension import Dimension, as_size, may_be_at_most
 from ..core.symbolic_zeros import UndefinedPrimal, is_undefined_primal
 from ..core.trace import Tracer
 
@@ -131,7 +131,8 @@ def check_index(index: Any, size: Any, axis: int = 0, *, first: int | None = Non
         IndexError: for it, with the option `jax_check_static_indices` or `hlotrace_check_bounds`.
     """
     first = -size if first is None else first
-    if not isinstance(index, (int, np.integer)) or first <= index < size + after:
+    if not isinstance(index, (int, np.integer)) or (
+            may_be_at_most(first, index) and may_be_at_most(index + 1, size + after)):
         return
     if config.jax_check_static_indices or state.check_bounds:
         raise errors.index_out_of_bounds(index, axis, size, first, size + after - 1, advice)

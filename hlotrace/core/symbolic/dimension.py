@@ -263,6 +263,11 @@ def surely(d: Size, low: float = -math.inf, high: float = math.inf) -> bool:
     return low <= least and most <= high
 
 
+def may_be_at_most(a: Size, b: Size) -> bool:
+    """Is there a value for which a size, or a place in one, is at most another?"""
+    return a <= b if type(a) is int and type(b) is int else bounds(b - a)[1] >= 0
+
+
 def variables(d: Size) -> set[str]:
     return d.variables() if isinstance(d, Dimension) else set()
 
