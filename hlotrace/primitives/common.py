@@ -5,7 +5,7 @@ import functools
 import logging
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -145,10 +145,9 @@ def check_index(index: Any, size: Any, axis: int = 0, *, first: int | None = Non
 
 
 def as_axes(axes: Any) -> tuple[Any, ...]:
-    """The tuple of what a user gave as one axis or several."""
-    several = isinstance(axes, (tuple, list, range, set)) or isinstance(axes, np.ndarray) and axes.ndim \
-        and axes.dtype.kind == "i"
-    return tuple(axes) if several else (axes,)
+    """The tuple of what a user gave as one axis or several, in whatever can be iterated."""
+    one = not isinstance(axes, Iterable) or isinstance(axes, str) or getattr(axes, "ndim", 1) == 0
+    return (axes,) if one else tuple(axes)
 
 
 def canonical_axes(axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 import itertools
 import math
 import operator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from ...api.composite import composite
@@ -384,13 +385,14 @@ def _sequence(name, arrays):
     if isinstance(arrays, (np.ndarray, Array)):
         check_arraylike(name, arrays)
         arrays = list(arrays) if isinstance(arrays, np.ndarray) else unstack(arrays)
-    if not isinstance(arrays, (list, tuple)):
+    if not isinstance(arrays, Iterable) or isinstance(arrays, Iterator):
         raise TypeError(f"{name} takes a sequence of arrays, got {type(arrays)}; put them into a list: "
                         f"{name}([a, b])")
+    arrays = list(arrays)
     if not arrays:
         raise ValueError(f"Need at least one array to {name}.")
     check_arraylike(name, *arrays)
-    return list(arrays)
+    return arrays
 
 
 @composite(static=("axis", "dtype"))

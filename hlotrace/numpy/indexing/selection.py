@@ -181,6 +181,7 @@ def choose(a, choices, out=None, mode="raise"):
     Array([ 1, 10,  3], dtype=int32)
     """
     _no_out("choose", out)
+    choices = list(choices)
     check_arraylike("choose", a, *choices)
     if not dtypes.is_integer(aval_of(a).dtype):
         raise ValueError(f"`a` array must be integer typed, got {aval_of(a).dtype}")
