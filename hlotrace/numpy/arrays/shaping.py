@@ -2,7 +2,7 @@
 import itertools
 import math
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from ...api.composite import composite
@@ -385,7 +385,7 @@ def _sequence(name, arrays):
     if isinstance(arrays, (np.ndarray, Array)):
         check_arraylike(name, arrays)
         arrays = list(arrays) if isinstance(arrays, np.ndarray) else unstack(arrays)
-    if not isinstance(arrays, Iterable) or isinstance(arrays, Iterator):
+    if isinstance(arrays, Iterator) or not (hasattr(arrays, "__iter__") or hasattr(arrays, "__getitem__")):
         raise TypeError(f"{name} takes a sequence of arrays, got {type(arrays)}; put them into a list: "
                         f"{name}([a, b])")
     arrays = list(arrays)

@@ -135,13 +135,31 @@ def test_very_many_arrays_are_joined_in_pieces():
 
 
 class Blocks:
-    """What can be iterated and is neither list nor tuple, as SCICO's BlockArray."""
+    """What can be iterated and is neither list nor tuple."""
 
     def __init__(self, items):
         self.items = list(items)
 
     def __iter__(self):
         return iter(self.items)
+
+
+class ByNumber:
+    """What has items by their numbers alone, as SCICO's BlockArray."""
+
+    def __init__(self, items):
+        self.items = list(items)
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, i):
+        return self.items[i]
+
+
+def test_arrays_by_their_numbers_are_a_sequence():
+    for join in (jnp.concatenate, jnp.stack, jnp.hstack):
+        np.testing.assert_array_equal(join(ByNumber([X, X + 1])), join([X, X + 1]))
 
 
 @pytest.mark.parametrize("call", [
