@@ -14,7 +14,7 @@ Adapters are registered by `refs.py` and `hijax.py`, and that of views of Refs b
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtypes
@@ -235,11 +235,30 @@ def raised(values: Any) -> Any:
     return pytree.tree_map(value, values, is_leaf=lambda x: type(x) is Lowered or type(x) is ByValue)
 
 
+_LEAF_STRUCTURE, _NO_LEAVES = map(pytree.tree_structure, (0, None))
+
+
+def _replaced(structure: pytree.PyTreeDef,
+              other: Mapping[type, Callable[[pytree.PyTreeDef], pytree.PyTreeDef]]) -> pytree.PyTreeDef:
+    """The structure with others in the place of nodes of these classes; no pytree is made of it."""
+    data = structure.node_data()
+    if data is None:
+        return structure
+    if data[0] in other:
+        return other[data[0]](structure)
+    children = [_replaced(child, other) for child in structure.children()]
+    return pytree.PyTreeDef.from_node_data_and_children(pytree.registry, data, children)
+
+
+def _arrays_of(structure: pytree.PyTreeDef) -> pytree.PyTreeDef:
+    return _LEAF_STRUCTURE if structure.num_leaves == 1 else pytree.tree_structure([0] * structure.num_leaves)
+
+
 def plain_structure(structure: pytree.PyTreeDef) -> pytree.PyTreeDef:
     """The structure in which what is ByValue is its array."""
     if not has_node(structure, ByValue):
         return structure
-    return pytree.tree_structure(raised(structure.unflatten([_LEAF] * structure.num_leaves)))
+    return _replaced(structure, {ByValue: _arrays_of, Lowered: lambda _: _LEAF_STRUCTURE})
 
 
 class _Leaf:
@@ -250,8 +269,30 @@ _LEAF = _Leaf()
 
 
 def skeleton(structure: pytree.PyTreeDef) -> Any:
-    """The pytree of a structure, for its names alone: nodes of values stay nodes."""
+    """The pytree of a structure: nodes of values stay nodes."""
     return nodes(structure.unflatten([_LEAF] * structure.num_leaves))
+
+
+class _Opaque(list):
+    """The children of a node whose class makes nothing of what is no array."""
+
+
+pytree.register_pytree_node(_Opaque, lambda x: (x, None), lambda _, children: _Opaque(children))
+
+
+def outline(structure: pytree.PyTreeDef) -> Any:
+    """A pytree for the names of a structure's leaves, whatever classes do when they are made."""
+    try:
+        return skeleton(structure)
+    except Exception:
+        children = structure.children()
+    level = pytree.PyTreeDef.from_node_data_and_children(pytree.registry, structure.node_data(),
+                                                         [_LEAF_STRUCTURE] * len(children))
+    parts = [outline(child) for child in children]
+    try:
+        return level.unflatten(parts)
+    except Exception:
+        return _Opaque(parts)
 
 
 class _Layout:
@@ -293,9 +334,7 @@ def without_held(structure: pytree.PyTreeDef) -> pytree.PyTreeDef:
     """The structure in which what is Held is None."""
     if not Held.used or not has_node(structure, Held):
         return structure
-    held = nodes(structure.unflatten([_LEAF] * structure.num_leaves))
-    return pytree.tree_structure(pytree.tree_map(lambda x: None if type(x) is Held else x, held,
-                                                 is_leaf=lambda x: type(x) is Held))
+    return _replaced(structure, {Held: lambda _: _NO_LEAVES})
 
 
 # --- tangents and cotangents of values ----------------------------------------------------------------------

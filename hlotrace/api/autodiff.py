@@ -13,11 +13,12 @@ from ..core.errors import not_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.pytrees import pytree
 from ..core.surface.boundary import boundaries, filtered
+from ..core.symbolic.dimension import is_symbolic_dim
 from ..core.symbolic_zeros import UndefinedPrimal
 from ..core.trace import EVAL, trace_to_jaxpr
-from ..primitives.arrays.elementwise import convert
+from ..primitives.arrays.elementwise import add, convert, eq
 from ..primitives.arrays.shape import instantiate, reshape, zeros_of
-from ..primitives.arrays.slicing import slice_p
+from ..primitives.arrays.slicing import iota_p, slice_p
 from ..primitives.common import np
 from ..runtime.array_impl import ArrayImpl, own
 from ..transforms import residuals  # noqa: F401  it provides programs.linearize_steps
@@ -65,7 +66,7 @@ def _argnums(fun: Callable[..., Any], argnums: Any) -> int | tuple[int, ...]:
     if not callable(fun):
         raise not_callable(fun)
     try:
-        several = isinstance(argnums, (tuple, list))
+        several = isinstance(argnums, Iterable) and getattr(argnums, "ndim", 1)
         return tuple(map(operator.index, argnums)) if several else operator.index(argnums)
     except TypeError:
         raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}") from None
@@ -584,9 +585,15 @@ def _basis(avals: Sequence[ShapedArray]) -> list[np.ndarray]:
     total, start, stacked = sum(sizes), 0, []
     for a, n in zip(avals, sizes):
         ShapedArray((total, n), a.dtype)     # or an error: too many elements
-        block = np.zeros((total, n), a.dtype)
-        block[start:start + n] = np.eye(n, dtype=a.dtype)
-        stacked.append(block.reshape(total, *a.shape))
+        if is_symbolic_dim(total):
+            rows, columns = [iota_p.bind(dtype=np.dtype("int32"), shape=(total, n), dimension=d)
+                             for d in (0, 1)]
+            block = reshape(convert(eq(rows, add(columns, start)), a.dtype), (total, *a.shape))
+        else:
+            block = np.zeros((total, n), a.dtype)
+            block[start:start + n] = np.eye(n, dtype=a.dtype)
+            block = block.reshape(total, *a.shape)
+        stacked.append(block)
         start += n
     return stacked
 

@@ -136,7 +136,7 @@ class FlatFunction:
 
     def paths(self) -> list[str]:
         """A name like `params['w1']` for each leaf, from the signature of `fun`."""
-        args, kwargs = adapters.skeleton(self.in_tree)
+        args, kwargs = adapters.outline(self.in_tree)
         # None has no leaves, and keeps the places of the others
         args, kwargs = insert_statics(args, kwargs, [(where, None) for where, _ in self.statics])
         return pytree.arg_paths(self.fun, tuple(args), kwargs)

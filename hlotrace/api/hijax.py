@@ -392,7 +392,7 @@ def _check_written(value: Any, made_of: Any, before: Sequence[Any]) -> None:
 
 
 # those that `_Call` gives to its primitive if there are any
-_RULES = ("jvp", "vjp_fwd", "transpose", "batch")
+_RULES = ("jvp", "lin", "vjp_fwd", "transpose", "batch")
 
 
 def has_rules(primitive: Any) -> bool:
@@ -448,6 +448,7 @@ class _Call:
     def rules(self) -> Rules:
         given = {name: getattr(self.primitive, name, None) is not None for name in _RULES}
         return Rules(jvp=self.jvp if given["jvp"] else None, fwd=self.fwd if given["vjp_fwd"] else None,
+                     lin=self.lin if given["lin"] else None,
                      transpose=self.transpose if given["transpose"] else None,
                      batch=self.batch if given["batch"] else None, lacks=self._lacks())
 
@@ -485,6 +486,15 @@ class _Call:
         outs, structure = adapters.flatten(tuple(out) if self.primitive.multiple_results else out)
         self._refuse("jvp", outs, structure)
         return outs, self._tangents("jvp", tuple(moved) if self.primitive.multiple_results else moved)
+
+    def lin(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        given = adapters.for_each(self.in_tree, [t is not None for t in tangents])
+        out, kept = self.primitive.lin(given, *self.in_tree.unflatten(primals))[:2]
+        outs, structure = adapters.flatten(out)
+        self._refuse("lin", outs, structure)
+        filled = [zeros_of(a.tangent()) if t is None else t for t, a in zip(tangents, self.avals)]
+        moved = self.primitive.linearized(kept, *adapters.unflatten_tangents(self.in_tree, filled, self.avals))
+        return outs, self._tangents("linearized", moved)
 
     def fwd(self, primals: Sequence[Any],
             perturbed: Sequence[bool]) -> tuple[list[Any], list[Any], Callable[..., Any]]:

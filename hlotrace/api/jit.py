@@ -406,7 +406,7 @@ def jit(fun: F | None = None, /, *, static_argnums: Any = None, static_argnames:
     ...     print("traced for", x)
     ...     return x * 2
     >>> step(jnp.ones(2)), step(jnp.zeros(2))
-    traced for JaxprTracer<f32[2]>
+    traced for JitTracer(float32[2])
     (Array([2., 2.], dtype=float32), Array([0., 0.], dtype=float32))
     >>> power = jax.jit(lambda x, n: x**n, static_argnums=1)
     >>> power(3., 4)
@@ -454,10 +454,7 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: Any = (),
         return_shape: give (program, types of the result).
 
     >>> jax.make_jaxpr(lambda x: jnp.sin(x) * 2)(jnp.ones(3))
-    { lambda ; a:f32[3]. let
-        b:f32[3] = sin a
-        c:f32[3] = mul b 2.0:f32[]*
-      in (c,) }
+    { lambda ; a:f32[3]. let b:f32[3] = sin a; c:f32[3] = mul b 2.0:f32[] in (c,) }
     """
     jitted = JitFunction(fun, static_argnums)
 

@@ -68,7 +68,10 @@ class ShapeDtypeStruct:
         if isinstance(shape, str) or not hasattr(shape, "__iter__"):
             raise TypeError(f"ShapeDtypeStruct: shape must be a sequence of ints, got {shape!r:.60}: write "
                             "jax.ShapeDtypeStruct((3,), jnp.float32)")
-        self.shape = canonical_shape(tuple(shape), "ShapeDtypeStruct: shape")
+        # shapes within one are SCICO's, of arrays in blocks: not the type of an array
+        shape = tuple(shape)
+        in_blocks = any(isinstance(size, tuple) for size in shape)
+        self.shape = shape if in_blocks else canonical_shape(shape, "ShapeDtypeStruct: shape", undecided=True)
         # of 64 bits where it says so, as host arrays are; programs take what arrays have
         self.dtype = np.dtype(dtype) if dtype in (int, float, complex) else dtypes.as_dtype(dtype)
         if sharding is not None:
@@ -83,8 +86,8 @@ class ShapeDtypeStruct:
         self.weak_type = weak_type
         self.vma = frozenset(vma or ())
         # or an error: too many elements, or a dtype that arrays do not have
-        aval = abstract(self)
-        if sharding is not self.placed and sharding is not None:
+        aval = None if in_blocks else abstract(self)
+        if aval is not None and sharding is not self.placed and sharding is not None:
             from ..runtime.devices import layouts  # few are in a layout of their own
             self.placed = layouts.settled(self.placed, aval, "ShapeDtypeStruct: sharding")
 
@@ -128,10 +131,11 @@ class ShapeDtypeStruct:
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         vma = f", vma={sorted(self.vma)}" if self.vma else ""
-        placed = self.sharding if self.placed is self.sharding else self.format
-        sharding = f", sharding={placed}" if placed is not None else ""
+        sharding = f", sharding={self.sharding}" if self.sharding is not None else ""
+        layout = f", format={self.format.layout}" if self.placed is not self.sharding else ""
         ref = ", is_ref=True" * self.is_ref
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak}{vma}{ref})"
+        more = f"{sharding}{layout}{weak}{vma}{ref}"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{more})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self.is_ref == other.is_ref and all(
@@ -206,9 +210,7 @@ class Traced(_Stage):
 
     >>> traced = jax.jit(lambda x: x + 1).trace(1.)
     >>> traced.jaxpr, traced.out_info
-    ({ lambda ; a:f32[]*. let
-        b:f32[]* = add a 1.0:f32[]*
-      in (b,) }, ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True))
+    ({ lambda ; a:f32[]. let b:f32[] = add a 1.0:f32[] in (b,) }, ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True))
     """
 
     __slots__ = ("__dict__", "__weakref__", "fun_name")

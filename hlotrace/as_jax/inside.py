@@ -32,7 +32,8 @@ _LIKE = {
     "abstract_arrays": "core", "ad_util": "interpreters.ad", "checkify": "experimental.checkify",
     "core": "core extend.core", "dispatch": "interpreters.xla", "image.scale": "image",
     "linear_util": "extend.linear_util", "nn.functions": "nn", "numpy.lax_numpy": "numpy",
-    "numpy.util": "numpy.util", "pjit": "experimental.pjit sharding", "prng": "random",
+    "numpy.ufuncs": "numpy", "numpy.util": "numpy.util", "pjit": "experimental.pjit sharding",
+    "prng": "random",
     "lib.mlir": "jaxlib.mlir", "lib.mlir.dialects": "jaxlib.mlir.dialects",
     "pretty_printer": "jaxlib._pretty_printer", "public_test_util": "test_util",
     "source_info_util": "extend.source_info_util", "xla_bridge": "extend.backend ",
@@ -91,6 +92,7 @@ _NAMES = """
 | `dtypes.DType` | flax.linen | `faces.DType` |
 | `dtypes.ExtendedDType` | flax.linen | `core.dtypes.ExtendedDType` |
 | `dtypes.TypePromotionError` | equinox | `errors.TypePromotionError` |
+| `dtypes.dtype` | optree | `numpy.util.dtype_of` |
 | `dtypes.supports_inf` | flax.linen | `faces.supports_inf` |
 | `dtypes.to_complex_dtype` | packages | `core.dtypes.complex_of` |
 | `dtypes.to_inexact_dtype` | with to_complex_dtype | `core.dtypes.to_inexact` |

@@ -15,9 +15,23 @@ from . import inside
 from .identities import rename
 
 
+class _Whole(ModuleType):
+    """A module with names that are imported when used: who reads its `__dict__`, as SCICO does, finds all."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:   # type: ignore[override]
+        space = vars(ModuleType)["__dict__"].__get__(self)
+        for name in self.__all__:
+            space[name] = getattr(self, name)
+        return space
+
+
 def _adapt(module: ModuleType) -> None:
     inside.add_names(module)
     rename(module)
+    space = vars(module)
+    if module.__name__ != "jax" and any(name not in space for name in space.get("__all__", ())):
+        module.__class__ = _Whole
 
 
 class _Adapting(SourceFileLoader):

@@ -172,7 +172,7 @@ class ShapedArray(OfArrays):
         return self.shape[0]
 
     def str_short(self, short_dtypes: bool = False) -> str:
-        name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
+        name = dtypes.short_name(self.dtype) if short_dtypes else dtypes.long_name(self.dtype)
         sizes = map(str, self.shape) if self.explicit is None else self.explicit.sizes_text(self.shape)
         return f"{name}[{','.join(sizes)}]"
 
@@ -181,11 +181,11 @@ class ShapedArray(OfArrays):
         return f"ShapedArray({self.str_short()}{self.varies()}{weak})"
 
     def __str__(self) -> str:
-        return self.str_short() + self.varies()
+        return "~" * self.weak_type + self.str_short() + self.varies()
 
     def short(self) -> str:
-        """As programs show it: `f32[2,3]`, with a star if weak."""
-        return self.str_short(True) + ("*" if self.weak_type else "") + self.varies()
+        """As programs show it: `f32[2,3]`."""
+        return self.str_short(True) + self.varies()
 
     def varies(self) -> str:
         """`{V:data}`, `{V:(x,y)}` for an array that varies over manual axes, `{U:x}`, `{R:x}` for one that is

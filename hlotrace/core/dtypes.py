@@ -149,9 +149,14 @@ def check_user_dtype(dtype: Any, name: str) -> DType:
     return result
 
 
+def long_name(dtype: DType) -> str:
+    """`float32`, `float0`: how a dtype is written in a type's text."""
+    return dtype.name if dtype != float0 else "float0"
+
+
 def short_name(dtype: DType) -> str:
     """`f32`, `i8`, `bf16`, `key<fry>`: how a dtype is written in a printed jaxpr."""
-    name = dtype.name if dtype != float0 else "float0"
+    name = long_name(dtype)
     if name in _SHORT:
         return _SHORT[name]
     if name.startswith("complex"):

@@ -8,12 +8,15 @@ from typing import Any, NamedTuple, TypeAlias, final
 
 import numpy as np
 
+from ..runtime.binding import pretty_printer as pp
 from .avals import ShapedArray, aval_of
 from .config import state
-from .dtypes import short_name
 from .effects import Effect, Effects
 from .errors import JaxprTypeError
-from .source_info import NameStack, Source, SourceInfo
+from .source_info import NameStack, Source, SourceInfo, describe_column
+
+
+_WIDTH = 80     # of lines of text
 
 
 class Var:
@@ -115,7 +118,7 @@ class Eqn:
         return Eqn(**{**fields, **changes})
 
     def __repr__(self) -> str:
-        return f"Eqn({self.primitive.name})"
+        return _format(Printer().eqn(self))
 
 
 class Jaxpr:
@@ -190,12 +193,16 @@ class Jaxpr:
         return found
 
     def __str__(self) -> str:
-        return Printer().jaxpr(self, 0)
+        return self.pretty_print()
 
     __repr__ = __str__
 
-    def pretty_print(self, **_: Any) -> str:
-        return str(self)
+    def pretty_print(self, *, source_info: bool = False, print_shapes: bool = True,
+                     custom_pp_eqn_rules: bool = True, name_stack: bool = False, print_effects: bool = False,
+                     width: int = _WIDTH, use_color: bool = False) -> str:
+        """Its text, in lines of this width; see `Printer` for what is in it."""
+        printer = Printer(source_info, print_shapes, custom_pp_eqn_rules, name_stack, print_effects)
+        return _format(printer.program(self), width, use_color)
 
 
 ClosedJaxpr = Jaxpr
@@ -318,69 +325,174 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
 
 
 def _names() -> Iterator[str]:
+    """a to z, ba to zz, baa, ...: the numbers of base 26."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    yield from letters
     for n in itertools.count(1):
-        for combination in itertools.product("abcdefghijklmnopqrstuvwxyz", repeat=n):
-            yield "".join(combination)
+        for first, *rest in itertools.product(letters[1:], *[letters] * n):
+            yield "".join((first, *rest))
+
+
+# --- text ---------------------------------------------------------------------------------------------------
+
+def _joined(docs: Iterable[Any], between: Any) -> Any:
+    return pp.concat([part for doc in docs for part in (between, doc)][1:])
+
+
+def _filled(docs: Iterable[Any]) -> Any:
+    """With spaces between them, a new line where the last is full."""
+    return _joined(docs, pp.group(pp.brk()))
+
+
+def _keyword(text: str) -> Any:
+    return pp.color(pp.text(text), foreground=pp.Color.BLUE, intensity=pp.Intensity.BRIGHT)
+
+
+def _is_table(literal: Atom) -> bool:
+    return type(literal) is Literal and np.ndim(literal.val) > 0
 
 
 class Printer:
-    """`{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }`, with names in the order of appearance."""
+    """`{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }`, with names in the order of appearance.
 
-    def __init__(self) -> None:
-        self.names: dict[Var, str] = {}
+    Programs that are held twice are written once, in front of the others.
+
+    Args:
+        source_info: is the user's line beside each equation?
+        print_shapes: are there types?
+        custom_pp_eqn_rules: are variables of a program that is called those of the call?
+        name_stack: are scopes beside each equation?
+        print_effects: are a program's effects behind it?
+    """
+
+    def __init__(self, source_info: bool = False, print_shapes: bool = True, custom_pp_eqn_rules: bool = True,
+                 name_stack: bool = False, print_effects: bool = False) -> None:
+        self.names: dict[Any, str] = {}
         self.fresh = _names()
+        self.shared: dict[int, str] = {}        # id of a program that is held twice -> its name
+        self.source_info, self.scopes, self.effects = source_info, name_stack, print_effects
+        self.types, self.same_names = print_shapes, custom_pp_eqn_rules
 
-    def name(self, v: Atom) -> str:
-        if type(v) is Literal:
-            value = np.asarray(v.val)
-            shown = str(value) if value.ndim == 0 else "[...]"
-            return f"{shown}:{v.aval.short()}"
-        if v not in self.names:
-            self.names[v] = next(self.fresh)
-        return self.names[v]
-
-    def typed(self, v: Atom) -> str:
-        return f"{self.name(v)}:{v.aval.short()}"
-
-    def jaxpr(self, jaxpr: Jaxpr, indent: int) -> str:
-        consts = " ".join(self.typed(v) for v in jaxpr.constvars)
-        inputs = " ".join(self.typed(v) for v in jaxpr.invars)
-        pad = " " * (indent + 4)
-        lines = [pad + self.eqn(e, indent + 4) for e in jaxpr.eqns]
-        outs = ", ".join(self.name(v) for v in jaxpr.outvars) + ("," if len(jaxpr.outvars) == 1 else "")
-        head = f"{{ lambda {consts}; {inputs}. let"
-        if not lines:
-            return f"{head}  in ({outs}) }}"
-        body = "\n".join(lines)
-        return f"{head}\n{body}\n{' ' * (indent + 2)}in ({outs}) }}"
+    # --- as lines of their own
 
     def head(self, eqn: Eqn) -> str:
         """An equation in one line, without the programs that it holds."""
         programs = [k for k in eqn.params if any(True for _ in sub_jaxprs({k: eqn.params[k]}))]
         kept = {k: v for k, v in eqn.params.items() if k not in programs} if programs else eqn.params
-        return self.eqn(eqn.replace(params=kept), 0)
+        return _format(self.eqn(eqn.replace(params=kept)), 1 << 30)
 
-    def eqn(self, eqn: Eqn, indent: int) -> str:
-        outs = " ".join(self.typed(v) for v in eqn.outvars)
-        operands = " ".join(self.name(v) for v in eqn.invars)
+    def typed(self, v: Atom) -> str:
+        """A variable with its type."""
+        return f"{self.name(v)}:{v.aval.short()}" if self.types else self.name(v)
+
+    def name(self, v: Atom) -> str:
+        """A variable's name, a constant's value with its type."""
+        if type(v) is Literal:
+            value = np.asarray(v.val)
+            if value.ndim == 0:
+                return f"{value.item()}:{v.aval.short()}"
+            return self.names.get(id(v.val), f"[...]:{v.aval.short()}")
+        if v not in self.names:
+            self.names[v] = next(self.fresh)
+        return self.names[v]
+
+    # --- as documents of jaxlib's pretty printer
+
+    def program(self, jaxpr: Jaxpr) -> Any:
+        """A program, behind those that it holds twice."""
+        first = [pp.concat([_keyword("let "), pp.text(f"{self.name_of_shared(held)} = "), self.jaxpr(held),
+                            _keyword(" in"), pp.text("\n")]) for held in _held_twice(jaxpr)]
+        return pp.concat([*first, self.jaxpr(jaxpr)])
+
+    def name_of_shared(self, jaxpr: Jaxpr) -> str:
+        plain = jaxpr.name.strip("<>") or "jaxpr"
+        taken = sum(name.rstrip("0123456789") == plain for name in self.shared.values())
+        return self.shared.setdefault(id(jaxpr), f"{plain}{taken or ''}")
+
+    def jaxpr(self, jaxpr: Jaxpr) -> Any:
+        tables = [v for e in jaxpr.eqns for v in e.invars if _is_table(v)]
+        tables = list({id(v.val): v for v in [*tables, *filter(_is_table, jaxpr.outvars)]}.values())
+        self.names.update((id(v.val), next(self.fresh)) for v in tables)
+        consts = _filled(map(self.binder, [*tables, *jaxpr.constvars]))
+        inputs = _filled(map(self.binder, jaxpr.invars))
+        used = {v for e in jaxpr.eqns for v in e.invars if type(v) is Var} | {
+            v for v in jaxpr.outvars if type(v) is Var}
+        eqns = [self.eqn(e, used) for e in jaxpr.eqns]
+        alone = len(jaxpr.outvars) == 1
+        outs = [pp.text(self.name(v) + "," * (alone or i < len(jaxpr.outvars) - 1))
+                for i, v in enumerate(jaxpr.outvars)]
+        effects = f" : {{ {', '.join(sorted(map(str, jaxpr.effects)))} }} }}" if self.effects else " }"
+        return pp.group(pp.nest(2, pp.concat([
+            pp.text("{ "), _keyword("lambda "), pp.nest(2, consts), pp.text("; "), pp.nest(2, inputs),
+            pp.text(". "), _keyword("let"),
+            pp.nest(2, pp.concat([pp.brk(), _joined(eqns, pp.brk("; "))])), pp.brk(),
+            _keyword("in "), pp.text("("), _filled(outs), pp.text(")" + effects)])))
+
+    def binder(self, v: Atom, name: str | None = None) -> Any:
+        shown = pp.text(self.names[id(v.val)] if type(v) is Literal else name or self.name(v))
+        if not self.types:
+            return shown
+        return pp.concat([shown, pp.color(pp.text(f":{v.aval.short()}"), foreground=pp.Color.MAGENTA)])
+
+    def eqn(self, eqn: Eqn, used: Collection[Var] | None = None) -> Any:
+        outs = [self.binder(v, None if used is None or v in used else "_") for v in eqn.outvars]
+        notes = []
+        if self.source_info and eqn.source is not None:
+            notes.append(describe_column(eqn.source))
+        if self.scopes:
+            notes.append(f"[{eqn.name_stack}]")
+        head = [_filled(outs), pp.text(" = ")] if outs else []
         params = [(k, v) for k, v in sorted(eqn.params.items()) if v is not None and v != ()]
-        text = ""
-        if params:
-            nested = any(isinstance(v, Jaxpr) or isinstance(v, tuple) and v and isinstance(v[0], Jaxpr)
-                         for _, v in params)
-            pad = f"\n{' ' * (indent + 2)}" if nested else ""
-            text = "[" + (pad or "") + (pad or " ").join(
-                f"{k}={self.param(v, indent + 2)}" for k,
-                v in params) + (f"\n{' ' * indent}" if nested else "") + "]"
-        return f"{outs} = {eqn.primitive.name}{text} {operands}".rstrip()
+        program = dict(params).get("jaxpr")
+        called = eqn.primitive.name == "jit" and isinstance(program, Jaxpr)
+        if called:
+            params.insert(0, ("name", program.name))
+            if self.same_names and id(program) not in self.shared:
+                pairs = [*zip(program.invars, eqn.invars), *zip(program.outvars, eqn.outvars)]
+                for inner, outer in pairs:
+                    if type(inner) is Var and outer in self.names:
+                        self.names.setdefault(inner, self.names[outer])
+        name = pp.text(eqn.primitive.name, annotation=" ".join(notes) or None)
+        operands = [pp.text(self.name(v)) for v in eqn.invars]
+        tail = [pp.text(" "), _filled(operands)] if operands else []
+        return pp.nest(2, pp.concat([*head, name, self.params(params), *tail]))
 
-    def param(self, value: Any, indent: int) -> str:
+    def params(self, params: Sequence[tuple[str, Any]]) -> Any:
+        if not params:
+            return pp.nil()
+        written = [pp.concat([pp.text(f"{k}="), self.param(v)]) for k, v in params]
+        return pp.group(pp.concat([pp.text("["), pp.brk(""), _joined(written, pp.brk()),
+                                   pp.nest(-2, pp.brk("")), pp.text("]")]))
+
+    def param(self, value: Any) -> Any:
         if isinstance(value, Jaxpr):
-            return f"{value.name} " + self.jaxpr(value, indent)
+            return pp.text(self.shared[id(value)]) if id(value) in self.shared else self.jaxpr(value)
         if isinstance(value, tuple) and value and isinstance(value[0], Jaxpr):
-            inner = "\n".join(" " * (indent + 2) + self.jaxpr(j, indent + 2) for j in value)
-            return f"(\n{inner}\n{' ' * indent})"
+            inner = _joined([self.param(j) for j in value], pp.brk())
+            return pp.group(pp.concat([pp.text("("), pp.nest(2, pp.concat([pp.brk(""), inner])), pp.brk(""),
+                                       pp.text(")")]))
         if isinstance(value, np.dtype):
-            return short_name(value)
+            return pp.text(value.name)
         name = getattr(value, "__name__", None) if callable(value) else None
-        return name if isinstance(name, str) else str(value)
+        return pp.text(name if isinstance(name, str) else str(value))
+
+
+def _format(doc: Any, width: int = _WIDTH, use_color: bool = False) -> str:
+    return str(doc._format(width, use_color=use_color, output_format=pp.OutputFormat.TEXT,
+                           separable_lines=False, annotation_prefix=" # ", source_map=None))
+
+
+def _held_twice(jaxpr: Jaxpr) -> list[Jaxpr]:
+    """The programs that are in several places in this one, innermost first."""
+    times: dict[int, int] = {}
+    found: list[Jaxpr] = []
+
+    def visit(jaxpr: Jaxpr) -> None:
+        for eqn in jaxpr.eqns:
+            for held in sub_jaxprs(eqn.params):
+                times[id(held)] = times.get(id(held), 0) + 1
+                if times[id(held)] == 1:
+                    visit(held)
+                    found.append(held)
+    visit(jaxpr)
+    return [held for held in found if times[id(held)] > 1 and held.eqns]

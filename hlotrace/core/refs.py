@@ -108,6 +108,8 @@ class Ref:
     def __repr__(self) -> str:
         if self._value is None:
             return f"{self.aval} (freed)"
+        if isinstance(self._value, Tracer):
+            return f"JitTracer({self.aval})"
         return f"Ref{repr(self._value).removeprefix('Array')}"
 
     def unsafe_buffer_pointer(self) -> int:

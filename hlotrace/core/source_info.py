@@ -122,6 +122,12 @@ def describe(source: Source | None) -> str:
     return f"{short(filename)}:{line} ({function})"
 
 
+def describe_column(source: Source) -> str:
+    """`train.py:12:4 (loss_fn)`."""
+    filename, line, column, function = position(source)
+    return f"{short(filename)}:{line}:{max(column - 1, 0)} ({function})"
+
+
 def short(filename: str) -> str:
     """A file below the working directory as one writes it from there."""
     return filename.removeprefix(os.path.join(os.getcwd(), ""))

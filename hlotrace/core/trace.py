@@ -239,9 +239,7 @@ class Tracer(Array):
         return self._known(errors.scalar_conversion, "tolist").tolist()
 
     def __repr__(self) -> str:
-        value = self.concrete()
-        inner = f" with {value!r}" if value is not None else ""
-        return f"{type(self).__name__}<{self.aval.short()}>{inner}"
+        return f"{type(self).__name__}({self.aval})"
 
     def __deepcopy__(self, memo: Any) -> Tracer:
         return self
@@ -266,7 +264,7 @@ class Tracer(Array):
         value = self.concrete()
         if value is None and spec and self._trace.alive:
             raise errors.format_conversion(self, spec)
-        return format(repr(self) if value is None else value, spec)
+        return format(value, spec) if spec and value is not None else repr(self)
 
 
 _BEFORE = "Ask for it before the array is an argument of what is traced"
@@ -298,6 +296,9 @@ class JaxprTracer(Tracer):
         self._var = var
         self.aval = var.aval
         self._source = source
+
+    def __repr__(self) -> str:
+        return f"JitTracer({self.aval})"
 
     def origin(self) -> str:
         if self._source is not None:

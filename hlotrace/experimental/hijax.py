@@ -84,6 +84,8 @@ class VJPHiPrimitive(_HiPrimitive):
     * `vjp_bwd_retval(residuals, cotangent)`: a tuple of the cotangents of the arguments, None for zeros.
     * `vjp_bwd(residuals, cotangent, *accumulators)`: instead of that; each has `accum(cotangent)`.
     * `jvp(primals, tangents)`: the pair (result, tangent).
+    * `lin(perturbed, *args)`: the pair (result, residuals), and `linearized(residuals, *tangents)`: the
+      tangent.  They are for `linearize`, and for reverse mode where there is no `vjp_fwd`.
     * `transpose(cotangent, *args)`: a tuple of cotangents, None for arguments that are known.
     * `batch(axis, args, dims)`: the pair (result, its axis) for arguments of which some have an axis more:
       `axis.size` is its size, `dims` where each has it, an int, a MappingSpec or None.

@@ -6,6 +6,7 @@ results, flat.
 """
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -87,6 +88,7 @@ class DisabledSafetyCheck:
 
 
 @boundaries
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Exported:
     """A function as a portable program: what `export` and `deserialize` give.  `call` calls it.
 
@@ -100,8 +102,8 @@ class Exported:
         in_avals: the types of its leaves.
         out_tree: the structure of the result.
         out_avals: the types of its leaves.
-        in_shardings: for each leaf of the arguments a NamedSharding over an AbstractMesh, or None.
-        out_shardings: the same of the result.
+        _in_named_shardings: for each leaf of the arguments a NamedSharding over an AbstractMesh, or None.
+        _out_named_shardings: the same of the result.
         nr_devices: over how many devices it runs; one for one device may be called over any number.
         platforms: those for which it was exported.
         disabled_safety_checks: those that were left out.
@@ -109,39 +111,42 @@ class Exported:
         calling_convention_version: the option `jax_export_calling_convention_version`, 9 or 10.
         module_kept_var_idx: the leaves that the program takes.
         uses_global_constants: does it take the position of the platform, or sizes?
-        get_vjp: gives the Exported of its derivative; None where there is none.
+        _get_vjp: gives of this the Exported of its derivative; None where there is none.
 
     >>> exported = jax.export.export(jax.jit(lambda x: x**2))(jax.ShapeDtypeStruct((2,), "float32"))
     >>> exported.call(jnp.array([1., 3.])), len(exported.serialize()) > 100
     (Array([1., 9.], dtype=float32), True)
     """
 
-    ordered_effects = unordered_effects = ()
+    fun_name: str
+    in_tree: pytree.PyTreeDef
+    in_avals: tuple[ShapedArray, ...]
+    out_tree: pytree.PyTreeDef
+    out_avals: tuple[ShapedArray, ...]
+    _in_named_shardings: tuple[NamedSharding | None, ...]
+    _out_named_shardings: tuple[NamedSharding | None, ...]
+    in_shardings_hlo: tuple[Any, ...] = ()
+    out_shardings_hlo: tuple[Any, ...] = ()
+    nr_devices: int
+    platforms: tuple[str, ...]
+    ordered_effects: tuple[Any, ...] = ()
+    unordered_effects: tuple[Any, ...] = ()
+    disabled_safety_checks: tuple[DisabledSafetyCheck, ...]
+    mlir_module_serialized: bytes
+    calling_convention_version: int
+    module_kept_var_idx: tuple[int, ...]
+    uses_global_constants: bool
+    _get_vjp: Callable[[Exported], Exported] | None = None
 
-    def __init__(self, fun_name: str, in_tree: pytree.PyTreeDef, in_avals: Iterable[ShapedArray],
-                 out_tree: pytree.PyTreeDef, out_avals: Iterable[ShapedArray],
-                 in_shardings: Iterable[NamedSharding | None], out_shardings: Iterable[NamedSharding | None],
-                 nr_devices: int, platforms: Iterable[str],
-                 disabled_safety_checks: Iterable[DisabledSafetyCheck], mlir_module_serialized: bytes,
-                 calling_convention_version: int, module_kept_var_idx: Iterable[int],
-                 uses_global_constants: bool, get_vjp: Callable[[], Exported] | None = None) -> None:
-        self.fun_name = fun_name
-        self.in_tree, self.in_avals = in_tree, tuple(in_avals)
-        self.out_tree, self.out_avals = out_tree, tuple(out_avals)
-        self._in_named_shardings, self._out_named_shardings = tuple(in_shardings), tuple(out_shardings)
-        self.nr_devices = nr_devices
-        self.platforms = tuple(platforms)
-        self.disabled_safety_checks = tuple(disabled_safety_checks)
-        self.mlir_module_serialized = mlir_module_serialized
-        self.calling_convention_version = calling_convention_version
-        self.module_kept_var_idx = tuple(module_kept_var_idx)
-        self.uses_global_constants = uses_global_constants
-        self._get_vjp = get_vjp
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(field.type, str) and field.type.startswith("tuple"):
+                object.__setattr__(self, field.name, tuple(value))
+        object.__setattr__(self, "in_shardings_hlo", (None,) * len(self.in_avals))
+        object.__setattr__(self, "out_shardings_hlo", (None,) * len(self.out_avals))
 
-    in_shardings_hlo = property(lambda self: (None,) * len(self.in_avals))
-    out_shardings_hlo = property(lambda self: (None,) * len(self.out_avals))
-
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return f"Exported(fun_name={self.fun_name}, ...)"
 
     def mlir_module(self) -> str:
@@ -169,7 +174,7 @@ class Exported:
         if self._get_vjp is None:
             raise ValueError(f"No VJP is available: {self.fun_name} was serialized without its derivative. "
                              "Serialize it with vjp_order=1, or more for derivatives of the derivative.")
-        return self._get_vjp()
+        return self._vjp
 
     def serialize(self, vjp_order: int = 0) -> bytearray:
         """It as a bytearray, which `deserialize` and JAX read.
@@ -211,6 +216,11 @@ class Exported:
         flat = FlatFunction(self.call, leaves, in_tree, f"call of the exported function {self.fun_name}")
         self._result_avals(flat.avals())
         return self.out_tree.unflatten(self._call(*leaves))
+
+    @functools.cached_property
+    def _vjp(self) -> Exported:
+        assert self._get_vjp is not None
+        return self._get_vjp(self)
 
     # --- what `call_exported` needs -------------------------------------------------------------------------
 
@@ -434,15 +444,14 @@ def _export(jitted: JitFunction, args: Iterable[Any], kwargs: dict[str, Any], pl
     text = _text(program, platforms, partition, _paths(stage.in_tree), results, checks)
     version = config.jax_export_calling_convention_version
     _check_version(f"export of {jitted._name}: jax_export_calling_convention_version is {version}", version)
-    exported = Exported(
+    return Exported(
         fun_name=jitted._name, in_tree=stage.in_tree, in_avals=tuple(jaxpr.in_avals), out_tree=stage.out_tree,
-        out_avals=tuple(jaxpr.out_avals), in_shardings=_named(ins, jaxpr.in_avals),
-        out_shardings=_named(outs, jaxpr.out_avals), nr_devices=len(partition.devices) if partition else 1,
+        out_avals=tuple(jaxpr.out_avals), _in_named_shardings=_named(ins, jaxpr.in_avals),
+        _out_named_shardings=_named(outs, jaxpr.out_avals), nr_devices=len(partition.devices) if partition else 1,
         platforms=platforms, disabled_safety_checks=checks, mlir_module_serialized=portable.write(text),
         calling_convention_version=version, module_kept_var_idx=kept,
-        uses_global_constants=len(platforms) > 1 or bool(symbolic))
-    exported._get_vjp = functools.cache(lambda: _export_vjp(exported, jitted, stage))
-    return exported
+        uses_global_constants=len(platforms) > 1 or bool(symbolic),
+        _get_vjp=lambda exported: _export_vjp(exported, jitted, stage))
 
 
 def _check_version(said: str, version: int) -> None:
@@ -550,7 +559,7 @@ def _from_table(table: dict[str, Any]) -> Exported:
     version = fields["calling_convention_version"]
     _check_version(f"deserialize: {fields['fun_name']} has the calling convention version {version}", version)
     if table["vjp"]:
-        fields["get_vjp"] = functools.cache(lambda: _from_table(table["vjp"]))
+        fields["_get_vjp"] = lambda _: _from_table(table["vjp"])
     return Exported(**fields)
 
 

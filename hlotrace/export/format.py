@@ -166,7 +166,11 @@ def _from_tree(treedef: pytree.PyTreeDef) -> dict[str, Any]:
     if cls not in _nodes_by_class:
         raise ValueError(f"Cannot serialize PyTreeDef containing an unregistered type `{cls}`. {_MEND}")
     node = _nodes_by_class[cls]
-    return {"kind": _CUSTOM, "children": children, "name": node.name, "static": node.to_bytes(static)}
+    raw = node.to_bytes(static)
+    if not isinstance(raw, (bytes, bytearray)):
+        raise ValueError(f"The custom serialization function for `node_type` {cls} must return a `bytes` "
+                         f"object. It returned a {type(raw)}.")
+    return {"kind": _CUSTOM, "children": children, "name": node.name, "static": raw}
 
 
 def _to_tree(table: dict[str, Any]) -> pytree.PyTreeDef:
@@ -307,7 +311,8 @@ def _fields(table: dict[str, Any]) -> dict[str, Any]:
     in_places, out_places = (_shardings(table[side]) for side in ("in_shardings", "out_shardings"))
     return {
         "fun_name": table["fun_name"] or "", "in_tree": _to_tree(table["in_tree"]),
-        "out_tree": _to_tree(table["out_tree"]), "in_shardings": in_places, "out_shardings": out_places,
+        "out_tree": _to_tree(table["out_tree"]),
+        "_in_named_shardings": in_places, "_out_named_shardings": out_places,
         "in_avals": _typed(ins, in_places), "out_avals": _typed(outs, out_places),
         "nr_devices": table["nr_devices"] or table["few_devices"] or 1, "platforms": table["platforms"] or (),
         "disabled_safety_checks": [c["target"] if c["kind"] == _CUSTOM_CALL else None

@@ -60,7 +60,8 @@ def load_text(text: str) -> Callable[..., Any]:
     exported = Exported(
         fun_name=_name(text), in_tree=pytree.tree_structure(((0,) * len(ins), {})), in_avals=ins,
         out_tree=pytree.tree_structure((0,) * len(outs)), out_avals=outs,
-        in_shardings=_shardings(said.inputs, mesh), out_shardings=_shardings(said.outputs, mesh),
+        _in_named_shardings=_shardings(said.inputs, mesh),
+        _out_named_shardings=_shardings(said.outputs, mesh),
         nr_devices=mesh.size if mesh else 1, platforms=(client.default_backend(),),
         disabled_safety_checks=(DisabledSafetyCheck.platform(),), mlir_module_serialized=portable.write(text),
         calling_convention_version=maximum_supported_calling_convention_version,
@@ -77,7 +78,7 @@ def load_text(text: str) -> Callable[..., Any]:
 
 
 def _name(text: str) -> str:
-    found = re.search(r"^\s*module @(?:jit_)?([A-Za-z_]\w*)", text, re.M)
+    found = re.search(r"^\s*module @(?:jit_)?([A-Za-z_][\w.]*)", text, re.M)
     return found[1] if found else "loaded"
 
 

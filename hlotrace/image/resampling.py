@@ -184,7 +184,8 @@ def resize(image, shape, method, antialias=True, precision=lax.Precision.HIGHEST
             image = image.take((2 * np.arange(shape[axis]) + 1) * image.shape[axis] // (2 * shape[axis] or 1),
                                axis)
         return image
-    scale = np.array([shape[i] / image.shape[i] for i in axes],
-                     np.float32 if image.dtype != "float64" else None)
+    scale = [shape[i] / image.shape[i] for i in axes]       # arrays, where sizes are symbolic
+    known = all(isinstance(x, float) for x in scale)
+    scale = (np if known else jnp).array(scale, np.float32 if image.dtype != "float64" else None)
     return _resampled(image, jnp.where(scale == 0, 1, scale), 0 * scale, sizes=tuple(shape[i] for i in axes),
                       axes=axes, method=method, antialias=bool(antialias), precision=precision)

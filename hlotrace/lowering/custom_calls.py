@@ -79,15 +79,19 @@ def text(target: str, names: Sequence[str], avals: Sequence[Any], out_avals: Seq
     Raises:
         TypeError: for a configuration that does not go with the API version, or that has no attribute.
     """
-    typed = api_version == 4
+    typed = api_version >= 4
     if config is None:
         config = {} if typed else ""
     kinds = (dict, Attribute) if typed else (str,)
     if type(config) not in kinds:
         raise TypeError(f"{target}: a kernel of API version {api_version} takes a "
                         f"{'dict' if typed else 'str'} as its configuration, not {config!r}")
-    parts = [f"api_version = {api_version} : i32"] if api_version != 1 else []
-    parts += [f"has_side_effect = {attribute(effect)}", f"backend_config = {attribute(config)}"]
+    parts = [] if typed or api_version == 1 else [f"api_version = {api_version} : i32"]
+    parts.append(f"backend_config = {quoted('' if typed else config)}")
+    if effect:
+        parts.append("has_side_effect = true")
+    if typed:       # by which XLA knows the typed FFI
+        parts.append(f"mhlo.backend_config = {attribute(config)}")
     if layouts is not None or result_layouts is not None:
         parts += [f"operand_layouts = {_layouts(layouts, avals)}",
                   f"result_layouts = {_layouts(result_layouts, out_avals)}"]

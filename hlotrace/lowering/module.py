@@ -561,7 +561,7 @@ def _lower(jaxpr: Jaxpr, platform: Any, donated: Sequence[int], debug_info: bool
         # over devices, calls would keep XLA from joining the collectives of different blocks
         jaxpr, blocks = outline(jaxpr) if config.hlotrace_outline and not partition else (jaxpr, [])
     platform = platform_named(platform)
-    module = kind(f"jit_{re.sub(r'[^A-Za-z0-9_]', '_', jaxpr.name)}", platform, debug_info,
+    module = kind(re.sub(r"[^A-Za-z0-9_.]", "_", f"jit_{jaxpr.name}").rstrip("_"), platform, debug_info,
                   {b.jaxpr for b in blocks}, partition)
     if partition:       # the compiler decides the shardings of results, and whose memory they take
         arg_attrs = ["jax.buffer_donor = true" if i in donated else "" for i in range(len(jaxpr.invars))]

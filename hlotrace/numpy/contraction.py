@@ -9,6 +9,7 @@ import string
 from ..api.composite import composite
 from ..core import dtypes, errors
 from ..core.avals import aval_of
+from ..core.symbolic.dimension import max_dim, min_dim
 from ..placement.out_sharding import over_auto_axes, unreduced_axes, with_out_sharding
 from ..primitives.arrays.contract import contract, natural_labels, reduce_axes, unreduced_dot
 from ..primitives.arrays.conv import ConvDimensionNumbers, conv_general_dilated_p
@@ -624,7 +625,7 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
         dtype = old if old.itemsize >= wide.itemsize else wide
     x = move_axis(move_axis(a, i, ndim(a) - 1), j - (j > i), ndim(a) - 2)     # axes ..., j, i
     cols, rows = shape_of(x)[-2:]
-    size = max(min(rows + min(offset, 0), cols - max(offset, 0)), 0)
+    size = max_dim(min_dim(rows + min(offset, 0), cols - max(offset, 0)), 0)
     start = (0,) * (ndim(x) - 2) + (max(offset, 0), max(-offset, 0)) if size else (0,) * ndim(x)
     limit = (*shape_of(x)[:-2], start[-2] + size, start[-1] + size)
     square = slice_p.bind(x, start_indices=start, limit_indices=limit, strides=None)

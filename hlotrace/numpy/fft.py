@@ -1,4 +1,6 @@
 """NumPy's Fourier transforms: of one axis, two or any, of real, complex and Hermitian arrays."""
+from collections.abc import Iterable
+
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.errors import not_one_of
@@ -41,15 +43,14 @@ def _mirrored(norm):
 def spans(name, a, s, axes):
     """(axes, lengths) of a transform of `a`: lengths `s` along `axes`, by default the last ones, or all."""
     check_arraylike(name, a)
-    s, axes = (given.tolist() if ndim(given) == 1 and hasattr(given, "tolist") else given
-               for given in (s, axes))
     for what, given in (("s", s), ("axes", axes)):
-        if not isinstance(given, (tuple, list, range, type(None))):
+        if given is not None and not isinstance(given, Iterable):
             raise TypeError(f"{name}: {what} must be a sequence of ints, got {given!r}: write ({given!r},)")
+    s, axes = (None if given is None else tuple(given) for given in (s, axes))
     lengths = None if s is None else tuple([static_int(n, "the length of a transform") for n in s])
     if axes is None:
         axes = range(ndim(a)) if s is None else range(ndim(a) - len(s), ndim(a))
-    axes = canonical_axes(tuple(axes), ndim(a), "axes")
+    axes = canonical_axes(axes, ndim(a), "axes")
     if s is None:
         return axes, tuple([shape(a)[i] for i in axes])
     if len(lengths) != len(axes):

@@ -5,7 +5,7 @@ import functools
 import logging
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
 from ..core.config import config, state
 from ..core.primitive import Builtin as Primitive
-from ..core.symbolic.dimension import Dimension, as_size
+from ..core.symbolic.dimension import Dimension, as_size, may_be_at_most
 from ..core.symbolic_zeros import UndefinedPrimal, is_undefined_primal
 from ..core.trace import Tracer
 
@@ -131,7 +131,8 @@ def check_index(index: Any, size: Any, axis: int = 0, *, first: int | None = Non
         IndexError: for it, with the option `jax_check_static_indices` or `hlotrace_check_bounds`.
     """
     first = -size if first is None else first
-    if not isinstance(index, (int, np.integer)) or first <= index < size + after:
+    if not isinstance(index, (int, np.integer)) or (
+            may_be_at_most(first, index) and may_be_at_most(index + 1, size + after)):
         return
     if config.jax_check_static_indices or state.check_bounds:
         raise errors.index_out_of_bounds(index, axis, size, first, size + after - 1, advice)
@@ -144,10 +145,9 @@ def check_index(index: Any, size: Any, axis: int = 0, *, first: int | None = Non
 
 
 def as_axes(axes: Any) -> tuple[Any, ...]:
-    """The tuple of what a user gave as one axis or several."""
-    several = isinstance(axes, (tuple, list, range, set)) or isinstance(axes, np.ndarray) and axes.ndim \
-        and axes.dtype.kind == "i"
-    return tuple(axes) if several else (axes,)
+    """The tuple of what a user gave as one axis or several, in whatever can be iterated."""
+    one = not isinstance(axes, Iterable) or isinstance(axes, str) or getattr(axes, "ndim", 1) == 0
+    return (axes,) if one else tuple(axes)
 
 
 def canonical_axes(axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
@@ -165,9 +165,13 @@ def canonical_axes(axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
     return result
 
 
-def canonical_shape(shape: Any, what: str = "shape") -> tuple[Any, ...]:
+def canonical_shape(shape: Any, what: str = "shape", undecided: bool = False) -> tuple[Any, ...]:
     """A tuple of non-negative ints from what a user gave as a shape.
 
+    Args:
+        shape: an int, or a sequence of ints and symbolic sizes.
+        what: how errors call it.
+        undecided: may it have symbolic sizes of which it is not known that they are not negative?
     Raises:
         TypeError: for traced or other values.
         ShapeError: for a negative size.
@@ -181,7 +185,7 @@ def canonical_shape(shape: Any, what: str = "shape") -> tuple[Any, ...]:
             raise
         raise TypeError(f"{what} must be an int or a sequence of ints known when tracing, got "
                         f"{shape!r}") from None
-    if any(d < 0 for d in result):
+    if any(d < 0 for d in result if not (undecided and isinstance(d, Dimension))):
         raise errors.ShapeError(f"{what} must have non-negative sizes, got {result}")
     return result
 

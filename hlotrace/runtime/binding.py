@@ -22,6 +22,7 @@ try:
     import ml_dtypes  # noqa: F401 - jaxlib would miss it later, in other words
     import numpy as np
     from jaxlib import _jax  # type: ignore[attr-defined]
+    from jaxlib import _pretty_printer as pretty_printer  # type: ignore[attr-defined]  # noqa: F401
     from jaxlib.version import __version__ as jaxlib_version
 except ImportError as error:
     raise ImportError("hlotrace needs jaxlib, numpy and ml_dtypes, and one could not be imported: "

@@ -194,7 +194,7 @@ class Sharding:
         return by_device[0] == by_device[1]
 
     def _memory_repr(self) -> str:
-        return "" if self._kind is None else f", memory_kind={self._kind}"
+        return "" if self.memory_kind is None else f", memory_kind={self.memory_kind}"
 
 
 def _in_layout(sharding: Sharding, layout: Any) -> Any:

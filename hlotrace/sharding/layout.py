@@ -93,7 +93,7 @@ class _Auto(Layout):
         return "auto"
 
     def __repr__(self) -> str:
-        return "Layout.AUTO"
+        return "AUTO"
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return _auto, ()

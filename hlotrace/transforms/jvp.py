@@ -39,6 +39,11 @@ class JVPTracer(Tracer):
             with entering(trace.rules):
                 self.tangent = vary(tangent, aval.vma)
 
+    def __repr__(self) -> str:
+        if self._trace.rules is self._trace.parent:
+            return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
+        return f"GradTracer(primal={self.primal}, typeof(tangent)={aval_of(self.tangent).short()})"
+
     def concrete(self) -> Any:
         primal = self.primal
         if not self._trace.alive:

@@ -39,6 +39,9 @@ class BatchTracer(Tracer):
         aval = aval_of(value)
         self.aval = aval.without_axis(dim)
 
+    def __repr__(self) -> str:
+        return f"VmapTracer(aval={self.aval}, batched={aval_of(self.value)})"
+
     def under(self) -> str:
         return self.value.under() if isinstance(self.value, Tracer) else "vmap"
 

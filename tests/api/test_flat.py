@@ -9,6 +9,7 @@ from mesh8 import auto_mesh
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
+from hlotrace.api.flat import FlatFunction
 from hlotrace.custom_derivatives import CustomVJPPrimal, SymbolicZero, custom_vjp_primal_tree_values
 
 X = np.arange(3.0, dtype=np.float32)
@@ -271,3 +272,31 @@ def test_what_is_kept_for_later_does_not_keep_the_arguments():
     del x
     gc.collect()
     assert there() is None
+
+
+class Converting:
+    """A class that makes arrays of its children whatever they are, as SCICO's BlockArray does."""
+
+    def __init__(self, xs):
+        self.xs = [jnp.array(x) for x in xs]
+
+
+jax.tree_util.register_pytree_node(Converting, lambda b: (b.xs, None), lambda _, xs: Converting(xs))
+
+
+@pytest.mark.parametrize("call", [
+    lambda b: jax.jit(lambda b, n: jax.tree.map(lambda x: x * n, b))(b, 2.0), jax.checkpoint(lambda b: b),
+    lambda b: jax.jit(lambda b: b, donate_argnums=0)(Converting([1.0, 2.0])),
+    lambda b: jax.jit(lambda r, d: d["b"])(jax.new_ref(1.0), {"b": b, "a": (b, None)}),
+    lambda b: jax.jit(lambda b: b).lower(b).compile()(b), lambda b: jax.vmap(lambda b: b)(Converting([jnp.ones(2)])),
+    jax.jit(lambda b: b, in_shardings=jax.sharding.SingleDeviceSharding(jax.devices()[0])),
+    lambda b: jax.jit(lambda b: jax.lax.scan(lambda c, _: (c, None), b, None, length=2)[0])(b),
+    lambda b: jax.jvp(jax.jit(lambda b: b), (b,), (b,))[1], jax.grad(lambda b: b.xs[0] ** 2),
+])
+def test_a_class_that_makes_arrays_of_its_children(call):
+    assert type(call(Converting([1.0, 2.0]))) is Converting
+
+
+def test_the_names_of_what_such_a_class_holds():
+    flat = FlatFunction(lambda d, n: None, *jax.tree.flatten((({"b": Converting([1.0, 2.0]), "a": [3.0]}, 4), {})), "jit")
+    assert flat.paths() == ["d['a'][0]", "d['b'][<flat index 0>]", "d['b'][<flat index 1>]", "n"]

@@ -123,6 +123,10 @@ def test_shape_dtype_struct():
     assert repr(s) == "ShapeDtypeStruct(shape=(2,), dtype=float32)" and (s.ndim, s.size, len(s)) == (1, 2, 2)
     assert s == S([2], "float32") and hash(s) == hash(S((2,), np.float32)) and s.update(shape=(3,)).shape == (3,)
     assert s != S((2,), jnp.int32)
+    in_blocks = S(((3,), (2, 3)), jnp.float32)
+    assert in_blocks.shape == ((3,), (2, 3)) and repr(in_blocks) == "ShapeDtypeStruct(shape=((3,), (2, 3)), dtype=float32)"
+    with pytest.raises(TypeError, match="shape"):
+        jax.eval_shape(jnp.sin, in_blocks)
     with pytest.raises(TypeError):
         len(S((), jnp.int8))
     with pytest.raises(ValueError, match="dtype"):

@@ -63,3 +63,8 @@ def test_check_close():
     faces.check_close(1., 1.1, atol=0.2, rtol={np.dtype("float64"): 0.})
     with pytest.raises(AssertionError, match="why"):
         faces.check_close(jnp.ones(2), jnp.ones(2) * 1.01, err_msg="why")
+
+
+def test_the_dictionary_of_a_module_has_what_is_imported_when_used():
+    for module in (jnp, jax.lax, jax.random):
+        assert set(module.__all__) <= set(vars(module))

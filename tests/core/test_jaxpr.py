@@ -1,4 +1,6 @@
 """Programs as data: their evaluation, dead code, typing rules, text."""
+import re
+
 import numpy as np
 import pytest
 
@@ -190,7 +192,7 @@ def test_replacing_fields():
     assert (other.name, other.eqns, other.invars, other.arg_names) == ("g", made.eqns, made.invars, ["x"]) and made.name == "f"
     eqn = made.eqns[0].replace(name_stack="scope")
     assert (eqn.primitive, eqn.source, eqn.name_stack) == (one_more, made.eqns[0].source, "scope")
-    assert str(eqn.source_info.name_stack) == "scope" and repr(eqn) == "Eqn(one_more)"
+    assert str(eqn.source_info.name_stack) == "scope" and repr(eqn) == "a:f32[] = one_more b"
 
 
 def test_parameters_have_jaxs_names_too():
@@ -240,18 +242,41 @@ def test_programs_inside_are_checked():
 def test_text_names_variables_in_the_order_of_appearance():
     made = program(lambda x, y: [*both.bind(one_more.bind(x, k=1, none=None), y), 2.0], F, ShapedArray((2,), "int32", True))
     assert str(made).split("\n") == [
-        "{ lambda ; a:f32[] b:i32[2]*. let", "    c:f32[] = one_more[k=1] a", "    d:f32[] e:i32[2]* = both c b",
-        "  in (d, e, 2.0:f32[]*) }"]
-    assert str(program(lambda x: [x], F)) == "{ lambda ; a:f32[]. let  in (a,) }" == made.pretty_print.__func__(program(
-        lambda x: [x], F))
+        "{ lambda ; a:f32[] b:i32[2]. let", "    c:f32[] = one_more[k=1] a", "    d:f32[] e:i32[2] = both c b",
+        "  in (d, e, 2.0:f32[]) }"]
+    assert str(program(lambda x: [x], F)) == "{ lambda ; a:f32[]. let  in (a,) }"
+    assert str(program(lambda x: [both.bind(x, x)[1]], F)) == "{ lambda ; a:f32[]. let _:f32[] b:f32[] = both a a in (b,) }"
+
+
+def test_a_program_is_in_one_line_where_it_fits():
+    made = program(lambda x: [one_more.bind(x)], F)
+    assert str(made) == "{ lambda ; a:f32[]. let b:f32[] = one_more a in (b,) }"
+    assert made.pretty_print(width=20).split("\n") == ["{ lambda ; a:f32[]. let", "    b:f32[] = one_more a", "  in (b,) }"]
+    assert made.pretty_print(print_shapes=False) == "{ lambda ; a. let b = one_more a in (b,) }"
+    assert made.pretty_print(print_effects=True).endswith("in (b,) : {  } }")
+    assert re.search(r"in \(b,\) } # .*test_jaxpr.py:\d+:\d+ \(\S+\)$", made.pretty_print(source_info=True))
+    assert made.pretty_print(name_stack=True).endswith("} # []")
+    assert made.pretty_print(use_color=True).startswith("{ \x1b[34;1mlambda \x1b[39;22m; a\x1b[35m:f32[]\x1b[39m.")
+    with pytest.raises(TypeError):
+        made.pretty_print(colour=True)
+
+
+def test_a_program_that_is_called_has_the_names_of_the_call_and_one_text():
+    called = jax.jit(lambda x: one_more.bind(x))
+    assert str(program(lambda x: [called(x)], F)).split("\n") == [
+        "{ lambda ; a:f32[]. let", "    b:f32[] = jit[", "      name=<lambda>",
+        "      jaxpr={ lambda ; a:f32[]. let b:f32[] = one_more a in (b,) }", "    ] a", "  in (b,) }"]
+    assert str(program(lambda x: [called(called(x))], F)).split("\n") == [
+        "let lambda = { lambda ; a:f32[]. let b:f32[] = one_more a in (b,) } in", "{ lambda ; c:f32[]. let",
+        "    d:f32[] = jit[name=<lambda> jaxpr=lambda] c", "    e:f32[] = jit[name=<lambda> jaxpr=lambda] d", "  in (e,) }"]
 
 
 def test_text_of_constants_arrays_and_programs_inside():
     table = np.arange(3, dtype=np.float32)
     made = program(lambda x: [jax.jit(lambda x: one_more.bind(x, dtype=np.dtype("int8"), rule=max))(x) + table], F)
     text = str(made)
-    assert "[...]:f32[3]" in text and "dtype=i8" in text and "rule=max" in text
-    assert "jaxpr=<lambda> { lambda ; " in text and text.count("lambda ;") == 2
+    assert text.startswith("{ lambda a:f32[3]; b:f32[]. let") and "dtype=int8" in text and "rule=max" in text
+    assert "jaxpr={ lambda ; " in text and "add d a" in text
     assert str(made) == text
 
 
@@ -260,5 +285,5 @@ def test_there_are_names_for_many_variables():
         for _ in range(30):
             x = one_more.bind(x)
         return [x]
-    assert "ad:f32[] = one_more ac" in str(program(f, F)).replace("ae:f32[] = one_more ad", "")
+    assert "bd:f32[] = one_more bc" in str(program(f, F)).replace("be:f32[] = one_more bd", "")
     assert programs.ClosedJaxpr is Jaxpr and program(f, F).jaxpr.literals == []

@@ -371,3 +371,37 @@ def test_declarations_and_what_is_refused():
                   lambda: hijax.control_flow_allowed_effects.add_type(3), lambda: cur_qdd(3)):
         with pytest.raises(TypeError, match="not 3|class|no mutable type"):
             wrong()
+
+
+class SinTimes(hijax.VJPHiPrimitive):
+    def __init__(self, x, y):
+        self.in_avals, self.out_aval, self.params = (x, y), {"product": x, "y": y}, {}
+        super().__init__()
+
+    def expand(self, x, y):
+        return {"product": jnp.sin(x) * y, "y": y}
+
+    def lin(self, perturbed, x, y):
+        perturbations.append(perturbed)
+        return self(x, y), (jnp.cos(x) * y, jnp.sin(x))
+
+    def linearized(self, residuals, dx, dy):
+        return {"product": residuals[0] * dx + residuals[1] * dy, "y": dy}
+
+
+perturbations = []
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit])
+def test_a_primitive_that_knows_its_linearization(around):
+    x, y = jnp.float32(1), jnp.float32(2)
+    call = around(lambda x, y: SinTimes(jax.typeof(x), jax.typeof(y))(x, y))
+    out, linear = jax.linearize(call, x, y)
+    np.testing.assert_allclose(out["product"], np.sin(1) * 2, rtol=1e-6)
+    np.testing.assert_allclose(linear(x, y)["product"], 2 * np.cos(1) + 2 * np.sin(1), rtol=1e-6)
+    assert linear(x, y)["y"] == 2
+    np.testing.assert_allclose(jax.linearize(lambda x: call(x, y), x)[1](x)["product"], 2 * np.cos(1), rtol=1e-6)
+    np.testing.assert_allclose(jax.grad(lambda x: call(x, y)["product"])(x), 2 * np.cos(1), rtol=1e-6)
+    assert perturbations[0] == (True, True) and (True, False) in perturbations
+    with pytest.raises(NotImplementedError, match="define jvp"):
+        jax.jvp(call, (x, y), (x, y))

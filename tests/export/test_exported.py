@@ -2,6 +2,7 @@
 0.10.2 and 0.12), and the format itself.
 """
 import collections
+import dataclasses
 import subprocess
 import sys
 
@@ -50,7 +51,7 @@ def test_what_is_exported_is_read_back_and_called():
         assert (export.minimum_supported_calling_convention_version <= it.calling_convention_version
                 <= export.maximum_supported_calling_convention_version)
         assert "stablehlo.sine" in it.mlir_module() and it.mlir_module_serialized[:4] == b"ML\xefR"
-        assert repr(it) == "Exported(fun_name=f, ...)"
+        assert str(it) == "Exported(fun_name=f, ...)"
         same(it.call(X, Y), f(X, Y))
         same(jax.jit(lambda x, it=it: it.call(x * 2, Y)["a"] + 1)(X), f(X * 2, Y)["a"] + 1)
     assert e.serialize() == e.serialize() == exported(f, X, Y).serialize()
@@ -347,3 +348,30 @@ def test_weak_types_stay_where_the_artifact_is_not_written():
     n, = export.symbolic_shape("n")
     with pytest.raises(jax.errors.InconclusiveDimensionOperation, match="does not divide"):
         exported(lambda x: x.reshape(-1, 8), jax.ShapeDtypeStruct((n,), "float32"))
+
+
+def test_an_exported_function_is_a_frozen_dataclass():
+    e = exported(jnp.sin, jax.ShapeDtypeStruct((2,), np.float32))
+    assert repr(e).startswith("Exported(fun_name='sin', in_tree=PyTreeDef(((*,), {})), in_avals=(ShapedArray(float32[2]),)")
+    assert dataclasses.replace(e, fun_name="g").fun_name == "g"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        e.fun_name = "g"
+    assert hash(e) == hash(e) and e == e and e.in_shardings_hlo == (None,)
+
+
+def test_static_data_of_containers_is_written_as_bytes():
+    class Held:
+        def __init__(self, x):
+            self.x = x
+    jax.tree_util.register_pytree_node(Held, lambda h: ((h.x,), "data"), lambda _, xs: Held(*xs))
+    export.register_pytree_node_serialization(Held, serialized_name="test.Held", serialize_auxdata=lambda data: data,
+                                              deserialize_auxdata=lambda raw: raw.decode())
+    with pytest.raises(ValueError, match="must return a `bytes` object"):
+        exported(lambda h: h.x, Held(jnp.ones(2))).serialize()
+
+
+def test_sizes_of_arguments_may_be_differences():
+    a, b = export.symbolic_shape("a, b")
+    sizes = (a - b,), (a,), (b,)
+    e = exported(lambda x, y, z: x, *(jax.ShapeDtypeStruct(size, np.float32) for size in sizes))
+    same(e.call(jnp.ones(1), jnp.ones(3), jnp.ones(2)), jnp.ones(1))

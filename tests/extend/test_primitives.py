@@ -308,7 +308,7 @@ def test_a_custom_call_is_known_to_the_program():
     lowered = lower(program)
     assert lowered.targets == ("my_kernel",)
     for part in ("@my_kernel(%arg0)", "scale = 2.0", "dense<[0, 1]> : tensor<2xindex>", "operand_index = 0",
-                 "api_version = 4"):
+                 "mhlo.backend_config = "):
         assert part in lowered.text
 
 

@@ -38,7 +38,7 @@ def test_an_integer_beyond_64_bits_is_refused():
 def test_text_of_a_typed_call():
     assert text("my.kernel", ["%0", "%1"], [MATRIX, VECTOR], [MATRIX, VECTOR], config={"uplo": np.uint8(76)},
                 layouts=[(0, 1), None], aliases={0: 0, 1: 1}) == (
-        "stablehlo.custom_call @my.kernel(%0, %1) {api_version = 4 : i32, has_side_effect = false, backend_config = "
+        "stablehlo.custom_call @my.kernel(%0, %1) {backend_config = \"\", mhlo.backend_config = "
         "{uplo = 76 : ui8}, operand_layouts = [dense<[0, 1]> : tensor<2xindex>, dense<[0]> : tensor<1xindex>], "
         "result_layouts = [dense<[1, 0]> : tensor<2xindex>, dense<[0]> : tensor<1xindex>], output_operand_aliases = "
         "[#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 0, operand_tuple_indices = []>, "
@@ -48,9 +48,9 @@ def test_text_of_a_typed_call():
 
 def test_text_of_an_untyped_call():
     assert text("a b", ["%0"], [MATRIX], [], config="x", api_version=1, effect=True) == (
-        'stablehlo.custom_call @"a b"(%0) {has_side_effect = true, backend_config = "x"} : (tensor<2x3xf32>) -> ()')
+        'stablehlo.custom_call @"a b"(%0) {backend_config = "x", has_side_effect = true} : (tensor<2x3xf32>) -> ()')
     older = text("f", [], [], [MATRIX], api_version=2)
-    assert '{api_version = 2 : i32, has_side_effect = false, backend_config = ""}' in older
+    assert '{api_version = 2 : i32, backend_config = ""}' in older
 
 
 def test_tokens_and_scalars_have_empty_layouts():

@@ -37,6 +37,11 @@ def test_a_whole_module():
         "    %0 = stablehlo.sine %arg0 : tensor<f32>\n    return %0 : tensor<f32>\n  }\n}\n")
 
 
+@pytest.mark.parametrize("name, written", [("<lambda>", "jit__lambda"), ("f_", "jit_f"), ("f.g", "jit_f.g"), ("_", "jit")])
+def test_names_of_modules(name, written):
+    assert text(lambda x: [x], name=name).startswith(f"module @{written} ")
+
+
 def test_the_same_program_has_the_same_text():
     f = lambda x: [lax.cond(x > 0, jnp.sin, jnp.cos, x), jax.jit(lambda x: jnp.tanh(x) + 1)(x)]
     assert text(f, debug_info=True) == text(f, debug_info=True)

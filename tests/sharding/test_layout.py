@@ -180,7 +180,7 @@ def test_a_constraint_within_a_program():
 def test_layouts_and_formats_are_values():
     assert Layout((1, 0)) == Layout([1, 0]) != Layout((0, 1)) and hash(COLUMNS) == hash(Layout((1, 0)))
     assert repr(COLUMNS) == "Layout(major_to_minor=(1, 0), tiling=None, sub_byte_element_size_in_bits=0)"
-    assert repr(Layout.AUTO) == "Layout.AUTO" and Layout.AUTO != Layout(()) and Format() == Format(None, None)
+    assert repr(Layout.AUTO) == "AUTO" and Layout.AUTO != Layout(()) and Format() == Format(None, None)
     tiled = Layout.parse("{0,1:T(8,128)(2,1)E(4)}")
     assert tiled == Layout((1, 0), ((8, 128), (2, 1)), 4) and Layout.parse("{}") == Layout((), ())
 

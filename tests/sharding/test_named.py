@@ -49,6 +49,7 @@ def test_named_sharding_is_a_value():
     assert sharding.memory_kind is None and sharding.with_memory_kind("pinned_host").memory_kind == "pinned_host"
     assert str(sharding.with_memory_kind("device")) == (
         "NamedSharding(mesh=Mesh('data': 4, 'model': 2, axis_types=(Auto, Auto)), spec=P('data',), memory_kind=device)")
+    assert str(SingleDeviceSharding(jax.devices()[0])).endswith(", memory_kind=device)")        # that of the device
 
 
 @pytest.mark.parametrize("sharding", [grid.reshape(4, 2).T, grid.reshape(2, 4).replicate(1), grid.replicate().reshape(1, 1),

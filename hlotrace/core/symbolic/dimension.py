@@ -263,6 +263,11 @@ def surely(d: Size, low: float = -math.inf, high: float = math.inf) -> bool:
     return low <= least and most <= high
 
 
+def may_be_at_most(a: Size, b: Size) -> bool:
+    """Is there a value for which a size, or a place in one, is at most another?"""
+    return a <= b if type(a) is int and type(b) is int else bounds(b - a)[1] >= 0
+
+
 def variables(d: Size) -> set[str]:
     return d.variables() if isinstance(d, Dimension) else set()
 
@@ -378,10 +383,10 @@ def symbolic_dim_bounds(dimension: Size) -> tuple[float, float]:
 def bounds(d: Size) -> tuple[float, float]:
     if not isinstance(d, Dimension):
         return d, d
-    known = d.scope.bounds
-    if d not in known:
-        known[d] = _low(d.terms, d.scope, DEPTH), -_low((-d).terms, d.scope, DEPTH)
-    return known[d]
+    known, key = d.scope.bounds, frozenset(d.terms.items())     # where hashes collide, == of d would ask again
+    if key not in known:
+        known[key] = _low(d.terms, d.scope, DEPTH), -_low((-d).terms, d.scope, DEPTH)
+    return known[key]
 
 
 def _always_zero(d: Size) -> bool:

@@ -33,7 +33,7 @@ class SymbolicScope:
                              f"{constraints_str!r}: write ({constraints_str!r},)")
         self.known: list[tuple[Terms, bool]] = []   # (terms, are they equal to 0 and not only at least)
         self.replaced: dict[str, Size] = {}         # text of an operation, or variable -> what it is equal to
-        self.bounds: dict[Dimension, tuple[float, float]] = {}      # of sizes, as far as they were needed
+        self.bounds: dict[Any, tuple[float, float]] = {}      # of sizes' terms, as far as they were needed
         self.limits: dict[str, tuple[float, float]] = {}            # of variables: (low, high)
         # (text, the size that is at least 0, or equal to it if the third)
         self.constraints: list[tuple[str, Size, bool]] = []
@@ -49,6 +49,10 @@ class SymbolicScope:
         larger, smaller = (right, left) if found[2] == "<=" else (left, right)
         rest = larger - smaller
         equal = found[2] == "=="
+        if equal and isinstance(rest, Dimension) and (
+                not isinstance(left, Dimension) or len(left.terms) != 1):
+            raise ValueError(f"Invalid equality constraint: {text}. The left-hand-side must be of the form "
+                             "`term * coefficient`.")
         self.constraints.append((text, rest, equal))
         if not isinstance(rest, Dimension):
             if rest < 0 or rest and equal:
@@ -198,8 +202,7 @@ def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (),
         like: a shape, whose sizes are taken for placeholders
 
     Raises:
-        ValueError: for what does not parse, and for a number that is not that of `like`
-        TypeError: for a `shape_spec` that is no text
+        ValueError: for what does not parse, for a number that is not that of `like`, and for no text
 
     >>> jax.export.symbolic_shape("b, 2*b + 1, 4")
     (b, 2*b + 1, 4)
@@ -212,7 +215,8 @@ def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (),
     scope = scope if scope is not None else SymbolicScope(constraints)
     text = "..." if shape_spec is None else shape_spec
     if not isinstance(text, str):
-        raise TypeError(f"symbolic_shape: shape_spec is a text such as 'b, 4', got {shape_spec!r}")
+        raise ValueError("symbolic_shape: polymorphic shape spec should be None or a string, such as 'b, 4'. "
+                         f"Found {shape_spec!r}.")
     text = text.strip()
     if text.startswith("(") and text.endswith(")") and _closes_at_end(text):
         text = text[1:-1].strip()

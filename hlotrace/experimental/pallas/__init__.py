@@ -5,7 +5,7 @@ What needs a compiler of kernels raises when it is called.
 from ...core.surface.public import export_names
 from ...debug import print as debug_print
 from ...numpy.indexing.indexing import Slice, ds
-from .interpret import num_programs, pallas_call, program_id
+from .interpret import num_programs, pallas_call, program_id, run_scoped
 from .parts import *
 from .parts import __all__ as _parts
 from .specs import *
@@ -16,11 +16,11 @@ dslice = ds
 CompilerParams = object
 _FUNCTIONS = functions(__name__, """
     core_map debug_check delay empty_ref_like enable_debug_checks enable_poison_buffers estimate_cost
-    get_global kernel lower_as_mlir pallas_call_p pallas_export_experimental run_scoped run_state
+    get_global kernel lower_as_mlir pallas_call_p pallas_export_experimental run_state
     select_ref semaphore semaphore_read semaphore_signal semaphore_wait with_scoped""")
 globals().update(_FUNCTIONS)
 
 __all__ = ["CompilerParams", "Slice", "debug_print", "ds", "dslice", "num_programs", "pallas_call",
-           "program_id", *_FUNCTIONS, *_parts, *_specs]
+           "program_id", "run_scoped", *_FUNCTIONS, *_parts, *_specs]
 
 export_names(globals(), lazy={"": "fuser mosaic_gpu ops tpu tpu_sc triton"})

@@ -21,6 +21,34 @@ from .specs import Blocked, BlockSpec, Element, GridSpec, Squeezed, no_block_spe
 _places = threading.local()
 
 
+def run_scoped(f, *types, collective_axes=(), **named):
+    """`f` with Refs of memory that it alone has, for a kernel.
+
+    Args:
+        f: a function of Refs.
+        types: of the memory that its arguments are, such as `tpu.VMEM((8, 128), jnp.float32)`, or pytrees.
+        collective_axes: not supported; empty.
+        named: those of its keyword arguments.
+
+    Returns:
+        What it returns.
+
+    >>> pl, tpu = jax.experimental.pallas, jax.experimental.pallas.tpu
+    >>> def kernel(x, out):
+    ...     def doubled(memory):
+    ...         memory[...] = x[...]
+    ...         out[...] = memory[...] * 2
+    ...     pl.run_scoped(doubled, tpu.VMEM((3,), jnp.float32))
+    >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((3,), "float32"), interpret=True)(jnp.arange(3.))
+    Array([0., 2., 4.], dtype=float32)
+    """
+    _place("run_scoped")
+    if collective_axes:
+        raise NotImplementedError(f"pallas.run_scoped: collective_axes={collective_axes!r}")
+    args, keywords = pytree.tree_map(lambda like: new_ref(_memory(like)), (types, named))
+    return f(*args, **keywords)
+
+
 def _place(function):
     found = getattr(_places, "stack", [])
     if not found:

@@ -19,16 +19,10 @@ ComplexWarning = np.exceptions.ComplexWarning
 
 
 class _ScalarMeta(type):
-    """The type of `float32` and its kin: each names a dtype, and called with a value makes an array of it."""
+    """The type of `float32` and its kin: each names a dtype, and called with a value makes an array of it.
 
-    def __new__(meta, name, wide, narrows=False):
-        cls = super().__new__(meta, name, (), {"__module__": "hlotrace.numpy",
-                                               "__doc__": f"The dtype {name}."})
-        cls._wide, cls._narrows = np.dtype(wide), narrows
-        return cls
-
-    def __init__(cls, *_):
-        pass
+    Jumanji's enumerations are subclasses of `int8`.
+    """
 
     @property
     def dtype(cls):
@@ -50,8 +44,13 @@ class _ScalarMeta(type):
         return isinstance(instance, cls.dtype.type)
 
 
+def _scalar(name, wide, narrows=False):
+    return _ScalarMeta(name, (), {"__module__": "hlotrace.numpy", "__doc__": f"The dtype {name}.",
+                                  "_wide": np.dtype(wide), "_narrows": narrows})
+
+
 def _named(names):
-    return [_ScalarMeta(name, as_dtype(name)) for name in names.split()]
+    return [_scalar(name, as_dtype(name)) for name in names.split()]
 
 
 bool, = _named("bool")
@@ -66,8 +65,8 @@ float8_e3m4, float8_e4m3, float8_e4m3fn, float8_e4m3b11fnuz, float8_e4m3fnuz = _
 float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu = _named("float8_e5m2 float8_e5m2fnuz float8_e8m0fnu")
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 # these have 32 bits (complex_: 64) unless x64 is enabled
-int_, uint = _ScalarMeta("int_", "int64", True), _ScalarMeta("uint", "uint64", True)
-float_, complex_ = _ScalarMeta("float_", "float64", True), _ScalarMeta("complex_", "complex128", True)
+int_, uint = _scalar("int_", "int64", True), _scalar("uint", "uint64", True)
+float_, complex_ = _scalar("float_", "float64", True), _scalar("complex_", "complex128", True)
 
 
 def _is_weak(x):

@@ -13,7 +13,7 @@ from ...core.trace import concrete_or_error
 from ...lax import shapes as lax
 from ...primitives.arrays.shape import reshape
 from ...primitives.arrays.slicing import iota_p
-from ...primitives.common import canonical_shape, check_index, prod, scalar, static_int
+from ...primitives.common import as_axes, canonical_shape, check_index, prod, scalar, static_int
 from ..elementwise.arithmetic import clip, remainder
 from ..elementwise.ufuncs import maximum
 from ..indexing.conditions import nonzero, where
@@ -267,9 +267,7 @@ def unravel_index(indices, shape):
     if not dtypes.is_integer(aval_of(indices).dtype):
         raise TypeError(f"unravel_index: indices must have an integer type, got {aval_of(indices).dtype}: "
                         "convert them with .astype(int)")
-    if isinstance(shape, Array) and shape.ndim == 1:
-        shape = tuple(shape)
-    shape = shape if isinstance(shape, (tuple, list)) else (shape,)
+    shape = as_axes(shape)
     if any(isinstance(n, Array) for n in shape):
         return _unravel_traced(indices, *shape)
     shape = tuple(static_int(n, "a size in shape") for n in shape)

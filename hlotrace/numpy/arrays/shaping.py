@@ -2,13 +2,14 @@
 import itertools
 import math
 import operator
+from collections.abc import Iterator
 from functools import partial
 
 from ...api.composite import composite
 from ...core import dtypes, errors
 from ...core.array import Array
 from ...core.avals import aval_of
-from ...core.symbolic.dimension import as_size, is_constant_shape
+from ...core.symbolic.dimension import as_size, is_constant_shape, max_dim, min_dim, surely
 from ...core.trace import concrete_or_error, is_concrete
 from ...lax import shapes as lax
 from ...placement.out_sharding import over_auto_axes, with_out_sharding
@@ -384,13 +385,14 @@ def _sequence(name, arrays):
     if isinstance(arrays, (np.ndarray, Array)):
         check_arraylike(name, arrays)
         arrays = list(arrays) if isinstance(arrays, np.ndarray) else unstack(arrays)
-    if not isinstance(arrays, (list, tuple)):
+    if isinstance(arrays, Iterator) or not (hasattr(arrays, "__iter__") or hasattr(arrays, "__getitem__")):
         raise TypeError(f"{name} takes a sequence of arrays, got {type(arrays)}; put them into a list: "
                         f"{name}([a, b])")
+    arrays = list(arrays)
     if not arrays:
         raise ValueError(f"Need at least one array to {name}.")
     check_arraylike(name, *arrays)
-    return list(arrays)
+    return arrays
 
 
 @composite(static=("axis", "dtype"))
@@ -630,9 +632,8 @@ def _split(name, ary, sections, axis, even):
     n = shape_of(ary)[axis]
     sections = concrete_or_error(sections, f"indices_or_sections of jnp.{name} must be known")
     if ndim_of(sections) or isinstance(sections, (list, tuple)):
-        points = [0, *(operator.index(i) for i in sections), None]
-        bounds = [slice(lo, hi).indices(n)[:2] for lo, hi in zip(points, points[1:])]
-        bounds = tuple((lo, max(lo, hi)) for lo, hi in bounds)
+        points = [max_dim(0, min_dim(i + n if surely(i, high=-1) else i, n)) for i in map(as_size, sections)]
+        bounds = tuple((lo, max_dim(lo, hi)) for lo, hi in zip([0, *points], [*points, n]))
     else:
         parts = operator.index(sections)
         if parts <= 0:

@@ -215,8 +215,9 @@ def _wrapped(values, size):
     if not np.issubdtype(values.dtype, np.integer):
         raise _dtype_error(values.dtype)
     wide = values.astype(np.int64)
-    wide = np.where(wide < 0, wide + size, wide)
-    return wide if size > 2**31 - 1 else np.clip(wide, -2**31, 2**31 - 1).astype(np.int32)
+    if type(size) is int:
+        wide = np.where(wide < 0, wide + size, wide)
+    return wide if surely(size, low=2**31) else np.clip(wide, -2**31, 2**31 - 1).astype(np.int32)
 
 
 MODES = 'Say what else is meant with mode=, as in x.at[i].get(mode="fill") or x.at[i].set(y, mode="drop")'
@@ -265,8 +266,15 @@ def _fitted(entry, shape, axis, wrap, inside):
             check_index(value, size, axis, first=-size if wrap else 0, advice=MODES)
             if not -size * wrap <= value < size:        # as data, which checkify's index checks look at
                 return Entry("array", np.asarray(max(min(value, 2**31 - 1), -2**31), np.int32))
-        return Entry("int", value + size) if wrap and value < 0 else entry
-    return Entry("array", _wrapped(value, size)) if wrap and isinstance(value, np.ndarray) else entry
+        place = value + size if wrap and value < 0 else value
+        if type(size) is not int and not (surely(place, low=0) and surely(size - place, low=1)):
+            known = type(place) is not Dimension
+            return Entry("array", np.asarray(place, np.int32) if known else place.as_value(dtypes.int32))
+        return Entry("int", place)
+    if not wrap or not isinstance(value, np.ndarray):
+        return entry
+    counts_back = type(size) is not int and (value < 0).any()       # from an end that is not known
+    return Entry("array", asarray(value) if counts_back else _wrapped(value, size))
 
 
 # --- windows: ints, slices and traced scalars
@@ -534,7 +542,7 @@ def getitem(x, index):
     if shape:
         if type(index) is int:
             size = shape[0]
-            if not -size <= index < size:
+            if type(size) is not int or not -size <= index < size:
                 return get(x, index)
             if size != 1:
                 return read_window(x, index + size if index < 0 else index, plan=_row(shape))
@@ -577,7 +585,7 @@ def all_inside(shape, entries):
     sizes = iter(shape)
     return all(e.kind in _AXISLESS or (n := next(sizes)) is not None
                and (e.kind == "slice" and not isinstance(e.value[0], Array) or e.kind == "int"
-                    and 0 <= e.value < n) for e in entries)
+                    and surely(e.value, low=0) and surely(n - e.value, low=1)) for e in entries)
 
 
 def update(x, index, y, operation, *, indices_are_sorted=False, unique_indices=False, mode=None, wrap=True):

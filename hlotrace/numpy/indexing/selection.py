@@ -5,6 +5,7 @@ from ...api.composite import composite
 from ...core import dtypes, errors
 from ...core.avals import aval_of
 from ...core.config import state
+from ...core.symbolic.dimension import is_symbolic_dim, max_dim, min_dim
 from ...core.trace import concrete_or_error, is_concrete
 from ...primitives.arrays.elementwise import add, convert, lt, select, select_n_p
 from ...primitives.arrays.gather import gather_p
@@ -153,7 +154,7 @@ def _take_along(x, indices, *, axis, mode, fill_value, wrap):
     if where[axis] and not shape[axis]:
         raise IndexError(f"take_along_axis: non-empty indices along axis {axis}, which has size 0 in an "
                          f"array of shape {shape}")
-    sizes = tuple(n if d in whole else min(n, 1) for d, n in enumerate(shape))
+    sizes = tuple(n if d in whole else min_dim(n, 1) for d, n in enumerate(shape))
     if 0 in sizes:
         out = [max(n, m) if n and m else 0 for n, m in zip(shape, where)]
         out[axis] = where[axis]
@@ -180,6 +181,7 @@ def choose(a, choices, out=None, mode="raise"):
     Array([ 1, 10,  3], dtype=int32)
     """
     _no_out("choose", out)
+    choices = list(choices)
     check_arraylike("choose", a, *choices)
     if not dtypes.is_integer(aval_of(a).dtype):
         raise ValueError(f"`a` array must be integer typed, got {aval_of(a).dtype}")
@@ -234,7 +236,7 @@ def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
             raise IndexError(f"compress: condition is true at {chosen[-1]}, but axis {axis} of the array of "
                              f"shape {a.shape} has size {n}")
         return getitem(a, _along(axis, chosen))
-    chosen, = nonzero(condition, size=size, fill_value=max(n, condition.shape[0]))
+    chosen, = nonzero(condition, size=size, fill_value=max_dim(n, condition.shape[0]))
     return get(a, _along(axis, chosen), mode="fill", fill_value=fill_value)
 
 
@@ -395,8 +397,8 @@ def delete(arr, obj, axis=None, *, assume_unique_indices=False):
     if not isinstance(obj, slice):
         check_arraylike("delete", obj)
         aval = aval_of(obj)
-        if not is_concrete(obj) and dtypes.is_integer(aval.dtype) and (assume_unique_indices
-                                                                       or aval.size == 1):
+        if dtypes.is_integer(aval.dtype) and (not is_concrete(obj) or is_symbolic_dim(n)) and (
+                assume_unique_indices or aval.size == 1):
             return _delete_unique(arr, ravel(obj), axis=axis)
         obj = np.asarray(concrete_argument(obj, "delete", "'obj' array argument"))
         for i in obj.ravel() if dtypes.is_integer(obj.dtype) else ():

@@ -6,6 +6,7 @@ import functools
 
 from ...core import errors
 from ...core.axes import AxisMap, inserted
+from ...core.symbolic.dimension import may_be_at_most
 from ..common import (
     Primitive,
     ShapedArray,
@@ -29,7 +30,7 @@ def _check_starts(name, x, starts, sizes, what):
         raise errors.ShapeError(f"{name}: start_indices ({len(starts)} entries) and {what} {tuple(sizes)} "
                                 f"must have one entry for each axis of the operand of shape {x.shape}")
     for d, (size, bound) in enumerate(zip(sizes, x.shape)):
-        if not 0 <= size <= bound:
+        if not (may_be_at_most(0, size) and may_be_at_most(size, bound)):
             raise TypeError(f"{name}: axis {d}: {what} {tuple(sizes)} must be at most the operand shape "
                             f"{x.shape}, got {size} for an axis of size {bound}")
     for s in starts:

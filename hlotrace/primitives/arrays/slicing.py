@@ -3,7 +3,7 @@ dce_sink."""
 from ...core import errors
 from ...core.axes import SIZE, same_axes
 from ...core.effects import Effect
-from ...core.symbolic.dimension import max_dim, surely
+from ...core.symbolic.dimension import max_dim, may_be_at_most, surely
 from ..common import (
     Primitive,
     ShapedArray,
@@ -54,7 +54,7 @@ def _slice_abstract_eval(x, *, start_indices, limit_indices, strides):
                                 f"strides {strides} must each have one entry for each axis of the operand "
                                 f"of shape {x.shape}")
     for i, (lo, hi, step, size) in enumerate(zip(start_indices, limit_indices, strides, x.shape)):
-        if not 0 <= lo <= hi <= size or step <= 0:
+        if step <= 0 or not all(map(may_be_at_most, (0, lo, hi), (lo, hi, size))):
             raise TypeError(f"slice: axis {i}: start {lo}, limit {hi}, stride {step} do not satisfy 0 <= "
                             f"start <= limit <= {size} and stride > 0 (operand shape {x.shape}); "
                             "x[start:limit] cuts what is beyond")

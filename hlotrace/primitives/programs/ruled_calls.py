@@ -27,11 +27,13 @@ class Rules(NamedTuple):
     one for its derivatives.
 
     jvp(primals, tangents) -> (outs, tangents), which may be None
+    lin(primals, tangents) -> the same, where tangents may be those of a linear program
     fwd(primals, nonzero) -> (outs, residuals, bwd), where bwd(residuals, cotangents) -> those of all primals
     transpose(cotangents, args) -> cotangents of all args; args that are not known are linear
     batch(axis, args, dims) -> (outs, dims)
     """
     jvp: Callable | None = None
+    lin: Callable | None = None
     fwd: Callable | None = None
     transpose: Callable | None = None
     batch: Callable | None = None
@@ -53,6 +55,8 @@ def _jvp(primals, tangents, *, jaxpr, rules, name, num_consts):
 def _linearize(trace, primals, tangents, *, jaxpr, rules, name, num_consts):
     if rules.fwd is not None:
         return linearize_by_rule(trace, primals, tangents, fwd=rules.fwd, name=name, num_consts=num_consts)
+    if rules.lin is not None:
+        return rules.lin(primals[num_consts:], explicit_tangents(tangents, num_consts, name))
     if rules.jvp is not None or rules.lacks:
         return _jvp(primals, tangents, jaxpr=jaxpr, rules=rules, name=name, num_consts=num_consts)
     return AS_JIT["linearize"](trace, primals, tangents, jaxpr=jaxpr)

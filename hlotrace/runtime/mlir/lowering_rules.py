@@ -98,8 +98,10 @@ def custom_call(target: str, result_types: Any, operands: Any, config: Any, has_
                 result_layouts: Sequence[Any] | None, aliases: Mapping[int, int],
                 extra: Mapping[str, Any]) -> Any:
     """A `stablehlo.custom_call` operation; see `interpreters.mlir.custom_call`."""
+    typed = {"backend_config": attribute(""), "mhlo.backend_config": attribute(config)}
     attributes = {"call_target_name": attribute(target), "has_side_effect": attribute(has_side_effect),
-                  "api_version": attribute(np.int32(api_version)), "backend_config": attribute(config),
+                  **(typed if api_version >= 4 else {"api_version": attribute(np.int32(api_version)),
+                                                     "backend_config": attribute(config)}),
                   **{key: attribute(value) for key, value in extra.items()}}
     for name, layouts in ("operand_layouts", operand_layouts), ("result_layouts", result_layouts):
         if layouts is not None:

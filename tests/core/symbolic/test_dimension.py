@@ -172,6 +172,22 @@ def test_one_program_for_all_sizes(fun):
     same(export.deserialize(e.serialize()).call(x, y), jax.jit(fun)(x, y), slack=4)
 
 
+def undecided(x, y):
+    """What depends on how large a size is that may be 1, and is clamped or cut when the program runs."""
+    square = jax.jacobian(lambda v: v ** 2)(x[:, 0])
+    return (x[2], x[-3], x[7], x[2:4], x[-3:], x[:-2], x[1:-1], x[np.array([0, 2])], x[np.array([0, -2])], x.at[2].set(0.0),
+            x.at[-3].add(1.0), lax.dynamic_index_in_dim(x, 1), *jnp.split(x, [1, -1]), jnp.delete(x, 1, axis=0), jnp.trace(x),
+            jnp.pad(x, ((2, 1), (0, 1)), mode="edge"), jnp.nonzero(x, size=3), jnp.unique(x, size=3), jnp.median(x, axis=0),
+            jnp.quantile(x, 0.3), jnp.take_along_axis(x, jnp.zeros((x.shape[0], 1), int), 1), square,
+            jnp.compress(jnp.array([True, False]), x, axis=0, size=1), jax.image.resize(x, (2 * x.shape[0], 8), "cubic"))
+
+
+def test_one_program_for_sizes_of_which_nothing_is_known():
+    e = export.export(jax.jit(undecided))(*specs("b, 4", "4"))
+    for n in (5, 3):
+        same(e.call(numbers(n, 4), numbers(4)), jax.jit(undecided)(numbers(n, 4), numbers(4)), slack=4)
+
+
 def attention(x, w):
     q, k, v = (h.reshape(*x.shape[:2], 2, 4).transpose(0, 2, 1, 3) for h in jnp.split(x @ w, 3, axis=-1))
     t = x.shape[1]

@@ -1,7 +1,8 @@
 """Symbolic sizes as texts: what parses, shapes with placeholders, constraints of a scope, sizes solved for variables."""
+import numpy as np
 import pytest
 
-from hlotrace.core.symbolic.dimension import Dimension
+from hlotrace.core.symbolic.dimension import Dimension, bounds
 from hlotrace.core.symbolic.scope import SymbolicScope, parse, solve, split, symbolic_shape
 from hlotrace.errors import InconclusiveDimensionOperation
 
@@ -53,8 +54,11 @@ def test_shapes_that_do_not_fit(text, like, words):
 
 
 def test_shapes_are_texts_and_scopes_have_their_constraints():
-    with pytest.raises(TypeError, match="is a text such as 'b, 4', got 3"):
+    with pytest.raises(ValueError, match="should be None or a string, such as 'b, 4'. Found 3"):
         symbolic_shape(3)
+    for text in ("3 == b", "b + c == 3"):
+        with pytest.raises(ValueError, match="The left-hand-side must be of the form"):
+            SymbolicScope([text, "c >= 1"] if "c" in text else [text])
     with pytest.raises(ValueError, match="cannot specify both a `scope` and `constraints`"):
         symbolic_shape("b", constraints=["b >= 2"], scope=SymbolicScope())
     with pytest.raises(ValueError, match=r"is a sequence of texts, got 'b >= 2': write \('b >= 2',\)"):
@@ -121,3 +125,10 @@ def test_variables_are_solved_for_in_an_order(shapes, steps):
 def test_variables_that_no_size_determines(shapes, left):
     with pytest.raises(ValueError, match=rf"Cannot solve for values of dimension variables \{{.*({left}).*\}}"):
         solved(*shapes)
+
+def test_sizes_whose_hashes_are_equal_are_compared():
+    b, = symbolic_shape("b")
+    assert hash(-1) == hash(-2)
+    sizes = [-b, -2 * b, b - 1, b - 2, -b - 1, -b - 2]
+    assert [i == j for i in sizes for j in sizes] == [i is j for i in sizes for j in sizes]
+    assert [bounds(size)[0] for size in sizes] == [-np.inf, -np.inf, 0, -1, -np.inf, -np.inf]

@@ -110,3 +110,18 @@ def test_what_does_not_fit():
             function(0)
     with pytest.raises(TypeError, match="function of Refs"):
         pl.pallas_call(1, out)
+
+
+def test_memory_for_a_part_of_a_kernel():
+    def kernel(x, out):
+        def part(memory, *, more):
+            memory[...] = x[...] * 2
+            more["sum"][...] = memory[...] + 1
+            return memory[0], more["sum"][...]
+        first, rest = pl.run_scoped(part, tpu.VMEM((4,), jnp.float32), more={"sum": tpu.VMEM((4,), jnp.float32)})
+        out[...] = rest + first
+    x = jnp.arange(1.0, 5.0)
+    got = pl.pallas_call(kernel, jax.ShapeDtypeStruct((4,), jnp.float32), interpret=True)(x)
+    np.testing.assert_array_equal(got, x * 2 + 3)
+    with pytest.raises(ValueError, match="for kernels"):
+        pl.run_scoped(lambda memory: None, tpu.VMEM((4,), jnp.float32))

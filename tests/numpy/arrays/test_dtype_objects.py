@@ -29,6 +29,14 @@ def test_dtype_objects():
         jnp.int8(300)
 
 
+def test_scalar_types_can_be_subclassed():
+    class Step(jnp.int8):
+        FIRST = jnp.asarray(0, jnp.int8)
+
+    assert Step == jnp.int8 and issubclass(Step, jnp.int8) and Step.__name__ == "Step" and Step.FIRST == 0
+    assert np.dtype(Step) == np.int8 and Step(3).dtype == np.int8 and jnp.zeros(2, Step).dtype == np.int8
+
+
 def test_scalar_types_are_classes():
     """Those of jax.dtypes are of NumPy scalars; those of jax.numpy make arrays, and know NumPy scalars of their dtype."""
     assert jax.dtypes.bfloat16 is ml_dtypes.bfloat16 and isinstance(jax.dtypes.bfloat16(1.5), jax.dtypes.bfloat16)

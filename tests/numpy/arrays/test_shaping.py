@@ -1,9 +1,12 @@
 """Shapes, joins, splits, repeats, rolls: the same values as NumPy's, derivatives, errors."""
+import collections
+
 import numpy as np
 import pytest
 from equal import same_as_numpy
 
 import hlotrace
+import hlotrace as jax
 import hlotrace.numpy as jnp
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -129,3 +132,46 @@ def test_very_many_arrays_are_joined_in_pieces():
     scaled = hlotrace.grad(lambda x: (jnp.stack([x * i for i in range(n)]) ** 2).sum())(1.0)
     np.testing.assert_allclose(scaled, 2 * sum(i * i for i in range(n)), 1e-4)
     assert len(hlotrace.make_jaxpr(lambda *xs: jnp.concatenate(xs))(*[jnp.ones(1)] * n).eqns) == 1
+
+
+class Blocks:
+    """What can be iterated and is neither list nor tuple."""
+
+    def __init__(self, items):
+        self.items = list(items)
+
+    def __iter__(self):
+        return iter(self.items)
+
+
+class ByNumber:
+    """What has items by their numbers alone, as SCICO's BlockArray."""
+
+    def __init__(self, items):
+        self.items = list(items)
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, i):
+        return self.items[i]
+
+
+def test_arrays_by_their_numbers_are_a_sequence():
+    for join in (jnp.concatenate, jnp.stack, jnp.hstack):
+        np.testing.assert_array_equal(join(ByNumber([X, X + 1])), join([X, X + 1]))
+
+
+@pytest.mark.parametrize("call", [
+    lambda s, x: jnp.concatenate(s([x, x])), lambda s, x: jnp.stack(s([x, x])), lambda s, x: jnp.vstack(s([x, x])),
+    lambda s, x: jnp.hstack(s([x, x])), lambda s, x: jnp.sum(x, axis=s([0, 1])), lambda s, x: jnp.max(x, axis=s([1])),
+    lambda s, x: jnp.flip(x, s([0, 1])), lambda s, x: jnp.squeeze(x[None], s([0])), lambda s, x: jnp.expand_dims(x, s([0])),
+    lambda s, x: jnp.moveaxis(x, s([0]), s([1])), lambda s, x: jnp.stack(jnp.unravel_index(4, s([2, 3]))),
+    lambda s, x: jnp.choose(jnp.array([0, 1, 0]), s([x[0], x[1]])),
+    lambda s, x: jnp.stack(jax.grad(lambda x, y: (x * y).sum(), argnums=s([0, 1]))(x, x + 1)),
+])
+@pytest.mark.parametrize("kind", [Blocks, collections.deque, lambda xs: dict(enumerate(xs)).values()],
+                         ids=["class", "deque", "values"])
+def test_whatever_can_be_iterated_is_a_sequence(call, kind):
+    x = jnp.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(call(kind, x), call(list, x))
