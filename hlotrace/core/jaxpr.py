@@ -408,7 +408,7 @@ class Printer:
         atoms = [*(v for e in jaxpr.eqns for v in e.invars), *jaxpr.outvars]
         tables = {id(v.val): v for v in atoms if isinstance(v, Literal) and np.ndim(v.val)}
         self.names.update((key, next(self.fresh)) for key in tables)
-        consts = _filled([self.binder(v) for v in (*tables.values(), *jaxpr.constvars)])
+        consts = _filled([*map(self.binder, tables.values()), *map(self.binder, jaxpr.constvars)])
         inputs = _filled([self.binder(v) for v in jaxpr.invars])
         used = {v for v in atoms if isinstance(v, Var)}
         eqns = [self.eqn(e, used) for e in jaxpr.eqns]
@@ -438,7 +438,7 @@ class Printer:
         head = [_filled(outs), pp.text(" = ")] if outs else []
         params = [(k, v) for k, v in sorted(eqn.params.items()) if v is not None and v != ()]
         program = dict(params).get("jaxpr")
-        if isinstance(program, Jaxpr) and "name" in (eqn.primitive.also or ()):      # it is called by its name
+        if isinstance(program, Jaxpr) and "name" in (eqn.primitive.also or ()):      # it has a name
             params.insert(0, ("name", eqn.params["name"]))
             if self.same_names and id(program) not in self.shared:
                 pairs = [*zip(program.invars, eqn.invars), *zip(program.outvars, eqn.outvars)]
