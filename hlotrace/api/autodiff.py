@@ -13,11 +13,12 @@ from ..core.errors import not_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.pytrees import pytree
 from ..core.surface.boundary import boundaries, filtered
+from ..core.symbolic.dimension import is_symbolic_dim
 from ..core.symbolic_zeros import UndefinedPrimal
 from ..core.trace import EVAL, trace_to_jaxpr
-from ..primitives.arrays.elementwise import convert
+from ..primitives.arrays.elementwise import add, convert, eq
 from ..primitives.arrays.shape import instantiate, reshape, zeros_of
-from ..primitives.arrays.slicing import slice_p
+from ..primitives.arrays.slicing import iota_p, slice_p
 from ..primitives.common import np
 from ..runtime.array_impl import ArrayImpl, own
 from ..transforms.jvp import jvp_flat
@@ -577,15 +578,22 @@ def fwd_and_bwd(fun: Callable[..., Any], argnums: Any, has_aux: bool = False,
 
 # --- Jacobians ----------------------------------------------------------------------------------------------
 
-def _basis(avals: Sequence[ShapedArray]) -> list[np.ndarray]:
+def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
     """All unit vectors of a list of avals: one stacked array for each, with a common leading axis."""
     sizes = [a.size for a in avals]
     total, start, stacked = sum(sizes), 0, []
     for a, n in zip(avals, sizes):
         ShapedArray((total, n), a.dtype)     # or an error: too many elements
-        block = np.zeros((total, n), a.dtype)
-        block[start:start + n] = np.eye(n, dtype=a.dtype)
-        stacked.append(block.reshape(total, *a.shape))
+        if is_symbolic_dim(total):
+            rows, columns = (iota_p.bind(dtype=np.dtype(np.int32), shape=(total, n), dimension=i)
+                             for i in (0, 1))
+            offset = start.as_value(np.dtype(np.int32)) if is_symbolic_dim(start) else np.int32(start)
+            block = convert(eq(rows, add(columns, offset)), a.dtype)
+            stacked.append(reshape(block, (total, *a.shape)))
+        else:
+            block = np.zeros((total, n), a.dtype)
+            block[start:start + n] = np.eye(n, dtype=a.dtype)
+            stacked.append(block.reshape(total, *a.shape))
         start += n
     return stacked
 

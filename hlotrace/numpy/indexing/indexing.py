@@ -473,7 +473,9 @@ def index_vectors(plan, operands, shape):
 
 def _spread(value, dtype, batch, first):
     """Index values, whose axes are those of `batch` from `first` on, as a column of shape (*batch, 1)."""
-    if isinstance(value, Array):
+    value = value.as_value(dtype) if type(value) is Dimension else value
+    if isinstance(value, Array) or any(type(d) is Dimension for d in batch):
+        value = value if isinstance(value, Array) else np.asarray(value, dtype)
         dims = tuple(range(first, first + len(value.shape)))
         return broadcast_in_dim(value, (*batch, 1), dims)
     value = np.asarray(value, dtype)
@@ -577,7 +579,7 @@ def all_inside(shape, entries):
     sizes = iter(shape)
     return all(e.kind in _AXISLESS or (n := next(sizes)) is not None
                and (e.kind == "slice" and not isinstance(e.value[0], Array) or e.kind == "int"
-                    and 0 <= e.value < n) for e in entries)
+                    and e.value >= 0 and surely(n, e.value + 1)) for e in entries)
 
 
 def update(x, index, y, operation, *, indices_are_sorted=False, unique_indices=False, mode=None, wrap=True):

@@ -5,6 +5,7 @@ from ...api.composite import composite
 from ...core import dtypes, errors
 from ...core.avals import aval_of
 from ...core.config import state
+from ...core.symbolic.dimension import is_symbolic_dim
 from ...core.trace import concrete_or_error, is_concrete
 from ...primitives.arrays.elementwise import add, convert, lt, select, select_n_p
 from ...primitives.arrays.gather import gather_p
@@ -368,10 +369,11 @@ def fill_diagonal(a, val, wrap=False, *, inplace=True):
     if a.ndim > 2 and len(set(a.shape)) > 1:
         raise ValueError(f"All dimensions of input must be of equal length, got shape {a.shape}")
     n = min(a.shape)
+    places = arange(n) if is_symbolic_dim(n) else np.arange(n)
     if aval_of(val).ndim:
         val = ravel(val)
-        val = getitem(val, np.arange(n) % val.size)
-    return update(a, (np.arange(n),) * a.ndim, val, "set", unique_indices=True)
+        val = getitem(val, places % val.size)
+    return update(a, (places,) * a.ndim, val, "set", unique_indices=True)
 
 
 # --- removing and adding

@@ -6,7 +6,7 @@ from ...api.composite import composite
 from ...core import dtypes, errors
 from ...core.avals import aval_of
 from ...core.errors import not_one_of
-from ...core.symbolic.dimension import surely
+from ...core.symbolic.dimension import is_symbolic_dim, surely
 from ...core.trace import concrete_or_error, is_concrete
 from ...lax.control_flow import fori_loop
 from ...lax.reductions import top_k as lax_top_k
@@ -278,7 +278,7 @@ def _by_bisection(a, v, side):
         return (select(and_p.bind(open_, after), add(middle, 1), low),
                 select(and_p.bind(open_, not_p.bind(after)), middle, high))
     bounds = (full(shape_of(v), 0, dtypes.int32), full(shape_of(v), n, dtypes.int32))
-    return fori_loop(0, n.bit_length(), step, bounds)[0]
+    return fori_loop(0, 31 if is_symbolic_dim(n) else n.bit_length(), step, bounds)[0]
 
 
 def _by_sorting(a, v, side):

@@ -2,6 +2,7 @@
 from ...api.composite import composite
 from ...core import dtypes
 from ...core.errors import not_one_of
+from ...core.symbolic.dimension import is_symbolic_dim
 from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays.cumulative import cumsum_p
 from ...primitives.arrays.elementwise import (
@@ -355,10 +356,15 @@ def _corrcoef(c):
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
+def _as_float(n, like):
+    """A size as a number beside `like`, also where it is not known yet."""
+    return full(shape_of(like), n, dtype_of(like)) if is_symbolic_dim(n) else float(n)
+
+
 def _at(rows, position):
     """The elements of the sorted `rows` (m, n) at integer-valued float positions (m, k), clamped to the row.
     """
-    inside = maximum(minimum(position, float(shape_of(rows)[1] - 1)), 0.0)
+    inside = maximum(minimum(position, _as_float(shape_of(rows)[1] - 1, position)), 0.0)
     return take_along(rows, convert(inside, dtypes.int32), 1)
 
 
@@ -402,7 +408,8 @@ def _quantile(a, q, weights, axes, keepdims, method, skip_nan):
     rows, fractions = as_rows(a), broadcast_in_dim(reshape(q, target[1:]), target, (1,))
     missing = is_nan(rows)
     if weights is None:
-        counts = sub(float(n), reduce_sum(convert(missing, dtype_of(rows)), (1,)))
+        present = reduce_sum(convert(missing, dtype_of(rows)), (1,))
+        counts = sub(_as_float(n, present), present)
         rows, = sort(rows, dimension=1)
         out = _at_fraction(rows, broadcast_in_dim(counts, target, (0,)), fractions, method)
     else:
