@@ -579,21 +579,22 @@ def fwd_and_bwd(fun: Callable[..., Any], argnums: Any, has_aux: bool = False,
 
 # --- Jacobians ----------------------------------------------------------------------------------------------
 
-def _basis(avals: Sequence[ShapedArray]) -> list[np.ndarray]:
+def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
     """All unit vectors of a list of avals: one stacked array for each, with a common leading axis."""
     sizes = [a.size for a in avals]
     total, start, stacked = sum(sizes), 0, []
     for a, n in zip(avals, sizes):
         ShapedArray((total, n), a.dtype)     # or an error: too many elements
         if is_symbolic_dim(total):
-            rows, columns = [iota_p.bind(dtype=np.dtype("int32"), shape=(total, n), dimension=d)
-                             for d in (0, 1)]
-            block = reshape(convert(eq(rows, add(columns, start)), a.dtype), (total, *a.shape))
+            rows, columns = (iota_p.bind(dtype=np.dtype(np.int32), shape=(total, n), dimension=i)
+                             for i in (0, 1))
+            offset = start.as_value(np.dtype(np.int32)) if is_symbolic_dim(start) else np.int32(start)
+            block = convert(eq(rows, add(columns, offset)), a.dtype)
+            stacked.append(reshape(block, (total, *a.shape)))
         else:
             block = np.zeros((total, n), a.dtype)
             block[start:start + n] = np.eye(n, dtype=a.dtype)
-            block = block.reshape(total, *a.shape)
-        stacked.append(block)
+            stacked.append(block.reshape(total, *a.shape))
         start += n
     return stacked
 

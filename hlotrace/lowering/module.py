@@ -216,7 +216,8 @@ def _plain(text: str) -> bool:
 
 class Context:
     """Where a lowering rule writes: one function body, or a region in it."""
-    __slots__ = ("module", "lines", "count", "constants", "loc", "indent", "source", "base", "scope")
+    __slots__ = ("module", "lines", "count", "constants", "loc", "indent", "source", "base", "scope",
+                 "tags")
 
     def __init__(self, module: Module, stack: str) -> None:
         self.module = module
@@ -229,6 +230,8 @@ class Context:
         self.source: Any = None
         self.base = f"{stack}/" if stack else ""
         self.scope = ""
+        # pairs of strings: attributes of operations that are written now
+        self.tags: tuple[tuple[str, str], ...] = ()
 
     @property
     def platform(self) -> Any:
@@ -240,6 +243,8 @@ class Context:
     def emit(self, text: str, n: int | None = None) -> Any:
         """Append an operation; returns the name of its result, or the list of names if `n` is given."""
         loc = self.loc if type(self.loc) is str else self.location()
+        if self.tags:
+            text = custom_calls.tagged(text, self.tags)
         if n == 0:
             self.lines.append(f"{self.indent}{text}{loc}")
             return []
@@ -561,8 +566,8 @@ def _lower(jaxpr: Jaxpr, platform: Any, donated: Sequence[int], debug_info: bool
         # over devices, calls would keep XLA from joining the collectives of different blocks
         jaxpr, blocks = outline(jaxpr) if config.hlotrace_outline and not partition else (jaxpr, [])
     platform = platform_named(platform)
-    module = kind(re.sub(r"[^A-Za-z0-9_.]", "_", f"jit_{jaxpr.name}").rstrip("_"), platform, debug_info,
-                  {b.jaxpr for b in blocks}, partition)
+    name = re.sub("[^A-Za-z0-9_.-]", "_", f"jit_{jaxpr.name}").rstrip("_")
+    module = kind(name, platform, debug_info, {b.jaxpr for b in blocks}, partition)
     if partition:       # the compiler decides the shardings of results, and whose memory they take
         arg_attrs = ["jax.buffer_donor = true" if i in donated else "" for i in range(len(jaxpr.invars))]
     else:

@@ -9,7 +9,7 @@ import string
 from ..api.composite import composite
 from ..core import dtypes, errors
 from ..core.avals import aval_of
-from ..core.symbolic.dimension import max_dim, min_dim
+from ..core.symbolic.dimension import is_symbolic_dim, max_dim, min_dim
 from ..placement.out_sharding import over_auto_axes, unreduced_axes, with_out_sharding
 from ..primitives.arrays.contract import contract, natural_labels, reduce_axes, unreduced_dot
 from ..primitives.arrays.conv import ConvDimensionNumbers, conv_general_dilated_p
@@ -401,6 +401,8 @@ def _path(inputs, out, shapes, optimize):
     names = dict(zip(dict.fromkeys("".join(inputs)), _LETTERS))
     if count <= 2 or not optimize or len(names) < len(set("".join(inputs))):
         return (tuple(range(count)),)
+    if any(is_symbolic_dim(n) for shape in shapes for n in shape):
+        return ((0, 1),) * (count - 1)
     text = ",".join("".join(names[c] for c in t) for t in inputs) + "->" + "".join(names[c] for c in out)
     if optimize in ("auto", True):
         kind = "optimal" if count <= 4 else "greedy"

@@ -192,10 +192,8 @@ def _rearranged(a, *, widths, mode, odd):
         n = a.shape[axis]
         if not any(width):
             continue
-        if mode == "edge" and is_symbolic_dim(n):
-            edges = _part(a, axis, 0, 1), _part(a, axis, n - 1, n)
-            before, after = (_repeated(edge, axis, m) for edge, m in zip(edges, width))
-            a = _enclosed(before, a, after, axis)
+        if is_symbolic_dim(n):
+            a = _joined(a, width, mode, axis, odd)
             continue
         indices = np.pad(np.arange(n), width, mode)
         padded = _runs(a, indices, axis)
@@ -203,6 +201,23 @@ def _rearranged(a, *, widths, mode, odd):
             padded = _odd(a, padded, width, mode, axis)
         a = padded
     return a
+
+
+def _joined(a, width, mode, axis, odd):
+    """`_rearranged` along an axis of a size that is not known: its ends, which must be long enough."""
+    n, (before, after) = a.shape[axis], width
+    if odd:
+        raise NotImplementedError(f"jnp.pad: reflect_type='odd' is not supported along the size {n}, whose "
+                                  "value is not known yet; 'even' is")
+    if mode == "edge":
+        ends = [_repeated(_part(a, axis, i, i + 1), axis, w) for i, w in ((0, before), (n - 1, after))]
+    elif mode == "wrap":
+        ends = [_part(a, axis, n - before, n), _part(a, axis, 0, after)]
+    else:
+        skipped = int(mode == "reflect")
+        ends = [lax.rev(_part(a, axis, skipped, before + skipped), (axis,)),
+                lax.rev(_part(a, axis, n - after - skipped, n - skipped), (axis,))]
+    return lax.concatenate([ends[0], a, ends[1]], axis)
 
 
 def _runs(a, indices, axis):

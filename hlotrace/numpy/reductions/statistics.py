@@ -356,15 +356,15 @@ def _corrcoef(c):
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
-def _as_float(size, dtype):
-    return size.as_value(dtype) if is_symbolic_dim(size) else float(size)
+def _as_float(n, like):
+    """A size as a number beside `like`, also where it is not known yet."""
+    return full(shape_of(like), n, dtype_of(like)) if is_symbolic_dim(n) else float(n)
 
 
 def _at(rows, position):
     """The elements of the sorted `rows` (m, n) at integer-valued float positions (m, k), clamped to the row.
     """
-    last = _as_float(shape_of(rows)[1] - 1, dtype_of(position))
-    inside = maximum(minimum(position, last), 0.0)
+    inside = maximum(minimum(position, _as_float(shape_of(rows)[1] - 1, position)), 0.0)
     return take_along(rows, convert(inside, dtypes.int32), 1)
 
 
@@ -408,7 +408,8 @@ def _quantile(a, q, weights, axes, keepdims, method, skip_nan):
     rows, fractions = as_rows(a), broadcast_in_dim(reshape(q, target[1:]), target, (1,))
     missing = is_nan(rows)
     if weights is None:
-        counts = sub(_as_float(n, dtype_of(rows)), reduce_sum(convert(missing, dtype_of(rows)), (1,)))
+        present = reduce_sum(convert(missing, dtype_of(rows)), (1,))
+        counts = sub(_as_float(n, present), present)
         rows, = sort(rows, dimension=1)
         out = _at_fraction(rows, broadcast_in_dim(counts, target, (0,)), fractions, method)
     else:
