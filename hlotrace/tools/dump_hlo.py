@@ -42,7 +42,6 @@ of, not by their order, and called functions are written out.
 import contextlib
 import functools
 import math
-import os
 import sys
 import tempfile
 import textwrap
@@ -71,10 +70,13 @@ from hlotrace.tools.command_line import (
     in_users_code,
     is_spec,
     load,
+    make_cpu_devices,
     parse_mesh,
     parse_specs,
     prints_to_stderr,
+    run_command,
     transformed,
+    write_page,
 )
 
 SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "sharding": "txt",
@@ -117,9 +119,8 @@ class Place:
         self.requested = bool(mesh or platform)
         self.lowered_for = self.platform if platform and not (compiles or self.topology) else None
         self.here = "cpu" if self.lowered_for else self.platform
-        if self.here == "cpu" and self.sizes and hlotrace.config.jax_num_cpu_devices == -1 and (
-                "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", "")):
-            hlotrace.config.update("jax_num_cpu_devices", math.prod(self.sizes.values()))
+        if self.here == "cpu" and self.sizes:
+            make_cpu_devices(math.prod(self.sizes.values()))
 
     def devices(self):
         if self.topology:
@@ -276,10 +277,9 @@ class Program:
         return "\n".join(f"{name}: {value:.15g}" for name,
                          value in sorted(self.compiled.cost_analysis().items()))
 
-    def view(self, path):
-        """Writes the page of --html."""
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        (self.lowered if self.place.lowered_for else self.compiled).view(path)
+    def view(self):
+        """The page of --html."""
+        return (self.lowered if self.place.lowered_for else self.compiled).view()
 
     def memory(self):
         stats = self.compiled.memory_analysis()
@@ -344,11 +344,7 @@ def dump(positional, options):
         other = transformed(load(options.diff, "--diff"), options)
         print(difference(program, Program(other, args, options.locations, place)))
     if options.html:
-        try:
-            program.view(options.html)
-        except OSError as error:
-            raise UsageError(f"--html {options.html}: {error}") from error
-        print(options.html)
+        write_page(options.html, program.view().html)
     for stage in stages:
         text = getattr(program, stage)().rstrip() + "\n"
         if options.out:
@@ -363,8 +359,7 @@ def dump(positional, options):
             print(f"==== {stage} ====\n{text}" if len(stages) > 1 else text, end="", flush=True)
 
 
-def define_flags():
-    options = flags.FlagValues()  # our own: the user's module may define absl flags too
+def define_flags(options):
     own = {"flag_values": options}
     flags.DEFINE_multi_string("stage", ["stablehlo"], f"Stages to print: {', '.join(SUFFIXES)}, all.", **own)
     define_function_flags(options)
@@ -377,27 +372,11 @@ def define_flags():
                         **own)
     flags.DEFINE_string("html", None, "Write a page with all stages into this file.", **own)
     flags.DEFINE_string("diff", None, "Another function: print how its jaxpr differs.", **own)
-    flags.DEFINE_bool("help", False, "Print this help.", short_name="h", **own)
-    options.set_gnu_getopt(True)  # flags may follow the types
-    return options
 
 
 def main(arguments=None):
     """The command.  Returns its exit status; 2 for a mistake in the command line or in the function."""
-    options = define_flags()
-    try:
-        positional = options(sys.argv if arguments is None else ["hlotrace-dump", *arguments])[1:]
-        if options.help:
-            print(__doc__, options.get_help(), sep="\n")
-        else:
-            dump(positional, options)
-    except (UsageError, flags.Error) as error:
-        print("hlotrace-dump:", " ".join(str(error).split()), file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # the reader has seen enough; nothing may be flushed to it at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    return 0
+    return run_command("hlotrace-dump", __doc__, define_flags, dump, arguments)
 
 
 if __name__ == "__main__":

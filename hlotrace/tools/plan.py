@@ -15,9 +15,7 @@ binds it; the best mesh comes first.  --batch 3:0 counts examples, the size of d
     hlotrace plan train.py:step --args_from train.py:types --in_spec train.py:specs --on v5e:4x4,h100:8
     --batch 1:0
 """
-import os
 import sys
-from pathlib import Path
 
 from absl import flags
 
@@ -28,9 +26,12 @@ from hlotrace.tools.command_line import (
     define_function_flags,
     in_users_code,
     load,
+    make_cpu_devices,
     parse_specs,
     prints_to_stderr,
+    run_command,
     transformed,
+    write_page,
 )
 
 
@@ -42,7 +43,8 @@ def planned(positional, options):
         raise UsageError("on which chips? say --on v5e:4x4 or --on cpu:8")
     if options.x64:
         hlotrace.config.update("jax_enable_x64", True)
-    _make_cpu_devices(options.on)
+    if count := _cpu_devices(options.on):
+        make_cpu_devices(count)
     fun = load(positional[0])
     args = arguments(positional[1:], options.args_from)
     in_specs = parse_specs(options.in_spec, "--in_spec")
@@ -63,17 +65,14 @@ def planned(positional, options):
             raise in_users_code(error) from error
 
 
-def _make_cpu_devices(targets):
-    """As many as --on names, where nothing else has said how many."""
+def _cpu_devices(targets):
+    """The most that --on names."""
     counts = [int(count) for name, _, count in (t.partition(":") for t in targets)
               if name == "cpu" and count.isdigit()]
-    if counts and hlotrace.config.jax_num_cpu_devices == -1 and (
-            "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", "")):
-        hlotrace.config.update("jax_num_cpu_devices", max(counts))
+    return max(counts, default=0)
 
 
-def define_flags():
-    options = flags.FlagValues()  # our own: the user's module may define absl flags too
+def define_flags(options):
     own = {"flag_values": options}
     flags.DEFINE_list("on", [], "Topologies by name, v5e:4x4,h100:8, or cpu:8.", **own)
     flags.DEFINE_string("mesh", "auto", "auto, names of axes, or sizes, data=4,model=2; more with ;.", **own)
@@ -83,37 +82,22 @@ def define_flags():
     flags.DEFINE_bool("quick", False, "Do not compile: look into the traced program alone.", **own)
     flags.DEFINE_bool("json", False, "Print JSON.", **own)
     flags.DEFINE_string("html", None, "Write one page with plots into this file, and print its path.", **own)
-    flags.DEFINE_bool("help", False, "Print this help.", short_name="h", **own)
-    options.set_gnu_getopt(True)  # flags may follow the types
-    return options
+
+
+def show(positional, options):
+    """Print or write the Plan."""
+    found = planned(positional, options)
+    if options.html:
+        write_page(options.html, found.to_html())
+    if options.json:
+        print(found.to_json())
+    elif not options.html:
+        print(found)
 
 
 def main(given=None):
     """The command.  Returns its exit status; 2 for a mistake in the command line or in the function."""
-    options = define_flags()
-    try:
-        positional = options(["hlotrace plan", *(sys.argv[1:] if given is None else given)])[1:]
-        if options.help:
-            print(__doc__, options.get_help(), sep="\n")
-            return 0
-        found = planned(positional, options)
-        if options.html:
-            try:
-                Path(options.html).write_text(found.to_html(), "utf-8")
-            except OSError as error:
-                raise UsageError(f"--html {options.html}: {error}") from error
-            print(options.html)
-        if options.json:
-            print(found.to_json())
-        elif not options.html:
-            print(found)
-    except (UsageError, flags.Error) as error:
-        print("hlotrace plan:", " ".join(str(error).split()), file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # the reader has seen enough; nothing may be flushed to it at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    return 0
+    return run_command("hlotrace plan", __doc__, define_flags, show, given)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ SIXTY = 60
 SIDES = """
     __main__ ad cache callbacks checkpoint_policies checks contraction custom_batching custom_derivatives
     custom_partitioning doctor dtypes elementwise errors exported factorizations ffi fft frontend_attributes
-    generators hijax indexing jet key_reuse layout linalg mlir partial_eval plan random reductions refs serialization
+    generators hijax indexing jet key_reuse layout linalg mlir partial_eval plan profile random reductions refs serialization
     serialize_executable shard_map sharding special stages topologies vmap
 """.split()
 
@@ -44,6 +44,8 @@ TESTED_BY = {
     **dict.fromkeys(("inspection/planning/estimates.py", "inspection/planning/lowered_estimates.py", "inspection/planning/local_program.py",
                      "inspection/planning/traced_estimates.py", "inspection/planning/plan_report.py", "inspection/planning/hlo_costs.py",
                      "inspection/planning/hlo_memory.py"), "api/parallel/test_plan.py"),
+    "inspection/timing/times.py": "api/external/test_profile.py",
+    "inspection/timing/time_report.py": "api/external/test_profile.py",
     "runtime/executables/introspect.py": "api/test_stages.py",
     "inspection/hlo_loops.py": "inspection/test_communication.py",
     "inspection/hlo_text.py": "inspection/test_communication.py",

@@ -62,6 +62,18 @@ def costs(module):
     return _Counting(module).of(module.entry) if module.entry else Costs()
 
 
+def by_instruction(module):
+    """{name: the Costs of running it once} of the instructions of a Module that are not inside of fusions; of
+    loops and calls, those of what is in them."""
+    counting, found = _Counting(module), {}
+    fused = {_called(line, "calls") for line in module.lines if line.opcode == "fusion"}
+    for line in module.lines:
+        if line.computation not in fused:
+            found[line.name] = Costs()
+            counting.line(line, False, found[line.name])
+    return found
+
+
 class _Counting:
     def __init__(self, module):
         self.module = module
