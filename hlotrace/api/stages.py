@@ -496,8 +496,12 @@ class Compiled(_Stage):
                                               self.as_text())
         return found
 
-    def view(self, path: str | os.PathLike[str] | None = None) -> View:
+    def view(self, path: str | os.PathLike[str] | None = None, *, profile: Any = None) -> View:
         """As `Lowered.view`, with the optimized HLO, its collectives, and the memory that it needs.
+
+        Args:
+            path: a file to save the page in.
+            profile: a Profile of it, for the time that operations, lines and modules take.
 
         >>> page = jax.jit(lambda x: x + 1).lower(1.).compile().view()
         >>> [stage.name for stage in page.document.stages]
@@ -506,7 +510,8 @@ class Compiled(_Stage):
         stats = self.memory_analysis()
         names = [n for n in dir(stats) if n.endswith("_size_in_bytes") and not n.startswith("host_")]
         totals = {n.removesuffix("_size_in_bytes").replace("_", " "): getattr(stats, n) for n in names}
-        return _view(self.fun_name, path, **self._forms(), optimized=self.as_text(), totals=totals)
+        return _view(self.fun_name, path, **self._forms(), optimized=self.as_text(), totals=totals,
+                     profile=profile)
 
     def _forms(self) -> dict[str, Any]:
         return self._lowered._forms()

@@ -5,7 +5,7 @@
 
 FUNCTION, TYPEs, --args_from, --mesh and SPECs are those of `hlotrace dump`.  The function is compiled for the
 devices of this machine and run --runs times under the profiler; the times are those of the fastest run.
-Arguments that are given as types are made up: numbers between 0 and 1, integers 0 and 1; --args_from may
+What is given as a type is made up: numbers between 0 and 1, integers 0 and 1; --args_from may
 return arrays instead, for programs whose time depends on values.  --html writes the program's page with the
 times in it.
 

@@ -5,11 +5,10 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ...core import dtypes
 from ...core.config import override
 from ...core.errors import not_callable
 from ...core.pytrees import pytree
@@ -20,9 +19,6 @@ from ...inspection.timing import times, trace_events
 from ...runtime.array_impl import ArrayImpl
 from ..jit import jit
 from ..stages import Compiled
-
-if TYPE_CHECKING:
-    from ...inspection.pages.view import View
 
 __all__ = ["profile"]
 
@@ -70,8 +66,8 @@ def profile(fun: Callable[..., Any], *, runs: int = 5) -> Callable[..., times.Pr
         # a program from disk has the lines that it was first compiled from
         with override("jax_enable_compilation_cache", False):
             compiled = lowered.compile()
-        where = lowered._where
-        devices = tuple(where.devices) if isinstance(where, tuple) else (where,)
+        where: Any = lowered._where
+        devices = getattr(where, "devices", (where,))
         fixed = {place for place, _ in lowered._stage._flat.statics}
         args = tuple(x for i, x in enumerate(args) if i not in fixed)
         kwargs = {name: x for name, x in kwargs.items() if name not in fixed}
@@ -79,7 +75,7 @@ def profile(fun: Callable[..., Any], *, runs: int = 5) -> Callable[..., times.Pr
         text = compiled.as_text()
         chip, measured = _chip(devices, text)
         return times.profile_of(compiled.fun_name, text, found, devices, chip, measured,
-                                lambda profile, path: _view(compiled, profile, path))
+                                lambda path, found: compiled.view(path, profile=found))
     return profiled
 
 
@@ -118,10 +114,6 @@ def _wait(tree: Any) -> None:
             x.block_until_ready()
 
 
-def _view(compiled: Compiled, found: times.Profile, path: Any) -> View:
-    return compiled.view(path)
-
-
 # --- the roofline
 
 def _chip(devices: Sequence[Any], text: str) -> tuple[Any, bool]:
@@ -130,8 +122,9 @@ def _chip(devices: Sequence[Any], text: str) -> tuple[Any, bool]:
         return estimates.chip_of(devices[0]), False
     names = {dtype.removesuffix(hlo_costs.ONE_PASS) for module in hlo_text.modules(text)
              for dtype in hlo_costs.costs(module).products}
-    products = {name: 2 * _PRODUCT ** 3 / _seconds(lambda a: a @ a, np.full(
-        (_PRODUCT, _PRODUCT), 1 / _PRODUCT).astype(dtypes.as_dtype(name))) for name in sorted(names)}
+    operand = np.full((_PRODUCT, _PRODUCT), 1 / _PRODUCT)
+    products = {name: 2 * _PRODUCT ** 3 / _seconds(lambda a: a @ a, operand.astype(np.dtype(name)))
+                for name in sorted(names)}
     return dataclasses.replace(
         estimates.NOMINAL_CPU, peak={name: rate / len(devices) for name, rate in products.items()},
         bandwidth=math.inf, vector=None), True    # memory binds nothing that is in caches

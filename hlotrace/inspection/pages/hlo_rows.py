@@ -14,30 +14,32 @@ _SETTINGS = re.compile(r"(?:, )?backend_config=(?:\"(?:[^\"\\]|\\.)*\"|\{.*\})"
 _ALIASES = ("parameter", "constant", "get-tuple-element", "tuple", "bitcast")
 
 
-def hlo_rows(text, collectives=()):
+def hlo_rows(text, collectives=(), profile=None):
     """The Rows of a text of HLO modules.
 
     Args:
         collectives: those of `communication`: what instructions of their names say of mesh axes.
+        profile: a Profile of `timing`, for what instructions took.
     """
     axes = {c.name: f"over {', '.join(c.axes)}" for c in collectives if c.axes}
     rows, found = [], modules(text)
+    times = {(op.module, op.name): op for op in profile.operations} if profile else {}
     calls = re.findall(r"^// .*: runs (\d+) times$", text, re.M)      # of a program in pieces
     if len(found) == 1 and not calls:
-        _Writer(found[0], rows, axes).computation(found[0].entry, 0, ())
+        _Writer(found[0], rows, axes, times).computation(found[0].entry, 0, ())
         return rows
     for i, module in enumerate(found):
         row = Row(0, "module", f"module {module.name}", holds="function")
         rows.append(row)
-        row.flops = _Writer(module, rows, axes).computation(module.entry, 1, ())
+        row.flops = _Writer(module, rows, axes, times).computation(module.entry, 1, ())
         if len(calls) == len(found):
             row.note, row.flops = f"{calls[i]} times", row.flops * int(calls[i])
     return rows
 
 
 class _Writer:
-    def __init__(self, module, rows, axes):
-        self.module, self.rows, self.axes = module, rows, axes
+    def __init__(self, module, rows, axes, times):
+        self.module, self.rows, self.axes, self.times = module, rows, axes, times
         self.computations = {}
         for line in module.lines:
             self.computations.setdefault(line.computation, []).append(line)
@@ -58,6 +60,8 @@ class _Writer:
         row = Row(depth, line.opcode, f"%{line.name} = {shape} {line.opcode}({inputs}){attributes}", shape,
                   size=shape_bytes(shape), source=source, path=path or "", note=self.axes.get(line.name, ""),
                   operands=tuple(dict.fromkeys(operands)))
+        if timed := self.times.get((self.module.name, line.name)):
+            row.seconds, row.source, row.path = timed.seconds, source or timed.source, path or timed.path
         values[line.name] = number
         if line.opcode == "parameter":
             self.parameter(row, int(inputs or 0), arguments, path)

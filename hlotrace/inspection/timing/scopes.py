@@ -15,7 +15,7 @@ def scope_of(path):
     >>> scope_of("jit(step)/transpose(jvp(layer))/inner/dot_general")
     (('layer', 'inner'), 'backward')
     """
-    parts = _split(path or "")
+    parts = _split((path or "").partition(";")[0])      # of operations that XLA has made one, the first
     names, passed = [], OTHER
     for part in parts[:-1]:
         wrappers, name = _unwrapped(part)

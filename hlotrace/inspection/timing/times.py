@@ -66,7 +66,6 @@ class Profile:
         idle: seconds in which a device ran nothing: launching, waiting for arguments and for the host.
         chip: the Chip whose peak rates `least` and `bound` are by; None where it is not known.
         measured: are these rates not the maker's but measured here?
-        view: a function that makes the page of it.
     """
     name: str
     device: str
@@ -110,7 +109,7 @@ class Profile:
         Args:
             path: a file to save the page in.
         """
-        return self._view(self, path)
+        return self._view(path, self)
 
     def as_dict(self):
         """For JSON."""

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.quick
     ("jit(step)/transpose(jvp(jit(layer)))/checkpoint/rematted_computation/layer/tanh", ("layer",), "recomputed"),
     ("jit(step)/transpose(jvp(opt))/jvp()/checkpoint/layer/mul", ("opt", "layer"), "backward"),
     ("jit(step)/cond/branch_1_fun/layer/mul", ("layer",), "other"),
+    ("jit(step)/transpose(jvp(head))/mul;jit(step)/jvp(tail)/div", ("head",), "backward"),
     ("w", (), "other"), ("", (), "other"), (None, (), "other")])
 def test_scopes_and_passes(path, scopes, passed):
     assert scope_of(path) == (scopes, passed)
