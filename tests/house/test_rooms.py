@@ -51,7 +51,6 @@ TESTED_BY = {
     "inspection/hlo_text.py": "inspection/test_communication.py",
     "tools/command_line.py": "tools/test_dump_hlo.py",
     "inspection/array_shardings.py": "runtime/executables/test_sharded_programs.py",
-    "inspection/pages/costs.py": "inspection/pages/test_document.py",
     "inspection/pages/hlo_rows.py": "inspection/pages/test_document.py",
     "inspection/pages/jaxpr_rows.py": "inspection/pages/test_document.py",
     "inspection/pages/live_memory.py": "inspection/pages/test_document.py",
