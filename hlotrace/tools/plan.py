@@ -20,6 +20,7 @@ import sys
 from absl import flags
 
 import hlotrace
+from hlotrace.runtime.status_line import StatusLine
 from hlotrace.tools.command_line import (
     UsageError,
     arguments,
@@ -52,17 +53,21 @@ def planned(positional, options):
         raise UsageError(f"--in_spec gives {len(in_specs)} SPECs for {len(args)} arguments; `?` leaves one "
                          "whole")
     out_specs = tuple(parse_specs(options.out_spec, "--out_spec"))
+    line = StatusLine()
     with prints_to_stderr():
         try:
             return hlotrace.plan(
                 transformed(fun, options), *args, on=options.on, mesh=options.mesh.split(";"),
                 in_specs=tuple(in_specs) or None, batch=options.batch, quick=options.quick,
                 out_specs=(out_specs[0] if len(out_specs) == 1 else out_specs) or None,
-                progress=lambda line: print(f"hlotrace plan: {line}", file=sys.stderr, flush=True))
+                progress=lambda text: line.write(f"hlotrace plan: {text}"))
         except (ValueError, RuntimeError) as error:
             raise UsageError(str(error)) from error
         except Exception as error:
             raise in_users_code(error) from error
+        finally:
+            if line.shown:
+                line.write("", "\r")
 
 
 def _cpu_devices(targets):

@@ -1,5 +1,7 @@
 """`hlotrace plan`: what it prints, and what it refuses in one line."""
+import io
 import json
+import sys
 
 import pytest
 
@@ -24,8 +26,16 @@ def test_the_command_prints_the_table_json_and_writes_a_page(tmp_path, capsys):
     given = ["hlotrace.numpy:dot", "f32[8,8]", "f32[8,8]", "--on", "cpu:2", "--in_spec", "data;-"]
     assert command.main(given) == 0
     out, error = capsys.readouterr()
-    assert out.startswith("cpu:2: 2 x cpu") and error == "hlotrace plan: cpu:2 data=2 (1 of 1)\n"
+    assert out.startswith("cpu:2: 2 x cpu") and error == ""         # no terminal, no progress
     assert command.main([*given, "--json", "--quick"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"][0]["estimate"]["flops"] == {KEY: 512}
     assert command.main([*given, "--html", str(tmp_path / "plan.html")]) == 0
     assert "<svg" in (tmp_path / "plan.html").read_text("utf-8")
+
+
+def test_on_a_terminal_a_line_says_how_far_it_is(monkeypatch):
+    stream = io.StringIO()
+    stream.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert command.main(["hlotrace.numpy:sin", "f32[8,8]", "--on", "cpu:2", "--in_spec", "data", "--quick"]) == 0
+    assert "\rhlotrace plan: cpu:2 data=2 (1 of 1)" in stream.getvalue() and stream.getvalue().endswith("\r")
