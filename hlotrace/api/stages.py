@@ -21,6 +21,7 @@ from ..core.trace import EVAL, Tracer
 from ..primitives.common import canonical_shape, np
 from ..runtime import evaluate
 from ..runtime.array_impl import ArrayImpl
+from ..runtime.binding import JaxRuntimeError
 from ..runtime.devices import client
 from ..runtime.executables import introspect, runtime_checks
 from . import adapters, refs
@@ -408,8 +409,12 @@ class Lowered(_Stage):
             return executable
         shared = (here and not self._references and traced.cacheable and not compiler_options
                   and state.trace_key is stage._trace_key and config.hlotrace_tiered_compile == "off")
-        return Compiled(self, stage._jitted._call_for(stage._key, traced, self._where, self._requested,
-                                                      compiled).executable if shared else compiled())
+        try:
+            return Compiled(self, stage._jitted._call_for(stage._key, traced, self._where, self._requested,
+                                                          compiled).executable if shared else compiled())
+        except JaxRuntimeError as error:
+            from ..inspection.planning import lowered_estimates  # few programs are too large
+            raise lowered_estimates.refused(self, self._where, error) from None
 
 
 @boundaries
