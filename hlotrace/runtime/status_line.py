@@ -47,6 +47,12 @@ class StatusLine:
             self.stream = None
 
 
+    def clear(self) -> None:
+        """Take off what it has said."""
+        if self.shown:
+            self.write("", "\r")
+
+
 @contextlib.contextmanager
 def going_on(what: Callable[[], str], after: float | None = None) -> Iterator[None]:
     """Says on the line what goes on in the block, and since when, if it takes longer than `after` seconds.
@@ -78,8 +84,7 @@ def going_on(what: Callable[[], str], after: float | None = None) -> Iterator[No
     finally:
         done.set()
         thread.join(1)          # it may be asking
-        if line.shown:
-            line.write("", "\r")
+        line.clear()
 
 
 def _terminal() -> TextIO | None:

@@ -161,8 +161,8 @@ def compile_text(text: str, devices: Sequence[binding.Device], options: Any = No
             raise raised from None
         if "emitter for hlotrace_partitioning not found" in message:
             raise NotImplementedError(
-                f"custom_partitioning: {name} cannot be compiled for {chip}: its compiler asks no function of "
-                "Python how an operation is split. Use shard_map for that operation") from None
+                f"custom_partitioning: {name} cannot be compiled for {chip}: its compiler asks no Python "
+                "function how an operation is split. Use shard_map for that operation") from None
         raise binding.JaxRuntimeError(
             _refused(message, name, chip) or gpu_targets.missing(message, cuda)
             or binding.readable(message)) from None
