@@ -86,7 +86,8 @@ class Helpers:
     def __init__(self, positional, options, line, left):
         self.line, self.left, self.start = line, left, time.monotonic()
         self.command = [sys.executable, "-m", "hlotrace", "plan", *positional,
-                        *options.flags_into_string().splitlines(), "--html=", "--json", "--jobs=1"]
+                        *filter(None, options.flags_into_string().splitlines()), "--html=", "--json",
+                        "--jobs=1"]
         kept = hlotrace.config.jax_enable_compilation_cache and not options.quick
         self.jobs = (options.jobs or os.cpu_count() or 1) if kept else 1
 
@@ -104,8 +105,10 @@ class Helpers:
         """Let another process compile for a (target, mesh); its errors are this one's, too."""
         target, mesh = case
         sizes = ",".join(f"{axis}={n}" for axis, n in mesh.items()) or "auto"
+        # libtpu lets one process in at a time, for the sake of a TPU, which compiling does not touch
         subprocess.run([*self.command, f"--on={target}", f"--mesh={sizes}"], check=False,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                       env=os.environ | {"ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _cpu_devices(targets):

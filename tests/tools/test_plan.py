@@ -54,4 +54,5 @@ def test_other_processes_compile_what_takes_long(monkeypatch, capsys, tmp_path):
         assert command.main(given) == 0
     assert sorted(arguments[-1] for arguments in ran) == ["--mesh=a=1,b=2", "--mesh=a=2,b=1"]
     assert all({"hlotrace.numpy:dot", "--in_spec=a;-,b", "--jobs=1", "--json", "--on=cpu:2"} <= {*each} for each in ran)
+    assert not any("" in each for each in ran)
     assert capsys.readouterr().out.startswith("cpu:2: 2 x cpu")
