@@ -10,7 +10,8 @@ from hlotrace.sharding import P
 
 RATE, DECAY_1, DECAY_2 = 3e-4, 0.9, 0.95
 # layers, width, heads, vocabulary, length of a sequence, sequences in a batch
-SIZES = {"124m": (12, 768, 12, 50304, 1024, 64), "1.3b": (24, 2048, 16, 50304, 2048, 64), "tiny": (2, 128, 4, 512, 64, 8)}
+SIZES = {"124m": (12, 768, 12, 50304, 1024, 64), "1.3b": (24, 2048, 16, 50304, 2048, 64),
+         "7b": (32, 4096, 32, 50304, 2048, 64), "tiny": (2, 128, 4, 512, 64, 8)}
 
 # The shape of each parameter, and the mesh axes that split it: heads and hidden layers over "model", the other
 # dimension over "data", from where each layer gathers it when it needs it.
@@ -44,6 +45,10 @@ def gpt_124m():
 
 def gpt_1_3b():
     return types("1.3b")
+
+
+def gpt_7b():
+    return types("7b")
 
 
 def gpt_tiny():

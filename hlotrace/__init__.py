@@ -66,6 +66,7 @@ _offer(globals(), "numpy", "tree", lazy={
     "topologies tree_util typing version",
     "api.parallel.axis_types": "smap",
     "api.external.bisect_numeric": "bisect_numeric",
+    "api.external.profile": "profile",
     "export.from_text": "load_text",
     "api.parallel.explain_sharding": "explain_sharding",
     "api.contexts": "allow_f16_reductions auto_pcast check_tracer_leaks checking_leaks debug_infs "

@@ -37,11 +37,11 @@ __all__ = [
     'make_array_from_single_device_arrays', 'make_jaxpr', 'make_mesh', 'make_user_context', 'memory', 'monitoring',
     'named_call', 'named_scope', 'new_ref', 'nn', 'no_execution', 'no_tracing', 'numpy', 'numpy_dtype_promotion',
     'numpy_rank_promotion', 'ops', 'plan', 'pmap', 'print_environment_info', 'process_count', 'process_index',
-    'process_indices', 'profiler', 'pure_callback', 'random', 'ref', 'remat', 'remove_size_one_mesh_axis_from_type',
-    'reshard', 'scipy', 'set_mesh', 'shard_map', 'sharding', 'smap', 'softmax_custom_jvp', 'stages', 'test_util',
-    'thread_guard', 'threefry_partitionable', 'topologies', 'transfer_guard', 'transfer_guard_device_to_device',
-    'transfer_guard_device_to_host', 'transfer_guard_host_to_device', 'tree', 'tree_util', 'typeof', 'typing',
-    'use_abstract_mesh', 'value_and_grad', 'version', 'vjp', 'vmap',
+    'process_indices', 'profile', 'profiler', 'pure_callback', 'random', 'ref', 'remat',
+    'remove_size_one_mesh_axis_from_type', 'reshard', 'scipy', 'set_mesh', 'shard_map', 'sharding', 'smap',
+    'softmax_custom_jvp', 'stages', 'test_util', 'thread_guard', 'threefry_partitionable', 'topologies', 'transfer_guard',
+    'transfer_guard_device_to_device', 'transfer_guard_device_to_host', 'transfer_guard_host_to_device', 'tree', 'tree_util',
+    'typeof', 'typing', 'use_abstract_mesh', 'value_and_grad', 'version', 'vjp', 'vmap',
 ]
 
 class Array:
@@ -534,6 +534,7 @@ def pmap(
 def print_environment_info(return_string: bool = False) -> Any: ...
 def process_count(backend: str | None = None) -> int: ...
 def process_index(backend: str | None = None) -> int: ...
+def profile(fun: Callable[..., Any], *, runs: Any = 5) -> Any: ...
 def pure_callback(
     callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: Place | None = None,
     vmap_method: Any = None, vectorized: Any = None, **kwargs: Any,

@@ -25,6 +25,8 @@ from pathlib import Path
 import library_programs
 from absl import app, flags
 
+from hlotrace.runtime.status_line import going_on
+
 FLAGS = flags.FLAGS
 flags.DEFINE_list("only", [], "libraries, or programs; all by default")
 flags.DEFINE_string("suites", None, "a folder of checkouts of libraries whose tests are not on PyPI")
@@ -65,8 +67,9 @@ def environment():
     ready = HOME / hashlib.sha256(f"{REQUIREMENTS}{sys.version}".encode()).hexdigest()
     if not ready.exists():
         print(f"installing {len(VERSIONS)} packages into {HOME.name}", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", HOME], check=True)
-        pip("install", "--requirement", str(HERE / "requirements.txt"))
+        with going_on(lambda: "installing"):
+            subprocess.run([sys.executable, "-m", "venv", "--clear", HOME], check=True)
+            pip("install", "--requirement", str(HERE / "requirements.txt"))
         ready.touch()
     return HOME / "bin" / "python"
 
@@ -190,8 +193,9 @@ def main(_):
     if "programs" in only:
         programs, failures["programs"] = library_programs.measure(python, FLAGS.jax, FLAGS.rounds)
         PAGE.write_text(page(rows, reasons, programs))
-    for library in [name for name in TABLE if name in only]:
-        print(f"\n== {library}", flush=True)
+    libraries = [name for name in TABLE if name in only]
+    for i, library in enumerate(libraries, 1):
+        print(f"\n== {library} ({i} of {len(libraries)})", flush=True)
         rows[library], failures[library], reasons[library] = measure(library, TABLE[library], python)
         PAGE.write_text(page(rows, reasons, programs))
     print("\n" + page(rows, {}, programs))

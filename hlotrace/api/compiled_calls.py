@@ -139,7 +139,11 @@ class CompiledCall:
         taken = self.executable.take(leaves)
         if taken is None:
             return WRONG_DEVICE
-        results = self.executable(*taken)
+        try:
+            results = self.executable(*taken)
+        except JaxRuntimeError as error:
+            from ..inspection.planning import lowered_estimates  # few programs run out of memory
+            raise lowered_estimates.exhausted(self.executable, error) from None
         for i in self.donated:
             # otherwise a copy of it was given away
             if type(leaves[i]) is ArrayImpl and leaves[i].is_deleted():

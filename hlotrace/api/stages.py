@@ -21,6 +21,7 @@ from ..core.trace import EVAL, Tracer
 from ..primitives.common import canonical_shape, np
 from ..runtime import evaluate
 from ..runtime.array_impl import ArrayImpl
+from ..runtime.binding import JaxRuntimeError
 from ..runtime.devices import client
 from ..runtime.executables import introspect, runtime_checks
 from . import adapters, refs
@@ -412,8 +413,12 @@ class Lowered(_Stage):
             return executable
         shared = (here and not self._references and traced.cacheable and not compiler_options
                   and state.trace_key is stage._trace_key and config.hlotrace_tiered_compile == "off")
-        return Compiled(self, stage._jitted._call_for(stage._key, traced, self._where, self._requested,
-                                                      compiled).executable if shared else compiled())
+        try:
+            return Compiled(self, stage._jitted._call_for(stage._key, traced, self._where, self._requested,
+                                                          compiled).executable if shared else compiled())
+        except JaxRuntimeError as error:
+            from ..inspection.planning import lowered_estimates  # few programs are too large
+            raise lowered_estimates.refused(self, self._where, error) from None
 
 
 @boundaries
@@ -500,8 +505,12 @@ class Compiled(_Stage):
                                               self.as_text())
         return found
 
-    def view(self, path: str | os.PathLike[str] | None = None) -> View:
+    def view(self, path: str | os.PathLike[str] | None = None, *, profile: Any = None) -> View:
         """As `Lowered.view`, with the optimized HLO, its collectives, and the memory that it needs.
+
+        Args:
+            path: a file to save the page in.
+            profile: a Profile of it, for the time that operations, lines and modules take.
 
         >>> page = jax.jit(lambda x: x + 1).lower(1.).compile().view()
         >>> [stage.name for stage in page.document.stages]
@@ -510,7 +519,8 @@ class Compiled(_Stage):
         stats = self.memory_analysis()
         names = [n for n in dir(stats) if n.endswith("_size_in_bytes") and not n.startswith("host_")]
         totals = {n.removesuffix("_size_in_bytes").replace("_", " "): getattr(stats, n) for n in names}
-        return _view(self.fun_name, path, **self._forms(), optimized=self.as_text(), totals=totals)
+        return _view(self.fun_name, path, **self._forms(), optimized=self.as_text(), totals=totals,
+                     profile=profile)
 
     def _forms(self) -> dict[str, Any]:
         return self._lowered._forms()

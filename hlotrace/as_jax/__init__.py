@@ -19,8 +19,10 @@ import hlotrace
 from hlotrace.core.config import config
 from hlotrace.core.surface.importing import is_asked_for
 from hlotrace.runtime.binding import jaxlib_version
+from hlotrace.runtime.status_line import going_on
 
-from . import inside, light
+with going_on(lambda: "importing hlotrace.as_jax"):     # the first time, without compiled files, takes longer
+    from . import inside, light
 
 __all__: list[str] = []
 _started_with = dict(os.environ)

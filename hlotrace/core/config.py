@@ -154,6 +154,7 @@ _OPTIONS = {
     # see `surfaced` in runtime/callback_guard.py
     "hlotrace_callback_errors": ("own", _one_of("own", "jax"), False),
     "hlotrace_compile_progress": (True, _flag, False),
+    "hlotrace_error_pages": ("", _text, False),     # see errors.page_of
     # see runtime/executables/tiers.py
     "hlotrace_tiered_compile": ("off", _one_of("off", "auto", "on"), False),
     "hlotrace_check_processes": (True, _flag, False),       # see runtime/processes/consistency_checks.py

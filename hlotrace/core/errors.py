@@ -75,6 +75,25 @@ class KeyReuseError(JAXTypeError):
     """A PRNG key was consumed more than once (see `debug_key_reuse`)."""
 
 
+# The page of docs/errors/ about a class and what derives from it; the first that fits.
+_PAGES = {KeyReuseError: "keys", KeyPromotionError: "keys", TypePromotionError: "dtypes",
+          ShardingTypeError: "devices", ShapeError: "shapes", InconclusiveDimensionOperation: "shapes",
+          JaxprTypeError: "running", JAXTypeError: "tracers", JAXIndexError: "tracers"}
+
+
+def page_of(error: BaseException, base: str) -> str | None:
+    """Where the documentation is about an error; None where no page is about its class.
+
+    Args:
+        base: where the pages are, with `{page}` in the place of the name of one: "docs/errors/{page}.md",
+            "https://host/errors/{page}.html"; the name is put behind one without it.
+    """
+    page = next((page for kind, page in _PAGES.items() if isinstance(error, kind)), None)
+    if page is None:
+        return None
+    return base.replace("{page}", page) if "{page}" in base else f"{base.rstrip('/')}/{page}"
+
+
 for _class in list(vars().values()):
     if isinstance(_class, type) and _class.__module__ == __name__:      # not what it imports
         _class.__module__ = "hlotrace.errors"       # where users find it, and what a traceback prints

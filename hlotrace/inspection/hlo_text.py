@@ -219,7 +219,7 @@ def _frames(head):
         location = tables.get("FileLocations", {}).get(_number(frame, "file_location_id"), "")
         file = tables.get("FileNames", {}).get(_number(location, "file_name_id"))
         line = _number(location, "line")
-        if file and line:
+        if file and file != '"-"' and line:       # `-` is no file
             frames[number] = _unescaped(file), line
     return frames
 

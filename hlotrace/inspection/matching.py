@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.jaxpr import Jaxpr, Literal, Printer, Var
+from ..core.jaxpr import Jaxpr, Literal, Printer, Var, sub_jaxprs
 from ..primitives.arrays.elementwise import convert_element_type_p, reduce_precision_p
 from ..primitives.arrays.slicing import copy_p
 from ..primitives.programs.calls import custom_jvp_call_p, custom_vjp_call_p, jit_p
@@ -32,7 +32,8 @@ class Change(NamedTuple):
 def changes(first, second):
     """The Changes that make one Jaxpr of another, in the order of the first.
 
-    Values of the second have the names of their counterparts in the first; those without have a prime.
+    Values of the second have the names of their counterparts in the first; those without have a prime.  What
+    loops and branches hold is written below them, with names of its own, where it differs.
     """
     first, second = flattened(first), flattened(second)
     pairs = matched(first, second)
@@ -50,6 +51,10 @@ def changes(first, second):
             del rest[key]
     for eqn in first.eqns:
         text, counterpart = ours.head(eqn), other.get(id(eqn))
+        if counterpart is None and eqn.primitive in _SAME:
+            counterpart = next((e for e in map(eqn_of.get, rest)
+                                if _same_conversion(eqn, e, ours, theirs)), None)
+            taken.add(id(counterpart))
         if counterpart is None:
             found.append(Change("-", text, eqn.source))
             continue
@@ -57,10 +62,22 @@ def changes(first, second):
             of_second(id(counterpart))
         theirs.names.update({w: ours.name(v) for v, w in zip(eqn.outvars, counterpart.outvars)})
         found += _compared(text, theirs.head(counterpart), eqn.source, counterpart.source)
+        for one, another in zip(sub_jaxprs(eqn.params), sub_jaxprs(counterpart.params)):
+            inner = changes(one, another)
+            if any(change.mark != " " for change in inner):
+                found += [change._replace(text=f"  {change.text}") for change in inner]
     of_second(None)
     results = [f"return {', '.join(map(printer.name, program.outvars))}"
                for printer, program in ((ours, first), (theirs, second))]
     return [*found, *_compared(*results)]
+
+
+def _same_conversion(eqn, other, ours, theirs):
+    """Do two equations give one value another dtype?"""
+    operands = eqn.invars[0], other.invars[0]
+    return (other.primitive is eqn.primitive and eqn.outvars[0].aval == other.outvars[0].aval
+            and Literal not in map(type, operands) and operands[1] in theirs.names
+            and ours.name(operands[0]) == theirs.name(operands[1]))
 
 
 def _compared(text, other, source=None, other_source=None):

@@ -5,21 +5,29 @@ may fail what it tells of.
 """
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from ..core.config import config
+
+AFTER = 1.0             # seconds of work before its line comes
+EVERY = 1.0             # seconds between what it says
 
 _width = 0               # of the text on the terminal's last line
 
 
 class StatusLine:
     """The line; it is False where there is none."""
-    __slots__ = ("stream",)
+    __slots__ = ("stream", "shown")
 
     def __init__(self) -> None:
         self.stream: TextIO | None = _terminal()
+        self.shown = False      # has it said anything?
 
     def __bool__(self) -> bool:
         return self.stream is not None
@@ -29,6 +37,7 @@ class StatusLine:
         global _width
         if self.stream is None:
             return
+        self.shown = True
         try:
             text = text[:_columns(self.stream) - 1]
             self.stream.write(f"\r{text.ljust(_width)}{end}")
@@ -36,6 +45,46 @@ class StatusLine:
             _width = 0 if end else len(text)
         except Exception:       # the terminal has gone, or cannot print the name: the work goes on
             self.stream = None
+
+
+    def clear(self) -> None:
+        """Take off what it has said."""
+        if self.shown:
+            self.write("", "\r")
+
+
+@contextlib.contextmanager
+def going_on(what: Callable[[], str], after: float | None = None) -> Iterator[None]:
+    """Says on the line what goes on in the block, and since when, if it takes longer than `after` seconds.
+
+    Args:
+        what: asked for the words each time, on a thread of its own.
+        after: AFTER by default.
+    """
+    line, done = StatusLine(), threading.Event()
+    if not line:
+        yield
+        return
+    start = time.monotonic()
+
+    def watch() -> None:
+        pause = AFTER if after is None else after
+        while not done.wait(pause):
+            words, pause = what(), EVERY
+            if not done.is_set():
+                line.write(f"{words}, {time.monotonic() - start:.0f} s")
+    thread = threading.Thread(target=watch, name="hlotrace progress", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:        # the interpreter is ending, or there is no thread to be had
+        yield
+        return
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join(1)          # it may be asking
+        line.clear()
 
 
 def _terminal() -> TextIO | None:

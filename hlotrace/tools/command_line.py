@@ -164,6 +164,54 @@ def called(reference, flag, what):
     return result
 
 
+def make_cpu_devices(count):
+    """As many devices of the CPU, where nothing else has said how many."""
+    if hlotrace.config.jax_num_cpu_devices == -1 and (
+            "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", "")):
+        hlotrace.config.update("jax_num_cpu_devices", count)
+
+
+def run_command(name, doc, define_flags, act, given=None):
+    """A command: read its flags, and act.
+
+    Args:
+        name: what one types.
+        doc: what --help prints before the flags.
+        define_flags: defines the command's own flags in absl's `options`.
+        act: called with the arguments that are no flags and with `options`.
+        given: the command line behind the name; that of the process by default.
+    Returns:
+        The exit status; 2 for a mistake in the command line or in the user's function.
+    """
+    options = flags.FlagValues()  # our own: the user's module may define absl flags too
+    define_flags(options)
+    flags.DEFINE_bool("help", False, "Print this help.", short_name="h", flag_values=options)
+    options.set_gnu_getopt(True)  # flags may follow the types
+    try:
+        positional = options([name, *(sys.argv[1:] if given is None else given)])[1:]
+        if options.help:
+            print(doc, options.get_help(), sep="\n")
+        else:
+            act(positional, options)
+    except (UsageError, flags.Error) as error:
+        print(f"{name}:", " ".join(str(error).split()), file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader has seen enough; nothing may be flushed to it at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+def write_page(path, text):
+    """Writes the page of --html, and prints its path."""
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text, "utf-8")
+    except OSError as error:
+        raise UsageError(f"--html {path}: {error}") from error
+    print(path)
+
+
 def define_function_flags(options):
     """The flags that say what is traced, in absl's `options`."""
     own = {"flag_values": options}

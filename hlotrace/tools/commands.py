@@ -7,7 +7,7 @@ import hlotrace
 from hlotrace import tools
 
 # verb -> its module in tools/, whose first line is "`what to type by itself`: purpose"
-VERBS = {"cache": "cache", "doctor": "doctor", "dump": "dump_hlo", "plan": "plan"}
+VERBS = {"cache": "cache", "doctor": "doctor", "dump": "dump_hlo", "plan": "plan", "profile": "profile"}
 
 
 def _module(name):

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 from ..core.platforms import platform_named
-from ..runtime.devices import plugins
+from ..runtime.devices import gpu_targets, plugins
 
 # package -> (what it must satisfy: the first version, the first that is too new; what to install)
 REQUIRED = {"jaxlib": ((0, 10), (0, 13), "jaxlib>=0.10,<0.13"), "numpy": ((2,), None, "numpy>=2"),
@@ -102,9 +102,21 @@ def examine():
         "hlotrace": version("hlotrace"), "installed": installed,
         "optional": {name: here for name in PACKAGES if (here := version(name))},
         "from": os.path.dirname(importable("hlotrace")), "jax_beside": importable("jax") and version("jax"),
+        "compiles_for": compiles_for({plugin.platform: plugin for plugin in found}),
         "plugins": [{"platform": p.platform, "path": p.path, "package": p.package,
                      "version": version(p.package) if p.package else None} for p in found],
         "hardware": there, "problems": [{"what": what, "type": line} for what, line in problems]}
+
+
+def compiles_for(found):
+    """{kind of chips: None where programs can be compiled for them without one, else what to type for it}.
+
+    Args:
+        found: {platform: its Plugin}.
+    """
+    cuda, tpu = found.get("cuda"), found.get("tpu")
+    return {"NVIDIA GPUs": None if cuda and gpu_targets.ptxas() else gpu_targets.install_line(cuda),
+            "TPUs": None if tpu else plugins.install_line("tpu")}
 
 
 _TRIAL = """
@@ -173,6 +185,9 @@ def _print(report):
     print("gpu        " + "; ".join(filter(None, [", ".join(there["gpus"]) or "none found",
                                                   there["nvidia_driver"]])))
     print(f"tpu        {', '.join(there['tpu_chips']) or 'none found'}")
+    for chips, line in report["compiles_for"].items():
+        words = "yes" if line is None else f"no; to have it: {line}"
+        print(f"compiling  for {chips} that are not here: {words}")
     for name, value in there["variables"].items():
         print(f"{name}={value}")
     for name, result in report.get("tried", {}).items():

@@ -2,7 +2,7 @@
 
     hlotrace-dump FUNCTION TYPE... [--stage STAGE] [--grad] [--vmap] [--out DIR]
                   [--mesh AXIS=SIZE,...] [--in_spec SPEC]... [--out_spec SPEC]... [--platform PLATFORM]
-                  [--html FILE] [--diff FUNCTION]
+                  [--html FILE] [--diff FUNCTION | --diff git:REVISION]
 
 FUNCTION is `module:function` or `path/file.py:function`.  A TYPE, one an argument, is `f32[8,128]`, `bf16[]`,
 `i32[3]` or `f32`; --args_from takes pytrees and values from Python instead. STAGE is one of jaxpr, outlined,
@@ -31,7 +31,9 @@ compiles, but not for --platform gpu, cuda, rocm and tpu.
 
 --diff prints the jaxprs of two functions as one: a line of both begins with a space, one of the first alone
 with `-`, of the second with `+`, and in colours on a terminal.  Operations are matched by what they are made
-of, not by their order, and called functions are written out.
+of, not by their order, and called functions are written out.  `git:REVISION` is the same function as it was
+in that revision of the repository that its file is in, with all that it imports from there;
+`git:REVISION:path/file.py:function` another. With --html it is a page of two columns.
 
     hlotrace-dump hlotrace.numpy:tanh f32[8,128] --stage jaxpr,stablehlo
     hlotrace-dump train.py:loss --args_from train.py:example_args --grad --stage all --out /tmp/loss
@@ -42,7 +44,6 @@ of, not by their order, and called functions are written out.
 import contextlib
 import functools
 import math
-import os
 import sys
 import tempfile
 import textwrap
@@ -60,10 +61,12 @@ from hlotrace.core.source_info import describe
 from hlotrace.inspection import gpu_kernels, shardy
 from hlotrace.inspection.communication import collectives, table
 from hlotrace.inspection.matching import changes
+from hlotrace.inspection.pages.diff_page import diff_page
 from hlotrace.lowering.outline import LEAST_SAVED
 from hlotrace.runtime.devices import chips, gpu_targets, plugins
 from hlotrace.runtime.executables.blocks import blocks_of
 from hlotrace.sharding import NamedSharding, SingleDeviceSharding
+from hlotrace.tools import revisions
 from hlotrace.tools.command_line import (
     UsageError,
     arguments,
@@ -71,10 +74,13 @@ from hlotrace.tools.command_line import (
     in_users_code,
     is_spec,
     load,
+    make_cpu_devices,
     parse_mesh,
     parse_specs,
     prints_to_stderr,
+    run_command,
     transformed,
+    write_page,
 )
 
 SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "sharding": "txt",
@@ -117,9 +123,8 @@ class Place:
         self.requested = bool(mesh or platform)
         self.lowered_for = self.platform if platform and not (compiles or self.topology) else None
         self.here = "cpu" if self.lowered_for else self.platform
-        if self.here == "cpu" and self.sizes and hlotrace.config.jax_num_cpu_devices == -1 and (
-                "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", "")):
-            hlotrace.config.update("jax_num_cpu_devices", math.prod(self.sizes.values()))
+        if self.here == "cpu" and self.sizes:
+            make_cpu_devices(math.prod(self.sizes.values()))
 
     def devices(self):
         if self.topology:
@@ -276,10 +281,9 @@ class Program:
         return "\n".join(f"{name}: {value:.15g}" for name,
                          value in sorted(self.compiled.cost_analysis().items()))
 
-    def view(self, path):
-        """Writes the page of --html."""
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        (self.lowered if self.place.lowered_for else self.compiled).view(path)
+    def view(self):
+        """The page of --html."""
+        return (self.lowered if self.place.lowered_for else self.compiled).view()
 
     def memory(self):
         stats = self.compiled.memory_analysis()
@@ -303,13 +307,28 @@ class Program:
         return "\n\n".join([textwrap.indent(gpu_kernels.table(found), "// "), *texts])
 
 
-def difference(first, second):
-    """The jaxprs of two Programs as one text, with colours for a terminal."""
+def diff(program, options, args, function):
+    """Print how a Program and that of --diff differ, or write the page of it."""
+    if options.diff.startswith(revisions.PREFIX):
+        other = revisions.function_at(options.diff, function)
+    else:
+        other = contextlib.nullcontext((load(options.diff, "--diff"), lambda place: place))
+    with other as (fun, rename):
+        second = Program(transformed(fun, options), args, options.locations, program.place)
+    found = changes(program.traced.jaxpr, second.traced.jaxpr)
+    if options.html:
+        write_page(options.html, diff_page((function, options.diff), found, rename))
+    else:
+        print(difference(found, rename))
+
+
+def difference(found, rename):
+    """Changes as one text, with colours for a terminal."""
     color = {"-": "\x1b[31m", "+": "\x1b[32m"} if sys.stdout.isatty() else {}
     lines = []
-    for change in changes(first.traced.jaxpr, second.traced.jaxpr):
+    for change in found:
         paint = color.get(change.mark, "")
-        place = f"    # {describe(change.source)}" if change.mark != " " and change.source else ""
+        place = f"    # {rename(describe(change.source))}" if change.mark != " " and change.source else ""
         lines.append(f"{paint}{change.mark} {change.text}{place}" + "\x1b[0m" * bool(paint))
     return "\n".join(lines)
 
@@ -341,14 +360,9 @@ def dump(positional, options):
                       out_shardings(options.out_spec, place))
     stem = "_".join(["vmap"] * options.vmap + ["grad"] * options.grad + [positional[0].rpartition(":")[2]])
     if options.diff:
-        other = transformed(load(options.diff, "--diff"), options)
-        print(difference(program, Program(other, args, options.locations, place)))
-    if options.html:
-        try:
-            program.view(options.html)
-        except OSError as error:
-            raise UsageError(f"--html {options.html}: {error}") from error
-        print(options.html)
+        diff(program, options, args, positional[0])
+    elif options.html:
+        write_page(options.html, program.view().html)
     for stage in stages:
         text = getattr(program, stage)().rstrip() + "\n"
         if options.out:
@@ -363,8 +377,7 @@ def dump(positional, options):
             print(f"==== {stage} ====\n{text}" if len(stages) > 1 else text, end="", flush=True)
 
 
-def define_flags():
-    options = flags.FlagValues()  # our own: the user's module may define absl flags too
+def define_flags(options):
     own = {"flag_values": options}
     flags.DEFINE_multi_string("stage", ["stablehlo"], f"Stages to print: {', '.join(SUFFIXES)}, all.", **own)
     define_function_flags(options)
@@ -376,28 +389,12 @@ def define_flags():
     flags.DEFINE_string("out", None, "Write a file for each stage into this folder, and print the paths.",
                         **own)
     flags.DEFINE_string("html", None, "Write a page with all stages into this file.", **own)
-    flags.DEFINE_string("diff", None, "Another function: print how its jaxpr differs.", **own)
-    flags.DEFINE_bool("help", False, "Print this help.", short_name="h", **own)
-    options.set_gnu_getopt(True)  # flags may follow the types
-    return options
+    flags.DEFINE_string("diff", None, "Another function, or git:REVISION: print how it differs.", **own)
 
 
 def main(arguments=None):
     """The command.  Returns its exit status; 2 for a mistake in the command line or in the function."""
-    options = define_flags()
-    try:
-        positional = options(sys.argv if arguments is None else ["hlotrace-dump", *arguments])[1:]
-        if options.help:
-            print(__doc__, options.get_help(), sep="\n")
-        else:
-            dump(positional, options)
-    except (UsageError, flags.Error) as error:
-        print("hlotrace-dump:", " ".join(str(error).split()), file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # the reader has seen enough; nothing may be flushed to it at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    return 0
+    return run_command("hlotrace-dump", __doc__, define_flags, dump, arguments)
 
 
 if __name__ == "__main__":

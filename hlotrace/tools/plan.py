@@ -1,7 +1,7 @@
 """`hlotrace plan`: what a function needs of chips that need not be here, and how fast it can be at best.
 
     hlotrace plan FUNCTION TYPE... --on CHIPS [--mesh MESH] [--in_spec SPEC]... [--out_spec SPEC]...
-                  [--batch ARGUMENT:DIMENSION] [--quick] [--json] [--html FILE] [--grad] [--vmap]
+                  [--batch ARGUMENT:DIMENSION] [--quick] [--jobs N] [--json] [--html FILE] [--grad] [--vmap]
 
 FUNCTION, TYPEs, --args_from and SPECs are those of `hlotrace dump`. CHIPS are topologies by name with
 commas, `v5e:4x4,h100:8`, or `cpu:8`. A MESH is `auto`, every factorization of the mesh axes that the SPECs
@@ -9,29 +9,39 @@ name; `data,model`, every one of these; or sizes, `data=4,model=2`; several with
 program is compiled, once: what is known of it is kept on disk.  The table says whether it fits, what memory
 it takes, what it computes, moves and sends, the time of each part of the chip at its peak rate, and what
 binds it; the best mesh comes first.  --batch 3:0 counts examples, the size of dimension 0 of argument 3;
-3:0,1 tokens.  --quick does not compile.
+3:0,1 tokens.  --quick does not compile.  Where the first program takes longer than five seconds, --jobs
+processes compile the others.
 
     hlotrace plan train.py:layer f32[64,256] f32[256,512] --in_spec 'data;-,model' --on cpu:8
     hlotrace plan train.py:step --args_from train.py:types --in_spec train.py:specs --on v5e:4x4,h100:8
     --batch 1:0
 """
 import os
+import subprocess
 import sys
-from pathlib import Path
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 from absl import flags
 
 import hlotrace
+from hlotrace.api.parallel.plan import cases
+from hlotrace.runtime.status_line import StatusLine
 from hlotrace.tools.command_line import (
     UsageError,
     arguments,
     define_function_flags,
     in_users_code,
     load,
+    make_cpu_devices,
     parse_specs,
     prints_to_stderr,
+    run_command,
     transformed,
+    write_page,
 )
+
+LONG = 5        # seconds that the first program may take before other processes compile the others
 
 
 def planned(positional, options):
@@ -42,7 +52,8 @@ def planned(positional, options):
         raise UsageError("on which chips? say --on v5e:4x4 or --on cpu:8")
     if options.x64:
         hlotrace.config.update("jax_enable_x64", True)
-    _make_cpu_devices(options.on)
+    if count := _cpu_devices(options.on):
+        make_cpu_devices(count)
     fun = load(positional[0])
     args = arguments(positional[1:], options.args_from)
     in_specs = parse_specs(options.in_spec, "--in_spec")
@@ -50,30 +61,64 @@ def planned(positional, options):
         raise UsageError(f"--in_spec gives {len(in_specs)} SPECs for {len(args)} arguments; `?` leaves one "
                          "whole")
     out_specs = tuple(parse_specs(options.out_spec, "--out_spec"))
+    line = StatusLine()
+    meshes, in_specs = options.mesh.split(";"), tuple(in_specs) or None
     with prints_to_stderr():
         try:
+            helpers = Helpers(positional, options, line, cases(args, options.on, meshes, in_specs))
             return hlotrace.plan(
-                transformed(fun, options), *args, on=options.on, mesh=options.mesh.split(";"),
-                in_specs=tuple(in_specs) or None, batch=options.batch, quick=options.quick,
+                transformed(fun, options), *args, on=options.on, mesh=meshes, in_specs=in_specs,
+                batch=options.batch, quick=options.quick,
                 out_specs=(out_specs[0] if len(out_specs) == 1 else out_specs) or None,
-                progress=lambda line: print(f"hlotrace plan: {line}", file=sys.stderr, flush=True))
+                progress=helpers.next_one)
         except (ValueError, RuntimeError) as error:
             raise UsageError(str(error)) from error
         except Exception as error:
             raise in_users_code(error) from error
+        finally:
+            line.clear()
 
 
-def _make_cpu_devices(targets):
-    """As many as --on names, where nothing else has said how many."""
+class Helpers:
+    """Other processes that compile, where compiling takes long: what they find out is kept on disk, where
+    this one reads it."""
+
+    def __init__(self, positional, options, line, left):
+        self.line, self.left, self.start = line, left, time.monotonic()
+        self.command = [sys.executable, "-m", "hlotrace", "plan", *positional,
+                        *filter(None, options.flags_into_string().splitlines()), "--html=", "--json",
+                        "--jobs=1"]
+        kept = hlotrace.config.jax_enable_compilation_cache and not options.quick
+        self.jobs = (options.jobs or os.cpu_count() or 1) if kept else 1
+
+    def next_one(self, text):
+        """To be called before each program is compiled."""
+        self.line.write(f"hlotrace plan: {text}")
+        if min(self.jobs, len(self.left)) > 1 and time.monotonic() - self.start > LONG:
+            with ThreadPoolExecutor(self.jobs) as pool:
+                for n, _ in enumerate(pool.map(self.compile, self.left), 1):
+                    self.line.write(f"hlotrace plan: {n} of {len(self.left)} that were left are compiled")
+            self.jobs = 1
+        del self.left[:1]
+
+    def compile(self, case):
+        """Let another process compile for a (target, mesh); its errors are this one's, too."""
+        target, mesh = case
+        sizes = ",".join(f"{axis}={n}" for axis, n in mesh.items()) or "auto"
+        # libtpu lets one process in at a time, for the sake of a TPU, which compiling does not touch
+        subprocess.run([*self.command, f"--on={target}", f"--mesh={sizes}"], check=False,
+                       env=os.environ | {"ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _cpu_devices(targets):
+    """The most that --on names."""
     counts = [int(count) for name, _, count in (t.partition(":") for t in targets)
               if name == "cpu" and count.isdigit()]
-    if counts and hlotrace.config.jax_num_cpu_devices == -1 and (
-            "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", "")):
-        hlotrace.config.update("jax_num_cpu_devices", max(counts))
+    return max(counts, default=0)
 
 
-def define_flags():
-    options = flags.FlagValues()  # our own: the user's module may define absl flags too
+def define_flags(options):
     own = {"flag_values": options}
     flags.DEFINE_list("on", [], "Topologies by name, v5e:4x4,h100:8, or cpu:8.", **own)
     flags.DEFINE_string("mesh", "auto", "auto, names of axes, or sizes, data=4,model=2; more with ;.", **own)
@@ -81,39 +126,25 @@ def define_flags():
     flags.DEFINE_multi_string("out_spec", [], "SPECs of the results.", **own)
     flags.DEFINE_string("batch", None, "What a run takes, ARGUMENT:DIMENSION, 3:0; 3:0,1 are tokens.", **own)
     flags.DEFINE_bool("quick", False, "Do not compile: look into the traced program alone.", **own)
+    flags.DEFINE_integer("jobs", 0, "Compile in so many processes; as many as there are processors.", **own)
     flags.DEFINE_bool("json", False, "Print JSON.", **own)
     flags.DEFINE_string("html", None, "Write one page with plots into this file, and print its path.", **own)
-    flags.DEFINE_bool("help", False, "Print this help.", short_name="h", **own)
-    options.set_gnu_getopt(True)  # flags may follow the types
-    return options
+
+
+def show(positional, options):
+    """Print or write the Plan."""
+    found = planned(positional, options)
+    if options.html:
+        write_page(options.html, found.to_html())
+    if options.json:
+        print(found.to_json())
+    elif not options.html:
+        print(found)
 
 
 def main(given=None):
     """The command.  Returns its exit status; 2 for a mistake in the command line or in the function."""
-    options = define_flags()
-    try:
-        positional = options(["hlotrace plan", *(sys.argv[1:] if given is None else given)])[1:]
-        if options.help:
-            print(__doc__, options.get_help(), sep="\n")
-            return 0
-        found = planned(positional, options)
-        if options.html:
-            try:
-                Path(options.html).write_text(found.to_html(), "utf-8")
-            except OSError as error:
-                raise UsageError(f"--html {options.html}: {error}") from error
-            print(options.html)
-        if options.json:
-            print(found.to_json())
-        elif not options.html:
-            print(found)
-    except (UsageError, flags.Error) as error:
-        print("hlotrace plan:", " ".join(str(error).split()), file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # the reader has seen enough; nothing may be flushed to it at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    return 0
+    return run_command("hlotrace plan", __doc__, define_flags, show, given)
 
 
 if __name__ == "__main__":

@@ -224,7 +224,7 @@ LOCAL_IMPORTS = {
         hlotrace.distributed.mpi: mpi4py
         hlotrace.api.jit: hlotrace.inspection.retraces hlotrace.transforms.key_reuse
         hlotrace.api.parallel.explain_sharding: hlotrace.inspection.sharding_plan
-        hlotrace.api.compiled_calls: hlotrace.inspection.retraces
+        hlotrace.api.compiled_calls: hlotrace.inspection.retraces hlotrace.inspection.planning.lowered_estimates
         hlotrace.api.jit_placement: hlotrace.placement.shardings
         hlotrace.placement.out_sharding: hlotrace.placement.shardings hlotrace.primitives.parallel.sharding hlotrace.sharding.named
         hlotrace.transforms.transpose: hlotrace.primitives.parallel.sharding

@@ -14,7 +14,7 @@ SIXTY = 60
 SIDES = """
     __main__ ad cache callbacks checkpoint_policies checks contraction custom_batching custom_derivatives
     custom_partitioning doctor dtypes elementwise errors exported factorizations ffi fft frontend_attributes
-    generators hijax indexing jet key_reuse layout linalg mlir partial_eval plan random reductions refs serialization
+    generators hijax indexing jet key_reuse layout linalg mlir partial_eval plan profile random reductions refs serialization
     serialize_executable shard_map sharding special stages topologies vmap
 """.split()
 
@@ -41,15 +41,16 @@ TESTED_BY = {
     "experimental/sparse/": "experimental/sparse/test_sparse.py",
     "export/format.py": "export/test_exported.py",
     "extend/random.py": "random/test_keys.py",
-    **dict.fromkeys(("inspection/planning/estimates.py", "inspection/planning/lowered_estimates.py", "inspection/planning/local_program.py",
+    **dict.fromkeys(("inspection/planning/estimates.py", "inspection/planning/local_program.py",
                      "inspection/planning/traced_estimates.py", "inspection/planning/plan_report.py", "inspection/planning/hlo_costs.py",
                      "inspection/planning/hlo_memory.py"), "api/parallel/test_plan.py"),
+    "inspection/timing/times.py": "api/external/test_profile.py",
+    "inspection/timing/time_report.py": "api/external/test_profile.py",
     "runtime/executables/introspect.py": "api/test_stages.py",
     "inspection/hlo_loops.py": "inspection/test_communication.py",
     "inspection/hlo_text.py": "inspection/test_communication.py",
     "tools/command_line.py": "tools/test_dump_hlo.py",
     "inspection/array_shardings.py": "runtime/executables/test_sharded_programs.py",
-    "inspection/pages/costs.py": "inspection/pages/test_document.py",
     "inspection/pages/hlo_rows.py": "inspection/pages/test_document.py",
     "inspection/pages/jaxpr_rows.py": "inspection/pages/test_document.py",
     "inspection/pages/live_memory.py": "inspection/pages/test_document.py",
@@ -64,7 +65,6 @@ TESTED_BY = {
     "random/": "random/test_samplers.py",
     "runtime/binding.py": "runtime/devices/test_buffers.py",
     "runtime/devices/plugins.py": "tools/test_doctor.py",
-    "runtime/devices/topology.py": "distributed/test_topology_targets.py",
     "runtime/mlir/lowering_rules.py": "extend/test_mlir_modules.py",
     "runtime/mlir/partitioners.py": "api/parallel/test_custom_partitioning.py",
     "runtime/mlir/portable_artifacts.py": "export/test_exported.py",

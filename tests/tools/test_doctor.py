@@ -218,3 +218,15 @@ def test_the_command(environment, status, words):
     assert f"({ROOT / 'hlotrace'})" in done.stdout
     done = subprocess.run([*command[:-1], "--json"], cwd=ROOT, env=clean, capture_output=True, text=True, timeout=60)
     assert json.loads(done.stdout)["installed"]["jaxlib"] == JAXLIB
+
+
+@pytest.mark.parametrize(("found", "ptxas", "gpus", "tpus"), [
+    ((), None, "pip install --no-deps \"jax-cuda", "pip install \"libtpu=="),
+    (("cuda",), None, "pip install --no-deps nvidia-cuda-nvcc", "pip install \"libtpu=="),
+    (("cuda", "tpu"), "/usr/bin/ptxas", None, None)])
+def test_it_says_for_which_chips_programs_can_be_compiled_without_one(found, ptxas, gpus, tpus, monkeypatch):
+    monkeypatch.setattr(doctor.gpu_targets, "ptxas", lambda: ptxas)
+    plugins = {name: doctor.plugins.Plugin(name, f"/{name}.so", "jax-cuda12-plugin" if name == "cuda" else "libtpu")
+               for name in found}
+    for line, begins in zip(doctor.compiles_for(plugins).values(), (gpus, tpus), strict=True):
+        assert line is begins is None or line.startswith(begins)

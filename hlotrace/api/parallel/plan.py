@@ -156,6 +156,13 @@ def plan(fun: Callable[..., Any], *types: Any, on: Any = None, mesh: Any = "auto
     return Plan(getattr(fun, "__name__", "the function"), targets, rows, count, unit)
 
 
+def cases(types: Sequence[Any], on: Any, mesh: Any, in_specs: Any) -> list[tuple[str, dict[str, int]]]:
+    """(target, mesh) of each program that `plan` compiles, in its order."""
+    specs = _specs(*pytree.tree_flatten(tuple(types)), in_specs)
+    return [(name, sizes) for name, devices in _targets(on)
+            for sizes in _meshes(mesh, _axes_of(specs), devices)]
+
+
 def _fill(row: Row, fun: Any, leaves: Sequence[Any], specs: Sequence[Any], structure: Any, out_specs: Any,
           devices: Sequence[Any], quick: bool) -> None:
     """Trace, lower and compile for one mesh; the Estimate."""

@@ -29,7 +29,7 @@ from .. import source_info
 from ..array import Array
 from ..avals import is_arraylike
 from ..config import Config, config
-from ..errors import did_you_mean
+from ..errors import did_you_mean, page_of
 
 _RAISE = opmap["RAISE_VARARGS"]
 # Files whose frames count as ours where they are next to ours.
@@ -158,10 +158,20 @@ def reraise_for_user(error: BaseException, name: str | None = None, args: tuple[
         if _last(error.__traceback__) is not None:
             with contextlib.suppress(Exception):
                 annotate(error, name, args, kwargs or {}, caller, entry)
+                _point_to_page(error)
         filter_traceback(error)
 
 
 # --- words
+
+def _point_to_page(error: BaseException) -> None:
+    """The last line of an error says which page is about its kind, where an option says where pages are."""
+    base = config.hlotrace_error_pages
+    if base and not any("(more about this: " in note for note in getattr(error, "__notes__", ())):
+        page = page_of(error, base)
+        if page is not None:
+            error.add_note(f"(more about this: {page})")
+
 
 # What Python raises over a fault of ours, or where a user's function is called with other arguments than it
 # takes.

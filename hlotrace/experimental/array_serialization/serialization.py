@@ -18,6 +18,7 @@ from ...core import dtypes
 from ...core.surface.public import export_names
 from ...placement.make_arrays import make_array_from_callback
 from ...runtime.devices import client
+from ...runtime.status_line import going_on
 
 __all__ = ["GlobalAsyncCheckpointManager", "GlobalAsyncCheckpointManagerBase", "get_tensorstore_spec"]
 
@@ -140,16 +141,19 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
                   spec in zip(arrays, tensorstore_specs)]
         writes = [store.result()[shard.index].write(shard.data.__array__()) for x,
                   store in zip(arrays, stores) for shard in x.addressable_shards if shard.replica_id == 0]
-        for write in writes:
-            write.copy.result()
+        with going_on(lambda: f"checkpoint: copying {len(arrays)} arrays"):
+            for write in writes:
+                write.copy.result()
         self._done = Future()
         name = f"array_serialization_{next(self._numbers)}"
         threading.Thread(target=self._finish, args=(self._done, writes, on_commit_callback, name)).start()
 
     def _finish(self, done, writes, on_commit, name):
         try:
-            for write in writes:
-                write.result()
+            finished = 0
+            with going_on(lambda: f"checkpoint: {finished} of {len(writes)} parts of arrays written"):
+                for finished, write in enumerate(writes):       # noqa: B007  the line reads it
+                    write.result()
             self._together(f"{name}_written")
             if on_commit is not None and client.process_index() == 0:
                 on_commit()
@@ -196,12 +200,15 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         unsaid, found, begun = [None] * len(shardings), [], []
         each = shardings, tensorstore_specs, global_shapes or unsaid, dtypes or unsaid
         _same_number("deserialize", *each)
-        for sharding, spec, shape, dtype in zip(*each):
-            while sum(size for size, _ in begun) > concurrent_gb * 10 ** 9:
-                found.append(begun.pop(0)[1]())
-            store = self._ts.open(spec, open=True, context=self._context).result()
-            begun.append(_reading(store, sharding, shape, dtype))
-        return found + [finish() for _, finish in begun]
+        with going_on(lambda: f"checkpoint: {len(found)} of {len(shardings)} arrays read"):
+            for sharding, spec, shape, dtype in zip(*each):
+                while sum(size for size, _ in begun) > concurrent_gb * 10 ** 9:
+                    found.append(begun.pop(0)[1]())
+                store = self._ts.open(spec, open=True, context=self._context).result()
+                begun.append(_reading(store, sharding, shape, dtype))
+            for _, finish in begun:
+                found.append(finish())
+        return found
 
     def deserialize_with_paths(self, shardings, paths, global_shapes=None, dtypes=None, concurrent_gb=32):
         """As `deserialize`, with a path for each sharding."""

@@ -19,7 +19,8 @@ class Row:
     """One operation, argument, or holder of others.
 
     `holds` says of a holder what it is: "function", "loop", "branch", "fusion" or "block".  `operands` are
-    numbers of rows of the same stage.  `bytes` are what it reads and writes, `size` what its results take.
+    numbers of rows of the same stage.  `bytes` are what it reads and writes, `size` what its results take,
+    `seconds` what it took in a run, without the rows that are inside of it; None where that is not known.
     """
     depth: int
     op: str
@@ -35,6 +36,7 @@ class Row:
     argument: str = ""      # the path of an argument, `params['w']`
     note: str = ""
     operands: Sequence[int] = ()
+    seconds: float | None = None
 
 
 @dataclasses.dataclass
@@ -60,7 +62,8 @@ class Document:
     """A program in all its forms.
 
     `mesh` is {axis: size}, empty for one device; `collectives` those of `communication`; `memory` the Usage
-    of the stage that `memory_of` names, and `totals` what the compiler says of it, {name: bytes}.
+    of the stage that `memory_of` names, and `totals` what the compiler says of it, {name: bytes}; `seconds`
+    what a run took, 0 where it was not measured.
     """
     title: str
     stages: list[Stage]
@@ -69,6 +72,7 @@ class Document:
     memory_of: str = ""
     memory: Usage = Usage([], 0, [])
     totals: dict[str, int] = dataclasses.field(default_factory=dict)
+    seconds: float = 0.0
 
     def sources(self):
         """{file: {line: text}} of the user's lines that made operations, and the lines around them."""

@@ -2,7 +2,7 @@
 import re
 
 from ..hlo_text import METADATA, callees, modules, shape_bytes, without_layouts
-from . import costs
+from ..planning import hlo_costs
 from .document import Row
 
 _HOLDS = {"while": "loop", "conditional": "branch", "fusion": "fusion", "call": "function",
@@ -11,44 +11,45 @@ _RUNS = ("body", "condition", "calls", "branch_computations", "true_computation"
 _NAME = re.compile(r"%([\w.-]+)")
 _SETTINGS = re.compile(r"(?:, )?backend_config=(?:\"(?:[^\"\\]|\\.)*\"|\{.*\})"
                        r"|(?:, )?frontend_attributes=\{[^{}]*\}")
-_ALIASES = ("parameter", "constant", "get-tuple-element", "tuple", "bitcast")
 
 
-def hlo_rows(text, collectives=()):
+def hlo_rows(text, collectives=(), profile=None):
     """The Rows of a text of HLO modules.
 
     Args:
         collectives: those of `communication`: what instructions of their names say of mesh axes.
+        profile: a Profile of `timing`, for what instructions took.
     """
     axes = {c.name: f"over {', '.join(c.axes)}" for c in collectives if c.axes}
     rows, found = [], modules(text)
+    times = {(op.module, op.name): op for op in profile.operations} if profile else {}
     calls = re.findall(r"^// .*: runs (\d+) times$", text, re.M)      # of a program in pieces
     if len(found) == 1 and not calls:
-        _Writer(found[0], rows, axes).computation(found[0].entry, 0, ())
+        _Writer(found[0], rows, axes, times).computation(found[0].entry, 0, ())
         return rows
     for i, module in enumerate(found):
         row = Row(0, "module", f"module {module.name}", holds="function")
         rows.append(row)
-        row.flops = _Writer(module, rows, axes).computation(module.entry, 1, ())
+        row.flops = _Writer(module, rows, axes, times).computation(module.entry, 1, ())
         if len(calls) == len(found):
             row.note, row.flops = f"{calls[i]} times", row.flops * int(calls[i])
     return rows
 
 
 class _Writer:
-    def __init__(self, module, rows, axes):
-        self.module, self.rows, self.axes = module, rows, axes
+    def __init__(self, module, rows, axes, times):
+        self.module, self.rows, self.axes, self.times = module, rows, axes, times
         self.computations = {}
         for line in module.lines:
             self.computations.setdefault(line.computation, []).append(line)
-        self.written = {}       # computation -> (row that it was written under, its FLOPs)
+        self.costs = hlo_costs.by_instruction(module)
+        self.written = {}       # computation -> the row that it was written under
 
     def computation(self, name, depth, arguments):
         """Writes it; returns its FLOPs.  `arguments`: the rows of what its parameters are."""
-        values, total = {}, 0
-        for line in self.computations.get(name, ()):
-            total += self.instruction(line, depth, arguments, values) or 0
-        return total
+        values = {}
+        return sum([self.instruction(line, depth, arguments, values)
+                    for line in self.computations.get(name, ())])
 
     def instruction(self, line, depth, arguments, values):
         inputs, attributes = _inputs(line.rest)
@@ -58,20 +59,19 @@ class _Writer:
         row = Row(depth, line.opcode, f"%{line.name} = {shape} {line.opcode}({inputs}){attributes}", shape,
                   size=shape_bytes(shape), source=source, path=path or "", note=self.axes.get(line.name, ""),
                   operands=tuple(dict.fromkeys(operands)))
+        if timed := self.times.get((self.module.name, line.name)):
+            row.seconds, row.source, row.path = timed.seconds, source or timed.source, path or timed.path
         values[line.name] = number
         if line.opcode == "parameter":
             self.parameter(row, int(inputs or 0), arguments, path)
-        elif line.opcode not in _ALIASES:
-            row.bytes = row.size + sum(self.rows[i].size for i in operands)
+        cost = self.costs[line.name]
+        row.flops, row.bytes = cost.flops + cost.elementwise, cost.bytes or None
         self.rows.append(row)
         held = [(how, name) for how, name in callees(line)
                 if how in _RUNS or how == "to_apply" and line.opcode == "call"]
         if held:
             row.holds = _HOLDS.get(line.opcode, "function")
-            row.flops = self.held(line, held, number, operands)
-        else:
-            shapes = [self.rows[i].types for i in operands]
-            row.flops = costs.flops(line.opcode, shape, shapes, _contracted(line))
+            self.held(line, held, number, operands)
         return row.flops
 
     def parameter(self, row, position, arguments, path):
@@ -81,12 +81,11 @@ class _Writer:
             row.op, row.argument, row.path = "argument", path or "", ""
 
     def held(self, line, held, number, operands):
-        row, counts = self.rows[number], []
+        """Writes the computations that an instruction runs."""
+        row = self.rows[number]
         for i, (how, name) in enumerate(held):
             if name in self.written:
-                first, count = self.written[name]
-                row.note = f"the computation of row {first + 1}"
-                counts.append(count)
+                row.note = f"the computation of row {self.written[name] + 1}"
                 continue
             depth = row.depth + 1
             if len(held) > 1:
@@ -95,15 +94,13 @@ class _Writer:
                 depth += 1
             block = len(self.rows) - 1
             first = operands[i + 1:i + 2] if row.holds == "branch" else operands
-            counts.append(self.computation(name, depth, first))
-            self.written[name] = number, counts[-1]
+            flops = self.computation(name, depth, first)
+            self.written[name] = number
             if len(held) > 1:
-                self.rows[block].flops = counts[-1]
-        if row.holds != "loop":
-            return max(counts) if row.holds == "branch" else sum(counts)
-        rounds = self.module.trips(line)
-        row.note = f"{rounds} times" if rounds is not None else "FLOPs of one round"
-        return sum(counts) * (1 if rounds is None else rounds)
+                self.rows[block].flops = flops
+        if row.holds == "loop":
+            rounds = self.module.trips(line)
+            row.note = f"{rounds} times" if rounds is not None else "FLOPs of one round"
 
 
 def _inputs(rest):
@@ -115,11 +112,3 @@ def _inputs(rest):
             attributes = METADATA.sub("", rest[i + 1:])
             return rest[:i], _SETTINGS.sub("", attributes).rstrip(", ")
     return rest, ""
-
-
-def _contracted(line):
-    found = re.search(r"lhs_contracting_dims=\{([\d,]*)\}", line.rest)
-    if found:
-        return [int(n) for n in re.findall(r"\d+", found[1])]
-    kernel = re.search(r"dim_labels=\w+_(\w+)->", line.rest)
-    return [i for i, name in enumerate(kernel[1]) if name != "o"] if kernel else ()

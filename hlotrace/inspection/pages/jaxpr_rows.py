@@ -1,4 +1,6 @@
 """A jaxpr as rows."""
+import math
+
 from ...core.avals import ShapedArray
 from ...core.dtypes import short_name
 from ...core.jaxpr import Literal, Printer, sub_jaxprs
@@ -7,8 +9,8 @@ from ...primitives.arrays.contract import dot_general_p
 from ...primitives.arrays.conv import conv_general_dilated_p
 from ...primitives.programs.cond_while import cond_p, while_p
 from ...primitives.programs.scan import scan_p
+from .. import costs
 from ..hlo_text import shape_bytes
-from . import costs
 from .document import Row
 
 _HOLDS = {scan_p: "loop", while_p: "loop"}
@@ -73,7 +75,7 @@ class _Writer:
             elif eqn.primitive is while_p:
                 row.note = "FLOPs of one round"
         else:
-            row.flops = costs.flops(eqn.primitive.name, result, operands, _contracted(eqn))
+            row.flops = _flops(eqn)
         env.update(dict.fromkeys(eqn.outvars, number))
         return row.flops
 
@@ -121,11 +123,27 @@ def _sharding(values):
     return " ".join(str(sharding.spec) for sharding in shardings if sharding is not None)
 
 
-def _contracted(eqn):
-    if eqn.primitive is dot_general_p:
-        return eqn.params["dimension_numbers"][0][0]
-    if eqn.primitive is conv_general_dilated_p:
-        return eqn.params["dimension_numbers"].rhs_spec[1:]     # input features and window
-    return ()
+def _flops(eqn):
+    shapes = [v.aval.shape if isinstance(v.aval, ShapedArray) else (0,) for v in (*eqn.invars, *eqn.outvars)]
+    if any(type(n) is not int for shape in shapes for n in shape):
+        return 0                # of sizes that are not known
+    operands, results = shapes[:len(eqn.invars)], shapes[len(eqn.invars):]
+    size, p = sum(map(math.prod, results)), eqn.params
+    if costs.counted(eqn.primitive.name) != "product":
+        return costs.elementwise(eqn.primitive.name, size, list(map(math.prod, operands)))
+    dtype = short_name(eqn.outvars[0].aval.dtype)
+    if eqn.primitive is not conv_general_dilated_p:
+        summed = p["dimension_numbers"][0][0] if eqn.primitive is dot_general_p else (1,)
+        return costs.product(size, [operands[0][i] for i in summed], dtype)
+    names = [_letters(spec, ends) for spec, ends in zip(p["dimension_numbers"], ("bf", "oi", "bf"))]
+    return costs.convolution(costs.Window(
+        *names, p["window_strides"], [low for low, _ in p["padding"]], p["lhs_dilation"],
+        p["rhs_dilation"]), *operands, *results, dtype)
+
+
+def _letters(spec, ends):
+    """`b01f` of (0, 3, 1, 2): where batch, features and each axis of space are."""
+    letters = [*ends, *map(str, range(len(spec) - 2))]
+    return "".join(letters[spec.index(i)] for i in range(len(spec)))
 
 

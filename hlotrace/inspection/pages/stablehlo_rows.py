@@ -2,9 +2,8 @@
 import functools
 import re
 
-from .. import shardy
-from ..hlo_text import shape_bytes
-from . import costs
+from .. import costs, shardy
+from ..hlo_text import arrays, shape_bytes
 from .document import Row, ends_at
 
 _REGIONS = {"stablehlo.while": ("condition", "body"), "stablehlo.if": ("true", "false")}
@@ -121,17 +120,25 @@ def _arguments(op, line, rows, values, depth):
 
 
 def _cost(op, row):
+    """(FLOPs, bytes) of an operation."""
     if row.holds or op.name.endswith("return"):
         return None, None
-    contracted = ()
-    found = re.search(r"contracting_dims = \[([\d, ]*)\]", row.text)
-    if found:
-        contracted = [int(n) for n in re.findall(r"\d+", found[1])]
-    elif op.name == "stablehlo.convolution":
-        kernel = re.search(r"\]x\[([^\]]*)\]->", row.text)
-        contracted = [i for i, name in enumerate(kernel[1].split(", ")) if name != "o"] if kernel else ()
     operands = list(map(short_type, op.operands))
-    return costs.flops(op.name, row.types, operands, contracted), row.size + sum(map(shape_bytes, operands))
+    return _flops(op, row, operands), row.size + sum(map(shape_bytes, operands))
+
+
+def _flops(op, row, operands):
+    shapes = [array.dims for type_ in (*operands, row.types) for array in arrays(type_)]
+    if "?" in row.types or any("?" in type_ for type_ in operands):
+        return 0                # of sizes that are not known
+    size = sum(array.size for array in arrays(row.types))
+    if costs.counted(op.name) != "product":
+        return costs.elementwise(op.name, size, [sum(a.size for a in arrays(type_)) for type_ in operands])
+    if op.name == "stablehlo.convolution":
+        return costs.convolution(costs.stablehlo_window(row.text), *shapes, row.types)
+    found = re.search(r"contracting_dims = \[([\d, ]*)\]", row.text)
+    return costs.product(size, [shapes[0][int(n)] for n in re.findall(r"\d+", found[1])] if found else (),
+                         row.types)
 
 
 def _count_functions_and_loops(rows):
@@ -150,7 +157,7 @@ def _count_functions_and_loops(rows):
 
     def call(row):
         return functions.get(_NAME.search(row.text)[1]) if row.op in ("call", "func.call") else row.flops
-    costs.add_up(rows, scale, call)
+    _add_up(rows, scale, call)
 
 
 def _rounds(i, rows):
@@ -172,3 +179,21 @@ def _rounds(i, rows):
 def _constant(row):
     found = re.search(r"constant dense<(\d+)> : tensor<i\d+>", row.text)
     return int(found[1]) if found else None
+
+
+def _add_up(rows, scale, own):
+    """Sets the FLOPs of rows that hold others: what is in them together; of branches, of the longest.
+
+    Args:
+        scale: (number of a row, that sum) to its FLOPs; rows further down are done before it is called.
+        own: the FLOPs of a row that holds none.
+    """
+    inside = {}         # depth -> FLOPs of rows at that depth that have not met their holder
+    for i in reversed(range(len(rows))):
+        row = rows[i]
+        if row.holds:
+            counts = inside.pop(row.depth + 1, [0])
+            row.flops = scale(i, max(counts) if row.holds == "branch" else sum(counts))
+        else:
+            row.flops = own(row)
+        inside.setdefault(row.depth, []).append(row.flops or 0)

@@ -52,7 +52,8 @@ class View:
         return f"View({self.document.title}: {stages})"
 
 
-def view(title, *, jaxpr=None, stablehlo=None, mesh=None, optimized=None, totals=None, path=None):
+def view(title, *, jaxpr=None, stablehlo=None, mesh=None, optimized=None, totals=None, profile=None,
+         path=None):
     """A View of the forms of a program that are given.
 
     Args:
@@ -62,6 +63,7 @@ def view(title, *, jaxpr=None, stablehlo=None, mesh=None, optimized=None, totals
         mesh: the Mesh that it is divided over, for Shardy's propagation and the axes of collectives.
         optimized: the text of its optimized HLO.
         totals: {name: bytes}, what the compiler says of its memory.
+        profile: a Profile of it, as `hlotrace.profile` gives it.
         path: where to save the page, if anywhere.
     """
     stages, found = [], []
@@ -73,11 +75,11 @@ def view(title, *, jaxpr=None, stablehlo=None, mesh=None, optimized=None, totals
             stages.append(_stage("sharded", stablehlo_rows, stablehlo, True))
     if optimized is not None:
         found = collectives(optimized, mesh) if mesh is not None else []
-        stages.append(Stage("optimized", hlo_rows(optimized, found)))
+        stages.append(Stage("optimized", hlo_rows(optimized, found, profile)))
     of = _with_one_order(stages)
     memory = live_memory.usage(of.rows, *_main(of.rows))
     result = View(Document(title, stages, dict(mesh.shape) if mesh is not None else {}, found,
-                           of.name, memory, totals or {}))
+                           of.name, memory, totals or {}, profile.seconds if profile else 0.0))
     if path is not None:
         result.save(path)
     return result
@@ -129,6 +131,8 @@ def _data(document):
         columns = {name: [word(getattr(row, name)) for row in rows] for name in _WORDS}
         columns |= {name: [getattr(row, name) for row in rows]
                     for name in ("depth", "text", "flops", "bytes", "size", "operands")}
+        if document.seconds:
+            columns["seconds"] = [row.seconds or 0 for row in rows]
         columns["file"] = [word(row.source[0]) if row.source else -1 for row in rows]
         columns["line"] = [row.source[1] if row.source else 0 for row in rows]
         stages.append({"name": stage.name, "columns": columns})
@@ -138,4 +142,5 @@ def _data(document):
                     for file, lines in document.sources().items()],
         "collectives": [[c.kind, c.name, c.shape, c.bytes, c.axes, c.trips, c.where or "", c.op or ""]
                         for c in document.collectives],
-        "memory": [document.memory_of, *document.memory], "totals": document.totals, "words": list(words)}
+        "memory": [document.memory_of, *document.memory], "totals": document.totals,
+        "seconds": document.seconds, "words": list(words)}

@@ -133,16 +133,21 @@ def assembled(devices, mesh, source, memory, at_peak, peak, flops, elementwise, 
     needed = memory["arguments"] + memory["results"] - memory["aliases"] + memory["temporaries"]
     memory = {**memory, "needed": needed, "chip": chip.memory if chip else 0}
     if chip:
-        times["matrix unit"] = sum(count / rate(chip, dtype) for dtype, count in flops.items())
-        if chip.vector:
-            times["vector unit"] = elementwise / chip.vector
-        times["memory"] = moved / chip.bandwidth
+        times = times_of(chip, flops, elementwise, moved)
         times["links"] = sum(count / axis_bandwidth(chip, mesh, axes) for (_, axes), count in sent.items())
     else:
         notes = [*notes, f"no rates are known for {devices[0].device_kind}: no times"]
     shape = dict(zip(mesh.axis_names, mesh.axis_sizes)) if mesh is not None else {}
     return Estimate(chip, shape, source, memory, at_peak, peak, dict(flops), elementwise, moved, dict(sent),
                     times, notes)
+
+
+def times_of(chip, flops, elementwise, moved):
+    """Seconds that the parts of a chip need at their peak rates, without its links."""
+    times = {"matrix unit": sum(count / rate(chip, dtype) for dtype, count in flops.items())}
+    if chip.vector:
+        times["vector unit"] = elementwise / chip.vector
+    return times | {"memory": moved / chip.bandwidth}
 
 
 def chip_of(device):

@@ -6,17 +6,13 @@ each element that is multiplied and summed; padding and gaps of a convolution ar
 from collections import Counter
 from dataclasses import dataclass, field
 
+from .. import costs as operation_costs
 from ..hlo_text import arrays
 from .library_calls import call_target, convolution_flops, library_flops
 
 ONE_PASS = " in one pass"      # float32 products for which no precision is asked: see estimates.rate
 _FREE = set("""parameter constant tuple get-tuple-element bitcast after-all partition-id replica-id iota
 add-dependency opt-barrier optimization-barrier domain""".split())
-_MOVES = set("""broadcast copy reshape transpose slice concatenate pad reverse gather dynamic-slice
-dynamic-update-slice convert bitcast-convert select sort custom-call rng-bit-generator
-reduce-precision""".split())
-# what takes its operands element by element, and gives fewer
-_REDUCTIONS = {"reduce", "reduce-window", "select-and-scatter", "map", "all-reduce", "reduce-scatter"}
 _TRANSCENDENTAL = {"exponential", "exponential-minus-one", "log", "log-plus-one", "tanh", "tan", "sine",
                    "cosine", "logistic", "power", "sqrt", "rsqrt", "cbrt", "erf", "atan2"}
 _DTYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "c64": "complex64",
@@ -62,6 +58,17 @@ def costs(module):
     return _Counting(module).of(module.entry) if module.entry else Costs()
 
 
+def by_instruction(module):
+    """{name: the Costs of running it once} of a Module's instructions; of loops, calls and fusions, those of
+    what is in them.  What is inside of a fusion moves no bytes."""
+    counting, found = _Counting(module), {}
+    fused = {_called(line, "calls") for line in module.lines if line.opcode == "fusion"}
+    for line in module.lines:
+        found[line.name] = Costs()
+        counting.line(line, line.computation in fused, found[line.name])
+    return found
+
+
 class _Counting:
     def __init__(self, module):
         self.module = module
@@ -102,12 +109,14 @@ class _Counting:
             total.products[self.dtype(line)] += count
         elif kind == "custom-call":
             self.library(line, total)
-        elif kind in _REDUCTIONS or kind == "scatter":
-            total.elementwise += self.operand(line, -1 if kind == "scatter" else 0).size
-        elif kind not in _FREE and kind not in _MOVES and not kind.endswith(("-start", "-done")):
-            size = sum(a.size for a in arrays(line.shape))
-            total.elementwise += size
-            total.transcendental += size * (kind in _TRANSCENDENTAL)
+        else:
+            what = operation_costs.counted(kind)
+            if what == "result":
+                size = sum(a.size for a in arrays(line.shape))
+                total.elementwise += size
+                total.transcendental += size * (kind in _TRANSCENDENTAL)
+            elif what != "nothing":
+                total.elementwise += self.operand(line, 0 if what == "first" else -1).size
         if not fused:
             total.bytes += self.moved(line)
 
@@ -124,15 +133,11 @@ class _Counting:
 
     def dot(self, line):
         left, out = self.operand(line, 0), arrays(line.shape)[0]
-        size = 2 * out.size
-        for dim in line.numbers("lhs_contracting_dims"):
-            size *= left.dims[dim]
-        return size * (4 if out.dtype.startswith("c") else 1)
+        summed = [left.dims[dim] for dim in line.numbers("lhs_contracting_dims")]
+        return operation_costs.product(out.size, summed, out.dtype)
 
     def convolution(self, line):
-        out = arrays(line.shape)[0]
-        count = convolution_flops(line, self.operand(line, 0), self.operand(line, 1), out)
-        return count * (4 if out.dtype.startswith("c") else 1)
+        return convolution_flops(line, self.operand(line, 0), self.operand(line, 1), arrays(line.shape)[0])
 
     def library(self, line, total):
         """What a library computes; what there is no formula for counts as nothing, and is named."""

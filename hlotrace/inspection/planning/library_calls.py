@@ -8,8 +8,7 @@ the library does.  A product of complex numbers is four of real ones.
 import math
 import re
 
-import numpy as np
-
+from .. import costs
 from ..hlo_text import arrays, integers, modules
 
 
@@ -27,7 +26,8 @@ def library_flops(module, line):
     lines = module.computations[line.computation]
     operands = [arrays(lines[name].shape)[0] for name in line.operands]
     results = arrays(line.shape)
-    return count(line, operands, results) * (4 if results[0].dtype.startswith("c") else 1)
+    complex_too = count is not _convolution and results[0].dtype.startswith("c")
+    return count(line, operands, results) * (4 if complex_too else 1)
 
 
 def call_target(line):
@@ -47,20 +47,14 @@ def convolution_flops(line, x, w, y):
     """
     image, kernel, result = re.match(r"(\w+)_(\w+)->(\w+)", line.attribute("dim_labels")).groups()
     window = dict(part.split("=") for part in (line.attribute("window") or "").split() if "=" in part)
-    flops = 2 * y.dims[result.index("b")] * y.dims[result.index("f")] * w.dims[kernel.index("i")]
-    for letter in filter(str.isdigit, image):
-        def of(name, default, d=int(letter)):
-            return window[name].split("x")[d] if name in window else default
-        low, _ = of("pad", "0_0").split("_")
-        flops *= taps(x.dims[image.index(letter)], w.dims[kernel.index(letter)], y.dims[result.index(letter)],
-                      int(of("stride", 1)), int(low), int(of("lhs_dilate", 1)), int(of("rhs_dilate", 1)))
-    return flops
+    dims = sum(map(str.isdigit, image))
 
-
-def taps(size, window, out, stride, low, spread, gap):
-    """How often an element of a window meets one of the array along one axis, not padding or a gap."""
-    at = np.arange(out)[:, None] * stride - low + np.arange(window) * gap
-    return int(np.sum((at >= 0) & (at % spread == 0) & (at // spread < size)))
+    def numbers(name, default):
+        given = window[name].split("x") if name in window else [str(default)] * dims
+        return [int(n.partition("_")[0]) for n in given]
+    return costs.convolution(
+        costs.Window(image, kernel, result, numbers("stride", 1), numbers("pad", 0), numbers("lhs_dilate", 1),
+                     numbers("rhs_dilate", 1)), x.dims, w.dims, y.dims, y.dtype)
 
 
 # Each: (the call, the Arrays of its operands and of its results) -> FLOPs.

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from ...runtime.mlir.bindings import ir, parse_module
-from .. import shardy
+from .. import costs, shardy
 from . import estimates, hlo_costs
 
 _DTYPES = {"i1": ("bool", 8), "bf16": ("bfloat16", 16), "f16": ("float16", 16), "f64": ("float64", 64),
@@ -139,8 +139,8 @@ class _Reader:
         elif name == "dot_general":
             self.dot(op, made)
         elif name == "convolution":
-            kernel = ins[1]
-            made.flops = 2 * math.prod(outs[0].shape) * math.prod(kernel.shape) // max(kernel.shape)
+            made.flops = costs.convolution(costs.stablehlo_window(str(op)), *(v.shape for v in (*ins, *outs)),
+                                           ins[0].dtype)
             made.dtype = ins[0].dtype
         return made
 
@@ -156,7 +156,7 @@ class _Reader:
         split = dict.fromkeys(name for i, j in zip(*summed) for name in (*left.axes[i], *right.axes[j])
                               if name not in kept)
         size = math.prod(left.shape[i] * self.parts(left.axes[i]) for i in summed[0])
-        made.flops = 2 * math.prod(out.shape) * size // self.parts(split)
+        made.flops = costs.product(math.prod(out.shape), [size], left.dtype) // self.parts(split)
         made.dtype = left.dtype
         if "HIGHEST" in str(op.attributes["precision_config"] if "precision_config" in op.attributes else ""):
             made.dtype = made.dtype.removesuffix(hlo_costs.ONE_PASS)

@@ -8,8 +8,8 @@ import zlib
 from ...core.config import config
 from ...runtime import binding
 from ...runtime.devices import client
-from ...runtime.executables import compilation, disk_cache
-from . import estimates, traced_estimates
+from ...runtime.executables import compilation, disk_cache, introspect
+from . import estimates, plan_report, traced_estimates
 
 
 def of_lowered(lowered, where, compiler_options, quick=False):
@@ -36,6 +36,30 @@ def of_lowered(lowered, where, compiler_options, quick=False):
     if "error" in facts:
         raise binding.JaxRuntimeError(facts["error"])
     return estimates.estimate(estimates.Program(**facts), devices, mesh)
+
+
+def refused(lowered, where, error):
+    """`error` of compiling a Lowered; where memory is too small, with what takes it."""
+    if "RESOURCE_EXHAUSTED" not in str(error):
+        return error
+    try:
+        found = of_lowered(lowered, where, None, quick=True)
+    except Exception:       # the program is one that only its compiler can read: the words are enough
+        return error
+    return type(error)(plan_report.with_values(str(error), found))
+
+
+def exhausted(executable, error):
+    """`error` of running an executable; where memory ran out, with what takes it."""
+    if "RESOURCE_EXHAUSTED" not in str(error):
+        return error
+    try:
+        program = estimates.Program(introspect.optimized_text(executable), dict.fromkeys(
+            ("arguments", "results", "aliases", "temporaries"), 0), 0.0)
+        found = estimates.estimate(program, [executable.device])
+    except Exception:       # as above
+        return error
+    return type(error)(plan_report.with_values(str(error), found))
 
 
 def _facts(lowered, entry):

@@ -7,6 +7,14 @@ QUICK = ("Of the traced program alone, not compiled: memory and operations are n
          "copies, padding and collectives that the compiler adds are not in it. Nothing was run.")
 
 
+_VALUES = "\nIn memory: "       # where the table of values begins in an error
+
+
+def with_values(message, e):
+    """An error of too little memory, with the largest values of an Estimate of the program below."""
+    return "\n".join([f"{message}{_VALUES}{largest_title(e.peak)}", *largest(e.at_peak)])
+
+
 def _scaled(count, step, units):
     """(how many of a unit, the unit), of units that rise by `step`."""
     for unit in units[:-1]:
@@ -98,8 +106,13 @@ def _cells(plan, row, rows):
 
 
 def _errors(rows):
-    """Why there is no estimate."""
-    return [f"{mesh_text(row.mesh)}: {' '.join(row.error.split())}" for row in rows if row.error]
+    """Why there is no estimate; for what does not fit, with what takes the memory."""
+    lines = []
+    for row in rows:
+        if row.error:
+            words, separator, values = row.error.partition(_VALUES)
+            lines.append(f"{mesh_text(row.mesh)}: {' '.join(words.split())}{separator}{values}")
+    return lines
 
 
 def _best(rows):
@@ -118,10 +131,18 @@ def of_estimate(e):
         lines += aligned([[f"  {kind}", axes, size(count)] for (kind, axes), count in
                           sorted(e.sent.items(), key=lambda item: -item[1])], 2)
     if e.at_peak:
-        lines.append(f"{mesh_text(e.mesh)}: the largest values when most are alive, {size(e.peak)} together")
-        lines += aligned([[f"  {v['type']}", v["kind"], v["where"] or "-", v["name"] or "-", size(v["bytes"])]
-                          for v in e.at_peak], 4)
+        lines += [f"{mesh_text(e.mesh)}: {largest_title(e.peak)}", *largest(e.at_peak)]
     return lines + [f"note: {note}" for note in e.notes]
+
+
+def largest_title(peak):
+    return f"the largest values when most are alive, {size(peak)} together"
+
+
+def largest(values):
+    """Lines on the values that are in memory at the peak, as an Estimate has them."""
+    return aligned([[f"  {v['type']}", v["kind"], v["where"] or "-", v["name"] or "-", size(v["bytes"])]
+                    for v in values], 4)
 
 
 def estimate_table(e):

@@ -8,16 +8,19 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 
+from .. import costs
 from . import estimates, hlo_costs
 from .local_program import local_program
 
-_MOVES = set("""bitcast_convert broadcast_in_dim concatenate constant convert create_token dynamic_slice iota
-pad partition_id reshape reverse slice transpose""".split())
 # computed where they are read
-_FUSED = _MOVES | set("""abs add and atan2 cbrt ceil clamp compare complex cosine count_leading_zeros divide
-erf exponential exponential_minus_one floor imag is_finite log log_plus_one logistic maximum minimum multiply
-negate not or popcnt power real reduce_precision remainder round_nearest_afz round_nearest_even rsqrt select
-shift_left shift_right_arithmetic shift_right_logical sign sine sqrt subtract tan tanh xor""".split())
+_FUSED = set("""
+    abs add and atan2 bitcast_convert broadcast_in_dim cbrt ceil clamp compare complex concatenate
+    constant convert cosine count_leading_zeros create_token divide dynamic_slice erf exponential
+    exponential_minus_one floor imag iota is_finite log log_plus_one logistic maximum minimum multiply
+    negate not or pad partition_id popcnt power real reduce_precision remainder reshape reverse
+    round_nearest_afz round_nearest_even rsqrt select shift_left shift_right_arithmetic
+    shift_right_logical sign sine slice sqrt subtract tan tanh transpose xor
+""".split())
 _PRODUCTS = {"dot_general", "convolution"}
 # what reads its operands element by element, so that they need not be in memory
 _READERS = _PRODUCTS | {"reduce", "all_reduce", "gather"}
@@ -173,10 +176,8 @@ class _Body:
             counts.bytes += sum(_part(op, v) for v in reads if v not in read)
             if op.name not in _SLICES:
                 read.update(reads)
-            if op.name == "reduce":
-                counts.elementwise += math.prod(op.ins[0].shape)
-            elif op.name in _FUSED and op.name not in _MOVES:
-                counts.elementwise += math.prod(op.outs[0].shape)
+            sizes = [[math.prod(v.shape) for v in values] for values in (op.outs, op.ins)]
+            counts.elementwise += costs.elementwise(op.name, sum(sizes[0]), sizes[1])
             if op.flops:
                 counts.flops[op.dtype] += op.flops
                 counts.sent.update(op.sent)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...core.errors import did_you_mean
 from ...core.platforms import platform_named
-from .. import binding
+from .. import binding, callback_guard
 from ..executables import executable, progress, spmd
 from ..executables.slice_starts import in_range
 from ..mlir import partitioners
@@ -156,7 +156,13 @@ def compile_text(text: str, devices: Sequence[binding.Device], options: Any = No
     try:
         compiled = devices[0].client.compile(parse_module(text), binding.DeviceList(tuple(devices)), options)
     except binding.JaxRuntimeError as error:
-        message = str(error)
+        message, raised = str(error), callback_guard.original(error)
+        if raised is not error:         # by a function that the compiler asked
+            raise raised from None
+        if "emitter for hlotrace_partitioning not found" in message:
+            raise NotImplementedError(
+                f"custom_partitioning: {name} cannot be compiled for {chip}: its compiler asks no Python "
+                "function how an operation is split. Use shard_map for that operation") from None
         raise binding.JaxRuntimeError(
             _refused(message, name, chip) or gpu_targets.missing(message, cuda)
             or binding.readable(message)) from None

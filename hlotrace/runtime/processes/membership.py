@@ -19,12 +19,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from .. import binding
+from .. import binding, status_line
 from ..devices import client
-from ..status_line import StatusLine
 from . import consistency_checks
 from .coordinator import ENDED, split
 
@@ -101,32 +100,15 @@ def _listed(numbers: Sequence[int]) -> str:
     return f"{', '.join(map(str, numbers[:16]))}{', ...' if len(numbers) > 16 else ''}"
 
 
-@contextlib.contextmanager
-def missing_on_the_terminal(address: str, num_processes: int) -> Iterator[None]:
+def missing_on_the_terminal(address: str, num_processes: int) -> contextlib.AbstractContextManager[None]:
     """Which processes are waited for, on the terminal, if there is one, from two seconds on."""
-    line, done = StatusLine(), threading.Event()
-    if not line:
-        yield
-        return
-    thread = threading.Thread(target=_name_missing, args=[line, done, address, num_processes], daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join(1)      # it may be asking
-        line.write("", "\r")
-
-
-def _name_missing(line: StatusLine, done: threading.Event, address: str, num_processes: int) -> None:
-    start = time.monotonic()
-    while not done.wait(LOOK_SECONDS):
+    def who() -> str:
         whom = f"process 0 at {address}"
         with contextlib.suppress(OSError), socket.create_connection(split(address), timeout=5) as peer:
             missing = (_ask(peer, "who is missing?", time.monotonic() + 5) or {}).get("missing", [])
             whom = f"process{'es' * (len(missing) != 1)} {_listed(missing)} of {num_processes}"
-        if not done.is_set():
-            line.write(f"hlotrace: waiting for {whom}, {time.monotonic() - start:.0f} s")
+        return f"hlotrace: waiting for {whom}"
+    return status_line.going_on(who, LOOK_SECONDS)
 
 
 def _ask(peer: socket.socket, message: Any, deadline: float) -> dict[str, Any] | None:

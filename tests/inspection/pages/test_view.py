@@ -204,3 +204,30 @@ def test_a_compiled_program_that_was_read_has_its_optimized_text():
     compiled = jax.jit(program).lower(X).compile()
     read = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
     assert [stage.name for stage in read.view().document.stages] == ["optimized"]
+
+
+TIMED = LIT + """
+  const rows = (stage) => stages[stage].seconds.reduce((sum, seconds) => sum + seconds, 0);
+  return {
+    sums: stages.map((_, i) => rows(i)), tree: tree.seconds, run: data.seconds,
+    column: panes.map((pane) => pane.root.querySelector(".head .time").textContent),
+    loop: stages.map((stage, s) => [...stage.total.keys()].filter((row) => word(stage, "holds", row) === "loop")
+      .map((row) => stage.total[row])[0]),
+    nodes: [...document.querySelectorAll("#tree .node")].map((node) => node.textContent.trim()),
+    lines: (showTab("source"), [...document.querySelectorAll("#tab .cost")].filter((cell) => cell.textContent).length) };
+"""
+
+
+@browser
+def test_measured_time_is_in_every_stage_the_tree_and_the_source(tmp_path):
+    profile = jax.profile(program, runs=2)(jnp.ones((8, 8)))
+    found = in_browser(profile.view().html, TIMED, tmp_path)
+    measured = sum(op.seconds for op in profile.operations)
+    assert found["run"] == profile.seconds and found["column"] == ["time"] * 3
+    assert found["sums"] + [found["tree"]] == pytest.approx([measured] * 4)
+    assert all(0 < seconds <= measured for seconds in found["loop"][:2])      # a small one may be one kernel of XLA
+    assert any(re.fullmatch(r"first\d.*s", node) for node in found["nodes"]) and found["lines"] >= 2
+
+
+def test_a_page_without_a_profile_has_no_times():
+    assert "seconds" not in data(jax.jit(program).lower(X).compile().view().html)["stages"][-1]["columns"]

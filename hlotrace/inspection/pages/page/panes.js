@@ -10,6 +10,8 @@ let active = 0;
 const PLAIN = new Set(["parameter", "constant", "get-tuple-element", "tuple", "bitcast", "argument", "return",
                        "sdy.constant", "func.return", "sdy.return"]);
 
+const timed = data.seconds ? ["time"] : [];
+
 class Pane {
   constructor(stage) {
     this.stage = stage;
@@ -18,7 +20,7 @@ class Pane {
     this.scroll = element("div", { class: "scroll", tabindex: "-1", onscroll: () => this.later() }, this.space);
     this.marks = element("canvas", { class: "marks" });
     const columns = element("span", { class: "columns" },
-      ...["types", "spec", "flops", "bytes", "line"].map((name) =>
+      ...["types", "spec", ...timed, "flops", "bytes", "line"].map((name) =>
         element("span", { class: "cell " + name }, { types: "type", spec: "sharding", flops: "FLOPs" }[name] || name)));
     this.root = element("div", { class: "pane " + stage.name, onmousedown: () => activate(stage.number) },
       element("div", { class: "head" }, element("b", {}, stage.name),
@@ -119,10 +121,10 @@ class Pane {
 function newRow(pane) {
   const part = (name) => element("span", { class: name });
   const drawn = { fold: part("fold"), left: part("rest left"), op: part("op"), rest: part("rest"), types: part("cell types"), spec: part("cell spec"),
-                  flops: part("cell flops"), bytes: part("cell bytes"), line: part("cell line"), row: -1 };
+                  time: part("cell time"), flops: part("cell flops"), bytes: part("cell bytes"), line: part("cell line"), row: -1 };
   drawn.root = element("div", { class: "row" }, drawn.fold,
     element("span", { class: "what" }, drawn.left, drawn.op, drawn.rest),
-    drawn.types, drawn.spec, drawn.flops, drawn.bytes, drawn.line);
+    drawn.types, drawn.spec, ...timed.map(() => drawn.time), drawn.flops, drawn.bytes, drawn.line);
   drawn.root.addEventListener("click", () => select(pane.stage.number, drawn.row));
   drawn.root.addEventListener("dblclick", () => toggle(pane.stage.number, drawn.row));
   drawn.fold.addEventListener("click", (event) => {
@@ -158,6 +160,10 @@ function fill(drawn, stage, row, at) {
   drawn.root.title = text.length > 40 ? text.slice(0, 1000) : "";
   drawn.types.textContent = word(stage, "types", row);
   drawn.spec.textContent = word(stage, "sharding", row);
+  if (data.seconds) {
+    drawn.time.textContent = timeText(stage.total[row]);
+    drawn.time.style.background = heat(stage.total[row]);
+  }
   drawn.flops.textContent = stage.flops[row] ? flopsText(stage.flops[row]) : "";
   drawn.bytes.textContent = stage.bytes[row] ? bytesText(stage.bytes[row]) : "";
   drawn.line.textContent = place(stage, row) || word(stage, "argument", row);

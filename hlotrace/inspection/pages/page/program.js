@@ -70,6 +70,34 @@ function kin(stage, row) {
   });
 }
 
+// Seconds of rows, where a run was measured: `seconds` are theirs alone, `total` with what is inside of them.  What the
+// optimized program's took is spread over those of the same operation in other stages; where there is none, the first
+// of the same line has it.
+function spread(measured) {
+  for (const stage of stages) {
+    if (stage === measured) continue;
+    const exact = new Map();
+    exactKeys(stage).forEach((key, row) => { if (key) exact.has(key) ? exact.get(key).push(row) : exact.set(key, [row]); });
+    const holds = (row) => stage.end[row] > row + 1;
+    stage.seconds = new Float64Array(stage.count);
+    measured.seconds.forEach((seconds, row) => {
+      if (!seconds) return;
+      const loop = measured.end[row] > row + 1 && word(measured, "holds", row) !== "fusion";
+      const alike = (rows) => (rows || []).filter((each) => holds(each) === loop);
+      const of = (map, key) => (map.get(key) || nothing)[stage.number];
+      const found = [alike(exact.get(exactKeys(measured)[row])), alike(of(kinOf, kinKey(measured, row, false))),
+                     of(lineOf, lineKey(measured, row)).slice(0, 1)].find((rows) => rows.length) || [];
+      for (const each of found) stage.seconds[each] += seconds / found.length;
+    });
+  }
+  for (const stage of stages) {
+    stage.total = Float64Array.from(stage.seconds);
+    for (let row = stage.count - 1; row >= 0; row--) {
+      if (stage.parent[row] >= 0) stage.total[stage.parent[row]] += stage.total[row];
+    }
+  }
+}
+
 function exactKeys(stage) {
   if (!stage.exact) stage.exact = stage.text.map((_, row) => kinKey(stage, row, true));
   return stage.exact;
@@ -105,6 +133,14 @@ function short(n, units) {
   return (at ? value.toPrecision(3) : String(value)) + units[at];
 }
 const flopsText = (n) => short(n, ["", " k", " M", " G", " T", " P"]);
+const timeText = (seconds) => {
+  if (!seconds) return "";
+  const [value, unit] = seconds >= 1 ? [seconds, " s"] : seconds >= 1e-3 ? [seconds * 1e3, " ms"] : [seconds * 1e6, " \u00b5s"];
+  return value.toPrecision(value >= 100 ? 3 : 2) + unit;
+};
+// How warm a part of the run is drawn.
+const heat = (seconds) => data.seconds && seconds
+  ? `color-mix(in srgb, var(--hot) ${Math.round(Math.min(1, 2 * seconds / data.seconds) * 80)}%, transparent)` : "";
 const bytesText = (n) => short(n, [" B", " kB", " MB", " GB", " TB"]);
 
 // The DOM, always by text: nothing of the user's is read as HTML.
@@ -120,3 +156,5 @@ function element(tag, properties, ...children) {
   return made;
 }
 const byId = (id) => document.getElementById(id);
+
+if (data.seconds) spread(stages.find((stage) => stage.name === "optimized"));

@@ -56,9 +56,11 @@ function heldName(stage, row) {
 
 function total(node) {
   node.count = node.rows.length;
+  node.seconds = node.rows.reduce((sum, row) => sum + (data.seconds ? stages[0].seconds[row] : 0), 0);
   for (const inner of node.children.values()) {
     total(inner);
     node.count += inner.count;
+    node.seconds += inner.seconds;
     // What a holder costs is in its own row, which is one of this node's.
     if (inner.holder === undefined) node.flops += inner.flops;
     else inner.flops = stages[0].flops[inner.holder] || 0;
@@ -82,7 +84,8 @@ function showTree() {
                                   style: `padding-left:${6 + depth * 12}px`, title: node.name },
       element("span", { class: "fold" }, folds ? (node.folded ? "\u25b8" : "\u25be") : ""),
       element("span", { class: "name" }, node.name),
-      element("span", { class: "count" }, node.flops ? flopsText(node.flops) : node.count.toLocaleString("en")));
+      element("span", { class: "count", style: `background:${heat(node.seconds)}` }, data.seconds ? timeText(node.seconds)
+        : node.flops ? flopsText(node.flops) : node.count.toLocaleString("en")));
     line.addEventListener("click", () => chooseNode(node));
     line.firstChild.addEventListener("click", (event) => {
       if (!folds) return;
@@ -146,6 +149,8 @@ function drawOperation() {
       element("p", { class: "quiet" }, "Choose an operation, a line of the source or a module: its kin in the other " +
         "stages are lit. FLOPs count a multiplication and an addition as two; bytes are what an operation reads and " +
         "writes" + (data.mesh.length ? ", on each device in the optimized stage." : ".")),
+      data.seconds ? element("p", { class: "quiet" }, `A run took ${timeText(data.seconds)}. Times are those of the ` +
+        "optimized program's operations; in other stages they are spread over the operations that these came of.") : null,
       first.count ? element("p", { class: "quiet" }, "? lists the keys.") : null].filter(Boolean);
   }
   const stage = stages[selection.stage];
@@ -156,6 +161,7 @@ function drawOperation() {
     ["stage", stage.name + ", row " + (row + 1)], ["result", word(stage, "types", row)],
     ["sharding", word(stage, "sharding", row)], ["argument", word(stage, "argument", row)],
     ["scopes", word(stage, "path", row)], ["note", word(stage, "note", row)],
+    ["time", data.seconds ? timeText(stage.total[row]) + share(stage.total[row]) : ""],
     ["FLOPs", stage.flops[row] ? stage.flops[row].toLocaleString("en") : ""],
     ["bytes", stage.bytes[row] ? stage.bytes[row].toLocaleString("en") : ""],
     ["result size", stage.size[row] ? bytesText(stage.size[row]) : ""], ["line", place(stage, row, true)]])];
@@ -168,6 +174,8 @@ function drawOperation() {
   });
   return out;
 }
+
+const share = (seconds) => (seconds ? ` (${(100 * seconds / data.seconds).toFixed(1)} %)` : "");
 
 function list(out, title, stage, rows) {
   if (!rows.length) return;
@@ -183,11 +191,13 @@ const facts = (pairs) => element("dl", {}, ...pairs.filter(([, value]) => value)
 function drawSource() {
   if (!data.sources.length) return [element("p", { class: "quiet" }, "No operation knows a line of a file.")];
   const costs = new Map();
-  const stage = stages[0];
+  const stage = data.seconds ? stages.at(-1) : stages[0];
   for (let row = 0; row < stage.count; row++) {
     const key = lineKey(stage, row);
-    if (key && stage.end[row] === row + 1) costs.set(key, (costs.get(key) || 0) + (stage.flops[row] || 0));
+    const cost = data.seconds ? stage.seconds[row] : stage.end[row] === row + 1 ? stage.flops[row] : 0;
+    if (key && cost) costs.set(key, (costs.get(key) || 0) + cost);
   }
+  const costText = data.seconds ? timeText : flopsText;
   return data.sources.flatMap(([file, name, lines]) => {
     const out = [];
     let before = null;
@@ -201,7 +211,8 @@ function drawSource() {
       const made = lineOf.has(key);
       out.push(element("div", { class: made ? "made" : "", "data-key": key, ...(made ? { onclick: () => chooseLine(key) } : {}) },
         element("span", { class: "number" }, String(number)),
-        element("span", { class: "cost" }, costs.get(key) ? flopsText(costs.get(key)) : ""),
+        element("span", { class: "cost", style: `background:${heat(data.seconds ? costs.get(key) : 0)}` },
+          costs.get(key) ? costText(costs.get(key)) : ""),
         element("span", { class: "text" }, text || " ")));
     }
     return [element("h2", {}, name), element("div", { class: "code" }, ...out)];

@@ -1,0 +1,1 @@
+"""Where the time of a program's run went, from a profile."""

@@ -1,0 +1,39 @@
+"""The last line of an error names the page about its kind, where an option says where pages are."""
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+import hlotrace as jax
+from hlotrace import errors
+from hlotrace.core.config import override
+from hlotrace.core.errors import page_of
+
+pytestmark = pytest.mark.quick
+
+CLASSES = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, Exception)
+           and value.__module__ == "hlotrace.errors"]
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_class_of_errors_has_a_page_that_is_there_and_tells_of_it(kind):
+    page = page_of(kind.__new__(kind), str(ROOT / "docs/errors/{page}.md"))
+    assert page is not None
+    if kind.__name__ not in ("JAXTypeError", "JAXIndexError", "ShapeError", "KeyPromotionError"):    # what others derive from
+        assert kind.__name__ in Path(page).read_text("utf-8")
+
+
+@pytest.mark.parametrize(("base", "line"), [
+    ("docs/errors/{page}.md", "(more about this: docs/errors/tracers.md)"),
+    ("https://host/errors/", "(more about this: https://host/errors/tracers)")])
+def test_the_last_line_names_the_page(base, line):
+    with override("hlotrace_error_pages", base), pytest.raises(errors.TracerBoolConversionError) as caught:
+        jax.make_jaxpr(lambda x: 1 if x > 0 else 2)(1.0)
+    assert caught.value.__notes__[-1] == line and caught.value.__notes__.count(line) == 1
+
+
+def test_nothing_is_named_by_default_nor_for_other_errors():
+    with pytest.raises(errors.TracerBoolConversionError) as caught:
+        jax.make_jaxpr(lambda x: 1 if x > 0 else 2)(1.0)
+    assert not getattr(caught.value, "__notes__", [])
+    assert page_of(KeyError("x"), "docs") is None
