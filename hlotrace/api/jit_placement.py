@@ -8,10 +8,12 @@ from ..core.config import state
 from ..core.jaxpr import sub_jaxprs
 from ..core.primitive import fact_of
 from ..core.pytrees import pytree
+from ..lowering.memory_spaces import with_memories
 from ..lowering.module import put_in_memory
 from ..runtime import evaluate
 from ..runtime.array_impl import own
 from ..runtime.devices import placement, transfer
+from ..sharding.abstract import Sharding
 
 if TYPE_CHECKING:
     from ..core.jaxpr import Jaxpr
@@ -109,7 +111,7 @@ class Placement:
             found = (*dict.fromkeys(s.mesh for s in places if hasattr(s, "mesh")), *found)
         requested, outs = self.requested(traced)
         requested = requested and [*[None] * len(consts), *[requested[i] for i in kept]]
-        if put := put_in_memory(program):
+        if put := {v: s for v, s in put_in_memory(program).items() if isinstance(s, Sharding)}:
             outs = tuple([s or put.get(v) for s, v in zip(outs or [None] * len(program.outvars),
                                                           program.outvars)])
 
@@ -117,9 +119,9 @@ class Placement:
             if i < len(consts):
                 return f"a constant of {self.name}"
             return f"argument {paths()[kept[i - len(consts)]]} of {self.name}"
-        where, _ = evaluate.device_assignment([*consts, *[leaves[i] for i in kept]], requested, outs, found,
-                                              name)
-        return where, requested
+        values = [*consts, *[leaves[i] for i in kept]]
+        where, _ = evaluate.device_assignment(values, requested, outs, found, name)
+        return with_memories(program, where, [*map(evaluate.committed_sharding, values)]), requested
 
     def requested(self, traced: TracedProgram) -> tuple[list[Any] | None, tuple[Any, ...] | None]:
         """The shardings asked for the leaves of the arguments and of the results, lists or None."""

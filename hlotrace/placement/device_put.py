@@ -98,7 +98,7 @@ def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
         return put(x, sharding)
     if not isinstance(sharding, Sharding):      # a kind of memory, of the same devices
         x = x if isinstance(x, ArrayImpl) else from_numpy(x, aval=aval_of(x))
-        sharding = x.sharding.with_memory_kind(sharding.kind)
+        sharding = x.sharding.with_memory_kind(sharding._kind)
     if not isinstance(x, ArrayImpl):
         aval = aval_of(x)
         placement.check_divides(sharding, aval, "device_put")

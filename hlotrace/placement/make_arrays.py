@@ -10,7 +10,7 @@ from ..core import dtypes
 from ..core.avals import ShapedArray
 from ..core.pytrees import pytree
 from ..runtime import array_impl
-from ..runtime.devices import placement
+from ..runtime.devices import placement, transfer
 from ..sharding.abstract import is_local
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
                              f"{aval.dtype.name}; the callback returned shape {value.shape} and dtype "
                              f"{value.dtype}: return value[index]")
     buffers = [array_impl.put(v, part, device) for v, device in zip(values, where)]
-    return array_impl.assembled(aval, sharding, buffers)
+    plain = sharding.in_layout(None).with_memory_kind(None)
+    return transfer.move(array_impl.assembled(aval, plain, buffers), sharding)
 
 
 def make_array_from_single_device_arrays(shape: Iterable[int], sharding: Sharding,

@@ -273,8 +273,11 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
     return treedef.unflatten(results)
 
 
-device_put_p.impl_rule = lambda x, *, sharding, source: (
-    transfer.move(own(x), sharding) if isinstance(sharding, Sharding) else own(x))
+def _put_eagerly(x: Any, *, sharding: Any, source: Any) -> Any:
+    x = own(x)
+    if type(sharding) is InMemory:
+        sharding = x.sharding.with_memory_kind(sharding._kind)
+    return transfer.move(x, sharding) if isinstance(sharding, Sharding) else x
 
 
 def _constrain(x: Any, *, sharding: Sharding) -> Any:
@@ -313,4 +316,5 @@ def _cast(x: Any, *, mesh: Mesh) -> Any:
     return transfer.move(x, sharding.update(mesh=sharding.mesh.update(axis_types=mesh.axis_types)))
 
 
+device_put_p.impl_rule = _put_eagerly
 sharding_constraint_p.impl_rule, mesh_cast_p.impl_rule, reshard_p.impl_rule = _constrain, _cast, _reshard

@@ -107,21 +107,21 @@ def _auto() -> Layout:
 
 
 class Anywhere:
-    """In place of a sharding: that which an argument has or the compiler chooses, in a layout of its choice.
+    """In place of a sharding: that which an argument has or the compiler chooses, in a layout or a memory.
 
     It is false, as None is.
     """
-    _kind = None
-    _layout = Layout.AUTO
+    def __init__(self, layout: Any = Layout.AUTO, kind: str | None = None) -> None:
+        self._layout, self._kind = layout, kind
 
     def __bool__(self) -> bool:
         return False
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Anywhere
+        return type(other) is Anywhere and (self._layout, self._kind) == (other._layout, other._kind)
 
     def __hash__(self) -> int:
-        return hash(Anywhere)
+        return hash((self._layout, self._kind))
 
 
 @boundaries
