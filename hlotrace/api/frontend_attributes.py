@@ -49,15 +49,16 @@ def _tagged(f: Callable[..., Any], what: str, attributes: tuple[tuple[str, str],
     return call
 
 
-def compute_on(f: Callable[..., Any] | None = None, *, compute_type: str, out_memory_spaces: Any,
-               compiler_options: Any = None) -> Callable[..., Any]:
+def compute_on(f: Callable[..., Any] | str | None = None, *, compute_type: str | None = None,
+               out_memory_spaces: Any = None, compiler_options: Any = None) -> Any:
     """`f` as a function that is computed elsewhere than on the device's main units.
 
-    Without `f`, a decorator.  A platform without such a thing computes on the device.  Derivatives are
-    computed there too.
+    Without `f`, a decorator.  With a compute type alone, `compute_on("device_host")`, it is a context manager,
+    or a decorator, whose operations are computed there, as in JAX 0.10.  A platform without such a thing
+    computes on the device.  Derivatives are computed there too.
 
     Args:
-        f: the function.
+        f: the function, or a compute type.
         compute_type: "device_host" (the CPU beside the device), "tpu_sparsecore", "gpu_stream:1" (a stream of
             that number), or "device".
         out_memory_spaces: the memory in which results are to be, "device" or "host" or what has such a name,
@@ -65,30 +66,45 @@ def compute_on(f: Callable[..., Any] | None = None, *, compute_type: str, out_me
         compiler_options: must be None.
     Raises:
         ValueError: for another type or memory.
+        TypeError: for a function without `compute_type` and `out_memory_spaces`.
 
     >>> from hlotrace.experimental.compute_on import compute_on
     >>> f = compute_on(lambda x: x * 2, compute_type="device_host", out_memory_spaces="device")
     >>> jax.jit(f)(jnp.arange(3))
     Array([0, 2, 4], dtype=int32)
     """
+    if out_memory_spaces is None and (isinstance(f, str) or f is None and compute_type is not None):
+        return _telling(dict(_units(f or compute_type)), {})
+    if compute_type is None or out_memory_spaces is None:
+        raise TypeError("compute_on: a function needs compute_type= and out_memory_spaces= beside it")
+    return compute_on2(f, compute_type=compute_type, out_memory_spaces=out_memory_spaces,
+                       compiler_options=compiler_options)
+
+
+def compute_on2(f: Callable[..., Any] | None = None, *, compute_type: str, out_memory_spaces: Any,
+                compiler_options: Any = None) -> Callable[..., Any]:
+    """`compute_on` of a function, or a decorator, as JAX 0.10 names it."""
     if compiler_options is not None:
         raise NotImplementedError(f"compute_on: compiler_options={compiler_options!r:.60} is not supported: "
                                   "they are those of the whole program, jit(compiler_options=)")
     if f is None:
-        return functools.partial(compute_on, compute_type=compute_type, out_memory_spaces=out_memory_spaces)
-    stream = re.fullmatch(r"gpu_stream:(\d+)", str(compute_type))
-    attributes: tuple[tuple[str, str], ...] = ()
-    if compute_type == "device":
-        pass
-    elif stream:
-        attributes = ("_xla_stream_annotation", stream[1]), ("inlineable", "false")
-    elif compute_type in _HOST:
-        attributes = (("_xla_compute_type", _HOST[compute_type]),)
-    else:
-        raise ValueError(f"Invalid compute type {compute_type}. Current supported values are `device_host`, "
-                         "`device`, `tpu_sparsecore`, and `gpu_stream:#`.")
+        return functools.partial(compute_on2, compute_type=compute_type, out_memory_spaces=out_memory_spaces)
+    attributes = _units(compute_type)
     return _tagged(f, "compute_on", attributes, attributes,
                    _memories("compute_on: out_memory_spaces", out_memory_spaces))
+
+
+def _units(compute_type: Any) -> tuple[tuple[str, str], ...]:
+    """The attributes of operations that are computed there."""
+    stream = re.fullmatch(r"gpu_stream:(\d+)", str(compute_type))
+    if compute_type == "device":
+        return ()
+    if stream:
+        return ("_xla_stream_annotation", stream[1]), ("inlineable", "false")
+    if compute_type in _HOST:
+        return (("_xla_compute_type", _HOST[compute_type]),)
+    raise ValueError(f"Invalid compute type {compute_type}. Current supported values are `device_host`, "
+                     "`device`, `tpu_sparsecore`, and `gpu_stream:#`.")
 
 
 def _memories(what: str, spaces: Any) -> Any:
