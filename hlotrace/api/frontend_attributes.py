@@ -49,7 +49,7 @@ def _tagged(f: Callable[..., Any], what: str, attributes: tuple[tuple[str, str],
     return call
 
 
-def compute_on(f: Callable[..., Any] | str | None = None, *, compute_type: str | None = None,
+def compute_on(f: Any = None, *, compute_type: str | None = None,
                out_memory_spaces: Any = None, compiler_options: Any = None) -> Any:
     """`f` as a function that is computed elsewhere than on the device's main units.
 
