@@ -53,9 +53,9 @@ def compute_on(f: Any = None, *, compute_type: str | None = None,
                out_memory_spaces: Any = None, compiler_options: Any = None) -> Any:
     """`f` as a function that is computed elsewhere than on the device's main units.
 
-    Without `f`, a decorator.  With a compute type alone, `compute_on("device_host")`, it is a context manager,
-    or a decorator, whose operations are computed there, as in JAX 0.10.  A platform without such a thing
-    computes on the device.  Derivatives are computed there too.
+    Without `f`, a decorator.  With a compute type alone, `compute_on("device_host")`, a context manager or a
+    decorator, whose operations are computed there, as in JAX 0.10.  A platform without such a thing computes
+    on the device.  Derivatives are computed there too.
 
     Args:
         f: the function, or a compute type.
