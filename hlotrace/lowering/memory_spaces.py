@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.jaxpr import Literal, sub_jaxprs
 from ..core.primitive import fact_of
-from ..primitives.parallel.sharding import Operand
 from ..sharding.layout import Anywhere
 from ..sharding.partition import Partition
 from ..sharding.single import SingleDeviceSharding
@@ -68,7 +67,8 @@ def _results(eqn: Eqn, operands: list[str | None], env: dict[Any, str | None]) -
         target = eqn.params["sharding"]
         if target is None:
             return operands[:1]
-        kind = env.get(target.var) if type(target) is Operand else getattr(target, "_kind", None)
+        # a cotangent goes where an operand was
+        kind = env.get(target.var) if hasattr(target, "var") else getattr(target, "_kind", None)
         return [HOST if kind == HOST else "device"]
     held = [j for j in sub_jaxprs(eqn.params) if len(j.outvars) == len(eqn.outvars)]
     if held:
