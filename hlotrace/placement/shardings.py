@@ -156,7 +156,7 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
                          "or give it PartitionSpec.UNCONSTRAINED")
     flat = [over_mesh_in_use(s) for s in flat_shardings(f"{what} shardings", treedef, shardings, free=True)]
     for v, s in zip(leaves, flat):
-        if s and getattr(v, "_committed", False) and v.sharding._devices != s._devices:
+        if s and getattr(v, "_committed", False) and v.sharding.device_set != s.device_set:
             raise ValueError(f"Received incompatible devices: {what} says {s}, and the array of type "
                              f"{aval_of(v).str_short()} is committed to {v.sharding}. device_put moves it.")
     return treedef.unflatten(constrained(leaves, flat, what, sharding_constraint_p.bind))
