@@ -34,6 +34,9 @@ class Space(enum.Enum):
     Host = 2
     Any = 3
 
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
+
 
 @functools.cache
 def is_local(device: Any) -> bool:

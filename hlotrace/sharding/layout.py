@@ -65,6 +65,14 @@ class Layout:
             raise ValueError(f"{what}: {self} does not order the {len(shape)} axes of an array of shape "
                              f"{tuple(shape)}: its major_to_minor names each of them once")
 
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        """Does it order the axes of arrays of a shape?
+
+        Raises:
+            ValueError: if it does not.
+        """
+        self.check_rank("Layout", aval_shape)
+
     def _key(self) -> tuple[Any, ...]:
         return self.major_to_minor, self.tiling or None, self.sub_byte_element_size_in_bits
 

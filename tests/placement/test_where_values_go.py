@@ -1,10 +1,11 @@
 """Where values go: what jit, device_put and constraints are given, against where arrays are."""
 import numpy as np
 import pytest
-from mesh8 import on, one
+from mesh8 import auto_mesh, on, one
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
+from hlotrace.experimental.layout import Format, Layout
 
 V = np.arange(8, dtype=np.float32)
 
@@ -48,3 +49,33 @@ def test_what_a_constraint_leaves_open_is_as_it_was():
     assert jnp.zeros_like(jax.device_put(V, one(2)), shape=(3,)).sharding == one(2)
     y = jax.device_put(V, on("data"))
     assert jax.device_put(y, on("data")) is y and y.global_shards[0] is y.addressable_shards[0]
+
+
+def test_arrays_are_made_of_keys_and_in_layouts():
+    keys = jax.random.split(jax.random.key(0), 8)
+    made = jax.make_array_from_callback((8,), on("data"), lambda index: keys[index])
+    assert made.sharding == on("data") and (jax.random.key_data(made) == jax.random.key_data(keys)).all()
+    table = np.arange(32, dtype=np.float32).reshape(8, 4)
+    columns = Format(Layout((1, 0)), on("data"))
+    made = jax.make_array_from_callback((8, 4), columns, lambda index: table[index])
+    assert made.format.layout.major_to_minor == (1, 0)
+    np.testing.assert_array_equal(made, table)
+    for wrong in jax.devices()[0], jax.P("data"):
+        with pytest.raises(TypeError, match="a Sharding or a Format"):
+            jax.make_array_from_callback((8,), wrong, lambda index: V[index])
+
+
+def test_a_shard_map_over_a_mesh_without_devices_runs_where_its_arguments_are():
+    mesh = on().mesh
+    f = jax.shard_map(lambda x: x * 2, mesh=mesh.abstract_mesh, in_specs=jax.P("data"), out_specs=jax.P("data"))
+    out = f(jax.device_put(V, on("model")))
+    assert out.sharding == on("data") and out.tolist() == (V * 2).tolist()
+    with jax.set_mesh(mesh):
+        assert f(V).tolist() == (V * 2).tolist()
+        with pytest.raises(ValueError, match="they must be the same"):
+            jax.shard_map(lambda x: x, mesh=auto_mesh((8,), "x"), in_specs=jax.P("x"), out_specs=jax.P("x"))(V)
+    for specs, words in (([jax.P("data")], "is a list"), (jax.P(jax.P.UNCONSTRAINED), "UNCONSTRAINED")):
+        with pytest.raises(ValueError, match=words):
+            jax.shard_map(lambda x: x, mesh=mesh, in_specs=specs, out_specs=jax.P("data"))(V)
+    with pytest.raises(ValueError, match="static ones by position"):
+        jax.pmap(lambda x, n: x * n, static_broadcasted_argnums=1)(V)

@@ -83,6 +83,10 @@ class _PmapFunction(JitFunction):
 
     @filtered
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if any(number >= len(args) for number in self._static_numbers):
+            raise ValueError(f"pmap of {self._name} has static_broadcasted_argnums={self._static_numbers}, "
+                             f"and was called with {len(args)} positional argument"
+                             f"{'s' * (len(args) != 1)}: pass static ones by position")
         if state.trace is EVAL:
             if client.process_count() > 1 and not all(map(is_local, self._candidates())):
                 args, kwargs = self._over_processes(args, kwargs)
