@@ -133,7 +133,7 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
 
     Args:
         x: a pytree of arrays.
-        shardings: a Sharding, or a PartitionSpec under a mesh, or a pytree of them that is a prefix of `x`;
+        shardings: a Sharding, a Format, or a PartitionSpec under a mesh, or a pytree of them, a prefix of `x`.
             One over an AbstractMesh is over the mesh in use.
     Raises:
         ValueError: where a dimension does not divide, for None, and for an array that is committed to other
@@ -154,7 +154,8 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
     if any(s is None for s in pytree.tree_leaves(shardings, lambda s: s is None)):
         raise ValueError(f"{what}: one of the shardings is None, which is not allowed: leave that value out, "
                          "or give it PartitionSpec.UNCONSTRAINED")
-    flat = [over_mesh_in_use(s) for s in flat_shardings(f"{what} shardings", treedef, shardings, free=True)]
+    flat = [over_mesh_in_use(s) for s in flat_shardings(f"{what} shardings", treedef, shardings, free=True,
+                                                          laid_out=True)]
     for v, s in zip(leaves, flat):
         if s and getattr(v, "_committed", False) and v.sharding.device_set != s.device_set:
             raise ValueError(f"Received incompatible devices: {what} says {s}, and the array of type "

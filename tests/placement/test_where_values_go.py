@@ -79,3 +79,21 @@ def test_a_shard_map_over_a_mesh_without_devices_runs_where_its_arguments_are():
             jax.shard_map(lambda x: x, mesh=mesh, in_specs=specs, out_specs=jax.P("data"))(V)
     with pytest.raises(ValueError, match="static ones by position"):
         jax.pmap(lambda x, n: x * n, static_broadcasted_argnums=1)(V)
+
+
+def test_a_format_may_be_a_constraint():
+    table = np.arange(32, dtype=np.float32).reshape(8, 4)
+    columns = Format(Layout((1, 0)), on("data"))
+    f = lambda x: jax.lax.with_sharding_constraint(x * 2, columns)
+    assert "LayoutConstraint" in jax.jit(f).lower(table).as_text()
+    for g in f, jax.jit(f):
+        out = g(table)
+        assert out.sharding == on("data") and out.tolist() == (table * 2).tolist()
+
+
+def test_the_rows_of_an_array_over_devices_are_on_one():
+    table = np.arange(32, dtype=np.float32).reshape(8, 4)
+    for sharding in on("data"), on(None, "model"), on():
+        rows = list(jax.device_put(table, sharding))
+        assert {(row.sharding, row.committed) for row in rows} == {(one(0), False)}
+        np.testing.assert_array_equal(rows, table)
