@@ -81,8 +81,8 @@ def compute_on(f: Any = None, *, compute_type: Any = None, out_memory_spaces: An
     ...     print(jax.jit(lambda x: x * 3)(2))
     6
     """
-    if isinstance(f, str) and compute_type is None and out_memory_spaces is None:
-        return _computing(_compute_attributes(f))
+    if out_memory_spaces is None and (isinstance(f, str) or f is None and compute_type is not None):
+        return _computing(_compute_attributes(f or compute_type))
     if compute_type is None or out_memory_spaces is None:
         raise TypeError(f"compute_on of {f!r:.60}: write compute_on(f, compute_type=\"device_host\", "
                         "out_memory_spaces=\"device\"), or with compute_on(\"device_host\"): ...")

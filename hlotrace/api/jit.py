@@ -169,7 +169,10 @@ class JitFunction(FastPath):
         if state.trace is not EVAL:
             return self._write_down(given)
         policies = self._policies(given)
-        call = self._known.calls.get(given.key) or self._compile(given)
+        call = self._known.calls.get(given.key)
+        if call is None:
+            given = self._moved(given)
+            call = self._compile(given)
         if fast_key is not None and not policies and not state.check_floats:
             self._keep_fast(fast_key, call, given)
         leaves = given.leaves
@@ -179,12 +182,16 @@ class JitFunction(FastPath):
             leaves = policy.before(leaves)
         results = call(leaves)
         if results is WRONG_DEVICE:
-            results = self._compile(given._replace(leaves=leaves))(leaves)
+            given = self._moved(given._replace(leaves=leaves))
+            results = self._compile(given)(given.leaves)
             if results is WRONG_DEVICE:
                 raise RuntimeError(f"internal error: {self._name}, compiled for its arguments, refuses them")
         for policy in policies:
             results = policy.after(results)
         return results
+
+    def _moved(self, given: Given) -> Given:
+        return given._replace(leaves=[*self._placement.moved(given.leaves, given.in_tree)])
 
     def _keep_fast(self, fast_key: tuple[Any, ...], call: Any, given: Given) -> None:
         """Have the fast path find this Call under its key, if it can be called there."""

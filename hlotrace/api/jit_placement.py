@@ -8,10 +8,12 @@ from ..core.config import state
 from ..core.jaxpr import sub_jaxprs
 from ..core.primitive import fact_of
 from ..core.pytrees import pytree
+from ..lowering.memory_spaces import with_memories
 from ..lowering.module import put_in_memory
 from ..runtime import evaluate
-from ..runtime.array_impl import own
+from ..runtime.array_impl import ArrayImpl, own
 from ..runtime.devices import placement, transfer
+from ..sharding.abstract import Sharding
 
 if TYPE_CHECKING:
     from ..core.jaxpr import Jaxpr
@@ -22,6 +24,10 @@ def maps_devices(jaxpr: Jaxpr) -> bool:
     """Does the program hold a shard_map, which needs all devices of its mesh?"""
     return any(eqn.primitive.spans_devices or any(map(maps_devices, sub_jaxprs(eqn.params)))
                for eqn in jaxpr.eqns)
+
+
+def _on_one_device(x: Any) -> bool:
+    return type(x) is ArrayImpl and x._committed and len(x.sharding._devices) == 1
 
 
 def _over_devices(shardings: list[Any]) -> list[Any]:
@@ -60,7 +66,7 @@ class Placement:
             leaves, structure = pytree.tree_flatten((in_shardings, out_shardings), lambda x: x is None)
             from ..placement.shardings import check_kind
             for x in leaves:
-                check_kind(x, f"jit of {name}, in_shardings and out_shardings")
+                check_kind(x, f"jit of {name}, in_shardings and out_shardings", devices=False)
             self.options = (*self.options, tuple(leaves), structure)
 
     def refuse_references(self, flat: FlatFunction) -> None:
@@ -109,7 +115,7 @@ class Placement:
             found = (*dict.fromkeys(s.mesh for s in places if hasattr(s, "mesh")), *found)
         requested, outs = self.requested(traced)
         requested = requested and [*[None] * len(consts), *[requested[i] for i in kept]]
-        if put := put_in_memory(program):
+        if put := {v: s for v, s in put_in_memory(program).items() if isinstance(s, Sharding)}:
             outs = tuple([s or put.get(v) for s, v in zip(outs or [None] * len(program.outvars),
                                                           program.outvars)])
 
@@ -117,9 +123,12 @@ class Placement:
             if i < len(consts):
                 return f"a constant of {self.name}"
             return f"argument {paths()[kept[i - len(consts)]]} of {self.name}"
-        where, _ = evaluate.device_assignment([*consts, *[leaves[i] for i in kept]], requested, outs, found,
-                                              name)
-        return where, requested
+        for i, (s, a) in enumerate(zip(requested or (), program.in_avals)):
+            if s:
+                placement.check_fits(s, a, name(i))
+        values = [*consts, *[leaves[i] for i in kept]]
+        where, _ = evaluate.device_assignment(values, requested, outs, found, name)
+        return with_memories(program, where, [*map(evaluate.committed_sharding, values)]), requested
 
     def requested(self, traced: TracedProgram) -> tuple[list[Any] | None, tuple[Any, ...] | None]:
         """The shardings asked for the leaves of the arguments and of the results, lists or None."""
@@ -141,7 +150,7 @@ class Placement:
                 if s:
                     if s._layout is not None:
                         outs[i] = s = self._settled(s, a, f"result {i}")
-                    placement.check_divides(s, a, f"result {i} of {self.name}, of type {a.str_short()}")
+                    placement.check_fits(s, a, f"result {i} of {self.name}, of type {a.str_short()}")
                     typed = s.typed(a).explicit if hasattr(s, "typed") else a.explicit
                     if typed != a.explicit and any(t is not None and t._terms for t in (typed, a.explicit)):
                         raise ValueError(f"jit of {self.name}: result {i} is of type {a}, and out_shardings "
@@ -160,6 +169,14 @@ class Placement:
         given = tuple(self.ins) if type(self.ins) is list else self.ins
         return _over_devices(flat_shardings(f"jit in_shardings of {self.name}", in_tree,
                                             (given, given if alone else None), laid_out=True))
+
+    def moved(self, leaves: Sequence[Any], in_tree: Any) -> Sequence[Any]:
+        """The leaves of the arguments; those that are committed to one device are moved where in_shardings
+        wants them whole."""
+        if self.ins is None or self.place is not None or not any(map(_on_one_device, leaves)):
+            return leaves
+        return [transfer.move(x, s) if s and s.is_fully_replicated and _on_one_device(x)
+                and x.sharding._devices != s._devices else x for x, s in zip(leaves, self.inputs(in_tree))]
 
     def _settled(self, sharding: Any, aval: Any, what: str) -> Any:
         """A sharding in a layout, for values of a type; without, if it is the devices' own."""

@@ -54,7 +54,7 @@ class ShapeDtypeStruct:
     >>> jax.eval_shape(jnp.sum, spec), jax.jit(jnp.sum).lower(spec).out_info
     (ShapeDtypeStruct(shape=(), dtype=bfloat16), ShapeDtypeStruct(shape=(), dtype=bfloat16))
     """
-    __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma", "placed")
+    __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma", "placed", "layout")
     is_ref = False
 
     def __new__(cls, *args: Any, is_ref: bool = False, **kwargs: Any) -> ShapeDtypeStruct:
@@ -75,12 +75,14 @@ class ShapeDtypeStruct:
         self.shape = shape if in_blocks else canonical_shape(shape, "ShapeDtypeStruct: shape", undecided=True)
         # of 64 bits where it says so, as host arrays are; programs take what arrays have
         self.dtype = np.dtype(dtype) if dtype in (int, float, complex) else dtypes.as_dtype(dtype)
+        given = sharding
         if sharding is not None:
             # programs that name no sharding need none of those modules
             from ..placement.shardings import as_sharding
             sharding = as_sharding(sharding, "ShapeDtypeStruct: sharding", laid_out=True)
         # in the layout of a Format
         self.placed = sharding
+        self.layout = getattr(given, "layout", getattr(sharding, "_layout", None))      # of a Format
         if sharding is not None and sharding._layout is not None:
             sharding = sharding.in_layout(None) if sharding else None
         self.sharding = sharding
@@ -105,7 +107,7 @@ class ShapeDtypeStruct:
     def format(self) -> Any:
         """The Format: the layout, None where it is open, and the sharding."""
         from ..sharding.layout import Format  # few ask
-        return Format(None if self.placed is None else self.placed._layout, self.sharding)
+        return Format(self.layout, self.sharding)
 
     @property
     def manual_axis_type(self) -> Any:
@@ -118,8 +120,8 @@ class ShapeDtypeStruct:
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some attributes changed."""
-        fields = {name: getattr(self, name) for name in ShapeDtypeStruct.__slots__ if name != "placed"}
-        if self.placed is not self.sharding:
+        fields = {name: getattr(self, name) for name in ShapeDtypeStruct.__slots__[:5]}
+        if self.layout is not None:
             fields["sharding"] = self.format
         fields.update({"is_ref": self.is_ref, **changes})
         return ShapeDtypeStruct(fields.pop("shape"), fields.pop("dtype"), **fields)
@@ -133,9 +135,9 @@ class ShapeDtypeStruct:
         weak = ", weak_type=True" if self.weak_type else ""
         vma = f", vma={sorted(self.vma)}" if self.vma else ""
         sharding = f", sharding={self.sharding}" if self.sharding is not None else ""
-        layout = f", format={self.format.layout}" if self.placed is not self.sharding else ""
+        sharding += f", format={self.layout}" if self.layout is not None else ""
         ref = ", is_ref=True" * self.is_ref
-        more = f"{sharding}{layout}{weak}{vma}{ref}"
+        more = f"{sharding}{weak}{vma}{ref}"
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{more})"
 
     def __eq__(self, other: object) -> bool:
@@ -233,7 +235,8 @@ class Traced(_Stage):
 
     @property
     def out_info(self) -> Any:
-        return _structs(self._traced)
+        _, asked = self._jitted._placement.requested(self._traced)
+        return _structs(self._traced, asked)
 
     _arg_tree = property(lambda self: self._traced.in_tree)
 
@@ -447,7 +450,6 @@ class Compiled(_Stage):
     _flat: list[ShapedArray] = []
     _arg_tree = property(lambda self: self._lowered._arg_tree)
     out_tree = property(lambda self: self._lowered.out_tree)
-    out_info = property(lambda self: self._lowered.out_info)
     out_avals = property(lambda self: self._lowered._traced.closed.out_avals)
     in_avals = property(lambda self: self._lowered.in_avals)
     _donated_leaves = property(lambda self: self._lowered._donated_leaves)
@@ -463,6 +465,13 @@ class Compiled(_Stage):
             if i >= shift:
                 shardings[i - shift] = s
         return adapters.raised(self._arg_tree.unflatten(shardings))
+
+    @property
+    def out_info(self) -> Any:
+        """The types of the results, with their shardings and layouts."""
+        return adapters.raised(self.out_tree.unflatten([
+            struct_of(a, f.sharding.in_layout(f.layout))
+            for a, f in zip(self.out_avals, pytree.tree_leaves(self.output_formats))]))
 
     @property
     def output_shardings(self) -> Any:
@@ -706,6 +715,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     if not callable(fun):
         raise not_callable(fun, "and its arguments behind it")
+    if getattr(getattr(fun, "_placement", None), "outs", None) is not None:
+        return fun.eval_shape(*args, **kwargs)      # type: ignore[attr-defined]
     leaves, structure, taken = adapters.flatten_by_value((args, kwargs))
     flat = (StatefulFunction if taken else FlatFunction)(fun, leaves, structure, "eval_shape")
     adapters.refuse_twice(flat, taken)
@@ -715,7 +726,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return _structs(traced)
 
 
-def _structs(traced: TracedProgram) -> Any:
-    """The types of what a traced function returned, in its structure."""
+def _structs(traced: TracedProgram, shardings: Sequence[Any] | None = None) -> Any:
+    """The types of what a traced function returned, in its structure; with `shardings`, where there is one.
+    """
+    avals = traced.closed.out_avals[:traced.result_tree.num_leaves]
     return adapters.raised(traced.result_tree.unflatten([
-        struct_of(a) for a in traced.closed.out_avals[:traced.result_tree.num_leaves]]))
+        struct_of(a, s) for a, s in zip(avals, shardings or [None] * len(avals))]))

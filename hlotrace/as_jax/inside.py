@@ -182,6 +182,7 @@ _NAMES = """
 | `random.threefry2x32.threefry_random_bits` | pickles | `pickles.threefry_random_bits` |
 | `random.threefry2x32.threefry_seed` | pickles | `pickles.threefry_seed` |
 | `random.threefry2x32.threefry_split` | pickles | `pickles.threefry_split` |
+| `sharding_impls.GSPMDSharding` | packages | `extend.sharding.GSPMDSharding` |
 | `sharding_impls.UNSPECIFIED` | packages | `faces.UNSPECIFIED` |
 | `sharding_impls.UnspecifiedValue` | packages | `faces.UnspecifiedValue` |
 | `sharding_impls.canonicalize_sharding` | packages | `faces.canonicalize_sharding` |

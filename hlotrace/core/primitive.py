@@ -56,6 +56,7 @@ FACTS = (
     "effects",      # what it does besides computing
     "axis_names",   # named axes that it uses: its batching rule is called for these if nothing is mapped
     "meshes",       # meshes that it names
+    "memories",     # kinds of memory that it puts values in
 )
 # Plain facts, and what they are where nothing is said.
 TRAITS = {
@@ -71,7 +72,6 @@ TRAITS = {
     "also": None,           # {JAX's name of a parameter: what it is, as a function of those there are}
     "makes_nan": True,      # it may make a NaN of operands that have none; in doubt it is checked
     "spans_devices": False, # it runs on all devices of the meshes that it names
-    "sets_memory": False,   # its result is in the kind of memory that its parameter `sharding` names
 }
 
 
@@ -112,6 +112,7 @@ class Primitive:
         effects: Any
         axis_names: Any
         meshes: Any
+        memories: Any
         elementwise: bool
         structural: bool
         says_vma: bool
@@ -122,7 +123,6 @@ class Primitive:
         also: dict[str, Any] | None
         makes_nan: bool
         spans_devices: bool
-        sets_memory: bool
 
     def __init__(self, name: str, *, multiple_results: bool = False, **given: Any) -> None:
         self.name = name
@@ -255,6 +255,10 @@ class Primitive:
         """The meshes that an application names, in itself or in the programs it holds."""
         return _fact(self, "meshes", params)
 
+    def memories_of(self, params: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The kinds of memory that an application puts values in, itself or in the programs it holds."""
+        return _fact(self, "memories", params)
+
     def __repr__(self) -> str:
         return self.name
 
@@ -296,7 +300,7 @@ def _fact(primitive: Primitive, fact: str, params: Mapping[str, Any]) -> tuple[A
 
 
 def fact_of(jaxpr: Jaxpr, fact: str) -> tuple[Any, ...]:
-    """"axis_names" or "meshes" of a whole program, a tuple in order of appearance; cached on the program."""
+    """A fact, "meshes" say, of a whole program, a tuple in order of appearance; cached on the program."""
     found = jaxpr.facts.get(fact)
     if found is None:
         found = jaxpr.facts[fact] = tuple(dict.fromkeys([

@@ -19,8 +19,8 @@ def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False,
     """The devices in an array of `mesh_shape`: TPUs by how they are wired, others in their order.
 
     Neighbours along an axis of the mesh are neighbours in the slice of TPUs: each axis is made of whole
-    physical axes, the last, which should have the most communication, of as many as possible.  An axis of all
-    devices is a ring where physical axes do not wrap around, as in the trays of TPU v2 and v3.
+    physical axes, the last, which should have the most communication, of as many as possible.  The devices
+    of a tray of TPU v2, v3 and 7x, and of small slices of v5e and v6e, are a ring.
 
     Args:
         mesh_shape: a size for each axis, in the order of growing communication.

@@ -576,9 +576,9 @@ def _lower(jaxpr: Jaxpr, platform: Any, donated: Sequence[int], debug_info: bool
     if partition:
         ins, outs = ([s or None for s in given] for given in (partition.ins, partition.outs))
         module.input_shardings = dict(zip(jaxpr.invars, ins, strict=True))
-        arg_attrs = _joined(arg_attrs, module.memory_kinds(ins), module.layouts(partition.ins),
+        arg_attrs = _joined(arg_attrs, module.memory_kinds(partition.ins), module.layouts(partition.ins),
                             module.attributes(ins, jaxpr.in_avals))
-        result_attrs = _joined(result_attrs or [""] * len(jaxpr.outvars), module.memory_kinds(outs),
+        result_attrs = _joined(result_attrs or [""] * len(jaxpr.outvars), module.memory_kinds(partition.outs),
                                module.layouts(partition.outs), module.attributes(outs, jaxpr.out_avals))
     module.write("main", jaxpr, "public", arg_attrs, result_attrs, stack=f"jit({jaxpr.name})")
     return Lowered(module.text(), module.callbacks, jaxpr, blocks, donated, platform, partition,
@@ -588,7 +588,7 @@ def _lower(jaxpr: Jaxpr, platform: Any, donated: Sequence[int], debug_info: bool
 def put_in_memory(jaxpr: Jaxpr) -> dict[Any, Any]:
     """{variable: sharding} of what a program puts into another kind of memory than the default."""
     return {eqn.outvars[0]: eqn.params["sharding"] for eqn in jaxpr.eqns
-            if eqn.primitive.sets_memory and getattr(eqn.params["sharding"], "_kind", None)}
+            if eqn.primitive.memories is not None and getattr(eqn.params["sharding"], "_kind", None)}
 
 
 def _joined(*columns: Sequence[str]) -> list[str]:

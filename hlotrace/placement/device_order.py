@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 TRAYS = ("TPU v2", "TPU v3")    # hosts of 2x2 chips with two cores each, eight devices
-# From how many chips on an axis has a link from its end to its start; 4 in other kinds.
-FEWEST_WRAPPED = {"TPU v5 lite": 16, "TPU v5e": 16, "TPU v6 lite": 16, "TPU v6e": 16}
+STACKED_TRAYS = ("TPU7x",)      # such trays, of which up to that many are wired to a column
+PLANES = ("TPU v5 lite", "TPU v6 lite")     # chips in a plane, whose axes do not wrap around below 16
+_IN_TRAY = (0, 1, 2, 3, 6, 7, 4, 5)     # the devices of a tray in a ring
 Factors = tuple[tuple[int, ...], ...]       # [physical axis][logical axis] -> size
 
 
@@ -55,34 +56,39 @@ def _wired(shape: tuple[int, ...], devices: Sequence[Any], split: bool,
     if not devices or any(getattr(d, "coords", None) is None for d in devices):
         return None
     if devices[0].device_kind in TRAYS:
-        return _trays(shape, devices)
+        return _trays(devices).reshape(shape) if len(devices) == 8 or shape[-1:] == (8,) else None
     grid = _grid(devices)
     if grid is None:
         return None
-    ring = _ring_of_chips(grid, devices[0].device_kind)
-    if ring is not None and len(devices) in shape and not contiguous:
-        return ring.reshape(shape)
+    if devices[0].device_kind in STACKED_TRAYS and len(devices) % 8 == 0 and all(
+            max(place) - min(place) < 2 for place in [[d.coords[i] for d in devices] for i in (0, 1)]):
+        return _trays(sorted(devices, key=_place)).reshape(shape)
+    if devices[0].device_kind in PLANES and not contiguous:
+        ring = _ring_of_chips(grid)
+        if ring is not None and (len(devices) <= 8 or len(devices) in shape):
+            return ring.reshape(shape)
     cores = grid.ndim - 1 if any(getattr(d, "core_on_chip", 0) for d in devices) else None
-    factors = next(_whole_axes(grid.shape, shape, cores), None)
-    if factors is None and not split:
+    factors = _first_whole_axes(grid.shape, shape, cores)
+    if factors is None:
+        several = _divided_axes(grid.shape, shape) if split else _whole_axes(grid.shape, shape, cores)
+        factors = next(several, None)
+    if factors is None:
         chips = "x".join(map(str, grid.shape))
         raise NotImplementedError(
             f"create_device_mesh: no axis of mesh_shape {shape} may share a physical axis with another, and "
             f"the devices are a grid of {chips}: make each size a product of some of these, or pass "
             "allow_split_physical_axes=True")
-    return _fold(grid, factors or next(_divided_axes(grid.shape, shape)), shape, contiguous)
+    return _fold(grid, factors, shape, contiguous)
 
 
-def _trays(shape: tuple[int, ...], devices: Sequence[Any]) -> np.ndarray | None:
-    """TPU v2 and v3: the eight devices of a tray in a ring, where they are all or the last axis."""
-    if len(devices) != 8 and shape[-1:] != (8,):
-        return None
-    trays = [_grid(devices[i:i + 8]) for i in range(0, len(devices), 8)]
-    if any(tray is None or tray.shape != (2, 2, 2) for tray in trays):
-        return None
-    rings = [[tray[x, y, core] for x, y in _ring(2, 2) for core in (0, 1)] for tray in trays
-             if tray is not None]
-    return _in_array([device for ring in rings for device in ring]).reshape(shape)
+def _trays(devices: Sequence[Any]) -> np.ndarray:
+    """The eight devices of each tray in a ring."""
+    return _in_array([devices[start + i] for start in range(0, len(devices), 8) for i in _IN_TRAY])
+
+
+def _place(device: Any) -> tuple[int, ...]:
+    """Where a device is, for sorting: z, y, x, core."""
+    return (*reversed(device.coords), getattr(device, "core_on_chip", 0) or 0)
 
 
 def _grid(devices: Sequence[Any]) -> np.ndarray | None:
@@ -98,9 +104,9 @@ def _grid(devices: Sequence[Any]) -> np.ndarray | None:
     return grid.reshape([size for size in sizes if size > 1])
 
 
-def _ring_of_chips(grid: np.ndarray, kind: str) -> np.ndarray | None:
-    """All devices in a ring of neighbours, for a plane whose axes do not wrap around."""
-    if grid.ndim != 2 or max(grid.shape) >= FEWEST_WRAPPED.get(kind, 4) or grid.size % 2:
+def _ring_of_chips(grid: np.ndarray) -> np.ndarray | None:
+    """All devices of a plane of up to 4x4 in a ring of neighbours."""
+    if grid.ndim != 2 or max(grid.shape) > 4 or grid.size % 2:
         return None
     if grid.shape[1] % 2:
         grid = grid.T
@@ -118,39 +124,67 @@ def _ring(x: int, y: int) -> Iterator[tuple[int, int]]:
     yield from ((0, row) for row in range(y - 1, 0, -1))
 
 
-def _whole_axes(physical: tuple[int, ...], logical: tuple[int, ...], cores: int | None) -> Iterator[Factors]:
-    """Ways to give each physical axis to one logical axis.
+def _first_whole_axes(physical: tuple[int, ...], logical: tuple[int, ...],
+                      cores: int | None) -> Factors | None:
+    """Each physical axis for one logical axis, the last choosing first; None where the rest then does not
+    go."""
+    free = frozenset(range(len(physical)))
+    owners: dict[int, int] = {}
+    for index in reversed(range(len(logical))):
+        chosen = next(_choices(physical, logical[index], free, cores), None)
+        if chosen is None:
+            return None
+        owners |= dict.fromkeys(chosen, index)
+        free = free.difference(chosen)
+    return None if free else _owned(physical, logical, owners)
 
-    The last logical axis chooses first, and takes as many physical axes as it can: they have more links.  Of
-    choices of as many it takes that with the cores of a chip, which are the nearest to each other.
+
+def _choices(physical: tuple[int, ...], size: int, free: frozenset[int],
+             cores: int | None) -> Iterator[tuple[int, ...]]:
+    """The physical axes that a logical axis of a size may take, the best first.
+
+    It takes as many as it can: they have more links.  Of choices of as many it takes that with the cores of a
+    chip, which are the nearest to each other.
     """
+    for count in range(len(free) if size > 1 else 0, -1, -1):
+        for chosen in sorted(itertools.combinations(sorted(free), count), key=lambda c: cores not in c):
+            if math.prod(physical[i] for i in chosen) == size:
+                yield chosen
+
+
+def _owned(physical: tuple[int, ...], logical: tuple[int, ...], owners: dict[int, int]) -> Factors:
+    return tuple(tuple(size if owners[i] == j else 1 for j in range(len(logical)))
+                 for i, size in enumerate(physical))
+
+
+def _whole_axes(physical: tuple[int, ...], logical: tuple[int, ...], cores: int | None) -> Iterator[Factors]:
+    """All ways to give each physical axis to one logical axis, the last of which chooses first."""
     def give(free: frozenset[int], index: int) -> Iterator[dict[int, int]]:
         if index < 0:
             if not free:
                 yield {}
             return
-        for count in range(len(free) if logical[index] > 1 else 0, -1, -1):
-            for chosen in sorted(itertools.combinations(sorted(free), count), key=lambda c: cores not in c):
-                if math.prod(physical[i] for i in chosen) == logical[index]:
-                    for rest in give(free.difference(chosen), index - 1):
-                        yield rest | dict.fromkeys(chosen, index)
+        for chosen in _choices(physical, logical[index], free, cores):
+            for rest in give(free.difference(chosen), index - 1):
+                yield rest | dict.fromkeys(chosen, index)
 
     for owners in give(frozenset(range(len(physical))), len(logical) - 1):
-        yield tuple(tuple(size if owners[i] == j else 1 for j in range(len(logical)))
-                    for i, size in enumerate(physical))
+        yield _owned(physical, logical, owners)
 
 
 def _divided_axes(physical: tuple[int, ...], logical: tuple[int, ...]) -> Iterator[Factors]:
     """Ways to divide physical axes between logical axes.
 
-    The largest logical axis chooses first, of two equal ones the later; it divides as few axes as it can, and
-    takes as many as it can.
+    The largest logical axis chooses first, of two equal ones the later; it divides as few axes as it can,
+    takes as many as it can, and the longest whole.
     """
     def choices(free: tuple[int, ...], size: int) -> list[tuple[int, ...]]:
         divisors = [[k for k in range(1, n + 1) if n % k == 0 and size % k == 0] for n in free]
         found = [taken for taken in itertools.product(*divisors) if math.prod(taken) == size]
         return sorted(found, key=lambda taken: (sum(1 < k < n for k, n in zip(taken, free)),
-                                                -sum(k > 1 for k in taken), [-k for k in taken]))
+                                                -sum(k > 1 for k in taken),
+                                                -math.prod(k for k, n in zip(taken, free) if k == n),
+                                                [-k for k in taken]))
 
     def give(free: tuple[int, ...], left: tuple[int, ...]) -> Iterator[dict[int, tuple[int, ...]]]:
         if not left:

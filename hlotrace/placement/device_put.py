@@ -62,7 +62,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     leaves, treedef = pytree.tree_flatten(x)
     targets, options = [None] * len(leaves), []
     if device is not None or src is not None:
-        from .shardings import flat_shardings
+        from .shardings import check_targets, flat_shardings
+        check_targets(device, "device_put device")
         flat_shardings("device_put src", treedef, src)
         targets = flat_shardings("device_put device", treedef, device, laid_out=True)
     for name, value in ("donate", donate), ("may_alias", may_alias):
@@ -98,13 +99,17 @@ def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
         return put(x, sharding)
     if not isinstance(sharding, Sharding):      # a kind of memory, of the same devices
         x = x if isinstance(x, ArrayImpl) else from_numpy(x, aval=aval_of(x))
-        sharding = x.sharding.with_memory_kind(sharding.kind)
+        sharding = x.sharding.with_memory_kind(sharding._kind)
     if not isinstance(x, ArrayImpl):
         aval = aval_of(x)
-        placement.check_divides(sharding, aval, "device_put")
+        placement.check_fits(sharding, aval, f"device_put: a value of type {aval.str_short()}")
         plain = sharding.in_layout(None)
         put_there = ArrayImpl(plain.typed(aval), shards.put(np.asarray(x), aval, plain), True)
         return put_there if plain is sharding else transfer.move(put_there, sharding)
+    placement.check_fits(sharding, x.aval, f"device_put: a value of type {x.aval.str_short()}")
+    if x._committed and x._buf._sharding._own == sharding and may_alias is not False:
+        x.check_alive()
+        return x
     moved = transfer.move(x, sharding)
     if donate and moved._buf is not x._buf and not x.is_deleted():
         x.delete()

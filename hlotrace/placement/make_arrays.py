@@ -10,12 +10,12 @@ from ..core import dtypes
 from ..core.avals import ShapedArray
 from ..core.pytrees import pytree
 from ..runtime import array_impl
-from ..runtime.devices import placement
-from ..sharding.abstract import is_local
+from ..runtime.devices import placement, transfer
+from ..sharding.abstract import Sharding, is_local
+from ..sharding.layout import Format
 
 if TYPE_CHECKING:
     from ..runtime.array_impl import ArrayImpl
-    from ..sharding.abstract import Sharding
 
 
 def _type(name: str, shape: Iterable[int], dtype: Any, sharding: Sharding) -> ShapedArray:
@@ -31,7 +31,7 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
 
     Args:
         shape: that of the array.
-        sharding: how it is sharded.
+        sharding: a Sharding, or a Format.
         data_callback: called once for each different part that this process holds.
         dtype: needed where this process holds no part.
     Raises:
@@ -44,15 +44,27 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
     ((2, 3), Array([[3, 4, 5]], dtype=int32))
     """
     name = "make_array_from_callback"
+    if isinstance(sharding, Format) and sharding.sharding is not None:
+        plain = sharding.sharding
+        made = make_array_from_callback(shape, plain, data_callback, dtype)
+        return transfer.move(made, plain.in_layout(sharding.layout))
+    if not isinstance(sharding, Sharding):
+        raise TypeError(f"{name}: sharding is a Sharding or a Format, got {sharding!r} of type "
+                        f"{type(sharding).__name__}")
     found, values = {}, []
     where = sharding.addressable_devices_indices_map(tuple(shape))
     for index in where.values():
         key = tuple((s.start, s.stop) for s in index)
         if key not in found:
-            found[key] = np.asarray(data_callback(index))
+            value = data_callback(index)
+            is_key = isinstance(value, array_impl.ArrayImpl) and dtypes.is_extended(value.dtype)
+            found[key] = value if is_key else np.asarray(value)
         values.append(found[key])
     if dtype is None and not values:
         raise ValueError(f"{name}: no device of {sharding} belongs to this process; pass dtype=")
+    if values and dtypes.is_extended(values[0].dtype):      # keys
+        return make_array_from_single_device_arrays(shape, sharding, [
+            transfer.move(v, placement.on_device(device)) for v, device in zip(values, where)])
     aval = _type(name, shape, values[0].dtype if dtype is None else dtype, sharding)
     part = aval.update(shape=sharding.shard_shape(aval.shape))
     for index, value in zip(where.values(), values):
@@ -61,7 +73,8 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
                              f"{aval.dtype.name}; the callback returned shape {value.shape} and dtype "
                              f"{value.dtype}: return value[index]")
     buffers = [array_impl.put(v, part, device) for v, device in zip(values, where)]
-    return array_impl.assembled(aval, sharding, buffers)
+    plain = sharding.in_layout(None).with_memory_kind(None)
+    return transfer.move(array_impl.assembled(aval, plain, buffers), sharding)
 
 
 def make_array_from_single_device_arrays(shape: Iterable[int], sharding: Sharding,

@@ -33,19 +33,32 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-def check_kind(value: Any, what: str) -> None:
-    """TypeError unless a user's value can be read as a Sharding."""
-    if not (value is None or isinstance(value, (Sharding, PartitionSpec, Format))
-            or hasattr(value, "device_kind")):
+def check_kind(value: Any, what: str, devices: bool = True,
+               error: type[Exception] = TypeError) -> None:
+    """`error` unless a user's value can be read as a Sharding; if `devices`, a Device can."""
+    is_device = hasattr(value, "device_kind")
+    if not (value is None or isinstance(value, (Sharding, PartitionSpec, Format, Space))
+            or devices and is_device):
         advice = ""
-        if isinstance(value, str):
+        if is_device:
+            advice = "; write SingleDeviceSharding(device)"
+        elif isinstance(value, str):
             advice = f"; write jax.devices({value.partition(':')[0]!r})[0] for one"
         elif isinstance(value, int):
             advice = f"; write jax.devices()[{value}] for one"
         elif isinstance(value, Mesh):
             advice = "; write NamedSharding(mesh, PartitionSpec(...))"
-        raise TypeError(f"{what}: expected a Sharding, a PartitionSpec, a Device or None, got "
-                        f"{value!r}{advice}")
+        device = ", a Device" if devices else ""
+        raise error(f"{what}: expected a Sharding, a PartitionSpec{device} or None, got {value!r}{advice}")
+
+
+def check_targets(targets: Any, what: str) -> None:
+    """ValueError for a pytree with what says no place, as a PartitionSpec does where there is no mesh."""
+    for value in pytree.tree_leaves(targets):
+        check_kind(value, what, error=ValueError)
+        if isinstance(value, PartitionSpec) and current_mesh() is None:
+            raise ValueError(f"{what}: {value} names axes of a mesh, and there is no mesh in context: enter "
+                             "one with jax.set_mesh(mesh), or pass NamedSharding(mesh, spec)")
 
 
 _KINDS = {Space.Device: None, Space.Any: None, Space.Host: "pinned_host"}
@@ -120,10 +133,11 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
 
     Args:
         x: a pytree of arrays.
-        shardings: a Sharding, or a PartitionSpec under a mesh, or a pytree of them that is a prefix of `x`;
-            None leaves a value to the compiler.  One over an AbstractMesh is over the mesh in use.
+        shardings: a Sharding, a Format, or a PartitionSpec under a mesh, or a pytree of them, a prefix of `x`.
+            One over an AbstractMesh is over the mesh in use.
     Raises:
-        ValueError: where a dimension does not divide.
+        ValueError: where a dimension does not divide, for None, and for an array that is committed to other
+            devices.
         TypeError: for what is no sharding.
         AssertionError: where Explicit axes split a value otherwise.
 
@@ -137,7 +151,15 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
     for s in pytree.tree_leaves(shardings):
         if hasattr(s, "device_kind"):
             raise TypeError(f"{what}: {s!r} is a device; pass a Sharding, or use device_put")
-    flat = [over_mesh_in_use(s) for s in flat_shardings(f"{what} shardings", treedef, shardings, free=True)]
+    if any(s is None for s in pytree.tree_leaves(shardings, lambda s: s is None)):
+        raise ValueError(f"{what}: one of the shardings is None, which is not allowed: leave that value out, "
+                         "or give it PartitionSpec.UNCONSTRAINED")
+    flat = [over_mesh_in_use(s) for s in flat_shardings(f"{what} shardings", treedef, shardings, free=True,
+                                                          laid_out=True)]
+    for v, s in zip(leaves, flat):
+        if s and getattr(v, "_committed", False) and v.sharding.device_set != s.device_set:
+            raise ValueError(f"Received incompatible devices: {what} says {s}, and the array of type "
+                             f"{aval_of(v).str_short()} is committed to {v.sharding}. device_put moves it.")
     return treedef.unflatten(constrained(leaves, flat, what, sharding_constraint_p.bind))
 
 
@@ -165,7 +187,7 @@ def constrained(values: Sequence[Any], shardings: Sequence[Any] | None, what: st
             aval = aval_of(v)
             check_automatic(s, what)
             v, s = _in_order(v, s, aval, what), s.in_layout(None)
-            placement.check_divides(s, aval, f"{what}: a value of type {aval.str_short()}")
+            placement.check_fits(s, aval, f"{what}: a value of type {aval.str_short()}")
             v = (bind or _binding(s))(v, sharding=s)
         results.append(v)
     return results
@@ -273,13 +295,33 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
     return treedef.unflatten(results)
 
 
-device_put_p.impl_rule = lambda x, *, sharding, source: (
-    transfer.move(own(x), sharding) if isinstance(sharding, Sharding) else own(x))
+def _put_eagerly(x: Any, *, sharding: Any, source: Any) -> Any:
+    x = own(x)
+    if type(sharding) is InMemory:
+        sharding = x.sharding.with_memory_kind(sharding._kind)
+    return transfer.move(x, sharding) if isinstance(sharding, Sharding) else x
 
 
 def _constrain(x: Any, *, sharding: Sharding) -> Any:
-    sharding_constraint_p.abstract_eval(aval_of(x), sharding=sharding)
-    return transfer.move(own(x), sharding)
+    x = own(x)
+    sharding_constraint_p.abstract_eval(x.aval, sharding=sharding)
+    if isinstance(sharding, NamedSharding) and PartitionSpec.UNCONSTRAINED in sharding.spec:
+        sharding = _as_it_is(sharding, x)
+    return transfer.move(x, sharding)
+
+
+def _as_it_is(sharding: NamedSharding, x: Any) -> NamedSharding:
+    """What the sharding leaves open is as the array is split, where that goes, else not split."""
+    same_mesh = getattr(x.sharding, "mesh", None) == sharding.mesh
+    now = x.sharding.spec if same_mesh else PartitionSpec()
+    said = {name for dim, entry in enumerate(sharding.spec) if entry is not PartitionSpec.UNCONSTRAINED
+            for name in sharding.spec.axes(dim)}
+    entries = list(sharding.spec)
+    for dim, entry in enumerate(entries):
+        if entry is PartitionSpec.UNCONSTRAINED:
+            names = now.axes(dim) if dim < len(now) else ()
+            entries[dim] = None if said.intersection(names) else names or None
+    return sharding.with_spec(PartitionSpec(*entries))
 
 
 def _reshard(x: Any, *, sharding: NamedSharding) -> Any:
@@ -313,4 +355,5 @@ def _cast(x: Any, *, mesh: Mesh) -> Any:
     return transfer.move(x, sharding.update(mesh=sharding.mesh.update(axis_types=mesh.axis_types)))
 
 
+device_put_p.impl_rule = _put_eagerly
 sharding_constraint_p.impl_rule, mesh_cast_p.impl_rule, reshard_p.impl_rule = _constrain, _cast, _reshard

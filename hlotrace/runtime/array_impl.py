@@ -287,6 +287,8 @@ class ArrayImpl(Array):
         return binding.to_dlpack(self._buf, stream, max_version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
+        if len(self.sharding._devices) > 1:
+            raise BufferError("__dlpack_device__: DLPack is for arrays on one device, and this is on several")
         device = self.sharding._devices[0]
         platform = client.platform_of(device)
         if platform.dlpack is None:

@@ -13,6 +13,7 @@ from ..core.config import config, state
 from ..core.jaxpr import Jaxpr, dce, sub_jaxprs
 from ..core.primitive import fact_of
 from ..core.trace import EVAL, JaxprTrace, Tracer, may_trace, set_evaluator
+from ..lowering.memory_spaces import with_memories
 from ..primitives.programs.callbacks import callback_p, checked
 from . import binding, callback_guard
 from .array_impl import ArrayImpl, as_array, from_numpy, operand, own
@@ -168,7 +169,7 @@ def _compile_primitive(primitive: Primitive, avals: Sequence[ShapedArray], param
         out = trace.process(primitive, tracers, params)
         jaxpr = trace.finish(out if primitive.multiple_results else [out])
         trace.alive = False
-    return compile_program(jaxpr, where, lines=any(True for _ in sub_jaxprs(params)))
+    return compile_program(jaxpr, with_memories(jaxpr, where), lines=any(True for _ in sub_jaxprs(params)))
 
 
 def compile_program(jaxpr: Jaxpr, where: Where, donated: Sequence[int] = (),
@@ -229,6 +230,7 @@ def run_program(jaxpr: Jaxpr, args: Sequence[Any], donated: Sequence[int] = (),
         kept = [i for i, u in enumerate(used) if u]
         if isinstance(where, tuple):
             where = where._replace(ins=tuple([where.ins[i] for i in kept]))
+        where = with_memories(pruned, where)
         executable = compile_program(pruned, where, tuple(n for n, i in enumerate(kept) if i in donated))
         entry = _programs.keep(key, (executable, kept))
     executable, kept = entry

@@ -24,7 +24,8 @@ _OF_JAXLIB = "_internal_device_list", "_of_jaxlib"      # what `runtime/devices/
 class Space(enum.Enum):
     """A kind of memory, whatever the devices of the array: theirs, or that of their host.
 
-    Inside of `jit`, a value is there until the program moves it; `out_shardings` says where results are.
+    What is computed from values of the host's memory is there too, until the program moves it or
+    `out_shardings` says otherwise.
 
     >>> jax.device_put(jnp.ones(2), jax.memory.Space.Host).sharding.memory_kind
     'pinned_host'
@@ -32,6 +33,9 @@ class Space(enum.Enum):
     Device = 1
     Host = 2
     Any = 3
+
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
 
 
 @functools.cache
@@ -93,6 +97,10 @@ class Sharding:
         new = copy.copy(plain)
         new._layout, new._plain = layout, plain
         return new
+
+    def with_memory_kind(self, kind: str | None) -> Any:
+        """The same in another kind of the devices' memory; None is the default."""
+        raise NotImplementedError(f"{type(self).__name__}.with_memory_kind: its class does not say it")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if self._layout is None:

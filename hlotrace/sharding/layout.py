@@ -65,6 +65,14 @@ class Layout:
             raise ValueError(f"{what}: {self} does not order the {len(shape)} axes of an array of shape "
                              f"{tuple(shape)}: its major_to_minor names each of them once")
 
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        """Does it order the axes of arrays of a shape?
+
+        Raises:
+            ValueError: if it does not.
+        """
+        self.check_rank("Layout", aval_shape)
+
     def _key(self) -> tuple[Any, ...]:
         return self.major_to_minor, self.tiling or None, self.sub_byte_element_size_in_bits
 
@@ -107,21 +115,21 @@ def _auto() -> Layout:
 
 
 class Anywhere:
-    """In place of a sharding: that which an argument has or the compiler chooses, in a layout of its choice.
+    """In place of a sharding: that which an argument has or the compiler chooses, in a layout or a memory.
 
     It is false, as None is.
     """
-    _kind = None
-    _layout = Layout.AUTO
+    def __init__(self, layout: Any = Layout.AUTO, kind: str | None = None) -> None:
+        self._layout, self._kind = layout, kind
 
     def __bool__(self) -> bool:
         return False
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Anywhere
+        return type(other) is Anywhere and (self._layout, self._kind) == (other._layout, other._kind)
 
     def __hash__(self) -> int:
-        return hash(Anywhere)
+        return hash((self._layout, self._kind))
 
 
 @boundaries

@@ -24,7 +24,9 @@ def test_every_stage():
     lowered = traced.lower()
     compiled = lowered.compile()
     want = (S((2, 2), jnp.float32), {"n": S((), jnp.float32)})
-    assert traced.out_info == lowered.out_info == compiled.out_info == want
+    assert traced.out_info == lowered.out_info == want
+    place = jax.tree.map(lambda f, s: S(s.shape, s.dtype, sharding=f), compiled.output_formats, want)
+    assert compiled.out_info == place and place[1]["n"].format == compiled.output_formats[1]["n"]
     assert "dot_general" in str(traced.jaxpr) and traced.fun_name == "f"
     text = lowered.as_text()
     assert "func.func public @main" in text and "stablehlo.dot_general" in text and "test_stages.py" not in text

@@ -52,6 +52,22 @@ def test_a_function_is_computed_on_the_host():
     np.testing.assert_allclose(jax.jvp(lambda x: on_host(x)["sin"], (X,), (X,))[1], np.cos(X) * X, rtol=1e-6)
 
 
+def test_a_block_is_computed_on_the_host():
+    def f(x):
+        with compute_on("device_host"):
+            return jnp.sin(x) * 2
+    decorated = compute_on(compute_type="device_host")(jax.jit(lambda x: jnp.sin(x) * 2))
+    for g in f, decorated:
+        for h, want in ((g, 2 * np.sin(X)), (jax.vmap(g), 2 * np.sin(X)), (jax.grad(lambda x, g=g: g(x).sum()), 2 * np.cos(X))):
+            np.testing.assert_allclose(jax.jit(h)(X), want, rtol=1e-6)
+            np.testing.assert_allclose(h(X), want, rtol=1e-6)
+        assert '{_xla_compute_type = "host"}' in calls(g, X)
+    with pytest.raises(ValueError, match="Invalid compute type weird"):
+        compute_on("weird")
+    with pytest.raises(TypeError, match="out_memory_spaces"):
+        compute_on(jnp.sin, compute_type="device_host")
+
+
 def test_its_derivative_is_computed_there_too():
     loss = lambda x, w: (on_host(x * w)["sin"] ** 2).sum()
     np.testing.assert_allclose(jax.jit(jax.grad(loss))(X, 2.0), 2 * np.sin(2 * X) * np.cos(2 * X) * 2, rtol=1e-5)

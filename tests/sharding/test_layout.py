@@ -84,6 +84,20 @@ def test_layouts_of_what_programs_take_and_give():
     np.testing.assert_array_equal(exported.call(jax.device_put(X, BY_COLUMNS)), X.T)
 
 
+def test_types_of_results_have_the_shardings_that_were_asked_for():
+    rows = jax.NamedSharding(line(), jax.P("x"))
+    for asked in rows, BY_COLUMNS, DEVICE:
+        f = jax.jit(lambda x: (x * 2, {"n": x.sum()}), out_shardings=(asked, None))
+        want = jax.ShapeDtypeStruct((8, 4), np.float32, sharding=asked), {"n": jax.ShapeDtypeStruct((), np.float32)}
+        x = np.ones((8, 4), np.float32)
+        for found in f.eval_shape(x), jax.eval_shape(f, x), f.trace(x).out_info, f.lower(x).out_info:
+            assert found == want
+        compiled = f.lower(x).compile()
+        assert [s.format for s in jax.tree.leaves(compiled.out_info)] == [y.format for y in jax.tree.leaves(f(x))]
+    assert repr(want[0].update(sharding=BY_COLUMNS)).endswith(f", sharding={DEVICE}, format={COLUMNS})")
+    assert jax.eval_shape(lambda x: x, want[0]).sharding is None
+
+
 def test_a_compiled_program_takes_the_layouts_it_was_compiled_for():
     struct = jax.ShapeDtypeStruct((3, 4), np.float32, sharding=BY_COLUMNS)
     assert struct.format == BY_COLUMNS and struct.sharding == DEVICE and struct.update(shape=(4, 3)).format == BY_COLUMNS

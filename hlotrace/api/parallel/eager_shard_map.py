@@ -171,7 +171,7 @@ class DeviceTrace(JaxprTrace):
         order = [self.mesh.axis_names.index(a) for a in self.manual]
         devices = self.mesh.devices.transpose(*order, *rest).reshape(len(blocks), -1)[:, 0]
         places = np.ndindex(*[self.mesh.shape[a] for a in self.manual])
-        names = f"({', '.join(self.manual)}{',' * (len(self.manual) == 1)})"
+        names = f"({', '.join(self.manual)},)"
         return "\n".join(f"On {d.platform}:{d.id} at mesh coordinates {names} = {at}:\n{block}\n"
                          for d, at, block in zip(devices, places, blocks))
 

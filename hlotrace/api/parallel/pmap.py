@@ -12,8 +12,9 @@ from ...core.pytrees import pytree
 from ...core.surface.boundary import filtered
 from ...core.trace import EVAL
 from ...primitives.arrays.shape import reshape
-from ...runtime.array_impl import ArrayImpl
-from ...runtime.devices import client, transfer
+from ...runtime.array_impl import ArrayImpl, assembled, own
+from ...runtime.devices import client, shards, transfer
+from ...sharding.abstract import is_local
 from ...sharding.mesh import Mesh
 from ...sharding.named import NamedSharding
 from ...sharding.spec import PartitionSpec
@@ -34,7 +35,8 @@ def pmap(fun: Callable[..., Any], axis_name: str | None = None, *, in_axes: Any 
     Collectives differentiate as in `shard_map` with check_vma=False: a derivative taken inside is each
     device's own, and psum transposes to psum.  It is not checked that all devices come to a collective: in a
     branch or loop for which they decide differently it hangs, where `shard_map` with check_vma=True raises.
-    Where there are several processes it maps over devices of this one, which must be given.
+    Where there are several processes it maps over the devices of all, unless `devices` says otherwise: each
+    process passes the slices of its own devices, and gets those of the result.
 
     Args:
         fun: the function of a slice, of arrays or pytrees of them.
@@ -44,7 +46,7 @@ def pmap(fun: Callable[..., Any], axis_name: str | None = None, *, in_axes: Any 
         static_broadcasted_argnums: arguments that are part of the program; hashable.
         devices: which devices, in order; those of the process by default.
         backend: the platform whose devices it runs on, by default.
-        axis_size: the size of the mapped axis, where arguments do not say it.
+        axis_size: the size of the mapped axis, where arguments do not say it; that over all processes.
         donate_argnums: arguments whose memory the program may reuse.
     Raises:
         ValueError: where there are fewer devices than slices, sizes differ, or nothing is mapped.
@@ -81,9 +83,40 @@ class _PmapFunction(JitFunction):
 
     @filtered
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if any(number >= len(args) for number in self._static_numbers):
+            raise ValueError(f"pmap of {self._name} has static_broadcasted_argnums={self._static_numbers}, "
+                             f"and was called with {len(args)} positional argument"
+                             f"{'s' * (len(args) != 1)}: pass static ones by position")
         if state.trace is EVAL:
+            if client.process_count() > 1 and not all(map(is_local, self._candidates())):
+                args, kwargs = self._over_processes(args, kwargs)
+                return pytree.tree_map(_of_this_process, super().__call__(*args, **kwargs))
             args, kwargs = self._placed(args, kwargs)
         return super().__call__(*args, **kwargs)
+
+    def _candidates(self) -> list[Any]:
+        """The devices of which it takes as many as the mapped axis is long."""
+        return list(client.devices(self._backend) if self._devices is None else self._devices)
+
+    def _over_processes(self, args: tuple[Any, ...],
+                        kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of all processes, of which this one was given the slices of its devices."""
+        dynamic, named, statics = split_statics(args, kwargs, self._static_numbers, self._static_names)
+        flat = FlatFunction(self._mapped, *pytree.tree_flatten((dynamic, named)), "pmap", statics)
+        dims, size = mapped_axes(flat, (self._axes_of(flat, len(args)), 0), None)
+        mesh = Mesh(self._candidates(), (self._axis_name,))
+        mine = mesh.local_mesh
+        if size != mine.size:
+            raise ValueError(f"{flat}: the mapped axis has size {size}, and {mine.size} of the devices are "
+                             "of this process: pass it a slice for each, or devices= of this process alone")
+        leaves = []
+        for x, dim in zip(flat.leaves, dims):
+            spec = _spec(dim, self._axis_name)
+            x = transfer.move(own(x), NamedSharding(mine, spec))
+            shape = [n * mesh.size // size if i == dim else n for i, n in enumerate(x.shape)]
+            leaves.append(assembled(x.aval.update(shape=tuple(shape)), NamedSharding(mesh, spec),
+                                    shards.single_buffers(x)))
+        return flat.arguments(leaves)
 
     def _placed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """The arguments; arrays that are committed to other devices than those of this call are moved."""
@@ -104,24 +137,27 @@ class _PmapFunction(JitFunction):
         return flat, *(self._meshes.get(key) or self._meshes.keep(key, self._axes_and_mesh(flat, len(args))))
 
     def _axes_and_mesh(self, flat: FlatFunction, nargs: int) -> tuple[list[int | None], Mesh]:
-        axes = self._in_axes
-        if type(axes) is tuple:
-            if len(axes) != nargs:
-                raise ValueError(f"{flat}: in_axes {axes} has {len(axes)} entries for {nargs} arguments")
-            axes = tuple(a for i, a in enumerate(axes) if i not in self._static_numbers)
-        dims, size = mapped_axes(flat, (axes, 0), self._axis_size)
+        dims, size = mapped_axes(flat, (self._axes_of(flat, nargs), 0), self._axis_size)
         if all(d is None for d in dims):
             raise ValueError(f"{flat} needs an argument with a mapped axis: in_axes is {self._in_axes}")
-        if self._devices is None and client.process_count() > 1:
-            raise NotImplementedError(f"{flat}: over the devices of several processes use shard_map; with "
-                                      "devices= pmap maps over some of this process")
-        given = client.local_devices(backend=self._backend) if self._devices is None else self._devices
-        devices = list(given)
+        devices = self._candidates()
+        if size != len(devices) and client.process_count() > 1 and not all(map(is_local, devices)):
+            raise NotImplementedError(f"{flat}, inside of another transformation, over the devices of "
+                                      "several processes: call it outside of them, or use shard_map")
         if size > len(devices):
             raise ValueError(f"{flat}: the mapped axis has size {size}, and there are {len(devices)} "
                              "devices; each slice needs one of its own: reshape so that several go to one "
                              "device, with vmap inside, or use jit")
         return dims, Mesh(devices[:size], (self._axis_name,))
+
+    def _axes_of(self, flat: FlatFunction, nargs: int) -> Any:
+        """in_axes of the arguments that are no static ones."""
+        axes = self._in_axes
+        if type(axes) is not tuple:
+            return axes
+        if len(axes) != nargs:
+            raise ValueError(f"{flat}: in_axes {axes} has {len(axes)} entries for {nargs} arguments")
+        return tuple(a for i, a in enumerate(axes) if i not in self._static_numbers)
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         flat, dims, mesh = self._flat(args, kwargs)
@@ -138,6 +174,16 @@ class _PmapFunction(JitFunction):
                            out_specs=lambda: [_spec(a, name) for a in axes])      # once the body was traced
         outs = mapped(*flat.leaves)
         return flat.out_tree.unflatten(outs)
+
+
+def _of_this_process(x: Any) -> Any:
+    """What this process holds of a result, over its own devices."""
+    if x.is_fully_addressable:
+        return x
+    sharding = NamedSharding(x.sharding.mesh.local_mesh, x.sharding.spec)
+    shape = [n * sharding.mesh.size // x.sharding.mesh.size if sharding.spec.axes(dim) else n
+             for dim, n in enumerate(x.shape[:len(sharding.spec)])]
+    return assembled(x.aval.update(shape=(*shape, *x.shape[len(shape):])), sharding, shards.single_buffers(x))
 
 
 def _spec(dim: int | None, name: str) -> PartitionSpec:

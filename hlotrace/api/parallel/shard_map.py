@@ -114,8 +114,10 @@ class _ShardMapped:
         if given is _INFER:
             given = flat.arg_tree.unflatten([self._spec_of(flat, i, mesh, manual)
                                              for i in range(len(flat.leaves))])
-        in_specs = self._specs("in_specs", flat.arg_tree, tuple(given) if type(given) is list else given,
-                               mesh, manual)
+        if type(given) is list:
+            raise ValueError(f"shard_map of {self.name}: in_specs is a list, and its arguments are a tuple: "
+                             "write a tuple of specs")
+        in_specs = self._specs("in_specs", flat.arg_tree, given, mesh, manual)
         avals = [self._part(flat, i, spec, mesh, manual) for i, spec in enumerate(in_specs)]
         with adapters.lending(taken):
             jaxpr, operands, specs, out_specs = self._trace(flat, avals, in_specs, mesh, manual, taken)
@@ -137,6 +139,10 @@ class _ShardMapped:
                              "set_mesh(mesh)")
         if not isinstance(mesh, (Mesh, AbstractMesh)):
             raise TypeError(f"shard_map of {self.name}: mesh is a Mesh or an AbstractMesh, got {mesh!r}")
+        known = state.mesh_to_run_on
+        if not around and known is not None and known.shape_tuple != mesh.shape_tuple:
+            raise ValueError(f"shard_map of {self.name}: the mesh that set_mesh said is {known}, and its own "
+                             f"is {mesh}: they must be the same")
         enclosing = current_mesh() if around else None
         if enclosing is not None and not _same_devices(mesh, enclosing):
             raise ValueError(f"shard_map of {self.name}: it is inside of a shard_map over {enclosing}, and "
@@ -167,6 +173,9 @@ class _ShardMapped:
                 raise NotImplementedError(f"{where}: {spec} is unreduced or reduced, which is for values "
                                           "over Explicit axes: sum with lax.psum in the shard_map, or "
                                           "reshard")
+            if PartitionSpec.UNCONSTRAINED in spec:
+                raise ValueError(f"{where} {spec} leaves a dimension to the compiler (UNCONSTRAINED): name "
+                                 f"the axes of {manual} that cut it, or None")
             used = [a for d in range(len(spec)) for a in spec.axes(d)]
             for axis in used:
                 if axis not in manual:
@@ -270,9 +279,17 @@ def _same_devices(mesh: Mesh | AbstractMesh, other: Mesh | AbstractMesh) -> bool
     return not isinstance(mesh, Mesh) or not isinstance(other, Mesh) or mesh._devices == other._devices
 
 
+def _with_devices(mesh: Mesh | AbstractMesh, args: Sequence[Any]) -> Mesh | AbstractMesh:
+    """The mesh, or in place of an AbstractMesh that of an argument, or of `set_mesh`, with the same axes."""
+    found = [*[getattr(evaluate.committed_sharding(x), "mesh", None) for x in args], state.mesh_to_run_on]
+    return mesh if isinstance(mesh, Mesh) else next((
+        m for m in found if isinstance(m, Mesh) and m.shape_tuple == mesh.shape_tuple), mesh)
+
+
 def _evaluate(*args: Any, **params: Any) -> list[Any]:
     """Outside of every trace: a program of this one equation, whose results are sharded by out_specs."""
-    mesh = params["mesh"]
+    mesh = _with_devices(params["mesh"], args)
+    params = {**params, "mesh": mesh}
     whole = {*params["manual"]} == {*mesh.axis_names}
     outs = tuple([NamedSharding(mesh, spec) for spec in params["out_specs"]]) if whole else None
     invars = [Var(aval_of(a)) for a in args]

@@ -6,6 +6,7 @@ from ...core import dtypes, errors, source_info
 from ...core.array import Array
 from ...core.surface.boundary import boundary, reraise_for_user
 from ...core.symbolic.dimension import Dimension
+from ...core.trace import Tracer
 from ...lax.elementwise import bitcast_convert_type, convert_element_type
 from ...lax.indexing import dynamic_slice_in_dim, index_in_dim
 from ...placement.device_put import device_put
@@ -104,6 +105,9 @@ def _rows(x, start, count):
 
 
 def _iterate(self):
+    if not isinstance(self, Tracer) and self.is_fully_addressable and len(self.devices()) > 1 and not (
+            self.aval.explicit or dtypes.is_extended(self.dtype)):
+        self = device_put(np.asarray(self))     # one move, and not one for each row
     for start in range(0, self.shape[0], _CHUNK):
         yield from _rows(self, start, min(_CHUNK, self.shape[0] - start))
 

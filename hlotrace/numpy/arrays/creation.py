@@ -481,8 +481,10 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     weak = dtype is None and getattr(aval, "weak_type", False) and not ndim(fill_value)
     shape = aval.shape if shape is None else _shape("full_like", shape)
     dtype = dtypes.canonicalize(aval.dtype) if dtype is None else dtypes.check_user_dtype(dtype, "full_like")
-    if device is None and out_sharding is None and shape == aval.shape:
+    if device is None and out_sharding is None:
         device = devices_like(a)
+        if shape != aval.shape and device is not None and device.num_devices > 1:
+            device = None
     filled = _made(lambda: _fill(shape, fill_value, dtype, weak), ShapedArray(shape, dtype), device,
                    out_sharding, "full_like")
     return vary(filled, a.aval.vma) if isinstance(a, Tracer) and a.aval.vma else filled

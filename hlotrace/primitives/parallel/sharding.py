@@ -176,19 +176,23 @@ class Operand:
 
 class InMemory:
     """In place of a sharding: as it is, in a kind of the devices' memory."""
-    __slots__ = ("kind",)
+    __slots__ = ("_kind",)
 
     def __init__(self, kind):
-        self.kind = kind
+        self._kind = kind
 
     def __eq__(self, other):
-        return type(other) is InMemory and self.kind == other.kind
+        return type(other) is InMemory and self._kind == other._kind
 
     def __hash__(self):
-        return hash(self.kind)
+        return hash(self._kind)
 
     def __repr__(self):
-        return f"in {self.kind} memory"
+        return f"in {self._kind} memory"
+
+
+def _kind_of(sharding):
+    return getattr(sharding, "_kind", None)
 
 
 def _put_abstract_eval(x, *, sharding, source):
@@ -202,7 +206,7 @@ def _put_lower(ctx, eqn, x):
     if type(sharding) is Operand:
         sharding = ctx.module.input_shardings.get(sharding.var)
     if type(sharding) is InMemory:
-        return ctx.in_memory(x, aval, sharding.kind)
+        return ctx.in_memory(x, aval, sharding._kind)
     if sharding is None:
         return x
     return ctx.in_memory(_constrained(ctx, x, sharding, aval), aval, sharding._kind)
@@ -236,7 +240,7 @@ device_put_p = Primitive(
     linearize=lambda trace, primals, tangents, **params: _put_jvp(primals, tangents, **params),
     transpose=lambda ct, x, *, sharding, source: [device_put_p.bind(ct, sharding=source, source=sharding)],
     meshes=lambda params: _meshes(params) if isinstance(params["sharding"], Sharding) else (),
-    makes_nan=False, sets_memory=True)
+    memories=lambda params: (_kind_of(params["sharding"]),), makes_nan=False)
 
 
 def _layout_abstract_eval(x, *, layout):

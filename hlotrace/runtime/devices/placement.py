@@ -56,3 +56,14 @@ def check_divides(sharding: Sharding, value: Any, what: str = "") -> None:
         sharding.shard_shape(getattr(value, "shape", ()))
     except ValueError as error:
         raise ValueError(f"{what}: {error}" if what else str(error)) from None
+
+
+def check_fits(sharding: Sharding, value: Any, what: str = "") -> None:
+    """`check_divides`, and ValueError for a sharding of arrays of more dimensions, if only by None."""
+    shape = getattr(value, "shape", ())
+    if hasattr(sharding, "check_compatible_aval"):
+        try:
+            sharding.check_compatible_aval(shape)
+        except ValueError as error:
+            raise ValueError(f"{what} is incompatible with its sharding annotation: {error}") from None
+    check_divides(sharding, value, what)

@@ -71,12 +71,15 @@ def shards(x: Any, addressable: bool = True) -> list[Shard]:
         share(x._buf)
     part = ShapedArray(sharding.shard_shape(x.shape), x.dtype, x.weak_type)
     local = iter(single_buffers(x))
+    mine = {} if addressable else {shard.device: shard for shard in shards(x)}
     copies: dict[Any, int] = {}
     found = []
     for device, index in sharding.devices_indices_map(x.shape).items():
         where = tuple((s.start, s.stop) for s in index)
         replica = copies[where] = copies.get(where, -1) + 1
-        if is_local(device):
+        if device in mine:
+            found.append(mine[device])
+        elif is_local(device):
             place = placement.on_device(device, sharding._kind).in_layout(x._buf._sharding._own._layout)
             buf = binding.rewrap(next(local), physical(part), place)
             found.append(Shard(device, index, replica, type(x)(part, buf, True)))

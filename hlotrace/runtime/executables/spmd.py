@@ -54,7 +54,7 @@ class SpmdExecutable(executable.Executable):
                                      loaded.get_parameter_shardings, loaded.get_parameter_layouts)
         self.out_shardings = _settled(partition, partition.outs, lowered.jaxpr.out_avals,
                                       loaded.get_output_shardings, loaded.get_output_layouts)
-        self.follows = [requested is None and _like(s, a.ndim, partition.ins, lowered.jaxpr.in_avals) for s,
+        self.follows = [_is_open(requested) and _like(s, a.ndim, partition.ins, lowered.jaxpr.in_avals) for s,
                         a, requested in zip(self.out_shardings, lowered.jaxpr.out_avals, partition.outs)]
         self.out_shardings = [s if i is False else self.in_shardings[i].in_layout(None) for s,
                               i in zip(self.out_shardings, self.follows)]
@@ -155,6 +155,11 @@ def _may_starve(device: binding.Device, count: int) -> bool:
     return device.platform == "cpu" and count > 1 and binding.version < (0, 11)
 
 
+def _is_open(requested: Any) -> bool:
+    """Was nothing asked for but a kind of memory?"""
+    return requested is None or type(requested) is Anywhere and requested._layout is None
+
+
 def _settled(partition: Partition, requested: Sequence[Sharding | None], avals: Sequence[ShapedArray],
              compiled: Callable[[], Any], layouts_of: Callable[[], Any]) -> list[Any]:
     """The shardings that were asked for, and where none was, those that the compiler chose."""
@@ -163,6 +168,8 @@ def _settled(partition: Partition, requested: Sequence[Sharding | None], avals: 
         found = compiled() if len(partition.devices) > 1 else None
         settled = [s or chosen(found and hlo_sharding(found[i]), a, partition.devices, partition.mesh)
                    for i, (s, a) in enumerate(zip(requested, avals, strict=True))]
+        settled = [s.with_memory_kind(asked._kind) if s and asked is not None and asked._kind else s
+                   for s, asked in zip(settled, requested)]
     if any(s is not None and s._layout is not None for s in requested):
         from ..devices import layouts  # few programs ask for one
         read = layouts_of()
@@ -306,7 +313,8 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
     mesh = next(iter([*named, *(m for m in meshes if isinstance(m, (Mesh, AbstractMesh)))]), None)
     if mesh is None and len(devices) == 1:
         where = placement.on_device(devices[0])
-        requested, outs = ([where.in_layout(s._layout) if type(s) is Anywhere else s for s in each]
+        requested, outs = ([where.with_memory_kind(s._kind).in_layout(s._layout) if type(s) is Anywhere else s
+                            for s in each]
                            for each in (requested, outs or ()))
     given: Any = tuple(outs) if outs else None
     return Partition(devices, tuple(requested), given, mesh)

@@ -716,12 +716,16 @@ def test_a_mesh_of_one_device_is_a_mesh():
 
 
 def test_entries_of_a_spec_that_split_nothing_may_be_more_than_there_are_dimensions():
-    """A tree of arrays may so have one sharding: P(None) for a scalar too.  Those that split are refused."""
+    """Arrays may be made so; what moves an array or runs a program wants the rank of the spec, as in JAX."""
     mesh = auto_mesh((2, 4), ("x", "y"))
     s = NamedSharding(mesh, P(None, None))
     x = jax.make_array_from_callback((), s, lambda index: np.float32(3))
     assert (x.sharding, s.shard_shape(()), set(s.devices_indices_map(()).values())) == (s, (), {()})
-    for y in x + 1, jax.jit(lambda x: x + 1, in_shardings=s, out_shardings=s)(x), jax.device_put(4.0, s):
+    for y in x + 1, jax.jit(lambda x: x + 1)(x):
         assert y == 4 and len(y.addressable_shards) == 8
+    for f in (lambda: jax.jit(lambda x: x + 1, in_shardings=s)(x), lambda: jax.jit(lambda x: x, out_shardings=s)(4.0),
+              lambda: jax.device_put(4.0, s), lambda: jax.lax.with_sharding_constraint(x, s)):
+        with pytest.raises(ValueError, match="is incompatible with its sharding annotation.*rank 2 or more"):
+            f()
     with pytest.raises(ValueError, match="rank 1 or more"):
         jax.make_array_from_callback((), NamedSharding(mesh, P("x")), lambda index: np.float32(3))

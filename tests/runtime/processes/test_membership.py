@@ -451,6 +451,28 @@ def a_network_is_trained_on_a_part_of_each_batch():
 # --- the tests ---
 
 
+@in_every_process
+def pmap_maps_over_the_devices_of_all_processes():
+    me, devices, mine = jax.process_index(), jax.device_count(), jax.local_device_count()
+    x = np.arange(devices * 3, dtype=np.float32).reshape(devices, 3)
+    part = x[me * mine:(me + 1) * mine]
+    for f, want in ((lambda v: v * 2, part * 2), (lambda v: jax.lax.psum(v, "i"), np.broadcast_to(x.sum(0), part.shape)),
+                    (lambda v: v * 0 + jax.lax.axis_index("i"), part * 0 + np.arange(me * mine, (me + 1) * mine)[:, None]),
+                    (jax.grad(lambda v: (v**2).sum()), 2 * part)):
+        mapped = jax.pmap(f, "i")
+        for value in (part, mapped(part) * 0 + part):
+            out = mapped(value)
+            assert out.is_fully_addressable and out.sharding.device_set == {*jax.local_devices()}
+            np.testing.assert_array_equal(out, want)
+    step = jax.pmap(lambda w, v: w - jax.lax.pmean(v, "i"), "i", in_axes=(None, 0), out_axes=None)
+    np.testing.assert_allclose(step(np.ones(3, np.float32), part), 1 - x.mean(0), rtol=1e-6)
+    sideways = jax.pmap(lambda v: {"v": v}, in_axes=1, out_axes=1, axis_size=devices)(part.T)
+    np.testing.assert_array_equal(sideways["v"], part.T)
+    assert jax.pmap(lambda v: v, devices=jax.local_devices())(part).sharding.mesh.size == mine
+    with pytest.raises(ValueError, match=f"{mine} of the devices are of this process"):
+        jax.pmap(lambda v: v)(np.ones((mine + 1, 3)))
+
+
 @pytest.fixture(scope="module", params=SIZES, ids="{0[0]} processes x {0[1]}".format)
 def job(request, tmp_path_factory):
     """(folder of a job that has run, its statuses, the output of each process)"""
