@@ -34,7 +34,8 @@ RULES = (
     "axes",
     # (axis, args, dims, **params) -> (out, out_dim); a dim None is unbatched
     "batching",
-    # (*avals, **params) -> AxisMap for operands that Explicit mesh axes split, where `axes` does not say
+    # (*avals, **params) -> AxisMap for operands that Explicit mesh axes split, where `axes` does not say; or,
+    # of one result, for each dimension the mesh axes that split it
     "sharding",
     # (states, values, args, **params) -> (values, out), with the effects done that the states handle
     "discharge",

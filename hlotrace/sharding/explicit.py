@@ -150,7 +150,9 @@ def avals_sharding(avals: Iterable[ShapedArray]) -> Any:
 def _by_axes(primitive: Primitive, rule: Any, avals: Sequence[ShapedArray], results: Sequence[ShapedArray],
              params: dict[str, Any]) -> list[list[Split]]:
     """What an axis map says of each result."""
-    axes: AxisMap = rule(*avals, **params)
+    axes: AxisMap | list[Split] = rule(*avals, **params)
+    if not isinstance(axes, AxisMap):
+        return [axes]
     computed = getattr(rule, "computed", "refused")
     of_all = axes.results if len(axes.results) == len(results) else axes.results * len(results)
     in_results = {label for labels in of_all for label in labels}

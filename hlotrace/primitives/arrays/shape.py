@@ -166,21 +166,30 @@ def _reshape_insert(params, at, size, x):
 
 
 def _reshape_sharding(x, *, new_sizes, dimensions):
-    """Axes are in groups of which the sizes multiply to the same; what splits the first axis of a group,
-    those of size 1 left out, splits the first one of the result's group."""
-    old, new, at = [None] * x.ndim, [None] * len(new_sizes), 0
+    """Axes are in groups of which the sizes multiply to the same.  What splits the first axes of a group
+    splits the one axis that they become; what splits the one axis of a group splits those that it becomes,
+    each as far as it divides.  Axes of size 1 are left out."""
+    splits, refused = [()] * len(new_sizes), set()
     for group, into in _groups(x.shape, new_sizes):
         group = [i for i in group if x.shape[i] != 1]
         into = [j for j in into if new_sizes[j] != 1]
-        for place, i in enumerate(group):
-            at += 1
-            old[i] = at if not x.splits[i] or place == 0 and into else None
-            if place == 0 and into:
-                new[into[0]] = at
-    unit = [i for i, n in enumerate(x.shape) if n == 1]     # over mesh axes of size 1
-    for number, i in enumerate(unit):
-        old[i] = -1 - number
-    return AxisMap((tuple(old),), tuple(new))
+        names = [name for i in group for name in x.splits[i]]
+        first = next((n for n, i in enumerate(group) if not x.splits[i]), len(group))
+        if not names:
+            continue
+        if len(into) == 1 and not any(x.splits[i] for i in group[first:]):
+            splits[into[0]] = tuple(names)
+            continue
+        for j in into if len(group) == 1 else ():
+            left = new_sizes[j]
+            while names and left % x.explicit.mesh.shape[names[0]] == 0:
+                left //= x.explicit.mesh.shape[names[0]]
+                splits[j] += (names.pop(0),)
+            if left != 1:
+                break
+        if names:
+            refused.update(group)
+    return AxisMap((tuple(None if i in refused else 0 for i in range(x.ndim)),), ()) if refused else splits
 
 
 def _groups(old, new):
