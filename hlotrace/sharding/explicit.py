@@ -103,10 +103,10 @@ def _partial(primitive: Primitive, avals: Sequence[ShapedArray], result: ShapedA
     terms = {i: spec.unreduced for i, spec in specs.items() if spec.unreduced}
     unreduced: frozenset[str] = next(iter(terms.values()), frozenset())
     how = primitive.linear
-    of = {"all": range(len(avals)), "rest": range(1, len(avals)), "first": (0,)}.get(how, tuple(terms)[:1])
-    # what rounds is not linear; of what is spread along a new axis XLA forgets that it is unreduced
-    other = any(dtypes.is_inexact(avals[i].dtype) and not dtypes.is_inexact(result.dtype)
-                or how == "first" and result.size > avals[i].size for i in terms)
+    of = {"all": range(len(avals)), "two": (0, 1), "rest": range(1, len(avals)),
+          "first": (0,)}.get(how, tuple(terms)[:1])
+    # what rounds is not linear
+    other = any(dtypes.is_inexact(avals[i].dtype) and not dtypes.is_inexact(result.dtype) for i in terms)
     if terms and (not how or {*terms} != {*of} or len({*terms.values()}) > 1 or other):
         raise ShardingTypeError(
             f"{primitive}: {_operands(avals)}; over {named_axes(tuple(sorted(unreduced)))} the devices hold "
@@ -129,7 +129,7 @@ def _partial(primitive: Primitive, avals: Sequence[ShapedArray], result: ShapedA
 
 
 _REFUSED = {"": "only linear functions give terms again", "each": "only one operand may be such",
-            **dict.fromkeys(("all", "rest"), "all operands must be such")}
+            **dict.fromkeys(("all", "two", "rest"), "all operands must be such")}
 
 
 def _no_terms(primitive: Primitive, avals: Sequence[ShapedArray], wanted: Iterable[str],

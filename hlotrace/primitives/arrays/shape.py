@@ -113,7 +113,29 @@ def _broadcast_insert(params, at, size, _):
             "broadcast_dimensions": inserted(renumbered(dimensions, place), at, place)}
 
 
+def _spread_terms(ctx, eqn, x):
+    """XLA forgets that what is spread along a new axis is unreduced, but not of a product, here with ones."""
+    of, out, dims = eqn.invars[0].aval, eqn.outvars[0].aval, eqn.params["broadcast_dimensions"]
+    kept = [i for i, d in enumerate(dims) if of.shape[i] == out.shape[d]]
+    order = [dims[i] for i in kept]
+    order += [d for d in range(out.ndim) if d not in order]
+    entries = [of.explicit.spec[i] for i in kept]
+    small = of.update([of.shape[i] for i in kept], sharding=of.explicit.with_entries(*entries))
+    ones = out.update([out.shape[d] for d in order[len(kept):]], sharding=None)
+    both = out.update([out.shape[d] for d in order], sharding=of.explicit.with_entries(*entries))
+    x = ctx.terms(ctx.emit(f"stablehlo.reshape {x} : ({of.mlir}) -> {small.mlir}"), small)
+    one = ctx.constant(1, out.dtype)
+    one = ctx.emit(f"stablehlo.broadcast_in_dim {one}, dims = [] : ({ones.update(()).mlir}) -> {ones.mlir}")
+    x = ctx.emit(f"stablehlo.dot_general {x}, {one}, contracting_dims = [] x [] : ({small.mlir}, "
+                 f"{ones.mlir}) -> {both.mlir}")
+    places = int_list([order.index(d) for d in range(out.ndim)])
+    return ctx.emit(f"stablehlo.transpose {ctx.terms(x, both)}, dims = {places} : ({both.mlir}) -> {out.mlir}")
+
+
 def _broadcast_lower(ctx, eqn, x):
+    of = eqn.invars[0].aval
+    if of.explicit is not None and of.explicit._terms and ctx.module.partition is not None:
+        return _spread_terms(ctx, eqn, x)
     dims = int_list(eqn.params["broadcast_dimensions"])
     return ctx.emit(f"stablehlo.broadcast_in_dim {x}, dims = {dims} : {types_text(eqn)}")
 
@@ -380,13 +402,17 @@ def full(shape, value, dtype):
     return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=())
 
 
+as_type = None      # parallel/sharding gives it: (value, aval) -> the value with the sharding of a type
+
+
 def zeros_of(aval):
     """Zeros with the shape and dtype of `aval`; a float0 aval gives NumPy zeros."""
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     if dtypes.is_extended(aval.dtype):
         return broadcast_in_dim(aval.dtype._rules.zero(aval.dtype), aval.shape, ())
-    return full(aval.shape, 0, aval.dtype)
+    zeros = full(aval.shape, 0, aval.dtype)
+    return zeros if aval.explicit is None or not aval.explicit._terms else as_type(zeros, aval)
 
 
 def instantiate(tangent, aval):

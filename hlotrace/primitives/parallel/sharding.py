@@ -12,6 +12,7 @@ from ...sharding.mesh import AxisType
 from ...sharding.named import as_named
 from ...sharding.single import SingleDeviceSharding
 from ...sharding.spec import PartitionSpec
+from ..arrays import shape
 from ..arrays.shape import linear_jvp
 from ..common import Primitive, aval_of
 
@@ -80,22 +81,17 @@ sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 # --- types over Explicit mesh axes ----------------------------------------------------------------
 
 def _reshard_abstract_eval(x, *, sharding):
-    found = _abstract_eval(x, sharding=sharding).update(sharding=sharding)
-    terms = frozenset() if x.explicit is None else x.explicit.spec.unreduced
-    if not sharding.spec.unreduced <= terms:
-        raise ShardingTypeError(f"reshard: the value is {x.short()} and would be {found.short()}: a value "
-                                "that is whole cannot be made unreduced. A product or a sum over "
-                                f"dimensions that {named_axes(tuple(sorted(sharding.spec.unreduced)))} "
-                                f"splits gives such, by out_sharding={sharding.spec}.")
-    return found
+    return _abstract_eval(x, sharding=sharding).update(sharding=sharding)
 
 
 def _reshard_lower(ctx, eqn, x):
     if ctx.module.partition is None:
         return x
-    aval = eqn.outvars[0].aval
-    return ctx.emit(f"sdy.sharding_constraint {x} {ctx.module.type_sharding(eqn.params['sharding'], aval)} : "
-                    f"{aval.mlir}")
+    sharding, of, aval = eqn.params["sharding"], eqn.invars[0].aval, eqn.outvars[0].aval
+    if not sharding.spec.unreduced <= (of.explicit._terms if of.explicit else set()):
+        # a whole value becomes terms, all but one of them zero: XLA is to know that it was whole
+        x = ctx.emit(f"sdy.sharding_constraint {x} {ctx.module.type_sharding(sharding, of)} : {of.mlir}")
+    return ctx.emit(f"sdy.sharding_constraint {x} {ctx.module.type_sharding(sharding, aval)} : {aval.mlir}")
 
 
 def _reshard_batching(axis, args, dims, *, sharding):
@@ -117,10 +113,27 @@ def as_type(x, aval):
     return reshard_p.bind(x, sharding=sharding)
 
 
+shape.as_type = as_type
+
+
+def summed(x, but=()):
+    """`x`, which is unreduced at most over the mesh axes `but`."""
+    explicit = aval_of(x).explicit
+    if explicit is None or explicit._terms <= {*but}:
+        return x
+    spec = explicit.spec.update(unreduced=explicit._terms & {*but})
+    return reshard_p.bind(x, sharding=explicit.with_spec(spec))
+
+
+def cast(x, mesh):
+    """`x` over a mesh of the same axes, of which others are Explicit; only over those it stays unreduced."""
+    return mesh_cast_p.bind(summed(x, mesh.explicit_axes), mesh=mesh)
+
+
 def without_types(x):
     """`x` over a mesh whose Explicit axes are Auto ones, if it is split over any."""
     explicit = aval_of(x).explicit
-    return x if explicit is None else mesh_cast_p.bind(x, mesh=explicit.mesh.update(axis_types=[
+    return x if explicit is None else cast(x, explicit.mesh.update(axis_types=[
         AxisType.Auto if kind is AxisType.Explicit else kind for kind in explicit.mesh.axis_types]))
 
 
