@@ -228,7 +228,7 @@ def of_type(aval: Any, mesh: Mesh | AbstractMesh) -> NamedSharding | None:
         mesh, spec = mesh.update(axis_types=aval.explicit.mesh.axis_types), aval.explicit.spec
     else:
         spec = PartitionSpec(*[None] * aval.ndim)
-    return None if mesh.auto_axes and not (any(spec) or spec.partial) else NamedSharding(mesh, spec)
+    return None if mesh.auto_axes and not spec.partial else NamedSharding(mesh, spec)
 
 
 def as_named(sharding: Sharding, ndim: int) -> NamedSharding:

@@ -215,6 +215,8 @@ def _batching(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, manual, che
     args = front(args, dims)
     batched = nonzero_mask(dims)
     wanted = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
+    if axis.sharding is not None:
+        wanted = axis.sharding.spec.axes(0)
     over = tuple(a for a in wanted if a in manual)
     for spec in (*in_specs, *out_specs):
         if not names(spec).isdisjoint(over):

@@ -23,7 +23,15 @@ def _abstract_eval(x, *, sharding):
 
 
 def _lower(ctx, eqn, x):
-    return _constrained(ctx, x, eqn.params["sharding"], eqn.outvars[0].aval)
+    """Over a mesh of Auto and Explicit axes it says the Auto ones; the type has the others."""
+    sharding, aval = eqn.params["sharding"], eqn.outvars[0].aval
+    if aval.explicit is not None and sharding.mesh.auto_axes:
+        free = PartitionSpec.UNCONSTRAINED
+        entries = [(*split, *[name for name in sharding.spec.axes(dim) if name not in split])
+                   for dim, split in enumerate(aval.splits)]
+        entries = [old if old is free else new for old, new in zip(sharding.entries(aval.ndim), entries)]
+        sharding = sharding.with_entries(*entries)
+    return _constrained(ctx, x, sharding, aval)
 
 
 def _constrained(ctx, x, sharding, aval):
@@ -33,14 +41,18 @@ def _constrained(ctx, x, sharding, aval):
 
 
 def _with_axis(axis, sharding, ndim, dim):
-    """A sharding for arrays of rank `ndim`: dimension `dim`, mapped, is split as vmap's `spmd_axis_name`
-    says, or as the compiler chooses."""
+    """A sharding for arrays of rank `ndim`: dimension `dim`, mapped, is split as the mapped axis is over
+    Explicit axes; over others as vmap's `spmd_axis_name` says, or as the compiler chooses."""
     if isinstance(sharding, SingleDeviceSharding):
         return sharding
     named = as_named(sharding, ndim - 1)
     entries = [*named.spec, *[None] * (ndim - 1 - len(named.spec))]
-    free = PartitionSpec.UNCONSTRAINED if named.mesh.auto_axes else None
-    entries.insert(dim, free if axis.spmd_name is None else axis.spmd_name)
+    over = None
+    if axis.sharding is not None:
+        over = axis.sharding.spec[0]
+    elif named.mesh.auto_axes:
+        over = axis.spmd_name or PartitionSpec.UNCONSTRAINED
+    entries.insert(dim, over)
     return named.with_spec(PartitionSpec(*entries))
 
 
@@ -97,8 +109,7 @@ def _reshard_lower(ctx, eqn, x):
 def _reshard_batching(axis, args, dims, *, sharding):
     """The mapped axis stays as it is."""
     (x,), (dim,) = args, dims
-    aval = aval_of(x)
-    over = aval.explicit.spec[dim] if aval.explicit else axis.spmd_name
+    over = axis.sharding and axis.sharding.spec[0]
     return reshard_p.bind(x, sharding=sharding.with_dimension(dim, x.ndim - 1, over)), dim
 
 

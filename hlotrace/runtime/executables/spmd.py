@@ -175,8 +175,11 @@ def _like(found: Sharding, ndim: int, shardings: Sequence[Sharding], avals: Sequ
     """The first argument of rank `ndim` that was placed as `found` says, or False: such a result takes the
     argument's words.
 
-    So what splits nothing, mesh axes of size 1 and None for the last dimensions, is not lost.
+    So what splits nothing, mesh axes of size 1 and None for the last dimensions, is not lost.  Over Explicit
+    axes the type says it.
     """
+    if type(found) is NamedSharding and found.mesh.explicit_axes:
+        return False
     return next((i for i, (s, a) in enumerate(zip(shardings, avals))
                  if a.ndim == ndim and type(s) is NamedSharding
                  and s.in_layout(None).is_equivalent_to(found, ndim)), False)
@@ -187,7 +190,8 @@ def chosen(hlo: Any, aval: ShapedArray, devices: Sequence[binding.Device], mesh:
     if len(devices) == 1 and not mesh:
         return placement.on_device(devices[0])
     if hlo is None or hlo.is_replicated():
-        return NamedSharding(mesh, PartitionSpec()) if mesh else PositionalSharding(devices).reshape(
+        entries = [None] * aval.ndim if mesh and mesh.explicit_axes else ()
+        return NamedSharding(mesh, PartitionSpec(*entries)) if mesh else PositionalSharding(devices).reshape(
             (1,) * aval.ndim + (-1,)).replicate(aval.ndim, keepdims=False)
     counts = list(hlo.tile_assignment_dimensions())
     tiles = np.array(hlo.tile_assignment_devices()).reshape(counts)
@@ -195,7 +199,8 @@ def chosen(hlo: Any, aval: ShapedArray, devices: Sequence[binding.Device], mesh:
     tiles = tiles.reshape(*counts[:ndim], -1)[(slice(None),) * aval.ndim + (0,) * (ndim - aval.ndim)]
     spec = mesh and spec_of(tiles, mesh)
     if spec is not None:
-        return NamedSharding(mesh, spec)
+        found = NamedSharding(mesh, spec)
+        return found.with_entries(*found.entries(aval.ndim)) if mesh.explicit_axes else found
     return PositionalSharding(devices)._with(tiles)
 
 
