@@ -113,7 +113,6 @@ def test_what_is_not_linear_is_refused():
         (lambda x: x > 0, "only linear"), (jnp.max, "only linear"), (lambda x: x.astype(int), "only linear"),
         (lambda x: 1 / x, "only linear"), (lambda x: jnp.conj(x * 1j), "only linear"),
         (lambda x: x.at[0].set(1.0), "all operands"), (jnp.sort, "only linear"),
-        (jax.shard_map(lambda v: v, in_specs=P("x"), out_specs=P("x")), "unreduced values do not go"),
         (lambda x: jnp.einsum("ij,jk->ik", reshard(a, P("x")), b, out_sharding=U), "no mesh axis splits"),
         (lambda x: jnp.einsum("ij,jk->ik", a, b, out_sharding=P(unreduced={"x"})), "mesh axis 'y' splits"),
         (lambda x: lax.with_sharding_constraint(x, P("x")), "{U:y}"),
@@ -228,7 +227,7 @@ def test_specs_name_them():
         (lambda: P(unreduced="x"), TypeError, "set of names"), (lambda: P(reduced={None}), ValueError, "cannot contain"),
         (lambda: NamedSharding(mixed, P(unreduced={"z"})), ValueError, "does not have"),
         (lambda: NamedSharding(mixed, P(unreduced={"x"})), ValueError, "only Explicit"),
-        (lambda: jax.shard_map(jnp.sin, mesh=mixed, in_specs=P(reduced={"y"}), out_specs=P())(A), NotImplementedError,
+        (lambda: jax.shard_map(jnp.sin, mesh=mixed, in_specs=P(reduced={"y"}), out_specs=P())(A), ShardingTypeError,
          "reduced"),
     ]:
         with pytest.raises(error, match=words):
@@ -268,3 +267,46 @@ def test_products_along_a_path_and_values_that_leave_explicit_axes():
         assert str(jax.typeof(found)) == "float32[8@x,8]"
         np.testing.assert_allclose(found, AB, rtol=1e-5, atol=1e-5)
     assert str(jax.typeof(lax.reduce_sum(a, (0, 1), out_sharding=P(unreduced={"x", "y"})))) == "float32[]{U:(x,y)}"
+
+
+# --- shard_map -----------------------------------------------------------------------------------
+
+def test_terms_go_into_a_shard_map_and_come_out():
+    a, b = operands()
+    inside = {
+        "doubled": (lambda u: u * 2, U, 2 * AB), "summed": (lambda u: lax.psum(u, "y"), P("x"), AB),
+        "scattered": (lambda u: lax.psum_scatter(u, "y", scatter_dimension=1, tiled=True), P("x", "y"), AB),
+    }
+    for name, (fun, out, want) in inside.items():
+        mapped = jax.shard_map(fun, in_specs=U, out_specs=out)
+        for found in both(lambda a, b: mapped(product(a, b)), a, b):
+            assert found.sharding.spec.unreduced == out.unreduced, name
+            np.testing.assert_allclose(reshard(found, P()), want, rtol=1e-5, atol=1e-5)
+    local = jax.shard_map(lambda a, b: lax.pcast(a @ b, "y", to="unreduced"), in_specs=(P("x", "y"), P("y")), out_specs=U)
+    np.testing.assert_allclose(added(jax.jit(local)(a, b)), AB, rtol=1e-5, atol=1e-5)
+    assert str(jax.typeof(jax.shard_map(lambda u: u, out_specs=U)(product(a, b)))) == "float32[8@x,8]{U:y}"
+
+
+@pytest.mark.parametrize("outside", [True, False])
+def test_the_cotangent_of_what_is_reduced_leaves_a_shard_map_unreduced(outside):
+    x, w = jax.device_put(A[:, :8], P("x")), jax.device_put(STACK[0], P(None, None, reduced={"x"}))
+    if outside:
+        apply = jax.shard_map(lambda x, w: x @ w, in_specs=(P("x"), P(reduced={"x"})), out_specs=P("x"))
+        found = jax.jit(jax.grad(lambda w: apply(x, w).sum()))(w)
+    else:
+        found = jax.jit(jax.shard_map(lambda x, w: jax.grad(lambda w: (x @ w).sum())(w), in_specs=(P("x"), P(reduced={"x"})),
+                                      out_specs=P(unreduced={"x"})))(x, w)
+    assert str(jax.typeof(found)) == "float32[8,8]{U:x}"
+    np.testing.assert_allclose(reshard(found, P()), A[:, :8].T @ np.ones((8, 8), np.float32), rtol=1e-4, atol=1e-4)
+
+
+def test_specs_of_a_shard_map_that_say_what_is_not_so():
+    a, b = operands()
+    with pytest.raises(ShardingTypeError, match="in_specs says"):
+        jax.shard_map(lambda u: u, in_specs=P("x"), out_specs=P("x"))(product(a, b))
+    with pytest.raises(ShardingTypeError, match="in_specs says"):
+        jax.shard_map(lambda u: u, in_specs=P(unreduced={"y"}), out_specs=P(unreduced={"y"}))(jnp.ones(8))
+    with pytest.raises(ValueError, match="not terms of a sum"):
+        jax.shard_map(lambda u: u, in_specs=P(), out_specs=P(unreduced={"y"}))(jnp.ones(8))
+    with pytest.raises(ValueError, match="no term of a sum"):
+        jax.shard_map(lambda u: lax.pcast(u, "y", to="unreduced"), in_specs=P(), out_specs=P(unreduced={"y"}))(jnp.ones(8))
