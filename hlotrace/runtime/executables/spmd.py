@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.avals import physical
 from ...sharding.layout import Anywhere
-from ...sharding.mesh import AbstractMesh, Mesh
+from ...sharding.mesh import AbstractMesh, Mesh, current_mesh
 from ...sharding.named import NamedSharding
 from ...sharding.partition import Partition
 from ...sharding.positional import PositionalSharding
@@ -296,6 +296,11 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
     if not meshes and not free and all(
             type(s) is SingleDeviceSharding and s._kind is None and s._layout is None for s, *_ in said):
         return devices[0]
+    if devices is None and abstract:
+        found = current_mesh()
+        if isinstance(found, Mesh) and found.shape_tuple == abstract[0].shape_tuple:
+            meshes = [found.update(axis_types=abstract[0].axis_types)]
+            devices = found._devices
     if devices is None and not abstract:        # layouts alone are asked for
         devices = (client.default_device(),)
     if devices is None:
@@ -308,7 +313,8 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
         if words is names:
             placement.check_divides(s, values[i], words(i))
     named = [s.mesh for s, *_ in said if isinstance(s, NamedSharding)]
-    mesh = next(iter([*named, *(m for m in meshes if isinstance(m, (Mesh, AbstractMesh)))]), None)
+    found = [*named, *(m for m in meshes if isinstance(m, (Mesh, AbstractMesh)))]
+    mesh = next(iter(sorted(found, key=lambda m: isinstance(m, AbstractMesh))), None)
     if mesh is None and len(devices) == 1:
         where = placement.on_device(devices[0])
         requested, outs = ([where.in_layout(s._layout) if type(s) is Anywhere else s for s in each]
