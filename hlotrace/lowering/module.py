@@ -430,7 +430,8 @@ class Context:
         if sharding is None or eqn.primitive.says_sharding:
             return results
         listed = results if eqn.primitive.multiple_results else [results]
-        if any(True for _ in sub_jaxprs(eqn.params)):
+        rule = eqn.primitive.sharding or eqn.primitive.axes
+        if rule is None and any(True for _ in sub_jaxprs(eqn.params)):
             names = [self.terms(name, v.aval) for name, v in zip(listed, eqn.outvars)]
         else:
             names = [self.emit(f"sdy.sharding_constraint {name} {self.module.type_sharding(sharding, v.aval)}"

@@ -30,7 +30,9 @@ def typed(primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, 
 
     The typing rules of users' primitives, and of those that hold programs, say it themselves.
     """
-    if primitive.says_sharding or not isinstance(primitive, Builtin) or any(True for _ in sub_jaxprs(params)):
+    rule = primitive.sharding or primitive.axes
+    if primitive.says_sharding or not isinstance(primitive, Builtin) or (
+            rule is None and any(True for _ in sub_jaxprs(params))):
         result = primitive.abstract_eval(*avals, **params)
         of = [*avals, *(result if primitive.multiple_results else [result])]
         if primitive.linear != "typed" and any(a.explicit is not None and a.explicit._terms for a in of):
@@ -45,7 +47,6 @@ def typed(primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, 
         return result
     results = result if primitive.multiple_results else [result]
     mesh = _mesh(primitive, avals)
-    rule = primitive.sharding or primitive.axes
     if rule is None:
         raise ShardingTypeError(f"{primitive}: {_operands(avals)}; it has no rule for operands that are "
                                 "split over Explicit mesh axes. Bring them to every device, as in "
@@ -172,7 +173,8 @@ def _by_axes(primitive: Primitive, rule: Any, avals: Sequence[ShapedArray], resu
             known, first, where = found.setdefault(key, (split, number, dim))
             if known != split:
                 raise conflict(primitive, avals, found[key], (split, number, dim))
-            if label not in (None, *in_results) and first != number and "unreduced" not in params:
+            if label not in (None, *in_results) and first != number and computed == "refused" and (
+                    "unreduced" not in params):
                 raise ShardingTypeError(
                     f"{primitive}: {_operands(avals)}; the sum runs over dimension {where} of operand "
                     f"{first} and {dim} of operand {number}, which are split over {named_axes(split)}, and "
