@@ -206,9 +206,9 @@ def _sharding(flat: FlatFunction, dims: Sequence[int | None], spmd_name: Any) ->
         found = along or found
     named = spmd_name if isinstance(spmd_name, tuple) else (spmd_name,)
     if found is not None and spmd_name is not None and found.spec.axes(0) != named:
-        raise ValueError(f"{flat.what}: spmd_axis_name={spmd_name!r}, and the mapped axes of the arguments of "
-                         f"{flat.name} are split over {found.spec}: over Explicit axes leave it out, or name "
-                         "these")
+        raise ValueError(f"{flat.what}: spmd_axis_name={spmd_name!r}, and the mapped axes of the arguments "
+                         f"of {flat.name} are split over {found.spec}: over Explicit axes leave it "
+                         "out, or name these")
     return found
 
 

@@ -65,7 +65,8 @@ TRAITS = {
     "says_vma": False,      # its typing rule says over which manual axes results vary
     "says_sharding": False, # its typing rule says how Explicit mesh axes split results
     # it is linear, and takes and gives unreduced values: "first" in its first operand, "all" in all of them,
-    # "two" in the first two, "rest" in all but the first, "each" in each alone; "typed" where its own typing rule says of what
+    # "two" in the first two, "rest" in all but the first, "each" in each alone; "typed" where its own typing
+    # rule says of what
     "linear": "",
     "kinds": "",            # of dtypes that it takes; see primitives.arrays.elementwise.kind_of
     "mnemonic": None,       # the name of its StableHLO or CHLO operation

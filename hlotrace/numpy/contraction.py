@@ -500,8 +500,8 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
     unreduced = unreduced_axes(out_sharding, "jnp.einsum")
     if unreduced:
         if _dot_general is not None:
-            raise NotImplementedError(f"einsum: out_sharding={out_sharding} is unreduced, and that is without "
-                                      "_dot_general")
+            raise NotImplementedError(f"einsum: out_sharding={out_sharding} is unreduced, and that is "
+                                      "without _dot_general")
         _dot_general = functools.partial(unreduced_dot if len(operands) < 3 else _dot_on_a_path, unreduced)
         preferred_element_type = preferred_element_type or result_type(*operands)
     elif out_sharding is not None:

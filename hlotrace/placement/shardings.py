@@ -15,8 +15,8 @@ from ..primitives.parallel.sharding import (
     layout_constraint_p,
     mesh_cast_p,
     reshard_p,
-    summed,
     sharding_constraint_p,
+    summed,
 )
 from ..primitives.programs.calls import jit_bind
 from ..runtime.array_impl import own

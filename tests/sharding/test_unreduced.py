@@ -263,7 +263,7 @@ def test_products_along_a_path_and_values_that_leave_explicit_axes():
     assert str(jax.typeof(path(a, b))) == "float32[8,4]{U:y}"
     np.testing.assert_allclose(reshard(path(a, b), P()), AB @ np.ones((8, 4)), rtol=1e-4, atol=1e-4)
     for leave in (lambda x: jax.device_put(x, P("x")), jax.sharding.auto_axes(lambda v: v * 1, out_sharding=P("x"))):
-        found = jax.jit(lambda a, b: leave(product(a, b)))(a, b)
+        found = jax.jit(lambda a, b, leave=leave: leave(product(a, b)))(a, b)
         assert str(jax.typeof(found)) == "float32[8@x,8]"
         np.testing.assert_allclose(found, AB, rtol=1e-5, atol=1e-5)
     assert str(jax.typeof(lax.reduce_sum(a, (0, 1), out_sharding=P(unreduced={"x", "y"})))) == "float32[]{U:(x,y)}"
@@ -279,7 +279,7 @@ def test_terms_go_into_a_shard_map_and_come_out():
     }
     for name, (fun, out, want) in inside.items():
         mapped = jax.shard_map(fun, in_specs=U, out_specs=out)
-        for found in both(lambda a, b: mapped(product(a, b)), a, b):
+        for found in both(lambda a, b, mapped=mapped: mapped(product(a, b)), a, b):
             assert found.sharding.spec.unreduced == out.unreduced, name
             np.testing.assert_allclose(reshard(found, P()), want, rtol=1e-5, atol=1e-5)
     local = jax.shard_map(lambda a, b: lax.pcast(a @ b, "y", to="unreduced"), in_specs=(P("x", "y"), P("y")), out_specs=U)

@@ -166,8 +166,8 @@ class _ShardMapped:
             used = [a for d in range(len(spec)) for a in spec.axes(d)]
             used += [*spec.unreduced, *spec.reduced]
             if spec.partial and not {*spec.unreduced, *spec.reduced} <= {*mesh.explicit_axes}:
-                raise ValueError(f"{where} {spec} is unreduced or reduced, which is over Explicit axes, and the "
-                                 f"mesh is {mesh}")
+                raise ValueError(f"{where} {spec} is unreduced or reduced, which is over Explicit axes, and "
+                                 f"the mesh is {mesh}")
             for axis in used:
                 if axis not in manual:
                     raise ValueError(f"{where} {spec} names {axis!r}, which is not one of the axes {manual} "
@@ -265,9 +265,9 @@ class _ShardMapped:
                 f"{extra}, and it may vary there: its type is {aval}. Name the axes in out_specs, or reduce "
                 "over them (psum, pmean); if the values are equal all the same, say check_vma=False.")
         if not spec.unreduced <= aval.vma:
-            raise ValueError(f"{flat}: out_specs {spec} says that {flat.out_path(i)} is unreduced, and its type "
-                             f"is {aval}: the devices along {sorted(spec.unreduced - aval.vma)} have the "
-                             "same value, not terms of a sum.")
+            raise ValueError(f"{flat}: out_specs {spec} says that {flat.out_path(i)} is unreduced, and its "
+                             f"type is {aval}: the devices along {sorted(spec.unreduced - aval.vma)} have "
+                             "the same value, not terms of a sum.")
         return vary(x, names(spec))
 
 

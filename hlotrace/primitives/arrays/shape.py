@@ -129,7 +129,8 @@ def _spread_terms(ctx, eqn, x):
     x = ctx.emit(f"stablehlo.dot_general {x}, {one}, contracting_dims = [] x [] : ({small.mlir}, "
                  f"{ones.mlir}) -> {both.mlir}")
     places = int_list([order.index(d) for d in range(out.ndim)])
-    return ctx.emit(f"stablehlo.transpose {ctx.terms(x, both)}, dims = {places} : ({both.mlir}) -> {out.mlir}")
+    x = ctx.terms(x, both)
+    return ctx.emit(f"stablehlo.transpose {x}, dims = {places} : ({both.mlir}) -> {out.mlir}")
 
 
 def _broadcast_lower(ctx, eqn, x):

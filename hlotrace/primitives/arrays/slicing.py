@@ -205,7 +205,8 @@ def _barrier_lower(ctx, eqn, *xs):
     if not xs:
         return []
     types = ", ".join(v.aval.mlir for v in eqn.invars)
-    return ctx.emit(f"stablehlo.optimization_barrier {', '.join(xs)} : {types}", len(xs))
+    found = ctx.emit(f"stablehlo.optimization_barrier {', '.join(xs)} : {types}", len(xs))
+    return [ctx.terms(x, v.aval) for x, v in zip(found, eqn.outvars)]
 
 
 def _barrier_jvp(primals, tangents):

@@ -313,7 +313,8 @@ def _custom_lin_batching(axis, args, dims, *, bwd, num_residuals, nonzero, out_a
     return outs, [0] * len(outs)
 
 
-custom_lin_p = Primitive("custom_lin", multiple_results=True, linear="typed", says_vma=True, says_sharding=True,
+custom_lin_p = Primitive(
+    "custom_lin", multiple_results=True, linear="typed", says_vma=True, says_sharding=True,
                          jvp=_forward_mode, batching=_custom_lin_batching,
                          abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
                          transpose=_custom_lin_transpose,

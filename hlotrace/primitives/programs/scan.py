@@ -290,6 +290,7 @@ def _scan_partial_eval(policy, wanted, eqn):
     return first, second, [*saved, *[v for v, k in zip(eqn.outvars, kept) if k]]
 
 
-scan_p = Holder("scan", multiple_results=True, linear="typed", abstract_eval=_scan_abstract_eval, lower=_scan_lower,
+scan_p = Holder(
+    "scan", multiple_results=True, linear="typed", abstract_eval=_scan_abstract_eval, lower=_scan_lower,
                 jvp=_scan_jvp, linearize=_scan_linearize, transpose=_scan_transpose, batching=_scan_batching,
                 dce=_scan_dce, discharge=_scan_discharge, partial_eval=_scan_partial_eval)
