@@ -175,7 +175,8 @@ class _Pullback:
     def flat(self, cts: Sequence[Any]) -> list[Any]:
         """Cotangents as flat lists; those of integer inputs are float0 zeros."""
         linear = [UndefinedPrimal(v.aval) for v in self.program.invars]
-        live = [ct for ct, nz in zip(cts, self.out_nonzero) if nz]
+        live = [ct if a.explicit is None or not a.explicit.spec.partial else _divided(ct, a)
+                for ct, a, nz in zip(cts, self.out_avals, self.out_nonzero) if nz]
         found = iter(backward_pass(self.program, self.consts, linear, live, self.scopes))
         return [_cotangent(next(found) if mark else None, a)
                 for a, mark in zip(self.primal_avals, self.marks)]

@@ -75,12 +75,12 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
             return _over_vmappables(fun, (args, kwargs), (in_axes, 0), out_axes, axis, sum_match)
         flat = FlatFunction(fun, leaves, in_tree, "vmap")
         dims, size = mapped_axes(flat, (in_axes, 0), axis_size)
-        axis = MappedAxis(size, axis_name, spmd_axis_name, _sharding(flat, dims))
+        axis = MappedAxis(size, axis_name, spmd_axis_name, _sharding(flat, dims, spmd_axis_name))
         outs, out_dims = batch_flat(flat, axis, flat.leaves, dims, "vmap()")
         targets: Sequence[Any] = pytree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         flat.out_tree, targets = adapters.mapped(flat.out_tree, outs, out_dims, targets, size)
         placed = enumerate(zip(outs, out_dims, targets))
-        return flat.out_tree.unflatten([_place(flat, i, *each, size, sum_match) for i, each in placed])
+        return flat.out_tree.unflatten([_place(flat, i, *each, axis, sum_match) for i, each in placed])
     return mapped
 
 
@@ -99,7 +99,7 @@ def _over_values(fun: Callable[..., Any], arguments: Any, axes: Any, out_axes: A
     still = {n: x.value for n, x in enumerate(taken) if all(dims[i] is None for i in x.places)}
     flat.outside = still
     with adapters.lending([x for n, x in enumerate(taken) if n not in still]):
-        axis = MappedAxis(size, axis.name, axis.spmd_name, _sharding(flat, dims))
+        axis = MappedAxis(size, axis.name, axis.spmd_name, _sharding(flat, dims, axis.spmd_name))
         outs, out_dims = batch_flat(flat, axis, flat.leaves, dims)
     result_tree, change_tree = flat.out_tree.children()
     n = result_tree.num_leaves
@@ -108,8 +108,8 @@ def _over_values(fun: Callable[..., Any], arguments: Any, axes: Any, out_axes: A
     changed = [dims[i] for x, numbers in zip(taken, flat.changed) for i in [x.places[j] for j in numbers]]
     flat.out_tree = result_tree
     found = enumerate(zip(outs[:n], out_dims, targets))
-    placed = [_place(flat, i, *each, size, sum_match) for i, each in found]
-    changes = [place_axis(x, size, dim, to) for x, dim,
+    placed = [_place(flat, i, *each, axis, sum_match) for i, each in found]
+    changes = [place_axis(x, size, dim, to, axis.sharding) for x, dim,
                to in zip(outs[n:], out_dims[n:], changed, strict=True)]
     adapters.write_back(taken, change_tree.unflatten(changes))
     return result_tree.unflatten(placed)
@@ -129,10 +129,10 @@ def _over_vmappables(fun: Callable[..., Any], arguments: Any, axes: Any, out_axe
     leaves, in_tree = pytree.tree_flatten((tuple(given.arrays), {}))
     flat = FlatFunction(of_arrays, leaves, in_tree, "vmap")
     dims, size = mapped_axes(flat, (tuple(given.dims), 0), axis.size)
-    axis = MappedAxis(size, axis.name, axis.spmd_name, _sharding(flat, dims))
+    axis = MappedAxis(size, axis.name, axis.spmd_name, _sharding(flat, dims, axis.spmd_name))
     outs, out_dims = batch_flat(flat, axis, flat.leaves, dims)
     placed = enumerate(zip(outs, out_dims, found[0].dims))
-    return found[0].whole(iter([_place(flat, i, *each, size, sum_match) for i, each in placed]))
+    return found[0].whole(iter([_place(flat, i, *each, axis, sum_match) for i, each in placed]))
 
 
 def check_axes(what: str, in_axes: Any, out_axes: Any) -> Any:
@@ -187,11 +187,12 @@ def check_mapped(flat: FlatFunction, dims: list[Any], axis_size: int | None) -> 
     return dims, next(iter(sizes))
 
 
-def _sharding(flat: FlatFunction, dims: Sequence[int | None]) -> Any:
+def _sharding(flat: FlatFunction, dims: Sequence[int | None], spmd_name: Any) -> Any:
     """How Explicit mesh axes split the mapped axis, as the sharding of a vector; None where none does.
 
     Raises:
         ShardingTypeError: where arguments say it differently.
+        ValueError: where `spmd_axis_name` does.
     """
     found: Any = None
     for i, dim in enumerate(dims):
@@ -203,10 +204,16 @@ def _sharding(flat: FlatFunction, dims: Sequence[int | None]) -> Any:
                 f"axes, {found.spec} and, of {flat.path(i)} of type {flat.aval(i).str_short()}, "
                 f"{along.spec}: bring them to one with jax.reshard")
         found = along or found
+    named = spmd_name if isinstance(spmd_name, tuple) else (spmd_name,)
+    if found is not None and spmd_name is not None and found.spec.axes(0) != named:
+        raise ValueError(f"{flat.what}: spmd_axis_name={spmd_name!r}, and the mapped axes of the arguments "
+                         f"of {flat.name} are split over {found.spec}: over Explicit axes leave it "
+                         "out, or name these")
     return found
 
 
-def _place(flat: FlatFunction, i: int, x: Any, dim: int | None, target: Any, size: int, sums: bool) -> Any:
+def _place(flat: FlatFunction, i: int, x: Any, dim: int | None, target: Any, axis: MappedAxis,
+           sums: bool) -> Any:
     if target is None:
         if dim is not None and sums:
             return x.sum(dim)
@@ -221,4 +228,4 @@ def _place(flat: FlatFunction, i: int, x: Any, dim: int | None, target: Any, siz
     if not -rank <= target < rank:
         raise ValueError(f"{flat}: out_axes={target} is out of bounds for {flat.out_path(i)}, of rank {rank} "
                          "with its mapped axis")
-    return place_axis(x, size, dim, target % rank)
+    return place_axis(x, axis.size, dim, target % rank, axis.sharding)

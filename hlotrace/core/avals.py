@@ -192,8 +192,9 @@ class ShapedArray(OfArrays):
         unreduced or reduced over Explicit ones, else an empty string."""
         if not self.marked:
             return ""
-        spec = self.explicit and self.explicit.spec
-        sets = ("V", self.vma), ("U", spec and spec.unreduced), ("R", spec and spec.reduced)
+        sets = [("V", self.vma)]
+        if self.explicit is not None:
+            sets += ("U", self.explicit.spec.unreduced), ("R", self.explicit.spec.reduced)
         listed = [(letter, ",".join(sorted(names))) for letter, names in sets if names]
         words = [f"{letter}:({names})" if "," in names else f"{letter}:{names}" for letter, names in listed]
         return f"{{{', '.join(words)}}}" if words else ""

@@ -75,7 +75,7 @@ def renumbered(axes: Axes, at: int) -> Axes:
 
 def same_axes(names: str | Sequence[str] = (), *, gone: bool = False, reduced: bool = False,
               scalars: Callable[[int], Container[int]] = lambda n: (), constants: bool = False,
-              **alone: Any) -> AxisRule:
+              computed: str = "kept", **alone: Any) -> AxisRule:
     """The rule of a primitive whose operands have the same axes, which the result keeps in their order.
 
     Args:
@@ -84,6 +84,7 @@ def same_axes(names: str | Sequence[str] = (), *, gone: bool = False, reduced: b
         reduced: are they reduced over, in any order?
         scalars: as for `AxisRule`
         constants: as for `AxisRule`
+        computed: as for `AxisRule`, where they are not gone
         **alone: parameters with one entry for each axis, and which entry says that an axis is left alone
     """
     names = (names,) if isinstance(names, str) else names
@@ -106,10 +107,10 @@ def same_axes(names: str | Sequence[str] = (), *, gone: bool = False, reduced: b
         changed = {name: inserted(params[name], at, size if entry is SIZE else entry)
                    for name, entry in alone.items() if params.get(name) is not None}
         return {**params, **changed, **{name: renumbered(params[name], at) for name in names}}
-    return AxisRule(labels, insert, scalars, constants, "gone" if gone else "kept")
+    return AxisRule(labels, insert, scalars, constants, "gone" if gone else computed)
 
 
-def leading_axes(own: Callable[..., tuple[int, int]]) -> AxisRule:
+def leading_axes(own: Callable[..., tuple[int, int]], computed: str = "refused") -> AxisRule:
     """The rule of a primitive that treats all but the last axes of its operands alike and apart.
 
     `own(*avals, **params)` gives two numbers: how many last axes of an operand, and of the result, it
@@ -119,7 +120,7 @@ def leading_axes(own: Callable[..., tuple[int, int]]) -> AxisRule:
         taken, made = own(*avals, **params)
         lead = tuple(range(avals[0].ndim - taken))
         return AxisMap(((*lead, *[None] * taken),) * len(avals), (*lead, *[None] * made))
-    return AxisRule(labels)
+    return AxisRule(labels, computed=computed)
 
 
 _SCALAR = ShapedArray((), bool_)

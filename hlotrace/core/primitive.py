@@ -34,7 +34,8 @@ RULES = (
     "axes",
     # (axis, args, dims, **params) -> (out, out_dim); a dim None is unbatched
     "batching",
-    # (*avals, **params) -> AxisMap for operands that Explicit mesh axes split, where `axes` does not say
+    # (*avals, **params) -> AxisMap for operands that Explicit mesh axes split, where `axes` does not say; or,
+    # of one result, for each dimension the mesh axes that split it
     "sharding",
     # (states, values, args, **params) -> (values, out), with the effects done that the states handle
     "discharge",
@@ -65,7 +66,8 @@ TRAITS = {
     "says_vma": False,      # its typing rule says over which manual axes results vary
     "says_sharding": False, # its typing rule says how Explicit mesh axes split results
     # it is linear, and takes and gives unreduced values: "first" in its first operand, "all" in all of them,
-    # "rest" in all but the first, "each" in each alone; "typed" where its own typing rule says of what
+    # "two" in the first two, "rest" in all but the first, "each" in each alone; "typed" where its own typing
+    # rule says of what
     "linear": "",
     "kinds": "",            # of dtypes that it takes; see primitives.arrays.elementwise.kind_of
     "mnemonic": None,       # the name of its StableHLO or CHLO operation

@@ -229,7 +229,7 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
         axis: where the new axis is, or which one is concatenated.
         tiled: concatenate along `axis` instead of stacking in a new axis.
         to: "invarying" says, in a shard_map with check_vma=True, that the result does not vary over the axis;
-            by default it counts as varying.
+            by default it counts as varying.  "reduced" is that too: see `pcast`.
 
     >>> jax.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 3]))
     Array([[1, 3],
@@ -237,8 +237,8 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
     """
     names, sizes, kinds = _axes(axis_name)
     groups, size = _groups("all_gather", axis_index_groups, names, sizes, kinds)
-    if to not in ("varying", "invarying"):
-        raise ValueError(f'all_gather: to must be "varying" or "invarying", got {to!r}')
+    if to not in ("varying", "invarying", "reduced"):
+        raise ValueError(f'all_gather: to must be "varying", "invarying" or "reduced", got {to!r}')
     # a sum of which each device knows one part: type and derivative follow
     if to == "invarying" and "checked" in kinds:
         return pytree.tree_map(lambda v: _gathered_by_sum(v, axis_name, axis, tiled), x)
@@ -502,8 +502,12 @@ def pcast(x, axis_name, *, to):
 
     The derivative is a sum over devices.
 
+    Args:
+        to: "varying"; "reduced", the same, for results that out_specs says to be reduced; "unreduced" for a
+            value that varies and is a term of a sum, which out_specs says.
+
     Raises:
-        ValueError: for a value that varies over one of them already.
+        ValueError: for a value that varies over one of them already; for "unreduced", that does not.
 
     >>> mesh = jax.make_mesh((1,), ("x",))
     >>> f = lambda x: lax.psum(lax.pcast(x, "x", to="varying"), "x")
@@ -511,9 +515,15 @@ def pcast(x, axis_name, *, to):
     >>> f(1.0).item()
     1.0
     """
-    if to != "varying":
-        raise ValueError(f'pcast: to must be "varying", got {to!r}')
+    if to not in ("varying", "reduced", "unreduced"):
+        raise ValueError(f'pcast: to must be "varying", "reduced" or "unreduced", got {to!r}')
     names, _, kinds = _axes(axis_name)
+    if to == "unreduced":
+        for v in pytree.tree_leaves(x) if "checked" in kinds else ():
+            if not {*names} <= aval_of(v).vma:
+                raise ValueError(f"pcast: a value of type {aval_of(v)} is not varying over {names}: it is no "
+                                 "term of a sum")
+        return x
     for v in pytree.tree_leaves(x) if "checked" in kinds else ():
         if not aval_of(v).vma.isdisjoint(names):
             raise ValueError(f"pcast: a value of type {aval_of(v)} is already varying over "

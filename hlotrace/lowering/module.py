@@ -402,12 +402,14 @@ class Context:
         locations, base = self.module.locations, f"{self.base}{scope_text(self.scope)}"
         saved = self.loc, self.source, self.base, self.scope
         partitioned = self.module.partition is not None
+        if partitioned:
+            env = {v: self.terms(name, v.aval) for v, name in env.items()}
         for eqn in jaxpr.eqns:
             if locations is not None:
                 self.source, self.base, self.scope = eqn.source, base, eqn.name_stack
                 self.loc = eqn.source, f"{base}{scope_text(eqn.name_stack)}{eqn.primitive.name}"
-            operands = [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[v]
-                        for v in eqn.invars]
+            operands = [self.terms(self.constant(v.val, v.aval.dtype), v.aval, True) if type(v) is Literal
+                        else env[v] for v in eqn.invars]
             primitive = eqn.primitive
             rule = rule_for(self.platform, primitive.lower)
             if rule is None:
@@ -430,12 +432,29 @@ class Context:
         """The results with the shardings of their types, where an operand or a result is over Explicit axes.
         """
         sharding = next((v.aval.explicit for v in (*eqn.outvars, *eqn.invars) if v.aval.explicit), None)
-        if sharding is None or eqn.primitive.says_sharding or any(True for _ in sub_jaxprs(eqn.params)):
+        if sharding is None or eqn.primitive.says_sharding:
             return results
-        names = [self.emit(f"sdy.sharding_constraint {name} {self.module.type_sharding(sharding, v.aval)} : "
-                           f"{v.aval.mlir}")
-                 for name, v in zip(results if eqn.primitive.multiple_results else [results], eqn.outvars)]
+        listed = results if eqn.primitive.multiple_results else [results]
+        rule = eqn.primitive.sharding or eqn.primitive.axes
+        if rule is None and any(True for _ in sub_jaxprs(eqn.params)):
+            names = [self.terms(name, v.aval) for name, v in zip(listed, eqn.outvars)]
+        else:
+            names = [self.emit(f"sdy.sharding_constraint {name} {self.module.type_sharding(sharding, v.aval)}"
+                               f" : {v.aval.mlir}") for name, v in zip(listed, eqn.outvars)]
         return names if eqn.primitive.multiple_results else names[0]
+
+    def terms(self, name: str, aval: ShapedArray, whole: bool = False) -> str:
+        """The value, unreduced if its type says so, which XLA does not see through loops and branches.
+
+        One that is `whole` becomes terms, all but one of them zero.
+        """
+        if aval.explicit is None or not aval.explicit._terms or self.module.partition is None:
+            return name
+        stated = aval.explicit.with_spec(aval.explicit.spec.update(unreduced=frozenset()))
+        for sharding in (stated, aval.explicit) if whole else (aval.explicit,):
+            text = self.module.type_sharding(sharding, aval.update(sharding=sharding))
+            name = self.emit(f"sdy.sharding_constraint {name} {text} : {aval.mlir}")
+        return name
 
     def lower_fun(self, fun: Callable[..., Any], eqn: Eqn, *names: str,
                   avals: Sequence[ShapedArray] | None = None) -> Any:

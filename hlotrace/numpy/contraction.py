@@ -11,7 +11,7 @@ from ..core import dtypes, errors
 from ..core.avals import aval_of
 from ..core.symbolic.dimension import is_symbolic_dim, max_dim, min_dim
 from ..placement.out_sharding import over_auto_axes, unreduced_axes, with_out_sharding
-from ..primitives.arrays.contract import contract, natural_labels, reduce_axes, unreduced_dot
+from ..primitives.arrays.contract import contract, dot_general_p, natural_labels, reduce_axes, unreduced_dot
 from ..primitives.arrays.conv import ConvDimensionNumbers, conv_general_dilated_p
 from ..primitives.arrays.elementwise import conj_p, convert, mul, sub
 from ..primitives.arrays.precision import canonical_precision
@@ -502,10 +502,10 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
         preferred_element_type = dtypes.check_user_dtype(preferred_element_type, "einsum")
     unreduced = unreduced_axes(out_sharding, "jnp.einsum")
     if unreduced:
-        if _dot_general is not None or len(operands) > 2:
-            raise NotImplementedError(f"einsum: out_sharding={out_sharding} is unreduced, and that is for "
-                                      "one operand or two, without _dot_general")
-        _dot_general = functools.partial(unreduced_dot, unreduced)
+        if _dot_general is not None:
+            raise NotImplementedError(f"einsum: out_sharding={out_sharding} is unreduced, and that is "
+                                      "without _dot_general")
+        _dot_general = functools.partial(unreduced_dot if len(operands) < 3 else _dot_on_a_path, unreduced)
         preferred_element_type = preferred_element_type or result_type(*operands)
     elif out_sharding is not None:
         operands = over_auto_axes(*operands)
@@ -522,6 +522,17 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
         result = _einsum(tuple(operands), inputs, out, path, canonical_precision(precision),
                          preferred_element_type)
     return with_out_sharding(result, out_sharding, "jnp.einsum")
+
+
+def _dot_on_a_path(unreduced, x, y, dimension_numbers, precision=None, preferred_element_type=None):
+    """One product of several: unreduced over those of the mesh axes that split what it contracts."""
+    axes = [{name for dim in dims for name in aval_of(v).splits[dim]}
+            for v, dims in zip((x, y), dimension_numbers[0])]
+    here = unreduced & axes[0] & axes[1]
+    if here:
+        return unreduced_dot(here, x, y, dimension_numbers, precision, preferred_element_type)
+    return dot_general_p.bind(x, y, dimension_numbers=dimension_numbers, precision=precision,
+                              preferred_element_type=preferred_element_type)
 
 
 def einsum_path(subscripts, /, *operands, optimize="auto"):

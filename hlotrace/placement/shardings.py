@@ -16,6 +16,7 @@ from ..primitives.parallel.sharding import (
     mesh_cast_p,
     reshard_p,
     sharding_constraint_p,
+    summed,
 )
 from ..primitives.programs.calls import jit_bind
 from ..runtime.array_impl import own
@@ -263,7 +264,8 @@ def put(x: Any, sharding: Any) -> Any:
     """A tracer, on a device or over several; in the derivative its cotangent goes back to where it was."""
     if type(sharding) is InMemory:
         return device_put_p.bind(x, sharding=sharding, source=None)
-    return constrained([x], [sharding], "device_put", functools.partial(device_put_p.bind, source=None))[0]
+    bind = functools.partial(device_put_p.bind, source=None)
+    return constrained([summed(x)], [sharding], "device_put", bind)[0]
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
@@ -333,7 +335,8 @@ def _reshard(x: Any, *, sharding: NamedSharding) -> Any:
     for mesh in (sharding.mesh, getattr(x.sharding, "mesh", None), current_mesh(), only_mesh(sharding.mesh)):
         if isinstance(mesh, Mesh) and mesh.shape_tuple == sharding.mesh.shape_tuple:
             sharding = sharding.update(mesh=mesh.update(axis_types=sharding.mesh.axis_types))
-            if not x.sharding._terms or x.sharding.is_equivalent_to(sharding, x.ndim):
+            if x.sharding._terms == sharding._terms == frozenset() or x.sharding.is_equivalent_to(
+                    sharding, x.ndim):
                 return transfer.move(x, sharding)
             return jit_bind(_resharding(sharding, x.aval), [x])[0]      # no device has the value to move
     raise ValueError(f"reshard: {sharding} names no devices, and there is no such mesh in use: enter one "

@@ -30,7 +30,9 @@ def typed(primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, 
 
     The typing rules of users' primitives, and of those that hold programs, say it themselves.
     """
-    if primitive.says_sharding or not isinstance(primitive, Builtin) or any(True for _ in sub_jaxprs(params)):
+    rule = primitive.sharding or primitive.axes
+    if primitive.says_sharding or not isinstance(primitive, Builtin) or (
+            rule is None and any(True for _ in sub_jaxprs(params))):
         result = primitive.abstract_eval(*avals, **params)
         of = [*avals, *(result if primitive.multiple_results else [result])]
         if primitive.linear != "typed" and any(a.explicit is not None and a.explicit._terms for a in of):
@@ -45,7 +47,6 @@ def typed(primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, 
         return result
     results = result if primitive.multiple_results else [result]
     mesh = _mesh(primitive, avals)
-    rule = primitive.sharding or primitive.axes
     if rule is None:
         raise ShardingTypeError(f"{primitive}: {_operands(avals)}; it has no rule for operands that are "
                                 "split over Explicit mesh axes. Bring them to every device, as in "
@@ -103,10 +104,10 @@ def _partial(primitive: Primitive, avals: Sequence[ShapedArray], result: ShapedA
     terms = {i: spec.unreduced for i, spec in specs.items() if spec.unreduced}
     unreduced: frozenset[str] = next(iter(terms.values()), frozenset())
     how = primitive.linear
-    of = {"all": range(len(avals)), "rest": range(1, len(avals)), "first": (0,)}.get(how, tuple(terms)[:1])
-    # what rounds is not linear; of what is spread along a new axis XLA forgets that it is unreduced
-    other = any(dtypes.is_inexact(avals[i].dtype) and not dtypes.is_inexact(result.dtype)
-                or how == "first" and result.size > avals[i].size for i in terms)
+    of = {"all": range(len(avals)), "two": (0, 1), "rest": range(1, len(avals)),
+          "first": (0,)}.get(how, tuple(terms)[:1])
+    # what rounds is not linear
+    other = any(dtypes.is_inexact(avals[i].dtype) and not dtypes.is_inexact(result.dtype) for i in terms)
     if terms and (not how or {*terms} != {*of} or len({*terms.values()}) > 1 or other):
         raise ShardingTypeError(
             f"{primitive}: {_operands(avals)}; over {named_axes(tuple(sorted(unreduced)))} the devices hold "
@@ -129,7 +130,7 @@ def _partial(primitive: Primitive, avals: Sequence[ShapedArray], result: ShapedA
 
 
 _REFUSED = {"": "only linear functions give terms again", "each": "only one operand may be such",
-            **dict.fromkeys(("all", "rest"), "all operands must be such")}
+            **dict.fromkeys(("all", "two", "rest"), "all operands must be such")}
 
 
 def _no_terms(primitive: Primitive, avals: Sequence[ShapedArray], wanted: Iterable[str],
@@ -150,7 +151,9 @@ def avals_sharding(avals: Iterable[ShapedArray]) -> Any:
 def _by_axes(primitive: Primitive, rule: Any, avals: Sequence[ShapedArray], results: Sequence[ShapedArray],
              params: dict[str, Any]) -> list[list[Split]]:
     """What an axis map says of each result."""
-    axes: AxisMap = rule(*avals, **params)
+    axes: AxisMap | list[Split] = rule(*avals, **params)
+    if not isinstance(axes, AxisMap):
+        return [axes]
     computed = getattr(rule, "computed", "refused")
     of_all = axes.results if len(axes.results) == len(results) else axes.results * len(results)
     in_results = {label for labels in of_all for label in labels}
@@ -170,7 +173,8 @@ def _by_axes(primitive: Primitive, rule: Any, avals: Sequence[ShapedArray], resu
             known, first, where = found.setdefault(key, (split, number, dim))
             if known != split:
                 raise conflict(primitive, avals, found[key], (split, number, dim))
-            if label not in (None, *in_results) and first != number and "unreduced" not in params:
+            if label not in (None, *in_results) and first != number and computed == "refused" and (
+                    "unreduced" not in params):
                 raise ShardingTypeError(
                     f"{primitive}: {_operands(avals)}; the sum runs over dimension {where} of operand "
                     f"{first} and {dim} of operand {number}, which are split over {named_axes(split)}, and "

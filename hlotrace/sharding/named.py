@@ -226,9 +226,12 @@ def of_type(aval: Any, mesh: Mesh | AbstractMesh) -> NamedSharding | None:
     """The sharding over `mesh` of results of this type; None where Auto axes leave it to the compiler."""
     if aval.explicit is not None and aval.explicit.mesh.shape_tuple == mesh.shape_tuple:
         mesh, spec = mesh.update(axis_types=aval.explicit.mesh.axis_types), aval.explicit.spec
+    elif aval.explicit is not None:     # the program goes from one mesh to another
+        found = over_mesh_in_use(aval.explicit)
+        return found if isinstance(found.mesh, Mesh) else None
     else:
         spec = PartitionSpec(*[None] * aval.ndim)
-    return None if mesh.auto_axes and not (any(spec) or spec.partial) else NamedSharding(mesh, spec)
+    return None if mesh.auto_axes and not spec.partial else NamedSharding(mesh, spec)
 
 
 def as_named(sharding: Sharding, ndim: int) -> NamedSharding:

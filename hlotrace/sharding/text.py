@@ -52,10 +52,11 @@ def sharding_text(sharding: Sharding, ndim: int, mesh: str = "mesh", *, open: bo
     for dim in range(ndim):
         free = open or dim < len(spec) and spec[dim] is PartitionSpec.UNCONSTRAINED
         dims.append("{" + ", ".join([*map(_quoted, spec.axes(dim)), *(["?"] if free else [])]) + "}")
-    return f"<@{mesh}, [{', '.join(dims)}]{_unreduced(spec)}>"
+    return f"<@{mesh}, [{', '.join(dims)}]{unreduced_text(spec)}>"
 
 
-def _unreduced(spec: PartitionSpec) -> str:
+def unreduced_text(spec: PartitionSpec) -> str:
+    """What a sharding says of the mesh axes over which it is unreduced: `, unreduced={"x"}`, or nothing."""
     return f", unreduced={{{', '.join(map(_quoted, sorted(spec.unreduced)))}}}" if spec.unreduced else ""
 
 
@@ -70,4 +71,4 @@ def type_text(sharding: NamedSharding, ndim: int, mesh: str) -> str:
     rest = ", ".join(_quoted(name) for name in sharding.mesh.explicit_axes
                      if name not in sharding._used and name not in spec.unreduced)
     replicated = f", replicated={{{rest}}}" if rest else ""
-    return f"<@{mesh}, [{', '.join(dims)}]{replicated}{_unreduced(spec)}>"
+    return f"<@{mesh}, [{', '.join(dims)}]{replicated}{unreduced_text(spec)}>"

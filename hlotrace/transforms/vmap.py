@@ -154,11 +154,18 @@ def batch_flat(fun: Callable[..., Any], axis: MappedAxis, args: Sequence[Any],
     return [x for x, _ in pairs], [d for _, d in pairs]
 
 
-def place_axis(x: Any, size: int, source: int | None, target: int) -> Any:
-    """`x` with its mapped axis moved from `source` to `target`, or made there if `source` is None."""
-    if source is None and aval_of(x).dtype == dtypes.float0:
+def place_axis(x: Any, size: int, source: int | None, target: int, along: Any = None) -> Any:
+    """`x` with its mapped axis moved from `source` to `target`, or made there if `source` is None: split as
+    `along`, a sharding of vectors or None, says."""
+    if source is not None:
+        return move_axis(x, source, target)
+    if aval_of(x).dtype == dtypes.float0:
         return np.zeros((size, *x.shape), dtypes.float0)
-    return broadcast_axis(x, size, target) if source is None else move_axis(x, source, target)
+    spread = broadcast_axis(x, size, target)
+    if along is None or not hasattr(x, "aval"):
+        return spread
+    from ..primitives.parallel.sharding import as_type  # few programs are over Explicit axes
+    return as_type(spread, aval_of(x).with_axis(target, size, along))
 
 
 @programs.register
@@ -176,7 +183,8 @@ def batch(jaxpr: Jaxpr, axis: MappedAxis, batched: tuple[bool, ...],
                                 [0 if b else None for b in batched])
         force = [force_out] * len(outs) if isinstance(force_out, bool) else force_out
         out_batched[:] = [d is not None or f for d, f in zip(dims, force, strict=True)]
-        return [place_axis(x, axis.size, d, 0) if b else x for x, d, b in zip(outs, dims, out_batched)]
+        return [place_axis(x, axis.size, d, 0, axis.sharding) if b else x
+                for x, d, b in zip(outs, dims, out_batched)]
 
     avals = [a.with_axis(0, axis.size, axis.sharding) if b else a for a, b in zip(jaxpr.in_avals, batched)]
     return programs.trace_closed(fun, avals, jaxpr.name), tuple(out_batched)
@@ -197,7 +205,7 @@ def batch_nonzero(fun: Callable[..., Any], axis: MappedAxis, args: Sequence[Any]
 def map_flat(fun: Callable[..., Any], axis: MappedAxis, args: Sequence[Any],
              dims: Sequence[int | None]) -> list[Any]:
     """`batch_nonzero` with every output mapped in front."""
-    return [None if x is None else place_axis(x, axis.size, d, 0)
+    return [None if x is None else place_axis(x, axis.size, d, 0, axis.sharding)
             for x, d in zip(*batch_nonzero(fun, axis, args, dims))]
 
 

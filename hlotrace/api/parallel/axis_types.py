@@ -11,7 +11,7 @@ from ...core.errors import did_you_mean, not_callable
 from ...core.pytrees import pytree
 from ...core.surface.boundary import filtered
 from ...placement.out_sharding import with_out_sharding
-from ...primitives.parallel.sharding import mesh_cast_p
+from ...primitives.parallel.sharding import cast
 from ...sharding.mesh import AbstractMesh, AxisType, Mesh, current_mesh, get_abstract_mesh, use_abstract_mesh
 from ...sharding.spec import PartitionSpec
 from .shard_map import shard_map
@@ -62,7 +62,7 @@ def over_devices(mesh: AbstractMesh) -> Mesh | AbstractMesh:
 
 def _cast(x: Any, mesh: Mesh | AbstractMesh) -> Any:
     """The arrays of a pytree over axes of other types."""
-    return pytree.tree_map(lambda v: v if aval_or_none(v) is None else mesh_cast_p.bind(v, mesh=mesh), x)
+    return pytree.tree_map(lambda v: v if aval_or_none(v) is None else cast(v, mesh), x)
 
 
 @_decorated

@@ -169,14 +169,14 @@ class _ShardMapped:
             spec = PartitionSpec() if spec is None else spec
             if not isinstance(spec, PartitionSpec):
                 raise TypeError(f"{where} holds PartitionSpecs, got {spec!r}")
-            if spec.partial:
-                raise NotImplementedError(f"{where}: {spec} is unreduced or reduced, which is for values "
-                                          "over Explicit axes: sum with lax.psum in the shard_map, or "
-                                          "reshard")
             if PartitionSpec.UNCONSTRAINED in spec:
                 raise ValueError(f"{where} {spec} leaves a dimension to the compiler (UNCONSTRAINED): name "
                                  f"the axes of {manual} that cut it, or None")
             used = [a for d in range(len(spec)) for a in spec.axes(d)]
+            used += [*spec.unreduced, *spec.reduced]
+            if spec.partial and not {*spec.unreduced, *spec.reduced} <= {*mesh.explicit_axes}:
+                raise ValueError(f"{where} {spec} is unreduced or reduced, which is over Explicit axes, and "
+                                 f"the mesh is {mesh}")
             for axis in used:
                 if axis not in manual:
                     raise ValueError(f"{where} {spec} names {axis!r}, which is not one of the axes {manual} "
@@ -191,7 +191,9 @@ class _ShardMapped:
         """The spec of leaf number `i` over the manual axes of the mesh, by its sharding."""
         x, aval = flat.leaves[i], flat.aval(i)
         if {*manual} <= {*mesh.explicit_axes}:      # the type says it
-            return PartitionSpec(*[tuple(a for a in split if a in manual) for split in aval.splits])
+            spec = PartitionSpec(*[tuple(a for a in split if a in manual) for split in aval.splits])
+            stated = aval.explicit.spec if aval.explicit is not None else spec
+            return spec.update(unreduced=stated.unreduced & {*manual}, reduced=stated.reduced & {*manual})
         known = x.concrete() if isinstance(x, Tracer) else x
         sharding = evaluate.committed_sharding(known)
         if aval.ndim == 0 and known is not None and sharding is None:
@@ -212,9 +214,11 @@ class _ShardMapped:
               mesh: Mesh | AbstractMesh, manual: tuple[str, ...]) -> ShapedArray:
         """The aval of a device's part of leaf number `i`."""
         aval = flat.aval(i)
-        if aval.explicit is not None and aval.explicit._terms:
-            raise ShardingTypeError(f"{flat}: argument {flat.path(i)} is of type {aval}: unreduced values do "
-                                    "not go into a shard_map. Take the sum first, with jax.reshard.")
+        found = aval.explicit.spec if aval.explicit is not None else PartitionSpec()
+        if found.unreduced & {*manual} != spec.unreduced or not spec.reduced <= found.reduced:
+            raise ShardingTypeError(f"{flat}: argument {flat.path(i)} is of type {aval}, and in_specs says "
+                                    f"{spec}: both are to be unreduced and reduced over the same of the axes "
+                                    f"{manual}. Change in_specs, or reshard the argument.")
         if len(spec) > aval.ndim:
             raise ValueError(f"{flat}: in_specs {spec} has {len(spec)} entries for argument {flat.path(i)} "
                              f"of type {aval.str_short()}, which has rank {aval.ndim}: drop entries from "
@@ -269,6 +273,10 @@ class _ShardMapped:
                 f"{flat}: out_specs {spec} says that {flat.out_path(i)} is the same on all devices along "
                 f"{extra}, and it may vary there: its type is {aval}. Name the axes in out_specs, or reduce "
                 "over them (psum, pmean); if the values are equal all the same, say check_vma=False.")
+        if not spec.unreduced <= aval.vma:
+            raise ValueError(f"{flat}: out_specs {spec} says that {flat.out_path(i)} is unreduced, and its "
+                             f"type is {aval}: the devices along {sorted(spec.unreduced - aval.vma)} have "
+                             "the same value, not terms of a sum.")
         return vary(x, names(spec))
 
 

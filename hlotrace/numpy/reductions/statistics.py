@@ -1,6 +1,7 @@
 """Statistics of `jax.numpy`: means, variances, medians and quantiles, and their nan-ignoring forms."""
 from ...api.composite import composite
 from ...core import dtypes
+from ...core.avals import aval_of
 from ...core.errors import not_one_of
 from ...core.symbolic.dimension import is_symbolic_dim
 from ...placement.out_sharding import over_auto_axes, with_out_sharding
@@ -397,8 +398,11 @@ def _at_weight(rows, weights, q):
 
 @composite(static=("axes", "keepdims", "method", "skip_nan"))
 def _quantile(a, q, weights, axes, keepdims, method, skip_nan):
-    dtype, shape = dtypes.to_inexact(dtype_of(a)), shape_of(a)
+    dtype, shape, of = dtypes.to_inexact(dtype_of(a)), shape_of(a), aval_of(a)
     a, q = cast(a, wider(dtype)), cast(q, wider(dtype))
+    if not any(of.splits[i] for i in axes):     # rows are made of axes that may be split
+        a, = over_auto_axes(a)
+        weights = weights if weights is None else over_auto_axes(weights)[0]
     kept, n = kept_axes(len(shape), axes), prod(shape[i] for i in axes)
     rest = tuple(shape[i] for i in kept)
     target = (prod(rest), prod(shape_of(q)))
@@ -422,7 +426,14 @@ def _quantile(a, q, weights, axes, keepdims, method, skip_nan):
         spoilt = broadcast_in_dim(reduce_or_p.bind(missing, axes=(1,)), target, (0,))
         out = select(spoilt, full(target, np.nan, dtype_of(out)), out)
     rest = tuple(1 if i in axes else n for i, n in enumerate(shape)) if keepdims else rest
-    return cast(reshape(transpose(out, (1, 0)), (*shape_of(q), *rest)), dtype)
+    out = cast(reshape(transpose(out, (1, 0)), (*shape_of(q), *rest)), dtype)
+    if of.explicit is None:
+        return out
+    from ...primitives.parallel.sharding import as_type  # few programs are over Explicit axes
+    entries = [None if i in axes else entry for i, entry in enumerate(of.explicit.spec)
+               if i in kept or keepdims]
+    spec = of.explicit.with_entries(*[None] * ndim(q), *entries)
+    return as_type(out, aval_of(out).update(sharding=spec))
 
 
 def _quantiles(name, a, q, axis, out, overwrite_input, method, keepdims, weights, skip_nan):

@@ -251,9 +251,12 @@ def _batching(axis, args, dims, *, dimension_numbers, feature_group_count, batch
 
 
 def _sharding(lhs, rhs, *, dimension_numbers, feature_group_count, batch_group_count, **_):
-    """The batch axis and the axis of features made stay what they are, where there are no groups of them."""
+    """The batch axis, the axis of features made, where there are no groups of them, and those in space stay
+    what they are."""
     of_lhs, of_rhs, of_out = ([None] * lhs.ndim for _ in range(3))
     x, kernel, out = dimension_numbers
+    for at, to in zip(x[2:], out[2:]):
+        of_lhs[at] = of_out[to] = at
     if batch_group_count == 1:
         of_lhs[x[0]] = of_out[out[0]] = "batch"
     if batch_group_count == feature_group_count == 1:

@@ -59,8 +59,8 @@ def cumulative(name, combine, identity, kinds, jvp, transpose=None, **facts):
         return p.bind(*primals, **params), associative_scan(
             lambda a, b: jvp(*a, *b), [*primals, *tangents], **params)[1]
 
-    p = Mapped(name, abstract_eval=abstract_eval, lower=lower, transpose=transpose, axes=same_axes("axis"),
-               **facts)
+    p = Mapped(name, abstract_eval=abstract_eval, lower=lower, transpose=transpose,
+               axes=same_axes("axis", computed="refused"), **facts)
     p.jvp = scan_jvp if jvp else lambda primals, tangents, **params: (
         p.bind(*primals, **params), p.bind(*tangents, **params))
     return p

@@ -19,7 +19,7 @@ from ..common import (
     number,
     shape_of,
 )
-from .shape import Mapped, broadcast_in_dim, full, instantiate
+from .shape import Mapped, broadcast_in_dim, full, instantiate, zeros_of
 
 _KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer",
           "b": "boolean", "k": "PRNG key", "0": "float0"}
@@ -700,7 +700,7 @@ def _select_jvp(primals, tangents):
 
 
 def _select_transpose(ct, which, *cases):
-    zeros = full(ct.shape, 0, ct.dtype)
+    zeros = zeros_of(aval_of(ct))
     return [None, *(select_n_p.bind(which, *[ct if i == j else zeros for j in range(len(cases))])
                     if is_undefined_primal(c) else None for i, c in enumerate(cases))]
 

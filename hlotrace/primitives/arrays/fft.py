@@ -88,5 +88,6 @@ def _fft_transpose(ct, x, *, fft_type, fft_lengths):
 
 
 fft_p = Mapped("fft", abstract_eval=_fft_abstract_eval, lower=_fft_lower, transpose=_fft_transpose,
-               axes=leading_axes(lambda x, *, fft_lengths, **_: (len(fft_lengths), len(fft_lengths))))
+               axes=leading_axes(lambda x, *, fft_lengths, **_: (len(fft_lengths), len(fft_lengths)),
+                                 computed="kept"))
 fft_p.jvp = first_operand_jvp(fft_p)

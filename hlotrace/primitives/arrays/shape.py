@@ -113,7 +113,30 @@ def _broadcast_insert(params, at, size, _):
             "broadcast_dimensions": inserted(renumbered(dimensions, place), at, place)}
 
 
+def _spread_terms(ctx, eqn, x):
+    """XLA forgets that what is spread along a new axis is unreduced, but not of a product, here with ones."""
+    of, out, dims = eqn.invars[0].aval, eqn.outvars[0].aval, eqn.params["broadcast_dimensions"]
+    kept = [i for i, d in enumerate(dims) if of.shape[i] == out.shape[d]]
+    order = [dims[i] for i in kept]
+    order += [d for d in range(out.ndim) if d not in order]
+    entries = [of.explicit.spec[i] for i in kept]
+    small = of.update([of.shape[i] for i in kept], sharding=of.explicit.with_entries(*entries))
+    ones = out.update([out.shape[d] for d in order[len(kept):]], sharding=None)
+    both = out.update([out.shape[d] for d in order], sharding=of.explicit.with_entries(*entries))
+    x = ctx.terms(ctx.emit(f"stablehlo.reshape {x} : ({of.mlir}) -> {small.mlir}"), small)
+    one = ctx.constant(1, out.dtype)
+    one = ctx.emit(f"stablehlo.broadcast_in_dim {one}, dims = [] : ({ones.update(()).mlir}) -> {ones.mlir}")
+    x = ctx.emit(f"stablehlo.dot_general {x}, {one}, contracting_dims = [] x [] : ({small.mlir}, "
+                 f"{ones.mlir}) -> {both.mlir}")
+    places = int_list([order.index(d) for d in range(out.ndim)])
+    x = ctx.terms(x, both)
+    return ctx.emit(f"stablehlo.transpose {x}, dims = {places} : ({both.mlir}) -> {out.mlir}")
+
+
 def _broadcast_lower(ctx, eqn, x):
+    of = eqn.invars[0].aval
+    if of.explicit is not None and of.explicit._terms and ctx.module.partition is not None:
+        return _spread_terms(ctx, eqn, x)
     dims = int_list(eqn.params["broadcast_dimensions"])
     return ctx.emit(f"stablehlo.broadcast_in_dim {x}, dims = {dims} : {types_text(eqn)}")
 
@@ -166,21 +189,30 @@ def _reshape_insert(params, at, size, x):
 
 
 def _reshape_sharding(x, *, new_sizes, dimensions):
-    """Axes are in groups of which the sizes multiply to the same; what splits the first axis of a group,
-    those of size 1 left out, splits the first one of the result's group."""
-    old, new, at = [None] * x.ndim, [None] * len(new_sizes), 0
+    """Axes are in groups of which the sizes multiply to the same.  What splits the first axes of a group
+    splits the one axis that they become; what splits the one axis of a group splits those that it becomes,
+    each as far as it divides.  Axes of size 1 are left out."""
+    splits, refused = [()] * len(new_sizes), set()
     for group, into in _groups(x.shape, new_sizes):
         group = [i for i in group if x.shape[i] != 1]
         into = [j for j in into if new_sizes[j] != 1]
-        for place, i in enumerate(group):
-            at += 1
-            old[i] = at if not x.splits[i] or place == 0 and into else None
-            if place == 0 and into:
-                new[into[0]] = at
-    unit = [i for i, n in enumerate(x.shape) if n == 1]     # over mesh axes of size 1
-    for number, i in enumerate(unit):
-        old[i] = -1 - number
-    return AxisMap((tuple(old),), tuple(new))
+        names = [name for i in group for name in x.splits[i]]
+        first = next((n for n, i in enumerate(group) if not x.splits[i]), len(group))
+        if not names:
+            continue
+        if len(into) == 1 and not any(x.splits[i] for i in group[first:]):
+            splits[into[0]] = tuple(names)
+            continue
+        for j in into if len(group) == 1 else ():
+            left = new_sizes[j]
+            while names and left % x.explicit.mesh.shape[names[0]] == 0:
+                left //= x.explicit.mesh.shape[names[0]]
+                splits[j] += (names.pop(0),)
+            if left != 1:
+                break
+        if names:
+            refused.update(group)
+    return AxisMap((tuple(None if i in refused else 0 for i in range(x.ndim)),), ()) if refused else splits
 
 
 def _groups(old, new):
@@ -371,13 +403,17 @@ def full(shape, value, dtype):
     return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=())
 
 
+as_type = None      # parallel/sharding gives it: (value, aval) -> the value with the sharding of a type
+
+
 def zeros_of(aval):
     """Zeros with the shape and dtype of `aval`; a float0 aval gives NumPy zeros."""
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     if dtypes.is_extended(aval.dtype):
         return broadcast_in_dim(aval.dtype._rules.zero(aval.dtype), aval.shape, ())
-    return full(aval.shape, 0, aval.dtype)
+    zeros = full(aval.shape, 0, aval.dtype)
+    return zeros if aval.explicit is None or not aval.explicit._terms else as_type(zeros, aval)
 
 
 def instantiate(tangent, aval):

@@ -102,6 +102,9 @@ def _pad_abstract_eval(x, value, *, padding_config):
 
 def _pad_lower(ctx, eqn, x, value):
     lo, hi, inner = zip(*eqn.params["padding_config"]) if eqn.params["padding_config"] else ((), (), ())
+    of, padding = (v.aval for v in eqn.invars)
+    if of.explicit is not None:     # of terms of a sum, one is padded with the value, the others with zeros
+        value = ctx.terms(value, padding.update(sharding=of.explicit.with_entries()), True)
     return ctx.emit(f"stablehlo.pad {x}, {value}, low = {int_list(lo)}, high = {int_list(hi)}, interior = "
                     f"{int_list(inner)} : {types_text(eqn)}")
 
@@ -132,7 +135,7 @@ def _pad_batching(axis, args, dims, *, padding_config):
 
 
 pad_p = Mapped("pad", abstract_eval=_pad_abstract_eval, lower=_pad_lower, transpose=_pad_transpose,
-               batching=_pad_batching, structural=True,
+               batching=_pad_batching, structural=True, linear="first",
                axes=same_axes(padding_config=(0, 0, 0), scalars=lambda n: (1,)))
 pad_p.jvp = linear_jvp(pad_p)
 
@@ -202,7 +205,8 @@ def _barrier_lower(ctx, eqn, *xs):
     if not xs:
         return []
     types = ", ".join(v.aval.mlir for v in eqn.invars)
-    return ctx.emit(f"stablehlo.optimization_barrier {', '.join(xs)} : {types}", len(xs))
+    found = ctx.emit(f"stablehlo.optimization_barrier {', '.join(xs)} : {types}", len(xs))
+    return [ctx.terms(x, v.aval) for x, v in zip(found, eqn.outvars)]
 
 
 def _barrier_jvp(primals, tangents):
@@ -219,7 +223,7 @@ def _barrier_transpose(cts, *xs):
 
 optimization_barrier_p = Primitive(
     "optimization_barrier", multiple_results=True, abstract_eval=lambda *xs: list(xs), lower=_barrier_lower,
-    jvp=_barrier_jvp, says_sharding=True,
+    jvp=_barrier_jvp, says_sharding=True, linear="typed",
     transpose=_barrier_transpose, batching=lambda axis, args,
     dims: (optimization_barrier_p.bind(*args), list(dims)),
     makes_nan=False)

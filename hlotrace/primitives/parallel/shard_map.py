@@ -20,6 +20,7 @@ from ...core.symbolic_zeros import MappedAxis, drop_zeros, fill_zeros, is_undefi
 from ...sharding.mesh import AxisType
 from ...sharding.named import NamedSharding
 from ...sharding.spec import PartitionSpec
+from ...sharding.text import unreduced_text
 from ..arrays.elementwise import div
 from ..arrays.shape import front, front_dims, reshape
 from ..common import dtypes, prod
@@ -45,8 +46,10 @@ def part(aval, spec, mesh, checked, manual):
     if explicit is not None:
         types = [AxisType.Manual if name in manual else kind
                  for name, kind in zip(explicit.mesh.axis_names, explicit.mesh.axis_types)]
-        explicit = explicit.update(mesh=explicit.mesh.update(axis_types=types), spec=PartitionSpec(
-            *[tuple(a for a in split if a not in manual) for split in aval.splits]))
+        rest = explicit.spec.update(
+            partitions=[tuple(a for a in split if a not in manual) for split in aval.splits],
+            unreduced=explicit.spec.unreduced - {*manual}, reduced=explicit.spec.reduced - {*manual})
+        explicit = explicit.update(mesh=explicit.mesh.update(axis_types=types), spec=rest)
     return aval.update(shape=tuple(shape), vma=aval.vma | (names(spec) if checked else frozenset()),
                        sharding=explicit)
 
@@ -55,14 +58,23 @@ def whole(aval, spec, mesh, manual):
     """The aval of the value of which each device holds a part of `aval`."""
     shape = tuple(size * prod(mesh.shape[a] for a in spec.axes(dim)) for dim, size in enumerate(aval.shape))
     own = [spec.axes(dim) for dim in range(aval.ndim)]
-    explicit = NamedSharding(mesh, PartitionSpec(*[(*axes, *split) for axes, split in zip(own, aval.splits)]))
+    explicit = NamedSharding(mesh, spec.update(
+        partitions=[(*axes, *split) for axes, split in zip(own, aval.splits)]))
     return aval.update(shape=shape, vma=aval.vma - {*manual},
                        sharding=explicit if mesh.explicit_axes else None)
 
 
 def names(spec):
-    """The mesh axes that a PartitionSpec uses."""
-    return frozenset(a for dim in range(len(spec)) for a in spec.axes(dim))
+    """The mesh axes along which devices have values of their own, of what a PartitionSpec cuts.
+
+    A term of a sum is a device's own; so is a value that is reduced, in that its cotangent is such a term.
+    """
+    return frozenset(a for dim in range(len(spec)) for a in spec.axes(dim)) | spec.unreduced | spec.reduced
+
+
+def cotangents(specs):
+    """The specs of cotangents of values of these specs."""
+    return [spec.to_ct_spec() for spec in specs]
 
 
 def _abstract_eval(*avals, jaxpr, mesh, in_specs, out_specs, manual, checked):
@@ -85,7 +97,7 @@ def _lower(ctx, eqn, *operands):
     def sharding(spec, aval):
         ndim = aval.ndim + (len(aval.dtype.physical_shape) if dtypes.is_extended(aval.dtype) else 0)
         dims = [", ".join([*(f'"{a}"' for a in spec.axes(d)), *free]) for d in range(ndim)]
-        return f"<@{name}, [{', '.join(f'{{{d}}}' for d in dims)}]>"
+        return f"<@{name}, [{', '.join(f'{{{d}}}' for d in dims)}]{unreduced_text(spec)}>"
 
     def body(args):
         return ctx.inline(jaxpr, args), [a.mlir for a in jaxpr.out_avals]
@@ -203,8 +215,9 @@ def _transpose(cts, *args, jaxpr, in_specs, out_specs, mesh, manual, checked):
     results = shard_map_p.bind(
         *[a for a in args if not is_undefined_primal(a)], *drop_zeros(cts), jaxpr=program, mesh=mesh,
         manual=manual, checked=checked,
-        in_specs=(*_where(in_specs, [not lin for lin in linear]), *_where(out_specs, ct_nonzero)),
-        out_specs=tuple(_where(_where(in_specs, linear), in_nonzero)))
+        in_specs=(*_where(in_specs, [not lin for lin in linear]),
+                  *cotangents(_where(out_specs, ct_nonzero))),
+        out_specs=tuple(cotangents(_where(_where(in_specs, linear), in_nonzero))))
     return fill_zeros(fill_zeros(results, in_nonzero), linear)
 
 
@@ -215,6 +228,8 @@ def _batching(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, manual, che
     args = front(args, dims)
     batched = nonzero_mask(dims)
     wanted = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
+    if axis.sharding is not None:
+        wanted = axis.sharding.spec.axes(0)
     over = tuple(a for a in wanted if a in manual)
     for spec in (*in_specs, *out_specs):
         if not names(spec).isdisjoint(over):
@@ -225,7 +240,8 @@ def _batching(axis, args, dims, *, jaxpr, mesh, in_specs, out_specs, manual, che
         program, out_batched = programs.batch(jaxpr, local, batched)
 
     def extended(specs, mapped):
-        return tuple(PartitionSpec(over or None, *spec) if m else spec for spec, m in zip(specs, mapped))
+        return tuple(spec.update(partitions=(over or None, *spec)) if m else spec
+                     for spec, m in zip(specs, mapped))
     specs = extended(in_specs, batched)
     if checked and over:      # once more, with the values marked that now vary over those axes too
         avals = [a.update(vma=a.vma | names(spec)) for a, spec in zip(program.in_avals, specs)]
@@ -303,7 +319,7 @@ def _partial_eval(policy, wanted, eqn):
 
 
 shard_map_p = Holder(
-    "shard_map", multiple_results=True, abstract_eval=_abstract_eval, lower=_lower, jvp=_jvp,
+    "shard_map", multiple_results=True, linear="typed", abstract_eval=_abstract_eval, lower=_lower, jvp=_jvp,
     linearize=_linearize, transpose=_transpose, batching=_batching, discharge=_discharge, effects=_effects,
     dce=_dce, partial_eval=_partial_eval,
     meshes=lambda params: (params["mesh"], *fact_of(params["jaxpr"], "meshes")), spans_devices=True,

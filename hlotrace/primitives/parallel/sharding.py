@@ -12,6 +12,7 @@ from ...sharding.mesh import AxisType
 from ...sharding.named import as_named
 from ...sharding.single import SingleDeviceSharding
 from ...sharding.spec import PartitionSpec
+from ..arrays import shape
 from ..arrays.shape import linear_jvp
 from ..common import Primitive, aval_of
 
@@ -22,7 +23,15 @@ def _abstract_eval(x, *, sharding):
 
 
 def _lower(ctx, eqn, x):
-    return _constrained(ctx, x, eqn.params["sharding"], eqn.outvars[0].aval)
+    """Over a mesh of Auto and Explicit axes it says the Auto ones; the type has the others."""
+    sharding, aval = eqn.params["sharding"], eqn.outvars[0].aval
+    if aval.explicit is not None and sharding.mesh.auto_axes:
+        free = PartitionSpec.UNCONSTRAINED
+        entries = [(*split, *[name for name in sharding.spec.axes(dim) if name not in split])
+                   for dim, split in enumerate(aval.splits)]
+        entries = [old if old is free else new for old, new in zip(sharding.entries(aval.ndim), entries)]
+        sharding = sharding.with_entries(*entries)
+    return _constrained(ctx, x, sharding, aval)
 
 
 def _constrained(ctx, x, sharding, aval):
@@ -32,14 +41,18 @@ def _constrained(ctx, x, sharding, aval):
 
 
 def _with_axis(axis, sharding, ndim, dim):
-    """A sharding for arrays of rank `ndim`: dimension `dim`, mapped, is split as vmap's `spmd_axis_name`
-    says, or as the compiler chooses."""
+    """A sharding for arrays of rank `ndim`: dimension `dim`, mapped, is split as the mapped axis is over
+    Explicit axes; over others as vmap's `spmd_axis_name` says, or as the compiler chooses."""
     if isinstance(sharding, SingleDeviceSharding):
         return sharding
     named = as_named(sharding, ndim - 1)
     entries = [*named.spec, *[None] * (ndim - 1 - len(named.spec))]
-    free = PartitionSpec.UNCONSTRAINED if named.mesh.auto_axes else None
-    entries.insert(dim, free if axis.spmd_name is None else axis.spmd_name)
+    over = None
+    if axis.sharding is not None:
+        over = axis.sharding.spec[0]
+    elif named.mesh.auto_axes:
+        over = axis.spmd_name or PartitionSpec.UNCONSTRAINED
+    entries.insert(dim, over)
     return named.with_spec(PartitionSpec(*entries))
 
 
@@ -80,29 +93,23 @@ sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 # --- types over Explicit mesh axes ----------------------------------------------------------------
 
 def _reshard_abstract_eval(x, *, sharding):
-    found = _abstract_eval(x, sharding=sharding).update(sharding=sharding)
-    terms = frozenset() if x.explicit is None else x.explicit.spec.unreduced
-    if not sharding.spec.unreduced <= terms:
-        raise ShardingTypeError(f"reshard: the value is {x.short()} and would be {found.short()}: a value "
-                                "that is whole cannot be made unreduced. A product or a sum over "
-                                f"dimensions that {named_axes(tuple(sorted(sharding.spec.unreduced)))} "
-                                f"splits gives such, by out_sharding={sharding.spec}.")
-    return found
+    return _abstract_eval(x, sharding=sharding).update(sharding=sharding)
 
 
 def _reshard_lower(ctx, eqn, x):
     if ctx.module.partition is None:
         return x
-    aval = eqn.outvars[0].aval
-    return ctx.emit(f"sdy.sharding_constraint {x} {ctx.module.type_sharding(eqn.params['sharding'], aval)} : "
-                    f"{aval.mlir}")
+    sharding, of, aval = eqn.params["sharding"], eqn.invars[0].aval, eqn.outvars[0].aval
+    if not sharding.spec.unreduced <= (of.explicit._terms if of.explicit else set()):
+        # a whole value becomes terms, all but one of them zero: XLA is to know that it was whole
+        x = ctx.emit(f"sdy.sharding_constraint {x} {ctx.module.type_sharding(sharding, of)} : {of.mlir}")
+    return ctx.emit(f"sdy.sharding_constraint {x} {ctx.module.type_sharding(sharding, aval)} : {aval.mlir}")
 
 
 def _reshard_batching(axis, args, dims, *, sharding):
     """The mapped axis stays as it is."""
     (x,), (dim,) = args, dims
-    aval = aval_of(x)
-    over = aval.explicit.spec[dim] if aval.explicit else axis.spmd_name
+    over = axis.sharding and axis.sharding.spec[0]
     return reshard_p.bind(x, sharding=sharding.with_dimension(dim, x.ndim - 1, over)), dim
 
 
@@ -117,10 +124,27 @@ def as_type(x, aval):
     return reshard_p.bind(x, sharding=sharding)
 
 
+shape.as_type = as_type
+
+
+def summed(x, but=()):
+    """`x`, which is unreduced at most over the mesh axes `but`."""
+    explicit = aval_of(x).explicit
+    if explicit is None or explicit._terms <= {*but}:
+        return x
+    spec = explicit.spec.update(unreduced=explicit._terms & {*but})
+    return reshard_p.bind(x, sharding=explicit.with_spec(spec))
+
+
+def cast(x, mesh):
+    """`x` over a mesh of the same axes, of which others are Explicit; only over those it stays unreduced."""
+    return mesh_cast_p.bind(summed(x, mesh.explicit_axes), mesh=mesh)
+
+
 def without_types(x):
     """`x` over a mesh whose Explicit axes are Auto ones, if it is split over any."""
     explicit = aval_of(x).explicit
-    return x if explicit is None else mesh_cast_p.bind(x, mesh=explicit.mesh.update(axis_types=[
+    return x if explicit is None else cast(x, explicit.mesh.update(axis_types=[
         AxisType.Auto if kind is AxisType.Explicit else kind for kind in explicit.mesh.axis_types]))
 
 

@@ -267,7 +267,7 @@ def _threaded(states, values, args, *, jaxpr, num_consts, **params):
     return lambda *xs: eval_jaxpr(program, (), *xs[:n], *consts, *xs[n:]), explicit, params
 
 
-custom_jvp_call_p = Holder("custom_jvp_call", multiple_results=True, axis_names=_axis_names,
+custom_jvp_call_p = Holder("custom_jvp_call", multiple_results=True, linear="typed", axis_names=_axis_names,
                            abstract_eval=_custom_abstract_eval, also=_CALLED, discharge=_custom_jvp_discharge,
                            vary=vary_call, lower=inline, jvp=_custom_jvp, impl_rule=_run,
                            to_staged=_to_staged, transpose=_custom_jvp_transpose,
@@ -313,7 +313,8 @@ def _custom_lin_batching(axis, args, dims, *, bwd, num_residuals, nonzero, out_a
     return outs, [0] * len(outs)
 
 
-custom_lin_p = Primitive("custom_lin", multiple_results=True, says_vma=True, says_sharding=True,
+custom_lin_p = Primitive(
+    "custom_lin", multiple_results=True, linear="typed", says_vma=True, says_sharding=True,
                          jvp=_forward_mode, batching=_custom_lin_batching,
                          abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
                          transpose=_custom_lin_transpose,
@@ -366,7 +367,7 @@ def _custom_vjp_discharge(states, values, args, *, fwd, **params):
     return results[:n], results[n:]
 
 
-custom_vjp_call_p = Holder("custom_vjp_call", multiple_results=True, axis_names=_axis_names,
+custom_vjp_call_p = Holder("custom_vjp_call", multiple_results=True, linear="typed", axis_names=_axis_names,
                            abstract_eval=_custom_abstract_eval, also=_CALLED, discharge=_custom_vjp_discharge,
                            vary=vary_call, lower=inline, jvp=_forward_mode, linearize=linearize_by_rule,
                            impl_rule=_run, to_staged=_to_staged,

@@ -295,7 +295,8 @@ def _either(vma, avals):
 # index: bool (two branches: false, true) or int32, clamped to the last branch.  With `platforms`, a name for
 # each branch, of which the last may be None, it has no meaning: the branch is chosen when the program is
 # lowered.
-cond_p = Holder("cond", multiple_results=True, abstract_eval=_cond_abstract_eval, lower=_cond_lower,
+cond_p = Holder(
+    "cond", multiple_results=True, linear="typed", abstract_eval=_cond_abstract_eval, lower=_cond_lower,
                 jvp=_cond_jvp, linearize=_cond_linearize, transpose=_cond_transpose, batching=_cond_batching,
                 discharge=_cond_discharge, dce=_cond_dce, partial_eval=_cond_partial_eval, vary=_cond_vary)
 
@@ -451,6 +452,7 @@ def _while_discharge(states, values, args, **params):
     return outs[:len(states)], outs[len(states) + 1:]
 
 
-while_p = Holder("while", multiple_results=True, abstract_eval=_while_abstract_eval, lower=_while_lower,
+while_p = Holder(
+    "while", multiple_results=True, linear="typed", abstract_eval=_while_abstract_eval, lower=_while_lower,
                  jvp=_while_jvp, linearize=_while_linearize, transpose=_while_transpose,
                  batching=_while_batching, discharge=_while_discharge)

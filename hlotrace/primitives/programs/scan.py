@@ -56,6 +56,7 @@ def _scan_lower(ctx, eqn, *names):
 
     def body(names):
         (i,), consts, carry, xs, ys = groups(names, 1, *sizes, len(xs_avals))
+        xs, ys = list(map(ctx.terms, xs, xs_avals)), list(map(ctx.terms, ys, stacked))
         one = index(1)
         for _ in range(unroll):
             carry, ys = _step(ctx, eqn, i, consts, carry, xs, ys)
@@ -99,18 +100,19 @@ def _starts(ctx, at, rank):
 def _read(ctx, x, aval, at):
     shape = physical(aval).shape
     starts, types = _starts(ctx, at, len(shape))
-    one = aval.update(shape=(1, *aval.shape[1:]))
+    one = _row(aval).with_axis(0, 1)
     sliced = ctx.emit(f"stablehlo.dynamic_slice {x}, {starts}, sizes = "
                       f"[{', '.join(map(str, (1, *shape[1:])))}] : ({aval.mlir}, {types}) -> {one.mlir}")
-    return ctx.emit(f"stablehlo.reshape {sliced} : ({one.mlir}) -> {_row(aval).mlir}")
+    return ctx.emit(f"stablehlo.reshape {ctx.terms(sliced, one)} : ({one.mlir}) -> {_row(aval).mlir}")
 
 
 def _write(ctx, y, aval, row, at):
-    one = aval.update(shape=(1, *aval.shape[1:]))
+    one = _row(aval).with_axis(0, 1)
     starts, types = _starts(ctx, at, len(physical(aval).shape))
     row = ctx.emit(f"stablehlo.reshape {row} : ({_row(aval).mlir}) -> {one.mlir}")
-    return ctx.emit(f"stablehlo.dynamic_update_slice {y}, {row}, {starts} : ({aval.mlir}, {one.mlir}, "
-                    f"{types}) -> {aval.mlir}")
+    y = ctx.emit(f"stablehlo.dynamic_update_slice {y}, {ctx.terms(row, one)}, {starts} : ({aval.mlir}, "
+                 f"{one.mlir}, {types}) -> {aval.mlir}")
+    return ctx.terms(y, aval)
 
 
 # --- derivatives and batching ---------------------------------------------------------------------
@@ -194,9 +196,9 @@ def _scan_transpose(cts, *args, jaxpr, reverse, num_consts, num_carry, **params)
     linear = [is_undefined_primal(a) for a in args]
     linear[num_consts:num_consts + num_carry] = [True] * num_carry
     fixed, fixed_xs = ([a for a in part if not is_undefined_primal(a)] for part in (consts, xs))
-    sum_avals = [c.aval for c in consts if is_undefined_primal(c)]
-    carry_avals = jaxpr.out_avals[:num_carry]
-    ct_avals = [*sum_avals, *carry_avals, *(_row(x.aval) for x in xs if is_undefined_primal(x))]
+    sum_avals = [c.aval.cotangent() for c in consts if is_undefined_primal(c)]
+    carry_avals = [a.cotangent() for a in jaxpr.out_avals[:num_carry]]
+    ct_avals = [*sum_avals, *carry_avals, *(_row(x.aval).cotangent() for x in xs if is_undefined_primal(x))]
     ct_carry = [zeros_of(a) if ct is None else ct for ct, a in zip(cts, carry_avals)]
     ct_ys = cts[num_carry:]
     program, in_nonzero = programs.transpose(jaxpr, tuple(linear),
@@ -278,6 +280,7 @@ def _scan_partial_eval(policy, wanted, eqn):
     return first, second, [*saved, *[v for v, k in zip(eqn.outvars, kept) if k]]
 
 
-scan_p = Holder("scan", multiple_results=True, abstract_eval=_scan_abstract_eval, lower=_scan_lower,
+scan_p = Holder(
+    "scan", multiple_results=True, linear="typed", abstract_eval=_scan_abstract_eval, lower=_scan_lower,
                 jvp=_scan_jvp, linearize=_scan_linearize, transpose=_scan_transpose, batching=_scan_batching,
                 dce=_scan_dce, discharge=_scan_discharge, partial_eval=_scan_partial_eval)

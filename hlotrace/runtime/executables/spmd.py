@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.avals import physical
 from ...sharding.layout import Anywhere
-from ...sharding.mesh import AbstractMesh, Mesh
+from ...sharding.mesh import AbstractMesh, Mesh, current_mesh
 from ...sharding.named import NamedSharding
 from ...sharding.partition import Partition
 from ...sharding.positional import PositionalSharding
@@ -182,8 +182,11 @@ def _like(found: Sharding, ndim: int, shardings: Sequence[Sharding], avals: Sequ
     """The first argument of rank `ndim` that was placed as `found` says, or False: such a result takes the
     argument's words.
 
-    So what splits nothing, mesh axes of size 1 and None for the last dimensions, is not lost.
+    So what splits nothing, mesh axes of size 1 and None for the last dimensions, is not lost.  Over Explicit
+    axes the type says it.
     """
+    if type(found) is NamedSharding and found.mesh.explicit_axes:
+        return False
     return next((i for i, (s, a) in enumerate(zip(shardings, avals))
                  if a.ndim == ndim and type(s) is NamedSharding
                  and s.in_layout(None).is_equivalent_to(found, ndim)), False)
@@ -194,7 +197,8 @@ def chosen(hlo: Any, aval: ShapedArray, devices: Sequence[binding.Device], mesh:
     if len(devices) == 1 and not mesh:
         return placement.on_device(devices[0])
     if hlo is None or hlo.is_replicated():
-        return NamedSharding(mesh, PartitionSpec()) if mesh else PositionalSharding(devices).reshape(
+        entries = [None] * aval.ndim if mesh and mesh.explicit_axes else ()
+        return NamedSharding(mesh, PartitionSpec(*entries)) if mesh else PositionalSharding(devices).reshape(
             (1,) * aval.ndim + (-1,)).replicate(aval.ndim, keepdims=False)
     counts = list(hlo.tile_assignment_dimensions())
     tiles = np.array(hlo.tile_assignment_devices()).reshape(counts)
@@ -202,7 +206,8 @@ def chosen(hlo: Any, aval: ShapedArray, devices: Sequence[binding.Device], mesh:
     tiles = tiles.reshape(*counts[:ndim], -1)[(slice(None),) * aval.ndim + (0,) * (ndim - aval.ndim)]
     spec = mesh and spec_of(tiles, mesh)
     if spec is not None:
-        return NamedSharding(mesh, spec)
+        found = NamedSharding(mesh, spec)
+        return found.with_entries(*found.entries(aval.ndim)) if mesh.explicit_axes else found
     return PositionalSharding(devices)._with(tiles)
 
 
@@ -298,6 +303,11 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
     if not meshes and not free and all(
             type(s) is SingleDeviceSharding and s._kind is None and s._layout is None for s, *_ in said):
         return devices[0]
+    if devices is None and abstract:
+        found = current_mesh()
+        if isinstance(found, Mesh) and found.shape_tuple == abstract[0].shape_tuple:
+            meshes = [found.update(axis_types=abstract[0].axis_types)]
+            devices = found._devices
     if devices is None and not abstract:        # layouts alone are asked for
         devices = (client.default_device(),)
     if devices is None:
@@ -310,7 +320,8 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
         if words is names:
             placement.check_divides(s, values[i], words(i))
     named = [s.mesh for s, *_ in said if isinstance(s, NamedSharding)]
-    mesh = next(iter([*named, *(m for m in meshes if isinstance(m, (Mesh, AbstractMesh)))]), None)
+    found = [*named, *(m for m in meshes if isinstance(m, (Mesh, AbstractMesh)))]
+    mesh = next(iter(sorted(found, key=lambda m: isinstance(m, AbstractMesh))), None)
     if mesh is None and len(devices) == 1:
         where = placement.on_device(devices[0])
         requested, outs = ([where.with_memory_kind(s._kind).in_layout(s._layout) if type(s) is Anywhere else s
