@@ -13,6 +13,7 @@ from ...primitives.common import np
 from ..indexing.conditions import where
 from ..reductions.reductions import any
 from ..util import (
+    broadcast_args,
     broadcast_shapes,
     broadcast_to_shape,
     cast,
@@ -173,6 +174,11 @@ _power = Binary("power", "x1**x2.", numeric, fciu=e.pow_p)
 
 
 @composite
+def _power_of_integers(x1, x2):
+    return e.pow_p.bind(*broadcast_args(x1, x2))
+
+
+@composite
 def _strong_power(x1, x2):
     out = _power(x1, x2)
     return convert(out, dtype_of(out))
@@ -204,7 +210,12 @@ def power(x1, x2):
     """
     if type(x2) is not int:
         if not isinstance(x2, np.integer):
-            return _strong_power(x1, x2) if _leads(x1, x2) else _power(x1, x2)
+            if _leads(x1, x2):
+                return _strong_power(x1, x2)
+            if isinstance(x2, Array) and is_arraylike(x1) and (dtypes.is_integer(dtype_of(x2))
+                                                               and dtypes.is_inexact(dtype_of(x1))):
+                return _power_of_integers(x1, x2)
+            return _power(x1, x2)
         x2 = int(x2)
     check_arraylike("power", x1)
     dtype = dtype_of(x1)

@@ -506,6 +506,8 @@ def _cumulative(name, primitive, a, axis, dtype, out, fill=None, promote_integer
     else:
         dtype = dtype_of(a)
         dtype = promoted_integer(dtype) if promote_integers or dtypes.is_bool(dtype) else dtype
+    if axis is not None and ndim(a) == 0 and canonical_axis(axis, 1) == 0:
+        axis = None     # of a scalar, as of [scalar]
     axis = None if axis is None else canonical_axis(axis, ndim(a))
     return _running(a, primitive, axis, dtype, fill, first)
 
