@@ -421,6 +421,9 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("primal and tangent arguments to jvp must be tuples or lists; found "
                         f"{type(primals).__name__} and {type(tangents).__name__}.")
+    if isinstance(primals, tuple) is not isinstance(tangents, tuple):
+        raise TypeError("primal and tangent arguments to jvp must have the same tree structure: one is a "
+                        f"{type(primals).__name__}, the other a {type(tangents).__name__}")
     flat = FlatFunction(fun, *flatten((tuple(primals), {})), "jvp", has_aux=has_aux)
     avals = flat.avals()
     tangent_leaves, tangent_tree = adapters.flatten_tangents(flat.in_tree, (tuple(tangents), {}), avals,

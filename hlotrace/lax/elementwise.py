@@ -82,11 +82,11 @@ def coerced_operands(name, *args):
         raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got "
                         f"{', '.join(aval_of(x).dtype.name for x in args)}. Cast one with .astype(dtype), "
                         "or use the hlotrace.numpy function, which promotes.")
-    return repeated_operands(args)
+    return _repeat_operands(args)
 
 
-def repeated_operands(args):
-    """Traced values of rank 0, and sizes of 1 in arrays of equal ranks, repeated to the shape of the others."""
+def _repeat_operands(args):
+    """Traced values of rank 0, and sizes of 1 in arrays of equal ranks, repeated to the others' shape."""
     shapes = [shape for x in args if (shape := shape_of(x))]
     if not shapes:
         return args
@@ -298,7 +298,7 @@ def pow(x, y):
         return integer_pow(x, y)
     base, exponent = aval_of(x), aval_of(y)
     if dtypes.is_integer(exponent.dtype) and dtypes.is_inexact(base.dtype):
-        return pow_p.bind(*repeated_operands([x, y]))
+        return pow_p.bind(*_repeat_operands([x, y]))
     return pow_p.bind(*coerced_operands("pow", x, y))
 
 

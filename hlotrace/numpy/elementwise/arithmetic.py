@@ -4,6 +4,7 @@ from ...core import dtypes
 from ...core.array import Array
 from ...core.avals import aval_of, is_arraylike
 from ...core.dtypes import python_scalars
+from ...core.surface.public import renamed
 from ...lax.control_flow import while_loop
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.elementwise import add as _add
@@ -349,7 +350,7 @@ def lcm(x1, x2):
 
 
 @composite
-def clip(arr, /, min=None, max=None):
+def clip(arr=None, /, min=None, max=None):
     """`arr`, but not below `min` nor above `max`; either may be None.
 
     All three broadcast and are promoted to one dtype.  Where `min` exceeds `max`, the result is `max`. The
@@ -457,9 +458,9 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 # --- other names
 # ------------------------------------------------------------------------------------------------
 
-around = round
-mod = remainder
-pow = power
+around = renamed(round, "around")
+mod = remainder.named("mod")
+pow = renamed(power, "pow")
 
 __all__ = [name for name, value in globals().items() if not name.startswith("_")
            and (isinstance(value, ufunc) or getattr(value, "__module__", None) == __name__)]

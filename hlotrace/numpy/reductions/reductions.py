@@ -7,6 +7,7 @@ from ...api.composite import composite
 from ...core import dtypes
 from ...core.avals import aval_of
 from ...core.config import state
+from ...core.surface.public import renamed
 from ...primitives.arrays.cumulative import cumprod_p, cumsum_p
 from ...primitives.arrays.elementwise import add_p, and_p, convert, max_p, min_p, mul_p, ne, or_p, select, sub
 from ...primitives.arrays.reduce import (
@@ -220,7 +221,7 @@ def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return reduction("min", MIN, a, axis, None, out, keepdims, initial, where)
 
 
-amax, amin = max, min
+amax, amin = renamed(max, "amax"), renamed(min, "amin")
 
 
 def minmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
