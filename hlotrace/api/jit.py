@@ -454,10 +454,7 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: Any = (),
         return_shape: give (program, types of the result).
 
     >>> jax.make_jaxpr(lambda x: jnp.sin(x) * 2)(jnp.ones(3))
-    { lambda ; a:f32[3]. let
-        b:f32[3] = sin a
-        c:f32[3] = mul b 2.0:f32[]*
-      in (c,) }
+    { lambda ; a:f32[3]. let b:f32[3] = sin a; c:f32[3] = mul b 2.0:f32[] in (c,) }
     """
     jitted = JitFunction(fun, static_argnums)
 

@@ -3,14 +3,14 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, final
 
 import numpy as np
 
 from .avals import ShapedArray, aval_of
 from .config import state
-from .dtypes import short_name
 from .effects import Effect, Effects
 from .errors import JaxprTypeError
 from .source_info import NameStack, Source, SourceInfo
@@ -190,7 +190,7 @@ class Jaxpr:
         return found
 
     def __str__(self) -> str:
-        return Printer().jaxpr(self, 0)
+        return Printer().program(self)
 
     __repr__ = __str__
 
@@ -323,64 +323,170 @@ def _names() -> Iterator[str]:
             yield "".join(combination)
 
 
+# parameters that the text leaves out where they say nothing, or nothing that the types of the results do not
+_LEFT_OUT = {"broadcast_in_dim": ("shape",), "dot_general": ("precision", "preferred_element_type"),
+             "jit": ("donated",)}
+_SHOWN_AS = {"jit": {"donated": "donated_invars"}, "psum": {"groups": "axis_index_groups"},
+             "custom_jvp_call": {"jaxpr": "call_jaxpr"},
+             "custom_vjp_call": {"jaxpr": "call_jaxpr"}}
+_WIDTH, _IN_A_LINE = 80, 5      # columns, and equations that may fit in them
+
+
 class Printer:
-    """`{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }`, with names in the order of appearance."""
+    """`{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }`, with names in the order of appearance.
+
+    A program, or the parameters of an equation, are in one line where they fit.  Values that nothing reads
+    are `_`.  A program that several calls hold comes before the whole: `let f = { ... } in`.
+    """
 
     def __init__(self) -> None:
         self.names: dict[Var, str] = {}
         self.fresh = _names()
+        self.shared: dict[Jaxpr, str] = {}      # programs that are written once
 
     def name(self, v: Atom) -> str:
         if type(v) is Literal:
             value = np.asarray(v.val)
-            shown = str(value) if value.ndim == 0 else "[...]"
-            return f"{shown}:{v.aval.short()}"
+            shown = str(np.asarray(value, v.aval.dtype).item()) if value.ndim == 0 else "[...]"
+            return f"{shown}:{self.type(v)}"
         if v not in self.names:
             self.names[v] = next(self.fresh)
         return self.names[v]
 
-    def typed(self, v: Atom) -> str:
-        return f"{self.name(v)}:{v.aval.short()}"
+    def type(self, v: Atom) -> str:
+        aval = v.aval
+        return f"{aval.str_short(True)}{aval.varies()}" if type(aval) is ShapedArray else aval.short()
 
-    def jaxpr(self, jaxpr: Jaxpr, indent: int) -> str:
-        consts = " ".join(self.typed(v) for v in jaxpr.constvars)
-        inputs = " ".join(self.typed(v) for v in jaxpr.invars)
-        pad = " " * (indent + 4)
-        lines = [pad + self.eqn(e, indent + 4) for e in jaxpr.eqns]
-        outs = ", ".join(self.name(v) for v in jaxpr.outvars) + ("," if len(jaxpr.outvars) == 1 else "")
-        head = f"{{ lambda {consts}; {inputs}. let"
-        if not lines:
-            return f"{head}  in ({outs}) }}"
-        body = "\n".join(lines)
-        return f"{head}\n{body}\n{' ' * (indent + 2)}in ({outs}) }}"
+    def typed(self, v: Atom) -> str:
+        return f"{self.name(v)}:{self.type(v)}"
+
+    def program(self, jaxpr: Jaxpr) -> str:
+        """The text of a whole program."""
+        counts: dict[Jaxpr, int] = {}
+        _count_calls(jaxpr, counts)
+        texts, taken = [], set[str]()
+        for called in [called for called, n in counts.items() if n > 1]:
+            name = base = re.sub(r"\W", "", called.name) or "f"
+            for n in itertools.count(1):
+                if name not in taken:
+                    break
+                name = f"{base}{n}"
+            taken.add(name)
+            texts.append(f"let {name} = {self.jaxpr(called, 0, len(name) + 7)} in\n")
+            self.shared[called] = name
+        return "".join(texts) + self.jaxpr(jaxpr, 0)
+
+    def jaxpr(self, jaxpr: Jaxpr, indent: int, column: int = 0) -> str:
+        """A program that begins at `column`: a line if it fits, else lines, those after the first indented."""
+        line = self.line(jaxpr)
+        return line if column + len(line) <= _WIDTH and "\n" not in line else self.lines(jaxpr, indent, column)
+
+    def line(self, jaxpr: Jaxpr) -> str:
+        if len(jaxpr.eqns) > _IN_A_LINE:
+            return "\n"
+        head, read = self.begin(jaxpr), _read(jaxpr)
+        return f"{head} {'; '.join([self.eqn(e, 0, read, True) for e in jaxpr.eqns])} in {self.outputs(jaxpr)} }}"
+
+    def lines(self, jaxpr: Jaxpr, indent: int, column: int) -> str:
+        pad, read = " " * (indent + 4), _read(jaxpr)
+        head = _wrapped(self.begin(jaxpr).split(" "), column, pad)
+        lines = "\n".join([pad + self.eqn(e, indent + 4, read) for e in jaxpr.eqns] or [pad])
+        return f"{head}\n{lines}\n{' ' * (indent + 2)}in {self.outputs(jaxpr)} }}"
+
+    def begin(self, jaxpr: Jaxpr) -> str:
+        consts, inputs = ([self.typed(v) for v in some] for some in (jaxpr.constvars, jaxpr.invars))
+        return " ".join(["{ lambda", *consts]) + ("; " if consts else " ; ") + " ".join(inputs) + ". let"
+
+    def outputs(self, jaxpr: Jaxpr) -> str:
+        return f"({', '.join(map(self.name, jaxpr.outvars))}{',' if len(jaxpr.outvars) == 1 else ''})"
 
     def head(self, eqn: Eqn) -> str:
         """An equation in one line, without the programs that it holds."""
         programs = [k for k in eqn.params if any(True for _ in sub_jaxprs({k: eqn.params[k]}))]
         kept = {k: v for k, v in eqn.params.items() if k not in programs} if programs else eqn.params
-        return self.eqn(eqn.replace(params=kept), 0)
+        return self.eqn(eqn.replace(params=kept), 0, flat=True)
 
-    def eqn(self, eqn: Eqn, indent: int) -> str:
-        outs = " ".join(self.typed(v) for v in eqn.outvars)
-        operands = " ".join(self.name(v) for v in eqn.invars)
-        params = [(k, v) for k, v in sorted(eqn.params.items()) if v is not None and v != ()]
-        text = ""
+    def eqn(self, eqn: Eqn, indent: int, read: Container[Atom] | None = None, flat: bool = False) -> str:
+        """An equation, whose lines but the first are indented so; in one line if `flat`."""
+        outs = " ".join([self.typed(v) if read is None or v in read else f"_:{self.type(v)}"
+                         for v in eqn.outvars])
+        begin = f"{outs} = {eqn.primitive.name}" if outs else eqn.primitive.name
+        self._name_like(eqn)
+        params, column = self.params(eqn), indent + len(begin)
         if params:
-            nested = any(isinstance(v, Jaxpr) or isinstance(v, tuple) and v and isinstance(v[0], Jaxpr)
-                         for _, v in params)
-            pad = f"\n{' ' * (indent + 2)}" if nested else ""
-            text = "[" + (pad or "") + (pad or " ").join(
-                f"{k}={self.param(v, indent + 2)}" for k,
-                v in params) + (f"\n{' ' * indent}" if nested else "") + "]"
-        return f"{outs} = {eqn.primitive.name}{text} {operands}".rstrip()
+            texts = [f"{k}={self.param(v, None, 0)}" for k, v in params]
+            begin += f"[{' '.join(texts)}]"
+            if not flat and indent + len(begin) > _WIDTH or any("\n" in text for text in texts):
+                pad = " " * (indent + 2)
+                texts = [f"\n{pad}{k}={self.param(v, indent + 2, indent + 3 + len(k))}" for k, v in params]
+                begin = f"{begin[:column - indent]}[{''.join(texts)}\n{' ' * indent}]"
+        words = [begin, *map(self.name, eqn.invars)]
+        return " ".join(words) if flat else _wrapped(words, indent, " " * (indent + 2))
 
-    def param(self, value: Any, indent: int) -> str:
+    def _name_like(self, eqn: Eqn) -> None:
+        """In the program of a call its arguments and results have the names that they have outside."""
+        called = eqn.params.get("jaxpr")
+        if eqn.primitive.name == "jit" and called not in self.shared and isinstance(called, Jaxpr):
+            taken = set[str]()
+            for inner, outer in zip((*called.invars, *called.outvars), (*eqn.invars, *eqn.outvars)):
+                if type(inner) is Var and type(outer) is Var and inner not in self.names:
+                    name = self.names.get(outer)
+                    if name is not None and name not in taken:
+                        self.names[inner] = name
+                        taken.add(name)
+
+    def params(self, eqn: Eqn) -> list[tuple[str, Any]]:
+        """The names and values of the parameters, in order."""
+        primitive = eqn.primitive.name
+        left_out, shown_as = _LEFT_OUT.get(primitive, ()), _SHOWN_AS.get(primitive, {})
+        if primitive == "broadcast_in_dim" and not eqn.params.get("broadcast_dimensions"):
+            left_out = (*left_out, "broadcast_dimensions")
+        params = {shown_as.get(k, k): v for k, v in eqn.params.items()
+                  if k not in left_out or k != "shape" and v is not None and v != ()}
+        called = eqn.params.get("jaxpr")
+        if primitive == "jit" and isinstance(called, Jaxpr):
+            params["name"] = called.name
+            if "donated_invars" in params:
+                params["donated_invars"] = tuple([i in params["donated_invars"] for i in range(len(eqn.invars))])
+        if primitive == "dot_general":
+            params["dimension_numbers"] = tuple([tuple(map(list, pair)) for pair in params["dimension_numbers"]])
+        return sorted(params.items(), key=lambda item: (item[0] != "name" or not shown_as, item[0]))
+
+    def param(self, value: Any, indent: int | None, column: int) -> str:
+        """The value of a parameter; without `indent` in one line."""
         if isinstance(value, Jaxpr):
-            return f"{value.name} " + self.jaxpr(value, indent)
+            if value in self.shared:
+                return self.shared[value]
+            return self.line(value) if indent is None else self.jaxpr(value, indent, column)
         if isinstance(value, tuple) and value and isinstance(value[0], Jaxpr):
-            inner = "\n".join(" " * (indent + 2) + self.jaxpr(j, indent + 2) for j in value)
-            return f"(\n{inner}\n{' ' * indent})"
+            pad = " " * ((indent or 0) + 2)
+            inner = [f"\n{pad}{self.param(j, (indent or 0) + 2, len(pad))}" for j in value]
+            return f"({''.join(inner)}\n{pad[2:]})" if indent is not None else "(\n)"
         if isinstance(value, np.dtype):
-            return short_name(value)
+            return value.name
         name = getattr(value, "__name__", None) if callable(value) else None
         return name if isinstance(name, str) else str(value)
+
+
+def _read(jaxpr: Jaxpr) -> set[Atom]:
+    return {*jaxpr.outvars, *(v for eqn in jaxpr.eqns for v in eqn.invars)}
+
+
+def _wrapped(words: Sequence[str], column: int, pad: str) -> str:
+    """Words in lines, each of which ends with the word that goes beyond the width."""
+    text = words[0]
+    column = column + len(text) if "\n" not in text else len(text.rpartition("\n")[2])
+    for word in words[1:]:
+        broken = column >= _WIDTH
+        text += f"\n{pad}{word}" if broken else f" {word}"
+        column = len(pad) + len(word) if broken else column + 1 + len(word)
+    return text
+
+
+def _count_calls(jaxpr: Jaxpr, counts: dict[Jaxpr, int]) -> None:
+    """How often each program is called; those that a program calls are counted before it."""
+    for eqn in jaxpr.eqns:
+        for sub in sub_jaxprs(eqn.params):
+            if sub not in counts:
+                _count_calls(sub, counts)
+            counts[sub] = counts.get(sub, 0) + 1

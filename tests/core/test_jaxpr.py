@@ -240,8 +240,8 @@ def test_programs_inside_are_checked():
 def test_text_names_variables_in_the_order_of_appearance():
     made = program(lambda x, y: [*both.bind(one_more.bind(x, k=1, none=None), y), 2.0], F, ShapedArray((2,), "int32", True))
     assert str(made).split("\n") == [
-        "{ lambda ; a:f32[] b:i32[2]*. let", "    c:f32[] = one_more[k=1] a", "    d:f32[] e:i32[2]* = both c b",
-        "  in (d, e, 2.0:f32[]*) }"]
+        "{ lambda ; a:f32[] b:i32[2]. let", "    c:f32[] = one_more[k=1 none=None] a", "    d:f32[] e:i32[2] = both c b",
+        "  in (d, e, 2.0:f32[]) }"]
     assert str(program(lambda x: [x], F)) == "{ lambda ; a:f32[]. let  in (a,) }" == made.pretty_print.__func__(program(
         lambda x: [x], F))
 
@@ -250,9 +250,41 @@ def test_text_of_constants_arrays_and_programs_inside():
     table = np.arange(3, dtype=np.float32)
     made = program(lambda x: [jax.jit(lambda x: one_more.bind(x, dtype=np.dtype("int8"), rule=max))(x) + table], F)
     text = str(made)
-    assert "[...]:f32[3]" in text and "dtype=i8" in text and "rule=max" in text
-    assert "jaxpr=<lambda> { lambda ; " in text and text.count("lambda ;") == 2
+    assert "[...]:f32[3]" in text and "dtype=int8" in text and "rule=max" in text
+    assert "name=<lambda>\n      jaxpr={ lambda ; " in text and text.count("lambda ;") == 2
     assert str(made) == text
+
+
+def test_text_is_in_one_line_where_it_fits():
+    assert str(program(lambda x: [one_more.bind(one_more.bind(x))], F)) == (
+        "{ lambda ; a:f32[]. let b:f32[] = one_more a; c:f32[] = one_more b in (c,) }")
+    assert str(program(lambda x: [one_more.bind(x, word="w" * 16)], F)).count("\n") == 0
+    assert str(program(lambda x: [one_more.bind(x, word="w" * 30)], F)).split("\n") == [
+        "{ lambda ; a:f32[]. let", f"    b:f32[] = one_more[word={'w' * 30}] a", "  in (b,) }"]
+    assert str(program(lambda x: [one_more.bind(x, a="w" * 60, b=1)], F)).split("\n") == [
+        "{ lambda ; a:f32[]. let", "    b:f32[] = one_more[", f"      a={'w' * 60}", "      b=1", "    ] a", "  in (b,) }"]
+
+
+def test_text_of_what_is_not_read_and_of_calls():
+    assert str(program(lambda x: [one_more.bind(x), x][1:], F)) == "{ lambda ; a:f32[]. let _:f32[] = one_more a in (a,) }"
+    called = jax.jit(lambda x: one_more.bind(x), donate_argnums=0)
+    assert str(program(lambda x: [called(x)], F)).split("\n") == [
+        "{ lambda ; a:f32[]. let", "    b:f32[] = jit[", "      name=<lambda>", "      donated_invars=(True,)",
+        "      jaxpr={ lambda ; a:f32[]. let b:f32[] = one_more a in (b,) }", "    ] a", "  in (b,) }"]
+
+    @jax.jit
+    def twice(x):
+        return one_more.bind(one_more.bind(x))
+    assert str(program(lambda x: [twice(twice(x))], F)).split("\n") == [
+        "let twice = { lambda ; a:f32[]. let", "    b:f32[] = one_more a", "    c:f32[] = one_more b", "  in (c,) } in",
+        "{ lambda ; d:f32[]. let", "    e:f32[] = jit[name=twice jaxpr=twice] d", "    f:f32[] = jit[name=twice jaxpr=twice] e",
+        "  in (f,) }"]
+
+
+def test_lines_of_many_variables_are_wrapped():
+    text = str(program(lambda *xs: [xs[0]], *[ShapedArray((3, 3, 3), "float32")] * 8))
+    assert text.split("\n") == ["{ lambda ; " + " ".join(f"{c}:f32[3,3,3]" for c in "abcdef"),
+                                "    g:f32[3,3,3] h:f32[3,3,3]. let", "    ", "  in (a,) }"]
 
 
 def test_there_are_names_for_many_variables():
