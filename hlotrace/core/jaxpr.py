@@ -377,15 +377,17 @@ class Printer:
         return "".join(texts) + self.jaxpr(jaxpr, 0)
 
     def jaxpr(self, jaxpr: Jaxpr, indent: int, column: int = 0) -> str:
-        """A program that begins at `column`: a line if it fits, else lines, those after the first indented."""
+        """A program that begins at `column`: one line if it fits, else indented ones."""
         line = self.line(jaxpr)
-        return line if column + len(line) <= _WIDTH and "\n" not in line else self.lines(jaxpr, indent, column)
+        fits = column + len(line) <= _WIDTH and "\n" not in line
+        return line if fits else self.lines(jaxpr, indent, column)
 
     def line(self, jaxpr: Jaxpr) -> str:
         if len(jaxpr.eqns) > _IN_A_LINE:
             return "\n"
         head, read = self.begin(jaxpr), _read(jaxpr)
-        return f"{head} {'; '.join([self.eqn(e, 0, read, True) for e in jaxpr.eqns])} in {self.outputs(jaxpr)} }}"
+        body = "; ".join([self.eqn(e, 0, read, flat=True) for e in jaxpr.eqns])
+        return f"{head} {body} in {self.outputs(jaxpr)} }}"
 
     def lines(self, jaxpr: Jaxpr, indent: int, column: int) -> str:
         pad, read = " " * (indent + 4), _read(jaxpr)
@@ -447,9 +449,11 @@ class Printer:
         if primitive == "jit" and isinstance(called, Jaxpr):
             params["name"] = called.name
             if "donated_invars" in params:
-                params["donated_invars"] = tuple([i in params["donated_invars"] for i in range(len(eqn.invars))])
+                donated = params["donated_invars"]
+                params["donated_invars"] = tuple([i in donated for i in range(len(eqn.invars))])
         if primitive == "dot_general":
-            params["dimension_numbers"] = tuple([tuple(map(list, pair)) for pair in params["dimension_numbers"]])
+            pairs = params["dimension_numbers"]
+            params["dimension_numbers"] = tuple([tuple(map(list, pair)) for pair in pairs])
         return sorted(params.items(), key=lambda item: (item[0] != "name" or not shown_as, item[0]))
 
     def param(self, value: Any, indent: int | None, column: int) -> str:
