@@ -1,9 +1,11 @@
 """Draws from the gamma distribution follow their parameter."""
 import numpy as np
+import pytest
 from draws import KEY
 from scipy import stats
 
 import hlotrace
+import hlotrace.numpy as jnp
 from hlotrace import random
 
 
