@@ -100,10 +100,6 @@ ON_PURPOSE = [
      "what its uses see depends on when they are compiled",
      "each use has the numbers of its time",
      "test_each_use_of_a_buffer_has_the_numbers_of_its_time"),
-    ("derivatives of `x ** y` along x at x = y = 0, of floats",
-     "NaN",
-     "0, as where y is an integer",
-     "test_second_derivatives_of_powers"),
     ("an index that is a Python int out of bounds",
      "silent: `x[10]` reads the nearest element, `x.at[10].set(...)` does nothing; `jax_check_static_indices` on refuses the "
      "former",

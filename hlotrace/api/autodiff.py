@@ -157,7 +157,7 @@ def _check_output_dtype(flat: FlatFunction, avals: Iterable[ShapedArray], holomo
 
 @boundaries(called="vjp")
 @dataclasses.dataclass(eq=False)
-class _Pullback:
+class VJP:
     """The function that vjp returns: cotangents of the outputs to cotangents of the inputs.  A pytree."""
 
     program: Jaxpr
@@ -249,9 +249,9 @@ class _Pullback:
 
 
 pytree.register_pytree_node(
-    _Pullback, lambda p: (p.consts, (p.program, p.primal_avals, p.out_avals, p.out_nonzero, p.in_tree,
+    VJP, lambda p: (p.consts, (p.program, p.primal_avals, p.out_avals, p.out_nonzero, p.in_tree,
                                      p.out_tree, p.marks, p.order)),
-    lambda aux, consts: _Pullback(aux[0], consts, *aux[1:]))
+    lambda aux, consts: VJP(aux[0], consts, *aux[1:]))
 
 
 def _is_float0_leaf(x: Any) -> bool:
@@ -290,7 +290,7 @@ def _giving_way(x: Any, weak: bool) -> Any:
 
 
 def _linearize(flat: FlatFunction, avals: Sequence[ShapedArray],
-               order: Any = None) -> tuple[list[Any], Any, _Pullback]:
+               order: Any = None) -> tuple[list[Any], Any, VJP]:
     """(outs, aux, pullback) of a FlatFunction at its leaves, which are of these types."""
     marks = adapters.perturbed(flat.in_tree, avals)
     outs, program, out_nonzero = linearize_flat(flat, _as_operands(flat.leaves), marks, scope="jvp()")
@@ -299,7 +299,7 @@ def _linearize(flat: FlatFunction, avals: Sequence[ShapedArray],
         program = program.replace(outvars=program.outvars[:sum(out_nonzero[:n])])
     outs, aux = flat.split(outs)
     in_tree = adapters.without_held(flat.arg_tree)
-    return outs, aux, _Pullback(program, list(program.consts), avals, [aval_of(x) for x in outs],
+    return outs, aux, VJP(program, list(program.consts), avals, [aval_of(x) for x in outs],
                                 out_nonzero[:n], in_tree, flat.out_tree, marks, order)
 
 
@@ -424,6 +424,9 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("primal and tangent arguments to jvp must be tuples or lists; found "
                         f"{type(primals).__name__} and {type(tangents).__name__}.")
+    if isinstance(primals, tuple) is not isinstance(tangents, tuple):
+        raise TypeError("primal and tangent arguments to jvp must have the same tree structure: one is a "
+                        f"{type(primals).__name__}, the other a {type(tangents).__name__}")
     flat = FlatFunction(fun, *flatten((tuple(primals), {})), "jvp", has_aux=has_aux)
     avals = flat.avals()
     tangent_leaves, tangent_tree = adapters.flatten_tangents(flat.in_tree, (tuple(tangents), {}), avals,
@@ -482,7 +485,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 class _Along:
     """The function of (what was kept, *tangents) behind the result of linearize."""
 
-    def __init__(self, pieces: _Pullback) -> None:
+    def __init__(self, pieces: VJP) -> None:
         self.pieces = dataclasses.replace(pieces, consts=[])
 
     @filtered
@@ -573,7 +576,7 @@ def fwd_and_bwd(fun: Callable[..., Any], argnums: Any, has_aux: bool = False,
         return _vjp(*_choose(fun, args, kwargs, argnums, "fwd_and_bwd", has_aux))
 
     @filtered
-    def backward(pullback: _Pullback, ct: Any) -> Any:
+    def backward(pullback: VJP, ct: Any) -> Any:
         return pullback(ct)
     return (jit(forward), jit(backward)) if jitted else (forward, backward)
 

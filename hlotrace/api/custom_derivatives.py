@@ -204,6 +204,9 @@ class custom_jvp(_Custom):
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
 
         def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+            if len(jvps) != len(tangents):
+                raise ValueError(f"defjvps of {name_of(self.fun)} has {len(jvps)} rules, one for each "
+                                 f"argument, but there are {len(tangents)} arguments")
             out = self(*primals)
             terms = [f(t, out, *primals) for f, t in zip(jvps, tangents) if f is not None]
             if not terms:
@@ -293,6 +296,9 @@ class custom_vjp(_Custom):
             optimize_remat: the forward pass of `checkpoint` runs the function itself instead of `fwd` where
                 it keeps none of its residuals.
         """
+        for function in (fwd, bwd):
+            if not callable(function):
+                raise TypeError(f"defvjp of {name_of(self.fun)}: expected two functions, got {function!r}")
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
 

@@ -69,8 +69,7 @@ def _check(name, args):
 
 
 def coerced_operands(name, *args):
-    """The operands with Python numbers in the dtype of the others, in one shape: traced values of rank 0, and
-    sizes of 1 in arrays of equal ranks, are repeated."""
+    """The operands with Python numbers in the dtype of the others, in one shape."""
     _check(name, args)
     arrays = [x for x in args if type(x) not in python_scalars]
     if arrays and len(arrays) < len(args):
@@ -83,6 +82,11 @@ def coerced_operands(name, *args):
         raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got "
                         f"{', '.join(aval_of(x).dtype.name for x in args)}. Cast one with .astype(dtype), "
                         "or use the hlotrace.numpy function, which promotes.")
+    return _repeat_operands(args)
+
+
+def _repeat_operands(args):
+    """Traced values of rank 0, and sizes of 1 in arrays of equal ranks, repeated to the others' shape."""
     shapes = [shape for x in args if (shape := shape_of(x))]
     if not shapes:
         return args
@@ -294,7 +298,7 @@ def pow(x, y):
         return integer_pow(x, y)
     base, exponent = aval_of(x), aval_of(y)
     if dtypes.is_integer(exponent.dtype) and dtypes.is_inexact(base.dtype):
-        y = convert(y, base.dtype, exponent.weak_type)
+        return pow_p.bind(*_repeat_operands([x, y]))
     return pow_p.bind(*coerced_operands("pow", x, y))
 
 

@@ -273,7 +273,7 @@ def _indices(name, indices):
     """Index arrays narrower than 32 bits are widened, so that bounds fit their dtype."""
     aval = aval_of(indices)
     if not dtypes.is_integer(aval.dtype):
-        raise TypeError(f"{name}: indices must have an integer type, got {aval.str_short()}: convert them "
+        raise ValueError(f"{name}: indices must have an integer type, got {aval.str_short()}: convert them "
                         "with .astype(int)")
     return convert(indices, dtypes.int32) if aval.dtype.itemsize < 4 else indices
 

@@ -22,9 +22,9 @@ from ..primitives.arrays.elementwise import (
     select,
     sub,
 )
-from ..primitives.arrays.reduce import reduce_max_p
-from ..primitives.arrays.shape import broadcast_axis, broadcast_in_dim, move_axis, reshape
-from ..primitives.common import canonical_axis, np, prod, shape_of
+from ..primitives.arrays.reduce import reduce_max_p, reduce_min_p
+from ..primitives.arrays.shape import broadcast_axis, broadcast_in_dim, move_axis, reduce_sum_p, reshape
+from ..primitives.common import canonical_axes, canonical_axis, np, prod, shape_of
 from ..primitives.parallel.collectives import (
     all_gather_p,
     all_to_all_p,
@@ -144,6 +144,23 @@ def _number(v):
     return type(v) in python_scalars or isinstance(v, np.number)
 
 
+def _split_axes(axis_name):
+    """(the axes that are names, those that are ints: axes of the arrays themselves)."""
+    axes = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+    positions = tuple([a for a in axes if type(a) is int])
+    return (tuple([a for a in axes if type(a) is not int]), positions) if positions else (axis_name, ())
+
+
+def _along_positions(primitive, x, axis_name):
+    """`x` reduced along axes that are given as ints, and the axes that are left."""
+    names, positions = _split_axes(axis_name)
+    if positions:
+        x = pytree.tree_map(lambda v: primitive.bind(
+            convert(v, np.dtype(np.int32)) if dtypes.is_bool(aval_of(v).dtype) else v,
+            axes=canonical_axes(positions, len(shape_of(v)))), x)
+    return x, names
+
+
 def psum(x, axis_name, *, axis_index_groups=None):
     """The sum over the devices along the axis, on each of them.
 
@@ -151,12 +168,15 @@ def psum(x, axis_name, *, axis_index_groups=None):
 
     Args:
         x: a pytree of arrays; booleans count as int32.
-        axis_name: the axis, or a tuple of axes.
+        axis_name: the axis, or a tuple of axes; an int is an axis of the arrays.
         axis_index_groups: lists of positions, each summed for itself; all positions for None.
 
     >>> jax.vmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(jnp.array([1., 3.]))
     Array([0.25, 0.75], dtype=float32)
     """
+    x, axis_name = _along_positions(reduce_sum_p, x, axis_name)
+    if axis_name == ():
+        return x
     names, sizes, kinds = _axes(axis_name)
     _, count = _groups("psum", axis_index_groups, names, sizes, kinds)
 
@@ -175,10 +195,12 @@ def pmean(x, axis_name, *, axis_index_groups=None):
     >>> jax.vmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(jnp.array([1., 3.]))
     Array([-1.,  1.], dtype=float32)
     """
-    names, sizes, kinds = _axes(axis_name)
-    _, count = _groups("pmean", axis_index_groups, names, sizes, kinds)
+    named, positions = _split_axes(axis_name)
+    _, devices = (None, 1) if named == () else _groups("pmean", axis_index_groups, *_axes(named))
 
     def one(v):
+        shape = shape_of(v)
+        count = devices * prod(shape[a] for a in canonical_axes(positions, len(shape)))
         total = psum(v, axis_name, axis_index_groups=axis_index_groups)
         if _number(total):
             return total / count
@@ -197,7 +219,8 @@ def pmax(x, axis_name, *, axis_index_groups=None):
     >>> jax.vmap(lambda x: lax.pmax(x, "i"), axis_name="i")(jnp.array([1, 3]))
     Array([3, 3], dtype=int32)
     """
-    return _reduction("pmax", pmax_p, x, axis_name, axis_index_groups)
+    x, axis_name = _along_positions(reduce_max_p, x, axis_name)
+    return x if axis_name == () else _reduction("pmax", pmax_p, x, axis_name, axis_index_groups)
 
 
 def pmin(x, axis_name, *, axis_index_groups=None):
@@ -206,7 +229,8 @@ def pmin(x, axis_name, *, axis_index_groups=None):
     >>> jax.vmap(lambda x: lax.pmin(x, "i"), axis_name="i")(jnp.array([1, 3]))
     Array([1, 1], dtype=int32)
     """
-    return _reduction("pmin", pmin_p, x, axis_name, axis_index_groups)
+    x, axis_name = _along_positions(reduce_min_p, x, axis_name)
+    return x if axis_name == () else _reduction("pmin", pmin_p, x, axis_name, axis_index_groups)
 
 
 def _one_by_one(names, kinds):

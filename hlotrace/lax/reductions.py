@@ -50,29 +50,40 @@ __all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p",
            "sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
 
 
+def _axes_from_the_front(axes, ndim, what):
+    """`axes`, where none counts from the end: reductions of lax refuse that, those of numpy take it."""
+    for axis in axes:
+        if operator.index(axis) < 0:
+            raise ValueError(f"{what}: XLA operations do not allow negative axes, got {axis}; axis "
+                             f"{axis + ndim} of {ndim} is it" if axis >= -ndim else
+                             f"{what}: axis {axis} is out of bounds for an array of dimension {ndim}")
+    return canonical_axes(tuple(axes), ndim, "axes")
+
+
 # --- reductions by one operation
 # --------------------------------------------------------------------------------
 
-def _reduction(primitive, what, result, note=""):
+def _reduction(primitive, words, result, note=""):
+    what = f"lax.{primitive.name}"
+
     def function(operand, axes):
-        return primitive.bind(operand, axes=canonical_axes(tuple(axes), aval_of(operand).ndim, "axes"))
+        return primitive.bind(operand, axes=_axes_from_the_front(axes, aval_of(operand).ndim, what))
 
     def placed(operand, axes, *, out_sharding=None):
         if out_sharding is None:
             return function(operand, axes)
-        what = f"lax.{primitive.name}"
         unreduced = unreduced_axes(out_sharding, what)
         if not unreduced:
             return with_out_sharding(function(*over_auto_axes(operand), axes), out_sharding, what)
         if primitive is not reduce_sum_p:
             raise NotImplementedError(f"{what}: out_sharding={out_sharding} is unreduced, and that is for "
                                       "sums: reduce_sum and products")
-        axes = canonical_axes(tuple(axes), aval_of(operand).ndim, "axes")
+        axes = _axes_from_the_front(axes, aval_of(operand).ndim, what)
         return with_out_sharding(unreduced_sum_p.bind(operand, axes=axes, unreduced=unreduced), out_sharding,
                                  what)
     public = placed if primitive in (reduce_sum_p, reduce_max_p, reduce_min_p) else function
     public.__name__ = public.__qualname__ = primitive.name
-    public.__doc__ = (f"The {what} of `operand` over `axes`, a sequence of ints.  The dtype stays{note}.\n\n"
+    public.__doc__ = (f"The {words} of `operand` over `axes`, a sequence of ints.  The dtype stays{note}.\n\n"
                       f">>> lax.{primitive.name}(jnp.array([[1, 3], [5, 7]]), (1,))\nArray({result}, "
                       "dtype=int32)\n")
     return public
@@ -89,8 +100,8 @@ reduce_xor = _reduction(reduce_xor_p, "bitwise exclusive or", "[2, 2]")
 
 def _arg_reduction(primitive, result):
     def function(operand, axis, index_dtype):
-        axis = canonical_axis(axis, aval_of(operand).ndim)
-        return primitive.bind(operand, axes=(axis,),
+        axes = _axes_from_the_front((axis,), aval_of(operand).ndim, f"lax.{primitive.name}")
+        return primitive.bind(operand, axes=axes,
                               index_dtype=dtypes.check_user_dtype(index_dtype, primitive.name))
     function.__name__ = function.__qualname__ = primitive.name
     function.__doc__ = (f"The index ({primitive.name}) along `axis`, of dtype `index_dtype`.  The lowest one "
@@ -187,7 +198,7 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
     xs, inits, structure, jaxpr = _prepare("reduce", operands, init_values, computation)
     if out_sharding is not None:
         xs = over_auto_axes(*xs)
-    dimensions = canonical_axes(tuple(dimensions), aval_of(xs[0]).ndim, "dimensions")
+    dimensions = _axes_from_the_front(dimensions, aval_of(xs[0]).ndim, "lax.reduce")
     combine = _only_primitive(jaxpr)
     primitive, identity = _reduce.reducer_of(combine)
     if primitive is None or shape_of(inits[0]):
@@ -268,8 +279,8 @@ def reduce_window(operand, init_value, computation, window_dimensions, window_st
 
 def _cumulative(primitive, what, result):
     def function(operand, axis=0, reverse=False):
-        return primitive.bind(operand, axis=canonical_axis(axis, aval_of(operand).ndim),
-                              reverse=bool(reverse))
+        axis, = _axes_from_the_front((axis,), aval_of(operand).ndim, f"lax.{primitive.name}")
+        return primitive.bind(operand, axis=axis, reverse=bool(reverse))
     function.__name__ = function.__qualname__ = primitive.name
     function.__doc__ = (f"The running {what} along `axis`, from the end if `reverse`.  ValueError where "
                         f"there is no such axis.\n\n>>> lax.{primitive.name}(jnp.array([2., 3., "

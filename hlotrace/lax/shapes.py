@@ -156,6 +156,9 @@ def broadcast_shapes(*shapes):
     (2, 3)
     """
     shapes = [tuple(s) if np.iterable(s) else (s,) for s in shapes]
+    for s in shapes:
+        if any(isinstance(n, (int, np.integer)) and n < 0 for n in s):
+            raise TypeError(f"Only non-negative sizes can be broadcast, got shape {s}")
     longest = max(map(len, shapes), default=0)
     result = []
     for axis in range(-longest, 0):

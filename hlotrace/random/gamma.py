@@ -4,7 +4,7 @@ from ..api.vmap import vmap
 from ..core.axes import AxisMap, AxisRule
 from ..numpy.util import shape as shape_of
 from ..primitives.arrays.incomplete import random_gamma_grad_p
-from ..primitives.arrays.random import key_primitive, random_split_p, random_wrap_p
+from ..primitives.arrays.random import KEY, key_primitive, random_split_p, random_wrap_p
 from ..primitives.arrays.shape import reshape
 from ..primitives.common import kind_of, prod
 from .continuous import exponential_of, halves, normal_values, uniform_values
@@ -46,7 +46,11 @@ def _values(dtype, words, a, *, log_space):
     """Each value has a key of its own."""
     lead, n = len(shape_of(words)) - 1, prod(shape_of(a))
     keys = random_split_p.bind(random_wrap_p.bind(words, impl=dtype), shape=(prod(shape_of(a)[lead:]),))
-    drawn = vmap(lambda key, a: _value(key, a, log_space))(reshape(keys, (n,)), reshape(a, (n,)))
+    keys, flat = reshape(keys, (n,)), reshape(a, (n,))
+    if dtype == KEY:
+        drawn = vmap(lambda key, a: _value(key, a, log_space))(keys, flat)
+    else:       # several keys of XLA's generators at once give numbers of the first alone
+        drawn = lax.map(lambda pair: _value(*pair, log_space), (keys, flat))
     return reshape(drawn, shape_of(a))
 
 

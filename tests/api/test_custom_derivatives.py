@@ -269,3 +269,12 @@ def test_a_rule_that_is_not_equal_where_its_function_is():
         jax.jvp(mapped, (jnp.ones(3),), (jnp.ones(3),))
     mapped = jax.jit(jax.vmap(same_for_all))
     same(jax.jvp(mapped, (jnp.ones(3),), (jnp.ones(3),)), (np.zeros(3), np.ones(3)))
+
+
+def test_rules_that_are_no_functions_or_too_few():
+    with pytest.raises(TypeError, match="expected two functions, got 3"):
+        jax.custom_vjp(lambda x: x).defvjp(lambda x: (x, None), 3)
+    f = jax.custom_jvp(lambda x, y: x * y)
+    f.defjvps(lambda t, out, x, y: t * y)
+    with pytest.raises(ValueError, match="1 rules"):
+        jax.grad(f)(1., 3.)

@@ -1,4 +1,5 @@
 """What a public module exports to `dir()`, completion and `import *`, and what is imported when used."""
+import functools
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -95,3 +96,14 @@ def entered(value: Any, module: str, name: str) -> Any:
     if "." not in called:
         vars(value)["called"] = _called(module) + called
     return value
+
+
+def renamed(function: FunctionType, name: str) -> FunctionType:
+    """The same function under another name, as JAX's aliases have theirs."""
+    found = FunctionType(function.__code__, function.__globals__, name, function.__defaults__,
+                         function.__closure__)
+    functools.update_wrapper(found, function, (*functools.WRAPPER_ASSIGNMENTS, "__kwdefaults__"))
+    found.__name__ = found.__qualname__ = name
+    if hasattr(found, "called"):
+        found.called = name
+    return found

@@ -4,6 +4,7 @@ from ...core import dtypes
 from ...core.array import Array
 from ...core.avals import aval_of, is_arraylike
 from ...core.dtypes import python_scalars
+from ...core.surface.public import renamed
 from ...lax.control_flow import while_loop
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.elementwise import add as _add
@@ -13,6 +14,7 @@ from ...primitives.common import np
 from ..indexing.conditions import where
 from ..reductions.reductions import any
 from ..util import (
+    broadcast_args,
     broadcast_shapes,
     broadcast_to_shape,
     cast,
@@ -173,6 +175,11 @@ _power = Binary("power", "x1**x2.", numeric, fciu=e.pow_p)
 
 
 @composite
+def _power_of_integers(x1, x2):
+    return e.pow_p.bind(*broadcast_args(x1, x2))
+
+
+@composite
 def _strong_power(x1, x2):
     out = _power(x1, x2)
     return convert(out, dtype_of(out))
@@ -204,7 +211,12 @@ def power(x1, x2):
     """
     if type(x2) is not int:
         if not isinstance(x2, np.integer):
-            return _strong_power(x1, x2) if _leads(x1, x2) else _power(x1, x2)
+            if _leads(x1, x2):
+                return _strong_power(x1, x2)
+            if isinstance(x2, Array) and is_arraylike(x1) and (dtypes.is_integer(dtype_of(x2))
+                                                               and dtypes.is_inexact(dtype_of(x1))):
+                return _power_of_integers(x1, x2)
+            return _power(x1, x2)
         x2 = int(x2)
     check_arraylike("power", x1)
     dtype = dtype_of(x1)
@@ -338,7 +350,7 @@ def lcm(x1, x2):
 
 
 @composite
-def clip(arr, /, min=None, max=None):
+def clip(arr=None, /, min=None, max=None):
     """`arr`, but not below `min` nor above `max`; either may be None.
 
     All three broadcast and are promoted to one dtype.  Where `min` exceeds `max`, the result is `max`. The
@@ -446,9 +458,9 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 # --- other names
 # ------------------------------------------------------------------------------------------------
 
-around = round
-mod = remainder
-pow = power
+around = renamed(round, "around")
+mod = remainder.named("mod")
+pow = renamed(power, "pow")
 
 __all__ = [name for name, value in globals().items() if not name.startswith("_")
            and (isinstance(value, ufunc) or getattr(value, "__module__", None) == __name__)]

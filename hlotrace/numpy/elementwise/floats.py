@@ -38,7 +38,15 @@ def _times_power_of_two(x, exponent):
     return x
 
 
-@unary(promote_args_inexact, "f", weak=NEVER)
+def _real(name, x):
+    x = promote_args_inexact(name, x)
+    if dtypes.is_complex(dtype_of(x[0])):
+        raise ValueError(f"{name} is not defined for complex numbers, got {dtype_of(x[0]).name}: take .real "
+                         "or .imag")
+    return x
+
+
+@unary(_real, "f", weak=NEVER)
 def signbit(x):
     """True where the sign bit is set: negative numbers, -0.0 and NaNs with a sign.
 
@@ -59,7 +67,7 @@ def copysign(x1, x2):
     return select(signbit(x2), neg(size), size)
 
 
-@unary(promote_args_inexact, "f", weak=NEVER)
+@unary(_real, "f", weak=NEVER)
 def spacing(x):
     """The distance from x to the next float away from 0, with the sign of x.
 

@@ -48,6 +48,8 @@ class ufunc:
         self.__module__ = module or func.__module__
         self.__doc__ = func.__doc__
 
+    _refusal = NotImplementedError      # of out= and where=
+
     nin = property(lambda self: self._facts[0])
     nout = property(lambda self: self._facts[1])
     nargs = property(lambda self: self.nin + self.nout)
@@ -60,6 +62,12 @@ class ufunc:
 
     def __hash__(self):
         return hash((self._facts, self.__name__, self._origin))
+
+    def named(self, name):
+        """The same function under another name."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), __name__=name, __qualname__=name)
+        return other
 
     def __call__(self, *args, out=None, where=None):
         self._refuse(out, where)
@@ -76,8 +84,8 @@ class ufunc:
     def _refuse(self, out, where=None):
         for name, value in (("out", out), ("where", where)):
             if value is not None:
-                raise NotImplementedError(f"{name} argument of {self.__name__}: arrays are immutable; use "
-                                          "jnp.where(mask, result, other)")
+                raise self._refusal(f"{name} argument of {self.__name__}: arrays are immutable; use "
+                                    "jnp.where(mask, result, other)")
 
     def _binary(self, method):
         if (self.nin, self.nout) != (2, 1):

@@ -4,6 +4,7 @@ Those that are one primitive are rows of two tables, `Unary` and `Binary`.  Oper
 to the primitive at once; others are promoted and broadcast, in one compiled program when called eagerly.
 """
 import functools
+from inspect import Parameter, Signature
 
 from ...api.composite import composite
 from ...core import dtypes
@@ -51,6 +52,38 @@ def beside(kind, aval, x64):
     if aval.weak_type:      # made while `jax_enable_x64` was another
         return None
     return lambda value: scalar(value, aval.dtype)
+
+
+# As JAX's functions are called: ufuncs take `out` and `where`, if only to refuse them; of the others most
+# take no keywords.
+_UFUNCS = frozenset(("add", "bitwise_and", "bitwise_or", "bitwise_xor", "logaddexp", "logaddexp2",
+                     "logical_and", "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative",
+                     "subtract"))
+_OUT = Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=None)
+_OF_UFUNCS = Signature([Parameter("args", Parameter.VAR_POSITIONAL), *(
+    Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in ("out", "where"))])
+_XY = ("equal", "float_power", "greater", "greater_equal", "left_shift", "less", "less_equal", "nextafter",
+       "not_equal")
+_OPERANDS = {"real": ("val",), "imag": ("val",), **dict.fromkeys(_XY, ("x", "y"))}
+_KEYWORDS = frozenset(("fmax", "fmin", "gcd", "i0", "iscomplex", "isreal", "lcm", "trunc"))
+_WITH_OUT = frozenset(("isneginf", "isposinf", "modf"))
+
+
+@functools.cache
+def _signature(operands, kind, *more):
+    return Signature([*(Parameter(name, kind) for name in operands), *more])
+
+
+def _signature_of(name, nin):
+    if name in _UFUNCS:
+        return _OF_UFUNCS
+    operands = _OPERANDS.get(name, ("x1", "x2") if nin == 2 else ("x",))
+    kind = Parameter.POSITIONAL_OR_KEYWORD if name in _KEYWORDS else Parameter.POSITIONAL_ONLY
+    return _signature(operands, kind, *([_OUT] if name in _WITH_OUT else []))
+
+
+def _refusal_of(name):
+    return NotImplementedError if name in _UFUNCS or name in _WITH_OUT else TypeError
 
 
 def _table(rules):
@@ -130,8 +163,9 @@ class Unary(ufunc):
         table, self.direct = _table(rules)
         self.general = composite(_general(name, doc, promote, rules, table, weak, 1))
         super().__init__(self.general, 1, nout, name=name, module="hlotrace.numpy")
+        self.__signature__, self._refusal = _signature_of(name, 1), _refusal_of(name)
 
-    def __call__(self, x, out=None, where=None):
+    def __call__(self, x, *, out=None, where=None):
         try:
             if out is not None or where is not None:
                 self._refuse(out, where)
@@ -153,8 +187,9 @@ class Binary(ufunc):
         self.beside = beside
         self.general = composite(_general(name, doc, promote, rules, table, weak, 2))
         super().__init__(self.general, 2, name=name, identity=identity, module="hlotrace.numpy")
+        self.__signature__, self._refusal = _signature_of(name, 2), _refusal_of(name)
 
-    def __call__(self, x1, x2, out=None, where=None):
+    def __call__(self, x1, x2, *, out=None, where=None):
         try:
             if out is not None or where is not None:
                 self._refuse(out, where)
@@ -683,13 +718,14 @@ bitwise_count = Unary("bitwise_count", """Number of bits set in |x|, as uint8.
 # --- other names
 # ------------------------------------------------------------------------------------------------
 
-absolute = abs
-acos, acosh, asin, asinh, atan, atanh, atan2 = arccos, arccosh, arcsin, arcsinh, arctan, arctanh, arctan2
-bitwise_not = bitwise_invert = invert
-bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
-conj = conjugate
-degrees, radians = rad2deg, deg2rad
-fix = trunc
-true_divide = divide
+absolute, conj, fix, true_divide = (
+    abs.named("absolute"), conjugate.named("conj"), trunc.named("fix"), divide.named("true_divide"))
+acos, asin, atan = arccos.named("acos"), arcsin.named("asin"), arctan.named("atan")
+acosh, asinh, atanh = arccosh.named("acosh"), arcsinh.named("asinh"), arctanh.named("atanh")
+atan2 = arctan2.named("atan2")
+bitwise_not, bitwise_invert = invert.named("bitwise_not"), invert.named("bitwise_invert")
+bitwise_left_shift, bitwise_right_shift = (
+    left_shift.named("bitwise_left_shift"), right_shift.named("bitwise_right_shift"))
+degrees, radians = rad2deg.named("degrees"), deg2rad.named("radians")
 
 __all__ = [name for name, value in globals().items() if isinstance(value, ufunc)]

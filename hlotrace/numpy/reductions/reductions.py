@@ -7,6 +7,7 @@ from ...api.composite import composite
 from ...core import dtypes
 from ...core.avals import aval_of
 from ...core.config import state
+from ...core.surface.public import renamed
 from ...primitives.arrays.cumulative import cumprod_p, cumsum_p
 from ...primitives.arrays.elementwise import add_p, and_p, convert, max_p, min_p, mul_p, ne, or_p, select, sub
 from ...primitives.arrays.reduce import (
@@ -220,7 +221,7 @@ def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return reduction("min", MIN, a, axis, None, out, keepdims, initial, where)
 
 
-amax, amin = max, min
+amax, amin = renamed(max, "amax"), renamed(min, "amin")
 
 
 def minmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
@@ -506,6 +507,8 @@ def _cumulative(name, primitive, a, axis, dtype, out, fill=None, promote_integer
     else:
         dtype = dtype_of(a)
         dtype = promoted_integer(dtype) if promote_integers or dtypes.is_bool(dtype) else dtype
+    if axis is not None and ndim(a) == 0 and canonical_axis(axis, 1) == 0:
+        axis = None     # of a scalar, as of [scalar]
     axis = None if axis is None else canonical_axis(axis, ndim(a))
     return _running(a, primitive, axis, dtype, fill, first)
 

@@ -167,19 +167,19 @@ def unique(ar, return_index=False, return_inverse=False, return_counts=False, ax
     return (values, *chosen) if chosen else values
 
 
-class UniqueAllResult(NamedTuple):
+class _UniqueAllResult(NamedTuple):
     values: Array
     indices: Array
     inverse_indices: Array
     counts: Array
 
 
-class UniqueCountsResult(NamedTuple):
+class _UniqueCountsResult(NamedTuple):
     values: Array
     counts: Array
 
 
-class UniqueInverseResult(NamedTuple):
+class _UniqueInverseResult(NamedTuple):
     values: Array
     inverse_indices: Array
 
@@ -190,7 +190,7 @@ def unique_all(x, /, *, size=None, fill_value=None):
     >>> jnp.unique_all(jnp.array([3, 1, 3])).counts
     Array([1, 2], dtype=int32)
     """
-    return UniqueAllResult(*_unique("unique_all", x, None, False, size, fill_value))
+    return _UniqueAllResult(*_unique("unique_all", x, None, False, size, fill_value))
 
 
 def unique_counts(x, /, *, size=None, fill_value=None):
@@ -201,7 +201,7 @@ def unique_counts(x, /, *, size=None, fill_value=None):
     (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
     """
     values, _, _, counts = _unique("unique_counts", x, None, False, size, fill_value)
-    return UniqueCountsResult(values, counts)
+    return _UniqueCountsResult(values, counts)
 
 
 def unique_inverse(x, /, *, size=None, fill_value=None):
@@ -213,7 +213,7 @@ def unique_inverse(x, /, *, size=None, fill_value=None):
            [3, 2]], dtype=int32))
     """
     values, _, inverse, _ = _unique("unique_inverse", x, None, False, size, fill_value)
-    return UniqueInverseResult(values, inverse)
+    return _UniqueInverseResult(values, inverse)
 
 
 def unique_values(x, /, *, size=None, fill_value=None):

@@ -97,10 +97,11 @@ ELEMENTWISE = same_axes(constants=True)
 
 
 def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype, transpose=None, lower=None,
-                of_bools=None, **facts):
+                of_bools=None, abstract_eval=None, **facts):
     """Make and register an elementwise primitive from its table row.  of_bools: what to write for booleans
     instead."""
-    p = Mapped(name, mnemonic=mnemonic, abstract_eval=_abstract_eval(name, kinds, result, of_bools),
+    abstract_eval = abstract_eval or _abstract_eval(name, kinds, result, of_bools)
+    p = Mapped(name, mnemonic=mnemonic, abstract_eval=abstract_eval,
                lower=lower or _lower, transpose=transpose, kinds=kinds, elementwise=True, axes=ELEMENTWISE,
                **facts)
 
@@ -245,8 +246,10 @@ div_p = elementwise("div", "stablehlo.divide", "fciu", lambda g, o, x, y: div(g,
 
 
 def _pow_dx(g, o, x, y):
-    flat = and_p.bind(eq(x, 0), eq(y, 0))      # constant along x; x**0 elsewhere has a slope in y
-    return mul(g, select(flat, 0, mul(y, power(x, select(flat, 1, sub(y, 1))))))
+    if kind_of(dtype_of(y)) not in "iu":
+        return mul(g, mul(y, power(x, sub(y, 1))))
+    flat = eq(y, 0)     # x**0 is constant, at x = 0 too
+    return mul(g, select(flat, 0, mul(convert(y, dtype_of(x)), power(x, select(flat, 1, sub(y, 1))))))
 
 
 def _pow_dy(g, o, x, y):
@@ -264,11 +267,22 @@ def _unsigned_pow(x, y):
 
 
 def _pow_lower(ctx, eqn, *names):
-    unsigned = kind_of(eqn.outvars[0].aval.dtype) == "u"
-    return ctx.lower_fun(_unsigned_pow, eqn, *names) if unsigned else _lower(ctx, eqn, *names)
+    x, y = (v.aval.dtype for v in eqn.invars)
+    if x != y:
+        return ctx.lower_fun(lambda a, b: power(a, convert(b, x)), eqn, *names)
+    return ctx.lower_fun(_unsigned_pow, eqn, *names) if kind_of(x) == "u" else _lower(ctx, eqn, *names)
 
 
-pow_p = elementwise("pow", "stablehlo.power", "fciu", _pow_dx, _pow_dy, lower=_pow_lower)
+def _pow_abstract_eval(x, y):
+    """Of equal dtypes, or of a float or complex base and an exponent of integers."""
+    if kind_of(x.dtype) in "fc" and kind_of(y.dtype) in "iu":
+        y = y.update(dtype=x.dtype)
+    return _equal_dtypes(x, y)
+
+
+_equal_dtypes = _abstract_eval("pow", "fciu", lambda dtype: dtype, None)
+pow_p = elementwise("pow", "stablehlo.power", "fciu", _pow_dx, _pow_dy, lower=_pow_lower,
+                    abstract_eval=_pow_abstract_eval)
 rem_p = elementwise("rem", "stablehlo.remainder", "fiu", lambda g, o, x, y: g, lambda g, o, x,
                     y: mul(neg(g), round_toward_zero(div(x, y))), lower=_quotient(lambda x: x))
 atan2_p = elementwise("atan2", "stablehlo.atan2", "fc",
