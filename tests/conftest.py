@@ -114,7 +114,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Looking for cycles goes over what tests make, not each time over all tests, their modules and the library."""
+    """Looking for cycles goes over what tests make, not over all tests, their modules and the library as well."""
     gc.collect()
     gc.freeze()
 

@@ -1,4 +1,4 @@
-"""Programs that are traced and lowered, and not compiled: their results are ones.  For tests of what comes before."""
+"""Programs that are traced and lowered, not compiled; their results are ones.  For tests of what comes before."""
 import contextlib
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Several programs of tests compiled as one: most of what XLA does for a small program is the same for each."""
+"""Several programs of tests compiled as one: most of what XLA does for a small one is the same for each."""
 import functools
 
 import hlotrace
@@ -7,8 +7,8 @@ import hlotrace
 def compiled_together(names, program, at_once=8):
     """A function from one of the names to what its program computes, for each of its operands.
 
-    `program(name)` gives (function, operands, ...), with operands as a tuple for each call.  Where a program of several
-    fails, each is compiled alone: the one at fault fails its own test.
+    `program(name)` gives (function, operands, ...), with operands as a tuple for each call.  Where a program of
+    several fails, each is compiled alone: the one at fault fails its own test.
     """
     names = list(names)
     places = {name: divmod(i, at_once) for i, name in enumerate(names)}
@@ -26,6 +26,6 @@ def compiled_together(names, program, at_once=8):
 
     def computed(name):
         which, at = places.get(name, (None, 0))
-        found = group(which) if which is not None else None
-        return [results[at] for results in found] if found else [result for result, in run([program(name)])]
+        found = None if which is None else group(which)
+        return [result for result, in run([program(name)])] if found is None else [results[at] for results in found]
     return computed

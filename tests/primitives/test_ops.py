@@ -82,7 +82,8 @@ def smooth_cases(row):
     """(function, where it is differentiated, tangents, cotangents) for each kind of numbers."""
     for kind in row.kinds:
         if kind in row.smooth_kinds:
-            fun, smooth = differentiable(row, row.sample(np.dtype(np.complex128 if kind == "c" else np.float64)))
+            dtype = np.dtype(np.complex128 if kind == "c" else np.float64)
+            fun, smooth = differentiable(row, row.sample(dtype))
             yield fun, smooth, direction(smooth, 1), direction(hlotrace.eval_shape(fun, *smooth), 2)
 
 
@@ -110,7 +111,8 @@ def test_derivatives(row):
     """jvp is the slope of the values, vjp is its adjoint, and the derivative of vjp is the slope of vjp."""
     twice = row.derivative == "twice"
     with hlotrace.enable_x64():
-        for (_, _, t, ct), here, after, before in zip(smooth_cases(row), *derivatives_here_after_and_before(row), strict=True):
+        results = derivatives_here_after_and_before(row)
+        for (_, _, t, ct), here, after, before in zip(smooth_cases(row), *results, strict=True):
             for which in range(1 + twice):
                 slope = [(np.asarray(a) - np.asarray(b)) / (2 * STEP)
                          for a, b in zip(after[which][0], before[which][0])]
@@ -180,12 +182,13 @@ def mapped_along_each(row):
 
 @rows(has_operands)
 def test_vmap_is_the_loop(row):
-    """For each operand mapped alone, in front or at the end, and for all together: in front, at different ends, between."""
+    """For each operand mapped alone, in front or at the end, and for all: in front, at different ends, between."""
     args = row.sample(row.base)
     mapped, = mapped_along_each(row)
     for axes, results in zip(choices_of_axes(row, args), mapped, strict=True):
         examples = [x if a is None else stacked(x, 0) for x, a in zip(args, axes)]
-        loop = [listed(row.fun(*(x if a is None else x[i] for x, a in zip(examples, axes)))) for i in range(BATCH)]
+        one = [[x if a is None else x[i] for x, a in zip(examples, axes)] for i in range(BATCH)]
+        loop = [listed(row.fun(*xs)) for xs in one]
         for result, each in zip(results, zip(*loop)):
             assert_near(result, np.stack([np.asarray(x) for x in each]), row.rtol)
 

@@ -405,7 +405,7 @@ NOT_CALLED = {"start_server", "breakpoint", "initialize", "shutdown", "set_mesh"
 
 
 def shows(function, args):
-    """What a call that fails shows of the library.  No other names are here: a message looks for its operands'."""
+    """What a call that fails shows of the library; its operands are looked for among the few names here."""
     try:
         function(*args)
     except Exception as error:
@@ -414,7 +414,8 @@ def shows(function, args):
 
 
 def test_no_public_function_shows_frames_of_the_library():
-    found = {id(function): (function, f"{face}.{name}") for face, module in faces().items() for name in dir(module)
+    found = {id(function): (function, f"{face}.{name}")
+             for face, module in faces().items() for name in dir(module)
              if not name.startswith("_") and name not in NOT_CALLED
              and isinstance(function := getattr(module, name), (FunctionType, jnp.ufunc))
              and function.__module__.startswith("hlotrace")}

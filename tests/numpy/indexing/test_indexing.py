@@ -161,7 +161,8 @@ def check_derivatives(function, *args):
         return *jax.jvp(function, args, tuple(tangents)), jax.vjp(function, *args)[1](ct)
     (_, tangent, cotangents), after, before = (everything(*[a + by * t for a, t in zip(args, tangents)])
                                                for by in (0, eps, -eps))
-    np.testing.assert_allclose(tangent, (np.asarray(after[0]) - np.asarray(before[0])) / (2 * eps), atol=2e-2, rtol=2e-2)
+    slope = (np.asarray(after[0]) - np.asarray(before[0])) / (2 * eps)
+    np.testing.assert_allclose(tangent, slope, atol=2e-2, rtol=2e-2)
     np.testing.assert_allclose(np.vdot(ct, tangent), sum(np.vdot(c, t) for c, t in zip(cotangents, tangents)),
                                rtol=1e-3, atol=1e-3)
 
@@ -219,13 +220,13 @@ def test_vmap_equals_the_loop(name):
     i, y = np.array([[1, 0], [2, -1]], np.int32), rng.standard_normal((2, 2, 4)).astype(np.float32)
     one = jax.jit(function)
     choices = ((0, None, None), (None, 0, None), (0, 0, 0), (2, 1, None))
-    operands = [[a if d == 0 else a[0] if d is None else np.moveaxis(a, 0, d) for a, d in zip((x, i, y), axes)]
-                for axes in choices]
-    found = jax.jit(lambda operands: [jax.vmap(function, axes)(*args) for axes, args in zip(choices, operands)])(operands)
-    for axes, args, got in zip(choices, operands, found):
+    operands = [[a[0] if d is None else np.moveaxis(a, 0, d) for a, d in zip((x, i, y), axes)] for axes in choices]
+    mapped = [jax.vmap(function, axes) for axes in choices]
+    found = jax.jit(lambda operands: [f(*args) for f, args in zip(mapped, operands)])(operands)
+    for axes, f, args, got in zip(choices, mapped, operands, found):
         want = [one(*[a[n] if d is not None else a[0] for a, d in zip((x, i, y), axes)]) for n in range(2)]
         np.testing.assert_allclose(got, np.stack(want), rtol=1e-6)
-        text = str(jax.make_jaxpr(jax.vmap(function, axes))(*args))
+        text = str(jax.make_jaxpr(f)(*args))
         assert text.count("= gather") + text.count("= scatter") <= 1, text
 
 

@@ -131,7 +131,7 @@ def adjoint(reference, stack, cotangent):
     return np.array([np.sum(apply(reference, e) * cotangent) for e in basis]).reshape(stack.shape)
 
 
-EACH = [(name, way) for way in WAYS for name in LINEAR]      # those of one way, and so of one mesh, are compiled together
+EACH = [(name, way) for way in WAYS for name in LINEAR]      # those of one way are compiled together
 
 
 def value_jvp_and_transpose(name, way):
