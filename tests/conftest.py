@@ -113,6 +113,12 @@ def pytest_configure(config: pytest.Config) -> None:
         gc.set_threshold(100_000, 50, 50)
 
 
+def pytest_collection_finish() -> None:
+    """Looking for cycles goes over what tests make, not over all tests, their modules and the library as well."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_sessionfinish() -> None:
     """pytest looks for cycles five times when it ends: not in the syntax trees of all the files."""
     if syntax := sys.modules.get("syntax"):

@@ -1,8 +1,9 @@
 """What is done with a row of the op table in more than one file of tests."""
 import numpy as np
 import pytest
-from op_table import ROWS
+from op_table import ROWS, sharding
 from op_table.row import listed, widened
+from together import compiled_together
 
 import hlotrace
 from hlotrace.core.dtypes import finfo, is_inexact
@@ -12,6 +13,19 @@ BATCH = 3
 
 def rows(wanted=lambda row: True):
     return pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in ROWS if wanted(r)])
+
+
+def rows_together(wanted):
+    """Makes of `program(row)` a function from a row to what `compiled_together` gives for it.
+
+    Rows of programs that name their devices are compiled alone.
+    """
+    def decorate(program):
+        by_name = {row.name: row for row in ROWS}
+        computed = compiled_together([row.name for row in ROWS if wanted(row) and row not in sharding.ROWS],
+                                     lambda name: program(by_name[name]))
+        return lambda row: computed(row.name)
+    return decorate
 
 
 def assert_near(got, want, rtol=1e-12):

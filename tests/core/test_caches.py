@@ -192,21 +192,26 @@ def texts():
     return found
 
 
-@pytest.mark.parametrize("option", ["jax_enable_x64", "jax_default_matmul_precision", "jax_threefry_partitionable"])
-def test_programs_are_what_they_are_when_nothing_is_kept(option):
-    """Made under one state, then under another, then again under the first: each time as in a fresh process."""
-    def changed():
+def test_programs_are_what_they_are_when_nothing_is_kept():
+    """Made under one state, then under others, each time under the first again: all as in a fresh process."""
+    def changed(option):
         with override(option, OTHER[option]):
             return texts()
     clear()
-    usual = texts()
+    usual, fresh = texts(), {}
+    for option in ("jax_enable_x64", "jax_default_matmul_precision", "jax_threefry_partitionable"):
+        clear()
+        fresh[option] = changed(option)
+        assert fresh[option] != usual
     clear()
-    fresh = changed()
-    assert fresh != usual
-    clear()
-    for make, wanted in ((texts, usual), (changed, fresh), (texts, usual)):
-        found = make()
-        assert not [name for name in wanted if found[name] != wanted[name]]
+    assert_same(texts(), usual)
+    for option, wanted in fresh.items():
+        assert_same(changed(option), wanted)
+        assert_same(texts(), usual)
+
+
+def assert_same(found, wanted):
+    assert not [name for name in wanted if found[name] != wanted[name]]
 
 
 def test_where_programs_run_is_part_of_what_is_kept():

@@ -18,6 +18,7 @@ from row_checks import (
     inner,
     mappable,
     rows,
+    rows_together,
     stacked,
 )
 
@@ -47,13 +48,25 @@ def test_value_and_type(row):
     assert [(a.shape, a.dtype) for a in program.out_avals] == [(x.shape, x.dtype) for x in got]
 
 
-@rows(lambda row: len(row.dtypes) > 1)
+def has_more_dtypes(row):
+    return len(row.dtypes) > 1
+
+
+@rows_together(has_more_dtypes)
+def of_each_dtype(row):
+    return lambda *samples: [listed(row.fun(*args)) for args in samples], samples_of(row)
+
+
+def samples_of(row):
+    return [row.sample(dtype) for dtype in row.dtypes if dtype != row.base]
+
+
+@rows(has_more_dtypes)
 def test_value_for_each_dtype(row):
     """Each but the first, which the test above takes."""
     with hlotrace.enable_x64():
-        samples = [row.sample(dtype) for dtype in row.dtypes if dtype != row.base]
-        results = hlotrace.jit(lambda samples: [listed(row.fun(*args)) for args in samples])(samples)
-        for args, got in zip(samples, results):
+        results, = of_each_dtype(row)
+        for args, got in zip(samples_of(row), results, strict=True):
             with np.errstate(all="ignore"):
                 want = row.expect(args)
             assert_all_near(got, want, row.rtol)
@@ -61,32 +74,45 @@ def test_value_for_each_dtype(row):
 
 # --- derivatives ------------------------------------------------------------------------------------------------
 
-@rows(lambda row: row.derivative in ("twice", "forward") and set(row.kinds) & set(row.smooth_kinds))
+def has_jvp(row):
+    return row.derivative in ("twice", "forward") and bool(set(row.kinds) & set(row.smooth_kinds))
+
+
+def smooth_cases(row):
+    """(function, where it is differentiated, tangents, cotangents) for each kind of numbers."""
+    for kind in row.kinds:
+        if kind in row.smooth_kinds:
+            dtype = np.dtype(np.complex128 if kind == "c" else np.float64)
+            fun, smooth = differentiable(row, row.sample(dtype))
+            yield fun, smooth, direction(smooth, 1), direction(hlotrace.eval_shape(fun, *smooth), 2)
+
+
+@rows_together(has_jvp)
+def derivatives_here_after_and_before(row):
+    funs, points, tangents, cotangents = zip(*smooth_cases(row))
+
+    def everything(points, tangents, cotangents):
+        results = []
+        for fun, x, t, ct in zip(funs, points, tangents, cotangents):
+            def pullback(*x, fun=fun, ct=ct):
+                return hlotrace.vjp(fun, *x)[1](ct)
+            results.append((hlotrace.jvp(fun, x, t),
+                            hlotrace.jvp(pullback, x, t) if row.derivative == "twice" else None))
+        return results
+
+    def moved(by):
+        shifted = [tuple(x + by * v for x, v in zip(xs, vs)) for xs, vs in zip(points, tangents)]
+        return shifted, list(map(tuple, tangents)), list(cotangents)
+    return everything, moved(0), moved(STEP), moved(-STEP)
+
+
+@rows(has_jvp)
 def test_derivatives(row):
     """jvp is the slope of the values, vjp is its adjoint, and the derivative of vjp is the slope of vjp."""
     twice = row.derivative == "twice"
     with hlotrace.enable_x64():
-        cases = []
-        for kind in row.kinds:
-            if kind in row.smooth_kinds:
-                fun, smooth = differentiable(row, row.sample(np.dtype(np.complex128 if kind == "c" else np.float64)))
-                outs = hlotrace.eval_shape(fun, *smooth)
-                cases.append((fun, smooth, direction(smooth, 1), direction(outs, 2)))
-
-        def everything(points, tangents, cotangents):
-            results = []
-            for (fun, *_), x, t, ct in zip(cases, points, tangents, cotangents):
-                def pullback(*x, fun=fun, ct=ct):
-                    return hlotrace.vjp(fun, *x)[1](ct)
-                results.append((hlotrace.jvp(fun, x, t), hlotrace.jvp(pullback, x, t) if twice else None))
-            return results
-        _, points, tangents, cotangents = zip(*cases)
-        compiled = hlotrace.jit(everything)
-
-        def moved(by):
-            shifted = [tuple(x + by * v for x, v in zip(xs, vs)) for xs, vs in zip(points, tangents)]
-            return compiled(shifted, list(map(tuple, tangents)), list(cotangents))
-        for t, ct, here, after, before in zip(tangents, cotangents, moved(0), moved(STEP), moved(-STEP)):
+        results = derivatives_here_after_and_before(row)
+        for (_, _, t, ct), here, after, before in zip(smooth_cases(row), *results, strict=True):
             for which in range(1 + twice):
                 slope = [(np.asarray(a) - np.asarray(b)) / (2 * STEP)
                          for a, b in zip(after[which][0], before[which][0])]
@@ -126,10 +152,11 @@ def test_derivative_is_zero(row):
 
 # --- batching ---------------------------------------------------------------------------------------------------
 
-@rows(lambda row: row.args)
-def test_vmap_is_the_loop(row):
-    """For each operand mapped alone, in front or at the end, and for all together: in front, at different ends, between."""
-    args = row.sample(row.base)
+def has_operands(row):
+    return bool(row.args)
+
+
+def choices_of_axes(row, args):
     where = mappable(row)
 
     def axes_of(f):
@@ -141,21 +168,33 @@ def test_vmap_is_the_loop(row):
         choices = [axes_of(lambda i: 0), axes_of(lambda i: -1)]
     if any(args[i].ndim > 1 for i in where):
         choices.append(axes_of(lambda i: min(1, args[i].ndim)))
-    operands = [[x if a is None else stacked(x, a) for x, a in zip(args, axes)] for axes in choices]
-    single = [[x if a is None else stacked(x, 0) for x, a in zip(args, axes)] for axes in choices]
+    return choices
 
-    def fun(*args):
-        return listed(row.fun(*args))
-    got = hlotrace.jit(lambda operands: [hlotrace.vmap(fun, axes)(*xs) for axes, xs in zip(choices, operands)])(operands)
-    for axes, examples, results in zip(choices, single, got):
-        loop = [fun(*(x if a is None else x[i] for x, a in zip(examples, axes))) for i in range(BATCH)]
+
+@rows_together(has_operands)
+def mapped_along_each(row):
+    args = row.sample(row.base)
+    choices = choices_of_axes(row, args)
+    operands = [[x if a is None else stacked(x, a) for x, a in zip(args, axes)] for axes in choices]
+    return lambda *operands: [hlotrace.vmap(lambda *xs: listed(row.fun(*xs)), axes)(*xs)
+                              for axes, xs in zip(choices, operands)], operands
+
+
+@rows(has_operands)
+def test_vmap_is_the_loop(row):
+    """For each operand mapped alone, in front or at the end, and for all: in front, at different ends, between."""
+    args = row.sample(row.base)
+    mapped, = mapped_along_each(row)
+    for axes, results in zip(choices_of_axes(row, args), mapped, strict=True):
+        examples = [x if a is None else stacked(x, 0) for x, a in zip(args, axes)]
+        one = [[x if a is None else x[i] for x, a in zip(examples, axes)] for i in range(BATCH)]
+        loop = [listed(row.fun(*xs)) for xs in one]
         for result, each in zip(results, zip(*loop)):
             assert_near(result, np.stack([np.asarray(x) for x in each]), row.rtol)
 
 
-@rows(lambda row: row.args)
-def test_arrays_of_size_zero(row):
-    """A mapped axis of size zero gives every primitive empty operands, in its value and its derivative."""
+@rows_together(has_operands)
+def of_size_zero(row):
     args = row.sample(row.base)
     fun, smooth = differentiable(row, args)
     axes = [0 if i in mappable(row) else None for i in range(len(args))]
@@ -167,9 +206,16 @@ def test_arrays_of_size_zero(row):
             return outs, ()
         inexact, pull = hlotrace.vjp(hlotrace.vmap(fun), *smooth) if row.derivative != "forward" else ((), None)
         return outs, pull(inexact) if pull else ()
-    outs, cotangents = hlotrace.jit(run)(empty, [np.zeros((0, *x.shape), x.dtype) for x in smooth])
+    return run, (empty, [np.zeros((0, *x.shape), x.dtype) for x in smooth])
+
+
+@rows(has_operands)
+def test_arrays_of_size_zero(row):
+    """A mapped axis of size zero gives every primitive empty operands, in its value and its derivative."""
+    args = row.sample(row.base)
+    (outs, cotangents), = of_size_zero(row)
     assert [x.shape for x in outs] == [(0, *x.shape) for x in hlotrace.eval_shape(lambda *a: listed(row.fun(*a)), *args)]
-    for x, ct in zip(smooth, cotangents):
+    for x, ct in zip(differentiable(row, args)[1], cotangents):
         assert ct.shape == (0, *x.shape)
 
 

@@ -153,13 +153,16 @@ def check_derivatives(function, *args):
     """jvp against a central difference, vjp against jvp by inner products."""
     rng = np.random.default_rng(1)
     tangents = [rng.standard_normal(a.shape).astype(np.float32) for a in args]
+    ct = rng.standard_normal(jax.eval_shape(function, *args).shape).astype(np.float32)
     eps = 1e-2
-    value = jax.jit(function)
-    ends = [value(*[a + s * eps * t for a, t in zip(args, tangents)]) for s in (1, -1)]
-    out, tangent = jax.jit(lambda *args: jax.jvp(function, args, tuple(tangents)))(*args)
-    np.testing.assert_allclose(tangent, (np.asarray(ends[0]) - np.asarray(ends[1])) / (2 * eps), atol=2e-2, rtol=2e-2)
-    ct = rng.standard_normal(out.shape).astype(np.float32)
-    cotangents = jax.jit(lambda *args: jax.vjp(function, *args)[1](ct))(*args)
+
+    @jax.jit
+    def everything(*args):
+        return *jax.jvp(function, args, tuple(tangents)), jax.vjp(function, *args)[1](ct)
+    (_, tangent, cotangents), after, before = (everything(*[a + by * t for a, t in zip(args, tangents)])
+                                               for by in (0, eps, -eps))
+    slope = (np.asarray(after[0]) - np.asarray(before[0])) / (2 * eps)
+    np.testing.assert_allclose(tangent, slope, atol=2e-2, rtol=2e-2)
     np.testing.assert_allclose(np.vdot(ct, tangent), sum(np.vdot(c, t) for c, t in zip(cotangents, tangents)),
                                rtol=1e-3, atol=1e-3)
 
@@ -216,12 +219,14 @@ def test_vmap_equals_the_loop(name):
     x = rng.standard_normal((2, 3, 4)).astype(np.float32)
     i, y = np.array([[1, 0], [2, -1]], np.int32), rng.standard_normal((2, 2, 4)).astype(np.float32)
     one = jax.jit(function)
-    for axes in ((0, None, None), (None, 0, None), (0, 0, 0), (2, 1, None)):
-        args = [a if d == 0 else a[0] if d is None else np.moveaxis(a, 0, d) for a, d in zip((x, i, y), axes)]
-        mapped = jax.vmap(function, axes)
+    choices = ((0, None, None), (None, 0, None), (0, 0, 0), (2, 1, None))
+    operands = [[a[0] if d is None else np.moveaxis(a, 0, d) for a, d in zip((x, i, y), axes)] for axes in choices]
+    mapped = [jax.vmap(function, axes) for axes in choices]
+    found = jax.jit(lambda operands: [f(*args) for f, args in zip(mapped, operands)])(operands)
+    for axes, f, args, got in zip(choices, mapped, operands, found):
         want = [one(*[a[n] if d is not None else a[0] for a, d in zip((x, i, y), axes)]) for n in range(2)]
-        np.testing.assert_allclose(jax.jit(mapped)(*args), np.stack(want), rtol=1e-6)
-        text = str(jax.make_jaxpr(mapped)(*args))
+        np.testing.assert_allclose(got, np.stack(want), rtol=1e-6)
+        text = str(jax.make_jaxpr(f)(*args))
         assert text.count("= gather") + text.count("= scatter") <= 1, text
 
 

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from equal import same
+from together import compiled_together
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -130,35 +131,48 @@ def adjoint(reference, stack, cotangent):
     return np.array([np.sum(apply(reference, e) * cotangent) for e in basis]).reshape(stack.shape)
 
 
-@every_way
-@pytest.mark.parametrize("name", LINEAR)
-def test_value_jvp_and_transpose(name, way):
+EACH = [(name, way) for way in WAYS for name in LINEAR]      # those of one way are compiled together
+
+
+def value_jvp_and_transpose(name, way):
     collective, reference, shape = LINEAR[name]
     x, t = A(4, *shape), np.cos(A(4, *shape))
-    want = apply(reference, x)
-    ct = np.sin(A(*want.shape))
+    ct = np.sin(A(*apply(reference, x).shape))
 
-    @jax.jit
     def all_three(x, t, ct):
         run = way(collective)
         out, tangent = jax.jvp(run, (x,), (t,))
         return out, tangent, jax.vjp(run, x)[1](ct)[0]
+    return all_three, (x, t, ct)
 
-    same(all_three(x, t, ct), (want, apply(reference, t), adjoint(reference, x, ct)))
 
+def batched(name, way):
+    collective, _, shape = LINEAR[name]
 
-@every_way
-@pytest.mark.parametrize("name", LINEAR)
-def test_batched(name, way):
-    collective, reference, shape = LINEAR[name]
-    x = A(4, *shape, 2)
-    want = np.stack([apply(reference, x[..., k]) for k in range(2)], 1)
-
-    @jax.jit
     def both(x):
         inside_the_named_axis = way(jax.vmap(collective, in_axes=-1))(x)
         return inside_the_named_axis, jax.vmap(way(collective), in_axes=-1, out_axes=1)(x)
-    same(both(x), (want, want))
+    return both, (A(4, *shape, 2),)
+
+
+ALL_THREE, BOTH = (compiled_together(EACH, lambda each, program=program: program(*each), len(LINEAR))
+                   for program in (value_jvp_and_transpose, batched))
+
+
+@pytest.mark.parametrize("name, way", EACH)
+def test_value_jvp_and_transpose(name, way):
+    _, (x, t, ct) = value_jvp_and_transpose(name, way)
+    reference = LINEAR[name][1]
+    found, = ALL_THREE((name, way))
+    same(found, (apply(reference, x), apply(reference, t), adjoint(reference, x, ct)))
+
+
+@pytest.mark.parametrize("name, way", EACH)
+def test_batched(name, way):
+    _, (x,) = batched(name, way)
+    want = np.stack([apply(LINEAR[name][1], x[..., k]) for k in range(2)], 1)
+    found, = BOTH((name, way))
+    same(found, (want, want))
 
 
 @every_way

@@ -1,6 +1,6 @@
 """Every row of the op table over several devices: sharding an operand never changes a value.
 
-Each axis that divides is split in turn, then two at once over two mesh axes, all in one program a row.
+Each axis that divides is split in turn, then two at once over two mesh axes, all in one program.
 """
 import functools
 
@@ -9,7 +9,7 @@ import pytest
 from mesh8 import devices
 from op_table import ROWS
 from op_table.row import listed
-from row_checks import assert_all_near, rows
+from row_checks import assert_all_near, rows, rows_together
 
 import hlotrace
 from hlotrace.core.primitive import PRIMITIVES, fact_of
@@ -43,15 +43,26 @@ def placements(args, mesh):
     return [[P(*(names.get((i, axis)) for axis in range(x.ndim))) for i, x in enumerate(args)] for names in choices]
 
 
-@rows(lambda row: divisible(row.args))
+def can_be_split(row):
+    return bool(divisible(row.args))
+
+
+@rows_together(can_be_split)
+def of_split_operands(row):
+    args = row.sample(row.base)
+    mesh = mesh_for(row, args)
+    operands = [[hlotrace.device_put(x, NamedSharding(mesh, spec)) for x, spec in zip(args, specs)]
+                for specs in placements(args, mesh)]
+    return lambda *operands: [listed(row.fun(*xs)) for xs in operands], operands
+
+
+@rows(can_be_split)
 def test_sharded_is_unsharded(row):
     args = row.sample(row.base)
     mesh = mesh_for(row, args)
-    choices = placements(args, mesh)
-    if not choices:
+    if not placements(args, mesh):
         pytest.skip(f"no axis can be split over {mesh}, which the row's program names")
-    operands = [[hlotrace.device_put(x, NamedSharding(mesh, spec)) for x, spec in zip(args, specs)] for specs in choices]
-    results = hlotrace.jit(lambda operands: [listed(row.fun(*xs)) for xs in operands])(operands)
+    results, = of_split_operands(row)
     want = row.expect(args)
     for got in results:
         assert all(x.sharding.device_set == set(mesh.devices.flat) for x in got)
