@@ -114,12 +114,12 @@ def fewest(residuals: Iterable[Atom], eqns: Sequence[Eqn], given: Collection[Ato
             if v in kept:
                 del kept[v]
                 kept.update(dict.fromkeys(instead(v, DEEPEST)[1]))
-    used = made_from(residuals, kept, eqns)[1]
+    used = made_from(residuals, {*kept, *given}, eqns)[1]
     return dict.fromkeys(v for v in (*residuals, *used) if v in kept or v in given)
 
 
 def made_from(wanted: Iterable[Atom], kept: Collection[Atom],
-               eqns: Sequence[Eqn]) -> tuple[list[Eqn], dict[Atom, None]]:
+              eqns: Sequence[Eqn]) -> tuple[list[Eqn], dict[Atom, None]]:
     """(the equations that compute what is wanted from what is kept, all variables that are used)."""
     used: dict[Atom, None] = dict.fromkeys(v for v in wanted if type(v) is Var)
     again = []
