@@ -228,6 +228,8 @@ LOCAL_IMPORTS = {
         hlotrace.api.jit_placement: hlotrace.placement.shardings
         hlotrace.placement.out_sharding: hlotrace.placement.shardings hlotrace.primitives.parallel.sharding hlotrace.sharding.named
         hlotrace.transforms.transpose: hlotrace.primitives.parallel.sharding
+        hlotrace.transforms.vmap: hlotrace.primitives.parallel.sharding
+        hlotrace.numpy.reductions.statistics: hlotrace.primitives.parallel.sharding
         hlotrace.api.autodiff: hlotrace.primitives.parallel.sharding
         hlotrace.lax.control_flow: hlotrace.primitives.parallel.sharding
         hlotrace.api.stages: hlotrace.inspection.pages.view

@@ -304,10 +304,10 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
             type(s) is SingleDeviceSharding and s._kind is None and s._layout is None for s, *_ in said):
         return devices[0]
     if devices is None and abstract:
-        found = current_mesh()
-        if isinstance(found, Mesh) and found.shape_tuple == abstract[0].shape_tuple:
-            meshes = [found.update(axis_types=abstract[0].axis_types)]
-            devices = found._devices
+        in_use = current_mesh()
+        if isinstance(in_use, Mesh) and in_use.shape_tuple == abstract[0].shape_tuple:
+            meshes = [in_use.update(axis_types=abstract[0].axis_types)]
+            devices = in_use._devices
     if devices is None and not abstract:        # layouts alone are asked for
         devices = (client.default_device(),)
     if devices is None:
@@ -320,8 +320,8 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
         if words is names:
             placement.check_divides(s, values[i], words(i))
     named = [s.mesh for s, *_ in said if isinstance(s, NamedSharding)]
-    found = [*named, *(m for m in meshes if isinstance(m, (Mesh, AbstractMesh)))]
-    mesh = next(iter(sorted(found, key=lambda m: isinstance(m, AbstractMesh))), None)
+    known = [*named, *(m for m in meshes if isinstance(m, (Mesh, AbstractMesh)))]
+    mesh = next((m for m in known if isinstance(m, Mesh)), known[0] if known else None)
     if mesh is None and len(devices) == 1:
         where = placement.on_device(devices[0])
         requested, outs = ([where.with_memory_kind(s._kind).in_layout(s._layout) if type(s) is Anywhere else s
