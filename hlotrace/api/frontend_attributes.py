@@ -83,7 +83,12 @@ def compute_on(f: Any = None, *, compute_type: str | None = None,
 
 def compute_on2(f: Callable[..., Any] | None = None, *, compute_type: str, out_memory_spaces: Any,
                 compiler_options: Any = None) -> Callable[..., Any]:
-    """`compute_on` of a function, or a decorator, as JAX 0.10 names it."""
+    """`compute_on` of a function, or a decorator, as JAX 0.10 names it.
+
+    >>> from hlotrace.experimental.compute_on import compute_on2
+    >>> compute_on2(lambda x: x * 2, compute_type="device_host", out_memory_spaces="device")(jnp.arange(3))
+    Array([0, 2, 4], dtype=int32)
+    """
     if compiler_options is not None:
         raise NotImplementedError(f"compute_on: compiler_options={compiler_options!r:.60} is not supported: "
                                   "they are those of the whole program, jit(compiler_options=)")

@@ -7,7 +7,7 @@ from gpu_topologies import needs_wheels
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.experimental.compute_on import compute_on
+from hlotrace.experimental.compute_on import compute_on, compute_on2
 from hlotrace.experimental.xla_metadata import (
     fuse_limit,
     must_fuse_call,
@@ -54,6 +54,8 @@ def test_a_block_is_computed_on_the_host():
         assert '{_xla_compute_type = "host"}' in calls(g, X)
     with pytest.raises(ValueError, match="Invalid compute type weird"):
         compute_on("weird")
+    both = compute_on2(compute_type="device_host", out_memory_spaces="device")(lambda x: x * 2)
+    assert both(X).tolist() == (X * 2).tolist()
     with pytest.raises(TypeError, match="out_memory_spaces"):
         compute_on(jnp.sin, compute_type="device_host")
 
