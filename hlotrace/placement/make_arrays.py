@@ -45,7 +45,7 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
     """
     name = "make_array_from_callback"
     if isinstance(sharding, Format) and sharding.sharding is not None:
-        plain = sharding.sharding
+        plain: Any = sharding.sharding
         made = make_array_from_callback(shape, plain, data_callback, dtype)
         return transfer.move(made, plain.in_layout(sharding.layout))
     if not isinstance(sharding, Sharding):
@@ -73,7 +73,8 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
                              f"{aval.dtype.name}; the callback returned shape {value.shape} and dtype "
                              f"{value.dtype}: return value[index]")
     buffers = [array_impl.put(v, part, device) for v, device in zip(values, where)]
-    plain = sharding.in_layout(None).with_memory_kind(None)
+    plain = sharding.in_layout(None)
+    plain = plain.with_memory_kind(None)
     return transfer.move(array_impl.assembled(aval, plain, buffers), sharding)
 
 

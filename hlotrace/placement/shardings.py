@@ -134,8 +134,8 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
 
     Args:
         x: a pytree of arrays.
-        shardings: a Sharding, a Format, or a PartitionSpec under a mesh, or a pytree of them, a prefix of `x`.
-            One over an AbstractMesh is over the mesh in use.
+        shardings: a Sharding, a Format, or a PartitionSpec under a mesh, or a pytree of them that is a prefix
+            of `x`.  One over an AbstractMesh is over the mesh in use.
     Raises:
         ValueError: where a dimension does not divide, for None, and for an array that is committed to other
             devices.
@@ -297,7 +297,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
     return treedef.unflatten(results)
 
 
-def _put_eagerly(x: Any, *, sharding: Any, source: Any) -> Any:
+def _put_eagerly(x: Any, *, sharding: Any, **_: Any) -> Any:
     x = own(x)
     if type(sharding) is InMemory:
         sharding = x.sharding.with_memory_kind(sharding._kind)

@@ -98,10 +98,6 @@ class Sharding:
         new._layout, new._plain = layout, plain
         return new
 
-    def with_memory_kind(self, kind: str | None) -> Any:
-        """The same in another kind of the devices' memory; None is the default."""
-        raise NotImplementedError(f"{type(self).__name__}.with_memory_kind: its class does not say it")
-
     def __reduce_ex__(self, protocol: Any) -> Any:
         if self._layout is None:
             return super().__reduce_ex__(protocol)

@@ -64,6 +64,7 @@ TESTED_BY = {
     "primitives/": "primitives/test_ops.py",
     "random/": "random/test_samplers.py",
     "runtime/binding.py": "runtime/devices/test_buffers.py",
+    "runtime/devices/placement.py": "placement/test_where_values_go.py",
     "runtime/devices/plugins.py": "tools/test_doctor.py",
     "runtime/mlir/lowering_rules.py": "extend/test_mlir_modules.py",
     "runtime/mlir/partitioners.py": "api/parallel/test_custom_partitioning.py",

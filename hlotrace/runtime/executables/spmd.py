@@ -160,6 +160,10 @@ def _is_open(requested: Any) -> bool:
     return requested is None or type(requested) is Anywhere and requested._layout is None
 
 
+def _in_memory(sharding: Any, kind: str) -> Any:
+    return sharding.with_memory_kind(kind)
+
+
 def _settled(partition: Partition, requested: Sequence[Sharding | None], avals: Sequence[ShapedArray],
              compiled: Callable[[], Any], layouts_of: Callable[[], Any]) -> list[Any]:
     """The shardings that were asked for, and where none was, those that the compiler chose."""
@@ -168,7 +172,7 @@ def _settled(partition: Partition, requested: Sequence[Sharding | None], avals: 
         found = compiled() if len(partition.devices) > 1 else None
         settled = [s or chosen(found and hlo_sharding(found[i]), a, partition.devices, partition.mesh)
                    for i, (s, a) in enumerate(zip(requested, avals, strict=True))]
-        settled = [s.with_memory_kind(asked._kind) if s and asked is not None and asked._kind else s
+        settled = [_in_memory(s, asked._kind) if s and asked is not None and asked._kind else s
                    for s, asked in zip(settled, requested)]
     if any(s is not None and s._layout is not None for s in requested):
         from ..devices import layouts  # few programs ask for one
