@@ -73,8 +73,8 @@ def bisect_numeric(f: Callable[..., Any], g: Callable[..., Any], /, *args: Any, 
     ...     return jnp.exp(jnp.sin(x) * 10.5)
     >>> print(jax.bisect_numeric(f, g, jnp.ones(2)))
     mul parts at [0]: 8.41... and 8.83...
-      c:f32[2] = mul b 10.0:f32[]*  at ... (f)
-      c:f32[2] = mul b 10.5:f32[]*  at ... (g)
+      c:f32[2] = mul b 10.0:f32[]  at ... (f)
+      c:f32[2] = mul b 10.5:f32[]  at ... (g)
       relative difference of operands: 0, 0.05; of the result: 0.05; 1 operations before it agree
     """
     stages = [JitFunction(fun).trace(*args) for fun in (f, g)]
