@@ -98,7 +98,7 @@ class Exported:
     `out_shardings_jax` give the shardings.  `ordered_effects` and `unordered_effects` are empty, as what
     calls Python cannot be exported.
 
-    Args:
+    Attributes:
         fun_name: its name, for errors.
         in_tree: the structure of (args, kwargs).
         in_avals: the types of its leaves.

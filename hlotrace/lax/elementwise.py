@@ -314,8 +314,8 @@ def integer_pow(x, y):
     _check("integer_pow", (x,))
     y = static_int(y, "the exponent y", "; lax.pow takes others")
     if y < 0 and not dtypes.is_inexact(aval_of(x).dtype):
-        raise TypeError(f"Integers cannot be raised to negative powers, got integer_pow({aval_of(x)}, {y}); "
-                        "use a floating-point base")
+        raise TypeError("Integers cannot be raised to negative powers, got "
+                        f"integer_pow({aval_of(x).str_short()}, {y}); use a floating-point base")
     return integer_pow_p.bind(x, y=y)
 
 

@@ -13,7 +13,7 @@ from .constants import dense, element
 
 # targets of which each device may call the kernel on its part of leading axes
 batch_partitionable: set = set()
-# operations that stand for values, or end blocks
+# operations that are values, or that end blocks
 _WITHOUT_TAGS = ("stablehlo.constant", "stablehlo.return", "return", "sdy.")
 # Those of linear algebra, by how their names begin.
 _FACTORIZATIONS = ("lapack_", "tridiagonal_solve_", "cusolver_", "cuhybrid_", "cusparse_gtsv2_", "cu_lu_",

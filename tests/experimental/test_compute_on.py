@@ -10,7 +10,7 @@ from gpu_topologies import needs_wheels
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.experimental.compute_on import compute_on
+from hlotrace.experimental.compute_on import compute_on, compute_on2
 from hlotrace.experimental.xla_metadata import (
     fuse_limit,
     must_fuse_call,
@@ -209,6 +209,7 @@ def test_a_block_computes_on_the_host():
     assert tags(f, X) == ['sine {_xla_compute_type = "host"}'] and "cosine" in str(tags(jax.grad(lambda x: f(x).sum()), X))
     np.testing.assert_allclose(jax.jit(f)(X), 2 * np.sin(X), rtol=1e-6)
     assert compute_on("device_host")(lambda x: x * 2)(3) == 6
+    assert compute_on2(lambda x: x * 2, compute_type="device_host", out_memory_spaces="device")(3) == 6
     with compute_on("device_host"), compute_on("device_host"), pytest.raises(NotImplementedError, match="Nesting `compute_on`"):
         with compute_on("tpu_sparsecore"):
             pass

@@ -221,7 +221,8 @@ def power(x1, x2):
     check_arraylike("power", x1)
     dtype = dtype_of(x1)
     if x2 < 0 and not dtypes.is_inexact(dtype):
-        raise TypeError(f"Integers cannot be raised to negative powers, got power({aval_of(x1)}, {x2}); use "
+        raise TypeError("Integers cannot be raised to negative powers, got "
+                        f"power({aval_of(x1).str_short()}, {x2}); use "
                         "a floating-point base")
     return e.integer_pow_p.bind(convert(x1, dtypes.int32) if dtypes.is_bool(dtype) else x1, y=x2)
 
