@@ -209,8 +209,10 @@ class Traced(_Stage):
     results.
 
     >>> traced = jax.jit(lambda x: x + 1).trace(1.)
-    >>> traced.jaxpr, traced.out_info
-    ({ lambda ; a:f32[]. let b:f32[] = add a 1.0:f32[] in (b,) }, ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True))
+    >>> traced.jaxpr
+    { lambda ; a:f32[]. let b:f32[] = add a 1.0:f32[] in (b,) }
+    >>> traced.out_info
+    ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)
     """
 
     __slots__ = ("__dict__", "__weakref__", "fun_name")

@@ -15,7 +15,6 @@ from .effects import Effect, Effects
 from .errors import JaxprTypeError
 from .source_info import NameStack, Source, SourceInfo, describe_column
 
-
 _WIDTH = 80     # of lines of text
 
 
@@ -348,10 +347,6 @@ def _keyword(text: str) -> Any:
     return pp.color(pp.text(text), foreground=pp.Color.BLUE, intensity=pp.Intensity.BRIGHT)
 
 
-def _is_table(literal: Atom) -> bool:
-    return type(literal) is Literal and np.ndim(literal.val) > 0
-
-
 class Printer:
     """`{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }`, with names in the order of appearance.
 
@@ -410,13 +405,12 @@ class Printer:
         return self.shared.setdefault(id(jaxpr), f"{plain}{taken or ''}")
 
     def jaxpr(self, jaxpr: Jaxpr) -> Any:
-        tables = [v for e in jaxpr.eqns for v in e.invars if _is_table(v)]
-        tables = list({id(v.val): v for v in [*tables, *filter(_is_table, jaxpr.outvars)]}.values())
-        self.names.update((id(v.val), next(self.fresh)) for v in tables)
-        consts = _filled(map(self.binder, [*tables, *jaxpr.constvars]))
-        inputs = _filled(map(self.binder, jaxpr.invars))
-        used = {v for e in jaxpr.eqns for v in e.invars if type(v) is Var} | {
-            v for v in jaxpr.outvars if type(v) is Var}
+        atoms = [*(v for e in jaxpr.eqns for v in e.invars), *jaxpr.outvars]
+        tables = {id(v.val): v for v in atoms if isinstance(v, Literal) and np.ndim(v.val)}
+        self.names.update((key, next(self.fresh)) for key in tables)
+        consts = _filled([*map(self.binder, tables.values()), *map(self.binder, jaxpr.constvars)])
+        inputs = _filled([self.binder(v) for v in jaxpr.invars])
+        used = {v for v in atoms if isinstance(v, Var)}
         eqns = [self.eqn(e, used) for e in jaxpr.eqns]
         alone = len(jaxpr.outvars) == 1
         outs = [pp.text(self.name(v) + "," * (alone or i < len(jaxpr.outvars) - 1))
@@ -444,9 +438,8 @@ class Printer:
         head = [_filled(outs), pp.text(" = ")] if outs else []
         params = [(k, v) for k, v in sorted(eqn.params.items()) if v is not None and v != ()]
         program = dict(params).get("jaxpr")
-        called = eqn.primitive.name == "jit" and isinstance(program, Jaxpr)
-        if called:
-            params.insert(0, ("name", program.name))
+        if isinstance(program, Jaxpr) and "name" in (eqn.primitive.also or ()):      # it has a name
+            params.insert(0, ("name", eqn.params["name"]))
             if self.same_names and id(program) not in self.shared:
                 pairs = [*zip(program.invars, eqn.invars), *zip(program.outvars, eqn.outvars)]
                 for inner, outer in pairs:

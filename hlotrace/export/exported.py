@@ -447,7 +447,8 @@ def _export(jitted: JitFunction, args: Iterable[Any], kwargs: dict[str, Any], pl
     return Exported(
         fun_name=jitted._name, in_tree=stage.in_tree, in_avals=tuple(jaxpr.in_avals), out_tree=stage.out_tree,
         out_avals=tuple(jaxpr.out_avals), _in_named_shardings=_named(ins, jaxpr.in_avals),
-        _out_named_shardings=_named(outs, jaxpr.out_avals), nr_devices=len(partition.devices) if partition else 1,
+        _out_named_shardings=_named(outs, jaxpr.out_avals),
+        nr_devices=len(partition.devices) if partition else 1,
         platforms=platforms, disabled_safety_checks=checks, mlir_module_serialized=portable.write(text),
         calling_convention_version=version, module_kept_var_idx=kept,
         uses_global_constants=len(platforms) > 1 or bool(symbolic),

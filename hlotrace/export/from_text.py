@@ -58,14 +58,14 @@ def load_text(text: str) -> Callable[..., Any]:
     outs = [_aval(type_, f"result {i}") for i, (type_, _) in enumerate(said.outputs)]
     mesh = AbstractMesh(tuple(said.mesh.values()), tuple(said.mesh)) if said.mesh else None
     exported = Exported(
-        fun_name=_name(text), in_tree=pytree.tree_structure(((0,) * len(ins), {})), in_avals=ins,
-        out_tree=pytree.tree_structure((0,) * len(outs)), out_avals=outs,
-        _in_named_shardings=_shardings(said.inputs, mesh),
-        _out_named_shardings=_shardings(said.outputs, mesh),
+        fun_name=_name(text), in_tree=pytree.tree_structure(((0,) * len(ins), {})), in_avals=tuple(ins),
+        out_tree=pytree.tree_structure((0,) * len(outs)), out_avals=tuple(outs),
+        _in_named_shardings=tuple(_shardings(said.inputs, mesh)),
+        _out_named_shardings=tuple(_shardings(said.outputs, mesh)),
         nr_devices=mesh.size if mesh else 1, platforms=(client.default_backend(),),
         disabled_safety_checks=(DisabledSafetyCheck.platform(),), mlir_module_serialized=portable.write(text),
         calling_convention_version=maximum_supported_calling_convention_version,
-        module_kept_var_idx=range(len(ins)), uses_global_constants=False)
+        module_kept_var_idx=tuple(range(len(ins))), uses_global_constants=False)
 
     def loaded(*arrays: Any) -> Any:
         if len(arrays) != len(ins):
