@@ -578,7 +578,7 @@ def fwd_and_bwd(fun: Callable[..., Any], argnums: Any, has_aux: bool = False,
 
 # --- Jacobians ----------------------------------------------------------------------------------------------
 
-def _basis(avals: Sequence[ShapedArray]) -> list[np.ndarray]:
+def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
     """All unit vectors of a list of avals: one stacked array for each, with a common leading axis."""
     sizes = [a.size for a in avals]
     total, start, stacked = sum(sizes), 0, []

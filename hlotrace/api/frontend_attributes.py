@@ -15,6 +15,8 @@ from ..core.pytrees import pytree
 from ..core.surface.boundary import filtered
 from ..core.trace import JaxprTracer, Trace, Tracer, entering
 from ..primitives.programs.frontend_attributes import tagged_call_p
+from ..transforms.jvp import JVPTracer
+from ..transforms.vmap import BatchTracer
 from .flat import FlatFunction
 from .signatures import name_of, take_names
 
@@ -27,8 +29,10 @@ _MEMORIES = {"device": None, "host": "pinned_host", "pinned_host": "pinned_host"
 
 
 def _tagged(f: Callable[..., Any], what: str, attributes: tuple[tuple[str, str], ...],
-            derived: tuple[tuple[str, str], ...], memory: Any = None) -> Callable[..., Any]:
-    """`f` as a function whose program is called under `attributes`, its derivative's under `derived`."""
+            derived: tuple[tuple[str, str], ...], memory: Any = None,
+            each: bool = False) -> Callable[..., Any]:
+    """`f` as a function whose program is called under `attributes`, its derivative's under `derived`; or
+    `each` of its operations carries them."""
     if not callable(f):
         raise not_callable(f)
 
@@ -43,21 +47,22 @@ def _tagged(f: Callable[..., Any], what: str, attributes: tuple[tuple[str, str],
             spaces = pytree.flatten_axes("out_memory_spaces", traced.out_tree, memory)
             memories = tuple(_MEMORIES[m] for m in spaces)
         outs = tagged_call_p.bind(*consts, *flat.leaves, jaxpr=closed, attributes=attributes, derived=derived,
-                                  memories=memories)
+                                  memories=memories, each=each)
         return traced.out_tree.unflatten(outs)
     take_names(call, f)
     return call
 
 
-def compute_on(f: Callable[..., Any] | None = None, *, compute_type: str, out_memory_spaces: Any,
-               compiler_options: Any = None) -> Callable[..., Any]:
+def compute_on(f: Any = None, *, compute_type: Any = None, out_memory_spaces: Any = None,
+               compiler_options: Any = None) -> Any:
     """`f` as a function that is computed elsewhere than on the device's main units.
 
-    Without `f`, a decorator.  A platform without such a thing computes on the device.  Derivatives are
-    computed there too.
+    Without `f`, a decorator.  Given a type alone, `compute_on("device_host")` is a block, or a decorator,
+    each operation of which is computed there.  A platform without such a thing computes on the device.
+    Derivatives are computed there too.
 
     Args:
-        f: the function.
+        f: the function, or a type.
         compute_type: "device_host" (the CPU beside the device), "tpu_sparsecore", "gpu_stream:1" (a stream of
             that number), or "device".
         out_memory_spaces: the memory in which results are to be, "device" or "host" or what has such a name,
@@ -65,30 +70,53 @@ def compute_on(f: Callable[..., Any] | None = None, *, compute_type: str, out_me
         compiler_options: must be None.
     Raises:
         ValueError: for another type or memory.
+        NotImplementedError: for a block in a block of another type.
+        TypeError: for a function without a type, or without a memory.
 
     >>> from hlotrace.experimental.compute_on import compute_on
     >>> f = compute_on(lambda x: x * 2, compute_type="device_host", out_memory_spaces="device")
     >>> jax.jit(f)(jnp.arange(3))
     Array([0, 2, 4], dtype=int32)
+    >>> with compute_on("device_host"):
+    ...     print(jax.jit(lambda x: x * 3)(2))
+    6
     """
+    if isinstance(f, str) and compute_type is None and out_memory_spaces is None:
+        return _computing(_compute_attributes(f))
+    if compute_type is None or out_memory_spaces is None:
+        raise TypeError(f"compute_on of {f!r:.60}: write compute_on(f, compute_type=\"device_host\", "
+                        "out_memory_spaces=\"device\"), or with compute_on(\"device_host\"): ...")
     if compiler_options is not None:
         raise NotImplementedError(f"compute_on: compiler_options={compiler_options!r:.60} is not supported: "
                                   "they are those of the whole program, jit(compiler_options=)")
     if f is None:
         return functools.partial(compute_on, compute_type=compute_type, out_memory_spaces=out_memory_spaces)
-    stream = re.fullmatch(r"gpu_stream:(\d+)", str(compute_type))
-    attributes: tuple[tuple[str, str], ...] = ()
-    if compute_type == "device":
-        pass
-    elif stream:
-        attributes = ("_xla_stream_annotation", stream[1]), ("inlineable", "false")
-    elif compute_type in _HOST:
-        attributes = (("_xla_compute_type", _HOST[compute_type]),)
-    else:
-        raise ValueError(f"Invalid compute type {compute_type}. Current supported values are `device_host`, "
-                         "`device`, `tpu_sparsecore`, and `gpu_stream:#`.")
+    attributes = _compute_attributes(compute_type)
     return _tagged(f, "compute_on", attributes, attributes,
                    _memories("compute_on: out_memory_spaces", out_memory_spaces))
+
+
+def _compute_attributes(compute_type: Any) -> tuple[tuple[str, str], ...]:
+    stream = re.fullmatch(r"gpu_stream:(\d+)", str(compute_type))
+    if compute_type == "device":
+        return ()
+    if stream:
+        return ("_xla_stream_annotation", stream[1]), ("inlineable", "false")
+    if compute_type in _HOST:
+        return (("_xla_compute_type", _HOST[compute_type]),)
+    raise ValueError(f"Invalid compute type {compute_type}. Current supported values are `device_host`, "
+                     "`device`, `tpu_sparsecore`, and `gpu_stream:#`.")
+
+
+@contextlib.contextmanager
+def _computing(attributes: tuple[tuple[str, str], ...]) -> Iterator[None]:
+    outer = dict(state.trace.attributes) if type(state.trace) is _Told else {}
+    places = {name: value for name, value in outer.items() if name.startswith("_xla_")}
+    if places and places.items() != {pair for pair in attributes if pair[0].startswith("_xla_")}:
+        raise NotImplementedError("Nesting `compute_on` with different compute types is not supported yet: "
+                                  f"{dict(attributes)} in a block of {places}")
+    with _telling(dict(attributes), {}):
+        yield
 
 
 def _memories(what: str, spaces: Any) -> Any:
@@ -192,7 +220,7 @@ class _Told(Trace):
         def operation(*args: Any) -> Any:
             return primitive.bind(*args, **params)
         operation.__name__ = primitive.name
-        tagged = _tagged(operation, self.what, self.attributes, self.attributes)
+        tagged = _tagged(operation, self.what, self.attributes, self.attributes, each=True)
         with entering(self.parent):
             return (operation if primitive.effects_of(params) else tagged)(*args)
 
@@ -201,7 +229,7 @@ def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
     """A block or a function whose operations carry metadata, given by keyword: strings, booleans and numbers.
 
     A context manager, or a decorator; blocks in it add theirs, and remove one with None.  Derivatives of the
-    operations carry it too, operations with effects none.  In the program each operation is a call with XLA's
+    operations carry it too, operations with effects none.  In the program each operation has XLA's
     `frontend_attributes`.
 
     With `x`, a pytree: the operations that its arrays come from, in the program that is being traced, get
@@ -237,6 +265,8 @@ def _telling(added: dict[str, str], named: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _tell_origin(x: Any, attributes: tuple[tuple[str, str], ...]) -> None:
+    while isinstance(x, (BatchTracer, JVPTracer)):
+        x = x.value if isinstance(x, BatchTracer) else x.primal
     if not isinstance(x, Tracer):
         return
     if type(x) is not JaxprTracer:
@@ -256,7 +286,7 @@ def _told(eqn: Eqn, attributes: tuple[tuple[str, str], ...]) -> Eqn:
         return out if eqn.primitive.multiple_results else [out]
     program = programs.trace_closed(operation, [v.aval for v in eqn.invars], eqn.primitive.name)
     return eqn.replace(primitive=tagged_call_p, params={
-        "jaxpr": program, "attributes": attributes, "derived": attributes, "memories": None})
+        "jaxpr": program, "attributes": attributes, "derived": attributes, "memories": None, "each": True})
 
 
 def fuse_limit() -> Any:

@@ -351,7 +351,7 @@ class JitFunction(FastPath):
         return list(dict.fromkeys(self._known.calls.values()))
 
     def __repr__(self) -> str:
-        return f"<compiled function {self._name} of {self._fun!r}>"
+        return f"<PjitFunction of {self._fun!r}>"
 
     @property
     def __signature__(self) -> inspect.Signature:

@@ -2,8 +2,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ['compute_on']
+__all__ = ['compute_on', 'compute_on2']
 
 def compute_on(
-    f: Any = None, *, compute_type: Any, out_memory_spaces: Any, compiler_options: Mapping[str, Any] | None = None,
+    f: Any = None, *, compute_type: Any = None, out_memory_spaces: Any = None,
+    compiler_options: Mapping[str, Any] | None = None,
 ) -> Any: ...
+compute_on2 = compute_on

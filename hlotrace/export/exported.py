@@ -21,11 +21,12 @@ from ..api.jit import JitFunction
 from ..api.stages import ShapeDtypeStruct
 from ..core.avals import ShapedArray
 from ..core.config import config
+from ..core.dtypes import is_extended
 from ..core.effects import Check
 from ..core.errors import UnexpectedTracerError
-from ..core.jaxpr import Eqn, Jaxpr, Var, dce
+from ..core.jaxpr import Eqn, Jaxpr, Var, dce, eval_jaxpr
 from ..core.platforms import platform_named
-from ..core.programs import embed_constants
+from ..core.programs import embed_constants, trace_closed
 from ..core.pytrees import pytree
 from ..core.refs import accesses
 from ..core.surface.boundary import boundaries, boundary, filtered
@@ -35,6 +36,7 @@ from ..core.trace import Tracer
 from ..lowering.module import Module, lower
 from ..lowering.symbolic_shapes import DynamicModule
 from ..placement.shardings import constrained
+from ..primitives.arrays.random import random_unwrap_p, random_wrap_p
 from ..primitives.programs.exported import by_platform_p, call_exported_p
 from ..runtime.devices import client
 from ..runtime.mlir import portable_artifacts as portable
@@ -96,7 +98,7 @@ class Exported:
     `out_shardings_jax` give the shardings.  `ordered_effects` and `unordered_effects` are empty, as what
     calls Python cannot be exported.
 
-    Args:
+    Attributes:
         fun_name: its name, for errors.
         in_tree: the structure of (args, kwargs).
         in_avals: the types of its leaves.
@@ -407,7 +409,7 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None,
 def _export(jitted: JitFunction, args: Iterable[Any], kwargs: dict[str, Any], platforms: tuple[str, ...],
             checks: tuple[DisabledSafetyCheck, ...]) -> Exported:
     stage = jitted.trace(*args, **kwargs)
-    traced, jaxpr = stage._traced, stage._traced.jaxpr
+    traced, jaxpr = stage._traced, _without_keys(stage._traced.jaxpr)
     if any(isinstance(c, Tracer) for c in traced.consts):
         raise UnexpectedTracerError(f"export of {jitted._name}: it closes over a value that is being traced. "
                                     "Pass it as an argument.")
@@ -453,6 +455,19 @@ def _export(jitted: JitFunction, args: Iterable[Any], kwargs: dict[str, Any], pl
         calling_convention_version=version, module_kept_var_idx=kept,
         uses_global_constants=len(platforms) > 1 or bool(symbolic),
         _get_vjp=lambda exported: _export_vjp(exported, jitted, stage))
+
+
+def _without_keys(jaxpr: Jaxpr) -> Jaxpr:
+    """The program, which makes the keys that it closes over of their words."""
+    if not any(is_extended(v.aval.dtype) for v in jaxpr.constvars):
+        return jaxpr
+    impls = [v.aval.dtype if is_extended(v.aval.dtype) else None for v in jaxpr.constvars]
+    words = [np.asarray(random_unwrap_p.bind(c)) if impl else c for c, impl in zip(jaxpr.consts, impls)]
+
+    def fun(*args: Any) -> list[Any]:
+        consts = [random_wrap_p.bind(x, impl=impl) if impl else x for x, impl in zip(words, impls)]
+        return eval_jaxpr(jaxpr, consts, *args)
+    return trace_closed(fun, jaxpr.in_avals, jaxpr.name, jaxpr.arg_names)
 
 
 def _check_version(said: str, version: int) -> None:

@@ -13,6 +13,8 @@ from .constants import dense, element
 
 # targets of which each device may call the kernel on its part of leading axes
 batch_partitionable: set = set()
+# operations that are values, or that end blocks
+_WITHOUT_TAGS = ("stablehlo.constant", "stablehlo.return", "return", "sdy.")
 # Those of linear algebra, by how their names begin.
 _FACTORIZATIONS = ("lapack_", "tridiagonal_solve_", "cusolver_", "cuhybrid_", "cusparse_gtsv2_", "cu_lu_",
                    "cu_tridiagonal_")
@@ -102,6 +104,26 @@ def text(target: str, names: Sequence[str], avals: Sequence[Any], out_avals: Seq
     results = out_types[0] if len(out_types) == 1 else f"({', '.join(out_types)})"
     return (f"stablehlo.custom_call @{_name(target)}({', '.join(names)}) {{{', '.join(parts)}{attributes}}} "
             f": ({', '.join(types)}) -> {results}")
+
+
+def tagged(operation: str, attributes: Sequence[tuple[str, str]]) -> str:
+    """An operation's text with frontend attributes, or as it is where its syntax has no place for them."""
+    last = operation.rfind("\n") + 1
+    at = operation.rfind(" : ", last)
+    while at > 0 and _depth(operation[at:]):
+        at = operation.rfind(" : ", last, at)
+    if at < 0 or last and operation[0] != '"' or operation.startswith(_WITHOUT_TAGS):
+        return operation
+    head, mark = operation[:at], f"mhlo.frontend_attributes = {attribute(dict(sorted(attributes)))}"
+    if head.endswith("}"):      # there are attributes already
+        return f"{head[:-1]}, {mark}}}{operation[at:]}"
+    return f"{head} {{{mark}}}{operation[at:]}"
+
+
+def _depth(text: str) -> int:
+    """How many more brackets are closed than opened; an arrow is none."""
+    plain = text.replace("->", "")
+    return sum(plain.count(closing) - plain.count(opening) for opening, closing in ("{}", "()", "[]", "<>"))
 
 
 def attribute(value: Any) -> str:

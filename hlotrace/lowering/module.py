@@ -216,7 +216,8 @@ def _plain(text: str) -> bool:
 
 class Context:
     """Where a lowering rule writes: one function body, or a region in it."""
-    __slots__ = ("module", "lines", "count", "constants", "loc", "indent", "source", "base", "scope")
+    __slots__ = ("module", "lines", "count", "constants", "loc", "indent", "source", "base", "scope",
+                 "tags")
 
     def __init__(self, module: Module, stack: str) -> None:
         self.module = module
@@ -229,6 +230,8 @@ class Context:
         self.source: Any = None
         self.base = f"{stack}/" if stack else ""
         self.scope = ""
+        # pairs of strings: attributes of operations that are written now
+        self.tags: tuple[tuple[str, str], ...] = ()
 
     @property
     def platform(self) -> Any:
@@ -240,6 +243,8 @@ class Context:
     def emit(self, text: str, n: int | None = None) -> Any:
         """Append an operation; returns the name of its result, or the list of names if `n` is given."""
         loc = self.loc if type(self.loc) is str else self.location()
+        if self.tags:
+            text = custom_calls.tagged(text, self.tags)
         if n == 0:
             self.lines.append(f"{self.indent}{text}{loc}")
             return []

@@ -401,6 +401,8 @@ def _path(inputs, out, shapes, optimize):
     names = dict(zip(dict.fromkeys("".join(inputs)), _LETTERS))
     if count <= 2 or not optimize or len(names) < len(set("".join(inputs))):
         return (tuple(range(count)),)
+    if any(is_symbolic_dim(n) for shape in shapes for n in shape):
+        return ((0, 1),) * (count - 1)
     text = ",".join("".join(names[c] for c in t) for t in inputs) + "->" + "".join(names[c] for c in out)
     if optimize in ("auto", True):
         kind = "optimal" if count <= 4 else "greedy"

@@ -194,8 +194,7 @@ def clear_caches() -> None:
     caches.clear()
 
 
-@contextlib.contextmanager
-def named_scope(name: str) -> Iterator[None]:
+def named_scope(name: str) -> contextlib.AbstractContextManager[None]:
     """Operations traced in this block carry `name` in their location, profiles and dumps.
 
     A context manager, or a decorator.
@@ -208,7 +207,12 @@ def named_scope(name: str) -> Iterator[None]:
     """
     if not isinstance(name, str):
         raise TypeError(f"named_scope name argument must be a string, got {name!r}.")
-    with within(name):
+    return _within(name)
+
+
+@contextlib.contextmanager
+def _within(name: str) -> Iterator[None]:
+    with within(name):      # in the scopes of where it is entered, not where a decorator is written
         yield
 
 

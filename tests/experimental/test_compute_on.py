@@ -1,12 +1,15 @@
 """experimental.compute_on and experimental.xla_metadata: functions whose operations carry what the compiler reads."""
 import enum
+import re
 
 import numpy as np
 import pytest
+from equal import same
 from gpu_topologies import needs_wheels
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
+from hlotrace import lax
 from hlotrace.experimental.compute_on import compute_on
 from hlotrace.experimental.xla_metadata import (
     fuse_limit,
@@ -25,6 +28,13 @@ def calls(f, *args):
     text = jax.jit(f).lower(*args).as_text()
     return [line.partition("mhlo.frontend_attributes = ")[2].partition("}")[0] + "}"
             for line in text.splitlines() if "call @" in line]
+
+
+def tags(f, *args):
+    """The operations in the program of `f` that carry attributes, each with them."""
+    text = jax.jit(f).lower(*args).as_text()
+    return [f"{found[1]} {found[2]}" for found in
+            re.finditer(r"= \"?(?:stablehlo\.)?(\w+)[^\n]* (?:\{|, )mhlo.frontend_attributes = (\{[^}]*\})", text)]
 
 
 @compute_on(compute_type="device_host", out_memory_spaces="device")
@@ -121,18 +131,19 @@ def test_blocks_whose_operations_carry_metadata():
             with set_xla_metadata(a=None, c=2.5):
                 y = jax.vmap(lambda v: v * 2)(y)
         return y.sum()
-    assert calls(f, X) == ['{a = "1", b = "true"}', '{b = "true", c = "2.5"}']
+    assert {'sine {a = "1", b = "true"}', 'multiply {b = "true", c = "2.5"}'} < {*tags(f, X)}
+    assert not any(tag.startswith("reduce") for tag in tags(f, X))
     np.testing.assert_allclose(jax.jit(f)(X), 2 * np.sin(X).sum(), rtol=1e-6)
     np.testing.assert_allclose(f(X), 2 * np.sin(X).sum(), rtol=1e-6)
     np.testing.assert_allclose(jax.jit(jax.grad(f))(X), 2 * np.cos(X), rtol=1e-6)
-    assert '{a = "1", b = "true"}' in calls(jax.grad(f), X)
+    assert 'cosine {a = "1", b = "true"}' in tags(jax.grad(f), X)
 
     @set_xla_metadata(told="again")
     def g(x):
         return jax.jit(jnp.cos)(x)
-    assert calls(g, X)[0] == calls(jax.vmap(g), X)[0] == '{told = "again"}'
+    assert tags(g, X) == tags(jax.vmap(g), X) == ['call {told = "again"}']
     np.testing.assert_allclose(g(X), np.cos(X), rtol=1e-6)
-    assert calls(fuse_limit()(lambda x: x * 2), X) == ['{FUSE_LIMIT = "true"}']
+    assert 'multiply {FUSE_LIMIT = "true"}' in tags(fuse_limit()(lambda x: x * 2), X)
     with set_xla_metadata(out=1):
         np.testing.assert_array_equal(jax.jit(lambda x: x + 1)(X), X + 1)
         assert jnp.stack([X, X])[1].tolist() == [0, 1, 2]
@@ -142,12 +153,53 @@ def test_values_whose_origins_carry_metadata():
     def f(x):
         y, z = set_xla_metadata((x * 2, jnp.sin(x)), tag="v")
         return set_xla_metadata(x, tag="an argument has no origin") + y + z
-    assert calls(f, X) == ['{tag = "v"}'] * 2
+    assert {'sine {tag = "v"}', 'multiply {tag = "v"}'} <= {*tags(f, X)} and not calls(f, X)
     np.testing.assert_allclose(jax.jit(f)(X), 3 * X + np.sin(X), rtol=1e-6)
     np.testing.assert_allclose(jax.jvp(jax.jit(f), (X,), (X,))[1], 3 * X + X * np.cos(X), rtol=1e-6)
     assert set_xla_metadata(X, tag="computed already") is X
-    with pytest.raises(NotImplementedError, match="put the operations .* in a block"):
-        jax.jvp(lambda x: set_xla_metadata(x * 2, tag=1), (X,), (X,))
+    assert 'sine {tag = "1"}' in tags(jax.vmap(lambda x: set_xla_metadata(jnp.sin(x), tag=1)), X)
+    np.testing.assert_allclose(jax.grad(lambda x: set_xla_metadata(x * x, tag=1))(3.0), 6)
+
+
+KINDS = {
+    "sort": lambda x: jnp.sort(x, axis=0), "product": lambda x: x @ x.T, "sum": lambda x: x.sum(0),
+    "cumulative": lambda x: jnp.cumsum(x, 0), "gather": lambda x: x[jnp.array([1, 0])],
+    "scatter": lambda x: x.at[jnp.array([1])].add(2.0), "scan": lambda x: lax.scan(lambda c, r: (c + r, c * 2), x[0], x),
+    "cond": lambda x: lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x), "while": lambda x: lax.fori_loop(0, x.shape[0], lambda i, c: c * 2, x),
+    "convolution": lambda x: lax.conv_general_dilated(x[None, None], x[None, None], (1, 1), "SAME"),
+    "kernel": lambda x: jnp.linalg.cholesky(x @ x.T + jnp.eye(3)), "random": lambda x: x + jax.random.normal(jax.random.key(0), (3, 3)),
+    "select": lambda x: jnp.where(x > 0, x, -x).astype("int32"), "pad": lambda x: jnp.pad(x, 1), "top": lambda x: lax.top_k(x, 2),
+    "dynamic slice": lambda x: lax.dynamic_slice(x, (x[0, 0].astype("int32"), 0), (1, 1)), "erf": lax.erf, "fft": jnp.fft.fft,
+    "window": lambda x: lax.reduce_window(x, 0.0, lax.add, (2, 2), (1, 1), "SAME"), "argmax": lambda x: jnp.argmax(x, 0),
+    "precision": lambda x: lax.reduce_precision(x, 5, 10), "complex": lambda x: lax.complex(x, x).real, "reverse": lambda x: x[::-1],
+    "bits": lambda x: lax.bitcast_convert_type(x, jnp.int32), "concatenate": lambda x: jnp.concatenate([x, x]), "clip": lambda x: jnp.clip(x, 0, 1)}
+
+
+def test_every_kind_of_operation_carries_metadata():
+    def tagged(x):
+        with set_xla_metadata(tag="all"):
+            return {kind: f(x) for kind, f in KINDS.items()}
+    x = np.linspace(-1, 2, 9, dtype=np.float32).reshape(3, 3)
+    same(jax.jit(tagged)(x), jax.jit(lambda x: {kind: f(x) for kind, f in KINDS.items()})(x))
+    for kind, f in KINDS.items():
+        assert any(tag.endswith('{tag = "all"}') for tag in tags(set_xla_metadata(tag="all")(f), x)), kind
+
+
+def test_a_block_computes_on_the_host():
+    def f(x):
+        with compute_on("device_host"):
+            y = jnp.sin(x)
+        return y * 2
+    assert tags(f, X) == ['sine {_xla_compute_type = "host"}'] and "cosine" in str(tags(jax.grad(lambda x: f(x).sum()), X))
+    np.testing.assert_allclose(jax.jit(f)(X), 2 * np.sin(X), rtol=1e-6)
+    assert compute_on("device_host")(lambda x: x * 2)(3) == 6
+    with compute_on("device_host"), compute_on("device_host"), pytest.raises(NotImplementedError, match="Nesting `compute_on`"):
+        with compute_on("tpu_sparsecore"):
+            pass
+    with pytest.raises(ValueError, match="Invalid compute type moon"):
+        compute_on("moon")
+    with pytest.raises(TypeError, match="write compute_on"):
+        compute_on(jnp.sin, compute_type="device_host")
     with pytest.raises(TypeError, match="metadata is text"):
         set_xla_metadata(a=[1])
 

@@ -383,7 +383,7 @@ def symbolic_dim_bounds(dimension: Size) -> tuple[float, float]:
 def bounds(d: Size) -> tuple[float, float]:
     if not isinstance(d, Dimension):
         return d, d
-    known, key = d.scope.bounds, frozenset(d.terms.items())     # where hashes collide, == of d would ask again
+    known, key = d.scope.bounds, frozenset(d.terms.items())     # where hashes collide, == would ask again
     if key not in known:
         known[key] = _low(d.terms, d.scope, DEPTH), -_low((-d).terms, d.scope, DEPTH)
     return known[key]

@@ -672,11 +672,12 @@ def _linspace(start, stop, *, num, endpoint, dtype, axis):
     shape = broadcast_shapes(shape_of(start), shape_of(stop))
     start, stop = (broadcast_to_shape(cast(v, work), shape) for v in (start, stop))
     pieces = num - 1 if endpoint else num
-    step = div(sub(stop, start), pieces) if pieces > 0 else lax.full(shape, np.nan, work)
+    parts = pieces.as_value(work) if type(pieces) is Dimension else pieces
+    step = div(sub(stop, start), parts) if pieces > 0 else lax.full(shape, np.nan, work)
     if num > 1:
         count = pieces if endpoint else num
         column = (count, *(1,) * len(shape))
-        fraction = reshape(div(iota_p.bind(dtype=work, shape=(count,), dimension=0), pieces), column)
+        fraction = reshape(div(iota_p.bind(dtype=work, shape=(count,), dimension=0), parts), column)
         rest = broadcast_to_shape(sub(1, fraction), (count, *shape))
         fraction = broadcast_to_shape(fraction, (count, *shape))
         first, last = (broadcast_to_shape(reshape(v, (1, *shape)), (count, *shape)) for v in (start, stop))

@@ -205,6 +205,23 @@ def _rearranged(a, *, widths, mode, odd):
     return a
 
 
+def _joined(a, width, mode, axis, odd):
+    """`_rearranged` along an axis of a size that is not known: its ends, which must be long enough."""
+    n, (before, after) = a.shape[axis], width
+    if odd:
+        raise NotImplementedError(f"jnp.pad: reflect_type='odd' is not supported along the size {n}, whose "
+                                  "value is not known yet; 'even' is")
+    if mode == "edge":
+        ends = [_repeated(_part(a, axis, i, i + 1), axis, w) for i, w in ((0, before), (n - 1, after))]
+    elif mode == "wrap":
+        ends = [_part(a, axis, n - before, n), _part(a, axis, 0, after)]
+    else:
+        skipped = int(mode == "reflect")
+        ends = [lax.rev(_part(a, axis, skipped, before + skipped), (axis,)),
+                lax.rev(_part(a, axis, n - after - skipped, n - skipped), (axis,))]
+    return lax.concatenate([ends[0], a, ends[1]], axis)
+
+
 def _runs(a, indices, axis):
     """`a` at static indices along an axis: runs of them that rise, fall or repeat become slices."""
     pieces, i = [], 0

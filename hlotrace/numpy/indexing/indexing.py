@@ -481,7 +481,9 @@ def index_vectors(plan, operands, shape):
 
 def _spread(value, dtype, batch, first):
     """Index values, whose axes are those of `batch` from `first` on, as a column of shape (*batch, 1)."""
-    if isinstance(value, Array):
+    value = value.as_value(dtype) if type(value) is Dimension else value
+    if isinstance(value, Array) or any(type(d) is Dimension for d in batch):
+        value = value if isinstance(value, Array) else np.asarray(value, dtype)
         dims = tuple(range(first, first + len(value.shape)))
         return broadcast_in_dim(value, (*batch, 1), dims)
     value = np.asarray(value, dtype)

@@ -370,10 +370,11 @@ def fill_diagonal(a, val, wrap=False, *, inplace=True):
     if a.ndim > 2 and len(set(a.shape)) > 1:
         raise ValueError(f"All dimensions of input must be of equal length, got shape {a.shape}")
     n = min(a.shape)
+    places = arange(n) if is_symbolic_dim(n) else np.arange(n)
     if aval_of(val).ndim:
         val = ravel(val)
-        val = getitem(val, np.arange(n) % val.size)
-    return update(a, (np.arange(n),) * a.ndim, val, "set", unique_indices=True)
+        val = getitem(val, places % val.size)
+    return update(a, (places,) * a.ndim, val, "set", unique_indices=True)
 
 
 # --- removing and adding

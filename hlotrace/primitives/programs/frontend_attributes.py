@@ -21,7 +21,12 @@ def _lower_for_gpu(ctx, eqn, *names):
 
 def _lower_program(ctx, eqn, program, names):
     p = eqn.params
-    results = ctx.call(program, names, p["attributes"])
+    if p["each"]:
+        outer, ctx.tags = ctx.tags, tuple({**dict(ctx.tags), **dict(p["attributes"])}.items())
+        results = ctx.inline(program, names)
+        ctx.tags = outer
+    else:
+        results = ctx.call(program, names, p["attributes"])
     return [ctx.in_memory(r, v.aval, kind) if kind != "any" else r
             for r, v, kind in zip(results, eqn.outvars, p["memories"] or ["any"] * len(results))]
 
@@ -35,8 +40,8 @@ def _giving_back_none(jaxpr):
     return programs.trace_closed(behind_a_barrier, jaxpr.in_avals, jaxpr.name) if jaxpr.invars else jaxpr
 
 
-def _bind(jaxpr, operands, attributes, derived, memories=None):
-    return tagged_call_p.bind(*operands, jaxpr=jaxpr, attributes=attributes, derived=derived,
+def _bind(jaxpr, operands, attributes, derived, each, memories=None):
+    return tagged_call_p.bind(*operands, jaxpr=jaxpr, attributes=attributes, derived=derived, each=each,
                               memories=memories)
 
 
@@ -53,20 +58,20 @@ def _split(values, n):
     return values[:n], values[n:]
 
 
-def _linearize(trace, primals, tangents, *, jaxpr, attributes, derived, memories):
+def _linearize(trace, primals, tangents, *, jaxpr, attributes, derived, memories, each):
     """The linear part, and so its transpose, has the attributes `derived`."""
     split = programs.linearize(jaxpr, nonzero_mask(tangents))
     saved = len(split.primal.outvars) - len(jaxpr.outvars)
-    outs, residuals = _split(_bind(split.primal, primals, attributes, derived,
+    outs, residuals = _split(_bind(split.primal, primals, attributes, derived, each,
                                    memories and (*memories, *["any"] * saved)), len(jaxpr.outvars))
     moved = trace.rules.record(tagged_call_p, [*split.select(primals, residuals), *drop_zeros(tangents)], {
-        "jaxpr": split.linear, "attributes": derived, "derived": derived, "memories": None})
+        "jaxpr": split.linear, "attributes": derived, "derived": derived, "memories": None, "each": each})
     return outs, fill_zeros(moved, split.out_nonzero)
 
 
-def _transpose(cts, *args, jaxpr, attributes, derived, memories):
+def _transpose(cts, *args, jaxpr, attributes, derived, memories, each):
     return transpose_call(cts, args, jaxpr, lambda program,
-                          operands: _bind(program, operands, attributes, derived))
+                          operands: _bind(program, operands, attributes, derived, each))
 
 
 def _batching(axis, args, dims, *, jaxpr, **params):
@@ -84,6 +89,7 @@ def _discharge(states, values, args, *, jaxpr, memories, **tags):
 # attributes, derived: of the call, and of the calls that its derivative makes; pairs of strings
 # memories: for each result the kind of memory that it is put in, None being the devices' own; "any" leaves it
 # where it is
+# each: are they those of each operation, which is written in the place of the call?
 tagged_call_p = Primitive(
     "tagged_call", multiple_results=True, abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     lower={"cuda": _lower_for_gpu, None: _lower}, jvp=_jvp, linearize=_linearize, transpose=_transpose,

@@ -155,6 +155,19 @@ def loops(x, y):
             jax.vmap(jax.grad(lambda r: (r @ y) ** 2))(x))
 
 
+KEY = jax.random.key(3)
+
+
+def sizes_in_numbers(x, y):
+    n = x.shape[0]
+    return ([jnp.pad(x, ((1, 2), (0, 1)), mode=mode) for mode in ("edge", "reflect", "symmetric", "wrap")],
+            jnp.median(x, 0), jnp.quantile(x, 0.3), jnp.linspace(0, 1, n), jnp.nonzero(x > 0, size=4), jnp.unique(x, size=4),
+            jnp.einsum("ij,kj,kl->il", x, x, x), jax.jacrev(lambda x: x[:, 0] * 2)(x), jax.jacfwd(lambda x: (x[:, 0], x * 2))(x),
+            jax.hessian(lambda v: (v ** 3).sum())(x[:, 0]), x.at[jnp.arange(n), 0].max(9.0), x.at[7].get(mode="fill"),
+            jnp.fill_diagonal(x @ x.T, 0.0, inplace=False), jax.random.normal(KEY, (n, 2)), jax.random.key_data(
+                jax.random.split(KEY, n)), jax.random.key_data(KEY))
+
+
 def specs(*texts, constraints=()):
     scope = export.SymbolicScope(constraints)
     return [jax.ShapeDtypeStruct(symbolic_shape(text, scope=scope), f32) for text in texts]
@@ -164,7 +177,7 @@ def numbers(*shape):
     return jnp.asarray(np.random.default_rng(0).standard_normal(shape).astype(f32))
 
 
-@pytest.mark.parametrize("fun", [elementwise, shapes, places, counting, reduced, loops], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("fun", [elementwise, shapes, places, counting, reduced, loops, sizes_in_numbers], ids=lambda f: f.__name__)
 def test_one_program_for_all_sizes(fun):
     e = export.export(jax.jit(fun))(*specs("b, 4", "4", constraints=["b >= 3"]))
     assert e.uses_global_constants and "?x4xf32" in e.mlir_module() and export.is_symbolic_dim(e.in_avals[0].shape[0])
