@@ -9,7 +9,7 @@ import string
 from ..api.composite import composite
 from ..core import dtypes, errors
 from ..core.avals import aval_of
-from ..core.symbolic.dimension import max_dim, min_dim
+from ..core.symbolic.dimension import is_symbolic_dim, max_dim, min_dim
 from ..placement.out_sharding import over_auto_axes, unreduced_axes, with_out_sharding
 from ..primitives.arrays.contract import contract, natural_labels, reduce_axes, unreduced_dot
 from ..primitives.arrays.conv import ConvDimensionNumbers, conv_general_dilated_p

@@ -192,10 +192,8 @@ def _rearranged(a, *, widths, mode, odd):
         n = a.shape[axis]
         if not any(width):
             continue
-        if mode == "edge" and is_symbolic_dim(n):
-            edges = _part(a, axis, 0, 1), _part(a, axis, n - 1, n)
-            before, after = (_repeated(edge, axis, m) for edge, m in zip(edges, width))
-            a = _enclosed(before, a, after, axis)
+        if is_symbolic_dim(n):
+            a = _joined(a, width, mode, axis, odd)
             continue
         indices = np.pad(np.arange(n), width, mode)
         padded = _runs(a, indices, axis)
