@@ -66,7 +66,7 @@ def _argnums(fun: Callable[..., Any], argnums: Any) -> int | tuple[int, ...]:
     if not callable(fun):
         raise not_callable(fun)
     try:
-        several = isinstance(argnums, Iterable) and getattr(argnums, "ndim", 1)
+        several = isinstance(argnums, Iterable) and getattr(argnums, "ndim", 1) != 0
         return tuple(map(operator.index, argnums)) if several else operator.index(argnums)
     except TypeError:
         raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}") from None

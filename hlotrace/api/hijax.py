@@ -493,7 +493,8 @@ class _Call:
         outs, structure = adapters.flatten(out)
         self._refuse("lin", outs, structure)
         filled = [zeros_of(a.tangent()) if t is None else t for t, a in zip(tangents, self.avals)]
-        moved = self.primitive.linearized(kept, *adapters.unflatten_tangents(self.in_tree, filled, self.avals))
+        moved = self.primitive.linearized(kept, *adapters.unflatten_tangents(self.in_tree, filled,
+                                                                             self.avals))
         return outs, self._tangents("linearized", moved)
 
     def fwd(self, primals: Sequence[Any],

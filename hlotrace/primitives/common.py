@@ -132,7 +132,7 @@ def check_index(index: Any, size: Any, axis: int = 0, *, first: int | None = Non
     """
     first = -size if first is None else first
     if not isinstance(index, (int, np.integer)) or (
-            may_be_at_most(first, index) and may_be_at_most(index + 1, size + after)):
+            may_be_at_most(first, int(index)) and may_be_at_most(int(index) + 1, size + after)):
         return
     if config.jax_check_static_indices or state.check_bounds:
         raise errors.index_out_of_bounds(index, axis, size, first, size + after - 1, advice)
