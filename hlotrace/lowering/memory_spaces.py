@@ -75,6 +75,8 @@ def _results(eqn: Eqn, operands: list[str | None], env: dict[Any, str | None]) -
         # operands that are not the program's own, an index or what a condition reads, come first
         found = [_kinds(j, operands[len(operands) - len(j.invars):]) for j in held]
         return [max(kinds, key=lambda kind: kind or "") for kinds in zip(*found)]
+    if eqn.primitive.multiple_results and [v.aval for v in eqn.invars] == [v.aval for v in eqn.outvars]:
+        return operands     # each result is its operand: optimization_barrier, shard_alike
     if HOST in operands and "device" in operands:
         host, other = (eqn.invars[operands.index(kind)].aval.str_short() for kind in (HOST, "device"))
         raise ValueError(f"memory_space of all inputs passed to `{eqn.primitive}` must be the same: an "

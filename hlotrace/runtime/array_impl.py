@@ -166,7 +166,12 @@ class ArrayImpl(Array):
         return self
 
     def is_ready(self) -> bool:
-        """Is the value computed?"""
+        """Is the value computed?
+
+        Raises:
+            RuntimeError: for a deleted array, of which jaxlib would read what is not there.
+        """
+        self.check_alive()
         return self._buf.is_ready()
 
     def copy_to_host_async(self) -> None:

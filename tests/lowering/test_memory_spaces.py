@@ -12,6 +12,7 @@ INHERITING = {
     "a jit": jax.jit(lambda x: x * 2), "a number": lambda x: x + 1, "a transposition": lambda x: x.T, "copies": lambda x: x.copy(),
     "an element": lambda x: x[1, 2], "scan": jax.jit(lambda x: jax.lax.scan(lambda c, y: (c + y, y), x[0], x)),
     "cond": jax.jit(lambda x: jax.lax.cond(True, jnp.sin, jnp.cos, x)), "checkpoint": jax.jit(jax.checkpoint(jnp.sin)),
+    "a barrier": jax.jit(lambda x: jax.lax.optimization_barrier((x, jnp.ones(3)))[0]),
     "while": jax.jit(lambda x: jax.lax.while_loop(lambda x: x.sum() < 9, lambda x: x + 1, x)), "jit in jit": jax.jit(jax.jit(jnp.sin)),
     "shard_map": jax.jit(lambda x: jax.shard_map(jnp.sin, mesh=on().mesh, in_specs=jax.P("data"), out_specs=jax.P("data"))(x)),
 }

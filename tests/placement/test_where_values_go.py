@@ -97,3 +97,11 @@ def test_the_rows_of_an_array_over_devices_are_on_one():
         rows = list(jax.device_put(table, sharding))
         assert {(row.sharding, row.committed) for row in rows} == {(one(0), False)}
         np.testing.assert_array_equal(rows, table)
+
+
+def test_a_deleted_array_over_devices_is_not_asked():
+    x = jax.device_put(V, on("data"))
+    assert x.block_until_ready().is_ready()
+    x.delete()
+    with pytest.raises(RuntimeError, match="has been deleted"):
+        x.is_ready()
