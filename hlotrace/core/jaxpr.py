@@ -323,12 +323,9 @@ def _names() -> Iterator[str]:
             yield "".join(combination)
 
 
-# parameters that the text leaves out where they say nothing, or nothing that the types of the results do not
-_LEFT_OUT = {"broadcast_in_dim": ("shape",), "dot_general": ("precision", "preferred_element_type"),
-             "jit": ("donated",)}
-_SHOWN_AS = {"jit": {"donated": "donated_invars"}, "psum": {"groups": "axis_index_groups"},
-             "custom_jvp_call": {"jaxpr": "call_jaxpr"},
-             "custom_vjp_call": {"jaxpr": "call_jaxpr"}}
+# a primitive -> its parameters as text has them, of an equation
+shown_params: dict[Any, Callable[[Eqn], dict[str, Any]]] = {}
+calls: set[Any] = set()      # primitives in whose programs arguments and results have the names of outside
 _WIDTH, _IN_A_LINE = 80, 5      # columns, and equations that may fit in them
 
 
@@ -428,7 +425,7 @@ class Printer:
     def _name_like(self, eqn: Eqn) -> None:
         """In the program of a call its arguments and results have the names that they have outside."""
         called = eqn.params.get("jaxpr")
-        if eqn.primitive.name == "jit" and called not in self.shared and isinstance(called, Jaxpr):
+        if eqn.primitive in calls and called not in self.shared and isinstance(called, Jaxpr):
             taken = set[str]()
             for inner, outer in zip((*called.invars, *called.outvars), (*eqn.invars, *eqn.outvars)):
                 if type(inner) is Var and type(outer) is Var and inner not in self.names:
@@ -439,22 +436,12 @@ class Printer:
 
     def params(self, eqn: Eqn) -> list[tuple[str, Any]]:
         """The names and values of the parameters, in order."""
-        primitive = eqn.primitive.name
-        left_out, shown_as = _LEFT_OUT.get(primitive, ()), _SHOWN_AS.get(primitive, {})
-        if primitive == "broadcast_in_dim" and not eqn.params.get("broadcast_dimensions"):
-            left_out = (*left_out, "broadcast_dimensions")
-        params = {shown_as.get(k, k): v for k, v in eqn.params.items()
-                  if k not in left_out or k != "shape" and v is not None and v != ()}
-        called = eqn.params.get("jaxpr")
-        if primitive == "jit" and isinstance(called, Jaxpr):
-            params["name"] = called.name
-            if "donated_invars" in params:
-                donated = params["donated_invars"]
-                params["donated_invars"] = tuple([i in donated for i in range(len(eqn.invars))])
-        if primitive == "dot_general":
-            pairs = params["dimension_numbers"]
-            params["dimension_numbers"] = tuple([tuple(map(list, pair)) for pair in pairs])
-        return sorted(params.items(), key=lambda item: (item[0] != "name" or not shown_as, item[0]))
+        shown = shown_params.get(eqn.primitive)
+        if shown is None:
+            return sorted(eqn.params.items())
+        params = shown(eqn)
+        first = [("name", params.pop("name"))] if "name" in params else []
+        return first + sorted(params.items())
 
     def param(self, value: Any, indent: int | None, column: int) -> str:
         """The value of a parameter; without `indent` in one line."""

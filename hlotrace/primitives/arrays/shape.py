@@ -8,6 +8,7 @@ import functools
 from ...core import errors
 from ...core.axes import AxisMap, AxisRule, inserted, plan, renumbered, same_axes
 from ...core.config import config
+from ...core.jaxpr import shown_params
 from ..common import (
     Primitive,
     ShapedArray,
@@ -392,3 +393,11 @@ def linear_jvp(primitive):
         filled = [instantiate(t, aval_of(p)) for p, t in zip(primals, tangents)]
         return out, primitive.bind(*filled, **params)
     return jvp
+
+
+def _shown_broadcast(eqn):
+    dimensions = eqn.params["broadcast_dimensions"]     # the shape is in the type of the result
+    return {"broadcast_dimensions": dimensions} if dimensions else {}
+
+
+shown_params[broadcast_in_dim_p] = _shown_broadcast

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.axes import same_axes
+from ...core.jaxpr import shown_params
 from ...core.trace import JaxprTrace
 from ..arrays.elementwise import add_p, convert, div, eq, max_p, min_p, mul
 from ..arrays.gather import gather_p
@@ -305,3 +306,6 @@ def _index_abstract_eval(*, axes, checked):
 axis_index_p = Primitive(
     "axis_index", abstract_eval=_index_abstract_eval, lower=_index_lower, batching=_index_batching,
     says_vma=True, axis_names=_own_axes)
+
+shown_params[psum_p] = lambda eqn: {
+    "axis_index_groups" if k == "groups" else k: v for k, v in eqn.params.items()}

@@ -2,7 +2,7 @@
 from ...core import programs
 from ...core.config import state
 from ...core.errors import UnexpectedTracerError
-from ...core.jaxpr import Eqn, Var, close, dce, eval_jaxpr
+from ...core.jaxpr import Eqn, Jaxpr, Var, calls, close, dce, eval_jaxpr, shown_params
 from ...core.primitive import fact_of
 from ...core.programs import transpose_call
 from ...core.refs import Holder
@@ -385,3 +385,20 @@ def _remat_opt_dce(used_outputs, eqn):
 # `primal`, of the same operands, the outs alone.
 remat_opt_p = Holder("remat_opt", **{**AS_JIT, "transpose": None}, lower=inline, dce=_remat_opt_dce,
                      impl_rule=lambda *args, jaxpr, **_: jit_bind(jaxpr, args))
+
+
+def _shown_jit(eqn):
+    jaxpr, donated = eqn.params["jaxpr"], eqn.params["donated"]
+    shown = {"name": jaxpr.name, "jaxpr": jaxpr} if isinstance(jaxpr, Jaxpr) else {}
+    if donated:
+        shown["donated_invars"] = tuple([i in donated for i in range(len(eqn.invars))])
+    return shown
+
+
+def _shown_custom_call(eqn):
+    return {"call_jaxpr" if k == "jaxpr" else k: v for k, v in eqn.params.items()}
+
+
+shown_params[jit_p] = _shown_jit
+shown_params[custom_jvp_call_p] = shown_params[custom_vjp_call_p] = _shown_custom_call
+calls.add(jit_p)
