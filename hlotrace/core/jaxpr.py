@@ -323,9 +323,6 @@ def _names() -> Iterator[str]:
             yield "".join(combination)
 
 
-# a primitive -> its parameters as text has them, of an equation
-shown_params: dict[Any, Callable[[Eqn], dict[str, Any]]] = {}
-calls: set[Any] = set()      # primitives in whose programs arguments and results have the names of outside
 _WIDTH, _IN_A_LINE = 80, 5      # columns, and equations that may fit in them
 
 
@@ -425,7 +422,7 @@ class Printer:
     def _name_like(self, eqn: Eqn) -> None:
         """In the program of a call its arguments and results have the names that they have outside."""
         called = eqn.params.get("jaxpr")
-        if eqn.primitive in calls and called not in self.shared and isinstance(called, Jaxpr):
+        if eqn.primitive.keeps_names and called not in self.shared and isinstance(called, Jaxpr):
             taken = set[str]()
             for inner, outer in zip((*called.invars, *called.outvars), (*eqn.invars, *eqn.outvars)):
                 if type(inner) is Var and type(outer) is Var and inner not in self.names:
@@ -436,7 +433,7 @@ class Printer:
 
     def params(self, eqn: Eqn) -> list[tuple[str, Any]]:
         """The names and values of the parameters, in order."""
-        shown = shown_params.get(eqn.primitive)
+        shown = eqn.primitive.shown
         if shown is None:
             return sorted(eqn.params.items())
         params = shown(eqn)

@@ -10,7 +10,6 @@ import functools
 import string
 
 from ...core.axes import AxisMap
-from ...core.jaxpr import shown_params
 from ..common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, ndim_of, shape_of
 from .elementwise import add, and_p, convert, mul
 from .precision import DotAlgorithm, algorithm_of, storage_dtype, sum_dtype, swapped
@@ -329,4 +328,4 @@ def _shown_dot_general(eqn):
                                              if k != "dimension_numbers" and v is not None}}
 
 
-shown_params[dot_general_p] = _shown_dot_general
+dot_general_p.shown = _shown_dot_general

@@ -8,7 +8,6 @@ import functools
 from ...core import errors
 from ...core.axes import AxisMap, AxisRule, inserted, plan, renumbered, same_axes
 from ...core.config import config
-from ...core.jaxpr import shown_params
 from ..common import (
     Primitive,
     ShapedArray,
@@ -400,4 +399,4 @@ def _shown_broadcast(eqn):
     return {"broadcast_dimensions": dimensions} if dimensions else {}
 
 
-shown_params[broadcast_in_dim_p] = _shown_broadcast
+broadcast_in_dim_p.shown = _shown_broadcast

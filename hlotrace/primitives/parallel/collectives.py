@@ -13,7 +13,6 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.axes import same_axes
-from ...core.jaxpr import shown_params
 from ...core.trace import JaxprTrace
 from ..arrays.elementwise import add_p, convert, div, eq, max_p, min_p, mul
 from ..arrays.gather import gather_p
@@ -307,5 +306,5 @@ axis_index_p = Primitive(
     "axis_index", abstract_eval=_index_abstract_eval, lower=_index_lower, batching=_index_batching,
     says_vma=True, axis_names=_own_axes)
 
-shown_params[psum_p] = lambda eqn: {
+psum_p.shown = lambda eqn: {
     "axis_index_groups" if k == "groups" else k: v for k, v in eqn.params.items()}

@@ -2,7 +2,7 @@
 from ...core import programs
 from ...core.config import state
 from ...core.errors import UnexpectedTracerError
-from ...core.jaxpr import Eqn, Jaxpr, Var, calls, close, dce, eval_jaxpr, shown_params
+from ...core.jaxpr import Eqn, Jaxpr, Var, close, dce, eval_jaxpr
 from ...core.primitive import fact_of
 from ...core.programs import transpose_call
 from ...core.refs import Holder
@@ -399,6 +399,6 @@ def _shown_custom_call(eqn):
     return {"call_jaxpr" if k == "jaxpr" else k: v for k, v in eqn.params.items()}
 
 
-shown_params[jit_p] = _shown_jit
-shown_params[custom_jvp_call_p] = shown_params[custom_vjp_call_p] = _shown_custom_call
-calls.add(jit_p)
+jit_p.shown = _shown_jit
+custom_jvp_call_p.shown = custom_vjp_call_p.shown = _shown_custom_call
+jit_p.keeps_names = True
