@@ -436,19 +436,19 @@ class Printer:
         if self.scopes:
             notes.append(f"[{eqn.name_stack}]")
         head = [_filled(outs), pp.text(" = ")] if outs else []
-        params = [(k, v) for k, v in sorted(eqn.params.items()) if v is not None and v != ()]
-        program = dict(params).get("jaxpr")
-        if isinstance(program, Jaxpr) and "name" in (eqn.primitive.also or ()):      # it has a name
-            params.insert(0, ("name", eqn.params["name"]))
-            if self.same_names and id(program) not in self.shared:
-                pairs = [*zip(program.invars, eqn.invars), *zip(program.outvars, eqn.outvars)]
-                for inner, outer in pairs:
-                    if type(inner) is Var and outer in self.names:
-                        self.names.setdefault(inner, self.names[outer])
-        name = pp.text(eqn.primitive.name, annotation=" ".join(notes) or None)
+        params = dict(eqn.params) if eqn.primitive.shown is None else eqn.primitive.shown(eqn)
+        name = [("name", params.pop("name"))] if eqn.primitive.keeps_names and "name" in params else []
+        program = params.get("jaxpr")
+        if name and isinstance(program, Jaxpr) and self.same_names and id(program) not in self.shared:
+            pairs = [*zip(program.invars, eqn.invars), *zip(program.outvars, eqn.outvars)]
+            for inner, outer in pairs:
+                if type(inner) is Var and outer in self.names:
+                    self.names.setdefault(inner, self.names[outer])
+        params = [*name, *sorted(params.items())]
+        called = pp.text(eqn.primitive.name, annotation=" ".join(notes) or None)
         operands = [pp.text(self.name(v)) for v in eqn.invars]
         tail = [pp.text(" "), _filled(operands)] if operands else []
-        return pp.nest(2, pp.concat([*head, name, self.params(params), *tail]))
+        return pp.nest(2, pp.concat([*head, called, self.params(params), *tail]))
 
     def params(self, params: Sequence[tuple[str, Any]]) -> Any:
         if not params:

@@ -72,6 +72,8 @@ TRAITS = {
     "kinds": "",            # of dtypes that it takes; see primitives.arrays.elementwise.kind_of
     "mnemonic": None,       # the name of its StableHLO or CHLO operation
     "also": None,           # {JAX's name of a parameter: what it is, as a function of those there are}
+    "shown": None,          # its parameters in the text of programs, as a function of the equation
+    "keeps_names": False,   # in the text of its program arguments and results are named as outside
     "makes_nan": True,      # it may make a NaN of operands that have none; in doubt it is checked
     "spans_devices": False, # it runs on all devices of the meshes that it names
 }

@@ -242,7 +242,7 @@ def test_programs_inside_are_checked():
 def test_text_names_variables_in_the_order_of_appearance():
     made = program(lambda x, y: [*both.bind(one_more.bind(x, k=1, none=None), y), 2.0], F, ShapedArray((2,), "int32", True))
     assert str(made).split("\n") == [
-        "{ lambda ; a:f32[] b:i32[2]. let", "    c:f32[] = one_more[k=1] a", "    d:f32[] e:i32[2] = both c b",
+        "{ lambda ; a:f32[] b:i32[2]. let", "    c:f32[] = one_more[k=1 none=None] a", "    d:f32[] e:i32[2] = both c b",
         "  in (d, e, 2.0:f32[]) }"]
     assert str(program(lambda x: [x], F)) == "{ lambda ; a:f32[]. let  in (a,) }"
     assert str(program(lambda x: [both.bind(x, x)[1]], F)) == "{ lambda ; a:f32[]. let _:f32[] b:f32[] = both a a in (b,) }"

@@ -14,6 +14,7 @@ ROOT = Path(hlotrace.__file__).parent
 NAMES = {p.name for p in everywhere}
 # Tables of such words that mean something else, or are the user's: the first three, and what they are.
 OTHER_WORDS = {
+    "'real', 'imag'": "functions of jax.numpy, whose operand has another name",
     "'floordiv', 'mod', 'max'": "operations on symbolic sizes, as their texts spell them",
     "'max', 'min'": "the same, where programs are written",
     "'call', 'closed_call'": "names of jax.extend.core.primitives, as users find them",

@@ -59,7 +59,6 @@ TESTED_BY = {
     "inspection/needed_values.py": "inspection/test_sharding_plan.py",
     "inspection/partitioner_exchanges.py": "inspection/test_sharding_plan.py",
     "lax/control_flow_errors.py": "house/test_mistakes.py",
-    "lax/parallel.py": "primitives/parallel/test_collectives.py",
     "placement/": "placement/test_shardings.py",
     "primitives/": "primitives/test_ops.py",
     "random/": "random/test_samplers.py",

@@ -320,3 +320,12 @@ def unreduced_dot(unreduced, x, y, dimension_numbers, precision=None, preferred_
     """As `lax.dot_general`, of an unreduced result: the sum over these mesh axes is still to be taken."""
     return unreduced_dot_general_p.bind(x, y, dimension_numbers=dimension_numbers, precision=precision,
                                         unreduced=unreduced, preferred_element_type=preferred_element_type)
+
+
+def _shown_dot_general(eqn):
+    numbers = tuple([tuple(map(list, pair)) for pair in eqn.params["dimension_numbers"]])
+    return {"dimension_numbers": numbers, **{k: v for k, v in eqn.params.items()
+                                             if k != "dimension_numbers" and v is not None}}
+
+
+dot_general_p.shown = _shown_dot_general

@@ -428,3 +428,11 @@ def linear_jvp(primitive):
         filled = [instantiate(t, aval_of(p)) for p, t in zip(primals, tangents)]
         return out, primitive.bind(*filled, **params)
     return jvp
+
+
+def _shown_broadcast(eqn):
+    dimensions = eqn.params["broadcast_dimensions"]     # the shape is in the type of the result
+    return {"broadcast_dimensions": dimensions} if dimensions else {}
+
+
+broadcast_in_dim_p.shown = _shown_broadcast

@@ -305,3 +305,6 @@ def _index_abstract_eval(*, axes, checked):
 axis_index_p = Primitive(
     "axis_index", abstract_eval=_index_abstract_eval, lower=_index_lower, batching=_index_batching,
     says_vma=True, axis_names=_own_axes)
+
+psum_p.shown = lambda eqn: {
+    "axis_index_groups" if k == "groups" else k: v for k, v in eqn.params.items()}

@@ -2,7 +2,7 @@
 from ...core import programs
 from ...core.config import state
 from ...core.errors import UnexpectedTracerError
-from ...core.jaxpr import Eqn, Var, close, dce, eval_jaxpr
+from ...core.jaxpr import Eqn, Jaxpr, Var, close, dce, eval_jaxpr
 from ...core.primitive import fact_of
 from ...core.programs import transpose_call
 from ...core.refs import Holder
@@ -386,3 +386,20 @@ def _remat_opt_dce(used_outputs, eqn):
 # `primal`, of the same operands, the outs alone.
 remat_opt_p = Holder("remat_opt", **{**AS_JIT, "transpose": None}, lower=inline, dce=_remat_opt_dce,
                      impl_rule=lambda *args, jaxpr, **_: jit_bind(jaxpr, args))
+
+
+def _shown_jit(eqn):
+    jaxpr, donated = eqn.params["jaxpr"], eqn.params["donated"]
+    shown = {"name": jaxpr.name, "jaxpr": jaxpr} if isinstance(jaxpr, Jaxpr) else {}
+    if donated:
+        shown["donated_invars"] = tuple([i in donated for i in range(len(eqn.invars))])
+    return shown
+
+
+def _shown_custom_call(eqn):
+    return {"call_jaxpr" if k == "jaxpr" else k: v for k, v in eqn.params.items()}
+
+
+jit_p.shown = _shown_jit
+custom_jvp_call_p.shown = custom_vjp_call_p.shown = _shown_custom_call
+jit_p.keeps_names = True
