@@ -4,10 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..api.jit import JitFunction
-from ..core.avals import aval_of, aval_or_none, is_arraylike
+from ..core.avals import ShapedArray, aval_of, aval_or_none, is_arraylike
 from ..core.config import state
 from ..core.trace import EVAL
+from ..runtime.array_impl import ArrayImpl, from_numpy
 from .device_put import device_put
 
 
@@ -50,6 +53,23 @@ def unreduced_axes(sharding: Any, what: str) -> frozenset[str]:
         return frozenset()
     from .shardings import named
     return named(sharding, what).spec.unreduced
+
+
+def new_array(value: Any, *, aval: ShapedArray, given: bool = False) -> ArrayImpl:
+    """The array of a NumPy value: on the default device, or whole on each of the mesh that `set_mesh` said.
+
+    Its spec is that of a program's result, with an entry for each dimension over Explicit axes, unless the
+    user has `given` the value.
+    """
+    mesh = state.mesh_to_run_on
+    if mesh is None:
+        return from_numpy(value, aval=aval)
+    from ..runtime.devices import shards  # programs over one device need none of these modules
+    from ..sharding.named import NamedSharding
+    from ..sharding.spec import PartitionSpec
+    entries = 0 if given or not mesh.explicit_axes else aval.ndim
+    sharding = NamedSharding(mesh, PartitionSpec(*[None] * entries))
+    return ArrayImpl(sharding.typed(aval), shards.put(np.asarray(value), aval, sharding), True)
 
 
 def devices_like(x: Any) -> Any:

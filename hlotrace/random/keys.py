@@ -4,9 +4,10 @@ import warnings
 from ..core import dtypes, errors, source_info
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
-from ..core.config import config
+from ..core.config import config, state
 from ..core.trace import JaxprTrace
 from ..numpy.util import cast
+from ..placement.out_sharding import new_array
 from ..primitives.arrays.random import (
     GENERATORS,
     U32,
@@ -122,7 +123,10 @@ def _seed(name, seed):
 
 
 def _seeded(name, seed, impl):
-    return random_wrap_p.bind(impl.seed(_seed(name, seed)), impl=impl)
+    words = impl.seed(_seed(name, seed))
+    if state.mesh_to_run_on is not None and not state.trace.staging and not isinstance(words, Array):
+        words = new_array(words, aval=aval_of(words), given=True)
+    return random_wrap_p.bind(words, impl=impl)
 
 
 def key(seed, *, impl=None, dtype=None):

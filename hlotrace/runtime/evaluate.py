@@ -147,7 +147,10 @@ def _evaluate_carefully(primitive: Primitive, args: Sequence[Any], params: dict[
             passed, key = key_reuse.use_by(primitive, arrays, avals, params), ("watched", *key)
     found = primitive.meshes_of(params)
     places = tuple([committed_sharding(a) for a in arrays])
-    if found or any(place is not None for place in places):
+    placed = any(place is not None for place in places)
+    if state.mesh_to_run_on is not None and not placed and not any(hasattr(m, "devices") for m in found):
+        found = (state.mesh_to_run_on, *found)
+    if found or placed:
         # what has the other key is called without a look at the shardings of operands
         key = (places, *key)
     executable = table.use(key)

@@ -226,7 +226,7 @@ LOCAL_IMPORTS = {
         hlotrace.api.parallel.explain_sharding: hlotrace.inspection.sharding_plan
         hlotrace.api.compiled_calls: hlotrace.inspection.retraces hlotrace.inspection.planning.lowered_estimates
         hlotrace.api.jit_placement: hlotrace.placement.shardings
-        hlotrace.placement.out_sharding: hlotrace.placement.shardings hlotrace.primitives.parallel.sharding hlotrace.sharding.named
+        hlotrace.placement.out_sharding: hlotrace.placement.shardings hlotrace.primitives.parallel.sharding hlotrace.runtime.devices.shards hlotrace.sharding.named hlotrace.sharding.spec
         hlotrace.transforms.transpose: hlotrace.primitives.parallel.sharding
         hlotrace.transforms.vmap: hlotrace.primitives.parallel.sharding
         hlotrace.numpy.reductions.statistics: hlotrace.primitives.parallel.sharding
@@ -302,7 +302,8 @@ GIVEN_DOWNWARD = {
     "how a primitive runs outside of programs, which only the runtime knows":
         "jit_p.impl_rule shard_map_p.impl_rule device_put_p.impl_rule sharding_constraint_p.impl_rule callback_p.impl_rule "
         "mesh_cast_p.impl_rule reshard_p.impl_rule",
-    "operations that a trace writes by itself": "JaxprTrace.pvary JaxprTrace.held JaxprTrace.typed Dimension.as_value",
+    "operations that a trace writes by itself": "JaxprTrace.pvary JaxprTrace.held JaxprTrace.typed Dimension.as_value "
+        "shape.as_type",
     "methods of a class below that are functions of this floor":
         "Array.__array_namespace__ Ref.copy Ref.at Ref.T Ref.reshape Ref.transpose Ref.bitcast Ref.swap Ref.addupdate Ref.__getitem__ "
         "Ref.__setitem__ ShapedArray.unsplit Jaxpr.view Sharding._internal_device_list "

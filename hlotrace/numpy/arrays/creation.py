@@ -18,7 +18,7 @@ from ...core.surface.boundary import arrays_of
 from ...core.symbolic.dimension import Dimension, max_dim
 from ...core.trace import Tracer, concrete_or_error
 from ...lax import shapes as lax
-from ...placement.out_sharding import devices_like, make_with_sharding
+from ...placement.out_sharding import devices_like, make_with_sharding, new_array
 from ...primitives.arrays.elementwise import (
     add,
     convert,
@@ -37,7 +37,7 @@ from ...primitives.arrays.shape import broadcast_in_dim, move_axis, reshape
 from ...primitives.arrays.slicing import concatenate_p, copy_p, iota_p, pad_p, slice_p
 from ...primitives.common import canonical_axis, canonical_shape, np, scalar, static_int
 from ...primitives.parallel.collectives import vary
-from ...runtime.array_impl import ArrayImpl, from_numpy
+from ...runtime.array_impl import ArrayImpl
 from ...runtime.array_impl import from_dlpack as import_dlpack
 from ..util import (
     SCALARS,
@@ -83,10 +83,10 @@ def _made(make, aval, device, out_sharding, name):
                 device, out_sharding)
 
 
-def _known(value, aval):
-    """An array of a NumPy value of the dtype of `aval`."""
+def _known(value, aval, given=False):
+    """An array of a NumPy value of the dtype of `aval`, which the caller may have `given`."""
     if not staging():
-        return from_numpy(value, aval=aval)
+        return new_array(value, aval=aval, given=given)
     if not aval.weak_type:
         return copy_p.bind(value)
     return copy_p.bind(value.item()) if not aval.shape else convert(value, aval.dtype, True)
@@ -156,7 +156,8 @@ def _convert(value, dtype):
     if kind in SCALARS:
         if dtype is None:
             aval = aval_of(value)
-            return copy_p.bind(value) if staging() else from_numpy(np.asarray(value, aval.dtype), aval=aval)
+            return copy_p.bind(value) if staging() else new_array(
+                np.asarray(value, aval.dtype), aval=aval, given=True)
         value = _numpy(value, dtype)
     elif kind in (list, tuple):
         return _nested(value, dtype)
@@ -168,7 +169,7 @@ def _convert(value, dtype):
     if value.dtype not in dtypes.SUPPORTED and value.dtype != dtypes.float0:
         raise errors.no_numbers(given, value)
     value = np.asarray(value).astype(dtype or dtypes.canonicalize(value.dtype), copy=False)
-    return _known(value, ShapedArray(value.shape, value.dtype))
+    return _known(value, ShapedArray(value.shape, value.dtype), given=True)
 
 
 def _foreign(value):
@@ -200,7 +201,7 @@ def _nested(value, dtype):
     elif dtype is None:
         dtype = dtypes.canonicalize(float) if not leaves else result_type(*(kind() for kind in kinds))
     value = _numpy(value, dtype)         # raises for unequal lengths, and for ints that do not fit
-    return _known(value, ShapedArray(value.shape, value.dtype))
+    return _known(value, ShapedArray(value.shape, value.dtype), given=True)
 
 
 def _numpy(value, dtype):
@@ -420,7 +421,7 @@ def _fill(shape, value, dtype, weak=False):
     if type(value) in SCALARS and not dtypes.is_extended(dtype):
         value = scalar(value, dtype)
         if not staging() and aval.size * dtype.itemsize <= HOST_BYTES:
-            return from_numpy(np.full(shape, value), aval=aval)
+            return new_array(np.full(shape, value), aval=aval)
         value = value.item() if weak else value
     if ndim(value) == 0:
         if weak and not aval_of(value).weak_type:

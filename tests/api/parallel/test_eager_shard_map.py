@@ -44,7 +44,7 @@ def test_over_two_axes_and_beside_automatic_ones(capsys):
     on_grid(f, P("x", "y"), P("x", "y"))(A(4, 2))
     places = " ".join(f"({i},_{j})" for i in range(4) for j in range(2))
     sums = [[[v]] for v in np.repeat(A(4, 2).sum(1), 2)]
-    want = shown(map(np.float32, sums), range(8), "(x, y)", places).replace(",_", ", ")
+    want = shown(map(np.float32, sums), range(8), "(x, y,)", places).replace(",_", ", ")
     assert capsys.readouterr().out == want + "\n"
 
     def g(x):
@@ -61,7 +61,7 @@ def test_under_jit_and_vmap_there_are_no_values(capsys):
     jax.jit(on_line(f))(A(4))
     jax.vmap(on_line(f))(A(1, 4))
     on_line(jax.jit(f))(A(4))
-    assert capsys.readouterr().out.count("f32[1]") == 3
+    assert capsys.readouterr().out.count("float32[1]") == 3
 
 
 def test_python_decides_by_what_all_devices_share():

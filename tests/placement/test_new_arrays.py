@@ -1,0 +1,40 @@
+"""Where arrays that a program makes of nothing, or of values, are: under `set_mesh` whole on each device of the mesh."""
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace.sharding import AxisType, NamedSharding, PartitionSpec
+
+HOST = np.ones(4, np.float32)
+GIVEN = {"array": lambda: jnp.array([1, 2.0]), "asarray": lambda: jnp.asarray(HOST), "number": lambda: jnp.asarray(2),
+         "key": lambda: jax.random.key(0)}
+MADE = {"ones": lambda: jnp.ones(8), "full": lambda: jnp.full((2,), 3.0), "arange": lambda: jnp.arange(8),
+        "eye": lambda: jnp.eye(3), "zeros_like": lambda: jnp.zeros_like(HOST), "linspace": lambda: jnp.linspace(0, 1, 4),
+        "iota": lambda: jax.lax.iota(jnp.int32, 4), "normal": lambda: jax.random.normal(jax.random.key(0), (4,)),
+        "a function of a number": lambda: jnp.sin(1.0), "a sum": lambda: HOST + jnp.ones(4), "jit": lambda: jax.jit(jnp.ones, static_argnums=0)(3)}
+
+
+@pytest.mark.parametrize("kind", ["Explicit", "Auto"])
+@pytest.mark.parametrize("name", [*GIVEN, *MADE])
+def test_new_arrays_are_over_the_mesh_in_use(name, kind):
+    make, mesh = (GIVEN | MADE)[name], jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType[kind],) * 2)
+    alone = make()
+    with jax.set_mesh(mesh):
+        found = make()
+    entries = 0 if name in GIVEN or kind == "Auto" else found.ndim
+    assert (found.sharding, found.committed) == (NamedSharding(mesh, PartitionSpec(*[None] * entries)), True)
+    assert not alone.committed and alone.aval.str_short() == found.aval.str_short()
+    same = (jax.random.key_data(alone), jax.random.key_data(found)) if name == "key" else (alone, found)
+    np.testing.assert_array_equal(*same)
+
+
+def test_what_is_put_somewhere_stays_there():
+    mesh, last = jax.make_mesh((2,), ("x",), axis_types=(AxisType.Explicit,)), jax.devices()[-1]
+    with jax.set_mesh(mesh):
+        there = jax.device_put(HOST, last)
+        assert (there + 1).devices() == (there * there).devices() == {last}
+        assert not jax.device_put(HOST).committed
+        assert jnp.ones(4, device=last).devices() == {last}
+        split = jax.device_put(HOST, PartitionSpec("x"))
+        assert (split + jnp.ones(4)).sharding.spec == PartitionSpec("x")
