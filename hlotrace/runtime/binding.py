@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import importlib
 import os
 import sys
 import threading
@@ -22,7 +23,6 @@ try:
     import ml_dtypes  # noqa: F401 - jaxlib would miss it later, in other words
     import numpy as np
     from jaxlib import _jax  # type: ignore[attr-defined]
-    from jaxlib import _pretty_printer as pretty_printer  # type: ignore[attr-defined]  # noqa: F401
     from jaxlib.version import __version__ as jaxlib_version
 except ImportError as error:
     raise ImportError("hlotrace needs jaxlib, numpy and ml_dtypes, and one could not be imported: "
@@ -30,6 +30,7 @@ except ImportError as error:
 version = tuple(int(part) for part in jaxlib_version.split(".")[:3])
 if version < (0, 10):
     raise ImportError(f"hlotrace needs jaxlib 0.10 or newer, and {jaxlib_version} is installed: {_INSTALL}")
+pretty_printer: Any = importlib.import_module("jaxlib._pretty_printer")
 
 pytree = _jax.pytree
 JaxRuntimeError = _jax.JaxRuntimeError

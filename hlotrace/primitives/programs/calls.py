@@ -389,8 +389,10 @@ remat_opt_p = Holder("remat_opt", **{**AS_JIT, "transpose": None}, lower=inline,
 
 
 def _shown_jit(eqn):
-    jaxpr, donated = eqn.params["jaxpr"], eqn.params["donated"]
-    shown = {"name": jaxpr.name, "jaxpr": jaxpr} if isinstance(jaxpr, Jaxpr) else {}
+    donated = eqn.params["donated"]
+    shown = {k: v for k, v in eqn.params.items() if k == "jaxpr"}
+    if isinstance(shown.get("jaxpr"), Jaxpr):
+        shown["name"] = shown["jaxpr"].name
     if donated:
         shown["donated_invars"] = tuple([i in donated for i in range(len(eqn.invars))])
     return shown
