@@ -28,6 +28,7 @@ from . import adapters, refs
 from .compiled_calls import WRONG_DEVICE, call_of
 from .donation_warnings import warn_unusable
 from .flat import FlatFunction, StatefulFunction, abstract
+from .jit_placement import Placement
 
 if TYPE_CHECKING:
     from ..inspection.pages.view import View
@@ -471,13 +472,18 @@ class Compiled(_Stage):
         """The types of the results, with their shardings and layouts."""
         return adapters.raised(self.out_tree.unflatten([
             struct_of(a, f.sharding.in_layout(f.layout))
-            for a, f in zip(self.out_avals, pytree.tree_leaves(self.output_formats))]))
+            for a, f in zip(self.out_avals, self.out_tree.flatten_up_to(self.output_formats))]))
 
     @property
     def output_shardings(self) -> Any:
         """The shardings of the results."""
+        return self.out_tree.unflatten(self._results(self._executable.out_shardings))
+
+    def _results(self, found: Sequence[Any]) -> Sequence[Any]:
+        """Of what is known of each output of the program that of the function's results: the values of Refs
+        are before them."""
         first = sum([written for _, written in self._lowered._references])
-        return self.out_tree.unflatten(self._executable.out_shardings[first:first + self.out_tree.num_leaves])
+        return found[first:first + self.out_tree.num_leaves]
 
     @property
     def input_formats(self) -> Any:
@@ -495,7 +501,7 @@ class Compiled(_Stage):
     def output_formats(self) -> Any:
         """The Formats of the results."""
         from ..runtime.devices import layouts  # few ask
-        return self.out_tree.unflatten(layouts.of_executable(self._executable)[1])
+        return self.out_tree.unflatten(self._results(layouts.of_executable(self._executable)[1]))
 
     def as_text(self) -> str:
         """The optimized HLO."""
@@ -715,7 +721,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     if not callable(fun):
         raise not_callable(fun, "and its arguments behind it")
-    if getattr(getattr(fun, "_placement", None), "outs", None) is not None:
+    placement = getattr(fun, "_placement", None)
+    if type(placement) is Placement and placement.outs is not None:
         return fun.eval_shape(*args, **kwargs)      # type: ignore[attr-defined]
     leaves, structure, taken = adapters.flatten_by_value((args, kwargs))
     flat = (StatefulFunction if taken else FlatFunction)(fun, leaves, structure, "eval_shape")

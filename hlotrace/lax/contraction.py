@@ -65,7 +65,7 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     aval_of(lhs), aval_of(rhs)
     params = dict(dimension_numbers=(groups[:2], groups[2:]), precision=canonical_precision(precision),
                   preferred_element_type=_preferred(preferred_element_type, "dot_general"))
-    unreduced = unreduced_axes(out_sharding, "lax.dot_general")
+    unreduced = unreduced_axes(out_sharding, "lax.dot_general", lhs, rhs)
     if unreduced:
         out = unreduced_dot(unreduced, lhs, rhs, **params)
     else:

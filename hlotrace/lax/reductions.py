@@ -50,14 +50,14 @@ __all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p",
            "sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
 
 
-def _axes_from_the_front(axes, ndim, what):
+def _axes_from_the_front(axes, ndim, what, name="axes"):
     """`axes`, where none counts from the end: reductions of lax refuse that, those of numpy take it."""
     for axis in axes:
         if operator.index(axis) < 0:
             raise ValueError(f"{what}: XLA operations do not allow negative axes, got {axis}; axis "
                              f"{axis + ndim} of {ndim} is it" if axis >= -ndim else
                              f"{what}: axis {axis} is out of bounds for an array of dimension {ndim}")
-    return canonical_axes(tuple(axes), ndim, "axes")
+    return canonical_axes(tuple(axes), ndim, name)
 
 
 # --- reductions by one operation
@@ -72,7 +72,7 @@ def _reduction(primitive, words, result, note=""):
     def placed(operand, axes, *, out_sharding=None):
         if out_sharding is None:
             return function(operand, axes)
-        unreduced = unreduced_axes(out_sharding, what)
+        unreduced = unreduced_axes(out_sharding, what, operand)
         if not unreduced:
             return with_out_sharding(function(*over_auto_axes(operand), axes), out_sharding, what)
         if primitive is not reduce_sum_p:
@@ -100,7 +100,7 @@ reduce_xor = _reduction(reduce_xor_p, "bitwise exclusive or", "[2, 2]")
 
 def _arg_reduction(primitive, result):
     def function(operand, axis, index_dtype):
-        axes = _axes_from_the_front((axis,), aval_of(operand).ndim, f"lax.{primitive.name}")
+        axes = _axes_from_the_front((axis,), aval_of(operand).ndim, f"lax.{primitive.name}", "axis")
         return primitive.bind(operand, axes=axes,
                               index_dtype=dtypes.check_user_dtype(index_dtype, primitive.name))
     function.__name__ = function.__qualname__ = primitive.name
@@ -198,7 +198,7 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
     xs, inits, structure, jaxpr = _prepare("reduce", operands, init_values, computation)
     if out_sharding is not None:
         xs = over_auto_axes(*xs)
-    dimensions = _axes_from_the_front(dimensions, aval_of(xs[0]).ndim, "lax.reduce")
+    dimensions = _axes_from_the_front(dimensions, aval_of(xs[0]).ndim, "lax.reduce", "dimensions")
     combine = _only_primitive(jaxpr)
     primitive, identity = _reduce.reducer_of(combine)
     if primitive is None or shape_of(inits[0]):
@@ -279,7 +279,7 @@ def reduce_window(operand, init_value, computation, window_dimensions, window_st
 
 def _cumulative(primitive, what, result):
     def function(operand, axis=0, reverse=False):
-        axis, = _axes_from_the_front((axis,), aval_of(operand).ndim, f"lax.{primitive.name}")
+        axis, = _axes_from_the_front((axis,), aval_of(operand).ndim, f"lax.{primitive.name}", "axis")
         return primitive.bind(operand, axis=axis, reverse=bool(reverse))
     function.__name__ = function.__qualname__ = primitive.name
     function.__doc__ = (f"The running {what} along `axis`, from the end if `reverse`.  ValueError where "

@@ -40,7 +40,7 @@ def _for_result(a, b, out_sharding, what):
     """The operands, and what to compute their product by or None, for a result with this sharding."""
     if out_sharding is None:
         return a, b, None
-    unreduced = unreduced_axes(out_sharding, what)
+    unreduced = unreduced_axes(out_sharding, what, a, b)
     return (a, b, functools.partial(unreduced_dot, unreduced)) if unreduced else (*over_auto_axes(a, b), None)
 
 
@@ -500,7 +500,7 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
     path = _path(inputs, out, shapes, tuple(optimize) if isinstance(optimize, list) else optimize)
     if preferred_element_type is not None:
         preferred_element_type = dtypes.check_user_dtype(preferred_element_type, "einsum")
-    unreduced = unreduced_axes(out_sharding, "jnp.einsum")
+    unreduced = unreduced_axes(out_sharding, "jnp.einsum", *operands)
     if unreduced:
         if _dot_general is not None:
             raise NotImplementedError(f"einsum: out_sharding={out_sharding} is unreduced, and that is "

@@ -9,6 +9,7 @@ import numpy as np
 from ..api.jit import JitFunction
 from ..core.avals import ShapedArray, aval_of, aval_or_none, is_arraylike
 from ..core.config import state
+from ..core.errors import ShardingTypeError
 from ..core.trace import EVAL
 from ..runtime.array_impl import ArrayImpl, from_numpy
 from .device_put import device_put
@@ -47,12 +48,22 @@ def over_auto_axes(*operands: Any) -> list[Any]:
     return [without_types(x) if s else x for x, s in zip(operands, split)]
 
 
-def unreduced_axes(sharding: Any, what: str) -> frozenset[str]:
-    """Over which mesh axes the sum is still to be taken in a result that is to have this `out_sharding`."""
+def unreduced_axes(sharding: Any, what: str, *operands: Any) -> frozenset[str]:
+    """Over which mesh axes the sum of products or values of the operands is still to be taken in a result
+    that is to have this `out_sharding`.
+
+    Raises:
+        ShardingTypeError: if there are some and no operand is split.
+    """
     if _unsaid(sharding) or not getattr(getattr(sharding, "spec", sharding), "unreduced", None):
         return frozenset()
     from .shardings import named
-    return named(sharding, what).spec.unreduced
+    found = named(sharding, what).spec.unreduced
+    if found and all(aval_of(x).explicit is None for x in operands):
+        raise ShardingTypeError(f"{what}: out_sharding={sharding}, and no mesh axis splits an operand: a sum "
+                                "of what is whole cannot be made unreduced. Split the dimensions that are "
+                                "summed first, with jax.reshard")
+    return found
 
 
 def new_array(value: Any, *, aval: ShapedArray, given: bool = False) -> ArrayImpl:

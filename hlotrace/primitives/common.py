@@ -146,7 +146,8 @@ def check_index(index: Any, size: Any, axis: int = 0, *, first: int | None = Non
 
 def as_axes(axes: Any) -> tuple[Any, ...]:
     """The tuple of what a user gave as one axis or several, in whatever can be iterated."""
-    one = not isinstance(axes, Iterable) or isinstance(axes, str) or getattr(axes, "ndim", 1) == 0
+    one = not isinstance(axes, Iterable) or isinstance(axes, str) or getattr(axes, "ndim", 1) == 0 or (
+        isinstance(axes, (Array, np.ndarray)) and axes.dtype.kind not in "iu")
     return (axes,) if one else tuple(axes)
 
 

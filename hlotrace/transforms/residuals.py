@@ -39,8 +39,9 @@ def linearize_steps(jaxpr: Jaxpr, nonzero: tuple[bool, ...], num_consts: int, nu
     consts, rest = inputs[:num_consts], inputs[num_consts:]
     alike = _alike(primal, consts)
     given = {*consts, *rest[num_carry:], *primal.outvars[num_carry:n]}
+    steps = length if type(length) is int else ANY
     kept = fewest(residuals, primal.eqns, given,
-                  {v: bytes_of(v) * (1 if v in alike else length if type(length) is int else ANY)
+                  {v: bytes_of(v) * (1 if v in alike else steps)
                    for v in (*rest[:num_carry], *(v for eqn in primal.eqns for v in eqn.outvars))})
 
     once = {v for v in kept if v in alike and v not in given}

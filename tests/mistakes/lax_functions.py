@@ -128,7 +128,7 @@ def gather_slice_sizes():
     return lax.gather(jnp.ones((5, 4)), jnp.zeros((2, 1), "int32"), numbers, (1, 7))  # <-
 
 
-@mistake(TypeError, "lax.gather", "float32[2,1]", advice=".astype(int)")
+@mistake(ValueError, "lax.gather", "float32[2,1]", advice=".astype(int)")
 def gather_indices_of_floats():
     numbers = lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
     return lax.gather(jnp.ones((5, 4)), jnp.zeros((2, 1)), numbers, (1, 4))  # <-

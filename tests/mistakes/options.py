@@ -120,7 +120,7 @@ def transfer_guard_of_numpy():
         return jnp.sin(x)  # <-
 
 
-@mistake(TypeError, "argument x of <lambda>", "f32[]", "held by a list", advice="Return them")
+@mistake(TypeError, "argument x of <lambda>", "float32[]", "held by a list", advice="Return them")
 def leak_checked():
     kept = []
     with jax.checking_leaks():

@@ -32,7 +32,7 @@ row("sharding_constraint", lambda x: with_sharding_constraint(x, NamedSharding(m
         (lambda: hlotrace.jit(lambda x: PRIMITIVES["sharding_constraint"].bind(x, sharding=NamedSharding(mesh(), P("x"))))(
             np.ones(3)), ValueError, "not a multiple of 2"),
         (lambda: with_sharding_constraint(1.0, NamedSharding(mesh(), P("x"))), ValueError, "rank"),
-        (lambda: with_sharding_constraint([1.0, 2.0], {"a": None}), ValueError, "prefix"),
+        (lambda: with_sharding_constraint([1.0, 2.0], {"a": P()}), ValueError, "prefix"),
         (lambda: with_sharding_constraint(1.0, hlotrace.devices()[0]), TypeError, "is a device")])
 
 def explicit():

@@ -22,6 +22,7 @@ from ..util import (
     dtype_of,
     promote_args,
     promote_args_inexact,
+    result_type,
     shape,
 )
 from .ufunc import ufunc
@@ -215,6 +216,7 @@ def power(x1, x2):
                 return _strong_power(x1, x2)
             if isinstance(x2, Array) and is_arraylike(x1) and (dtypes.is_integer(dtype_of(x2))
                                                                and dtypes.is_inexact(dtype_of(x1))):
+                result_type(x1, x2)     # strict promotion refuses it
                 return _power_of_integers(x1, x2)
             return _power(x1, x2)
         x2 = int(x2)
