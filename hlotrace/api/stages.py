@@ -476,8 +476,12 @@ class Compiled(_Stage):
     @property
     def output_shardings(self) -> Any:
         """The shardings of the results."""
+        return self.out_tree.unflatten(self._of_results(self._executable.out_shardings))
+
+    def _of_results(self, found: Sequence[Any]) -> Sequence[Any]:
+        """What is about the user's results: before them are the new values of Refs."""
         first = sum([written for _, written in self._lowered._references])
-        return self.out_tree.unflatten(self._executable.out_shardings[first:first + self.out_tree.num_leaves])
+        return found[first:first + self.out_tree.num_leaves]
 
     @property
     def input_formats(self) -> Any:
@@ -495,7 +499,7 @@ class Compiled(_Stage):
     def output_formats(self) -> Any:
         """The Formats of the results."""
         from ..runtime.devices import layouts  # few ask
-        return self.out_tree.unflatten(layouts.of_executable(self._executable)[1])
+        return self.out_tree.unflatten(self._of_results(layouts.of_executable(self._executable)[1]))
 
     def as_text(self) -> str:
         """The optimized HLO."""
