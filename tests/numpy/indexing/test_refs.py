@@ -534,6 +534,50 @@ def test_checkify():
     same((value, r[0]), (3.0, 3.0))
 
 
+# index -> what is changed of 12 zeros in 3 rows: ints and slices are moved inside, what arrays select is dropped
+OUTSIDE = {
+    "row": (lambda i: i, 5, np.s_[2]),
+    "row before the first": (lambda i: i, -9, np.s_[0]),
+    "element": (lambda i: (i, i), 7, np.s_[2, 3]),
+    "column": (lambda i: (slice(0, 2), i), 7, np.s_[:2, 3]),
+    "window": (lambda i: jax.ds(i, 2), 2, np.s_[1:]),
+    "rows": (lambda i: jnp.stack([i, i - 5]), 5, np.s_[0]),
+    "int beside an array": (lambda i: (jnp.array([0, 1]), i), 9, np.s_[:0]),
+}
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_a_write_out_of_bounds(case):
+    index, i, where = OUTSIDE[case]
+    want = np.zeros((3, 4), "float32")
+    want[where] = 1
+
+    @jax.jit
+    def write(r, i):
+        r[index(i)] = 1.0
+
+    @jax.jit
+    def swap(r, i):
+        return jax.ref.swap(r, index(i), 1.0)
+    for change in write, jax.jit(lambda r, i: jax.ref.addupdate(r, index(i), 1.0)), swap:
+        r = jax.new_ref(jnp.zeros((3, 4)))
+        change(r, i)
+        same(r[...], want)
+
+
+@pytest.mark.parametrize("access", [lambda r, i: r[i], lambda r, i: r.__setitem__(i, 1.0), lambda r, i: r.at[i][...],
+                                    lambda r, i: jax.ref.addupdate(r, i, 1.0), lambda r, i: jax.ref.swap(r, i, 1.0)])
+def test_a_static_int_out_of_bounds(access):
+    r = jax.new_ref(jnp.zeros((2, 3)))
+    for index in 2, (slice(None), 3), (0, 9):
+        with pytest.raises(ValueError, match="Out of bound indexer: idx=[239], dim=[23]"):
+            access(r, index)
+    same(r[...], np.zeros((2, 3)))
+    access(r, (5, np.array([0])))       # beside an array: as where it is traced
+    r[-9] = 7.0
+    same(r[0], [7.0, 7.0, 7.0])
+
+
 def test_an_index_out_of_bounds_names_its_own_line():
     r, i = ref(), jnp.array(7)
     lines = []
