@@ -3,7 +3,7 @@ import copy
 import operator
 from itertools import compress
 
-from ..api.adapters import Identity, adapter_of, any_adapted, flatten
+from ..api.adapters import Identity, adapter_of, any_adapted, flatten, nodes
 from ..api.flat import FlatFunction
 from ..api.signatures import name_of
 from ..api.vmap import vmap
@@ -136,9 +136,11 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
                         "xs)")
     what = "lax." + (_owner[1][0] if _owner else "scan")
     flat = FlatFunction(f, *flatten(((init, xs), {})), what)
-    if any_adapted(found := pytree.tree_leaves(xs)) and any([_is_ref(x) for x in found]):
-        step, xs, length, owner = _over_refs(what, f, xs, length, _owner)
-        return scan(step, init, xs, length, reverse, unroll, _owner=owner)
+    if any_adapted(found := pytree.tree_leaves(xs)):
+        if any([_is_ref(x) for x in found]):
+            step, xs, length, owner = _over_refs(what, f, xs, length, _owner)
+            return scan(step, init, xs, length, reverse, unroll, _owner=owner)
+        xs = nodes(xs)
     init_tree, x_tree = flat.arg_tree.children()
     avals, n = flat.avals(), init_tree.num_leaves
     init_leaves, x_leaves, x_avals = flat.leaves[:n], flat.leaves[n:], avals[n:]
@@ -186,14 +188,12 @@ def _over_refs(what, f, xs, length, owner):
     """The arguments of a scan that gives `f` views of the Refs in xs, as it counts the steps."""
     leaves, structure = pytree.tree_flatten(xs)
     refs = [x if _is_ref(x) else None for x in leaves]
-    sized = structure.unflatten([x if r is not None or is_arraylike(x) else None
-                                 for x, r in zip(leaves, refs)])
+    sized = pytree.tree_map(lambda x: x if _is_ref(x) or is_arraylike(x) else None, xs)
     avals = [x.inner_aval if _is_ref(x) else aval_of(x) for x in pytree.tree_leaves(sized)]
     length = scan_length(what, avals, sized, length)
 
     def step(carry, at):
-        i, rest = at
-        rest = iter(rest)
+        i, rest = at[0], iter(at[1])
         return f(carry, structure.unflatten([next(rest) if r is None else r.at[i] for r in refs]))
     step.__name__ = name_of(f)
     fun, kind = owner or (f, ("scan",))
