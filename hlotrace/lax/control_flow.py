@@ -589,6 +589,7 @@ def map(f, xs, *, batch_size=None):
 def _batched_map(f, xs, size):
     if size < 0:
         raise ValueError(f"lax.map: batch_size must be positive, or 0 for no batches, got {size}")
+    xs = pytree.tree_map(lambda x: x[...] if _is_ref(x) else x, xs)
     length = scan_length("lax.map", [aval_of(x) for x in pytree.tree_leaves(xs)], xs, None)
     whole, rest = divmod(length, size)
     blocks = pytree.tree_map(lambda x: reshape(x[:whole * size], (whole, size, *x.shape[1:])), xs)

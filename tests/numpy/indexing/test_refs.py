@@ -268,6 +268,7 @@ OVER_ROWS = {
                                            {"r": r, "v": jnp.array([7.0, 8.0, 9.0])})[1],
                         (None, [[0, 7], [2, 8], [4, 9]])),
     "a view": (lambda r: lax.scan(_add_one, 0.0, r.at[1:]), ((8.0, [4.0, 6.0]), [[0, 1], [3, 4], [5, 6]])),
+    "map in batches": (lambda r: lax.map(lambda x: x[0], r, batch_size=2), ([0.0, 2.0, 4.0], [[0, 1], [2, 3], [4, 5]])),
     "map": (lambda r: lax.map(lambda x: x[0], r), ([0.0, 2.0, 4.0], [[0, 1], [2, 3], [4, 5]])),
 }
 
