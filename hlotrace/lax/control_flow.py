@@ -3,7 +3,7 @@ import copy
 import operator
 from itertools import compress
 
-from ..api.adapters import flatten
+from ..api.adapters import Identity, adapter_of, any_adapted, flatten, nodes
 from ..api.flat import FlatFunction
 from ..api.signatures import name_of
 from ..api.vmap import vmap
@@ -13,6 +13,7 @@ from ..core.config import state
 from ..core.jaxpr import Var, eval_jaxpr
 from ..core.programs import trace_closed
 from ..core.pytrees import pytree
+from ..core.refs import AbstractRef
 from ..core.symbolic.dimension import Dimension, max_dim
 from ..core.trace import Tracer, is_concrete
 from ..primitives.arrays.elementwise import add_p, clamp_p, convert, lt_p, ne_p
@@ -115,7 +116,7 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
     Args:
         f: function of (carry, x) giving (carry, y); the carry keeps structure, shapes and dtypes.
         init: initial carry, a pytree of arrays.
-        xs: pytree of arrays with equal leading sizes, or None.
+        xs: pytree of arrays, or Refs, with equal leading sizes, or None; of a Ref, `f` gets views.
         length: number of iterations; needed if `xs` has no leaves.
         reverse: go from the last to the first.
         unroll: iterations written out in one step of the compiled loop (True or 0: all of them).
@@ -135,6 +136,11 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
                         "xs)")
     what = "lax." + (_owner[1][0] if _owner else "scan")
     flat = FlatFunction(f, *flatten(((init, xs), {})), what)
+    if any_adapted(found := pytree.tree_leaves(xs)):
+        if any([_is_ref(x) for x in found]):
+            step, xs, length, owner = _over_refs(what, f, xs, length, _owner)
+            return scan(step, init, xs, length, reverse, unroll, _owner=owner)
+        xs = nodes(xs)
     init_tree, x_tree = flat.arg_tree.children()
     avals, n = flat.avals(), init_tree.num_leaves
     init_leaves, x_leaves, x_avals = flat.leaves[:n], flat.leaves[n:], avals[n:]
@@ -164,14 +170,36 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
                         "and a tuple for several")
     carry_tree, y_tree = children
     in_avals = [aval_of(x) for x in init_leaves]
-    check_carry(what, _owner[0] if _owner else f, "init_val" if _owner else "init", init_tree, in_avals,
-                traced, carry_tree)
+    check_carry(what, _owner[0] if _owner else f, "init" if what == "lax.scan" else "init_val", init_tree,
+                in_avals, traced, carry_tree)
     given, read, body = _body(traced, n)
     fixed, moving = _divided(given, init_leaves)
     constants = [*traced.consts, *compress(init_leaves, read)]
     outs = scan_p.bind(*constants, *moving, *x_leaves, jaxpr=body, length=length, reverse=bool(reverse),
                        unroll=unroll, num_consts=len(constants), num_carry=len(moving))
     return carry_tree.unflatten(_joined(given, fixed, outs)), y_tree.unflatten(outs[len(moving):])
+
+
+def _is_ref(x):
+    return (adapter := adapter_of(x)) is not None and isinstance(adapter.type_of(x), AbstractRef)
+
+
+def _over_refs(what, f, xs, length, owner):
+    """The arguments of a scan that gives `f` views of the Refs in xs, as it counts the steps."""
+    leaves, structure = pytree.tree_flatten(xs)
+    refs = [x if _is_ref(x) else None for x in leaves]
+    sized = pytree.tree_map(lambda x: x if _is_ref(x) or is_arraylike(x) else None, xs)
+    avals = [x.inner_aval if _is_ref(x) else aval_of(x) for x in pytree.tree_leaves(sized)]
+    length = scan_length(what, avals, sized, length)
+
+    def step(carry, at):
+        i, rest = at[0], iter(at[1])
+        return f(carry, structure.unflatten([next(rest) if r is None else r.at[i] for r in refs]))
+    step.__name__ = name_of(f)
+    fun, kind = owner or (f, ("scan",))
+    others = [x for x, r in zip(leaves, refs) if r is None]
+    return (step, (np.arange(length, dtype=np.int32), others), length,
+            (fun, (*kind, structure, *[Identity(r) for r in refs])))
 
 
 def _body(traced, n):
@@ -561,6 +589,7 @@ def map(f, xs, *, batch_size=None):
 def _batched_map(f, xs, size):
     if size < 0:
         raise ValueError(f"lax.map: batch_size must be positive, or 0 for no batches, got {size}")
+    xs = pytree.tree_map(lambda x: x[...] if _is_ref(x) else x, xs)
     length = scan_length("lax.map", [aval_of(x) for x in pytree.tree_leaves(xs)], xs, None)
     whole, rest = divmod(length, size)
     blocks = pytree.tree_map(lambda x: reshape(x[:whole * size], (whole, size, *x.shape[1:])), xs)

@@ -138,6 +138,9 @@ def test_values_go_in_and_out_of_compiled_functions_and_their_results():
     spec = jax.eval_shape(lambda x: pack.bind(x, bits=8), X)
     assert spec.numbers.dtype == jnp.int8 and jax.eval_shape(unpack.bind, found).shape == (3,)
     assert jax.typeof(jax.ShapeDtypeStruct((2,), "int8")) == jax.core.ShapedArray((2,), jnp.int8)
+    for length in None, 3:      # the scale is one number
+        with pytest.raises(ValueError, match="no leading axis to scan over: xs"):
+            jax.lax.scan(lambda c, x: (c, None), 0, found, length)
 
 
 def test_derivatives_by_the_rules_of_primitives():
@@ -339,8 +342,8 @@ def test_rules_for_transposition_and_mistakes():
             (lambda: jax.jvp(Mistaken(aval), (X,), (X,)), TypeError,
              "Mistaken: its rule jvp must give a result of the structure"),
             (lambda: Negative(aval)(X, X), TypeError, "takes 1 arguments, those of in_avals, and got 2"),
-            (lambda: jax.jvp(Double(RowsType((3,)), []), (Rows(X),), (Rows(X),)), TypeError,
-             "rule for reverse mode alone"),
+            (lambda: jax.jvp(Double(RowsType((3,)), []), (Rows(X),), (Rows(X),)), NotImplementedError,
+             "must implement `jvp`: it has a rule for reverse mode alone"),
             (lambda: hijax.VJPHiPrimitive(), AttributeError, "must set in_avals")]:
         with pytest.raises(error, match=words):
             wrong()

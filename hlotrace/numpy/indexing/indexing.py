@@ -104,7 +104,7 @@ class Entry(typing.NamedTuple):
 
 
 NEW, GAP = Entry("new"), Entry("gap")
-_AXISLESS = ("new", "flag", "gap")
+AXISLESS = ("new", "flag", "gap")
 
 
 def _dtype_error(dtype):
@@ -239,7 +239,7 @@ def expand(shape, index, wrap=True, inside=False):
     if entries.count(GAP) > 1:
         raise IndexError("an index can only have a single ellipsis ('...'): write ':' for each axis where "
                          "another is left out")
-    used = len([e for e in entries if e.kind not in _AXISLESS])
+    used = len([e for e in entries if e.kind not in AXISLESS])
     if used > len(shape):
         raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed: "
                          + ("a number is read as it is, with x or float(x)" if not shape else
@@ -247,7 +247,7 @@ def expand(shape, index, wrap=True, inside=False):
     gap = entries.index(GAP) if GAP in entries else len(entries)
     entries[gap + 1:gap + 1] = [Entry("slice", slice(None))] * (len(shape) - used)
     axes = iter(range(len(shape)))
-    return [e if e.kind in _AXISLESS else _fitted(e, shape, next(axes), wrap, inside) for e in entries]
+    return [e if e.kind in AXISLESS else _fitted(e, shape, next(axes), wrap, inside) for e in entries]
 
 
 def _fitted(entry, shape, axis, wrap, inside):
@@ -441,8 +441,8 @@ def addresses(shape, entries, wrap=True):
                 batch.append(size)
             layout.append(size)
             out.append(size)
-        axis += kind not in _AXISLESS
-    entries_of = [e for e in entries if e.kind not in _AXISLESS]
+        axis += kind not in AXISLESS
+    entries_of = [e for e in entries if e.kind not in AXISLESS]
     single = [a for a, how in columns if entries_of[a].kind != "slice" or type(how) is tuple and len(how) > 1]
     numbers = GatherDimensionNumbers(tuple(windows), tuple(single), tuple([a for a, _ in columns]))
     unique = surely(prod(common), high=1)
@@ -530,7 +530,7 @@ def check_bounds(shape, index, wrap=True):
     """`lax.check_bounds` of the arrays in an index, which are shown as the user gave them."""
     axes = iter(range(len(shape)))
     for kind, value, mask_size in expand(shape, index, wrap=False):
-        axis = None if kind in _AXISLESS else next(axes)
+        axis = None if kind in AXISLESS else next(axes)
         if kind == "array" and mask_size is None:
             lax.check_bounds(shape, (axis,), value.reshape(*value.shape, 1), wrap)
 
@@ -585,7 +585,7 @@ def fill_key(fill_value, dtype):
 def all_inside(shape, entries):
     """Is the window static and inside the array?"""
     sizes = iter(shape)
-    return all(e.kind in _AXISLESS or (n := next(sizes)) is not None
+    return all(e.kind in AXISLESS or (n := next(sizes)) is not None
                and (e.kind == "slice" and not isinstance(e.value[0], Array) or e.kind == "int"
                     and surely(e.value, low=0) and surely(n - e.value, low=1)) for e in entries)
 

@@ -320,7 +320,7 @@ def _access(primitive, ref, index, *values):
     # are numbers operands? then a loop over them compiles once
     numbers = state.trace is EVAL and len(steps) == 1 and steps[0][0] == "at"
     if numbers:
-        indexing.expand(of.shape, steps[0][1], inside=True)      # says what is out of bounds
+        _check_inside(of.shape, indexing.expand(of.shape, steps[0][1], inside=True))
     layout, operands = _layout(steps, numbers)
     program = _program(primitive, of.inner_aval, layout, tuple(map(aval_of, operands)),
                        tuple(map(aval_of, values)))
@@ -328,6 +328,23 @@ def _access(primitive, ref, index, *values):
         values = list(map(stop_gradient_p.bind, values))
     found = primitive.bind(*operands, *values, ref=of, program=program)
     return found[0] if found else None
+
+
+def _check_inside(shape, entries):
+    """Is each static int less than the size of its axis, in an index without arrays?
+
+    Raises:
+        ValueError: where one is not.
+    """
+    sizes = iter(shape)
+    found = [(e, next(sizes)) for e in entries if e.kind not in indexing.AXISLESS]
+    arrays = [(e.value, size) for e, size in found if e.kind == "array"]
+    if any([np.ndim(value) for value, _ in arrays]):
+        return
+    for value, size in arrays:
+        if isinstance(value, np.ndarray) and value >= size:
+            raise ValueError(f"Out of bound indexer: idx={value}, dim={size}: ints are less than {size}, and "
+                             "negative ones count from the end")
 
 
 def _layout(steps, numbers):
@@ -417,14 +434,18 @@ def _step(value, how, what):
 def _replaced(value, steps, written, how):
     """The array with the part that the steps select, one after another, written, or increased by what is
     written.
+
+    A part of ints and slices is moved inside of the array, as where it is read; of arrays, what is outside is
+    dropped.
     """
     if not steps:
         return getattr(value.at[...], how)(written)
     (step, what), rest = steps[0], steps[1:]
     if step == "at":
+        mode = None if any([np.ndim(e) for e in what]) else "clip"     # without arrays it is a window
         if not rest:
-            return getattr(value.at[what], how)(written)
-        return value.at[what].set(_replaced(value[what], rest, written, how))
+            return getattr(value.at[what], how)(written, mode=mode)
+        return value.at[what].set(_replaced(value[what], rest, written, how), mode=mode)
     inner = _replaced(_step(value, step, what), rest, written, how)
     if step == "reshape":
         return inner.reshape(value.shape)

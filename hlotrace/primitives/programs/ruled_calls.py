@@ -43,8 +43,8 @@ class Rules(NamedTuple):
 def _jvp(primals, tangents, *, jaxpr, rules, name, num_consts):
     if rules.jvp is None:
         if rules.fwd is not None:
-            raise TypeError(f"can't apply forward-mode autodiff (jvp) to {name}, which has a rule for "
-                            "reverse mode alone. Use reverse mode (grad, vjp, jacrev), or give it a rule jvp")
+            raise NotImplementedError(f"for jvp support, {name} must implement `jvp`: it has a rule for "
+                                      "reverse mode alone. Use that (grad, vjp, jacrev)")
         if rules.lacks:
             raise NotImplementedError(f"hijax primitive {name} has no rule for its derivatives: define jvp, "
                                       "or vjp_fwd and vjp_bwd_retval")

@@ -251,6 +251,68 @@ def test_loops():
     same(np.flatnonzero(primes(20)), [2, 3, 5, 7, 11, 13, 17, 19])
 
 
+def _add_one(carry, row):
+    row[...] += 1
+    return carry + row[0], row[1]
+
+
+# how a loop goes over the rows of a Ref -> (what it returns, the Ref afterwards), begun with 0 to 5 in 3 rows
+OVER_ROWS = {
+    "one by one": (lambda r: lax.scan(_add_one, 0.0, r), ((9.0, [2.0, 4.0, 6.0]), [[1, 2], [3, 4], [5, 6]])),
+    "jit": (jax.jit(lambda r: lax.scan(_add_one, 0.0, r)), ((9.0, [2.0, 4.0, 6.0]), [[1, 2], [3, 4], [5, 6]])),
+    "unrolled": (lambda r: lax.scan(_add_one, 0.0, r, unroll=2),
+                 ((9.0, [2.0, 4.0, 6.0]), [[1, 2], [3, 4], [5, 6]])),
+    "reverse": (lambda r: lax.scan(lambda c, x: (x[0], x.__setitem__(0, c)), 7.0, r, reverse=True),
+                ((0.0, None), [[2, 1], [4, 3], [7, 5]])),
+    "beside an array": (lambda r: lax.scan(lambda c, x: (c, x["r"].__setitem__(1, x["v"])), 0.0,
+                                           {"r": r, "v": jnp.array([7.0, 8.0, 9.0])})[1],
+                        (None, [[0, 7], [2, 8], [4, 9]])),
+    "a view": (lambda r: lax.scan(_add_one, 0.0, r.at[1:]), ((8.0, [4.0, 6.0]), [[0, 1], [3, 4], [5, 6]])),
+    "map in batches": (lambda r: lax.map(lambda x: x[0], r, batch_size=2), ([0.0, 2.0, 4.0], [[0, 1], [2, 3], [4, 5]])),
+    "map": (lambda r: lax.map(lambda x: x[0], r), ([0.0, 2.0, 4.0], [[0, 1], [2, 3], [4, 5]])),
+}
+
+
+@pytest.mark.parametrize("case", OVER_ROWS)
+def test_a_loop_over_the_rows_of_a_ref(case):
+    run, want = OVER_ROWS[case]
+    for _ in range(2):      # another Ref is not that of the first call
+        r = jax.new_ref(jnp.arange(6.0).reshape(3, 2))
+        got, (result, after) = run(r), want
+        assert jax.tree.structure(got) == jax.tree.structure(result, is_leaf=lambda x: type(x) is list)
+        for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(result, is_leaf=lambda x: type(x) is list)):
+            same(g, w)
+        same(r[...], after)
+
+
+def test_transformations_of_a_loop_over_the_rows_of_a_ref():
+    def table(x):
+        rows = jax.new_ref(jnp.zeros((3, 2)))
+
+        def step(c, row_and_x):
+            row, x = row_and_x
+            row[1] = c * x
+            return c + 1, None
+        lax.scan(step, x, (rows, jnp.arange(3.0)))
+        return rows[:, 1]
+    same(table(1.0), [0, 2, 6])
+    same(jax.jacrev(jax.jit(table))(1.0), [0, 1, 2])
+    same(jax.jacfwd(table)(1.0), [0, 1, 2])
+    same(jax.vmap(table)(jnp.array([0.0, 1.0])), [[0, 1, 4], [0, 2, 6]])
+    with jax.disable_jit():
+        same(table(1.0), [0, 2, 6])
+
+
+def test_errors_of_a_loop_over_refs():
+    r = jax.new_ref(jnp.zeros((3, 2)))
+    for xs, length, words in ((r, 4, "length.*4.*xs: 3"), ({"a": r, "b": jnp.ones(4)}, None, r"xs\['a'\]: 3, xs\['b'\]: 4"),
+                              ((r, r), None, "only one reference"), (jax.new_ref(0.0), None, "no leading axis")):
+        with pytest.raises(ValueError, match=words):
+            lax.scan(lambda c, x: (c, None), 0, xs, length)
+    with pytest.raises(ValueError, match="mutable array reference"):
+        lax.scan(lambda c, x: (c, x), 0, r)
+
+
 def test_branches():
     a, b = ref(), ref()
 
@@ -471,6 +533,50 @@ def test_checkify():
     error, value = jax.jit(checkify.checkify(f))(1.0, r)
     assert error.get().startswith("too much: 2.0")
     same((value, r[0]), (3.0, 3.0))
+
+
+# index -> what is changed of 12 zeros in 3 rows: ints and slices are moved inside, what arrays select is dropped
+OUTSIDE = {
+    "row": (lambda i: i, 5, np.s_[2]),
+    "row before the first": (lambda i: i, -9, np.s_[0]),
+    "element": (lambda i: (i, i), 7, np.s_[2, 3]),
+    "column": (lambda i: (slice(0, 2), i), 7, np.s_[:2, 3]),
+    "window": (lambda i: jax.ds(i, 2), 2, np.s_[1:]),
+    "rows": (lambda i: jnp.stack([i, i - 5]), 5, np.s_[0]),
+    "int beside an array": (lambda i: (jnp.array([0, 1]), i), 9, np.s_[:0]),
+}
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_a_write_out_of_bounds(case):
+    index, i, where = OUTSIDE[case]
+    want = np.zeros((3, 4), "float32")
+    want[where] = 1
+
+    @jax.jit
+    def write(r, i):
+        r[index(i)] = 1.0
+
+    @jax.jit
+    def swap(r, i):
+        return jax.ref.swap(r, index(i), 1.0)
+    for change in write, jax.jit(lambda r, i: jax.ref.addupdate(r, index(i), 1.0)), swap:
+        r = jax.new_ref(jnp.zeros((3, 4)))
+        change(r, i)
+        same(r[...], want)
+
+
+@pytest.mark.parametrize("access", [lambda r, i: r[i], lambda r, i: r.__setitem__(i, 1.0), lambda r, i: r.at[i][...],
+                                    lambda r, i: jax.ref.addupdate(r, i, 1.0), lambda r, i: jax.ref.swap(r, i, 1.0)])
+def test_a_static_int_out_of_bounds(access):
+    r = jax.new_ref(jnp.zeros((2, 3)))
+    for index in 2, (slice(None), 3), (0, 9):
+        with pytest.raises(ValueError, match="Out of bound indexer: idx=[239], dim=[23]"):
+            access(r, index)
+    same(r[...], np.zeros((2, 3)))
+    access(r, (5, np.array([0])))       # beside an array: as where it is traced
+    r[-9] = 7.0
+    same(r[0], [7.0, 7.0, 7.0])
 
 
 def test_an_index_out_of_bounds_names_its_own_line():
