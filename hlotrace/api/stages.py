@@ -79,7 +79,8 @@ class ShapeDtypeStruct:
         if sharding is not None:
             # programs that name no sharding need none of those modules
             from ..placement.shardings import as_sharding
-            sharding = as_sharding(sharding, "ShapeDtypeStruct: sharding", laid_out=True)
+            sharding = as_sharding(sharding, "ShapeDtypeStruct: sharding", laid_out=True, error=ValueError,
+                                   no_mesh=TypeError)
         # in the layout of a Format
         self.placed = sharding
         self.layout = getattr(given, "layout", getattr(sharding, "_layout", None))      # of a Format
@@ -476,8 +477,12 @@ class Compiled(_Stage):
     @property
     def output_shardings(self) -> Any:
         """The shardings of the results."""
+        return self.out_tree.unflatten(self._of_results(self._executable.out_shardings))
+
+    def _of_results(self, outs: Sequence[Any]) -> Sequence[Any]:
+        """Without those of the Refs that are written, and of what checks find."""
         first = sum([written for _, written in self._lowered._references])
-        return self.out_tree.unflatten(self._executable.out_shardings[first:first + self.out_tree.num_leaves])
+        return outs[first:first + self.out_tree.num_leaves]
 
     @property
     def input_formats(self) -> Any:
@@ -495,7 +500,7 @@ class Compiled(_Stage):
     def output_formats(self) -> Any:
         """The Formats of the results."""
         from ..runtime.devices import layouts  # few ask
-        return self.out_tree.unflatten(layouts.of_executable(self._executable)[1])
+        return self.out_tree.unflatten(self._of_results(layouts.of_executable(self._executable)[1]))
 
     def as_text(self) -> str:
         """The optimized HLO."""

@@ -18,22 +18,22 @@ def on(device, shape=(4,)):
     return jax.device_put(jnp.ones(shape), jax.devices()[device])
 
 
-@mistake(TypeError, "device_put", "'gpu:0'", advice="jax.devices('gpu')[0]")
+@mistake(ValueError, "device_put", "'gpu:0'", advice="jax.devices('gpu')[0]")
 def put_to_a_name():
     return jax.device_put(jnp.ones(3), "gpu:0")  # <-
 
 
-@mistake(TypeError, "device_put", "got 1", advice="jax.devices()[1]")
+@mistake(ValueError, "device_put", "got 1", advice="jax.devices()[1]")
 def put_to_a_number():
     return jax.device_put(jnp.ones(3), 1)  # <-
 
 
-@mistake(RuntimeError, "device_put", "P('x',)", "no mesh in context", advice="NamedSharding(mesh, spec)")
+@mistake(ValueError, "device_put", "P('x',)", "no mesh in context", advice="NamedSharding(mesh, spec)")
 def put_to_a_spec():
     return jax.device_put(jnp.ones(8), P("x"))  # <-
 
 
-@mistake(TypeError, "device_put", "Mesh('x': 8", advice="NamedSharding(mesh, PartitionSpec(...))")
+@mistake(ValueError, "device_put", "Mesh('x': 8", advice="NamedSharding(mesh, PartitionSpec(...))")
 def put_to_a_mesh():
     m = mesh(8)
     return jax.device_put(jnp.ones(8), m)  # <-
