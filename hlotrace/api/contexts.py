@@ -2,15 +2,45 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
 from ..core.config import config, override, state
+from ..core.surface.boundary import reraise_for_user
 
 
-def option_context(name: str, default: Any, doc: str) -> Callable[..., AbstractContextManager[None]]:
-    """A context-manager function for option `name`; `default` ... means that a value must be given."""
+class OptionContext:
+    """What sets an option on this thread, as a function; `.value` is what the option is."""
+    __name__: str
+    __qualname__: str
+
+    def __init__(self, name: str, context: Callable[..., AbstractContextManager[None]]) -> None:
+        self._name, self.__wrapped__ = name, context
+        functools.update_wrapper(self, context)
+
+    @property
+    def value(self) -> Any:
+        """The option on this thread."""
+        return config.read(self._name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> AbstractContextManager[None]:
+        try:
+            return self.__wrapped__(*args, **kwargs)
+        except Exception as error:
+            reraise_for_user(error, self.__name__, args, kwargs)
+            raise
+
+    def __repr__(self) -> str:
+        return f"<option {self._name}: {self.value!r}>"
+
+    def __reduce__(self) -> str:
+        return self.__qualname__        # pickled by name, as functions are
+
+
+def option_context(name: str, default: Any, doc: str) -> OptionContext:
+    """An OptionContext for option `name`; `default` ... means that a value must be given."""
     if default is ...:
         def context(value: Any) -> AbstractContextManager[None]:
             return override(name, config._check(name, value))      # checked where it is written
@@ -19,7 +49,7 @@ def option_context(name: str, default: Any, doc: str) -> Callable[..., AbstractC
             return override(name, config._check(name, value))
     context.__name__ = context.__qualname__ = name.removeprefix("jax_")
     context.__doc__ = f"Context manager that sets the option `{name}` on this thread.\n{doc}"
-    return context
+    return OptionContext(name, context)
 
 
 enable_x64 = option_context("jax_enable_x64", True, """

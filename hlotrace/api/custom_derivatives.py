@@ -152,9 +152,9 @@ class _Custom(Positional):
                                                     "nondiff")
 
     def _flat(self, args: tuple[Any, ...],
-              kwargs: dict[str, Any]) -> tuple[FlatFunction, list[Any], list[Any]]:
-        """The call as (a FlatFunction, its leaves, the nondiff values)."""
-        args, _, statics = split_statics(self._positional(args, kwargs), {}, self.nondiff_argnums)
+              nondiff: Sequence[int]) -> tuple[FlatFunction, list[Any], list[Any]]:
+        """The call as (a FlatFunction, its leaves, the values of the arguments `nondiff`)."""
+        args, _, statics = split_statics(args, {}, nondiff)
         flat = FlatFunction(self.fun, *flatten((args, {})), type(self).__name__, statics)
         # programs hold the rules and outlive this call, so the rules hold the types, not the values
         leaves, flat.leaves = flat.leaves, flat.avals()
@@ -221,13 +221,22 @@ class custom_jvp(_Custom):
         name = name_of(self.fun)
         if self.rule is None:
             raise AttributeError(f"No JVP defined for custom_jvp function {name} using defjvp.")
-        flat, leaves, static = self._flat(args, kwargs)
+        args = self._positional(args, kwargs)
+        nondiff = [n for n in self.nondiff_argnums if n < len(args)]
+        # a tracer that a rule closed over would outlive its trace: it is an operand whose tangent is dropped
+        fixed = [n for n in nondiff if not isinstance(args[n], Tracer)]
+        places = [i for i in range(len(args)) if i not in fixed]
+        flat, leaves, static = self._flat(args, fixed)
 
         def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             tangents = _zeros(tangents, map(aval_of, primals), self.symbolic_zeros)
-            result = self.rule(*static, flat.arg_tree.unflatten(primals),
-                               adapters.unflatten_tangents(flat.arg_tree, tangents,
-                                                           list(map(aval_of, primals))))
+            values = dict(zip(places, flat.arg_tree.unflatten(primals)))
+            dots = dict(zip(places, adapters.unflatten_tangents(flat.arg_tree, tangents,
+                                                                list(map(aval_of, primals)))))
+            first = {**dict(zip(fixed, static)), **values}
+            result = self.rule(*[first[n] for n in nondiff],
+                               tuple([x for i, x in values.items() if i not in nondiff]),
+                               tuple([t for i, t in dots.items() if i not in nondiff]))
             if not isinstance(result, (tuple, list)) or len(result) != 2:
                 raise TypeError(f"Custom JVP rule {name_of(self.rule)} for function {name} must produce a "
                                 "pair (list or tuple of length two) representing primal and tangent "
@@ -306,7 +315,8 @@ class custom_vjp(_Custom):
         name = name_of(self.fun)
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
-        flat, leaves, static = self._flat(args, kwargs)
+        args = self._positional(args, kwargs)
+        flat, leaves, static = self._flat(args, self.nondiff_argnums)
 
         def fwd(primals: Sequence[Any],
                 perturbed: Sequence[bool]) -> tuple[list[Any], list[Any], Callable[..., Any]]:

@@ -80,7 +80,8 @@ class ShapeDtypeStruct:
         if sharding is not None:
             # programs that name no sharding need none of those modules
             from ..placement.shardings import as_sharding
-            sharding = as_sharding(sharding, "ShapeDtypeStruct: sharding", laid_out=True)
+            sharding = as_sharding(sharding, "ShapeDtypeStruct: sharding", laid_out=True, error=ValueError,
+                                   no_mesh=TypeError)
         # in the layout of a Format
         self.placed = sharding
         self.layout = getattr(given, "layout", getattr(sharding, "_layout", None))      # of a Format

@@ -25,11 +25,12 @@ _LIKE = {
         "interpreters.pxla interpreters.xla lax lax.linalg lib monitoring nn nn.initializers numpy "
         "numpy.linalg profiler random scipy scipy.special sharding stages test_util tree_util "
         "typing").split()},
-    **dict.fromkeys("api array config literals state state.types traceback_util util".split(), ""),
+    **dict.fromkeys("api array literals state state.types traceback_util util".split(), ""),
     **dict.fromkeys("lax.control_flow lax.lax lax.parallel lax.slicing".split(), "lax"),
     **dict.fromkeys("mesh named_sharding partition_spec sharding_impls".split(), "sharding"),
     **dict.fromkeys(("lax.control_flow.loops", "lax.convolution"), "lax"),
     "abstract_arrays": "core", "ad_util": "interpreters.ad", "checkify": "experimental.checkify",
+    "config": "as_jax.options ",
     "core": "core extend.core", "dispatch": "interpreters.xla", "image.scale": "image",
     "linear_util": "extend.linear_util", "nn.functions": "nn", "numpy.lax_numpy": "numpy",
     "numpy.ufuncs": "numpy", "numpy.util": "numpy.util", "pjit": "experimental.pjit sharding",

@@ -70,7 +70,8 @@ def _text(value: Any) -> str | None:
 
 
 def _device(value: Any) -> Any:
-    if not (value is None or isinstance(value, str) or hasattr(value, "device_kind")):
+    if not (value is None or isinstance(value, str) or hasattr(value, "device_kind")
+            and not isinstance(value, type)):
         raise ValueError(f"{value!r} is not a device, as jax.devices()[0], the name of a platform, as 'cpu', "
                          "or None")
     return value

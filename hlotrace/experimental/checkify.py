@@ -36,6 +36,7 @@ from ..primitives.programs.checks import (
     any_of,
     check_p,
     first,
+    of_users,
     report,
     type_of,
 )
@@ -157,7 +158,7 @@ def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
                             f"{x!r:.80} of type {type(x)}: write it into the message, as f\"...\"")
     values = [random_unwrap_p.bind(x) if dtypes.is_extended(aval_of(x).dtype) else x for x in leaves]
     report(not_p.bind(pred), Failure(FailedCheckError, msg + " (`check` failed)", tuple(map(type_of, values)),
-                                     structure, bool(debug)), values)
+                                     structure, bool(debug), users=True), values)
 
 
 def debug_check(pred, msg, *fmt_args, **fmt_kwargs):
@@ -202,7 +203,7 @@ def check_error(error):
         if not size:
             return
         values = first([reshape(x, (size, *x.shape[ndim:])) for x in values])
-    check_p.bind(*values, failures=error._failures)
+    check_p.bind(*values, failures=of_users(error._failures))
 
 
 def _throw(error):
@@ -252,7 +253,7 @@ def checkify(f, errors=user_checks):
     def checked(*args, **kwargs):
         flat = FlatFunction(f, *flatten((args, kwargs)), "checkify")
         traced = flat.kept(f, "checkify", flat.avals())
-        program, known = functional(traced.closed, reported, reported, user_checks - reported)
+        program, known = functional(traced.closed, reported, reported)
         start = known.start() if known else []
         operands = [*start, *traced.consts, *flat.leaves]
         results = jit_bind(program, operands) if state.trace is EVAL else eval_jaxpr(program, (), *operands)

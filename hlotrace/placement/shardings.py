@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 def check_kind(value: Any, what: str, devices: bool = True,
                error: type[Exception] = TypeError) -> None:
     """`error` unless a user's value can be read as a Sharding; if `devices`, a Device can."""
-    is_device = hasattr(value, "device_kind")
+    is_device = hasattr(value, "device_kind") and not isinstance(value, type)
     if not (value is None or isinstance(value, (Sharding, PartitionSpec, Format, Space))
             or devices and is_device):
         advice = ""
@@ -65,17 +65,20 @@ def check_targets(targets: Any, what: str) -> None:
 _KINDS = {Space.Device: None, Space.Any: None, Space.Host: "pinned_host"}
 
 
-def as_sharding(value: Any, what: str, laid_out: bool = False) -> Any:
+def as_sharding(value: Any, what: str, laid_out: bool = False, error: type[Exception] = TypeError,
+                no_mesh: type[Exception] = RuntimeError) -> Any:
     """The Sharding that a user's value means; None for None.  `what` names the value in errors.
 
     If `laid_out`, that of a Format is in its layout (see `Sharding.in_layout`), or is an `Anywhere`.
 
     Raises:
         NotImplementedError: otherwise, for a layout that is not the order of the axes.
+        error: for what means none.
+        no_mesh: for a PartitionSpec where no mesh is in use.
     """
     if isinstance(value, Space):
         return InMemory(_KINDS[value])
-    check_kind(value, what)
+    check_kind(value, what, error=error)
     if value is None or isinstance(value, Sharding):
         return value
     if isinstance(value, Format):
@@ -83,8 +86,8 @@ def as_sharding(value: Any, what: str, laid_out: bool = False) -> Any:
     if isinstance(value, PartitionSpec):
         mesh = current_mesh()
         if mesh is None:
-            raise RuntimeError(f"{what}: {value} names axes of a mesh, and there is no mesh in context. "
-                               "Enter one with set_mesh(mesh), or pass NamedSharding(mesh, spec).")
+            raise no_mesh(f"{what}: {value} names axes of a mesh, and there is no mesh in context. "
+                          "Enter one with set_mesh(mesh), or pass NamedSharding(mesh, spec).")
         return NamedSharding(mesh, value)
     return placement.on_device(value)
 
@@ -252,7 +255,7 @@ def named(sharding: Any, what: str) -> Any:
     if not isinstance(sharding, (NamedSharding, PartitionSpec)):
         raise TypeError(f"{what}: out_sharding is a NamedSharding, or a PartitionSpec of the current mesh; "
                         f"got {sharding!r}")
-    return over_mesh_in_use(as_sharding(sharding, f"{what}: out_sharding"))
+    return over_mesh_in_use(as_sharding(sharding, f"{what}: out_sharding", no_mesh=ValueError))
 
 
 def apply_sharding(x: Any, sharding: Any, what: str) -> Any:

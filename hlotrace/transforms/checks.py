@@ -178,17 +178,17 @@ RULES = {OOBError: _index, DivisionByZeroError: _division, NaNError: _nan,
 # --- programs -------------------------------------------------------------------------------------
 
 @programs.register
-def instrument(jaxpr: Jaxpr, kinds: tuple[Any, ...], without: tuple[type, ...] = ()) -> Jaxpr:
+def instrument(jaxpr: Jaxpr, kinds: tuple[Any, ...], kept: tuple[type, ...] | None = None) -> Jaxpr:
     """The program with checks at what can go wrong; all of its checks know their lines.
 
     Args:
         kinds: of checks, keys of RULES.
-        without: classes of failures whose checks are left out.
+        kept: classes of failures; the user's checks of others are left out.  None keeps all.
     """
     rules = [rule for kind, rule in RULES.items() if kind in kinds]
 
     def checked(*args: Any) -> list[Any]:
-        return _run(jaxpr, args, rules, kinds, without)
+        return _run(jaxpr, args, rules, kinds, kept)
     return programs.trace_closed(checked, jaxpr.in_avals, jaxpr.name, jaxpr.arg_names)
 
 
@@ -221,9 +221,9 @@ def _run(jaxpr: Jaxpr, args: Sequence[Any], rules: list[Callable[..., Found]], *
     return [literal_value(v) if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
 
-def _check_again(operands: Sequence[Any], eqn: Eqn, without: tuple[type, ...]) -> None:
+def _check_again(operands: Sequence[Any], eqn: Eqn, classes: tuple[type, ...] | None) -> None:
     old = eqn.params["failures"]
-    kept = [f for f in old.all if f.kind not in without]
+    kept = [f for f in old.all if not f.users or classes is None or f.kind in classes]
     if kept:
         if len(kept) < len(old.all):
             less = Failures(tuple(kept))
@@ -240,20 +240,21 @@ def _each(value: Any, which: tuple[Any, ...]) -> Any:
 
 @programs.cached
 def functional(jaxpr: Jaxpr, kinds: tuple[Any, ...], reported: tuple[type, ...],
-               without: tuple[type, ...] = ()) -> tuple[Jaxpr, Failures | None]:
+               users: bool = True) -> tuple[Jaxpr, Failures | None]:
     """A program whose checks are results.
 
     Args:
         kinds: of checks that are written into it, keys of RULES.
         reported: the classes of failures that the states report.
-        without: classes of failures whose checks are left out.
+        users: the user's checks are reported too, or left out where their class is not.  Else they stay.
 
     Returns:
         The program of [*states, *inputs] -> [*states, *outputs], and its Failures, None where it can have
         none.
     """
-    program = instrument(jaxpr, kinds, without)
-    known = failures_of([e for e in program.effects if type(e) is Check and e.failure.kind in reported])
+    program = instrument(jaxpr, kinds, reported if users else None)
+    known = failures_of([e for e in program.effects if type(e) is Check and e.failure.kind in reported
+                         and (users or not e.failure.users)])
     return (programs.discharge(program, known.states()), known) if known else (program, None)
 
 
@@ -262,7 +263,7 @@ def exposed(jaxpr: Jaxpr, kinds: tuple[Any, ...], reported: tuple[type,
                                                                   ...]) -> tuple[Jaxpr, Failures | None]:
     """(the program of inputs -> [*outputs, *states], its Failures), as `functional`; itself and None if it
     has none."""
-    program, known = functional(jaxpr, kinds, reported)
+    program, known = functional(jaxpr, kinds, reported, False)
     if known is None:
         return jaxpr, None
     n = len(known.avals)

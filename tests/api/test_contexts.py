@@ -1,4 +1,7 @@
 """Contexts: of the user's own, those that forbid tracing or a bare mesh, those that do nothing or are refused."""
+import pickle
+from concurrent import futures
+
 import pytest
 from mesh8 import auto_mesh
 from option_changes import X
@@ -56,3 +59,20 @@ def test_contexts_that_do_nothing_or_are_refused():
         pass
     with pytest.raises(NotImplementedError, match="jax_remove_size_one_mesh_axis_from_type: the value True"):
         jax.remove_size_one_mesh_axis_from_type()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name, value", [
+    ("enable_x64", True), ("debug_nans", True), ("numpy_rank_promotion", "raise"), ("default_prng_impl", "rbg"),
+    ("default_matmul_precision", "float32"), ("legacy_prng_key", "error"), ("log_compiles", True),
+    ("default_device", "cpu")])
+def test_the_value_of_a_context_is_the_option_on_this_thread(name, value):
+    context, outside = getattr(jax, name), jax.config.read(f"jax_{name}")
+    assert context.value == outside and context.__name__ == name and pickle.loads(pickle.dumps(context)) is context
+    with context(value):
+        assert context.value == value and str(value) in repr(context)
+        with futures.ThreadPoolExecutor(1) as threads:
+            assert threads.submit(lambda: context.value).result() == outside
+    assert context.value == outside
+    with pytest.raises(TypeError, match=f"{name}"):
+        context(value, value)

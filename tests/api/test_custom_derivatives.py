@@ -278,3 +278,21 @@ def test_rules_that_are_no_functions_or_too_few():
     f.defjvps(lambda t, out, x, y: t * y)
     with pytest.raises(ValueError, match="1 rules"):
         jax.grad(f)(1., 3.)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(2, 0))
+def applied(scale, x, how):
+    return how(scale * x)
+
+
+applied.defjvp(lambda scale, how, primals, tangents: (applied(scale, *primals, how), scale * tangents[0]))
+
+
+@pytest.mark.parametrize("transformed, expected", [
+    (lambda f: jax.grad(f, 0), 0), (lambda f: jax.grad(f, 1), 2), (lambda f: jax.jit(jax.grad(f, 0)), 0),
+    (lambda f: jax.grad(jax.jit(f), (0, 1)), (0, 2)), (lambda f: jax.jacfwd(f, (0, 1)), (0, 2)),
+    (lambda f: lambda *xs: jax.jvp(f, xs, (1., 1.)), (6, 2)), (lambda f: lambda *xs: jax.linearize(f, *xs)[1](1., 1.), 2),
+    (lambda f: lambda *xs: jax.vmap(f)(*[jnp.array([x]) for x in xs])[0], 6)])
+def test_a_traced_argument_that_is_not_differentiated_has_no_derivative(transformed, expected):
+    got = transformed(lambda scale, x: applied(scale, x, jnp.abs))(2., 3.)
+    assert jax.tree.map(float, got) == expected

@@ -115,6 +115,23 @@ for place in inside._homes:
     run("-c", program)
 
 
+def test_options_of_the_inside():
+    program = """
+import hlotrace.as_jax, jax
+from jax._src import config
+for name in "enable_x64 disable_jit debug_nans traceback_filtering use_direct_linearize jax_platforms check_vma".split():
+    option = getattr(config, name)
+    known = [x for x in (name, "jax_" + name) if x in jax.config.values]
+    assert option.value == jax.config.read(known[0]), name
+assert config.enable_x64 is jax.enable_x64 and config.config is jax.config and not hasattr(config, "nonsense")
+config.update("jax_enable_x64", True)
+with config.disable_jit(True), config.enable_x64(False):
+    assert config.disable_jit.value and not config.enable_x64.value
+assert config.enable_x64.value and not config.disable_jit.value
+"""
+    run("-c", program)
+
+
 def test_faces_of_the_inside():
     program = """
 import hlotrace.as_jax, jax, jax.numpy as jnp, numpy as np

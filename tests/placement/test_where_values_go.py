@@ -10,6 +10,11 @@ from hlotrace.experimental.layout import Format, Layout
 V = np.arange(8, dtype=np.float32)
 
 
+def made_on(device):
+    with jax.default_device(device):
+        return jnp.array(V)
+
+
 WRONG = {
     "a spec of more entries than dimensions, for jit": (lambda: jax.jit(jnp.sin, in_shardings=on("data", None))(V), ValueError, "incompatible with"),
     "for its results": (lambda: jax.jit(jnp.sin, out_shardings=on("data", None))(V), ValueError, "incompatible with its sharding annotation"),
@@ -20,6 +25,11 @@ WRONG = {
     "a constraint to other devices": (lambda: jax.lax.with_sharding_constraint(jax.device_put(V, one(2)), on("data")),
                                       ValueError, "incompatible devices"),
     "no place": (lambda: jax.device_put(V, "cpu"), ValueError, "expected a Sharding"),
+    "a platform that there is not": (lambda: made_on("nope"), ValueError, "jax_default_device.*'nope'"),
+    "a platform that is elsewhere": (lambda: made_on("tpu"), RuntimeError, "'tpu' is not available"),
+    "a class": (lambda: made_on(jax.Device), ValueError, "is not a device"),
+    "a class for a move": (lambda: jax.device_put(V, jax.Device), ValueError, "expected a Sharding"),
+    "a class for an array": (lambda: jnp.array(V, device=jax.Device), ValueError, "expected a Sharding"),
     "a spec without a mesh": (lambda: jax.device_put(V, jax.P("data")), ValueError, "no mesh in context"),
     "parts of what one device holds": (lambda: jax.jit(jnp.sin, in_shardings=on("data"))(jax.device_put(V, one(2))), ValueError, "does not match"),
 }

@@ -68,7 +68,8 @@ class Failure:
 
     `kind` is a JaxException.  `source` is known once the program that the check is in is.  One that is
     `debug` says nothing outside of `checkify`.  The first `mapped` values are the place of the device that
-    it failed on.
+    it failed on.  One that is the `users` is of a `check` or a `check_error`: a program with it is for
+    `checkify` alone.
     """
     kind: type
     text: str
@@ -77,6 +78,7 @@ class Failure:
     debug: bool = False
     source: tuple | None = None
     mapped: int = 0
+    users: bool = False
 
     def on_devices(self, ndim: int) -> Failure:
         """It, on one device of a mesh of `ndim` axes."""
@@ -170,6 +172,11 @@ class Failures:
 def type_of(value: Any) -> ShapedArray:
     """The type under which a value to be shown is a state."""
     return aval_of(value).update(weak_type=False, vma=frozenset())
+
+
+def of_users(failures: Failures) -> Failures:
+    """The same failures, asked for by a `check_error`."""
+    return Failures(tuple([dataclasses.replace(f, users=True) for f in failures.all]))
 
 
 def failures_of(effects: Iterable[Effect]) -> Failures | None:
@@ -292,7 +299,7 @@ def _evaluate(code: Any, *values: Any, failures: Failures) -> list[Any]:
 
 def error_of(failure: Failure, values: Sequence[Any]) -> Exception:
     """The exception for a failure that `checkify` does not give as a value."""
-    if failure.kind is OOBError:
+    if failure.kind is OOBError and not failure.users:
         where = failure.line and f" It is read or written at {failure.line}."
         return IndexError(f"{failure.words(values)}{where} Where that is meant, say what to do with mode=, "
                           "as in " 'x.at[i].get(mode="fill") or x.at[i].set(y, mode="drop").')
@@ -303,7 +310,7 @@ def error_of(failure: Failure, values: Sequence[Any]) -> Exception:
 
 def _lower(ctx: Any, eqn: Eqn, *names: str) -> list[str]:
     """Checks that are left here have no effect."""
-    if any(f.kind is FailedCheckError and not f.debug for f in eqn.params["failures"].all):
+    if any(f.users and not f.debug for f in eqn.params["failures"].all):
         raise ValueError("Cannot abstractly evaluate a checkify.check which was not functionalized. This "
                          "probably means you tried to stage (jit/scan/pmap/...) a `check` without "
                          "functionalizing it through `checkify.checkify`: write jit(checkify(f)), and look "

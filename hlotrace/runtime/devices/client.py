@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...core import source_info
 from ...core.caches import ContextCache
 from ...core.config import checks, config
-from ...core.platforms import platform_named
+from ...core.platforms import PLATFORMS, platform_named
 from .. import binding
 
 if TYPE_CHECKING:
@@ -170,8 +170,13 @@ def default_device() -> binding.Device:
     found = _default_device.get(None)
     if found is None:
         chosen = config.jax_default_device
-        if chosen is None or isinstance(chosen, str):
-            chosen = client(chosen).local_devices()[0]
+        try:
+            if chosen is None or isinstance(chosen, str):
+                chosen = client(chosen).local_devices()[0]
+        except RuntimeError as error:
+            if chosen is None or platform_named(chosen) in (*PLATFORMS, *factories):     # it may be elsewhere
+                raise
+            raise ValueError(f"the option jax_default_device: {error}") from None
         found = _default_device.keep(None, chosen)
     return found
 
