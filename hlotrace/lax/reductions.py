@@ -72,7 +72,7 @@ def _reduction(primitive, words, result, note=""):
     def placed(operand, axes, *, out_sharding=None):
         if out_sharding is None:
             return function(operand, axes)
-        unreduced = unreduced_axes(out_sharding, what, operand)
+        unreduced = unreduced_axes(out_sharding, what, *[operand] * (primitive is reduce_sum_p))
         if not unreduced:
             return with_out_sharding(function(*over_auto_axes(operand), axes), out_sharding, what)
         if primitive is not reduce_sum_p:

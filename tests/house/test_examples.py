@@ -27,7 +27,7 @@ def test_every_example_is_tested_and_short():
     assert set(files) == {"digits.py", "quickstart.py", "inspect_program.py", "layer.py", "sharded_mlp.py",
                           "ring_attention.py", "multi_process.py", "elastic.py", "checkpoints.py", "tpu_ahead_of_time.py",
                           "gpt.py", "resnet.py"}
-    assert files.pop("gpt.py") <= 120       # a model, to be planned and measured
+    assert max(files.pop("gpt.py"), files.pop("resnet.py")) <= 120      # models, to be planned and measured
     assert max(files.values()) <= 80, files
 
 

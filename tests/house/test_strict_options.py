@@ -21,7 +21,7 @@ from hlotrace.core.config import override
 MIXED = {
     "hlotrace.dtypes.result_type", "hlotrace.example_libraries.stax.Dense", "hlotrace.example_libraries.stax.serial",
     *(f"hlotrace.numpy.{name}" for name in ("add", "c_", "column_stack", "concatenate", "logical_and", "logical_or",
-                                             "logical_xor", "multiply", "pow", "promote_types", "put", "r_", "vectorize"))}
+                                             "logical_xor", "multiply", "pow", "power", "promote_types", "put", "r_", "vectorize"))}
 MODULES = ["numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "nn", "scipy.special", "scipy.linalg", "scipy.signal",
            "scipy.fft", "scipy.cluster.vq", "scipy.sparse.linalg", "scipy.stats"]
 DTYPES = [*((module, "float32") for module in MODULES),

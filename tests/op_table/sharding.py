@@ -67,8 +67,8 @@ row("unreduced_dot_general", lambda x, y: explicitly(lax.dot_general(
     between(-2, 2, 3, 4), between(-2, 2, 4, 2), kinds="fci", bad=[
         (lambda: lax.dot_general(np.ones((2, 4)), np.ones((4, 2)), (((1,), (0,)), ((), ())),
                                  out_sharding=terms(None, None)), TypeError, "cannot be made unreduced"),
-        (lambda: lax.dot_general(np.ones((2, 3)), np.ones((4, 2)), (((1,), (0,)), ((), ())),
-                                 out_sharding=terms(None, None)), TypeError, "same shape")])
+        (lambda: lax.dot_general(explicitly(np.ones((2, 2)), None, "x"), explicitly(np.ones((4, 2)), "x"),
+                                 (((1,), (0,)), ((), ())), out_sharding=terms(None, None)), TypeError, "same shape")])
 row("unreduced_sum", lambda x: explicitly(lax.reduce_sum(explicitly(x, None, "x"), (1,), out_sharding=terms(None))),
     lambda x: x.sum(1), between(-2, 2, 3, 4), kinds="fci", bad=[
         (lambda: lax.reduce_sum(explicitly(np.ones((2, 4)), "x"), (1,), out_sharding=terms(None)), TypeError,
