@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.jaxpr import Literal, sub_jaxprs
 from ..core.primitive import fact_of
-from ..sharding.layout import Anywhere
-from ..sharding.partition import Partition
 from ..sharding.single import SingleDeviceSharding
 
 if TYPE_CHECKING:
@@ -26,10 +24,12 @@ def with_memories(jaxpr: Jaxpr, where: Any, given: Sequence[Any] | None = None) 
     Raises:
         ValueError: where operands of one operation are in different memories.
     """
-    ins = where.ins if type(where) is Partition else (None,) * len(jaxpr.invars)
+    ins = getattr(where, "ins", (None,) * len(jaxpr.invars))
     kinds = [getattr(s, "_kind", None) for s in given or ins]
     if HOST not in kinds and HOST not in fact_of(jaxpr, "memories"):
         return where
+    from ..sharding.layout import Anywhere  # few programs are about another memory than the device's
+    from ..sharding.partition import Partition
     found = _memories(jaxpr, kinds)
     if type(where) is not Partition:
         at = SingleDeviceSharding(where, memory_kind=HOST)

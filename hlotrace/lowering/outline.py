@@ -20,7 +20,6 @@ import numpy as np
 from ..core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
 from ..core.programs import cached, constant_key
 from ..primitives.programs.calls import jit_p
-from .handed_over import hand_over_little
 
 SMALLEST_PROGRAM = 300      # equations; below, compiling is quick anyway
 SMALLEST_BLOCK = 24         # equations; shorter ones are joined where they follow each other
@@ -74,6 +73,7 @@ def outline(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Block]]:
             add(wires, [(start, outside)], length, "chain")
     if not blocks:
         return jaxpr, []
+    from .handed_over import hand_over_little  # few programs have blocks
     flat, became = hand_over_little(_with_calls(flat, calls), [b.jaxpr for b in blocks])
     return flat, [Block(became[b.jaxpr], b.calls) for b in blocks]
 

@@ -227,6 +227,8 @@ LOCAL_IMPORTS = {
         hlotrace.api.compiled_calls: hlotrace.inspection.retraces hlotrace.inspection.planning.lowered_estimates
         hlotrace.api.jit_placement: hlotrace.placement.shardings
         hlotrace.placement.out_sharding: hlotrace.placement.shardings hlotrace.primitives.parallel.sharding hlotrace.runtime.devices.shards hlotrace.sharding.named hlotrace.sharding.spec
+        hlotrace.lowering.memory_spaces: hlotrace.sharding.layout hlotrace.sharding.partition
+        hlotrace.lowering.outline: hlotrace.lowering.handed_over
         hlotrace.transforms.transpose: hlotrace.primitives.parallel.sharding
         hlotrace.transforms.vmap: hlotrace.primitives.parallel.sharding
         hlotrace.numpy.reductions.statistics: hlotrace.primitives.parallel.sharding
