@@ -410,6 +410,7 @@ def test_flatten_axes_names_the_place_that_does_not_fit(axes, value, words):
 
 def test_public_names_are_the_same_functions():
     assert tree.map.__name__ == "map" and tree_util.tree_map.__name__ == "tree_map"
+    assert tree.flatten.__code__ is tree_util.tree_flatten.__code__
     for name in ("tree_all", "tree_broadcast", "tree_flatten_with_path", "tree_leaves_with_path", "tree_reduce",
                  "tree_reduce_associative", "tree_structure", "tree_transpose"):
         short = getattr(tree, name.removeprefix("tree_"))
