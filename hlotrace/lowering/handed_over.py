@@ -20,8 +20,9 @@ def hand_over_little(jaxpr: Jaxpr, blocks: Iterable[Jaxpr]) -> tuple[Jaxpr, dict
     latest = {block: block for block in blocks}
     program = _Program(jaxpr)
     for block in latest:
+        fed = program.fed_by(latest[block])
         for then in latest:
-            found = _Pair(program, latest[block], latest[then]).thinned() if then is not block else None
+            found = _Pair(program, latest[block], latest[then]).thinned() if latest[then] in fed else None
             if found is not None:
                 jaxpr, latest[block], latest[then] = found
                 program = _Program(jaxpr)
@@ -45,6 +46,14 @@ class _Program:
             self.uses[v].append((len(jaxpr.eqns), 0))
 
 
+    def fed_by(self, block: Jaxpr) -> set[Jaxpr]:
+        """The other programs whose calls take a result of one of the calls of `block`."""
+        eqns = self.jaxpr.eqns
+        users = {i for call in self.calls[block] for v in eqns[call].outvars for i, _ in self.uses[v]}
+        return {eqns[i].params["jaxpr"] for i in users
+                if i < len(eqns) and eqns[i].primitive is jit_p} - {block}
+
+
 class _Pair:
     """The calls of a block `first` in a program, and those of a block `then` for which it makes values."""
 
@@ -60,6 +69,9 @@ class _Pair:
                 if slot is not None and 2 * times > len(self.calls):
                     self.slots[k] = slot
         self.partners = {i: self.partner(i) for i in self.calls} if self.slots else {}
+        # the equation for which each call makes values
+        self.needed = {i: min((at for k in self.slots for at, _ in self.uses[self.eqns[i].outvars[k]]),
+                              default=len(self.eqns)) for i in self.calls}
 
     def only_slot(self, v: Var) -> int | None:
         """Which operand of `then` a variable is, where that is its only use."""
@@ -90,18 +102,13 @@ class _Pair:
                            kept, eqns)
         return self.rewritten(first, then, kept, made_from(wanted, kept, eqns)[0]), first, then
 
-    def needed_at(self, i: int) -> int:
-        """The equation for which call i makes values."""
-        return min((at for k in self.slots for at, _ in self.uses[self.eqns[i].outvars[k]]),
-                   default=len(self.eqns))
-
     def given(self) -> set[Any]:
         """Variables of the first block that are there anyway when their values are needed."""
         outside = {*self.jaxpr.invars, *self.jaxpr.constvars}
 
         def there(v: Any, i: int) -> bool:
             return type(v) is Literal or v in outside or any(
-                at >= self.needed_at(i) for at, _ in self.uses[v])
+                at >= self.needed[i] for at, _ in self.uses[v])
         results = [(k, v) for k, v in enumerate(self.first.outvars) if k not in self.slots]
         return {*(v for a, v in enumerate(self.first.invars) if all(
                     there(self.eqns[i].invars[a], i) for i in self.calls)),
@@ -113,7 +120,7 @@ class _Pair:
         before: dict[int, list[Eqn]] = collections.defaultdict(list)
         instead: dict[int, Eqn] = {}
         for i in self.calls:
-            call, at, pair = self.eqns[i], self.needed_at(i), self.partners[i]
+            call, at, pair = self.eqns[i], self.needed[i], self.partners[i]
             atoms = dict(zip([*self.first.invars, *self.first.outvars], [*call.invars, *call.outvars]))
             atoms.update((v, Var(v.aval)) for v in first.outvars if v not in atoms)
             instead[i] = call.replace(outvars=[atoms[v] for v in first.outvars],
