@@ -212,6 +212,17 @@ def write_page(path, text):
     print(path)
 
 
+def write_found(options, found, html, as_json):
+    """What was found, as a page, as JSON or as text, by --html and --json; `html()` and `as_json()` make
+    it."""
+    if options.html:
+        write_page(options.html, html())
+    if options.json:
+        print(as_json())
+    elif not options.html:
+        print(found)
+
+
 def define_function_flags(options):
     """The flags that say what is traced, in absl's `options`."""
     own = {"flag_values": options}

@@ -38,7 +38,7 @@ from hlotrace.tools.command_line import (
     prints_to_stderr,
     run_command,
     transformed,
-    write_page,
+    write_found,
 )
 
 LONG = 5        # seconds that the first program may take before other processes compile the others
@@ -134,12 +134,7 @@ def define_flags(options):
 def show(positional, options):
     """Print or write the Plan."""
     found = planned(positional, options)
-    if options.html:
-        write_page(options.html, found.to_html())
-    if options.json:
-        print(found.to_json())
-    elif not options.html:
-        print(found)
+    write_found(options, found, found.to_html, found.to_json)
 
 
 def main(given=None):

@@ -33,7 +33,7 @@ from hlotrace.tools.command_line import (
     prints_to_stderr,
     run_command,
     transformed,
-    write_page,
+    write_found,
 )
 from hlotrace.tools.dump_hlo import Place, placed
 
@@ -89,12 +89,7 @@ def define_flags(options):
 def show(positional, options):
     """Print or write the Profile."""
     found = profiled(positional, options)
-    if options.html:
-        write_page(options.html, found.view().html)
-    if options.json:
-        print(json.dumps(found.as_dict(), indent=2))
-    elif not options.html:
-        print(found)
+    write_found(options, found, lambda: found.view().html, lambda: json.dumps(found.as_dict(), indent=2))
 
 
 def main(given=None):
