@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..core.config import state
@@ -125,7 +126,7 @@ class Placement:
             return f"argument {paths()[kept[i - len(consts)]]} of {self.name}"
         for i, (s, a) in enumerate(zip(requested or (), program.in_avals)):
             if s:
-                placement.check_fits(s, a, name(i))
+                placement.check_fits(s, a, partial(name, i))
         values = [*consts, *[leaves[i] for i in kept]]
         where, _ = evaluate.device_assignment(values, requested, outs, found, name)
         return with_memories(program, where, [*map(evaluate.committed_sharding, values)]), requested
