@@ -151,7 +151,7 @@ class Placement:
                 if s:
                     if s._layout is not None:
                         outs[i] = s = self._settled(s, a, f"result {i}")
-                    placement.check_fits(s, a, f"result {i} of {self.name}, of type {a.str_short()}")
+                    placement.check_fits(s, a, partial(placement.of_type, f"result {i} of {self.name},", a))
                     typed = s.typed(a).explicit if hasattr(s, "typed") else a.explicit
                     if typed != a.explicit and any(t is not None and t._terms for t in (typed, a.explicit)):
                         raise ValueError(f"jit of {self.name}: result {i} is of type {a}, and out_shardings "

@@ -60,6 +60,11 @@ def check_divides(sharding: Sharding, value: Any, name: Callable[[], str] | None
         raise ValueError(f"{name()}: {error}" if name else str(error)) from None
 
 
+def of_type(words: str, aval: Any) -> str:
+    """The words for a value, with its type."""
+    return f"{words} of type {aval.str_short()}"
+
+
 def check_fits(sharding: Sharding, value: Any, name: Callable[[], str]) -> None:
     """`check_divides`, and ValueError for a sharding of arrays of more dimensions, if only by None."""
     shape = getattr(value, "shape", ())
