@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 import scipy.fft
+import scipy.special
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -29,6 +30,10 @@ L = jnp.array([[[2.0, 0.0], [1.0, 4.0]]])
     (lambda: jax.scipy.cluster.vq.vq(jnp.zeros((0, 2)), jnp.ones((1, 2))), (np.zeros(0, int), np.zeros(0))),
     (lambda: [jax.hessian(f)(0.5, 1.0) for f in (jax.scipy.stats.gamma.logcdf, jax.scipy.stats.gamma.logsf)],
      [-np.exp(-0.5) / np.expm1(-0.5) ** 2, 0.0]),           # of log(1 - exp(-x)) and of -x
+    (lambda: jax.scipy.special.gamma(jnp.array([0j, -1, 0.5])), scipy.special.gamma([0j, -1, 0.5])),
+    (lambda: jax.scipy.special.loggamma(jnp.array([0j, -1, 0.5])), scipy.special.loggamma([0j, -1, 0.5])),
+    (lambda: [jax.grad(jax.grad(jax.scipy.special.entr))(x) for x in (-1.7, 0.5)], [0.0, -2.0]),
+    (lambda: jax.grad(jax.scipy.special.erfcx)(jnp.inf), 0.0),
 ])
 def test_edges(call, wanted):
     got = call()
