@@ -77,8 +77,10 @@ class JitFunction(FastPath):
                                                                      "donate")
         both = set(self._static_numbers) & set(self._donate_numbers)
         if both:
-            raise ValueError(f"static_argnums and donate_argnums of {self._name} overlap: arguments "
-                             f"{sorted(both)} cannot be both static and donated")
+            names = pytree.arg_names(fun, max(both) + 1)[0]
+            raise ValueError("static_argnames and donate_argnames cannot intersect. Argument names "
+                             f"{ {names[i] for i in both} } of {self._name} appear in both static_argnames "
+                             "and donate_argnames")
         self._inline = inline
         self._keep_unused = keep_unused
         self._compiler_options = compiler_options
@@ -430,8 +432,8 @@ def jit(fun: F | None = None, /, *, static_argnums: Any = None, static_argnames:
             raise ValueError("jit: device and backend say in another way what in_shardings and out_shardings "
                              "say; give one")
         if device is not None and backend is not None:
-            raise ValueError(f"jit: device={device!r} and backend={backend!r} both say where to run; give "
-                             "one")
+            raise ValueError(f"can't specify both a device and a backend for jit, got {device=} and "
+                             f"{backend=}")
         if device is not None and not hasattr(device, "device_kind"):
             raise TypeError(f"jit: device is one of hlotrace.devices(), got {device!r}")
         place = placement.on_device(device or evaluate.client.local_devices(backend=backend)[0])

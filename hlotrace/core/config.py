@@ -80,7 +80,8 @@ def _device(value: Any) -> Any:
 def _one_of(*choices: Any) -> Parser:
     def parse(value: Any) -> Any:
         if value not in choices:
-            raise ValueError(f"{value!r} is not one of {', '.join(map(repr, choices))}"
+            none, listed = "None or " * (None in choices), [c for c in choices if c is not None]
+            raise ValueError(f"new enum value must be {none}in {listed}, got {value} of type {type(value)}"
                              f"{did_you_mean(value, [c for c in choices if c])}")
         return value
     return parse

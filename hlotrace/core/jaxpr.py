@@ -11,6 +11,7 @@ import numpy as np
 from ..runtime.binding import pretty_printer as pp
 from .avals import ShapedArray, aval_of
 from .config import state
+from .debug_info import DebugInfo, Origin
 from .effects import Effect, Effects
 from .errors import JaxprTypeError
 from .source_info import NameStack, Source, SourceInfo, describe_column
@@ -47,14 +48,6 @@ class Literal:
 
 
 Atom: TypeAlias = Var | Literal
-
-
-class DebugInfo(NamedTuple):
-    """What is known of a function that is traced: for what, its place, the names of arguments and results."""
-    traced_for: str
-    func_src_info: str
-    arg_names: tuple | None = None
-    result_paths: tuple | None = None
 
 
 class JaxprEqnContext(NamedTuple):
@@ -128,12 +121,12 @@ class Jaxpr:
     """
     is_high = False     # values of hijax types are in programs as what they are made of
     __slots__ = ("constvars", "consts", "invars", "eqns", "outvars", "effects", "name", "arg_names",
-                 "derived", "facts", "__weakref__")
+                 "derived", "facts", "origin", "__weakref__")
     view: Callable[..., Any]        # the program as a page: `inspection/pages/view.py`
 
     def __init__(self, constvars: Iterable[Var], consts: Iterable[Any], invars: Iterable[Var],
                  eqns: Sequence[Eqn], outvars: Iterable[Atom], name: str = "fn",
-                 arg_names: Sequence[str] | None = None) -> None:
+                 arg_names: Sequence[str] | None = None, origin: Origin | None = None) -> None:
         self.constvars = list(constvars)
         self.consts = list(consts)
         self.invars = list(invars)
@@ -141,6 +134,7 @@ class Jaxpr:
         self.outvars = list(outvars)
         self.name = name
         self.arg_names = arg_names
+        self.origin = origin        # the function that it was traced from
         self.effects = Effects([e for eqn in eqns if eqn.effects for e in eqn.effects])
         self.derived: Any = None     # a cache of what transformations made of it: `programs.cached`
         self.facts: dict[str, Any] = {}      # what is true of all its equations together: `primitive.fact_of`
@@ -164,7 +158,10 @@ class Jaxpr:
     def debug_info(self) -> DebugInfo:
         """What is known of the function."""
         names = None if self.arg_names is None else tuple(self.arg_names)
-        return DebugInfo("jit", self.name, names)
+        if self.origin is None:
+            return DebugInfo("jit", self.name, names)
+        info = self.origin.debug_info(len(self.invars), len(self.outvars))
+        return info if self.origin.code is not None or names is None else info._replace(arg_names=names)
 
     def replace(self, *, jaxpr: Jaxpr | None = None, debug_info: DebugInfo | None = None,
                 effects: Collection[Effect] | None = None, **changes: Any) -> Jaxpr:
@@ -180,11 +177,13 @@ class Jaxpr:
         """
         base = self if jaxpr is None else jaxpr
         fields = {name: getattr(base, name) for name in
-                  ("constvars", "consts", "invars", "eqns", "outvars", "name", "arg_names")}
+                  ("constvars", "consts", "invars", "eqns", "outvars", "name", "arg_names", "origin")}
         if jaxpr is not None and len(self.consts) == len(jaxpr.constvars):
             fields["consts"] = self.consts
         if debug_info is not None:
-            fields.update(name=debug_info.func_src_info.partition(" at ")[0], arg_names=debug_info.arg_names)
+            fields.update(name=debug_info.func_name, arg_names=debug_info.arg_names)
+            if base.origin is None or debug_info != base.debug_info:
+                fields.update(origin=None)
         found = Jaxpr(**{**fields, **changes})
         if effects is not None and found.effects != Effects(effects):
             raise ValueError(f"replace: effects={set(effects)} are not those of the equations, "

@@ -273,7 +273,8 @@ MISSING = {
             "{p}.def_abstract_eval(rule)"),
     "lower": ("no lowering", "mlir.register_lowering({p}, rule)"),
     "jvp": ("no derivative (no jvp rule)", "ad.primitive_jvps[{p}] = rule"),
-    "transpose": ("no transpose rule: its reverse-mode derivative is not defined",
+    "transpose": ("no transpose rule: Transpose rule (for reverse-mode differentiation) for '{p}' not "
+                  "implemented",
                   "ad.primitive_transposes[{p}] = rule"),
     "batching": ("no batching rule, so it cannot be used under vmap",
                  "batching.primitive_batchers[{p}] = rule"),
@@ -285,7 +286,7 @@ def missing(primitive: Primitive, rule: str, where: str = "") -> NotImplementedE
     problem, how = MISSING[rule]
     mend = "" if isinstance(primitive, Builtin) else (
         f"; set {how.format(p=f'{primitive}_p')}, or make it with Primitive(..., {rule}=rule)")
-    return NotImplementedError(f"{primitive} has {problem}{where}{mend}")
+    return NotImplementedError(f"{primitive} has {problem.format(p=primitive)}{where}{mend}")
 
 
 def _untyped(primitive: Primitive, *_avals: ShapedArray, **_params: Any) -> NoReturn:

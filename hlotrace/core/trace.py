@@ -548,6 +548,7 @@ def trace_to_jaxpr(fun: Callable[..., Iterable[Any]], in_avals: Iterable[ShapedA
         program = trace.run(lambda: trace.finish(fun(*[trace.input(aval) for aval in in_avals])))
     finally:
         state.source = saved_source
+    program.origin = getattr(fun, "origin", None)
     leaks.check(trace)
     if config.jax_enable_checks:
         check_jaxpr(program)

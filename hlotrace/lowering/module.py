@@ -55,10 +55,11 @@ class Locations:
         if key not in self.positions:
             inner = "unknown"
             if source is not None:
-                filename, line, column, _ = provenance.position(source)
+                filename, line, column, function = provenance.position(source)
                 if config.jax_hlo_source_file_canonicalization_regex:
                     filename = re.sub(config.jax_hlo_source_file_canonicalization_regex, "", filename)
                 inner = self.alias(f'loc({custom_calls.quoted(filename)}:{line}:{column})')
+                inner = self.alias(f'loc({custom_calls.quoted(function)}({inner}))')
             named = self.alias(f'loc({custom_calls.quoted(path)}({inner}))')
             self.positions[key] = f" loc({named})"
         return self.positions[key]

@@ -353,7 +353,7 @@ def carry_that_holds_text():
     return lax.scan(lambda c, x: (c, x), {"name": "adam", "h": 0.0}, jnp.ones(3))  # <-
 
 
-@mistake(TypeError, "lax.scan", "output[1]", "str", advice="return arrays")
+@mistake(TypeError, "lax.scan", "output component [1]", "str", advice="return arrays")
 def output_that_is_text():
     return lax.scan(lambda c, x: (c, "hello"), 0.0, jnp.ones(3))  # <-
 

@@ -135,7 +135,7 @@ def no_tangent(t):
 
 def _to_staged(args, params):
     fun = params.pop("fun")
-    jaxpr = trace_to_jaxpr(lambda *xs: fun(*xs), [aval_of(a) for a in args], params["name"])
+    jaxpr = trace_to_jaxpr(fun, [aval_of(a) for a in args], params["name"])
     closed, consts = close(jaxpr)
     return [*consts, *args], {"jaxpr": closed, "num_consts": len(consts), **params}
 
