@@ -46,7 +46,9 @@ _R = TypeVar("_R")
 
 def _as_operands(leaves: list[Any]) -> list[Any]:
     """At top level a NumPy value or Python number becomes an array once, rather than in each operation."""
-    return [own(x) for x in leaves] if state.trace is EVAL else leaves
+    if state.trace is not EVAL:
+        return leaves
+    return [x if _is_float0_leaf(x) else own(x) for x in leaves]
 
 
 def _as_array_operands(leaves: list[Any]) -> list[Any]:
@@ -534,6 +536,11 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
             raise TypeError(f"linear_transpose only supports numeric inputs, got {a.str_short()} for "
                             f"{flat.path(i)} of {flat.name}")
     program = trace_to_jaxpr(flat, avals, flat.name)
+    kinds = [{dtypes.is_inexact(a.dtype) for a in side} for side in (avals, program.out_avals)]
+    if len(kinds[0] | kinds[1]) > 1:
+        raise TypeError("linear_transpose only supports [float or complex] -> [float or complex], and "
+                        f"integer -> integer functions, but got {[a.dtype for a in avals]} -> "
+                        f"{[a.dtype for a in program.out_avals]}.")
     in_tree, out_tree = flat.arg_tree, flat.out_tree      # `flat` itself would keep the primals alive
 
     @filtered
@@ -544,7 +551,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                             f"{ct_tree}")
         for i, (x, a) in enumerate(zip(cts, program.out_avals)):
             got = aval_of(x)
-            if (got.shape, got.dtype) != (a.shape, a.dtype) and not (got.weak_type and got.shape == a.shape):
+            if (got.shape, got.dtype) != (a.shape, a.dtype) and not (
+                    got.weak_type and got.shape == a.shape and got.dtype.kind == a.dtype.kind):
                 raise TypeError(f"cotangent type does not match function output, expected {a.str_short()} "
                                 f"but got {got.str_short()} at cotangent{pytree.leaf_paths(out_tree)[i]}")
         linear = [UndefinedPrimal(a) for a in avals]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
+from inspect import Parameter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,9 +134,10 @@ class Positional:
             return args
         try:
             bound = self.signature.bind(*args, **kwargs)
-            if bound.kwargs:
-                raise TypeError(f"the keyword arguments {sorted(bound.kwargs)} could not be resolved to "
-                                "positions: make them positional")
+            only = [name for name in bound.arguments if self.signature.parameters[name].kind in (
+                Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)]
+            if only:
+                raise TypeError(f"the keyword-only arguments {only} have no positions: make them positional")
         except TypeError as error:
             raise TypeError(f"The input arguments to the {type(self).__name__}-decorated function "
                             f"{name_of(self.fun)} could not be resolved to positional-only arguments. "
@@ -261,6 +263,7 @@ class custom_jvp(_Custom):
                                     f"type of {aval_of(o).str_short()}) but got {got.str_short()}: "
                                     f"{flat.out_path(i)} of rule {name_of(self.rule)} of function {name}.")
             return outs, [cast_tangent(t, aval_of(o)) for o, t in zip(outs, out_tangents)]
+        rule.__name__ = name_of(self.rule)
         outs = custom_jvp_call_p.bind(*leaves, fun=flat, rule=rule, name=name)
         return flat.out_tree.unflatten(outs)
 
@@ -507,13 +510,18 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     Array(3., dtype=float32, weak_type=True)
     """
     flat = FlatFunction(fun, *flatten((example_args, {})), "closure_convert")
-    traced = flat.trace(flat.avals())
+    traced, in_tree = flat.trace(flat.avals()), flat.in_tree
     closed, consts = close(traced.jaxpr)
     hoisted = [isinstance(c, Tracer) and dtypes.is_inexact(c.aval.dtype) for c in consts]
 
     @filtered
     def converted(*args: Any) -> Any:
         n = len(args) - sum(hoisted)
+        tree = pytree.tree_structure((args[:n], {}))
+        if tree != in_tree:
+            raise TypeError("The inputs to the closure produced by closure_convert must have the same Pytree "
+                            "structure as the example arguments passed when closure_convert was called. "
+                            f"Expected {in_tree.children()[0]}, but got {tree.children()[0]}")
         given = iter(args[n:])
         values = [next(given) if h else c for c, h in zip(consts, hoisted)]
         outs = eval_jaxpr(closed, (), *values, *pytree.tree_leaves((args[:n], {})))

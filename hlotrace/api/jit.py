@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .flat import TracedProgram
 
 F = TypeVar("F", bound=Callable[..., Any])
+NOT_GIVEN: Any = object()
 
 
 class Given(NamedTuple):
@@ -380,7 +381,7 @@ class Inline(enum.Enum):
     AUTO = "auto"
 
 
-def jit(fun: F | None = None, /, *, static_argnums: Any = None, static_argnames: Any = None,
+def jit(fun: F = NOT_GIVEN, /, *, static_argnums: Any = None, static_argnames: Any = None,
         donate_argnums: Any = None, donate_argnames: Any = None, keep_unused: bool = False,
         device: Any = None, backend: str | None = None, inline: bool | Inline = False,
         in_shardings: Any = None, out_shardings: Any = None,
@@ -446,7 +447,7 @@ def jit(fun: F | None = None, /, *, static_argnums: Any = None, static_argnames:
                    donate_argnums=donate_argnums, donate_argnames=donate_argnames, inline=inline,
                    keep_unused=keep_unused, compiler_options=compiler_options, in_shardings=in_shardings,
                    out_shardings=out_shardings)
-    if fun is None:
+    if fun is NOT_GIVEN:
         return functools.partial(jit, device=device, backend=backend, **options)
     return JitFunction(fun, place=place, **options)
 

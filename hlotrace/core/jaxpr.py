@@ -106,7 +106,7 @@ class Eqn:
         """The same but for what is given; `source_info` is JAX's for `source` and `name_stack`."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         if source_info is not None:
-            fields.update(source=source_info.source, name_stack=str(source_info.name_stack))
+            fields.update(source=source_info.source, name_stack=source_info.name_stack.path)
         return Eqn(**{**fields, **changes})
 
     def __repr__(self) -> str:
@@ -301,7 +301,8 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
     Raises:
         JaxprTypeError: if not
     """
-    bound = {*jaxpr.constvars, *jaxpr.invars}
+    bound: set[Var] = set()
+    _bind(bound, [*jaxpr.constvars, *jaxpr.invars], jaxpr)
     for eqn in jaxpr.eqns:
         for v in eqn.invars:
             if type(v) is Var and v not in bound:
@@ -316,10 +317,17 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
             if v.aval.shape != aval.shape or v.aval.dtype != aval.dtype:
                 raise JaxprTypeError(f"{eqn.primitive.name}: result is typed {v.aval.short()}, its rule "
                                      f"gives {aval.short()}\n{jaxpr}")
-        bound.update(eqn.outvars)
+        _bind(bound, eqn.outvars, jaxpr)
     for v in jaxpr.outvars:
         if type(v) is Var and v not in bound:
             raise JaxprTypeError(f"an output is not bound\n{jaxpr}")
+
+
+def _bind(bound: set[Var], variables: Sequence[Var], jaxpr: Jaxpr) -> None:
+    for v in variables:
+        if v in bound:
+            raise JaxprTypeError(f"Variable of type {v.aval.short()} already bound\n{jaxpr}")
+        bound.add(v)
 
 
 def _names() -> Iterator[str]:
@@ -433,7 +441,7 @@ class Printer:
         if self.source_info and eqn.source is not None:
             notes.append(describe_column(eqn.source))
         if self.scopes:
-            notes.append(f"[{eqn.name_stack}]")
+            notes.append(f"[{NameStack(eqn.name_stack)}]")
         head = [_filled(outs), pp.text(" = ")] if outs else []
         params = dict(eqn.params) if eqn.primitive.shown is None else eqn.primitive.shown(eqn)
         name = [("name", params.pop("name"))] if eqn.primitive.keeps_names and "name" in params else []
