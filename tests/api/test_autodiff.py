@@ -240,7 +240,7 @@ def test_linear_transpose():
     (lambda: jax.jvp(f, ("a",), (1.0,)), TypeError, "str"),
     (lambda: jax.vjp(f, X)[1](X[:2]), ValueError, r"float32\[2\].*float32\[3\]"),
     (lambda: jax.vjp(f, X)[1]((X,)), ValueError, "structure"),
-    (lambda: jax.vjp(f, X)[1](X.astype(np.float16)), ValueError, r"float16\[\], but expected float32\[\]"),
+    (lambda: jax.vjp(f, X)[1](X.astype(np.float16)), ValueError, r"float16\[3\], but expected float32\[3\]"),
     (lambda: jax.vjp(f, 1.0)[1](1), ValueError, r"int32\[\], but expected float32\[\]"),
     (lambda: jax.vjp(f, 1.0)[1](1.0, 1.0), TypeError, "positional"),
     (lambda: jax.linearize(f, 1.0)[1](X), ValueError, "inconsistent"),

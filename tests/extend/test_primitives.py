@@ -333,7 +333,7 @@ def bare(*, typed=True):
     (lambda: jax.vmap(bare().bind)(jnp.ones(2)), r"Batching rule for 'mul_sub' not implemented.*set batching.primitive_batchers\[mul_sub_p\] = rule"),
 ])
 def test_a_missing_rule_is_named_with_how_to_give_it(use, words):
-    with pytest.raises(NotImplementedError, match=f"mul_sub has {words}"):
+    with pytest.raises(NotImplementedError, match=words):
         use()
 
 
