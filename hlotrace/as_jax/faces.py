@@ -85,8 +85,9 @@ exclude_paths = _ExcludedPaths()
 
 def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: Any = None) -> list[Callable[[str], ValueError]]:
     """Where a tree is no prefix of another: for each place a function from the prefix's name to the error."""
-    lines = pytree.prefix_errors(prefix_tree, full_tree, is_leaf)
-    return [lambda name, line=line: ValueError(line.replace("at ", f"at {name}", 1)) for line in lines]
+    def lines(name: str = "") -> list[str]:
+        return pytree.prefix_errors(prefix_tree, full_tree, is_leaf, root=name)
+    return [lambda name, i=i: ValueError(lines(name)[i]) for i in range(len(lines()))]
 
 
 class _Container(NamedTuple):
