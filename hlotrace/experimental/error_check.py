@@ -1,7 +1,7 @@
 """Errors that a program notes while it runs, and that are raised after it.
 
-`set_error_if` notes the first one in a Ref that is the thread's, `raise_if_error` reads it: unlike checkify's,
-functions keep their results, and what is not asked for costs a flag that the device holds.
+`set_error_if` notes the first one in a Ref that is the thread's, `raise_if_error` reads it: unlike those of
+checkify, functions keep their results, and all that they need is a number on the device.
 """
 import contextlib
 import json
@@ -59,8 +59,8 @@ def _note(failed: Any, number: Any) -> None:
 def set_error_if(pred: Any, /, msg: str) -> None:
     """Note an error where any element of `pred` is true, for `raise_if_error`; the function goes on.
 
-    It may be called under jit, in loops and branches, and where functions are differentiated; of several errors
-    the first one is kept.
+    It may be called under jit, in loops and branches, and where functions are differentiated; of several
+    errors the first one is kept.
 
     Args:
         pred: a boolean array.

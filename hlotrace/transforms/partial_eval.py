@@ -1,9 +1,9 @@
 """Partial evaluation for `checkpoint`: a program cut in two by what a policy saves.
 
 The cut is made from the last equation to the first: of what is needed again, the results of an equation
-that the policy saves are saved, any other equation is done again, and what it needs is needed again.  So
-nothing is saved without need.  What reads or writes Refs is never done again.  Chen et al., "Training deep nets with sublinear memory cost" (2016), for the
-idea.
+that the policy saves are saved, any other equation is done again, and what it needs is needed again. So
+nothing is saved without need. What reads or writes Refs is never done again. Chen et al., "Training deep
+nets with sublinear memory cost" (2016), for the idea.
 """
 from __future__ import annotations
 
