@@ -27,6 +27,7 @@ from ..common import dtypes, prod
 from ..programs.calls import no_tangent
 from ..programs.checks import Failures, failures_of, first_code
 from .collectives import psum_p
+from .sharding import as_type
 
 
 def part(aval, spec, mesh, checked, manual):
@@ -285,13 +286,14 @@ def _thread_checks(states, values, args, jaxpr, in_specs, out_specs, *, mesh, ma
     results = shard_map_p.bind(*args, jaxpr=program, mesh=mesh, in_specs=in_specs, manual=manual,
                                checked=checked, out_specs=(*[PartitionSpec(manual)] * n, *out_specs))
     reported = Failures(tuple(on_mesh.values()))
-    return known.joined(values, reported, [first_code(results[0]), *results[:n]]), results[n:]
+    stacked = [as_type(x, aval) for x, aval in zip(results, reported.avals[1:])]
+    return known.joined(values, reported, [first_code(stacked[0]), *stacked]), results[n:]
 
 
 def _on_devices(jaxpr, mesh, manual):
     """{failure on a device: what it is of all devices}."""
-    each, shape = failures_of(jaxpr.effects), tuple(mesh.shape[a] for a in manual)
-    return {f: f.on_devices(each, shape) for f in each.all} if each else {}
+    each, sizes = failures_of(jaxpr.effects), tuple(mesh.shape[a] for a in manual)
+    return {f: f.on_devices(each, sizes) for f in each.all} if each else {}
 
 
 def _effects(params):

@@ -90,10 +90,10 @@ class Failure:
         """[(place of a device, what failed on it, its values)], or itself at ()."""
         if self.each is None:
             return [((), self, leaves)]
-        failed = [(tuple(map(int, np.unravel_index(i, self.mesh))), self.each.failed([x[i] for x in leaves]))
-                  for i in np.flatnonzero(np.asarray(leaves[0]))]
-        return [((*device, *place), one, its) for device, (failure, values) in failed
-                for place, one, its in failure.by_device(values)]
+        found = [(np.unravel_index(i, self.mesh), self.each.failed([x[i] for x in leaves]))
+                 for i in range(prod(self.mesh))]
+        return [((*map(int, device), *place), one, its) for device, failed in found if failed
+                for place, one, its in failed[0].by_device(failed[1])]
 
     @property
     def line(self) -> str:
