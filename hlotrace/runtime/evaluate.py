@@ -246,12 +246,14 @@ def run_callback(*args: Any, function: Callable[..., Any], out_avals: Sequence[S
     """Call a Python function at once, on NumPy values; its checked results as arrays."""
     try:
         results = function(*[as_array(a)._numpy() for a in args])
-        return [from_numpy(checked(r, a, i, function), aval=a) for i,
-                (r, a) in enumerate(zip(results, out_avals, strict=True))]
+        values = [checked(r, a, i, function) for i, (r, a) in enumerate(zip(results, out_avals, strict=True))]
     except Exception as error:
         if config.hlotrace_callback_errors == "own" or isinstance(effect, Debug):
             raise
         raise callback_guard.surfaced(error) from None
+    for value in values if state.check_floats else ():
+        runtime_checks.check_value(value, "io_callback" if effect else "pure_callback")
+    return [from_numpy(value, aval=a) for value, a in zip(values, out_avals)]
 
 
 set_evaluator(evaluate)

@@ -301,7 +301,7 @@ def test_ordered_calls_on_several_devices(over):
     log = []
 
     def twice(x):
-        for k in range(2):
+        for _ in range(2):
             x = io_callback(lambda x: (log.append(float(x)), x * 10)[1], SCALAR, x, ordered=True)
         return x
     np.testing.assert_array_equal(each(twice)(jnp.array([1., 2.])), [100, 200])
