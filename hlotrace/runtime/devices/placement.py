@@ -55,7 +55,7 @@ def check_divides(sharding: Sharding, value: Any, what: str = "") -> None:
     try:
         sharding.shard_shape(getattr(value, "shape", ()))
     except ValueError as error:
-        raise ValueError(f"{what}: {error}" if what else str(error)) from None
+        raise type(error)(f"{what}: {error}" if what else str(error)) from None
 
 
 def check_fits(sharding: Sharding, value: Any, what: str = "") -> None:
