@@ -213,9 +213,9 @@ def _sharding(flat: FlatFunction, dims: Sequence[int | None], spmd_name: Any) ->
                 f"are split over {found.spec}: reshard it, with jax.reshard")
     named = spmd_name if isinstance(spmd_name, tuple) else (spmd_name,)
     if spmd_name is not None and found.spec.axes(0) != named:
-        raise ValueError("Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed. "
-                         f"Got {spmd_name=} and mapped axes of the arguments of {flat.name} that are split over "
-                         f"{found.spec}: over Explicit axes leave it out, or name these")
+        raise ValueError("Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is "
+                         f"allowed. Got {spmd_name=} and mapped axes of the arguments of {flat.name} that "
+                         f"are split over {found.spec}: over Explicit axes leave it out, or name these")
     return found
 
 

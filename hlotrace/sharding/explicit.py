@@ -91,10 +91,10 @@ def _with(primitive: Primitive, avals: Sequence[ShapedArray], mesh: Any, aval: S
         count = math.prod(mesh.shape[name] for name in axes)
         if axes and type(size) is int and size % count:
             raise ShardingTypeError(
-                f"{_DOING.get(primitive.name, primitive)} on sharded dims where out dim ({size}) is not divisible by mesh axes ({count}) "
-                f"is not implemented: {_operands(avals)}; dimension {dim} of the result {aval.str_short()} "
-                f"would be split over {named_axes(axes)}. Bring the operand to every device along it, as in "
-                f"{_resharded(avals)}, {AUTO}.")
+                f"{_DOING.get(primitive.name, primitive)} on sharded dims where out dim ({size}) is not "
+                f"divisible by mesh axes ({count}) is not implemented: {_operands(avals)}; dimension {dim} of "
+                f"the result {aval.str_short()} would be split over {named_axes(axes)}. Bring the operand to "
+                f"every device along it, as in {_resharded(avals)}, {AUTO}.")
     return aval.update(sharding=avals_sharding(avals).update(spec=PartitionSpec(*split, **partial)))
 
 
@@ -118,10 +118,6 @@ def _partial(primitive: Primitive, avals: Sequence[ShapedArray], result: ShapedA
             f"the terms of a sum, which is still to be taken, and {_REFUSED.get(how, _REFUSED[''])}. Take "
             f"the sum first, as in jax.reshard(x, {specs[min(terms)].update(unreduced=frozenset())}).")
     unreduced |= params.get("unreduced", frozenset())
-    if unreduced and avals_sharding(avals).mesh.auto_axes:
-        raise NotImplementedError(f"{primitive}: {_operands(avals)}; the result would be unreduced over "
-                                  f"{named_axes(tuple(sorted(unreduced)))}, of a mesh that has Auto axes "
-                                  "too; unreduced values need a mesh without")
     used = {name for axes in split for name in axes}
     reduced: frozenset[str] = frozenset().union(*[spec.reduced for spec in specs.values()]) - unreduced
     if how == "each" and not primitive.elementwise:
@@ -232,8 +228,8 @@ def _conflict(primitive: Primitive, avals: Sequence[ShapedArray], one: tuple[Spl
         kind = "contracting dimensions" if gone else "lhs batch dimensions and rhs batch dimensions"
         words = f"requires {kind} to have consistent sharding"
     spec = [one[0] if dim == other[2] else entry for dim, entry in enumerate(avals[other[1]].explicit.spec)]
-    splits = [f"dimension {dim} of operand {number} is " + (f"split over {named_axes(axes)}" if axes else "whole")
-              for axes, number, dim in (one, other)]
+    splits = [f"dimension {dim} of operand {number} is "
+              + (f"split over {named_axes(axes)}" if axes else "whole") for axes, number, dim in (one, other)]
     return ShardingTypeError(
         f"{primitive.alike or f'{primitive} {words}'}: {_operands(avals)}; {', '.join(splits)}, of "
         f"{avals_sharding(avals).mesh}. Bring one to the other's sharding, as in "

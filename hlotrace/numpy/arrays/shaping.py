@@ -689,8 +689,8 @@ def unstack(x, /, *, axis=0):
         raise ValueError("Unstack requires arrays with rank > 0, however a scalar array was passed.")
     axis = canonical_axis(axis, ndim_of(x))
     if aval_of(x).splits[axis]:
-        raise errors.ShardingTypeError(f"unstack operand cannot be sharded on the unstacking axis {axis}, got "
-                                       f"{aval_of(x).str_short()}: reshard it first, with jax.reshard")
+        raise errors.ShardingTypeError("unstack operand cannot be sharded on the unstacking axis "
+                                       f"{axis}, got {aval_of(x).str_short()}: reshard it first, with jax.reshard")
     return tuple(_rows(x, axis=axis))
 
 

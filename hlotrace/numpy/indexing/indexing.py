@@ -366,8 +366,8 @@ def write_window(x, y, *starts, plan):
     if x.aval.explicit is not None or aval_of(y).explicit is not None:
         _check_splits(x.aval, aval_of(y), {d: d for d in range(x.ndim) if d not in plan.moving})
         if any(x.aval.splits[d] for d in plan.moving):
-            raise errors.ShardingTypeError(f"{scatter_p.whole}: an index cuts {x.aval.str_short()} where it is split "
-                                    f"over Explicit mesh axes. Name the sharding, {AUTO}.")
+            raise errors.ShardingTypeError(f"{scatter_p.whole}: an index cuts {x.aval.str_short()} where it "
+                                           f"is split over Explicit mesh axes. Name the sharding, {AUTO}.")
         if None not in (x.aval.explicit, aval_of(y).explicit):
             y = shapes.as_type(y, aval_of(y).update(sharding=x.aval.explicit))
     starts, static = _all_starts(starts, plan, x.shape)
@@ -380,8 +380,8 @@ def _check_splits(x, y, whole):
     window = [x.splits[whole[d]] if d in whole else () for d in range(y.ndim)]
     if any(own not in ((), other) for own, other in zip(y.splits, window)):
         sizes = ",".join(f"{n}@{'.'.join(axes)}" if axes else str(n) for n, axes in zip(y.shape, window))
-        raise ValueError(f"Incompatible types for broadcasting: input type={y.str_short()} and requested type="
-                         f"{y.dtype.name}[{sizes}], which the index selects from {x.str_short()}; bring the "
+        raise ValueError(f"Incompatible types for broadcasting: input type={y.str_short()} and requested "
+                         f"type={y.dtype.name}[{sizes}], which the index selects from {x.str_short()}; bring the "
                          "value to it with jax.reshard, or name out_sharding=")
 
 

@@ -761,8 +761,8 @@ def _clamp_jvp(primals, tangents):
 def _clamp_sharding(*avals):
     """As the operand is; of bounds each device uses what it needs."""
     axes = tuple(range(avals[1].ndim))
-    return AxisMap(tuple(axes if i == 1 else tuple((i, d) for d in range(a.ndim)) for i, a in enumerate(avals)),
-                   axes)
+    low, high = (tuple((i, dim) for dim in range(avals[i].ndim)) for i in (0, 2))
+    return AxisMap((low, axes, high), axes)
 
 
 clamp_p = Mapped("clamp", abstract_eval=_clamp_abstract_eval, lower=_clamp_lower, jvp=_clamp_jvp,

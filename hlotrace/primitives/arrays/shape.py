@@ -230,8 +230,8 @@ reshape_p = structural(
     "reshape", _reshape_abstract_eval,
     lambda ctx, eqn, x: ctx.emit(f"stablehlo.reshape {x} : {types_text(eqn)}"),
     lambda ct, x, *, new_sizes, dimensions: [reshape(ct, x.shape)], AxisRule(_reshape_axes, _reshape_insert),
-    sharding=_reshape_sharding, whole="This reshape is not supported. Please specify the sharding of the output "
-    "via the `out_sharding` argument of jax.lax.reshape")
+    sharding=_reshape_sharding, whole="This reshape is not supported. Please specify the sharding of the "
+    "output via the `out_sharding` argument of jax.lax.reshape")
 
 
 def reshape(x, shape):

@@ -16,8 +16,8 @@ from .collectives import all_gather_p, all_to_all_p, groups_text
 def _abstract_eval(operand, output, *indices, axes, size, groups):
     slices, = indices[0].shape
     if slices % size:
-        raise ValueError(f"lax.ragged_all_to_all: input_offsets has {slices} entries, which is not a multiple "
-                         f"of {size}, the number of devices along {axes}")
+        raise ValueError(f"lax.ragged_all_to_all: input_offsets has {slices} entries, which is not a "
+                         f"multiple of {size}, the number of devices along {axes}")
     return output
 
 
