@@ -306,5 +306,26 @@ axis_index_p = Primitive(
     "axis_index", abstract_eval=_index_abstract_eval, lower=_index_lower, batching=_index_batching,
     says_vma=True, axis_names=_own_axes)
 
-psum_p.shown = lambda eqn: {
-    "axis_index_groups" if k == "groups" else k: v for k, v in eqn.params.items()}
+
+
+def _shown(**names):
+    """Parameters under JAX's names in the text of programs; `tiled` is always so here."""
+    names["groups"] = "axis_index_groups"
+    return lambda eqn: {**{names.get(k, k): v for k, v in eqn.params.items()},
+                        **({"tiled": True} if "size" in eqn.params else {})}
+
+
+psum_p.shown = pmax_p.shown = pmin_p.shown = _shown()
+all_gather_p.shown = _shown(axes="axis_name", size="axis_size", dim="all_gather_dimension")
+reduce_scatter_p.shown = _shown(axes="axis_name", size="axis_size", dim="scatter_dimension")
+ppermute_p.shown = _shown(axes="axis_name")
+
+
+def _shown_all_to_all(eqn):
+    shown = _shown(axes="axis_name", split="split_axis", concat="concat_axis")(eqn)
+    del shown["size"]
+    return shown
+
+
+all_to_all_p.shown = _shown_all_to_all
+axis_index_p.shown = lambda eqn: {"axis_name": eqn.params["axes"][0]}
