@@ -32,7 +32,7 @@ from ..placement.shardings import as_sharding
 from ..primitives.common import canonical_shape
 from ..runtime.devices import client
 from ..runtime.executables.executable import effects_barrier
-from ..sharding.mesh import AbstractMesh, Mesh, get_mesh
+from ..sharding.mesh import AbstractMesh, Mesh, mesh_in_use
 from .nothing import NoRules
 
 DType = np.dtype
@@ -441,7 +441,7 @@ def cpu_device_map() -> dict[int, Any]:
 
 def get_concrete_mesh() -> Mesh | AbstractMesh:
     """The mesh of devices in use; an empty one if there is none."""
-    mesh = get_mesh()
+    mesh = mesh_in_use()
     return mesh if isinstance(mesh, Mesh) else AbstractMesh((), ())
 
 

@@ -71,13 +71,22 @@ class ShardingTypeError(TypeError, ValueError):
     """Shardings over Explicit mesh axes that do not fit each other, or leave that of a result open."""
 
 
+class IndivisibleError(ValueError):
+    """A dimension does not divide by the number of parts that a sharding cuts it into."""
+
+
+class DuplicateSpecError(ValueError):
+    """A PartitionSpec splits two dimensions over one mesh axis."""
+
+
 class KeyReuseError(JAXTypeError):
     """A PRNG key was consumed more than once (see `debug_key_reuse`)."""
 
 
 # The page of docs/errors/ about a class and what derives from it; the first that fits.
 _PAGES = {KeyReuseError: "keys", KeyPromotionError: "keys", TypePromotionError: "dtypes",
-          ShardingTypeError: "devices", ShapeError: "shapes", InconclusiveDimensionOperation: "shapes",
+          ShardingTypeError: "devices", IndivisibleError: "devices", DuplicateSpecError: "devices",
+          ShapeError: "shapes", InconclusiveDimensionOperation: "shapes",
           JaxprTypeError: "running", JAXTypeError: "tracers", JAXIndexError: "tracers"}
 
 
