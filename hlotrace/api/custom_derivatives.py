@@ -125,6 +125,11 @@ class Positional:
         self.signature = signature_of(fun)
         take_names(self, fun)
 
+    def __getattr__(self, name: str) -> Any:
+        if name in ("defjvp", "defjvps", "defvjp", "def_vmap") and "fun" in vars(self):
+            return getattr(self.fun, name)      # a function with rules of two kinds
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Any]:
         called: Any = self      # the classes below have __call__
         return called if instance is None else functools.partial(called, instance)
