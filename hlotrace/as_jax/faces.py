@@ -9,7 +9,7 @@ import re
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from types import NoneType, TracebackType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -54,6 +54,16 @@ def physical_aval(aval: ShapedArray) -> ShapedArray:
     if not dtypes.is_extended(aval.dtype):
         return aval
     return aval.update(shape=(*aval.shape, *aval.dtype.physical_shape), dtype=aval.dtype.physical_dtype)
+
+
+def aval_of_struct(x: ShapeDtypeStruct) -> ShapedArray:
+    """The type that a ShapeDtypeStruct names."""
+    return ShapedArray(x.shape, x.dtype, x.weak_type)
+
+
+class SupportsDType(Protocol):
+    """What has a dtype."""
+    dtype: np.dtype
 
 
 def trace_state_clean() -> bool:

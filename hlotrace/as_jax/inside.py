@@ -98,6 +98,7 @@ _NAMES = """
 | `core.DimSize` | packages, for annotations | `faces.DimSize` |
 | `core.Shape` | packages, for annotations | `faces.Shape` |
 | `core.ShardingTypeError` | jax's tests | `errors.ShardingTypeError` |
+| `core._sds_aval_mapping` | qwix | `faces.aval_of_struct` |
 | `core.call_p` | packages | `extend.call_primitives.call_p` |
 | `core.canonicalize_shape` | packages | `faces.canonicalize_shape` |
 | `core.closed_call_p` | packages | `extend.call_primitives.closed_call_p` |
@@ -138,6 +139,7 @@ _NAMES = """
 | `effects.ordered_effects` | with the others | `faces.ordered_effects` |
 | `effects.remat_allowed_effects` | packages | `interpreters.mlir.lowerable_effects` |
 | `image.scale._kernels` | packages | `image.resampling.KERNELS` |
+| `interpreters.batching.is_vmappable` | jaxoplanet | `transforms.vmappable.is_vmappable` |
 | `interpreters.batching.make_iota` | packages | nothing |
 | `interpreters.batching.to_elt` | packages | nothing |
 | `interpreters.partial_eval.Recompute` | packages | `ad_checkpoint.Recompute` |
@@ -243,6 +245,7 @@ _NAMES = """
 | `tree_util._registry` | flax.nnx | `faces.pytree_types` |
 | `tree_util.flatten_one_level` | orbax | `core.pytrees.pytree.flatten_one_level` |
 | `tree_util.prefix_errors` | flax's tests | `faces.prefix_errors` |
+| `typing.SupportsDType` | jaxctx, for annotations | `faces.SupportsDType` |
 | `util.canonicalize_axis` | packages | `primitives.common.canonical_axis` |
 | `util.safe_map` | packages | `extend.flat_functions.safe_map` |
 | `util.safe_zip` | packages | `faces.safe_zip` |
