@@ -11,7 +11,7 @@ import opcode
 import os
 import sys
 from types import CodeType, FrameType
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 Source: TypeAlias = tuple[CodeType, int]
 
@@ -54,6 +54,15 @@ class SourceInfo(NamedTuple):
     """A line of the user's, as (code object, instruction offset) or None, and the scopes around it."""
     source: Source | None
     name_stack: NameStack
+
+    @property
+    def traceback(self) -> Source | None:
+        """The source, by JAX's name for what it has of one."""
+        return self.source
+
+    def replace(self, **fields: Any) -> SourceInfo:
+        """A copy in which fields are others."""
+        return self._replace(**fields)
 
 
 def exclude(path: str) -> None:
