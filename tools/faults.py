@@ -497,8 +497,6 @@ FAULTS = (
           "array(ndmin=) puts new axes behind"),
     Fault("arange-falling", "numpy/arrays/creation.py", "max(0, math.ceil((stop - start) / step))",
           "max(0, math.floor((stop - start) / step))", "arange leaves out the last of a step that does not divide"),
-    Fault("geometric-sign", "numpy/arrays/creation.py", "sign = sign_p.bind(start)", "sign = sign_p.bind(stop)",
-          "geomspace over arrays broadcasts the sign of... its end"),
     Fault("split-negative", "numpy/arrays/shaping.py", "i + n if surely(i, high=-1) else i", "i",
           "split at negative points gives nothing"),
     Fault("many-rounded", "numpy/arrays/shaping.py", "if dtype is None and len(arrays) > MANY:", "if False:",
