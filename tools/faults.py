@@ -485,8 +485,6 @@ FAULTS = (
           "every number is close to infinity"),
     Fault("unpacked-count", "numpy/elementwise/bits.py", "missing = max(0, count - bits.shape[-1])", "missing = 0",
           "unpackbits gives fewer bits than count"),
-    Fault("reduceat-start", "numpy/elementwise/ufunc.py", "(start < position) & (position < end)",
-          "(start <= position) & (position < end)", "reduceat... combines the first element of a stretch with what was before"),
     Fault("reduce-where", "numpy/elementwise/ufunc.py", "keepdims=keepdims, where=where, **extra)", "keepdims=keepdims, **extra)",
           "ufunc.reduce does not read where"),
     Fault("accumulate-dtype", "numpy/elementwise/ufunc.py", "dtype=dtype or aval_of(a).dtype)", "dtype=aval_of(a).dtype)",

@@ -196,6 +196,7 @@ def test_what_is_asked_of_an_argument_or_a_result_is_written_at_it():
                 assert text in each and [m for m in (memory, layout) if m in each] == [m for m in (memory, layout) if m == text]
 
 
+@pytest.mark.parametrize("axis_type, entries", [("Auto", "{?}, {?}, {}"), ("Explicit", '{"x"}, {"y"}, {}')], ids=["Auto", "Explicit"])
 def test_an_axis_that_cannot_be_split_is_whole_and_others_are_as_they_are(axis_type, entries):
     mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"), axis_types=(getattr(jax.sharding.AxisType, axis_type),) * 2)
     x = jax.ShapeDtypeStruct((8, 8, 8), np.complex64, sharding=NamedSharding(mesh, P("x", "y")))
