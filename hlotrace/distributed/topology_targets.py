@@ -52,12 +52,12 @@ class TopologyDescription:
 
 def get_topology_desc(topology_name: str = "", platform: str | None = None,
                       **options: Any) -> TopologyDescription:
-    """A topology by name: "v5e:2x4", "v5p:2x2x2", "h100:8" (GPUs of a host), "h100:2x8" (hosts x GPUs), ...
+    """A topology by name: "v5e:2x4", "8xv5e:16x16" (slices), "h100:8" (GPUs of a host), "h100:2x8" (hosts).
 
     Args:
         topology_name: the name; docs/chips.md lists chips.
         platform: that of the chip by default.
-        options: go to the plugin, as `num_slices=2` of TPUs; `target_config`, the text of a
+        options: go to the plugin, as `num_slices=8` of TPUs; `target_config`, the text of a
             GpuTargetConfigProto, and `topology`, "partitions x hosts x GPUs", of CUDA.
     Raises:
         RuntimeError: where the platform's plugin is missing.

@@ -89,6 +89,15 @@ def test_meshes_are_made_of_a_topology():
 
 
 @needs_libtpu
+def test_several_slices_have_a_name():
+    devices = hlotrace.topologies.get_topology_desc("2xv5e:2x2").devices
+    assert [d.slice_index for d in devices] == [0] * 4 + [1] * 4
+    assert devices == hlotrace.topologies.get_topology_desc("v5e:2x2", num_slices=2).devices
+    with pytest.raises(ValueError, match="how many slices there are, and so does num_slices"):
+        hlotrace.topologies.get_topology_desc("2xv5e:2x2", num_slices=2)
+
+
+@needs_libtpu
 def test_jit_compiles_for_a_topology_and_tells_what_it_takes():
     mesh = grid()
     shardings = NamedSharding(mesh, P("data", "model")), NamedSharding(mesh, P("model"))

@@ -1,6 +1,8 @@
 """Plans: figures counted by hand for programs over CPU devices, what is refused, what is printed."""
+import dataclasses
 import json
 import re
+from collections import Counter
 
 import pytest
 
@@ -98,6 +100,19 @@ def test_meshes_are_ranked_and_what_does_not_divide_is_said():
     assert json.loads(found.to_json())["rows"][0]["estimate"]["flops"] == {KEY: 2 * 12 * 32 * 16 // 8}
     page = found.to_html()
     assert page.startswith("<!doctype html>") and "data=4 model=2" in page and "http" not in page
+
+
+@pytest.mark.parametrize(("specs", "near"), [
+    ((P(None, "a"), P("a", "b")), "a"),     # the product is summed over "a"
+    ((P(None, "b"), P("b", "a")), "b")])
+def test_over_several_hosts_the_axis_that_sends_the_most_is_within_one(specs, near, monkeypatch):
+    monkeypatch.setattr(estimates, "NOMINAL_CPU", dataclasses.replace(estimates.NOMINAL_CPU, network=1e6))
+    monkeypatch.setattr(estimates, "groups", lambda chip, devices: Counter(d.id // 4 for d in devices))
+    def orders(mesh):
+        found = jax.plan(layer, X, W, on="cpu:8", mesh=mesh, in_specs=specs, quick=True)
+        return [list(row.mesh)[-1] for row in found.rows if 1 not in row.mesh.values()]
+    assert orders("a,b") == orders("b,a") == [near] * 2
+    assert orders(["a=2,b=4", "b=2,a=4"]) in (["a", "b"], ["b", "a"])       # these are the user's
 
 
 def test_shardings_of_the_types_say_the_axes():
