@@ -10,7 +10,7 @@ from hlotrace import topologies
 from hlotrace.experimental import serialize_executable
 from hlotrace.inspection.communication import collectives
 from hlotrace.runtime.devices import chips, gpu_targets, plugins
-from hlotrace.sharding import AxisType, NamedSharding, P, SingleDeviceSharding
+from hlotrace.sharding import NamedSharding, P, SingleDeviceSharding
 
 PLUGIN = plugins.Plugin("cuda", "/plugin.so", "jax-cuda12-pjrt")
 
@@ -38,7 +38,7 @@ def struct(*shape, sharding, dtype="float32"):
 
 
 def mesh_of(name, shape=(4, 2), axes=("data", "model")):
-    return topologies.get_topology_desc(name).make_mesh(shape, axes, (AxisType.Auto,) * len(shape))
+    return topologies.get_topology_desc(name).make_mesh(shape, axes)
 
 
 def layer(x, w):
