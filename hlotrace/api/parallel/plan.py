@@ -130,6 +130,7 @@ def plan(fun: Callable[..., Any], *types: Any, on: Any = None, mesh: Any = "auto
     (65536, 10240)
     """
     program = _Program(fun, types, in_specs, out_specs)
+    count, unit = _per_step(batch, types)
     targets = dict(_targets(on))
     asked = list(_cases(program, targets, mesh))
     rows: list[Row] = []
@@ -151,7 +152,6 @@ def plan(fun: Callable[..., Any], *types: Any, on: Any = None, mesh: Any = "auto
         raise failures[0]
     names = list(targets)
     rows.sort(key=lambda row: (names.index(row.target), *row.order))
-    count, unit = _per_step(batch, types)
     return Plan(getattr(fun, "__name__", "the function"), targets, rows, count, unit)
 
 
