@@ -8,7 +8,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...core.errors import not_callable
@@ -133,6 +133,8 @@ def plan(fun: Callable[..., Any], *types: Any, on: Any = None, mesh: Any = "auto
     count, unit = _per_step(batch, types)
     targets = dict(_targets(on))
     asked = list(_cases(program, targets, mesh))
+    if not asked:
+        raise ValueError("plan: mesh=[] names no mesh; 'auto' makes all of them")
     rows: list[Row] = []
     failures = []
     for name, sizes, fixed in asked:
@@ -260,6 +262,8 @@ def _targets(on: Any) -> Iterator[tuple[str, Sequence[Any]]]:
         devices = client.devices()
         yield f"{devices[0].platform}:{len(devices)}", devices
         return
+    if not isinstance(on, (str, Iterable)):
+        raise TypeError(f"plan: on={on!r:.60} is neither names of chips, as 'v5e:4x4', nor devices")
     names = [on] if isinstance(on, str) else list(on)
     if names and hasattr(names[0], "device_kind"):
         names = [names]
@@ -267,7 +271,10 @@ def _targets(on: Any) -> Iterator[tuple[str, Sequence[Any]]]:
         raise ValueError('plan: on=[] names no chips; say on=["v5e:4x4"]')
     for name in names:
         if not isinstance(name, str):
-            devices = list(getattr(name, "devices", name))
+            if not isinstance(members := getattr(name, "devices", name), Iterable):
+                raise TypeError(f"plan: on={on!r:.60}: {name!r:.60} is neither a name of chips, as "
+                                "'v5e:4x4', nor a list of devices")
+            devices = list(members)
             yield getattr(name, "name", f"{devices[0].platform}:{len(devices)}"), devices
         elif name.partition(":")[0] == "cpu":
             yield name, _cpus(name)
@@ -337,7 +344,7 @@ def _per_step(batch: str | None, types: Sequence[Any]) -> tuple[int | None, str]
     """(how many, of what) of `batch`."""
     if batch is None:
         return None, "examples"
-    found = re.fullmatch(r"(\d+):(\d+(?:,\d+)*)", batch.replace(" ", ""))
+    found = re.fullmatch(r"(\d+):(\d+(?:,\d+)*)", str(batch).replace(" ", ""))
     dims = list(map(int, found[2].split(","))) if found else []
     if not found or int(found[1]) >= len(types):
         raise ValueError(f"plan: batch={batch!r} is not of the form ARGUMENT:DIMENSION with one of the "

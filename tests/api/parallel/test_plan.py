@@ -141,6 +141,10 @@ def test_what_was_compiled_once_is_not_compiled_again(tmp_path, monkeypatch):
     ({"on": "cpu:9000"}, "there are 8 CPU devices"),
     ({"on": "cpu:x"}, "behind cpu: is a number of devices"),
     ({"on": []}, "names no chips"),
+    ({"on": 3}, "on=3 is neither names of chips"),
+    ({"on": [1]}, "1 is neither a name of chips"),
+    ({"mesh": []}, "mesh=[] names no mesh"),
+    ({"batch": 3}, "batch=3 is not of the form"),
     ({"on": "v9z:4"}, "v9z"),
     ({"mesh": "data=16"}, "needs 16 devices and there are 8"),
     ({"mesh": "data=4,data=2"}, "names an axis twice"),
@@ -150,7 +154,7 @@ def test_what_was_compiled_once_is_not_compiled_again(tmp_path, monkeypatch):
     ({"mesh": "data=8", "in_specs": (P("data"), P("data", "model"))}, "'model'")])
 def test_what_is_refused(options, words):
     options = {"on": "cpu:8", "in_specs": (P("data"), P()), **options}
-    with pytest.raises((ValueError, RuntimeError), match="(?s).*" + re.escape(words)):
+    with pytest.raises((ValueError, RuntimeError, TypeError), match="(?s).*" + re.escape(words)):
         jax.plan(layer, X, W, **options)
 
 
