@@ -90,6 +90,7 @@ class Loaded(Compiled):
         consts = [as_array(c) for c in more["consts"]]
         traced: Any = SimpleNamespace(in_tree=in_tree, out_tree=out_tree, changed=None,
                                  closed=SimpleNamespace(out_avals=more["outs"]),
+                                 jaxpr=SimpleNamespace(out_avals=more["outs"]),
                                  pruned=lambda: (None, consts, more["kept"], more["donated"]))
         lowered: Any = SimpleNamespace(
             _arg_tree=in_tree, _references=(), out_tree=out_tree, fun_name=more["name"], _traced=traced,

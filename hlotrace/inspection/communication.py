@@ -128,8 +128,9 @@ class _Reader:
         raw, axes = _axes(kind, line.rest, self.mesh)
         where, op = self.module.source(line)
         loops = self.module.loops(line.computation)
-        return Collective(kind, name, without_layouts(shape), shape_bytes(shape), axes, raw,
-                          where, op, bool(loops), None if None in loops else math.prod(loops))
+        trips = None if None in loops else math.prod(loops) * self.module.calls
+        return Collective(kind, name, without_layouts(shape), shape_bytes(shape), axes, raw, where, op,
+                          bool(loops), trips)
 
     def payload(self, kind, line):
         """The shape of the result alone: what starts may also hold its operands and flags."""

@@ -24,8 +24,6 @@ from .needed_values import (
 )
 from .partitioner_exchanges import Applied, Divided, exchanges, gathered
 
-_PASSES = f"{shardy.PROPAGATION},sdy-export-pipeline{{enable-insert-explicit-collectives=true}}"
-
 
 @dataclasses.dataclass(frozen=True)
 class PlannedCollective:
@@ -104,7 +102,7 @@ def sharding_plan(text, mesh, on_host):
     Raises:
         ValueError: for a text that does not parse, that has no @main, or that Shardy rejects.
     """
-    return ShardingPlan(_Reader(shardy.passed(text, _PASSES, _mark_alone), mesh, on_host).rows())
+    return ShardingPlan(_Reader(shardy.passed(text, shardy.COLLECTIVES, _mark_alone), mesh, on_host).rows())
 
 
 def _mark_alone(module):

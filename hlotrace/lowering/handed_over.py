@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core.jaxpr import Eqn, Jaxpr, Literal, Var
 from ..primitives.programs.calls import jit_p
-from ..transforms.residuals import bytes_of, fewest, made_from, recomputing
+from ..transforms.residuals import bytes_of, fewest, made_from, recomputing, renamed
 
 
 def hand_over_little(jaxpr: Jaxpr, blocks: Iterable[Jaxpr]) -> tuple[Jaxpr, dict[Jaxpr, Jaxpr]]:
@@ -126,7 +126,8 @@ class _Pair:
             instead[i] = call.replace(outvars=[atoms[v] for v in first.outvars],
                                       params={**call.params, "jaxpr": first})
             if pair is None:
-                before[at] += _renamed(again, atoms)
+                own = {v: atoms[v] for v in (*kept, *(self.first.outvars[k] for k in self.slots))}
+                before[at] += renamed(again, own)
                 continue
             used = self.eqns[pair]
             rest = [v for s, v in enumerate(used.invars) if s not in self.slots.values()]
@@ -135,13 +136,3 @@ class _Pair:
         return self.jaxpr.replace(eqns=[*(
             eqn for i, old in enumerate(self.eqns) for eqn in (*before[i], instead.get(i, old))),
             *before[len(self.eqns)]])
-
-
-def _renamed(eqns: Iterable[Eqn], atoms: dict[Any, Any]) -> list[Eqn]:
-    """The equations with other variables: those in `atoms`, and new ones."""
-    found = []
-    for eqn in eqns:
-        invars = [atoms.get(v, v) for v in eqn.invars]
-        atoms.update((v, Var(v.aval)) for v in eqn.outvars if v not in atoms)
-        found.append(eqn.replace(invars=invars, outvars=[atoms[v] for v in eqn.outvars]))
-    return found

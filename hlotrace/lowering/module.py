@@ -556,6 +556,15 @@ class Lowered:
         self.effects = tuple(e for e in jaxpr.effects if e.at_run_time)
         self.ordered = is_ordered(jaxpr.effects)
 
+    def outlined(self, thin: bool = True) -> tuple[Jaxpr, list[Block]]:
+        """(the program with calls of what it repeats, these Blocks).
+
+        The text of a program over devices has none: there, calls would keep XLA from joining the collectives
+        of different blocks.  For these programs `thin` is as for `outline`.
+        """
+        again = self.partition and config.hlotrace_outline
+        return outline(self.jaxpr, thin) if again else (self.jaxpr, self.blocks)
+
     @property
     def kernels(self) -> list[str]:
         """Those of its targets that have to be registered with XLA."""
@@ -583,7 +592,6 @@ def _lower(jaxpr: Jaxpr, platform: Any, donated: Sequence[int], debug_info: bool
            blocks: list[Block] | None, partition: Partition | None, kind: Callable[..., Module]) -> Lowered:
     if blocks is None:
         jaxpr = thread_tokens(jaxpr)
-        # over devices, calls would keep XLA from joining the collectives of different blocks
         jaxpr, blocks = outline(jaxpr) if config.hlotrace_outline and not partition else (jaxpr, [])
     platform = platform_named(platform)
     name = re.sub("[^A-Za-z0-9_.-]", "_", f"jit_{jaxpr.name}").rstrip("_")

@@ -51,9 +51,9 @@ class Block:
                 f"{len(self.jaxpr.invars)} in, {len(self.jaxpr.outvars)} out, saves {self.saved}")
 
 
-def outline(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Block]]:
+def outline(jaxpr: Jaxpr, thin: bool = True) -> tuple[Jaxpr, list[Block]]:
     """(the program with its repeated stretches as calls, the list of Blocks); linear in its size,
-    deterministic."""
+    deterministic.  `thin`: do blocks compute again what is cheap, instead of handing it over?"""
     flat, called = flatten(jaxpr)
     if len(flat.eqns) + sum(b.saved for b in called) < SMALLEST_PROGRAM:
         return jaxpr, []
@@ -73,8 +73,11 @@ def outline(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Block]]:
             add(wires, [(start, outside)], length, "chain")
     if not blocks:
         return jaxpr, []
+    flat = _with_calls(flat, calls)
+    if not thin:
+        return flat, blocks
     from .handed_over import hand_over_little  # few programs have blocks
-    flat, became = hand_over_little(_with_calls(flat, calls), [b.jaxpr for b in blocks])
+    flat, became = hand_over_little(flat, [b.jaxpr for b in blocks])
     return flat, [Block(became[b.jaxpr], b.calls) for b in blocks]
 
 

@@ -241,25 +241,26 @@ class Program:
 
     def outlined(self):
         program = self.lowered._lowered(self.locations)
-        if not program.blocks:
+        jaxpr, found = program.outlined()
+        if not found:
             return (f"nothing repeats that is worth a function: it would have to save {LEAST_SAVED} equations"
                     if hlotrace.config.hlotrace_outline else "nothing is looked for: hlotrace_outline is off")
-        blocks = {b.jaxpr: b.jaxpr.name for b in program.blocks}
-        after = sum(len(jaxpr.eqns) for jaxpr in (program.jaxpr, *blocks))
+        blocks = {b.jaxpr: b.jaxpr.name for b in found}
+        after = sum(len(part.eqns) for part in (jaxpr, *blocks))
         where = "the CPU" if program.platform == "cpu" else program.platform
-        _, pieces = program.platform.in_pieces and not program.partition and blocks_of(program) or (None, [])
+        _, pieces = program.platform.in_pieces and blocks_of(program) or (None, [])
         apart = dict.fromkeys(blocks[p.program] for p in pieces if p.program in blocks)
-        texts = [str(jaxpr.replace(eqns=[     # calls by name: each block is printed once
+        texts = [str(part.replace(eqns=[     # calls by name: each block is printed once
             e.replace(params=e.params | {"jaxpr": blocks[e.params["jaxpr"]]})
             if e.params.get("jaxpr") in blocks else e
-            for e in jaxpr.eqns])) for jaxpr in (program.jaxpr, *blocks)]
+            for e in part.eqns])) for part in (jaxpr, *blocks)]
         return "\n".join([
-            *map(str, program.blocks),
-            f"equations: {after + sum(b.saved - b.calls for b in program.blocks)} -> {after}",
+            *map(str, found),
+            f"equations: {after + sum(b.saved - b.calls for b in found)} -> {after}",
             f"on {where}: {len(pieces)} pieces, {len({p.program for p in pieces})} compiled; blocks that "
             "are pieces: "
             + ", ".join(apart) if pieces else f"on {where}: one executable",
-            *(f"\n{name} = {text}" for name, text in zip([program.jaxpr.name, *blocks.values()], texts))])
+            *(f"\n{name} = {text}" for name, text in zip([jaxpr.name, *blocks.values()], texts))])
 
     def stablehlo(self):
         return self.lowered.as_text(debug_info=self.locations)

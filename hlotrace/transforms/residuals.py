@@ -139,13 +139,26 @@ def recomputing(jaxpr: Jaxpr, made: Mapping[Var, Atom], kept: Collection[Atom],
         made: {input: what it is among the results of the equations}
         eqns: which make it from what is kept
     """
-    def renamed(atoms: Iterable[Atom]) -> list[Atom]:
-        return [made.get(v, v) if type(v) is Var else v for v in atoms]
-    again = made_from(made.values(), kept, eqns)[0]
-    moved = [eqn if made.keys().isdisjoint(eqn.invars) else eqn.replace(invars=renamed(eqn.invars))
+    # in variables of its own: the equations may be there already, for another call of what they are from
+    own: dict[Any, Any] = {v: Var(v.aval) for v in kept}
+    again = renamed(made_from(made.values(), kept, eqns)[0], own)
+
+    def moved(atoms: Iterable[Atom]) -> list[Atom]:
+        return [own.get(made[v], made[v]) if type(v) is Var and v in made else v for v in atoms]
+    after = [eqn if made.keys().isdisjoint(eqn.invars) else eqn.replace(invars=moved(eqn.invars))
              for eqn in jaxpr.eqns]
-    return jaxpr.replace(invars=[*kept, *(v for v in jaxpr.invars if v not in made)], arg_names=None,
-                         eqns=[*again, *moved], outvars=renamed(jaxpr.outvars))
+    return jaxpr.replace(invars=[*(own[v] for v in kept), *(v for v in jaxpr.invars if v not in made)],
+                         arg_names=None, eqns=[*again, *after], outvars=moved(jaxpr.outvars))
+
+
+def renamed(eqns: Iterable[Eqn], atoms: dict[Any, Any]) -> list[Eqn]:
+    """The equations with other variables: those in `atoms`, and new ones, which are added there."""
+    found = []
+    for eqn in eqns:
+        invars = [atoms.get(v, v) for v in eqn.invars]
+        atoms.update((v, Var(v.aval)) for v in eqn.outvars if v not in atoms)
+        found.append(eqn.replace(invars=invars, outvars=[atoms[v] for v in eqn.outvars]))
+    return found
 
 
 def bytes_of(v: Atom) -> int:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.avals import physical
+from ...core.avals import aval_of, physical
 from ...core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
 from ...core.programs import cached
 from ...lowering.module import lower
@@ -22,7 +22,9 @@ from ...primitives.arrays.contract import dot_general_p
 from ...primitives.arrays.conv import conv_general_dilated_p
 from ...primitives.arrays.slicing import copy_p
 from ...primitives.programs.calls import jit_p
+from ...transforms.residuals import bytes_of
 from .. import array_impl, binding
+from ..devices import shards
 from . import compilation
 from .executable import Executable
 
@@ -30,23 +32,28 @@ if TYPE_CHECKING:
     from ...lowering.module import Lowered
 
 LIGHTEST = 2e5          # operations in a block; starting it costs as much as 1e4 or so
+LIGHTEST_EACH = 1e7     # the same for each of several devices, where starting it costs more
 MOST_BETWEEN = 3        # pieces between the blocks, for each block: with more, one program compiles sooner
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Block:
     program: Jaxpr
     operands: Sequence[Any]      # Vars and Literals
     results: Sequence[Any]       # Vars
 
 
-def blocks_of(lowered: Lowered) -> tuple[Jaxpr, list[Block]] | None:
-    """(the program with outputs that are all its own, its Pieces in order), or None where it is better left
-    in one."""
-    heavy = {b.jaxpr for b in lowered.blocks if work(b.jaxpr) >= LIGHTEST}
-    if not heavy or lowered.effects or lowered.callbacks or lowered.inspections:
+def blocks_of(lowered: Lowered, thin: bool = True) -> tuple[Jaxpr, list[Block]] | None:
+    """(the program with outputs that are all its own, its Blocks in order), or None where it is better left
+    in one; for `thin` see `outline`."""
+    if lowered.effects or lowered.callbacks or lowered.inspections:
         return None
-    jaxpr = _with_own_outputs(lowered.jaxpr)
+    jaxpr, blocks = lowered.outlined(thin)
+    lightest = LIGHTEST_EACH * len(lowered.partition.devices) if lowered.partition else LIGHTEST
+    heavy = {b.jaxpr for b in blocks if work(b.jaxpr) >= lightest}
+    if not heavy:
+        return None
+    jaxpr = _with_own_outputs(jaxpr)
     used = {v: i for i, eqn in enumerate(jaxpr.eqns) for v in eqn.invars if type(v) is Var}
     used.update((v, len(jaxpr.eqns)) for v in jaxpr.outvars if type(v) is Var)
     pieces, between = [], 0
@@ -102,50 +109,39 @@ def work(jaxpr: Jaxpr) -> int:
     return total
 
 
-class BlockExecutable(Executable):
-    """A program compiled in pieces.  `steps` are (executable, slots of operands, slots of results, slots now
-    free)."""
-    __slots__ = ("steps", "constants", "width", "out_slots", "donated", "peak")
-    gives_back = True
+@dataclasses.dataclass
+class Memory:
+    """Bytes that a program in pieces takes on each device, by jaxlib's names; temporaries include what one
+    piece leaves for another."""
+    argument_size_in_bytes: int
+    output_size_in_bytes: int
+    temp_size_in_bytes: int
+    generated_code_size_in_bytes: int
+    alias_size_in_bytes: int = 0
 
-    def __init__(self, lowered: Lowered, jaxpr: Jaxpr, pieces: Sequence[Block], device: binding.Device,
-                 compiler_options: Mapping[str, Any] | None) -> None:
-        programs = _each_lowered(lowered, pieces)
-        compiled = {program: compilation.compile_whole(alone, device, compiler_options, len(programs))
-                    for program, alone in programs.items()}
-        super().__init__(None, lowered, device, sum(e.compile_seconds for e in compiled.values()),
-                         # each block has a file of its own
-                         "" if all(e.from_disk for e in compiled.values()) else None)
-        slots = {v: i for i, v in enumerate(jaxpr.invars)}
-        self.constants: list[binding.Buffer] = []
+    @property
+    def peak_memory_in_bytes(self) -> int:
+        return self.argument_size_in_bytes + self.output_size_in_bytes + self.temp_size_in_bytes
 
-        def slot(v: Var | Literal) -> int:
-            if type(v) is Literal:      # a piece takes buffers only
-                self.constants.append(array_impl.put(np.asarray(v.val, v.aval.dtype), physical(v.aval),
-                                                     device))
-                return -len(self.constants)
-            return slots.setdefault(v, len(slots))
-        last = {v: i for i, piece in enumerate(pieces) for v in piece.operands if type(v) is Var}
-        last.update((v, len(pieces)) for v in jaxpr.outvars if type(v) is Var)
-        self.steps = []
-        for i, piece in enumerate(pieces):
-            operands, results = ([slot(v) for v in vs] for vs in (piece.operands, piece.results))
-            free = [slots[v] for v in dict.fromkeys([*piece.operands, *piece.results])
-                    if type(v) is Var and last.get(v, i) == i]
-            self.steps.append((compiled[piece.program], operands, results, free))
-        self.peak = _peak(jaxpr, pieces, last, compiled)
-        self.out_slots = [slot(v) for v in jaxpr.outvars]
-        self.width = len(slots) - len(jaxpr.invars)
-        self.donated = frozenset(lowered.donated)
+
+@dataclasses.dataclass
+class Steps:
+    """Executables that run one after the other, on slots: those of the inputs, of what is made, and, from the
+    last backwards, of constants."""
+    # (what runs, its operands, results, what is free then)
+    steps: list[tuple[Executable, list[int], list[int], list[int]]]
+    constants: list[binding.Buffer]
+    width: int                  # slots of what is made
+    out_slots: list[int]
+    donated: frozenset[int]
+    memory: Memory
 
     def run(self, buffers: Sequence[binding.Buffer]) -> list[binding.Buffer]:
-        device = self.device        # all is checked before the first piece deletes what it was given
-        if any(b.is_deleted() or b._sharding._own._devices[0] != device for b in buffers):
-            raise binding.JaxRuntimeError("an argument was deleted, donated, or is on another device")
+        """Run; donated buffers are deleted after their last use, but for those that are there twice."""
         spent: Any = self.donated
-        if spent and len(set(map(id, buffers))) < len(buffers):
-            times = collections.Counter(map(id, buffers))
-            spent = {i for i in spent if times[id(buffers[i])] == 1}
+        if spent:
+            times = collections.Counter(id(shards.memory(b)) for b in buffers)
+            spent = {i for i in spent if times[id(shards.memory(buffers[i]))] == 1}
         held: list[Any] = [*buffers, *[None] * self.width, *reversed(self.constants)]
         for executable, operands, results, free in self.steps:
             made = executable.run([held[i] for i in operands])
@@ -157,17 +153,95 @@ class BlockExecutable(Executable):
                 held[i] = None
         return [held[i] for i in self.out_slots]
 
+
+def steps_of(jaxpr: Jaxpr, pieces: Sequence[Block], executables: Sequence[Executable], donated: Sequence[int],
+             constant: Callable[[Literal], binding.Buffer], size: Callable[[Any], int]) -> Steps:
+    """The Steps of a program.
+
+    Args:
+        executables: of each of its pieces.
+        constant: makes the buffer of a number.
+        size: the bytes of a value on a device.
+    """
+    slots = {v: i for i, v in enumerate(jaxpr.invars)}
+    constants: list[binding.Buffer] = []
+
+    def slot(v: Var | Literal) -> int:
+        if type(v) is Literal:      # a piece takes buffers only
+            constants.append(constant(v))
+            return -len(constants)
+        return slots.setdefault(v, len(slots))
+    last = {v: i for i, piece in enumerate(pieces) for v in piece.operands if type(v) is Var}
+    last.update((v, len(pieces)) for v in jaxpr.outvars if type(v) is Var)
+    made = {v for piece in pieces for v in piece.results}
+    steps, held, peak = [], 0, 0
+    for i, (piece, executable) in enumerate(zip(pieces, executables, strict=True)):
+        operands, results = ([slot(v) for v in vs] for vs in (piece.operands, piece.results))
+        free = [v for v in dict.fromkeys([*piece.operands, *piece.results])
+                if type(v) is Var and last.get(v, i) == i]
+        steps.append((executable, operands, results, [slots[v] for v in free]))
+        held += sum(size(v) for v in piece.results)
+        peak = max(peak, held + executable.memory().temp_size_in_bytes)
+        held -= sum(size(v) for v in free if v in made)
+    out_slots = [slot(v) for v in jaxpr.outvars]
+    ins, outs = (sum(size(v) for v in vs) for vs in (jaxpr.invars, jaxpr.outvars))
+    code = sum(e.memory().generated_code_size_in_bytes for e in dict.fromkeys(executables))
+    return Steps(steps, constants, len(slots) - len(jaxpr.invars), out_slots, frozenset(donated),
+                 Memory(ins, outs, max(peak - outs, 0), code))
+
+
+class InBlocks:
+    """What is the same of a program in pieces on one device and over several."""
+    __slots__ = ()
+    gives_back = True
+    steps: Steps
+
+    def run(self, buffers: Sequence[binding.Buffer]) -> list[binding.Buffer]:
+        return self.steps.run(buffers)
+
     def memory(self) -> Memory:
-        jaxpr = self.lowered.jaxpr
-        return Memory(_bytes(jaxpr.invars), _bytes(jaxpr.outvars), self.peak,
-                      sum(piece.memory().generated_code_size_in_bytes for piece, _ in self.pieces))
+        return self.steps.memory
 
     @property
     def pieces(self) -> list[tuple[Executable, int]]:
-        calls: dict[Executable, int] = {}
-        for executable, *_ in self.steps:
-            calls[executable] = calls.get(executable, 0) + 1
-        return list(calls.items())
+        return list(collections.Counter(executable for executable, *_ in self.steps.steps).items())
+
+
+class BlockExecutable(InBlocks, Executable):
+    """A program on one device, compiled in pieces."""
+    __slots__ = ("steps",)
+
+    def __init__(self, lowered: Lowered, device: binding.Device, steps: Steps) -> None:
+        super().__init__(None, lowered, device, *compiled_in([e for e, *_ in steps.steps]))
+        self.steps = steps
+
+    def run(self, buffers: Sequence[binding.Buffer]) -> list[binding.Buffer]:
+        device = self.device        # all is checked before the first piece deletes what it was given
+        if any(b.is_deleted() or b._sharding._own._devices[0] != device for b in buffers):
+            raise binding.JaxRuntimeError("an argument was deleted, donated, or is on another device")
+        return super().run(buffers)
+
+
+def compiled_in(executables: Iterable[Executable]) -> tuple[float, str | None]:
+    """(the seconds that compiling these took, "" if all were on disk, each in a file of its own)."""
+    different = dict.fromkeys(executables)
+    return sum(e.compile_seconds for e in different), "" if all(e.from_disk for e in different) else None
+
+
+def put_constant(value: Any, device: binding.Device) -> binding.Buffer:
+    """A constant on a device."""
+    return array_impl.put(value, physical(aval_of(value)), device)
+
+
+def _on_one_device(lowered: Lowered, jaxpr: Jaxpr, pieces: Sequence[Block], device: binding.Device,
+                   compiler_options: Mapping[str, Any] | None) -> BlockExecutable:
+    programs = _each_lowered(lowered, pieces)
+    compiled = {program: compilation.compile_whole(alone, device, compiler_options, len(programs))
+                for program, alone in programs.items()}
+    return BlockExecutable(lowered, device, steps_of(
+        jaxpr, pieces, [compiled[piece.program] for piece in pieces], lowered.donated,
+        lambda v: put_constant(np.asarray(v.val, v.aval.dtype), device),
+        lambda v: bytes_of(v)))
 
 
 def _each_lowered(lowered: Lowered, pieces: Sequence[Block]) -> dict[Jaxpr, Lowered]:
@@ -181,43 +255,14 @@ def compiled_alone(lowered: Lowered) -> list[Lowered]:
     return list(_each_lowered(lowered, found[1]).values()) if found else [lowered]
 
 
-def _bytes(variables: Iterable[Any]) -> int:
-    return sum(physical(v.aval).size * physical(v.aval).dtype.itemsize for v in variables)
-
-
-def _peak(jaxpr: Jaxpr, pieces: Sequence[Block], last: dict[Var, int],
-          compiled: dict[Jaxpr, Executable]) -> int:
-    """The most bytes that intermediate values and the piece that runs hold at once."""
-    outs = {v for v in jaxpr.outvars if type(v) is Var}
-    held, peak = 0, 0
-    inside = {v for piece in pieces for v in piece.results if v not in outs}
-    for i, piece in enumerate(pieces):
-        held += _bytes(v for v in piece.results if v in inside)
-        peak = max(peak, held + compiled[piece.program].memory().temp_size_in_bytes)
-        held -= _bytes(v for v in dict.fromkeys([*piece.operands, *piece.results])
-                       if type(v) is Var and v in inside and last.get(v, i) == i)
-    return peak
-
-
-@dataclasses.dataclass
-class Memory:
-    """Bytes that a program in pieces takes, by jaxlib's names; temporaries include what one piece leaves for
-    another."""
-    argument_size_in_bytes: int
-    output_size_in_bytes: int
-    temp_size_in_bytes: int
-    generated_code_size_in_bytes: int
-    alias_size_in_bytes: int = 0
-
-    @property
-    def peak_memory_in_bytes(self) -> int:
-        return self.argument_size_in_bytes + self.output_size_in_bytes + self.temp_size_in_bytes
-
-
 def compile_lowered(lowered: Lowered, device: binding.Device,
                     compiler_options: Mapping[str, Any] | None = None) -> Executable:
     """An Executable for a Lowered program, in pieces where that is better, as `whole.compile_whole`."""
-    found = None if lowered.partition or not lowered.platform.in_pieces else blocks_of(lowered)
-    if found is None:
-        return compilation.compile_whole(lowered, device, compiler_options)
-    return BlockExecutable(lowered, *found, device, compiler_options)
+    made: Executable | None = None
+    if lowered.platform.in_pieces:
+        if lowered.partition:
+            from . import sharded_blocks
+            made = sharded_blocks.compiled(lowered, device, compiler_options)
+        elif found := blocks_of(lowered):
+            made = _on_one_device(lowered, *found, device, compiler_options)
+    return made or compilation.compile_whole(lowered, device, compiler_options)

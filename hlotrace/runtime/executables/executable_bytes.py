@@ -7,23 +7,25 @@ NumPy and Python's own.
 """
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 import json
 import pickle
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from ...core.avals import aval_of, physical
 from ...core.effects import IO
 from ...core.jaxpr import Jaxpr, Var
 from ...core.surface.importing import renamed
 from ...lowering.module import Lowered
-from .. import array_impl, binding
+from .. import binding
 from ..devices import client
 from . import disk_cache, kernels
-from .blocks import BlockExecutable
+from .blocks import BlockExecutable, InBlocks, Memory, Steps, put_constant
 from .executable import Executable
+from .sharded_blocks import SpmdBlockExecutable, put_everywhere
 from .spmd import SpmdExecutable
 
 _FORMAT = b"hlotrace serialized executable 1\n"
@@ -41,11 +43,13 @@ def dump(executable: Executable, more: Any) -> bytes:
     head = {"jaxlib": binding.jaxlib_version, "platform": str(lowered.platform),
             "devices": [d.id for d in devices]}
     described = {"program": _described(executable), "more": more}
-    if isinstance(executable, BlockExecutable):
-        parts = [piece for piece, _ in executable.pieces]
-        described["steps"] = [(parts.index(piece), *slots) for piece, *slots in executable.steps]
-        described["constants"] = [binding.to_numpy(b, b.aval) for b in executable.constants]
-        described |= {name: getattr(executable, name) for name in ("width", "out_slots", "peak")}
+    if isinstance(executable, InBlocks):
+        parts, steps = [piece for piece, _ in executable.pieces], executable.steps
+        described["steps"] = {
+            "steps": [(parts.index(piece), *slots) for piece, *slots in steps.steps], "width": steps.width,
+            "constants": [binding.to_numpy(b, b.aval) for b in steps.constants],
+            "out_slots": steps.out_slots, "memory": dataclasses.astuple(steps.memory)}
+        described["shardings"] = executable.in_shardings, executable.out_shardings
     else:
         parts = [executable]
     described["parts"] = [(_described(p), _code(p)) for p in parts]
@@ -101,9 +105,7 @@ def load(payload: bytes, platform: str | None = None,
     devices, platform = _devices(head, platform, devices), head["platform"]
     found = _Unpickler(io.BytesIO(body), devices).load()
     parts = [_part(described, code, devices, platform) for described, code in found["parts"]]
-    if "steps" not in found:
-        return parts[0], found["more"]
-    return _Restored(_lowered(found["program"], platform), devices[0], parts, found), found["more"]
+    return _in_blocks(found, parts, platform, devices) if "steps" in found else parts[0], found["more"]
 
 
 def _devices(head: Any, platform: str | None, given: Any) -> list[binding.Device]:
@@ -149,16 +151,19 @@ def _part(described: dict[str, Any], code: bytes, devices: Sequence[binding.Devi
     return kind(loaded, lowered, devices[0], 0.0, code)
 
 
-class _Restored(BlockExecutable):
+def _in_blocks(found: dict[str, Any], parts: Sequence[Executable], platform: str,
+               devices: Sequence[binding.Device]) -> Executable:
     """A program in pieces that was compiled before."""
-    __slots__ = ()
-
-    def __init__(self, lowered: Lowered, device: binding.Device, parts: Any, found: dict[str, Any]) -> None:
-        Executable.__init__(self, None, lowered, device, 0.0)
-        self.steps = [(parts[i], *slots) for i, *slots in found["steps"]]
-        self.constants = [array_impl.put(c, physical(aval_of(c)), device) for c in found["constants"]]
-        self.width, self.out_slots, self.peak = found["width"], found["out_slots"], found["peak"]
-        self.donated = frozenset(lowered.donated)
+    lowered, described = _lowered(found["program"], platform), found["steps"]
+    partition: Any = lowered.partition
+    put = (partial(put_constant, device=devices[0]) if partition is None else
+           partial(put_everywhere, mesh=partition.mesh))
+    steps = Steps([(parts[i], *slots) for i, *slots in described["steps"]],
+                  [put(c) for c in described["constants"]], described["width"], described["out_slots"],
+                  frozenset(lowered.donated), Memory(*described["memory"]))
+    if partition is None:
+        return BlockExecutable(lowered, devices[0], steps)
+    return SpmdBlockExecutable(lowered, devices[0], steps, found["shardings"])
 
 
 class _Pickler(pickle.Pickler):

@@ -47,14 +47,11 @@ class SpmdExecutable(executable.Executable):
     __slots__ = ("devices", "in_shardings", "out_shardings", "follows", "may_starve", "failures", "company",
                  "agreed")
 
-    def __init__(self, loaded: binding.LoadedExecutable, lowered: Lowered, device: binding.Device,
+    def __init__(self, loaded: Any, lowered: Lowered, device: binding.Device,
                  compile_seconds: float, stored: str | bytes | None = None) -> None:
         partition: Any = lowered.partition
         self.devices = partition.devices
-        self.in_shardings = _settled(partition, partition.ins, lowered.jaxpr.in_avals,
-                                     loaded.get_parameter_shardings, loaded.get_parameter_layouts)
-        self.out_shardings = _settled(partition, partition.outs, lowered.jaxpr.out_avals,
-                                      loaded.get_output_shardings, loaded.get_output_layouts)
+        self.in_shardings, self.out_shardings = self._shardings(loaded, lowered)
         self.follows = [_is_open(requested) and _like(s, a.ndim, partition.ins, lowered.jaxpr.in_avals) for s,
                         a, requested in zip(self.out_shardings, lowered.jaxpr.out_avals, partition.outs)]
         self.out_shardings = [s if i is False else self.in_shardings[i].in_layout(None) for s,
@@ -63,6 +60,14 @@ class SpmdExecutable(executable.Executable):
         self.company, self.agreed = consistency_checks.company_of(self.devices), None
         super().__init__(loaded, lowered, device, compile_seconds, stored)
         self.out_avals = [s.typed(a) for s, a in zip(self.out_shardings, self.out_avals)]
+
+    def _shardings(self, loaded: Any, lowered: Lowered) -> tuple[Any, Any]:
+        """Those of the inputs and of the outputs, each a list."""
+        partition: Any = lowered.partition
+        return (_settled(partition, partition.ins, lowered.jaxpr.in_avals,
+                         loaded.get_parameter_shardings, loaded.get_parameter_layouts),
+                _settled(partition, partition.outs, lowered.jaxpr.out_avals,
+                         loaded.get_output_shardings, loaded.get_output_layouts))
 
     def placement_text(self) -> str:
         return f"{_listed(self.devices)} with shardings {self.in_shardings}"

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from .bindings import ir, parse_module, passmanager, sdy
 
 PROPAGATION = "sdy-propagation-pipeline"
+# the same, and then Shardy's collectives where a value is needed in another sharding than it has
+COLLECTIVES = f"{PROPAGATION},sdy-export-pipeline{{enable-insert-explicit-collectives=true}}"
 
 
 class SubAxis(NamedTuple):
@@ -33,25 +35,51 @@ Spec = tuple[tuple["str | SubAxis", ...], ...]      # the mesh axes that split e
 
 
 class MainSpecs(NamedTuple):
-    """The Specs of the arguments and results of @main, and of the results of each call in it, in order."""
+    """What propagation gives to @main.
+
+    `arguments` and `results` are their Specs: of a value that is whole on every device, `((), ())` at rank
+    2.  `gathered` are those of arguments of which an operation needs more, when they are gathered, {number:
+    Spec}; `exchanges` counts the values that are gathered or moved, each once for each sharding that it gets.
+    """
     arguments: list[Spec]
     results: list[Spec]
-    calls: list[list[Spec]]
+    gathered: dict[int, Spec]
+    exchanges: int
+
+
+_EXCHANGES = ("sdy.all_gather", "sdy.all_to_all", "sdy.collective_permute")
 
 
 def main_specs(text: str) -> MainSpecs:
-    """What propagation gives to the values of @main that cross a call.
+    """The MainSpecs of a text.
 
-    A value that is whole on every device has `((), ())` at rank 2.  Raises ValueError for a text that does
-    not parse, that has no @main, or that Shardy rejects.
+    Raises:
+        ValueError: for one that does not parse, that has no @main, or that Shardy rejects.
     """
     # held: operations do not keep it alive, and to read one of a module that is gone crashes
-    module = passed(text, PROPAGATION)
+    module = passed(text, f"cse,{COLLECTIVES}")
     main = functions(module)["main"]
-    arguments, results = signature(main)
-    calls = [op.operation for op in main.regions[0].blocks[0].operations if op.operation.name == "func.call"]
-    return MainSpecs([spec(*pair) for pair in arguments], [spec(*pair) for pair in results],
-                     [[spec(r.type, s) for r, s in zip(op.results, result_shardings(op))] for op in calls])
+    arguments, results = ([spec(*pair) for pair in pairs] for pairs in signature(main))
+    numbers = {value: i for i, value in enumerate(main.regions[0].blocks[0].arguments)}
+    gathered: dict[int, Spec] = {}
+    exchanges = set()
+    for op, _ in walk(main):
+        if op.name in _EXCHANGES:
+            source, sharding = _before_slices(op.operands[0]), result_shardings(op)[0]
+            exchanges.add((source, str(sharding)))
+            if source in numbers and op.name == "sdy.all_gather":
+                needed = spec(op.results[0].type, sharding)
+                gathered[numbers[source]] = tuple(
+                    tuple(axis for axis in axes if axis in after)
+                    for axes, after in zip(arguments[numbers[source]], needed))
+    return MainSpecs(arguments, results, gathered, len(exchanges))
+
+
+def _before_slices(value: Any) -> Any:
+    """What Shardy has taken each device's part of."""
+    while isinstance(value, ir.OpResult) and value.owner.name == "sdy.all_slice":
+        value = value.owner.operands[0]
+    return value
 
 
 class Signature(NamedTuple):
