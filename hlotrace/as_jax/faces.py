@@ -178,11 +178,6 @@ def same(x: Any) -> Any:
     return x
 
 
-def safe_zip(*args: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """The list of `zip(*args)`.  ValueError for sequences of different lengths."""
-    return list(zip(*args, strict=True))
-
-
 def remaining(original: Iterable[Any], *removed: Iterable[Any]) -> list[Any]:
     """The members of a list that are in none of the others."""
     gone = {x for each in removed for x in each}

@@ -25,7 +25,7 @@ _LIKE = {
         "interpreters.pxla interpreters.xla lax lax.linalg lib monitoring nn nn.initializers numpy "
         "numpy.linalg profiler random scipy scipy.special sharding stages test_util tree_util "
         "typing").split()},
-    **dict.fromkeys("api array literals state state.types traceback_util util".split(), ""),
+    **dict.fromkeys("api array literals state state.types traceback_util".split(), ""),
     **dict.fromkeys("lax.control_flow lax.lax lax.parallel lax.slicing".split(), "lax"),
     **dict.fromkeys("mesh named_sharding partition_spec sharding_impls".split(), "sharding"),
     **dict.fromkeys(("lax.control_flow.loops", "lax.convolution"), "lax"),
@@ -37,7 +37,7 @@ _LIKE = {
     "prng": "random",
     "lib.mlir": "jaxlib.mlir", "lib.mlir.dialects": "jaxlib.mlir.dialects",
     "pretty_printer": "jaxlib._pretty_printer", "public_test_util": "test_util",
-    "source_info_util": "extend.source_info_util", "xla_bridge": "extend.backend ",
+    "source_info_util": "extend.source_info_util", "util": "as_jax.helpers ", "xla_bridge": "extend.backend ",
 }
 
 # modules of jax._src that are modules of hlotrace, since libraries write to them
@@ -79,7 +79,7 @@ _NAMES = """
 | `core.get_referent` | packages | `faces.same` |
 | `core.physical_aval` | flax.linen | `faces.physical_aval` |
 | `core.safe_map` | packages | `extend.flat_functions.safe_map` |
-| `core.safe_zip` | packages | `faces.safe_zip` |
+| `core.safe_zip` | packages | `as_jax.helpers.safe_zip` |
 | `core.trace_ctx` | packages | `faces.trace_ctx` |
 | `core.trace_state_clean` | numpyro | `faces.trace_state_clean` |
 | `cudnn.fused_attention_stablehlo._normalize_layout` | packages | nothing |
@@ -199,7 +199,6 @@ _NAMES = """
 | `tree_util.prefix_errors` | flax's tests | `faces.prefix_errors` |
 | `util.canonicalize_axis` | packages | `primitives.common.canonical_axis` |
 | `util.safe_map` | packages | `extend.flat_functions.safe_map` |
-| `util.safe_zip` | packages | `faces.safe_zip` |
 | `util.wraps` | packages | `faces.wraps` |
 | `xla_bridge._backends` | chex | `runtime.devices.client.clients` |
 """
