@@ -195,6 +195,8 @@ _NAMES = """
 | `traceback_util.include_frame` | equinox | `faces.include_frame` |
 | `traceback_util.register_exclusion` | flax, equinox, jaxtyping | `core.source_info.exclude` |
 | `tree_util._registry` | flax.nnx | `faces.pytree_types` |
+| `tree_util.broadcast_prefix` | JAX's tests | `core.pytrees.pytree.broadcast_prefix` |
+| `tree_util.generate_key_paths` | JAX's tests | `core.pytrees.pytree.tree_leaves_with_path` |
 | `tree_util.flatten_one_level` | orbax | `core.pytrees.pytree.flatten_one_level` |
 | `tree_util.prefix_errors` | flax's tests | `faces.prefix_errors` |
 | `util.canonicalize_axis` | packages | `primitives.common.canonical_axis` |

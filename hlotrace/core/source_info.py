@@ -55,6 +55,11 @@ class SourceInfo(NamedTuple):
     source: Source | None
     name_stack: NameStack
 
+    @property
+    def traceback(self) -> Source | None:
+        """The line: of what called it nothing is kept."""
+        return self.source
+
 
 def exclude(path: str) -> None:
     """From now on, lines of files whose name begins with `path` are not the user's."""

@@ -106,7 +106,7 @@ def test_static_arguments():
     (lambda: jax.jit(lambda x: x, donate_argnames="q"), ValueError, "'q'"),
     (lambda: jax.jit(lambda x: x, static_argnums="x"), TypeError, "static_argnums must be an int"),
     (lambda: jax.jit(lambda x: x, static_argnums=0, donate_argnums=0), ValueError, "cannot intersect"),
-    (lambda: jax.jit(3), TypeError, "callable value"),
+    (lambda: jax.jit(3), TypeError, "callable value"), (lambda: jax.jit(None), TypeError, "callable value"),
     (lambda: jax.jit(lambda x: x)({"a": object()}), TypeError, r"object[\s\S]*path x\[.a.\]"),
     (lambda: jax.jit(lambda x: x)("abc"), TypeError, "value is of type <class 'str'> and was passed to the function at path x"),
     (lambda: jax.jit(lambda x: {"q": "s"})(1), TypeError, r"\['q'\]"),

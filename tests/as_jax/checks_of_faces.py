@@ -66,3 +66,11 @@ def test_check_close():
 def test_the_dictionary_of_a_module_has_what_is_imported_when_used():
     for module in (jnp, jax.lax, jax.random):
         assert set(module.__all__) <= set(vars(module))
+
+
+def test_errors_whose_frames_are_left_out_say_so_as_in_jax():
+    def wrong(x):
+        raise ValueError("wrong")
+    with pytest.raises(ValueError, match="wrong") as caught:
+        jax.jit(wrong)(1.)
+    assert "removed its internal frames" in "".join(caught.value.__notes__)
