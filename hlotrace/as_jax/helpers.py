@@ -142,7 +142,7 @@ def curry(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class HashableFunction:
-    """A function that is equal to those of the same code and `closure`, the values that it stands for."""
+    """A function that is equal to those of the same code and `closure`, its values."""
 
     def __init__(self, f: Callable[..., Any], closure: Any) -> None:
         self.f, self.closure = f, closure

@@ -73,7 +73,7 @@ class DebugInfo(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What a DebugInfo is made of when somebody asks; it keeps no function alive."""
+    """What a DebugInfo is made of when it is asked for; it keeps no function alive."""
     what: str
     name: str
     code: CodeType | None
