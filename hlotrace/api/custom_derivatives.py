@@ -106,6 +106,10 @@ def _zeros(values: Iterable[Any], avals: Iterable[Any], symbolic: bool) -> list[
             for t, a in zip(values, avals)]
 
 
+def _instantiated(t: Any) -> Any:
+    return _array(zeros_of(t.aval)) if type(t) is SymbolicZero else t
+
+
 def _array(x: Any) -> Any:
     """A constant that a transformation made, which is a NumPy array, as an Array, which users expect."""
     if isinstance(x, Array) or aval_of(x).dtype == dtypes.float0:
@@ -120,6 +124,11 @@ class Positional:
         self.fun = fun
         self.signature = signature_of(fun)
         take_names(self, fun)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("defjvp", "defjvps", "defvjp", "def_vmap") and "fun" in vars(self):
+            return getattr(self.fun, name)      # a function with rules of two kinds
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Any]:
         called: Any = self      # the classes below have __call__
@@ -213,14 +222,16 @@ class custom_jvp(_Custom):
                 raise ValueError(f"defjvps of {name_of(self.fun)} has {len(jvps)} rules, one for each "
                                  f"argument, but there are {len(tangents)} arguments")
             out = self(*primals)
-            terms = [f(t, out, *primals) for f, t in zip(jvps, tangents) if f is not None]
+            # a rule that has no derivative itself is not in the way of those with respect to other arguments
+            terms = [f(pytree.tree_map(_instantiated, t), out, *primals) for f, t in zip(jvps, tangents)
+                     if f and not all(type(x) is SymbolicZero for x in pytree.tree_leaves(t))]
             if not terms:
                 return out, pytree.tree_map(lambda x: zeros_of(aval_of(x).tangent()), out)
             total = terms[0]
             for term in terms[1:]:
                 total = pytree.tree_map(lambda a, b: a + b, total, term)
             return out, total
-        self.defjvp(rule)
+        self.defjvp(rule, symbolic_zeros=True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = name_of(self.fun)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from ..core.avals import aval_of
-from ..core.errors import ShardingTypeError, not_callable
+from ..core.errors import not_callable
 from ..core.pytrees import pytree
 from ..core.surface.boundary import filtered
 from ..core.symbolic_zeros import MappedAxis
@@ -207,24 +207,31 @@ def _sharding(flat: FlatFunction, dims: Sequence[int | None], spmd_name: Any) ->
     """How Explicit mesh axes split the mapped axis, as the sharding of a vector; None where none does.
 
     Raises:
-        ShardingTypeError: where arguments say it differently.
-        ValueError: where `spmd_axis_name` does.
+        ValueError: where arguments, or `spmd_axis_name`, say it differently.
     """
-    found: Any = None
+    along = {i: flat.aval(i).explicit and flat.aval(i).explicit.along(dim) for i, dim in enumerate(dims)
+             if dim is not None}
+    found: Any = next(filter(None, along.values()), None)
+    if found is None:
+        return None
+    for i, split in along.items():
+        if split != found:
+            spec = split and split.spec
+            raise ValueError(
+                "Mapped away dimension of inputs passed to vmap should be sharded the same. Got inconsistent "
+                f"axis specs: {found.spec} and, of {flat.path(i)} of {flat.name}, of type "
+                f"{flat.aval(i).str_short()}, {spec}: bring them to one with jax.reshard")
     for i, dim in enumerate(dims):
-        explicit = None if dim is None else flat.aval(i).explicit
-        along = explicit and explicit.along(dim)
-        if along is not None and found not in (None, along):
-            raise ShardingTypeError(
-                f"{flat.what}: the mapped axes of the arguments of {flat.name} are split over different mesh "
-                f"axes, {found.spec} and, of {flat.path(i)} of type {flat.aval(i).str_short()}, "
-                f"{along.spec}: bring them to one with jax.reshard")
-        found = along or found
+        if dim is None and any({*axes} & {*found.spec.axes(0)} for axes in flat.aval(i).splits):
+            raise ValueError(
+                "Unmapped values passed to vmap cannot be sharded along the mesh axis you are vmapping over. "
+                f"Got {flat.path(i)} of {flat.name}, of type {flat.aval(i).str_short()}, and mapped axes that "
+                f"are split over {found.spec}: reshard it, with jax.reshard")
     named = spmd_name if isinstance(spmd_name, tuple) else (spmd_name,)
-    if found is not None and spmd_name is not None and found.spec.axes(0) != named:
-        raise ValueError(f"{flat.what}: spmd_axis_name={spmd_name!r}, and the mapped axes of the arguments "
-                         f"of {flat.name} are split over {found.spec}: over Explicit axes leave it "
-                         "out, or name these")
+    if spmd_name is not None and found.spec.axes(0) != named:
+        raise ValueError("Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is "
+                         f"allowed. Got {spmd_name=} and mapped axes of the arguments of {flat.name} that "
+                         f"are split over {found.spec}: over Explicit axes leave it out, or name these")
     return found
 
 

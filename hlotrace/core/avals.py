@@ -30,13 +30,13 @@ class OfArrays:
         """The types of what a value is made of: here the type itself."""
         return [self]
 
-    def lower_val(self, value: Any) -> list[Any]:
+    def lower_val(self, val: Any) -> list[Any]:
         """What a value is made of."""
-        return [value]
+        return [val]
 
-    def raise_val(self, value: Any) -> Any:
+    def raise_val(self, val: Any) -> Any:
         """The value that is made of this."""
-        return value
+        return val
 
     def normalize(self) -> Any:
         """The type, less what does not matter where two are compared."""

@@ -376,7 +376,7 @@ class Config:
         except (TypeError, ValueError) as error:
             raise ValueError(f"config option {name}: {error}") from None
 
-    def update(self, name: str, value: Any) -> None:
+    def update(self, name: str, val: Any) -> None:
         """Set an option for the whole process.
 
         Raises:
@@ -384,10 +384,10 @@ class Config:
             ValueError: for a value that makes no sense
             NotImplementedError: for a value that JAX knows and hlotrace does not do
         """
-        value = self._check(name, value)
+        val = self._check(name, val)
         if name in checks:
-            checks[name](value)
-        self._values[name] = value
+            checks[name](val)
+        self._values[name] = val
         object.__setattr__(self, "_version", self._version + 1)
         state.refresh()
         # a thread that traces hears of it when that has ended: see `sync`

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -71,24 +72,45 @@ class ShardingTypeError(TypeError, ValueError):
     """Shardings over Explicit mesh axes that do not fit each other, or leave that of a result open."""
 
 
+class IndivisibleError(ValueError):
+    """A dimension does not divide by the number of parts that a sharding cuts it into."""
+
+
+class DuplicateSpecError(ValueError):
+    """A PartitionSpec splits two dimensions over one mesh axis."""
+
+
 class KeyReuseError(JAXTypeError):
     """A PRNG key was consumed more than once (see `debug_key_reuse`)."""
 
 
-# The page of docs/errors/ about a class and what derives from it; the first that fits.
+# The page of docs/errors/ about a class and what derives from it, the first that fits; where none does, that
+# whose words an error has.
 _PAGES = {KeyReuseError: "keys", KeyPromotionError: "keys", TypePromotionError: "dtypes",
-          ShardingTypeError: "devices", ShapeError: "shapes", InconclusiveDimensionOperation: "shapes",
-          JaxprTypeError: "running", JAXTypeError: "tracers", JAXIndexError: "tracers"}
+          ShardingTypeError: "devices", IndivisibleError: "devices", DuplicateSpecError: "devices",
+          ShapeError: "shapes", InconclusiveDimensionOperation: "shapes",
+          JaxprTypeError: "running", JAXTypeError: "tracers", JAXIndexError: "tracers", IndexError: "indices",
+          OverflowError: "dtypes", FloatingPointError: "running", NotImplementedError: "running"}
+_RUNNING = "JaxRuntimeError"     # jaxlib's and checkify's
+_WORDS = {"loops": r"\b(scan|cond|switch|while_loop|fori_loop)\b",
+          "devices": r"\b(mesh|[Ss]hard\w*|\w*Sharding|PartitionSpec|pmap|devices?|donat\w+|deleted)\b",
+          "keys": r"\bPRNG keys?\b",
+          "indices": r"\b([Ii]ndexer|indexing|indices|[Ss]lice (entries|step))\b",
+          "dtypes": r"\bdtypes?\b|not a valid JAX type|requires ndarray",
+          "shapes": r"\b(shapes?|ax[ie]s|sizes?|broadcast\w*)\b"}
 
 
 def page_of(error: BaseException, base: str) -> str | None:
-    """Where the documentation is about an error; None where no page is about its class.
+    """Where the documentation is about an error; None where no page is about its kind.
 
     Args:
         base: where the pages are, with `{page}` in the place of the name of one: "docs/errors/{page}.md",
             "https://host/errors/{page}.html"; the name is put behind one without it.
     """
     page = next((page for kind, page in _PAGES.items() if isinstance(error, kind)), None)
+    if page is None and type(error).__name__ == _RUNNING:
+        page = "running"
+    page = page or next((page for page, words in _WORDS.items() if re.search(words, str(error))), None)
     if page is None:
         return None
     return base.replace("{page}", page) if "{page}" in base else f"{base.rstrip('/')}/{page}"

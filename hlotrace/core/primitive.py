@@ -69,6 +69,10 @@ TRAITS = {
     # "two" in the first two, "rest" in all but the first, "each" in each alone; "typed" where its own typing
     # rule says of what
     "linear": "",
+    # the words of the error where Explicit mesh axes split operands that it has beside each other otherwise,
+    # also one that is whole along a dimension, and where they split an axis that it computes with
+    "alike": "",
+    "whole": "",
     "kinds": "",            # of dtypes that it takes; see primitives.arrays.elementwise.kind_of
     "mnemonic": None,       # the name of its StableHLO or CHLO operation
     "also": None,           # {JAX's name of a parameter: what it is, as a function of those there are}
@@ -122,6 +126,8 @@ class Primitive:
         says_vma: bool
         says_sharding: bool
         linear: str
+        alike: str
+        whole: str
         kinds: str
         mnemonic: str | None
         also: dict[str, Any] | None

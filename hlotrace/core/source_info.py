@@ -11,7 +11,7 @@ import opcode
 import os
 import sys
 from types import CodeType, FrameType
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 Source: TypeAlias = tuple[CodeType, int]
 
@@ -57,8 +57,12 @@ class SourceInfo(NamedTuple):
 
     @property
     def traceback(self) -> Source | None:
-        """The line: of what called it nothing is kept."""
+        """The source, by JAX's name for what it has of one."""
         return self.source
+
+    def replace(self, **fields: Any) -> SourceInfo:
+        """A copy in which fields are others."""
+        return self._replace(**fields)
 
 
 def exclude(path: str) -> None:

@@ -1,6 +1,5 @@
 """JAX's `extend.source_info_util`: where in the user's program an operation was made."""
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from ..core import source_info as provenance
 from ..core.config import scoped, state
@@ -9,9 +8,9 @@ from ..core.source_info import exclude as register_exclusion
 from ..core.surface.public import install_getattr as _explain
 from ..placement.device_put import named_scope as extend_name_stack
 
-__all__ = ["Frame", "NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack",
+__all__ = ["NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack",
            "new_name_stack", "new_source_info", "register_exclusion", "reset_name_stack", "set_name_stack",
-           "summarize", "transform_name_stack", "user_context", "user_frame", "user_frames"]
+           "summarize", "transform_name_stack", "user_context"]
 
 
 def current():
@@ -27,30 +26,6 @@ def new_source_info():
 def summarize(source_info):
     """`train.py:12 (loss_fn)`, or an empty string."""
     return provenance.describe(source_info.source)
-
-
-class Frame(NamedTuple):
-    """A line of the user's."""
-    file_name: str
-    function_name: str
-    start_line: int
-    start_column: int
-    end_line: int
-    end_column: int
-
-
-def user_frame(source_info):
-    """The Frame of the user's line of a SourceInfo, or of its traceback; None where it is not known."""
-    source = getattr(source_info, "source", source_info)
-    if source is None:
-        return None
-    file, line, column, function = provenance.position(source)
-    return Frame(file, function, line, column - 1, line, column - 1)
-
-
-def user_frames(source_info):
-    """The frames of the user's, which are one or none."""
-    return [frame for frame in (user_frame(source_info),) if frame is not None]
 
 
 def current_name_stack():

@@ -146,8 +146,13 @@ class ArrayImpl(Array):
         value = self._numpy()
         if value.size == 0:
             return f"Array([], shape={self.shape}, dtype={value.dtype}{weak})"
-        numbers = np.array2string(value, separator=", ", prefix="Array(", **options)
-        return f"Array({numbers}, dtype={value.dtype}{weak})"
+        numbers = np.array2string(value, separator=", ", prefix="Array(", suffix=",", **options)
+        last = f"dtype={value.dtype}{weak})"
+        # where the last line gets too long JAX has the indentation of a line, without the line break
+        width = len(numbers) - numbers.rfind("\n") + len(last) + 1
+        limit = options.get("max_line_width") or np.get_printoptions()["linewidth"]
+        gap = " " * (len("Array(") if width >= limit else 1)
+        return f"Array({numbers},{gap}{last}"
 
     # --- the device side ---
 

@@ -343,6 +343,16 @@ def test_defjvps():
     same(g(y=3.0, x=2.0), 6.0)
 
 
+def test_defjvps_rules_of_what_is_constant_are_not_called():
+    @jax.custom_jvp
+    def g(x, y):
+        return x * y["a"] + y["b"]
+    g.defjvps(lambda t, out, x, y: t * y["a"], lambda t, out, x, y: t["a"] * x + t["b"])
+    same(jax.grad(jax.grad(lambda y: g(2.0, {"a": y**2, "b": 1.0})))(3.0), 4.0)
+    g.defjvps(lambda t, out, x, y: t * y["a"], lambda t, out, x, y: lax.igamma_grad_a(x, t["a"]))
+    same(jax.hessian(lambda x: g(x**2, {"a": 3.0, "b": 1.0}))(3.0), 6.0)
+
+
 def test_nondiff_arguments():
     @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 2))
     def g(fun, x, n):

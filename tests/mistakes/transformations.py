@@ -288,3 +288,8 @@ def transpose_that_returns_a_pair():
     def loss(x):
         return linear_call(lambda r, x: r * x, lambda r, ct: (ct, ct), 2.0, x)
     return jax.grad(loss)(1.0)  # <-
+
+
+@mistake(TypeError, "<lambda>()", "missing 1 required positional argument", advice="'y'")
+def lambda_with_an_argument_too_few():
+    jax.jit(lambda x, y: x + y)(1.0)  # <-

@@ -189,7 +189,7 @@ def annotate(error: Any, name: str | None, args: Sequence[Any], kwargs: Mapping[
     # what Python refused
     if last.tb_frame.f_code.co_code[last.tb_lasti] != _RAISE and not (
             plain and error.args[0].endswith(" object cannot be interpreted as an integer")):
-        refused = re.match(r"[\w.<>]*?(\w+)\(\) ((?:missing|takes|got) [^.;]*)", str(error))
+        refused = re.match(r"[\w.<>]*?([\w<>]+)\(\) ((?:missing|takes|got) [^.;]*)", str(error))
         if refused:         # by Python: the arguments of a call
             _name_parameters(error, refused, name, entry)
         elif str(error).startswith("INVALID_ARGUMENT: Disallowed "):

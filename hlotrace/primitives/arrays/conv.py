@@ -253,21 +253,19 @@ def _batching(axis, args, dims, *, dimension_numbers, feature_group_count, batch
     return _unfold(out, where, axis.size, outer), 0
 
 
-def _sharding(lhs, rhs, *, dimension_numbers, feature_group_count, batch_group_count, **_):
-    """The batch axis, the axis of features made, where there are no groups of them, and those in space stay
-    what they are."""
-    of_lhs, of_rhs, of_out = ([None] * lhs.ndim for _ in range(3))
-    x, kernel, out = dimension_numbers
+def _sharding(lhs, rhs, *, dimension_numbers, batch_group_count, **_):
+    """The batch axis and those in space stay what they are; the kernel is whole."""
+    of_lhs, of_out = [None] * lhs.ndim, [None] * lhs.ndim
+    x, _, out = dimension_numbers
     for at, to in zip(x[2:], out[2:]):
         of_lhs[at] = of_out[to] = at
     if batch_group_count == 1:
         of_lhs[x[0]] = of_out[out[0]] = "batch"
-    if batch_group_count == feature_group_count == 1:
-        of_rhs[kernel[0]] = of_out[out[1]] = "feature"
-    return AxisMap((tuple(of_lhs), tuple(of_rhs)), tuple(of_out))
+    return AxisMap((tuple(of_lhs), (None,) * rhs.ndim), tuple(of_out))
 
 
 conv_general_dilated_p = Primitive("conv_general_dilated", abstract_eval=_abstract_eval, lower=_lower,
-                                   sharding=_sharding,
+                                   sharding=_sharding, whole="Please specify the output sharding via "
+                                   "`out_sharding` parameter of `conv_general_dilated`",
                                    transpose=_transpose, batching=_batching)
 conv_general_dilated_p.jvp = bilinear_jvp(conv_general_dilated_p)

@@ -1,5 +1,6 @@
 """Devices: how many, on which platform, from which plugin. What depends on the environment runs in a process of its own."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -196,6 +197,25 @@ def test_libtpu_is_no_default_where_there_is_no_tpu(bare, tmp_path):
     assert not plugins.has_default(plugins.find()["tpu"])
     bare.setattr(plugins, "tpu_chips", lambda: ["/dev/accel0"])
     assert plugins.has_default(plugins.find()["tpu"])
+
+
+def fails():
+    raise RuntimeError("it has no device")
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("given, chosen", [
+    ({}, "cpu"), ({"mine": (1, True)}, "mine"), ({"mine": (0, True)}, "cpu"), ({"mine": (-1, True)}, "cpu"),
+    ({"low": (100, True), "high": (300, True), "between": (200, True)}, "high"),
+    ({"low": (100, True), "fails": (300, True)}, "low"), ({"fails": (300, True)}, "cpu"),
+    ({"low": (100, True), "fails": (300, False)}, RuntimeError), ({"low": (300, True), "fails": (100, False)}, "low")])
+def test_the_registered_platform_of_the_greatest_priority_is_the_default(given, chosen, bare):
+    """Of those that work; what fails is silent only if it is to be."""
+    bare.setattr(client, "factories", {name: (*rest, None) for name, rest in given.items()})
+    bare.setattr(client, "client", lambda name: fails() if name == "fails" else name)
+    bare.setattr(plugins, "find", dict)
+    with pytest.raises(chosen) if chosen is RuntimeError else contextlib.nullcontext():
+        assert client._default.__wrapped__() == chosen
 
 
 DEVICES = "import hlotrace as jax; print(jax.devices())"
