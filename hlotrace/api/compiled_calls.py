@@ -82,7 +82,7 @@ class CompiledCall:
         self.out_tree = traced.out_tree
         self.single = self.out_tree == _LEAF
         # of these results, whose types have one value, NumPy arrays are returned
-        self.float0s = [i for i, a in enumerate(traced.jaxpr.out_avals) if a.dtype == float0]
+        self.float0s = [i for i, a in enumerate(executable.out_avals) if a.dtype == float0]
         # is it no more than an execution whose results are one program's, on one device?
         self.simple = not donated and not self.float0s and executable.execute is not None and not any(
             [type(c) is not ArrayImpl or c._committed for c in consts])

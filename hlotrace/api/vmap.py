@@ -191,7 +191,7 @@ def check_mapped(flat: FlatFunction, dims: list[Any], axis_size: int | None) -> 
 def _sizes_differ(flat: FlatFunction, dims: Sequence[Any], sizes: dict[int, list[int]],
                   first: str = "") -> ValueError:
     """For mapped axes of several sizes: those of each, the most frequent first."""
-    listed = []
+    listed: list[str] = []
     for n, where in sorted(sizes.items(), key=lambda of_size: -len(of_size[1])):
         named = ", ".join(f"axis {dims[i]} of argument {flat.path(i)} of type {flat.aval(i).str_short()}"
                           for i in where[:4])

@@ -209,11 +209,6 @@ def same(x: Any) -> Any:
     return x
 
 
-def safe_zip(*args: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """The list of `zip(*args)`.  ValueError for sequences of different lengths."""
-    return list(zip(*args, strict=True))
-
-
 def remaining(original: Iterable[Any], *removed: Iterable[Any]) -> list[Any]:
     """The members of a list that are in none of the others."""
     gone = {x for each in removed for x in each}
@@ -480,8 +475,9 @@ class _ResourceEnv:
 
 def _without_devices() -> Mesh:
     mesh = object.__new__(Mesh)
-    mesh.axis_sizes, mesh.axis_names, mesh.axis_types, mesh.size, mesh._devices = (), (), (), 0, ()
-    mesh.devices = np.empty((), object)
+    for name, value in dict(axis_sizes=(), axis_names=(), axis_types=(), size=0, _devices=(),
+                            devices=np.empty((), object)).items():
+        object.__setattr__(mesh, name, value)
     return mesh
 
 

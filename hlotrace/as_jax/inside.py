@@ -32,7 +32,7 @@ _LIKE = {
         "laplace logistic multinomial multivariate_normal nbinom norm pareto poisson t truncnorm uniform "
         "vonmises wrapcauchy").split()},
     **dict.fromkeys("api array basearray environment_info literals pmap ref shard_map state state.types "
-                    "traceback_util util".split(), ""),
+                    "traceback_util".split(), ""),
     **{f"lax.{name}": "lax" for name in (
         "ann control_flow control_flow.common control_flow.conditionals control_flow.loops "
         "control_flow.solves convolution fft lax other parallel scaled_dot slicing special utils "
@@ -63,7 +63,7 @@ _LIKE = {
     "third_party.scipy.special": "scipy.special",
     "lib.mlir": "jaxlib.mlir", "lib.mlir.dialects": "jaxlib.mlir.dialects",
     "pretty_printer": "jaxlib._pretty_printer", "public_test_util": "test_util",
-    "source_info_util": "extend.source_info_util", "xla_bridge": "extend.backend ",
+    "source_info_util": "extend.source_info_util", "util": "as_jax.helpers ", "xla_bridge": "extend.backend ",
 }
 # where the names are found that most modules of JAX import
 _IMPORTED = " typing sharding tree_util api_util core extend.core errors"
@@ -109,7 +109,7 @@ _NAMES = """
 | `core.nonempty_axis_env` | packages | `extend.core.nonempty_axis_env_DO_NOT_USE` |
 | `core.physical_aval` | flax.linen | `faces.physical_aval` |
 | `core.safe_map` | packages | `extend.flat_functions.safe_map` |
-| `core.safe_zip` | packages | `faces.safe_zip` |
+| `core.safe_zip` | packages | `as_jax.helpers.safe_zip` |
 | `core.trace_ctx` | packages | `faces.trace_ctx` |
 | `core.trace_state_clean` | numpyro | `faces.trace_state_clean` |
 | `core.unsafe_am_i_under_a_jit` | packages | `extend.core.unsafe_am_i_under_a_jit_DO_NOT_USE` |
@@ -245,12 +245,13 @@ _NAMES = """
 | `traceback_util.include_frame` | equinox | `faces.include_frame` |
 | `traceback_util.register_exclusion` | flax, equinox, jaxtyping | `core.source_info.exclude` |
 | `tree_util._registry` | flax.nnx | `faces.pytree_types` |
+| `tree_util.broadcast_prefix` | JAX's tests | `core.pytrees.pytree.broadcast_prefix` |
+| `tree_util.generate_key_paths` | JAX's tests | `core.pytrees.pytree.tree_leaves_with_path` |
 | `tree_util.flatten_one_level` | orbax | `core.pytrees.pytree.flatten_one_level` |
 | `tree_util.prefix_errors` | flax's tests | `faces.prefix_errors` |
 | `typing.SupportsDType` | jaxctx, for annotations | `faces.SupportsDType` |
 | `util.canonicalize_axis` | packages | `primitives.common.canonical_axis` |
 | `util.safe_map` | packages | `extend.flat_functions.safe_map` |
-| `util.safe_zip` | packages | `faces.safe_zip` |
 | `util.wraps` | packages | `faces.wraps` |
 | `xla_bridge._backends` | chex | `runtime.devices.client.clients` |
 """

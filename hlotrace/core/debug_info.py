@@ -73,7 +73,7 @@ class DebugInfo(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What a DebugInfo is made of when somebody asks; it keeps no function alive."""
+    """What a DebugInfo is made of when it is asked for; it keeps no function alive."""
     what: str
     name: str
     code: CodeType | None
@@ -126,7 +126,7 @@ def code_of(fun: Any) -> tuple[CodeType | None, tuple[int, frozenset[str]]]:
 
 def signature_of(code: CodeType, count: int, given: frozenset[str]) -> inspect.Signature:
     """The parameters of a function of this code, without the first `count` and those that are `given`."""
-    kinds = inspect.Parameter
+    kinds: Any = inspect.Parameter
     rest = code.co_argcount + code.co_kwonlyargcount
     listed = [(name, kinds.POSITIONAL_ONLY if i < code.co_posonlyargcount else kinds.POSITIONAL_OR_KEYWORD)
               for i, name in enumerate(code.co_varnames[:code.co_argcount])][count:]

@@ -8,9 +8,9 @@ from ..core.source_info import exclude as register_exclusion
 from ..core.surface.public import install_getattr as _explain
 from ..placement.device_put import named_scope as extend_name_stack
 
-__all__ = ["NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack", "new_name_stack",
-           "new_source_info", "register_exclusion", "reset_name_stack", "set_name_stack", "summarize",
-           "transform_name_stack", "user_context"]
+__all__ = ["NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack",
+           "new_name_stack", "new_source_info", "register_exclusion", "reset_name_stack", "set_name_stack",
+           "summarize", "transform_name_stack", "user_context"]
 
 
 def current():

@@ -529,3 +529,16 @@ def test_wishes_that_do_not_fit(wishes, error, words):
     with pytest.raises(error, match=words):
         pullback.with_refs(*made)(jnp.ones(2))
     assert "mul" in str(pullback.jaxpr)
+
+
+ZERO = np.zeros((2,), jax.dtypes.float0)
+
+
+@pytest.mark.parametrize("made", [
+    lambda: jnp.asarray(ZERO), lambda: jax.device_put(ZERO), lambda: jax.jit(lambda x: x)(ZERO), lambda: jax.jit(lambda x: (1, x))(ZERO)[1],
+    lambda: jax.jvp(lambda x: 2 * x, (jnp.arange(2),), (ZERO,))[1], lambda: jax.linearize(lambda x: 2 * x, jnp.arange(2))[1](ZERO),
+    lambda: jax.vjp(lambda x: 2 * x, jnp.arange(2))[1](ZERO)[0],
+    lambda: jax.jit(jax.grad(lambda x, n: x * n.sum(), (0, 1), allow_int=True))(1., jnp.arange(2))[1]])
+def test_values_of_float0_are_arrays_of_numpy(made):
+    found = made()
+    assert type(found) is np.ndarray and found.dtype == jax.dtypes.float0 and found.shape == (2,)

@@ -101,13 +101,13 @@ def test_static_arguments():
 @pytest.mark.parametrize("make, error, words", [
     (lambda: jax.jit(lambda x, n: x, static_argnums=1)(1.0, [1]), ValueError, "Non-hashable static .*argument 1"),
     (lambda: jax.jit(lambda x, n: x, static_argnames="n")(1.0, n=np.ones(2)), ValueError, "Non-hashable static"),
-    (lambda: jax.jit(lambda x: x, static_argnums=3), ValueError, "argument number 3 does not exist"),
-    (lambda: jax.jit(lambda x: x, static_argnames="q"), ValueError, "'q'.*parameters are x"),
+    (lambda: jax.jit(lambda x: x, static_argnums=3), ValueError, "Argument number 3 of <lambda> does not exist"),
+    (lambda: jax.jit(lambda x: x, static_argnames="q"), ValueError, "'q'.*parameters of <lambda> are x"),
     (lambda: jax.jit(lambda x: x, donate_argnames="q"), ValueError, "'q'"),
     (lambda: jax.jit(lambda x: x, static_argnums="x"), TypeError, "static_argnums must be an int"),
-    (lambda: jax.jit(lambda x: x, static_argnums=0, donate_argnums=0), ValueError, "cannot be both"),
-    (lambda: jax.jit(3), TypeError, "callable value"),
-    (lambda: jax.jit(lambda x: x)({"a": object()}), TypeError, r"x\['a'\].*object"),
+    (lambda: jax.jit(lambda x: x, static_argnums=0, donate_argnums=0), ValueError, "cannot intersect"),
+    (lambda: jax.jit(3), TypeError, "callable value"), (lambda: jax.jit(None), TypeError, "callable value"),
+    (lambda: jax.jit(lambda x: x)({"a": object()}), TypeError, r"object[\s\S]*path x\[.a.\]"),
     (lambda: jax.jit(lambda x: x)("abc"), TypeError, "value is of type <class 'str'> and was passed to the function at path x"),
     (lambda: jax.jit(lambda x: {"q": "s"})(1), TypeError, r"\['q'\]"),
     (lambda: jax.jit(lambda x: x)(2 ** 40), OverflowError, "too large"),
@@ -191,7 +191,7 @@ def test_decorators_in_any_order():
     m = Model()
     same([Model.static(1), m.static(1), Model.static2(1), m.method(2), m.value, jax.jit(m.method)(3), jax.jit(m)(5)],
          [2, 2, 3, 6, 3.0, 9, 2])
-    with pytest.raises(TypeError, match="self of type .*Model.*static_argnums"):
+    with pytest.raises(TypeError, match=r"Model[\s\S]*path self[\s\S]*static_argnums"):
         m.forgot(1)
 
 

@@ -318,3 +318,12 @@ def test_a_type_of_64_bits_stays_one():
         assert jax.eval_shape(lambda x: x, told).dtype == jnp.zeros_like(told).dtype == jnp.result_type(told) == narrow
         assert jax.jit(lambda x: x).lower(told).compile()(jnp.zeros(2, narrow)).dtype == narrow
         assert jax.make_jaxpr(lambda x: x)(told).in_avals[0].dtype == narrow and told.size == 2
+
+
+def test_hlo_has_names_and_places_where_they_are_asked_for():
+    def wave(x):
+        return jnp.sin(x)
+    lowered = jax.jit(wave).lower(1.)
+    plain, told = lowered.as_text("hlo"), lowered.as_text("hlo", debug_info=True)
+    assert "op_name" not in plain and 'op_name="jit(wave)/sin"' in told and __file__ in told
+    assert 'locals>.wave"(#loc' in lowered.as_text(debug_info=True)

@@ -145,7 +145,7 @@ def test_a_class_of_the_users_becomes_an_array():
 @pytest.mark.parametrize("value, error, words", [
     (2**31, OverflowError, "int32, which holds -2147483648 to 2147483647; uint32 does"),
     (-2**31 - 1, OverflowError, "int64 does: enable"), (10**30, OverflowError, "no integer dtype does"),
-    ("text", TypeError, "value 'text' of type <class 'str'> is not a valid JAX type"),
+    ("text", TypeError, "Argument 'text' of type <class 'str'> is not a valid JAX type"),
     ([1, 2], TypeError, r"wrap it in jnp.array"), (range(3), TypeError, "jnp.arange"), (float, TypeError, "ShapeDtypeStruct"),
     (np.array("a"), TypeError, "NumPy value of dtype <U1"), (np.array([None]), TypeError, "dtype object"),
     (ShapedArray((2,), "int8"), TypeError, "jnp.zeros"), (None, TypeError, "None"),

@@ -79,3 +79,10 @@ def test_a_tracer_whose_trace_has_ended():
             return kept[0] + 1
     with pytest.raises(jax.errors.UnexpectedTracerError):
         jax.jit(inside)(X)
+
+
+def test_as_a_decorator():
+    @jax.ensure_compile_time_eval()
+    def size():
+        return int(jnp.arange(3).sum())
+    assert jax.jit(lambda x: jnp.full(size(), x))(1.).shape == (3,) and size() == 3

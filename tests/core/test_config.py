@@ -13,7 +13,8 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import random
-from hlotrace.core.config import override, scope_text, scoped, state, uncollected
+from hlotrace.core.config import override, scoped, state, uncollected
+from hlotrace.core.source_info import scope_text
 
 LEGACY = np.array([0, 3], np.uint32)
 

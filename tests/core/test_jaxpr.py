@@ -289,6 +289,22 @@ def test_there_are_names_for_many_variables():
     assert programs.ClosedJaxpr is Jaxpr and program(f, F).jaxpr.literals == []
 
 
+def test_a_variable_that_is_bound_twice():
+    program = jax.make_jaxpr(lambda x, y: x + y)(1., 2.)
+    with pytest.raises(jax.errors.JaxprTypeError, match="already bound"):
+        check_jaxpr(program.replace(invars=program.invars * 2))
+
+
+def test_a_scan_loses_the_carry_that_nothing_uses():
+    def step(carry, x):
+        a, b, c = carry
+        return (a + x, b * 2, c + b), None
+    program = jax.make_jaxpr(lambda x: jax.lax.scan(step, (x, x, x), jnp.ones(3))[0])(1.)
+    for used, kept in (([True, False, False], 1), ([False, True, False], 1), ([False, False, True], 2)):
+        (scan,) = [e for e in dce(program, used)[0].eqns if e.primitive.name == "scan"]
+        assert scan.params["num_carry"] == len(scan.outvars) == kept
+
+
 def test_replace_changes_what_is_given_and_nothing_else():
     """Of a program and of an equation, one field at a time, also by JAX's records of several."""
     with scoped("layer"):

@@ -72,5 +72,5 @@ def test_primitives_whose_class_has_the_rules():
     assert len(found.out_avals) == 2 and found.effects == {Debug()}
     assert double.bind(3) == 6
     plain = type("Plain", (Primitive,), {})("plain_of_a_class")
-    with pytest.raises(NotImplementedError, match="no abstract evaluation rule"):
+    with pytest.raises(NotImplementedError, match="Abstract evaluation for .* not implemented"):
         jax.make_jaxpr(plain.bind)(1.)

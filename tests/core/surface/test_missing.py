@@ -88,7 +88,7 @@ def test_names_that_concrete_arrays_alone_have():
         assert hasattr(x, name)
         method = name in CONCRETE_METHODS
         if method or name in CONCRETE_PROPERTIES:
-            error, words = jax.errors.ConcretizationTypeError, f"{name}: concrete arrays alone have it, but got a traced array"
+            error, words = jax.errors.ConcretizationTypeError, f"{name}: concrete arrays alone have it while"
         else:
             error, words = AttributeError, (f"'JaxprTracer' object has no attribute '{name}': concrete arrays have it, "
                                             "and this one is traced by jit of")
