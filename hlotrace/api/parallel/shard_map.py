@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.avals import aval_of
 from ...core.config import state
 from ...core.effects import IO, is_ordered
-from ...core.errors import ShardingTypeError, did_you_mean, not_callable
+from ...core.errors import DuplicateSpecError, ShardingTypeError, did_you_mean, not_callable
 from ...core.jaxpr import Eqn, Jaxpr, Var, close
 from ...core.pytrees import pytree
 from ...core.surface.boundary import boundaries
@@ -182,7 +182,9 @@ class _ShardMapped:
                     raise ValueError(f"{where} {spec} names {axis!r}, which is not one of the axes {manual} "
                                      f"over which it maps; the mesh is {mesh}{did_you_mean(axis, manual)}")
                 if used.count(axis) > 1:
-                    raise ValueError(f"{where} {spec} names {axis!r} more than once")
+                    raise DuplicateSpecError(f"{where}: a single NamedSharding specification can map every "
+                                             f"mesh axis to at most one positional dimension, but {spec} "
+                                             f"has duplicate entries for `{axis}`")
             found.append(spec)
         return tuple(found)
 

@@ -335,4 +335,6 @@ shard_map_p = Holder(
     dce=_dce, partial_eval=_partial_eval,
     meshes=lambda params: (params["mesh"], *fact_of(params["jaxpr"], "meshes")), spans_devices=True,
     axis_names=lambda params: tuple(n for n in fact_of(params["jaxpr"], "axis_names")
-                                    if n not in params["manual"]))
+                                    if n not in params["manual"]),
+    shown=lambda eqn: {{"checked": "check_vma", "manual": "newly_manual_axes"}.get(k, k):
+                       frozenset(v) if k == "manual" else v for k, v in eqn.params.items()})

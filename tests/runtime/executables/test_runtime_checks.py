@@ -1,4 +1,5 @@
 """jax_debug_nans and jax_debug_infs: the operation and the line, also in compiled functions and backwards."""
+import contextlib
 import re
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
+from hlotrace.core.config import override
 from hlotrace.core.primitive import PRIMITIVES
 from hlotrace.sharding import PartitionSpec as P
 
@@ -112,6 +114,18 @@ def test_a_nan_that_was_there_before_is_said_to_be():
         jax.jit(lambda x: x)(np.float32(np.nan))
     with jax.debug_nans(True), pytest.raises(FloatingPointError, match="or a constant holds it"):
         jax.jit(lambda x: jnp.where(x > 0, x, np.nan))(NEGATIVE)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+def test_every_part_of_a_number_is_looked_at(dtype):
+    """By the option for what it is, and by no other."""
+    f = jax.jit(lambda x: x[::-1])
+    for value, kind in ((np.nan, "nan"), (np.inf, "inf"), (-np.inf, "inf")):
+        for number in (value, complex(0, value)) if dtype == "complex64" else (value,):
+            for option in ("nan", "inf"):
+                with override(f"jax_debug_{option}s", True), (
+                        pytest.raises(FloatingPointError, match=option) if option == kind else contextlib.nullcontext()):
+                    f(np.array([1, number], jnp.dtype(dtype)))
 
 
 @pytest.mark.parametrize("jitted", [jax.jit, lambda f: jax.jit(f, donate_argnums=0)])
