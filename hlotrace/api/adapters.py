@@ -80,6 +80,10 @@ class Adapter:
 
     # of what is immutable
 
+    def of_types(self, kind: Any, types: Sequence[Any]) -> Any:
+        """The type of a value of arrays of these types, or one made of them."""
+        return self.inside(kind, types)
+
     def raise_tangent(self, kind: Any, tangents: Sequence[Any], avals: Sequence[Any]) -> Any:
         """The tangent, or cotangent, of a value from those of its arrays, None where they are zero."""
         raise NotImplementedError
@@ -226,12 +230,17 @@ def _is_lowered(x: Any) -> bool:
     return type(x) is Lowered
 
 
-def raised(values: Any) -> Any:
-    """The pytree with values in the place of what is Lowered or ByValue, whatever their arrays are."""
+def raised(values: Any, of_types: bool = False) -> Any:
+    """The pytree with values in the place of what is Lowered or ByValue, whatever their arrays are.
+
+    With `of_types`, these are types.
+    """
     def value(x: Any) -> Any:
         if type(x) is ByValue:
             return x.arrays[0] if len(x.arrays) == 1 else x.arrays
-        return x.raised() if type(x) is Lowered else x
+        if type(x) is Lowered:
+            return x.adapter.of_types(x.kind, x.arrays) if of_types else x.raised()
+        return x
     return pytree.tree_map(value, values, is_leaf=lambda x: type(x) is Lowered or type(x) is ByValue)
 
 

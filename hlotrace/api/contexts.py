@@ -39,14 +39,30 @@ class OptionContext:
         return self.__qualname__        # pickled by name, as functions are
 
 
+class _Again(contextlib.ContextDecorator):
+    """A block with an option set, which may be entered again, also inside of itself."""
+
+    def __init__(self, name: str, value: Any) -> None:
+        self._option: tuple[str, Any] = name, value
+        self._entered: list[AbstractContextManager[None]] = []
+
+    def __enter__(self) -> None:
+        block = override(*self._option)
+        block.__enter__()
+        self._entered.append(block)
+
+    def __exit__(self, *error: Any) -> None:
+        self._entered.pop().__exit__(*error)
+
+
 def option_context(name: str, default: Any, doc: str) -> OptionContext:
     """An OptionContext for option `name`; `default` ... means that a value must be given."""
     if default is ...:
         def context(value: Any) -> AbstractContextManager[None]:
-            return override(name, config._check(name, value))      # checked where it is written
+            return _Again(name, config._check(name, value))      # checked where it is written
     else:
         def context(value: Any = default) -> AbstractContextManager[None]:     # type: ignore[misc]
-            return override(name, config._check(name, value))
+            return _Again(name, config._check(name, value))
     context.__name__ = context.__qualname__ = name.removeprefix("jax_")
     context.__doc__ = f"Context manager that sets the option `{name}` on this thread.\n{doc}"
     return OptionContext(name, context)
@@ -85,7 +101,7 @@ log_compiles = option_context("jax_log_compiles", True, """
     >>> logging.getLogger("hlotrace").addHandler(handler)
     >>> with jax.log_compiles():
     ...     _ = jax.jit(lambda x: x + 1)(1)
-    traced <lambda> in ... s
+    Finished tracing <lambda> for jit in ... sec
     ...
     >>> logging.getLogger("hlotrace").removeHandler(handler)
     """)
@@ -141,7 +157,7 @@ numpy_rank_promotion = option_context("jax_numpy_rank_promotion", ..., """
     ...     jnp.ones((2, 3)) + jnp.ones(3)
     Traceback (most recent call last):
         ...
-    ValueError: (float32[2,3]) + (float32[3]): Operands could not be broadcast together with shapes ...
+    ValueError: (float32[2,3]) + (float32[3]): Operands could not be broadcast together on shapes ...
     """)
 debug_key_reuse = option_context("jax_debug_key_reuse", True, """
     KeyReuseError where a typed PRNG key is used twice; see `experimental.key_reuse`.

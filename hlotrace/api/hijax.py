@@ -62,7 +62,7 @@ def _has_tangent(aval: Any) -> bool:
 
 def lowered(ty: Any, value: Any) -> list[Any]:
     """The arrays of an immutable value, and those of its tangent that go beside them."""
-    arrays, beside = list(ty.lower_val(value)), tangents_of(ty).beside
+    arrays, beside = list(ty.lo_ty() if value is ty else ty.lower_val(value)), tangents_of(ty).beside
     if beside is None:
         return arrays
     avals = [a for a in beside if _has_tangent(a)]
@@ -119,6 +119,10 @@ class _HiValues(adapters.Adapter):
         arrays, tangents = _split(ty, arrays)
         value = ty.raise_val(*arrays)
         return adopt(value, tangents) if any(isinstance(t, Tracer) for t in tangents) else value
+
+    def of_types(self, kind: tuple[Any, Any], types: Sequence[Any]) -> Any:
+        ty, _ = kind
+        return self.inside(kind, types) if ty.has_qdd else ty
 
     def lend(self, value: Any) -> None:
         _lent[id(value)] = value

@@ -157,8 +157,6 @@ class JitFunction(FastPath):
         flat = self.flat(leaves, in_tree, statics, bool(taken))
         given = Given(leaves, in_tree, tuple(flat.avals(aval)), statics, taken)
         adapters.refuse_twice(flat, taken)
-        if taken:
-            self._placement.refuse_references(flat)
         return given
 
     def flat(self, leaves: Sequence[Any], in_tree: pytree.PyTreeDef, statics: Any,

@@ -18,7 +18,7 @@ from ..sharding.abstract import Sharding
 
 if TYPE_CHECKING:
     from ..core.jaxpr import Jaxpr
-    from .flat import FlatFunction, TracedProgram
+    from .flat import TracedProgram
 
 
 def maps_devices(jaxpr: Jaxpr) -> bool:
@@ -70,15 +70,8 @@ class Placement:
                 check_kind(x, f"jit of {name}, in_shardings and out_shardings", devices=False)
             self.options = (*self.options, tuple(leaves), structure)
 
-    def refuse_references(self, flat: FlatFunction) -> None:
-        """NotImplementedError if there are shardings, for a call with references among its arguments."""
-        if pytree.tree_leaves((self.ins, self.outs)):     # None asks for nothing
-            raise NotImplementedError(f"{flat}: in_shardings, out_shardings and device do not go with an "
-                                      "argument that is a Ref: it is where its value was put, as in "
-                                      "new_ref(device_put(x, sharding))")
-
     def refuse_closure(self) -> None:
-        """As `refuse_references`, for a program that uses references from outside."""
+        """NotImplementedError if there are shardings, for a program that uses Refs from outside."""
         if pytree.tree_leaves((self.ins, self.outs)):
             raise NotImplementedError(f"jit of {self.name}: in_shardings, out_shardings and device do "
                                       "not go with a Ref that the function closes over")

@@ -740,4 +740,4 @@ def _structs(traced: TracedProgram, shardings: Sequence[Any] | None = None) -> A
     """
     avals = traced.closed.out_avals[:traced.result_tree.num_leaves]
     return adapters.raised(traced.result_tree.unflatten([
-        struct_of(a, s) for a, s in zip(avals, shardings or [None] * len(avals))]))
+        struct_of(a, s) for a, s in zip(avals, shardings or [None] * len(avals))]), of_types=True)

@@ -8,6 +8,7 @@ the jaxlib below, whose API this is.  Other processes, those that this one start
 did.
 """
 import importlib.metadata
+import logging
 import os
 import sys
 from importlib import import_module
@@ -124,6 +125,8 @@ def _install() -> None:
                           "program with `python -m hlotrace.as_jax script.py`", name="jax")
     sys.meta_path.insert(0, _Finder)
     light.rename_all()
+    # whoever listens to JAX's logger hears this one
+    logging.getLogger("hlotrace").parent = logging.getLogger("jax")
 
 
 _install()

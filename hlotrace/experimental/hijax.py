@@ -166,12 +166,20 @@ class HiType:
     def raise_val(self, *arrays):
         raise self._lacks("raise_val")
 
+    def str_short(self, short_dtypes=False):
+        """The type in a few words."""
+        return str(self)
+
     def _lacks(self, name):
         return NotImplementedError(f"hijax type {type(self).__name__} does not define {name}")
 
     def normalize(self):
         """The type, less what does not matter where two are compared."""
         return self
+
+
+# a type goes where a value's type is all that is needed, as in eval_shape
+hitypes.register(HiType, lambda ty: ty)
 
 
 class MutableHiType(HiType):

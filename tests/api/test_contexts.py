@@ -76,3 +76,16 @@ def test_the_value_of_a_context_is_the_option_on_this_thread(name, value):
     assert context.value == outside
     with pytest.raises(TypeError, match=f"{name}"):
         context(value, value)
+
+
+def test_a_context_may_be_entered_again_and_inside_of_itself():
+    twice = jax.numpy_rank_promotion("raise")
+    for _ in range(2):
+        with twice, twice:
+            assert jax.config.jax_numpy_rank_promotion == "raise"
+        assert jax.config.jax_numpy_rank_promotion == "allow"
+
+    @twice
+    def option():
+        return jax.config.jax_numpy_rank_promotion
+    assert [option(), option()] == ["raise"] * 2

@@ -135,8 +135,13 @@ def test_values_go_in_and_out_of_compiled_functions_and_their_results():
     total = jax.lax.fori_loop(0, 3, lambda i, c: c + unpack.bind(found)[2], jnp.float32(0))      # closed over
     np.testing.assert_allclose(total, -9, rtol=1e-6)
     assert jax.typeof(found) == ScaledType((3,))
-    spec = jax.eval_shape(lambda x: pack.bind(x, bits=8), X)
-    assert spec.numbers.dtype == jnp.int8 and jax.eval_shape(unpack.bind, found).shape == (3,)
+    packed = jax.jit(lambda x: pack.bind(x, bits=8))
+    for types in jax.eval_shape(packed, X), packed.eval_shape(X), jax.make_jaxpr(packed, return_shape=True)(X)[1]:
+        assert types == ScaledType((3,))
+    # a type goes where a value's type is all that is needed
+    for value in found, ScaledType((3,)):
+        assert jax.eval_shape(unpack.bind, value).shape == jax.jit(unpack.bind).lower(value).out_info.shape == (3,)
+        assert jax.jit(unpack.bind).trace(value).jaxpr.eqns and jax.make_jaxpr(unpack.bind)(value).eqns
     assert jax.typeof(jax.ShapeDtypeStruct((2,), "int8")) == jax.core.ShapedArray((2,), jnp.int8)
     for length in None, 3:      # the scale is one number
         with pytest.raises(ValueError, match="no leading axis to scan over: xs"):

@@ -33,9 +33,12 @@ _watcher = None
 # of monitors.py, while there are listeners: (kind, event, values, details)
 monitors: Callable[..., None] | None = None
 
-# what is done -> (the end of the event that tells so, the function's name in it)
-_STAGES = {"traced": ("jaxpr_trace_duration", "{}"), "lowered": ("jaxpr_to_mlir_module_duration", "jit({})"),
-           "compiled": ("backend_compile_duration", "jit({})")}
+# what is done -> (the end of the event that tells so, the function's name in it, the line of the log)
+_STAGES = {"traced": ("jaxpr_trace_duration", "{}", "Finished tracing %s for jit in %.6f sec"),
+           "lowered": ("jaxpr_to_mlir_module_duration", "jit({})",
+                       "Finished jaxpr to MLIR module conversion jit(%s) in %.6f sec"),
+           "compiled": ("backend_compile_duration", "jit({})",
+                        "Finished XLA compilation of jit(%s) in %.6f sec")}
 
 
 class stage:
@@ -57,10 +60,10 @@ class stage:
             if monitors is not None:
                 self._tell("event_duration_secs", end - self.start)
                 self._tell("event_time_span", self.start, end)
-            log("%s %s in %.6f s", self.done, self.name, end - self.start)
+            log(_STAGES[self.done][2], self.name, end - self.start)
 
     def _tell(self, kind: str, *values: float) -> None:
-        event, name = _STAGES[self.done]
+        event, name, _ = _STAGES[self.done]
         tell(kind, f"/jax/core/compile/{event}", *values, fun_name=name.format(self.name))
 
 
@@ -76,7 +79,10 @@ def log(*message: Any) -> None:
 
 
 def _set_level(level: Any) -> None:
-    logging.getLogger("hlotrace").setLevel(level)
+    ours = logging.getLogger("hlotrace")
+    for logger in (ours, ours.parent):
+        if logger and logger.name in ("hlotrace", "jax"):       # in a process for JAX that is above
+            logger.setLevel(level)
 
 
 def _debug(modules: Any) -> None:
