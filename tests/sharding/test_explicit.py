@@ -287,7 +287,7 @@ REFUSED = [
     (lambda: lax.select(split("x") > 0, split("x"), split("x", "y")), ShardingTypeError, "select cases must have"),
     (lambda: lax.select(split("x", "y") > 0, split("x"), split("x")), ShardingTypeError, "the same sharding as cases"),
     (lambda: jnp.concatenate([split("x"), split("x", "y")]), ShardingTypeError, "All operands should have the same"),
-    (lambda: jnp.reshape(split("x", "y"), (1, 64)), ShardingTypeError, "This reshape is not supported"),
+    (lambda: jnp.reshape(split("x", "y"), (2, 16, 2)), ShardingTypeError, "This reshape is not supported"),
     (lambda: jnp.reshape(split("x"), (2, 4, 2, 4)), ShardingTypeError, "This reshape is not supported"),
     (lambda: lax.sort((split("x"), split("x", "y")), dimension=1), ShardingTypeError, "Arguments to sort must"),
     (lambda: jnp.sort(split("x"), 0), ShardingTypeError, "must be unsharded over the sorting dimension"),
