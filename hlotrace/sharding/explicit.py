@@ -225,8 +225,8 @@ def _conflict(primitive: Primitive, avals: Sequence[ShapedArray], one: tuple[Spl
     """
     words = "got incompatible shardings for broadcasting"
     if not primitive.elementwise:
-        kind = "contracting dimensions" if gone else "lhs batch dimensions and rhs batch dimensions"
-        words = f"requires {kind} to have consistent sharding"
+        words = ("requires contracting dimensions to have consistent sharding" if gone else
+                 "requires lhs batch dimensions and rhs batch dimensions to have the consistent sharding")
     spec = [one[0] if dim == other[2] else entry for dim, entry in enumerate(avals[other[1]].explicit.spec)]
     splits = [f"dimension {dim} of operand {number} is "
               + (f"split over {named_axes(axes)}" if axes else "whole") for axes, number, dim in (one, other)]
