@@ -53,7 +53,7 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
     >>> jax.vmap(jnp.add)(jnp.ones(2), jnp.ones(3))
     Traceback (most recent call last):
         ...
-    ValueError: vmap got inconsistent sizes for array axes to be mapped (vmap of add): ...
+    ValueError: vmap got inconsistent sizes for array axes to be mapped:...
     """
     if not callable(fun):
         raise not_callable(fun)
@@ -63,9 +63,9 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
     @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         if type(in_axes) is tuple and len(in_axes) != len(args):
-            raise ValueError(f"vmap of {name_of(fun)}: in_axes must be an int, None, or a tuple of entries "
-                             "corresponding to the positional arguments passed to the function, but got "
-                             f"{len(in_axes)=}, {len(args)=}: an argument that is not mapped has None")
+            raise ValueError(f"vmap of {name_of(fun)}: vmap in_axes must be an int, None, or a tuple of "
+                             "entries corresponding to the positional arguments passed to the function, but "
+                             f"got {len(in_axes)=}, {len(args)=}: an argument that is not mapped has None")
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         if adapters.any_adapted(leaves):
             axis = MappedAxis(axis_size, axis_name, spmd_axis_name)
@@ -93,7 +93,7 @@ def _over_values(fun: Callable[..., Any], arguments: Any, axes: Any, out_axes: A
     leaves, in_tree, taken = adapters.flatten_by_value(arguments)
     flat = StatefulFunction(fun, leaves, in_tree, "vmap")
     adapters.refuse_twice(flat, taken)
-    specs = pytree.flatten_axes("vmap in_axes", in_tree, axes)
+    specs = pytree.flatten_axes("vmap in_axes", in_tree, axes, 1)
     flat.in_tree, dims = adapters.unmapped(in_tree, [aval_of(x) for x in leaves], specs, axis.size)
     dims, size = check_mapped(flat, dims, axis.size)
     still = {n: x.value for n, x in enumerate(taken) if all(dims[i] is None for i in x.places)}
@@ -147,14 +147,14 @@ def check_axes(what: str, in_axes: Any, out_axes: Any) -> Any:
         for a in pytree.tree_leaves(axes):
             if isinstance(a, bool) or not (hasattr(a, "__index__") or isinstance(a, adapters.MappingSpec)
                                            or vmappable.is_spec(a)):
-                raise TypeError(f"{what} {name} must be an int, None, or a (possibly nested) container of "
-                                f"ints and Nones that is a pytree prefix of the value, got {axes!r}")
+                raise TypeError(f"{what} {name} must be an int, None, or (nested) container with those types "
+                                f"as leaves, but got {axes}.")
     return in_axes
 
 
 def mapped_axes(flat: FlatFunction, axes: Any, axis_size: int | None = None) -> tuple[list[Any], int]:
     """(the mapped axis of each leaf or None, its size); `axes` is a pytree prefix of (args, kwargs)."""
-    return check_mapped(flat, pytree.flatten_axes(f"{flat.what} in_axes", flat.in_tree, axes), axis_size)
+    return check_mapped(flat, pytree.flatten_axes(f"{flat.what} in_axes", flat.in_tree, axes, 1), axis_size)
 
 
 def check_mapped(flat: FlatFunction, dims: list[Any], axis_size: int | None) -> tuple[list[Any], int]:
@@ -172,19 +172,35 @@ def check_mapped(flat: FlatFunction, dims: list[Any], axis_size: int | None) -> 
             dims[i] = dim % len(shape)
             sizes.setdefault(shape[dim], []).append(i)
     if len(sizes) > 1:
-        listed = "".join(f"\n  * size {n}: " + ", ".join(
-            f"{flat.path(i)} of shape {flat.aval(i).shape} at axis {dims[i]}" for i in where[:4])
-            for n, where in sizes.items())
-        raise ValueError(f"{flat.what} got inconsistent sizes for array axes to be mapped ({flat}):{listed}\n"
-                         "An argument that is whole for all of them has None in in_axes.")
+        raise _sizes_differ(flat, dims, sizes)
     if axis_size is not None:
         if sizes and axis_size not in sizes:
-            raise ValueError(f"{flat} got axis_size={axis_size}, but the mapped axes have size "
-                             f"{next(iter(sizes))}")
+            raise _sizes_differ(flat, dims, sizes, f"\n  * the `axis_size` argument was {axis_size};")
         return dims, axis_size
+    if not flat.leaves:
+        args, kwargs = flat.arguments(())
+        raise ValueError(f"{flat}: {flat.what} wrapped function must be passed at least one argument "
+                         f"containing an array or axis_size must be specified, got empty *args={tuple(args)} "
+                         f"and **kwargs={kwargs}")
     if not sizes:
-        raise ValueError(f"{flat} must have at least one non-None value in in_axes, or axis_size given")
+        raise ValueError(f"{flat}: {flat.what} must have at least one non-None value in in_axes or axis_size "
+                         "must be specified")
     return dims, next(iter(sizes))
+
+
+def _sizes_differ(flat: FlatFunction, dims: Sequence[Any], sizes: dict[int, list[int]],
+                  first: str = "") -> ValueError:
+    """For mapped axes of several sizes: those of each, the most frequent first."""
+    listed = []
+    for n, where in sorted(sizes.items(), key=lambda of_size: -len(of_size[1])):
+        named = ", ".join(f"axis {dims[i]} of argument {flat.path(i)} of type {flat.aval(i).str_short()}"
+                          for i in where[:4])
+        most = "some" if listed or len(sizes) == 1 else "most"
+        which = "one axis" if len(where) == 1 else f"{most} axes ({len(where)} of them)"
+        listed.append(f"\n  * {which} had size {n}{', e.g.' if len(where) > 1 else ':'} {named}")
+    return ValueError(f"{flat.what} got inconsistent sizes for array axes to be mapped:{first}"
+                      f"{';'.join(listed)}\n({flat}; an argument that is whole for all of them has None in "
+                      "in_axes.)")
 
 
 def _sharding(flat: FlatFunction, dims: Sequence[int | None], spmd_name: Any) -> Any:
@@ -233,6 +249,6 @@ def _place(flat: FlatFunction, i: int, x: Any, dim: int | None, target: Any, axi
     rank = len(aval_of(x).shape) + (dim is None)
     target = operator.index(target)
     if not -rank <= target < rank:
-        raise ValueError(f"{flat}: out_axes={target} is out of bounds for {flat.out_path(i)}, of rank {rank} "
-                         "with its mapped axis")
+        raise ValueError(f"{flat}: out_axes: axis {target} is out of bounds for array of dimension {rank}: "
+                         f"{flat.out_path(i)}, with its mapped axis")
     return place_axis(x, axis.size, dim, target % rank, axis.sharding)

@@ -275,13 +275,13 @@ class Primitive:
 
 # What is said where a rule is missing, and how JAX's users give one to a primitive `p`.
 MISSING = {
-    "abstract_eval": ("no abstract evaluation rule, which says the types of its results",
+    "abstract_eval": ("Abstract evaluation for '{p}' not implemented: no rule says the types of its results",
             "{p}.def_abstract_eval(rule)"),
-    "lower": ("no lowering", "mlir.register_lowering({p}, rule)"),
-    "jvp": ("no derivative (no jvp rule)", "ad.primitive_jvps[{p}] = rule"),
-    "transpose": ("no transpose rule: its reverse-mode derivative is not defined",
+    "lower": ("MLIR translation rule for primitive '{p}' not found", "mlir.register_lowering({p}, rule)"),
+    "jvp": ("Differentiation rule for '{p}' not implemented", "ad.primitive_jvps[{p}] = rule"),
+    "transpose": ("Transpose rule (for reverse-mode differentiation) for '{p}' not implemented",
                   "ad.primitive_transposes[{p}] = rule"),
-    "batching": ("no batching rule, so it cannot be used under vmap",
+    "batching": ("Batching rule for '{p}' not implemented, so it cannot be used under vmap",
                  "batching.primitive_batchers[{p}] = rule"),
 }
 
@@ -291,7 +291,7 @@ def missing(primitive: Primitive, rule: str, where: str = "") -> NotImplementedE
     problem, how = MISSING[rule]
     mend = "" if isinstance(primitive, Builtin) else (
         f"; set {how.format(p=f'{primitive}_p')}, or make it with Primitive(..., {rule}=rule)")
-    return NotImplementedError(f"{primitive} has {problem}{where}{mend}")
+    return NotImplementedError(f"{problem.format(p=primitive)}{where}{mend}")
 
 
 def _untyped(primitive: Primitive, *_avals: ShapedArray, **_params: Any) -> NoReturn:

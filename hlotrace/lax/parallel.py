@@ -43,8 +43,8 @@ def axis_frame(name):
         if known == name:
             return size, kind
     listed = ", ".join(repr(known) for known, *_ in state.axis_env) or "none"
-    raise NameError(f"unbound axis name: {name!r}. It is an axis neither of an enclosing shard_map or pmap "
-                    "nor of a vmap with axis_name; those in scope here: "
+    raise NameError(f"Found an unbound axis name: {name}. It is an axis neither of an enclosing shard_map or "
+                    "pmap nor of a vmap with axis_name; those in scope here: "
                     f"{listed}{did_you_mean(name, [known for known, *_ in state.axis_env])}")
 
 

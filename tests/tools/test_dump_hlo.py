@@ -293,7 +293,8 @@ def test_all_stages_for_gpus_that_are_not_here(dump):
     status, out, _ = dump(*LAYER, MESH, "--platform=h100:8", "--in_spec=-,model;model", "--stage=all")
     assert status == 0
     titles = [line.split()[1] for line in out.splitlines() if line.startswith("====")]
-    assert titles == ["jaxpr", "outlined", "stablehlo", "sharded", "hlo", "optimized", "collectives", "cost", "memory", "ptx"]
+    assert titles == ["jaxpr", "outlined", "stablehlo", "sharded", "sharding", "hlo", "optimized", "collectives", "cost",
+                      "memory", "ptx"]
     assert "\nflops: " in out and "\nargument_size_in_bytes: " in out and "all-reduce  model" in out
     assert "// kernel " in out and " kernels, " in out and ".visible .entry" in out
     status, _, err = dump("model.py:layer", "f32[640000,2560]", "f32[2560,51200]", "--platform=gpu:l4", "--stage=memory")

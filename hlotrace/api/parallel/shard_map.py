@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.avals import aval_of
 from ...core.config import state
-from ...core.effects import is_ordered
+from ...core.effects import IO, is_ordered
 from ...core.errors import DuplicateSpecError, ShardingTypeError, did_you_mean, not_callable
 from ...core.jaxpr import Eqn, Jaxpr, Var, close
 from ...core.pytrees import pytree
@@ -255,9 +255,9 @@ class _ShardMapped:
                 jaxpr, operands, in_specs = eager_shard_map.trace(body, avals, self.name, flat.leaves,
                                                                   in_specs, mesh, manual,
                                                                   bool(self.check_vma))
-        if is_ordered(jaxpr.effects) and mesh.size > 1:
-            raise ValueError(f"{flat}: the devices have no order among themselves, so there are no ordered "
-                             "effects inside: use ordered=False")
+        if is_ordered(e for e in jaxpr.effects if type(e) is not IO) and mesh.size > 1:
+            raise ValueError(f"{flat}: ordered effects are not supported for more than 1 device: the devices "
+                             "have no order among themselves, so use ordered=False")
         return jaxpr, operands, in_specs, specs
 
     def _checked(self, flat: FlatFunction, i: int, x: Any, spec: PartitionSpec,

@@ -41,7 +41,7 @@ from ...primitives.arrays.gather_numbers import (
     GatherScatterMode,
     ScatterDimensionNumbers,
 )
-from ...primitives.arrays.shape import broadcast_in_dim, full, reshape
+from ...primitives.arrays.shape import broadcast_in_dim, full, reshape, squeeze_p
 from ...primitives.arrays.slicing import concatenate_p, iota_p, rev_p, slice_p
 from ...primitives.common import check_index, prod, scalar, shape_of
 from ...sharding.explicit import AUTO
@@ -289,6 +289,7 @@ class Window(typing.NamedTuple):
     strides: tuple
     flipped: tuple
     moving: tuple
+    dropped: tuple      # the axes of integers
     shape: tuple
 
 
@@ -298,7 +299,7 @@ def is_window(entries):
 
 def window(shape, entries):
     """(Window, its starts along the moving axes); static starts out of bounds are moved inside."""
-    starts, sizes, strides, flipped, out = [], [], [], [], []
+    starts, sizes, strides, flipped, dropped, out = [], [], [], [], [], []
     for kind, value, _ in entries:
         if kind == "new":
             out.append(1)
@@ -313,10 +314,11 @@ def window(shape, entries):
             out.append(size)
         elif kind != "gap":
             starts.append(min_dim(max_dim(value, 0), shape[len(starts)] - 1) if kind == "int" else value)
+            dropped.append(len(sizes))
             strides.append(1)
             sizes.append(1)
     moving = tuple([d for d, n in enumerate(shape) if sizes[d] != n])
-    return Window(tuple(sizes), tuple(strides), tuple(flipped), moving,
+    return Window(tuple(sizes), tuple(strides), tuple(flipped), moving, tuple(dropped),
                   tuple(out)), [starts[d] for d in moving]
 
 
@@ -357,6 +359,8 @@ def read_window(x, *starts, plan):
                              limit_indices=tuple([s + n for s, n in zip(starts, plan.sizes)]))
     if plan.flipped:
         x = rev_p.bind(x, dimensions=plan.flipped)
+    if plan.dropped:
+        x = squeeze_p.bind(x, dimensions=plan.dropped)
     return reshape(x, plan.shape)
 
 

@@ -7,6 +7,7 @@ constant of rank 0 may be an operand beside arrays of any shape.
 """
 from ...core.avals import physical
 from ...core.axes import AxisMap, leading_axes, same_axes
+from ...core.symbolic.dimension import Dimension
 from ..common import (
     ShapedArray,
     aval_of,
@@ -129,6 +130,10 @@ def _pair(a, b):
         b = number(b, aval_of(a))
     elif type(a) in dtypes.python_scalars:
         a = number(a, aval_of(b))
+    elif type(b) is Dimension:
+        b = b.as_value(dtype_of(a))
+    elif type(a) is Dimension:
+        a = a.as_value(dtype_of(b))
     return a, b
 
 
