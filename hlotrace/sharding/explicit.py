@@ -70,9 +70,6 @@ def _mesh(primitive: Primitive, avals: Sequence[ShapedArray]) -> Any:
     return meshes[0]
 
 
-_DOING = {"slice": "slicing", "pad": "padding"}
-
-
 def _with(primitive: Primitive, avals: Sequence[ShapedArray], mesh: Any, aval: ShapedArray,
           split: Sequence[Split], partial: dict[str, Any]) -> ShapedArray:
     """The type of a result that is split so, and unreduced and reduced as `partial` says."""
@@ -91,7 +88,7 @@ def _with(primitive: Primitive, avals: Sequence[ShapedArray], mesh: Any, aval: S
         count = math.prod(mesh.shape[name] for name in axes)
         if axes and type(size) is int and size % count:
             raise ShardingTypeError(
-                f"{_DOING.get(primitive.name, primitive)} on sharded dims where out dim ({size}) is not "
+                f"{primitive} on sharded dims where out dim ({size}) is not "
                 f"divisible by mesh axes ({count}) is not implemented: {_operands(avals)}; dimension {dim} "
                 f"of the result {aval.str_short()} would be split over {named_axes(axes)}. Bring the operand "
                 f"to every device along it, as in {_resharded(avals)}, {AUTO}.")
