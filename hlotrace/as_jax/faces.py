@@ -480,7 +480,8 @@ class _ResourceEnv:
 
 def _without_devices() -> Mesh:
     mesh = object.__new__(Mesh)
-    said = dict(axis_sizes=(), axis_names=(), axis_types=(), size=0, _devices=(), devices=np.empty((), object))
+    said = dict(axis_sizes=(), axis_names=(), axis_types=(), size=0, _devices=(),
+                devices=np.empty((), object))
     for name, value in said.items():
         object.__setattr__(mesh, name, value)      # no field of a mesh is assigned to
     return mesh

@@ -321,7 +321,8 @@ def test_what_jax_refuses_is_refused_with_its_words(call, error, words):
 
 def test_operands_that_are_split_alike_go_together():
     x, flags = split("x", "y"), split("x", "y") > 0
-    for got, type_ in ((jnp.where(flags, x, 0.0), "f32[8@x,8@y]"), (x.at[:, :].set(x), "f32[8@x,8@y]"),
+    for got, type_ in ((jnp.where(flags, x, 0.0), "f32[8@x,8@y]"), (jnp.concatenate([x, X]), "f32[16@x,8@y]"),
+                       (x.at[:, :].set(x), "f32[8@x,8@y]"),
                        (lax.clamp(split("y"), x, split()), "f32[8@x,8@y]"), (split("x").at[:, 0].set(1.0), "f32[8@x,8]"),
                        (lax.linalg.triangular_solve(split(None), split(None, "x"), left_side=True), "f32[8,8@x]"),
                        (lax.dynamic_update_slice(x, split("x", "y", value=X[:4]), (0, 0)), "f32[8@x,8@y]")):
