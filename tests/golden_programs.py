@@ -445,6 +445,8 @@ DEVICES = {
     "a function in and out of shard_map": (lambda x: over(doubled, P(), P())(doubled(x)), f32(4)),
     "collectives": (over(communicated(None), check_vma=False), f32(4, 8)),
     "collectives in groups": (over(communicated(GROUPS), check_vma=False), f32(4, 8)),
+    "slices of rows": (over(lambda x, at: lax.ragged_all_to_all(x, x, *[at] * 4, axis_name="x"), (P("x"), P("x"))), f32(8, 2),
+                       np.zeros(16, np.int32)),
     "permutation, index": (over(lambda x: (lax.ppermute(x, "x", [(0, 1), (3, 2)]), x * lax.axis_index("x"))), f32(4)),
     "sum of what varies": (over(lambda x, w: lax.psum(x * w, "x"), (P("x"), P()), P()), f32(4), f32(1)),
     "its gradient": (grad(over(lambda x, w: lax.psum(x * w, "x"), (P("x"), P()), P()), (0, 1)), f32(4), f32(1)),

@@ -475,9 +475,10 @@ class _ResourceEnv:
 
 def _without_devices() -> Mesh:
     mesh = object.__new__(Mesh)
-    for name, value in dict(axis_sizes=(), axis_names=(), axis_types=(), size=0, _devices=(),
-                            devices=np.empty((), object)).items():
-        object.__setattr__(mesh, name, value)
+    said = dict(axis_sizes=(), axis_names=(), axis_types=(), size=0, _devices=(),
+                devices=np.empty((), object))
+    for name, value in said.items():
+        object.__setattr__(mesh, name, value)      # no field of a mesh is assigned to
     return mesh
 
 

@@ -27,6 +27,7 @@ are each other's transpose share a file, or the upper one's rules are written wi
     programs/calls                  jit, custom rules
     programs/ruled_calls            calls whose rules the user gives, of hijax primitives
     programs/linear_call            linear functions with a transpose of the user's
+    parallel/ragged                 slices sent to other devices, whose sizes are known at run time
     parallel/divergent_collectives  collectives in branches and loops where devices go different ways: errors
     programs/cond_while             cond, while
     arrays/incomplete               incomplete gamma and beta functions, by loops

@@ -70,9 +70,6 @@ def _mesh(primitive: Primitive, avals: Sequence[ShapedArray]) -> Any:
     return meshes[0]
 
 
-_DOING = {"slice": "slicing", "pad": "padding"}
-
-
 def _with(primitive: Primitive, avals: Sequence[ShapedArray], mesh: Any, aval: ShapedArray,
           split: Sequence[Split], partial: dict[str, Any]) -> ShapedArray:
     """The type of a result that is split so, and unreduced and reduced as `partial` says."""
@@ -91,10 +88,10 @@ def _with(primitive: Primitive, avals: Sequence[ShapedArray], mesh: Any, aval: S
         count = math.prod(mesh.shape[name] for name in axes)
         if axes and type(size) is int and size % count:
             raise ShardingTypeError(
-                f"{_DOING.get(primitive.name, primitive)} on sharded dims where out dim ({size}) is not "
-                f"divisible by mesh axes ({count}) is not implemented: {_operands(avals)}; dimension {dim} of "
-                f"the result {aval.str_short()} would be split over {named_axes(axes)}. Bring the operand to "
-                f"every device along it, as in {_resharded(avals)}, {AUTO}.")
+                f"{primitive} on sharded dims where out dim ({size}) is not "
+                f"divisible by mesh axes ({count}) is not implemented: {_operands(avals)}; dimension {dim} "
+                f"of the result {aval.str_short()} would be split over {named_axes(axes)}. Bring the operand "
+                f"to every device along it, as in {_resharded(avals)}, {AUTO}.")
     return aval.update(sharding=avals_sharding(avals).update(spec=PartitionSpec(*split, **partial)))
 
 
@@ -225,8 +222,8 @@ def _conflict(primitive: Primitive, avals: Sequence[ShapedArray], one: tuple[Spl
     """
     words = "got incompatible shardings for broadcasting"
     if not primitive.elementwise:
-        kind = "contracting dimensions" if gone else "lhs batch dimensions and rhs batch dimensions"
-        words = f"requires {kind} to have consistent sharding"
+        words = ("requires contracting dimensions to have consistent sharding" if gone else
+                 "requires lhs batch dimensions and rhs batch dimensions to have the consistent sharding")
     spec = [one[0] if dim == other[2] else entry for dim, entry in enumerate(avals[other[1]].explicit.spec)]
     splits = [f"dimension {dim} of operand {number} is "
               + (f"split over {named_axes(axes)}" if axes else "whole") for axes, number, dim in (one, other)]

@@ -88,6 +88,10 @@ _interned: dict = {}
 class _Axes:
     """What both kinds of mesh know.  Equal meshes are one object, so they compare and hash by identity."""
     __slots__ = ("__dict__", "__weakref__", "axis_names", "axis_sizes", "axis_types", "size")
+    axis_names: tuple[str, ...]
+    axis_sizes: tuple[int, ...]
+    axis_types: tuple[AxisType, ...]
+    size: int
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__slots__ or name == "devices":
@@ -182,6 +186,9 @@ class Mesh(_Axes):
     >>> mesh.shape["data"], mesh.axis_names, mesh.size
     (2, ('data', 'model'), 2)
     """
+
+    devices: np.ndarray
+    _devices: tuple[Any, ...]
 
     def __new__(cls, devices: Any, axis_names: str | Iterable[str],
                 axis_types: AxisType | Iterable[AxisType] | None = None) -> Mesh:
@@ -389,7 +396,7 @@ class use_abstract_mesh(using):
             raise ValueError(f"Expected mesh of type `jax.sharding.AbstractMesh`. Got type: {type(mesh)}")
         super().__init__(mesh)
 
-    def __enter__(self) -> AbstractMesh:
+    def __enter__(self) -> Mesh | AbstractMesh:
         before = mesh_in_use()
         if not before.empty and before.size != self._mesh.size:
             raise ValueError("use_abstract_mesh cannot change the size of the mesh. Got new mesh: "

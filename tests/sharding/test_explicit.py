@@ -287,7 +287,7 @@ REFUSED = [
     (lambda: lax.select(split("x") > 0, split("x"), split("x", "y")), ShardingTypeError, "select cases must have"),
     (lambda: lax.select(split("x", "y") > 0, split("x"), split("x")), ShardingTypeError, "the same sharding as cases"),
     (lambda: jnp.concatenate([split("x"), split("x", "y")]), ShardingTypeError, "All operands should have the same"),
-    (lambda: jnp.reshape(split("x", "y"), (1, 64)), ShardingTypeError, "This reshape is not supported"),
+    (lambda: jnp.reshape(split("x", "y"), (2, 16, 2)), ShardingTypeError, "This reshape is not supported"),
     (lambda: jnp.reshape(split("x"), (2, 4, 2, 4)), ShardingTypeError, "This reshape is not supported"),
     (lambda: lax.sort((split("x"), split("x", "y")), dimension=1), ShardingTypeError, "Arguments to sort must"),
     (lambda: jnp.sort(split("x"), 0), ShardingTypeError, "must be unsharded over the sorting dimension"),
@@ -321,7 +321,8 @@ def test_what_jax_refuses_is_refused_with_its_words(call, error, words):
 
 def test_operands_that_are_split_alike_go_together():
     x, flags = split("x", "y"), split("x", "y") > 0
-    for got, type_ in ((jnp.where(flags, x, 0.0), "f32[8@x,8@y]"), (x.at[:, :].set(x), "f32[8@x,8@y]"),
+    for got, type_ in ((jnp.where(flags, x, 0.0), "f32[8@x,8@y]"), (jnp.concatenate([x, X]), "f32[16@x,8@y]"),
+                       (x.at[:, :].set(x), "f32[8@x,8@y]"),
                        (lax.clamp(split("y"), x, split()), "f32[8@x,8@y]"), (split("x").at[:, 0].set(1.0), "f32[8@x,8]"),
                        (lax.linalg.triangular_solve(split(None), split(None, "x"), left_side=True), "f32[8,8@x]"),
                        (lax.dynamic_update_slice(x, split("x", "y", value=X[:4]), (0, 0)), "f32[8@x,8@y]")):

@@ -256,8 +256,9 @@ def test_over_a_mesh_that_has_auto_axes_too():
             (lambda: reshard(lax.reduce_sum(rows, (0,), out_sharding=terms), P()), A.sum(0)),
             (lambda: reshard(reshard(whole, terms) * 3, P()), 3 * A),
             (lambda: reshard(jax.grad(lambda w: jnp.dot(rows, w).sum())(kept), P()), A.sum(0)[:, None] + 0 * B)]
-        for got, (_, want) in zip(jax.jit(lambda: [f() for f, _ in cases])(), cases):
-            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+        results = jax.jit(lambda: [f() for f, _ in cases])()
+    for got, (_, want) in zip(results, cases, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
 
 
 # --- derivatives through programs ----------------------------------------------------------------

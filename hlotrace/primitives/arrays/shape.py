@@ -8,6 +8,7 @@ import functools
 from ...core import errors
 from ...core.axes import AxisMap, AxisRule, inserted, plan, renumbered, same_axes
 from ...core.config import config
+from ...runtime.binding import counts_units
 from ..common import (
     Primitive,
     ShapedArray,
@@ -191,28 +192,23 @@ def _reshape_insert(params, at, size, x):
 def _reshape_sharding(x, *, new_sizes, dimensions):
     """Axes of size 1 come and go; else one axis is cut into several, each split as far as it divides, or
     several are merged into one, of which the first are split.  Everything else is refused."""
-    old = [i for i, n in enumerate(x.shape) if n != 1]
-    new = [j for j, n in enumerate(new_sizes) if n != 1]
+    split_units = any(axes for n, axes in zip(x.shape, x.splits) if n == 1)
     splits = [()] * len(new_sizes)
-    if [x.shape[i] for i in old] == [new_sizes[j] for j in new] and not any(
-            axes for n, axes in zip(x.shape, x.splits) if n == 1):
-        for i, j in zip(old, new):
-            splits[j] = x.splits[i]
-        return splits
-    first, last = 0, 0
-    shortest = min(x.ndim, len(new_sizes))
-    while first < shortest and x.shape[first] == new_sizes[first]:
-        first += 1
-    while last < shortest - first and x.shape[-1 - last] == new_sizes[-1 - last]:
-        last += 1
-    splits[:first], splits[len(new_sizes) - last:] = x.splits[:first], x.splits[x.ndim - last:]
-    group, into = range(first, x.ndim - last), range(first, len(new_sizes) - last)
+    old, new = ([i for i, n in enumerate(shape) if n != 1] for shape in (x.shape, new_sizes))
+    if split_units or counts_units and [x.shape[i] for i in old] != [new_sizes[j] for j in new]:
+        old, new = range(x.ndim), range(len(new_sizes))
+    pairs = list(zip(old, new))
+    first = next((n for n, (i, j) in enumerate(pairs) if x.shape[i] != new_sizes[j]), len(pairs))
+    pairs = list(zip(reversed(old[first:]), reversed(new[first:])))
+    last = next((n for n, (i, j) in enumerate(pairs) if x.shape[i] != new_sizes[j]), len(pairs))
+    for i, j in (*zip(old[:first], new[:first]), *pairs[:last]):
+        splits[j] = x.splits[i]
+    group, into = old[first:len(old) - last], new[first:len(new) - last]
     names = [name for i in group for name in x.splits[i]]
-    if dimensions is None and len(into) == 1:
-        whole = next((n for n, i in enumerate(group) if not x.splits[i]), len(group))
-        if not any(x.splits[i] for i in group[whole:]):
-            splits[first] = tuple(names)
-            return splits
+    whole = next((n for n, i in enumerate(group) if not x.splits[i]), len(group))
+    if dimensions is None and len(into) == 1 and not any(x.splits[i] for i in group[whole:]):
+        splits[into[0]] = tuple(names)
+        return splits
     if dimensions is None and len(group) == 1:
         for j in into:
             left = new_sizes[j]
@@ -221,9 +217,9 @@ def _reshape_sharding(x, *, new_sizes, dimensions):
                 splits[j] += (names.pop(0),)
             if left != 1:
                 break
-        if not names:
-            return splits
-    return AxisMap((tuple(None if axes else 0 for axes in x.splits),), ())
+    if names or max(len(group), len(into)) > 1 < min(len(group), len(into)) or dimensions is not None:
+        return AxisMap((tuple(None if axes else 0 for axes in x.splits),), ())
+    return splits
 
 
 reshape_p = structural(

@@ -309,7 +309,7 @@ axis_index_p = Primitive(
 
 
 def _shown(**names):
-    """Parameters under JAX's names in the text of programs; `tiled` is always so here."""
+    """The rule `shown` that gives parameters JAX's names; here it is always `tiled`."""
     names["groups"] = "axis_index_groups"
     return lambda eqn: {**{names.get(k, k): v for k, v in eqn.params.items()},
                         **({"tiled": True} if "size" in eqn.params else {})}
