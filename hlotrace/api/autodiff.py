@@ -372,7 +372,11 @@ def value_and_grad(fun: Callable[_P, _R], argnums: Any = 0, has_aux: bool = Fals
         _check_input_dtype(flat, avals, holomorphic, allow_int)
         outs, aux, pullback = _linearize(flat, avals)
         _check_scalar(flat, outs, holomorphic)
-        cotangents = pullback.structured(pullback.flat([np.ones((), aval_of(outs[0]).dtype)]))
+        aval = aval_of(outs[0])
+        one = np.ones((), aval.dtype)
+        if holomorphic and aval.weak_type:
+            one = one.item()
+        cotangents = pullback.structured(pullback.flat([one]))
         gradient = _picked(cotangents, order)
         return ((outs[0], aux), gradient) if has_aux else (outs[0], gradient)
     return value_and_grad_of

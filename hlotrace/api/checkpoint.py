@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import dtypes, programs, source_info
-from ..core.jaxpr import Literal, close, dce
+from ..core.jaxpr import Eqn, Literal, Var, close, dce
 from ..core.pytrees import pytree
 from ..core.surface.boundary import filtered
 from ..primitives.programs.calls import jit_p
@@ -127,8 +127,18 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
     _, used = dce(split.linear)
     atoms = split.select(split.primal.invars, split.primal.outvars[len(program.outvars):])
     atoms = dict.fromkeys(a for a, u in zip(atoms, used) if u and type(a) is not Literal)
-    made = [v for eqn in split.primal.eqns for v in eqn.outvars]
+    made = [v for eqn in split.primal.eqns for v in _as_computed(eqn)]
     return [(a.aval, _origin(a, split.primal, origins)) for a in (*origins, *made) if a in atoms]
+
+
+def _as_computed(eqn: Eqn) -> Sequence[Var]:
+    """The results of an equation in the order in which they are computed."""
+    if eqn.primitive not in (remat_p, jit_p):
+        return eqn.outvars
+    inner = eqn.params["jaxpr"]
+    order = {v: i for i, v in enumerate(v for e in inner.eqns for v in _as_computed(e))}
+    atoms = dict(zip(eqn.outvars, inner.outvars))
+    return sorted(eqn.outvars, key=lambda v: order.get(atoms[v], -1))
 
 
 def _origin(v: Any, jaxpr: Jaxpr, origins: dict[Any, Any]) -> Any:
@@ -144,7 +154,7 @@ def _origin(v: Any, jaxpr: Jaxpr, origins: dict[Any, Any]) -> Any:
                      for i, o in zip(inner.invars, eqn.invars)}
             return _origin(atom, inner, known)
     made = f"named {eqn.params['name']!r}" if eqn.primitive is name_p else f"output of {eqn.primitive}"
-    return f"{made} from {source_info.describe(eqn.source)}"
+    return f"{made} from {source_info.describe_column(eqn.source)}"
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:

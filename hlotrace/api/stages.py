@@ -316,7 +316,8 @@ class Lowered(_Stage):
 
     _arg_tree = property(lambda self: self._traced.in_tree)
     out_tree = property(lambda self: self._traced.result_tree)
-    out_info = property(lambda self: self._stage.out_info)
+    # no types are weak from here on
+    out_info = property(lambda self: pytree.tree_map(lambda s: s.update(weak_type=False), self._stage.out_info))
     in_avals = property(lambda self: self._stage.in_avals)
     _donated_leaves = property(lambda self: self._stage._donated_leaves)
     fun_name = property(lambda self: self._stage.fun_name)
@@ -472,7 +473,7 @@ class Compiled(_Stage):
     def out_info(self) -> Any:
         """The types of the results, with their shardings and layouts."""
         return adapters.raised(self.out_tree.unflatten([
-            struct_of(a, f.sharding.in_layout(f.layout))
+            struct_of(a.update(weak_type=False), f.sharding.in_layout(f.layout))
             for a, f in zip(self.out_avals, self.out_tree.flatten_up_to(self.output_formats))]))
 
     @property

@@ -151,8 +151,10 @@ def describe(source: Source | None) -> str:
     return f"{short(filename)}:{line} ({function})"
 
 
-def describe_column(source: Source) -> str:
-    """`train.py:12:4 (loss_fn)`."""
+def describe_column(source: Source | None) -> str:
+    """`train.py:12:4 (loss_fn)`, or an empty string where the source is unknown."""
+    if source is None:
+        return ""
     filename, line, column, function = position(source)
     return f"{short(filename)}:{line}:{max(column - 1, 0)} ({function})"
 

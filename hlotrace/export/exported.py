@@ -17,7 +17,7 @@ import numpy as np
 from ..api.autodiff import vjp
 from ..api.custom_derivatives import custom_vjp
 from ..api.flat import FlatFunction, abstract
-from ..api.jit import JitFunction
+from ..api.jit import JitFunction, jit
 from ..api.stages import ShapeDtypeStruct
 from ..core.avals import ShapedArray
 from ..core.config import config
@@ -388,6 +388,8 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None,
     >>> exported.call(jnp.ones((5, 3)))
     Array([5., 5., 5.], dtype=float32)
     """
+    if not isinstance(fun_jit, JitFunction) and hasattr(fun_jit, "lower") and hasattr(fun_jit, "trace"):
+        fun_jit = jit(fun_jit)      # as jnp.sin
     if not isinstance(fun_jit, JitFunction):
         raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit!r:.80}; "
                          "write export(jit(f))")

@@ -123,6 +123,7 @@ def test_integers():
 
 def test_complex():
     same(jax.grad(lambda z: z ** 3, holomorphic=True)(1 + 2j), 3 * (1 + 2j) ** 2)
+    assert [jax.grad(jnp.sin, holomorphic=True)(z).weak_type for z in (1j, jnp.complex64(1j))] == [True, False]
     same(jax.grad(lambda z: jnp.real(z * jnp.conj(z)))(1 + 2j), 2 - 4j)
     z = np.array([1 + 2j, 3j], np.complex64)
     for jac in (jax.jacfwd, jax.jacrev):

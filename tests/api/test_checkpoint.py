@@ -1,5 +1,6 @@
 """checkpoint: what is done again, and that derivatives stay what they are."""
 import functools
+import re
 
 import numpy as np
 import pytest
@@ -111,6 +112,12 @@ def test_saved_residuals_say_where_they_are_from(capsys):
     assert lines[:2] == ["f32[3,4] from the argument params['w']", "f32[3,4] from the argument x"]
     assert any(line.startswith("f32[3,4] named 'c' from ") and line.endswith("f)") for line in lines)
     assert any(line.startswith("f32[3,4] output of cos from ") for line in lines)
+    assert any(re.fullmatch(r"f32\[3,4\] output of cos from .*test_checkpoint.py:\d+:\d+ \(.*f\)", line) for line in lines)
+    policy = policies.save_only_these_names("first", "second")
+    named = jax.checkpoint(lambda x: jnp.sin(checkpoint_name(jnp.sin(checkpoint_name(jnp.sin(x), "first")), "second")),
+                           policy=policy)
+    found = [origin.split(" from ")[0] for f in (named, jax.jit(named)) for _, origin in saved_residuals(f, X)]
+    assert [o for o in found if "named" in o] == 2 * ["named 'first'", "named 'second'"]
     assert saved_residuals(lambda x: x.sum(), X) == []
     big = np.ones((20, 20), np.float32)
     assert [origin for _, origin in saved_residuals(lambda x: (x * big).sum(), big)] == ["from a constant"]

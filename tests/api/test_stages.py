@@ -25,6 +25,8 @@ def test_every_stage():
     compiled = lowered.compile()
     want = (S((2, 2), jnp.float32), {"n": S((), jnp.float32)})
     assert traced.out_info == lowered.out_info == want
+    weak = jax.jit(lambda x: x).trace(1)
+    assert [s.out_info.weak_type for s in (weak, weak.lower(), weak.lower().compile())] == [True, False, False]
     place = jax.tree.map(lambda f, s: S(s.shape, s.dtype, sharding=f), compiled.output_formats, want)
     assert compiled.out_info == place and place[1]["n"].format == compiled.output_formats[1]["n"]
     assert "dot_general" in str(traced.jaxpr) and traced.fun_name == "f"

@@ -254,6 +254,12 @@ def printing(x):
     return x
 
 
+def test_functions_of_one_array_are_as_their_jit():
+    same(export.export(jnp.sin)(X).call(X), jnp.sin(X))
+    assert jnp.cos.lower(X).as_text() == jax.jit(jnp.cos).lower(X).as_text()
+    assert jnp.cos.trace(X).jaxpr.eqns[0].primitive.name == "cos"
+
+
 @pytest.mark.parametrize("call, error, words", [
     (lambda: export.export(f), ValueError, "must be the result of `jit`"),
     (lambda: exported(f, X, Y, platforms="cpu"), TypeError, "platforms is a sequence"),

@@ -7,6 +7,7 @@ import functools
 from inspect import Parameter, Signature
 
 from ...api.composite import composite
+from ...api.jit import jit
 from ...core import dtypes
 from ...core.array import Array
 from ...core.avals import aval_of
@@ -177,6 +178,14 @@ class Unary(ufunc):
         except Exception as error:
             reraise_for_user(error, f"jnp.{self.__name__}", (x,))
             raise
+
+    def trace(self, *args, **kwargs):
+        """As of the function that `jit` makes of this one."""
+        return jit(self).trace(*args, **kwargs)
+
+    def lower(self, *args, **kwargs):
+        """As of the function that `jit` makes of this one."""
+        return jit(self).lower(*args, **kwargs)
 
 
 class Binary(ufunc):
