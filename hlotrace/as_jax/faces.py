@@ -34,7 +34,7 @@ from ..placement.shardings import as_sharding
 from ..primitives.common import canonical_shape
 from ..runtime.devices import client
 from ..runtime.executables.executable import effects_barrier
-from ..sharding.mesh import AbstractMesh, Mesh, get_mesh
+from ..sharding.mesh import AbstractMesh, Mesh, mesh_in_use
 from .nothing import NoRules
 
 DType = np.dtype
@@ -116,8 +116,9 @@ exclude_paths = _ExcludedPaths()
 
 def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: Any = None) -> list[Callable[[str], ValueError]]:
     """Where a tree is no prefix of another: for each place a function from the prefix's name to the error."""
-    lines = pytree.prefix_errors(prefix_tree, full_tree, is_leaf)
-    return [lambda name, line=line: ValueError(line.replace("at ", f"at {name}", 1)) for line in lines]
+    def lines(name: str = "") -> list[str]:
+        return pytree.prefix_errors(prefix_tree, full_tree, is_leaf, root=name)
+    return [lambda name, i=i: ValueError(lines(name)[i]) for i in range(len(lines()))]
 
 
 class _Container(NamedTuple):
@@ -501,7 +502,7 @@ def cpu_device_map() -> dict[int, Any]:
 
 def get_concrete_mesh() -> Mesh | AbstractMesh:
     """The mesh of devices in use; an empty one if there is none."""
-    mesh = get_mesh()
+    mesh = mesh_in_use()
     return mesh if isinstance(mesh, Mesh) else AbstractMesh((), ())
 
 

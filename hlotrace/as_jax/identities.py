@@ -32,7 +32,7 @@ _TABLE = """
 | `core.effects` | `jax._src.debugging` | DebugEffect OrderedDebugEffect |
 | `core.effects` | `jax._src.effects` | Effect |
 | `core.jaxpr` | `jax._src.core` | Eqn=JaxprEqn JaxprEqnContext Literal Var |
-| `core.jaxpr` | `jax._src.linear_util` | DebugInfo |
+| `core.debug_info` | `jax._src.linear_util` | DebugInfo |
 | `core.primitive` | `jax._src.core` | Primitive |
 | `core.pytrees.key_paths` | `jax._src.tree_util` | registry=default_registry |
 | `core.refs` | `jax._src.core` | Ref |

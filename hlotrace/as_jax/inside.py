@@ -199,6 +199,7 @@ _NAMES = """
 | `literals.TypedNdArray` | equinox, jaxtyping | `faces.TypedNdArray` |
 | `mesh.get_concrete_mesh` | packages, by pjit.mesh_lib | `faces.get_concrete_mesh` |
 | `mesh.thread_resources` | packages | `faces.thread_resources` |
+| `named_sharding.DuplicateSpecError` | packages | `core.errors.DuplicateSpecError` |
 | `named_sharding._unpickle_named_sharding` | pickles | `pickles.unpickle_named_sharding` |
 | `numpy.util.promote_dtypes_complex` | packages | `faces.promote_dtypes_complex` |
 | `numpy.vectorize._apply_excluded` | quaxed | `faces.apply_excluded` |
@@ -225,6 +226,7 @@ _NAMES = """
 | `random.threefry2x32.threefry_random_bits` | pickles | `pickles.threefry_random_bits` |
 | `random.threefry2x32.threefry_seed` | pickles | `pickles.threefry_seed` |
 | `random.threefry2x32.threefry_split` | pickles | `pickles.threefry_split` |
+| `sharding.IndivisibleError` | packages | `core.errors.IndivisibleError` |
 | `sharding_impls.GSPMDSharding` | packages | `extend.sharding.GSPMDSharding` |
 | `sharding_impls.UNSPECIFIED` | packages | `faces.UNSPECIFIED` |
 | `sharding_impls.UnspecifiedValue` | packages | `faces.UnspecifiedValue` |

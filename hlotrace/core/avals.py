@@ -321,7 +321,7 @@ def not_an_array(value: Any, name: str = "", mend: str = MARK_STATIC) -> str:
     if hasattr(value, "instead_of_an_array"):
         which = f"argument {name}" if name else "value"
         return f"{which} is a {value.aval}, not an array. {value.instead_of_an_array}"
-    where = f"argument {name} of type {type(value)}" if name else f"value {value!r:.80} of type {type(value)}"
+    where = f"Argument '{value!s:.80}' of type {type(value)}"
     if isinstance(value, (list, tuple)):
         mend = "A Python list or tuple is not converted by itself: wrap it in jnp.array(...)."
     if isinstance(value, type):
@@ -332,4 +332,5 @@ def not_an_array(value: Any, name: str = "", mend: str = MARK_STATIC) -> str:
                 "jnp.zeros(s.shape, s.dtype).")
     if isinstance(value, range):
         mend = "For a range write jnp.arange(...)."
-    return f"{where} is not a valid JAX type: expected an array, a NumPy array or a Python number. {mend}"
+    at = f"(it is argument {name}) " if name else ""
+    return f"{where} is not a valid JAX type: {at}expected an array, a NumPy array or a Python number. {mend}"

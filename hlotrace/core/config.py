@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import functools
 import gc
 import os
 import threading
@@ -80,7 +79,8 @@ def _device(value: Any) -> Any:
 def _one_of(*choices: Any) -> Parser:
     def parse(value: Any) -> Any:
         if value not in choices:
-            raise ValueError(f"{value!r} is not one of {', '.join(map(repr, choices))}"
+            none, listed = "None or " * (None in choices), [c for c in choices if c is not None]
+            raise ValueError(f"new enum value must be {none}in {listed}, got {value} of type {type(value)}"
                              f"{did_you_mean(value, [c for c in choices if c])}")
         return value
     return parse
@@ -489,21 +489,6 @@ def inside(scope: str) -> str:
 def within(scope: str) -> contextlib.AbstractContextManager[None]:
     """Operations are in one more scope until the block ends."""
     return scoped(inside(scope))
-
-
-@functools.lru_cache(4096)
-def scope_text(stack: str) -> str:
-    """Named scopes as JAX writes them in front of the name of an operation: empty, or with a slash behind."""
-    if "()" not in stack:
-        return f"{stack}/" if stack else ""
-    parts, around = [], ""
-    for scope in [*stack.split("/"), ""]:
-        if scope.endswith("()"):
-            around += scope[:-1]
-        elif scope or around:
-            parts.append(around + scope + ")" * around.count("("))
-            around = ""
-    return "/".join(parts) + "/"
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ only when one is needed.
 """
 from __future__ import annotations
 
+import functools
 import itertools
 import opcode
 import os
@@ -19,15 +20,34 @@ _internal: dict[str, bool] = {}    # file name -> is it ours, or of what calls o
 _excluded: tuple[str, ...] = ()    # files of libraries that are not to be taken for the user's
 
 
+@functools.lru_cache(4096)
+def scope_text(stack: str) -> str:
+    """Named scopes as JAX writes them in front of the name of an operation: empty, or with a slash behind."""
+    if "()" not in stack:
+        return f"{stack}/" if stack else ""
+    parts, around = [], ""
+    for scope in [*stack.split("/"), ""]:
+        if scope.endswith("()"):
+            around += scope[:-1]
+        elif scope or around:
+            parts.append(around + scope + ")" * around.count("("))
+            around = ""
+    return "/".join(parts) + "/"
+
+
 class NameStack(NamedTuple):
-    """A path of named scopes, `outer/inner`."""
+    """A path of named scopes, `outer/inner`; a transformation's, `jvp()`, is written around what follows."""
     path: str = ""
 
     def extend(self, name: str) -> NameStack:
         return NameStack(f"{self.path}/{name}" if self.path else name)
 
+    def transform(self, name: str) -> NameStack:
+        """With the scope of a transformation inside."""
+        return self.extend(f"{name}()")
+
     def __str__(self) -> str:
-        return self.path
+        return scope_text(self.path)[:-1]
 
 
 class SourceInfo(NamedTuple):

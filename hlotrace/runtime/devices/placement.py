@@ -57,7 +57,7 @@ def check_divides(sharding: Sharding, value: Any, name: Callable[[], str] | None
     try:
         sharding.shard_shape(getattr(value, "shape", ()))
     except ValueError as error:
-        raise ValueError(f"{name()}: {error}" if name else str(error)) from None
+        raise type(error)(f"{name()}: {error}" if name else str(error)) from None
 
 
 def of_type(words: str, aval: Any) -> str:
