@@ -118,9 +118,12 @@ for place in inside._homes:
 
 def test_the_parts_of_vectorize_and_the_places_of_equations():
     program = """
-import hlotrace.as_jax, jax, jax.numpy as jnp
+import hlotrace.as_jax
+from jax._src.core import is_constant_dim       # before jax.core, whose name it is too
+import jax, jax.numpy as jnp
 from jax._src import source_info_util
 from jax._src.numpy import vectorize as v
+assert is_constant_dim(3)
 assert v._parse_gufunc_signature("(n,k),(k)->(n)") == ([("n", "k"), ("k",)], [("n",)])
 assert v._parse_input_dimensions((jnp.ones((5, 2, 3)), jnp.ones(3)), [("n", "k"), ("k",)], "") == ((5,), {"n": 2, "k": 3})
 f, args, kwargs = v._apply_excluded(lambda *a, **k: (a, k), {0, "z"}, (1, 2, 3), {"z": 4, "y": 5})
