@@ -5,15 +5,16 @@
 tuple or list of ints.
 """
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Union
 
 import numpy as np
 
 from . import Array
 from .core.surface.public import export_names
 
-ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
-DTypeLike: TypeAlias = str | type[Any] | np.dtype
+# not A | B: libraries ask for the origin of these, as JAX has it
+ArrayLike: TypeAlias = Union[Array, np.ndarray, np.bool_, np.number, bool, int, float, complex]  # noqa: UP007
+DTypeLike: TypeAlias = Union[str, type[Any], np.dtype]  # noqa: UP007
 Shape: TypeAlias = Sequence[int]
 
 __all__ = ["ArrayLike", "DTypeLike", "Shape"]

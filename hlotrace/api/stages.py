@@ -5,6 +5,7 @@ import copy
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
+from numbers import Number
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..core import dtypes, programs
@@ -70,10 +71,11 @@ class ShapeDtypeStruct:
         if isinstance(shape, str) or not hasattr(shape, "__iter__"):
             raise TypeError(f"ShapeDtypeStruct: shape must be a sequence of ints, got {shape!r:.60}: write "
                             "jax.ShapeDtypeStruct((3,), jnp.float32)")
-        # shapes within one are SCICO's, of arrays in blocks: not the type of an array
+        # SCICO has shapes within one, of arrays in blocks, Qwix its own symbols: not the type of an array
         shape = tuple(shape)
-        in_blocks = any(isinstance(size, tuple) for size in shape)
-        self.shape = shape if in_blocks else canonical_shape(shape, "ShapeDtypeStruct: shape", undecided=True)
+        of_no_array = any(isinstance(size, str) or not hasattr(size, "__index__") and size is not None
+                          and not isinstance(size, Number) for size in shape)
+        self.shape = shape if of_no_array else canonical_shape(shape, "ShapeDtypeStruct: shape", undecided=True)
         # of 64 bits where it says so, as host arrays are; programs take what arrays have
         self.dtype = np.dtype(dtype) if dtype in (int, float, complex) else dtypes.as_dtype(dtype)
         given = sharding
@@ -91,7 +93,7 @@ class ShapeDtypeStruct:
         self.weak_type = weak_type
         self.vma = frozenset(vma or ())
         # or an error: too many elements, or a dtype that arrays do not have
-        aval = None if in_blocks else abstract(self)
+        aval = None if of_no_array else abstract(self)
         if aval is not None and sharding is not self.placed and sharding is not None:
             from ..runtime.devices import layouts  # few are in a layout of their own
             self.placed = layouts.settled(self.placed, aval, "ShapeDtypeStruct: sharding")

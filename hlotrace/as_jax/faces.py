@@ -475,10 +475,10 @@ class _ResourceEnv:
 
 def _without_devices() -> Mesh:
     mesh = object.__new__(Mesh)
-    said = dict(axis_sizes=(), axis_names=(), axis_types=(), size=0, _devices=(),
-                devices=np.empty((), object))
-    for name, value in said.items():
-        object.__setattr__(mesh, name, value)      # no field of a mesh is assigned to
+    fields = dict(axis_sizes=(), axis_names=(), axis_types=(), size=0, _devices=(),
+                  devices=np.empty((), object))
+    for name, value in fields.items():
+        object.__setattr__(mesh, name, value)       # a mesh refuses to be changed
     return mesh
 
 

@@ -329,8 +329,10 @@ class _Inside(ModuleType):
         like = _LIKE.get(self.__name__[9:])
         for module in f"{like} {_IMPORTED}".split(" ") if like is not None else ():
             place = module if module.startswith("jaxlib.") else f"hlotrace.{module}".rstrip(".")
+            if name in _more.get(place, ()):
+                return _object(f"jax{place[8:]}.{name}")
             public = import_module(place)
-            if name in dir(public) or name in _more.get(place, ()):
+            if name in dir(public):
                 return getattr(public, name)
         raise AttributeError(missing(f"{self.__name__}.{name}"), name=name)
 

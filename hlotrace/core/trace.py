@@ -55,6 +55,11 @@ class Trace:
         with entering(EVAL):
             return self.process_primitive(primitive, args, params)
 
+    @property
+    def parent_trace(self) -> Any:
+        """The parent, by JAX's name."""
+        return self.parent
+
     def full_raise(self, x: Any) -> Any:
         """A value as the traces of users see it: itself."""
         return x
@@ -358,6 +363,10 @@ class JaxprTrace(Trace):
         var = Var(aval)
         self.invars.append(var)
         return JaxprTracer(self, var)
+
+    def new_arg(self, aval: ShapedArray, source_info: Any = None) -> JaxprTracer:
+        """`input`, as JAX calls it: libraries give the program one more argument while it is traced."""
+        return self.input(aval)
 
     def atom(self, value: Any) -> Atom:
         """The Var or Literal for an operand of any kind."""

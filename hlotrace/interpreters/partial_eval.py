@@ -41,8 +41,8 @@ class PartialVal(tuple):
     __slots__ = ()
 
     @classmethod
-    def known(cls, value):
-        return cls((None, value))
+    def known(cls, const):
+        return cls((None, const))
 
     @classmethod
     def unknown(cls, aval):

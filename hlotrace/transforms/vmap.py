@@ -39,6 +39,10 @@ class BatchTracer(Tracer):
         aval = aval_of(value)
         self.aval = aval.without_axis(dim)
 
+    # by JAX's names, which libraries read
+    val = property(lambda self: self.value)
+    batch_dim = property(lambda self: self.dim)
+
     def __repr__(self) -> str:
         return f"VmapTracer(aval={self.aval}, batched={aval_of(self.value)})"
 

@@ -129,8 +129,11 @@ def test_shape_dtype_struct():
     assert s != S((2,), jnp.int32)
     in_blocks = S(((3,), (2, 3)), jnp.float32)
     assert in_blocks.shape == ((3,), (2, 3)) and repr(in_blocks) == "ShapeDtypeStruct(shape=((3,), (2, 3)), dtype=float32)"
-    with pytest.raises(TypeError, match="shape"):
-        jax.eval_shape(jnp.sin, in_blocks)
+    symbolic = S(("N", 2), jnp.float32)
+    assert symbolic.shape == ("N", 2) and symbolic.ndim == 2 and symbolic == S(["N", 2], "float32")
+    for apart in (in_blocks, symbolic):
+        with pytest.raises(TypeError, match="shape"):
+            jax.eval_shape(jnp.sin, apart)
     with pytest.raises(TypeError):
         len(S((), jnp.int8))
     with pytest.raises(ValueError, match="dtype"):

@@ -12,6 +12,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.core import pytype_aval_mappings
+from hlotrace.core.config import state
 from hlotrace.interpreters import xla
 
 PROGRAM = """
@@ -117,9 +118,12 @@ for place in inside._homes:
 
 def test_the_parts_of_vectorize_and_the_places_of_equations():
     program = """
-import hlotrace.as_jax, jax, jax.numpy as jnp
+import hlotrace.as_jax
+from jax._src.core import is_constant_dim       # before jax.core, whose name it is too
+import jax, jax.numpy as jnp
 from jax._src import source_info_util
 from jax._src.numpy import vectorize as v
+assert is_constant_dim(3)
 assert v._parse_gufunc_signature("(n,k),(k)->(n)") == ([("n", "k"), ("k",)], [("n",)])
 assert v._parse_input_dimensions((jnp.ones((5, 2, 3)), jnp.ones(3)), [("n", "k"), ("k",)], "") == ((5,), {"n": 2, "k": 3})
 f, args, kwargs = v._apply_excluded(lambda *a, **k: (a, k), {0, "z"}, (1, 2, 3), {"z": 4, "y": 5})
@@ -138,6 +142,16 @@ assert isinstance(frame, source_info_util.Frame) and frame.function_name == "<la
 assert frame.end_column - frame.start_column == 5 and source_info_util.user_frame(None) is None
 """
     run("-c", program)
+
+
+def test_what_libraries_read_of_traces_and_tracers():
+    def mapped(x):
+        assert (x.batch_dim, x.val.shape, x._trace.parent_trace) == (0, (3,), x._trace.parent)
+        return x
+    jax.vmap(mapped)(jnp.ones(3))
+    program = jax.make_jaxpr(lambda x: x + state.trace.new_arg(jax.core.get_aval(np.ones(3, np.float32))))(1.)
+    assert [v.aval.shape for v in program.jaxpr.invars] == [(), (3,)]
+    np.testing.assert_array_equal(jax.core.eval_jaxpr(program.jaxpr, program.consts, 1., jnp.ones(3)), [[2, 2, 2]])
 
 
 def test_options_of_the_inside():

@@ -114,7 +114,11 @@ class gaussian_kde:
         """The density at points (d, m), or at one (d,); for d = 1 at points (m,).  Shape (m,)."""
         return jnp.exp(self.logpdf(points))
 
-    __call__ = pdf = evaluate
+    __call__ = evaluate
+
+    def pdf(self, x):
+        """`evaluate`, by SciPy's other name."""
+        return self.evaluate(x)
 
     def integrate_gaussian(self, mean, cov):
         """The integral of the density times a normal one of this mean (d,) and covariance (d, d)."""
