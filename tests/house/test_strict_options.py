@@ -14,7 +14,6 @@ from house.test_docstrings import strict
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.core.config import override
 
 MODULES = ["numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "nn", "scipy.special", "scipy.linalg", "scipy.signal",
            "scipy.fft", "scipy.cluster.vq", "scipy.sparse.linalg", "scipy.stats"]
