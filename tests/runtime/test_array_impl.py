@@ -115,6 +115,11 @@ def test_float0():
     (lambda: a([1, 2], jnp.float8_e4m3fn), "Array([1, 2], dtype=float8_e4m3fn)"),
     (lambda: jnp.arange(2000), "Array([   0,    1,    2, ..., 1997, 1998, 1999], dtype=int32)"),
     (lambda: a([np.nan, np.inf]), "Array([nan, inf], dtype=float32)"),
+    # the type is apart where the line has no room for it
+    *[(lambda n=n: jnp.full(n, 2000, jnp.int16), f"Array([{', '.join(n * ['2000'])}],{gap}dtype=int16)")
+      for n, gap in ((9, " "), (10, " "), (11, 6 * " "))],
+    (lambda: jnp.full((2, 9), 2000), "Array([[{0}],\n       [{0}]],      dtype=int32, weak_type=True)"
+     .format(", ".join(9 * ["2000"]))),
 ])
 def test_repr(x, text):
     assert repr(x()) == text

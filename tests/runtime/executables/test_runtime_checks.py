@@ -70,6 +70,27 @@ def test_the_operation_and_its_line(case):
         assert ".py" not in str(raised.value)       # the traceback has it
 
 
+# what makes an array of a value that is there, without a program
+MAKERS = {
+    "array": jnp.array, "asarray": lambda x: jnp.asarray([x]), "of NumPy": lambda x: jnp.array(np.array([x])),
+    "full": lambda x: jnp.full(2, x), "full_like": lambda x: jnp.full_like(jnp.ones(2), x), "copy": jnp.copy,
+    "pure_callback": lambda x: jax.pure_callback(lambda: np.float32(x), ONE_TYPE),
+    "io_callback": lambda x: jax.experimental.io_callback(lambda: np.float32(x), ONE_TYPE),
+}
+ONE_TYPE = jax.ShapeDtypeStruct((), "float32")
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_new_arrays_are_looked_at_too(maker):
+    for option, value, name in ((jax.debug_nans, np.nan, "nan"), (jax.debug_infs, np.inf, "inf")):
+        with option(True):
+            with pytest.raises(FloatingPointError, match=rf"invalid value \({name}\) encountered in"):
+                MAKERS[maker](value)
+            MAKERS[maker](1.5)
+    with jax.debug_nans(True):
+        jax.device_put(np.nan), jnp.isnan(np.nan)       # what is there may be moved and looked at
+
+
 def test_infinities_are_looked_for_apart():
     f = jax.jit(lambda x: 1 / x)
     with jax.debug_infs(True):
