@@ -493,7 +493,7 @@ FAULTS = (
           "sub(exponent, bias + mantissa)", "frexp of subnormal numbers is half of them"),
     Fault("new-axes", "numpy/arrays/creation.py", "(1,) * (ndmin - x.ndim) + x.shape)", "x.shape + (1,) * (ndmin - x.ndim))",
           "array(ndmin=) puts new axes behind"),
-    Fault("arange-falling", "numpy/arrays/creation.py", "max(0, math.ceil((stop - start) / step))",
+    Fault("arange-falling", "numpy/arrays/ranges.py", "max(0, math.ceil((stop - start) / step))",
           "max(0, math.floor((stop - start) / step))", "arange leaves out the last of a step that does not divide"),
     Fault("split-negative", "numpy/arrays/shaping.py", "i + n if surely(i, high=-1) else i", "i",
           "split at negative points gives nothing"),

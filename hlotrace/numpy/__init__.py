@@ -3,7 +3,9 @@
 Each file imports only files that come before it here (a test reads this list):
 
     util            what every function does with its arguments: promotion, broadcasting, checks
-    arrays/creation                 arrays from anything; ranges, diagonals, triangles
+    arrays/creation                 arrays from anything, and of one value
+    arrays/ranges                   arange, linspace
+    arrays/triangles                diagonals and triangles: eye, diag, tril
     arrays/dtype_objects            float32, int8, ... as they are written and called; finfo, promote_types
     indexing/indexing               x[...] and x.at[...]
     reductions/reductions           sum, max, any, cumsum, argmax, and their kin
@@ -56,7 +58,9 @@ from .arrays import array_methods
 from .arrays.creation import *
 from .arrays.dtype_objects import *
 from .arrays.grids import *
+from .arrays.ranges import *
 from .arrays.shaping import *
+from .arrays.triangles import *
 from .calculus import *
 from .contraction import *
 from .elementwise.arithmetic import *

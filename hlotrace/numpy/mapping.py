@@ -105,7 +105,8 @@ def check_results(found, results, sizes, where):
         results = [()] * (len(found) if isinstance(found, tuple) else 1)
     values = found if isinstance(found, tuple) else (found,)
     if len(values) != len(results):
-        raise TypeError(f"wrong number of output arguments: expected {len(results)}, got {len(values)} {where}")
+        raise TypeError(f"wrong number of output arguments: expected {len(results)}, got {len(values)} "
+                        f"{where}")
     sizes = dict(sizes)
     for value, names in zip(values, results):
         if ndim(value) != len(names):

@@ -20,7 +20,8 @@ from ..indexing.conditions import nonzero, where
 from ..indexing.selection import concrete_argument
 from ..util import check_arraylike, ndim, promote_dtypes
 from ..util import shape as shape_of
-from .creation import arange, asarray, linspace, ones, zeros
+from .creation import asarray, ones, zeros
+from .ranges import arange, linspace
 from .shaping import concatenate, stack
 
 __all__ = ["c_", "diag_indices", "diag_indices_from", "index_exp", "indices", "ix_", "mask_indices",

@@ -690,7 +690,8 @@ def unstack(x, /, *, axis=0):
     axis = canonical_axis(axis, ndim_of(x))
     if aval_of(x).splits[axis]:
         raise errors.ShardingTypeError("unstack operand cannot be sharded on the unstacking axis "
-                                       f"{axis}, got {aval_of(x).str_short()}: reshard it first, with jax.reshard")
+                                       f"{axis}, got {aval_of(x).str_short()}: reshard it first, with "
+                                       "jax.reshard")
     return tuple(_rows(x, axis=axis))
 
 

@@ -385,8 +385,8 @@ def _check_splits(x, y, whole):
     if any(own not in ((), other) for own, other in zip(y.splits, window)):
         sizes = ",".join(f"{n}@{'.'.join(axes)}" if axes else str(n) for n, axes in zip(y.shape, window))
         raise ValueError(f"Incompatible types for broadcasting: input type={y.str_short()} and requested "
-                         f"type={y.dtype.name}[{sizes}], which the index selects from {x.str_short()}; bring the "
-                         "value to it with jax.reshard, or name out_sharding=")
+                         f"type={y.dtype.name}[{sizes}], which the index selects from {x.str_short()}; bring "
+                         "the value to it with jax.reshard, or name out_sharding=")
 
 
 def _fit(y, shape, x):
