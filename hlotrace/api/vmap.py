@@ -225,8 +225,8 @@ def _sharding(flat: FlatFunction, dims: Sequence[int | None], spmd_name: Any) ->
         if dim is None and any({*axes} & {*found.spec.axes(0)} for axes in flat.aval(i).splits):
             raise ValueError(
                 "Unmapped values passed to vmap cannot be sharded along the mesh axis you are vmapping over. "
-                f"Got {flat.path(i)} of {flat.name}, of type {flat.aval(i).str_short()}, and mapped axes that "
-                f"are split over {found.spec}: reshard it, with jax.reshard")
+                f"Got {flat.path(i)} of {flat.name}, of type {flat.aval(i).str_short()}, and mapped axes "
+                f"that are split over {found.spec}: reshard it, with jax.reshard")
     named = spmd_name if isinstance(spmd_name, tuple) else (spmd_name,)
     if spmd_name is not None and found.spec.axes(0) != named:
         raise ValueError("Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is "

@@ -93,8 +93,8 @@ def _with(primitive: Primitive, avals: Sequence[ShapedArray], mesh: Any, aval: S
             raise ShardingTypeError(
                 f"{_DOING.get(primitive.name, primitive)} on sharded dims where out dim ({size}) is not "
                 f"divisible by mesh axes ({count}) is not implemented: {_operands(avals)}; dimension {dim} "
-                f"of the result {aval.str_short()} would be split over {named_axes(axes)}. Bring the operand to "
-                f"every device along it, as in {_resharded(avals)}, {AUTO}.")
+                f"of the result {aval.str_short()} would be split over {named_axes(axes)}. Bring the operand "
+                f"to every device along it, as in {_resharded(avals)}, {AUTO}.")
     return aval.update(sharding=avals_sharding(avals).update(spec=PartitionSpec(*split, **partial)))
 
 
