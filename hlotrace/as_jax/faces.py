@@ -480,7 +480,8 @@ class _ResourceEnv:
 
 def _without_devices() -> Mesh:
     mesh = object.__new__(Mesh)
-    fields = dict(axis_sizes=(), axis_names=(), axis_types=(), size=0, _devices=(), devices=np.empty((), object))
+    fields = dict(axis_sizes=(), axis_names=(), axis_types=(), size=0, _devices=(),
+                  devices=np.empty((), object))
     for name, value in fields.items():
         object.__setattr__(mesh, name, value)       # the class lets none be set
     return mesh

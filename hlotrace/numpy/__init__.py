@@ -10,7 +10,9 @@ Each file imports only files that come before it here (a test reads this list):
     indexing/indexing               x[...] and x.at[...]
     reductions/reductions           sum, max, any, cumsum, argmax, and their kin
     reductions/sorting              sort, searchsorted, histogram
-    arrays/shaping                  reshape, transpose, concatenate, split, roll
+    arrays/shaping                  reshape, transpose, squeeze, broadcast
+    arrays/joining                  concatenate, stack, split
+    arrays/rolling                  repeat, flip, roll
     indexing/conditions             where, nonzero, select, piecewise
     mapping         vectorize, apply_along_axis
     elementwise/ufunc               the class of elementwise functions, with reduce, accumulate, at, outer
@@ -58,7 +60,9 @@ from .arrays import array_methods
 from .arrays.creation import *
 from .arrays.dtype_objects import *
 from .arrays.grids import *
+from .arrays.joining import *
 from .arrays.ranges import *
+from .arrays.rolling import *
 from .arrays.shaping import *
 from .arrays.triangles import *
 from .calculus import *

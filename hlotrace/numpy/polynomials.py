@@ -8,8 +8,10 @@ from ..core.trace import is_concrete
 from ..lax.control_flow import scan
 from ..primitives.common import np, static_int
 from .arrays.creation import asarray, ones, zeros
+from .arrays.joining import append, concatenate
 from .arrays.ranges import arange
-from .arrays.shaping import append, atleast_1d, broadcast_to, concatenate, roll
+from .arrays.rolling import roll
+from .arrays.shaping import atleast_1d, broadcast_to
 from .arrays.triangles import eye, vander
 from .contraction import convolve, outer
 from .elementwise.ufuncs import abs, conj, real, sqrt

@@ -21,8 +21,8 @@ from ..indexing.selection import concrete_argument
 from ..util import check_arraylike, ndim, promote_dtypes
 from ..util import shape as shape_of
 from .creation import asarray, ones, zeros
+from .joining import concatenate, stack
 from .ranges import arange, linspace
-from .shaping import concatenate, stack
 
 __all__ = ["c_", "diag_indices", "diag_indices_from", "index_exp", "indices", "ix_", "mask_indices",
            "meshgrid", "mgrid", "ogrid", "r_", "ravel_multi_index", "s_", "tril_indices", "tril_indices_from",

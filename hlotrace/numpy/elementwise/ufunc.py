@@ -10,8 +10,9 @@ from ...lax.control_flow import scan
 from ...primitives.arrays.shape import full, reshape
 from ...primitives.common import canonical_axes, canonical_axis, np
 from ..arrays.creation import asarray
+from ..arrays.joining import concatenate
 from ..arrays.ranges import arange
-from ..arrays.shaping import concatenate, moveaxis
+from ..arrays.shaping import moveaxis
 from ..indexing.conditions import where
 from ..mapping import vectorize
 from ..reductions import reductions
