@@ -398,10 +398,12 @@ class _AxisConcat:
 
 
 class RClass(_AxisConcat):
+    __doc__ = _AxisConcat.__doc__
     axis, ndmin, trans1d = 0, 1, -1
 
 
 class CClass(_AxisConcat):
+    __doc__ = _AxisConcat.__doc__
     axis, ndmin, trans1d = -1, 2, 0
 
 
