@@ -2,14 +2,16 @@
 
     python tools/plant_faults.py [--only=core,numpy/fft.py,argmax-tie] [--list] [--limit=240]
 
-A row of FAULTS replaces a text that occurs once in a file of the library.  The tree is copied to a temporary folder, the
-fault is planted there, and the nearest tests run: the file of tests that mirrors the changed file (tests/core/test_jaxpr.py
-for hlotrace/core/jaxpr.py), those that the row names instead or besides, until one fails.  That test is run again without
-the fault, and must pass.  What is printed is a table: each fault, the test that caught it or SURVIVED, seconds; and
-how many of each folder were caught.  The exit status is 1 where one survived.
+A row of FAULTS (tools/faults.py) replaces a text that occurs once in a file of the library.  The tree is
+copied to a temporary folder, the fault is planted there, and the nearest tests run: the file of tests that
+mirrors the changed file (tests/core/test_jaxpr.py for hlotrace/core/jaxpr.py), those that the row names instead
+or besides, until one fails.  That test is run again without the fault, and must pass.  What is printed is a
+table: each fault, the test that caught it or SURVIVED, seconds; and how many of each folder were caught.  The
+exit status is 1 where one survived.
 
-Programs that tests compiled before are read from a copy of .pytest_cache/programs: what a fault compiles stays in the copy.
-tests/tools/test_plant_faults.py checks that all rows still apply.  To be run by hand: a quarter of an hour for all.
+Programs that tests compiled before are read from a copy of .pytest_cache/programs: what a fault compiles stays
+in the copy.  tests/tools/test_plant_faults.py checks that all rows still apply.  To be run by hand: half an hour
+for all.
 """
 import os
 import re
@@ -32,7 +34,7 @@ from tools.faults import FAULTS, Fault  # noqa: E402 - after the path
 FLAGS = flags.FLAGS
 flags.DEFINE_list("only", [], "names of faults, folders or files; all by default")
 flags.DEFINE_bool("list", False, "list the faults and the tests nearest to them, and run nothing")
-flags.DEFINE_integer("limit", 240, "seconds after which the tests of a fault are stopped, which counts as caught")
+flags.DEFINE_integer("limit", 240, "seconds after which the tests of a fault are stopped: it counts as caught")
 
 COPIED = ("hlotrace", "tests", "tools", "examples", "docs", "pyproject.toml", "README.md")
 
@@ -69,7 +71,7 @@ class Copy:
             shutil.copytree(compiled, self.programs)
 
     def write(self, path: str, text: str) -> None:
-        """Write a file of the copy, and forget what Python has compiled of it: it goes by the second and the size."""
+        """Write a file of the copy, and forget what Python has compiled of it: it goes by second and size."""
         file = self.root / path
         file.write_text(text, "utf-8")
         for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):
@@ -83,9 +85,9 @@ class Copy:
         """
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no", *tests]
         command += ["-k", choose] if choose else []
-        environment = os.environ | {"PYTHONPATH": str(self.root), "HLOTRACE_TEST_PROGRAMS": str(self.programs)}
-        running = subprocess.Popen(command, cwd=self.root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   text=True, start_new_session=True)
+        own = {"PYTHONPATH": str(self.root), "HLOTRACE_TEST_PROGRAMS": str(self.programs)}
+        running = subprocess.Popen(command, cwd=self.root, env=os.environ | own, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, start_new_session=True)
         try:
             said, _ = running.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
@@ -138,7 +140,8 @@ def main(argv: list[str]) -> int:
             else:
                 caught[fault.folder] += found is not None
             seconds = time.perf_counter() - start
-            print(f"{fault.folder:<12}{fault.name:<24}{seconds:>5.0f} s  {found or 'SURVIVED: ' + fault.breaks}", flush=True)
+            outcome = found or f"SURVIVED: {fault.breaks}"
+            print(f"{fault.folder:<12}{fault.name:<24}{seconds:>5.0f} s  {outcome}", flush=True)
     for folder, number in Counter(fault.folder for fault in faults).items():
         print(f"{folder:<12}{caught[folder]} of {number} caught")
     print(f"{'all':<12}{caught.total()} of {len(faults)} caught")

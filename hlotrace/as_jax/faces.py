@@ -478,7 +478,7 @@ def _without_devices() -> Mesh:
     fields = dict(axis_sizes=(), axis_names=(), axis_types=(), size=0, _devices=(),
                   devices=np.empty((), object))
     for name, value in fields.items():
-        object.__setattr__(mesh, name, value)       # a mesh refuses to be changed
+        object.__setattr__(mesh, name, value)       # the class lets none be set
     return mesh
 
 

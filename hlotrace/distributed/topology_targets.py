@@ -97,7 +97,7 @@ def make_mesh(topo: TopologyDescription, mesh_shape: Iterable[int], axis_names: 
 
     >>> from hlotrace import topologies
     >>> topologies.make_mesh(topologies.get_attached_topology("cpu"), (1,), ("x",))
-    Mesh('x': 1, axis_types=(Auto,))
+    Mesh(axis_sizes=(1,), axis_names=('x',), axis_types=(Auto,))
     """
     sizes, names = sizes_and_names("make_mesh", mesh_shape, axis_names)
     types = (AxisType.Auto,) * len(names) if axis_types is None else axis_types

@@ -3,12 +3,16 @@
 Each file imports only files that come before it here (a test reads this list):
 
     util            what every function does with its arguments: promotion, broadcasting, checks
-    arrays/creation                 arrays from anything; ranges, diagonals, triangles
+    arrays/creation                 arrays from anything, and of one value
+    arrays/ranges                   arange, linspace
+    arrays/triangles                diagonals and triangles: eye, diag, tril
     arrays/dtype_objects            float32, int8, ... as they are written and called; finfo, promote_types
     indexing/indexing               x[...] and x.at[...]
     reductions/reductions           sum, max, any, cumsum, argmax, and their kin
     reductions/sorting              sort, searchsorted, histogram
-    arrays/shaping                  reshape, transpose, concatenate, split, roll
+    arrays/shaping                  reshape, transpose, squeeze, broadcast
+    arrays/joining                  concatenate, stack, split
+    arrays/rolling                  repeat, flip, roll
     indexing/conditions             where, nonzero, select, piecewise
     mapping         vectorize, apply_along_axis
     elementwise/ufunc               the class of elementwise functions, with reduce, accumulate, at, outer
@@ -56,7 +60,11 @@ from .arrays import array_methods
 from .arrays.creation import *
 from .arrays.dtype_objects import *
 from .arrays.grids import *
+from .arrays.joining import *
+from .arrays.ranges import *
+from .arrays.rolling import *
 from .arrays.shaping import *
+from .arrays.triangles import *
 from .calculus import *
 from .contraction import *
 from .elementwise.arithmetic import *

@@ -9,7 +9,8 @@ from ..lax import shapes as lax
 from ..lax.reductions import sort_key_val
 from ..primitives.common import canonical_axes, canonical_axis, np
 from .arrays.creation import asarray
-from .arrays.shaping import broadcast_to, concatenate, moveaxis, ravel
+from .arrays.joining import concatenate
+from .arrays.shaping import broadcast_to, moveaxis, ravel
 from .elementwise.arithmetic import clip, remainder
 from .elementwise.ufuncs import abs as abs_
 from .elementwise.ufuncs import not_equal

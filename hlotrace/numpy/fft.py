@@ -12,8 +12,8 @@ from ..primitives.arrays.elementwise import div, mul
 from ..primitives.arrays.shape import transpose
 from ..primitives.arrays.slicing import pad_p
 from ..primitives.common import as_axes, canonical_axes, canonical_axis, prod, scalar, static_int
-from .arrays.creation import arange
-from .arrays.shaping import roll
+from .arrays.ranges import arange
+from .arrays.rolling import roll
 from .elementwise.ufuncs import conjugate
 from .util import check_arraylike, dtype_of, ndim, shape
 

@@ -14,9 +14,12 @@ from ..lax.elementwise import stop_gradient
 from ..lax.solves import custom_linear_solve
 from ..primitives.common import canonical_axes, np, prod, static_int
 from ..primitives.linalg.factorizations import geqrf_p
-from .arrays.creation import arange, asarray, diag, eye, ones, zeros, zeros_like
-from .arrays.creation import diagonal as _diagonal
-from .arrays.shaping import expand_dims, flip, matrix_transpose, moveaxis, reshape
+from .arrays.creation import asarray, ones, zeros, zeros_like
+from .arrays.ranges import arange
+from .arrays.rolling import flip
+from .arrays.shaping import expand_dims, matrix_transpose, moveaxis, reshape
+from .arrays.triangles import diag, eye
+from .arrays.triangles import diagonal as _diagonal
 from .contraction import cross as _cross
 from .contraction import einsum, matmul, tensordot, vecdot
 from .contraction import outer as _outer

@@ -7,8 +7,12 @@ from ..core.errors import concrete_needed
 from ..core.trace import is_concrete
 from ..lax.control_flow import scan
 from ..primitives.common import np, static_int
-from .arrays.creation import arange, asarray, eye, ones, vander, zeros
-from .arrays.shaping import append, atleast_1d, broadcast_to, concatenate, roll
+from .arrays.creation import asarray, ones, zeros
+from .arrays.joining import append, concatenate
+from .arrays.ranges import arange
+from .arrays.rolling import roll
+from .arrays.shaping import atleast_1d, broadcast_to
+from .arrays.triangles import eye, vander
 from .contraction import convolve, outer
 from .elementwise.ufuncs import abs, conj, real, sqrt
 from .indexing.conditions import where

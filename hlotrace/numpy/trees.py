@@ -9,7 +9,8 @@ from ..core.pytrees import pytree as tree
 from ..core.surface.boundary import filtered
 from ..primitives.arrays.elementwise import convert
 from .arrays.creation import asarray, zeros
-from .arrays.shaping import concatenate, ravel, split
+from .arrays.joining import concatenate, split
+from .arrays.shaping import ravel
 from .util import result_type
 
 __all__ = ["ravel_pytree"]

@@ -10,7 +10,7 @@ import pytest
 
 import hlotrace as jax
 from hlotrace.core import source_info
-from hlotrace.core.source_info import describe, position, user_frame, user_stacklevel
+from hlotrace.core.source_info import describe, position, scope_text, user_frame, user_stacklevel
 
 pytestmark = pytest.mark.quick
 HERE = os.path.abspath(__file__)
@@ -105,3 +105,12 @@ def test_how_many_names_a_value_is_unpacked_into():
 def test_scopes():
     path = source_info.NameStack().extend("outer").extend("inner")
     assert str(path) == path.path == "outer/inner" and str(source_info.NameStack()) == ""
+
+
+@pytest.mark.parametrize("stack, text", [
+    ("", ""), ("a", "a/"), ("a/b", "a/b/"), ("jvp()", "jvp()/"), ("jvp()/a", "jvp(a)/"), ("jvp()/a/b", "jvp(a)/b/"),
+    ("transpose()/jvp()/a", "transpose(jvp(a))/"), ("a/vmap()/jvp()/transpose()/b/c", "a/vmap(jvp(transpose(b)))/c/"),
+    ("vmap()/jvp()", "vmap(jvp())/"), ("jvp()/a/jvp()/b", "jvp(a)/jvp(b)/"), ("jvp()/jit(f)/a", "jvp(jit(f))/a/"),
+])
+def test_transformations_are_around_the_scope_that_follows(stack, text):
+    assert scope_text(stack) == text

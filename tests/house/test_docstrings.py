@@ -1,7 +1,8 @@
-"""Every public function has a docstring with examples; these run, and those of classes.
+"""Every public function has a docstring with examples; these run, and those of classes, and mix no dtypes and ranks.
 
 What stands in `without_example.txt` has none yet: the list may only shrink.
 """
+import contextlib
 import doctest
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from places import ROOT, TESTS
 import hlotrace as jax
 from hlotrace import lax, nn
 from hlotrace import numpy as jnp
+from hlotrace.core.config import override
 from tools import stubs
 
 WITHOUT = TESTS / "without_example.txt"
@@ -46,15 +48,50 @@ for face in FACES:
         HOMES.setdefault(id(value), (face, name))
 
 
+# Examples that mix dtypes or ranks themselves.
+MIXED = {
+    "hlotrace.dtypes.result_type", "hlotrace.example_libraries.stax.Dense", "hlotrace.example_libraries.stax.serial",
+    *(f"hlotrace.numpy.{name}" for name in ("add", "c_", "column_stack", "concatenate", "logical_and", "logical_or",
+                                             "logical_xor", "multiply", "pow", "power", "promote_types", "put", "r_", "vectorize"))}
+
+
+@contextlib.contextmanager
+def strict():
+    with override("jax_numpy_dtype_promotion", "strict"), override("jax_numpy_rank_promotion", "raise"):
+        yield
+
+
+class Runner(doctest.DocTestRunner):
+    """It notes whether promotion was refused in the last examples."""
+
+    def __init__(self):
+        super().__init__(optionflags=FLAGS)
+
+    def run(self, test, **options):
+        self.refused = False
+        return super().run(test, clear_globs=False, **options)
+
+    def report_unexpected_exception(self, out, test, example, exc_info):
+        self.refused |= "promotion" in str(exc_info[1])
+        super().report_unexpected_exception(out, test, example, exc_info)
+
+
 @pytest.mark.parametrize("face", FACES)
 def test_examples_print_what_they_say(face):
-    report, failed = [], []
-    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    """The same where promotion is for what users mix: a library function of one dtype passes under these options."""
+    report, failed, mixed, runner = [], [], set(), Runner()
     for name, value in offered(FACES[face]).items():
         test = examples(f"{face}.{name}", value) if HOMES[id(value)] == (face, name) else None
         if test is not None:
-            failed += [test.name] * bool(runner.run(test, out=report.append).failed)
+            with strict():
+                wrong = runner.run(test, out=report.append).failed
+            if runner.refused:
+                mixed.add(test.name)
+                del report[:]
+                wrong = runner.run(examples(test.name, value), out=report.append).failed
+            failed += [test.name] * bool(wrong)
     assert not failed, "".join(report)
+    assert mixed == {name for name in MIXED if name.rpartition(".")[0] == face}
 
 
 def test_every_function_has_an_example():

@@ -64,6 +64,7 @@ TESTED_BY = {
     "random/": "random/test_samplers.py",
     "runtime/devices/placement.py": "placement/test_where_values_go.py",
     "runtime/devices/plugins.py": "tools/test_doctor.py",
+    "runtime/mlir/shardy.py": "inspection/test_propagated_text.py",
     "runtime/mlir/partitioners.py": "api/parallel/test_custom_partitioning.py",
     "runtime/mlir/portable_artifacts.py": "export/test_exported.py",
     "runtime/processes/": "runtime/processes/test_membership.py",

@@ -1,27 +1,20 @@
 """The options for dtype and rank promotion are for what users mix: library functions of one dtype pass under both.
 
-The examples of all docstrings run under "strict" and "raise", and so do the public functions of arrays, and their gradients,
-of matrices and of vectors of one dtype: what passes without the options passes with them, and has the same type.
+The examples of all docstrings run under "strict" and "raise" (test_docstrings.py), and so do the public functions of arrays,
+and their gradients, of matrices and of vectors of one dtype: what passes without the options passes with them, and has the
+same type.
 """
-import contextlib
-import doctest
 import importlib
 import inspect
 
 import numpy as np
 import pytest
-from house import test_docstrings as documents
+from house.test_docstrings import strict
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.core.config import override
 
-# Examples that mix dtypes or ranks themselves.
-MIXED = {
-    "hlotrace.dtypes.result_type", "hlotrace.example_libraries.stax.Dense", "hlotrace.example_libraries.stax.serial",
-    *(f"hlotrace.numpy.{name}" for name in ("add", "c_", "column_stack", "concatenate", "logical_and", "logical_or",
-                                             "logical_xor", "multiply", "pow", "power", "promote_types", "put", "r_", "vectorize"))}
 MODULES = ["numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "nn", "scipy.special", "scipy.linalg", "scipy.signal",
            "scipy.fft", "scipy.cluster.vq", "scipy.sparse.linalg", "scipy.stats"]
 DTYPES = [*((module, "float32") for module in MODULES),
@@ -29,35 +22,6 @@ DTYPES = [*((module, "float32") for module in MODULES),
           *((module, "bfloat16") for module in ("nn", "scipy.special", "scipy.signal", "scipy.fft"))]
 NEITHER = {"empty", "from_dlpack", "frombuffer", "fromfile", "histogramdd", "load", "printoptions", "save", "savez",
            "set_printoptions"}      # files, buffers, and as many axes of bins as there are columns
-
-
-@contextlib.contextmanager
-def strict():
-    with override("jax_numpy_dtype_promotion", "strict"), override("jax_numpy_rank_promotion", "raise"):
-        yield
-
-
-class Runner(doctest.DocTestRunner):
-    """It collects the names of examples in which promotion is refused."""
-
-    def __init__(self):
-        super().__init__(optionflags=documents.FLAGS)
-        self.refused = set()
-
-    def report_unexpected_exception(self, out, test, example, exc_info):
-        if "promotion" in str(exc_info[1]):
-            self.refused.add(test.name)
-
-
-@pytest.mark.parametrize("face", documents.FACES)
-def test_examples_mix_nothing(face):
-    runner = Runner()
-    with strict():
-        for name, value in documents.offered(documents.FACES[face]).items():
-            test = documents.examples(f"{face}.{name}", value) if documents.HOMES[id(value)] == (face, name) else None
-            if test is not None:
-                runner.run(test, out=lambda _: None)
-    assert runner.refused == {name for name in MIXED if name.rpartition(".")[0] == face}
 
 
 def functions(module):

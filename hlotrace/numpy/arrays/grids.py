@@ -20,8 +20,9 @@ from ..indexing.conditions import nonzero, where
 from ..indexing.selection import concrete_argument
 from ..util import check_arraylike, ndim, promote_dtypes
 from ..util import shape as shape_of
-from .creation import arange, asarray, linspace, ones, zeros
-from .shaping import concatenate, stack
+from .creation import asarray, ones, zeros
+from .joining import concatenate, stack
+from .ranges import arange, linspace
 
 __all__ = ["c_", "diag_indices", "diag_indices_from", "index_exp", "indices", "ix_", "mask_indices",
            "meshgrid", "mgrid", "ogrid", "r_", "ravel_multi_index", "s_", "tril_indices", "tril_indices_from",
@@ -397,10 +398,12 @@ class _AxisConcat:
 
 
 class RClass(_AxisConcat):
+    __doc__ = _AxisConcat.__doc__
     axis, ndmin, trans1d = 0, 1, -1
 
 
 class CClass(_AxisConcat):
+    __doc__ = _AxisConcat.__doc__
     axis, ndmin, trans1d = -1, 2, 0
 
 

@@ -19,7 +19,8 @@ from ..reductions.statistics import mean, median
 from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of
 from ..util import ndim as ndim_of
 from ..util import shape as shape_of
-from .creation import asarray, linspace
+from .creation import asarray
+from .ranges import linspace
 
 __all__ = ["pad"]
 

@@ -9,8 +9,10 @@ from ...core.surface.boundary import boundaries
 from ...lax.control_flow import scan
 from ...primitives.arrays.shape import full, reshape
 from ...primitives.common import canonical_axes, canonical_axis, np
-from ..arrays.creation import arange, asarray
-from ..arrays.shaping import concatenate, moveaxis
+from ..arrays.creation import asarray
+from ..arrays.joining import concatenate
+from ..arrays.ranges import arange
+from ..arrays.shaping import moveaxis
 from ..indexing.conditions import where
 from ..mapping import vectorize
 from ..reductions import reductions

@@ -9,7 +9,8 @@ from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays.elementwise import add_p, max_p, min_p, mul_p
 from ...primitives.arrays.reduce import reducer_of
 from ...primitives.arrays.shape import broadcast_in_dim
-from ..arrays.creation import arange, asarray
+from ..arrays.creation import asarray
+from ..arrays.ranges import arange
 from ..util import check_arraylike, np
 from . import indexing
 

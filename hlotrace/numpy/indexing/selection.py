@@ -12,7 +12,8 @@ from ...primitives.arrays.gather import gather_p
 from ...primitives.arrays.gather_numbers import GatherDimensionNumbers, GatherScatterMode
 from ...primitives.arrays.shape import broadcast_in_dim, reshape
 from ...primitives.common import canonical_axes, canonical_axis, check_index
-from ..arrays.creation import arange, asarray, zeros
+from ..arrays.creation import asarray, zeros
+from ..arrays.ranges import arange
 from ..arrays.shaping import broadcast_to, moveaxis, ravel
 from ..elementwise.arithmetic import clip, remainder
 from ..reductions.reductions import cumsum

@@ -34,7 +34,8 @@ from ...primitives.arrays.shape import broadcast_in_dim, full, kept_axes, reduce
 from ...primitives.arrays.sort import sort, take_along
 from ...primitives.common import canonical_axes, np, prod, shape_of
 from ..arrays.creation import asarray
-from ..arrays.shaping import atleast_2d, concatenate
+from ..arrays.joining import concatenate
+from ..arrays.shaping import atleast_2d
 from ..contraction import matmul
 from ..elementwise.ufuncs import absolute, conj
 from ..util import (

@@ -149,6 +149,12 @@ def test_a_cotangent_goes_back_to_where_the_operand_lay(source, around):
         value, grad = jax.value_and_grad(loss)(x)
         whole(grad, want(A))
         assert grad.sharding.is_equivalent_to(x.sharding, 2) and value.devices() == target().device_set
+
+
+@pytest.mark.parametrize("source", PLACES)
+def test_a_move_is_its_own_derivative(source):
+    x = jax.device_put(A, PLACES[source]())
+    for target in PLACES.values():
         y, pull = jax.vjp(lambda x, target=target: jax.device_put(x, target()), x)
         back, = pull(y)
         assert y.sharding == target() and back.sharding == x.sharding
