@@ -116,7 +116,7 @@ def triangular_solve(a, b, *, left_side=False, lower=False, transpose_a=False, c
 
     Args:
         a: triangular matrices of shape [..., n, n].
-        b: matrices with the batch axes of `a`; where `a` is one matrix, it may be one vector.
+        b: matrices with the batch axes of `a`, or vectors: one axis less.
         left_side: on which side of X `a` is.
         lower: which triangle of `a` is read.
         transpose_a: op transposes.
@@ -133,14 +133,16 @@ def triangular_solve(a, b, *, left_side=False, lower=False, transpose_a=False, c
            [2.]], dtype=float32)
     """
     (a, b), narrow = _widened(a, b)
-    vector = aval_of(b).ndim == aval_of(a).ndim - 1 == 1
-    if vector:
-        b = broadcast_axis(b, 1, int(left_side))
+    rank = aval_of(a).ndim
+    column = rank - 1 if left_side else rank - 2
+    vectors = aval_of(b).ndim == rank - 1 >= 1
+    if vectors:
+        b = broadcast_axis(b, 1, column)
     out = triangular_solve_p.bind(a, b, left_side=bool(left_side), lower=bool(lower),
                                   transpose_a=bool(transpose_a), conjugate_a=bool(conjugate_a),
                                   unit_diagonal=bool(unit_diagonal))
     out = narrow(out)
-    return squeeze_p.bind(out, dimensions=(int(left_side),)) if vector else out
+    return squeeze_p.bind(out, dimensions=(column,)) if vectors else out
 
 
 def lu(x):

@@ -11,7 +11,7 @@ from ..lax.fourier import FftType
 from ..primitives.arrays.elementwise import div, mul
 from ..primitives.arrays.shape import transpose
 from ..primitives.arrays.slicing import pad_p
-from ..primitives.common import canonical_axes, prod, scalar, static_int
+from ..primitives.common import as_axes, canonical_axes, canonical_axis, prod, scalar, static_int
 from .arrays.creation import arange
 from .arrays.shaping import roll
 from .elementwise.ufuncs import conjugate
@@ -215,7 +215,7 @@ def rfftfreq(n, d=1.0, *, dtype=None, device=None):
 
 def _shifted(name, x, axes, shift):
     check_arraylike(f"jnp.fft.{name}", x)
-    axes = canonical_axes(axes, ndim(x), "axes")
+    axes = range(ndim(x)) if axes is None else [canonical_axis(i, ndim(x)) for i in as_axes(axes)]
     return roll(x, [shift(shape(x)[i]) for i in axes], axes)
 
 

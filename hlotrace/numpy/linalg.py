@@ -325,7 +325,7 @@ def cond(x, p=None):
     Array(4., dtype=float32)
     """
     x = _matrices("linalg.cond", x)
-    if not x.size:
+    if 0 in x.shape[-2:]:
         raise ValueError(f"linalg.cond: the matrices must not be empty, got shape {x.shape}")
     if p in (None, 2, -2):
         s = svdvals(x)

@@ -11,6 +11,7 @@ from ..core.surface.public import export_names as _offer
 from ..numpy import arange, concatenate, exp, flip, imag, moveaxis, pad, real, stack, where
 from ..numpy import fft as _fft
 from ..numpy.util import at_least_float32, promote_dtypes_inexact, promotes, shape
+from ..primitives.common import as_axes
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
 
@@ -41,7 +42,7 @@ def _cosine(x, *, n, axis, ortho, inverse):
 
 def _transformed(name, x, type, s, axes, norm, inverse):
     name = f"scipy.fft.{name}"
-    axes, lengths = _fft.spans(name, x, s, axes)
+    axes, lengths = _fft.spans(name, x, *(v if v is None else as_axes(v) for v in (s, axes)))
     if type != 2:
         raise NotImplementedError(f"{name}: type={type!r} is not supported, type 2 is")
     if norm not in (None, "backward", "ortho"):

@@ -69,6 +69,8 @@ class RegularGridInterpolator:
         if isinstance(xi, (tuple, list)):
             check_arraylike("RegularGridInterpolator", *xi)
             xi = jnp.stack(jnp.broadcast_arrays(*promote_dtypes_inexact(*xi)), -1)
+        elif jnp.ndim(xi) == 1 < d:         # one place, as a batch of one
+            xi = jnp.asarray(xi)[None]
         check_arraylike("RegularGridInterpolator", xi)
         if d > 1 and jnp.shape(xi)[-1:] != (d,):
             raise ShapeError(f"RegularGridInterpolator: places must have shape (..., {d}), as the grid has "

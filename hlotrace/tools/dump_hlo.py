@@ -58,7 +58,7 @@ from hlotrace.core.errors import did_you_mean
 from hlotrace.core.platforms import PLATFORMS, platform_named
 from hlotrace.core.pytrees import pytree
 from hlotrace.core.source_info import describe
-from hlotrace.inspection import gpu_kernels, shardy
+from hlotrace.inspection import gpu_kernels, propagated_text
 from hlotrace.inspection.communication import collectives, table
 from hlotrace.inspection.matching import changes
 from hlotrace.inspection.pages.diff_page import diff_page
@@ -265,7 +265,7 @@ class Program:
         return self.lowered.as_text(debug_info=self.locations)
 
     def sharded(self):
-        return self.mesh and shardy.propagated(self.lowered.as_text(debug_info=True))
+        return self.mesh and propagated_text.propagated(self.lowered.as_text(debug_info=True))
 
     def sharding(self):
         return self.mesh and str(plan_of(self.lowered))

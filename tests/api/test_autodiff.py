@@ -174,7 +174,7 @@ def test_stop_gradient():
 @pytest.mark.parametrize("call, words", [
     (lambda: jax.grad(lambda x: x)(1), "requires real- or complex-valued inputs.*int32 for x"),
     (lambda: jax.grad(lambda p: p["a"])({"a": 1.0, "b": 2}), r"p\['b'\]"),
-    (lambda: jax.grad(lambda x: x)("s"), "argument x of type <class 'str'>"),
+    (lambda: jax.grad(lambda x: x)("s"), "Argument 's' of type <class 'str'> is not a valid JAX type"),
     (lambda: jax.grad(lambda x: x)(X), r"scalar-output functions. Output had shape: \(3,\)"),
     (lambda: jax.grad(lambda x: (x, x))(1.0), "scalar-output functions"),
     (lambda: jax.grad(lambda x: None)(1.0), "scalar-output functions"),
@@ -185,7 +185,7 @@ def test_stop_gradient():
     (lambda: jax.grad(lambda x: x)(x=1.0), "at least 1 positional"),
     (lambda: jax.grad(lambda x: x, "a")(1.0), "argnums must be an int"),
     (lambda: jax.grad(3), "callable"),
-    (lambda: jax.grad(lambda x: x, has_aux=True)(1.0), r"pair \(out, aux\)"),
+    (lambda: jax.grad(lambda x: x, has_aux=True)(1.0), "return a two-element tuple"),
     (lambda: jax.jacfwd(lambda x: x)(np.arange(3)), "jacfwd requires"),
     (lambda: jax.jacfwd(lambda x: x)(1j), "jacfwd requires real-valued inputs"),
     (lambda: jax.jacrev(lambda x: x.astype(int))(X), "jacrev requires real-valued outputs"),
@@ -233,21 +233,21 @@ def test_linear_transpose():
     (lambda: jax.jvp(f, 1.0, 1.0), TypeError, "tuples or lists"),
     (lambda: jax.jvp(f, (1.0,), (1.0, 1.0)), TypeError, "tree structure"),
     (lambda: jax.jvp(f, ({"a": 1.0},), ({"b": 1.0},)), TypeError, "only primals has 'a'"),
-    (lambda: jax.jvp(f, (X,), (X[:2],)), ValueError, r"shapes for x.*\(3,\).*\(2,\)"),
+    (lambda: jax.jvp(f, (X,), (X[:2],)), ValueError, r"shapes.*\(3,\).*\(2,\) for x"),
     (lambda: jax.jvp(f, (X,), (X.astype(np.float16),)), TypeError, "dtypes must be equal.*float16"),
     (lambda: jax.jvp(f, (1.0,), (1,)), TypeError, "dtypes must be equal.*int32"),
     (lambda: jax.jvp(f, (1,), (1,)), TypeError, "float0"),
     (lambda: jax.jvp(f, ("a",), (1.0,)), TypeError, "str"),
-    (lambda: jax.vjp(f, X)[1](X[:2]), ValueError, r"\(2,\).*\(3,\)"),
+    (lambda: jax.vjp(f, X)[1](X[:2]), ValueError, r"float32\[2\].*float32\[3\]"),
     (lambda: jax.vjp(f, X)[1]((X,)), ValueError, "structure"),
-    (lambda: jax.vjp(f, X)[1](X.astype(np.float16)), ValueError, "float16, expected float32"),
-    (lambda: jax.vjp(f, 1.0)[1](1), ValueError, "int32, expected float32"),
+    (lambda: jax.vjp(f, X)[1](X.astype(np.float16)), ValueError, r"float16\[3\], but expected float32\[3\]"),
+    (lambda: jax.vjp(f, 1.0)[1](1), ValueError, r"int32\[\], but expected float32\[\]"),
     (lambda: jax.vjp(f, 1.0)[1](1.0, 1.0), TypeError, "positional"),
     (lambda: jax.linearize(f, 1.0)[1](X), ValueError, "inconsistent"),
     (lambda: jax.linearize(f, 1.0)[1](1.0, 1.0), TypeError, "structure"),
     (lambda: jax.linear_transpose(lambda x: x * 2, X)(X[:2]), TypeError, "cotangent type"),
     (lambda: jax.linear_transpose(lambda x: x * x, 1.0)(1.0), TypeError, "not linear"),
-    (lambda: jax.linear_transpose(jnp.sin, 1.0)(1.0), NotImplementedError, "sin.*no transpose rule"),
+    (lambda: jax.linear_transpose(jnp.sin, 1.0)(1.0), NotImplementedError, "Transpose rule .* for 'sin' not implemented"),
 ])
 def test_errors(call, error, words):
     with pytest.raises(error, match=words):
@@ -343,6 +343,16 @@ def test_defjvps():
     same(g(y=3.0, x=2.0), 6.0)
 
 
+def test_defjvps_rules_of_what_is_constant_are_not_called():
+    @jax.custom_jvp
+    def g(x, y):
+        return x * y["a"] + y["b"]
+    g.defjvps(lambda t, out, x, y: t * y["a"], lambda t, out, x, y: t["a"] * x + t["b"])
+    same(jax.grad(jax.grad(lambda y: g(2.0, {"a": y**2, "b": 1.0})))(3.0), 4.0)
+    g.defjvps(lambda t, out, x, y: t * y["a"], lambda t, out, x, y: lax.igamma_grad_a(x, t["a"]))
+    same(jax.hessian(lambda x: g(x**2, {"a": 3.0, "b": 1.0}))(3.0), 6.0)
+
+
 def test_nondiff_arguments():
     @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 2))
     def g(fun, x, n):
@@ -435,14 +445,14 @@ def forward(x):
     (lambda: jax.custom_jvp(f)(1.0), AttributeError, "No JVP defined for custom_jvp function f"),
     (lambda: jax.custom_vjp(f)(1.0), AttributeError, "No VJP defined for custom_vjp function f"),
     (jvp_rule(lambda p, t: p[0]), TypeError, "must produce a pair"),
-    (jvp_rule(lambda p, t: (p[0], jnp.ones(3))), TypeError, "equal shapes and dtypes"),
+    (jvp_rule(lambda p, t: (p[0], jnp.ones(3))), TypeError, "corresponding shapes and dtypes"),
     (jvp_rule(lambda p, t: (p[0], (t[0],))), TypeError, "equal structures"),
-    (jvp_rule(lambda p, t: (p[0], t[0].astype(jnp.bfloat16))), TypeError, "equal shapes and dtypes"),
+    (jvp_rule(lambda p, t: (p[0], t[0].astype(jnp.bfloat16))), TypeError, "corresponding shapes and dtypes"),
     (vjp_rule(lambda x: x, lambda r, ct: (ct,)), TypeError, "fwd rule .* must produce a pair"),
     (vjp_rule(forward, lambda r, ct: ct), TypeError, "bwd rule .* must produce a tuple"),
-    (vjp_rule(forward, lambda r, ct: (ct, ct)), TypeError, "each of the 1 differentiated"),
-    (vjp_rule(forward, lambda r, ct: (jnp.ones(3),)), ValueError, r"\(3,\).*shape \(\)"),
-    (vjp_rule(forward, lambda r, ct: ({"a": ct},)), TypeError, "structure of the arguments"),
+    (vjp_rule(forward, lambda r, ct: (ct, ct)), TypeError, "arguments to the primal function, 1"),
+    (vjp_rule(forward, lambda r, ct: (jnp.ones(3),)), ValueError, r"float32\[3\] corresponding to an input x of type float32\[\]"),
+    (vjp_rule(forward, lambda r, ct: ({"a": ct},)), TypeError, "structure as the args tuple"),
 ])
 def test_errors_of_rules(call, error, words):
     with pytest.raises(error, match=words):

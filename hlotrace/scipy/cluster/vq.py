@@ -30,7 +30,7 @@ def vq(obs, code_book, check_finite=True):
     if ranks not in ({1}, {2}) or shapes[0][1:] != shapes[1][1:] or not shapes[1][0]:
         raise ShapeError("scipy.cluster.vq.vq: obs must have shape (m, n) and code_book (k, n), or (m,) and "
                          f"(k,), with k > 0, got {shapes[0]} and {shapes[1]}")
-    obs, code_book = (jnp.asarray(x).reshape(len(x), -1) for x in promote_dtypes_inexact(obs, code_book))
+    obs, code_book = (jnp.atleast_2d(jnp.transpose(x)).T for x in promote_dtypes_inexact(obs, code_book))
     distances = jnp.linalg.norm(obs[:, None] - code_book, axis=-1)
     return jnp.argmin(distances, 1), jnp.min(distances, 1)
 

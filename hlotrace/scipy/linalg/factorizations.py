@@ -74,14 +74,14 @@ def eigh_tridiagonal(d, e, *, eigvals_only=False, select="a", select_range=None,
         eigvals_only: return the eigenvalues alone.
         select: "a" for all, "i" for those with the numbers of `select_range`.
         select_range: (first, last), both included.
+        tol: an error that is allowed; they are as exact as the dtype has them.
 
     >>> jax.scipy.linalg.eigh_tridiagonal(jnp.array([2., 1.]), jnp.array([0.]), eigvals_only=True).round(3)
     Array([1., 2.], dtype=float32)
     """
-    for name, given in (("tol", tol), ("key", key)):
-        if given is not None:
-            raise NotImplementedError(f"eigh_tridiagonal: {name} is of methods that iterate, as this does "
-                                      "not; leave it out")
+    if key is not None:
+        raise NotImplementedError("eigh_tridiagonal: key is of methods that iterate, as this does not; leave "
+                                  "it out")
     if select == "v":
         raise NotImplementedError("eigh_tridiagonal(..., select='v') is not implemented: compute all, and "
                                   "mask some")
@@ -259,4 +259,4 @@ def _triangularized(t, z):
             pair = lax.dynamic_slice_in_dim(x, m - 1, 2, 1)
             return lax.dynamic_update_slice_in_dim(x, product(pair, adjoint(g)), m - 1, 1)
         return turned(t).at[m, m - 1].set(0), turned(z)
-    return lax.fori_loop(0, n - 1, step, (t, z))
+    return lax.fori_loop(0, n - 1, step, (t, z)) if n > 1 else (t, z)

@@ -94,7 +94,8 @@ def _complex_loggamma(z):
     reflected = math.log(2 * math.pi) - 0.5j * math.pi + 1j * math.pi * turn[1] - jnp.log(
         -jnp.expm1(2j * math.pi * turn[0])) - value
     value = jnp.where(left, reflected, value)
-    return jnp.where(below, jnp.conj(value), value)
+    pole = (jnp.imag(z) == 0) & (jnp.real(z) <= 0) & (jnp.floor(jnp.real(z)) == jnp.real(z))
+    return jnp.where(pole, complex("nan+nanj"), jnp.where(below, jnp.conj(value), value))
 
 
 @special(complex=True)
@@ -312,7 +313,7 @@ def xlog1py(x, y):
     return jnp.where((x == 0) & (y == y), 0, x * jnp.log1p(jnp.where((x == 0) & (y == y), 1, y)))
 
 
-@special(lambda out, x: -jnp.log(x) - 1)
+@special(lambda out, x: jnp.where(x < 0, jnp.nan, -jnp.log(jnp.where(x < 0, 1, x)) - 1))
 def entr(x):
     """-x log(x), 0 at 0 and -inf below.
 

@@ -34,7 +34,7 @@ def _erfcx(x):
     return chebyshev(1 - 6 / (x + 3), "erfcx") / (1 + 2 * x)
 
 
-@special(lambda out, x: 2 * x * out - 2 / _ROOT_PI, complex=True)
+@special(lambda out, x: jnp.where(x == jnp.inf, 0, 2 * x * out - 2 / _ROOT_PI), complex=True)
 def erfcx(x):
     """exp(x**2) erfc(x), also of complex numbers  (DLMF 7.2.2, 7.2.3).
 

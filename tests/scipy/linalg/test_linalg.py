@@ -93,7 +93,7 @@ def test_derivatives(row):
     (lambda: s.eigh_tridiagonal(V, V), TypeError, r"shapes \(4,\) and \(4,\)"),
     (lambda: s.eigh_tridiagonal(V, M[0], select="i"), ValueError, "both included"),
     (lambda: s.eigh_tridiagonal(V, M[0], select="v", select_range=(0, 1)), NotImplementedError, "select='v'"),
-    (lambda: s.eigh_tridiagonal(V, M[0], tol=0.1), NotImplementedError, "tol"),
+    (lambda: s.eigh_tridiagonal(V, M[0], key=0), NotImplementedError, "key"),
     (lambda: s.svd(M, lapack_driver="gesv"), ValueError, "did you mean 'gesvd'"),
     (lambda: s.qr(M, mode="complete"), ValueError, "'economic', got 'complete'"),
     (lambda: s.qr_multiply(M, M), ValueError, r"c must have 4 columns, got shape \(4, 3\)"),

@@ -1,0 +1,43 @@
+"""Shapes and arguments at the edge of what functions take: one place, one row, ints for tuples, vectors in batches."""
+import numpy as np
+import pytest
+import scipy.fft
+import scipy.special
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace import lax
+
+GRID = jax.scipy.interpolate.RegularGridInterpolator((jnp.arange(3.0), jnp.arange(4.0)),
+                                                     jnp.arange(12.0).reshape(3, 4))
+X = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+L = jnp.array([[[2.0, 0.0], [1.0, 4.0]]])
+
+
+@pytest.mark.parametrize("call, wanted", [
+    (lambda: GRID(jnp.array([0.5, 1.5])), [3.5]),
+    (lambda: GRID((0.5, 1.5)), 3.5),
+    (lambda: jax.scipy.fft.dctn(X, s=3), scipy.fft.dctn(X, s=[3], axes=[-1])),
+    (lambda: jax.scipy.fft.idctn(X, axes=1), scipy.fft.idctn(X, axes=[1])),
+    (lambda: jnp.fft.fftshift(X, axes=(2, 2)), np.fft.fftshift(X, axes=(2, 2))),
+    (lambda: jnp.fft.ifftshift(X, axes=(1, -2)), np.fft.ifftshift(X, axes=(1, -2))),
+    (lambda: jnp.linalg.cond(jnp.zeros((0, 2, 2)), "fro"), np.zeros(0)),
+    (lambda: jax.scipy.linalg.rsf2csf(jnp.full((1, 1), 3.0), jnp.eye(1)), ([[3.0 + 0j]], [[1.0 + 0j]])),
+    (lambda: jax.scipy.linalg.eigh_tridiagonal(jnp.array([2.0, 1.0]), jnp.zeros(1), eigvals_only=True, tol=0.1),
+     [1.0, 2.0]),
+    (lambda: lax.linalg.triangular_solve(L, jnp.array([[2.0, 9.0]]), left_side=True, lower=True), [[1.0, 2.0]]),
+    (lambda: lax.linalg.triangular_solve(L, jnp.array([[4.0, 8.0]]), lower=True), [[1.0, 2.0]]),
+    (lambda: jax.scipy.cluster.vq.vq(jnp.zeros((0, 2)), jnp.ones((1, 2))), (np.zeros(0, int), np.zeros(0))),
+    (lambda: [jax.hessian(f)(0.5, 1.0) for f in (jax.scipy.stats.gamma.logcdf, jax.scipy.stats.gamma.logsf)],
+     [-np.exp(-0.5) / np.expm1(-0.5) ** 2, 0.0]),           # of log(1 - exp(-x)) and of -x
+    (lambda: jax.scipy.special.gamma(jnp.array([0j, -1, 0.5])), scipy.special.gamma([0j, -1, 0.5])),
+    (lambda: jax.scipy.special.loggamma(jnp.array([0j, -1, 0.5])), scipy.special.loggamma([0j, -1, 0.5])),
+    (lambda: [jax.grad(jax.grad(jax.scipy.special.entr))(x) for x in (-1.7, 0.5)], [0.0, -2.0]),
+    (lambda: jax.grad(jax.scipy.special.erfcx)(jnp.inf), 0.0),
+])
+def test_edges(call, wanted):
+    got = call()
+    several = isinstance(got, (tuple, list))
+    for g, w in zip(*(got, wanted) if several else ([got], [wanted]), strict=True):
+        assert np.shape(g) == np.shape(w)
+        np.testing.assert_allclose(g, w, 2e-5, 2e-5)
