@@ -169,7 +169,8 @@ body { color: #222 }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
 th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid #ddd }
 th:first-child, td:first-child, .text { text-align: left }
-h1 { font-size: 1.4rem } h2 { font-size: 1.1rem } td { white-space: nowrap } .wide { overflow-x: auto } p, summary { overflow-wrap: anywhere }
+h1 { font-size: 1.4rem } h2 { font-size: 1.1rem } td { white-space: nowrap }
+.wide { overflow-x: auto } p, summary { overflow-wrap: anywhere }
 .no { color: #a00 } .bar { fill: #4a78b5 } .bound { fill: #d1603d }
 @media (prefers-color-scheme: dark) {
 body { background: #181818; color: #ddd } th, td { border-color: #444 } }
