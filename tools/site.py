@@ -87,7 +87,7 @@ def write():
             path.write_text(text, "utf-8")
             changed.add(name)
         left.discard(path)
-    for image in (ROOT / "docs").rglob("*.png"):
+    for image in [*(ROOT / "docs").rglob("*.png"), *(ROOT / "docs").rglob("*.svg")]:
         shutil.copy(image, SOURCE / image.relative_to(ROOT / "docs"))
         left.discard(SOURCE / image.relative_to(ROOT / "docs"))
     for path in left:

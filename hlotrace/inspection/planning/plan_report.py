@@ -169,6 +169,8 @@ body { color: #222 }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
 th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid #ddd }
 th:first-child, td:first-child, .text { text-align: left }
+h1 { font-size: 1.4rem } h2 { font-size: 1.1rem } td { white-space: nowrap }
+.wide { overflow-x: auto } p, summary { overflow-wrap: anywhere }
 .no { color: #a00 } .bar { fill: #4a78b5 } .bound { fill: #d1603d }
 @media (prefers-color-scheme: dark) {
 body { background: #181818; color: #ddd } th, td { border-color: #444 } }
@@ -178,7 +180,9 @@ body { background: #181818; color: #ddd } th, td { border-color: #444 } }
 def html(plan):
     """One page that needs nothing else: the tables, and for each mesh a bar for each part of the chip."""
     escape = html_escapes.escape
-    parts = [f"<!doctype html><html lang=en><meta charset=utf-8><title>plan of {escape(plan.name)}</title>"
+    parts = ["<!doctype html><html lang=en><meta charset=utf-8>"
+             "<meta name=viewport content=\"width=device-width, initial-scale=1\">"
+             f"<title>plan of {escape(plan.name)}</title>"
              f"<style>{_STYLE}</style><h1>plan of {escape(plan.name)}</h1>"]
     for name, devices in plan.targets.items():
         rows = [row for row in plan.rows if row.target == name]
@@ -206,7 +210,8 @@ def _html_table(rows, left):
     def line(cells, tag):
         return "<tr>" + "".join(f"<{tag}{' class=text' * (i < left)}>{html_escapes.escape(cell)}</{tag}>"
                                 for i, cell in enumerate(cells)) + "</tr>"
-    return f"<table>{line(rows[0], 'th')}{''.join(line(row, 'td') for row in rows[1:])}</table>"
+    body = "".join(line(row, "td") for row in rows[1:])
+    return f"<div class=wide><table>{line(rows[0], 'th')}{body}</table></div>"
 
 
 def _bars(rows):
@@ -226,4 +231,5 @@ def _bars(rows):
                          f'<text x="{140 + width:.1f}" y="{y + 11}" font-size="12">'
                          f'{duration(seconds)}</text>')
             y += 17
-    return f'<svg viewBox="0 0 760 {y + 8}" width="760" fill="currentColor">{"".join(lines)}</svg>'
+    return (f'<div class=wide><svg viewBox="0 0 760 {y + 8}" width="760" fill="currentColor">'
+            f'{"".join(lines)}</svg></div>')
