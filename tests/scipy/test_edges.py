@@ -34,6 +34,10 @@ L = jnp.array([[[2.0, 0.0], [1.0, 4.0]]])
     (lambda: jax.scipy.special.loggamma(jnp.array([0j, -1, 0.5])), scipy.special.loggamma([0j, -1, 0.5])),
     (lambda: [jax.grad(jax.grad(jax.scipy.special.entr))(x) for x in (-1.7, 0.5)], [0.0, -2.0]),
     (lambda: jax.grad(jax.scipy.special.erfcx)(jnp.inf), 0.0),
+    (lambda: [f(jnp.inf, jnp.inf) for f in (lax.igamma, lax.igammac)], [np.nan, np.nan]),
+    # of log B at a = b: psi'(a) - psi'(2 a), and -psi'(2 a)
+    (lambda: jax.hessian(jax.scipy.special.betaln, (0, 1))(2.0, 2.0)[0],
+     scipy.special.polygamma(1, 2) * np.array([1, 0]) - scipy.special.polygamma(1, 4)),
 ])
 def test_edges(call, wanted):
     got = call()

@@ -132,7 +132,8 @@ def betaln(a, b):
     >>> round(float(jax.scipy.special.betaln(2., 3.)), 4)
     -2.4849
     """
-    small, large = jnp.minimum(a, b), jnp.maximum(a, b)
+    # not min and max: at a tie their derivatives are halves, and second derivatives would be wrong
+    small, large = jnp.where(a < b, a, b), jnp.where(a < b, b, a)
     positive = small > 0
     p, q = jnp.where(positive, small, 1), jnp.where(positive, large, 1)
     total = p + q
