@@ -11,7 +11,8 @@ from hlotrace.sharding import P
 RATE, DECAY_1, DECAY_2 = 3e-4, 0.9, 0.95
 # layers, width, heads, vocabulary, length of a sequence, sequences in a batch
 SIZES = {"124m": (12, 768, 12, 50304, 1024, 64), "1.3b": (24, 2048, 16, 50304, 2048, 64),
-         "7b": (32, 4096, 32, 50304, 2048, 64), "tiny": (2, 128, 4, 512, 64, 8)}
+         "7b": (32, 4096, 32, 50304, 2048, 64), "70b": (86, 8192, 64, 50304, 2048, 2048),
+         "tiny": (2, 128, 4, 512, 64, 8)}
 
 # The shape of each parameter, and the mesh axes that split it: heads and hidden layers over "model", the other
 # dimension over "data", from where each layer gathers it when it needs it.
@@ -49,6 +50,10 @@ def gpt_1_3b():
 
 def gpt_7b():
     return types("7b")
+
+
+def gpt_70b():
+    return types("70b")
 
 
 def gpt_tiny():

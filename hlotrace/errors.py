@@ -1,7 +1,9 @@
 """hlotrace.errors: the exception classes, under JAX's names."""
 from .core.errors import (
     ConcretizationTypeError,
+    DuplicateSpecError,
     InconclusiveDimensionOperation,
+    IndivisibleError,
     JAXIndexError,
     JaxprTypeError,
     JAXTypeError,

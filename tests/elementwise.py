@@ -61,3 +61,20 @@ def two_arrays_agree(functions, dtype):
     for name in names:
         second = shifts if "shift" in name else y
         check(name, dtype, found[name], reference(name, found[name], *np.broadcast_arrays(x, second)))
+
+
+SPECIAL = np.array([-np.inf, -3.5, -1, -0.0, 0, 0.5, 1, 2, 3e30, np.inf, np.nan], np.float32)
+
+
+@np.errstate(all="ignore")
+def specials_agree(unary=(), binary=()):
+    """These functions of one array, or of two, give what NumPy's do for infinities, zeros of both signs and NaN."""
+    x, y = SPECIAL[:, None], SPECIAL
+    found = jit(lambda x, y: {n: getattr(jnp, n)(*(x, y)[:1 + (n in binary)]) for n in (*unary, *binary)})(x, y)
+    for name, got in found.items():
+        want = getattr(np, _DEPRECATED.get(name, name))(*(x, y)[:1 + (name in binary)])
+        for g, w in zip(got if isinstance(got, tuple) else (got,), want if isinstance(want, tuple) else (want,), strict=True):
+            w = np.asarray(w).astype(g.dtype)
+            np.testing.assert_allclose(g, w, rtol=1e-5, err_msg=name)
+            if w.dtype.kind == "f":
+                np.testing.assert_array_equal(np.signbit(g) | np.isnan(w), np.signbit(w) | np.isnan(w), err_msg=f"sign of {name}")

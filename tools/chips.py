@@ -23,7 +23,7 @@ machine that has none of them. They may be in meshes and shardings; what is comp
 
 | names | what | needs, of the version that belongs to jaxlib |
 |---|---|---|
-| `v5e:2x4`, `v5p:2x2x2`, ... | TPU chips in a torus of that shape; `num_slices=2` for several | `libtpu` |
+| `v5e:2x4`, `v5p:2x2x2`, ... | TPU chips in a torus of that shape; `8xv5e:16x16` are eight such slices | `libtpu` |
 | `h100`, `h100:8`, `h100:2x8` | one GPU; GPUs of a host; hosts x GPUs | the CUDA plugin, `ptxas` and libdevice |
 
 What is missing is said with the line to type. `make gpu` installs the wheels for GPUs into the environment:

@@ -46,7 +46,9 @@ _R = TypeVar("_R")
 
 def _as_operands(leaves: list[Any]) -> list[Any]:
     """At top level a NumPy value or Python number becomes an array once, rather than in each operation."""
-    return [own(x) for x in leaves] if state.trace is EVAL else leaves
+    if state.trace is not EVAL:
+        return leaves
+    return [x if _is_float0_leaf(x) else own(x) for x in leaves]
 
 
 def _as_array_operands(leaves: list[Any]) -> list[Any]:
@@ -113,10 +115,12 @@ def _check_input_dtype(flat: FlatFunction, avals: Sequence[ShapedArray], holomor
             if not dtypes.is_complex(dtype):
                 raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, but got "
                                 f"{dtype.name} for {flat.path(i)} of {flat.name}.")
-        elif dtypes.is_complex(dtype) and name == "jacfwd":
+        elif name == "jacfwd" and not dtypes.is_float(dtype):
             raise TypeError(f"{name} requires real-valued inputs (input dtype that is a sub-dtype of "
                             f"np.floating), but got {dtype.name} for {flat.path(i)} of {flat.name}. For "
-                            "holomorphic differentiation, pass holomorphic=True.")
+                            "holomorphic differentiation, pass holomorphic=True. For differentiation of "
+                            "non-holomorphic functions involving complex inputs or integer inputs, use jvp, "
+                            "or convert with x.astype(float).")
         elif dtypes.is_extended(dtype) or not dtypes.is_inexact(dtype) and not allow_int:
             raise TypeError(
                 f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
@@ -131,7 +135,7 @@ def _check_scalar(flat: FlatFunction, outs: Sequence[Any], holomorphic: bool) ->
         said = (f"Output was of structure {flat.out_tree}; return the loss alone, or (loss, others) with "
                 "has_aux=True")
         if flat.out_tree == pytree.tree_structure(None):
-            said = f"{flat.name} returned None (does it lack a `return`?)"
+            said = f"Output was None. (Does {flat.name} lack a `return`?)"
         raise TypeError(f"{flat}: Gradient only defined for scalar-output functions. {said}")
     aval = aval_of(outs[0])
     if aval.shape:
@@ -231,20 +235,18 @@ class VJP:
         """The leaves of the cotangent of the output."""
         leaves, ct_tree = adapters.flatten_tangents(self.out_tree, ct, self.out_avals, _is_float0_leaf)
         if ct_tree != self.out_tree:
-            raise ValueError("Tree structure of cotangent input to the vjp function differs from the "
-                             "structure of the output of the function:\n" + pytree.structure_mismatch(
+            raise ValueError("unexpected tree structure.\nTree structure of cotangent input to the vjp "
+                             "function differs from the structure of the output of the "
+                             "function:\n" + pytree.structure_mismatch(
                                  "cotangent", self.out_tree, ct_tree, ("the output", "the cotangent")))
         for i, (x, a) in enumerate(zip(leaves, self.out_avals)):
             got, want = aval_of(x), a.tangent()
-            if got.shape != want.shape:
-                raise ValueError("Shape of cotangent input to vjp pullback function "
-                                 f"{pytree.leaf_paths(self.out_tree)[i]} {got.shape} must be the same as "
-                                 f"the shape of corresponding primal output {want.shape}.")
-            if got.dtype != want.dtype and want.dtype != dtypes.float0:
-                raise ValueError("unexpected JAX type (dtype) of cotangent input "
-                                 f"{pytree.leaf_paths(self.out_tree)[i]} to vjp pullback function: got "
-                                 f"{got.dtype.name}, expected {want.dtype.name}, the dtype of the output; "
-                                 "cast it with .astype.")
+            if got.shape != want.shape or got.dtype != want.dtype and want.dtype != dtypes.float0:
+                path = pytree.leaf_paths(self.out_tree)[i]
+                raise ValueError("unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+                                 f"{got.str_short()}, but expected {want.str_short()} because the "
+                                 f"corresponding output{path} of the differentiated function had JAX type "
+                                 f"{a.str_short()}")
         return _as_array_operands(leaves)
 
 
@@ -323,6 +325,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
     (Array(0., dtype=float32), (Array([3., 4.], dtype=float32), Array([0., 0.], dtype=float32)))
     """
     _no_reduce_axes("vjp", reduce_axes)
+    if not callable(fun):
+        raise not_callable(fun)
     return _vjp(FlatFunction(fun, *flatten((primals, {})), "vjp", has_aux=has_aux))
 
 
@@ -422,17 +426,19 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     (Array(2., dtype=float32, weak_type=True), Array(21., dtype=float32, weak_type=True))
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise TypeError("primal and tangent arguments to jvp must be tuples or lists; found "
+        raise TypeError("primal and tangent arguments to jax.jvp must be tuples or lists; found "
                         f"{type(primals).__name__} and {type(tangents).__name__}.")
     if isinstance(primals, tuple) is not isinstance(tangents, tuple):
-        raise TypeError("primal and tangent arguments to jvp must have the same tree structure: one is a "
+        raise TypeError("primal and tangent arguments to jax.jvp must have the same tree structure: one is a "
                         f"{type(primals).__name__}, the other a {type(tangents).__name__}")
     flat = FlatFunction(fun, *flatten((tuple(primals), {})), "jvp", has_aux=has_aux)
     avals = flat.avals()
     tangent_leaves, tangent_tree = adapters.flatten_tangents(flat.in_tree, (tuple(tangents), {}), avals,
                                                              _is_float0_leaf)
     if flat.in_tree != tangent_tree:
-        raise TypeError("primal and tangent arguments to jvp must have the same tree structure:\n" +
+        raise TypeError("primal and tangent arguments to jax.jvp must have the same tree structure; primals "
+                        f"have tree structure {flat.arg_tree} whereas tangents have tree structure "
+                        f"{tangent_tree.children()[0]}.\n" +
                         pytree.structure_mismatch("jvp", tuple(primals), tuple(tangents),
                                                   ("primals", "tangents")))
     marks = adapters.perturbed(flat.in_tree, avals)
@@ -451,19 +457,16 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 def _checked_tangent(flat: FlatFunction, i: int, aval: ShapedArray, t: Any) -> Any:
     want, got = aval.tangent(), aval_of(t)
     if got.shape != want.shape:
-        raise ValueError(f"jvp called with different primal and tangent shapes for {flat.path(i)} of "
-                         f"{flat.name}; got primal shape {want.shape} and tangent shape {got.shape}: give "
-                         "one of the same shape")
-    if want.dtype == dtypes.float0:
-        if got.dtype != dtypes.float0:
-            raise TypeError(f"primal and tangent arguments to jvp of {flat.name} do not match: "
-                            f"{flat.path(i)} has dtype {aval.dtype.name}, whose tangents have dtype float0 "
-                            f"(np.zeros(shape, dtypes.float0)), got {got.dtype.name}")
-        return None
+        raise ValueError(f"jvp called with different primal and tangent shapes;Got primal shape {want.shape} "
+                         f"and tangent shape as {got.shape} for {flat.path(i)} of {flat.name}")
     if got.dtype != want.dtype:
-        raise TypeError("primal and tangent arguments to jvp do not match; dtypes must be equal, or in case "
-                        f"of int/bool primal dtype the tangent dtype must be float0: {flat.path(i)} of "
-                        f"{flat.name} is {want.dtype.name}, its tangent {got.dtype.name}")
+        raise TypeError("primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
+                        "case of int/bool primal dtype the tangent dtype must be float0 (np.zeros(shape, "
+                        f"dtypes.float0)).Got primal dtype {aval.dtype} and so expected tangent dtype "
+                        f"{want.dtype}, but got tangent dtype {got.dtype} instead, for {flat.path(i)} of "
+                        f"{flat.name}")
+    if want.dtype == dtypes.float0:
+        return None
     return _as_array_operands([t])[0]
 
 
@@ -494,7 +497,8 @@ class _Along:
         leaves, t_tree = adapters.flatten_tangents(pieces.in_tree, tuple(tangents), pieces.primal_avals,
                                                    _is_float0_leaf)
         if t_tree != pieces.in_tree:
-            raise TypeError("tangents of the linearized function must have the structure of its inputs:\n" +
+            raise TypeError(f"expected {pieces.in_tree}, got {t_tree}: tangents of the linearized function "
+                            "must have the structure of its inputs:\n" +
                             pytree.structure_mismatch("tangents", pieces.in_tree, t_tree,
                                                       ("inputs", "tangents")))
         for i, (x, a) in enumerate(zip(leaves, pieces.primal_avals)):
@@ -532,6 +536,11 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
             raise TypeError(f"linear_transpose only supports numeric inputs, got {a.str_short()} for "
                             f"{flat.path(i)} of {flat.name}")
     program = trace_to_jaxpr(flat, avals, flat.name)
+    kinds = [{dtypes.is_inexact(a.dtype) for a in side} for side in (avals, program.out_avals)]
+    if len(kinds[0] | kinds[1]) > 1:
+        raise TypeError("linear_transpose only supports [float or complex] -> [float or complex], and "
+                        f"integer -> integer functions, but got {[a.dtype for a in avals]} -> "
+                        f"{[a.dtype for a in program.out_avals]}.")
     in_tree, out_tree = flat.arg_tree, flat.out_tree      # `flat` itself would keep the primals alive
 
     @filtered
@@ -542,7 +551,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                             f"{ct_tree}")
         for i, (x, a) in enumerate(zip(cts, program.out_avals)):
             got = aval_of(x)
-            if (got.shape, got.dtype) != (a.shape, a.dtype) and not (got.weak_type and got.shape == a.shape):
+            if (got.shape, got.dtype) != (a.shape, a.dtype) and not (
+                    got.weak_type and got.shape == a.shape and got.dtype.kind == a.dtype.kind):
                 raise TypeError(f"cotangent type does not match function output, expected {a.str_short()} "
                                 f"but got {got.str_short()} at cotangent{pytree.leaf_paths(out_tree)[i]}")
         linear = [UndefinedPrimal(a) for a in avals]

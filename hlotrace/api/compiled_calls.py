@@ -5,8 +5,11 @@ import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..core.caches import ContextCache, LRUCache, WeakCache
 from ..core.config import state
+from ..core.dtypes import float0
 from ..core.pytrees import pytree
 from ..core.source_info import is_package, user_frame
 from ..core.trace import EVAL
@@ -69,7 +72,8 @@ class CompiledCall:
 
     It takes its constants and those leaves whose positions are in `kept`, of which `donated` are given away.
     """
-    __slots__ = ("executable", "consts", "kept", "all_kept", "donated", "out_tree", "single", "simple")
+    __slots__ = ("executable", "consts", "kept", "all_kept", "donated", "out_tree", "single", "simple",
+                 "float0s")
 
     def __init__(self, executable: Any, consts: Sequence[Any], kept: list[int], donated: tuple[int, ...],
                  traced: TracedProgram) -> None:
@@ -77,8 +81,10 @@ class CompiledCall:
         self.all_kept = not consts and kept == list(range(traced.in_tree.num_leaves))
         self.out_tree = traced.out_tree
         self.single = self.out_tree == _LEAF
+        # of these results, whose types have one value, NumPy arrays are returned
+        self.float0s = [i for i, a in enumerate(traced.jaxpr.out_avals) if a.dtype == float0]
         # is it no more than an execution whose results are one program's, on one device?
-        self.simple = not donated and executable.execute is not None and not any(
+        self.simple = not donated and not self.float0s and executable.execute is not None and not any(
             [type(c) is not ArrayImpl or c._committed for c in consts])
 
     def taken(self, leaves: Sequence[Any]) -> Sequence[Any]:
@@ -119,6 +125,8 @@ class CompiledCall:
 
     def returned(self, results: list[Any]) -> Any:
         """What the function returns, of the results of its program."""
+        for i in self.float0s:
+            results[i] = np.zeros(results[i].shape, float0)
         return results[0] if self.single else self.out_tree.unflatten(results)
 
     def in_place(self, leaves: Sequence[Any]) -> Any:

@@ -125,6 +125,11 @@ class Positional:
         self.signature = signature_of(fun)
         take_names(self, fun)
 
+    def __getattr__(self, name: str) -> Any:
+        if name in ("defjvp", "defjvps", "defvjp", "def_vmap") and "fun" in vars(self):
+            return getattr(self.fun, name)      # a function with rules of two kinds
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Any]:
         called: Any = self      # the classes below have __call__
         return called if instance is None else functools.partial(called, instance)
@@ -136,11 +141,16 @@ class Positional:
                 raise TypeError(f"{name_of(self.fun)}: keyword arguments need a function whose signature "
                                 "Python can tell")
             return args
-        bound = self.signature.bind(*args, **kwargs)
-        kinds = {name: p.kind for name, p in self.signature.parameters.items()}
-        if any(kinds[name] in (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD) for name in bound.arguments):
-            raise TypeError(f"the custom rules of {name_of(self.fun)} could not resolve the keyword-only "
-                            f"arguments {sorted(bound.kwargs)}: make them positional")
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+            only = [name for name in bound.arguments if self.signature.parameters[name].kind in (
+                Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)]
+            if only:
+                raise TypeError(f"the keyword-only arguments {only} have no positions: make them positional")
+        except TypeError as error:
+            raise TypeError(f"The input arguments to the {type(self).__name__}-decorated function "
+                            f"{name_of(self.fun)} could not be resolved to positional-only arguments. "
+                            f"Binding failed with the error:\n{error}") from None
         bound.apply_defaults()
         return bound.args
 
@@ -259,11 +269,12 @@ class custom_jvp(_Custom):
                 want, got = aval_of(o).tangent(), t.aval if type(t) is SymbolicZero else aval_of(t)
                 if (want.shape, want.dtype) != (got.shape, got.dtype) and not (
                         got.weak_type and got.shape == want.shape) and want.dtype != dtypes.float0:
-                    raise TypeError(f"Custom JVP rule {name_of(self.rule)} for function {name} must produce "
-                                    "primal and tangent outputs with equal shapes and dtypes, but "
-                                    f"{flat.out_path(i)} is {aval_of(o).str_short()} with tangent "
-                                    f"{got.str_short()}.")
+                    raise TypeError("Custom JVP rule must produce primal and tangent outputs with "
+                                    f"corresponding shapes and dtypes. Expected {want.str_short()} (tangent "
+                                    f"type of {aval_of(o).str_short()}) but got {got.str_short()}: "
+                                    f"{flat.out_path(i)} of rule {name_of(self.rule)} of function {name}.")
             return outs, [cast_tangent(t, aval_of(o)) for o, t in zip(outs, out_tangents)]
+        rule.__name__ = name_of(self.rule)
         outs = custom_jvp_call_p.bind(*leaves, fun=flat, rule=rule, name=name)
         return flat.out_tree.unflatten(outs)
 
@@ -358,14 +369,17 @@ class custom_vjp(_Custom):
         if isinstance(result, list):
             result = tuple(result)
         if not isinstance(result, tuple) or len(result) != n:
-            raise TypeError(f"Custom VJP bwd rule {rule} for function {name} must produce a tuple with one "
-                            f"cotangent for each of the {n} differentiated arguments, None for one that is "
-                            f"zero, but got {result!r:.80}.")
+            raise TypeError("Custom VJP bwd rule must produce an output with the same container (pytree) "
+                            "structure as the args tuple of the primal function, and in particular must "
+                            "produce a tuple of length equal to the number of arguments to the primal "
+                            f"function, {n}, None for one that is zero, but rule {rule} of function {name} "
+                            f"gave {result!r:.80}.")
         try:
             found = adapters.flatten_prefix("custom_vjp bwd", in_tree, result)
         except ValueError:
-            raise TypeError(f"Custom VJP bwd rule {rule} for function {name} must produce cotangents with "
-                            "the structure of the arguments:\n" + pytree.structure_mismatch(
+            raise TypeError("Custom VJP bwd rule must produce an output with the same container (pytree) "
+                            f"structure as the args tuple of the primal function: rule {rule} of function "
+                            f"{name}:\n" + pytree.structure_mismatch(
                                 "cotangents", in_tree, result, ("arguments", "cotangents"))) from None
         found = [None if type(ct) is SymbolicZero else ct for ct in found]
         checking = not config.jax_disable_bwd_checks
@@ -374,9 +388,10 @@ class custom_vjp(_Custom):
             if not checking or ct is None or want.dtype == dtypes.float0:
                 continue
             if aval_of(ct).shape != want.shape:
-                raise ValueError(f"Custom VJP bwd rule {rule} for function {name}: cotangent of "
-                                 f"{flat.path(i)} has shape {aval_of(ct).shape}, but the argument has shape "
-                                 f"{want.shape}: they must be equal.")
+                raise ValueError("Custom VJP bwd rule must produce an output with the same type as the args "
+                                 f"tuple of the primal function, but rule {rule} of function {name} produced "
+                                 f"an output of type {aval_of(ct).str_short()} corresponding to an input "
+                                 f"{flat.path(i)} of type {aval.str_short()}, so the shapes do not match")
         return [None if ct is None or a.tangent().dtype == dtypes.float0
                 else match(cast_tangent(ct, a), a.vma) for ct, a in zip(found, avals)]
 
@@ -506,13 +521,18 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     Array(3., dtype=float32, weak_type=True)
     """
     flat = FlatFunction(fun, *flatten((example_args, {})), "closure_convert")
-    traced = flat.trace(flat.avals())
+    traced, in_tree = flat.trace(flat.avals()), flat.in_tree
     closed, consts = close(traced.jaxpr)
     hoisted = [isinstance(c, Tracer) and dtypes.is_inexact(c.aval.dtype) for c in consts]
 
     @filtered
     def converted(*args: Any) -> Any:
         n = len(args) - sum(hoisted)
+        tree = pytree.tree_structure((args[:n], {}))
+        if tree != in_tree:
+            raise TypeError("The inputs to the closure produced by closure_convert must have the same Pytree "
+                            "structure as the example arguments passed when closure_convert was called. "
+                            f"Expected {in_tree.children()[0]}, but got {tree.children()[0]}")
         given = iter(args[n:])
         values = [next(given) if h else c for c, h in zip(consts, hoisted)]
         outs = eval_jaxpr(closed, (), *values, *pytree.tree_leaves((args[:n], {})))

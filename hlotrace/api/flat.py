@@ -14,6 +14,7 @@ from ..core import dtypes, source_info
 from ..core.avals import MARK_STATIC, ShapedArray, aval_of, is_arraylike, not_an_array
 from ..core.caches import WeakCache
 from ..core.config import config, scoped, state, uncollected
+from ..core.debug_info import Origin, code_of, located
 from ..core.jaxpr import close, dce
 from ..core.pytrees import pytree
 from ..core.refs import accesses
@@ -74,10 +75,9 @@ class FlatFunction:
         result = self.fun(*args, **kwargs)
         if self.has_aux:
             if not isinstance(result, (tuple, list)) or len(result) != 2:
-                raise TypeError(f"{self}: expected output of the function to be a pair (out, aux) because "
-                                "has_aux is True, got "
-                                f"{aval_of(result).str_short() if is_arraylike(result) else type(result)}: "
-                                "return the loss and what is to be kept, as in (loss, state)")
+                raise TypeError(f"{self}: expected function with aux output to return a two-element tuple, "
+                                f"but got type {type(result)} with value {result!r:.80}: with has_aux return "
+                                "the loss and what is to be kept, as in (loss, state)")
             result, aux = result
             aux, self.aux_tree = pytree.tree_flatten(adapters.results(aux, self) if adapters.any_adapted(
                 pytree.tree_leaves(aux)) else aux)
@@ -106,6 +106,13 @@ class FlatFunction:
         return name_of(self.fun)
 
     @property
+    def origin(self) -> Origin:
+        """Of the program that a call was traced to."""
+        code, bound = code_of(self.fun)
+        return Origin(self.what, self.name, code, bound, self.in_tree, tuple([w for w, _ in self.statics]),
+                      getattr(self, "out_tree", None))
+
+    @property
     def arg_tree(self) -> pytree.PyTreeDef:
         """The structure of the positional arguments, those in `statics` left out."""
         return self.in_tree.children()[0]
@@ -132,6 +139,10 @@ class FlatFunction:
             words = f"argument {path}: {error}"
             if not is_arraylike(x):
                 words = not_an_array(x, path, mend(path, self.what))
+                if self.what in ("jit", "eval_shape") and not hasattr(x, "instead_of_an_array"):
+                    words = (f"Error interpreting argument to {self.fun} as an abstract array. The "
+                             f"problematic value is of type {type(x)} and was passed to the function at path "
+                             f"{path}.\n{words}")
             raise TypeError(f"{self}: {words}") from None
 
     def paths(self) -> list[str]:
@@ -173,9 +184,11 @@ class FlatFunction:
             if adapters.adapter_of(x) is not None:
                 self._refuse_reference(x, self.out_path(i))
             if not is_arraylike(x):
-                raise TypeError(f"function {self.name} traced for {self.what} returned a value of type "
-                                f"{type(x)} at {self.out_path(i)}, which is not a valid JAX type: return "
-                                "arrays, numbers, or pytrees of them")
+                path = pytree.leaf_paths(self.out_tree)[i]
+                where = f" at output component {path}" if path else ""
+                raise TypeError(f"function {located(self.name, code_of(self.fun)[0])} traced for {self.what} "
+                                f"returned a value of type {type(x)}{where}, which is not a valid JAX type: "
+                                "return arrays, numbers, or pytrees of them")
 
     def trace(self, avals: Sequence[ShapedArray], name: str | None = None,
               arg_names: Sequence[str] | None = None) -> TracedProgram:

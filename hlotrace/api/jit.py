@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .flat import TracedProgram
 
 F = TypeVar("F", bound=Callable[..., Any])
+NOT_GIVEN: Any = object()
 
 
 class Given(NamedTuple):
@@ -77,8 +78,10 @@ class JitFunction(FastPath):
                                                                      "donate")
         both = set(self._static_numbers) & set(self._donate_numbers)
         if both:
-            raise ValueError(f"static_argnums and donate_argnums of {self._name} overlap: arguments "
-                             f"{sorted(both)} cannot be both static and donated")
+            names = pytree.arg_names(fun, max(both) + 1)[0]
+            raise ValueError("static_argnames and donate_argnames cannot intersect. Argument names "
+                             f"{ {names[i] for i in both} } of {self._name} appear in both static_argnames "
+                             "and donate_argnames")
         self._inline = inline
         self._keep_unused = keep_unused
         self._compiler_options = compiler_options
@@ -378,7 +381,7 @@ class Inline(enum.Enum):
     AUTO = "auto"
 
 
-def jit(fun: F | None = None, /, *, static_argnums: Any = None, static_argnames: Any = None,
+def jit(fun: F = NOT_GIVEN, /, *, static_argnums: Any = None, static_argnames: Any = None,
         donate_argnums: Any = None, donate_argnames: Any = None, keep_unused: bool = False,
         device: Any = None, backend: str | None = None, inline: bool | Inline = False,
         in_shardings: Any = None, out_shardings: Any = None,
@@ -430,8 +433,8 @@ def jit(fun: F | None = None, /, *, static_argnums: Any = None, static_argnames:
             raise ValueError("jit: device and backend say in another way what in_shardings and out_shardings "
                              "say; give one")
         if device is not None and backend is not None:
-            raise ValueError(f"jit: device={device!r} and backend={backend!r} both say where to run; give "
-                             "one")
+            raise ValueError(f"can't specify both a device and a backend for jit, got {device=} and "
+                             f"{backend=}")
         if device is not None and not hasattr(device, "device_kind"):
             raise TypeError(f"jit: device is one of hlotrace.devices(), got {device!r}")
         place = placement.on_device(device or evaluate.client.local_devices(backend=backend)[0])
@@ -444,7 +447,7 @@ def jit(fun: F | None = None, /, *, static_argnums: Any = None, static_argnames:
                    donate_argnums=donate_argnums, donate_argnames=donate_argnames, inline=inline,
                    keep_unused=keep_unused, compiler_options=compiler_options, in_shardings=in_shardings,
                    out_shardings=out_shardings)
-    if fun is None:
+    if fun is NOT_GIVEN:
         return functools.partial(jit, device=device, backend=backend, **options)
     return JitFunction(fun, place=place, **options)
 

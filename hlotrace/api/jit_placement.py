@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..core.config import state
@@ -125,7 +126,7 @@ class Placement:
             return f"argument {paths()[kept[i - len(consts)]]} of {self.name}"
         for i, (s, a) in enumerate(zip(requested or (), program.in_avals)):
             if s:
-                placement.check_fits(s, a, name(i))
+                placement.check_fits(s, a, partial(name, i))
         values = [*consts, *[leaves[i] for i in kept]]
         where, _ = evaluate.device_assignment(values, requested, outs, found, name)
         return with_memories(program, where, [*map(evaluate.committed_sharding, values)]), requested
@@ -150,7 +151,7 @@ class Placement:
                 if s:
                     if s._layout is not None:
                         outs[i] = s = self._settled(s, a, f"result {i}")
-                    placement.check_fits(s, a, f"result {i} of {self.name}, of type {a.str_short()}")
+                    placement.check_fits(s, a, partial(placement.of_type, f"result {i} of {self.name},", a))
                     typed = s.typed(a).explicit if hasattr(s, "typed") else a.explicit
                     if typed != a.explicit and any(t is not None and t._terms for t in (typed, a.explicit)):
                         raise ValueError(f"jit of {self.name}: result {i} is of type {a}, and out_shardings "

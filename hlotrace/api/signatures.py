@@ -99,15 +99,15 @@ def numbers_and_names(fun: Callable[..., Any], numbers: Any, names: Any,
     if not any(p.kind == kinds.VAR_KEYWORD for p in parameters):
         for n in names:
             if n not in keyword:
-                raise ValueError(f"function {name_of(fun)} has invalid argnames {{{n!r}}} in "
-                                 f"{what}_argnames: its parameters are "
+                raise ValueError(f"Jitted function has invalid argnames {{{n!r}}} in {what}_argnames. "
+                                 f"Function does not take these args: the parameters of {name_of(fun)} are "
                                  f"{', '.join(p.name for p in parameters)}{did_you_mean(n, keyword)}")
     if not has_rest:
         for n in numbers:
             if not -len(positional) <= n < len(positional):
-                raise ValueError(f"function {name_of(fun)} has {what}_argnums={numbers} but only "
-                                 f"{len(positional)} positional arguments: argument number {n} does not "
-                                 "exist")
+                raise ValueError(f"Jitted function has {what}_argnums={numbers}, but only accepts "
+                                 f"{len(positional)} positional arguments. Argument number {n} of "
+                                 f"{name_of(fun)} does not exist.")
     numbers = tuple(n + len(positional) if n < 0 and not has_rest else n for n in numbers)
     if numbers and names:
         return tuple(sorted(numbers)), names
@@ -170,15 +170,22 @@ class Static:
             self.hash = hash(value)
         except TypeError as error:
             raise NotHashable(
-                f"Non-hashable static arguments are used in a jit function: argument {where!r} of {name}, a "
-                f"value of type {type(value)} ({error}). Static arguments are part of a cache key: pass a "
+                "Non-hashable static arguments are not supported. An error occurred while trying to hash an "
+                f"object of type {type(value)}, {value!s:.200}, argument {where!r} of {name}. The error "
+                f"was:\n{type(error).__name__}: {error}\nStatic arguments are part of a cache key: pass a "
                 "tuple instead of a list, or define __hash__ and __eq__.") from None
 
     def __hash__(self) -> int:
         return self.hash
 
     def __eq__(self, other: Any) -> bool:
-        return alike(self.value, other.value)
+        try:
+            return alike(self.value, other.value)
+        except Exception as error:
+            raise ValueError(
+                "static arguments should be comparable using __eq__. The following error was raised when "
+                f"comparing two objects of types {type(self.value)} and {type(other.value)}. The error was:\n"
+                f"{type(error).__name__}: {error}") from error
 
 
 def alike(a: Any, b: Any) -> bool:

@@ -336,11 +336,11 @@ class Lowered(_Stage):
         return self._texts[debug_info]
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text: "stablehlo" (default; with locations if `debug_info`) or "hlo"."""
+        """The program as text: "stablehlo" (default) or "hlo"; with names and places if `debug_info`."""
         if dialect in (None, "stablehlo"):
             return self._lowered(debug_info).text
         if dialect == "hlo":
-            return introspect.hlo_text(self._lowered(True).text)
+            return introspect.hlo_text(self._lowered(True).text, debug_info)
         raise ValueError(_unknown_dialect(dialect))
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
@@ -618,8 +618,8 @@ class Compiled(_Stage):
         """TypeError for arguments of another structure."""
         lowered = self._lowered._stage._flat
         (args, keywords), (given, given_keywords) = [t.children() for t in (self._arg_tree, in_tree)]
-        head = (f"Function {self.fun_name} was compiled with input pytree structure different from the one "
-                "it was called with:")
+        head = ("Function compiled with input pytree does not match the input pytree it was called with: "
+                f"{self.fun_name}:")
         counts = [(t.children(), list(k.node_data()[1])) for t,
                   k in ((args, keywords), (given, given_keywords))]
         if len(counts[0][0]) != len(counts[1][0]) or counts[0][1] != counts[1][1]:
@@ -648,9 +648,10 @@ class Compiled(_Stage):
                             + "\n".join(wrong) + "\nLower and compile again for these types, or convert the "
                             "arguments.")
         if any(isinstance(x, Tracer) for x in leaves):
-            raise TypeError(f"Cannot apply transformations to {self.fun_name}, which was lowered and "
-                            "compiled for one signature: an argument is a tracer. Transform and trace the "
-                            "function itself instead.")
+            kind = next(type(x) for x in leaves if isinstance(x, Tracer))
+            raise TypeError("Cannot apply JAX transformations to a function lowered and compiled for a "
+                            f"particular signature. Detected argument of Tracer type {kind}. Transform and "
+                            f"trace {self.fun_name} itself instead.")
         if any(not is_arraylike(x) for x in leaves):
             raise TypeError(f"{self.fun_name}: a compiled function is called with arrays, not with "
                             "ShapeDtypeStructs")
@@ -708,7 +709,7 @@ def trace(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], statics: A
 
 
 def _unknown_dialect(dialect: str) -> str:
-    return f"unknown dialect {dialect!r}: \"stablehlo\" and \"hlo\" are known"
+    return f"unknown dialect: {dialect}: \"stablehlo\" and \"hlo\" are known"
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

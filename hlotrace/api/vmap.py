@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from ..core.avals import aval_of
-from ..core.errors import ShardingTypeError, not_callable
+from ..core.errors import not_callable
 from ..core.pytrees import pytree
 from ..core.surface.boundary import filtered
 from ..core.symbolic_zeros import MappedAxis
@@ -53,7 +53,7 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
     >>> jax.vmap(jnp.add)(jnp.ones(2), jnp.ones(3))
     Traceback (most recent call last):
         ...
-    ValueError: vmap got inconsistent sizes for array axes to be mapped (vmap of add): ...
+    ValueError: vmap got inconsistent sizes for array axes to be mapped:...
     """
     if not callable(fun):
         raise not_callable(fun)
@@ -63,9 +63,9 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
     @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         if type(in_axes) is tuple and len(in_axes) != len(args):
-            raise ValueError(f"vmap of {name_of(fun)}: in_axes must be an int, None, or a tuple of entries "
-                             "corresponding to the positional arguments passed to the function, but got "
-                             f"{len(in_axes)=}, {len(args)=}: an argument that is not mapped has None")
+            raise ValueError(f"vmap of {name_of(fun)}: vmap in_axes must be an int, None, or a tuple of "
+                             "entries corresponding to the positional arguments passed to the function, but "
+                             f"got {len(in_axes)=}, {len(args)=}: an argument that is not mapped has None")
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         if adapters.any_adapted(leaves):
             axis = MappedAxis(axis_size, axis_name, spmd_axis_name)
@@ -93,7 +93,7 @@ def _over_values(fun: Callable[..., Any], arguments: Any, axes: Any, out_axes: A
     leaves, in_tree, taken = adapters.flatten_by_value(arguments)
     flat = StatefulFunction(fun, leaves, in_tree, "vmap")
     adapters.refuse_twice(flat, taken)
-    specs = pytree.flatten_axes("vmap in_axes", in_tree, axes)
+    specs = pytree.flatten_axes("vmap in_axes", in_tree, axes, 1)
     flat.in_tree, dims = adapters.unmapped(in_tree, [aval_of(x) for x in leaves], specs, axis.size)
     dims, size = check_mapped(flat, dims, axis.size)
     still = {n: x.value for n, x in enumerate(taken) if all(dims[i] is None for i in x.places)}
@@ -147,14 +147,14 @@ def check_axes(what: str, in_axes: Any, out_axes: Any) -> Any:
         for a in pytree.tree_leaves(axes):
             if isinstance(a, bool) or not (hasattr(a, "__index__") or isinstance(a, adapters.MappingSpec)
                                            or vmappable.is_spec(a)):
-                raise TypeError(f"{what} {name} must be an int, None, or a (possibly nested) container of "
-                                f"ints and Nones that is a pytree prefix of the value, got {axes!r}")
+                raise TypeError(f"{what} {name} must be an int, None, or (nested) container with those types "
+                                f"as leaves, but got {axes}.")
     return in_axes
 
 
 def mapped_axes(flat: FlatFunction, axes: Any, axis_size: int | None = None) -> tuple[list[Any], int]:
     """(the mapped axis of each leaf or None, its size); `axes` is a pytree prefix of (args, kwargs)."""
-    return check_mapped(flat, pytree.flatten_axes(f"{flat.what} in_axes", flat.in_tree, axes), axis_size)
+    return check_mapped(flat, pytree.flatten_axes(f"{flat.what} in_axes", flat.in_tree, axes, 1), axis_size)
 
 
 def check_mapped(flat: FlatFunction, dims: list[Any], axis_size: int | None) -> tuple[list[Any], int]:
@@ -172,43 +172,66 @@ def check_mapped(flat: FlatFunction, dims: list[Any], axis_size: int | None) -> 
             dims[i] = dim % len(shape)
             sizes.setdefault(shape[dim], []).append(i)
     if len(sizes) > 1:
-        listed = "".join(f"\n  * size {n}: " + ", ".join(
-            f"{flat.path(i)} of shape {flat.aval(i).shape} at axis {dims[i]}" for i in where[:4])
-            for n, where in sizes.items())
-        raise ValueError(f"{flat.what} got inconsistent sizes for array axes to be mapped ({flat}):{listed}\n"
-                         "An argument that is whole for all of them has None in in_axes.")
+        raise _sizes_differ(flat, dims, sizes)
     if axis_size is not None:
         if sizes and axis_size not in sizes:
-            raise ValueError(f"{flat} got axis_size={axis_size}, but the mapped axes have size "
-                             f"{next(iter(sizes))}")
+            raise _sizes_differ(flat, dims, sizes, f"\n  * the `axis_size` argument was {axis_size};")
         return dims, axis_size
+    if not flat.leaves:
+        args, kwargs = flat.arguments(())
+        raise ValueError(f"{flat}: {flat.what} wrapped function must be passed at least one argument "
+                         f"containing an array or axis_size must be specified, got empty *args={tuple(args)} "
+                         f"and **kwargs={kwargs}")
     if not sizes:
-        raise ValueError(f"{flat} must have at least one non-None value in in_axes, or axis_size given")
+        raise ValueError(f"{flat}: {flat.what} must have at least one non-None value in in_axes or axis_size "
+                         "must be specified")
     return dims, next(iter(sizes))
+
+
+def _sizes_differ(flat: FlatFunction, dims: Sequence[Any], sizes: dict[int, list[int]],
+                  first: str = "") -> ValueError:
+    """For mapped axes of several sizes: those of each, the most frequent first."""
+    listed = []
+    for n, where in sorted(sizes.items(), key=lambda of_size: -len(of_size[1])):
+        named = ", ".join(f"axis {dims[i]} of argument {flat.path(i)} of type {flat.aval(i).str_short()}"
+                          for i in where[:4])
+        most = "some" if listed or len(sizes) == 1 else "most"
+        which = "one axis" if len(where) == 1 else f"{most} axes ({len(where)} of them)"
+        listed.append(f"\n  * {which} had size {n}{', e.g.' if len(where) > 1 else ':'} {named}")
+    return ValueError(f"{flat.what} got inconsistent sizes for array axes to be mapped:{first}"
+                      f"{';'.join(listed)}\n({flat}; an argument that is whole for all of them has None in "
+                      "in_axes.)")
 
 
 def _sharding(flat: FlatFunction, dims: Sequence[int | None], spmd_name: Any) -> Any:
     """How Explicit mesh axes split the mapped axis, as the sharding of a vector; None where none does.
 
     Raises:
-        ShardingTypeError: where arguments say it differently.
-        ValueError: where `spmd_axis_name` does.
+        ValueError: where arguments, or `spmd_axis_name`, say it differently.
     """
-    found: Any = None
+    along = {i: flat.aval(i).explicit and flat.aval(i).explicit.along(dim) for i, dim in enumerate(dims)
+             if dim is not None}
+    found: Any = next(filter(None, along.values()), None)
+    if found is None:
+        return None
+    for i, split in along.items():
+        if split != found:
+            spec = split and split.spec
+            raise ValueError(
+                "Mapped away dimension of inputs passed to vmap should be sharded the same. Got inconsistent "
+                f"axis specs: {found.spec} and, of {flat.path(i)} of {flat.name}, of type "
+                f"{flat.aval(i).str_short()}, {spec}: bring them to one with jax.reshard")
     for i, dim in enumerate(dims):
-        explicit = None if dim is None else flat.aval(i).explicit
-        along = explicit and explicit.along(dim)
-        if along is not None and found not in (None, along):
-            raise ShardingTypeError(
-                f"{flat.what}: the mapped axes of the arguments of {flat.name} are split over different mesh "
-                f"axes, {found.spec} and, of {flat.path(i)} of type {flat.aval(i).str_short()}, "
-                f"{along.spec}: bring them to one with jax.reshard")
-        found = along or found
+        if dim is None and any({*axes} & {*found.spec.axes(0)} for axes in flat.aval(i).splits):
+            raise ValueError(
+                "Unmapped values passed to vmap cannot be sharded along the mesh axis you are vmapping over. "
+                f"Got {flat.path(i)} of {flat.name}, of type {flat.aval(i).str_short()}, and mapped axes that "
+                f"are split over {found.spec}: reshard it, with jax.reshard")
     named = spmd_name if isinstance(spmd_name, tuple) else (spmd_name,)
-    if found is not None and spmd_name is not None and found.spec.axes(0) != named:
-        raise ValueError(f"{flat.what}: spmd_axis_name={spmd_name!r}, and the mapped axes of the arguments "
-                         f"of {flat.name} are split over {found.spec}: over Explicit axes leave it "
-                         "out, or name these")
+    if spmd_name is not None and found.spec.axes(0) != named:
+        raise ValueError("Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is "
+                         f"allowed. Got {spmd_name=} and mapped axes of the arguments of {flat.name} that "
+                         f"are split over {found.spec}: over Explicit axes leave it out, or name these")
     return found
 
 
@@ -226,6 +249,6 @@ def _place(flat: FlatFunction, i: int, x: Any, dim: int | None, target: Any, axi
     rank = len(aval_of(x).shape) + (dim is None)
     target = operator.index(target)
     if not -rank <= target < rank:
-        raise ValueError(f"{flat}: out_axes={target} is out of bounds for {flat.out_path(i)}, of rank {rank} "
-                         "with its mapped axis")
+        raise ValueError(f"{flat}: out_axes: axis {target} is out of bounds for array of dimension {rank}: "
+                         f"{flat.out_path(i)}, with its mapped axis")
     return place_axis(x, axis.size, dim, target % rank, axis.sharding)

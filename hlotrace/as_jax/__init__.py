@@ -17,6 +17,7 @@ from typing import Any
 
 import hlotrace
 from hlotrace.core.config import config
+from hlotrace.core.surface import boundary
 from hlotrace.core.surface.importing import is_asked_for
 from hlotrace.runtime.binding import jaxlib_version
 from hlotrace.runtime.status_line import going_on
@@ -106,6 +107,9 @@ def _read_environment() -> None:
             config.update(variable.lower(), value)
     if "HLOTRACE_CALLBACK_ERRORS" not in os.environ:
         config.update("hlotrace_callback_errors", "jax")        # libraries catch what they know
+    boundary.note = ("--------------------\nFor simplicity, JAX has removed its internal frames from the "
+                     "traceback of the following exception. Set JAX_TRACEBACK_FILTERING=off to include "
+                     "these.")
 
 
 def _install() -> None:

@@ -2,13 +2,14 @@
 import contextlib
 import functools
 import inspect
+import itertools
 import operator
 import os
 import re
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from types import NoneType, TracebackType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -27,12 +28,13 @@ from ..core.trace import EVAL, Trace, Tracer
 from ..distributed import clusters
 from ..interpreters.mlir import lowerable_effects
 from ..interpreters.xla import apply_primitive
+from ..numpy import mapping
 from ..numpy.util import promote_dtypes
 from ..placement.shardings import as_sharding
 from ..primitives.common import canonical_shape
 from ..runtime.devices import client
 from ..runtime.executables.executable import effects_barrier
-from ..sharding.mesh import AbstractMesh, Mesh, get_mesh
+from ..sharding.mesh import AbstractMesh, Mesh, mesh_in_use
 from .nothing import NoRules
 
 DType = np.dtype
@@ -54,6 +56,16 @@ def physical_aval(aval: ShapedArray) -> ShapedArray:
     return aval.update(shape=(*aval.shape, *aval.dtype.physical_shape), dtype=aval.dtype.physical_dtype)
 
 
+def aval_of_struct(x: ShapeDtypeStruct) -> ShapedArray:
+    """The type that a ShapeDtypeStruct names."""
+    return ShapedArray(x.shape, x.dtype, x.weak_type)
+
+
+class SupportsDType(Protocol):
+    """What has a dtype."""
+    dtype: np.dtype
+
+
 def trace_state_clean() -> bool:
     """Is nothing being traced?"""
     return state.trace is EVAL
@@ -62,6 +74,25 @@ def trace_state_clean() -> bool:
 def include_frame(frame: Any) -> bool:
     """Is a frame, of a stack or a traceback, to be shown to users?"""
     return not source_info.is_package(frame.f_code.co_filename)
+
+
+class Frame(NamedTuple):
+    """A place in the user's program: lines from 1, columns from 0."""
+    file_name: str
+    function_name: str
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
+
+
+def user_frame(traceback: source_info.Source | None) -> Frame | None:
+    """Where the user's program was, by the `traceback` of an equation's `source_info`."""
+    if traceback is None:
+        return None
+    code, lasti = traceback
+    line, end_line, column, end_column = next(itertools.islice(code.co_positions(), lasti // 2, None))
+    return Frame(code.co_filename, code.co_qualname, line or 0, column or 0, end_line or 0, end_column or 0)
 
 
 class TypedNdArray(np.ndarray):
@@ -85,8 +116,9 @@ exclude_paths = _ExcludedPaths()
 
 def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: Any = None) -> list[Callable[[str], ValueError]]:
     """Where a tree is no prefix of another: for each place a function from the prefix's name to the error."""
-    lines = pytree.prefix_errors(prefix_tree, full_tree, is_leaf)
-    return [lambda name, line=line: ValueError(line.replace("at ", f"at {name}", 1)) for line in lines]
+    def lines(name: str = "") -> list[str]:
+        return pytree.prefix_errors(prefix_tree, full_tree, is_leaf, root=name)
+    return [lambda name, i=i: ValueError(lines(name)[i]) for i in range(len(lines()))]
 
 
 class _Container(NamedTuple):
@@ -316,6 +348,36 @@ def infer_argnums_and_argnames(sig: inspect.Signature, argnums: Any,
     return numbers, names
 
 
+def apply_excluded(func: Callable[..., Any], excluded: Container[Any], args: Sequence[Any],
+                   kwargs: dict[str, Any]) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
+    """(a function of the other arguments, these), where positions and names in `excluded` are filled in."""
+    given = {i: x for i, x in enumerate(args) if i in excluded}
+    named = {name: x for name, x in kwargs.items() if name in excluded}
+
+    def with_excluded(*rest: Any, **others: Any) -> Any:
+        left = iter(rest)
+        return func(*[given[i] if i in given else next(left) for i in range(len(args))], **others, **named)
+    return (with_excluded, [x for i, x in enumerate(args) if i not in given],
+            {name: x for name, x in kwargs.items() if name not in named})
+
+
+def parse_input_dimensions(args: Sequence[Any], input_core_dims: Sequence[Any],
+                           error_context: str = "") -> tuple[tuple[int, ...], dict[str, int]]:
+    """(the shape to which leading axes broadcast, the sizes of core axes by name)."""
+    loops, sizes = mapping.bind_operands(args, input_core_dims, error_context)
+    return jnp.broadcast_shapes(*loops), sizes
+
+
+def check_output_dims(func: Callable[..., Any], dim_sizes: dict[str, int], expected_output_core_dims: Any,
+                      error_context: str = "") -> Callable[..., Any]:
+    """The function, whose results are asked for their core axes."""
+    def checked(*args: Any) -> Any:
+        found = func(*args)
+        mapping.check_results(found, expected_output_core_dims, dim_sizes, error_context)
+        return found
+    return checked
+
+
 def wraps(wrapped: Any, namestr: str | None = None, docstr: str | None = None,
           **formats: Any) -> Callable[[Any], Any]:
     """Decorator: a function has the name and the words of another, put into `namestr` and `docstr`."""
@@ -440,7 +502,7 @@ def cpu_device_map() -> dict[int, Any]:
 
 def get_concrete_mesh() -> Mesh | AbstractMesh:
     """The mesh of devices in use; an empty one if there is none."""
-    mesh = get_mesh()
+    mesh = mesh_in_use()
     return mesh if isinstance(mesh, Mesh) else AbstractMesh((), ())
 
 

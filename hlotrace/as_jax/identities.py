@@ -32,7 +32,7 @@ _TABLE = """
 | `core.effects` | `jax._src.debugging` | DebugEffect OrderedDebugEffect |
 | `core.effects` | `jax._src.effects` | Effect |
 | `core.jaxpr` | `jax._src.core` | Eqn=JaxprEqn JaxprEqnContext Literal Var |
-| `core.jaxpr` | `jax._src.linear_util` | DebugInfo |
+| `core.debug_info` | `jax._src.linear_util` | DebugInfo |
 | `core.primitive` | `jax._src.core` | Primitive |
 | `core.pytrees.key_paths` | `jax._src.tree_util` | registry=default_registry |
 | `core.refs` | `jax._src.core` | Ref |
@@ -59,7 +59,9 @@ _TABLE = """
 | `interpreters.partial_eval` | `jax._src.interpreters.partial_eval` | PartialVal |
 | `lax.contraction` | `jax._src.lax.lax` | RaggedDotDimensionNumbers |
 | `lax.elementwise` | `jax._src.lax.lax` | AccuracyMode RoundingMethod Tolerance |
+| `numpy.arrays.grids` | `jax._src.numpy.index_tricks` | CClass RClass |
 | `numpy.elementwise.ufunc` | `jax.numpy` | ufunc |
+| `numpy.indexing.indexing` | `jax._src.numpy.array_methods` | _IndexUpdateHelper _IndexUpdateRef |
 | `numpy.indexing.refs` | `jax._src.state.types` | RefView=TransformedRef |
 | `primitives.arrays.conv` | `jax._src.lax.convolution` | ConvDimensionNumbers |
 | `primitives.arrays.fft` | `jax._src.lax.fft` | FftType |

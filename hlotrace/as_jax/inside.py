@@ -20,25 +20,53 @@ from .nothing import Nothing
 # modules of jax._src -> the public modules that have their names; "" is jax itself
 _LIKE = {
     **{name: name for name in (
-        "ad_checkpoint api_util custom_batching custom_derivatives distributed dlpack dtypes flatten_util "
-        "interpreters interpreters.ad interpreters.batching interpreters.mlir interpreters.partial_eval "
-        "interpreters.pxla interpreters.xla lax lax.linalg lib monitoring nn nn.initializers numpy "
-        "numpy.linalg profiler random scipy scipy.special sharding stages test_util tree_util "
+        "api_util custom_batching custom_derivatives distributed dlpack dtypes errors export ffi "
+        "flatten_util interpreters interpreters.ad interpreters.batching interpreters.mlir "
+        "interpreters.partial_eval interpreters.pxla interpreters.xla lax lax.linalg lib monitoring nn "
+        "nn.initializers numpy numpy.fft numpy.linalg numpy.util ops profiler random scipy scipy.cluster.vq "
+        "scipy.fft scipy.integrate scipy.linalg scipy.ndimage scipy.signal scipy.sparse.linalg "
+        "scipy.spatial.transform scipy.special scipy.stats sharding stages test_util tree tree_util "
         "typing").split()},
-    **dict.fromkeys("api array literals state state.types traceback_util util".split(), ""),
-    **dict.fromkeys("lax.control_flow lax.lax lax.parallel lax.slicing".split(), "lax"),
+    **{f"scipy.stats.{name}": f"scipy.stats.{name}" for name in (
+        "bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm geom gumbel_l gumbel_r "
+        "laplace logistic multinomial multivariate_normal nbinom norm pareto poisson t truncnorm uniform "
+        "vonmises wrapcauchy").split()},
+    **dict.fromkeys("api array basearray environment_info literals pmap ref shard_map state state.types "
+                    "traceback_util util".split(), ""),
+    **{f"lax.{name}": "lax" for name in (
+        "ann control_flow control_flow.common control_flow.conditionals control_flow.loops "
+        "control_flow.solves convolution fft lax other parallel scaled_dot slicing special utils "
+        "windowed_reductions").split()},
+    **{f"numpy.{name}": "numpy" for name in (
+        "array_constructors array_creation array_methods einsum index_tricks indexing lax_numpy polynomial "
+        "reductions scalar_types setops sorting tensor_contractions ufunc_api ufuncs vectorize "
+        "window_functions").split()},
     **dict.fromkeys("mesh named_sharding partition_spec sharding_impls".split(), "sharding"),
-    **dict.fromkeys(("lax.control_flow.loops", "lax.convolution"), "lax"),
-    "abstract_arrays": "core", "ad_util": "interpreters.ad", "checkify": "experimental.checkify",
-    "config": "as_jax.options ",
-    "core": "core extend.core", "dispatch": "interpreters.xla", "image.scale": "image",
-    "linear_util": "extend.linear_util", "nn.functions": "nn", "numpy.lax_numpy": "numpy",
-    "numpy.ufuncs": "numpy", "numpy.util": "numpy.util", "pjit": "experimental.pjit sharding",
-    "prng": "random",
+    **{name: f"experimental.{name}" for name in (
+        "checkify compute_on custom_partitioning error_check hijax layout mesh_utils shard_alike "
+        "xla_metadata").split()},
+    **dict.fromkeys(("debugger", "debugger.core", "debugging"), "debug"),
+    **dict.fromkeys(("export._export", "export.shape_poly"), "export"),
+    **dict.fromkeys(("indexing", "state.indexing"), "experimental.pallas"),
+    "abstract_arrays": "core", "ad_checkpoint": "ad_checkpoint ", "ad_util": "interpreters.ad",
+    "callback": " experimental interpreters.mlir",
+    "compilation_cache": "experimental.compilation_cache.compilation_cache",
+    "config": "as_jax.options ", "core": "core extend.core ref", "dispatch": "interpreters.xla",
+    "extend.random": "extend.random",
+    "image.scale": "image", "linear_util": "extend.linear_util", "nn.functions": "nn",
+    "ops.scatter": "ops", "ops.special": "nn", "pjit": "experimental.pjit sharding lax",
+    "prng": "random", "random.core": "random", "random.prng": "extend.random random",
+    "random.stateful_rng": "experimental.random", "state.primitives": "ref ",
+    "random.threefry2x32": "extend.random", "scipy.optimize.minimize": "scipy.optimize",
+    "scipy.stats._core": "scipy.stats", "scipy.stats.kde": "scipy.stats",
+    "third_party.scipy.interpolate": "scipy.interpolate", "third_party.scipy.linalg": "scipy.linalg",
+    "third_party.scipy.special": "scipy.special",
     "lib.mlir": "jaxlib.mlir", "lib.mlir.dialects": "jaxlib.mlir.dialects",
     "pretty_printer": "jaxlib._pretty_printer", "public_test_util": "test_util",
     "source_info_util": "extend.source_info_util", "xla_bridge": "extend.backend ",
 }
+# where the names are found that most modules of JAX import
+_IMPORTED = " typing sharding tree_util api_util core extend.core errors"
 
 # modules of jax._src that are modules of hlotrace, since libraries write to them
 _SAME = {"compiler": "runtime.executables.compilation"}
@@ -70,6 +98,7 @@ _NAMES = """
 | `core.DimSize` | packages, for annotations | `faces.DimSize` |
 | `core.Shape` | packages, for annotations | `faces.Shape` |
 | `core.ShardingTypeError` | jax's tests | `errors.ShardingTypeError` |
+| `core._sds_aval_mapping` | qwix | `faces.aval_of_struct` |
 | `core.call_p` | packages | `extend.call_primitives.call_p` |
 | `core.canonicalize_shape` | packages | `faces.canonicalize_shape` |
 | `core.closed_call_p` | packages | `extend.call_primitives.closed_call_p` |
@@ -77,16 +106,22 @@ _NAMES = """
 | `core.dimension_as_value` | packages | `faces.dimension_as_value` |
 | `core.full_lower` | packages | `faces.same` |
 | `core.get_referent` | packages | `faces.same` |
+| `core.nonempty_axis_env` | packages | `extend.core.nonempty_axis_env_DO_NOT_USE` |
 | `core.physical_aval` | flax.linen | `faces.physical_aval` |
 | `core.safe_map` | packages | `extend.flat_functions.safe_map` |
 | `core.safe_zip` | packages | `faces.safe_zip` |
 | `core.trace_ctx` | packages | `faces.trace_ctx` |
 | `core.trace_state_clean` | numpyro | `faces.trace_state_clean` |
+| `core.unsafe_am_i_under_a_jit` | packages | `extend.core.unsafe_am_i_under_a_jit_DO_NOT_USE` |
+| `core.unsafe_am_i_under_a_vmap` | packages | `extend.core.unsafe_am_i_under_a_vmap_DO_NOT_USE` |
+| `core.unsafe_get_axis_names` | packages | `extend.core.unsafe_get_axis_names_DO_NOT_USE` |
 | `cudnn.fused_attention_stablehlo._normalize_layout` | packages | nothing |
 | `cudnn.fused_attention_stablehlo.check_compute_capability` | packages | nothing |
 | `cudnn.fused_attention_stablehlo.check_cudnn_version` | packages | nothing |
 | `cudnn.fused_attention_stablehlo.check_is_flash_attention` | packages | nothing |
 | `cudnn.fused_attention_stablehlo.check_layout` | packages | nothing |
+| `debugging.debug_callback` | packages | `debug.callback` |
+| `debugging.debug_print` | packages | `debug.print` |
 | `dispatch.runtime_tokens` | packages | `faces.runtime_tokens` |
 | `dispatch.wait_for_tokens` | equinox | `runtime.executables.executable.effects_barrier` |
 | `distributed.global_state` | orbax | `faces.global_state` |
@@ -104,8 +139,11 @@ _NAMES = """
 | `effects.ordered_effects` | with the others | `faces.ordered_effects` |
 | `effects.remat_allowed_effects` | packages | `interpreters.mlir.lowerable_effects` |
 | `image.scale._kernels` | packages | `image.resampling.KERNELS` |
+| `interpreters.batching.is_vmappable` | jaxoplanet | `transforms.vmappable.is_vmappable` |
 | `interpreters.batching.make_iota` | packages | nothing |
 | `interpreters.batching.to_elt` | packages | nothing |
+| `interpreters.partial_eval.Recompute` | packages | `ad_checkpoint.Recompute` |
+| `interpreters.partial_eval.Saveable` | packages | `ad_checkpoint.Saveable` |
 | `interpreters.partial_eval.TracingEqn` | packages, for isinstance | `core.jaxpr.Eqn` |
 | `interpreters.partial_eval.custom_staging_rules` | packages | `faces.custom_staging_rules` |
 | `interpreters.pxla.global_result_handlers` | packages | `faces.global_result_handlers` |
@@ -161,8 +199,13 @@ _NAMES = """
 | `literals.TypedNdArray` | equinox, jaxtyping | `faces.TypedNdArray` |
 | `mesh.get_concrete_mesh` | packages, by pjit.mesh_lib | `faces.get_concrete_mesh` |
 | `mesh.thread_resources` | packages | `faces.thread_resources` |
+| `named_sharding.DuplicateSpecError` | packages | `core.errors.DuplicateSpecError` |
 | `named_sharding._unpickle_named_sharding` | pickles | `pickles.unpickle_named_sharding` |
 | `numpy.util.promote_dtypes_complex` | packages | `faces.promote_dtypes_complex` |
+| `numpy.vectorize._apply_excluded` | quaxed | `faces.apply_excluded` |
+| `numpy.vectorize._check_output_dims` | quaxed | `faces.check_output_dims` |
+| `numpy.vectorize._parse_gufunc_signature` | quaxed | `numpy.mapping.parse_signature` |
+| `numpy.vectorize._parse_input_dimensions` | quaxed | `faces.parse_input_dimensions` |
 | `partition_spec._get_default_unconstrained` | pickles | `pickles.unconstrained` |
 | `pjit.UnspecifiedValue` | packages | `faces.UnspecifiedValue` |
 | `pjit.debug_info` | packages | `extend.flat_functions.debug_info` |
@@ -183,11 +226,18 @@ _NAMES = """
 | `random.threefry2x32.threefry_random_bits` | pickles | `pickles.threefry_random_bits` |
 | `random.threefry2x32.threefry_seed` | pickles | `pickles.threefry_seed` |
 | `random.threefry2x32.threefry_split` | pickles | `pickles.threefry_split` |
+| `sharding.IndivisibleError` | packages | `core.errors.IndivisibleError` |
 | `sharding_impls.GSPMDSharding` | packages | `extend.sharding.GSPMDSharding` |
 | `sharding_impls.UNSPECIFIED` | packages | `faces.UNSPECIFIED` |
 | `sharding_impls.UnspecifiedValue` | packages | `faces.UnspecifiedValue` |
 | `sharding_impls.canonicalize_sharding` | packages | `faces.canonicalize_sharding` |
+| `source_info_util.Frame` | jaxls | `faces.Frame` |
+| `source_info_util.user_frame` | jaxls | `faces.user_frame` |
 | `state.AbstractRef` | packages | `core.refs.AbstractRef` |
+| `state.primitives.ref_addupdate` | packages | `ref.addupdate` |
+| `state.primitives.ref_get` | packages | `ref.get` |
+| `state.primitives.ref_set` | packages | `ref.set` |
+| `state.primitives.ref_swap` | packages | `ref.swap` |
 | `traceback_util.UnfilteredStackTrace` | flax's tests | `core.surface.boundary.UnfilteredStackTrace` |
 | `traceback_util._exclude_paths` | flax | `faces.exclude_paths` |
 | `traceback_util.api_boundary` | flax | `core.surface.boundary.filtered` |
@@ -197,6 +247,7 @@ _NAMES = """
 | `tree_util._registry` | flax.nnx | `faces.pytree_types` |
 | `tree_util.flatten_one_level` | orbax | `core.pytrees.pytree.flatten_one_level` |
 | `tree_util.prefix_errors` | flax's tests | `faces.prefix_errors` |
+| `typing.SupportsDType` | jaxctx, for annotations | `faces.SupportsDType` |
 | `util.canonicalize_axis` | packages | `primitives.common.canonical_axis` |
 | `util.safe_map` | packages | `extend.flat_functions.safe_map` |
 | `util.safe_zip` | packages | `faces.safe_zip` |
@@ -275,10 +326,10 @@ class _Inside(ModuleType):
 
     def _public(self, name: str) -> Any:
         like = _LIKE.get(self.__name__[9:])
-        for module in like.split(" ") if like is not None else ():
-            ours = not module.startswith("jaxlib.")
-            public = import_module(f"hlotrace.{module}".rstrip(".") if ours else module)
-            if name in dir(public):
+        for module in f"{like} {_IMPORTED}".split(" ") if like is not None else ():
+            place = module if module.startswith("jaxlib.") else f"hlotrace.{module}".rstrip(".")
+            public = import_module(place)
+            if name in dir(public) or name in _more.get(place, ()):
                 return getattr(public, name)
         raise AttributeError(missing(f"{self.__name__}.{name}"), name=name)
 

@@ -30,13 +30,13 @@ class OfArrays:
         """The types of what a value is made of: here the type itself."""
         return [self]
 
-    def lower_val(self, value: Any) -> list[Any]:
+    def lower_val(self, val: Any) -> list[Any]:
         """What a value is made of."""
-        return [value]
+        return [val]
 
-    def raise_val(self, value: Any) -> Any:
+    def raise_val(self, val: Any) -> Any:
         """The value that is made of this."""
-        return value
+        return val
 
     def normalize(self) -> Any:
         """The type, less what does not matter where two are compared."""
@@ -321,7 +321,7 @@ def not_an_array(value: Any, name: str = "", mend: str = MARK_STATIC) -> str:
     if hasattr(value, "instead_of_an_array"):
         which = f"argument {name}" if name else "value"
         return f"{which} is a {value.aval}, not an array. {value.instead_of_an_array}"
-    where = f"argument {name} of type {type(value)}" if name else f"value {value!r:.80} of type {type(value)}"
+    where = f"Argument '{value!s:.80}' of type {type(value)}"
     if isinstance(value, (list, tuple)):
         mend = "A Python list or tuple is not converted by itself: wrap it in jnp.array(...)."
     if isinstance(value, type):
@@ -332,4 +332,5 @@ def not_an_array(value: Any, name: str = "", mend: str = MARK_STATIC) -> str:
                 "jnp.zeros(s.shape, s.dtype).")
     if isinstance(value, range):
         mend = "For a range write jnp.arange(...)."
-    return f"{where} is not a valid JAX type: expected an array, a NumPy array or a Python number. {mend}"
+    at = f"(it is argument {name}) " if name else ""
+    return f"{where} is not a valid JAX type: {at}expected an array, a NumPy array or a Python number. {mend}"

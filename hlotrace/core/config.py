@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import functools
 import gc
 import os
 import threading
@@ -80,7 +79,8 @@ def _device(value: Any) -> Any:
 def _one_of(*choices: Any) -> Parser:
     def parse(value: Any) -> Any:
         if value not in choices:
-            raise ValueError(f"{value!r} is not one of {', '.join(map(repr, choices))}"
+            none, listed = "None or " * (None in choices), [c for c in choices if c is not None]
+            raise ValueError(f"new enum value must be {none}in {listed}, got {value} of type {type(value)}"
                              f"{did_you_mean(value, [c for c in choices if c])}")
         return value
     return parse
@@ -376,7 +376,7 @@ class Config:
         except (TypeError, ValueError) as error:
             raise ValueError(f"config option {name}: {error}") from None
 
-    def update(self, name: str, value: Any) -> None:
+    def update(self, name: str, val: Any) -> None:
         """Set an option for the whole process.
 
         Raises:
@@ -384,10 +384,10 @@ class Config:
             ValueError: for a value that makes no sense
             NotImplementedError: for a value that JAX knows and hlotrace does not do
         """
-        value = self._check(name, value)
+        val = self._check(name, val)
         if name in checks:
-            checks[name](value)
-        self._values[name] = value
+            checks[name](val)
+        self._values[name] = val
         object.__setattr__(self, "_version", self._version + 1)
         state.refresh()
         # a thread that traces hears of it when that has ended: see `sync`
@@ -489,21 +489,6 @@ def inside(scope: str) -> str:
 def within(scope: str) -> contextlib.AbstractContextManager[None]:
     """Operations are in one more scope until the block ends."""
     return scoped(inside(scope))
-
-
-@functools.lru_cache(4096)
-def scope_text(stack: str) -> str:
-    """Named scopes as JAX writes them in front of the name of an operation: empty, or with a slash behind."""
-    if "()" not in stack:
-        return f"{stack}/" if stack else ""
-    parts, around = [], ""
-    for scope in [*stack.split("/"), ""]:
-        if scope.endswith("()"):
-            around += scope[:-1]
-        elif scope or around:
-            parts.append(around + scope + ")" * around.count("("))
-            around = ""
-    return "/".join(parts) + "/"
 
 
 @contextlib.contextmanager

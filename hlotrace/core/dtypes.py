@@ -417,6 +417,10 @@ def _lattice_result(pairs: tuple[tuple[DType, bool], ...], strict: bool, x64: bo
         raise KeyPromotionError(f"dtypes {', '.join(short_name(d) for d in dtypes)} do not mix: a PRNG key "
                                 "is not a number; see random.key_data")
     for d in dtypes:
+        if d == float0:
+            raise TypeError("called with a float0 array. float0s do not support any operations by design: "
+                            "they are the tangents of integers; np.zeros_like(x, dtype=float) makes numbers "
+                            "of one")
         if d not in SUPPORTED:
             raise TypeError(f"a value of dtype {d} is not valid in arithmetic: hlotrace arrays hold numbers")
     if len(set(dtypes)) == 1:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -71,24 +72,45 @@ class ShardingTypeError(TypeError, ValueError):
     """Shardings over Explicit mesh axes that do not fit each other, or leave that of a result open."""
 
 
+class IndivisibleError(ValueError):
+    """A dimension does not divide by the number of parts that a sharding cuts it into."""
+
+
+class DuplicateSpecError(ValueError):
+    """A PartitionSpec splits two dimensions over one mesh axis."""
+
+
 class KeyReuseError(JAXTypeError):
     """A PRNG key was consumed more than once (see `debug_key_reuse`)."""
 
 
-# The page of docs/errors/ about a class and what derives from it; the first that fits.
+# The page of docs/errors/ about a class and what derives from it, the first that fits; where none does, that
+# whose words an error has.
 _PAGES = {KeyReuseError: "keys", KeyPromotionError: "keys", TypePromotionError: "dtypes",
-          ShardingTypeError: "devices", ShapeError: "shapes", InconclusiveDimensionOperation: "shapes",
-          JaxprTypeError: "running", JAXTypeError: "tracers", JAXIndexError: "tracers"}
+          ShardingTypeError: "devices", IndivisibleError: "devices", DuplicateSpecError: "devices",
+          ShapeError: "shapes", InconclusiveDimensionOperation: "shapes",
+          JaxprTypeError: "running", JAXTypeError: "tracers", JAXIndexError: "tracers", IndexError: "indices",
+          OverflowError: "dtypes", FloatingPointError: "running", NotImplementedError: "running"}
+_RUNNING = "JaxRuntimeError"     # jaxlib's and checkify's
+_WORDS = {"loops": r"\b(scan|cond|switch|while_loop|fori_loop)\b",
+          "devices": r"\b(mesh|[Ss]hard\w*|\w*Sharding|PartitionSpec|pmap|devices?|donat\w+|deleted)\b",
+          "keys": r"\bPRNG keys?\b",
+          "indices": r"\b([Ii]ndexer|indexing|indices|[Ss]lice (entries|step))\b",
+          "dtypes": r"\bdtypes?\b|not a valid JAX type|requires ndarray",
+          "shapes": r"\b(shapes?|ax[ie]s|sizes?|broadcast\w*)\b"}
 
 
 def page_of(error: BaseException, base: str) -> str | None:
-    """Where the documentation is about an error; None where no page is about its class.
+    """Where the documentation is about an error; None where no page is about its kind.
 
     Args:
         base: where the pages are, with `{page}` in the place of the name of one: "docs/errors/{page}.md",
             "https://host/errors/{page}.html"; the name is put behind one without it.
     """
     page = next((page for kind, page in _PAGES.items() if isinstance(error, kind)), None)
+    if page is None and type(error).__name__ == _RUNNING:
+        page = "running"
+    page = page or next((page for page, words in _WORDS.items() if re.search(words, str(error))), None)
     if page is None:
         return None
     return base.replace("{page}", page) if "{page}" in base else f"{base.rstrip('/')}/{page}"
@@ -106,7 +128,7 @@ def _made_at(tracer: TracerLike) -> str:
 
 def bool_conversion(tracer: TracerLike) -> TracerBoolConversionError:
     return TracerBoolConversionError(
-        f"Attempted boolean conversion of traced array with shape {tracer.aval.str_short()}: its value is "
+        f"Attempted boolean conversion of traced array with shape {tracer.aval.str_short()}. Its value is "
         f"not known while {tracer.under()} is tracing.{_made_at(tracer)}\n"
         "Python's `if`, `while`, `and`, `or`, `not` and `assert` need a concrete value. Use jnp.where or "
         "lax.cond for a choice, lax.while_loop for a loop, `&`, `|`, `~` for logic on arrays, or "
@@ -125,11 +147,10 @@ def _made_known(tracer: TracerLike) -> str:
 
 def integer_conversion(tracer: TracerLike) -> TracerIntegerConversionError:
     return TracerIntegerConversionError(
-        f"A traced value of type {tracer.aval.str_short()} was used where Python needs an integer, while "
-        f"{tracer.under()} is tracing.{_made_at(tracer)}\n"
-        f"Shapes, axes, `range` and list indices must be known when tracing: {_made_known(tracer)}. To "
-        "index with a traced value, index a jnp array rather than a list or NumPy array; for a loop use "
-        "lax.fori_loop.")
+        f"The __index__() method was called on traced array with shape {tracer.aval.str_short()}: Python "
+        f"needs an integer, while {tracer.under()} is tracing.{_made_at(tracer)}\nShapes, axes, `range` and "
+        f"list indices must be known when tracing: {_made_known(tracer)}. To index with a traced value, "
+        "index a jnp array rather than a list or NumPy array; for a loop use lax.fori_loop.")
 
 
 _INSTEAD = {
@@ -141,27 +162,29 @@ _INSTEAD = {
 }
 
 
+_ABSTRACT = "Abstract tracer value encountered where concrete value is expected: traced array with shape"
+
+
 def scalar_conversion(tracer: TracerLike, name: str) -> ConcretizationTypeError:
     instead = _INSTEAD.get(name, f"Keep the value as an array (x.astype({name})), with jnp.sqrt and kin for "
                            "math.sqrt")
     return ConcretizationTypeError(
-        f"{'.' * (name in ('item', 'tolist'))}{name}() needs a concrete value, but got a traced array of "
-        f"type {tracer.aval.str_short()} while {tracer.under()} is tracing.{_made_at(tracer)}\n"
-        f"{instead}; to see it when it is computed, use hlotrace.debug.print; or {_made_known(tracer)}.")
+        f"{_ABSTRACT} {tracer.aval.str_short()}\nThe problem arose with the `{name}` function while "
+        f"{tracer.under()} is tracing.{_made_at(tracer)}\n{instead}; to see it when it is computed, use "
+        f"hlotrace.debug.print; or {_made_known(tracer)}.")
 
 
 def format_conversion(tracer: TracerLike, spec: str) -> ConcretizationTypeError:
     return ConcretizationTypeError(
-        f"format with {spec!r} needs a concrete value, but got a traced array of type "
-        f"{tracer.aval.str_short()} while {tracer.under()} is tracing.{_made_at(tracer)}\n"
-        f"To print the value when it is computed, use hlotrace.debug.print('{{x:{spec}}}', x=x); without a "
-        "format, f\"{x}\" shows its type.")
+        f"{_ABSTRACT} {tracer.aval.str_short()}\nThe problem arose with format {spec!r} while "
+        f"{tracer.under()} is tracing.{_made_at(tracer)}\nTo print the value when it is computed, use "
+        f"hlotrace.debug.print('{{x:{spec}}}', x=x); without a format, f\"{{x}}\" shows its type.")
 
 
 def concrete_needed(tracer: TracerLike, what: str = "", advice: str = "") -> ConcretizationTypeError:
     return ConcretizationTypeError(
-        f"{what or 'a concrete value is needed'}, but got a traced array of type {tracer.aval.str_short()} "
-        f"while {tracer.under()} is tracing.{_made_at(tracer)}\n"
+        f"{_ABSTRACT} {tracer.aval.str_short()}\n{what or 'It is needed'} while {tracer.under()} is "
+        f"tracing.{_made_at(tracer)}\n"
         f"{advice or f'Shapes, axes and sizes must be known when tracing: {_made_known(tracer)}'}, or "
         "compute it outside of the transformation.")
 
@@ -188,18 +211,20 @@ def not_a_key(value: Any, aval: Any, words: Sequence[int]) -> TypeError:
 
 def array_conversion(tracer: TracerLike) -> TracerArrayConversionError:
     return TracerArrayConversionError(
-        f"A traced array of type {tracer.aval.str_short()} was handed to NumPy (its __array__ was called) "
-        f"while {tracer.under()} is tracing.{_made_at(tracer)}\n"
+        "The numpy.ndarray conversion method __array__() was called on traced array with shape "
+        f"{tracer.aval.str_short()} while {tracer.under()} is tracing.{_made_at(tracer)}\n"
         "Use the function of the same name from hlotrace.numpy; to run NumPy code on the value, use "
         "hlotrace.pure_callback.")
 
 
 def leaked_tracer(tracer: TracerLike) -> UnexpectedTracerError:
     return UnexpectedTracerError(
-        f"A tracer of type {tracer.aval.str_short()} is used outside the transformation that made it: "
-        f"{tracer.under()} has ended, or the value belongs to another trace.{_made_at(tracer)}\n"
-        "A value leaves a transformed function only as its return value: not through a global, an "
-        "attribute, a closure list or a cache. Return it instead; to look at it, use hlotrace.debug.print.")
+        "Encountered an unexpected tracer. A function transformed by JAX had a side effect, allowing for a "
+        f"reference to an intermediate value with type {tracer.aval.str_short()} wrapped in a "
+        f"{type(tracer).__name__} to escape the scope of the transformation: {tracer.under()} has ended, or "
+        f"the value belongs to another trace.{_made_at(tracer)}\nA value leaves a transformed function only "
+        "as its return value: not through a global, an attribute, a closure list or a cache. Return it "
+        "instead; to look at it, use hlotrace.debug.print.")
 
 
 # --- shapes

@@ -11,6 +11,7 @@ import numpy as np
 from ..runtime.binding import pretty_printer as pp
 from .avals import ShapedArray, aval_of
 from .config import state
+from .debug_info import DebugInfo, Origin
 from .effects import Effect, Effects
 from .errors import JaxprTypeError
 from .source_info import NameStack, Source, SourceInfo, describe_column
@@ -47,14 +48,6 @@ class Literal:
 
 
 Atom: TypeAlias = Var | Literal
-
-
-class DebugInfo(NamedTuple):
-    """What is known of a function that is traced: for what, its place, the names of arguments and results."""
-    traced_for: str
-    func_src_info: str
-    arg_names: tuple | None = None
-    result_paths: tuple | None = None
 
 
 class JaxprEqnContext(NamedTuple):
@@ -113,7 +106,7 @@ class Eqn:
         """The same but for what is given; `source_info` is JAX's for `source` and `name_stack`."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         if source_info is not None:
-            fields.update(source=source_info.source, name_stack=str(source_info.name_stack))
+            fields.update(source=source_info.source, name_stack=source_info.name_stack.path)
         return Eqn(**{**fields, **changes})
 
     def __repr__(self) -> str:
@@ -128,12 +121,12 @@ class Jaxpr:
     """
     is_high = False     # values of hijax types are in programs as what they are made of
     __slots__ = ("constvars", "consts", "invars", "eqns", "outvars", "effects", "name", "arg_names",
-                 "derived", "facts", "__weakref__")
+                 "derived", "facts", "origin", "__weakref__")
     view: Callable[..., Any]        # the program as a page: `inspection/pages/view.py`
 
     def __init__(self, constvars: Iterable[Var], consts: Iterable[Any], invars: Iterable[Var],
                  eqns: Sequence[Eqn], outvars: Iterable[Atom], name: str = "fn",
-                 arg_names: Sequence[str] | None = None) -> None:
+                 arg_names: Sequence[str] | None = None, origin: Origin | None = None) -> None:
         self.constvars = list(constvars)
         self.consts = list(consts)
         self.invars = list(invars)
@@ -141,6 +134,7 @@ class Jaxpr:
         self.outvars = list(outvars)
         self.name = name
         self.arg_names = arg_names
+        self.origin = origin        # the function that it was traced from
         self.effects = Effects([e for eqn in eqns if eqn.effects for e in eqn.effects])
         self.derived: Any = None     # a cache of what transformations made of it: `programs.cached`
         self.facts: dict[str, Any] = {}      # what is true of all its equations together: `primitive.fact_of`
@@ -164,7 +158,10 @@ class Jaxpr:
     def debug_info(self) -> DebugInfo:
         """What is known of the function."""
         names = None if self.arg_names is None else tuple(self.arg_names)
-        return DebugInfo("jit", self.name, names)
+        if self.origin is None:
+            return DebugInfo("jit", self.name, names)
+        info = self.origin.debug_info(len(self.invars), len(self.outvars))
+        return info if self.origin.code is not None or names is None else info._replace(arg_names=names)
 
     def replace(self, *, jaxpr: Jaxpr | None = None, debug_info: DebugInfo | None = None,
                 effects: Collection[Effect] | None = None, **changes: Any) -> Jaxpr:
@@ -180,11 +177,13 @@ class Jaxpr:
         """
         base = self if jaxpr is None else jaxpr
         fields = {name: getattr(base, name) for name in
-                  ("constvars", "consts", "invars", "eqns", "outvars", "name", "arg_names")}
+                  ("constvars", "consts", "invars", "eqns", "outvars", "name", "arg_names", "origin")}
         if jaxpr is not None and len(self.consts) == len(jaxpr.constvars):
             fields["consts"] = self.consts
         if debug_info is not None:
-            fields.update(name=debug_info.func_src_info.partition(" at ")[0], arg_names=debug_info.arg_names)
+            fields.update(name=debug_info.func_name, arg_names=debug_info.arg_names)
+            if base.origin is None or debug_info != base.debug_info:
+                fields.update(origin=None)
         found = Jaxpr(**{**fields, **changes})
         if effects is not None and found.effects != Effects(effects):
             raise ValueError(f"replace: effects={set(effects)} are not those of the equations, "
@@ -302,7 +301,8 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
     Raises:
         JaxprTypeError: if not
     """
-    bound = {*jaxpr.constvars, *jaxpr.invars}
+    bound: set[Var] = set()
+    _bind(bound, [*jaxpr.constvars, *jaxpr.invars], jaxpr)
     for eqn in jaxpr.eqns:
         for v in eqn.invars:
             if type(v) is Var and v not in bound:
@@ -317,10 +317,17 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
             if v.aval.shape != aval.shape or v.aval.dtype != aval.dtype:
                 raise JaxprTypeError(f"{eqn.primitive.name}: result is typed {v.aval.short()}, its rule "
                                      f"gives {aval.short()}\n{jaxpr}")
-        bound.update(eqn.outvars)
+        _bind(bound, eqn.outvars, jaxpr)
     for v in jaxpr.outvars:
         if type(v) is Var and v not in bound:
             raise JaxprTypeError(f"an output is not bound\n{jaxpr}")
+
+
+def _bind(bound: set[Var], variables: Sequence[Var], jaxpr: Jaxpr) -> None:
+    for v in variables:
+        if v in bound:
+            raise JaxprTypeError(f"Variable of type {v.aval.short()} already bound\n{jaxpr}")
+        bound.add(v)
 
 
 def _names() -> Iterator[str]:
@@ -434,7 +441,7 @@ class Printer:
         if self.source_info and eqn.source is not None:
             notes.append(describe_column(eqn.source))
         if self.scopes:
-            notes.append(f"[{eqn.name_stack}]")
+            notes.append(f"[{NameStack(eqn.name_stack)}]")
         head = [_filled(outs), pp.text(" = ")] if outs else []
         params = dict(eqn.params) if eqn.primitive.shown is None else eqn.primitive.shown(eqn)
         name = [("name", params.pop("name"))] if eqn.primitive.keeps_names and "name" in params else []

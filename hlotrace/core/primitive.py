@@ -69,6 +69,10 @@ TRAITS = {
     # "two" in the first two, "rest" in all but the first, "each" in each alone; "typed" where its own typing
     # rule says of what
     "linear": "",
+    # the words of the error where Explicit mesh axes split operands that it has beside each other otherwise,
+    # also one that is whole along a dimension, and where they split an axis that it computes with
+    "alike": "",
+    "whole": "",
     "kinds": "",            # of dtypes that it takes; see primitives.arrays.elementwise.kind_of
     "mnemonic": None,       # the name of its StableHLO or CHLO operation
     "also": None,           # {JAX's name of a parameter: what it is, as a function of those there are}
@@ -122,6 +126,8 @@ class Primitive:
         says_vma: bool
         says_sharding: bool
         linear: str
+        alike: str
+        whole: str
         kinds: str
         mnemonic: str | None
         also: dict[str, Any] | None
@@ -269,13 +275,13 @@ class Primitive:
 
 # What is said where a rule is missing, and how JAX's users give one to a primitive `p`.
 MISSING = {
-    "abstract_eval": ("no abstract evaluation rule, which says the types of its results",
+    "abstract_eval": ("Abstract evaluation for '{p}' not implemented: no rule says the types of its results",
             "{p}.def_abstract_eval(rule)"),
-    "lower": ("no lowering", "mlir.register_lowering({p}, rule)"),
-    "jvp": ("no derivative (no jvp rule)", "ad.primitive_jvps[{p}] = rule"),
-    "transpose": ("no transpose rule: its reverse-mode derivative is not defined",
+    "lower": ("MLIR translation rule for primitive '{p}' not found", "mlir.register_lowering({p}, rule)"),
+    "jvp": ("Differentiation rule for '{p}' not implemented", "ad.primitive_jvps[{p}] = rule"),
+    "transpose": ("Transpose rule (for reverse-mode differentiation) for '{p}' not implemented",
                   "ad.primitive_transposes[{p}] = rule"),
-    "batching": ("no batching rule, so it cannot be used under vmap",
+    "batching": ("Batching rule for '{p}' not implemented, so it cannot be used under vmap",
                  "batching.primitive_batchers[{p}] = rule"),
 }
 
@@ -285,7 +291,7 @@ def missing(primitive: Primitive, rule: str, where: str = "") -> NotImplementedE
     problem, how = MISSING[rule]
     mend = "" if isinstance(primitive, Builtin) else (
         f"; set {how.format(p=f'{primitive}_p')}, or make it with Primitive(..., {rule}=rule)")
-    return NotImplementedError(f"{primitive} has {problem}{where}{mend}")
+    return NotImplementedError(f"{problem.format(p=primitive)}{where}{mend}")
 
 
 def _untyped(primitive: Primitive, *_avals: ShapedArray, **_params: Any) -> NoReturn:

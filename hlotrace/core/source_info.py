@@ -5,12 +5,13 @@ only when one is needed.
 """
 from __future__ import annotations
 
+import functools
 import itertools
 import opcode
 import os
 import sys
 from types import CodeType, FrameType
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 Source: TypeAlias = tuple[CodeType, int]
 
@@ -19,21 +20,49 @@ _internal: dict[str, bool] = {}    # file name -> is it ours, or of what calls o
 _excluded: tuple[str, ...] = ()    # files of libraries that are not to be taken for the user's
 
 
+@functools.lru_cache(4096)
+def scope_text(stack: str) -> str:
+    """Named scopes as JAX writes them in front of the name of an operation: empty, or with a slash behind."""
+    if "()" not in stack:
+        return f"{stack}/" if stack else ""
+    parts, around = [], ""
+    for scope in [*stack.split("/"), ""]:
+        if scope.endswith("()"):
+            around += scope[:-1]
+        elif scope or around:
+            parts.append(around + scope + ")" * around.count("("))
+            around = ""
+    return "/".join(parts) + "/"
+
+
 class NameStack(NamedTuple):
-    """A path of named scopes, `outer/inner`."""
+    """A path of named scopes, `outer/inner`; a transformation's, `jvp()`, is written around what follows."""
     path: str = ""
 
     def extend(self, name: str) -> NameStack:
         return NameStack(f"{self.path}/{name}" if self.path else name)
 
+    def transform(self, name: str) -> NameStack:
+        """With the scope of a transformation inside."""
+        return self.extend(f"{name}()")
+
     def __str__(self) -> str:
-        return self.path
+        return scope_text(self.path)[:-1]
 
 
 class SourceInfo(NamedTuple):
     """A line of the user's, as (code object, instruction offset) or None, and the scopes around it."""
     source: Source | None
     name_stack: NameStack
+
+    @property
+    def traceback(self) -> Source | None:
+        """The source, by JAX's name for what it has of one."""
+        return self.source
+
+    def replace(self, **fields: Any) -> SourceInfo:
+        """A copy in which fields are others."""
+        return self._replace(**fields)
 
 
 def exclude(path: str) -> None:

@@ -5,7 +5,8 @@ with the trace's parent as the current one.  At the bottom `EvalTrace` evaluates
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
@@ -15,11 +16,12 @@ from . import source_info as provenance
 from .array import Array
 from .avals import ShapedArray, aval_of, physical
 from .config import config, inside, state, sync
+from .debug_info import located
 from .jaxpr import Atom, Eqn, Jaxpr, Literal, Params, Var, check_jaxpr, literal_value, sub_jaxprs
 from .primitive import Builtin, Primitive
 from .source_info import Source
 from .surface.boundary import boundaries
-from .symbolic.dimension import Dimension
+from .symbolic.dimension import Dimension, surely
 
 # NumPy constants up to this many bytes are part of the program; larger ones are passed to it as inputs.
 LITERAL_BYTES = 1024
@@ -162,7 +164,8 @@ class CompileTimeTrace(Trace):
             return trace.process(primitive, args, params)
 
 
-def ensure_compile_time_eval() -> entering:
+@contextlib.contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
     """Context manager in which operations on concrete values are done at once, also while tracing.
 
     Those on tracers are traced as they are outside of it.
@@ -175,7 +178,8 @@ def ensure_compile_time_eval() -> entering:
     >>> f(5)
     Array([5, 5, 5], dtype=int32, weak_type=True)
     """
-    return entering(EVAL if state.trace is EVAL else CompileTimeTrace(state.trace))
+    with entering(EVAL if state.trace is EVAL else CompileTimeTrace(state.trace)):
+        yield
 
 
 @boundaries(called="Array", but="concrete under origin")
@@ -210,11 +214,9 @@ class Tracer(Array):
         return value
 
     def __bool__(self) -> bool:
-        if self.aval.ndim and self.aval.size != 1:
-            from_size = "empty" if self.aval.size == 0 else "with more than one element"
-            if self.concrete() is not None:
-                raise ValueError(f"The truth value of an array {from_size} is ambiguous. Use a.any() or "
-                                 "a.all()")
+        if self.aval.ndim and self._trace.alive and surely(self.aval.size, low=2):
+            raise ValueError("The truth value of an array with more than one element is ambiguous. Use "
+                             "a.any() or a.all()")
         return bool(self._known(errors.bool_conversion))
 
     def __int__(self) -> int:
@@ -517,13 +519,16 @@ def note_line(error: BaseException, primitive: Primitive) -> None:
         error.add_note(f"while tracing {primitive.name} at {provenance.describe(state.source)}")
 
 
-def may_trace(what: object) -> None:
-    """Check that `what` may be traced.
+def may_trace(what: object, fun: Any = None) -> None:
+    """Check that `what`, a call of `fun`, may be traced.
 
     Raises:
         RuntimeError: where the option jax_no_tracing says that nothing new is to be
     """
     if config.jax_no_tracing:
+        origin = getattr(fun, "origin", None)
+        if origin is not None:
+            what = f"function {located(origin.name, origin.code)} for `{origin.what}`"
         raise RuntimeError(f"re-tracing {what}, but 'no_tracing' is set: before the block it was not traced "
                            "for arguments of these types")
 
@@ -541,13 +546,14 @@ def trace_to_jaxpr(fun: Callable[..., Iterable[Any]], in_avals: Iterable[ShapedA
     Returns:
         A Jaxpr; constants it closes over, tracers of outer traces among them, are its `consts`.
     """
-    may_trace(doing or name)
+    may_trace(doing or name, fun)
     trace = JaxprTrace(state.trace, name, arg_names, doing)
     saved_source, state.source = state.source, source
     try:
         program = trace.run(lambda: trace.finish(fun(*[trace.input(aval) for aval in in_avals])))
     finally:
         state.source = saved_source
+    program.origin = getattr(fun, "origin", None)
     leaks.check(trace)
     if config.jax_enable_checks:
         check_jaxpr(program)

@@ -11,13 +11,12 @@ compiles for them has `as_text()`, `memory_analysis()` and `cost_analysis()`, an
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..placement import device_order
 from ..placement import make_mesh as mesh
 from ..runtime.devices import client, topology
-
-if TYPE_CHECKING:
-    from ..sharding.mesh import Mesh
+from ..sharding.mesh import AxisType, Mesh, sizes_and_names
 
 __all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", "make_mesh"]
 
@@ -35,7 +34,7 @@ class TopologyDescription:
 
     def make_mesh(self, axis_shapes: Iterable[int], axis_names: Iterable[str],
                   axis_types: Any = None) -> Mesh:
-        """A Mesh of the first devices, in their order; ValueError where there are too few."""
+        """A Mesh of the first devices, of Auto axes; ValueError where there are too few."""
         return make_mesh(self, axis_shapes, axis_names, axis_types=axis_types)
 
     def compile(self, text: str) -> Any:
@@ -52,12 +51,12 @@ class TopologyDescription:
 
 def get_topology_desc(topology_name: str = "", platform: str | None = None,
                       **options: Any) -> TopologyDescription:
-    """A topology by name: "v5e:2x4", "v5p:2x2x2", "h100:8" (GPUs of a host), "h100:2x8" (hosts x GPUs), ...
+    """A topology by name: "v5e:2x4", "8xv5e:16x16" (slices), "h100:8" (GPUs of a host), "h100:2x8" (hosts).
 
     Args:
         topology_name: the name; docs/chips.md lists chips.
         platform: that of the chip by default.
-        options: go to the plugin, as `num_slices=2` of TPUs; `target_config`, the text of a
+        options: go to the plugin, as `num_slices=8` of TPUs; `target_config`, the text of a
             GpuTargetConfigProto, and `topology`, "partitions x hosts x GPUs", of CUDA.
     Raises:
         RuntimeError: where the platform's plugin is missing.
@@ -84,11 +83,26 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
 
 
 def make_mesh(topo: TopologyDescription, mesh_shape: Iterable[int], axis_names: Iterable[str], *,
-              axis_types: Any = None) -> Mesh:
-    """A Mesh of the first devices of a topology, in their order; ValueError where there are too few.
+              contiguous_submeshes: bool = False, axis_types: Any = None) -> Mesh:
+    """A Mesh of the first devices of a topology, of Auto axes unless `axis_types` says otherwise.
+
+    Args:
+        topo: the topology.
+        mesh_shape: the sizes of the axes.
+        axis_names: their names.
+        contiguous_submeshes: the devices of each process are a block of the mesh.
+        axis_types: their types.
+    Raises:
+        ValueError: where there are too few devices, or those of a process cannot be a block.
 
     >>> from hlotrace import topologies
-    >>> v5e = topologies.get_topology_desc("v5e:2x4")                        # doctest: +SKIP
-    >>> topologies.make_mesh(v5e, (4, 2), ("data", "model"))                 # doctest: +SKIP
+    >>> topologies.make_mesh(topologies.get_attached_topology("cpu"), (1,), ("x",))
+    Mesh('x': 1, axis_types=(Auto,))
     """
-    return mesh.make_mesh(mesh_shape, axis_names, axis_types, devices=topo.devices)
+    sizes, names = sizes_and_names("make_mesh", mesh_shape, axis_names)
+    types = (AxisType.Auto,) * len(names) if axis_types is None else axis_types
+    made = mesh.make_mesh(sizes, names, types, devices=topo.devices)
+    if not contiguous_submeshes:
+        return made
+    devices = device_order.arrange(sizes, topo.devices[:made.size], split=True, contiguous=True)
+    return Mesh(devices, names, types)

@@ -3,7 +3,6 @@
 What is done is in `transforms/checks.py`, what a check is in `primitives/programs/checks.py`; here are the
 functions that users call.
 """
-import dataclasses
 import itertools
 
 import numpy as np
@@ -35,7 +34,8 @@ from ..primitives.programs.checks import (
     OOBError,
     any_of,
     check_p,
-    first,
+    last,
+    lines,
     of_users,
     report,
     type_of,
@@ -76,18 +76,14 @@ class Error:
     def get(self):
         """The message, or None; of a mapped function a line for each element that failed.  Values must be
         known."""
-        found = [(i, *f) for i, f in self._found()]
-        if not self._values or not self._values[0].ndim:
-            return found[0][1].words(found[0][2]) if found else None
-        return "\n".join(f"at mapped index {', '.join(map(str, i))}: {failure.words(values)}"
-                         for i, failure, values in found) or None
+        return lines(self._found()) or None
 
     def get_exception(self):
         """An exception of the category of what failed (first), or None."""
         message = self.get()
         if message is None:
             return None
-        (_, (failure, _)), *_ = self._found()
+        (_, failure, _), *_ = self._found()
         error = failure.kind(message)
         if failure.line:
             error.add_note(f"It was found at {failure.line}.")
@@ -96,20 +92,22 @@ class Error:
     def throw(self):
         """Fail with a JaxRuntimeError, a ValueError, if something failed; see `check_error`.
 
-        Of a mapped function the words are those of what failed first, and a note has the others.
+        Of a mapped function the words are those of the last that failed, and a note has all.
         """
         check_error(self)
 
     def _found(self):
-        """[(index of a mapped element, (Failure, its values))] of all that failed."""
+        """[(index of a mapped element, Failure, its values)] of all that failed."""
         if not self._values or not bool(any_of(ne(self._values[0], 0))):
             return []
         codes = np.asarray(self._values[0])
-        return [(i, self._failures.failed([codes[i], *(x[i] if i else x for x in self._values[1:])]))
-                for i in itertools.product(*map(range, codes.shape)) if codes[i]]
+        found = [(i, self._failures.failed([codes[i], *(x[i] if i else x for x in self._values[1:])]))
+                 for i in itertools.product(*map(range, codes.shape)) if codes[i]]
+        return [((*i, *place), one, its) for i, (failure, values) in found
+                for place, one, its in failure.by_device(values)]
 
     def __repr__(self):
-        return f"Error({self.get() if self._values and isinstance(self._values[0], Array) else ''})"
+        return f"Error({self.get() if self._values and isinstance(self._values[0], Array) else None})"
 
 
 pytree.register_pytree_node(Error, lambda e: (e._values, e._failures), lambda failures,
@@ -202,15 +200,15 @@ def check_error(error):
     if ndim:
         if not size:
             return
-        values = first([reshape(x, (size, *x.shape[ndim:])) for x in values])
+        values = last([reshape(x, (size, *x.shape[ndim:])) for x in values])
     check_p.bind(*values, failures=of_users(error._failures))
 
 
 def _throw(error):
-    for index, (failure, values) in error._found():
-        raised = JaxRuntimeError(dataclasses.replace(failure, mapped=0).words(values[failure.mapped:]))
+    for index, failure, values in error._found()[-1:]:
+        raised = JaxRuntimeError(failure.words(values))
         raised.annotated = True       # the words are the user's own
-        if index or failure.mapped:
+        if index:
             raised.add_note(error.get())
         raise raised
 
@@ -219,7 +217,8 @@ def checkify(f, errors=user_checks):
     """`f` as a function that gives (Error, result): what failed first, and what `f` gives all the same.
 
     Args:
-        f: a function of pytrees of arrays, which may have `check`s.
+        f: a function of pytrees, which may have `check`s; what is no array, and Python's numbers, it gets as
+            they are.
         errors: a set of categories: `user_checks` are those in `f`; the others are added to what can go
             wrong: `nan_checks` to operations that give a NaN, `div_checks` to divisions, `index_checks` to
             reads and writes at indices, whatever their `mode`; `float_checks`, `automatic_checks` and
@@ -251,7 +250,7 @@ def checkify(f, errors=user_checks):
     @filtered
     @wraps(f)
     def checked(*args, **kwargs):
-        flat = FlatFunction(f, *flatten((args, kwargs)), "checkify")
+        flat = _of_arrays(f, *flatten((args, kwargs)))
         traced = flat.kept(f, "checkify", flat.avals())
         program, known = functional(traced.closed, reported, reported)
         start = known.start() if known else []
@@ -260,6 +259,22 @@ def checkify(f, errors=user_checks):
         error = Error(tuple(results[:len(start)]), known) if known else init_error
         return error, traced.out_tree.unflatten(results[len(start):])
     return checked
+
+
+def _of_arrays(f, leaves, tree):
+    """A FlatFunction of the leaves that are arrays; the others `f` gets as they are."""
+    fixed = tuple([None if is_arraylike(x) and type(x) not in dtypes.python_scalars else (x,)
+                   for x in leaves])
+    if not any(fixed):
+        return FlatFunction(f, leaves, tree, "checkify")
+
+    @wraps(f)
+    def call(known, *arrays):
+        rest = iter(arrays)
+        args, kwargs = tree.unflatten([next(rest) if x is None else x[0] for x in known[1]])
+        return f(*args, **kwargs)
+    arrays = tuple([x for x, known in zip(leaves, fixed) if known is None])
+    return FlatFunction(call, *flatten((arrays, {})), "checkify", statics=((0, (tree, fixed)),))
 
 
 export_names(globals())

@@ -160,7 +160,7 @@ class HiType:
     def lo_ty(self):
         raise self._lacks("lo_ty")
 
-    def lower_val(self, value):
+    def lower_val(self, val):
         raise self._lacks("lower_val")
 
     def raise_val(self, *arrays):

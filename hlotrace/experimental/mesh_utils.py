@@ -38,7 +38,7 @@ def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False,
     >>> from hlotrace.experimental.mesh_utils import create_device_mesh
     >>> devices = create_device_mesh((2, 2), jax.devices()[:4])         # where there are four devices or more
     >>> jax.sharding.Mesh(devices, ("data", "model"))
-    Mesh('data': 2, 'model': 2, axis_types=(Auto, Auto))
+    Mesh(axis_sizes=(2, 2), axis_names=('data', 'model'), axis_types=(Auto, Auto))
     """
     devices = client.devices() if devices is None else list(devices)
     if math.prod(mesh_shape) != len(devices):

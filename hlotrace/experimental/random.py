@@ -71,7 +71,7 @@ def _shape(size, *parameters):
 
 
 def _made(key):
-    return StatefulPRNG(key, new_ref(jnp.zeros(key.shape, "int32")))
+    return StatefulPRNG(key, new_ref(jnp.full(key.shape, 0)))
 
 
 def stateful_rng(seed=None, *, impl=None):

@@ -480,7 +480,7 @@ def _check_version(said: str, version: int) -> None:
 def _named(shardings: Iterable[Any], avals: Iterable[ShapedArray]) -> tuple[NamedSharding | None, ...]:
     """Shardings over abstract meshes, by default those of the types; of one device nothing is said."""
     def named(s: Any, aval: ShapedArray) -> NamedSharding | None:
-        if s is None or len(s._devices) == 1:
+        if s is None or s.num_devices == 1:
             return aval.explicit
         s = as_named(s, aval.ndim)
         return NamedSharding(s.mesh.abstract_mesh, s.spec, s._kind)

@@ -38,7 +38,7 @@ def new_name_stack(name=""):
 
 def set_name_stack(name_stack):
     """Context manager in which operations are in the scopes `name_stack`."""
-    return scoped(str(name_stack))
+    return scoped(getattr(name_stack, "path", name_stack))
 
 
 def reset_name_stack():
@@ -57,7 +57,8 @@ def user_context(source, *, name_stack=None):
     saved = state.source
     state.source = source or saved
     try:
-        with scoped(state.name_stack if name_stack is None else str(name_stack)):
+        with scoped(state.name_stack if name_stack is None else getattr(
+                name_stack, "path", name_stack)):
             yield
     finally:
         state.source = saved

@@ -12,6 +12,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..api.composite import composite
 from ..core.errors import ShapeError, not_one_of
+from ..core.symbolic.dimension import is_constant_shape, max_dim
 from ..numpy.util import at_least_float32, check_arraylike, promote_dtypes_inexact, promotes
 from ..primitives.common import canonical_axes, canonical_shape
 
@@ -181,8 +182,9 @@ def resize(image, shape, method, antialias=True, precision=lax.Precision.HIGHEST
     if method is ResizeMethod.NEAREST:
         image = jnp.asarray(image)
         for axis in axes:
-            image = image.take((2 * np.arange(shape[axis]) + 1) * image.shape[axis] // (2 * shape[axis] or 1),
-                               axis)
+            new, old = shape[axis], image.shape[axis]
+            positions = (np if is_constant_shape((new, old)) else jnp).arange(new)
+            image = image.take((2 * positions + 1) * old // max_dim(2 * new, 1), axis)
         return image
     scale = [shape[i] / image.shape[i] for i in axes]       # arrays, where sizes are symbolic
     known = all(isinstance(x, float) for x in scale)

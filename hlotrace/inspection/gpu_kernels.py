@@ -48,7 +48,7 @@ def kernels(ptx, ptxas, hlo_text=""):
     Raises:
         RuntimeError: that has what ptxas says, where it fails.
     """
-    sources = {_as_kernel(name): source for name, source in instruction_sources(hlo_text).items()}
+    sources = {as_kernel(name): source for name, source in instruction_sources(hlo_text).items()}
     found = []
     for text in ptx:
         target = re.search(r"^\.target\s+(\w+)", text, re.M)
@@ -60,7 +60,7 @@ def kernels(ptx, ptxas, hlo_text=""):
             if done.returncode:
                 raise RuntimeError(f"{ptxas} failed: {done.stderr.strip()}")
             code = code_sizes(cubin.read_bytes())
-        found += [Kernel(name, *taken, code.get(name, 0), *sources.get(_as_kernel(name), (None, None)))
+        found += [Kernel(name, *taken, code.get(name, 0), *sources.get(as_kernel(name), (None, None)))
                   for name, taken in said(done.stderr).items()]
     return found
 
@@ -91,7 +91,7 @@ def code_sizes(elf):
     return found
 
 
-def _as_kernel(name):
+def as_kernel(name):
     """An instruction's name as kernels have it."""
     return re.sub(r"\W", "_", name)
 

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from ..runtime.mlir import shardy
 from ..runtime.mlir.bindings import ir, sdy, stablehlo
 from ..sharding.spec import PartitionSpec
-from . import shardy
 from .communication import aligned, axes_text, mesh_axes, totals
 from .needed_values import (
     HOLDERS,
@@ -97,7 +97,7 @@ def sharding_plan(text, mesh, on_host):
     """The ShardingPlan of a StableHLO text.
 
     Args:
-        text: with `sdy.mesh` and `sdy.sharding`, as for `shardy.propagated`.
+        text: with `sdy.mesh` and `sdy.sharding`, as for `propagated_text.propagated`.
         mesh: what has `axis_names` and `axis_sizes`; partition i is at its i-th place in row-major order.
         on_host: is it for the CPU?  There XLA sums whole arrays where other devices scatter the sum, and
             sends bfloat16 as float32, floats of 8 bits as float16.

@@ -151,7 +151,10 @@ def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers, prec
         raise TypeError("ragged_dot: group_sizes must be integers of rank 1 at least, got "
                         f"{sizes.str_short()}")
     if out_sharding is not None:
-        lhs, rhs = over_auto_axes(lhs, rhs)
+        lhs, rhs, group_sizes = over_auto_axes(lhs, rhs, group_sizes)
+    elif any(aval_of(x).explicit is not None for x in (lhs, rhs, group_sizes)):
+        raise NotImplementedError("Explicit sharding inference for ragged_dot_general is not currently "
+                                  "implemented. Please specify out_sharding.")
     numbers = tuple(tuple(_ints(axes, "ragged_dot dimension numbers") for axes in pair) for pair in numbers)
     x, y, out = labels(numbers, ndim_of(lhs), ndim_of(rhs))
     for g in groups:

@@ -308,7 +308,7 @@ def _while(cond_fun, body_fun, init_val, owner=None, max_steps=None):
                                  len(flat.leaves))
     avals = [aval_of(x) for x in leaves]
     check_carry(what, owner[0] if owner else body_fun, "init_val", in_tree, avals, body, body.out_tree)
-    condition = _trace(FlatFunction(cond_fun, leaves, flat.in_tree, "lax.while_loop"), avals, "cond")
+    condition = _trace(FlatFunction(cond_fun, leaves, flat.in_tree, "lax.while_loop cond"), avals, "cond")
     check_predicate(condition, cond_fun)
     decides = condition.closed.out_avals[0].vma
     if any(not decides <= a.vma for a in avals):      # devices leave the loop at different times

@@ -66,7 +66,8 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
         in_tree, out_tree = in_tree.children()[-1], out_tree.children()[-1]
         skip = len(in_avals) - in_tree.num_leaves
     where = pytree.arg_names(fun, 2 if what == "lax.fori_loop" else 1)[0][-1]
-    head = f"{what} of {name_of(fun)}: body function carry input and carry output must have"
+    loop = "while_loop" if what == "lax.while_loop" else "scan"
+    head = f"{what} of {name_of(fun)}: {loop} body function carry input and carry output must have"
     if in_tree != out_tree:
         if out_tree == pytree.tree_structure(None):
             advice = f"Does {name_of(fun)} lack a `return`?"
@@ -85,20 +86,28 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
                       and errors.fits(i.shape, o.shape))
             grows = grows or not spread
             start = f": start with {init}{path} of shape {o.shape}, if each step gives it"
-            advice = "the shapes differ" + start * spread
+            advice = "the shapes do not match" + start * spread
         elif i.dtype != o.dtype:
-            advice = (f"cast the output with .astype({i.dtype.name}), or start with {init}{path} of dtype "
-                      f"{o.dtype.name}")
+            advice = (f"the dtypes do not match: cast the output with .astype({i.dtype.name}), or start with "
+                      f"{init}{path} of dtype {o.dtype.name}")
         elif i.explicit != o.explicit:
-            advice = f"start with jax.reshard({init}{path}, {o.sharding.spec})"
+            advice = f"the shardings do not match: start with jax.reshard({init}{path}, {o.sharding.spec})"
         else:
             continue
-        wrong.append(f"  * {where}{path}: input {i.str_short()}, output {o.str_short()} ({advice})")
+        wrong.append(f"he input carry{' component' * bool(path)} {where}{path} has type {i.str_short()} but "
+                     f"the corresponding output carry component has type {o.str_short()}, so {advice}")
+    wrong = [("  * t" if len(wrong) > 1 else "T") + line for line in wrong]
     more = [f"  and {len(wrong) - 3} more"] if len(wrong) > 3 else []
     if grows:
         more.append("A carry keeps its shape: write what grows into an array of its final size with "
                     ".at[i].set(...)" + (", or return it as y." if what == "lax.scan" else "."))
     raise TypeError(f"{head} equal types, but they differ:\n" + "\n".join([*wrong[:3], *more]))
+
+
+def _different(a, b):
+    if a.shape != b.shape:
+        return "shapes"
+    return "dtypes" if a.dtype != b.dtype else "shardings"
 
 
 def check_predicate(condition, cond_fun):
@@ -108,7 +117,7 @@ def check_predicate(condition, cond_fun):
                         "as val[0] < 3")
     aval = condition.closed.out_avals[0]
     if aval.shape or not dtypes.is_bool(aval.dtype):
-        raise TypeError("lax.while_loop: cond_fun must return a boolean scalar, but got output type "
+        raise TypeError("lax.while_loop: cond_fun must return a boolean scalar, but got output type(s) "
                         f"{aval.str_short()} from {name_of(cond_fun)}: compare the value (x > 0), or reduce "
                         "it with .any() or .all()")
 
@@ -127,17 +136,20 @@ def check_branches(what, traced, names, branches):
         if not same:
             lacks = [label for label, x in zip(both, (first, t)) if x.out_tree == pytree.tree_structure(None)]
             raise TypeError(pytree.structure_mismatch(f"{what} branch outputs must have the same pytree "
-                                                      "structure", first.out_tree, t.out_tree, tuple(both),
+                                                      "structure, but they "
+                                                      "differ", first.out_tree, t.out_tree, tuple(both),
                                                       root="output") + (f"\nDoes {lacks[0]} lack a `return`?"
                                                                         if lacks
                                                                         else "\nReturn the same structure "
                                                                         "from both, with zeros where a "
                                                                         "branch has nothing to give."))
-        wrong = [f"  * output{path}: {both[0]} gives {a.str_short()}, {both[1]} gives {b.str_short()}"
+        wrong = [f"The output of {both[0]}{f' at path {path}' if path else ''} has type {a.str_short()} but "
+                 f"the corresponding output of {both[1]} has type {b.str_short()}, so the {_different(a, b)} "
+                 "do not match."
                  for path, a, b in zip(pytree.leaf_paths(first.out_tree), first.closed.out_avals,
                                        t.closed.out_avals)
                  if (a.shape, a.dtype, a.explicit) != (b.shape, b.dtype, b.explicit)]
-        raise TypeError(f"{what} branches must have equal output types but they differ:\n" +
+        raise TypeError(f"{what} branches must have equal output types but they differ.\n" +
                         "\n".join(wrong[:3] + [f"  and {len(wrong) - 3} more"] * (len(wrong) > 3)) +
                         "\nCast the outputs of one branch with .astype(...), or reshape, broadcast or "
                         "reshard them.")

@@ -65,7 +65,9 @@ class Tolerance(NamedTuple):
 def _check(name, args):
     for i, x in enumerate(args):
         if not is_arraylike(x):
-            raise TypeError("lax." + name + ": " + not_an_array(x, str(i)))
+            raise TypeError(f"Error interpreting argument to {name} as a JAX value. The problematic value is "
+                            f"of type {type(x)} and was passed to {name} at position {i}.\nlax.{name}: "
+                            f"{not_an_array(x, str(i))}")
 
 
 def coerced_operands(name, *args):

@@ -9,18 +9,11 @@ from ..core.errors import did_you_mean
 from ..core.pytrees import pytree
 from ..primitives.arrays.elementwise import (
     add,
-    and_p,
     convert,
     div,
     eq,
-    ge,
-    le,
-    lt,
-    maximum,
-    minimum,
     mul,
     select,
-    sub,
 )
 from ..primitives.arrays.reduce import reduce_max_p, reduce_min_p
 from ..primitives.arrays.shape import broadcast_axis, broadcast_in_dim, move_axis, reduce_sum_p, reshape
@@ -37,7 +30,8 @@ from ..primitives.parallel.collectives import (
     reduce_scatter_p,
     vary,
 )
-from .indexing import dynamic_index_in_dim, index_take
+from ..primitives.parallel.ragged import by_gathering, ragged_all_to_all_p
+from .indexing import dynamic_index_in_dim
 
 __all__ = ["all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean",
            "pmin", "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes", "pvary", "ragged_all_to_all"]
@@ -49,8 +43,8 @@ def axis_frame(name):
         if known == name:
             return size, kind
     listed = ", ".join(repr(known) for known, *_ in state.axis_env) or "none"
-    raise NameError(f"unbound axis name: {name!r}. It is an axis neither of an enclosing shard_map or pmap "
-                    "nor of a vmap with axis_name; those in scope here: "
+    raise NameError(f"Found an unbound axis name: {name}. It is an axis neither of an enclosing shard_map or "
+                    "pmap nor of a vmap with axis_name; those in scope here: "
                     f"{listed}{did_you_mean(name, [known for known, *_ in state.axis_env])}")
 
 
@@ -393,8 +387,7 @@ def ragged_all_to_all(operand, output, input_offsets, send_sizes, output_offsets
         axis_index_groups: lists of positions, each exchanging for itself; all positions for None.
 
     Raises:
-        TypeError: for other types.
-        ValueError: for other shapes.
+        ValueError: for other types and shapes.
 
     >>> ids, ones = jnp.arange(2), jnp.ones(2, int)
     >>> exchange = lambda x, to: lax.ragged_all_to_all(x, jnp.zeros(2), ids, ones, to, ones, axis_name="i")
@@ -402,45 +395,27 @@ def ragged_all_to_all(operand, output, input_offsets, send_sizes, output_offsets
     Array([[1., 3.],
            [2., 4.]], dtype=float32)
     """
-    name = "ragged_all_to_all"
-    _check_ragged(name, operand, output, input_offsets=input_offsets, send_sizes=send_sizes,
-                  output_offsets=output_offsets, recv_sizes=recv_sizes)
-    _, count = _groups(name, axis_index_groups, *_axes(axis_name))
-    k = shape_of(input_offsets)[0]
-    if k % count:
-        raise ValueError(f"lax.{name}: input_offsets has {k} entries, which is not a multiple of {count}, "
-                         f"the number of devices along {axis_name!r}")
-    sent = [convert(v, np.dtype(np.int32)) for v in (input_offsets, send_sizes, output_offsets)]
-    starts, sizes, places = (all_to_all(v, axis_name, 0, 0, tiled=True, axis_index_groups=axis_index_groups)
-                             for v in sent)
-    sizes = minimum(sizes, convert(recv_sizes, np.dtype(np.int32)))
-    rows = all_gather(operand, axis_name, axis_index_groups=axis_index_groups, tiled=True)
-    table = (shape_of(output)[0], k)
-    here = broadcast_in_dim(np.arange(table[0], dtype=np.int32), table, (0,))
-    starts, sizes, places = (broadcast_in_dim(v, table, (1,)) for v in (starts, sizes, places))
-    inside = and_p.bind(le(places, here), lt(here, add(places, sizes)))
-    senders = np.arange(k, dtype=np.int32) // max(k // count, 1) * shape_of(operand)[0]
-    row = add(sub(add(here, starts), places), broadcast_in_dim(senders, table, (1,)))
-    found = reduce_max_p.bind(select(inside, row, -1), axes=(1,))
-    if not shape_of(rows)[0]:
-        return output
-    taken = index_take(rows, (maximum(found, np.int32(0)),), (0,))
-    taken = reshape(taken, shape_of(output))
-    return select(broadcast_in_dim(ge(found, np.int32(0)), shape_of(output), (0,)), taken, output)
-
-
-def _check_ragged(name, operand, output, **indices):
-    x, out = aval_of(operand), aval_of(output)
-    if x.dtype != out.dtype or x.ndim < 1 or x.shape[1:] != out.shape[1:]:
-        raise ValueError(f"lax.{name}: output of type {out.str_short()} does not fit operand of type "
-                         f"{x.str_short()}: only the sizes of axis 0 may differ")
-    avals = {which: aval_of(v) for which, v in indices.items()}
+    avals = {"input_offsets": aval_of(input_offsets), "send_sizes": aval_of(send_sizes),
+             "output_offsets": aval_of(output_offsets), "recv_sizes": aval_of(recv_sizes)}
     for which, a in avals.items():
         if not dtypes.is_integer(a.dtype):
-            raise TypeError(f"lax.{name}: {which} must be integers, got {a.str_short()}")
-        if a.ndim != 1 or a.shape != avals["input_offsets"].shape:
-            raise ValueError(f"lax.{name}: {which} must have rank 1 and as many entries as input_offsets "
-                             f"{avals['input_offsets'].shape}, got shape {a.shape}")
+            raise ValueError(f"ragged_all_to_all {which} must be integer type, got {a.str_short()}")
+        if a.ndim != 1 or a.shape == (0,):
+            raise ValueError(f"ragged_all_to_all {which} must be rank 1 with positive dimension size, but "
+                             f"got shape {a.shape}")
+    x, out = aval_of(operand), aval_of(output)
+    if x.dtype != out.dtype or x.ndim < 1 or x.shape[1:] != out.shape[1:]:
+        raise ValueError(f"ragged_all_to_all: output of type {out.str_short()} does not fit operand of type "
+                         f"{x.str_short()}: only the sizes of axis 0 may differ")
+    if len({a.shape for a in avals.values()}) > 1:
+        raise ValueError("ragged_all_to_all: offsets and sizes must have one length, got "
+                         f"{', '.join(a.str_short() for a in avals.values())}")
+    names, sizes, kinds = _axes(axis_name)
+    groups, size = _groups("ragged_all_to_all", axis_index_groups, names, sizes, kinds)
+    operands = [_varying(v, names, kinds) for v in (operand, output, input_offsets, send_sizes,
+                                                    output_offsets, recv_sizes)]
+    exchange = by_gathering if "vmap" in kinds else ragged_all_to_all_p.bind
+    return exchange(*operands, axes=names, size=size, groups=groups)
 
 
 def ppermute(x, axis_name, perm):

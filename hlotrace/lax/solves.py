@@ -44,14 +44,15 @@ class _Unknown:
     def check(self, who, found, avals):
         """ShapeError unless a result has the structure and the shapes of the unknown."""
         if found != self.tree:
-            raise errors.ShapeError(pytree.structure_mismatch(f"{self.what}: {who} must return the structure "
-                                                              f"of {self.name}", self.tree, found,
-                                                              (self.name, "the result")))
+            role = who.partition(" ")[0]
+            raise errors.ShapeError(pytree.structure_mismatch(
+                f"{self.what}: {role}() output pytree structure must match {self.name}, got {found} and "
+                f"{self.tree}: {who}", self.tree, found, (self.name, "the result")))
         for path, want, got in zip(pytree.leaf_paths(self.tree), self.avals, avals):
             if (want.shape, want.dtype) != (got.shape, got.dtype):
-                raise errors.ShapeError(f"{self.what}: {who} must return what has the shapes and dtypes of "
-                                        f"{self.name}: {self.name}{path} is {want.str_short()}, the "
-                                        f"result{path} {got.str_short()}")
+                raise errors.ShapeError(f"{self.what}: {who.partition(' ')[0]}() output shapes must match "
+                                        f"{self.name}, and dtypes, but of {who} {self.name}{path} is "
+                                        f"{want.str_short()}, the result{path} {got.str_short()}")
 
 
 def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False, has_aux=False):

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core import source_info as provenance
 from ..core.avals import ShapedArray, physical
-from ..core.config import config, scope_text, uncollected
+from ..core.config import config, uncollected
 from ..core.dtypes import float0, is_extended
 from ..core.effects import ORDERED_TOKEN, is_ordered
 from ..core.jaxpr import Literal, sub_jaxprs
@@ -55,10 +55,11 @@ class Locations:
         if key not in self.positions:
             inner = "unknown"
             if source is not None:
-                filename, line, column, _ = provenance.position(source)
+                filename, line, column, function = provenance.position(source)
                 if config.jax_hlo_source_file_canonicalization_regex:
                     filename = re.sub(config.jax_hlo_source_file_canonicalization_regex, "", filename)
                 inner = self.alias(f'loc({custom_calls.quoted(filename)}:{line}:{column})')
+                inner = self.alias(f'loc({custom_calls.quoted(function)}({inner}))')
             named = self.alias(f'loc({custom_calls.quoted(path)}({inner}))')
             self.positions[key] = f" loc({named})"
         return self.positions[key]
@@ -366,7 +367,7 @@ class Context:
         """
         outer = self.loc, self.base, self.scope
         if scope and self.module.locations is not None:
-            self.base, self.scope = f"{self.base}{scope_text(self.scope)}{scope}/", ""
+            self.base, self.scope = f"{self.base}{provenance.scope_text(self.scope)}{scope}/", ""
             self.loc = self.source, self.base[:-1]
         args, lines = self.block([a if isinstance(a, str) else a.mlir for a in avals], body,
                                  "stablehlo.return", isolated)
@@ -399,7 +400,7 @@ class Context:
     def inline(self, jaxpr: Jaxpr, names: Sequence[str]) -> list[str]:
         """Write a program's equations here, its inputs being `names`; returns the names of its outputs."""
         env = dict(zip(jaxpr.invars, names, strict=True))
-        locations, base = self.module.locations, f"{self.base}{scope_text(self.scope)}"
+        locations, base = self.module.locations, f"{self.base}{provenance.scope_text(self.scope)}"
         saved = self.loc, self.source, self.base, self.scope
         partitioned = self.module.partition is not None
         if partitioned:
@@ -407,7 +408,7 @@ class Context:
         for eqn in jaxpr.eqns:
             if locations is not None:
                 self.source, self.base, self.scope = eqn.source, base, eqn.name_stack
-                self.loc = eqn.source, f"{base}{scope_text(eqn.name_stack)}{eqn.primitive.name}"
+                self.loc = eqn.source, f"{base}{provenance.scope_text(eqn.name_stack)}{eqn.primitive.name}"
             operands = [self.terms(self.constant(v.val, v.aval.dtype), v.aval, True) if type(v) is Literal
                         else env[v] for v in eqn.invars]
             primitive = eqn.primitive
@@ -501,7 +502,7 @@ class Context:
         name = self.module.function(jaxpr)
         if self.module.locations is not None:
             called = f"{self.scope}/{scope or f'jit({jaxpr.name})'}".lstrip("/")
-            self.loc = self.source, f"{self.base}{scope_text(called)}"[:-1]
+            self.loc = self.source, f"{self.base}{provenance.scope_text(called)}"[:-1]
         types = [a.mlir for a in jaxpr.in_avals]
         out_types = [a.mlir for a in jaxpr.out_avals]
         if self.platform.keeps_calls and jaxpr in self.module.noinline:

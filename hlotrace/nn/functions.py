@@ -36,9 +36,12 @@ def identity(x):
     return _array("identity", x)
 
 
-@custom_jvp
 def _relu(x):
     return jnp.maximum(x, 0)
+
+
+_relu.__name__ = "relu"
+_relu = custom_jvp(_relu)
 
 
 @_relu.defjvp

@@ -16,13 +16,13 @@ _ARGUMENT = r"\((?:\w+(?:,\w+)*)?\)"
 _SIGNATURE = re.compile(rf"^{_ARGUMENT}(?:,{_ARGUMENT})*->{_ARGUMENT}(?:,{_ARGUMENT})*$")
 
 
-def _parse(signature):
-    """The names of the core axes of each argument and of each result."""
+def parse_signature(signature):
+    """(the names of the core axes of each argument, those of each result)."""
     compact = "".join(signature.split())
     if not _SIGNATURE.match(compact):
         raise ValueError(f"not a valid gufunc signature: {signature!r}; it looks like '(n,k),(k)->(n)'")
-    return [[tuple(filter(None, group[1:-1].split(","))) for group in re.findall(_ARGUMENT, side)]
-            for side in compact.split("->")]
+    return tuple([tuple(filter(None, group[1:-1].split(","))) for group in re.findall(_ARGUMENT, side)]
+                 for side in compact.split("->"))
 
 
 def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
@@ -53,7 +53,7 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
                         f"excluded={set(excluded)}")
     if any(isinstance(e, int) and e < 0 for e in excluded):
         raise ValueError(f"excluded={set(excluded)!r} contains negative numbers")
-    parsed = None if signature is None else _parse(signature)
+    parsed = None if signature is None else parse_signature(signature)
 
     @filtered
     @wraps(pyfunc)
@@ -63,27 +63,33 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
         operands = [args[i] for i in mapped]
         check_arraylike("vectorize", *operands)
         core, results = parsed or ([()] * len(mapped), None)
-        if len(core) != len(mapped):
-            raise TypeError(f"wrong number of positional arguments: expected {len(core)}, got {len(mapped)} "
-                            f"{where}")
-        sizes, loops = {}, []
-        for x, names in zip(operands, core):
-            if ndim(x) < len(names):
-                raise ValueError(f"input with shape {shape(x)} does not have enough dimensions for all core "
-                                 f"dimensions {names} {where}")
-            loops.append(shape(x)[:ndim(x) - len(names)])
-            _bind_sizes(sizes, names, shape(x)[ndim(x) - len(names):], where)
+        loops, sizes = bind_operands(operands, core, where)
 
         def inner(*values):
             full = list(args)
             for i, value in zip(mapped, values):
                 full[i] = value
             found = pyfunc(*full, **kwargs)
-            _check_results(found, results, sizes, where)
+            check_results(found, results, sizes, where)
             return found
         check_ranks(loops)
         return _map_levels(inner, operands, loops, broadcast_shapes(*loops))
     return wrapped
+
+
+def bind_operands(operands, core, where):
+    """(the leading axes of each operand, the sizes of core axes by name)."""
+    if len(core) != len(operands):
+        raise TypeError(f"wrong number of positional arguments: expected {len(core)}, got {len(operands)} "
+                        f"{where}")
+    loops, sizes = [], {}
+    for x, names in zip(operands, core):
+        if ndim(x) < len(names):
+            raise ValueError(f"input with shape {shape(x)} does not have enough dimensions for all core "
+                             f"dimensions {names} {where}")
+        loops.append(shape(x)[:ndim(x) - len(names)])
+        _bind_sizes(sizes, names, shape(x)[ndim(x) - len(names):], where)
+    return loops, sizes
 
 
 def _bind_sizes(sizes, names, dims, where):
@@ -93,12 +99,13 @@ def _bind_sizes(sizes, names, dims, where):
                              f"{where}; axes of one name must be equal")
 
 
-def _check_results(found, results, sizes, where):
+def check_results(found, results, sizes, where):
+    """ValueError or TypeError unless results have the core axes that they should; `results` may be None."""
     if results is None:
         results = [()] * (len(found) if isinstance(found, tuple) else 1)
     values = found if isinstance(found, tuple) else (found,)
     if len(values) != len(results):
-        raise TypeError(f"wrong number of results: expected {len(results)}, got {len(values)} {where}")
+        raise TypeError(f"wrong number of output arguments: expected {len(results)}, got {len(values)} {where}")
     sizes = dict(sizes)
     for value, names in zip(values, results):
         if ndim(value) != len(names):

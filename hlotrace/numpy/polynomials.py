@@ -73,9 +73,9 @@ def _polyval(p, x, *, unroll):
 
 @composite(static=("sign",))
 def _sum(a1, a2, sign):
-    n = max(len(a1), len(a2))
-    a1, a2 = (concatenate([zeros((n - len(a), *a.shape[1:]), a.dtype), a]) for a in (a1, a2))
-    return a1 + sign * a2
+    a2 = sign * a2
+    more, less = (a1, a2) if len(a1) > len(a2) else (a2, a1)
+    return more.at[len(more) - len(less):].add(less)
 
 
 def _added(name, a1, a2, sign):

@@ -193,11 +193,12 @@ def broadcast_args(*args):
 def check_ranks(shapes):
     """Shapes of several ranks, but for (): what the option `jax_numpy_rank_promotion` says of them."""
     if config.jax_numpy_rank_promotion != "allow" and len({len(s) for s in shapes if s}) > 1:
-        message = (f"Operands could not be broadcast together with shapes {shapes} and with the config "
-                   f"option jax_numpy_rank_promotion={config.jax_numpy_rank_promotion!r}: reshape them to "
-                   "equal ranks")
+        shown = " ".join(map(str, shapes))
         if config.jax_numpy_rank_promotion == "raise":
-            raise ValueError(message)
+            raise ValueError(f"Operands could not be broadcast together on shapes {shown} and with the "
+                             "config option jax_numpy_rank_promotion='raise': reshape them to equal ranks")
+        message = (f"Following NumPy automatic rank promotion on shapes {shown}. Set the "
+                   "jax_numpy_rank_promotion config option to 'allow' to disable this warning")
         warnings.warn(message, stacklevel=source_info.user_stacklevel())
 
 

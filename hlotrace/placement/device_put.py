@@ -5,6 +5,7 @@ import contextlib
 import copy
 import gc
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..api import adapters
 from ..api.flat import abstract
 from ..api.signatures import name_of, wraps
 from ..api.stages import ShapeDtypeStruct
-from ..core import caches
+from ..core import caches, dtypes
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
 from ..core.config import within
@@ -88,6 +89,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
     if donate and may_alias:
         raise ValueError("device_put: donate and may_alias cannot both be True")
+    if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
+        return x        # there is one value of this type, on no device
     if may_alias is False and type(x) is ArrayImpl:
         x = copy.copy(x)
     if sharding is not None and getattr(sharding, "_layout", None) is not None:
@@ -102,11 +105,11 @@ def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
         sharding = x.sharding.with_memory_kind(sharding._kind)
     if not isinstance(x, ArrayImpl):
         aval = aval_of(x)
-        placement.check_fits(sharding, aval, f"device_put: a value of type {aval.str_short()}")
+        placement.check_fits(sharding, aval, partial(placement.of_type, "device_put: a value", aval))
         plain = sharding.in_layout(None)
         put_there = ArrayImpl(plain.typed(aval), shards.put(np.asarray(x), aval, plain), True)
         return put_there if plain is sharding else transfer.move(put_there, sharding)
-    placement.check_fits(sharding, x.aval, f"device_put: a value of type {x.aval.str_short()}")
+    placement.check_fits(sharding, x.aval, partial(placement.of_type, "device_put: a value", x.aval))
     if x._committed and x._buf._sharding._own == sharding and may_alias is not False:
         x.check_alive()
         return x

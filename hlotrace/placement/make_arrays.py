@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def _type(name: str, shape: Iterable[int], dtype: Any, sharding: Sharding) -> ShapedArray:
     shape = tuple(shape)
     aval = ShapedArray(shape, dtypes.canonicalize(dtype))
-    placement.check_divides(sharding, aval, name)
+    placement.check_divides(sharding, aval, lambda: name)
     return aval
 
 

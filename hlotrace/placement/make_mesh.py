@@ -28,7 +28,7 @@ def make_mesh(axis_shapes: Iterable[int], axis_names: Iterable[str], axis_types:
         ValueError: where there are too few devices or the numbers of sizes and names differ.
 
     >>> jax.make_mesh((2, 2), ("data", "model"))       # where there are four devices or more
-    Mesh('data': 2, 'model': 2, axis_types=(Explicit, Explicit))
+    Mesh(axis_sizes=(2, 2), axis_names=('data', 'model'), axis_types=(Explicit, Explicit))
     """
     sizes, names = sizes_and_names("make_mesh", axis_shapes, axis_names)
     devices = client.devices() if devices is None else list(np.array(devices, dtype=object).flat)

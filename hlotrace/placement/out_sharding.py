@@ -12,6 +12,7 @@ from ..core.config import state
 from ..core.errors import ShardingTypeError
 from ..core.trace import EVAL
 from ..runtime.array_impl import ArrayImpl, from_numpy
+from ..runtime.executables.runtime_checks import check_value
 from .device_put import device_put
 
 
@@ -72,6 +73,8 @@ def new_array(value: Any, *, aval: ShapedArray, given: bool = False) -> ArrayImp
     Its spec is that of a program's result, with an entry for each dimension over Explicit axes, unless the
     user has `given` the value.
     """
+    if state.check_floats:
+        check_value(np.asarray(value), "a new array")
     mesh = state.mesh_to_run_on
     if mesh is None:
         return from_numpy(value, aval=aval)

@@ -191,7 +191,7 @@ def constrained(values: Sequence[Any], shardings: Sequence[Any] | None, what: st
             aval = aval_of(v)
             check_automatic(s, what)
             v, s = _in_order(v, s, aval, what), s.in_layout(None)
-            placement.check_fits(s, aval, f"{what}: a value of type {aval.str_short()}")
+            placement.check_fits(s, aval, functools.partial(placement.of_type, f"{what}: a value", aval))
             v = (bind or _binding(s))(v, sharding=s)
         results.append(v)
     return results

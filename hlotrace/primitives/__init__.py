@@ -47,8 +47,8 @@ are each other's transpose share a file, or the upper one's rules are written wi
     linalg/svd                      svd
     linalg/tridiagonal              tridiagonal_solve
     programs/custom_batching        functions whose batching the user says
-    parallel/shard_map              the program of one device
     parallel/sharding               constraints and their inspection
+    parallel/shard_map              the program of one device
     programs/callbacks              calls of Python
     programs/ffi                    calls of kernels by name
     programs/frontend_attributes    calls of programs under attributes

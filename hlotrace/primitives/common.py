@@ -182,10 +182,11 @@ def canonical_shape(shape: Any, what: str = "shape", undecided: bool = False) ->
     try:
         result = tuple(map(as_size, shape))
     except TypeError as error:
-        if isinstance(error, TypeError) and type(error) is not TypeError:
-            raise
-        raise TypeError(f"{what} must be an int or a sequence of ints known when tracing, got "
-                        f"{shape!r}") from None
+        why = str(error)
+        if type(error) is TypeError:
+            why = f"{what} must be an int or a sequence of ints known when tracing"
+        raise type(error)("Shapes must be 1D sequences of concrete values of integer type, got "
+                          f"{shape!r}: {why}") from None
     if any(d < 0 for d in result if not (undecided and isinstance(d, Dimension))):
         raise errors.ShapeError(f"{what} must have non-negative sizes, got {result}")
     return result

@@ -72,16 +72,18 @@ class ArrayImpl(Array):
         if dtypes.is_extended(self.aval.dtype):
             raise TypeError("a PRNG key has no truth value; compare keys with == or jnp.array_equal")
         if self.aval.size != 1:
-            kind = "an empty array" if self.aval.size == 0 else "an array with more than one element"
-            raise ValueError(f"The truth value of {kind} is ambiguous. Use a.any() or a.all()")
+            kind, instead = "an array with more than one element", "a.any() or a.all()"
+            if self.aval.size == 0:
+                kind, instead = "an empty array", "`array.size > 0` to check that an array is not empty."
+            raise ValueError(f"The truth value of {kind} is ambiguous. Use {instead}")
         return bool(self._numpy())
 
     def _scalar(self, convert: Callable[[Any], Any]) -> Any:
         if self.aval.ndim:
             if self.aval.size != 1:
-                raise TypeError("Only scalar arrays can be converted to Python scalars; got shape "
-                                f"{self.shape}: reduce it, as with .sum(), pick one element, as in x[0], or "
-                                "take all with .tolist()")
+                raise TypeError("Only scalar arrays can be converted to Python scalars; got "
+                                f"arr.ndim={self.aval.ndim}: reduce it, as with .sum(), pick one element, as "
+                                "in x[0], or take all with .tolist()")
             raise TypeError("Only scalar arrays can be converted to Python scalars; got arr.ndim="
                             f"{self.aval.ndim}. Use x.item() or x[0].")
         return convert(self.__array__().item())
@@ -144,8 +146,13 @@ class ArrayImpl(Array):
         value = self._numpy()
         if value.size == 0:
             return f"Array([], shape={self.shape}, dtype={value.dtype}{weak})"
-        numbers = np.array2string(value, separator=", ", prefix="Array(", **options)
-        return f"Array({numbers}, dtype={value.dtype}{weak})"
+        numbers = np.array2string(value, separator=", ", prefix="Array(", suffix=",", **options)
+        last = f"dtype={value.dtype}{weak})"
+        # where the last line gets too long JAX has the indentation of a line, without the line break
+        width = len(numbers) - numbers.rfind("\n") + len(last) + 1
+        limit = options.get("max_line_width") or np.get_printoptions()["linewidth"]
+        gap = " " * (len("Array(") if width >= limit else 1)
+        return f"Array({numbers},{gap}{last}"
 
     # --- the device side ---
 

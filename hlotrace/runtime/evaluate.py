@@ -10,6 +10,7 @@ from ..core import errors
 from ..core.avals import ShapedArray, aval_of
 from ..core.caches import ContextCache
 from ..core.config import config, state
+from ..core.effects import Debug, Effect
 from ..core.jaxpr import Jaxpr, dce, sub_jaxprs
 from ..core.primitive import fact_of
 from ..core.trace import EVAL, JaxprTrace, Tracer, may_trace, set_evaluator
@@ -241,16 +242,18 @@ def run_program(jaxpr: Jaxpr, args: Sequence[Any], donated: Sequence[int] = (),
 
 
 def run_callback(*args: Any, function: Callable[..., Any], out_avals: Sequence[ShapedArray],
-                 **_: Any) -> list[ArrayImpl]:
+                 effect: Effect | None, **_: Any) -> list[ArrayImpl]:
     """Call a Python function at once, on NumPy values; its checked results as arrays."""
     try:
         results = function(*[as_array(a)._numpy() for a in args])
+        values = [checked(r, a, i, function) for i, (r, a) in enumerate(zip(results, out_avals, strict=True))]
     except Exception as error:
-        if config.hlotrace_callback_errors == "own":
+        if config.hlotrace_callback_errors == "own" or isinstance(effect, Debug):
             raise
         raise callback_guard.surfaced(error) from None
-    return [from_numpy(checked(r, a, i, function), aval=a) for i,
-            (r, a) in enumerate(zip(results, out_avals, strict=True))]
+    for value in values if state.check_floats else ():
+        runtime_checks.check_value(value, "io_callback" if effect else "pure_callback")
+    return [from_numpy(value, aval=a) for value, a in zip(values, out_avals)]
 
 
 set_evaluator(evaluate)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import IndivisibleError
 from ..core.surface.boundary import boundaries
 
 _OF_JAXLIB = "_internal_device_list", "_of_jaxlib"      # what `runtime/devices/placement.py` adds
@@ -151,16 +152,17 @@ class Sharding:
         """The shape of each device's part.
 
         Raises:
-            ValueError: where a dimension does not divide evenly.
+            IndivisibleError: where a dimension does not divide evenly.
         """
         shape = tuple(global_shape)
         counts = self._tiles(len(shape)).shape[:-1]
         for dim, (size, count) in enumerate(zip(shape, counts)):
             if size % count:
-                raise ValueError(
-                    f"{self}: dimension {dim} of shape {shape} has size {size}, which is not a multiple of "
-                    f"{count}: it is split over {self._splits(dim)}. Pad it to {-(-size // count) * count}, "
-                    "or do not split it so.")
+                raise IndivisibleError(
+                    f"Sharding {self} implies that array axis {dim} is partitioned {count} times, but the "
+                    f"dimension size is {size} (full shape: {shape}, per-dimension tiling factors: "
+                    f"{[*counts]} should evenly divide the shape): it is split over {self._splits(dim)}. Pad "
+                    f"it to {-(-size // count) * count}, or do not split it so.")
         return tuple(size // count for size, count in zip(shape, counts))
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:

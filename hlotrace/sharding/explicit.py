@@ -70,6 +70,9 @@ def _mesh(primitive: Primitive, avals: Sequence[ShapedArray]) -> Any:
     return meshes[0]
 
 
+_DOING = {"slice": "slicing", "pad": "padding"}
+
+
 def _with(primitive: Primitive, avals: Sequence[ShapedArray], mesh: Any, aval: ShapedArray,
           split: Sequence[Split], partial: dict[str, Any]) -> ShapedArray:
     """The type of a result that is split so, and unreduced and reduced as `partial` says."""
@@ -80,17 +83,18 @@ def _with(primitive: Primitive, avals: Sequence[ShapedArray], mesh: Any, aval: S
         if used.count(name) > 1:
             dims = [str(dim) for dim, axes in enumerate(split) if name in axes]
             raise ShardingTypeError(
-                f"{primitive}: {_operands(avals)}; mesh axis {name!r} would split dimensions "
-                f"{' and '.join(dims)} of the result {aval.str_short()}, and an axis splits one. Reshard an "
-                f"operand, as in {_resharded(avals)}, or give the function out_sharding= if it has it, "
-                f"{AUTO}.")
+                f"{primitive} operation with inputs: {', '.join(map(_text, avals))} produces an illegally "
+                f"sharded result: mesh axis {name!r} would split dimensions {' and '.join(dims)} of "
+                f"{aval.str_short()}, and an axis splits one. Reshard an operand, as in {_resharded(avals)}, "
+                f"or give the function out_sharding= if it has it, {AUTO}.")
     for dim, (size, axes) in enumerate(zip(aval.shape, split)):
         count = math.prod(mesh.shape[name] for name in axes)
         if axes and type(size) is int and size % count:
             raise ShardingTypeError(
-                f"{primitive}: {_operands(avals)}; dimension {dim} of the result {aval.str_short()} would be "
-                f"split over {named_axes(axes)}, {count} parts, and its size {size} does not divide. Bring "
-                f"the operand to every device along it, as in {_resharded(avals)}, {AUTO}.")
+                f"{_DOING.get(primitive.name, primitive)} on sharded dims where out dim ({size}) is not "
+                f"divisible by mesh axes ({count}) is not implemented: {_operands(avals)}; dimension {dim} of "
+                f"the result {aval.str_short()} would be split over {named_axes(axes)}. Bring the operand to "
+                f"every device along it, as in {_resharded(avals)}, {AUTO}.")
     return aval.update(sharding=avals_sharding(avals).update(spec=PartitionSpec(*split, **partial)))
 
 
@@ -114,10 +118,6 @@ def _partial(primitive: Primitive, avals: Sequence[ShapedArray], result: ShapedA
             f"the terms of a sum, which is still to be taken, and {_REFUSED.get(how, _REFUSED[''])}. Take "
             f"the sum first, as in jax.reshard(x, {specs[min(terms)].update(unreduced=frozenset())}).")
     unreduced |= params.get("unreduced", frozenset())
-    if unreduced and avals_sharding(avals).mesh.auto_axes:
-        raise NotImplementedError(f"{primitive}: {_operands(avals)}; the result would be unreduced over "
-                                  f"{named_axes(tuple(sorted(unreduced)))}, of a mesh that has Auto axes "
-                                  "too; unreduced values need a mesh without")
     used = {name for axes in split for name in axes}
     reduced: frozenset[str] = frozenset().union(*[spec.reduced for spec in specs.values()]) - unreduced
     if how == "each" and not primitive.elementwise:
@@ -154,31 +154,35 @@ def _by_axes(primitive: Primitive, rule: Any, avals: Sequence[ShapedArray], resu
     axes: AxisMap | list[Split] = rule(*avals, **params)
     if not isinstance(axes, AxisMap):
         return [axes]
-    computed = getattr(rule, "computed", "refused")
+    computed = "refused" if primitive.whole else getattr(rule, "computed", "refused")
     of_all = axes.results if len(axes.results) == len(results) else axes.results * len(results)
     in_results = {label for labels in of_all for label in labels}
     found: dict[Any, tuple[Split, int, int]] = {}       # label -> (split, operand, its dimension)
     for number, (aval, labels) in enumerate(zip(avals, axes.operands)):
         for dim, split in enumerate(aval.splits if aval.explicit is not None else ()):
             label = labels[dim]
-            if not split or label is None and computed == "gone":
+            if not split and (label is None or not primitive.alike) or label is None and computed == "gone":
                 continue
             if label is None and computed == "refused":
+                words = primitive.whole or (f"Input {number} to {primitive} must be unsharded on non-batch "
+                                            "dimensions")
                 raise ShardingTypeError(
-                    f"{primitive}: {_operands(avals)}; it computes along dimension {dim} of operand "
-                    f"{number}, which is split over {named_axes(split)}. Bring it to every device first, as "
-                    f"in {_resharded(avals, number, dim)}, give the function out_sharding= if it has it, "
-                    f"{AUTO}.")
+                    f"{words}: {_operands(avals)}; it computes along dimension {dim} "
+                    f"of operand {number}, which is split over {named_axes(split)}. Bring it to every device "
+                    f"first, as in {_resharded(avals, number, dim)}, give the function out_sharding= if it "
+                    f"has it, {AUTO}.")
             key = (None, dim) if label is None else label
             known, first, where = found.setdefault(key, (split, number, dim))
             if known != split:
-                raise conflict(primitive, avals, found[key], (split, number, dim))
-            if label not in (None, *in_results) and first != number and computed == "refused" and (
+                raise _conflict(primitive, avals, found[key], (split, number, dim),
+                                label not in (None, *in_results))
+            if split and label not in (None, *in_results) and first != number and computed == "refused" and (
                     "unreduced" not in params):
                 raise ShardingTypeError(
-                    f"{primitive}: {_operands(avals)}; the sum runs over dimension {where} of operand "
-                    f"{first} and {dim} of operand {number}, which are split over {named_axes(split)}, and "
-                    "the type of the result does not follow. Give the function out_sharding=, such as "
+                    f"{primitive}: Contracting dimensions are sharded and it is ambiguous how the output "
+                    f"should be sharded: {_operands(avals)}; the sum runs over dimension {where} of operand "
+                    f"{first} and {dim} of operand {number}, which are split over {named_axes(split)}. "
+                    "Please specify the output sharding via the `out_sharding` parameter, such as "
                     f"jax.P({', '.join(['None'] * results[0].ndim)}) for the sum on every device, reshard "
                     f"the operands, {AUTO}.")
     if "unreduced" in params:
@@ -192,18 +196,42 @@ def _by_axes(primitive: Primitive, rule: Any, avals: Sequence[ShapedArray], resu
              for key in [(None, dim) if label is None else label]] for labels in of_all]
 
 
+def check_alike(words: str, one: ShapedArray, other: ShapedArray, dims: Iterable[tuple[int, int]] = (),
+                error: type[Exception] = ShardingTypeError) -> None:
+    """An error that begins with `words` where Explicit mesh axes split dimensions of two types otherwise.
+
+    Args:
+        words: what is required.
+        one: a type.
+        other: another.
+        dims: the pairs of dimensions that are compared; all, in their order, by default.
+        error: its class.
+    """
+    if one.explicit is other.explicit:
+        return
+    pairs = tuple(dims) or tuple(zip(range(one.ndim), range(other.ndim)))
+    if any(one.splits[i] != other.splits[j] for i, j in pairs):
+        raise error(f"{words}: {_text(one)} and {_text(other)} are split otherwise. Bring one to the other's "
+                    f"sharding with jax.reshard, {AUTO}.")
+
+
 # --- words ----------------------------------------------------------------------------------------
 
-def conflict(primitive: Any, avals: Sequence[ShapedArray], one: tuple[Split, int, int],
-             other: tuple[Split, int, int]) -> ShardingTypeError:
+def _conflict(primitive: Primitive, avals: Sequence[ShapedArray], one: tuple[Split, int, int],
+              other: tuple[Split, int, int], gone: bool) -> ShardingTypeError:
     """The error for two operands of which a dimension that they share is split otherwise.
 
-    Both are given as (split, number of the operand, its dimension).
+    Both are given as (split, number of the operand, its dimension); is the dimension not in the result?
     """
+    words = "got incompatible shardings for broadcasting"
+    if not primitive.elementwise:
+        kind = "contracting dimensions" if gone else "lhs batch dimensions and rhs batch dimensions"
+        words = f"requires {kind} to have consistent sharding"
     spec = [one[0] if dim == other[2] else entry for dim, entry in enumerate(avals[other[1]].explicit.spec)]
+    splits = [f"dimension {dim} of operand {number} is "
+              + (f"split over {named_axes(axes)}" if axes else "whole") for axes, number, dim in (one, other)]
     return ShardingTypeError(
-        f"{primitive}: {_operands(avals)}; dimension {one[2]} of operand {one[1]} is split over "
-        f"{named_axes(one[0])}, dimension {other[2]} of operand {other[1]} over {named_axes(other[0])}, of "
+        f"{primitive.alike or f'{primitive} {words}'}: {_operands(avals)}; {', '.join(splits)}, of "
         f"{avals_sharding(avals).mesh}. Bring one to the other's sharding, as in "
         f"jax.reshard(operand_{other[1]}, {PartitionSpec(*spec)}), {AUTO}.")
 

@@ -19,7 +19,7 @@ class AxisType(enum.Enum):
     """What decides how values are split over a mesh axis: the compiler, types, or the program (`shard_map`).
 
     >>> jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
-    Mesh('x': 2, axis_types=(Explicit,))
+    Mesh(axis_sizes=(2,), axis_names=('x',), axis_types=(Explicit,))
     """
     Auto = enum.auto()
     Explicit = enum.auto()
@@ -89,6 +89,12 @@ class _Axes:
     """What both kinds of mesh know.  Equal meshes are one object, so they compare and hash by identity."""
     __slots__ = ("__dict__", "__weakref__", "axis_names", "axis_sizes", "axis_types", "size")
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__slots__ or name == "devices":
+            raise AttributeError(f"cannot assign to field {name!r} of {self}: equal meshes are one object; "
+                                 "make another with mesh.update(...)")
+        super().__setattr__(name, value)
+
     @classmethod
     def _intern(cls, *key: Any) -> Any:
         found = _interned.get((cls, key))
@@ -100,10 +106,9 @@ class _Axes:
 
     def _fill(self, axis_sizes: tuple[int, ...], axis_names: tuple[str, ...],
               axis_types: tuple[AxisType, ...], _devices: tuple[Any, ...] = ()) -> None:
-        self.axis_sizes = axis_sizes
-        self.axis_names = axis_names
-        self.axis_types = axis_types
-        self.size = math.prod(axis_sizes)
+        for name, value in zip(("axis_sizes", "axis_names", "axis_types", "size"),
+                               (axis_sizes, axis_names, axis_types, math.prod(axis_sizes))):
+            object.__setattr__(self, name, value)
 
     @property
     def shape(self) -> collections.OrderedDict[str, int]:
@@ -161,6 +166,10 @@ class _Axes:
     __repr__ = __str__
 
 
+class _NoDevices(AttributeError, ValueError):
+    """An AbstractMesh is asked for its devices."""
+
+
 @boundaries
 class Mesh(_Axes):
     """Devices, an array of them, with a name for each of its axes.  As a context manager: this thread's
@@ -198,8 +207,12 @@ class Mesh(_Axes):
               axis_types: tuple[AxisType, ...], devices: tuple[Any, ...] = ()) -> None:
         super()._fill(axis_sizes, axis_names, axis_types)
         self._devices = devices
-        self.devices = np.array(devices, dtype=object).reshape(axis_sizes)
+        object.__setattr__(self, "devices", np.array(devices, dtype=object).reshape(axis_sizes))
         self.devices.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return (f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
+                f"axis_types={self.axis_types})")
 
     @property
     def local_devices(self) -> list[Any]:
@@ -266,6 +279,10 @@ class AbstractMesh(_Axes):
         sizes, names = sizes_and_names("AbstractMesh", axis_sizes, axis_names)
         return cls._intern(sizes, names, _types("AbstractMesh", axis_types, names))
 
+    def __getattr__(self, name: str) -> Any:
+        devices = name in ("devices", "device_ids", "local_devices", "local_mesh")
+        raise (_NoDevices if devices else AttributeError)(f"AbstractMesh does not implement {name}")
+
     @property
     def abstract_mesh(self) -> AbstractMesh:
         return self
@@ -319,14 +336,15 @@ class set_mesh:
     """
 
     def __init__(self, mesh: Mesh | AbstractMesh) -> None:
-        if not isinstance(mesh, _Axes):
-            raise ValueError(f"set_mesh: expected a Mesh, got {mesh!r}")
+        if mesh is not None and not isinstance(mesh, Mesh):
+            raise ValueError(f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}; for an "
+                             "AbstractMesh there is use_abstract_mesh")
         if state.trace.staging:
             raise ValueError("set_mesh inside of a function that jit traces would outlast it; set the mesh "
                              "outside, or use `with use_abstract_mesh(mesh):`")
         self._saved = dict(meshes=state.meshes, mesh_to_run_on=state.mesh_to_run_on)
-        state.enter(meshes=(*state.meshes, (mesh, True)),
-                    mesh_to_run_on=mesh if isinstance(mesh, Mesh) else state.mesh_to_run_on)
+        state.enter(meshes=(*state.meshes, (AbstractMesh((), ()) if mesh is None else mesh, True)),
+                    mesh_to_run_on=mesh)
 
     def __enter__(self) -> Self:
         return self
@@ -338,20 +356,10 @@ class set_mesh:
 use_mesh = set_mesh      # a name that it had in JAX
 
 
-class use_abstract_mesh:
-    """As a context manager, also inside of functions that jit traces: `mesh` is this thread's current mesh.
-
-    Bare PartitionSpecs name its axes; it does not say where programs run.
-
-    >>> mesh = jax.sharding.AbstractMesh((2,), ("x",))
-    >>> with jax.sharding.use_abstract_mesh(mesh):
-    ...     jax.sharding.get_abstract_mesh()
-    AbstractMesh('x': 2, axis_types=(Auto,))
-    """
+class using:
+    """As a context manager: `mesh` is this thread's current mesh; it does not say where programs run."""
 
     def __init__(self, mesh: Mesh | AbstractMesh) -> None:
-        if not isinstance(mesh, _Axes):
-            raise ValueError(f"use_abstract_mesh: expected an AbstractMesh, got {mesh!r}")
         self._mesh = mesh
 
     def __enter__(self) -> Mesh | AbstractMesh:
@@ -362,13 +370,52 @@ class use_abstract_mesh:
         state.put(meshes=self._saved)
 
 
+class use_abstract_mesh(using):
+    """As a context manager, also inside of functions that jit traces: `mesh` is this thread's current mesh.
+
+    Bare PartitionSpecs name its axes; it does not say where programs run.
+
+    Raises:
+        ValueError: for what is no AbstractMesh, or of another size than the mesh in use.
+
+    >>> mesh = jax.sharding.AbstractMesh((2,), ("x",))
+    >>> with jax.sharding.use_abstract_mesh(mesh):
+    ...     jax.sharding.get_abstract_mesh()
+    AbstractMesh('x': 2, axis_types=(Auto,))
+    """
+
+    def __init__(self, mesh: AbstractMesh) -> None:
+        if not isinstance(mesh, AbstractMesh):
+            raise ValueError(f"Expected mesh of type `jax.sharding.AbstractMesh`. Got type: {type(mesh)}")
+        super().__init__(mesh)
+
+    def __enter__(self) -> AbstractMesh:
+        before = mesh_in_use()
+        if not before.empty and before.size != self._mesh.size:
+            raise ValueError("use_abstract_mesh cannot change the size of the mesh. Got new mesh: "
+                             f"{self._mesh} with size={self._mesh.size} and prev mesh: {before} with "
+                             f"size={before.size}")
+        return super().__enter__()
+
+
 def get_mesh() -> Mesh | AbstractMesh:
     """The mesh in use, by `set_mesh` or `use_abstract_mesh`; an empty one if there is none.
+
+    Raises:
+        ValueError: inside of a function that jit traces.
 
     >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
     ...     jax.get_mesh().axis_names
     ('x',)
     """
+    if state.trace.staging:
+        raise ValueError("`get_mesh` can only be used outside of `jax.jit`. Maybe you want "
+                         "`jax.sharding.get_abstract_mesh()`?")
+    return mesh_in_use()
+
+
+def mesh_in_use() -> Mesh | AbstractMesh:
+    """As `get_mesh`, everywhere."""
     return next((mesh for mesh, in_use in reversed(state.meshes) if in_use), AbstractMesh((), ()))
 
 
@@ -381,6 +428,6 @@ def get_abstract_mesh() -> AbstractMesh:
     (4,)
     """
     manual = {name for name, _, kind in state.axis_env if kind != "vmap"}
-    mesh = state.meshes[-1][0] if manual else get_mesh()
+    mesh = state.meshes[-1][0] if manual else mesh_in_use()
     return AbstractMesh(mesh.axis_sizes, mesh.axis_names, [
         AxisType.Manual if name in manual else kind for name, kind in zip(mesh.axis_names, mesh.axis_types)])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import did_you_mean
+from ..core.errors import DuplicateSpecError, did_you_mean
 from ..core.surface.boundary import boundaries
 from ..core.symbolic.dimension import Dimension
 from ..core.trace import JaxprTrace
@@ -48,11 +48,12 @@ class NamedSharding(Sharding):
         used = [name for dim in range(len(spec)) for name in spec.axes(dim)]
         for name in (*used, *spec.unreduced, *spec.reduced):
             if name not in mesh.axis_names:
-                raise ValueError(f"NamedSharding: {spec} names mesh axis {name!r}, which {mesh} does not "
-                                 f"have; its axes are {mesh.axis_names}{did_you_mean(name, mesh.axis_names)}")
+                raise ValueError(f"NamedSharding: Resource axis: {name} of {spec} is not found in mesh: "
+                                 f"{mesh.axis_names}{did_you_mean(name, mesh.axis_names)}")
             if used.count(name) > 1:
-                raise ValueError(f"NamedSharding: {spec} uses mesh axis {name!r} more than once; an axis "
-                                 "splits at most one dimension")
+                raise DuplicateSpecError(
+                    "A single NamedSharding specification can map every mesh axis to at most one positional "
+                    f"dimension, but {spec} has duplicate entries for `{name}`")
         for name in spec.unreduced | spec.reduced if spec.partial else ():
             if name in mesh.auto_axes:
                 raise ValueError(f"NamedSharding: {spec} is unreduced or reduced over mesh axis {name!r}, "

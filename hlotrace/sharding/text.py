@@ -62,9 +62,9 @@ def unreduced_text(spec: PartitionSpec) -> str:
 
 def type_text(sharding: NamedSharding, ndim: int, mesh: str) -> str:
     """The sharding of a value of rank `ndim` as its type says it: over Auto axes the compiler may split it
-    further.
+    further, unless it is unreduced, of which XLA would make wrong sums.
     """
-    if not sharding.mesh.auto_axes:
+    if not sharding.mesh.auto_axes or sharding.spec.unreduced:
         return sharding_text(sharding, ndim, mesh)
     dims = ["{" + ", ".join([*map(_quoted, sharding.spec.axes(dim)), "?"]) + "}" for dim in range(ndim)]
     spec = sharding.spec

@@ -26,8 +26,8 @@ sharding, hlo) needs neither the device nor its plugin; the other stages compile
 code prints goes to stderr.
 
 --html writes a page for a browser, which needs no network: all stages side by side, where a click on an
-operation or on a line of yours lights what came of it in the others, with costs, memory and collectives.  It
-compiles, but not for --platform gpu, cuda, rocm and tpu.
+operation or on a line of yours lights what came of it in the others, with costs, memory and collectives, and
+of NVIDIA GPUs the kernels.  It compiles, but not for --platform gpu, cuda, rocm and tpu.
 
 --diff prints the jaxprs of two functions as one: a line of both begins with a space, one of the first alone
 with `-`, of the second with `+`, and in colours on a terminal.  Operations are matched by what they are made
@@ -58,10 +58,12 @@ from hlotrace.core.errors import did_you_mean
 from hlotrace.core.platforms import PLATFORMS, platform_named
 from hlotrace.core.pytrees import pytree
 from hlotrace.core.source_info import describe
-from hlotrace.inspection import gpu_kernels, shardy
+from hlotrace.inspection import gpu_kernels, propagated_text
 from hlotrace.inspection.communication import collectives, table
 from hlotrace.inspection.matching import changes
 from hlotrace.inspection.pages.diff_page import diff_page
+from hlotrace.inspection.pages.document import Stage
+from hlotrace.inspection.pages.ptx_rows import ptx_rows
 from hlotrace.lowering.outline import LEAST_SAVED
 from hlotrace.runtime.devices import chips, gpu_targets, plugins
 from hlotrace.runtime.executables.blocks import blocks_of
@@ -263,7 +265,7 @@ class Program:
         return self.lowered.as_text(debug_info=self.locations)
 
     def sharded(self):
-        return self.mesh and shardy.propagated(self.lowered.as_text(debug_info=True))
+        return self.mesh and propagated_text.propagated(self.lowered.as_text(debug_info=True))
 
     def sharding(self):
         return self.mesh and str(plan_of(self.lowered))
@@ -283,7 +285,14 @@ class Program:
 
     def view(self):
         """The page of --html."""
-        return (self.lowered if self.place.lowered_for else self.compiled).view()
+        if self.place.lowered_for:
+            return self.lowered.view()
+        if platform_named(self.place.platform or "cpu") != "cuda" or not gpu_targets.ptxas():
+            return self.compiled.view()
+        compiled, texts, found = self.kernels()
+        page = compiled.view()
+        page.document.stages.append(Stage("PTX", ptx_rows(texts, found, compiled.as_text())))
+        return page
 
     def memory(self):
         stats = self.compiled.memory_analysis()
@@ -296,15 +305,18 @@ class Program:
         if platform_named(self.place.platform) != "cuda":
             raise UsageError(f"--stage ptx is of NVIDIA GPUs, not of {self.place.platform}: say --platform "
                              "h100")
-        assembler = gpu_targets.ptxas()
-        if assembler is None:
+        if gpu_targets.ptxas() is None:
             raise UsageError("--stage ptx needs NVIDIA's ptxas: "
                              f"{gpu_targets.install_line(plugins.find().get('cuda'))}")
+        _, texts, found = self.kernels()
+        return "\n\n".join([textwrap.indent(gpu_kernels.table(found), "// "), *texts])
+
+    def kernels(self):
+        """(the compiled program, its texts of PTX, the Kernels in them)."""
         with tempfile.TemporaryDirectory() as folder:
             compiled = self.compile(gpu_kernels.options_for(folder))
             texts = gpu_kernels.dumped(folder)
-        found = gpu_kernels.kernels(texts, assembler, compiled.as_text())
-        return "\n\n".join([textwrap.indent(gpu_kernels.table(found), "// "), *texts])
+        return compiled, texts, gpu_kernels.kernels(texts, gpu_targets.ptxas(), compiled.as_text())
 
 
 def diff(program, options, args, function):

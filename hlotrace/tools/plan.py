@@ -4,13 +4,13 @@
                   [--batch ARGUMENT:DIMENSION] [--quick] [--jobs N] [--json] [--html FILE] [--grad] [--vmap]
 
 FUNCTION, TYPEs, --args_from and SPECs are those of `hlotrace dump`. CHIPS are topologies by name with
-commas, `v5e:4x4,h100:8`, or `cpu:8`. A MESH is `auto`, every factorization of the mesh axes that the SPECs
-name; `data,model`, every one of these; or sizes, `data=4,model=2`; several with semicolons.  For each, the
-program is compiled, once: what is known of it is kept on disk.  The table says whether it fits, what memory
-it takes, what it computes, moves and sends, the time of each part of the chip at its peak rate, and what
-binds it; the best mesh comes first.  --batch 3:0 counts examples, the size of dimension 0 of argument 3;
-3:0,1 tokens.  --quick does not compile.  Where the first program takes longer than five seconds, --jobs
-processes compile the others.
+commas, `v5e:4x4,8xv5e:16x16,h100:8`, or `cpu:8`. A MESH is `auto`, every factorization of the mesh axes
+that the SPECs name; `data,model`, every one of these; or sizes, `data=4,model=2`; several with semicolons.
+For each, the program is compiled, once: what is known of it is kept on disk.  The table says whether it
+fits, what memory it takes, what it computes, moves and sends, the time of each part of the chip at its peak
+rate, and what binds it; the best mesh comes first.  --batch 3:0 counts examples, the size of dimension 0 of
+argument 3; 3:0,1 tokens.  --quick does not compile.  Where the first program takes longer than five
+seconds, --jobs processes compile the others.
 
     hlotrace plan train.py:layer f32[64,256] f32[256,512] --in_spec 'data;-,model' --on cpu:8
     hlotrace plan train.py:step --args_from train.py:types --in_spec train.py:specs --on v5e:4x4,h100:8
@@ -61,16 +61,17 @@ def planned(positional, options):
         raise UsageError(f"--in_spec gives {len(in_specs)} SPECs for {len(args)} arguments; `?` leaves one "
                          "whole")
     out_specs = tuple(parse_specs(options.out_spec, "--out_spec"))
+    out_specs = (out_specs[0] if len(out_specs) == 1 else out_specs) or None
     line = StatusLine()
     meshes, in_specs = options.mesh.split(";"), tuple(in_specs) or None
     with prints_to_stderr():
         try:
-            helpers = Helpers(positional, options, line, cases(args, options.on, meshes, in_specs))
+            fun = transformed(fun, options)
+            helpers = Helpers(positional, options, line,
+                              cases(fun, args, options.on, meshes, in_specs, out_specs))
             return hlotrace.plan(
-                transformed(fun, options), *args, on=options.on, mesh=meshes, in_specs=in_specs,
-                batch=options.batch, quick=options.quick,
-                out_specs=(out_specs[0] if len(out_specs) == 1 else out_specs) or None,
-                progress=helpers.next_one)
+                fun, *args, on=options.on, mesh=meshes, in_specs=in_specs, out_specs=out_specs,
+                batch=options.batch, quick=options.quick, progress=helpers.next_one)
         except (ValueError, RuntimeError) as error:
             raise UsageError(str(error)) from error
         except Exception as error:
@@ -83,8 +84,8 @@ class Helpers:
     """Other processes that compile, where compiling takes long: what they find out is kept on disk, where
     this one reads it."""
 
-    def __init__(self, positional, options, line, left):
-        self.line, self.left, self.start = line, left, time.monotonic()
+    def __init__(self, positional, options, line, cases):
+        self.line, self.cases, self.done, self.start = line, cases, 0, time.monotonic()
         self.command = [sys.executable, "-m", "hlotrace", "plan", *positional,
                         *filter(None, options.flags_into_string().splitlines()), "--html=", "--json",
                         "--jobs=1"]
@@ -94,12 +95,13 @@ class Helpers:
     def next_one(self, text):
         """To be called before each program is compiled."""
         self.line.write(f"hlotrace plan: {text}")
-        if min(self.jobs, len(self.left)) > 1 and time.monotonic() - self.start > LONG:
-            with ThreadPoolExecutor(self.jobs) as pool:
-                for n, _ in enumerate(pool.map(self.compile, self.left), 1):
-                    self.line.write(f"hlotrace plan: {n} of {len(self.left)} that were left are compiled")
-            self.jobs = 1
-        del self.left[:1]
+        if self.jobs > 1 and time.monotonic() - self.start > LONG:
+            left, jobs, self.jobs = list(self.cases)[self.done:], self.jobs, 1
+            if len(left) > 1:
+                with ThreadPoolExecutor(jobs) as pool:
+                    for n, _ in enumerate(pool.map(self.compile, left), 1):
+                        self.line.write(f"hlotrace plan: {n} of {len(left)} that were left are compiled")
+        self.done += 1
 
     def compile(self, case):
         """Let another process compile for a (target, mesh); its errors are this one's, too."""

@@ -1,9 +1,9 @@
 """Partial evaluation for `checkpoint`: a program cut in two by what a policy saves.
 
 The cut is made from the last equation to the first: of what is needed again, the results of an equation
-that the policy saves are saved, any other equation is done again, and what it needs is needed again.  So
-nothing is saved without need.  Chen et al., "Training deep nets with sublinear memory cost" (2016), for the
-idea.
+that the policy saves are saved, any other equation is done again, and what it needs is needed again. So
+nothing is saved without need. What reads or writes Refs is never done again. Chen et al., "Training deep
+nets with sublinear memory cost" (2016), for the idea.
 """
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import programs
 from ..core.jaxpr import Eqn, Literal, Var
+from ..core.refs import accesses
 from ..primitives.programs.remat import Offloadable, decide
 
 if TYPE_CHECKING:
@@ -29,17 +30,18 @@ def partial_eval(jaxpr: Jaxpr, policy: Any, wanted: tuple[bool, ...]) -> tuple[J
     saved: dict[Var, Var] = {}      # what is saved -> what it is again
     for eqn in reversed(jaxpr.eqns):
         needed = tuple([v in live for v in eqn.outvars])
-        if not any(needed) and not eqn.effects:
+        of_refs = bool(accesses(eqn.effects))       # a second time there might be another value in them
+        if not any(needed) and (of_refs or not eqn.effects):
             forward.append(eqn)
             continue
-        if eqn.primitive.partial_eval is not None:
+        if eqn.primitive.partial_eval is not None and not of_refs:
             first, second, kept = eqn.primitive.partial_eval(policy, needed, eqn)
             forward.append(first)
             saved.update((v, v) for v in kept)
             repeated = [] if second is None else [second]
         else:
-            choice = decide(policy, eqn.primitive, [v.aval for v in eqn.invars], eqn.params)
-            if choice and not eqn.effects:
+            choice = of_refs or decide(policy, eqn.primitive, [v.aval for v in eqn.invars], eqn.params)
+            if choice and (of_refs or not eqn.effects):
                 kept, repeated = [v for v, n in zip(eqn.outvars, needed) if n], []
                 saved.update((_moved(v, choice, forward, again), v) for v in kept)
             else:

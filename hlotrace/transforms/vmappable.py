@@ -62,7 +62,7 @@ class Sliced:
     """The arguments of a call of a mapped function as plain arrays: `arrays`, mapped along `dims`."""
 
     def __init__(self, arguments: Any, axes: Any) -> None:
-        leaves, self.structure = pytree.tree_flatten(arguments, is_leaf=_known)
+        leaves, self.structure = pytree.tree_flatten(arguments, is_leaf=is_vmappable)
         specs = pytree.flatten_axes("vmap in_axes", self.structure, axes)
         self.pairs = list(zip(leaves, specs, strict=True))
         self.arrays: list[Any] = []
@@ -84,7 +84,7 @@ class Stacked:
     """A result of a mapped function as plain arrays: `arrays`, each to have its axis at `dims`."""
 
     def __init__(self, result: Any, axes: Any, size: int) -> None:
-        leaves, self.structure = pytree.tree_flatten(result, is_leaf=_known)
+        leaves, self.structure = pytree.tree_flatten(result, is_leaf=is_vmappable)
         specs = pytree.flatten_axes("vmap out_axes", self.structure, axes)
         self.pairs, self.size = list(zip(leaves, specs, strict=True)), size
         self.arrays: list[Any] = []
@@ -103,7 +103,8 @@ class Stacked:
                                          for pair in self.pairs])
 
 
-def _known(x: Any) -> bool:
+def is_vmappable(x: Any) -> bool:
+    """Is it a value of one of the classes?"""
     return type(x) in _rules
 
 

@@ -106,6 +106,24 @@ def test_what_it_closes_over_may_not_be_mapped_or_differentiated():
             transformed()
 
 
+@pytest.mark.parametrize("wrapper, rule, name", [
+    (jax.custom_vjp, lambda g: g.defvjp(lambda x: (g(x), x), lambda x, ct: (7 * ct,)), "def_vmap"),
+    (jax.custom_jvp, lambda g: g.defjvps(lambda t, out, x: 7 * t), "def_vmap"),
+    (custom_vmap, lambda g: g.def_vmap(lambda size, in_batched, x: (5 * x, True)), "defjvp"),
+])
+def test_rules_of_what_is_wrapped_are_set_through_the_wrapper(wrapper, rule, name):
+    inner = custom_vmap if name == "def_vmap" else jax.custom_jvp
+    g = wrapper(inner(lambda x: x))
+    if name == "def_vmap":
+        g.def_vmap(lambda size, in_batched, x: (5 * x, True))
+    else:
+        g.defjvp(lambda primals, tangents: (g(*primals), 7 * tangents[0]))
+    rule(g)
+    same(jax.vmap(g)(X), 5 * X)
+    same(jax.grad(g)(1.0), 7.0)
+    assert not hasattr(g, "defvmap") and not hasattr(jax.custom_vjp(lambda x: x), "def_vmap")
+
+
 def test_sequential_vmap_is_a_loop():
     g = sequential_vmap(lambda x, y: (jnp.sin(x) * y, y))
     same(g(X, 2.0), (np.sin(X) * 2, 2.0))

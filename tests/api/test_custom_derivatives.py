@@ -38,6 +38,19 @@ def test_linear_call_is_transposed_as_the_user_says():
     same(jax.grad(lambda x: jax.vmap(scaled)(X, x).sum())(X), 10 * X)
 
 
+def test_linear_call_transposed_twice_is_itself():
+    def turned(f):
+        return lambda ct: jax.linear_transpose(f, X)(ct)[0]
+
+    def three_ways(c, wrap=lambda f: f):    # the rule closes over c
+        f = wrap(lambda x: linear_call(lambda r, x: x * r, lambda r, ct: ct * r * c, 2.0, x))
+        return f(X), turned(f)(X), turned(turned(f))(X), turned(turned(turned(f)))(X)
+    for wrap in (lambda f: f), jax.jit:
+        same(three_ways(10.0, wrap), (X * 2, X * 20, X * 2, X * 20))
+    same(jax.jvp(three_ways, (10.0,), (1.0,))[1], (X * 0, X * 2, X * 0, X * 2))
+    same(jax.vmap(three_ways)(X)[3], 2 * X[:, None] * X)
+
+
 def test_linear_call_with_respect_to_its_residuals():
     same(jax.jvp(scaled, (2.0, X), (1.0, X)), (X * 2, X + X * 2))
     same(jax.grad(lambda r: scaled(r, X).sum())(2.0), X.sum())

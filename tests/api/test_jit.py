@@ -108,7 +108,7 @@ def test_static_arguments():
     (lambda: jax.jit(lambda x: x, static_argnums=0, donate_argnums=0), ValueError, "cannot be both"),
     (lambda: jax.jit(3), TypeError, "callable value"),
     (lambda: jax.jit(lambda x: x)({"a": object()}), TypeError, r"x\['a'\].*object"),
-    (lambda: jax.jit(lambda x: x)("abc"), TypeError, "argument x of type <class 'str'>"),
+    (lambda: jax.jit(lambda x: x)("abc"), TypeError, "value is of type <class 'str'> and was passed to the function at path x"),
     (lambda: jax.jit(lambda x: {"q": "s"})(1), TypeError, r"\['q'\]"),
     (lambda: jax.jit(lambda x: x)(2 ** 40), OverflowError, "too large"),
     (lambda: jax.jit(lambda x: x, in_shardings=3), TypeError, "in_shardings.*got 3"),

@@ -27,7 +27,7 @@ def test_a_type_among_the_arguments():
 
 def test_types_are_no_arrays():
     for call in (lambda: f({"like": S((2,), "int32")}, "a"), lambda: jax.jit(lambda s: s + 1)(S((2,), "int32"))):
-        with pytest.raises(TypeError, match="argument x of type <class 'str'>|ShapeDtypeStruct"):
+        with pytest.raises(TypeError, match="Argument 'text' of type <class 'str'>|type <class 'str'> and was passed to the function at path x|ShapeDtypeStruct"):
             call()
 
 

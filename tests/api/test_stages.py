@@ -64,12 +64,12 @@ def test_a_compiled_call_takes_what_canonicalizes_to_its_types(args):
     (lambda: COMPILED(np.ones(2, np.float16), {"k": 1}), "called with float16"),
     (lambda: COMPILED(np.ones(2, np.int32), {"k": 1}), r"called with int32\[2\]"),     # same number of bytes
     (lambda: COMPILED(ONES, {"k": 1.0}), r"\* y\['k'\]: compiled for int32\[\], called with float32"),
-    (lambda: COMPILED(ONES), "structure different"), (lambda: COMPILED(ONES, {"z": 1}), "only called has 'z'"),
-    (lambda: COMPILED(ONES, y={"k": 1}), "structure different"), (lambda: COMPILED("s", {"k": 1}), "str"),
+    (lambda: COMPILED(ONES), "input pytree does not match"), (lambda: COMPILED(ONES, {"z": 1}), "only called has 'z'"),
+    (lambda: COMPILED(ONES, y={"k": 1}), "input pytree does not match"), (lambda: COMPILED("s", {"k": 1}), "str"),
     (lambda: COMPILED(S((2,), jnp.float32), {"k": 1}), "ShapeDtypeStruct"),
-    (lambda: jax.jit(lambda x: COMPILED(x, {"k": 1}))(ONES), "tracer"),
-    (lambda: jax.grad(lambda x: COMPILED(x, {"k": 1}).sum())(ONES), "tracer"),
-    (lambda: jax.vmap(lambda x: COMPILED(x, {"k": 1}))(np.ones((3, 2), np.float32)), "tracer"),
+    (lambda: jax.jit(lambda x: COMPILED(x, {"k": 1}))(ONES), "Tracer"),
+    (lambda: jax.grad(lambda x: COMPILED(x, {"k": 1}).sum())(ONES), "Tracer"),
+    (lambda: jax.vmap(lambda x: COMPILED(x, {"k": 1}))(np.ones((3, 2), np.float32)), "Tracer"),
 ])
 def test_a_compiled_call_checks_its_arguments(call, words):
     with pytest.raises(TypeError, match=words):

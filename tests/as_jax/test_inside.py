@@ -115,6 +115,31 @@ for place in inside._homes:
     run("-c", program)
 
 
+def test_the_parts_of_vectorize_and_the_places_of_equations():
+    program = """
+import hlotrace.as_jax, jax, jax.numpy as jnp
+from jax._src import source_info_util
+from jax._src.numpy import vectorize as v
+assert v._parse_gufunc_signature("(n,k),(k)->(n)") == ([("n", "k"), ("k",)], [("n",)])
+assert v._parse_input_dimensions((jnp.ones((5, 2, 3)), jnp.ones(3)), [("n", "k"), ("k",)], "") == ((5,), {"n": 2, "k": 3})
+f, args, kwargs = v._apply_excluded(lambda *a, **k: (a, k), {0, "z"}, (1, 2, 3), {"z": 4, "y": 5})
+assert (args, kwargs) == ([2, 3], {"y": 5}) and f(*args, **kwargs) == ((1, 2, 3), {"y": 5, "z": 4})
+assert v._check_output_dims(jnp.sin, {"n": 2}, [("n",)], "")(jnp.ones(2)).shape == (2,)
+for wrong, kind in [(jnp.ones(3), ValueError), (jnp.ones((2, 2)), ValueError), ((1, 2), TypeError)]:
+    try:
+        v._check_output_dims(lambda x: wrong, {"n": 2}, [("n",)], "here")(1)
+    except kind as error:
+        assert "here" in str(error)
+    else:
+        raise AssertionError(wrong)
+eqn, = jax.make_jaxpr(lambda x: x + 1)(1.).eqns
+frame = source_info_util.user_frame(eqn.source_info.traceback)
+assert isinstance(frame, source_info_util.Frame) and frame.function_name == "<lambda>", frame
+assert frame.end_column - frame.start_column == 5 and source_info_util.user_frame(None) is None
+"""
+    run("-c", program)
+
+
 def test_options_of_the_inside():
     program = """
 import hlotrace.as_jax, jax

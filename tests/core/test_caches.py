@@ -13,7 +13,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.api.composite import composite
-from hlotrace.core.caches import ContextCache, LRUCache, cached, clear
+from hlotrace.core.caches import ContextCache, LRUCache, WeakCache, cached, clear
 from hlotrace.core.config import TRACING, override, state
 from hlotrace.core.primitive import Primitive
 from hlotrace.runtime.executables import compilation
@@ -378,6 +378,18 @@ def test_kept_functions_run_once_for_each_state():
         with jax.enable_x64(not state.x64):
             function(1)
     assert calls == [1, 1]
+
+
+@pytest.mark.quick
+def test_an_owner_has_a_cache_for_each_key():
+    caches, owner, other = WeakCache(dict), threading.Thread(), threading.Thread()
+    places = [(who, key) for who in (owner, other) for key in (None, "a", 1)]
+    for i, place in enumerate(places):
+        caches.of(*place)["made"] = i
+    assert [caches.of(*place)["made"] for place in places] == list(range(6)) and caches.of(owner) is caches.of(owner, None)
+    assert caches.of([]) is not caches.of([])      # a list cannot be referred to weakly
+    del other, place, places
+    assert list(caches.tables) == [owner]
 
 
 def test_eager_loops_with_new_bodies_do_not_pile_up():

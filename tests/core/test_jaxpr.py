@@ -287,3 +287,23 @@ def test_there_are_names_for_many_variables():
         return [x]
     assert "bd:f32[] = one_more bc" in str(program(f, F)).replace("be:f32[] = one_more bd", "")
     assert programs.ClosedJaxpr is Jaxpr and program(f, F).jaxpr.literals == []
+
+
+def test_replace_changes_what_is_given_and_nothing_else():
+    """Of a program and of an equation, one field at a time, also by JAX's records of several."""
+    with scoped("layer"):
+        program = trace_to_jaxpr(lambda x, y: [jnp.sin(x) * y], [F, F], "f", ("x", "y"))
+    eqn, other = program.eqns[0], trace_to_jaxpr(lambda x: [jnp.cos(x)], [F], "g", ("z",))
+    cases = [(program, Jaxpr, ("constvars", "consts", "invars", "eqns", "outvars", "name", "arg_names"), other),
+             (eqn, Eqn, ("primitive", "invars", "outvars", "params", "effects", "source", "name_stack"),
+              other.eqns[0].replace(effects=(IO(),), source=None, params={"accuracy": 1}, name_stack="other"))]
+    def differ(kind, fields, a, b):
+        assert type(a) is type(b) is kind
+        return [name for name in fields if getattr(a, name) != getattr(b, name)]
+    for whole, kind, fields, new in cases:
+        assert differ(kind, fields, whole, whole.replace()) == []
+        for name in differ(kind, fields, whole, new):
+            assert differ(kind, fields, whole, whole.replace(**{name: getattr(new, name)})) == [name]
+    assert differ(*cases[0][1:3], program, program.replace(debug_info=other.debug_info)) == ["name", "arg_names"]
+    assert differ(*cases[0][1:3], program, other.replace(jaxpr=program)) == []
+    assert differ(*cases[1][1:3], eqn, eqn.replace(source_info=cases[1][3].source_info)) == ["source", "name_stack"]

@@ -1,8 +1,10 @@
 """Traces: which is current, what a program holds; library functions are traced once for each type and spliced later."""
+import operator
 import threading
 
 import numpy as np
 import pytest
+from not_compiled import ones_for_results
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -224,3 +226,28 @@ def test_what_is_printed_of_a_tracer(transform, text):
     seen = []
     transform(f)(jnp.arange(2.0))
     assert seen == [(text,) * 3]
+
+
+CONVERSIONS = {"bool": bool, "int": int, "float": float, "complex": complex, "index": operator.index, "len": len,
+               "item": lambda x: x.item(), "tolist": lambda x: x.tolist()}
+
+
+@pytest.mark.parametrize("convert", CONVERSIONS)
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+def test_a_tracer_of_a_known_value_converts_as_the_value_does(convert, dtype):
+    """The same result, or an error of the same class, whatever the shape."""
+    def outcome(x):
+        try:
+            return CONVERSIONS[convert](x)
+        except Exception as error:
+            return type(error)
+
+    def traced(x):
+        found = []
+        tangent = x if x.dtype.kind == "f" else np.zeros(x.shape, jax.dtypes.float0)
+        jax.jvp(lambda x: (found.append(outcome(x)), x)[1], (x,), (tangent,))
+        return found[0]
+    with ones_for_results():        # what is converted has elements that are 1
+        for shape in ((), (1,), (1, 1), (0,), (2,), (2, 1)):
+            x = jnp.ones(shape, dtype)
+            assert traced(x) == outcome(x), shape

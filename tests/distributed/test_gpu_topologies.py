@@ -10,7 +10,7 @@ from hlotrace import topologies
 from hlotrace.experimental import serialize_executable
 from hlotrace.inspection.communication import collectives
 from hlotrace.runtime.devices import chips, gpu_targets, plugins
-from hlotrace.sharding import AxisType, NamedSharding, P, SingleDeviceSharding
+from hlotrace.sharding import NamedSharding, P, SingleDeviceSharding
 
 PLUGIN = plugins.Plugin("cuda", "/plugin.so", "jax-cuda12-pjrt")
 
@@ -23,6 +23,7 @@ PLUGIN = plugins.Plugin("cuda", "/plugin.so", "jax-cuda12-pjrt")
     ({"cuda": PLUGIN}, {"topology_name": "v5p:8", "platform": "gpu"}, "'v5p:8' is of platform 'tpu', not 'cuda'"),
     ({"cuda": PLUGIN}, {"topology_name": "b20", "platform": "gpu"}, "did you mean 'b200'. There are v100, .*target_config="),
     ({"cuda": PLUGIN}, {"platform": "cuda", "topology": "1x1x8"}, "a topology of GPUs needs the name of one. Say \"h100:8\""),
+    ({"cuda": PLUGIN}, {"topology_name": "2xl4:8"}, 'GPUs have hosts, not slices: say "l4:2x8" for 2 hosts of eight'),
     ({"cuda": PLUGIN}, {"topology_name": "l4", "num_slices": "2"}, "cuda has no option 'num_slices'; it has target_config"),
     ({"cuda": PLUGIN}, {"topology_name": "l4", "topology": 8}, "topology is a text, not 8")])
 def test_what_is_wrong_with_a_topology_is_said(monkeypatch, found, arguments, words):
@@ -37,7 +38,7 @@ def struct(*shape, sharding, dtype="float32"):
 
 
 def mesh_of(name, shape=(4, 2), axes=("data", "model")):
-    return topologies.get_topology_desc(name).make_mesh(shape, axes, (AxisType.Auto,) * len(shape))
+    return topologies.get_topology_desc(name).make_mesh(shape, axes)
 
 
 def layer(x, w):

@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from mesh8 import auto_mesh
 from op_table import keys, linear_algebra, transforms
 
 import hlotrace
@@ -70,7 +69,7 @@ def struct(*shape, sharding=None, dtype="float32"):
 
 def grid():
     """The eight chips of v5e:2x4 as 4 rows along "data", of 2 along "model"."""
-    return auto_mesh((4, 2), ("data", "model"))
+    return hlotrace.topologies.get_topology_desc("v5e:2x4").make_mesh((4, 2), ("data", "model"))
 
 
 def layer(x, w):
@@ -81,11 +80,21 @@ def layer(x, w):
 def test_meshes_are_made_of_a_topology():
     topology = hlotrace.topologies.get_topology_desc("v5e:2x4")
     mesh = hlotrace.topologies.make_mesh(topology, (4, 2), ("data", "model"))
-    assert mesh is auto_mesh((4, 2), ("data", "model"))
-    assert mesh is Mesh(np.array(topology.devices).reshape(4, 2), ("data", "model"))
-    assert auto_mesh((4,), "x").devices.tolist() == topology.devices[:4]
+    assert mesh is topology.make_mesh((4, 2), ("data", "model"))
+    assert mesh is Mesh(mesh.devices, ("data", "model")) and {*mesh.devices.flat} == {*topology.devices}
+    assert hlotrace.topologies.make_mesh(topology, (4, 2), ("data", "model"), contiguous_submeshes=True).size == 8
+    assert {*topology.make_mesh((4,), "x").devices} == {*topology.devices[:4]}
     with pytest.raises(ValueError, match="need 16 devices and there are 8$"):
-        auto_mesh((4, 4), ("data", "model"))
+        topology.make_mesh((4, 4), ("data", "model"))
+
+
+@needs_libtpu
+def test_several_slices_have_a_name():
+    devices = hlotrace.topologies.get_topology_desc("2xv5e:2x2").devices
+    assert [d.slice_index for d in devices] == [0] * 4 + [1] * 4
+    assert devices == hlotrace.topologies.get_topology_desc("v5e:2x2", num_slices=2).devices
+    with pytest.raises(ValueError, match="how many slices there are, and so does num_slices"):
+        hlotrace.topologies.get_topology_desc("2xv5e:2x2", num_slices=2)
 
 
 @needs_libtpu

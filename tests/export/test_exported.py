@@ -20,7 +20,7 @@ from hlotrace.export import flatbuffers
 from hlotrace.export.format import _EXPORTED
 from hlotrace.extend.core import Primitive
 from hlotrace.interpreters import mlir
-from hlotrace.sharding import Mesh, NamedSharding, P
+from hlotrace.sharding import AbstractMesh, Mesh, NamedSharding, P
 
 X, Y = np.arange(6, dtype=np.float32).reshape(2, 3), {"b": np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)}
 Params = collections.namedtuple("Params", "w b")
@@ -375,3 +375,14 @@ def test_sizes_of_arguments_may_be_differences():
     sizes = (a - b,), (a,), (b,)
     e = exported(lambda x, y, z: x, *(jax.ShapeDtypeStruct(size, np.float32) for size in sizes))
     same(e.call(jnp.ones(1), jnp.ones(3), jnp.ones(2)), jnp.ones(1))
+
+
+def test_shardings_over_a_mesh_without_devices():
+    abstract = NamedSharding(AbstractMesh((2, 4), ("x", "y")), P("x"))
+    exported = export.export(jax.jit(lambda x: x * 2, in_shardings=abstract, out_shardings=abstract))(
+        jax.ShapeDtypeStruct((8,), np.float32))
+    assert exported.nr_devices == 8
+    mesh = Mesh(np.array(devices()).reshape(2, 4), ("x", "y"))
+    x = jax.device_put(np.arange(8, dtype=np.float32), NamedSharding(mesh, P("x")))
+    got = jax.jit(export.deserialize(exported.serialize()).call)(x)
+    assert got.tolist() == [2.0 * i for i in range(8)] and got.sharding.is_equivalent_to(x.sharding, 1)

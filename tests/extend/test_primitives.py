@@ -322,18 +322,18 @@ def bare(*, typed=True):
 
 
 @pytest.mark.parametrize(("use", "words"), [
-    (lambda: bare(typed=False).bind(1.0), r"no abstract evaluation rule.*set mul_sub_p.def_abstract_eval\(rule\)"),
-    (lambda: jax.jit(bare(typed=False).bind)(1.0), r"no abstract evaluation rule.*Primitive\(..., abstract_eval=rule\)"),
-    (lambda: bare().bind(1.0), r"no lowering for platform \w+; set mlir.register_lowering\(mul_sub_p, rule\)"),
-    (lambda: jax.jit(bare().bind)(1.0), r"no lowering for platform \w+.*Primitive\(..., lower=rule\)"),
-    (lambda: jax.jvp(bare().bind, (1.0,), (1.0,)), r"no derivative.*set ad.primitive_jvps\[mul_sub_p\] = rule"),
-    (lambda: jax.jit(jax.grad(bare().bind))(1.0), r"no derivative.*Primitive\(..., jvp=rule\)"),
-    (lambda: jax.linear_transpose(bare().bind, 1.0)(1.0), r"no transpose rule.*set ad.primitive_transposes\[mul_sub_p\]"),
-    (lambda: ad.get_primitive_transpose(bare()), "no transpose rule"),
-    (lambda: jax.vmap(bare().bind)(jnp.ones(2)), r"no batching rule.*set batching.primitive_batchers\[mul_sub_p\] = rule"),
+    (lambda: bare(typed=False).bind(1.0), r"Abstract evaluation for 'mul_sub' not implemented.*set mul_sub_p.def_abstract_eval\(rule\)"),
+    (lambda: jax.jit(bare(typed=False).bind)(1.0), r"Abstract evaluation for 'mul_sub' not implemented.*Primitive\(..., abstract_eval=rule\)"),
+    (lambda: bare().bind(1.0), r"translation rule for primitive 'mul_sub' not found for platform \w+; set mlir.register_lowering\(mul_sub_p, rule\)"),
+    (lambda: jax.jit(bare().bind)(1.0), r"translation rule for primitive 'mul_sub' not found for platform \w+.*Primitive\(..., lower=rule\)"),
+    (lambda: jax.jvp(bare().bind, (1.0,), (1.0,)), r"Differentiation rule for 'mul_sub' not implemented.*set ad.primitive_jvps\[mul_sub_p\] = rule"),
+    (lambda: jax.jit(jax.grad(bare().bind))(1.0), r"Differentiation rule for 'mul_sub' not implemented.*Primitive\(..., jvp=rule\)"),
+    (lambda: jax.linear_transpose(bare().bind, 1.0)(1.0), r"Transpose rule .* for 'mul_sub' not implemented.*set ad.primitive_transposes\[mul_sub_p\]"),
+    (lambda: ad.get_primitive_transpose(bare()), "Transpose rule .* for 'mul_sub' not implemented"),
+    (lambda: jax.vmap(bare().bind)(jnp.ones(2)), r"Batching rule for 'mul_sub' not implemented.*set batching.primitive_batchers\[mul_sub_p\] = rule"),
 ])
 def test_a_missing_rule_is_named_with_how_to_give_it(use, words):
-    with pytest.raises(NotImplementedError, match=f"mul_sub has {words}"):
+    with pytest.raises(NotImplementedError, match=words):
         use()
 
 

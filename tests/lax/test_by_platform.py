@@ -55,7 +55,7 @@ def test_functions_of_platforms_that_do_not_fit():
         lax.platform_dependent(X)
     with pytest.raises(ValueError, match="Use 'cuda' or 'rocm'"):
         lax.platform_dependent(X, gpu=lambda x: x)
-    with pytest.raises(TypeError, match=r"cpu= gives float32\[3\], default= gives float32\[\]"):
+    with pytest.raises(TypeError, match=r"cpu= has type float32\[3\] but the corresponding output of default= has type float32\[\]"):
         lax.platform_dependent(X, cpu=lambda x: x, default=lambda x: x.sum())
     with pytest.raises(TypeError, match="tpu= must be a function, got 3"):
         lax.platform_dependent(X, cpu=lambda x: x, tpu=3)

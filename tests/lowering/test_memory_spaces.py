@@ -5,6 +5,9 @@ from mesh8 import on, one
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
+from hlotrace.lowering.memory_spaces import with_memories
+from hlotrace.sharding import SingleDeviceSharding
+from hlotrace.sharding.partition import Partition
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 HOST, DEVICE = jax.memory.Space.Host, jax.memory.Space.Device
@@ -37,6 +40,20 @@ def test_results_are_where_the_program_puts_them():
     assert kinds_of(jax.jit(lambda x: x * 2, in_shardings=x.sharding), X) == ["device"]
     assert kinds_of(lambda x: jax.make_array_from_callback((8, 4), x.sharding, lambda i: X[i]), x) == ["pinned_host"]
     assert kinds_of(jax.vmap(lambda x: jax.device_put(x, HOST)), X) == ["pinned_host"]
+
+
+HELD = lambda host, number: (jax.device_put(host, DEVICE), jax.device_put(host, HOST), jnp.full((8, 4), number))
+
+
+@pytest.mark.parametrize("one, other, kind", [(0, 0, "device"), (1, 1, "pinned_host"), (1, 2, "pinned_host"), (2, 1, "pinned_host"),
+                                              (0, 2, "device"), (2, 0, "device"), (2, 2, "device")])
+def test_a_result_is_where_one_branch_has_it_and_the_other_anything(one, other, kind):
+    """Of a value on the device, one on the host, and one that numbers make."""
+    f = jax.jit(lambda p, x: jax.lax.cond(p, lambda x: HELD(x, 1.0)[one], lambda x: HELD(x, 2.0)[other], x))
+    jaxpr = f.trace(True, X).jaxpr
+    at = SingleDeviceSharding(jax.devices()[0], memory_kind="pinned_host")
+    found = with_memories(jaxpr, jax.devices()[0], [None, at])
+    assert (found.outs[0]._kind if type(found) is Partition else "device") == kind
 
 
 @pytest.mark.parametrize("f", [jnp.add, jax.jit(jnp.add), jax.jit(lambda x, y: jax.lax.cond(True, jnp.add, jnp.subtract, x, y))])

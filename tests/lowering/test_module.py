@@ -18,6 +18,7 @@ from hlotrace.primitives.arrays.elementwise import cos_p, sin_p
 from hlotrace.primitives.programs.calls import jit_p
 from hlotrace.runtime.mlir.bindings import parse_module
 from hlotrace.sharding import Mesh, NamedSharding, P
+from hlotrace.sharding.layout import Format, Layout
 
 pytestmark = pytest.mark.quick
 
@@ -104,6 +105,13 @@ def test_constants_of_other_types_or_bits_are_others(values):
     assert returned == ", ".join(aval.mlir for aval in program.out_avals)
 
 
+@pytest.mark.parametrize("value", [1, 2.5, True, np.int8(3), np.float16(1.5), np.uint32(7), 1j], ids=repr)
+def test_a_constant_that_is_a_result_has_its_type(value):
+    written = jax.jit(lambda x: (x, value)).lower(1.0).as_text()
+    kind = jax.typeof(value).mlir
+    assert f"return %arg0, %0 : tensor<f32>, {kind}" in written and re.search(rf"%0 = stablehlo.constant .* : {kind}\n", written)
+
+
 def test_a_region_has_constants_of_its_own():
     """What is written in one branch is not known in the other, or after them."""
     def f(x):
@@ -151,6 +159,15 @@ def test_names_of_arguments_and_results_are_in_the_text_where_no_quote_is_in_the
     assert '''loc("params['w']")''' in written and 'jax.result_info = "out"' in written and 'quote"' not in written
 
 
+@pytest.mark.parametrize("effect, at_run_time", [
+    (lambda x: jax.debug.print("{}", x), True), (lambda x: jax.debug.inspect_array_sharding(x, callback=print), False),
+    (lambda x: jax.experimental.io_callback(print, None, x, ordered=True), True), (lambda x: None, False)])
+def test_a_program_has_the_effects_of_its_run(effect, at_run_time):
+    """Those of compiling it are none: it is run as any other."""
+    lowered = lower(trace_to_jaxpr(lambda x: [effect(x), x][1:], [F]))
+    assert bool(lowered.effects) is at_run_time
+
+
 # --- devices ---------------------------------------------------------------------------------------------------------
 
 def test_donated_arguments_are_marked_where_a_program_is_divided():
@@ -162,6 +179,28 @@ def test_donated_arguments_are_marked_where_a_program_is_divided():
         arguments = re.search(r"@main\((.*?)\) ->", written)[1].split("%arg")[1:]
         assert [i for i, argument in enumerate(arguments) if "jax.buffer_donor = true" in argument] == list(donated)
         assert all("sdy.sharding" in argument for argument in arguments)
+
+
+def test_what_is_asked_of_an_argument_or_a_result_is_written_at_it():
+    """Its sharding, its memory and its layout; of several, each at its own."""
+    mesh = Mesh(np.array(jax.devices()), ("x",))
+    rows, columns = NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "x"))
+    memory, layout = 'memory_kind = "pinned_host"', 'layout_mode = "{0,1}"'
+    asked = [('{"x"}, {}', rows), ('{}, {"x"}', columns), (memory, rows.with_memory_kind("pinned_host")),
+             (layout, Format(Layout((1, 0)), columns))]
+    for ins, outs in ((asked, asked[::-1]), (asked[::-1], asked)):
+        f = jax.jit(lambda *xs: [x + 1 for x in xs], in_shardings=[s for _, s in ins], out_shardings=[s for _, s in outs])
+        written = f.lower(*[jax.ShapeDtypeStruct((8, 8), np.float32)] * 4).as_text()
+        for listed, wanted in zip(re.search(r"@main\((.*)\) -> \((.*)\) {", written).groups(), (ins, outs)):
+            for each, (text, _) in zip(listed.split("tensor<")[1:], wanted, strict=True):
+                assert text in each and [m for m in (memory, layout) if m in each] == [m for m in (memory, layout) if m == text]
+
+
+@pytest.mark.parametrize("axis_type, entries", [("Auto", "{?}, {?}, {}"), ("Explicit", '{"x"}, {"y"}, {}')], ids=["Auto", "Explicit"])
+def test_an_axis_that_cannot_be_split_is_whole_and_others_are_as_they_are(axis_type, entries):
+    mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"), axis_types=(getattr(jax.sharding.AxisType, axis_type),) * 2)
+    x = jax.ShapeDtypeStruct((8, 8, 8), np.complex64, sharding=NamedSharding(mesh, P("x", "y")))
+    assert f"sdy.sharding_constraint %arg0 <@mesh, [{entries}]>" in jax.jit(jnp.fft.fft).lower(x).as_text()
 
 
 def test_a_kernel_is_called_by_one_device_but_in_shard_map_by_each():
@@ -202,7 +241,7 @@ def test_functions_are_called_within_shard_map_too():
 
 def test_what_has_no_lowering_says_for_which_platforms_it_has_one():
     only = Primitive("only", abstract_eval=lambda x: x, lower={"cuda": lambda ctx, eqn, x: x})
-    with pytest.raises(NotImplementedError, match="only has no lowering for platform cpu; it has one for cuda"):
+    with pytest.raises(NotImplementedError, match="'only' not found for platform cpu; it has one for cuda"):
         text(lambda x: [only.bind(x)])
     assert "return %arg0" in text(lambda x: [only.bind(x)], platform="cuda")
 

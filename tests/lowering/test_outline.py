@@ -16,7 +16,7 @@ from hlotrace import lax
 from hlotrace.core.config import override
 from hlotrace.core.jaxpr import check_jaxpr, eval_jaxpr
 from hlotrace.lowering import outline as outlining
-from hlotrace.lowering.outline import outline
+from hlotrace.lowering.outline import Block, outline, structure
 from hlotrace.runtime.executables import blocks as pieces
 
 
@@ -105,6 +105,33 @@ def test_small_programs_and_programs_that_repeat_nothing_stay_as_they_are():
         return [x * (1 + i / 1000) for i in range(320)]
     big = program(wide, X)
     assert outline(big) == (big, [])
+
+
+DIFFERENT = [      # programs of (x, y) that compute different things, though most of their equations are equal
+    lambda x, y: (x * y, x + y), lambda x, y: (x + y, x * y), lambda x, y: (x * y, x * y + 1), lambda x, y: x * y,
+    lambda x, y: (y * x, x + y), lambda x, y: (x * y, x - y), lambda x, y: (x * y, y - x), lambda x, y: (x, x + y),
+    lambda x, y: (y, x + y), lambda x, y: (x * y, 1), lambda x, y: (x * y, 1.0), lambda x, y: (x * y, True),
+    lambda x, y: (x * 2, x + y), lambda x, y: (x * 3, x + y), lambda x, y: x.sum(0) * y.sum(1),
+    lambda x, y: x.sum(1) * y.sum(0), lambda x, y: jax.jit(lambda x: x * 2)(x) * y,
+    lambda x, y: jax.jit(lambda x: x * 3)(x) * y, lambda x, y: jax.jit(lambda x: (x, x * 2)[0])(x) * y,
+    lambda x, y: lax.cond(True, jnp.sin, jnp.cos, x) * y, lambda x, y: lax.cond(True, jnp.cos, jnp.sin, x) * y,
+]
+
+
+@pytest.mark.quick
+def test_programs_are_one_to_outlining_where_they_compute_the_same():
+    def programs(dtype):
+        x = np.ones((2, 2), dtype)
+        return [jax.make_jaxpr(lambda x, y, f=f: f(x, y))(x, x) for f in DIFFERENT]
+    same, again, other = programs(np.float32), programs(np.float32), programs(np.int8)
+    assert [structure(p) for p in same] == [structure(p) for p in again]
+    assert len({structure(p) for p in [*same, *other]}) == 2 * len(DIFFERENT)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("calls, saved", [(1, 0), (2, 1), (5, 4)])
+def test_what_a_block_saves_are_the_equations_of_all_calls_but_the_first(calls, saved):
+    assert Block(jax.make_jaxpr(lambda x: jnp.sin(x) * 2)(1.0), calls).saved == 2 * saved
 
 
 def test_the_option_turns_it_off(eager):

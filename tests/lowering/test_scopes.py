@@ -6,7 +6,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.core.config import scope_text
+from hlotrace.core.source_info import scope_text
 
 
 def layer(x):

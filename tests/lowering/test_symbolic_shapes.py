@@ -42,6 +42,22 @@ def test_shapes_of_results():
             assert got.shape == want.shape
 
 
+@pytest.mark.parametrize("f", [
+    lambda x: jax.random.bits(jax.random.key(0), x.shape), lambda x: jnp.interp(x, x[0], x[0]), lambda x: jnp.vander(x[0]),
+    lambda x: jnp.average(x, 0), lambda x: jax.image.resize(x, (2 * x.shape[0], x.shape[1]), "nearest"),
+    lambda x: jnp.linalg.svd(x, compute_uv=False)], ids=["bits", "interp", "vander", "average", "resize", "svd"])
+def test_sizes_among_the_numbers_of_a_computation(f):
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_allclose(exported(f, "b, c").call(x), f(x), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("f", [jnp.fft.fft, jnp.fft.rfft, lambda x: jnp.convolve(x[0], x[0])])
+def test_sizes_that_xla_has_to_know(f):
+    with pytest.raises(NotImplementedError, match="symbolic sizes|non-constant fft_length"):
+        exported(f, "b, c")
+
+
 @pytest.mark.quick
 def test_what_the_text_says():
     text = exported(lambda x: x.reshape(x.shape[0] * 2), "b, 2").mlir_module()

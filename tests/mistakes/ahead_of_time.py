@@ -64,25 +64,25 @@ def called_with_a_weak_number():
     return f(1)  # <-
 
 
-@mistake(TypeError, "sin", "tracer", advice="the function itself")
+@mistake(TypeError, "sin", "Tracer", advice="Transform and trace sin itself")
 def called_under_a_transformation():
     f = jax.jit(jnp.sin).lower(spec()).compile()
     return jax.grad(f)(1.0)  # <-
 
 
-@mistake(TypeError, "sin", "x: float32[3]", "tracer", advice="the function itself")
+@mistake(TypeError, "sin", "x: float32[3]", "Tracer", advice="Transform and trace sin itself")
 def called_under_jit():
     f = jax.jit(jnp.sin).lower(spec(3)).compile()
     return jax.jit(lambda x: f(x))(jnp.ones(3))  # <-
 
 
-@mistake(TypeError, "sin", "tracer", advice="the function itself")
+@mistake(TypeError, "sin", "Tracer", advice="Transform and trace sin itself")
 def called_under_vmap():
     f = jax.jit(jnp.sin).lower(spec()).compile()
     return jax.vmap(f)(jnp.ones(3))  # <-
 
 
-@mistake(TypeError, "f was compiled", "1 positional argument", "2 positional arguments",
+@mistake(TypeError, "f: compiled for", "1 positional argument", "2 positional arguments",
          advice="static arguments are not given again")
 def called_with_statics():
     def f(x, n):
@@ -172,17 +172,17 @@ def eval_shape_of_a_tuple():
     return jax.eval_shape(jnp.sin, (3, 4))  # <-
 
 
-@mistake(ValueError, "as_text", "'mhlo'", advice="stablehlo")
+@mistake(ValueError, "as_text", "mhlo", advice="stablehlo")
 def unknown_dialect():
     return jax.jit(jnp.sin).lower(spec(3)).as_text(dialect="mhlo")  # <-
 
 
-@mistake(ValueError, "compiler_ir", "'tosa'", advice="stablehlo")
+@mistake(ValueError, "compiler_ir", "tosa", advice="stablehlo")
 def unknown_dialect_ir():
     return jax.jit(jnp.sin).lower(spec(3)).compiler_ir("tosa")  # <-
 
 
-@mistake(ValueError, "jit", "argument 1 of f", "list", advice="tuple")
+@mistake(ValueError, "Non-hashable static", "argument 1 of f", "list", advice="tuple")
 def unhashable_static():
     def f(x, sizes):
         return x

@@ -131,7 +131,7 @@ def object_in_a_carry():
     return lax.scan(body, Model(), jnp.ones(3))  # <-
 
 
-@mistake(TypeError, "jit", "f", "output['model']", "Model", advice="return arrays, numbers, or pytrees of them")
+@mistake(TypeError, "jit", "f", "output component ['model']", "Model", advice="return arrays, numbers, or pytrees of them")
 def object_that_is_returned():
     def f(x):
         return {"model": Model(), "x": x}
@@ -166,7 +166,7 @@ def list_of_numbers_in_parameters():
     return jax.jit(loss)({"w": [1.0, 2.0]})
 
 
-@mistake(TypeError, "grad of loss", "loss returned None", advice="lack a `return`?")
+@mistake(TypeError, "grad of loss", "Output was None", advice="lack a `return`?")
 def loss_without_return():
     def loss(w):
         jnp.sum(w ** 2)
@@ -187,21 +187,21 @@ def loss_and_more():
     return jax.grad(loss)(jnp.ones(3))  # <-
 
 
-@mistake(TypeError, "grad of loss", "(out, aux)", "float32[]", advice="(loss, state)")
+@mistake(TypeError, "grad of loss", "two-element tuple", "f32[]", advice="(loss, state)")
 def loss_without_what_has_aux_promised():
     def loss(w):
         return w.sum()
     return jax.grad(loss, has_aux=True)(jnp.ones(3))  # <-
 
 
-@mistake(ValueError, "vmap of f", "p['w'] of shape (3,)", "p['b'] of shape (4,)", advice="None in in_axes")
+@mistake(ValueError, "vmap of f", "p['w'] of type float32[3]", "p['b'] of type float32[4]", advice="None in in_axes")
 def batches_of_two_sizes():
     def f(p):
         return p["w"]
     return jax.vmap(f)({"w": jnp.ones(3), "b": jnp.ones(4)})  # <-
 
 
-@mistake(ValueError, "vmap in_axes", "only the value has 'b'", advice="must be a pytree prefix")
+@mistake(ValueError, "vmap in_axes", "only the value has 'b'", advice="must be a tree prefix")
 def axes_for_some_of_the_keys():
     def f(p):
         return p["w"]
@@ -248,7 +248,7 @@ def registering_a_class_without_methods():
     tree_util.register_pytree_node_class(Plain)  # <-
 
 
-@mistake(ValueError, "tree_util.register_dataclass", "State", "['step']", advice="drop_fields")
+@mistake(ValueError, "tree_util.register_dataclass", "State", "{'step'}", advice="drop_fields")
 def registering_some_of_the_fields():
     tree_util.register_dataclass(State, data_fields=["w"], meta_fields=[])  # <-
 

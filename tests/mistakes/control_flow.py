@@ -42,14 +42,14 @@ def gradient_of_a_while_loop():
     return jax.grad(newton)(2.0)  # <-
 
 
-@mistake(TypeError, "lax.scan of step", "c: input float32[3], output float32[4]", advice="return it as y")
+@mistake(TypeError, "lax.scan of step", "c has type float32[3]", "has type float32[4]", advice="return it as y")
 def carry_of_another_shape():
     def step(c, x):
         return jnp.append(c, x), None
     return lax.scan(step, jnp.zeros(3), jnp.ones(4))  # <-
 
 
-@mistake(TypeError, "lax.scan of step", "state['mean']: input bfloat16[], output float32[]",
+@mistake(TypeError, "lax.scan of step", "state['mean'] has type bfloat16[]", "has type float32[]",
          advice="start with init['mean'] of dtype float32")
 def carry_of_a_state():
     def step(state, x):
@@ -152,7 +152,7 @@ def while_condition_that_is_a_pair():
     return lax.while_loop(lambda c: (c < 3, c), lambda c: c + 1, 0.0)  # <-
 
 
-@mistake(TypeError, "lax.while_loop of body", "state[1]: input float32[3], output float32[1,3]", advice="keeps its shape")
+@mistake(TypeError, "lax.while_loop of body", "state[1] has type float32[3]", "has type float32[1,3]", advice="keeps its shape")
 def while_body_that_widens():
     def body(state):
         i, x = state
@@ -171,12 +171,12 @@ def while_body_that_loses_the_counter():
     return lax.while_loop(lambda s: s[0] < 3, lambda s: s[1], (0, 1.0))  # <-
 
 
-@mistake(TypeError, "lax.cond", "true_fun gives float32[]", "false_fun gives int32[]", advice=".astype(...)")
+@mistake(TypeError, "lax.cond", "true_fun has type float32[]", "false_fun has type int32[]", advice=".astype(...)")
 def branches_of_other_dtypes():
     return lax.cond(True, lambda x: x, lambda x: x.astype(int), 1.0)  # <-
 
 
-@mistake(TypeError, "lax.cond", "true_fun gives float32[]", "false_fun gives float32[3]", advice="broadcast")
+@mistake(TypeError, "lax.cond", "true_fun has type float32[]", "false_fun has type float32[3]", advice="broadcast")
 def branches_of_other_shapes():
     return lax.cond(True, lambda x: x.sum(), lambda x: x, jnp.ones(3))  # <-
 
@@ -241,7 +241,7 @@ def switch_of_no_branches():
     return lax.switch(0, [], 1.0)  # <-
 
 
-@mistake(TypeError, "lax.switch", "branch 0 gives float32[]", "branch 2 gives bool[]", advice=".astype(...)")
+@mistake(TypeError, "lax.switch", "branch 0 has type float32[]", "branch 2 has type bool[]", advice=".astype(...)")
 def switch_branches_that_differ():
     return lax.switch(0, [lambda x: x, lambda x: -x, lambda x: x > 0], 1.0)  # <-
 
@@ -341,7 +341,7 @@ def loop_in_a_gradient():
     return jax.jit(jax.grad(f))(1.0)
 
 
-@mistake(TypeError, "lax.scan", "c: input float32[], output int32[]", advice="start with init of dtype int32")
+@mistake(TypeError, "lax.scan", "c has type float32[]", "has type int32[]", advice="start with init of dtype int32")
 def scan_under_vmap():
     def f(x):
         return lax.scan(lambda c, _: (c.astype(int), None), x, length=3)  # <-
@@ -353,7 +353,7 @@ def carry_that_holds_text():
     return lax.scan(lambda c, x: (c, x), {"name": "adam", "h": 0.0}, jnp.ones(3))  # <-
 
 
-@mistake(TypeError, "lax.scan", "output[1]", "str", advice="return arrays")
+@mistake(TypeError, "lax.scan", "output component [1]", "str", advice="return arrays")
 def output_that_is_text():
     return lax.scan(lambda c, x: (c, "hello"), 0.0, jnp.ones(3))  # <-
 
@@ -375,7 +375,7 @@ def fori_arguments_swapped():
     return lax.fori_loop(lambda i, c: c, 0, 3, 1.0)  # <-
 
 
-@mistake(TypeError, "lax.while_loop", "k: input key<fry>[], output key<fry>[2]", advice="keeps its shape")
+@mistake(TypeError, "lax.while_loop", "k has type key<fry>[]", "has type key<fry>[2]", advice="keeps its shape")
 def while_key_carry():
     return lax.while_loop(lambda k: True, lambda k: jax.random.split(k), jax.random.key(0))  # <-
 
@@ -395,7 +395,7 @@ def while_carry_none():
     return lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, jnp.ones(3)), (0, None))  # <-
 
 
-@mistake(ValueError, "lax.custom_linear_solve", "matvec", "float32[2]", advice="shapes and dtypes of b")
+@mistake(ValueError, "lax.custom_linear_solve", "matvec", "float32[2]", advice="output shapes must match b")
 def product_of_another_shape():
     return lax.custom_linear_solve(lambda x: x[:2], jnp.ones(3), lambda f, b: b)  # <-
 
@@ -412,7 +412,7 @@ def root_that_starts_at_an_int():
     return lax.custom_root(lambda x: x * x - 2, 1, lambda f, x: x, lambda g, y: y / g(1.0))  # <-
 
 
-@mistake(TypeError, "lax.custom_root", "tangent_solve", "a tuple of length 2", advice="structure of initial_guess")
+@mistake(TypeError, "lax.custom_root", "tangent_solve", "a tuple of length 2", advice="structure must match initial_guess")
 def tangent_solver_that_returns_a_pair():
     def root(a):
         return lax.custom_root(lambda x: x - a, 1.0, lambda f, x: x, lambda g, y: (y, y))  # <-
@@ -424,7 +424,7 @@ def platform_without_a_function():
     return lax.platform_dependent(jnp.ones(3), tpu=jnp.sin)  # <-
 
 
-@mistake(TypeError, "lax.platform_dependent", "cpu= (sin) gives float32[3]", "(sum) gives float32[]", advice="Cast")
+@mistake(TypeError, "lax.platform_dependent", "cpu= (sin) has type float32[3]", "(sum) has type float32[]", advice="Cast")
 def platforms_that_do_not_agree():
     return lax.platform_dependent(jnp.ones(3), cpu=jnp.sin, default=jnp.sum)  # <-
 

@@ -79,7 +79,7 @@ def sharding_rule_without_results():
     custom_partitioning(jnp.sin).def_partition(None, sharding_rule="i j")  # <-
 
 
-@mistake(NotImplementedError, "custom_partitioning", "no derivative", advice="jvp rule")
+@mistake(NotImplementedError, "custom_partitioning", "not implemented", advice="Differentiation rule for")
 def gradient_of_parts():
     f = custom_partitioning(jnp.sin)
     f.def_partition(lambda mesh, args, result: None, sharding_rule="... -> ...")

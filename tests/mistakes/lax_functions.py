@@ -514,7 +514,7 @@ def reshape_to_what_is_left():
     return lax.reshape(x, (-1,))  # <-
 
 
-@mistake(TypeError, "lax.ragged_all_to_all", "send_sizes", "float32[2]", advice="must be integers")
+@mistake(ValueError, "lax.ragged_all_to_all", "send_sizes", "float32[2]", advice="must be integer type")
 def ragged_exchange_of_sizes_that_are_floats():
     starts = jnp.arange(2)
     sizes = starts * 0.5

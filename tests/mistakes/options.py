@@ -39,12 +39,12 @@ def value_missing():
     jax.config.update("jax_enable_x64")  # <-
 
 
-@mistake(ValueError, "config.update", "jax_default_matmul_precision", "'hihgest'", advice="did you mean 'highest'")
+@mistake(ValueError, "config.update", "jax_default_matmul_precision", "got hihgest", advice="did you mean 'highest'")
 def choice_misspelt():
     jax.config.update("jax_default_matmul_precision", "hihgest")  # <-
 
 
-@mistake(ValueError, "config.update", "'loose'", advice="'standard', 'strict'")
+@mistake(ValueError, "config.update", "got loose", advice="'standard', 'strict'")
 def choice_of_another_kind():
     jax.config.update("jax_numpy_dtype_promotion", "loose")  # <-
 
@@ -65,7 +65,7 @@ def devices_after_they_were_used():
     jax.config.update("jax_num_cpu_devices", 3)  # <-
 
 
-@mistake(ValueError, "config.update", "jax_numpy_rank_promotion", "'error'", advice="'raise'")
+@mistake(ValueError, "config.update", "jax_numpy_rank_promotion", "got error", advice="'raise'")
 def rank_promotion():
     jax.config.update("jax_numpy_rank_promotion", "error")  # <-
 
@@ -82,13 +82,13 @@ def strict_promotion():
         return jnp.ones(3) + jnp.ones(3, "int32")  # <-
 
 
-@mistake(ValueError, "numpy_dtype_promotion", "'strickt'", advice="did you mean 'strict'")
+@mistake(ValueError, "numpy_dtype_promotion", "got strickt", advice="did you mean 'strict'")
 def promotion_context():
     with jax.numpy_dtype_promotion("strickt"):  # <-
         return jnp.ones(3)
 
 
-@mistake(ValueError, "default_matmul_precision", "'float23'", advice="did you mean 'float32'")
+@mistake(ValueError, "default_matmul_precision", "got float23", advice="did you mean 'float32'")
 def precision_context():
     with jax.default_matmul_precision("float23"):  # <-
         return jnp.ones(3)
@@ -106,7 +106,7 @@ def debug_infs():
         return jnp.ones(3) / 0  # <-
 
 
-@mistake(ValueError, "transfer_guard", "'forbid'", advice="'disallow'")
+@mistake(ValueError, "transfer_guard", "got forbid", advice="'disallow'")
 def transfer_guard_level():
     with jax.transfer_guard("forbid"):  # <-
         return jnp.ones(3)
@@ -127,7 +127,7 @@ def leak_checked():
         return jax.jit(lambda x: kept.append(x) or x)(1.0)  # <-
 
 
-@mistake(ValueError, "jax_default_prng_impl", "'philox'", advice="'threefry2x32'")
+@mistake(ValueError, "jax_default_prng_impl", "got philox", advice="'threefry2x32'")
 def default_prng():
     jax.config.update("jax_default_prng_impl", "philox")  # <-
 

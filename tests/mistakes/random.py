@@ -77,7 +77,7 @@ def keys_that_are_not_unpacked():
     return jax.jit(step)(KEY)
 
 
-@mistake(TypeError, "lax.scan", "key<fry>[]", "key<fry>[2]", "carry", advice="the shapes differ")
+@mistake(TypeError, "lax.scan", "key<fry>[]", "key<fry>[2]", "carry", advice="the shapes do not match")
 def keys_in_a_carry():
     def body(key, x):
         return random.split(key), x + random.normal(key)

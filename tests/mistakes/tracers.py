@@ -203,7 +203,7 @@ def truth_of_an_array():
         return x
 
 
-@mistake(TypeError, "float(", "(3,)", advice="x[0]")
+@mistake(TypeError, "float(", "float32[3]", advice="x[0]")
 def float_of_an_array():
     x = jnp.ones(3)
     return float(x)  # <-

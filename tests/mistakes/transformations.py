@@ -42,7 +42,7 @@ def gradient_at_a_complex_number():
     return jax.grad(square)(1j)  # <-
 
 
-@mistake(TypeError, "grad", "has_aux", "loss", advice="(out, aux)")
+@mistake(TypeError, "grad", "has_aux", "loss", advice="(loss, state)")
 def auxiliary_that_is_not_there():
     def loss(x):
         return x ** 2
@@ -114,7 +114,7 @@ def argument_inside_of_another():
     return jax.jit(f)({"activation": "relu"}, 1.0)  # <-
 
 
-@mistake(ValueError, "jit", "f", "list", "sizes", advice="tuple")
+@mistake(ValueError, "Non-hashable static", "f", "list", "sizes", advice="tuple")
 def static_argument_without_hash():
     def f(x, sizes):
         return x
@@ -128,7 +128,7 @@ def static_name_that_is_not_there():
     return jax.jit(f, static_argnames="mode")  # <-
 
 
-@mistake(TypeError, "jit", "f", "<class 'str'>", "output['name']", advice="arrays, numbers")
+@mistake(TypeError, "jit", "f", "<class 'str'>", "output component ['name']", advice="arrays, numbers")
 def result_that_is_no_array():
     def f(x):
         return {"loss": x, "name": "hello"}
@@ -152,7 +152,7 @@ def tangents_of_another_number():
     return jax.jvp(square, (1.0,), (1.0, 1.0))  # <-
 
 
-@mistake(ValueError, "jvp", "x of square", "(2,)", "(3,)", advice="one of the same shape")
+@mistake(ValueError, "jvp", "x of square", "(2,)", "(3,)", advice="different primal and tangent shapes")
 def tangent_of_another_shape():
     return jax.jvp(square, (jnp.ones(3),), (jnp.ones(2),))  # <-
 
@@ -162,7 +162,7 @@ def tangent_of_an_int():
     return jax.jvp(square, (3,), (1,))  # <-
 
 
-@mistake(ValueError, "vjp", "(3,)", "(2,)", advice="shape")
+@mistake(ValueError, "vjp", "float32[3]", "float32[2]", advice="shape")
 def cotangent_of_another_shape():
     _, pull = jax.vjp(square, jnp.ones(3))
     return pull(jnp.ones(2))  # <-
@@ -179,7 +179,7 @@ def transpose_of_what_is_not_linear():
     return jax.linear_transpose(square, 1.0)(1.0)  # <-
 
 
-@mistake(TypeError, "Custom VJP", "clip", "each of the 2 differentiated arguments", "(Array(1.", advice="None for")
+@mistake(TypeError, "Custom VJP", "clip", "arguments to the primal function, 2", "(Array(1.", advice="None for")
 def cotangents_of_another_number():
     @jax.custom_vjp
     def clip(x, limit):
@@ -204,7 +204,7 @@ def custom_jvp_without_rule():
     return jax.jvp(clip, (1.0,), (1.0,))  # <-
 
 
-@mistake(ValueError, "Custom VJP", "clip", "(2,)", "(3,)", "x", advice="must be equal")
+@mistake(ValueError, "Custom VJP", "clip", "float32[2]", "float32[3]", "x", advice="the shapes do not match")
 def cotangent_of_a_rule_of_another_shape():
     @jax.custom_vjp
     def clip(x):
@@ -288,3 +288,8 @@ def transpose_that_returns_a_pair():
     def loss(x):
         return linear_call(lambda r, x: r * x, lambda r, ct: (ct, ct), 2.0, x)
     return jax.grad(loss)(1.0)  # <-
+
+
+@mistake(TypeError, "<lambda>()", "missing 1 required positional argument", advice="'y'")
+def lambda_with_an_argument_too_few():
+    jax.jit(lambda x, y: x + y)(1.0)  # <-

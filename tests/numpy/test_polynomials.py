@@ -58,6 +58,15 @@ def test_zeros_in_front_are_left_out_where_asked():
     same(rest, np.array([2], f32))
 
 
+def test_sums_are_along_the_first_axis():
+    x, y = np.arange(6).reshape(2, 3), np.array([[7, 8, 9]])
+    same(jnp.polyadd(x, y), np.concatenate([x[:1], x[1:] + y]))
+    same(jnp.polysub(y, x), np.concatenate([-x[:1], y - x[1:]]))
+    same(jnp.polysub(x, np.array([5])), np.concatenate([x[:1], x[1:] - 5]))
+    with pytest.raises(ValueError, match="more axes"):
+        jnp.polyadd(np.arange(3), x)
+
+
 def test_integers_and_narrow_floats():
     for out in (jnp.polymul(np.arange(3), np.arange(2)), jnp.polyder(np.ones(3, bool)), jnp.polyint(3),
                 jnp.poly(np.arange(3))):

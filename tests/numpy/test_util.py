@@ -60,9 +60,9 @@ def test_what_is_no_array_is_named_with_its_place(value, words):
 def test_ranks_are_promoted_as_the_option_says():
     row, table = np.ones(3, np.float32), np.ones((2, 3), np.float32)
     both = lambda: jax.make_jaxpr(lambda *xs: util.broadcast_args(*xs))(row, table)
-    with override("jax_numpy_rank_promotion", "raise"), pytest.raises(ValueError, match=r"\(3,\), \(2, 3\)"):
+    with override("jax_numpy_rank_promotion", "raise"), pytest.raises(ValueError, match=r"\(3,\) \(2, 3\)"):
         both()
-    with override("jax_numpy_rank_promotion", "warn"), pytest.warns(UserWarning, match="reshape them to equal ranks"):
+    with override("jax_numpy_rank_promotion", "warn"), pytest.warns(UserWarning, match="automatic rank promotion on shapes"):
         both()
     with override("jax_numpy_rank_promotion", "allow"), warnings.catch_warnings():
         warnings.simplefilter("error")

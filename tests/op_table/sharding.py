@@ -154,6 +154,18 @@ row("ppermute", over(lambda x: lax.ppermute(x, "x", [(0, 1), (1, 0)])), lambda x
     kinds="fciub", linear=True)
 row("ppermute", over(lambda x: lax.ppermute(x, "x", [(0, 1)])), lambda x: np.concatenate([0 * x[:2], x[:2]]), X,
     linear=True, variant="partial")
+
+
+def dealt(x):
+    """Each of two devices sends its first row to the first, its second to the second."""
+    ids, ones = np.arange(2, dtype=np.int32), np.ones(2, np.int32)
+    places = lax.axis_index("x") + np.zeros(2, np.int32)
+    return lax.ragged_all_to_all(x, lax.full_like(x, 0), ids, ones, places, ones, axis_name="x")
+
+
+row("ragged_all_to_all", over(dealt), lambda x: x[[0, 2, 1, 3]], X, kinds="fciu", linear=True, bad=[
+    (refused("ragged_all_to_all", np.ones((2, 3)), np.ones((2, 3)), *[np.ones(2, np.int32)] * 4, axes=("x",), size=2,
+             groups=None), ValueError, "not a multiple of 2")])
 row("axis_index", over(lambda x: x * (lax.axis_index("x") + 1)), lambda x: np.concatenate([x[:2], 2 * x[2:]]), X)
 row("axis_index", lambda x: hlotrace.vmap(lambda v: v * (lax.axis_index("i") + 1), axis_name="i")(x),
     lambda x: x * np.arange(1, 5)[:, None], X, variant="of a vmap")

@@ -58,7 +58,7 @@ def pieces(shape=(2, 8), dtype=np.float32, devices=tuple(MESH.devices.flat)):
 @pytest.mark.parametrize("make, error, words", [
     (lambda: jax.make_array_from_callback((8, 8), ROWS, lambda index: WHOLE), ValueError, r"must have shape \(2, 8\)"),
     (lambda: jax.make_array_from_callback((8, 8), ROWS, lambda index: WHOLE[index], np.int32), ValueError, "dtype int32"),
-    (lambda: jax.make_array_from_callback((6, 8), ROWS, lambda index: WHOLE[index]), ValueError, "not a multiple of 4"),
+    (lambda: jax.make_array_from_callback((6, 8), ROWS, lambda index: WHOLE[index]), ValueError, "partitioned 4 times"),
     (lambda: jax.make_array_from_single_device_arrays((8, 8), ROWS, pieces()[:3]), ValueError, "for 8 arrays, .* got 3"),
     (lambda: jax.make_array_from_single_device_arrays((8, 8), ROWS, pieces((8, 8))), ValueError, r"arrays\[0\] must have shape"),
     (lambda: jax.make_array_from_single_device_arrays((8, 8), ROWS, pieces(devices=jax.devices()[:1] * 8)), ValueError,

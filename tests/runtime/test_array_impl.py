@@ -14,6 +14,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core.trace import JaxprTrace
+from hlotrace.runtime.array_impl import as_array
 
 a = jnp.array
 SMALL = [jnp.bfloat16, jnp.float16, jnp.float8_e4m3fn, jnp.float8_e5m2, jnp.int4, jnp.uint4, jnp.int8, jnp.bool_]
@@ -114,6 +115,11 @@ def test_float0():
     (lambda: a([1, 2], jnp.float8_e4m3fn), "Array([1, 2], dtype=float8_e4m3fn)"),
     (lambda: jnp.arange(2000), "Array([   0,    1,    2, ..., 1997, 1998, 1999], dtype=int32)"),
     (lambda: a([np.nan, np.inf]), "Array([nan, inf], dtype=float32)"),
+    # the type is apart where the line has no room for it
+    *[(lambda n=n: jnp.full(n, 2000, jnp.int16), f"Array([{', '.join(n * ['2000'])}],{gap}dtype=int16)")
+      for n, gap in ((9, " "), (10, " "), (11, 6 * " "))],
+    (lambda: jnp.full((2, 9), 2000), "Array([[{0}],\n       [{0}]],      dtype=int32, weak_type=True)"
+     .format(", ".join(9 * ["2000"]))),
 ])
 def test_repr(x, text):
     assert repr(x()) == text
@@ -136,7 +142,9 @@ def test_str_and_format():
     (lambda: len(a([1, 2])), 2), (lambda: [int(x) for x in a([1, 2])], [1, 2]), (lambda: 1 in a([1, 2]), True),
     (lambda: sum(jnp.arange(3)).item(), 3), (lambda: [int(x) for x in reversed(jnp.arange(2))], [1, 0]),
     (lambda: [r.shape for r in jnp.ones((2, 3))], [(3,), (3,)]), (lambda: float(jnp.bfloat16(1.5)), 1.5),
-    (lambda: a([1, 2], jnp.int8).tobytes(), b"\1\2"), (lambda: jax.device_get({"x": a(1)}), {"x": 1}),
+    (lambda: a([1, 2], jnp.int8).tobytes(), b"\1\2"), (lambda: a([[1, 2], [3, 4]], jnp.int8).tobytes("F"), b"\1\3\2\4"),
+    (lambda: a([[1, 2], [3, 4]]).item(1, 0), 3), (lambda: a([[1, 2], [3, 4]]).item((0, 1)), 2),
+    (lambda: jax.device_get({"x": a(1)}), {"x": 1}),
 ])
 def test_conversions(got, want):
     assert got() == want
@@ -193,6 +201,15 @@ def test_deletion():
             use()
 
 
+@pytest.mark.parametrize("number", [2, 2.5, True, 1j, np.float32(2), np.int8(3), np.array(4.0, np.float32)], ids=repr)
+def test_a_number_whose_array_was_deleted_is_a_number_still(number):
+    """Arrays of numbers are shared among those who ask for them."""
+    for _ in range(2):
+        x = as_array(number)
+        assert as_array(number) is x and x.item() == number
+        x.delete()
+
+
 @pytest.mark.parametrize("x", [lambda: jnp.arange(3.0), lambda: jnp.asarray(2.0), lambda: jnp.ones((0, 2)),
                                lambda: a([True])])
 def test_pickle_and_copies(x):
@@ -208,8 +225,9 @@ def test_pickle_and_copies(x):
 def test_dlpack_to_another_device_is_refused():
     x = jnp.ones(3)
     assert np.from_dlpack(x, device="cpu").sum() == 3
-    with pytest.raises(BufferError, match=r"array is on \(1, 0\).*\(2, 1\)"):
-        x.__dlpack__(dl_device=(2, 1))
+    for other in ((2, 1), (2, 0), (1, 1)):
+        with pytest.raises(BufferError, match=rf"array is on \(1, 0\).*\({other[0]}, {other[1]}\)"):
+            x.__dlpack__(dl_device=other)
 
 
 def test_dlpack():
@@ -217,6 +235,9 @@ def test_dlpack():
     n = np.from_dlpack(x)
     np.testing.assert_array_equal(n, np.arange(4.0))
     assert np.shares_memory(n, np.asarray(x)) and x.__dlpack_device__()[1] == 0
+    for how, shared in ((None, True), (False, True), (True, False)):
+        again = np.from_dlpack(x, copy=how)
+        assert np.shares_memory(again, np.asarray(x)) is shared and again.tolist() == [0, 1, 2, 3]
     for source in (np.arange(3.0, dtype=np.float32), np.array([True, False]), np.arange(6, dtype=np.int32).reshape(2, 3),
                    np.arange(6, dtype=np.float32).reshape(2, 3).T, x):
         y = jnp.from_dlpack(source)

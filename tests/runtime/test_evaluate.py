@@ -62,6 +62,9 @@ def test_committed_operands_say_where_it_runs():
     x = jax.device_put(X, last)
     assert mul_p.bind(x, x).devices() == {last} and (x + 1).devices() == {last} and (x + 1).committed
     assert not (jnp.asarray(X) + 1).committed
+    for device in jax.devices():        # the same operations on arrays of one type
+        x = jax.device_put(X, device)
+        assert [y.devices() for y in (x + 1, x * x, jnp.sum(x), lax.cond(True, jnp.sin, jnp.cos, x))] == [{device}] * 4
     with pytest.raises(ValueError, match="incompatible devices"):
         x + jax.device_put(X, jax.devices()[0])
     split = placed(X, "x")

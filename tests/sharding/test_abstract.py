@@ -66,11 +66,11 @@ def test_index_map_and_shard_shape(sharding, shape, part, where):
 
 
 @pytest.mark.parametrize(("sharding", "shape", "text"), [
-    (NamedSharding(MESH, P("data")), (10, 4), "dimension 0 of shape (10, 4) has size 10, which is not a multiple of 4: it "
-     "is split over mesh axis 'data' (4). Pad it to 12"),
-    (NamedSharding(MESH, P(None, ("data", "model"))), (4, 20), "dimension 1 of shape (4, 20) has size 20, which is not a "
-     "multiple of 8: it is split over mesh axes 'data' (4) x 'model' (2). Pad it to 24"),
-    (grid.reshape(4, 2), (8, 3), "dimension 1 of shape (8, 3) has size 3, which is not a multiple of 2: it is split over "
+    (NamedSharding(MESH, P("data")), (10, 4), "array axis 0 is partitioned 4 times, but the dimension size is 10 (full shape: (10, 4), "
+     "per-dimension tiling factors: [4, 1] should evenly divide the shape): it is split over mesh axis 'data' (4). Pad it to 12"),
+    (NamedSharding(MESH, P(None, ("data", "model"))), (4, 20), "axis 1 is partitioned 8 times, but the dimension "
+     "size is 20 (full shape: (4, 20), per-dimension tiling factors: [1, 8] should evenly divide the shape): it is split over mesh axes 'data' (4) x 'model' (2). Pad it to 24"),
+    (grid.reshape(4, 2), (8, 3), "tiling factors: [4, 2] should evenly divide the shape): it is split over "
      "axis 1 of the devices"),
     (NamedSharding(MESH, P("data", None, "model")), (4, 4), "has 3 entries; the array has rank 2"),
     (grid.reshape(4, 2), (8,), "is for arrays of rank 2; an array of rank 1 takes the trailing axes, and the leading ones, "

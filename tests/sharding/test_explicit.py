@@ -80,7 +80,7 @@ def test_types_say_which_explicit_axes_split_what():
     assert aval.update(sharding=NamedSharding(mesh(), P(None, "y"))).str_short() == "float32[8,8@y]"
     assert jax.core.ShapedArray((8, 8), "float32", sharding=NamedSharding(mesh(), P(("x", "y")))) is aval
     assert pickle.loads(pickle.dumps(aval)) is aval
-    with pytest.raises(ValueError, match="size 3, which is not a multiple of 2"):
+    with pytest.raises(ValueError, match="partitioned 2 times, but the dimension size is 3"):
         jax.core.ShapedArray((3,), "float32", sharding=NamedSharding(mesh(), P("x")))
     mixed = jax.device_put(X, NamedSharding(mesh(AxisType.Explicit, AxisType.Auto), P("x", "y")))
     assert kind(mixed) == kind(mixed * 2) == "f32[8@x,8]"
@@ -141,9 +141,10 @@ def test_what_is_traced_ahead_has_types():
     (jax.vmap(jax.sharding.auto_axes(lambda v: v * 2, out_sharding=P("y"))), "f32[8@x,8@y]"),
     (lambda x: x[:4], "f32[4@x,8@y]"), (lambda x: x[:, None], "f32[8@x,1,8@y]"), (lambda x: x[::-1], "f32[8@x,8@y]"),
     (lambda x: x[:, 3], None), (lambda x: x.at[:, 3].get(out_sharding=P("x")), "f32[8@x]"),
-    (lambda x: x.at[0].set(1), "f32[8@x,8@y]"), (lambda x: jnp.concatenate([x, x]), "f32[16@x,8@y]"),
+    (lambda x: x.at[0].set(1), None), (lambda x: x.at[0].set(1, out_sharding=P("x", "y")), "f32[8@x,8@y]"),
+    (lambda x: jnp.concatenate([x, x]), "f32[16@x,8@y]"),
     (lambda x: jnp.stack([x, x], 1), "f32[8@x,2,8@y]"), (lambda x: jnp.cumsum(x, 0), None),
-    (lambda x: jnp.sort(x, 0), "f32[8@x,8@y]"), (lambda x: x - x.mean(1, keepdims=True), "f32[8@x,8@y]"),
+    (lambda x: jnp.sort(x, 0), None), (lambda x: x - x.mean(1, keepdims=True), "f32[8@x,8@y]"),
     (lambda x: x + np.ones(8, np.float32), "f32[8@x,8@y]"), (lambda x: x + x.T, None), (lambda x: x @ x, None),
     (lambda x: jnp.matmul(x, x, out_sharding=P("y", "x")), "f32[8@y,8@x]"),
     (lambda x: jnp.einsum("ij,kj->ik", x, x, out_sharding=P("x")), "f32[8@x,8]"),
@@ -257,15 +258,14 @@ def test_gradients_over_data_are_summed():
 @pytest.mark.parametrize("call, words", [
     (lambda: split("x") + split("y"), [
         "f32[8@x,8]", "f32[8@y,8]", "dimension 0 of operand 0 is split over mesh axis 'x'",
-        "dimension 0 of operand 1 over mesh axis 'y'", "'x': 2, 'y': 4", "jax.reshard(operand_1, P('x', None))"]),
+        "dimension 0 of operand 1 is split over mesh axis 'y'", "'x': 2, 'y': 4", "jax.reshard(operand_1, P('x', None))"]),
     (lambda: split("x") * split(None, "x"), ["mesh axis 'x' would split dimensions 0 and 1", "jax.reshard"]),
     (lambda: split(None, "x") @ split("x"), ["the sum runs over dimension 1 of operand 0 and 0 of operand 1",
-                                             "out_sharding=, such as jax.P(None, None)"]),
-    (lambda: split("x")[1:4], ["3", "2 parts", "does not divide", "jax.reshard(x, P(None, None))"]),
+                                             "`out_sharding` parameter, such as jax.P(None, None)"]),
+    (lambda: split("x")[1:4], ["out dim (3) is not divisible by mesh axes (2)", "jax.reshard(x, P(None, None))"]),
     (lambda: jnp.cumsum(split("x", "y"), 1), ["dimension 1 of operand 0", "jax.reshard(x, P('x', None))"]),
     (lambda: lax.rng_bit_generator(split("x", value=np.arange(4, dtype=np.uint32)), (2,)), ["no rule", "auto_axes"]),
     (lambda: lax.with_sharding_constraint(split("x"), NamedSharding(mesh(), P("y"))), ["checks", "jax.reshard"]),
-    (lambda: jax.vmap(jnp.add)(split("x"), split("y")), ["P('x',)", "f32", "P('y',)", "jax.reshard"]),
     (lambda: lax.scan(lambda c, v: (c, v), 0, split("x")), ["leading axis", "jax.reshard(x, P(None, None))"]),
     (lambda: split("x") + jax.device_put(X, NamedSharding(Mesh(devices()[:2], "x", (AxisType.Explicit,)), P("x"))),
      ["different meshes"])])
@@ -274,6 +274,58 @@ def test_errors_name_operands_and_what_mends_them(call, words):
         call()
     for word in words:
         assert word.replace("f32", "float32" if word == "f32" else "f32") in str(error.value), str(error.value)
+
+
+# what JAX refuses: (the call, the class, the words that its errors have too)
+INTS = np.arange(8, dtype=np.int32)
+REFUSED = [
+    (lambda: split("x") + split("y"), ShardingTypeError, "add got incompatible shardings for broadcasting"),
+    (lambda: split("x") + split(None, "x"), ShardingTypeError, "add operation with inputs.*an illegally sharded"),
+    (lambda: split(None, "x") @ split("y"), ShardingTypeError, "requires contracting dimensions to have consistent"),
+    (lambda: split(None, "x") @ split("x"), ShardingTypeError, "Contracting dimensions are sharded and it is amb"),
+    (lambda: jnp.matmul(split("x", value=X[None].repeat(2, 0)), X[None].repeat(2, 0)), ValueError, "matmul arguments"),
+    (lambda: lax.select(split("x") > 0, split("x"), split("x", "y")), ShardingTypeError, "select cases must have"),
+    (lambda: lax.select(split("x", "y") > 0, split("x"), split("x")), ShardingTypeError, "the same sharding as cases"),
+    (lambda: jnp.concatenate([split("x"), split("x", "y")]), ShardingTypeError, "All operands should have the same"),
+    (lambda: jnp.reshape(split("x", "y"), (1, 64)), ShardingTypeError, "This reshape is not supported"),
+    (lambda: jnp.reshape(split("x"), (2, 4, 2, 4)), ShardingTypeError, "This reshape is not supported"),
+    (lambda: lax.sort((split("x"), split("x", "y")), dimension=1), ShardingTypeError, "Arguments to sort must"),
+    (lambda: jnp.sort(split("x"), 0), ShardingTypeError, "must be unsharded over the sorting dimension"),
+    (lambda: jnp.cumsum(split("x"), 0), ShardingTypeError, "Input should be unsharded over the axis being reduced"),
+    (lambda: lax.top_k(split(None, "x"), 2), ShardingTypeError, "should be unsharded over the axis along which"),
+    (lambda: jnp.unstack(split("x")), ShardingTypeError, "cannot be sharded on the unstacking axis"),
+    (lambda: split("x")[:3], ShardingTypeError, r"out dim \(3\) is not divisible by mesh axes \(2\)"),
+    (lambda: jnp.take(split("x"), INTS, 0), ShardingTypeError, r"Use `.at\[...\].get\(out_sharding=\)`"),
+    (lambda: split()[split("x", value=INTS)], ShardingTypeError, r"Use `.at\[...\].get\(out_sharding=\)`"),
+    (lambda: split("x").at[INTS].add(1.0), ShardingTypeError, r"Use `.at\[...\].set/add/mul/...\(out_sharding=\)`"),
+    (lambda: split("x").at[0].set(1.0), ShardingTypeError, r"Use `.at\[...\].set/add/mul/...\(out_sharding=\)`"),
+    (lambda: split().at[0].set(split("x", value=X[0])), ValueError, "Incompatible types for broadcasting"),
+    (lambda: split().at[INTS].add(split(None, "x")), ValueError, "Incompatible types for broadcasting"),
+    (lambda: lax.dynamic_update_slice(split("x"), X, (0, 0)), ShardingTypeError, "must be equal to update sharding"),
+    (lambda: lax.conv(X[None], split("x", value=X[:, :, None]), (1,), "SAME"), ShardingTypeError, "`out_sharding`"),
+    (lambda: lax.linalg.lu(split("x")), ShardingTypeError, "Input 0 to lu must be unsharded on non-batch dimensions"),
+    (lambda: jnp.repeat(split("x"), 2, 0), ValueError, "pass sharding to `jnp.repeat` via `out_sharding`"),
+    (lambda: lax.ragged_dot(split("x"), X[None], INTS[:1]), NotImplementedError, "Please specify out_sharding"),
+    (lambda: jax.vmap(jnp.add)(split("x"), split("y")), ValueError, "Mapped away dimension of inputs passed to vmap"),
+    (lambda: jax.vmap(jnp.add)(split("x"), X), ValueError, "Mapped away dimension of inputs passed to vmap"),
+    (lambda: jax.vmap(jnp.add, (0, None))(split("x"), split(None, "x")), ValueError, "Unmapped values passed to vmap"),
+    (lambda: jax.vmap(jnp.sin, spmd_axis_name="y")(split("x")), ValueError, "Only one of spmd_axis_name or arrays")]
+
+
+@pytest.mark.parametrize("call, error, words", REFUSED)
+def test_what_jax_refuses_is_refused_with_its_words(call, error, words):
+    for way in (call, jax.jit(call)):
+        with pytest.raises(error, match=words):
+            way()
+
+
+def test_operands_that_are_split_alike_go_together():
+    x, flags = split("x", "y"), split("x", "y") > 0
+    for got, type_ in ((jnp.where(flags, x, 0.0), "f32[8@x,8@y]"), (x.at[:, :].set(x), "f32[8@x,8@y]"),
+                       (lax.clamp(split("y"), x, split()), "f32[8@x,8@y]"), (split("x").at[:, 0].set(1.0), "f32[8@x,8]"),
+                       (lax.linalg.triangular_solve(split(None), split(None, "x"), left_side=True), "f32[8,8@x]"),
+                       (lax.dynamic_update_slice(x, split("x", "y", value=X[:4]), (0, 0)), "f32[8@x,8@y]")):
+        assert kind(got) == type_
 
 
 def test_a_constraint_over_explicit_axes_is_an_assertion():
@@ -310,5 +362,5 @@ def test_programs_over_auto_axes_are_what_they_were():
     x = jax.device_put(X, NamedSharding(auto, P("x", "y")))
     assert jax.typeof(x) is jax.typeof(X)
     assert "sharding_constraint" not in jax.jit(lambda x: jnp.sin(x @ x)).lower(x).as_text()
-    with jax.set_mesh(AbstractMesh((2, 4), ("x", "y"))), pytest.raises(ValueError, match="'x' of type Auto"):
+    with jax.sharding.use_abstract_mesh(AbstractMesh((2, 4), ("x", "y"))), pytest.raises(ValueError, match="'x' of type Auto"):
         jax.reshard(X, P("x"))

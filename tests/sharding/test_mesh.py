@@ -107,11 +107,10 @@ def test_names_with_which_xla_crashes_are_refused(name):
         AbstractMesh((2,), (name,))
 
 
-@pytest.mark.parametrize("use", ["use_mesh", "use_abstract_mesh"])
-def test_the_mesh_in_use(use):
+def test_the_mesh_in_use():
     assert jax.sharding.get_mesh().empty and jax.sharding.get_abstract_mesh().empty
     mesh = auto_mesh((4, 2), ("data", "model"))
-    with pytest.raises(KeyError), getattr(jax.sharding, use)(mesh):
+    with pytest.raises(KeyError), jax.sharding.use_mesh(mesh):
         assert jax.sharding.get_mesh() is mesh and jax.sharding.get_abstract_mesh() == mesh.abstract_mesh
         raise KeyError
     assert jax.sharding.get_mesh().empty
@@ -134,7 +133,7 @@ def test_an_abstract_mesh_is_in_use_inside_of_programs():
     assert seen[0] == abstract and seen[1].empty and y.sharding.is_equivalent_to(NamedSharding(mesh, P(None, "model")), 2)
     assert np.array_equal(y, value * 2)
     np.testing.assert_array_equal(jax.jit(jax.grad(lambda x: (f(x) ** 2).sum()))(x), 8 * value)
-    with raises(ValueError, "use_abstract_mesh: expected an AbstractMesh, got 3"):
+    with raises(ValueError, "Expected mesh of type `jax.sharding.AbstractMesh`. Got type: <class 'int'>"):
         jax.sharding.use_abstract_mesh(3)
     with raises(ValueError, "set_mesh inside of a function that jit traces"):
         jax.jit(lambda x: jax.set_mesh(mesh) and x)(value)
@@ -153,3 +152,27 @@ def test_a_bare_mesh_gives_specs_a_meaning_and_is_not_in_use():
                 assert jax.sharding.get_mesh() is other
                 assert jax.lax.with_sharding_constraint(np.ones(4), P("data")).sharding.mesh is mesh
     assert str(AbstractMesh((), ())) == "AbstractMesh((), axis_types=())"
+
+
+def test_a_mesh_does_not_change_and_says_what_it_lacks():
+    mesh = auto_mesh((4, 2), ("data", "model"))
+    assert repr(mesh) == "Mesh(axis_sizes=(4, 2), axis_names=('data', 'model'), axis_types=(Auto, Auto))"
+    for kind, name in ((mesh, "axis_names"), (mesh, "devices"), (mesh.abstract_mesh, "axis_types"), (mesh, "size")):
+        with raises(AttributeError, f"cannot assign to field '{name}'"):
+            setattr(kind, name, ("a",))
+    for name in ("devices", "device_ids"):
+        with raises(ValueError, f"AbstractMesh does not implement {name}"):
+            getattr(mesh.abstract_mesh, name)
+    assert not hasattr(mesh.abstract_mesh, "devices")
+
+
+def test_what_is_no_mesh_to_be_in_use():
+    mesh = auto_mesh((4, 2), ("data", "model"))
+    with jax.set_mesh(mesh), jax.set_mesh(None):
+        assert jax.sharding.get_abstract_mesh().empty
+    with raises(ValueError, "Expected mesh of type `jax.sharding.Mesh`. Got <class"):
+        jax.set_mesh(mesh.abstract_mesh)
+    with raises(ValueError, "`get_mesh` can only be used outside of `jax.jit`"):
+        jax.make_jaxpr(lambda x: jax.sharding.get_mesh())(1.0)
+    with jax.set_mesh(mesh), raises(ValueError, "cannot change the size of the mesh"):
+        jax.sharding.use_abstract_mesh(AbstractMesh((2,), ("a",))).__enter__()

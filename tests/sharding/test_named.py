@@ -21,9 +21,9 @@ pytestmark = pytest.mark.quick
 
 
 @pytest.mark.parametrize(("make", "error", "text"), [
-    (lambda: NamedSharding(MESH, P("x")), ValueError, "names mesh axis 'x', which Mesh('data': 4, 'model': 2"),
-    (lambda: NamedSharding(MESH, P("data", "data")), ValueError, "uses mesh axis 'data' more than once"),
-    (lambda: NamedSharding(MESH, P("data", ("model", "data"))), ValueError, "uses mesh axis 'data' more than once"),
+    (lambda: NamedSharding(MESH, P("x")), ValueError, "Resource axis: x of P('x',) is not found in mesh: ('data', 'model')"),
+    (lambda: NamedSharding(MESH, P("data", "data")), ValueError, "has duplicate entries for `data`"),
+    (lambda: NamedSharding(MESH, P("data", ("model", "data"))), ValueError, "has duplicate entries for `data`"),
     (lambda: NamedSharding(MESH, ("data",)), TypeError, "spec is a PartitionSpec, got ('data',); write P('axis', None)"),
     (lambda: NamedSharding(MESH, None), TypeError, "spec is a PartitionSpec, got None"),
     (lambda: NamedSharding(MESH.devices, P()), TypeError, "mesh is a Mesh or an AbstractMesh, got ndarray"),

@@ -61,7 +61,7 @@ def test_only_a_constraint_leaves_a_dimension_to_the_compiler(take):
 
 
 def test_an_ellipsis_is_no_axis():
-    with raises(ValueError, "P(Ellipsis, 'data') names mesh axis Ellipsis, which Mesh('data': 4, 'model': 2"):
+    with raises(ValueError, "Resource axis: Ellipsis of P(Ellipsis, 'data') is not found in mesh: ('data', 'model')"):
         NamedSharding(MESH, P(..., "data"))
 
 

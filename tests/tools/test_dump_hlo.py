@@ -293,7 +293,8 @@ def test_all_stages_for_gpus_that_are_not_here(dump):
     status, out, _ = dump(*LAYER, MESH, "--platform=h100:8", "--in_spec=-,model;model", "--stage=all")
     assert status == 0
     titles = [line.split()[1] for line in out.splitlines() if line.startswith("====")]
-    assert titles == ["jaxpr", "outlined", "stablehlo", "sharded", "hlo", "optimized", "collectives", "cost", "memory", "ptx"]
+    assert titles == ["jaxpr", "outlined", "stablehlo", "sharded", "sharding", "hlo", "optimized", "collectives", "cost",
+                      "memory", "ptx"]
     assert "\nflops: " in out and "\nargument_size_in_bytes: " in out and "all-reduce  model" in out
     assert "// kernel " in out and " kernels, " in out and ".visible .entry" in out
     status, _, err = dump("model.py:layer", "f32[640000,2560]", "f32[2560,51200]", "--platform=gpu:l4", "--stage=memory")
@@ -342,9 +343,9 @@ def test_help_tells_of_types_and_flags(dump):
     ([*LAYER, "--mesh=data=99"], "--mesh: make_mesh: axis sizes (99,) need 99 devices and there are 8"),
     ([*LAYER, MESH, "--in_spec=data"], "--in_spec gives 1 SPECs for 2 arguments; `?` leaves one to the compiler"),
     ([*LAYER, MESH, "--in_spec=data;da ta"], "--in_spec 'da ta': 'da ta' is neither - nor a mesh axis"),
-    ([*LAYER, MESH, "--in_spec=data;nope"], "names mesh axis 'nope', which Mesh('data': 4, 'model': 2"),
+    ([*LAYER, MESH, "--in_spec=data;nope"], "Resource axis: nope of P('nope',) is not found in mesh: ('data', 'model')"),
     ([*LAYER, MESH, "--in_spec=-,-,data;-"], "ValueError: argument x of layer: "),
-    ([*LAYER, MESH, "--out_spec=nope"], "names mesh axis 'nope'"),
+    ([*LAYER, MESH, "--out_spec=nope"], "Resource axis: nope"),
     ([*LAYER, MESH, "--platform=xyz"], "--platform 'xyz': want cpu, gpu, cuda, rocm, tpu or the name of a topology"),
     ([*LAYER, "--platform=h10:8"], "the name of a topology, such as h100:8 or v5e:2x4; did you mean 'h100'?"),
     ([*LAYER, "--platform=cpu:8"], "want cpu, gpu, cuda, rocm, tpu or the name of a topology"),
@@ -352,7 +353,7 @@ def test_help_tells_of_types_and_flags(dump):
     ([*LAYER, "--in_spec=data;-"], "--in_spec and --out_spec name axes of a --mesh; give one"),
     ([*LAYER, "--out_spec=data"], "--in_spec and --out_spec name axes of a --mesh; give one"),
     ([*LAYER, "--stage=sharded"], "the stages sharded, sharding, collectives are those of a program over a mesh; give --mesh"),
-    (["model.py:add", "f32[6]", "f32[6]", MESH, "--in_spec=data;-"], "size 6, which is not a multiple of 4"),
+    (["model.py:add", "f32[6]", "f32[6]", MESH, "--in_spec=data;-"], "partitioned 4 times, but the dimension size is 6"),
     (["model.py:network", "--args_from=model.py:network_args", MESH, "--in_spec=model.py:half_the_specs"],
      "--in_spec must be a pytree prefix"),
     (["model.py:network", "--args_from=model.py:network_args", MESH, "--in_spec=model.py:no_tuple"],

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -77,6 +78,9 @@ def bisect_numeric(f: Callable[..., Any], g: Callable[..., Any], /, *args: Any, 
       c:f32[2] = mul b 10.5:f32[]  at ... (g)
       relative difference of operands: 0, 0.05; of the result: 0.05; 1 operations before it agree
     """
+    for name, allowed in (("rtol", rtol), ("atol", atol)):
+        if not isinstance(allowed, numbers.Real) or not allowed >= 0:
+            raise ValueError(f"bisect_numeric: {name}={allowed!r} is not a number of at least 0")
     stages = [JitFunction(fun).trace(*args) for fun in (f, g)]
     _check_results(stages[0].out_info, stages[1].out_info)
     leaves = pytree.tree_leaves(args)

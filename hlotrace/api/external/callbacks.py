@@ -104,8 +104,9 @@ def _call(what: str, callback: Callable[..., Any], spec: Any, args: Sequence[Any
                       if result is None else "Return what is declared, or declare what is returned.")
             raise ValueError(pytree.structure_mismatch(
                 f"callback {name_of(callback)} returned a value of another structure than "
-                "result_shape_dtypes declares", out_tree, found_tree, ("declared", "returned"),
-                root="result") + f"\n{advice}")
+                "result_shape_dtypes declares", out_tree, found_tree, ("declared", "returned"), root="result")
+                + f"\n{advice} Mismatched number of outputs from callback. Expected: {out_tree.num_leaves}, "
+                f"Actual: {found_tree.num_leaves}")
         return found
     function = take_names(call, callback)
     function.partitioned = partitioned and state.trace is not EVAL
@@ -144,7 +145,7 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     if vectorized is not None:
         vmap_method = "legacy_vectorized" if vectorized else "sequential"
     if vmap_method not in _METHODS:
-        raise ValueError(f"vmap_method must be one of {_METHODS}, got {vmap_method!r}")
+        raise ValueError(f"vmap_method must be on of the allowed methods {_METHODS}, got {vmap_method!r}")
     return _call("pure_callback", callback, result_shape_dtypes, args, kwargs, None, vmap_method, sharding)
 
 
@@ -214,9 +215,11 @@ def _check_format(what: str, fmt: str, args: Sequence[Any], kwargs: dict[str, An
         braces = "; a brace that is to be printed is written twice, {{ or }}" * ("encountered" in str(error))
         raise type(error)(f"{what}: the format {fmt!r:.80} does not fit: {error}{braces}") from None
     if formatter.unused:
-        raise ValueError(f"Unused arguments to {what}: {formatter.unused}, which the format {fmt!r:.80} does "
-                         f"not use. Put '{{}}' or '{{name}}' where they belong, as in {what}('x = {{}}', "
-                         "x); an f-string would format the tracer, not the value.")
+        names = [name for name in formatter.unused if isinstance(name, str)]
+        kind, unused = ("keyword", names) if names else ("positional", [args[i] for i in formatter.unused])
+        raise ValueError(f"Unused {kind} arguments to `jax.{what}`: {unused!r:.200}, which the format "
+                         f"{fmt!r:.80} does not use. Put '{{}}' or '{{name}}' where they belong, as in "
+                         f"{what}('x = {{}}', x); an f-string would format the tracer, not the value.")
 
 
 def debug_print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,

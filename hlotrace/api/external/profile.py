@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...core.config import override
-from ...core.errors import not_callable
+from ...core.errors import not_an_int, not_callable
 from ...core.pytrees import pytree
-from ...core.surface.boundary import boundary
+from ...core.surface.boundary import boundary, filtered
 from ...inspection import hlo_text, profiling
 from ...inspection.planning import estimates, hlo_costs
 from ...inspection.timing import times, trace_events
@@ -57,9 +57,12 @@ def profile(fun: Callable[..., Any], *, runs: int = 5) -> Callable[..., times.Pr
     """
     if not callable(fun):
         raise not_callable(fun, "as in profile(step)(params, batch)")
+    if not isinstance(runs, int):
+        raise not_an_int("profile: runs", runs)
     if runs < 1:
         raise ValueError(f"profile: runs={runs}: it is to run at least once")
 
+    @filtered
     def profiled(*args: Any, **kwargs: Any) -> times.Profile:
         jitted = fun if hasattr(fun, "trace") else jit(fun)
         lowered = jitted.trace(*args, **kwargs).lower()

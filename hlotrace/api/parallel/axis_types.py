@@ -12,7 +12,7 @@ from ...core.pytrees import pytree
 from ...core.surface.boundary import filtered
 from ...placement.out_sharding import with_out_sharding
 from ...primitives.parallel.sharding import cast
-from ...sharding.mesh import AbstractMesh, AxisType, Mesh, current_mesh, get_abstract_mesh, use_abstract_mesh
+from ...sharding.mesh import AbstractMesh, AxisType, Mesh, current_mesh, get_abstract_mesh, using
 from ...sharding.spec import PartitionSpec
 from .shard_map import shard_map
 
@@ -85,11 +85,13 @@ def auto_axes(f: Callable[..., Any], *, axes: Any = None, out_sharding: Any = No
     ShapedArray(float32[4@x])
     """
     def call(*args: Any, out_sharding: Any = out_sharding, **kwargs: Any) -> Any:
+        if get_abstract_mesh().empty:
+            return f(*args, **kwargs)
         mesh = _retyped("auto_axes", axes, AxisType.Auto)
         if out_sharding is None:
             raise TypeError("auto_axes: out_sharding is missing: give the sharding of the results, as in "
                             "out_sharding=P('x')")
-        with use_abstract_mesh(mesh):
+        with using(mesh):
             outs = f(*_cast(args, mesh), **_cast(kwargs, mesh))
         leaves, treedef = pytree.tree_flatten(outs)
         wanted = pytree.flatten_axes("auto_axes out_sharding", treedef, out_sharding)
@@ -120,7 +122,7 @@ def explicit_axes(f: Callable[..., Any], *, axes: Any = None, in_sharding: Any =
         if in_sharding is None:
             raise TypeError("explicit_axes: in_sharding is missing: give the sharding of the arguments, as "
                             "in in_sharding=P('x')")
-        with use_abstract_mesh(mesh):
+        with using(mesh):
             leaves, treedef = pytree.tree_flatten(args)
             given = pytree.flatten_axes("explicit_axes in_sharding", treedef, in_sharding)
             args = treedef.unflatten([with_out_sharding(x, s, "explicit_axes") for x,

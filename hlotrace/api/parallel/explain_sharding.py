@@ -44,7 +44,7 @@ def explain_sharding(fun: Callable[..., Any]) -> Callable[..., ShardingPlan]:
     >>> plan.rows[0].operands, plan.rows[0].collectives[0].kind, plan.rows[0].collectives[0].bytes
     ((P('data', 'model'), P('model', None)), 'all-reduce', 32768)
     """
-    jitted = fun if hasattr(fun, "lower") else jit(fun)
+    jitted = fun if hasattr(fun, "trace") else jit(fun)
 
     @filtered
     @functools.wraps(fun)

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import math
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...core.errors import not_callable
@@ -111,7 +112,8 @@ def plan(fun: Callable[..., Any], *types: Any, on: Any = None, mesh: Any = "auto
         on: names of topologies, as `topologies.get_topology_desc` has them, or "cpu:8"; or lists of
             devices.  `devices()` by default.
         mesh: "auto", all factorizations of the mesh axes that the specs name; "data,model", those of these
-            axes; "data=4,model=2" or {"data": 4, "model": 2}, this one; or a list of such.
+            axes; "data=4,model=2" or {"data": 4, "model": 2}, this one; or a list of such.  Over several
+            hosts or slices, the order of axes is the given one where sizes are given, otherwise the best.
         in_specs: PartitionSpecs of the arguments, a tuple of pytrees, None for what the compiler chooses.
         out_specs: PartitionSpecs of the results.
         batch: "3:0" for one with as many examples as dimension 0 of argument 3 has; "3:0,1", tokens in two.
@@ -127,59 +129,98 @@ def plan(fun: Callable[..., Any], *types: Any, on: Any = None, mesh: Any = "auto
     >>> found.best.estimate.flops["float32 in one pass"], found.best.estimate.memory["arguments"]
     (65536, 10240)
     """
-    if not callable(fun):
-        raise not_callable(fun, "and its arguments behind it")
-    leaves, structure = pytree.tree_flatten(types)
-    specs = _specs(leaves, structure, in_specs)
+    program = _Program(fun, types, in_specs, out_specs)
+    count, unit = _per_step(batch, types)
     targets = dict(_targets(on))
-    meshes = {name: list(_meshes(mesh, _axes_of(specs), devices)) for name, devices in targets.items()}
+    asked = list(_cases(program, targets, mesh))
+    if not asked:
+        raise ValueError("plan: mesh=[] names no mesh; 'auto' makes all of them")
     rows: list[Row] = []
-    total, failures = sum(map(len, meshes.values())), []
-    for name, devices in targets.items():
-        for sizes in meshes[name]:
-            if progress:
-                progress(f"{name} {' '.join(f'{a}={n}' for a, n in sizes.items()) or 'one device'} "
-                         f"({len(rows) + 1} of {total})")
-            start, row = time.perf_counter(), Row(name, sizes)
-            try:
-                _fill(row, fun, leaves, specs, structure, out_specs, devices, quick)
-            except (ValueError, RuntimeError) as error:
-                row.error = str(error)
-                failures.append(error)
-            row.seconds = time.perf_counter() - start
-            rows.append(row)
+    failures = []
+    for name, sizes, fixed in asked:
+        if progress:
+            progress(f"{name} {' '.join(f'{a}={n}' for a, n in sizes.items()) or 'one device'} "
+                     f"({len(rows) + 1} of {len(asked)})")
+        start, row = time.perf_counter(), Row(name, sizes)
+        try:
+            row.mesh = sizes if fixed else program.best_order(sizes, targets[name])
+            row.estimate = program.estimate(row.mesh, targets[name], quick)
+        except (ValueError, RuntimeError) as error:
+            row.error = str(error)
+            failures.append(error)
+        row.seconds = time.perf_counter() - start
+        rows.append(row)
     if failures and len(failures) == len(rows) and not any("RESOURCE_EXHAUSTED" in str(e) for e in failures):
         raise failures[0]
     names = list(targets)
     rows.sort(key=lambda row: (names.index(row.target), *row.order))
-    count, unit = _per_step(batch, types)
     return Plan(getattr(fun, "__name__", "the function"), targets, rows, count, unit)
 
 
-def cases(types: Sequence[Any], on: Any, mesh: Any, in_specs: Any) -> list[tuple[str, dict[str, int]]]:
+def cases(fun: Callable[..., Any], types: Sequence[Any], on: Any, mesh: Any, in_specs: Any,
+          out_specs: Any = None) -> Iterator[tuple[str, dict[str, int]]]:
     """(target, mesh) of each program that `plan` compiles, in its order."""
-    specs = _specs(*pytree.tree_flatten(tuple(types)), in_specs)
-    return [(name, sizes) for name, devices in _targets(on)
-            for sizes in _meshes(mesh, _axes_of(specs), devices)]
+    program, targets = _Program(fun, types, in_specs, out_specs), dict(_targets(on))
+    for name, sizes, fixed in _cases(program, targets, mesh):
+        try:
+            yield name, sizes if fixed else program.best_order(sizes, targets[name])
+        except (ValueError, RuntimeError):      # plan says it
+            yield name, sizes
 
 
-def _fill(row: Row, fun: Any, leaves: Sequence[Any], specs: Sequence[Any], structure: Any, out_specs: Any,
-          devices: Sequence[Any], quick: bool) -> None:
-    """Trace, lower and compile for one mesh; the Estimate."""
-    mesh: Mesh | None = None
-    if row.mesh:
-        mesh = make_mesh(tuple(row.mesh.values()), tuple(row.mesh), (AxisType.Auto,) * len(row.mesh),
-                         devices=devices)
-    alone = SingleDeviceSharding(devices[0])
-    args = structure.unflatten([_typed(x, spec, mesh, alone) for x, spec in zip(leaves, specs)])
-    if out_specs is not None and mesh is not None:
-        shardings = pytree.tree_map(lambda spec: spec and NamedSharding(mesh, spec), out_specs,
-                                    is_leaf=_is_spec)
-        fun = jit(fun, out_shardings=shardings)
-    if not hasattr(fun, "trace"):
-        fun = jit(fun)
-    with set_mesh(mesh) if mesh is not None else contextlib.nullcontext():
-        row.estimate = fun.trace(*args).lower().estimate(quick=quick)
+def _cases(program: _Program, targets: Mapping[str, Sequence[Any]],
+           mesh: Any) -> Iterator[tuple[str, dict[str, int], bool]]:
+    """(target, mesh, is the order of its axes the user's?) for each that is asked for."""
+    for name, devices in targets.items():
+        for sizes, fixed in _meshes(mesh, _axes_of(program.specs), devices):
+            yield name, sizes, fixed
+
+
+class _Program:
+    """A function with the types of its arguments, and how they are split."""
+
+    def __init__(self, fun: Any, types: Sequence[Any], in_specs: Any, out_specs: Any) -> None:
+        if not callable(fun):
+            raise not_callable(fun, "and its arguments behind it")
+        self.leaves, self.structure = pytree.tree_flatten(tuple(types))
+        self.specs = _specs(self.leaves, self.structure, in_specs)
+        self.fun, self.out_specs = fun, out_specs
+
+    def estimate(self, sizes: dict[str, int], devices: Sequence[Any], quick: bool) -> estimates.Estimate:
+        """Trace, lower and, unless `quick`, compile for one mesh; the Estimate."""
+        fun, mesh = self.fun, _mesh(sizes, devices)
+        alone = SingleDeviceSharding(devices[0])
+        args = self.structure.unflatten(
+            [_typed(x, spec, mesh, alone) for x, spec in zip(self.leaves, self.specs)])
+        if self.out_specs is not None and mesh is not None:
+            shardings = pytree.tree_map(lambda spec: spec and NamedSharding(mesh, spec), self.out_specs,
+                                        is_leaf=_is_spec)
+            fun = jit(fun, out_shardings=shardings)
+        if not hasattr(fun, "trace"):
+            fun = jit(fun)
+        with set_mesh(mesh) if mesh is not None else contextlib.nullcontext():
+            return fun.trace(*args).lower().estimate(quick=quick)
+
+    def best_order(self, sizes: dict[str, int], devices: Sequence[Any]) -> dict[str, int]:
+        """The mesh with its axes in the order in which links take the least time.
+
+        What is sent along each axis is that of the traced program, for any order: over several hosts or
+        slices, the axis that sends the most is to stay within one.
+        """
+        chip = estimates.chip_of(devices[0])
+        near = chip is None or len(estimates.groups(chip, devices)) == 1
+        if near or sum(n > 1 for n in sizes.values()) < 2:
+            return sizes
+        sent = self.estimate(sizes, devices, quick=True).sent
+        orders = map(dict, itertools.permutations(sizes.items()))
+        return min(orders, key=lambda order: estimates.links_time(chip, _mesh(order, devices), sent))
+
+
+def _mesh(sizes: Mapping[str, int], devices: Sequence[Any]) -> Mesh | None:
+    """Of these axes, which the compiler splits arrays over; None for one device."""
+    if not sizes:
+        return None
+    return make_mesh(tuple(sizes.values()), tuple(sizes), (AxisType.Auto,) * len(sizes), devices=devices)
 
 
 def _typed(x: Any, spec: Any, mesh: Mesh | None, alone: Any) -> Any:
@@ -221,6 +262,8 @@ def _targets(on: Any) -> Iterator[tuple[str, Sequence[Any]]]:
         devices = client.devices()
         yield f"{devices[0].platform}:{len(devices)}", devices
         return
+    if not isinstance(on, (str, Iterable)):
+        raise TypeError(f"plan: on={on!r:.60} is neither names of chips, as 'v5e:4x4', nor devices")
     names = [on] if isinstance(on, str) else list(on)
     if names and hasattr(names[0], "device_kind"):
         names = [names]
@@ -228,7 +271,10 @@ def _targets(on: Any) -> Iterator[tuple[str, Sequence[Any]]]:
         raise ValueError('plan: on=[] names no chips; say on=["v5e:4x4"]')
     for name in names:
         if not isinstance(name, str):
-            devices = list(getattr(name, "devices", name))
+            if not isinstance(members := getattr(name, "devices", name), Iterable):
+                raise TypeError(f"plan: on={on!r:.60}: {name!r:.60} is neither a name of chips, as "
+                                "'v5e:4x4', nor a list of devices")
+            devices = list(members)
             yield getattr(name, "name", f"{devices[0].platform}:{len(devices)}"), devices
         elif name.partition(":")[0] == "cpu":
             yield name, _cpus(name)
@@ -248,8 +294,9 @@ def _cpus(name: str) -> Sequence[Any]:
     return devices[:count]
 
 
-def _meshes(asked: Any, axes: Sequence[str], devices: Sequence[Any]) -> Iterator[dict[str, int]]:
-    """The meshes of `mesh=`, each {axis: size}; [{}] for a program of one device."""
+def _meshes(asked: Any, axes: Sequence[str], devices: Sequence[Any]) -> Iterator[tuple[dict[str, int], bool]]:
+    """The meshes of `mesh=`, each {axis: size}, {} for a program of one device; and whether the order of axes
+    is the user's."""
     count = len(devices)
     for one in asked if isinstance(asked, (list, tuple)) else [asked]:
         if isinstance(one, Mapping):
@@ -258,12 +305,12 @@ def _meshes(asked: Any, axes: Sequence[str], devices: Sequence[Any]) -> Iterator
                 raise TypeError(f"plan: mesh {sizes}: sizes are positive integers")
             if (needed := math.prod(sizes.values())) > count:
                 raise ValueError(f"plan: mesh {sizes} needs {needed} devices and there are {count}")
-            yield sizes
+            yield sizes, True
         elif not isinstance(one, str):
             raise TypeError(f"plan: mesh={one!r:.60} is neither \"auto\", \"data,model\", "
                             "\"data=4,model=2\" nor a dict of sizes")
         elif one == "auto":
-            yield from _factorizations(count, axes)
+            yield from ((sizes, False) for sizes in _factorizations(count, axes))
         elif "=" in one:
             found = [re.fullmatch(r"\s*([A-Za-z_]\w*)=([1-9]\d*)\s*", p) for p in one.split(",")]
             sizes = {part[1]: int(part[2]) for part in found if part}
@@ -276,7 +323,7 @@ def _meshes(asked: Any, axes: Sequence[str], devices: Sequence[Any]) -> Iterator
             if not all(name.isidentifier() for name in names) or len(set(names)) < len(names):
                 raise ValueError(f"plan: mesh {one!r} is neither auto nor names of axes, as data,model, nor "
                                  "sizes, as data=4,model=2")
-            yield from _factorizations(count, names)
+            yield from ((sizes, False) for sizes in _factorizations(count, names))
 
 
 def _factorizations(count: int, axes: Sequence[str]) -> Iterator[dict[str, int]]:
@@ -297,7 +344,7 @@ def _per_step(batch: str | None, types: Sequence[Any]) -> tuple[int | None, str]
     """(how many, of what) of `batch`."""
     if batch is None:
         return None, "examples"
-    found = re.fullmatch(r"(\d+):(\d+(?:,\d+)*)", batch.replace(" ", ""))
+    found = re.fullmatch(r"(\d+):(\d+(?:,\d+)*)", str(batch).replace(" ", ""))
     dims = list(map(int, found[2].split(","))) if found else []
     if not found or int(found[1]) >= len(types):
         raise ValueError(f"plan: batch={batch!r} is not of the form ARGUMENT:DIMENSION with one of the "

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.avals import aval_of
 from ...core.config import state
-from ...core.effects import is_ordered
-from ...core.errors import ShardingTypeError, did_you_mean, not_callable
+from ...core.effects import IO, is_ordered
+from ...core.errors import DuplicateSpecError, ShardingTypeError, did_you_mean, not_callable
 from ...core.jaxpr import Eqn, Jaxpr, Var, close
 from ...core.pytrees import pytree
 from ...core.surface.boundary import boundaries
@@ -182,7 +182,9 @@ class _ShardMapped:
                     raise ValueError(f"{where} {spec} names {axis!r}, which is not one of the axes {manual} "
                                      f"over which it maps; the mesh is {mesh}{did_you_mean(axis, manual)}")
                 if used.count(axis) > 1:
-                    raise ValueError(f"{where} {spec} names {axis!r} more than once")
+                    raise DuplicateSpecError(f"{where}: a single NamedSharding specification can map every "
+                                             f"mesh axis to at most one positional dimension, but {spec} "
+                                             f"has duplicate entries for `{axis}`")
             found.append(spec)
         return tuple(found)
 
@@ -253,9 +255,9 @@ class _ShardMapped:
                 jaxpr, operands, in_specs = eager_shard_map.trace(body, avals, self.name, flat.leaves,
                                                                   in_specs, mesh, manual,
                                                                   bool(self.check_vma))
-        if is_ordered(jaxpr.effects) and mesh.size > 1:
-            raise ValueError(f"{flat}: the devices have no order among themselves, so there are no ordered "
-                             "effects inside: use ordered=False")
+        if is_ordered(e for e in jaxpr.effects if type(e) is not IO) and mesh.size > 1:
+            raise ValueError(f"{flat}: ordered effects are not supported for more than 1 device: the devices "
+                             "have no order among themselves, so use ordered=False")
         return jaxpr, operands, in_specs, specs
 
     def _checked(self, flat: FlatFunction, i: int, x: Any, spec: PartitionSpec,

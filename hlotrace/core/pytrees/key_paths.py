@@ -123,9 +123,13 @@ def described(x: Any) -> str:
 
 
 def prefix_errors(prefix: Any, full: Any, is_leaf: IsLeaf | None = None,
-                  names: Names = ("the prefix", "the value")) -> list[str]:
-    """A line for each place where `prefix` is not a pytree prefix of `full`; `is_leaf` is for the prefix."""
-    return _differences(prefix, full, names, is_leaf, prefix=True)
+                  names: Names = ("the prefix", "the value"), root: str = "the tree",
+                  skipped: int = 0) -> list[str]:
+    """Words for each place where `prefix` is not a pytree prefix of `full`; `is_leaf` is for the prefix.
+
+    `root` is the name of the prefix in the paths of these places, which lack their first `skipped` keys.
+    """
+    return _differences(prefix, full, names, is_leaf, True, root, skipped)
 
 
 def report(title: str, lines: list[str]) -> str:
@@ -151,15 +155,18 @@ def _as_tree(x: Any) -> tuple[Any, bool]:
 
 
 def _differences(a: Any, b: Any, names: Names, is_leaf: IsLeaf | None = None,
-                 prefix: bool = False, root: str = "") -> list[str]:
+                 prefix: bool = False, root: str = "", skipped: int = 0) -> list[str]:
     (a, a_ok), (b, b_ok) = _as_tree(a), _as_tree(b)
     if not (a_ok and b_ok):
         a, b = (x if isinstance(x, pytree.PyTreeDef) else registry.flatten(x)[1] for x in (a, b))
         return [] if a == b else [f"{names[0]} is {a}", f"{names[1]} is {b}"]
     out: list[str] = []
 
-    def differ(path: KeyPath, left: str, right: str, note: str = "") -> None:
+    def differ(path: KeyPath, kind: str, left: str, right: str, note: str = "") -> None:
         where = f"at {root}{keystr(path)}: " if path or root else ""
+        if prefix:
+            where = (f"pytree structure error: different {kind} at key path\n    {root}"
+                     f"{keystr(path[skipped:])}\nAt that key path, ")
         out.append(f"{where}{names[0]} has {left}, {names[1]} has {right}{note}")
 
     def visit(a: Any, b: Any, path: KeyPath) -> None:
@@ -171,21 +178,25 @@ def _differences(a: Any, b: Any, names: Names, is_leaf: IsLeaf | None = None,
             return None
         if below_a is None or below_b is None or type(a) is not type(b):
             note = " (None is an empty container, not a leaf)" if a is None or b is None else ""
-            return differ(path, _describe(a), _describe(b), note)
+            return differ(path, "types", _describe(a), _describe(b), note)
         if type(a) in _DICTS and a.keys() != b.keys():
             only = [(name, [k for k in x if k not in y]) for name, x, y in zip(names, (a, b), (b, a))]
             note = "".join(f"; only {name} has {_listed(keys)}" for name, keys in only if keys)
-            differ(path, _describe(a), _describe(b), f"{note} (Dict key mismatch)")
+            kind = "pytree metadata" if len(a) == len(b) else "numbers of pytree children"
+            differ(path, kind, _describe(a), _describe(b), f"{note} (Dict key mismatch)")
             for k in a:
                 if k in b:
                     visit(a[k], b[k], (*path, DictKey(k)))
             return None
         children_a, children_b = list(below_a[0]), list(below_b[0])
         if len(children_a) != len(children_b):
-            return differ(path, _describe(a), _describe(b))
+            kind = "numbers of pytree children"
+            if type(a) in (list, tuple):
+                kind = f"lengths of {type(a).__name__}"
+            return differ(path, kind, _describe(a), _describe(b))
         if not _same(below_a[1], below_b[1]):
-            differ(path, *(f"{_describe(x)} with static data {_short(below[1])}"
-                           for x, below in ((a, below_a), (b, below_b))))
+            differ(path, "pytree metadata", *(f"{_describe(x)} with static data {_short(below[1])}"
+                                              for x, below in ((a, below_a), (b, below_b))))
         for (key, x), (_, y) in zip(children_a, children_b):
             visit(x, y, (*path, key))
         return None
@@ -254,5 +265,6 @@ def _unsortable(tree: Any, path: KeyPath) -> tuple[dict, KeyPath] | None:
 def unsortable_text(d: dict, path: KeyPath = ()) -> str:
     kinds = ", ".join(sorted({type(key).__name__ for key in d}))
     where = f" at {keystr(path)}" if path else ""
-    return (f"the keys of the dict{where} cannot be sorted: they are of the types {kinds}. A pytree dict is "
+    return ("Comparator raised exception while sorting pytree dictionary keys: the keys of the "
+            f"dict{where} cannot be sorted: they are of the types {kinds}. A pytree dict is "
             "flattened in the order of its sorted keys: use keys of one type, or an OrderedDict")

@@ -128,7 +128,7 @@ def _columns(what: str, treedef: PyTreeDef, tree: Any, rest: tuple, is_leaf: IsL
             columns.append(treedef.flatten_up_to(other))
         except ValueError:
             names = ("the first tree", f"tree {i + 2}")
-            lines = prefix_errors(tree, other, is_leaf, names)
+            lines = prefix_errors(tree, other, is_leaf, names, f"{what} tree")
             if not lines:  # it came from a user's own flatten function
                 raise
             raise ValueError(report(f"{what}: {names[1]} does not have the structure of {names[0]}",
@@ -152,7 +152,8 @@ def tree_reduce_associative(operation: Callable[[T, T], T], tree: Any, *, identi
     leaves = tree_leaves(tree, is_leaf)
     if not leaves:
         if identity is _MISSING:
-            raise TypeError("tree_reduce_associative: the tree has no leaves; give `identity=` for that case")
+            raise TypeError("tree_reduce_associative: Must specify identity for parallel reduction of empty "
+                            "sequence: the tree has no leaves")
         return identity
 
     def combine(lo: int, hi: int) -> T:
@@ -180,7 +181,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
     expected = outer_treedef.compose(inner_treedef)
     if treedef != expected and not _tells_its_leaves(treedef, outer_treedef, expected.num_leaves):
         raise TypeError(structure_mismatch(
-            "tree_transpose: the tree is not an outer tree of inner trees", expected, treedef,
+            "tree_transpose: Mismatch: the tree is not an outer tree of inner trees", expected, treedef,
             ("the outer tree of inner trees", "the given tree")))
     n = inner_treedef.num_leaves
     return inner_treedef.unflatten([outer_treedef.unflatten(leaves[i::n]) for i in range(n)])
@@ -205,7 +206,7 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = 
     try:
         subtrees = treedef.flatten_up_to(full_tree)
     except ValueError:
-        lines = prefix_errors(prefix_tree, full_tree, is_leaf)
+        lines = prefix_errors(prefix_tree, full_tree, is_leaf, root="broadcast_prefix prefix_tree")
         if not lines:
             raise
         raise ValueError(report("the tree is not a pytree prefix of the value it goes with", lines)) from None
@@ -215,8 +216,11 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = 
     return out
 
 
-def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
-    """For each leaf of `treedef`, the leaf of the prefix `axis_tree` that covers it; None is a leaf."""
+def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, skipped: int = 0) -> list[Any]:
+    """For each leaf of `treedef`, the leaf of the prefix `axis_tree` that covers it; None is a leaf.
+
+    Errors leave out the first `skipped` keys of paths.
+    """
     if axis_tree is None or type(axis_tree) is int:
         return [axis_tree] * treedef.num_leaves
     axes, axis_def = tree_flatten(axis_tree, _is_none)
@@ -225,8 +229,8 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
     out: list[Any] = []
     if _spread(axis_def, treedef, iter(axes), out):
         return out
-    lines = prefix_errors(axis_tree, treedef, _is_none, (name, "the value"))
-    raise ValueError(report(f"{name} must be a pytree prefix of the value it describes, and is not", lines))
+    lines = prefix_errors(axis_tree, treedef, _is_none, (name, "the value"), name, skipped)
+    raise ValueError(report(f"{name} specification must be a tree prefix of the corresponding value", lines))
 
 
 def _spread(prefix: PyTreeDef, full: PyTreeDef, axes: Iterator[Any], out: list[Any]) -> bool:
@@ -287,7 +291,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     """The immediate children and the static data of a container; a leaf is a ValueError."""
     level = registry.flatten_one_level(tree)
     if level is None:
-        raise ValueError(f"a value of type {type(tree).__name__} is a pytree leaf: it has no children")
+        raise ValueError(f"can't tree-flatten type: {type(tree)} is a pytree leaf, which has no children")
     return level
 
 
@@ -295,7 +299,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], A
     """As `flatten_one_level`, with `(key, child)` pairs."""
     level = one_level(tree)
     if level is None:
-        raise ValueError(f"a value of type {type(tree).__name__} is a pytree leaf: it has no children")
+        raise ValueError(f"can't tree-flatten type: {type(tree)} is a pytree leaf, which has no children")
     return level
 
 
@@ -395,27 +399,27 @@ def register_dataclass(nodetype: type[T], data_fields: Sequence[str] | None = No
     fields: Sequence[Any] = dataclasses.fields(cast(Any, nodetype)) if is_dataclass else ()
     if data_fields is None and meta_fields is None:
         if not is_dataclass:
-            raise TypeError(f"register_dataclass: {nodetype!r} is not a dataclass, so data_fields and "
-                            "meta_fields must be given")
+            raise TypeError("register_dataclass: data_fields and meta_fields are required when nodetype is "
+                            f"not a dataclass. Got {nodetype=}.")
         kept = [f for f in fields if f.name not in drop_fields]
         data_fields = [f.name for f in kept if not f.metadata.get("static", False)]
         meta_fields = [f.name for f in kept if f.metadata.get("static", False)]
     elif data_fields is None or meta_fields is None:
-        raise TypeError("register_dataclass: give both data_fields and meta_fields, or neither; got "
-                        f"{data_fields=}, {meta_fields=}")
+        raise TypeError("register_dataclass: data_fields and meta_fields must both be specified when either "
+                        f"is specified. Got {data_fields=} {meta_fields=}.")
     data, meta = list(data_fields), list(meta_fields)
     if both := sorted(set(data) & set(meta)):
         raise ValueError(f"register_dataclass: {both} are in data_fields and in meta_fields")
     if is_dataclass:
         named = set(data) | set(meta)
         wanted = {f.name for f in fields if f.init} - set(drop_fields)
-        title = f"register_dataclass: {nodetype.__name__}: "
-        if missing := sorted(wanted - named):
-            raise ValueError(f"{title}the fields {missing} are in neither data_fields nor meta_fields; "
-                             "list fields that may be lost in drop_fields")
-        if extra := sorted(named - wanted):
-            raise ValueError(f"{title}{extra} are not fields that its __init__ takes (or are in drop_fields "
-                             "too); list fields with init=False in drop_fields")
+        title = (f"register_dataclass: {nodetype.__name__}: data_fields and meta_fields must include all "
+                 "dataclass fields with ``init=True`` and only them. ")
+        if missing := wanted - named:
+            raise ValueError(f"{title}Missing fields: {missing}. Add them to drop_fields if they may be "
+                             "lost.")
+        if extra := named - wanted:
+            raise ValueError(f"{title}Unexpected fields: {extra}.")
     _register("register_dataclass_node", nodetype, data, meta)
     return nodetype
 

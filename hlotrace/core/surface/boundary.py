@@ -189,7 +189,7 @@ def annotate(error: Any, name: str | None, args: Sequence[Any], kwargs: Mapping[
     # what Python refused
     if last.tb_frame.f_code.co_code[last.tb_lasti] != _RAISE and not (
             plain and error.args[0].endswith(" object cannot be interpreted as an integer")):
-        refused = re.match(r"[\w.<>]*?(\w+)\(\) ((?:missing|takes|got) [^.;]*)", str(error))
+        refused = re.match(r"[\w.<>]*?([\w<>]+)\(\) ((?:missing|takes|got) [^.;]*)", str(error))
         if refused:         # by Python: the arguments of a call
             _name_parameters(error, refused, name, entry)
         elif str(error).startswith("INVALID_ARGUMENT: Disallowed "):
@@ -403,6 +403,9 @@ def _last(tb: TracebackType | None) -> TracebackType | None:
     return last
 
 
+note = ""       # for errors whose tracebacks are filtered; in a process for JAX it is JAX's
+
+
 def filter_traceback(error: BaseException) -> None:
     """Take this package's frames out of the traceback of `error`, and its errors out of the contexts."""
     mode = config.jax_traceback_filtering
@@ -411,16 +414,19 @@ def filter_traceback(error: BaseException) -> None:
     _drop_contexts(error)
     whole = error.__traceback__
     folded = _folded(whole, mode)
-    if mode == "remove_frames" and folded is not whole:
-        _keep_whole(error, whole, folded)
+    if folded is not whole:
+        if mode == "remove_frames":
+            _keep_whole(error, whole, folded)
+        elif note and mode != "tracebackhide" and note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
     _set_traceback(error, folded)
 
 
 def _keep_whole(error: BaseException, whole: TracebackType | None, folded: TracebackType | None) -> None:
     cause = error.__cause__
     if cause is None:
-        cause = UnfilteredStackTrace("the traceback below leaves out the frames of hlotrace; the one above "
-                                     "has them")
+        cause = UnfilteredStackTrace("The stack trace below excludes JAX-internal frames.\nThe preceding is "
+                                     "the original exception that occurred, unmodified.")
         _set_cause(error, cause)
     # what it has begins at the boundary that made it, further in
     elif type(cause) is UnfilteredStackTrace:

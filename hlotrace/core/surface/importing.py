@@ -15,6 +15,7 @@ from typing import Any
 from .missing import words
 
 PACKAGE = __name__.partition(".")[0]
+_BINDINGS = f"{PACKAGE}.extend.mlir."    # modules there are jaxlib's
 
 # What as_jax/identities.py has renamed: (module, name) as they are here
 renamed: dict[Any, tuple[str, str]] = {}
@@ -48,12 +49,14 @@ class Loaded:
 
 
 class OtherNames:
-    """Finds modules of this package under other names."""
+    """Finds modules of this package under other names, and jaxlib's under `extend.mlir`."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        own = _own_name(name)
-        if own is None or own == name:
+        own = _own_name(name) or name
+        if own.startswith(_BINDINGS):
+            own = "jaxlib.mlir." + own.removeprefix(_BINDINGS)
+        if own == name:
             return None
         from importlib.util import find_spec
         if find_spec(own) is None:

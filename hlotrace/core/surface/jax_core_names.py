@@ -125,7 +125,7 @@ def new_jaxpr_eqn(invars: Iterable[Atom], outvars: Iterable[Var], primitive: Pri
                   ctx: Any = None) -> JaxprEqn:
     """An equation; `source_info` as `extend.source_info_util.current()` gives it."""
     return JaxprEqn(primitive, list(invars), list(outvars), params, tuple(effects),
-                    *((source_info.source, str(source_info.name_stack)) if source_info else ()))
+                    *((source_info.source, source_info.name_stack.path) if source_info else ()))
 
 
 def gensym() -> Callable[[ShapedArray], Var]:

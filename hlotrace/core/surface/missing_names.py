@@ -36,7 +36,7 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "extend": (
         "pallas xla"),
     "extend.core.primitives": (
-        "empty2_p polynomial_p ragged_all_to_all_p"),
+        "empty2_p polynomial_p"),
     "interpreters.ad": (
         "linearize"),
     "interpreters.batching": (
@@ -46,5 +46,5 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "interpreters.partial_eval": (
         "custom_partial_eval_rules lower_jaxpr lower_jaxpr2 new_eqn_recipe partial_eval_jaxpr_custom_rules"),
     "lax": (
-        "polynomial_p psum_scatter_start ragged_all_to_all_p"),
+        "polynomial_p psum_scatter_start"),
 }

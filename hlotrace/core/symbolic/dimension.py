@@ -429,7 +429,7 @@ def _atom_bounds(atom: Atom, scope: Scope) -> tuple[float, float]:
     (low, high), (low2, high2) = map(bounds, atom.args)
     if atom.op == "mod":
         if low2 <= 0:
-            return low2 + 1, max(high2 - 1, 0)
+            return min(low2 + 1, 0), max(high2 - 1, 0)
         return 0, min(high2 - 1, high if low >= 0 else math.inf)
     if atom.op == "floordiv":
         if low2 <= 0:

@@ -4,6 +4,9 @@ Padding has the indices 0 and the number 0, but in compressed formats it comes a
 or column.
 """
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from ... import numpy as jnp
@@ -213,3 +216,27 @@ def _multiplied(kind, what, ndim, mat, other, transpose):
 
 coo_fromdense, coo_todense, coo_matvec, coo_matmat = _functions(COO)
 csr_fromdense, csr_todense, csr_matvec, csr_matmat = _functions(CSR)
+
+
+class _OnArrays(NamedTuple):
+    """What is a primitive in JAX: `bind` takes a matrix's three arrays, and computes by other primitives."""
+    name: str
+    bind: Callable[..., Any]
+    multiple_results: bool = False
+
+
+def _on_arrays(kind):
+    name = kind.__name__.lower()
+
+    def matrix(arrays, shape=None, spinfo=None):
+        return kind(arrays, shape=spinfo.shape if shape is None else shape)
+
+    def multiply(*operands, transpose, **info):
+        return product(matrix(operands[:3], **info), operands[3], transpose)
+    return (_OnArrays(f"{name}_fromdense", lambda mat, **how: list(kind.fromdense(mat, **how)._bufs), True),
+            _OnArrays(f"{name}_todense", lambda *arrays, **info: matrix(arrays, **info).todense()),
+            _OnArrays(f"{name}_matvec", multiply), _OnArrays(f"{name}_matmat", multiply))
+
+
+coo_fromdense_p, coo_todense_p, coo_matvec_p, coo_matmat_p = _on_arrays(COO)
+csr_fromdense_p, csr_todense_p, csr_matvec_p, csr_matmat_p = _on_arrays(CSR)

@@ -2,7 +2,7 @@
 import functools
 import re
 
-from .. import costs, shardy
+from .. import costs, propagated_text
 from ..hlo_text import arrays, shape_bytes
 from .document import Row, ends_at
 
@@ -21,7 +21,7 @@ def stablehlo_rows(text, propagate=False):
     Raises:
         ValueError: for a text that does not parse, with its line and column, or that Shardy rejects.
     """
-    lines, operations = shardy.annotated(text, propagate)
+    lines, operations = propagated_text.annotated(text, propagate)
     rows, values = [], {}
     parents = []            # what holds the next operation: (its depth in the module, it, number of its row)
     region_of = {}          # number of the row of a holder -> the region that is being written

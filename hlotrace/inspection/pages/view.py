@@ -38,7 +38,9 @@ class View:
 
     def save(self, path):
         """Writes the page into a file, and returns its path."""
-        path = Path(os.fspath(path))
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            raise TypeError(f"view: path={path!r:.60} is not the path of a file to write")
+        path = Path(os.fsdecode(path))
         path.write_text(self.html, "utf-8")
         return path
 
@@ -66,6 +68,8 @@ def view(title, *, jaxpr=None, stablehlo=None, mesh=None, optimized=None, totals
         profile: a Profile of it, as `hlotrace.profile` gives it.
         path: where to save the page, if anywhere.
     """
+    if profile is not None and not hasattr(profile, "operations"):
+        raise TypeError(f"view: profile={profile!r:.60} is not what hlotrace.profile(f)(*args) gives")
     stages, found = [], []
     if jaxpr is not None:
         stages.append(Stage("jaxpr", jaxpr_rows(jaxpr)))

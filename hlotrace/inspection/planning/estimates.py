@@ -134,7 +134,7 @@ def assembled(devices, mesh, source, memory, at_peak, peak, flops, elementwise, 
     memory = {**memory, "needed": needed, "chip": chip.memory if chip else 0}
     if chip:
         times = times_of(chip, flops, elementwise, moved)
-        times["links"] = sum(count / axis_bandwidth(chip, mesh, axes) for (_, axes), count in sent.items())
+        times["links"] = links_time(chip, mesh, sent)
     else:
         notes = [*notes, f"no rates are known for {devices[0].device_kind}: no times"]
     shape = dict(zip(mesh.axis_names, mesh.axis_sizes)) if mesh is not None else {}
@@ -190,6 +190,16 @@ def ring_share(kind, n):
             "all-to-all": (n - 1) / n}.get(kind, 1)
 
 
+def links_time(chip, mesh, sent):
+    """Seconds that the links of a chip need at their peak rates for `sent`, {(kind, mesh axes): bytes}."""
+    return sum(count / axis_bandwidth(chip, mesh, axes) for (_, axes), count in sent.items())
+
+
+def groups(chip, devices):
+    """How many of the devices are in each pod or host, between which what is sent goes over the network."""
+    return Counter(getattr(d, "slice_index" if chip.torus else "process_index", 0) for d in devices)
+
+
 def axis_bandwidth(chip, mesh, axes):
     """Bytes/s that a chip can send along mesh axes: over the links of the dimensions of the torus that they
     run along, and where they join hosts or pods, over the network, of which each device of a host or pod has
@@ -201,7 +211,7 @@ def axis_bandwidth(chip, mesh, axes):
     if chip.torus:
         along = sum(len({d.coords[i] for d in group}) > 1 for i in range(len(group[0].coords)))
         bandwidth *= min(1, max(along, 1) / chip.torus)
-    near = Counter(getattr(d, "slice_index" if chip.torus else "process_index", 0) for d in group)
+    near = groups(chip, group)
     if len(near) > 1 and chip.network:
         bandwidth = min(bandwidth, chip.network * max(near.values()))
     return bandwidth

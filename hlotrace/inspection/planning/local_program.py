@@ -7,8 +7,9 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
+from ...runtime.mlir import shardy
 from ...runtime.mlir.bindings import ir, parse_module
-from .. import costs, shardy
+from .. import costs
 from . import estimates, hlo_costs
 
 _DTYPES = {"i1": ("bool", 8), "bf16": ("bfloat16", 16), "f16": ("float16", 16), "f64": ("float64", 64),

@@ -134,9 +134,9 @@ def __contains__(self, value):
 
 
 def __setitem__(self, index, value):
-    raise TypeError(f"'{type(self).__name__}' object does not support item assignment: arrays are immutable. "
-                    "Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: .add, "
-                    ".multiply, .min, .max, ...")
+    raise TypeError(f"'{type(self).__name__}' object does not support item assignment. JAX arrays are "
+                    "immutable and do not support in-place item assignment. Instead of x[idx] = y, use x = "
+                    "x.at[idx].set(y) or another .at[] method: .add, .multiply, .min, .max, ...")
 
 
 def __round__(self, ndigits=None):

@@ -168,6 +168,8 @@ def _convert(value, dtype):
         value = _foreign(value)
     if value.dtype not in dtypes.SUPPORTED and value.dtype != dtypes.float0:
         raise errors.no_numbers(given, value)
+    if value.dtype == dtypes.float0 and dtype is None:
+        return value        # of which there is one value, on no device
     value = np.asarray(value).astype(dtype or dtypes.canonicalize(value.dtype), copy=False)
     return _known(value, ShapedArray(value.shape, value.dtype), given=True)
 

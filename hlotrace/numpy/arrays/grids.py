@@ -350,7 +350,7 @@ def _ravel(*multi_index, dims, wrap, order):
 # --- r_ and c_
 # --------------------------------------------------------------------------------------------------
 
-class _Concatenator:
+class _AxisConcat:
     """`r_[...]` and `c_[...]`: slices become ranges, and everything is concatenated along an axis.
 
     A first entry "axis,ndmin,trans1d" sets the axis, the least number of axes of each part, and the position
@@ -361,13 +361,10 @@ class _Concatenator:
            [2, 4]], dtype=int32))
     """
 
-    def __init__(self, axis, ndmin, trans1d):
-        self.defaults = axis, ndmin, trans1d
-
     __iter__ = None     # else Python would count up without an end
 
     def __getitem__(self, key):
-        axis, ndmin, trans1d = self.defaults
+        axis, ndmin, trans1d = self.axis, self.ndmin, self.trans1d
         parts = list(key) if isinstance(key, tuple) else [key]
         if parts and isinstance(parts[0], str):
             directive = parts.pop(0)
@@ -399,7 +396,12 @@ class _Concatenator:
         return reshape(item, (*[1] * before, *item.shape, *[1] * (missing - before)))
 
 
-r_ = _Concatenator(0, 1, -1)
+class RClass(_AxisConcat):
+    axis, ndmin, trans1d = 0, 1, -1
 
 
-c_ = _Concatenator(-1, 2, 0)
+class CClass(_AxisConcat):
+    axis, ndmin, trans1d = -1, 2, 0
+
+
+r_, c_ = RClass(), CClass()

@@ -687,7 +687,11 @@ def unstack(x, /, *, axis=0):
     check_arraylike("unstack", x)
     if not ndim_of(x):
         raise ValueError("Unstack requires arrays with rank > 0, however a scalar array was passed.")
-    return tuple(_rows(x, axis=canonical_axis(axis, ndim_of(x))))
+    axis = canonical_axis(axis, ndim_of(x))
+    if aval_of(x).splits[axis]:
+        raise errors.ShardingTypeError("unstack operand cannot be sharded on the unstacking axis "
+                                       f"{axis}, got {aval_of(x).str_short()}: reshard it first, with jax.reshard")
+    return tuple(_rows(x, axis=axis))
 
 
 @composite(static=("axis",))
@@ -750,6 +754,9 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
     n = shape_of(a)[axis]
     if out_sharding is not None:
         a, = over_auto_axes(a)
+    elif aval_of(a).splits[axis]:
+        raise ValueError(f"Please pass sharding to `jnp.repeat` via `out_sharding` parameter: axis {axis} of "
+                         f"{aval_of(a).str_short()} is split over mesh axes of type Explicit")
     if not is_concrete(repeats) and total_repeat_length is None:
         raise errors.sized_by_values(repeats, "total_repeat_length=")
     if total_repeat_length is None:

@@ -1,5 +1,8 @@
 """Arithmetic that takes several primitives: quotients and remainders, powers, rounding, divisors, bounds."""
+from functools import partial
+
 from ...api.composite import composite
+from ...api.custom_derivatives import custom_jvp
 from ...core import dtypes
 from ...core.array import Array
 from ...core.avals import aval_of, is_arraylike
@@ -80,14 +83,20 @@ def sinc(x):
     >>> jnp.sinc(jnp.array([0., 0.5, 1.])).round(4)
     Array([ 1.        ,  0.63659996, -0.        ], dtype=float32)
     """
-    angle = mul(x, float(np.pi))
     at_zero = eq(x, 0)
-    # where x is 0 the value is that of the Taylor series, so that derivatives of each order are right there
-    squared, series = mul(angle, angle), like(x, 0)
-    for n in (5, 4, 3, 2, 1, 0):
-        series = sub(1, div(mul(squared, series), (2 * n + 2) * (2 * n + 3)))
-    safe = select(at_zero, 1, angle)
-    return select(at_zero, series, div(e.sin(safe), safe))
+    safe = select(at_zero, 1, mul(x, float(np.pi)))
+    return select(at_zero, _sinc_at_zero(0, x), div(e.sin(safe), safe))
+
+
+@partial(custom_jvp, nondiff_argnums=(0,))
+def _sinc_at_zero(order, x):
+    """A derivative of sinc at 0, by its Taylor series, in the type of `x`."""
+    return like(x, 0 if order % 2 else (-1) ** (order // 2) * float(np.pi) ** order / (order + 1))
+
+
+@_sinc_at_zero.defjvp
+def _sinc_at_zero_jvp(order, primals, tangents):
+    return _sinc_at_zero(order, *primals), mul(_sinc_at_zero(order + 1, *primals), *tangents)
 
 
 @unary(promote_args_inexact, "f")

@@ -23,6 +23,7 @@ from ...core.symbolic.dimension import Dimension, largest, max_dim, min_dim, sur
 from ...core.trace import Tracer
 from ...lax import indexing as lax
 from ...placement.out_sharding import over_auto_axes, with_out_sharding
+from ...primitives.arrays import shape as shapes
 from ...primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from ...primitives.arrays.elementwise import add, convert, lt, mul, select
 from ...primitives.arrays.gather import (
@@ -40,9 +41,10 @@ from ...primitives.arrays.gather_numbers import (
     GatherScatterMode,
     ScatterDimensionNumbers,
 )
-from ...primitives.arrays.shape import broadcast_in_dim, full, reshape
+from ...primitives.arrays.shape import broadcast_in_dim, full, reshape, squeeze_p
 from ...primitives.arrays.slicing import concatenate_p, iota_p, rev_p, slice_p
 from ...primitives.common import check_index, prod, scalar, shape_of
+from ...sharding.explicit import AUTO
 from ..arrays.creation import asarray
 from ..util import broadcast_shapes, unsigned
 
@@ -287,6 +289,7 @@ class Window(typing.NamedTuple):
     strides: tuple
     flipped: tuple
     moving: tuple
+    dropped: tuple      # the axes of integers
     shape: tuple
 
 
@@ -296,7 +299,7 @@ def is_window(entries):
 
 def window(shape, entries):
     """(Window, its starts along the moving axes); static starts out of bounds are moved inside."""
-    starts, sizes, strides, flipped, out = [], [], [], [], []
+    starts, sizes, strides, flipped, dropped, out = [], [], [], [], [], []
     for kind, value, _ in entries:
         if kind == "new":
             out.append(1)
@@ -311,10 +314,11 @@ def window(shape, entries):
             out.append(size)
         elif kind != "gap":
             starts.append(min_dim(max_dim(value, 0), shape[len(starts)] - 1) if kind == "int" else value)
+            dropped.append(len(sizes))
             strides.append(1)
             sizes.append(1)
     moving = tuple([d for d, n in enumerate(shape) if sizes[d] != n])
-    return Window(tuple(sizes), tuple(strides), tuple(flipped), moving,
+    return Window(tuple(sizes), tuple(strides), tuple(flipped), moving, tuple(dropped),
                   tuple(out)), [starts[d] for d in moving]
 
 
@@ -355,14 +359,34 @@ def read_window(x, *starts, plan):
                              limit_indices=tuple([s + n for s, n in zip(starts, plan.sizes)]))
     if plan.flipped:
         x = rev_p.bind(x, dimensions=plan.flipped)
+    if plan.dropped:
+        x = squeeze_p.bind(x, dimensions=plan.dropped)
     return reshape(x, plan.shape)
 
 
 @composite(static=("plan",), whole=False)
 def write_window(x, y, *starts, plan):
     y = reshape(_fit(y, plan.shape, x), plan.sizes)
+    if x.aval.explicit is not None or aval_of(y).explicit is not None:
+        _check_splits(x.aval, aval_of(y), {d: d for d in range(x.ndim) if d not in plan.moving})
+        if any(x.aval.splits[d] for d in plan.moving):
+            raise errors.ShardingTypeError(f"{scatter_p.whole}: an index cuts {x.aval.str_short()} where it "
+                                           f"is split over Explicit mesh axes. Name the sharding, {AUTO}.")
+        if None not in (x.aval.explicit, aval_of(y).explicit):
+            y = shapes.as_type(y, aval_of(y).update(sharding=x.aval.explicit))
     starts, static = _all_starts(starts, plan, x.shape)
     return dynamic_update_slice_p.bind(x, y, *(_scalars(starts, x.shape) if static else starts))
+
+
+def _check_splits(x, y, whole):
+    """ValueError where mesh axes split a value `y` written to `x` otherwise than the window: `whole` is for
+    each axis that it covers which one of x it is."""
+    window = [x.splits[whole[d]] if d in whole else () for d in range(y.ndim)]
+    if any(own not in ((), other) for own, other in zip(y.splits, window)):
+        sizes = ",".join(f"{n}@{'.'.join(axes)}" if axes else str(n) for n, axes in zip(y.shape, window))
+        raise ValueError(f"Incompatible types for broadcasting: input type={y.str_short()} and requested "
+                         f"type={y.dtype.name}[{sizes}], which the index selects from {x.str_short()}; bring the "
+                         "value to it with jax.reshard, or name out_sharding=")
 
 
 def _fit(y, shape, x):
@@ -515,6 +539,11 @@ def write(x, y, *operands, plan, operation, mode, ordered, unique):
                                           (aval_of(y).dtype, aval_of(y).weak_type)))
         value = convert(x, dtype)
     y = reshape(_fit(y, plan.shape, value), plan.layout)
+    if aval_of(y).explicit is not None:
+        inserted, batching = plan.numbers[1], plan.numbers[3]
+        kept = [d for d in range(x.ndim) if d not in inserted and d not in batching]
+        windows = dict(zip(sorted(plan.numbers[0]), kept))
+        _check_splits(aval, aval_of(y), {d: k for d, k in windows.items() if y.shape[d] == x.shape[k]})
     if prod(plan.shape) == 0:
         return x
     out = _OPERATIONS[operation].bind(
@@ -710,10 +739,11 @@ class _IndexUpdateRef:
             out_sharding: the sharding of the result.
             wrap_negative_indices: negative indices count from the end.
         """
-        array = self.array
+        array, index = self.array, self.index
         if out_sharding is not None:
-            array, = over_auto_axes(array)
-        result = get(array, self.index, indices_are_sorted=indices_are_sorted,
+            array, *parts = over_auto_axes(array, *(index if type(index) is tuple else (index,)))
+            index = tuple(parts) if type(index) is tuple else parts[0]
+        result = get(array, index, indices_are_sorted=indices_are_sorted,
                      unique_indices=unique_indices, mode=mode, fill_value=fill_value,
                      wrap=wrap_negative_indices)
         return with_out_sharding(result, out_sharding, "x.at[].get")

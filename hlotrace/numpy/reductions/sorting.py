@@ -166,34 +166,42 @@ def lexsort(keys, axis=-1, *, batch_size=16):
 def _check_partition(name, a, kth, axis):
     check_arraylike(name, a)
     axis = canonical_axis(operator.index(axis), ndim(a))
-    canonical_axis(kth, shape(a)[axis], "kth")
-    return axis
+    return axis, canonical_axis(kth, shape(a)[axis], "kth")
 
 
 def partition(a, kth, axis=-1):
     """`a` rearranged along `axis` so that the `kth` element is where sorting puts it, smaller ones before it.
 
-    Done by sorting, which is one such arrangement.
+    Up to it they ascend, from there on they descend; complex numbers are sorted.
 
     Args:
         kth: an int, known under jit too.
 
     >>> jnp.partition(jnp.array([7, 1, 5, 3]), 1)
-    Array([1, 3, 5, 7], dtype=int32)
+    Array([1, 3, 7, 5], dtype=int32)
     """
-    return sort(a, _check_partition("partition", a, kth, axis))
+    axis, kth = _check_partition("partition", a, kth, axis)
+    ordered = sort(a, axis)
+    if dtypes.is_complex(dtype_of(a)):
+        return ordered
+    at = [slice(None)] * axis
+    return concatenate_p.bind(ordered[*at, :kth + 1], rev_p.bind(ordered[*at, kth + 1:], dimensions=(axis,)),
+                              dimension=axis)
 
 
 def argpartition(a, kth, axis=-1):
-    """The indices that partition `a`; see `partition`.
+    """The indices of the elements of `a` up to the `kth` least, ascending, then those of the others in order.
 
     int32 (int64 with x64).
 
     >>> jnp.argpartition(jnp.array([7, 1, 5, 3]), 1)
-    Array([1, 3, 2, 0], dtype=int32)
+    Array([1, 3, 0, 2], dtype=int32)
     """
-    return convert(argsort(a, _check_partition("argpartition", a, kth, axis)), dtypes.int32,
-                   aval_of(a).weak_type)
+    axis, kth = _check_partition("argpartition", a, kth, axis)
+    at = [slice(None)] * axis
+    order = argsort(a, axis)
+    places = concatenate_p.bind(order[*at, :kth + 1], sort(order[*at, kth + 1:], axis), dimension=axis)
+    return convert(places, dtypes.int32, aval_of(a).weak_type)
 
 
 @composite

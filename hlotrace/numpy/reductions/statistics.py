@@ -102,9 +102,9 @@ def _average(a, weights, axes, keepdims, with_weights):
     if weights is None:
         a, = promote_dtypes_inexact(a)
         result = mean(a, axes, keepdims=keepdims)
-        total = full(shape_of(result), prod(shape_of(a)) / prod(shape_of(result)) if prod(shape_of(result))
-                     else 0, dtype_of(result))
-        return (result, total) if with_weights else result
+        if not with_weights:
+            return result
+        return result, full(shape_of(result), prod([shape(a)[i] for i in axes]), dtype_of(result))
     a, weights = promote_dtypes_inexact(a, weights)
     if shape(weights) != shape(a):      # one weight for each position along the axes
         order = sorted(range(len(axes)), key=axes.__getitem__)

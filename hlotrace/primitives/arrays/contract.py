@@ -324,8 +324,8 @@ def unreduced_dot(unreduced, x, y, dimension_numbers, precision=None, preferred_
 
 def _shown_dot_general(eqn):
     numbers = tuple([tuple(map(list, pair)) for pair in eqn.params["dimension_numbers"]])
-    return {"dimension_numbers": numbers, **{k: v for k, v in eqn.params.items()
-                                             if k != "dimension_numbers" and v is not None}}
+    return {"preferred_element_type": eqn.outvars[0].aval.dtype,
+            **{k: v for k, v in eqn.params.items() if v is not None}, "dimension_numbers": numbers}
 
 
 dot_general_p.shown = _shown_dot_general

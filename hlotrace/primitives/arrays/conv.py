@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...core import errors
 from ...core.axes import AxisMap
-from ...core.symbolic.dimension import max_dim, surely
+from ...core.symbolic.dimension import is_constant_shape, max_dim, surely
 from ..common import (
     Primitive,
     ShapedArray,
@@ -135,6 +135,9 @@ def _lower(ctx, eqn, x, y):
     if dtypes.is_complex(eqn.outvars[0].aval.dtype):
         return ctx.lower_fun(lambda u, v: _complex_product(u, v, eqn.params), eqn, x, y)
     p, (a, b), out = eqn.params, (v.aval for v in eqn.invars), eqn.outvars[0].aval
+    if not is_constant_shape([n for pair in p["padding"] for n in pair]):
+        raise NotImplementedError(f"conv_general_dilated: padding={p['padding']} depends on symbolic sizes, "
+                                  "and XLA's convolutions have fixed ones")
     lhs, rhs, result = p["dimension_numbers"]
     numbers = f"{_axes_text(lhs, 'b', 'f')}x{_axes_text(rhs, 'o', 'i')}->{_axes_text(result, 'b', 'f')}"
     window = (f"stride = {list(p['window_strides'])}, pad = {[list(pair) for pair in p['padding']]}, "
@@ -250,21 +253,19 @@ def _batching(axis, args, dims, *, dimension_numbers, feature_group_count, batch
     return _unfold(out, where, axis.size, outer), 0
 
 
-def _sharding(lhs, rhs, *, dimension_numbers, feature_group_count, batch_group_count, **_):
-    """The batch axis, the axis of features made, where there are no groups of them, and those in space stay
-    what they are."""
-    of_lhs, of_rhs, of_out = ([None] * lhs.ndim for _ in range(3))
-    x, kernel, out = dimension_numbers
+def _sharding(lhs, rhs, *, dimension_numbers, batch_group_count, **_):
+    """The batch axis and those in space stay what they are; the kernel is whole."""
+    of_lhs, of_out = [None] * lhs.ndim, [None] * lhs.ndim
+    x, _, out = dimension_numbers
     for at, to in zip(x[2:], out[2:]):
         of_lhs[at] = of_out[to] = at
     if batch_group_count == 1:
         of_lhs[x[0]] = of_out[out[0]] = "batch"
-    if batch_group_count == feature_group_count == 1:
-        of_rhs[kernel[0]] = of_out[out[1]] = "feature"
-    return AxisMap((tuple(of_lhs), tuple(of_rhs)), tuple(of_out))
+    return AxisMap((tuple(of_lhs), (None,) * rhs.ndim), tuple(of_out))
 
 
 conv_general_dilated_p = Primitive("conv_general_dilated", abstract_eval=_abstract_eval, lower=_lower,
-                                   sharding=_sharding,
+                                   sharding=_sharding, whole="Please specify the output sharding via "
+                                   "`out_sharding` parameter of `conv_general_dilated`",
                                    transpose=_transpose, batching=_batching)
 conv_general_dilated_p.jvp = bilinear_jvp(conv_general_dilated_p)

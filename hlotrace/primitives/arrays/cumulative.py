@@ -60,7 +60,7 @@ def cumulative(name, combine, identity, kinds, jvp, transpose=None, **facts):
             lambda a, b: jvp(*a, *b), [*primals, *tangents], **params)[1]
 
     p = Mapped(name, abstract_eval=abstract_eval, lower=lower, transpose=transpose,
-               axes=same_axes("axis", computed="refused"), **facts)
+               axes=same_axes("axis"), whole="Input should be unsharded over the axis being reduced", **facts)
     p.jvp = scan_jvp if jvp else lambda primals, tangents, **params: (
         p.bind(*primals, **params), p.bind(*tangents, **params))
     return p

@@ -154,6 +154,7 @@ def _update_batching(axis, args, dims):
 dynamic_update_slice_p = Primitive(
     "dynamic_update_slice", abstract_eval=_update_abstract_eval, jvp=_update_jvp, transpose=_update_transpose,
     batching=_update_batching, sharding=_same_places, linear="two",
+    alike="dynamic_update_slice operand sharding must be equal to update sharding",
     structural=True, lower=lambda ctx, eqn, *names: ctx.emit(
         f"stablehlo.dynamic_update_slice {', '.join(names)} : {types_text(eqn)}"))
 

@@ -6,7 +6,8 @@ no derivative; NotImplemented rows are left out).  Operands have equal shapes an
 constant of rank 0 may be an operand beside arrays of any shape.
 """
 from ...core.avals import physical
-from ...core.axes import leading_axes, same_axes
+from ...core.axes import AxisMap, leading_axes, same_axes
+from ...core.symbolic.dimension import Dimension
 from ..common import (
     ShapedArray,
     aval_of,
@@ -129,6 +130,10 @@ def _pair(a, b):
         b = number(b, aval_of(a))
     elif type(a) in dtypes.python_scalars:
         a = number(a, aval_of(b))
+    elif type(b) is Dimension:
+        b = b.as_value(dtype_of(a))
+    elif type(a) is Dimension:
+        a = a.as_value(dtype_of(b))
     return a, b
 
 
@@ -644,7 +649,7 @@ bitcast_convert_type_p = unary_with_params(
     "bitcast_convert_type", _bitcast_abstract_eval, lambda ctx, eqn, x: ctx.emit(
         f"stablehlo.bitcast_convert {x} : ({eqn.invars[0].aval.mlir}) -> {eqn.outvars[0].aval.mlir}"),
     axes=leading_axes(lambda x, *, new_dtype: (_bits(x.dtype) < _bits(new_dtype),
-                                               _bits(x.dtype) > _bits(new_dtype))),
+                                               _bits(x.dtype) > _bits(new_dtype)), computed="gone"),
     makes_nan=False)
 
 
@@ -721,7 +726,8 @@ def _select_transpose(ct, which, *cases):
 
 select_n_p = Mapped("select_n", abstract_eval=_select_abstract_eval, lower=_select_lower, jvp=_select_jvp,
                     transpose=_select_transpose, axes=same_axes(scalars=lambda n: (0,)), structural=True,
-                    linear="rest")
+                    linear="rest", alike="select cases must have the same shardings, and `which` must be "
+                    "scalar or have the same sharding as cases")
 
 
 def _clamp_abstract_eval(low, x, high):
@@ -757,8 +763,15 @@ def _clamp_jvp(primals, tangents):
     return out, total
 
 
+def _clamp_sharding(*avals):
+    """As the operand is; of bounds each device uses what it needs."""
+    axes = tuple(range(avals[1].ndim))
+    low, high = (tuple((i, dim) for dim in range(avals[i].ndim)) for i in (0, 2))
+    return AxisMap((low, axes, high), axes)
+
+
 clamp_p = Mapped("clamp", abstract_eval=_clamp_abstract_eval, lower=_clamp_lower, jvp=_clamp_jvp,
-                 axes=same_axes(scalars=lambda n: (0, 2)), makes_nan=False)
+                 axes=same_axes(scalars=lambda n: (0, 2)), sharding=_clamp_sharding, makes_nan=False)
 
 
 # --- stop_gradient --------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 import enum
 
 from ...core.axes import leading_axes
+from ...core.symbolic.dimension import is_constant_shape
 from ..common import (
     ShapedArray,
     dtype_of,
@@ -57,6 +58,10 @@ def _fft_abstract_eval(x, *, fft_type, fft_lengths):
 
 def _fft_lower(ctx, eqn, x):
     p, (operand,), out = eqn.params, [v.aval for v in eqn.invars], eqn.outvars[0].aval
+    if not is_constant_shape(p["fft_lengths"]):
+        raise NotImplementedError("Shape polymorphism for FFT with non-constant fft_length is not "
+                                  f"implemented: fft_lengths={p['fft_lengths']}; XLA's transforms have fixed "
+                                  "lengths")
     if not p["fft_lengths"]:
         return x
     if not out.size:

@@ -180,13 +180,13 @@ def _gather_batching(axis, args, dims, *, dimension_numbers, slice_sizes, indice
 
 
 def _gather_sharding(x, indices, *, dimension_numbers, slice_sizes, **_):
-    """Axes that are read whole, and batching axes, stay what they are."""
+    """Axes that are read whole, and batching axes, stay what they are; positions are whole along others."""
     offset, collapsed, _, batching, indices_batching = dimension_numbers
     window = [d for d in range(x.ndim) if d not in collapsed and d not in batching]
     ours = [f"window {d}" if d in window and slice_sizes[d] == x.shape[d] else None for d in range(x.ndim)]
-    theirs = [*[f"index {d}" for d in range(indices.ndim - 1)], None]
+    theirs = [None] * indices.ndim
     for d, i in zip(batching, indices_batching):
-        ours[d] = theirs[i]
+        ours[d] = theirs[i] = f"index {i}"
     windows, rest = iter(window), iter(theirs[:-1])
     result = [ours[next(windows)] if d in offset else next(rest)
               for d in range(len(offset) + indices.ndim - 1)]
@@ -195,7 +195,9 @@ def _gather_sharding(x, indices, *, dimension_numbers, slice_sizes, **_):
 
 gather_p = Primitive("gather", abstract_eval=_gather_abstract_eval, sharding=_gather_sharding,
                      lower=_gather_lower, jvp=_gather_jvp, transpose=_gather_transpose,
-                     batching=_gather_batching, structural=True)
+                     batching=_gather_batching, structural=True,
+                     whole="Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather "
+                     "indexing as out sharding could not be resolved unambiguously")
 
 
 # --- scatter --------------------------------------------------------------------------------------
@@ -232,16 +234,18 @@ def _check(name, x, indices, updates, dnums):
 
 
 def _scatter_sharding(x, indices, updates, *, dimension_numbers, **_):
-    """The result is split as the operand is; of indices and updates each device uses what it needs."""
-    window, inserted, _, batching, _ = dimension_numbers
-    ours = tuple(range(x.ndim))
-    whole = iter([d for d in ours if d not in inserted and d not in batching])
-    theirs = [f"update {d}" for d in range(updates.ndim)]
+    """Axes that are written whole, and batching axes, stay what they are."""
+    window, inserted, _, batching, indices_batching = dimension_numbers
+    ours, theirs, of_updates = [None] * x.ndim, [None] * indices.ndim, [None] * updates.ndim
+    whole = iter([d for d in range(x.ndim) if d not in inserted and d not in batching])
     for d in sorted(window):
         axis = next(whole)
         if updates.shape[d] == x.shape[axis]:
-            theirs[d] = axis
-    return AxisMap((ours, tuple(f"index {d}" for d in range(indices.ndim)), tuple(theirs)), ours)
+            of_updates[d] = ours[axis] = f"window {axis}"
+    scattered = [d for d in range(updates.ndim) if d not in window]
+    for d, i in zip(batching, indices_batching):
+        ours[d] = theirs[i] = of_updates[scattered[i]] = f"index {i}"
+    return AxisMap((tuple(ours), tuple(theirs), tuple(of_updates)), tuple(ours))
 
 
 class Scatter(Primitive):
@@ -250,7 +254,9 @@ class Scatter(Primitive):
 
     def __init__(self, name, combine=None, kinds="fciubk?", jvp=None, transpose=None, **facts):
         super().__init__(name, abstract_eval=functools.lru_cache(maxsize=4096)(self._abstract_eval),
-                         sharding=_scatter_sharding,
+                         sharding=_scatter_sharding, whole="Use `.at[...].set/add/mul/...(out_sharding=)` to "
+                         "provide output PartitionSpec for the scatter update as out sharding could not be "
+                         "resolved unambiguously",
                          lower=self._lower, batching=self._batching, transpose=transpose,
                          structural=combine is None, **facts)
         self.combine, self.kinds, self.jvp = combine, kinds, jvp

@@ -189,55 +189,49 @@ def _reshape_insert(params, at, size, x):
 
 
 def _reshape_sharding(x, *, new_sizes, dimensions):
-    """Axes are in groups of which the sizes multiply to the same.  What splits the first axes of a group
-    splits the one axis that they become; what splits the one axis of a group splits those that it becomes,
-    each as far as it divides.  Axes of size 1 are left out."""
-    splits, refused = [()] * len(new_sizes), set()
-    for group, into in _groups(x.shape, new_sizes):
-        group = [i for i in group if x.shape[i] != 1]
-        into = [j for j in into if new_sizes[j] != 1]
-        names = [name for i in group for name in x.splits[i]]
-        first = next((n for n, i in enumerate(group) if not x.splits[i]), len(group))
-        if not names:
-            continue
-        if len(into) == 1 and not any(x.splits[i] for i in group[first:]):
-            splits[into[0]] = tuple(names)
-            continue
-        for j in into if len(group) == 1 else ():
+    """Axes of size 1 come and go; else one axis is cut into several, each split as far as it divides, or
+    several are merged into one, of which the first are split.  Everything else is refused."""
+    old = [i for i, n in enumerate(x.shape) if n != 1]
+    new = [j for j, n in enumerate(new_sizes) if n != 1]
+    splits = [()] * len(new_sizes)
+    if [x.shape[i] for i in old] == [new_sizes[j] for j in new] and not any(
+            axes for n, axes in zip(x.shape, x.splits) if n == 1):
+        for i, j in zip(old, new):
+            splits[j] = x.splits[i]
+        return splits
+    first, last = 0, 0
+    shortest = min(x.ndim, len(new_sizes))
+    while first < shortest and x.shape[first] == new_sizes[first]:
+        first += 1
+    while last < shortest - first and x.shape[-1 - last] == new_sizes[-1 - last]:
+        last += 1
+    splits[:first], splits[len(new_sizes) - last:] = x.splits[:first], x.splits[x.ndim - last:]
+    group, into = range(first, x.ndim - last), range(first, len(new_sizes) - last)
+    names = [name for i in group for name in x.splits[i]]
+    if dimensions is None and len(into) == 1:
+        whole = next((n for n, i in enumerate(group) if not x.splits[i]), len(group))
+        if not any(x.splits[i] for i in group[whole:]):
+            splits[first] = tuple(names)
+            return splits
+    if dimensions is None and len(group) == 1:
+        for j in into:
             left = new_sizes[j]
             while names and left % x.explicit.mesh.shape[names[0]] == 0:
                 left //= x.explicit.mesh.shape[names[0]]
                 splits[j] += (names.pop(0),)
             if left != 1:
                 break
-        if names:
-            refused.update(group)
-    return AxisMap((tuple(None if i in refused else 0 for i in range(x.ndim)),), ()) if refused else splits
-
-
-def _groups(old, new):
-    """Pairs of lists of consecutive axes of two shapes: the sizes in both multiply to the same."""
-    i = j = 0
-    while i < len(old) or j < len(new):
-        left, right = [i] if i < len(old) else [], [j] if j < len(new) else []
-        i, j = i + len(left), j + len(right)
-        while (a := prod(old[k] for k in left)) != (b := prod(new[k] for k in right)):
-            if (a < b or j == len(new)) and i < len(old):
-                left.append(i)
-                i += 1
-            elif j < len(new):
-                right.append(j)
-                j += 1
-            else:
-                break
-        yield left, right
+        if not names:
+            return splits
+    return AxisMap((tuple(None if axes else 0 for axes in x.splits),), ())
 
 
 reshape_p = structural(
     "reshape", _reshape_abstract_eval,
     lambda ctx, eqn, x: ctx.emit(f"stablehlo.reshape {x} : {types_text(eqn)}"),
     lambda ct, x, *, new_sizes, dimensions: [reshape(ct, x.shape)], AxisRule(_reshape_axes, _reshape_insert),
-    sharding=_reshape_sharding)
+    sharding=_reshape_sharding, whole="This reshape is not supported. Please specify the sharding of the "
+    "output via the `out_sharding` argument of jax.lax.reshape")
 
 
 def reshape(x, shape):
@@ -436,3 +430,6 @@ def _shown_broadcast(eqn):
 
 
 broadcast_in_dim_p.shown = _shown_broadcast
+# with JAX's parameters that are always None here: shardings are in the types
+reshape_p.shown = lambda eqn: {**eqn.params, "sharding": None}
+reduce_sum_p.shown = lambda eqn: {**eqn.params, "out_sharding": None}

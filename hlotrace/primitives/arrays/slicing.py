@@ -176,7 +176,7 @@ concatenate_p = Mapped(
     axes=same_axes("dimension"), structural=True,
     lower=lambda ctx, eqn, *xs: ctx.emit(
         f"stablehlo.concatenate {', '.join(xs)}, dim = {eqn.params['dimension']} : {types_text(eqn)}"),
-    linear="all")
+    linear="all", alike="All operands should have the same sharding")
 concatenate_p.jvp = linear_jvp(concatenate_p)
 
 

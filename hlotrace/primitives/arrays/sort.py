@@ -90,7 +90,9 @@ def _sort_jvp(primals, tangents, *, dimension, **params):
 
 
 sort_p = Mapped("sort", multiple_results=True, abstract_eval=_sort_abstract_eval, lower=_sort_lower,
-                jvp=_sort_jvp, axes=same_axes("dimension"), makes_nan=False)
+                jvp=_sort_jvp, axes=same_axes("dimension"), makes_nan=False,
+                alike="Arguments to sort must have equal shardings",
+                whole="Arguments to sort must be unsharded over the sorting dimension")
 
 
 def sort(*operands, dimension, num_keys=1, is_stable=True):
@@ -123,7 +125,8 @@ def _top_k_jvp(primals, tangents, *, k):
 
 
 top_k_p = Mapped("top_k", multiple_results=True, abstract_eval=_top_k_abstract_eval, lower=_top_k_lower,
-                 jvp=_top_k_jvp, axes=leading_axes(lambda x, *, k: (1, 1)), makes_nan=False)
+                 jvp=_top_k_jvp, axes=leading_axes(lambda x, *, k: (1, 1)), makes_nan=False,
+                 whole="The input should be unsharded over the axis along which to compute the top_k values")
 
 
 # --- approx_top_k ---------------------------------------------------------------------------------
@@ -216,4 +219,5 @@ def _approx_jvp(primals, tangents, *, reduction_dimension, **params):
 
 approx_top_k_p = Mapped("approx_top_k", multiple_results=True, abstract_eval=_approx_abstract_eval,
                         lower={"tpu": _approximate, None: _exact}, jvp=_approx_jvp,
-                        axes=same_axes("reduction_dimension"))
+                        axes=same_axes("reduction_dimension"),
+                        whole="approx_top_k: the reduction dimension should be unsharded")

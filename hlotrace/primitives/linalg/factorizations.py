@@ -226,7 +226,8 @@ def _product_by(target):
 
 householder_product_p = Mapped(
     "householder_product", abstract_eval=_product_abstract_eval,
-    axes=batched((2, 1), (2,)), lower=by_kernels({
+    axes=batched((2, 1), (2,)), alike="All inputs to householder_product must have the same batch sharding",
+    lower=by_kernels({
         "cpu": _product_by(lambda dtype: lapack("orgqr", dtype)),
         "cuda": _product_by(lambda dtype: "cusolver_orgqr_ffi"),
         None: lambda a, taus: kernel("ProductOfElementaryHouseholderReflectors", (a, taus), [aval_of(a)],

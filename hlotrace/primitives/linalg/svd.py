@@ -6,6 +6,7 @@ matrices Wan and Zhang, "Automatic differentiation for complex valued SVD" (2019
 """
 import enum
 
+from ...core.symbolic.dimension import min_dim
 from ..arrays.elementwise import add, convert, div, mul, real, sub
 from ..arrays.shape import Mapped, full
 from ..common import aval_of, dtype_of, dtypes, shape_of
@@ -51,7 +52,7 @@ QR, JACOBI, POLAR, DIVIDE = (SvdAlgorithm.QR, SvdAlgorithm.JACOBI, SvdAlgorithm.
 def _svd_abstract_eval(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     check_matrices("svd", x)
     m, n = x.shape[-2:]
-    k = min(m, n)
+    k = min_dim(m, n)
     if subset_by_index is not None:
         first, last = subset_by_index
         if not 0 <= first <= last <= k:
@@ -70,7 +71,7 @@ def _shapes(aval, full_matrices):
     """The avals of what a kernel gives: the matrix overwritten, values, U, V^H, and what it says."""
     _, u, vh = _svd_abstract_eval(aval, full_matrices=full_matrices, compute_uv=True, subset_by_index=None,
                         algorithm=None)
-    return [aval, vectors(aval, min(aval.shape[-2:]), real_dtype(aval.dtype)), u, vh, infos(aval)]
+    return [aval, vectors(aval, min_dim(*aval.shape[-2:]), real_dtype(aval.dtype)), u, vh, infos(aval)]
 
 
 def _by(decompose):
@@ -122,14 +123,14 @@ def _svd_cuda(x, full_matrices, compute_uv, algorithm):
         u, vh = (vh, u) if wide else (u, vh)
     else:
         # cuSOLVER's kernel for batches, of sizes up to 32, gives square U and V (gesvdjBatched of its manual)
-        whole = full_matrices or algorithm is JACOBI and min(m, n) <= 32
+        whole = full_matrices or algorithm is JACOBI and min_dim(m, n) <= 32
         avals = _shapes(aval, whole)
         avals[3] = avals[3].update(shape=(*avals[3].shape[:-2], *avals[3].shape[:-3:-1]))       # it gives V
         _, s, u, v, info = kernel(f"cusolver_gesvd{'p' if algorithm is POLAR else 'j'}_ffi", (x,), avals,
                                   aliases=((0, 0),), compute_uv=compute_uv, full_matrices=whole)
         vh = adjoint(v)
         if not full_matrices:
-            u, vh = block(u, cols=(0, min(m, n))), block(vh, rows=(0, min(m, n)))
+            u, vh = block(u, cols=(0, min_dim(m, n))), block(vh, rows=(0, min_dim(m, n)))
     return checked(info, s, u, vh)
 
 
@@ -147,16 +148,16 @@ def _svd_jvp(primals, tangents, *, full_matrices, compute_uv, subset_by_index, a
     """
     (x,), (dx,) = primals, tangents
     m, n = shape_of(x)[-2:]
-    if subset_by_index not in (None, (0, min(m, n))):
+    if subset_by_index not in (None, (0, min_dim(m, n))):
         raise NotImplementedError("Derivatives are not defined for a part of the singular values and "
                                   f"vectors, as subset_by_index={subset_by_index} gives: compute all, and "
                                   "take a part of them")
     if compute_uv and full_matrices and m != n:
         raise NotImplementedError("Singular value decomposition JVP not implemented for full matrices: "
-                                  f"vectors beyond the first {min(m, n)} of matrices of shape {shape_of(x)} "
-                                  "can be any; pass full_matrices=False")
+                                  f"vectors beyond the first {min_dim(m, n)} of matrices of shape "
+                                  f"{shape_of(x)} can be any; pass full_matrices=False")
     s, u, vh = svd_p.bind(x, full_matrices=False, compute_uv=True, subset_by_index=None, algorithm=algorithm)
-    v, dtype, k = adjoint(vh), dtype_of(x), min(m, n)
+    v, dtype, k = adjoint(vh), dtype_of(x), min_dim(m, n)
     seen = matmul(matmul(adjoint(u), dx), v)
     ds = diagonal(real(seen) if dtypes.is_complex(dtype) else seen)
     if not compute_uv:

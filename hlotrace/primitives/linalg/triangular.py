@@ -4,6 +4,7 @@ transpose.
 Derivatives: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
 differentiation" (2008); for Cholesky also Murray, "Differentiation of the Cholesky decomposition" (2016).
 """
+from ...core.axes import AxisMap
 from ..arrays.elementwise import add, div, eq, mul, neg, select, sqrt, square, sub
 from ..arrays.shape import Mapped, full
 from ..common import aval_of, dtype_of, dtypes, scalar, shape_of
@@ -86,10 +87,22 @@ def _solve_transpose(ct, a, b, **params):
     return [None, triangular_solve_p.bind(a, ct, **{**params, "transpose_a": not params["transpose_a"]})]
 
 
+def _solve_sharding(a, b, *, left_side, transpose_a, **_):
+    """Of a matrix the rows that are solved for, of the right-hand sides each, are what they are."""
+    batch = tuple(range(a.ndim - 2))
+    of_a, of_b = ("rows", None), (None, "sides")
+    result = ("rows", "sides")
+    return AxisMap(((*batch, *(of_a if left_side != transpose_a else of_a[::-1])),
+                    (*batch, *(of_b if left_side else of_b[::-1]))),
+                   (*batch, *(result if left_side else result[::-1])))
+
+
 triangular_solve_p = Mapped(
     "triangular_solve", abstract_eval=_solve_abstract_eval,
     lower={**by_kernels({"cpu": _solve_lapack}), None: _solve_lower}, jvp=_solve_jvp,
-    transpose=_solve_transpose, axes=batched((2, 2), (2,)))
+    transpose=_solve_transpose, axes=batched((2, 2), (2,)), sharding=_solve_sharding,
+    alike="All inputs to triangular_solve must have the same batch sharding",
+    whole="triangular solve inputs must be unsharded on the contracting axis")
 triangular_solve_p.batching = columns_together(triangular_solve_p, lambda params: not params["left_side"])
 
 

@@ -68,7 +68,7 @@ def _dense(rows):
     return f"dense<{rows.tolist() if rows.size else ''}> : tensor<{'x'.join(map(str, rows.shape))}xi64>"
 
 
-def _groups(ctx, axes, groups):
+def groups_text(ctx, axes, groups):
     rows = positions(ctx, axes)
     if groups is not None:
         rows = np.concatenate([rows[:, list(g)] for g in groups])
@@ -87,7 +87,7 @@ def _lower_reduction(combine):
     def lower(ctx, eqn, x, op="all_reduce", attributes=()):
         aval = ShapedArray((), eqn.invars[0].aval.dtype)
         body = region(ctx, eqn, _combiner(combine), [aval, aval])
-        return _emit(ctx, eqn, op, x, [_groups(ctx, eqn.params["axes"], eqn.params.get("groups")),
+        return _emit(ctx, eqn, op, x, [groups_text(ctx, eqn.params["axes"], eqn.params.get("groups")),
                                        *attributes, "use_global_device_ids"], f"{body} ")
     return lower
 
@@ -204,8 +204,8 @@ def _scatter_mapped(axis, x, dim_, *, axes, size, dim, groups):
 all_gather_p = collective(
     "all_gather", _gather_abstract_eval,
     lambda ctx, eqn, x: _emit(ctx, eqn, "all_gather", x, [
-        f"all_gather_dim = {eqn.params['dim']} : i64", _groups(ctx, eqn.params["axes"], eqn.params["groups"]),
-        "use_global_device_ids"]),
+        f"all_gather_dim = {eqn.params['dim']} : i64",
+        groups_text(ctx, eqn.params["axes"], eqn.params["groups"]), "use_global_device_ids"]),
     _gather_mapped, "dim", transpose=lambda ct, x, **params: [reduce_scatter_p.bind(ct, **params)],
     makes_nan=False)
 reduce_scatter_p = collective(
@@ -234,7 +234,7 @@ all_to_all_p = collective(
     "all_to_all", _all_to_all_abstract_eval,
     lambda ctx, eqn, x: _emit(ctx, eqn, "all_to_all", x, [
         f"concat_dimension = {eqn.params['concat']} : i64",
-        _groups(ctx, eqn.params["axes"], eqn.params["groups"]),
+        groups_text(ctx, eqn.params["axes"], eqn.params["groups"]),
         f"split_count = {eqn.params['size']} : i64", f"split_dimension = {eqn.params['split']} : i64"]),
     _all_to_all_mapped, ("split", "concat"),
     transpose=lambda ct, x, *, split, concat, **params: [all_to_all_p.bind(ct, split=concat, concat=split,
@@ -306,5 +306,26 @@ axis_index_p = Primitive(
     "axis_index", abstract_eval=_index_abstract_eval, lower=_index_lower, batching=_index_batching,
     says_vma=True, axis_names=_own_axes)
 
-psum_p.shown = lambda eqn: {
-    "axis_index_groups" if k == "groups" else k: v for k, v in eqn.params.items()}
+
+
+def _shown(**names):
+    """Parameters under JAX's names in the text of programs; `tiled` is always so here."""
+    names["groups"] = "axis_index_groups"
+    return lambda eqn: {**{names.get(k, k): v for k, v in eqn.params.items()},
+                        **({"tiled": True} if "size" in eqn.params else {})}
+
+
+psum_p.shown = pmax_p.shown = pmin_p.shown = _shown()
+all_gather_p.shown = _shown(axes="axis_name", size="axis_size", dim="all_gather_dimension")
+reduce_scatter_p.shown = _shown(axes="axis_name", size="axis_size", dim="scatter_dimension")
+ppermute_p.shown = _shown(axes="axis_name")
+
+
+def _shown_all_to_all(eqn):
+    shown = _shown(axes="axis_name", split="split_axis", concat="concat_axis")(eqn)
+    del shown["size"]
+    return shown
+
+
+all_to_all_p.shown = _shown_all_to_all
+axis_index_p.shown = lambda eqn: {"axis_name": eqn.params["axes"][0]}

@@ -10,6 +10,7 @@ from ...core.jaxpr import Literal, literal_value, sub_jaxprs
 from ...core.primitive import fact_of
 from ..common import aval_of
 from .collectives import EXCHANGES, ppermute_p, psum_invariant_p, pvary_p, reduce_scatter_p, vary
+from .ragged import ragged_all_to_all_p
 
 # as users write them, where that differs
 _PUBLIC = {psum_invariant_p: "psum", reduce_scatter_p: "psum_scatter"}
@@ -51,7 +52,7 @@ def check(what, decides, regions, *, transposed=False):
 def _exchanges(jaxpr):
     """The equations of a program, and of those in it, in which devices wait for each other."""
     for eqn in jaxpr.eqns:
-        if eqn.primitive in EXCHANGES:
+        if eqn.primitive in EXCHANGES or eqn.primitive is ragged_all_to_all_p:
             yield eqn
         for inner in sub_jaxprs(eqn.params):
             yield from _exchanges(inner)

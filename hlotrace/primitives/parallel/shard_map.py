@@ -25,8 +25,9 @@ from ..arrays.elementwise import div
 from ..arrays.shape import front, front_dims, reshape
 from ..common import dtypes, prod
 from ..programs.calls import no_tangent
-from ..programs.checks import Failures, first_of_devices
+from ..programs.checks import Failures, failures_of, first_code
 from .collectives import psum_p
+from .sharding import as_type
 
 
 def part(aval, spec, mesh, checked, manual):
@@ -268,27 +269,37 @@ def _discharge(states, values, args, *, jaxpr, in_specs, out_specs, **params):
 
 
 def _thread_checks(states, values, args, jaxpr, in_specs, out_specs, *, mesh, manual, checked):
-    """Each device has states of its own, which are stacked; the first device that failed tells."""
-    known, ndim = states[0].handles, len(manual)
+    """Each device has states of its own, which are stacked; the code is that of the first device that failed.
+    """
+    known, on_mesh = states[0].handles, _on_devices(jaxpr, mesh, manual)
+    each = failures_of(jaxpr.effects)
     vma = states[0].aval.vma | frozenset(manual if checked else ())
-    own = Failures(tuple([e.failure for e in jaxpr.effects
-                          if type(e) is Check and e.failure.on_devices(ndim) in known.codes]))
-    n = len(own.avals)
+    own = Failures(tuple([f for f in each.all if on_mesh[f] in known.codes]))
+    n, n_own = len(each.avals), len(own.avals)
 
     def fun(*xs):
         results = eval_jaxpr(programs.discharge(jaxpr, own.states(vma)), (), *own.start(vma), *xs)
-        return [*[reshape(x, (1, *x.shape)) for x in results[:n]], *results[n:]]
+        all_states = each.joined(each.start(vma), own, results[:n_own])
+        return [*[reshape(x, (1, *x.shape)) for x in all_states], *results[n_own:]]
     with inside(mesh, manual, checked):
         program = programs.trace_closed(fun, jaxpr.in_avals, jaxpr.name)
     results = shard_map_p.bind(*args, jaxpr=program, mesh=mesh, in_specs=in_specs, manual=manual,
                                checked=checked, out_specs=(*[PartitionSpec(manual)] * n, *out_specs))
-    return known.joined(values, *first_of_devices(own, results[:n],
-                                                  [mesh.shape[a] for a in manual])), results[n:]
+    reported = Failures(tuple(on_mesh.values()))
+    stacked = [as_type(x, aval) for x, aval in zip(results, reported.avals[1:])]
+    return known.joined(values, reported, [first_code(stacked[0]), *stacked]), results[n:]
+
+
+def _on_devices(jaxpr, mesh, manual):
+    """{failure on a device: what it is of all devices}."""
+    each, sizes = failures_of(jaxpr.effects), tuple(mesh.shape[a] for a in manual)
+    return {f: f.on_devices(each, sizes) for f in each.all} if each else {}
 
 
 def _effects(params):
-    return tuple([dataclasses.replace(e, failure=e.failure.on_devices(len(params["manual"])))
-                  if type(e) is Check else e for e in params["jaxpr"].effects])
+    on_mesh = _on_devices(params["jaxpr"], params["mesh"], params["manual"])
+    return tuple([dataclasses.replace(e, failure=on_mesh[e.failure]) if type(e) is Check else e
+                  for e in params["jaxpr"].effects])
 
 
 def _dce(used_outputs, eqn):
@@ -324,4 +335,6 @@ shard_map_p = Holder(
     dce=_dce, partial_eval=_partial_eval,
     meshes=lambda params: (params["mesh"], *fact_of(params["jaxpr"], "meshes")), spans_devices=True,
     axis_names=lambda params: tuple(n for n in fact_of(params["jaxpr"], "axis_names")
-                                    if n not in params["manual"]))
+                                    if n not in params["manual"]),
+    shown=lambda eqn: {{"checked": "check_vma", "manual": "newly_manual_axes"}.get(k, k):
+                       frozenset(v) if k == "manual" else v for k, v in eqn.params.items()})

@@ -93,6 +93,11 @@ sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 # --- types over Explicit mesh axes ----------------------------------------------------------------
 
 def _reshard_abstract_eval(x, *, sharding):
+    wanted, found = sharding.spec.unreduced, x.explicit._terms if x.explicit else frozenset()
+    if wanted - found and found - wanted:       # XLA ends the process
+        raise ShardingTypeError(f"reshard: the value is {x.short()}, unreduced over other axes than "
+                                f"{sharding.spec}: take the sum first, as in jax.reshard(x, "
+                                f"{sharding.spec.update(unreduced=frozenset())})")
     return _abstract_eval(x, sharding=sharding).update(sharding=sharding)
 
 

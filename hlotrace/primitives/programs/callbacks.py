@@ -26,13 +26,16 @@ def checked(result, aval, i, function):
                   "front" if getattr(function, "mapped", False) else "")
         raise ValueError(f"{where} has shape {value.shape}, but result_shape_dtypes declares "
                          f"{aval.shape}{mapped}: reshape what it returns, or declare what it does, with "
-                         "jax.ShapeDtypeStruct(shape, dtype)")
+                         f"jax.ShapeDtypeStruct(shape, dtype). Incorrect output shape for return value #{i}: "
+                         f"Expected: {aval.shape}, Actual: {value.shape}")
     if value.dtype != aval.dtype:
         if type(result) in dtypes.python_scalars or (
                 value.dtype in dtypes.SUPPORTED and dtypes.canonicalize(value.dtype) == aval.dtype):
             return np.asarray(result, aval.dtype)       # without x64, NumPy's float64 is taken as float32
         raise ValueError(f"{where} has dtype {value.dtype}, but result_shape_dtypes declares {aval.dtype}. "
-                         f"Return np.asarray(result, dtype='{aval.dtype}'), or declare {value.dtype}.")
+                         f"Return np.asarray(result, dtype='{aval.dtype}'), or declare {value.dtype}. "
+                         f"Incorrect output dtype for return value #{i}: Expected: {aval.dtype}, Actual: "
+                         f"{value.dtype}")
     return np.ascontiguousarray(value) if aval.ndim else value
 
 
@@ -71,12 +74,13 @@ def _jvp(primals, tangents, **params):
 
 def _batching(axis, args, dims, *, function, out_avals, effect, vmap_method):
     if type(effect) is IO and effect.ordered:
-        raise ValueError("Cannot vmap an ordered io_callback: its calls have no order among the mapped "
+        raise ValueError("Cannot `vmap` ordered IO callback: its calls have no order among the mapped "
                          "elements. Use ordered=False, or lax.map.")
     if vmap_method is None and not effect:
-        raise NotImplementedError(f"vmap of pure_callback needs to know how to call {function.__name__}: "
-                                  "pass vmap_method='sequential' (once for each element), or 'expand_dims' "
-                                  "or 'broadcast_all' (once, with the mapped axis in front)")
+        raise NotImplementedError("vmap is only supported for the pure_callback primitive when it is known "
+                                  f"how to call {function.__name__}: pass vmap_method='sequential' (once for "
+                                  "each element), or 'expand_dims' or 'broadcast_all' (once, with the mapped "
+                                  "axis in front)")
     args = front(args, dims)
     batched = [d is not None for d in dims]
     stacked = tuple(a.with_axis(0, axis.size) for a in out_avals)

@@ -135,7 +135,7 @@ def no_tangent(t):
 
 def _to_staged(args, params):
     fun = params.pop("fun")
-    jaxpr = trace_to_jaxpr(lambda *xs: fun(*xs), [aval_of(a) for a in args], params["name"])
+    jaxpr = trace_to_jaxpr(fun, [aval_of(a) for a in args], params["name"])
     closed, consts = close(jaxpr)
     return [*consts, *args], {"jaxpr": closed, "num_consts": len(consts), **params}
 
@@ -399,9 +399,13 @@ def _shown_jit(eqn):
 
 
 def _shown_custom_call(eqn):
-    return {"call_jaxpr" if k == "jaxpr" else k: v for k, v in eqn.params.items()}
+    """JAX's parameters, those of custom_jvp_call in their order."""
+    p = eqn.params
+    if eqn.primitive is custom_jvp_call_p and "jaxpr" in p:
+        return {"call_jaxpr": p["jaxpr"], "jvp": p["rule"], "name": p["name"], "symbolic_zeros": False}
+    return {"call_jaxpr" if k == "jaxpr" else k: v for k, v in p.items()}
 
 
 jit_p.shown = _shown_jit
 custom_jvp_call_p.shown = custom_vjp_call_p.shown = _shown_custom_call
-jit_p.keeps_names = True
+jit_p.keeps_names = custom_jvp_call_p.keeps_names = True

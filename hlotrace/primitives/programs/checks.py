@@ -17,10 +17,10 @@ from ...core import source_info as source
 from ...core.effects import Check, State
 from ...core.jaxpr import Jaxpr, sub_jaxprs
 from ..arrays.dynamic_slice import dynamic_slice_p
-from ..arrays.elementwise import add, and_p, convert, div, eq, gt, lt, mul, ne, or_p, rem_p, select
+from ..arrays.elementwise import add, and_p, convert, eq, gt, lt, mul, ne, or_p, rem_p, select, sub
 from ..arrays.reduce import argmax_p, reduce_or_p
 from ..arrays.shape import broadcast_in_dim, front, reshape, zeros_of
-from ..arrays.slicing import concatenate_p
+from ..arrays.slicing import concatenate_p, rev_p
 from ..common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, np, prod, scalar, shape_of
 from ..parallel.collectives import vary
 
@@ -67,9 +67,9 @@ class Failure:
     of `avals`.
 
     `kind` is a JaxException.  `source` is known once the program that the check is in is.  One that is
-    `debug` says nothing outside of `checkify`.  The first `mapped` values are the place of the device that
-    it failed on.  One that is the `users` is of a `check` or a `check_error`: a program with it is for
-    `checkify` alone.
+    `debug` says nothing outside of `checkify`.  One that is the `users` is of a `check` or a `check_error`: a
+    program with it is for `checkify` alone.  One of the devices of a mesh of shape `mesh` has in its values,
+    for each of these, the states of `each`, the failures that there may be on a device.
     """
     kind: type
     text: str
@@ -77,27 +77,44 @@ class Failure:
     tree: Any = None
     debug: bool = False
     source: tuple | None = None
-    mapped: int = 0
     users: bool = False
+    each: Failures | None = None
+    mesh: tuple[int, ...] = ()
 
-    def on_devices(self, ndim: int) -> Failure:
-        """It, on one device of a mesh of `ndim` axes."""
-        return dataclasses.replace(self, avals=(*[_CODE] * ndim, *self.avals), mapped=self.mapped + ndim)
+    def on_devices(self, each: Failures, mesh: tuple[int, ...]) -> Failure:
+        """It, among the failures `each` of the devices of a mesh of that shape."""
+        avals = tuple([a.update(shape=(prod(mesh), *a.shape)) for a in each.avals])
+        return dataclasses.replace(self, avals=avals, each=each, mesh=mesh)
+
+    def by_device(self, leaves: Sequence[Any]) -> list[tuple[tuple, Failure, Sequence[Any]]]:
+        """[(place of a device, what failed on it, its values)], or itself at ()."""
+        if self.each is None:
+            return [((), self, leaves)]
+        found = [(np.unravel_index(i, self.mesh), self.each.failed([x[i] for x in leaves]))
+                 for i in range(prod(self.mesh))]
+        return [((*map(int, device), *place), one, its) for device, failed in found if failed
+                for place, one, its in failed[0].by_device(failed[1])]
 
     @property
     def line(self) -> str:
         return source.describe(self.source)
 
     def words(self, leaves: Sequence[Any]) -> str:
-        where, leaves = leaves[:self.mapped], leaves[self.mapped:]
+        if self.each is not None:
+            return lines(self.by_device(leaves))
         args, kwargs = (leaves, {}) if self.tree is None else self.tree.unflatten(leaves)
-        prefix = f"at mapped index {', '.join(map(str, where))}: " if self.mapped else ""
         try:
-            return prefix + self.text.format(*args, **kwargs)
+            return self.text.format(*args, **kwargs)
         # that it failed is what matters
         except (LookupError, AttributeError, TypeError, ValueError) as error:
             values = [*args, *kwargs.items()]
-            return f"{prefix}{self.text} (values {values}, which do not go into this text: {error!r})"
+            return f"{self.text} (values {values}, which do not go into this text: {error!r})"
+
+
+def lines(found: Iterable[tuple[tuple, Failure, Sequence[Any]]]) -> str:
+    """What is said of failures at places of a mapped axis or of devices."""
+    return "\n".join([f"at mapped index {', '.join(map(str, place))}: {failure.words(values)}" if place
+                      else failure.words(values) for place, failure, values in found])
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -208,23 +225,16 @@ def _first_failing(codes: Any) -> Any:
     return argmax_p.bind(failed, axes=(0,), index_dtype=dtypes.int32)
 
 
-def first(values: Sequence[Any]) -> list[Any]:
-    """Of states that are stacked along a leading axis, those of the first that failed."""
-    at = _first_failing(values[0])
+def first_code(codes: Any) -> Any:
+    """Of stacked codes that of the first that failed."""
+    return row(codes, _first_failing(codes))
+
+
+def last(values: Sequence[Any]) -> list[Any]:
+    """Of states that are stacked along a leading axis, those of the last that failed, as JAX has it."""
+    n = shape_of(values[0])[0]
+    at = sub(scalar(n - 1, dtypes.int32), _first_failing(rev_p.bind(values[0], dimensions=(0,))))
     return [row(x, at) for x in values]
-
-
-def first_of_devices(failures: Failures, values: Sequence[Any],
-                     shape: Sequence[int]) -> tuple[Failures, list[Any]]:
-    """(Failures, states), as `first` for the states of devices, row by row of a mesh of `shape`: they say
-    which it was."""
-    at = _first_failing(values[0])
-    code, *values = [row(x, at) for x in values]
-    places = [rem_p.bind(div(at, scalar(prod(shape[i + 1:]), dtypes.int32)), scalar(n, dtypes.int32))
-              for i, n in enumerate(shape)]
-    reported = Failures(tuple([f.on_devices(len(shape)) for f in failures.all]))
-    return reported, [code, *[x for avals, start in failures.slots.items()
-                          for x in (*places, *values[start - 1:start - 1 + len(avals)])]]
 
 
 def any_of(mask: Any) -> Any:
@@ -280,9 +290,9 @@ def outside(shape: Sequence[Any], axes: Sequence[int], indices: Any, lasts: Any,
         column = rem_p.bind(at, scalar(count, dtypes.int32))
         values += [_looked_up(column, list(axes)), _looked_up(column, [shape[a] for a in axes])]
         found = "{}", "{}"
-    windows = f" for a window of shape {tuple(window)}" if any(window[a] != 1 for a in axes if window) else ""
+    windows = f" The window has shape {tuple(window)}." if any(window[a] != 1 for a in axes if window) else ""
     text = (f"out-of-bounds indexing for array of shape {tuple(shape)}: index {{}} is out of bounds for axis "
-            f"{found[0]} with size {found[1]}{windows}.")
+            f"{found[0]} with size {found[1]}.{windows}")
     return [(any_of(failed), Failure(OOBError, text, tuple(map(type_of, values)), source=source), values)]
 
 
@@ -324,11 +334,11 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tupl
 
 def _batching(axis: MappedAxis, args: Sequence[Any], dims: Sequence[Any],
               **params: Any) -> tuple[list[Any], list[Any]]:
-    """The first element that fails tells."""
+    """The last element that fails is what is said."""
     if axis.size:
-        args = front(args, dims)
-        at = scalar(0, dtypes.int32) if dims[0] is None else _first_failing(args[0])
-        check_p.bind(*[x if d is None else row(x, at) for x, d in zip(args, dims)], **params)
+        args = [broadcast_in_dim(x, (axis.size, *shape_of(x)), range(1, len(shape_of(x)) + 1)) if d is None
+                else x for x, d in zip(front(args, dims), dims)]
+        check_p.bind(*last(args), **params)
     return [], []
 
 

@@ -215,7 +215,7 @@ def _cond_batching(axis, args, dims, *, branches, **by):
     found = checks.batched(_cond_discharge, axis, args, dims, branches=branches)
     if found is not None:
         return found
-    _only_told("lax.cond or lax.switch with a mapped predicate runs every branch", branches)
+    _only_told("lax.cond or lax.switch with a mapped predicate runs every branch", "vmap-of-cond", branches)
     # a mapped predicate: run every branch and select
     index = move_axis(args[0], dims[0], 0)
     operands = [broadcast_axis(a, axis.size, 0) if d is None else move_axis(a, d, 0)
@@ -232,7 +232,7 @@ def _cond_batching(axis, args, dims, *, branches, **by):
     return [choose(*column) for column in zip(*outs)], [0] * len(branches[0].outvars)
 
 
-def _only_told(why, jaxprs):
+def _only_told(why, where, jaxprs):
     """Refuse programs with effects that must not happen for an element whose turn it is not.
 
     Raises:
@@ -240,9 +240,10 @@ def _only_told(why, jaxprs):
     """
     for effect in (effect for jaxpr in jaxprs for effect in jaxpr.effects if not effect.batchable):
         raise NotImplementedError(
-            f"vmap of {why}, also for elements that do not ask for it, and there is a side effect on the "
-            f"outside here: {effect}{' (io_callback)' * (type(effect) is IO)}. Map over the elements with "
-            "lax.map, or use debug.callback or pure_callback, for which that does no harm.")
+            f"{'IO' if type(effect) is IO else 'Side'} effect not supported in {where}: vmap of {why}, also "
+            f"for elements that do not ask for it, and there is a side effect on the outside here: {effect}"
+            f"{' (io_callback)' * (type(effect) is IO)}. Map over the elements with lax.map, or use "
+            "debug.callback or pure_callback, for which that does no harm.")
 
 
 def _cond_discharge(states, values, args, *, branches, **by):
@@ -391,7 +392,7 @@ def _while_batching(axis, args, dims, *, cond_jaxpr, body_jaxpr, cond_nconsts, b
         if found is not None:
             return found
         _only_told("lax.while_loop with a mapped condition runs until it holds for no element",
-                   (cond_jaxpr, body_jaxpr))
+                   "while_loop with batched predicate", (cond_jaxpr, body_jaxpr))
         marks = (True,) * len(carry)
         cond, _ = programs.batch(cond_jaxpr, axis, (*cond_marks, *marks), True)
     carry = carry_batched(axis, carry, carry_marks, marks)

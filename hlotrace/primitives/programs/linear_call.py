@@ -1,8 +1,9 @@
 """linear_call: a program that is linear in some operands, with a transpose that the user gives."""
 from ...core import programs
-from ...core.jaxpr import eval_jaxpr
+from ...core.jaxpr import close, eval_jaxpr
 from ...core.refs import Holder
 from ...core.symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
+from ...core.trace import trace_to_jaxpr
 from ..arrays.elementwise import add_p
 from ..arrays.shape import front, front_dims, instantiate, reduce_sum
 from ..common import aval_of
@@ -30,8 +31,14 @@ def _jvp(primals, tangents, *, jaxpr, num_res, transpose):
 
 
 def _transpose(cts, *args, jaxpr, num_res, transpose):
+    residuals = args[:num_res]
     cts = [instantiate(ct, a.tangent()) for ct, a in zip(cts, jaxpr.out_avals)]
-    found = transpose(args[:num_res], cts)
+    turned, consts = close(trace_to_jaxpr(lambda *xs: transpose(xs[:num_res], xs[num_res:]),
+                                          [aval_of(x) for x in (*residuals, *cts)], "transpose"))
+    shift = len(consts)
+    found = linear_call_p.bind(     # transposed once more, it is what it was
+        *consts, *residuals, *cts, jaxpr=turned, num_res=shift + num_res,
+        transpose=lambda residuals, cts: eval_jaxpr(jaxpr, (), *residuals[shift:], *cts))
     return [None] * num_res + [ct if is_undefined_primal(x) else None for ct, x in zip(found, args[num_res:])]
 
 

@@ -7,7 +7,7 @@ from ...core import programs
 from ...core.axes import same_axes
 from ...core.config import within
 from ...core.jaxpr import dce, eval_jaxpr, sub_jaxprs
-from ...core.refs import Holder, refuse_again
+from ...core.refs import Holder
 from ...core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
 from ..arrays.shape import front, front_dims, structural
 from ..arrays.slicing import copy_lower, optimization_barrier_p
@@ -114,7 +114,6 @@ def _jvp(primals, tangents, *, jaxpr, prevent_cse, policy):
 
 
 def _linearize(trace, primals, tangents, *, jaxpr, prevent_cse, policy):
-    refuse_again(jaxpr, "checkpoint computes again what the function does")
     forward, places, backward, out_nonzero = _cut(jaxpr, nonzero_mask(tangents), prevent_cse, policy)
     results = remat_p.bind(*primals, jaxpr=forward, prevent_cse=prevent_cse, policy=policy)
     operands = [*primals, *[results[i] for i in places], *drop_zeros(tangents)]

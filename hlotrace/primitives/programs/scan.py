@@ -241,18 +241,21 @@ def _scan_discharge(states, values, args, *, jaxpr, num_consts, num_carry, **par
 
 
 def _scan_dce(used_outputs, eqn):
-    """Drop unused ys, and what only they need.  The carry stays: a step may feed the next."""
+    """Drop what is not used, and what only that needs; of the carry, what no step feeds into what is used."""
     p = eqn.params
-    jaxpr, n = p["jaxpr"], p["num_carry"]
-    if jaxpr.effects or all(used_outputs[n:]):
+    jaxpr, nc, n = p["jaxpr"], p["num_consts"], p["num_carry"]
+    if jaxpr.effects or all(used_outputs):
         return eqn
-    wanted = [True] * n + list(used_outputs[n:])
+    ys = used_outputs[n:]
+    carry = carry_fixpoint(tuple(used_outputs[:n]), lambda m: dce(jaxpr, (*m, *ys))[1][nc:nc + n])
+    wanted = [*carry, *ys]
     pruned, used_inputs = dce(jaxpr, wanted)
-    used_inputs[p["num_consts"]:p["num_consts"] + n] = [True] * n
+    used_inputs[nc:nc + n] = carry
     kept = pruned.replace(invars=[v for v, u in zip(pruned.invars, used_inputs) if u], arg_names=None)
     return eqn.replace(invars=[v for v, u in zip(eqn.invars, used_inputs) if u],
                        outvars=[v for v, u in zip(eqn.outvars, wanted) if u],
-                       params={**p, "jaxpr": kept, "num_consts": sum(used_inputs[:p["num_consts"]])})
+                       params={**p, "jaxpr": kept, "num_consts": sum(used_inputs[:nc]),
+                               "num_carry": sum(carry)})
 
 
 def _scan_partial_eval(policy, wanted, eqn):

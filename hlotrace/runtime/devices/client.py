@@ -43,7 +43,8 @@ checks["jax_num_cpu_devices"] = _check_cpu_devices
 def _make(platform: str) -> binding.Client:
     allowed = _names(config.jax_platforms)
     if allowed and platform not in allowed:
-        raise RuntimeError(f"Unknown backend {platform!r}: jax_platforms is {','.join(allowed)!r}")
+        raise RuntimeError(f"Unknown backend {platform}. Available backends are {allowed}: jax_platforms is "
+                           f"{','.join(allowed)!r}")
     if platform in factories:
         return factories[platform][2]()
     if platform == "cpu":
@@ -52,8 +53,8 @@ def _make(platform: str) -> binding.Client:
     plugin = plugins.find().get(platform)
     if plugin is None:
         raise RuntimeError(
-            f"Unknown backend: {platform!r} is not available: no PJRT plugin for it is installed. Installed: "
-            f"{', '.join(available_platforms())}. To install one: {plugins.install_line(platform)}")
+            f"Unknown backend {platform}. Available backends are {available_platforms()}: no PJRT plugin for "
+            f"it is installed. To install one: {plugins.install_line(platform)}")
     return plugins.make_client(plugin, world)
 
 

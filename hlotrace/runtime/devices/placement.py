@@ -6,6 +6,7 @@ here, as the classes are pure data and may not know the runtime.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from ...sharding.abstract import Sharding
@@ -47,23 +48,29 @@ def on_device(device: binding.Device, kind: str | None = None) -> SingleDeviceSh
     return SingleDeviceSharding(device, memory_kind=kind)
 
 
-def check_divides(sharding: Sharding, value: Any, what: str = "") -> None:
+def check_divides(sharding: Sharding, value: Any, name: Callable[[], str] | None = None) -> None:
     """ValueError unless `sharding` divides an array, or one of an aval, into equal shards on known devices.
 
-    A Python number has the shape ().  `what` names the value.
+    A Python number has the shape ().  `name()` is that of the value, which only an error needs: to write it
+    may take longer than all else.
     """
     try:
         sharding.shard_shape(getattr(value, "shape", ()))
     except ValueError as error:
-        raise ValueError(f"{what}: {error}" if what else str(error)) from None
+        raise type(error)(f"{name()}: {error}" if name else str(error)) from None
 
 
-def check_fits(sharding: Sharding, value: Any, what: str = "") -> None:
+def of_type(words: str, aval: Any) -> str:
+    """The words for a value, with its type."""
+    return f"{words} of type {aval.str_short()}"
+
+
+def check_fits(sharding: Sharding, value: Any, name: Callable[[], str]) -> None:
     """`check_divides`, and ValueError for a sharding of arrays of more dimensions, if only by None."""
     shape = getattr(value, "shape", ())
     if hasattr(sharding, "check_compatible_aval"):
         try:
             sharding.check_compatible_aval(shape)
         except ValueError as error:
-            raise ValueError(f"{what} is incompatible with its sharding annotation: {error}") from None
-    check_divides(sharding, value, what)
+            raise ValueError(f"{name()} is incompatible with its sharding annotation: {error}") from None
+    check_divides(sharding, value, name)

@@ -34,6 +34,15 @@ def describe(name: str, platform: str | None, options: dict[str, Any]) -> tuple[
         RuntimeError: where no plugin of the platform is installed.
         ValueError: where the platform has no such topology.
     """
+    if several := re.fullmatch(r"([1-9]\d*)x([A-Za-z].*)", name):
+        slices, of = several.groups()
+        if "num_slices" in options:
+            raise ValueError(f"get_topology_desc: {name!r} says how many slices there are, and so does "
+                             "num_slices")
+        if (gpu := chips.find(of.partition(":")[0])) and gpu.platform == "cuda":
+            raise ValueError(f"get_topology_desc: {name!r}: GPUs have hosts, not slices: say "
+                             f"\"{gpu.name}:{slices}x8\" for {slices} hosts of eight")
+        name, options = of, options | {"num_slices": int(slices)}
     first, colon, shape = name.partition(":")
     chip = chips.find(first)
     platform = platform_named(platform or (chip.platform if chip else "tpu"))

@@ -20,9 +20,12 @@ def xla_computation(text: str) -> Any:
     return binding._jax.mlir.mlir_module_to_xla_computation(text)
 
 
-def hlo_text(text: str) -> str:
-    """HLO before optimization."""
-    return xla_computation(text).as_hlo_text()
+def hlo_text(text: str, metadata: bool = False) -> str:
+    """HLO before optimization; if `metadata`, with the names and the places of operations."""
+    computation = xla_computation(text)
+    if not metadata:
+        return computation.as_hlo_text()
+    return computation.get_hlo_module().to_string()
 
 
 def optimized_text(executable: Executable) -> str:

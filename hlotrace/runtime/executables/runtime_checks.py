@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .executable import Executable
 
 _TESTS = {"nan": np.isnan, "inf": np.isinf}
+_OFF = "hlotrace.config.update('jax_debug_{}s', False) turns the check off."
 
 
 def float_checks() -> tuple[str, ...]:
@@ -85,11 +86,24 @@ def looked_at(made: Executable, buffers: Sequence[binding.Buffer], outs: list[An
     wanted = float_checks()
     for i, x in enumerate(outs):
         for value in shards.held(x) if wanted and dtypes.is_inexact(x.dtype) else ():
-            value = value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)
-            for what in wanted:
-                if _TESTS[what](value).any():
-                    raise _invalid(made, i, what, found or _found_again(made, buffers, wanted))
+            for what in _held(value, wanted):
+                raise _invalid(made, i, what, found or _found_again(made, buffers, wanted))
     return outs
+
+
+def _held(value: Any, wanted: Sequence[str]) -> list[str]:
+    value = value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)
+    return [what for what in wanted if _TESTS[what](value).any()]
+
+
+def check_value(value: Any, maker: str) -> None:
+    """Check a NumPy value that `maker`, which is no program, makes an array of, as results are checked.
+
+    Raises:
+        FloatingPointError: where debug_nans or debug_infs finds in it what it looks for
+    """
+    for what in _held(value, float_checks()) if dtypes.is_inexact(value.dtype) else ():
+        raise FloatingPointError(f"invalid value ({what}) encountered in {maker}. {_OFF.format(what)}")
 
 
 executable.looked_at = looked_at
@@ -112,14 +126,13 @@ def _found_again(made: Executable, buffers: Sequence[binding.Buffer], kinds: tup
 def _invalid(made: Executable, i: int, what: str, found: Any) -> FloatingPointError:
     """The error for a NaN or an infinity in output `i`."""
     where = f"output {i} of {made.lowered.jaxpr.name}"
-    off = f"hlotrace.config.update('jax_debug_{what}s', False)"
     if found:
         failure = _placed(found[0], made)
         said = failure.words(found[1]) + (failure.line and f" at {failure.line}; {where} holds one")
     else:
         said = (f"invalid value ({what}) encountered in {where}; none of its operations gives one, so an "
                 "argument or a constant holds it")
-    return FloatingPointError(f"{said}. {off} turns the check off.")
+    return FloatingPointError(f"{said}. {_OFF.format(what)}")
 
 
 def _placed(failure: Any, made: Executable) -> Any:

@@ -7,6 +7,7 @@ crash on an argument of another sharding.
 from __future__ import annotations
 
 import collections
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -290,17 +291,17 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
     said = [(s, names, i) for i, s in enumerate(requested) if s]
     said += [(s, "result {}".format, i) for i, s in enumerate(outs or ()) if s]
     devices: Any = None
-    first = ""
+    first: Any = None
     abstract = [m for m in meshes if isinstance(m, AbstractMesh)]
     for s, words, i in [*said, *((m, "a mesh inside the program".format, 0) for m in meshes
                                  if m not in abstract)]:
         if isinstance(getattr(s, "mesh", None), AbstractMesh):
             abstract.append(s.mesh)
         elif devices is None:
-            devices, first = s._devices, words(i)
+            devices, first = s._devices, functools.partial(words, i)
         elif s._devices != devices:
             raise ValueError(
-                f"Received incompatible devices for jitted computation: {first} is on {_listed(devices)}, "
+                f"Received incompatible devices for jitted computation: {first()} is on {_listed(devices)}, "
                 f"{words(i)} on {_listed(s._devices)}. Move them to the same devices, in the same order, "
                 "with device_put.")
     free = any(type(s) is Anywhere for s in (*requested, *(outs or ())))
@@ -322,7 +323,7 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
             raise ValueError(f"{m} has {m.size} devices, and the program runs on {len(devices)}")
     for (s, words, i) in said:
         if words is names:
-            placement.check_divides(s, values[i], words(i))
+            placement.check_divides(s, values[i], functools.partial(words, i))
     named = [s.mesh for s, *_ in said if isinstance(s, NamedSharding)]
     known = [*named, *(m for m in meshes if isinstance(m, (Mesh, AbstractMesh)))]
     mesh = next((m for m in known if isinstance(m, Mesh)), known[0] if known else None)

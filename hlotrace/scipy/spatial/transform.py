@@ -360,16 +360,16 @@ class Slerp:
         if not isinstance(rotations, Rotation) or ndim_of(rotations.quat) != 2 or len(rotations) < 2:
             got = shape_of(rotations.quat)[:-1] if isinstance(rotations, Rotation) else type(rotations)
             raise ShapeError(f"Slerp.init: rotations must be a Rotation of at least 2 rotations, got {got}")
-        if shape_of(times) != (len(rotations),):
+        times = jnp.asarray(times)
+        if times.shape != (len(rotations),):
             raise ShapeError("Slerp.init: times must be a vector with a time for each of the rotations, of "
-                             f"which there are {len(rotations)}, got shape {shape_of(times)}")
-        times, = promote_dtypes_inexact(jnp.asarray(times))
+                             f"which there are {len(rotations)}, got shape {times.shape}")
+        times, = promote_dtypes_inexact(times)
         starts = rotations[:-1]
         return cls(times, jnp.diff(times), starts, (starts.inv() * rotations[1:]).as_rotvec())
 
     def __call__(self, times):
-        check_arraylike("Slerp", times)
-        times, knots = promote_dtypes_inexact(times, self.times)
+        times, knots = promote_dtypes_inexact(jnp.asarray(times), self.times)
         i = jnp.clip(jnp.searchsorted(knots, times, side="right") - 1, 0, len(self.timedelta) - 1)
         share = (times - knots[i]) / self.timedelta[i]
         return self.rotations[i] * Rotation.from_rotvec(self.rotvecs[i] * share[..., None])

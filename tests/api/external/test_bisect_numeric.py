@@ -112,3 +112,10 @@ def marks(f, g):
 ])
 def test_changes_from_one_program_to_another(f, g, found):
     assert marks(f, g) == found
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("allowed", [{"rtol": -1}, {"atol": "1e-3"}, {"rtol": float("nan")}])
+def test_what_is_allowed_is_a_number_of_at_least_0(allowed):
+    with pytest.raises(ValueError, match="is not a number of at least 0"):
+        jax.bisect_numeric(jnp.sin, jnp.cos, 1.0, **allowed)

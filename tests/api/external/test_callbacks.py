@@ -202,7 +202,7 @@ def test_vmap_methods(transform, method, shapes):
 def test_vmap_needs_a_method_and_io_is_sequential():
     with pytest.raises(NotImplementedError, match="vmap_method"):
         jax.vmap(lambda x: jax.pure_callback(Log(), SCALAR, x))(A(2))
-    with pytest.raises(ValueError, match="vmap_method must be one of"):
+    with pytest.raises(ValueError, match="vmap_method must be on of"):
         jax.pure_callback(Log(), SCALAR, 1.0, vmap_method="bogus")
     np.testing.assert_array_equal(jax.vmap(jax.vmap(lambda x: io_callback(Log(), SCALAR, x)))(A(2, 2)), A(2, 2) + 1)
     with pytest.raises(ValueError, match="ordered"):
@@ -270,13 +270,45 @@ def test_in_a_process_for_jax_an_exception_is_that_of_jax():
     try:
         for call in calls:
             for transform in lambda f: f, jax.jit:
-                with pytest.raises(jax.errors.JaxRuntimeError, match=r"in fail(.|\n)*KeyError: 'mine'$"):
+                own = call is calls[2] and transform is not jax.jit     # eager debug.callback is a call
+                with pytest.raises(KeyError if own else jax.errors.JaxRuntimeError,
+                                   match="mine" if own else r"in fail(.|\n)*KeyError: 'mine'$"):
                     jax.block_until_ready(transform(call)(jnp.float32(1)))
                     jax.effects_barrier()
     finally:
         jax.config.update("hlotrace_callback_errors", "own")
     with pytest.raises(KeyError):
         calls[0](jnp.float32(1))
+
+
+@pytest.mark.parametrize("returned, words", [
+    (np.zeros(3, "float32"), r"Incorrect output shape for return value #0: Expected: \(\), Actual: \(3,\)"),
+    (np.int32(0), "Incorrect output dtype for return value #0: Expected: float32, Actual: int32"),
+    (None, "Mismatched number of outputs from callback. Expected: 1, Actual: 0"),
+    ((np.float32(1), np.float32(2)), "Mismatched number of outputs from callback. Expected: 1, Actual: 2")])
+def test_what_is_returned_and_was_not_declared_is_said_in_jaxs_words(returned, words):
+    for transform in lambda f: f, jax.jit:
+        with pytest.raises(ValueError, match=words):
+            jax.block_until_ready(transform(lambda x: jax.pure_callback(lambda x: returned, SCALAR, x))(jnp.float32(1)))
+
+
+@pytest.mark.parametrize("over", ["pmap", "shard_map"])
+def test_ordered_calls_on_several_devices(over):
+    """Each device calls in its order; prints, which would be mixed, are refused."""
+    def each(effect):
+        return jax.pmap(effect) if over == "pmap" else jax.jit(jax.shard_map(
+            lambda x: effect(x[0])[None], mesh=jax.make_mesh((2,), ("i",)), in_specs=jax.P("i"), out_specs=jax.P("i")))
+    log = []
+
+    def twice(x):
+        for _ in range(2):
+            x = io_callback(lambda x: (log.append(float(x)), x * 10)[1], SCALAR, x, ordered=True)
+        return x
+    np.testing.assert_array_equal(each(twice)(jnp.array([1., 2.])), [100, 200])
+    jax.effects_barrier()
+    assert sorted(log) == [1, 2, 10, 20] and log.index(1) < log.index(10) and log.index(2) < log.index(20)
+    with pytest.raises(ValueError, match="ordered effects are not supported for more than 1 device"):
+        each(lambda x: (jax.debug.print("{}", x, ordered=True), x)[1])(jnp.array([1., 2.]))
 
 
 def test_lists_may_be_returned_for_tuples_and_tuples_for_lists():

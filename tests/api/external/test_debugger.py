@@ -132,7 +132,7 @@ def test_log(caplog):
         jax.effects_barrier()
     assert [(r.levelname, r.getMessage()) for r in caplog.records if "{" not in r.getMessage()][-2:] == [
         ("INFO", "x is 1.5 3"), ("INFO", "again 2")]
-    with pytest.raises(ValueError, match="Unused arguments to debug.log"):
+    with pytest.raises(ValueError, match="Unused positional arguments to `jax.debug.log`"):
         jax.debug.log("x", 3)
     with pytest.raises(TypeError, match=r"debug.log\('{}', x\)"):
         jax.debug.log(3)

@@ -1,6 +1,8 @@
 """Plans: figures counted by hand for programs over CPU devices, what is refused, what is printed."""
+import dataclasses
 import json
 import re
+from collections import Counter
 
 import pytest
 
@@ -89,15 +91,28 @@ def test_meshes_are_ranked_and_what_does_not_divide_is_said():
     found = jax.plan(layer, jax.ShapeDtypeStruct((12, 32), "float32"), W, on="cpu:8", batch="0:0",
                      in_specs=(P("data"), P(None, "model")))
     assert [row.mesh for row in found.rows if row.error] == [{"data": 8, "model": 1}]
-    assert "has size 12, which is not a multiple of 8" in found.rows[-1].error
+    assert "partitioned 8 times, but the dimension size is 12" in found.rows[-1].error
     times = [row.estimate.seconds for row in found.rows[:-1]]
     assert times == sorted(times) and found.best is found.rows[0] and found.per_step == 12
     text = str(found)
     assert text.splitlines()[0].startswith("cpu:8: 8 x cpu (nominal rates")
-    assert "examples/s" in text and "nothing was autotuned" in text and "not a multiple of 8" in text
+    assert "examples/s" in text and "nothing was autotuned" in text and "partitioned 8 times" in text
     assert json.loads(found.to_json())["rows"][0]["estimate"]["flops"] == {KEY: 2 * 12 * 32 * 16 // 8}
     page = found.to_html()
     assert page.startswith("<!doctype html>") and "data=4 model=2" in page and "http" not in page
+
+
+@pytest.mark.parametrize(("specs", "near"), [
+    ((P(None, "a"), P("a", "b")), "a"),     # the product is summed over "a"
+    ((P(None, "b"), P("b", "a")), "b")])
+def test_over_several_hosts_the_axis_that_sends_the_most_is_within_one(specs, near, monkeypatch):
+    monkeypatch.setattr(estimates, "NOMINAL_CPU", dataclasses.replace(estimates.NOMINAL_CPU, network=1e6))
+    monkeypatch.setattr(estimates, "groups", lambda chip, devices: Counter(d.id // 4 for d in devices))
+    def orders(mesh):
+        found = jax.plan(layer, X, W, on="cpu:8", mesh=mesh, in_specs=specs, quick=True)
+        return [list(row.mesh)[-1] for row in found.rows if 1 not in row.mesh.values()]
+    assert orders("a,b") == orders("b,a") == [near] * 2
+    assert orders(["a=2,b=4", "b=2,a=4"]) in (["a", "b"], ["b", "a"])       # these are the user's
 
 
 def test_shardings_of_the_types_say_the_axes():
@@ -126,6 +141,10 @@ def test_what_was_compiled_once_is_not_compiled_again(tmp_path, monkeypatch):
     ({"on": "cpu:9000"}, "there are 8 CPU devices"),
     ({"on": "cpu:x"}, "behind cpu: is a number of devices"),
     ({"on": []}, "names no chips"),
+    ({"on": 3}, "on=3 is neither names of chips"),
+    ({"on": [1]}, "1 is neither a name of chips"),
+    ({"mesh": []}, "mesh=[] names no mesh"),
+    ({"batch": 3}, "batch=3 is not of the form"),
     ({"on": "v9z:4"}, "v9z"),
     ({"mesh": "data=16"}, "needs 16 devices and there are 8"),
     ({"mesh": "data=4,data=2"}, "names an axis twice"),
@@ -135,7 +154,7 @@ def test_what_was_compiled_once_is_not_compiled_again(tmp_path, monkeypatch):
     ({"mesh": "data=8", "in_specs": (P("data"), P("data", "model"))}, "'model'")])
 def test_what_is_refused(options, words):
     options = {"on": "cpu:8", "in_specs": (P("data"), P()), **options}
-    with pytest.raises((ValueError, RuntimeError), match="(?s).*" + re.escape(words)):
+    with pytest.raises((ValueError, RuntimeError, TypeError), match="(?s).*" + re.escape(words)):
         jax.plan(layer, X, W, **options)
 
 

@@ -34,7 +34,7 @@ def test_one_level():
     assert with_keys(Point(5, None))[0] == ((GetAttrKey("x"), 5), (GetAttrKey("y"), None))
     assert with_keys(None) == ((), None)
     for one_level in tree_util.flatten_one_level, with_keys:
-        with pytest.raises(ValueError, match="type int is a pytree leaf"):
+        with pytest.raises(ValueError, match="type: <class 'int'> is a pytree leaf"):
             one_level(3)
     nodes = (list, dict, tuple, type(None), OD, DD, Partial, Point)
     assert all(map(tree_util.is_tree_node, nodes)) and not tree_util.is_tree_node(int)
@@ -99,7 +99,8 @@ def test_arg_paths_never_raise():
 def test_prefix_errors():
     assert prefix_errors([1, {"a": 2}], [(1, 2), {"a": [3]}]) == []
     assert prefix_errors([None, (1,)], [5, (1, 2)], is_leaf=is_none, names=("specs", "args")) == [
-        "at [1]: specs has a tuple of length 1, args has a tuple of length 2"]
+        "pytree structure error: different lengths of tuple at key path\n    the tree[1]\n"
+        "At that key path, specs has a tuple of length 1, args has a tuple of length 2"]
     assert len(prefix_errors([(1,), (1,)], [(), ()])) == 2
 
 

@@ -150,16 +150,16 @@ def test_map_with_path_gives_the_path_first():
 @pytest.mark.parametrize("first, second, words", [
     ((1, 2), (1, 2, 3), r"the first tree has a tuple of length 2, tree 2 has a tuple of length 3"),
     ({"w": 1, "v": 2}, {"w": 1, "b": 2}, r"only the first tree has 'v'; only tree 2 has 'b'"),
-    ({"a": [1]}, {"a": (1,)}, r"at \['a'\]: the first tree has a list of length 1, tree 2 has a tuple"),
-    ([None], [1], r"at \[0\]: the first tree has None, tree 2 has a leaf of type int \(None is an empty"),
+    ({"a": [1]}, {"a": (1,)}, r"tree\['a'\]\n.*the first tree has a list of length 1, tree 2 has a tuple"),
+    ([None], [1], r"tree\[0\]\n.*the first tree has None, tree 2 has a leaf of type int \(None is an empty"),
     ({"a": 1}, OD(a=1), r"tree 2 has an OrderedDict with 1 key"),
-    (Point(1, {"z": 2}), Point(1, 5), r"at \.y: the first tree has a dict with 1 key, tree 2 has a leaf"),
+    (Point(1, {"z": 2}), Point(1, 5), r"tree\.y\n.*the first tree has a dict with 1 key, tree 2 has a leaf"),
     (Pair(1, 2, "l"), Pair(1, 2, "r"), "static data 'l', tree 2 has a Pair .* with static data 'r'"),
 ])
 def test_a_mismatch_in_map_says_where_and_how(first, second, words):
-    with pytest.raises(ValueError, match=rf"^tree.map: tree 2 does not have .*\n  .*{words}"):
+    with pytest.raises(ValueError, match=rf"^tree.map: tree 2 does not have [\s\S]*{words}"):
         tree.map(lambda a, b: a, first, second)
-    with pytest.raises(ValueError, match=rf"^tree.map_with_path: tree 2 does not have .*\n  .*{words}"):
+    with pytest.raises(ValueError, match=rf"^tree.map_with_path: tree 2 does not have [\s\S]*{words}"):
         tree.map_with_path(lambda p, a, b: a, first, second)
     with pytest.raises(ValueError, match="tree 3 does not"):
         tree.map(lambda a, b, c: a, first, first, second)
@@ -219,7 +219,7 @@ def test_broadcast_repeats_each_leaf_of_a_prefix():
     assert tree.broadcast([None, 2], [(1, 2), {"a": 3}], is_leaf=is_none) == [(None, None), {"a": 2}]
     assert tree.broadcast(1, [None, 2], is_leaf=is_none) == [None, 1]  # is_leaf is for the prefix
     assert core.broadcast_prefix(0, [1, None, (2,)]) == [0, 0]
-    with pytest.raises(ValueError, match=r"at \['k'\]: .* a list of length 2, the value has a list of"):
+    with pytest.raises(ValueError, match=r"prefix_tree\['k'\]\n.* a list of length 2, the value has a list of"):
         tree.broadcast({"k": [1, 2]}, {"k": [1, 2, 3]})
 
 
@@ -321,11 +321,11 @@ def test_register_dataclass_with_named_fields():
 
 
 @pytest.mark.parametrize("kwargs, error, words", [
-    (dict(data_fields=["w"]), TypeError, "both data_fields and meta_fields, or neither"),
-    (dict(data_fields=["w"], meta_fields=[]), ValueError, r"\['n'\] are in neither"),
-    (dict(data_fields=["w", "q"], meta_fields=["n"]), ValueError, r"\['q'\] are not fields"),
+    (dict(data_fields=["w"]), TypeError, "data_fields and meta_fields must both be specified"),
+    (dict(data_fields=["w"], meta_fields=[]), ValueError, r"Missing fields: {'n'}"),
+    (dict(data_fields=["w", "q"], meta_fields=["n"]), ValueError, r"Unexpected fields: {'q'}"),
     (dict(data_fields=["w", "n"], meta_fields=["n"]), ValueError, r"\['n'\] are in data_fields and in meta"),
-    (dict(data_fields=["w"], meta_fields=["n"], drop_fields=["n"]), ValueError, r"\['n'\] are not fields"),
+    (dict(data_fields=["w"], meta_fields=["n"], drop_fields=["n"]), ValueError, r"Unexpected fields: {'n'}"),
 ])
 def test_register_dataclass_refuses_fields_that_do_not_fit(kwargs, error, words):
     cls = dataclasses.make_dataclass("Model", [("w", float), ("n", int)])
@@ -337,7 +337,7 @@ def test_register_dataclass_refuses_fields_that_do_not_fit(kwargs, error, words)
 def test_register_dataclass_needs_names_for_what_init_does_not_take_or_what_is_no_dataclass():
     fields = [("w", float), ("cache", float, dataclasses.field(init=False, default=0.))]
     cls = dataclasses.make_dataclass("Model", fields)
-    with pytest.raises(ValueError, match=r"\['cache'\] are not fields that its __init__ takes"):
+    with pytest.raises(ValueError, match=r"Unexpected fields: {'cache'}"):
         tree_util.register_dataclass(cls)
     assert tree.leaves(tree_util.register_dataclass(cls, drop_fields=["cache"])(1.)) == [1.]
     with pytest.raises(TypeError, match="not a dataclass"):
@@ -395,16 +395,16 @@ def test_flatten_axes_repeats_each_axis_over_what_it_covers(axes, value, flat):
 
 
 @pytest.mark.parametrize("axes, value, words", [
-    (({"a": 0}, 0), ({"b": 1}, 2), r"at \[0\]: .*; only vmap in_axes has 'a'; only the value has 'b'"),
-    (([0, 0], 0), ((1, 2), 3), r"at \[0\]: vmap in_axes has a list of length 2, the value has a tuple of"),
+    (({"a": 0}, 0), ({"b": 1}, 2), r"in_axes\[0\]\n.*; only vmap in_axes has 'a'; only the value has 'b'"),
+    (([0, 0], 0), ((1, 2), 3), r"in_axes\[0\]\n.*vmap in_axes has a list of length 2, the value has a tuple of"),
     ((0, 0, 0), (1, 2), r"vmap in_axes has a tuple of length 3, the value has a tuple of length 2"),
-    (((0, None),), ({"x": 1},), r"at \[0\]: vmap in_axes has a tuple of length 2, the value has a dict"),
-    (((0,),), (1,), r"at \[0\]: vmap in_axes has a tuple of length 1, the value has a leaf"),
+    (((0, None),), ({"x": 1},), r"in_axes\[0\]\n.*vmap in_axes has a tuple of length 2, the value has a dict"),
+    (((0,),), (1,), r"in_axes\[0\]\n.*vmap in_axes has a tuple of length 1, the value has a leaf"),
     (((0,),), (None,), r"the value has None \(None is an empty container"),
     ((0, 0), (Fussy(1),), r"vmap in_axes is PyTreeDef\(\(\*, \*\)\)"),
 ])
 def test_flatten_axes_names_the_place_that_does_not_fit(axes, value, words):
-    with pytest.raises(ValueError, match=rf"^vmap in_axes must be a pytree prefix of .*\n  .*{words}"):
+    with pytest.raises(ValueError, match=rf"^vmap in_axes specification must be a tree prefix of [\s\S]*{words}"):
         flatten_axes("vmap in_axes", S(value), axes)
 
 

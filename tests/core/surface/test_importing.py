@@ -1,4 +1,6 @@
 """`sys.modules["jax"] = hlotrace`, or hlotrace.as_jax: programs that import jax, and jaxlib's C++, find this package."""
+import importlib
+import io
 import os
 import subprocess
 import sys
@@ -71,3 +73,25 @@ def test_the_package_goes_by_the_name_of_jax(said):
     done = subprocess.run([sys.executable, "-W", "error", "-c", PROGRAM.format(said=said)], env=env, capture_output=True,
                           text=True)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_modules_of_extend_mlir_are_those_of_jaxlib():
+    """A module is built with the bindings alone."""
+    from hlotrace.extend.mlir.dialects import func
+    from hlotrace.extend.mlir.dialects import stablehlo as hlo
+
+    from hlotrace.extend import mlir
+    from hlotrace.extend.mlir import ir
+    with ir.Context() as context, ir.Location.unknown():
+        hlo.register_dialect(context)
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            @func.func(ir.RankedTensorType.get((3,), ir.F32Type.get()))
+            def main(x):
+                return [hlo.sine(hlo.add(x, x))]
+        text = io.StringIO()
+        module.operation.print(file=text)
+    assert "stablehlo.sine" in text.getvalue() and mlir.ir is ir
+    for missing in "hlotrace.extend.mlir.irr", "hlotrace.extend.mlir.dialects.hlo2":
+        with pytest.raises(ModuleNotFoundError, match="no attribute"):
+            importlib.import_module(missing)

@@ -84,6 +84,50 @@ def test_bounds_and_constraints():
         symbolic_dim_bounds("a")
 
 
+OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+              "max": jax.core.max_dim, "min": jax.core.min_dim}
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("constraints, known", [
+    ([], lambda a, b: True), (["a <= 4", "b <= 4"], lambda a, b: max(a, b) <= 4), (["2*a >= 5"], lambda a, b: 2 * a >= 5),
+    (["a >= 2*b"], lambda a, b: a >= 2 * b), (["a >= b", "a + b <= 7"], lambda a, b: a >= b and a + b <= 7),
+    (["3*a <= 2*b + 4"], lambda a, b: 3 * a <= 2 * b + 4), (["mod(a, 3) == 0"], lambda a, b: a % 3 == 0),
+    (["floordiv(a, 2) >= 2"], lambda a, b: a // 2 >= 2), (["a == 2*b"], lambda a, b: a == 2 * b),
+])
+def test_operations_and_bounds_hold_for_all_sizes(constraints, known):
+    """A result has the value of the same operation on numbers, and is between its bounds; these are integers."""
+    a, b = symbolic_shape("a, b", constraints=constraints)
+    sizes = [{"a": i, "b": j} for i in range(1, 8) for j in range(1, 8) if known(i, j)]
+    def value(d, at):
+        return d.evaluate(at) if export.is_symbolic_dim(d) else d
+    operands = [a, b, 2 * a - b, a * b, a // 2, b % 3, 4]
+    for x in operands:
+        for y in operands:
+            for name, operation in OPERATIONS.items():
+                # a divisor is positive
+                if not (export.is_symbolic_dim(x) or export.is_symbolic_dim(y)) or name in ("//", "%") and any(
+                        value(y, at) < 1 for at in sizes):
+                    continue
+                result = operation(x, y)
+                low, high = symbolic_dim_bounds(result)
+                for at in sizes:
+                    number = operation(value(x, at), value(y, at))
+                    assert value(result, at) == number and low <= number <= high, (name, x, y, at)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("constraints, text, bounds", [
+    (["2*a >= 5"], "a", (3, math.inf)), (["2*a <= 7"], "a", (1, 3)), (["3*a >= 2*b + 2", "b >= 4"], "a", (4, math.inf)),
+    (["a <= 4"], "mod(a, 4)", (0, 3)), (["a <= 4"], "mod(a, 5)", (1, 4)), (["a <= 3"], "floordiv(a, 4)", (0, 0)),
+    (["a <= 4"], "floordiv(a, 4)", (0, 1)),
+    (["a >= b"], "max(a, b) - a", (0, 0)), (["a >= b"], "min(a, b) - b", (0, 0)), ([], "a - b", (-math.inf, math.inf)),
+])
+def test_bounds_are_the_closest_integers(constraints, text, bounds):
+    scope = export.SymbolicScope(constraints)
+    assert symbolic_dim_bounds(symbolic_shape(f"{text}, a, b", scope=scope)[0]) == bounds
+
+
 @pytest.mark.quick
 def test_shapes_as_texts():
     for text, like, want in (("a, ...", (2, 3, 4), "(a, 3, 4)"), ("_, b", (2, 3), "(2, b)"), ("", None, "()"),

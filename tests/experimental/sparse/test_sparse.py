@@ -71,6 +71,12 @@ def test_every_format_is_the_matrix_it_was_made_of(kind):
         np.testing.assert_allclose(matvec(mat, D[:, 0], transpose=True), D.T @ D[:, 0])
         np.testing.assert_allclose(matmat(mat, D, transpose=True), D.T @ D)
         np.testing.assert_array_equal(todense(fromdense(D)), D)
+        matvec, matmat, fromdense, todense = (getattr(sparse, f"{name}_{word}_p").bind for word in words)
+        info = {"shape": (3, 4)} if kind is CSR else {"spinfo": jax.ShapeDtypeStruct((3, 4), float)}
+        arrays = fromdense(D, nse=5, index_dtype=np.dtype("int32"))
+        np.testing.assert_array_equal(todense(*arrays, **info), D)
+        np.testing.assert_allclose(matvec(*arrays, D[:, 0], transpose=True, **info), D.T @ D[:, 0])
+        np.testing.assert_allclose(matmat(*arrays, D.T, transpose=False, **info), D @ D.T)
     if kind is not BCSR:
         np.testing.assert_array_equal(kind.fromdense(D).T.todense(), D.T)
     assert jax.tree.map(lambda x: x * 2, kind.fromdense(D).data).sum() == 20

@@ -10,6 +10,7 @@ import pytest
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
+from hlotrace.inspection.pages.view import view
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")
@@ -231,3 +232,12 @@ def test_measured_time_is_in_every_stage_the_tree_and_the_source(tmp_path):
 
 def test_a_page_without_a_profile_has_no_times():
     assert "seconds" not in data(jax.jit(program).lower(X).compile().view().html)["stages"][-1]["columns"]
+
+
+@pytest.mark.quick
+def test_what_is_no_path_and_no_profile_is_refused():
+    lowered = jax.jit(program).lower(X)
+    with pytest.raises(TypeError, match="path=3 is not the path of a file"):
+        lowered.view(3)
+    with pytest.raises(TypeError, match="profile=3 is not what hlotrace.profile"):
+        view(title="program", profile=3)

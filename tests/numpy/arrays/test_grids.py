@@ -36,7 +36,8 @@ def test_columns_are_columns_with_the_directives_for_matrices_too(directive):
 
 
 @pytest.mark.parametrize("function", [
-    lambda xp: xp.meshgrid(V[:3], X[0], V), lambda xp: xp.meshgrid(V, X[0], indexing="ij", sparse=True),
+    lambda xp: xp.meshgrid(V[:3], X[0], V), lambda xp: xp.meshgrid(V, X[0]), lambda xp: xp.meshgrid(V),
+    lambda xp: xp.meshgrid(V, X[0], indexing="ij", sparse=True),
     lambda xp: xp.mgrid[0:2, 1:4], lambda xp: xp.ogrid[0:2, 1:4], lambda xp: xp.mgrid[0:1:5j].astype(np.float32),
 ])
 def test_grids_are_those_of_numpy(function):

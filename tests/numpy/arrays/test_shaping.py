@@ -34,6 +34,7 @@ SAME = [
     lambda xp: xp.hstack([X, X]), lambda xp: xp.vstack([V, V]), lambda xp: xp.dstack([X, X]),
     lambda xp: xp.dstack([V, V]), lambda xp: xp.column_stack([X, V[:2]]), lambda xp: xp.append(X, X, 0),
     lambda xp: xp.block([[X, X[:, :1]], [np.ones((1, 4), np.float32)]]), lambda xp: xp.split(V, [1, 3]),
+    lambda xp: xp.split(V, [-3, -1]), lambda xp: xp.split(V, [2, -4, 9]), lambda xp: xp.array_split(X, [-1], 1),
     lambda xp: xp.array_split(V, 7), lambda xp: xp.hsplit(X, 3), lambda xp: xp.vsplit(X, 2), lambda xp: xp.dsplit(C, 2),
     lambda xp: xp.unstack(C, axis=1), lambda xp: xp.tile(X, (2, 1, 2)), lambda xp: xp.tile(V, 0),
     lambda xp: xp.repeat(X, 2), lambda xp: xp.repeat(X, np.array([1, 0, 2]), 1), lambda xp: xp.flip(C, (0, -1)),
@@ -114,6 +115,15 @@ def test_callable_padding_and_weak_types():
     assert (jnp.shape(X), jnp.ndim(X), jnp.size(C, (0, -1))) == ((2, 3), 2, 8)
     told = hlotrace.ShapeDtypeStruct((2, 3), "int8")
     assert (jnp.shape(told), jnp.ndim(told), jnp.size(told, 1), jnp.shape(hlotrace.typeof(X))) == ((2, 3), 2, 3, (2, 3))
+
+
+@pytest.mark.parametrize("name", ["concatenate", "stack", "hstack", "vstack", "dstack"])
+def test_what_is_joined_has_the_dtype_that_is_asked_for(name):
+    for arrays in ([V, V], [V, I3], [V]):
+        if name in ("concatenate", "hstack") or len(set(map(len, arrays))) == 1:
+            found = getattr(jnp, name)(arrays, dtype="float16")
+            assert found.dtype == "float16"
+            np.testing.assert_array_equal(found, getattr(np, name)(arrays))
 
 
 def test_very_many_arrays_are_joined_in_pieces():

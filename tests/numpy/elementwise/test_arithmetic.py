@@ -1,7 +1,7 @@
 """Quotients, powers, rounding, divisors, bounds: values as NumPy's, dtypes, edges, slopes, errors."""
 import numpy as np
 import pytest
-from elementwise import ALL, NUMBER, REAL, SAMPLES, one_array_agrees, two_arrays_agree
+from elementwise import ALL, NUMBER, REAL, SAMPLES, one_array_agrees, specials_agree, two_arrays_agree
 
 import hlotrace.numpy as jnp
 from hlotrace.api.autodiff import grad
@@ -29,6 +29,19 @@ def test_functions_of_one_array_agree_with_numpy(dtype):
 @pytest.mark.parametrize("dtype", SAMPLES)
 def test_functions_of_two_arrays_agree_with_numpy(dtype):
     two_arrays_agree(BINARY, dtype)
+
+
+def test_infinities_zeros_and_nan():
+    """Quotients are as the array API standard says, not as NumPy's: see docs/differences.md."""
+    specials_agree(UNARY, [name for name in BINARY if name not in ("gcd", "lcm", "floor_divide", "divmod")])
+
+
+@pytest.mark.parametrize("options", [{}, {"nan": 7.0}, {"posinf": 8.0}, {"neginf": -9.0}, {"nan": 1.0, "posinf": 2.0, "neginf": 3.0}])
+def test_what_stands_for_numbers_that_are_none(options):
+    parts = np.array([1.5, np.inf, -np.inf, np.nan], np.float32)
+    both = np.stack(np.broadcast_arrays(parts[:, None], parts), -1).view(np.complex64)
+    for x in (parts, both, np.arange(3)):
+        np.testing.assert_array_equal(jnp.nan_to_num(x, **options), np.nan_to_num(x, **options))
 
 
 @pytest.mark.parametrize(("call", "dtype"), [

@@ -16,8 +16,8 @@ I3 = np.arange(3, dtype=np.int32)
 SAME = [
     *(lambda xp, order=order, axis=axis: xp.packbits(BITS, axis, order)
       for order, axis in (("big", None), ("little", 1), ("big", 0))),
-    lambda xp: xp.unpackbits(BYTES), lambda xp: xp.unpackbits(BYTES, 1, 5, "little"),
-    lambda xp: xp.unpackbits(BYTES, 0, -3),
+    lambda xp: [xp.unpackbits(BYTES, axis, count, order) for axis in (None, 0, -1) for count in (None, 0, 5, 40, -3)
+                for order in ("big", "little")],
 ]
 
 

@@ -18,6 +18,20 @@ def test_isclose_agrees_with_numpy(dtype):
     two_arrays_agree({"isclose": tuple(SAMPLES)}, dtype)
 
 
+@pytest.mark.parametrize("equal_nan", [False, True])
+@pytest.mark.parametrize("limits", [{}, {"rtol": 0.25}, {"rtol": 0, "atol": 1.5}, {"rtol": np.float32(0.5), "atol": 0}])
+def test_closeness_is_relative_to_the_second_of_all_pairs(limits, equal_nan):
+    x = np.float32([-INF, -4, -3, -0.0, 0, 1e-9, 3, 3.9999998, 4, INF, NAN])
+    for a, b in ((x[:, None], x), (x[:, None] + 1j, x + 1j), (np.arange(5)[:, None], np.arange(3, 9))):
+        a, b = (v.astype(np.complex64) if v.dtype.kind == "c" else v for v in (a, b))
+        with np.errstate(all="ignore"):
+            want = np.isclose(a, b, equal_nan=equal_nan, **limits)
+        np.testing.assert_array_equal(jnp.isclose(a, b, equal_nan=equal_nan, **limits), want)
+        assert bool(jnp.allclose(a, b, equal_nan=equal_nan, **limits)) == want.all()
+    for a, b in ((x, x), (x[:-1], x[:-1]), (x, x[::-1]), (x, x[:2])):
+        assert bool(jnp.array_equal(a, b, equal_nan=equal_nan)) == np.array_equal(a, b, equal_nan=equal_nan)
+
+
 @pytest.mark.parametrize(("found", "wanted"), [
     (lambda: jnp.isclose(INF, INF), True), (lambda: jnp.allclose(NAN, NAN, equal_nan=True), True),
     (lambda: jnp.array_equal(array("int8"), jnp.ones(3)), False),

@@ -1,7 +1,7 @@
 """Sign, mantissa and exponent: values as NumPy's, dtypes, edges, slopes."""
 import numpy as np
 import pytest
-from elementwise import REAL, SAMPLES, one_array_agrees, two_arrays_agree
+from elementwise import REAL, SAMPLES, one_array_agrees, specials_agree, two_arrays_agree
 
 import hlotrace.numpy as jnp
 from hlotrace.api.autodiff import grad
@@ -25,6 +25,20 @@ def test_functions_of_one_array_agree_with_numpy(dtype):
 @pytest.mark.parametrize("dtype", SAMPLES)
 def test_functions_of_two_arrays_agree_with_numpy(dtype):
     two_arrays_agree(BINARY, dtype)
+
+
+def test_infinities_zeros_and_nan():
+    specials_agree(UNARY, BINARY)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_the_mantissa_and_the_exponent_make_up_each_number(dtype):
+    """The smallest ones and the largest ones too; the mantissa is from 0.5 to 1."""
+    info = jnp.finfo(dtype)
+    x = np.array([info.smallest_subnormal, 3 * info.smallest_subnormal, info.tiny, 1, 1.5, info.max], np.float64)
+    mantissa, exponent = (np.asarray(v, np.float64) for v in jit(jnp.frexp)(np.concatenate([x, -x]).astype(jnp.dtype(dtype))))
+    np.testing.assert_array_equal(mantissa * 2.0 ** exponent, np.concatenate([x, -x]))
+    assert ((np.abs(mantissa) >= 0.5) & (np.abs(mantissa) < 1)).all()
 
 
 @pytest.mark.parametrize(("call", "dtype"), [

@@ -6,33 +6,53 @@ import numpy as np
 import pytest
 
 import hlotrace.numpy as jnp
+from hlotrace.api.jit import jit
 
 INF, NAN = np.inf, np.nan
 
 
-def test_ufunc_methods_agree_with_numpy():
-    x = np.array([[3.0, 1.0, 2.0], [0.5, 4.0, 1.5]], "float32")
-    i = np.array([[6, 3, 5], [2, 7, 1]], "int32")
-    calls = {
-        "reduce": lambda n, f, a: (f.reduce(a), f.reduce(a, axis=None), f.reduce(a, axis=1, keepdims=True)),
-        "accumulate": lambda n, f, a: (f.accumulate(a), f.accumulate(a, axis=1)),
-        "outer": lambda n, f, a: f.outer(a[0], a),
-        "reduceat": lambda n, f, a: f.reduceat(a, np.array([0, 2, 1]), axis=1),
-    }
-    for name, a in [("add", x), ("subtract", x), ("multiply", x), ("maximum", x), ("logaddexp", x), ("bitwise_xor", i),
-                    ("gcd", i), ("logical_and", x > 1)]:
-        for method, call in calls.items():
-            if (name, method) == ("subtract", "reduce"):
-                call = lambda n, f, a: (f.reduce(a), f.reduce(a, axis=1))    # NumPy has no order for two axes
-            found, wanted = call(name, getattr(jnp, name), a), call(name, getattr(np, name), a)
-            for f, w in zip(found, wanted, strict=True):
-                np.testing.assert_allclose(f, w, rtol=1e-5, err_msg=f"{name}.{method}")
+X = np.array([[3.0, 1.0, 2.0], [0.5, 4.0, 1.5]], "float32")
+OPERANDS = {"float": X, "int": np.array([[6, 3, 5], [2, 7, 1]], "int32"), "bool": X > 1}
+FUNCTIONS = {"float": ("add", "subtract", "multiply", "maximum", "logaddexp"), "int": ("bitwise_xor", "gcd"),
+             "bool": ("logical_and",)}
+NO_ORDER = "subtract"       # NumPy has no order of several axes for it
+METHODS = {
+    "reduce": lambda f, a: [f.reduce(a), f.reduce(a, axis=1, keepdims=True), *([] if f.__name__ == NO_ORDER else [
+        f.reduce(a, axis=None)])],
+    "accumulate": lambda f, a: [f.accumulate(a), f.accumulate(a, axis=1)],
+    "outer": lambda f, a: [f.outer(a[0], a)],
+    "reduceat": lambda f, a: [f.reduceat(a, np.array([0, 2, 1]), axis=1), f.reduceat(a, np.array([1, 0]))],
+}
+OPTIONS = {
+    "reduce": [{"dtype": "float16"}, {"where": X > 1, "initial": 2.0}, {"axis": (0, 1), "where": X > 1, "initial": 2.0},
+               {"axis": (0, 1), "initial": 3.0, "keepdims": True}],
+    "accumulate": [{"dtype": "float16"}, {"dtype": "float16", "axis": 1}],
+}
+
+
+@pytest.mark.parametrize("kind", OPERANDS)
+def test_ufunc_methods_agree_with_numpy(kind):
+    def results(numpy, a):
+        ufuncs = [getattr(numpy, name) for name in FUNCTIONS[kind]]
+        found = {(f.__name__, method): call(f, a) for f in ufuncs for method, call in METHODS.items()}
+        if kind == "float":
+            found |= {(name, f"{method} with options"): [getattr(getattr(numpy, name), method)(a, **options) for options in OPTIONS[method]]
+                      for name in ("add", "maximum", "logaddexp") for method in OPTIONS}
+        return found
+    found, wanted = jit(lambda a: list(results(jnp, a).values()))(OPERANDS[kind]), results(np, OPERANDS[kind])
+    for (name, method), got, want in zip(wanted, found, wanted.values(), strict=True):
+        for f, w in zip(got, want, strict=True):
+            assert f.dtype == w.dtype
+            np.testing.assert_allclose(f, w, rtol=2e-3 if w.dtype == "float16" else 1e-5, err_msg=f"{name}.{method}")
+
+
+def test_reductions_that_are_nothing_or_not_there():
     assert jnp.add.reduce(jnp.ones(3), initial=5.0, where=np.array([True, False, True])) == 7
     assert jnp.logaddexp.reduce(jnp.ones(0)) == -INF
     with pytest.raises(ValueError, match="zero-size"):
         jnp.subtract.reduce(jnp.ones(0))
     with pytest.raises(ValueError, match="only supported for binary"):
-        jnp.sin.reduce(x)
+        jnp.sin.reduce(X)
 
 
 def test_ufunc_at_gives_an_updated_copy():

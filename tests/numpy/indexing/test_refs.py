@@ -331,6 +331,29 @@ def test_branches():
     same(jax.vmap(inside)(jnp.array([True, False])), [1.0, 0.0])
 
 
+REMATTED = {
+    "read": (lambda r: r[0] * r[1], [1., 2.]), "write": (lambda r: r.__setitem__(0, 5.), [5., 2.]),
+    "swap": (lambda r: jax.ref.swap(r, 0, 5.), [5., 2.]), "add": (lambda r: jax.ref.addupdate(r, 0, 1.), [2., 2.]),
+    "view": (lambda r: r.at[1:].__setitem__(0, 5.), [1., 5.]),
+    "scan": (lambda r: lax.scan(lambda c, _: (c * r[1], jax.ref.addupdate(r, 0, 1.)), 1., None, length=2)[0], [3., 2.]),
+}
+
+
+@pytest.mark.parametrize("name", REMATTED)
+@pytest.mark.parametrize("passed", [False, True])
+def test_checkpoint_does_what_is_done_to_refs_once(name, passed):
+    access, want = REMATTED[name]
+    ref = jax.new_ref(jnp.array([1., 2.]))
+
+    @jax.checkpoint
+    def f(x, r):
+        got = access(r if passed else ref)
+        return jnp.sin(x) * (1. if got is None else got)
+    factor = {"read": 2., "swap": 1., "scan": 4.}.get(name, 1.)
+    np.testing.assert_allclose(jax.jit(jax.grad(f))(1., ref if passed else None), factor * np.cos(1.), rtol=1e-6)
+    np.testing.assert_allclose(ref[...], want)
+
+
 def test_nested_programs_each_with_their_own():
     @jax.jit
     def inner(r):

@@ -101,6 +101,20 @@ def test_sized_and_traced_functions():
         np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("axis", [None, 0, 1, 2])
+@pytest.mark.parametrize("mode", ["wrap", "clip", "fill"])
+def test_what_is_taken_beyond_the_ends(mode, axis):
+    """A negative index counts from the end where what is outside is filled, and is moved to the first where it is clipped."""
+    n = X.size if axis is None else X.shape[axis]
+    places = np.array([[0, -1, n - 1], [-n, n, -n - 1]])
+    want = np.take(X, places, axis, mode="clip" if mode == "clip" else "wrap")
+    if mode == "fill":
+        axes = 0 if axis is None else axis
+        outside = np.expand_dims((places >= n) | (places < -n), [i for i in range(want.ndim) if i not in (axes, axes + 1)])
+        want = np.where(outside, np.float32(-7), want)
+    np.testing.assert_array_equal(jnp.take(X, places, axis, mode=mode, fill_value=-7), want)
+
+
 @pytest.mark.parametrize("mode", ["wrap", "clip"])
 def test_choices_beyond_those_there_are(mode):
     which, choices = np.array([-7, -1, 0, 2, 3, 4, 11]), np.arange(21, dtype=np.float32).reshape(3, 7)

@@ -56,6 +56,16 @@ def test_result_dtypes(name, x, dtype):
     assert out.dtype == dtype and not out.weak_type
 
 
+@pytest.mark.filterwarnings("ignore:All-NaN")
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "nansum", "nanprod", "nanmax", "nanmin"])
+def test_options_of_reductions_go_together(name):
+    options = [{"axis": axis, "keepdims": keepdims, **more} for axis in (None, 0, 1, (-1, 0)) for keepdims in (False, True) for more in (
+        {}, {"initial": f32(0.25)}, {"initial": f32(0.25), "where": NANS < 3}, {"initial": f32(-3), "where": np.isnan(NANS)})]
+    found = jax.jit(lambda x: [getattr(jnp, name)(x, **more) for more in options])(NANS)
+    with np.errstate(invalid="ignore"):
+        same(found, [f32(getattr(np, name)(NANS, **more)) for more in options])
+
+
 @pytest.mark.parametrize("initial", [None, 0.25, (0.25, -0.25), (-5.0, 5.0)])
 def test_minimum_and_maximum_at_once(initial):
     """A pair of initial values: the first bounds the minimum, the second the maximum."""

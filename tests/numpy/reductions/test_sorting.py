@@ -58,6 +58,15 @@ def test_argpartition_leaves_the_smaller_before_and_the_larger_after(x, kth, axi
         same(np.sort(found[take], axis), ordered[take])
 
 
+@pytest.mark.parametrize("kth, values, places", [
+    (2, [1, 2, 3, 6, 5, 4], [1, 4, 0, 2, 3, 5]), (0, [1, 6, 5, 4, 3, 2], [1, 0, 2, 3, 4, 5]),
+    (-1, [1, 2, 3, 4, 5, 6], [1, 4, 0, 3, 2, 5])])
+def test_partitions_ascend_up_to_kth_and_then_values_descend_and_places_keep_their_order(kth, values, places):
+    x = np.array([3, 1, 5, 4, 2, 6])
+    same(jnp.partition(x, kth), np.array(values, np.int32))
+    same(jnp.argpartition(x, kth), np.array(places, np.int32))
+
+
 def test_sort_of_several_keys_is_stable_and_ordered():
     keys = f32([np.nan, 0.0, -0.0, -np.inf, 1, -np.nan])
     out, places = lax.sort_key_val(keys, np.arange(6))

@@ -459,3 +459,23 @@ def test_alone_on_an_axis(checked):
             got = jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=checked))(A(4))
             same(got, np.tile(A(4).reshape(mesh.shape["x"], -1).mean(0), mesh.shape["x"]) if name == "pmean" else
                  A(4) * (name != "nowhere"))
+
+
+TEXTS = [
+    (lambda x: lax.all_gather(x, "i", tiled=True), "i", "all_gather[all_gather_dimension=0 axis_index_groups=None "
+     "axis_name=('i',) axis_size=4 tiled=True]"),
+    (lambda x: lax.psum_scatter(x, "i", tiled=True), "i", "reduce_scatter[axis_index_groups=None axis_name=('i',) axis_size=4 "
+     "scatter_dimension=0 tiled=True]"),
+    (lambda x: lax.all_to_all(x, "i", 0, 0, tiled=True), "i", "all_to_all[axis_index_groups=None axis_name=('i',) concat_axis=0 "
+     "split_axis=0 tiled=True]"),
+    (lambda x: lax.ppermute(x, "i", [(0, 1)]), "i", "ppermute[axis_name=('i',) perm=((0, 1),)]"),
+    (lambda x: lax.pmax(x, "i"), None, "pmax[axes=('i',) axis_index_groups=None]"),
+    (lambda x: x + lax.axis_index("i"), "i", "axis_index[axis_name=i]"),
+    (lambda x: x, "i", "check_vma=True in_specs=(P('i',),)"), (lambda x: x, "i", "newly_manual_axes=frozenset({'i'})")]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("f, out, text", TEXTS)
+def test_parameters_have_jaxs_names_in_the_text_of_programs(f, out, text):
+    program = jax.make_jaxpr(jax.shard_map(f, mesh=LINE, in_specs=P("i"), out_specs=P(out)))(A(16))
+    assert text in " ".join(str(program).split()).replace("[ ", "[").replace(" ]", "]")

@@ -1,5 +1,6 @@
 """Devices: how many, on which platform, from which plugin. What depends on the environment runs in a process of its own."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -79,7 +80,7 @@ def test_devices_of_a_process_that_is_not_there():
     lines = said.splitlines()
     assert lines[0] == "True"
     assert lines[1].startswith("ValueError ") and "Unknown process_index 3" in lines[1]
-    assert "Unknown backend: 'nothing'" in lines[2] and "HLOTRACE_PJRT_PLUGIN=nothing:" in lines[2]
+    assert "Unknown backend nothing" in lines[2] and "HLOTRACE_PJRT_PLUGIN=nothing:" in lines[2]
     assert "config option jax_num_cpu_devices: 0 is not a number of devices" in lines[3]
 
 
@@ -198,6 +199,25 @@ def test_libtpu_is_no_default_where_there_is_no_tpu(bare, tmp_path):
     assert plugins.has_default(plugins.find()["tpu"])
 
 
+def fails():
+    raise RuntimeError("it has no device")
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("given, chosen", [
+    ({}, "cpu"), ({"mine": (1, True)}, "mine"), ({"mine": (0, True)}, "cpu"), ({"mine": (-1, True)}, "cpu"),
+    ({"low": (100, True), "high": (300, True), "between": (200, True)}, "high"),
+    ({"low": (100, True), "fails": (300, True)}, "low"), ({"fails": (300, True)}, "cpu"),
+    ({"low": (100, True), "fails": (300, False)}, RuntimeError), ({"low": (300, True), "fails": (100, False)}, "low")])
+def test_the_registered_platform_of_the_greatest_priority_is_the_default(given, chosen, bare):
+    """Of those that work; what fails is silent only if it is to be."""
+    bare.setattr(client, "factories", {name: (*rest, None) for name, rest in given.items()})
+    bare.setattr(client, "client", lambda name: fails() if name == "fails" else name)
+    bare.setattr(plugins, "find", dict)
+    with pytest.raises(chosen) if chosen is RuntimeError else contextlib.nullcontext():
+        assert client._default.__wrapped__() == chosen
+
+
 DEVICES = "import hlotrace as jax; print(jax.devices())"
 
 
@@ -207,7 +227,7 @@ DEVICES = "import hlotrace as jax; print(jax.devices())"
         ({"HLOTRACE_PJRT_PLUGIN": "mine:/nowhere/x.so"}, ["backend 'mine'", "/nowhere/x.so is not a file"]),
         ({"HLOTRACE_PJRT_PLUGIN": f"mine:{__file__}"}, ["Unable to initialize backend 'mine'", __file__]),
         ({"HLOTRACE_PJRT_PLUGIN": "nonsense"}, ["ValueError: ", "HLOTRACE_PJRT_PLUGIN='nonsense'"]),
-        ({"JAX_PLATFORMS": "rocm"}, ["Unknown backend: 'rocm'", "Installed: "]),
+        ({"JAX_PLATFORMS": "rocm"}, ["Unknown backend rocm", "Available backends are "]),
         ({"JAX_PLATFORMS": "cuda,cpu", "HLOTRACE_PJRT_PLUGIN": "cuda:/nowhere/x.so"}, ["backend 'cuda'"]),
         ({"JAX_PLATFORMS": "cpu", "HLOTRACE_PJRT_PLUGIN": "mine:/nowhere/x.so"}, ["[CpuDevice(id=0)]"]),
         ({"JAX_PLATFORM_NAME": "cpu", "HLOTRACE_PJRT_PLUGIN": "mine:/nowhere/x.so"}, ["[CpuDevice(id=0)]"]),
@@ -220,7 +240,7 @@ def test_the_platform_is_chosen_and_a_plugin_that_fails_is_named(environment, wo
 
 def test_platforms_are_only_those_that_were_asked_for():
     said = run("import hlotrace as jax; jax.devices(); jax.devices('cuda')", JAX_PLATFORMS="cpu")
-    assert "RuntimeError: devices: Unknown backend 'cuda': jax_platforms is 'cpu'" in said
+    assert "RuntimeError: devices: Unknown backend cuda. Available backends are ['cpu']: jax_platforms is 'cpu'" in said
 
 
 @pytest.mark.parametrize("gpus, warnings", [

@@ -729,3 +729,15 @@ def test_entries_of_a_spec_that_split_nothing_may_be_more_than_there_are_dimensi
             f()
     with pytest.raises(ValueError, match="rank 1 or more"):
         jax.make_array_from_callback((), NamedSharding(mesh, P("x")), lambda index: np.float32(3))
+
+
+@pytest.mark.parametrize("use", [
+    np.asarray, str, repr, pickle.dumps, copy.copy, jnp.sum, lambda x: x + 1, lambda x: x[3], lambda x: x.tolist(),
+    lambda x: x.block_until_ready(), lambda x: jax.jit(lambda v: v * 2)(x), lambda x: jax.grad(lambda v: (v ** 2).sum())(x),
+    lambda x: jax.lax.scan(lambda c, v: (c, v), 0, x), lambda x: jax.device_put(x, one(0)), lambda x: jax.device_put(x, on()),
+    lambda x: np.asarray(x.addressable_shards[1].data)])
+def test_an_array_that_has_lost_a_part_is_not_read(use):
+    x = jax.device_put(np.arange(8, dtype=np.float32), on("x", mesh=line))
+    x.addressable_shards[1].data.delete()
+    with pytest.raises(RuntimeError, match="has lost a part|deleted"):
+        use(x)

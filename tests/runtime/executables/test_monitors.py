@@ -80,3 +80,23 @@ def test_what_is_recorded_and_who_hears(heard):
         assert progress.monitors is None
     jax.jit(lambda x: x * 5.8125)(1.)
     assert heard == []
+
+
+KINDS = {"event": (), "event_duration_secs": (0.5,), "event_time_span": (1.0, 2.0), "scalar": (7,)}
+
+
+@pytest.mark.parametrize("gone", KINDS)
+def test_a_listener_goes_alone(gone):
+    """Those of its kind and of others hear on, also what hlotrace itself records."""
+    said = []
+    listeners = {(kind, i): lambda *_, me=(kind, i): said.append(me) for kind in KINDS for i in range(2)}
+    for (kind, _), listener in listeners.items():
+        getattr(monitoring, f"register_{kind}_listener")(listener)
+    off = getattr(monitoring, f"unregister_{gone.replace('_secs', '')}_listener")
+    for i in range(2):
+        off(listeners.pop((gone, i)))
+        del said[:]
+        for kind, values in KINDS.items():
+            progress.tell(kind, "/e", *values)
+        assert said == [*listeners]
+    monitoring.clear_event_listeners()

@@ -1,4 +1,5 @@
 """jax_debug_nans and jax_debug_infs: the operation and the line, also in compiled functions and backwards."""
+import contextlib
 import re
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
+from hlotrace.core.config import override
 from hlotrace.core.primitive import PRIMITIVES
 from hlotrace.sharding import PartitionSpec as P
 
@@ -68,6 +70,27 @@ def test_the_operation_and_its_line(case):
         assert ".py" not in str(raised.value)       # the traceback has it
 
 
+# what makes an array of a value that is there, without a program
+MAKERS = {
+    "array": jnp.array, "asarray": lambda x: jnp.asarray([x]), "of NumPy": lambda x: jnp.array(np.array([x])),
+    "full": lambda x: jnp.full(2, x), "full_like": lambda x: jnp.full_like(jnp.ones(2), x), "copy": jnp.copy,
+    "pure_callback": lambda x: jax.pure_callback(lambda: np.float32(x), ONE_TYPE),
+    "io_callback": lambda x: jax.experimental.io_callback(lambda: np.float32(x), ONE_TYPE),
+}
+ONE_TYPE = jax.ShapeDtypeStruct((), "float32")
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_new_arrays_are_looked_at_too(maker):
+    for option, value, name in ((jax.debug_nans, np.nan, "nan"), (jax.debug_infs, np.inf, "inf")):
+        with option(True):
+            with pytest.raises(FloatingPointError, match=rf"invalid value \({name}\) encountered in"):
+                MAKERS[maker](value)
+            MAKERS[maker](1.5)
+    with jax.debug_nans(True):
+        jax.device_put(np.nan), jnp.isnan(np.nan)       # what is there may be moved and looked at
+
+
 def test_infinities_are_looked_for_apart():
     f = jax.jit(lambda x: 1 / x)
     with jax.debug_infs(True):
@@ -91,6 +114,18 @@ def test_a_nan_that_was_there_before_is_said_to_be():
         jax.jit(lambda x: x)(np.float32(np.nan))
     with jax.debug_nans(True), pytest.raises(FloatingPointError, match="or a constant holds it"):
         jax.jit(lambda x: jnp.where(x > 0, x, np.nan))(NEGATIVE)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+def test_every_part_of_a_number_is_looked_at(dtype):
+    """By the option for what it is, and by no other."""
+    f = jax.jit(lambda x: x[::-1])
+    for value, kind in ((np.nan, "nan"), (np.inf, "inf"), (-np.inf, "inf")):
+        for number in (value, complex(0, value)) if dtype == "complex64" else (value,):
+            for option in ("nan", "inf"):
+                with override(f"jax_debug_{option}s", True), (
+                        pytest.raises(FloatingPointError, match=option) if option == kind else contextlib.nullcontext()):
+                    f(np.array([1, number], jnp.dtype(dtype)))
 
 
 @pytest.mark.parametrize("jitted", [jax.jit, lambda f: jax.jit(f, donate_argnums=0)])

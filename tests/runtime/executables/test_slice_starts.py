@@ -1,4 +1,6 @@
 """Slices of slices, and gathers and scatters at one place of a slice, whose starts are out of range: NumPy's numbers."""
+import re
+
 import numpy as np
 import pytest
 
@@ -107,3 +109,13 @@ def test_programs_with_starts_in_range_compile(kind):
         got = jax.jit(f)(x, jnp.asarray(100, kind))
         for found, want in zip(got, (x[100:104, 2:], x.at[100].set(x[0]), x[100], x[100, 3]), strict=True):
             np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("kind, last", [("i8", (127, 97)), ("ui8", (255, 97)), ("i16", (296, 97)), ("i32", (296, 97))])
+def test_the_last_start_leaves_room_for_the_slice(kind, last):
+    """Or is the greatest number of its type."""
+    text = (f"  %5 = stablehlo.dynamic_slice %0, %1, %2, sizes = [4, 3] : (tensor<300x100xf32>, tensor<{kind}>, "
+            f"tensor<{kind}>) -> tensor<4x3xf32>")
+    bounds = re.findall(r"dense<(\d+)> : tensor<(\w+)>", in_range(text))
+    assert bounds == [("0", kind), (str(last[0]), kind), ("0", kind), (str(last[1]), kind)]

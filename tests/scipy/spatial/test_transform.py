@@ -75,6 +75,8 @@ def test_slerp():
         np.testing.assert_allclose(ours(0.3).as_matrix(), theirs(0.3).as_matrix(), atol=1e-7)
         np.testing.assert_allclose(ours(-0.5).as_rotvec(), (THEIRS[0] * transform.Rotation.from_rotvec(
             -0.5 * (THEIRS[0].inv() * THEIRS[1]).as_rotvec())).as_rotvec(), atol=1e-7)
+        for lists in ours(list(at)), Slerp.init(list(times), Rotation.from_quat(QUATS))(at):
+            np.testing.assert_array_equal(lists.as_quat(), ours(at).as_quat())
 
 
 def test_derivatives():

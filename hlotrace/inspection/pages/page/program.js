@@ -62,7 +62,8 @@ function kin(stage, row) {
   const key = kinKey(stage, row, true);
   const exact = all.map((rows, s) => rows.filter((r) => kinKey(stages[s], r, true) === key));
   const own = exact[stage.number];
-  const ordered = (s) => stages[s].name !== "optimized" && stage.name !== "optimized";
+  const compiled = ["optimized", "PTX"];
+  const ordered = (s) => !compiled.includes(stages[s].name) && !compiled.includes(stage.name);
   return all.map((rows, s) => {
     if (s === stage.number) return [row];
     if (ordered(s) && exact[s].length === own.length) return exact[s].slice(own.indexOf(row)).slice(0, 1);

@@ -5,9 +5,10 @@ import re
 import pytest
 from shardy_programs import MANUAL, MLP
 
-from hlotrace.inspection import shardy
-from hlotrace.inspection.shardy import SubAxis, main_specs, propagated
+from hlotrace.inspection.propagated_text import propagated
+from hlotrace.runtime.mlir import shardy
 from hlotrace.runtime.mlir.bindings import context, parse_module
+from hlotrace.runtime.mlir.shardy import SubAxis, main_specs
 from hlotrace.sharding import AbstractMesh
 
 MESH = AbstractMesh((4, 2), ("data", "model"))
@@ -54,7 +55,7 @@ def test_each_value_of_a_propagated_program_says_its_spec():
                                   "chlo.polygamma %x, %x : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>"])
 def test_an_elementwise_operation_that_xla_expands_keeps_the_sharding(line):
     text = identity('<@mesh, [{"data"}, {"model"}]>').replace("stablehlo.negate %x : tensor<8x8xf32>", line)
-    assert main_specs(text)[1] == [(("data",), ("model",))]
+    assert main_specs(text).results == [(("data",), ("model",))]
     assert "sharding_rule" not in propagated(text)
 
 
@@ -112,7 +113,7 @@ def test_a_propagated_program_is_still_mlir(text):
 )
 def test_forms_of_shardings(program, spec, written):
     text = identity(*program)
-    assert main_specs(text)[0] == [spec]
+    assert main_specs(text).arguments == [spec]
     [line] = re.findall(r"// %arg0: tensor<\S+>  (.*)", propagated(text))
     assert line == written
 
@@ -147,7 +148,8 @@ def test_a_value_on_one_device():
 
 @pytest.mark.quick
 def test_specs_of_results_are_those_that_propagation_chose():
-    arguments, results = main_specs(MLP)
+    arguments, results, calls = main_specs(MLP)
+    assert calls == []
     assert arguments == [(("data",), ()), ((), ("model",)), (("model",), ())]
     assert results == [(("data",), ()), ()]
 
@@ -160,14 +162,14 @@ def main(body, type_="tensor<8xf32>", argument="tensor<8xf32>", visibility=""):
 @pytest.mark.quick
 def test_a_program_without_a_mesh_is_whole_everywhere():
     text = main("return %x : tensor<8xf32>")
-    assert main_specs(text) == ([((),)], [((),)])
+    assert main_specs(text) == ([((),)], [((),)], [])
     assert "// %arg0: tensor<8xf32>  P(None)\n" in propagated(text)
 
 
 @pytest.mark.quick
 def test_a_token_has_no_dimensions():
     text = main("return %x : !stablehlo.token", "!stablehlo.token", "!stablehlo.token")
-    assert main_specs(text) == ([()], [()])
+    assert main_specs(text) == ([()], [()], [])
 
 
 @pytest.mark.quick

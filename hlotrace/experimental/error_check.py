@@ -1,0 +1,179 @@
+"""Errors that a program notes while it runs, and that are raised after it.
+
+`set_error_if` notes the first one in a Ref that is the thread's, `raise_if_error` reads it: unlike those of
+checkify, functions keep their results, and all that they need is a number on the device.
+"""
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .. import numpy as jnp
+from ..api.contexts import make_user_context
+from ..api.signatures import wraps
+from ..core.config import state
+from ..core.pytrees import pytree
+from ..core.refs import Ref
+from ..core.source_info import describe, user_frame
+from ..core.surface.public import export_names
+from ..core.trace import EVAL, entering
+from ..export.format import register_pytree_node_serialization
+from ..numpy.indexing.refs import new_ref
+from ..placement.device_put import device_put
+from ..sharding import NamedSharding, PartitionSpec, get_mesh
+
+__all__ = ["JaxValueError", "error_checking_context", "raise_if_error", "set_error_if", "unwrap_from_import",
+           "wrap_for_export"]
+
+_NO_ERROR = jnp.iinfo("uint32").max
+_messages: list[tuple[str, str]] = []       # (message, where its check is), by the number that is noted
+_lock = threading.Lock()
+_of_thread = threading.local()
+_context = make_user_context(None)      # the Ref in force, where it is not the thread's
+
+
+class JaxValueError(ValueError):
+    """A check of `set_error_if` has failed."""
+
+
+def _noted() -> Ref:
+    """The Ref in which the first error of this thread is noted."""
+    if _context.value is None and not hasattr(_of_thread, "ref"):
+        with entering(EVAL):
+            _of_thread.ref = new_ref(jnp.uint32(_NO_ERROR))
+    return _of_thread.ref if _context.value is None else _context.value
+
+
+def _number(message: str, place: str) -> int:
+    with _lock:
+        _messages.append((message, place))
+        return len(_messages) - 1
+
+
+def _note(failed: Any, number: Any) -> None:
+    ref = _noted()
+    ref[...] = jnp.where((ref[...] == _NO_ERROR) & failed, number, ref[...])
+
+
+def set_error_if(pred: Any, /, msg: str) -> None:
+    """Note an error where any element of `pred` is true, for `raise_if_error`; the function goes on.
+
+    It may be called under jit, in loops and branches, and where functions are differentiated; of several
+    errors the first one is kept.
+
+    Args:
+        pred: a boolean array.
+        msg: what the error will say.
+
+    Raises:
+        ValueError: in a shard_map, where each device has a `pred` of its own: return it instead.
+        Exception: under vmap, as for all writes to a Ref from outside of it.
+
+    >>> from hlotrace.experimental import error_check
+    >>> @jax.jit
+    ... def f(x):
+    ...     error_check.set_error_if(x < 0, "x must not be negative")
+    ...     return jnp.sqrt(x)
+    >>> y = f(jnp.array([4., -1.]))
+    >>> error_check.raise_if_error()
+    Traceback (most recent call last):
+    JaxValueError: x must not be negative
+    """
+    if any([kind != "vmap" for _, _, kind in state.axis_env]):
+        raise ValueError("set_error_if: in a shard_map each device has a predicate of its own, but the error "
+                         "code state and the predicate must be on the same mesh: return the predicate from "
+                         "the shard_map, and check it outside of it")
+    _note(jnp.any(jnp.asarray(pred)), jnp.uint32(_number(msg, describe(user_frame()))))
+
+
+def raise_if_error() -> None:
+    """Raise the error that `set_error_if` noted first on this thread since the last call, if there is one.
+
+    Raises:
+        JaxValueError: the error; its notes say where its check is.
+        ValueError: in a function that is traced, where it is not known yet.
+    """
+    if state.trace is not EVAL:
+        raise ValueError("raise_if_error() should not be called within a traced context, such as within a "
+                         f"jitted function: it is in {state.trace.what}. Call it after that has returned")
+    ref = _noted()
+    number = int(ref[...])
+    if number != _NO_ERROR:
+        ref[...] = _NO_ERROR
+        message, place = _messages[number]
+        error = JaxValueError(message)
+        error.annotated = True      # the words are the user's
+        error.add_note(f"noted by set_error_if at {place}")
+        raise error
+
+
+@contextlib.contextmanager
+def error_checking_context() -> Iterator[None]:
+    """A context manager in which errors are noted apart, on all devices of the mesh that is set.
+
+    >>> mesh = jax.make_mesh((1,), ("x",))
+    >>> with jax.set_mesh(mesh), error_check.error_checking_context():
+    ...     error_check.set_error_if(jnp.arange(4) > 5, "too large")
+    ...     error_check.raise_if_error()
+    """
+    mesh, code = get_mesh(), jnp.uint32(_NO_ERROR)
+    if not mesh.empty:
+        code = device_put(code, NamedSharding(mesh, PartitionSpec()))
+    with _context(new_ref(code)):
+        yield
+
+
+class _Noted:
+    """What an exported function has noted: a number, and the messages that it may mean."""
+
+    def __init__(self, number: Any, messages: tuple[tuple[str, str], ...]) -> None:
+        self.number, self.messages = number, messages
+
+
+pytree.register_pytree_node(_Noted, lambda x: ((x.number,), x.messages),
+                            lambda messages, children: _Noted(*children, messages))
+register_pytree_node_serialization(
+    _Noted, serialized_name=f"{__name__}._Noted",
+    serialize_auxdata=lambda messages: json.dumps(messages).encode(),
+    deserialize_auxdata=lambda raw: tuple(map(tuple, json.loads(raw))))
+
+
+def wrap_for_export(f: Callable) -> Callable:
+    """`f` for `jax.export`: what it notes is a result, which `unwrap_from_import` takes up.
+
+    >>> def f(x):
+    ...     error_check.set_error_if(x < 0, "negative")
+    ...     return x + 1
+    >>> exported = jax.export.export(jax.jit(error_check.wrap_for_export(f)))(1.)
+    >>> read = jax.export.deserialize(exported.serialize())
+    >>> y = error_check.unwrap_from_import(read.call)(-1.)
+    >>> error_check.raise_if_error()
+    Traceback (most recent call last):
+    JaxValueError: negative
+    """
+    @wraps(f)
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        first = len(_messages)
+        ref = new_ref(jnp.uint32(_NO_ERROR))
+        with _context(ref):
+            out = f(*args, **kwargs)
+        number = ref[...]
+        return _Noted(jnp.where(number == _NO_ERROR, number, number - first), tuple(_messages[first:])), out
+    return noting
+
+
+def unwrap_from_import(f: Callable) -> Callable:
+    """An imported function that `wrap_for_export` was around: what it notes is noted here."""
+    @wraps(f)
+    def renoting(*args: Any, **kwargs: Any) -> Any:
+        noted, out = f(*args, **kwargs)
+        with _lock:
+            first = len(_messages)
+            _messages.extend(noted.messages)
+        _note(noted.number != _NO_ERROR, noted.number + jnp.uint32(first))
+        return out
+    return renoting
+
+
+export_names(globals())
