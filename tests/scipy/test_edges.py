@@ -33,7 +33,10 @@ L = jnp.array([[[2.0, 0.0], [1.0, 4.0]]])
     (lambda: jax.scipy.special.gamma(jnp.array([0j, -1, 0.5])), scipy.special.gamma([0j, -1, 0.5])),
     (lambda: jax.scipy.special.loggamma(jnp.array([0j, -1, 0.5])), scipy.special.loggamma([0j, -1, 0.5])),
     (lambda: [jax.grad(jax.grad(jax.scipy.special.entr))(x) for x in (-1.7, 0.5)], [0.0, -2.0]),
+    (lambda: jax.scipy.stats.betabinom.pmf(jnp.array([0.5, 1.0]), 5, 1.5, 2.5), [0.0, 0.241699219]),
     (lambda: jax.grad(jax.scipy.special.erfcx)(jnp.inf), 0.0),
+    (lambda: [jax.grad(jax.grad(jax.scipy.special.i1))(x) for x in (0.0, 1.5)],
+     scipy.special.ivp(1, [0.0, 1.5], 2)),
     (lambda: [f(jnp.inf, jnp.inf) for f in (lax.igamma, lax.igammac)], [np.nan, np.nan]),
     # of log B at a = b: psi'(a) - psi'(2 a), and -psi'(2 a)
     (lambda: jax.hessian(jax.scipy.special.betaln, (0, 1))(2.0, 2.0)[0],
