@@ -206,6 +206,8 @@ def view(self, dtype=None, type=None):
     dtype = dtypes.check_user_dtype(dtype, "view")
     if dtype == self.dtype:
         return self
+    if dtypes.is_extended(self.dtype):
+        raise ValueError(f"cannot view an array of dtype {self.dtype}: see random.key_data")
     old, new = dtypes.itemsize_bits(self.dtype), dtypes.itemsize_bits(dtype)
     bits = old * (self.shape[-1] if self.shape else 1)
     if bits % new or not self.shape and old != new:

@@ -630,6 +630,9 @@ def _widens(old, new):
 
 
 def _bitcast_abstract_eval(x, *, new_dtype):
+    if dtypes.is_extended(x.dtype) or dtypes.is_extended(new_dtype):
+        raise ValueError(f"bitcast_convert_type cannot convert {x.dtype} to {new_dtype}: see "
+                         "random.key_data")
     old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
     if any(kind(x.dtype) != kind(new_dtype) for kind in (dtypes.is_bool, dtypes.is_complex)):
         raise TypeError(f"bitcast_convert_type cannot convert {x.dtype} to {new_dtype}: it reads the same "

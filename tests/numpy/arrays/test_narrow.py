@@ -35,3 +35,9 @@ def test_randint_of_narrow_types(dtype):
 def test_scalar_type_of_a_dtype():
     assert [jax.dtypes.scalar_type_of(np.dtype(d)) for d in (bool, ml_dtypes.int4, "bfloat16", "complex64")] == [
         bool, int, float, complex]
+
+
+@pytest.mark.parametrize("call", [lambda k: k.view("uint32"), lambda k: jax.lax.bitcast_convert_type(k, jnp.uint32)])
+def test_keys_have_no_bits(call):
+    with pytest.raises(ValueError, match="random.key_data"):
+        call(jax.random.key(0))
