@@ -227,7 +227,7 @@ def scalar_type_of(x: Any) -> type:
     >>> jax.dtypes.scalar_type_of(jnp.ones(2, "bfloat16")), jax.dtypes.scalar_type_of(True)
     (<class 'float'>, <class 'bool'>)
     """
-    dtype = as_dtype(x if hasattr(x, "dtype") else type(x))
+    dtype = as_dtype(x if hasattr(x, "dtype") or isinstance(x, np.dtype) else type(x))
     for kind, is_of in (bool, is_bool), (int, is_integer), (float, is_float), (complex, is_complex):
         if is_of(dtype):
             return kind

@@ -54,8 +54,8 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     Array([9, 0, 2, 3, 1], dtype=int32)
     """
     dtype = dtypes.check_user_dtype(int if dtype is None else dtype, "randint")
-    if not dtypes.is_integer(dtype) or dtype in dtypes.SMALL_INTS:
-        raise TypeError(f"randint only accepts integer dtypes of 8 bits or more, got {dtype.name}")
+    if not dtypes.is_integer(dtype):
+        raise TypeError(f"randint only accepts integer dtypes, got {dtype.name}")
     key, shape = one_key("randint", key), result_shape("randint", shape, minval, maxval)
     return with_out_sharding(_randint(key, minval, maxval, shape=shape, dtype=dtype), out_sharding,
                              "random.randint")

@@ -33,7 +33,19 @@ L = jnp.array([[[2.0, 0.0], [1.0, 4.0]]])
     (lambda: jax.scipy.special.gamma(jnp.array([0j, -1, 0.5])), scipy.special.gamma([0j, -1, 0.5])),
     (lambda: jax.scipy.special.loggamma(jnp.array([0j, -1, 0.5])), scipy.special.loggamma([0j, -1, 0.5])),
     (lambda: [jax.grad(jax.grad(jax.scipy.special.entr))(x) for x in (-1.7, 0.5)], [0.0, -2.0]),
+    (lambda: jax.scipy.stats.betabinom.pmf(jnp.array([0.5, 1.0]), 5, 1.5, 2.5), [0.0, 0.241699219]),
     (lambda: jax.grad(jax.scipy.special.erfcx)(jnp.inf), 0.0),
+    (lambda: [jax.grad(jax.grad(jax.scipy.special.i1))(x) for x in (0.0, 1.5)],
+     scipy.special.ivp(1, [0.0, 1.5], 2)),
+    (lambda: [f(jnp.inf, jnp.inf) for f in (lax.igamma, lax.igammac)], [np.nan, np.nan]),
+    # of log B at a = b: psi'(a) - psi'(2 a), and -psi'(2 a)
+    (lambda: jax.hessian(jax.scipy.special.betaln, (0, 1))(2.0, 2.0)[0],
+     scipy.special.polygamma(1, 2) * np.array([1, 0]) - scipy.special.polygamma(1, 4)),
+    (lambda: jax.hessian(lambda v: jnp.hypot(*v))(jnp.array([1.5, 1.5])),
+     np.array([[1, -1], [-1, 1]]) * 1.5**2 / 4.5**1.5),
+    (lambda: jax.grad(jnp.hypot, (0, 1))(0.0, 0.0), (0.5, 0.5)),
+    (lambda: jnp.hypot(jnp.array([np.nan, 0.0, 0.0, np.inf, 3e38]), jnp.array([0.0, np.nan, -0.0, np.nan, 0.0])),
+     [np.nan, np.nan, 0.0, np.inf, 3e38]),
 ])
 def test_edges(call, wanted):
     got = call()

@@ -18,6 +18,7 @@ from ... import lax
 from ... import numpy as jnp
 from ...api.composite import composite
 from ...core import dtypes
+from ...core.errors import ConcretizationTypeError
 from ...core.pytrees.pytree import register_pytree_node_class
 from .sparse_array import (
     JAXSparse,
@@ -217,7 +218,7 @@ def bcoo_fromdense(mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=jnp.int32
     there = _nonzero_places(mat, n_batch, n_dense)
     if nse is None:
         counts = there.sum(tuple(range(n_batch, there.ndim)))
-        nse = static_count("bcoo_fromdense", counts.max() if counts.size else 0)
+        nse = static_count("bcoo_fromdense", counts.max() if counts.size else 0, ConcretizationTypeError)
     nse = operator.index(nse)
 
     def places(there):

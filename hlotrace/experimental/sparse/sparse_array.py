@@ -157,10 +157,10 @@ def masked(mask, data, other=0):
                      jnp.asarray(other, data.dtype))
 
 
-def static_count(what, count):
+def static_count(what, count, error=ValueError):
     """A number that must be known, as an int."""
     if not is_concrete(count):
-        raise ValueError(f"{what}: nse must be specified when using the function within jit, vmap, and other "
+        raise error(f"{what}: nse must be specified when using the function within jit, vmap, and other "
                          "transformations requiring abstract evaluation: how many elements there are is not "
                          "known then.")
     return int(count)

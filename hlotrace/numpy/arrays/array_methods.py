@@ -182,7 +182,7 @@ def _view(x, dtype):
         x = convert(x, dtypes.uint8)
     if dtypes.is_bool(dtype):
         return ne(_view(x, dtypes.uint8), 0)
-    ratio = dtype.itemsize // x.dtype.itemsize
+    ratio = dtypes.itemsize_bits(dtype) // dtypes.itemsize_bits(x.dtype)
     if ratio > 1:
         x = reshape(x, (*x.shape[:-1], x.shape[-1] // ratio, ratio))
     result = bitcast_convert_type(x, dtype)
@@ -206,10 +206,13 @@ def view(self, dtype=None, type=None):
     dtype = dtypes.check_user_dtype(dtype, "view")
     if dtype == self.dtype:
         return self
-    bytes_ = self.dtype.itemsize * (self.shape[-1] if self.shape else 1)
-    if bytes_ % dtype.itemsize or not self.shape and self.dtype.itemsize != dtype.itemsize:
+    if dtypes.is_extended(self.dtype):
+        raise ValueError(f"cannot view an array of dtype {self.dtype}: see random.key_data")
+    old, new = dtypes.itemsize_bits(self.dtype), dtypes.itemsize_bits(dtype)
+    bits = old * (self.shape[-1] if self.shape else 1)
+    if bits % new or not self.shape and old != new:
         raise ValueError(f"cannot view an array of dtype {self.dtype} and shape {self.shape} as {dtype}: its "
-                         f"last axis has {bytes_} bytes, and each element of the result {dtype.itemsize}")
+                         f"last axis has {bits} bits, and each element of the result {new}")
     return _view(self, dtype)
 
 

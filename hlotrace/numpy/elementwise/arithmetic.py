@@ -267,9 +267,11 @@ def hypot(x1, x2):
     (Array([ 5., inf], dtype=float32), Array(5.e+30, dtype=float32, weak_type=True))
     """
     a, b = e.abs_p.bind(x1), e.abs_p.bind(x2)
-    large, small = e.maximum(a, b), e.minimum(a, b)
+    first = lt(a, b)        # not maximum and minimum: at a tie second derivatives would be wrong
+    large, small = select(first, b, a), select(first, a, b)
     ratio = div(small, select(eq(large, 0), 1, large))
-    result = select(eq(large, 0), large, mul(large, e.sqrt(_add(1, e.square(ratio)))))
+    result = select(e.and_p.bind(eq(large, 0), eq(small, 0)), mul(_add(a, b), 0.5),
+                    mul(large, e.sqrt(_add(1, e.square(ratio)))))
     return select(e.or_p.bind(eq(a, np.inf), eq(b, np.inf)), np.inf, result)
 
 

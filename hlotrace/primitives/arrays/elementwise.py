@@ -625,13 +625,15 @@ convert_element_type_p = unary_with_params(
     linear="first")
 
 
-def _bits(dtype):
-    name = dtype.name
-    return {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}.get(name, dtype.itemsize * 8)
+def _widens(old, new):
+    return dtypes.itemsize_bits(old) < dtypes.itemsize_bits(new)
 
 
 def _bitcast_abstract_eval(x, *, new_dtype):
-    old, new = _bits(x.dtype), _bits(new_dtype)
+    if dtypes.is_extended(x.dtype) or dtypes.is_extended(new_dtype):
+        raise ValueError(f"bitcast_convert_type cannot convert {x.dtype} to {new_dtype}: see "
+                         "random.key_data")
+    old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
     if any(kind(x.dtype) != kind(new_dtype) for kind in (dtypes.is_bool, dtypes.is_complex)):
         raise TypeError(f"bitcast_convert_type cannot convert {x.dtype} to {new_dtype}: it reads the same "
                         "bits as another type; .astype converts values")
@@ -648,8 +650,8 @@ def _bitcast_abstract_eval(x, *, new_dtype):
 bitcast_convert_type_p = unary_with_params(
     "bitcast_convert_type", _bitcast_abstract_eval, lambda ctx, eqn, x: ctx.emit(
         f"stablehlo.bitcast_convert {x} : ({eqn.invars[0].aval.mlir}) -> {eqn.outvars[0].aval.mlir}"),
-    axes=leading_axes(lambda x, *, new_dtype: (_bits(x.dtype) < _bits(new_dtype),
-                                               _bits(x.dtype) > _bits(new_dtype)), computed="gone"),
+    axes=leading_axes(lambda x, *, new_dtype: (_widens(x.dtype, new_dtype), _widens(new_dtype, x.dtype)),
+                      computed="gone"),
     makes_nan=False)
 
 

@@ -222,7 +222,7 @@ def _incomplete_gamma(upper, a, x):
 
 
 def _outside(a, x):
-    both = and_p.bind(eq(a, 0), eq(x, 0))
+    both = and_p.bind(eq(a, x), or_p.bind(eq(a, 0), eq(a, np.inf)))
     return or_p.bind(both, not_p.bind(and_p.bind(ge(a, 0), ge(x, 0))))
 
 

@@ -22,11 +22,11 @@ __all__ = ["bernoulli", "beta", "betainc", "betaln", "boxcox", "boxcox1p", "comb
            "multigammaln", "poch", "polygamma", "rel_entr", "softmax", "xlog1py", "xlogy", "zeta"]
 
 
-def _named(name, fun, doc, arguments, shown, **rules):
+def _named(name, fun, doc, arguments, shown, *derivatives, **rules):
     fun.__name__ = fun.__qualname__ = name
     example = f">>> round(float(jax.scipy.special.{name}({arguments})), 4)"
     fun.__doc__ = f"{doc}\n\n    {example}\n    {shown}\n    "
-    return special(**rules)(fun)
+    return special(*derivatives, **rules)(fun)
 
 
 # --- one row each
@@ -48,7 +48,7 @@ i0e = _named("i0e", lambda x: lax.bessel_i0e(x), "exp(-|x|) I0(x)  (DLMF 10.25.2
 i1e = _named("i1e", lambda x: lax.bessel_i1e(x), "exp(-|x|) I1(x)  (DLMF 10.25.2).", "1.", 0.2079)
 i0 = _named("i0", lambda x: jnp.i0(x), "Modified Bessel function of order 0.", "1.", 1.2661)
 i1 = _named("i1", lambda x: lax.bessel_i1e(x) * jnp.exp(jnp.abs(x)), "Modified Bessel function of order 1.",
-            "1.", 0.5652)
+            "1.", 0.5652, lambda out, x: jnp.i0(x) - jnp.where(x == 0, 0.5, out / jnp.where(x == 0, 1, x)))
 expit = _named("expit", lambda x: lax.logistic(x), "1 / (1 + exp(-x)).", "1.", 0.7311, complex=True)
 
 
@@ -132,7 +132,8 @@ def betaln(a, b):
     >>> round(float(jax.scipy.special.betaln(2., 3.)), 4)
     -2.4849
     """
-    small, large = jnp.minimum(a, b), jnp.maximum(a, b)
+    # not min and max: at a tie their derivatives are halves, and second derivatives would be wrong
+    small, large = jnp.where(a < b, a, b), jnp.where(a < b, b, a)
     positive = small > 0
     p, q = jnp.where(positive, small, 1), jnp.where(positive, large, 1)
     total = p + q

@@ -262,7 +262,10 @@ def _poisson_entropy(mu):
 
 
 def _betabinom_logpmf(k, n, a, b):
-    return sp.betaln(k + a, n - k + b) - sp.betaln(a, b) - sp.betaln(n - k + 1, k + 1) - jnp.log1p(n)
+    whole = jnp.floor(k) == k
+    k = where(whole, k, 0)
+    log = sp.betaln(k + a, n - k + b) - sp.betaln(a, b) - sp.betaln(n - k + 1, k + 1) - jnp.log1p(n)
+    return where(whole, log, -INF)
 
 
 def _probability(*parameters):

@@ -118,7 +118,7 @@ def test_what_does_not_fit_is_told():
         (ValueError, "on_inefficient='no'", lambda: mat.update_layout(n_batch=1, on_inefficient="no")),
         (ValueError, "cannot be larger than mat.ndim=2", lambda: mat.update_layout(n_batch=3)),
         (ValueError, "nse must be specified", lambda: jax.jit(lambda m: m.sum_duplicates())(mat)),
-        (ValueError, "nse must be specified", lambda: jax.jit(BCOO.fromdense)(D)),
+        (jax.errors.ConcretizationTypeError, "nse must be specified", lambda: jax.jit(BCOO.fromdense)(D)),
         (NotImplementedError, "cannot permute batch axes", lambda: BCOO.fromdense(D, n_batch=1).T),
         (ValueError, "cannot mix batch and sparse", lambda: BCOO.fromdense(D, n_batch=1).reshape(12)),
         (ValueError, r"12 elements, not 10", lambda: mat.reshape(10)),

@@ -152,7 +152,7 @@ def test_view_reads_the_same_bits(dtype):
 def test_view_and_byteswap_edges():
     x = jnp.array([1.0, 2.0, 3.0])
     assert x.byteswap().tolist() == np.asarray(x).byteswap().tolist() and x.view() is x
-    with pytest.raises(ValueError, match="last axis has 12 bytes"):
+    with pytest.raises(ValueError, match="last axis has 96 bits"):
         x.astype("int8")[:, None].repeat(12, 1).view("int8"), x.view("complex64")
 
 
