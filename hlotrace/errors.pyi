@@ -3,15 +3,19 @@ from hlotrace.dtypes import TypePromotionError
 from typing import Any
 
 __all__ = [
-    'ConcretizationTypeError', 'InconclusiveDimensionOperation', 'JAXIndexError', 'JAXTypeError', 'JaxRuntimeError',
-    'JaxprTypeError', 'KeyReuseError', 'NonConcreteBooleanIndexError', 'ShapeError', 'ShardingTypeError',
-    'TracerArrayConversionError', 'TracerBoolConversionError', 'TracerIntegerConversionError', 'TypePromotionError',
-    'UnexpectedTracerError',
+    'ConcretizationTypeError', 'DuplicateSpecError', 'InconclusiveDimensionOperation', 'IndivisibleError', 'JAXIndexError',
+    'JAXTypeError', 'JaxRuntimeError', 'JaxprTypeError', 'KeyReuseError', 'NonConcreteBooleanIndexError', 'ShapeError',
+    'ShardingTypeError', 'TracerArrayConversionError', 'TracerBoolConversionError', 'TracerIntegerConversionError',
+    'TypePromotionError', 'UnexpectedTracerError',
 ]
 
 class ConcretizationTypeError(JAXTypeError): ...
 
+class DuplicateSpecError(ValueError): ...
+
 class InconclusiveDimensionOperation(Exception): ...
+
+class IndivisibleError(ValueError): ...
 
 class JAXIndexError(IndexError): ...
 

@@ -75,7 +75,8 @@ class ShapeDtypeStruct:
         shape = tuple(shape)
         of_no_array = any(isinstance(size, str) or not hasattr(size, "__index__") and size is not None
                           and not isinstance(size, Number) for size in shape)
-        self.shape = shape if of_no_array else canonical_shape(shape, "ShapeDtypeStruct: shape", undecided=True)
+        self.shape = shape if of_no_array else canonical_shape(shape, "ShapeDtypeStruct: shape",
+                                                               undecided=True)
         # of 64 bits where it says so, as host arrays are; programs take what arrays have
         self.dtype = np.dtype(dtype) if dtype in (int, float, complex) else dtypes.as_dtype(dtype)
         given = sharding
@@ -319,7 +320,8 @@ class Lowered(_Stage):
     _arg_tree = property(lambda self: self._traced.in_tree)
     out_tree = property(lambda self: self._traced.result_tree)
     # no types are weak from here on
-    out_info = property(lambda self: pytree.tree_map(lambda s: s.update(weak_type=False), self._stage.out_info))
+    out_info = property(lambda self: pytree.tree_map(lambda s: s.update(weak_type=False),
+                                                     self._stage.out_info))
     in_avals = property(lambda self: self._stage.in_avals)
     _donated_leaves = property(lambda self: self._stage._donated_leaves)
     fun_name = property(lambda self: self._stage.fun_name)

@@ -39,9 +39,9 @@ __all__ = [
     'one_minus_square_p', 'optimization_barrier', 'optimization_barrier_p', 'or_p', 'pad', 'pad_p', 'padtype_to_pads',
     'pbroadcast', 'pcast', 'platform_dependent', 'pmax', 'pmax_p', 'pmean', 'pmin', 'pmin_p', 'polygamma', 'polygamma_p',
     'polynomial', 'population_count', 'population_count_p', 'pow', 'pow_p', 'ppermute', 'ppermute_p', 'pshuffle', 'psum',
-    'psum_p', 'psum_scatter', 'pswapaxes', 'pvary', 'pvary_p', 'ragged_all_to_all', 'ragged_dot', 'ragged_dot_general',
-    'random_gamma_grad', 'real', 'real_p', 'reciprocal', 'reduce', 'reduce_and', 'reduce_and_p', 'reduce_max',
-    'reduce_max_p', 'reduce_min', 'reduce_min_p', 'reduce_or', 'reduce_or_p', 'reduce_p', 'reduce_precision',
+    'psum_p', 'psum_scatter', 'pswapaxes', 'pvary', 'pvary_p', 'ragged_all_to_all', 'ragged_all_to_all_p', 'ragged_dot',
+    'ragged_dot_general', 'random_gamma_grad', 'real', 'real_p', 'reciprocal', 'reduce', 'reduce_and', 'reduce_and_p',
+    'reduce_max', 'reduce_max_p', 'reduce_min', 'reduce_min_p', 'reduce_or', 'reduce_or_p', 'reduce_p', 'reduce_precision',
     'reduce_precision_p', 'reduce_prod', 'reduce_prod_p', 'reduce_sum', 'reduce_sum_p', 'reduce_window',
     'reduce_window_max_p', 'reduce_window_min_p', 'reduce_window_p', 'reduce_window_shape_tuple', 'reduce_window_sum_p',
     'reduce_xor', 'reduce_xor_p', 'regularized_incomplete_beta_p', 'rem', 'rem_p', 'reshape', 'reshape_p', 'rev', 'rev_p',
@@ -471,6 +471,7 @@ def ragged_all_to_all(
     operand: ArrayLike, output: Any, input_offsets: Any, send_sizes: Any, output_offsets: Any, recv_sizes: Any, *,
     axis_name: AxisName, axis_index_groups: Sequence[Sequence[int]] | None = None,
 ) -> Array: ...
+ragged_all_to_all_p: Any
 def ragged_dot(
     lhs: ArrayLike, rhs: ArrayLike, group_sizes: Any, precision: MatmulPrecision | None = None,
     preferred_element_type: DTypeLike | None = None, group_offset: ArrayLike | None = None,

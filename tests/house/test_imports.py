@@ -263,6 +263,8 @@ LOCAL_IMPORTS = {
         hlotrace.runtime.executables.kernels: jaxlib jaxlib.gpu_solver jaxlib.plugin_support
         hlotrace.runtime.devices.placement: jaxlib
         hlotrace.runtime.executables.runtime_checks: hlotrace.runtime.executables.dumps hlotrace.runtime.executables.blocks hlotrace.runtime.executables.spmd
+        hlotrace.runtime.executables.runtime_checks: hlotrace.runtime.executables.sharded_blocks
+        hlotrace.runtime.executables.sharded_blocks: hlotrace.runtime.mlir.shardy
         hlotrace.runtime.executables.spmd: jaxlib
         hlotrace.runtime.executables.tiers: hlotrace.runtime.executables.kernels
         hlotrace.runtime.devices.transfer: hlotrace.sharding.positional

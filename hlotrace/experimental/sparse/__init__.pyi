@@ -13,9 +13,10 @@ __all__ = [
     'bcoo_fromdense', 'bcoo_gather', 'bcoo_multiply_dense', 'bcoo_multiply_sparse', 'bcoo_reduce_sum', 'bcoo_reshape',
     'bcoo_rev', 'bcoo_slice', 'bcoo_sort_indices', 'bcoo_squeeze', 'bcoo_sum_duplicates', 'bcoo_todense', 'bcoo_transpose',
     'bcoo_update_layout', 'bcsr_broadcast_in_dim', 'bcsr_concatenate', 'bcsr_dot_general', 'bcsr_extract', 'bcsr_fromdense',
-    'bcsr_sum_duplicates', 'bcsr_todense', 'coo_fromdense', 'coo_matmat', 'coo_matvec', 'coo_todense', 'csr_fromdense',
-    'csr_matmat', 'csr_matvec', 'csr_todense', 'empty', 'eye', 'grad', 'jacfwd', 'jacobian', 'jacrev', 'linalg',
-    'random_bcoo', 'sparsify', 'todense', 'todense_p', 'value_and_grad',
+    'bcsr_sum_duplicates', 'bcsr_todense', 'coo_fromdense', 'coo_fromdense_p', 'coo_matmat', 'coo_matmat_p', 'coo_matvec',
+    'coo_matvec_p', 'coo_todense', 'coo_todense_p', 'csr_fromdense', 'csr_fromdense_p', 'csr_matmat', 'csr_matmat_p',
+    'csr_matvec', 'csr_matvec_p', 'csr_todense', 'csr_todense_p', 'empty', 'eye', 'grad', 'jacfwd', 'jacobian', 'jacrev',
+    'linalg', 'random_bcoo', 'sparsify', 'todense', 'todense_p', 'value_and_grad',
 ]
 
 class BCOO(JAXSparse):
@@ -320,13 +321,21 @@ def bcsr_fromdense(
 def bcsr_sum_duplicates(mat: Any, nse: Any = None) -> Any: ...
 def bcsr_todense(mat: Any) -> Any: ...
 def coo_fromdense(mat: Any, *, nse: Any = None, index_dtype: DTypeLike = ...) -> Any: ...
+coo_fromdense_p: Any
 def coo_matmat(mat: Any, B: Any, *, transpose: bool = False) -> Any: ...
+coo_matmat_p: Any
 def coo_matvec(mat: Any, v: ArrayLike, transpose: bool = False) -> Any: ...
+coo_matvec_p: Any
 def coo_todense(mat: Any) -> Any: ...
+coo_todense_p: Any
 def csr_fromdense(mat: Any, *, nse: Any = None, index_dtype: DTypeLike = ...) -> Any: ...
+csr_fromdense_p: Any
 def csr_matmat(mat: Any, B: Any, *, transpose: bool = False) -> Any: ...
+csr_matmat_p: Any
 def csr_matvec(mat: Any, v: ArrayLike, transpose: bool = False) -> Any: ...
+csr_matvec_p: Any
 def csr_todense(mat: Any) -> Any: ...
+csr_todense_p: Any
 def empty(
     shape: ShapeLike, dtype: DTypeLike | None = None, index_dtype: DTypeLike = 'int32', sparse_format: str = 'bcoo',
     **kwds: Any,

@@ -257,12 +257,8 @@ def compiled_alone(lowered: Lowered) -> list[Lowered]:
 
 def compile_lowered(lowered: Lowered, device: binding.Device,
                     compiler_options: Mapping[str, Any] | None = None) -> Executable:
-    """An Executable for a Lowered program, in pieces where that is better, as `whole.compile_whole`."""
-    made: Executable | None = None
-    if lowered.platform.in_pieces:
-        if lowered.partition:
-            from . import sharded_blocks
-            made = sharded_blocks.compiled(lowered, device, compiler_options)
-        elif found := blocks_of(lowered):
-            made = _on_one_device(lowered, *found, device, compiler_options)
-    return made or compilation.compile_whole(lowered, device, compiler_options)
+    """An Executable for a Lowered program on one device, in pieces where that is better."""
+    found = blocks_of(lowered) if lowered.platform.in_pieces else None
+    if found is None:
+        return compilation.compile_whole(lowered, device, compiler_options)
+    return _on_one_device(lowered, *found, device, compiler_options)

@@ -66,7 +66,10 @@ def compile_lowered(lowered: Lowered, device: binding.Device,
     if config.jax_dump_ir_to:
         from . import dumps
         dumps.write(lowered)
-    if not lowered.blocks and not lowered.partition:
+    if lowered.partition:
+        from . import sharded_blocks
+        return sharded_blocks.compile_lowered(lowered, device, compiler_options)
+    if not lowered.blocks:
         return compilation.compile_whole(lowered, device, compiler_options)
     from . import blocks  # a program that repeats nothing needs none
     return blocks.compile_lowered(lowered, device, compiler_options)

@@ -32,6 +32,7 @@ from .spmd import SpmdExecutable
 if TYPE_CHECKING:
     from ...lowering.module import Lowered
     from .. import binding
+    from .executable import Executable
 
 
 class SpmdBlockExecutable(InBlocks, SpmdExecutable):
@@ -48,17 +49,18 @@ class SpmdBlockExecutable(InBlocks, SpmdExecutable):
         return self.given
 
 
-def compiled(lowered: Lowered, device: binding.Device,
-             compiler_options: Mapping[str, Any] | None) -> SpmdBlockExecutable | None:
-    """The Executable of a program over several devices in pieces; None where it is better left in one: where
-    a mesh cannot say how a value is split, or pieces would gather again what one has gathered."""
-    if not _over_one_mesh(lowered):
-        return None
-    plan = _plan(lowered, thin=True)
+def compile_lowered(lowered: Lowered, device: binding.Device,
+                    compiler_options: Mapping[str, Any] | None = None) -> Executable:
+    """An Executable for a Lowered program over several devices, in pieces where that is better.
+
+    It is not where a mesh cannot say how a value is split, or where pieces would gather again what one has
+    gathered.
+    """
+    plan = _plan(lowered, thin=True) if lowered.platform.in_pieces and _over_one_mesh(lowered) else None
     if plan is not None and plan.exchanges:     # what a piece computes again it may gather again
         plan = min((p for p in (plan, _plan(lowered, thin=False)) if p), key=lambda p: p.exchanges)
     if plan is None or plan.exchanges > plan.in_one:
-        return None
+        return compilation.compile_whole(lowered, device, compiler_options)
     made = {program: compilation.compile_whole(program, device, compiler_options, len(plan.pieces))
             for program in dict.fromkeys(map(plan.alone, plan.pieces))}
     executables = [made[plan.alone(piece)] for piece in plan.pieces]

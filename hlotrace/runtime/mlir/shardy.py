@@ -39,7 +39,8 @@ class MainSpecs(NamedTuple):
 
     `arguments` and `results` are their Specs: of a value that is whole on every device, `((), ())` at rank
     2.  `gathered` are those of arguments of which an operation needs more, when they are gathered, {number:
-    Spec}; `exchanges` counts the values that are gathered or moved, each once for each sharding that it gets.
+    Spec}; `exchanges` counts the values that are gathered or dealt out anew, each once for each sharding that
+    it gets.
     """
     arguments: list[Spec]
     results: list[Spec]
@@ -47,7 +48,7 @@ class MainSpecs(NamedTuple):
     exchanges: int
 
 
-_EXCHANGES = ("sdy.all_gather", "sdy.all_to_all", "sdy.collective_permute")
+_EXCHANGES = ("sdy.all_gather", "sdy.all_to_all")
 
 
 def main_specs(text: str) -> MainSpecs:
