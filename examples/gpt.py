@@ -2,6 +2,7 @@
 
     hlotrace plan examples/gpt.py:step --args_from examples/gpt.py:gpt_124m --in_spec examples/gpt.py:specs --on v5e:4x4
 """
+import functools
 import math
 
 import hlotrace as jax
@@ -40,24 +41,8 @@ def types(name):
     return params, params, params, jax.ShapeDtypeStruct((size["batch"], size["length"] + 1), jnp.int32)
 
 
-def gpt_124m():
-    return types("124m")
-
-
-def gpt_1_3b():
-    return types("1.3b")
-
-
-def gpt_7b():
-    return types("7b")
-
-
-def gpt_70b():
-    return types("70b")
-
-
-def gpt_tiny():
-    return types("tiny")
+# for --args_from
+gpt_124m, gpt_1_3b, gpt_7b, gpt_70b, gpt_tiny = (functools.partial(types, name) for name in SIZES)
 
 
 def specs():

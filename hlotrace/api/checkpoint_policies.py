@@ -27,7 +27,7 @@ def everything_saveable(*_: Any, **__: Any) -> bool:
 
     >>> f = jax.checkpoint(lambda x: jnp.sin(jnp.exp(x)), policy=jax.checkpoint_policies.everything_saveable)
     >>> [where.partition(" from ")[0] for _, where in jax.ad_checkpoint.saved_residuals(f, 1.)][1:]
-    ['output of cos', 'output of exp']
+    ['output of exp', 'output of cos']
     """
     return True
 
@@ -138,7 +138,7 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., A
     ["named 'large'", 'output of exp']
     >>> f = jax.checkpoint(f, policy=jax.checkpoint_policies.save_anything_except_these_names("large"))
     >>> [where.partition(" from ")[0] for _, where in saved_residuals(f, 1.)][1:]
-    ['output of exp', 'output of add']
+    ['output of add', 'output of exp']
     """
     names = _names("save_anything_except_these_names", names_not_to_save)
     return _Policy(_save_anything_except_these_names, (names,))

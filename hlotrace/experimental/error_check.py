@@ -88,7 +88,7 @@ def set_error_if(pred: Any, /, msg: str) -> None:
 
 
 def raise_if_error() -> None:
-    """Raise the error that `set_error_if` noted first on this thread since the last call, if there is one.
+    """The error that `set_error_if` noted first on this thread since the last call is raised, if there is one.
 
     Raises:
         JaxValueError: the error; its notes say where its check is.

@@ -86,7 +86,7 @@ def test_the_largest_shapes_are_types():
 
 
 def test_structs_take_sizes_only():
-    for shape, error in (((2.5,), TypeError), (("a",), TypeError), ((-1,), ValueError)):
+    for shape, error in (((2.5,), TypeError), ((-1,), ValueError)):
         with pytest.raises(error, match="ShapeDtypeStruct: shape"):
             jax.ShapeDtypeStruct(shape, "float32")
 

@@ -178,7 +178,7 @@ def callback_of_too_few_arguments():
     return jax.jit(lambda x, y: jax.pure_callback(host, like(3), x, y))(jnp.ones(3), jnp.ones(3)).block_until_ready()  # <-
 
 
-@mistake(ValueError, "debug.print", "y: float32[]", "[0]", advice="an f-string would")
+@mistake(ValueError, "debug.print", "y: float32[]", "Unused positional arguments", advice="an f-string would")
 def print_of_an_f_string():
     def f(x):
         y = x + 1
@@ -186,7 +186,7 @@ def print_of_an_f_string():
     jax.jit(f)(1.0)
 
 
-@mistake(ValueError, "debug.print", "[0]", "'loss'", advice="'x = {}'")
+@mistake(ValueError, "debug.print", "Unused positional arguments", "'loss'", advice="'x = {}'")
 def print_like_pythons():
     jax.debug.print("loss", jnp.ones(3))  # <-
 
@@ -206,7 +206,7 @@ def print_of_a_value():
     jax.debug.print(jnp.ones(3))  # <-
 
 
-@mistake(ValueError, "debug.print", "'loss %s'", "[0]", advice="'x = {}'")
+@mistake(ValueError, "debug.print", "'loss %s'", "Unused positional arguments", advice="'x = {}'")
 def print_with_percent():
     jax.debug.print("loss %s", jnp.ones(3))  # <-
 

@@ -245,7 +245,7 @@ def strict_promotion():
         return x + jnp.arange(3)  # <-
 
 
-@mistake(ValueError, "Array.view", "float32", "complex64", "12 bytes", advice="8")
+@mistake(ValueError, "Array.view", "float32", "complex64", "96 bits", advice="64")
 def view_of_another_size():
     return jnp.ones(3).view("complex64")  # <-
 

@@ -17,7 +17,7 @@ def right_hand_side_of_another_size():
     return linalg.triangular_solve(A, B, left_side=True)  # <-
 
 
-@mistake(TypeError, "lax.linalg.triangular_solve", "(5,)", "()", "(5, 3, 3)", advice="broadcast them")
+@mistake(TypeError, "lax.linalg.triangular_solve", "(5,)", "(5,), (3,)", "(5, 3, 3)", advice="broadcast them")
 def one_right_hand_side_for_a_batch():
     return linalg.triangular_solve(jnp.ones((5, 3, 3)), A, left_side=True)  # <-
 

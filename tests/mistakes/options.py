@@ -34,7 +34,7 @@ def bool_as_a_text():
     jax.config.update("jax_enable_x64", "yes please")  # <-
 
 
-@mistake(TypeError, "config.update()", "'value'", advice="its parameters are name, value")
+@mistake(TypeError, "config.update()", "'val'", advice="its parameters are name, val")
 def value_missing():
     jax.config.update("jax_enable_x64")  # <-
 

@@ -45,7 +45,7 @@ class SpmdBlockExecutable(InBlocks, SpmdExecutable):
         self.given, self.steps = given, steps
         super().__init__(None, lowered, device, *compiled_in([e for e, *_ in steps.steps]))
 
-    def _shardings(self, loaded: Any, lowered: Lowered) -> tuple[Any, Any]:
+    def _shardings(self, _loaded: Any, _lowered: Lowered) -> tuple[Any, Any]:
         return self.given
 
 
