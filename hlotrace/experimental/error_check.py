@@ -88,7 +88,7 @@ def set_error_if(pred: Any, /, msg: str) -> None:
 
 
 def raise_if_error() -> None:
-    """The error that `set_error_if` noted first on this thread since the last call is raised, if there is one.
+    """What `set_error_if` noted first on this thread since the last call is raised, if there is anything.
 
     Raises:
         JaxValueError: the error; its notes say where its check is.

@@ -53,7 +53,7 @@ class NamedSharding(Sharding):
             if used.count(name) > 1:
                 raise DuplicateSpecError(
                     "A single NamedSharding specification can map every mesh axis to at most one positional "
-                    f"dimension, but {spec} has duplicate entries for `{name}`")
+                    f"dimension, but {spec} has duplicate entries for `{name}`: name it once")
         for name in spec.unreduced | spec.reduced if spec.partial else ():
             if name in mesh.auto_axes:
                 raise ValueError(f"NamedSharding: {spec} is unreduced or reduced over mesh axis {name!r}, "

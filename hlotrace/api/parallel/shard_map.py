@@ -184,7 +184,7 @@ class _ShardMapped:
                 if used.count(axis) > 1:
                     raise DuplicateSpecError(f"{where}: a single NamedSharding specification can map every "
                                              f"mesh axis to at most one positional dimension, but {spec} "
-                                             f"has duplicate entries for `{axis}`")
+                                             f"has duplicate entries for `{axis}`: name it once")
             found.append(spec)
         return tuple(found)
 

@@ -50,6 +50,16 @@ def test_out_shardings_stand_in_the_text():
     assert '[{"data"}, {}]' in text and '[{"model"}, {"data"}]' in text
 
 
+@not_on_jax
+def test_the_names_of_many_arguments_are_written_once(monkeypatch):
+    from hlotrace.api.flat import FlatFunction
+    written, paths = [], FlatFunction.paths
+    monkeypatch.setattr(FlatFunction, "paths", lambda self: written.append(self) or paths(self))
+    arrays = {f"x{i}": put(A, "data") for i in range(20)}
+    jax.jit(lambda d: sum(d.values()), in_shardings=on("data")).lower(arrays).compile()
+    assert len(written) < 3
+
+
 def test_compiled_for_types_runs_on_values():
     compiled = product()
     for a, b in ((put(A, "data"), put(W, None, "model")), (A, W), (jnp.asarray(A), jnp.asarray(W)),
