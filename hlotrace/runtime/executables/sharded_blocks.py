@@ -1,8 +1,8 @@
 """Programs over several devices in pieces: how the values that pieces leave for one another are split.
 
-Shardy's propagation goes over the whole program first, written as calls of its pieces; each piece is then
-compiled for the shardings that its operands and results have there.  So the pieces communicate what the whole
-program would, but for collectives of different pieces, which XLA cannot join.
+Shardy's propagation goes over the whole program first; each piece is then compiled for the shardings that
+its operands and results have there.  So the pieces communicate what the whole program would, but for
+collectives of different pieces, which XLA cannot join.
 """
 from __future__ import annotations
 
@@ -168,17 +168,17 @@ def _with_crossing(lowered: Lowered, jaxpr: Jaxpr, pieces: Sequence[Block]) -> t
 def _gathered_once(jaxpr: Jaxpr, pieces: Sequence[Block], shardings: dict[Any, NamedSharding],
                    gathered: Mapping[Any, NamedSharding], moving: Sequence[Block]) -> list[Block]:
     """The pieces where what several of them gather is gathered once: by the piece that makes it, or, for
-    inputs, in a piece of its own.
+    inputs and results of the program, in a piece of its own.
 
     Args:
         shardings: of the variables; they change.
         gathered: what pieces gather.
         moving: the pieces in which anything is gathered or moved.  They take what is gathered before.
     """
-    inputs = {*jaxpr.invars}
-    shardings.update((v, s) for v, s in gathered.items() if v not in inputs)
+    stated = {*jaxpr.invars, *jaxpr.outvars}
+    shardings.update((v, s) for v, s in gathered.items() if v not in stated)
     uses = collections.Counter(v for piece in moving for v in {*piece.operands})
-    moved = {v: Var(v.aval) for v in gathered if v in inputs and uses[v] > 1}
+    moved = {v: Var(v.aval) for v in gathered if v in stated and uses[v] > 1}
     shardings.update((new, gathered[v]) for v, new in moved.items())
     done: set[Any] = set()
     result = []

@@ -4,7 +4,7 @@ import collections
 import mesh8  # noqa: F401  eight CPU devices
 import numpy as np
 import pytest
-from piece_programs import PARAMS, X, loss, step
+from piece_programs import PARAMS, X, block, loss, step
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -135,3 +135,20 @@ def test_what_one_mesh_cannot_say_stays_one_program(f, small_blocks):
     program, args = compiled(f, AUTO)
     assert type(program._executable) is not SpmdBlockExecutable
     assert np.isclose(program(*args), loss(PARAMS, X), rtol=1e-5)
+
+
+def test_a_result_that_other_blocks_gather_has_its_own_sharding(small_blocks):
+    def f(params, x):
+        seen = []
+        for p in params:
+            x = jax.lax.with_sharding_constraint(block(p, x), NamedSharding(AUTO, P("data", "model")))
+            seen.append(x)
+        return jnp.mean(x ** 2), seen
+    g = jax.value_and_grad(f, has_aux=True)
+    pieces, args = compiled(g, AUTO)
+    one = in_one(g, AUTO, COLUMNS)
+    assert type(pieces._executable) is SpmdBlockExecutable
+    for a, b in zip(jax.tree.leaves(pieces(*args)), jax.tree.leaves(one(*args)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+        assert a.sharding.is_equivalent_to(b.sharding, a.ndim)
+    assert communicated(pieces, AUTO) == communicated(one, AUTO)
