@@ -169,7 +169,7 @@ def test_many_threads_call_one_function(add):
 
 def test_a_wrong_argument_is_named_after_warm_calls(add):
     for _ in range(2):
-        with pytest.raises(TypeError, match=r"argument y of type <class 'str'>"):
+        with pytest.raises(TypeError, match=r"(?s)of type <class 'str'>.*argument y"):
             add(jnp.ones(4), "2")
         with pytest.raises(OverflowError):
             add(jnp.arange(4), 2**40)

@@ -345,7 +345,7 @@ def test_modules_one_after_the_other_are_read_apart():
         for c in collectives(LOOPS + "\n\n// f: runs 2 times\n" + other, MESH)
         if c.name == "deep"
     ]
-    assert trips == [15, 6]
+    assert trips == [15, 12]
 
 
 TABLE = """\

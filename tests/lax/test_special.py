@@ -31,14 +31,14 @@ def test_values(dtype, rtol):
 
 
 ENDS = [(0, 1, 1), (-1, 1, N), (1, -1, N), (2, 0, 0), (INF, 1, 0), (N, 1, N), (1, N, N), (1, INF, 1), (0, 0, N), (INF, 0, 0),
-        (0, INF, 1), (INF, INF, 1), (-0.5, 0, N)]
+        (0, INF, 1), (INF, INF, N), (-0.5, 0, N)]
 BETA_ENDS = [(1, 1, 0, 0), (1, 1, 1, 1), (0, 1, 0.5, 1), (1, 0, 0.5, 0), (0, 0, 0.5, N), (INF, 1, 0.5, 0), (1, INF, 0.5, 1),
              (INF, INF, 0.5, N), (-1, 1, 0.5, N), (1, -1, 0.5, N), (1, 1, -0.1, N), (1, 1, 1.1, N), (N, 1, 0.5, N),
              (1, 1, N, N), (0, 1, 0, 0), (1, 0, 1, 1), (0, 0, 1, N), (1, 1e-30, 0.5, 0), (1e-30, 1, 0.5, 1)]
 
 
 def test_ends():
-    """As JAX gives them, but for igamma(inf, 1), which is NaN there."""
+    """As the newest JAX gives them."""
     def columns(rows):
         return np.resize(np.array(rows, np.float32), (A.size, len(rows[0]))).T
     (a, x, want), (p, b, y, beta) = columns(ENDS), columns(BETA_ENDS)
@@ -78,5 +78,5 @@ def test_steep_ends():
 
 @pytest.mark.parametrize("function", [lax.igamma_grad_a, lax.random_gamma_grad])
 def test_derivatives_of_derivatives_are_refused(function):
-    with pytest.raises(NotImplementedError, match="has no derivative"):
+    with pytest.raises(NotImplementedError, match="Differentiation rule"):
         jax.grad(function)(1.0, 2.0)

@@ -25,7 +25,7 @@ NO_LOWERING = {"call_exported", "callback", "schur"}
 CALLS = {
     **dict.fromkeys(["cholesky", "cholesky_update", "symmetric_product", "tridiagonal_solve", "lu_pivots_to_permutation",
                      "qr", "geqrf", "geqp3", "householder_product", "ormqr", "tridiagonal", "eigh", "svd"], {"cuda"}),
-    "lu": {"cuda", "tpu"}, "eig": {"cuda", "tpu"},
+    "lu": {"cuda", "tpu"}, "eig": {"cuda", "tpu"}, "ragged_all_to_all": {"cuda", "rocm", "tpu"},
 }
 
 

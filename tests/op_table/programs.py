@@ -68,7 +68,7 @@ row("cond", lambda i, x, y: lax.switch(i, BRANCHES, x, y), branch(None), fixed(2
 row("custom_linear_solve", lambda a, b: lax.custom_linear_solve(
     lambda x: mul(a, x), b, lambda _, b: div(b, a), symmetric=True),
     lambda a, b: b / a, between(1, 2, 3), X, kinds="fc", bad=[
-        (lambda: lax.custom_linear_solve(lambda x: x, np.ones(2), lambda _, b: b[:1]), ValueError, "shapes and dtypes")])
+        (lambda: lax.custom_linear_solve(lambda x: x, np.ones(2), lambda _, b: b[:1]), ValueError, "must match b, and dtypes")])
 
 # --- what a platform knows by name ------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ def row(primitive, fun, ref, *args, bad=(), **fields):
 row("sharding_constraint", lambda x: with_sharding_constraint(x, NamedSharding(mesh(), P(None, "x"))), lambda x: x,
     between(-3, 3, 3, 4), kinds="fci", linear=True, bad=[
         (lambda: hlotrace.jit(lambda x: PRIMITIVES["sharding_constraint"].bind(x, sharding=NamedSharding(mesh(), P("x"))))(
-            np.ones(3)), ValueError, "not a multiple of 2"),
+            np.ones(3)), ValueError, "is partitioned 2 times"),
         (lambda: with_sharding_constraint(1.0, NamedSharding(mesh(), P("x"))), ValueError, "rank"),
         (lambda: with_sharding_constraint([1.0, 2.0], {"a": P()}), ValueError, "prefix"),
         (lambda: with_sharding_constraint(1.0, hlotrace.devices()[0]), TypeError, "is a device")])
@@ -41,9 +41,9 @@ def explicit():
 
 row("reshard", lambda x: hlotrace.reshard(x, NamedSharding(explicit(), P(None, "x"))), lambda x: x,
     between(-3, 3, 3, 4), kinds="fci", linear=True, bad=[
-        (lambda: hlotrace.reshard(np.ones(3), NamedSharding(explicit(), P("x"))), ValueError, "not a multiple of 2"),
+        (lambda: hlotrace.reshard(np.ones(3), NamedSharding(explicit(), P("x"))), ValueError, "is partitioned 2 times"),
         (lambda: hlotrace.jit(lambda x: PRIMITIVES["reshard"].bind(x, sharding=NamedSharding(explicit(), P("x"))))(
-            np.ones(3)), ValueError, "not a multiple of 2"),
+            np.ones(3)), ValueError, "is partitioned 2 times"),
         (lambda: hlotrace.reshard(1.0, NamedSharding(explicit(), P("x"))), ValueError, "rank"),
         (lambda: hlotrace.reshard(np.ones(4), NamedSharding(mesh(), P("x"))), ValueError, "of type Auto"),
         (lambda: hlotrace.reshard(np.ones(4), 3), TypeError, "NamedSharding, or a PartitionSpec")])
@@ -84,7 +84,7 @@ def put(*spec):
 
 row("device_put", lambda x: put(None, "x")(x), lambda x: x, between(-3, 3, 3, 4), kinds="fci", linear=True, bad=[
     (lambda: hlotrace.jit(lambda x: PRIMITIVES["device_put"].bind(x, sharding=NamedSharding(mesh(), P("x")), source=None))(
-        np.ones(3)), ValueError, "not a multiple of 2"),
+        np.ones(3)), ValueError, "is partitioned 2 times"),
     (lambda: put("x")(1.0), ValueError, "rank")])
 
 

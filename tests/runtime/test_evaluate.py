@@ -132,10 +132,10 @@ def test_a_value_of_a_finished_trace_is_refused():
 def test_a_callback_at_once():
     add = lambda x, y: [x + y, np.int32(7)]
     avals = [F, ShapedArray((), "int32")]
-    total, seven = evaluate.run_callback(X, X, function=add, out_avals=avals)
+    total, seven = evaluate.run_callback(X, X, function=add, out_avals=avals, effect=None)
     assert total.aval is F and total.tolist() == (2 * X).tolist() and int(seven) == 7
     with pytest.raises(Exception, match="shape|dtype|float32"):
-        evaluate.run_callback(X, X[:3].sum(), function=lambda x, y: [x[:2], np.int32(7)], out_avals=avals)
+        evaluate.run_callback(X, X[:3].sum(), function=lambda x, y: [x[:2], np.int32(7)], out_avals=avals, effect=None)
 
 
 def test_programs_inside_of_loops_run_eagerly_too():

@@ -355,7 +355,7 @@ def test_help_tells_of_types_and_flags(dump):
     ([*LAYER, "--stage=sharded"], "the stages sharded, sharding, collectives are those of a program over a mesh; give --mesh"),
     (["model.py:add", "f32[6]", "f32[6]", MESH, "--in_spec=data;-"], "partitioned 4 times, but the dimension size is 6"),
     (["model.py:network", "--args_from=model.py:network_args", MESH, "--in_spec=model.py:half_the_specs"],
-     "--in_spec must be a pytree prefix"),
+     "--in_spec specification must be a tree prefix"),
     (["model.py:network", "--args_from=model.py:network_args", MESH, "--in_spec=model.py:no_tuple"],
      "must return a tuple of PartitionSpecs, not a list"),
 ])
@@ -367,7 +367,7 @@ def test_a_mistake_is_told_in_one_line_with_exit_status_2(dump, args, words):
 
 
 @pytest.mark.parametrize("platform, words", [
-    ("gpu", "'cuda' is not available: no PJRT plugin for it is installed"), ("tpu", "'tpu' is not available"),
+    ("gpu", "Unknown backend cuda. Available backends are ['cpu']: no PJRT plugin for it is installed"), ("tpu", "Unknown backend tpu"),
     ("tpu:v5e:2x4", 'pip install "libtpu=='), ("v5e:2x4", 'pip install "libtpu=='),
     ("h100:8", "pip install --no-deps \"jax-cuda12-pjrt==")])
 @pytest.mark.parametrize("mesh", [[MESH], []])

@@ -148,7 +148,7 @@ def test_the_environment_sets_it():
 
 
 def test_an_unknown_level_is_refused():
-    with pytest.raises(ValueError, match="jax_transfer_guard: 'never'"), jax.transfer_guard("never"):
+    with pytest.raises(ValueError, match="jax_transfer_guard: new enum value.*got never"), jax.transfer_guard("never"):
         pass
 
 
