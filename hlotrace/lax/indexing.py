@@ -24,7 +24,6 @@ from ..primitives.arrays.shape import full, reshape, squeeze_p
 from ..primitives.arrays.slicing import concatenate_p, slice_p
 from ..primitives.common import canonical_axis, check_index, dtype_of, is_constant, np, scalar, shape_of
 from ..primitives.programs.checks import outside, report_all
-from ..sharding.explicit import check_alike
 
 __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "dynamic_index_in_dim",
            "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice",
@@ -235,8 +234,10 @@ def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indic
     if state.check_bounds:
         _check_starts(aval_of(operand).shape, start_indices, starts, aval_of(update).shape,
                       allow_negative_indices)
-    check_alike("dynamic_update_slice operand sharding must be equal to update sharding", aval_of(operand),
-                aval_of(update))
+    if aval_of(operand).explicit is not aval_of(update).explicit:
+        from ..sharding.explicit import check_alike
+        check_alike("dynamic_update_slice operand sharding must be equal to update sharding",
+                    aval_of(operand), aval_of(update))
     return dynamic_update_slice_p.bind(operand, update, *starts)
 
 

@@ -19,7 +19,6 @@ from ..primitives.arrays.reduce import reduce_or_p
 from ..primitives.arrays.shape import move_axis, reduce_sum, reshape, squeeze_p, transpose
 from ..primitives.arrays.slicing import concatenate_p, pad_p, rev_p, slice_p
 from ..primitives.common import canonical_axes, canonical_axis, np, prod, scalar
-from ..sharding.explicit import check_alike
 from .util import (
     broadcast_shapes,
     broadcast_to_shape,
@@ -139,10 +138,12 @@ def _matmul(a, b, precision, preferred, dot=None):
     _need_rank("matmul", (1, 1), a, b)
     a_core, b_core = "mk"[ndim(a) == 1:], "kn"[:ndim(b)]
     a_batch, b_batch, batch = _batch_letters(ndim(a) - 2, ndim(b) - 2)
-    shared = [(i, b_batch.index(c)) for i, c in enumerate(a_batch) if c in b_batch]
-    shared = [(i, j) for i, j in shared if a.shape[i] == b.shape[j]]
-    if shared:
-        check_alike("Incompatible types for matmul arguments", aval_of(a), aval_of(b), shared, ValueError)
+    if aval_of(a).explicit is not aval_of(b).explicit:
+        from ..sharding.explicit import check_alike
+        shared = [(i, b_batch.index(c)) for i, c in enumerate(a_batch) if c in b_batch]
+        shared = [(i, j) for i, j in shared if a.shape[i] == b.shape[j]]
+        if shared:
+            check_alike("Incompatible types for matmul arguments", aval_of(a), aval_of(b), shared, ValueError)
     out = batch + a_core[:-1] + b_core[1:]
     return _product("matmul", a, a_batch + a_core, b, b_batch + b_core, out, precision, preferred, dot=dot)
 

@@ -229,6 +229,9 @@ LOCAL_IMPORTS = {
         hlotrace.placement.out_sharding: hlotrace.placement.shardings hlotrace.primitives.parallel.sharding hlotrace.runtime.devices.shards hlotrace.sharding.named hlotrace.sharding.spec
         hlotrace.lowering.memory_spaces: hlotrace.sharding.layout hlotrace.sharding.partition
         hlotrace.lowering.outline: hlotrace.lowering.handed_over
+        hlotrace.numpy.contraction: hlotrace.sharding.explicit
+        hlotrace.lax.indexing: hlotrace.sharding.explicit
+        hlotrace.numpy.indexing.indexing: hlotrace.sharding.explicit
         hlotrace.transforms.transpose: hlotrace.primitives.parallel.sharding
         hlotrace.transforms.vmap: hlotrace.primitives.parallel.sharding
         hlotrace.numpy.reductions.statistics: hlotrace.primitives.parallel.sharding

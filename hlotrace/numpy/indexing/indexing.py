@@ -44,7 +44,6 @@ from ...primitives.arrays.gather_numbers import (
 from ...primitives.arrays.shape import broadcast_in_dim, full, reshape, squeeze_p
 from ...primitives.arrays.slicing import concatenate_p, iota_p, rev_p, slice_p
 from ...primitives.common import check_index, prod, scalar, shape_of
-from ...sharding.explicit import AUTO
 from ..arrays.creation import asarray
 from ..util import broadcast_shapes, unsigned
 
@@ -370,6 +369,7 @@ def write_window(x, y, *starts, plan):
     if x.aval.explicit is not None or aval_of(y).explicit is not None:
         _check_splits(x.aval, aval_of(y), {d: d for d in range(x.ndim) if d not in plan.moving})
         if any(x.aval.splits[d] for d in plan.moving):
+            from ...sharding.explicit import AUTO
             raise errors.ShardingTypeError(f"{scatter_p.whole}: an index cuts {x.aval.str_short()} where it "
                                            f"is split over Explicit mesh axes. Name the sharding, {AUTO}.")
         if None not in (x.aval.explicit, aval_of(y).explicit):
