@@ -67,6 +67,8 @@ GROUPS = {
     "bounds": Group("hlotrace with hlotrace_check_bounds on and off", ("bounds",), 3, 0),
     "growth": Group(f"stages of a GPT of {', '.join(map(str, BLOCKS))} blocks",
                     tuple(f"growth:{n}" for n in BLOCKS), 1, 0, unasked=False),
+    "sharded_growth": Group("a GPT of 4 and 24 blocks over 8 CPU devices: compile, step, temporaries",
+                            ("sharded_growth:4", "sharded_growth:24"), 1, 0, unasked=False),
 }
 
 

@@ -179,6 +179,38 @@ def measure_growth(report, package, quick, blocks):
     measure_program(report, package, quick, gpt, repeats=1, steps=False, blocks=int(blocks))
 
 
+def measure_sharded_growth(report, package, quick, blocks):
+    """A GPT over 8 CPU devices, its batch over 4, its weights over 2."""
+    from bench_programs import gpt
+    jax = load(package)
+    jax.config.update("jax_num_cpu_devices", 8)
+    P, tree_map = jax.sharding.PartitionSpec, jax.tree_util.tree_map_with_path
+    mesh = jax.make_mesh((4, 2), ("data", "model"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    columns, rows = {"w": P(None, "model"), "b": P("model")}, {"w": P("model")}
+    split = {"qkv": columns, "up": columns, "out": rows, "down": rows}
+
+    def put(path, x):
+        *_, name, part = [None, None, *(getattr(key, "key", None) for key in path)]
+        spec = P("data") if x.dtype.kind == "i" else split.get(name, {}).get(part, P())
+        return jax.device_put(x, jax.sharding.NamedSharding(mesh, spec))
+    program = gpt(jax, blocks=int(blocks), batch=8)
+    args, title = tree_map(put, program.args), f"{program.title}, over 8 devices"
+    with Timer() as lower:
+        lowered = jax.jit(program.f).lower(*args)
+    with Timer() as t:
+        compiled = lowered.compile()
+    report.row(f"{title}: trace + lower, first", "s", lower.wall, lower.cpu)
+    report.row(f"{title}: compile", "s", t.wall, t.cpu)
+    report.check(f"{title}: first step", program.checked(compiled(*args)), jax, program.tolerance)
+    times = []
+    for _ in range(4 if quick else 12):
+        with Timer() as t:
+            jax.block_until_ready(compiled(*args))
+        times.append(t.wall)
+    report.row(f"{title}: steady step", "ms", min(times) * 1e3)
+    report.row(f"{title}: temporaries", "MiB", compiled.memory_analysis().temp_size_in_bytes / 2**20)
+
+
 def measure_chains(report, package, quick, ops):
     from bench_programs import chain
     jax = load(package)
