@@ -10,6 +10,7 @@ import collections
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -155,12 +156,12 @@ class Steps:
 
 
 def steps_of(jaxpr: Jaxpr, pieces: Sequence[Block], executables: Sequence[Executable], donated: Sequence[int],
-             constant: Callable[[Literal], binding.Buffer], size: Callable[[Any], int]) -> Steps:
+             constant: Callable[[Any], binding.Buffer], size: Callable[[Any], int]) -> Steps:
     """The Steps of a program.
 
     Args:
         executables: of each of its pieces.
-        constant: makes the buffer of a number.
+        constant: makes the buffer of a NumPy value.
         size: the bytes of a value on a device.
     """
     slots = {v: i for i, v in enumerate(jaxpr.invars)}
@@ -168,7 +169,7 @@ def steps_of(jaxpr: Jaxpr, pieces: Sequence[Block], executables: Sequence[Execut
 
     def slot(v: Var | Literal) -> int:
         if type(v) is Literal:      # a piece takes buffers only
-            constants.append(constant(v))
+            constants.append(constant(np.asarray(v.val, v.aval.dtype)))
             return -len(constants)
         return slots.setdefault(v, len(slots))
     last = {v: i for i, piece in enumerate(pieces) for v in piece.operands if type(v) is Var}
@@ -240,8 +241,7 @@ def _on_one_device(lowered: Lowered, jaxpr: Jaxpr, pieces: Sequence[Block], devi
                 for program, alone in programs.items()}
     return BlockExecutable(lowered, device, steps_of(
         jaxpr, pieces, [compiled[piece.program] for piece in pieces], lowered.donated,
-        lambda v: put_constant(np.asarray(v.val, v.aval.dtype), device),
-        lambda v: bytes_of(v)))
+        partial(put_constant, device=device), bytes_of))
 
 
 def _each_lowered(lowered: Lowered, pieces: Sequence[Block]) -> dict[Jaxpr, Lowered]:

@@ -13,8 +13,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ...core.avals import aval_of
 from ...core.jaxpr import Eqn, Jaxpr, Literal, Var
 from ...lowering.module import lower
@@ -68,11 +66,9 @@ def compile_lowered(lowered: Lowered, device: binding.Device,
     shardings, jaxpr = plan.shardings, plan.jaxpr
 
     def size(v: Any) -> int:
-        if type(v) is Literal:
-            return 0
         return bytes_of(v) * math.prod(shardings[v].shard_shape(v.aval.shape)) // max(v.aval.size, 1)
     steps = steps_of(jaxpr, plan.pieces, executables, lowered.donated,
-                     lambda v: put_everywhere(np.asarray(v.val, v.aval.dtype), partition.mesh), size)
+                     functools.partial(put_everywhere, mesh=partition.mesh), size)
     return SpmdBlockExecutable(lowered, device, steps, (
         [s or shardings[v] for s, v in zip(partition.ins, jaxpr.invars)],
         [s or shardings[v] for s, v in zip(partition.outs, jaxpr.outvars)]))
