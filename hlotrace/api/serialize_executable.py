@@ -88,9 +88,8 @@ class Loaded(Compiled):
         self._executable, self._avals = executable, more["ins"]
         flat = SimpleNamespace(fun=lambda *args, **kwargs: None, statics=())
         consts = [as_array(c) for c in more["consts"]]
-        program = SimpleNamespace(out_avals=more["outs"])
-        traced: Any = SimpleNamespace(in_tree=in_tree, out_tree=out_tree, changed=None, jaxpr=program,
-                                 closed=program,
+        traced: Any = SimpleNamespace(in_tree=in_tree, out_tree=out_tree, changed=None,
+                                 closed=SimpleNamespace(out_avals=more["outs"]),
                                  pruned=lambda: (None, consts, more["kept"], more["donated"]))
         lowered: Any = SimpleNamespace(
             _arg_tree=in_tree, _references=(), out_tree=out_tree, fun_name=more["name"], _traced=traced,
