@@ -28,6 +28,7 @@ from ..runtime.executables import introspect, runtime_checks
 from . import adapters, refs
 from .compiled_calls import WRONG_DEVICE, call_of
 from .donation_warnings import warn_unusable
+from .fast_path import FastPath, entry_of
 from .flat import FlatFunction, StatefulFunction, abstract
 from .jit_placement import Placement
 
@@ -432,7 +433,7 @@ class Lowered(_Stage):
 
 
 @boundaries
-class Compiled(_Stage):
+class Compiled(FastPath, _Stage):
     """A compiled program: call it with arguments of exactly the types it was compiled for.
 
     >>> compiled = jax.jit(lambda x: x @ x).lower(jnp.ones((8, 8))).compile()
@@ -449,12 +450,10 @@ class Compiled(_Stage):
         self._executable = executable
         self._call = call_of(executable, lowered._where, lowered._requested, lowered._runs, fixed=False)
         self._avals = tuple(lowered._traced.jaxpr.in_avals)
-        args, keywords = lowered._arg_tree.children()
-        self._flat = [] if lowered._references or keywords.num_leaves or args.num_leaves != len(
-            args.children()) else list(self._avals)
+        self._quick: dict[Any, Any] = {}
+        self._never_quick = bool(lowered._references or executable.lowered.donated)
 
-    # the types of the arguments, where these are arrays without names and containers
-    _flat: list[ShapedArray] = []
+    _has_statics, _never_quick = False, True
     _arg_tree = property(lambda self: self._lowered._arg_tree)
     out_tree = property(lambda self: self._lowered.out_tree)
     out_avals = property(lambda self: self._lowered._traced.closed.out_avals)
@@ -555,11 +554,8 @@ class Compiled(_Stage):
         loaded = [piece.loaded for piece, _ in self._executable.pieces]
         return loaded[0] if len(loaded) == 1 else loaded
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def call_any(self, args: tuple[Any, ...], kwargs: dict[str, Any], fast_key: Any) -> Any:
         """Run.  TypeError where structure, shapes or dtypes differ from what was compiled for."""
-        if self._flat and not kwargs and len(args) == len(self._flat) and [
-                x.aval for x in args if type(x) is ArrayImpl] == self._flat:
-            return self._run(args)
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         taken: Sequence[adapters.Taken] = ()
         if adapters.any_adapted(leaves):
@@ -569,7 +565,11 @@ class Compiled(_Stage):
         if tuple([x.aval if type(x) is ArrayImpl else None for x in leaves]) != self._avals:
             self._check(leaves)
         if not taken:
-            return self._run_with(self._lowered._references, leaves)
+            result = self._run_with(self._lowered._references, leaves)
+            entry = None if fast_key is None or state.check_floats else entry_of(self._call, leaves)
+            if entry is not None:
+                self._quick[fast_key] = entry
+            return result
         with adapters.lending(taken):
             result, changes = self._run_with(self._lowered._references,
                                              adapters.own_memory(taken, leaves,

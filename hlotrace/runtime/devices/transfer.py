@@ -39,7 +39,7 @@ def move(x: Any, sharding: Sharding, committed: bool = True) -> Any:
             client.platform_of(old._devices[0]).on_host and old.is_fully_addressable):
         return evaluate.run_program(_identity(x.aval.update(sharding=None)), [x], outs=(sharding,))[0]
     if shards.is_held(x):
-        return relayout.copy(x, sharding, committed)
+        return relayout.by_host(x, sharding, committed)
     if old.device_set != sharding.device_set:
         raise ValueError(
             f"an array of type {x.aval.str_short()} of sharding {old} cannot be moved to {sharding}: other "
