@@ -98,8 +98,7 @@ def _flat_states(states):
     return tuple([leaves for leaves, _ in pairs]), tuple([treedef for _, treedef in pairs])
 
 
-# --- optimizers
-# -------------------------------------------------------------------------------------------------------
+# --- optimizers -----------------------------------------------------------------------------------
 
 def _made_of(beginning, step):
     """The functions of an optimizer of state (x, *more): beginning(x) gives more, step(i, g, *state) all."""
@@ -282,8 +281,7 @@ def sm3(step_size, momentum=0.9):
     return _made_of(lambda x: [jnp.zeros_like(x), *covers(jnp.asarray(x))], step)
 
 
-# --- schedules
-# --------------------------------------------------------------------------------------------------------
+# --- schedules ------------------------------------------------------------------------------------
 
 def constant(step_size):
     """The schedule of one step size.
@@ -368,8 +366,7 @@ def make_schedule(scalar_or_schedule):
                     f"{scalar_or_schedule!r:.60}")
 
 
-# --- gradients, states
-# ------------------------------------------------------------------------------------------------
+# --- gradients, states ----------------------------------------------------------------------------
 
 def l2_norm(tree):
     """The root of the sum of squares of all leaves.

@@ -43,8 +43,7 @@ def _result_shape(fun, shape, *operands, batch):
     return tuple(result)
 
 
-# --- layers
-# -----------------------------------------------------------------------------------------------------------
+# --- layers ---------------------------------------------------------------------------------------
 
 def Dense(out_dim, W_init=_WIDE, b_init=_LITTLE):
     """x @ W + b, with W of shape (last size of the input, out_dim).
@@ -264,8 +263,7 @@ def _rest(shape):
 Flatten = _plain(_rest, lambda inputs: jnp.reshape(inputs, _rest(inputs.shape)))
 
 
-# --- layers of layers
-# -------------------------------------------------------------------------------------------------
+# --- layers of layers -----------------------------------------------------------------------------
 
 def FanOut(num):
     """The input, `num` times, for `parallel`.

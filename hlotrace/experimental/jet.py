@@ -147,8 +147,7 @@ def fact(n):
     return factorial(n)
 
 
-# --- rules
-# ------------------------------------------------------------------------------------------------------
+# --- rules ----------------------------------------------------------------------------------------
 
 class ZeroTerm:
     """A coefficient that is known to be zero; a pytree without leaves.  There is one, `zero_term`."""
@@ -331,8 +330,7 @@ def def_comp(prim, comp, **kwargs):
     jet_rules[prim] = lambda primals, series, **_: jet2(partial(comp, **kwargs), primals, series)
 
 
-# --- wrapped functions of flat lists
-# ------------------------------------------------------------------------------
+# --- wrapped functions of flat lists --------------------------------------------------------------
 
 @linear_util.transformation2
 def jet_subtrace(f, trace, order, primals, series):

@@ -173,8 +173,7 @@ def register_standard_roofline(prim):
     RULES.given[prim] = _nothing
 
 
-# --- rules
-# ------------------------------------------------------------------------------------------------------
+# --- rules ----------------------------------------------------------------------------------------
 
 def _nothing(_ctx, *_, **__):
     return RooflineResult()
@@ -221,8 +220,7 @@ def _scatter(ctx, _x, indices, updates, **_):
                           unfused_hbm_bytes=3 * updates.bytes + indices.bytes)
 
 
-# --- collectives: rings along the axes of a torus
-# ----------------------------------------------------------------
+# --- collectives: rings along the axes of a torus -------------------------------------------------
 
 def _over(axes, each, hops):
     return RooflineResult(ici_bytes=dict.fromkeys(axes, int(each)), ici_latency=dict.fromkeys(axes, hops))
@@ -263,8 +261,7 @@ def _ppermute(ctx, x, *, axes, perm):
     return _over(axes, x.bytes * max(load.values(), default=0), max(hops))
 
 
-# --- programs within programs
-# ------------------------------------------------------------------------------------
+# --- programs within programs ---------------------------------------------------------------------
 
 def _most(ctx, *_, branches, **__):
     results = [_program(b, ctx) for b in branches]
@@ -342,8 +339,7 @@ def _program(jaxpr, ctx, held=_total):
     return total
 
 
-# --- functions
-# ---------------------------------------------------------------------------------------------------
+# --- functions ------------------------------------------------------------------------------------
 
 def _struct(x):
     return ShapeDtypeStruct(x.shape, x.dtype) if isinstance(x, RooflineShape) else x

@@ -209,8 +209,7 @@ def trace(log_dir=None, create_perfetto_link=False, create_perfetto_trace=False,
             session.stop()
 
 
-# --- files
-# ---------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 def _finish(export, log_dir, link, perfetto, session_id):
     """Let jaxlib write its files into a folder of their own below `log_dir`, and add to them."""
@@ -284,8 +283,7 @@ def _serve(path):
             server.handle_request()
 
 
-# --- memory, servers
-# -------------------------------------------------------------------------------------------------
+# --- memory, servers ------------------------------------------------------------------------------
 
 def device_memory_profile(backend=None):
     """What holds the memory of a platform's devices, as bytes of a profile for pprof, gzipped.

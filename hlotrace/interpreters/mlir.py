@@ -177,8 +177,7 @@ def emit_python_callback(ctx, callback, token, operands, operand_avals, result_a
     return results, token, None
 
 
-# --- whole modules
-# ----------------------------------------------------------------------------------------------
+# --- whole modules --------------------------------------------------------------------------------
 
 class SPMDAxisContext(NamedTuple):
     """The mesh that programs are lowered for, and those of its axes that are manual."""
@@ -345,8 +344,7 @@ class EffectTypeSet:
 
 lowerable_effects = EffectTypeSet(Effect)       # all are lowered
 
-# --- types, attributes, constants
-# -------------------------------------------------------------------------------
+# --- types, attributes, constants -----------------------------------------------------------------
 
 # the class of an aval -> function from it to its type
 ir_type_handlers = {ShapedArray: lowering_rules.aval_to_ir_type}

@@ -31,8 +31,7 @@ def _ints(values, what):
         raise TypeError(f"{what} must be a sequence of ints, one for each axis, got {values!r}") from None
 
 
-# --- dot
-# --------------------------------------------------------------------------------------------------------
+# --- dot ------------------------------------------------------------------------------------------
 
 def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None, *,
                 out_sharding=None):
@@ -241,8 +240,7 @@ def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=Non
                               out_sharding=out_sharding)
 
 
-# --- products of blocks with scales
-# -----------------------------------------------------------------------------
+# --- products of blocks with scales ---------------------------------------------------------------
 
 def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=None,
                preferred_element_type=None):
@@ -299,8 +297,7 @@ def _scaled(name, x, scale, contracted, dtype):
     return mul(convert(x, dtype), reshape(broadcast_in_dim(convert(scale, dtype), blocks, places), shape))
 
 
-# --- convolution
-# ------------------------------------------------------------------------------------------------
+# --- convolution ----------------------------------------------------------------------------------
 
 def padtype_to_pads(in_shape, window_shape, window_strides, padding):
     """The (low, high) pads of each axis for 'SAME', 'SAME_LOWER' or 'VALID'.

@@ -59,8 +59,7 @@ class Tolerance(NamedTuple):
     ulps: int = 0
 
 
-# --- operands
-# ---------------------------------------------------------------------------------------------------
+# --- operands -------------------------------------------------------------------------------------
 
 def _check(name, args):
     for i, x in enumerate(args):
@@ -146,8 +145,7 @@ def _named(function, name, doc, args, result):
     return function
 
 
-# --- one row for each function
-# ----------------------------------------------------------------------------------
+# --- one row for each function --------------------------------------------------------------------
 
 neg = _unary(e.neg_p, "Minus x.", "1.", "-1.0")
 sign = _unary(e.sign_p, "-1, 0 or 1 by the sign; x/|x| for complex numbers.", "-3.", "-1.0")
@@ -262,8 +260,7 @@ def zeta(x, q):
     return zeta_p.bind(*coerced_operands("zeta", x, q))
 
 
-# --- made of others
-# ---------------------------------------------------------------------------------------------
+# --- made of others -------------------------------------------------------------------------------
 
 def conj(x):
     """Complex conjugate; a real array becomes complex.

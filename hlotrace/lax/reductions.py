@@ -60,8 +60,7 @@ def _axes_from_the_front(axes, ndim, what, name="axes"):
     return canonical_axes(tuple(axes), ndim, name)
 
 
-# --- reductions by one operation
-# --------------------------------------------------------------------------------
+# --- reductions by one operation ------------------------------------------------------------------
 
 def _reduction(primitive, words, result, note=""):
     what = f"lax.{primitive.name}"
@@ -113,8 +112,7 @@ def _arg_reduction(primitive, result):
 argmax, argmin = _arg_reduction(argmax_p, 1), _arg_reduction(argmin_p, 2)
 
 
-# --- reductions by a function
-# -----------------------------------------------------------------------------------
+# --- reductions by a function ---------------------------------------------------------------------
 
 @cached(512)
 def _traced(computation, structure, element_dtypes, name):
@@ -212,8 +210,7 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
     return pytree.tree_unflatten(structure, outs)
 
 
-# --- windows
-# ----------------------------------------------------------------------------------------------------
+# --- windows --------------------------------------------------------------------------------------
 
 def _window_parameters(shape, window_dimensions, window_strides, padding, base_dilation, window_dilation):
     ones = (1,) * len(shape)
@@ -274,8 +271,7 @@ def reduce_window(operand, init_value, computation, window_dimensions, window_st
     return pytree.tree_unflatten(structure, reduce_window_p.bind(*xs, *inits, jaxpr=jaxpr, **params))
 
 
-# --- running reductions
-# -----------------------------------------------------------------------------------------
+# --- running reductions ---------------------------------------------------------------------------
 
 def _cumulative(primitive, what, result):
     def function(operand, axis=0, reverse=False):
@@ -295,8 +291,7 @@ cummin = _cumulative(cummin_p, "minimum", "Array([2., 2., 1.], dtype=float32)")
 cumlogsumexp = _cumulative(cumlogsumexp_p, "log-sum-exp", "Array([2. , 3.31..., 3.40...], dtype=float32)")
 
 
-# --- sorting
-# ----------------------------------------------------------------------------------------------------
+# --- sorting --------------------------------------------------------------------------------------
 
 def sort(operand, dimension=-1, is_stable=True, num_keys=1):
     """Sort one array, or several of one shape together, along `dimension`.

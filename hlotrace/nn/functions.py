@@ -24,8 +24,7 @@ def _array(name, x):
     return jnp.asarray(x)       # NumPy's own operators would promote x by NumPy's rules
 
 
-# --- activation functions
-# ---------------------------------------------------------------------------------------
+# --- activation functions -------------------------------------------------------------------------
 
 def identity(x):
     """`x` as an array.
@@ -314,8 +313,7 @@ def glu(x, axis=-1):
 tanh = jnp.tanh
 
 
-# --- along axes
-# -------------------------------------------------------------------------------------------------
+# --- along axes -----------------------------------------------------------------------------------
 
 def _masked(x, where):
     """`x` with -inf, which exp takes to 0, where `where` is False."""

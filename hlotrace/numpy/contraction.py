@@ -33,8 +33,7 @@ from .util import shape as shape_of
 _LETTERS = string.ascii_letters
 
 
-# --- two operands
-# -----------------------------------------------------------------------------------------------
+# --- two operands ---------------------------------------------------------------------------------
 
 def _for_result(a, b, out_sharding, what):
     """The operands, and what to compute their product by or None, for a result with this sharding."""
@@ -321,8 +320,7 @@ def kron(a, b):
     return reshape(product, [m * n for m, n in zip(shape_of(a), shape_of(b))])
 
 
-# --- einsum
-# -----------------------------------------------------------------------------------------------------
+# --- einsum ---------------------------------------------------------------------------------------
 
 def _interleaved(args):
     """(subscripts, operands) of einsum(x, [0, 1], y, [1, 2], [0, 2])."""
@@ -568,8 +566,7 @@ def multi_dot(arrays, *, precision=None):
     return einsum(f"{','.join(terms)}->{out}", *arrays, precision=precision)
 
 
-# --- cross, trace, convolve
-# -------------------------------------------------------------------------------------
+# --- cross, trace, convolve -----------------------------------------------------------------------
 
 @composite(static=("axisa", "axisb", "axisc", "axis"))
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):

@@ -71,8 +71,7 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
-# --- arguments
-# --------------------------------------------------------------------------------------------------
+# --- arguments ------------------------------------------------------------------------------------
 
 def inexact(name, *args):
     """Arrays of one floating or complex dtype, made of the arguments."""
@@ -109,8 +108,7 @@ def _eps(x, *sizes):
     return float(dtypes.finfo(x.dtype).eps) * max(1, *sizes)
 
 
-# --- products
-# ---------------------------------------------------------------------------------------------------
+# --- products -------------------------------------------------------------------------------------
 
 def cross(x1, x2, /, *, axis=-1):
     """The cross product of vectors of three elements along `axis`; the other axes broadcast.
@@ -216,8 +214,7 @@ def multi_dot(arrays, *, precision=None):
     return einsum(*operands, ends, optimize="optimal", precision=precision)
 
 
-# --- norms
-# ------------------------------------------------------------------------------------------------------
+# --- norms ----------------------------------------------------------------------------------------
 
 @composite(static=("ord", "axis", "keepdims"))
 def norm(x, ord=None, axis=None, keepdims=False):
@@ -366,8 +363,7 @@ def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
     return sum(s > tol, -1)
 
 
-# --- solving
-# ----------------------------------------------------------------------------------------------------
+# --- solving --------------------------------------------------------------------------------------
 
 @composite
 def solve(a, b):
@@ -566,8 +562,7 @@ def _lstsq(a, b, rcond):
     return x, sum(real(missed * conj(missed)), 0), sum(kept), s
 
 
-# --- determinants
-# -----------------------------------------------------------------------------------------------
+# --- determinants ---------------------------------------------------------------------------------
 
 @composite
 def det(a):
@@ -667,8 +662,7 @@ def _slogdet_jvp(by_qr, primals, tangents):
     return (turn, size), (turn * (change - real(change)), real(change))
 
 
-# --- factorizations
-# ---------------------------------------------------------------------------------------------
+# --- factorizations -------------------------------------------------------------------------------
 
 @composite(static=("upper", "symmetrize_input"))
 def cholesky(a, *, upper=False, symmetrize_input=True):

@@ -130,8 +130,7 @@ def _map_levels(fun, operands, loops, target):
     return fun(*squeezed)
 
 
-# --- mapping over axes
-# ------------------------------------------------------------------------------------------
+# --- mapping over axes ----------------------------------------------------------------------------
 
 def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     """`func1d` of each vector along `axis`; its result takes the place of that axis.

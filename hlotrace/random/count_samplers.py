@@ -32,8 +32,7 @@ def _until_all(accepted, start, propose, key):
     return lax.while_loop(lambda state: ~jnp.all(state[1]), step, (start, accepted, key))[0]
 
 
-# --- Poisson
-# ----------------------------------------------------------------------------------------------------
+# --- Poisson --------------------------------------------------------------------------------------
 
 def _poisson_by_product(key, rate):
     """How many uniform values can be multiplied until their product falls below exp(-rate).
@@ -79,8 +78,7 @@ def poisson(key, lam, *, dtype, **_):
     return lax.select(lam == 0, lax.full_like(lam, 0), count).astype(dtype)
 
 
-# --- binomial
-# ---------------------------------------------------------------------------------------------------
+# --- binomial -------------------------------------------------------------------------------------
 
 def _binomial_by_gaps(key, n, p):
     """Gaps between successes are geometric: how many fit in n trials (L. Devroye, 1986, chapter X.4)."""

@@ -26,8 +26,7 @@ def _shape_alone(name, shape, *_):
     return canonical_shape(shape, f"{name}: shape")
 
 
-# --- from uniform values
-# ----------------------------------------------------------------------------------------
+# --- from uniform values --------------------------------------------------------------------------
 
 @law
 def rayleigh(key, scale, *, shape, dtype):
@@ -89,8 +88,7 @@ def geometric(key, p, *, shape, dtype):
     return (lax.floor(lax.log(_unit(key, shape, p.dtype)) / lax.log1p(-p)) + 1).astype(dtype)
 
 
-# --- from normal values
-# -----------------------------------------------------------------------------------------
+# --- from normal values ---------------------------------------------------------------------------
 
 @law
 def lognormal(key, sigma=1.0, *, shape, dtype):
@@ -152,8 +150,7 @@ def wald(key, mean, *, shape, dtype):
     return lax.select(_unit(second, shape, dtype) <= mean / (mean + x), x, square / x)
 
 
-# --- from gamma values
-# ------------------------------------------------------------------------------------------
+# --- from gamma values ----------------------------------------------------------------------------
 
 def _gamma(key, a, log_space=False):
     return random_gamma_p.bind(key, a, log_space=log_space)

@@ -20,8 +20,7 @@ __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend
            "stft", "welch"]
 
 
-# --- convolutions
-# ---------------------------------------------------------------------------------------------------------
+# --- convolutions ---------------------------------------------------------------------------------
 
 def _operands(name, in1, in2, mode, ndim=None):
     """Two arrays of one inexact dtype and one rank."""
@@ -190,8 +189,7 @@ def _by_transforms(in1, in2, *, name, mode, axes):
     return found
 
 
-# --- trends
-# --------------------------------------------------------------------------------------------------
+# --- trends ---------------------------------------------------------------------------------------
 
 _TRENDS = {"linear": "linear", "l": "linear", "constant": "constant", "c": "constant"}
 
@@ -243,8 +241,7 @@ def _detrended(x, *, axis, linear, ends):
     return jnp.moveaxis(jnp.concatenate(parts, -1), -1, axis)
 
 
-# --- windows
-# --------------------------------------------------------------------------------------------------
+# --- windows --------------------------------------------------------------------------------------
 
 # Sums of cosines: F. J. Harris, "On the use of windows for harmonic analysis", Proc. IEEE 66, 1978; A. H.
 # Nuttall, "Some windows with very good sidelobe behavior", IEEE Trans. ASSP 29, 1981; G. D'Antona & A.
@@ -289,8 +286,7 @@ def _window(name, window, nperseg):
     return _FORMULAS[kind](x, nperseg, *parameters) if nperseg > 1 else np.ones(nperseg)
 
 
-# --- spectra
-# --------------------------------------------------------------------------------------------------
+# --- spectra --------------------------------------------------------------------------------------
 
 _EDGES = {"even": dict(mode="reflect"), "odd": dict(mode="reflect", reflect_type="odd"),
           "constant": dict(mode="edge"), "zeros": dict(mode="constant")}

@@ -166,8 +166,7 @@ def is_bcoo(what, mat):
     return mat
 
 
-# --- between dense and sparse
-# ----------------------------------------------------------------------------------
+# --- between dense and sparse ---------------------------------------------------------------------
 
 @composite
 def bcoo_todense(mat):
@@ -268,8 +267,7 @@ def bcoo_extract(sparr, arr, *, assume_unique=None):
                 indices_sorted=sparr.indices_sorted, unique_indices=sparr.unique_indices)
 
 
-# --- order and duplicates
-# --------------------------------------------------------------------------------------
+# --- order and duplicates -------------------------------------------------------------------------
 
 def _sorted(indices):
     """The permutation that sorts indices, and the sorted ones."""
@@ -349,8 +347,7 @@ def fitted(mat):
     return BCOO(less._bufs, shape=less.shape)
 
 
-# --- axes
-# ------------------------------------------------------------------------------------------------------
+# --- axes -----------------------------------------------------------------------------------------
 
 def bcoo_transpose(mat, *, permutation):
     """The BCOO with its axes permuted: those of the batch, the sparse and the dense ones among themselves.

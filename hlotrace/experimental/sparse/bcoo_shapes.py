@@ -216,8 +216,7 @@ def _padded(mat, nse):
     return jnp.concatenate([data, zeros], mat.n_batch), jnp.concatenate([indices, fill], mat.n_batch)
 
 
-# --- parts
-# -----------------------------------------------------------------------------------------------------
+# --- parts ----------------------------------------------------------------------------------------
 
 @promotes()
 def _part(mat, start, sizes, strides=None):

@@ -155,8 +155,7 @@ class CSC(_Compressed):
         return CSR(self._bufs, shape=self.shape[::-1])
 
 
-# --- as functions
-# ----------------------------------------------------------------------------------------------
+# --- as functions ---------------------------------------------------------------------------------
 
 def _of_kind(kind, what, mat):
     if not isinstance(mat, kind):

@@ -210,8 +210,7 @@ def todense(arr):
     return arr.todense() if isinstance(arr, JAXSparse) else todense_p.bind(jnp.asarray(arr))
 
 
-# --- rules of what computes with the numbers: (primitive, *values, **params) -> value
-# ---------------------------
+# --- rules of what computes with the numbers: (primitive, *values, **params) -> value -------------
 
 def _refuse(primitive, *values, because="", **_):
     formats = ", ".join(sorted({type(v).__name__ for v in values if isinstance(v, JAXSparse)}))
@@ -299,8 +298,7 @@ def _div(primitive, x, y):
     return x._replace(primitive.bind(x.data, _aligned(x, beside("div", x, y, fill=1))))
 
 
-# --- rules of what moves them: (primitive, *values, **params) -> value or values
-# --------------------------------
+# --- rules of what moves them: (primitive, *values, **params) -> value or values ------------------
 
 def _by(function):
     """The rule that is a function of (*values, **params)."""
@@ -344,8 +342,7 @@ def _conv(_, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_t
                                      preferred_element_type=preferred_element_type, **params)
 
 
-# --- programs within programs
-# -----------------------------------------------------------------------------------
+# --- programs within programs ---------------------------------------------------------------------
 
 def _on_sparse(jaxpr):
     """A program as a function of values some of which are sparse arrays."""
@@ -408,8 +405,7 @@ RULES = {
         _by(bcoo_slice): (slice_p,), _by(bcoo_squeeze): (squeeze_p,), _by(bcoo_transpose): (transpose_p,)}))}
 
 
-# --- methods
-# ----------------------------------------------------------------------------------------------------
+# --- methods --------------------------------------------------------------------------------------
 
 def _operator(function, name, reverse=False):
     """A binary operation that is a function of arrays, sparsified; on arrays it is one compiled program."""

@@ -40,8 +40,7 @@ __all__ = ["array", "asarray", "astype", "copy", "empty", "empty_like", "from_dl
 HOST_BYTES = 1 << 20
 
 
-# --- array
-# ------------------------------------------------------------------------------------------------------
+# --- array ----------------------------------------------------------------------------------------
 
 def staging():
     """Is a program being written down?  grad and vmap outside jit compute values."""
@@ -393,8 +392,7 @@ def load(file, *args, **kwargs):
     return asarray(found.view(dtypes.bfloat16) if found.dtype == np.dtype("V2") else found)
 
 
-# --- arrays of one value
-# ----------------------------------------------------------------------------------------
+# --- arrays of one value --------------------------------------------------------------------------
 
 def _fill(shape, value, dtype, weak=False):
     aval = ShapedArray(shape, dtype, weak)

@@ -245,8 +245,7 @@ def like(x, value):
     return full(shape(x), value, dtype_of(x))
 
 
-# --- one row for each function that is a primitive
-# --------------------------------------------------------------
+# --- one row for each function that is a primitive ------------------------------------------------
 
 exp = Unary("exp", """e**x.
 
@@ -625,8 +624,7 @@ minimum = Binary("minimum", """The lesser; NaN where either is NaN.
                  c=lambda x, y: select(less(x, y), x, y))
 
 
-# --- functions of one array made of several primitives
-# ----------------------------------------------------------
+# --- functions of one array made of several primitives --------------------------------------------
 
 def _scaled(name, doc, factor, weak, function=lambda x: x):
     def parts(x):       # a complex product would make NaN of infinity times 0
@@ -724,8 +722,7 @@ bitwise_count = Unary("bitwise_count", """Number of bits set in |x|, as uint8.
                       b=lambda x: convert(x, dtypes.uint8))
 
 
-# --- other names
-# ------------------------------------------------------------------------------------------------
+# --- other names ----------------------------------------------------------------------------------
 
 absolute, conj, fix, true_divide = (
     abs.named("absolute"), conjugate.named("conj"), trunc.named("fix"), divide.named("true_divide"))

@@ -68,8 +68,7 @@ def _where(condition, x, y):
     return e.select_n_p.bind(broadcast_to_shape(condition, target) if ndim(condition) else condition, y, x)
 
 
-# --- positions of what is true
-# ----------------------------------------------------------------------------------
+# --- positions of what is true --------------------------------------------------------------------
 
 def known(x):
     """The NumPy value that decides how many results there are.  ConcretizationTypeError under jit."""
@@ -167,8 +166,7 @@ def argwhere(a, *, size=None, fill_value=None):
     return full((*shape_of(found[0]), 0), 0, index_dtype())
 
 
-# --- choices
-# ----------------------------------------------------------------------------------------------------
+# --- choices --------------------------------------------------------------------------------------
 
 def select(condlist, choicelist, default=0):
     """Elementwise, the choice of the first condition that holds; `default` where none does.

@@ -50,8 +50,7 @@ from ..util import broadcast_shapes, unsigned
 __all__: list[str] = []
 
 
-# --- expanding an index expression
-# ------------------------------------------------------------------------------
+# --- expanding an index expression ----------------------------------------------------------------
 
 @dataclasses.dataclass(frozen=True)
 class Slice:
@@ -278,8 +277,7 @@ def _fitted(entry, shape, axis, wrap, inside):
     return Entry("array", asarray(value) if counts_back else _wrapped(value, size))
 
 
-# --- windows: ints, slices and traced scalars
-# -------------------------------------------------------------------
+# --- windows: ints, slices and traced scalars -----------------------------------------------------
 
 class Window(typing.NamedTuple):
     """A box of the operand with a stride; `moving` are the axes that it does not cover, which need a start.
@@ -403,8 +401,7 @@ def _fit(y, shape, x):
     return broadcast_in_dim(convert(y, aval_of(x).dtype), shape, tuple(range(lead, len(shape))))
 
 
-# --- everything else: one gather or scatter
-# ---------------------------------------------------------------------
+# --- everything else: one gather or scatter -------------------------------------------------------
 
 class Addresses(typing.NamedTuple):
     """The static part of a gather or scatter.
@@ -564,8 +561,7 @@ def check_bounds(shape, index, wrap=True):
             lax.check_bounds(shape, (axis,), value.reshape(*value.shape, 1), wrap)
 
 
-# --- the public operations
-# --------------------------------------------------------------------------------------
+# --- the public operations ------------------------------------------------------------------------
 
 def getitem(x, index):
     """`x[index]`.  Out of bounds it is the nearest element (see `.at[].get`)."""

@@ -48,8 +48,7 @@ def _along(axis, index):
     return (*[slice(None)] * axis, index)
 
 
-# --- reading
-# ----------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 def take(a, indices, axis=None, out=None, mode=None, unique_indices=False, indices_are_sorted=False,
          fill_value=None):
@@ -260,8 +259,7 @@ def extract(condition, arr, *, size=None, fill_value=0):
     return compress(ravel(condition), arr, size=size, fill_value=fill_value)
 
 
-# --- writing
-# ----------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
     """`arr` with `values` written where `take_along_axis` would read.
@@ -378,8 +376,7 @@ def fill_diagonal(a, val, wrap=False, *, inplace=True):
     return update(a, (places,) * a.ndim, val, "set", unique_indices=True)
 
 
-# --- removing and adding
-# ----------------------------------------------------------------------------------------
+# --- removing and adding --------------------------------------------------------------------------
 
 def delete(arr, obj, axis=None, *, assume_unique_indices=False):
     """`arr` without the slices `obj` (an int, slice, mask or array of ints) along `axis` (None: flattened).

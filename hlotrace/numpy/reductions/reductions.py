@@ -314,8 +314,7 @@ def ptp(a, axis=None, out=None, keepdims=False):
     return _ptp(a, canonical_axes(axis, ndim(a)), bool(keepdims))
 
 
-# --- ignoring nan
-# -----------------------------------------------------------------------------------------------
+# --- ignoring nan ---------------------------------------------------------------------------------
 
 @composite(static=("reducer", "fill", "options", "nan_if_none"))
 def _without_nan(a, initial, where, reducer, fill, options, nan_if_none):
@@ -381,8 +380,7 @@ def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return _nan_reduction("nanmin", min, np.inf, a, axis, out, keepdims, initial, where, True)
 
 
-# --- positions of extremes
-# --------------------------------------------------------------------------------------
+# --- positions of extremes ------------------------------------------------------------------------
 
 def _flat(a, axis, name):
     """(array with at least the axis to search, that axis): all of a flattened one for None."""
@@ -479,8 +477,7 @@ def nanargmin(a, axis=None, out=None, keepdims=None):
     return _nan_argument("nanargmin", argmin, np.inf, a, axis, out, keepdims)
 
 
-# --- running sums and products
-# ----------------------------------------------------------------------------------
+# --- running sums and products --------------------------------------------------------------------
 
 @composite(static=("primitive", "axis", "dtype", "fill", "first"))
 def _running(a, primitive, axis, dtype, fill, first):

@@ -35,8 +35,7 @@ def _last_if_nan(x):
     return select(ne(x, x), np.nan, x) if dtypes.is_complex(dtype_of(x)) else x
 
 
-# --- unique
-# -----------------------------------------------------------------------------------------------------
+# --- unique ---------------------------------------------------------------------------------------
 
 @composite(static=("axis", "equal_nan"))
 def _sorted_rows(a, axis, equal_nan):
@@ -225,8 +224,7 @@ def unique_values(x, /, *, size=None, fill_value=None):
     return _unique("unique_values", x, None, False, size, fill_value)[0]
 
 
-# --- set operations
-# ---------------------------------------------------------------------------------------------
+# --- set operations -------------------------------------------------------------------------------
 
 def _chosen(values, mask, size, fill_value, *others):
     """The elements of `values` where `mask` is true, `size` of them; and of `others`, pairs (vector,

@@ -61,8 +61,7 @@ def positions(shape, axis=0, dtype=None):
     return iota_p.bind(dtype=dtype or index_dtype(), shape=tuple(shape), dimension=axis)
 
 
-# --- sort
-# -------------------------------------------------------------------------------------------------------
+# --- sort -----------------------------------------------------------------------------------------
 
 def _check_sort(name, a, axis, kind, order):
     check_arraylike(name, a)
@@ -256,8 +255,7 @@ def _top_k(a, k, axis, mode):
     return turned(values), places
 
 
-# --- searching
-# --------------------------------------------------------------------------------------------------
+# --- searching ------------------------------------------------------------------------------------
 
 def _before(x, y):
     """x < y with NaN after all else, elementwise; complex numbers by real, then by imaginary part."""
@@ -396,8 +394,7 @@ def digitize(x, bins, right=False, *, method=None):
     return _digitize(x, bins, bool(right), method or "scan")
 
 
-# --- counting
-# ---------------------------------------------------------------------------------------------------
+# --- counting -------------------------------------------------------------------------------------
 
 @composite(static=("length",))
 def _bincount(x, weights, length):

@@ -55,8 +55,7 @@ __all__ = ["average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian
            "nanquantile", "nanstd", "nanvar", "percentile", "quantile", "std", "var"]
 
 
-# --- mean, variance
-# ---------------------------------------------------------------------------------------------
+# --- mean, variance -------------------------------------------------------------------------------
 
 def _count(a, axes, keepdims, mask, dtype):
     """How many elements go into each result: a constant, or an array where there is a mask."""
@@ -255,8 +254,7 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
                         mean=mean)
 
 
-# --- covariance
-# -------------------------------------------------------------------------------------------------
+# --- covariance -----------------------------------------------------------------------------------
 
 @promotes("m", "y")
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
@@ -352,8 +350,7 @@ def _corrcoef(c):
     return complex_p.bind(*(maximum(minimum(part, 1.0), -1.0) for part in (real(c), imag_p.bind(c))))
 
 
-# --- quantiles
-# --------------------------------------------------------------------------------------------------
+# --- quantiles ------------------------------------------------------------------------------------
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 

@@ -28,8 +28,7 @@ def _inexact(name, x, *last):
     return promote_dtypes_inexact(x)[0]
 
 
-# --- formulas on arrays (..., 4), (..., 3) and (..., 3, 3)
-# ----------------------------------------------------------------
+# --- formulas on arrays (..., 4), (..., 3) and (..., 3, 3) ----------------------------------------
 
 def _length(x):
     """The length of vectors, (..., 1), with a derivative of 0 at 0."""
@@ -173,8 +172,7 @@ def _radians(angles, degrees):
     return jnp.deg2rad(angles) if degrees else angles
 
 
-# --- as users call them
-# ---------------------------------------------------------------------------------------------------
+# --- as users call them ---------------------------------------------------------------------------
 
 @pytree.register_dataclass
 @boundaries
