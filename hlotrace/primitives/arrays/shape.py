@@ -256,20 +256,13 @@ def _transpose_abstract_eval(x, *, permutation):
     return ShapedArray(tuple(x.shape[i] for i in permutation), x.dtype, x.weak_type)
 
 
-def _transpose_axes(x, *, permutation):
-    return AxisMap((tuple(range(x.ndim)),), permutation)
-
-
-def _transpose_insert(params, at, *_):
-    return {"permutation": (at, *renumbered(params["permutation"], at))}
-
-
 transpose_p = structural(
     "transpose", _transpose_abstract_eval,
     lambda ctx, eqn,
     x: ctx.emit(f"stablehlo.transpose {x}, dims = {int_list(eqn.params['permutation'])} : {types_text(eqn)}"),
     lambda ct, x, *, permutation: [transpose(ct, tuple(int(i) for i in np.argsort(permutation)))],
-    AxisRule(_transpose_axes, _transpose_insert))
+    AxisRule(lambda x, *, permutation: AxisMap((tuple(range(x.ndim)),), permutation),
+             lambda params, at, *_: {"permutation": (at, *renumbered(params["permutation"], at))}))
 
 
 def transpose(x, permutation):

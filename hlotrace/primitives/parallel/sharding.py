@@ -178,15 +178,11 @@ def _cast_abstract_eval(x, *, mesh):
     return x.update(sharding=x.explicit.update(mesh=mesh.abstract_mesh, spec=spec))
 
 
-def _cast_batching(axis, args, dims, *, mesh):
-    return mesh_cast_p.bind(*args, mesh=mesh), *dims
-
-
 # the value over a mesh of the same axes, of which others are Explicit: its type changes, it stays where it is
 mesh_cast_p = Primitive(
     "mesh_cast", abstract_eval=_cast_abstract_eval, lower=lambda ctx, eqn, x: x, says_sharding=True,
-    linear="typed",
-    meshes=lambda params: (params["mesh"],), batching=_cast_batching, makes_nan=False,
+    linear="typed", meshes=lambda params: (params["mesh"],),
+    batching=lambda axis, args, dims, *, mesh: (mesh_cast_p.bind(*args, mesh=mesh), *dims), makes_nan=False,
     transpose=lambda ct, x, **_: [ct])
 mesh_cast_p.jvp = linear_jvp(mesh_cast_p)
 
