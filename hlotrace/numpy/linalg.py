@@ -21,9 +21,10 @@ from .arrays.shaping import expand_dims, matrix_transpose, moveaxis, reshape
 from .arrays.triangles import diag, eye
 from .arrays.triangles import diagonal as _diagonal
 from .contraction import cross as _cross
-from .contraction import einsum, matmul, tensordot, vecdot
+from .contraction import matmul, tensordot, vecdot
 from .contraction import outer as _outer
 from .contraction import trace as _trace
+from .einstein_sums import einsum
 from .elementwise.ufuncs import abs, conj, isnan, log, real, sign, sqrt
 from .indexing.conditions import where
 from .indexing.selection import take_along_axis

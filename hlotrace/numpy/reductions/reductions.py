@@ -23,7 +23,7 @@ from ...primitives.arrays.shape import broadcast_in_dim, full, reduce_sum_p, res
 from ...primitives.arrays.slicing import concatenate_p
 from ...primitives.common import Primitive, canonical_axes, canonical_axis, np, scalar, shape_of
 from ...primitives.common import prod as size_of
-from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim
+from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, no_out
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",
            "cumulative_prod", "cumulative_sum", "max", "min", "minmax", "nanargmax", "nanargmin",
@@ -46,12 +46,6 @@ MAX = Kind(reduce_max_p, max_p, dtypes.min_value, False)
 MIN = Kind(reduce_min_p, min_p, dtypes.max_value, False)
 ALL = Kind(reduce_and_p, and_p, lambda dtype: scalar(True, dtype), True)
 ANY = Kind(reduce_or_p, or_p, lambda dtype: scalar(False, dtype), True)
-
-
-def no_out(name, out):
-    if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable; "
-                                  "use the result.")
 
 
 def wider(dtype):

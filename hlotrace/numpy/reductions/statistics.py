@@ -44,11 +44,12 @@ from ..util import (
     check_arraylike,
     dtype_of,
     ndim,
+    no_out,
     promote_dtypes_inexact,
     promotes,
     shape,
 )
-from .reductions import as_mask, is_nan, no_out, wider
+from .reductions import as_mask, is_nan, wider
 from .reductions import sum as sum_
 
 __all__ = ["average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile",

@@ -137,12 +137,6 @@ def _pair(a, b):
     return a, b
 
 
-def _unary(primitive_name):
-    def function(x):
-        return globals()[primitive_name].bind(x)
-    return function
-
-
 def accumulate(a, b):
     """The sum of two cotangents, by the dtype's own rule where that is a user's."""
     dtype = dtype_of(a)
