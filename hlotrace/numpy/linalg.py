@@ -24,7 +24,7 @@ from .contraction import cross as _cross
 from .contraction import matmul, tensordot, vecdot
 from .contraction import outer as _outer
 from .contraction import trace as _trace
-from .einstein_sums import einsum
+from .einstein_sums import einsum as _einsum
 from .elementwise.ufuncs import abs, conj, isnan, log, real, sign, sqrt
 from .indexing.conditions import where
 from .indexing.selection import take_along_axis
@@ -212,7 +212,7 @@ def multi_dot(arrays, *, precision=None):
                                                                            i + x.ndim + (
         first and i == 0))))]
     ends = [0] * (not first) + [len(arrays)] * (len(shapes[-1]) == 2)
-    return einsum(*operands, ends, optimize="optimal", precision=precision)
+    return _einsum(*operands, ends, optimize="optimal", precision=precision)
 
 
 # --- norms ----------------------------------------------------------------------------------------

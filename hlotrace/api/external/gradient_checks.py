@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
-from ..core.avals import aval_of
-from ..core.pytrees import pytree
-from .autodiff import jvp, vjp
+from ...core import dtypes
+from ...core.avals import aval_of
+from ...core.pytrees import pytree
+from ..autodiff import jvp, vjp
 
 # how far a derivative may be from the difference quotient, absolutely and relative to it
 _TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-2, "float32": 2e-3, "float64": 1e-5, "complex64": 1e-3,
