@@ -337,8 +337,7 @@ class Lowered(_Stage):
             names = ["result" + p for p in pytree.leaf_paths(self._runs.out_tree)]
             self._texts[debug_info], _ = evaluate.lower_for(
                 self._program, self._where, platform=self._platform, donated=self._donated,
-                debug_info=debug_info,
-                result_names=names)
+                debug_info=debug_info, result_names=names)
         return self._texts[debug_info]
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:

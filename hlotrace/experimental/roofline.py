@@ -299,8 +299,7 @@ def _other(ctx, *shapes, **params):
 RULES = PassRules("roofline", _other, lambda p: True, {
     _elementwise: (select_n_p, clamp_p, threefry2x32_p),
     _reduction: (reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p, reduce_and_p, reduce_or_p,
-                 reduce_xor_p, argmax_p,
-                 argmin_p, reduce_p),
+                 reduce_xor_p, argmax_p, argmin_p, reduce_p),
     _cumulative: (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p),
     _dot: (dot_general_p,), _conv: (conv_general_dilated_p,), _gather: (gather_p,),
     _scatter: (scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p, scatter_apply_p),
@@ -309,10 +308,8 @@ RULES = PassRules("roofline", _other, lambda p: True, {
     _ring(1, lambda size, n: size * (n - 1) // n): (reduce_scatter_p,),
     _all_to_all: (all_to_all_p,), _ppermute: (ppermute_p,), _most: (cond_p,), _scan: (scan_p,),
     _nothing: (convert_element_type_p, bitcast_convert_type_p, reduce_precision_p, stop_gradient_p, iota_p,
-               copy_p, pvary_p,
-               axis_index_p, optimization_barrier_p, name_p, sharding_constraint_p, layout_constraint_p,
-               device_put_p,
-               random_wrap_p, random_unwrap_p)})
+               copy_p, pvary_p, axis_index_p, optimization_barrier_p, name_p, sharding_constraint_p,
+               layout_constraint_p, device_put_p, random_wrap_p, random_unwrap_p)})
 
 
 def _program(jaxpr, ctx, held=_total):
@@ -415,8 +412,7 @@ def roofline_and_grad(f, mesh, in_specs, out_specs, *, pin_lhs_in_vmem=False, pi
     def wrapped(*args):
         (out, forward), (_, backward) = (roofline(
             f, mesh, in_specs, out_specs, pin_lhs_in_vmem=pin_lhs_in_vmem, pin_rhs_in_vmem=pin_rhs_in_vmem,
-            vjp=back,
-            print_jaxpr=print_jaxpr)(*args) for back in (False, True))
+            vjp=back, print_jaxpr=print_jaxpr)(*args) for back in (False, True))
         return out, forward, backward
     return wrapped
 

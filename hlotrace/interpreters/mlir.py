@@ -28,16 +28,13 @@ from .partial_eval import convert_constvars_jaxpr
 
 __all__ = ["AxisContext", "ConstantHandler", "DEVICE_TO_DEVICE_TYPE", "LoweringParameters", "LoweringResult",
            "LoweringRule", "LoweringRuleContext", "Mesh", "MeshAxisName", "ModuleContext",
-           "RECV_FROM_HOST_TYPE",
-           "SEND_TO_HOST_TYPE", "SPMDAxisContext", "ShardingContext", "Token", "TokenSet", "Value",
-           "aval_to_ir_type",
-           "aval_to_ir_types", "core_call_lowering", "custom_call", "dense_int_array", "dense_int_elements",
-           "dtype_to_ir_type", "emit_python_callback", "flatten_ir_types", "flatten_ir_values",
-           "func_dialect", "hlo",
-           "i32_attr", "i64_attr", "ir", "ir_attribute", "ir_constant", "ir_constants", "ir_type_handlers",
-           "jaxpr_subcomp", "lower_fun", "lower_jaxpr_to_fun", "lower_jaxpr_to_module", "lowerable_effects",
-           "make_ir_context", "merge_mlir_modules", "module_to_bytecode", "module_to_string",
-           "register_constant_handler",
+           "RECV_FROM_HOST_TYPE", "SEND_TO_HOST_TYPE", "SPMDAxisContext", "ShardingContext", "Token",
+           "TokenSet", "Value", "aval_to_ir_type", "aval_to_ir_types", "core_call_lowering", "custom_call",
+           "dense_int_array", "dense_int_elements", "dtype_to_ir_type", "emit_python_callback",
+           "flatten_ir_types", "flatten_ir_values", "func_dialect", "hlo", "i32_attr", "i64_attr", "ir",
+           "ir_attribute", "ir_constant", "ir_constants", "ir_type_handlers", "jaxpr_subcomp", "lower_fun",
+           "lower_jaxpr_to_fun", "lower_jaxpr_to_module", "lowerable_effects", "make_ir_context",
+           "merge_mlir_modules", "module_to_bytecode", "module_to_string", "register_constant_handler",
            "register_lowering", "shape_tensor", "token_type", "unflatten_ir_values_like_types"]
 
 Value = Token = ir.Value

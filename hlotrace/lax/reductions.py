@@ -38,16 +38,14 @@ from ..primitives.arrays.window import (
 from ..primitives.common import canonical_axes, canonical_axis, np, shape_of
 from .contraction import padtype_to_pads
 
-__all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p",
-           "argmax", "argmax_p", "argmin", "argmin_p", "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p",
-           "cummin", "cummin_p", "cumprod", "cumprod_p", "cumsum", "cumsum_p", "reduce", "reduce_and",
-           "reduce_and_p",
-           "reduce_max", "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p",
-           "reduce_p", "reduce_prod", "reduce_prod_p", "reduce_sum", "reduce_sum_p", "reduce_window",
+__all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p", "argmax", "argmax_p", "argmin", "argmin_p",
+           "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p", "cummin", "cummin_p", "cumprod",
+           "cumprod_p", "cumsum", "cumsum_p", "reduce", "reduce_and", "reduce_and_p", "reduce_max",
+           "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p", "reduce_p",
+           "reduce_prod", "reduce_prod_p", "reduce_sum", "reduce_sum_p", "reduce_window",
            "reduce_window_max_p", "reduce_window_min_p", "reduce_window_p", "reduce_window_shape_tuple",
            "reduce_window_sum_p", "reduce_xor", "reduce_xor_p", "select_and_gather_add_p",
-           "select_and_scatter_add_p",
-           "sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
+           "select_and_scatter_add_p", "sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
 
 
 def _axes_from_the_front(axes, ndim, what, name="axes"):

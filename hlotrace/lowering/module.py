@@ -217,8 +217,7 @@ def _plain(text: str) -> bool:
 
 class Context:
     """Where a lowering rule writes: one function body, or a region in it."""
-    __slots__ = ("module", "lines", "count", "constants", "loc", "indent", "source", "base", "scope",
-                 "tags")
+    __slots__ = ("module", "lines", "count", "constants", "loc", "indent", "source", "base", "scope", "tags")
 
     def __init__(self, module: Module, stack: str) -> None:
         self.module = module

@@ -81,8 +81,7 @@ def _product(name, a, a_labels, b, b_labels, out, precision=None, preferred=None
                 + f" ('{a_labels},{b_labels}->{out}')")
     if preferred is not None:
         preferred = dtypes.check_user_dtype(preferred, name)
-    return _contract(a, b, a_labels, b_labels, out, canonical_precision(precision), preferred, conjugate,
-                     dot)
+    return _contract(a, b, a_labels, b_labels, out, canonical_precision(precision), preferred, conjugate, dot)
 
 
 def _batch_letters(a_rank, b_rank):

@@ -32,6 +32,9 @@ from .sparse_array import (
     static_count,
 )
 
+__all__ = ["BCOO", "bcoo_extract", "bcoo_fromdense", "bcoo_reduce_sum", "bcoo_sort_indices",
+           "bcoo_sum_duplicates", "bcoo_todense", "bcoo_transpose", "bcoo_update_layout"]
+
 
 @register_pytree_node_class
 class BCOO(JAXSparse):

@@ -10,6 +10,9 @@ from ...numpy.util import promotes
 from .bcoo import BCOO, gathered, is_bcoo, scattered, summed
 from .sparse_array import batched, masked, outside, refuse
 
+__all__ = ["bcoo_conv_general_dilated", "bcoo_dot_general", "bcoo_dot_general_sampled",
+           "bcoo_multiply_dense", "bcoo_multiply_sparse"]
+
 # --- elementwise ----------------------------------------------------------------------------------
 
 def beside(what, mat, v, fill=0):

@@ -58,8 +58,7 @@ def on_device(x, device, out_sharding=None, name=""):
 def made_on(make, aval, device, out_sharding, name):
     """`make()`, an array of `aval`, as `on_device` would have it, but made there if it is large."""
     return make_with_sharding(make, 0 if dtypes.is_extended(aval.dtype) else aval.size * aval.dtype.itemsize,
-                              f"jnp.{name}",
-                device, out_sharding)
+                              f"jnp.{name}", device, out_sharding)
 
 
 def known_array(value, aval, given=False):

@@ -739,9 +739,8 @@ class _IndexUpdateRef:
         if out_sharding is not None:
             array, *parts = over_auto_axes(array, *(index if type(index) is tuple else (index,)))
             index = tuple(parts) if type(index) is tuple else parts[0]
-        result = get(array, index, indices_are_sorted=indices_are_sorted,
-                     unique_indices=unique_indices, mode=mode, fill_value=fill_value,
-                     wrap=wrap_negative_indices)
+        result = get(array, index, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+                     mode=mode, fill_value=fill_value, wrap=wrap_negative_indices)
         return with_out_sharding(result, out_sharding, "x.at[].get")
 
 

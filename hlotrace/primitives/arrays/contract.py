@@ -310,8 +310,7 @@ def _unreduced_lower(ctx, eqn, x, y):
 unreduced_dot_general_p = Primitive(
     "unreduced_dot_general", sharding=_axes, linear="each",
     batching=_batching_of(lambda: unreduced_dot_general_p),
-    abstract_eval=lambda x, y, *, unreduced, **params: _abstract_eval(x, y, **params),
-    lower=_unreduced_lower,
+    abstract_eval=lambda x, y, *, unreduced, **params: _abstract_eval(x, y, **params), lower=_unreduced_lower,
     transpose=lambda ct, x, y, *, unreduced, **params: _transpose(ct, x, y, **params))
 unreduced_dot_general_p.jvp = bilinear_jvp(unreduced_dot_general_p)
 

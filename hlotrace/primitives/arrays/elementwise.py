@@ -102,9 +102,8 @@ def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype,
     """Make and register an elementwise primitive from its table row.  of_bools: what to write for booleans
     instead."""
     abstract_eval = abstract_eval or _abstract_eval(name, kinds, result, of_bools)
-    p = Mapped(name, mnemonic=mnemonic, abstract_eval=abstract_eval,
-               lower=lower or _lower, transpose=transpose, kinds=kinds, elementwise=True, axes=ELEMENTWISE,
-               **facts)
+    p = Mapped(name, mnemonic=mnemonic, abstract_eval=abstract_eval, lower=lower or _lower,
+               transpose=transpose, kinds=kinds, elementwise=True, axes=ELEMENTWISE, **facts)
 
     def jvp(primals, tangents, **params):
         out = p.bind(*primals, **params)

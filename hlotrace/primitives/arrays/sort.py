@@ -23,9 +23,8 @@ def take_along(x, indices, axis, unique=False):
         return full(shape_of(indices), 0, dtype_of(x))
     return gather_p.bind(
         x, reshape(indices, (*shape_of(indices), 1)), slice_sizes=tuple(min_dim(n, 1) for n in shape),
-        fill_value=None,
-        dimension_numbers=GatherDimensionNumbers((), (axis,), (axis,), others, others), mode=PROMISE,
-        indices_are_sorted=False, unique_indices=unique)
+        fill_value=None, dimension_numbers=GatherDimensionNumbers((), (axis,), (axis,), others, others),
+        mode=PROMISE, indices_are_sorted=False, unique_indices=unique)
 
 
 # --- sort -----------------------------------------------------------------------------------------

@@ -18,8 +18,7 @@ def _lower(ctx, eqn, *names):
 
 custom_partitioning_p = Primitive(
     "custom_partitioning", multiple_results=True,
-    abstract_eval=lambda *avals, jaxpr, partitioner: jaxpr.out_avals, lower=_lower,
-    says_sharding=True)
+    abstract_eval=lambda *avals, jaxpr, partitioner: jaxpr.out_avals, lower=_lower, says_sharding=True)
 
 
 def _alike_abstract_eval(x, y):

@@ -106,8 +106,7 @@ def _lower(ctx, eqn, *operands):
     return ctx.manual_computation(
         operands, in_types, [sharding(s, v.aval) for s, v in zip(p["in_specs"], eqn.invars)],
         [sharding(s, v.aval) for s, v in zip(p["out_specs"], eqn.outvars)],
-        [v.aval.mlir for v in eqn.outvars], mesh, manual,
-        body)
+        [v.aval.mlir for v in eqn.outvars], mesh, manual, body)
 
 
 @contextlib.contextmanager
@@ -216,8 +215,7 @@ def _transpose(cts, *args, jaxpr, in_specs, out_specs, mesh, manual, checked):
     results = shard_map_p.bind(
         *[a for a in args if not is_undefined_primal(a)], *drop_zeros(cts), jaxpr=program, mesh=mesh,
         manual=manual, checked=checked,
-        in_specs=(*_where(in_specs, [not lin for lin in linear]),
-                  *cotangents(_where(out_specs, ct_nonzero))),
+        in_specs=(*_where(in_specs, [not lin for lin in linear]), *cotangents(_where(out_specs, ct_nonzero))),
         out_specs=tuple(cotangents(_where(_where(in_specs, linear), in_nonzero))))
     return fill_zeros(fill_zeros(results, in_nonzero), linear)
 

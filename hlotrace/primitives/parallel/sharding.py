@@ -84,8 +84,7 @@ def _constraint_abstract_eval(x, *, sharding):
 
 sharding_constraint_p = Primitive(
     "sharding_constraint", abstract_eval=_constraint_abstract_eval, lower=_lower, says_sharding=True,
-    linear="typed",
-    transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)],
+    linear="typed", transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)],
     batching=_batching, meshes=_meshes, makes_nan=False)
 sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 
@@ -156,8 +155,7 @@ def without_types(x):
 # the value under another sharding over Explicit axes, for which devices may exchange parts
 reshard_p = Primitive(
     "reshard", abstract_eval=_reshard_abstract_eval, lower=_reshard_lower, says_sharding=True, linear="typed",
-    meshes=_meshes,
-    transpose=lambda ct, x, **_: [ct], batching=_reshard_batching, makes_nan=False)
+    meshes=_meshes, transpose=lambda ct, x, **_: [ct], batching=_reshard_batching, makes_nan=False)
 reshard_p.jvp = linear_jvp(reshard_p)
 
 

@@ -180,8 +180,7 @@ def ffi_lowering(call_target_name: str, *, operand_layouts: Sequence[Any] | None
     """
     call = build_ffi_lowering_function(
         call_target_name, operand_layouts=operand_layouts, result_layouts=result_layouts,
-        backend_config=backend_config,
-        skip_ffi_layout_processing=skip_ffi_layout_processing, **lowering_args)
+        backend_config=backend_config, skip_ffi_layout_processing=skip_ffi_layout_processing, **lowering_args)
     return lambda ctx, *values, **attributes: call(ctx, *values, **attributes).results
 
 

@@ -53,13 +53,11 @@ def join(address: str, num_processes: int, process_id: int, local_device_ids: Se
         raise
     connection = binding._jax.get_distributed_runtime_client(
         address, process_id, init_timeout=init_seconds + 60, heartbeat_timeout=heartbeat_seconds,
-        shutdown_timeout=5,
-        shutdown_on_destruction=True, use_compression=True)
+        shutdown_timeout=5, shutdown_on_destruction=True, use_compression=True)
     # XLA's connecting cannot be left
     came = threading.Timer(max(60, deadline - time.monotonic()), _end, [
         f"not all {num_processes} processes, which had come, connected to the coordinator {address}",
-        process_id,
-        num_processes])
+        process_id, num_processes])
     came.daemon = True
     came.start()
     connection.connect()
