@@ -100,8 +100,7 @@ class JitFunction(FastPath):
 
     def call_any(self, args: tuple[Any, ...], kwargs: dict[str, Any],
                  fast_key: tuple[Any, ...] | None) -> Any:
-        """Any call.  Where its arguments and its program are simple it is found under `fast_key` next time.
-        """
+        """Any call.  Where its arguments and program are simple, it is found under `fast_key` next time."""
         given = self._given(args, kwargs)
         if state.disable_jit:
             return self._fun(*args, **kwargs)

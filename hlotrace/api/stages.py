@@ -464,8 +464,7 @@ class Compiled(_Stage):
 
     @property
     def input_shardings(self) -> Any:
-        """The shardings of the arguments, (positional, keyword); None for one that the program does not use.
-        """
+        """The shardings of the arguments, (positional, keyword); None for one that the program ignores."""
         shardings = [None] * self._arg_tree.num_leaves
         shift = len(self._lowered._references)
         for i, s in zip(self._lowered._kept, self._executable.in_shardings[len(self._lowered._consts):]):
@@ -689,8 +688,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _structs(traced: TracedProgram, shardings: Sequence[Any] | None = None) -> Any:
-    """The types of what a traced function returned, in its structure; with `shardings`, where there is one.
-    """
+    """The types of what a traced function returned, in its structure; with `shardings` where known."""
     avals = traced.closed.out_avals[:traced.result_tree.num_leaves]
     return adapters.raised(traced.result_tree.unflatten([
         struct_of(a, s) for a, s in zip(avals, shardings or [None] * len(avals))]), of_types=True)

@@ -65,8 +65,7 @@ def Dense(out_dim, W_init=_WIDE, b_init=_LITTLE):
 
 
 def _convolution(convolve, fans, dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init):
-    """The layer of a convolution; `fans` are the letters of W's input and output axes, for its initializer.
-    """
+    """The layer of a convolution; `fans` are the letters of W's input and output axes, to initialize it."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     strides = strides or (1,) * len(filter_shape)
     W_init = W_init or glorot(*map(rhs_spec.index, fans))

@@ -58,8 +58,7 @@ def story(jitted, history):
 
 
 def retraced(jitted, history, types, where, requested):
-    """Add a trace to the history, which is made from the first trace's types and line; log it if that is due.
-    """
+    """Add a trace to the history, which is made of the first trace's types and line; log it if it is due."""
     if type(history) is tuple:
         history = History(*history)
     history.count += 1

@@ -383,8 +383,7 @@ def ir_constants(value, *, aval=None):
 
 
 def ir_attribute(value):
-    """The attribute of a bool, int, float or string, of a NumPy array, or of a sequence or mapping of these.
-    """
+    """The attribute of a bool, int, float, string or NumPy array, or of a sequence or mapping of these."""
     return lowering_rules.attribute(value)
 
 

@@ -103,8 +103,7 @@ def dce_jaxpr(jaxpr, used_outputs, instantiate=False):
 
 
 def dce_jaxpr_consts(jaxpr, used_outputs, instantiate=False):
-    """As `dce_jaxpr`, of a program with constants: (the program, which constants it has, which inputs).
-    """
+    """As `dce_jaxpr`, of a program with constants: (the program, which constants it has, which inputs)."""
     n = len(jaxpr.constvars)
     pruned, used = dce_jaxpr(convert_constvars_jaxpr(jaxpr), used_outputs, [False] * n + (
         [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else list(instantiate)))

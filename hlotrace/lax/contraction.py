@@ -109,8 +109,7 @@ def batch_matmul(lhs, rhs, precision=None):
 
 
 class RaggedDotDimensionNumbers(NamedTuple):
-    """Axes of a ragged product: those of dot_general, the axis of lhs cut into groups, the group axis of rhs.
-    """
+    """Axes of a ragged product: those of dot_general, the lhs axis cut into groups, the group axis of rhs."""
     dot_dimension_numbers: tuple
     lhs_ragged_dimensions: tuple
     rhs_group_dimensions: tuple
@@ -279,8 +278,7 @@ def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=No
 
 
 def _scaled(name, x, scale, contracted, dtype):
-    """`x` times its scale, each element of which is repeated along the axes that are contracted, in `dtype`.
-    """
+    """`x` times its scale, in `dtype`; each element of it is repeated along the axes that are contracted."""
     if scale is None:
         return convert(x, dtype)
     shape, sizes = shape_of(x), shape_of(scale)

@@ -121,8 +121,7 @@ def index_in_dim(operand, index, axis=0, keepdims=True):
 # --- dynamic slices -------------------------------------------------------------------------------
 
 def index_dtype(values):
-    """The dtype in which index values of any integer types are compared: int32, or wider where one is wider.
-    """
+    """The dtype in which index values of any integer types are compared: int32, or a wider one of theirs."""
     avals = [aval_of(v) for v in values if type(v) is not int]
     for a in avals:
         if not dtypes.is_integer(a.dtype):

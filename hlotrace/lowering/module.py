@@ -118,8 +118,7 @@ class Module:
         return sharding_text(named, physical(aval).ndim, self.mesh(named.mesh), open=open)
 
     def type_sharding(self, sharding: Any, aval: ShapedArray) -> str:
-        """The text of the sharding of values of `aval`, over the mesh of `sharding` if their type says none.
-        """
+        """The text of the sharding of values of `aval`, over `sharding`'s mesh if their type has none."""
         from ..sharding.spec import PartitionSpec
         from ..sharding.text import type_text
         stated = aval.explicit or sharding.with_spec(PartitionSpec())
@@ -429,8 +428,7 @@ class Context:
         return [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
     def as_typed(self, eqn: Eqn, results: Any) -> Any:
-        """The results with the shardings of their types, where an operand or a result is over Explicit axes.
-        """
+        """The results with the shardings of their types, if an operand or a result is over Explicit axes."""
         sharding = next((v.aval.explicit for v in (*eqn.outvars, *eqn.invars) if v.aval.explicit), None)
         if sharding is None or eqn.primitive.says_sharding:
             return results

@@ -160,8 +160,7 @@ def gelu(x, approximate=True):
 
 
 def _elu(x, alpha, slope):
-    """x where positive, alpha * expm1(x / slope) elsewhere, with no overflow where the latter is not taken.
-    """
+    """x where positive, alpha * expm1(x / slope) elsewhere, without overflow where that is not taken."""
     positive = x > 0
     return jnp.where(positive, x, alpha * jnp.expm1(jnp.where(positive, 0.0, x) / slope))
 

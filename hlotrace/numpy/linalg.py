@@ -65,8 +65,7 @@ class SlogdetResult(NamedTuple):
 
 
 class SVDResult(NamedTuple):
-    """Left singular vectors as columns, falling singular values, right singular vectors as conjugated rows.
-    """
+    """Left singular vectors as columns, falling singular values, conjugated right ones as rows."""
     U: Array
     S: Array
     Vh: Array

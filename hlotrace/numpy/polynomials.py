@@ -271,8 +271,7 @@ def _companion(p):
 
 @composite
 def _shifted_roots(p):
-    """The roots with the zeros in front of `p` brought to its end: as many more roots, which are 0, made NaN.
-    """
+    """The roots with the zeros in front of `p` moved to its end: as many more roots of 0, made NaN."""
     leading = sum(cumprod(p == 0))
     p = roll(p, -leading)
     found = eigvals(_companion(p.at[0].set(where(p[0] == 0, 1, p[0]))))

@@ -231,8 +231,7 @@ def _transformed(key, *, transform, low, shape, dtype):
 
 
 def _standard(name, transform, low, doc):
-    """A distribution without parameters; `low(dtype)` is the least uniform value that `transform` is given.
-    """
+    """A distribution without parameters; `low(dtype)` is the least uniform value `transform` is given."""
     def sample(key, shape=(), dtype=None, *, out_sharding=None):
         key, dtype = one_key(name, key), float_dtype(name, dtype)
         out = _transformed(key, transform=transform, low=float(low(dtype)), shape=canonical_shape(shape),

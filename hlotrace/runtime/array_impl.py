@@ -189,8 +189,7 @@ class ArrayImpl(Array):
         return self._buf.is_deleted()
 
     def mark_deleted(self) -> None:
-        """The buffer is gone: the short call paths, which take uncommitted arrays only, are not for this one.
-        """
+        """The buffer is gone: the short call paths, which take uncommitted arrays, are not for this one."""
         self._committed = True
 
     def delete(self) -> None:

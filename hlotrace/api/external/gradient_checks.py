@@ -126,8 +126,7 @@ def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Any, atol:
 
 
 def _at_steps(check: Callable[..., None]) -> Callable[..., None]:
-    """Differences with a coarse step lose little to rounding; where `f` bends too much a finer one decides.
-    """
+    """Differences with a coarse step lose little to rounding; where `f` bends much a finer one decides."""
     @functools.wraps(check)
     def tried(f: Callable[..., Any], derivative: Callable[..., Any], args: Any, atol: Tolerance | None,
               rtol: Tolerance | None, eps: float | None, where: str) -> None:

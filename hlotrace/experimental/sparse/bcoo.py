@@ -128,8 +128,7 @@ class BCOO(JAXSparse):
         return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
 
     def transpose(self, axes=None):
-        """`bcoo_transpose`; without axes they are reversed, within the batch, the sparse and the dense ones.
-        """
+        """`bcoo_transpose`; without axes they are reversed within the batch, the sparse, the dense ones."""
         return bcoo_transpose(self, permutation=tuple(range(self.ndim))[::-1] if axes is None else axes)
 
 

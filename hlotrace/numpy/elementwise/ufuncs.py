@@ -42,8 +42,7 @@ def checked(name, x):
 
 @functools.cache
 def beside(kind, aval, x64):
-    """What makes a Python number of type `kind` an operand beside an array; None where the array must change.
-    """
+    """What makes a Python number of type `kind` an operand beside an array; None if the array must change."""
     rank = _ORDER.get(kind_of(aval.dtype), -1)
     if python_scalars.index(kind) > rank:
         return None
@@ -553,8 +552,7 @@ def _beside_exactly(kind, aval, x64):
 
 
 def _side(number, x):
-    """1 or -1 if `number` is a Python int above or below all that the integer dtype of `x` can hold, else 0.
-    """
+    """1 or -1 if `number` is a Python int above or below all that the integer dtype of `x` holds, else 0."""
     if type(number) is not int or type(x) in python_scalars or not dtypes.is_integer(dtype_of(x)):
         return 0
     info = dtypes.iinfo(dtype_of(x))

@@ -32,8 +32,7 @@ __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "c
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Kind:
-    """A reduction: its primitive, the elementwise one that adds an initial value, and the value of nothing.
-    """
+    """A reduction: its primitive, the elementwise one that adds an initial value, the value of nothing."""
     primitive: Primitive
     combine: Primitive
     identity: Callable      # of the dtype

@@ -362,8 +362,7 @@ def _as_float(n, like):
 
 
 def _at(rows, position):
-    """The elements of the sorted `rows` (m, n) at integer-valued float positions (m, k), clamped to the row.
-    """
+    """The elements of the sorted `rows` (m, n) at whole float positions (m, k), clamped to the row."""
     inside = maximum(minimum(position, _as_float(shape_of(rows)[1] - 1, position)), 0.0)
     return take_along(rows, convert(inside, dtypes.int32), 1)
 

@@ -35,8 +35,7 @@ def _free(x, y):
 
 
 def _numbers(lhs, rhs, out):
-    """(dimension numbers, letters of the result) of a product of lhs and rhs that keeps the letters in `out`.
-    """
+    """(dimension numbers, letters of the result) of a product of lhs and rhs that keeps those in `out`."""
     batch = [c for c in out if c in lhs and c in rhs]
     contracted = [c for c in lhs if c in rhs and c not in out]
     dimension_numbers = tuple((tuple(map(lhs.index, group)), tuple(map(rhs.index, group)))
@@ -199,8 +198,7 @@ def _abstract_eval(x, y, *, dimension_numbers, precision, preferred_element_type
 # --- lowering -------------------------------------------------------------------------------------
 
 def _computed_in(a, b, out, algorithm):
-    """Dtypes of lhs, rhs and result in which to emit the operation, which then has no mixture to object to.
-    """
+    """Dtypes of lhs, rhs and result in which to emit the operation, which then sees no mixture."""
     if algorithm is not None:
         return storage_dtype(algorithm[0], a), storage_dtype(algorithm[1], b), sum_dtype(algorithm[2])
     natural = max(a, b, key=_rank)

@@ -255,8 +255,7 @@ def _pow_dy(g, o, x, y):
 
 
 def _unsigned_pow(x, y):
-    """x**y by the power of signed integers: XLA's own takes a y with the highest bit set for a negative one.
-    """
+    """x**y by the power of signed integers: XLA's own takes a y with the highest bit for a negative one."""
     dtype = dtype_of(x)
     x, half = (convert(v, np.dtype(f"i{dtype.itemsize}"))
                for v in (x, shift_right_logical_p.bind(*_pair(y, 1))))

@@ -20,8 +20,7 @@ from .slicing import iota_p, pad_p
 
 
 class FftType(enum.IntEnum):
-    """Complex numbers forwards and backwards; from real numbers to the first half of theirs, and backwards.
-    """
+    """Complex numbers forwards and backwards; real numbers to the first half of theirs, and back."""
     FFT = 0
     IFFT = 1
     RFFT = 2

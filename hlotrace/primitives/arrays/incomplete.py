@@ -193,8 +193,7 @@ def _correction(a, x):
 
 
 def _regions(a, x):
-    """The masks of where to use series, fraction and transition, and a function that gives operands for one.
-    """
+    """The masks of where to use series, fraction and transition, and a function that gives their operands."""
     big, wide = _TRANSITION
     good = and_p.bind(and_p.bind(gt(a, 0), lt(a, np.inf)), and_p.bind(gt(x, 0), lt(x, np.inf)))
     transition = and_p.bind(good, and_p.bind(gt(a, big), lt(abs_p.bind(sub(x, a)), mul(a, wide))))

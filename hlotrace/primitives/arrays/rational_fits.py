@@ -69,8 +69,7 @@ CHEBYSHEV = {
 
 
 def chebyshev(t: Any, name: str) -> Any:
-    """The sum of c_k T_k(t) by Clenshaw's recurrence, without the coefficients that are below t's precision.
-    """
+    """The sum of c_k T_k(t) by Clenshaw's recurrence, without coefficients below t's precision."""
     coefficients = CHEBYSHEV[name]
     least = float(dtypes.finfo(dtype_of(t)).eps) / 32 * max(map(abs, coefficients))
     while abs(coefficients[-1]) < least:

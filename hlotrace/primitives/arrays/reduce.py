@@ -180,8 +180,7 @@ reduce_xor_p = _reduction("reduce_xor", xor_p, zero, "biu")
 # --- argmax, argmin -------------------------------------------------------------------------------
 
 def _arg_step(before, x, i, y, j):
-    """Of (x, i) and (y, j) the one whose value comes first; NaN before all others, the lower index at a tie.
-    """
+    """Of (x, i) and (y, j) the one whose value comes first; NaN before all, the lower index at a tie."""
     better = or_p.bind(before(x, y), ne(x, x))
     earlier = or_p.bind(better, and_p.bind(eq(x, y), lt(i, j)))
     return [select(better, x, y), select(earlier, i, j)]

@@ -85,8 +85,7 @@ def _is(shape, axis, i):
 
 
 def chosen(x, i, axis=-1):
-    """Row (axis -2) or column (-1) number `i` of a matrix, element of a vector: the sum of it and of zeros.
-    """
+    """Row (axis -2) or column (-1) number `i` of a matrix, element of a vector: its sum with zeros."""
     return total(select(_is(shape_of(x), axis, i), x, full(shape_of(x), 0, dtype_of(x))), axis)
 
 

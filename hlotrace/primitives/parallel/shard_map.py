@@ -267,8 +267,7 @@ def _discharge(states, values, args, *, jaxpr, in_specs, out_specs, **params):
 
 
 def _thread_checks(states, values, args, jaxpr, in_specs, out_specs, *, mesh, manual, checked):
-    """Each device has states of its own, which are stacked; the code is that of the first device that failed.
-    """
+    """Each device has its own states, which are stacked; the code is that of the first device that failed."""
     known, on_mesh = states[0].handles, _on_devices(jaxpr, mesh, manual)
     each = failures_of(jaxpr.effects)
     vma = states[0].aval.vma | frozenset(manual if checked else ())

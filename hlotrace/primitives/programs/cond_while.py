@@ -124,8 +124,7 @@ def _instantiate_outputs(pair, branch, wanted):
 
 
 def with_zeros(jaxpr, n, have, wanted, avals):
-    """The program with, after its first n outputs, zeros among the outputs that `wanted` has beyond `have`.
-    """
+    """The program with, after its first n outputs, zeros for outputs that `wanted` has beyond `have`."""
 
     def fun(*args):
         outs = eval_jaxpr(jaxpr, (), *args)

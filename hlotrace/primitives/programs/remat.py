@@ -31,8 +31,7 @@ Saveable, Recompute = _Choice("Saveable"), _Choice("Recompute")
 
 @dataclasses.dataclass(frozen=True)
 class Offloadable:
-    """A policy's answer: keep the value in another kind of memory, `dst`, until it is needed again in `src`.
-    """
+    """A policy's answer: keep the value in another memory, `dst`, until it is needed again in `src`."""
     src: str
     dst: str
 

@@ -74,8 +74,7 @@ def _scan_lower(ctx, eqn, *names):
 
 
 def _step(ctx, eqn, at, consts, carry, xs, ys):
-    """One iteration at index value `at`, counted from the start of the loop.  Returns the carry and the ys.
-    """
+    """One iteration at index value `at`, counted from the start of the loop: (the carry, the ys)."""
     p = eqn.params
     if p["reverse"]:
         last = ctx.constant(p["length"] - 1, np.int32)
@@ -160,8 +159,7 @@ def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
 
 
 def _scan_linearize(trace, primals, tangents, *, jaxpr, num_consts, num_carry, **params):
-    """Residuals that are consts or xs are used again as they are; the others are stacked by the forward loop.
-    """
+    """Residuals that are consts or xs are used again as they are; the forward loop stacks the others."""
     sizes = num_consts, num_carry
     marks, carried, out_marks = _grown(nonzero_mask(tangents), sizes,
                                        lambda m: programs.linearize(jaxpr, m).out_nonzero)

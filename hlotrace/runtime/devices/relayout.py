@@ -99,8 +99,7 @@ def _route(old: Sharding, new: Sharding, shape: tuple[int, ...]) -> tuple:
 
 
 def _boxes(sharding: Sharding, shape: Sequence[int]) -> dict:
-    """(start, stop) along each dimension of each part that this process holds, and the devices that hold it.
-    """
+    """(start, stop) along each dimension of each part that this process holds, and its devices."""
     found: dict[Any, list[binding.Device]] = {}
     for device, index in sharding.addressable_devices_indices_map(shape).items():
         found.setdefault(tuple([s.indices(size)[:2] for s, size in zip(index, shape)]), []).append(device)

@@ -36,8 +36,7 @@ class Shard:
 
 
 def share(buffer: binding.Buffer, root: binding.Buffer | None = None) -> None:
-    """Mark jaxlib's buffer as one whose memory others hold too: its parts, or `root` under another sharding.
-    """
+    """Mark jaxlib's buffer as one that shares its memory: with its parts, or `root` otherwise sharded."""
     buffer._shared = buffer if root is None else memory(root)
 
 

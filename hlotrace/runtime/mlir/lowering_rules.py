@@ -285,8 +285,7 @@ _NAMES = re.compile(r'"(?:[^"\\]|\\.)*"|%(?:\d+|[A-Za-z_$.-][\w$.-]*)')
 
 
 def _splice(ctx: Any, block: Any, results: Any, names: Sequence[str]) -> list[str]:
-    """Write the block's operations, its arguments being `names` and its values named apart from all others.
-    """
+    """Write the block's operations; its arguments are `names`, and its values get names of their own."""
     unique = f"%v{ctx.count}"
     ctx.count += 1
     table = {a.get_name(use_local_scope=True): name for a, name in zip(block.arguments, names, strict=True)}

@@ -110,8 +110,7 @@ def missing_on_the_terminal(address: str, num_processes: int) -> contextlib.Abst
 
 
 def _ask(peer: socket.socket, message: Any, deadline: float) -> dict[str, Any] | None:
-    """The answer to a message: {} for none that is one of ours, or a lost connection; None when it is late.
-    """
+    """The answer to a message: {} for one that is not ours or a lost connection, None when it is late."""
     try:
         peer.sendall(json.dumps(message).encode() + b"\n")
         said = b""

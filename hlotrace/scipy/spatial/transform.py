@@ -224,8 +224,7 @@ class Rotation:
 
     @classmethod
     def from_mrp(cls, mrp):
-        """Of modified Rodrigues parameters (..., 3): vectors along the axis, whose length is tan(angle / 4).
-        """
+        """Of modified Rodrigues parameters (..., 3): vectors along the axis of length tan(angle / 4)."""
         mrp = _inexact("from_mrp", mrp, 3)
         square = (mrp * mrp).sum(-1, keepdims=True)
         return cls(jnp.concatenate([2 * mrp, 1 - square], -1) / (1 + square))
