@@ -74,7 +74,7 @@ def _axes_text(collective):
 
 
 def _shape_text(shape):
-    """A tuple of many arrays, of combined collectives, is cut: `(f32[8] x 12)`, `(f32[8], f32[4], 9 more)`."""
+    """A tuple of many arrays, of a combined one, is cut: `(f32[8] x 12)`, `(f32[8], f32[4], 9 more)`."""
     parts = tuple_parts(shape)
     if len(parts) > 3:
         return f"({parts[0]} x {len(parts)})" if len(set(parts)) == 1 else (

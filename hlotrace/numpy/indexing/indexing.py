@@ -280,7 +280,7 @@ def _fitted(entry, shape, axis, wrap, inside):
 # --- windows: ints, slices and traced scalars -----------------------------------------------------
 
 class Window(typing.NamedTuple):
-    """A box of the operand with a stride; `moving` are the axes that it covers in part, which need a start."""
+    """A box of the operand with a stride; `moving` are the axes that it does not cover, with a start each."""
     sizes: tuple
     strides: tuple
     flipped: tuple
