@@ -144,8 +144,7 @@ class FastPath:
 
 
 def _placed(key: tuple[Any, ...], leaves: Sequence[ArrayImpl]) -> PlacedKey:
-    """The key of a call of arrays of which some are committed to a place, or of a function that asks for
-    places.
+    """The key of a call of arrays some of which are committed, or of a function that asks for places.
 
     The objects that say where arrays are decide, as long as they are the same ones.
     """

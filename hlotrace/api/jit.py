@@ -253,8 +253,7 @@ class JitFunction(FastPath):
                                                                     False).paths())
 
     def trace_given(self, given: Given, requested: bool = False) -> TracedProgram:
-        """The program for arguments of these types, a `flat.TracedProgram`; `requested` if the user asked for
-        it."""
+        """The `flat.TracedProgram` for arguments of these types; `requested` if the user asked for it."""
         traced = self._known.traces.get(given.key)
         if traced is None:
             avals = given.avals
@@ -297,8 +296,7 @@ class JitFunction(FastPath):
         return args, kwargs, static_key(statics, self._name)
 
     def _write_down(self, given: Given) -> Any:
-        """A call while something else is traced: what was asked for arguments and results are constraints
-        there."""
+        """A call while something else is traced: shardings of arguments and results are constraints there."""
         traced = self.trace_given(given)
         leaves, outs = self._placement.constrained(traced, given.leaves)
         operands = [*traced.consts, *leaves]

@@ -214,8 +214,7 @@ class _Stage:
 
 @boundaries
 class Traced(_Stage):
-    """A function traced for given argument types.  `jaxpr` is the program, `out_info` the types of its
-    results.
+    """A function traced for types of arguments: `jaxpr` is the program, `out_info` the types of its results.
 
     >>> traced = jax.jit(lambda x: x + 1).trace(1.)
     >>> traced.jaxpr
@@ -397,8 +396,7 @@ class Lowered(_Stage):
         return lowered_estimates.of_lowered(self, self._where, self._stage._compiler_options, quick)
 
     def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
-        """Compile for the devices that the program was lowered for; calls of the function use the same
-        program.
+        """Compile for the devices that the program was lowered for; calls of the function use it too.
 
         The devices of a topology (`topologies.get_topology_desc`) are not here: what is compiled for them can
         be looked into, and not called.

@@ -22,9 +22,7 @@ __all__ = ["InitFn", "JoinPoint", "Optimizer", "OptimizerState", "Params", "Para
 
 
 class OptimizerState(NamedTuple):
-    """The state of an optimizer: for each leaf of the parameters the leaves of its own state; both
-    structures.
-    """
+    """The state of an optimizer: for each leaf of the parameters those of its own state; both structures."""
     packed_state: Any
     tree_def: Any
     subtree_defs: Any
@@ -255,8 +253,7 @@ def adamax(step_size, b1=0.9, b2=0.999, eps=1e-8):
 
 @optimizer
 def sm3(step_size, momentum=0.9):
-    """`adagrad` whose sums of squares are kept for each index of each axis, not for each element  (Anil et
-    al. 2019).
+    """`adagrad` with sums of squares for each index of each axis, not for each element  (Anil et al. 2019).
 
     >>> from hlotrace.example_libraries import optimizers
     >>> init, update, params = optimizers.sm3(0.1)

@@ -33,9 +33,7 @@ def _plain(shape_of, fun):
 
 
 def _result_shape(fun, shape, *operands, batch):
-    """The shape of `fun(x, *operands)` for x of `shape`; sizes at `batch` = (axis, axis of the result) may be
-    -1.
-    """
+    """The shape of `fun(x, *operands)` for x of `shape`, with -1 at `batch` = (axis, axis of the result)."""
     known = [1 if n == -1 else n for n in shape]
     result = list(eval_shape(fun, *[ShapeDtypeStruct(s, "float32") for s in (known, *operands)]).shape)
     if shape[batch[0]] == -1:
@@ -318,8 +316,7 @@ def serial(*layers):
 
 
 def parallel(*layers):
-    """Layers side by side, each with its input: lists of shapes and inputs go in (see `FanOut`), lists come
-    out.
+    """Layers side by side, each with its input: lists of shapes and inputs in (see `FanOut`), lists out.
 
     >>> from hlotrace.example_libraries import stax
     >>> both = stax.parallel(stax.Dense(4), stax.Identity)

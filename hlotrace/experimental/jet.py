@@ -334,8 +334,7 @@ def def_comp(prim, comp, **kwargs):
 
 @linear_util.transformation2
 def jet_subtrace(f, trace, order, primals, series):
-    """A WrappedFun of a flat list as one of `(trace, order, primals, series)`; it gives outs and
-    coefficients.
+    """A WrappedFun of a flat list as one of `(trace, order, primals, series)`: (outs, coefficients).
 
     `trace` is the one that the operations on coefficients are done in, `series` lists of coefficients.
     `jet_fun` calls it.
@@ -369,8 +368,7 @@ def jet_fun(f, order, primals, series):
 
 @linear_util.transformation_with_aux2
 def traceable(f, store, in_tree, *primals_and_series):
-    """What `jet_fun` gives as a WrappedFun of one flat list, and a function that gives the results'
-    structure.
+    """What `jet_fun` gives as a WrappedFun of one flat list; a function that gives the results' structure.
 
     `in_tree` is the structure of (primals, series).
 

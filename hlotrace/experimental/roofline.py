@@ -130,9 +130,7 @@ class RooflineShape:
 
 @dataclass(frozen=True, kw_only=True)
 class RooflineRuleContext:
-    """What a rule gets of an application: `avals_out` are its results, `mesh` that of the shard_map around
-    it.
-    """
+    """What a rule gets of an application: `avals_out` are its results, `mesh` is that of the shard_map."""
     name_stack: str
     primitive: object
     avals_in: tuple
@@ -365,8 +363,7 @@ def _backward(f, args):
 
 def roofline(f, mesh=None, in_specs=None, out_specs=None, *, pin_lhs_in_vmem=False, pin_rhs_in_vmem=False,
              vjp=False, print_jaxpr=False):
-    """A function of `f`'s arguments, arrays or ShapeDtypeStructs, that gives (types of results, a
-    RooflineResult).
+    """A function of `f`'s arguments, or their ShapeDtypeStructs: (types of results, a RooflineResult).
 
     Nothing is computed.  A branch counts as the most of all, a `while` as one round, a `scan` as all of its
     steps.  What has no rule counts as nothing, with a warning.

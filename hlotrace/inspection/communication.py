@@ -47,8 +47,7 @@ def collectives(hlo_text, mesh):
 
 
 def table(found):
-    """`found`, a list of Collectives, as an aligned table with a line of totals; "no collectives" if there
-    are none."""
+    """`found`, Collectives, as an aligned table with a line of totals; "no collectives" if there are none."""
     if not found:
         return "no collectives"
     rows = [("kind", "mesh axes", "result", "bytes", "times", "line", "operation")]

@@ -1,5 +1,4 @@
-"""What a program over a mesh will communicate and why, from Shardy's propagation, before anything is
-compiled."""
+"""What a program over a mesh will communicate and why, by Shardy's propagation, without compiling."""
 import dataclasses
 import functools
 import math

@@ -226,8 +226,7 @@ def _sum(out, terms):
 
 
 def defjvp(primitive, *rules):
-    """Derivative of a primitive with one result: for each operand `rule(tangent, *operands, **params)` or
-    None.
+    """Derivative of a primitive of one result: an operand has `rule(tangent, *operands, **params)` or None.
     """
     defjvp2(primitive, *(rule and (lambda g, out, *args, rule=rule, **params: rule(g, *args, **params))
                          for rule in rules))

@@ -128,9 +128,7 @@ def _axis_asked(_primitive, rule, size, name, _, args, dims, **params):
 
 
 class AxisRegistry(Registry):
-    """Rules that see the axis: over a named axis that the parameters name they run even where nothing is
-    mapped.
-    """
+    """Rules that see the axis: over a named axis in the parameters they run even where nothing is mapped."""
 
     def __setitem__(self, primitive, rule):
         super().__setitem__(primitive, rule)

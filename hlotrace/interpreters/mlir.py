@@ -100,8 +100,7 @@ class LowerFun:
 
 
 def lower_fun(fun, multiple_results=True):
-    """A lowering rule from `fun(*arrays, **params)`, which gives an array, or a sequence if
-    `multiple_results`.
+    """A lowering rule from `fun(*arrays, **params)`, which gives an array, or several as a sequence.
 
     It can be registered, or called from within another rule: `lower_fun(fun)(ctx, *values, **params)`.
     """

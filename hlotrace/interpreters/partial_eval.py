@@ -176,8 +176,7 @@ def _dce_asked(_primitive, rule, used_outputs, eqn):
 
 
 def dce_jaxpr_call_rule(used_outputs, *live_ins_and_eqn):
-    """The rule for `dce_rules` of a primitive that calls a program `call_jaxpr`: (used inputs, equation or
-    None).
+    """The rule for `dce_rules` of a primitive with a program `call_jaxpr`: (used inputs, equation or None).
 
     JAX's versions differ in whether a list that says which inputs are live comes before the equation; it is
     not used here.

@@ -75,8 +75,7 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
 
 
 def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None, out_sharding=None):
-    """Vector-vector, matrix-vector, vector-matrix or matrix-matrix product; with `dimension_numbers`,
-    `dot_general`.
+    """The product of two vectors, of matrix and vector, of matrices; with `dimension_numbers`, `dot_general`.
 
     >>> lax.dot(jnp.array([[1., 2.], [3., 4.]]), jnp.array([1., 10.]))
     Array([21., 43.], dtype=float32)

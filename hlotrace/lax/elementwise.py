@@ -383,8 +383,7 @@ def clamp(min, x, max):
 
 
 def select(pred, on_true, on_false):
-    """on_true where pred, else on_false: arrays of one shape and dtype; pred is boolean of that shape or rank
-    0.
+    """on_true where pred, else on_false: arrays of one shape and dtype; pred is of that shape or of rank 0.
 
     >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
     Array([ 1, 20], dtype=int32)

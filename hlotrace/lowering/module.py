@@ -264,8 +264,7 @@ class Context:
 
     def custom_call(self, target: str, names: Sequence[str], avals: Sequence[Any], out_avals: Sequence[Any],
                     **options: Any) -> list[str]:
-        """A call of the kernel `target` on values of `avals` (or type strings); returns the names of its
-        results.
+        """A call of the kernel `target` on values of `avals` (or type strings): the names of its results.
 
         The options are those of `custom_calls.text`; `once` makes one device of several do it, on whole
         operands; `rule` is a Shardy rule as `custom_calls.sharding_rule` writes it; `leading` axes of all
@@ -477,8 +476,7 @@ class Context:
         return self.lower_fun(fun, eqn, *names)
 
     def replicate(self, name: str, aval: ShapedArray, axes: Sequence[int]) -> str:
-        """The value, whole along `axes` on every device: for operations that XLA's partitioner cannot
-        split."""
+        """The value, whole along `axes` on every device, for what XLA's partitioner cannot split."""
         partition, manual = self.module.partition, self.module.manual[1]
         mesh = partition and (partition.mesh or next(iter(self.module.meshes), None))
         if not axes or not mesh or mesh.size == 1:

@@ -218,8 +218,7 @@ def multi_dot(arrays, *, precision=None):
 
 @composite(static=("ord", "axis", "keepdims"))
 def norm(x, ord=None, axis=None, keepdims=False):
-    """The norm of vectors along one axis, or of matrices over two axes; by default of all elements as one
-    vector.
+    """The norm of vectors along one axis, of matrices over two axes; by default of all as one vector.
 
     Args:
         x: an array.
@@ -399,8 +398,7 @@ def _solve(a, b):
 
 
 def after_lu(packed, order, b, trans=0):
-    """x with op(a) x = b from the LU factors of a; op is nothing, transposes or conjugates too (trans 0, 1,
-    2).
+    """x with op(a) x = b from the LU factors of a; op: nothing, transposed, conjugated too (trans 0, 1, 2).
     """
     column = b.ndim == 1
     b = b[:, None] if column else b
@@ -688,8 +686,7 @@ def _lower(UPLO):
 
 
 def eigh(a, UPLO=None, symmetrize_input=True):
-    """(eigenvalues, eigenvectors) of Hermitian matrices: the values rise, the vectors are orthonormal
-    columns.
+    """(eigenvalues, eigenvectors) of Hermitian matrices: rising values, orthonormal columns.
 
     Args:
         a: matrices (..., n, n).

@@ -49,8 +49,7 @@ def _poisson_by_product(key, rate):
 
 
 def _poisson_by_rejection(key, rate):
-    """W. Hoermann, "The transformed rejection method for generating Poisson random variables", 1993,
-    algorithm PTRS."""
+    """W. Hoermann, "The transformed rejection method for generating Poisson random variables", 1993, PTRS."""
     b = 0.931 + 2.53 * lax.sqrt(rate)
     a, inverse_alpha, quick = -0.059 + 0.02483 * b, 1.1239 + 1.1328 / (b - 3.4), 0.9277 - 3.6224 / (b - 2)
 

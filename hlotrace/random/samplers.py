@@ -274,8 +274,7 @@ def _in_ball(name, shape, p):
 
 @law(shape=(), fit=_in_ball, work=None, static=("d",))
 def ball(key, d, p=2, *, shape, dtype):
-    """Points uniform in the unit ball of d dimensions, under the norm (sum |x_i|^p)^(1/p), along the last
-    axis.
+    """Points uniform in the unit ball of d dimensions, of norm (sum |x_i|^p)^(1/p), along the last axis.
 
     F. Barthe, O. Guedon, S. Mendelson, A. Naor, "A Probabilistic Approach to the Geometry of the l_p^n-Ball",
     2005.

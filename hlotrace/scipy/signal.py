@@ -95,8 +95,7 @@ def convolve(in1, in2, mode="full", method="auto", precision=None):
 
 
 def correlate(in1, in2, mode="full", method="auto", precision=None):
-    """The cross-correlation of two arrays of one rank, sum_k in1[n + k] conj(in2[k]); for arguments see
-    `convolve`.
+    """The cross-correlation of two arrays of one rank, sum_k in1[n + k] conj(in2[k]); see `convolve`.
 
     >>> jax.scipy.signal.correlate(jnp.array([1., 2., 3.]), jnp.array([0., 1.]), mode='valid')
     Array([2., 3.], dtype=float32)
@@ -311,9 +310,7 @@ def _lengths(name, nperseg, noverlap, nfft):
 @promotes("x", "y")
 def _spectra(name, x, y, fs, window, nperseg, noverlap, nfft, detrend_type, onesided, scaling, axis,
              boundary=None, padded=False):
-    """(frequencies, times, spectra (..., segments, frequencies)) of x, or for a y, cross spectra; `axis` is
-    last.
-    """
+    """(frequencies, times, spectra (..., segments, frequencies)) of x, with y cross spectra, `axis` last."""
     check_arraylike(name, x, fs, *([] if y is None else [y]))
     if scaling not in ("density", "spectrum"):
         raise not_one_of(f"{name}: scaling", scaling, ("density", "spectrum"))
@@ -422,8 +419,7 @@ def stft(x, fs=1.0, window="hann", nperseg=256, noverlap=None, nfft=None, detren
 
 def csd(x, y, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, detrend="constant",
         return_onesided=True, scaling="density", axis=-1, average="mean"):
-    """(frequencies, Pxy): the cross spectral density of two signals by Welch's method, the mean over
-    segments.
+    """(frequencies, Pxy): the cross spectral density of two signals by Welch's method, a mean of segments.
 
     Other arguments are as in `stft`.
 

@@ -212,8 +212,7 @@ def write_page(path, text):
 
 
 def write_found(options, found, html, as_json):
-    """What was found, as a page, as JSON or as text, by --html and --json; `html()` and `as_json()` make
-    it."""
+    """Print what was found, or its page or JSON for --html and --json: `html()` and `as_json()` make it."""
     if options.html:
         write_page(options.html, html())
     if options.json:

@@ -91,8 +91,7 @@ def parse_stages(values, mesh, platform=None):
 
 
 class Place:
-    """Where --mesh and --platform put the program: on a mesh, on one device, or with neither where it is by
-    default.
+    """Where --mesh and --platform put the program: a mesh, one device, or with neither the default.
 
     The devices are looked up when the user's module has been loaded, as that may say how many there are.  For
     text alone those of the CPU are used in place of a platform's: `lowered_for` is then the platform,

@@ -1,5 +1,4 @@
-"""Checks as values: programs that also give what failed first; and checks after all operations that can go
-wrong.
+"""Checks as values: programs that also give what failed first; checks after all that can go wrong.
 
 `instrument` writes the checks of a kind into a program, `functional` turns all checks of some categories into
 a result.
@@ -99,8 +98,7 @@ def _any_value(test: Callable[[Any], Any], values: Sequence[Any], text: str, eqn
 
 
 def _made(test: Callable[[Any], Any], what: str, also: tuple[Primitive, ...]) -> Callable[..., Found]:
-    """As `debug_nans` has it.  Constants are not to blame: `where(n > 0, x / n, nan)` may never choose
-    its."""
+    """As `debug_nans`: constants are not to blame, as `where(n > 0, x / n, nan)` may never choose its nan."""
     def rule(eqn: Eqn, operands: Sequence[Any], results: Sequence[Any]) -> Found:
         if _computes(eqn) or eqn.primitive in also:
             return _any_value(test, results, f"invalid value ({what}) encountered in {eqn.primitive}", eqn)

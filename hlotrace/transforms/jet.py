@@ -110,8 +110,7 @@ class JetTrace(Trace):
 
 def jet_flat(fun: Callable[..., Any], order: int, primals: Sequence[Any],
              series: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """(outs, their terms) of `fun`, which maps flat lists to flat lists; terms are None where all are
-    zero."""
+    """(outs, their terms) of `fun`, from flat lists to flat lists; terms are None where all are zero."""
     trace = JetTrace(state.trace, order)
     outs = trace.run(fun, *[trace.join(p, s) for p, s in zip(primals, series, strict=True)])
     pairs = [trace.split(x) for x in outs]

@@ -197,8 +197,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
 
 
 def _tells_its_leaves(treedef: PyTreeDef, outer: PyTreeDef, n: int) -> bool:
-    """Are both nodes of one class of the user's?  It may hold its leaves flat, and their structure as its own
-    data."""
+    """Are both nodes of one class of the user's?  It may hold flat leaves and their structure as its data."""
     root, wanted = treedef.node_data(), outer.node_data()
     return (root is not None and wanted is not None and root[0] is wanted[0] and treedef.num_leaves == n
             and not issubclass(root[0], (tuple, list, dict, type(None))))

@@ -30,9 +30,7 @@ def _filled(like, numbers):
 
 
 def _by_numbers(transformation, fun, argnums, has_aux, kwargs, filled):
-    """`transformation` of `fun` as a function of the numbers; `filled(result, like, out_tree)` puts them
-    back.
-    """
+    """`transformation` of `fun` as a function of the numbers; `filled(result, like, out_tree)` undoes it."""
     @functools.wraps(fun)
     def wrapped(*args, **named):
         numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)

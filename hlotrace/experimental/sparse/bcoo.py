@@ -242,8 +242,7 @@ def gathered(dense, indices, fill=0):
 
 
 def bcoo_extract(sparr, arr, *, assume_unique=None):
-    """The numbers of an array of the same shape at the places that `sparr` stores, as a BCOO with its
-    indices.
+    """The numbers of an array of the same shape at the places that `sparr` stores, as such a BCOO.
 
     Args:
         sparr: a BCOO.

@@ -104,9 +104,7 @@ class COO(_Matrix):
 
 
 def _compressed(mat, axis):
-    """(data, indices along the other axis, where each row or column begins) of a BCOO whose elements are
-    sorted.
-    """
+    """(data, indices along the other axis, where each row or column begins) of a BCOO in order."""
     if axis:
         mat = mat.transpose().sort_indices()
     there = mat.indices[:, 0] < mat.shape[0]

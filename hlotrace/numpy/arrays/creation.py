@@ -341,8 +341,7 @@ def _through_numpy(name, example):
 
 
 def frombuffer(buffer, dtype=float, count=-1, offset=0):
-    """The numbers in an object with the buffer protocol, as `numpy.frombuffer` reads them; 32-bit without
-    x64.
+    """The numbers in an object with the buffer protocol, as by `numpy.frombuffer`; 32-bit without x64.
 
     Args:
         buffer: the object.

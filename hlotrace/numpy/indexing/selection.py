@@ -95,8 +95,7 @@ def take(a, indices, axis=None, out=None, mode=None, unique_indices=False, indic
 
 
 def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_negative_indices=True):
-    """`arr[i, indices[i, j], ...]`: entries of `arr` along `axis`, chosen for each position of the other
-    axes.
+    """`arr[i, indices[i, j], ...]`: entries along `axis`, chosen for each position of the other axes.
 
     Args:
         arr: an array.

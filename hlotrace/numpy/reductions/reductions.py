@@ -53,9 +53,7 @@ def wider(dtype):
 
 
 def promoted_integer(dtype):
-    """The dtype in which integers and bools are summed: the platform's signed or unsigned one, or a wider
-    one.
-    """
+    """The dtype in which integers and bools are summed: the platform's signed or unsigned one, or wider."""
     if not (dtypes.is_integer(dtype) or dtypes.is_bool(dtype)):
         return dtype
     target = dtypes.canonicalize(dtypes.uint64 if dtypes.is_unsigned(dtype) else dtypes.int64)
@@ -400,8 +398,7 @@ def _position(name, primitive, a, axis, out, keepdims):
 
 
 def argmax(a, axis=None, out=None, keepdims=None):
-    """The index of the maximum along `axis`, of the flattened array for None; of the first NaN if there is
-    one.
+    """The index of the maximum along `axis`, of the flattened array for None; of the first NaN, if any.
 
     The first one, if there are several.  The dtype is int32 (int64 with x64).
 
@@ -416,8 +413,7 @@ def argmax(a, axis=None, out=None, keepdims=None):
 
 
 def argmin(a, axis=None, out=None, keepdims=None):
-    """The index of the minimum along `axis`, of the flattened array for None; of the first NaN if there is
-    one.
+    """The index of the minimum along `axis`, of the flattened array for None; of the first NaN, if any.
 
     The first one, if there are several.  The dtype is int32 (int64 with x64).
 

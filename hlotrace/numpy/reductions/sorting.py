@@ -603,8 +603,7 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
 
 
 def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
-    """(counts, x edges, y edges): how many of the points (x, y), or how much of their weights, is in each
-    cell.
+    """(counts, x edges, y edges): the number, or the sum of weights, of points (x, y) in each cell.
 
     Args:
         x: vector (n,).

@@ -19,8 +19,7 @@ from .shape import broadcast_in_dim, reduce_sum_p, transpose
 
 @functools.lru_cache(maxsize=4096)
 def labels(dimension_numbers, lhs_ndim, rhs_ndim):
-    """The letters of lhs, rhs and result, as strings.  The result has batch, lhs free, rhs free axes in
-    order."""
+    """The letters of lhs, rhs and result, as strings.  The result has the batch, lhs free, rhs free axes."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     letters = iter(string.ascii_letters)
     lhs = "".join(next(letters) for _ in range(lhs_ndim))

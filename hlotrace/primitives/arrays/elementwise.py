@@ -1,5 +1,4 @@
-"""Elementwise primitives: one table row each, with the StableHLO or CHLO op, the dtypes it takes and its
-derivative.
+"""Elementwise primitives, a table row each: the StableHLO or CHLO operation, the dtypes, the derivative.
 
 A derivative is a lambda of the tangent, the result and the operands; a row has one for each operand (None:
 no derivative; NotImplemented rows are left out).  Operands have equal shapes and dtypes; a NumPy or Python
@@ -222,8 +221,7 @@ mul_p = elementwise("mul", "stablehlo.multiply", "fciu", lambda g, o, x, y: mul(
 
 
 def _quotient(by_zero):
-    """The lowering of what divides, of integers so that XLA sees no division by zero: `by_zero(x)` is its
-    result.
+    """The lowering of what divides, of integers so that XLA never divides by zero, which is `by_zero(x)`.
 
     The XLA of jaxlib 0.10 divides known numbers itself while it compiles, and by zero that ends the process.
     """
@@ -327,8 +325,7 @@ population_count_p = elementwise("population_count", "stablehlo.popcnt", "iu")
 clz_p = elementwise("clz", "stablehlo.count_leading_zeros", "iu")
 
 def _mended(mend):
-    """The lowering of a function of complex numbers a + bi that is not exact in XLA where a part is 0,
-    infinite or NaN.
+    """The lowering of a function of a + bi that is not exact in XLA where a part is 0, infinite or NaN.
 
     `mend(a, b, out)` gives the result from XLA's.
     """

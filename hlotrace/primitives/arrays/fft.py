@@ -72,8 +72,7 @@ def _fft_lower(ctx, eqn, x):
 
 
 def _fft_transpose(ct, x, *, fft_type, fft_lengths):
-    """The complex ones are symmetric.  A real one is the other, where it counts both of two conjugate
-    coefficients."""
+    """The complex ones are symmetric.  A real one is the other, counting both of conjugate coefficients."""
     def again(x, fft_type):
         return fft_p.bind(x, fft_type=fft_type, fft_lengths=fft_lengths)
     if not fft_lengths or fft_type in (FftType.FFT, FftType.IFFT):

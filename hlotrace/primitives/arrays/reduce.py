@@ -215,8 +215,7 @@ def arg_reduction(name, before, worst, extreme_p):
                         f"({out.update(dtype=operand.dtype).mlir}, {out.mlir})", 2)[1]
 
     def find(x, *, axes, index_dtype):
-        """First the value, then its first place: CPUs do both with vectors, and the reduction of pairs one by
-        one."""
+        """First the value, then its first place: CPUs do both with vectors, and reduce pairs one by one."""
         best = expand(extreme_p.bind(x, axes=axes), axes, shape_of(x))
         places = iota_p.bind(dtype=index_dtype, shape=shape_of(x), dimension=axes[0])
         hit = or_p.bind(eq(x, best), ne(x, x))

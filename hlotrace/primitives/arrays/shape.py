@@ -182,8 +182,7 @@ def _reshape_axes(x, *, new_sizes, dimensions):
 
 
 def _reshape_insert(params, at, size, x):
-    """The new axis is where as many elements are before it as in the operand; in front if there is no such
-    place."""
+    """The new axis has as many elements before it as in the operand; if that cannot be, it is in front."""
     sizes, before = params["new_sizes"], prod(x.shape[:at])
     place = next((j for j in range(len(sizes), 0, -1) if at and prod(sizes[:j]) == before), 0)
     return {**params, "new_sizes": inserted(sizes, place, size)}

@@ -15,8 +15,7 @@ _WINDOW = ("window_dimensions", "window_strides", "base_dilation", "window_dilat
 
 
 def window_shape(name, shape, window_dimensions, window_strides, padding, base_dilation, window_dilation):
-    """The shape of the results of a windowed reduction.  TypeError, ValueError for parameters that do not
-    fit."""
+    """The shape of a windowed reduction's results.  TypeError, ValueError for parameters that do not fit."""
     given = dict(window_dimensions=window_dimensions, window_strides=window_strides, padding=padding,
                  base_dilation=base_dilation, window_dilation=window_dilation)
     for key, value in given.items():

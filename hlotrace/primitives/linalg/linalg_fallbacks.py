@@ -79,8 +79,7 @@ def total(x, axis=-1):
 
 
 def _is(shape, axis, i):
-    """Where the index along an axis is `i`, which may differ from one matrix or vector of a batch to the
-    next."""
+    """Where the index along an axis is `i`, which each matrix or vector of a batch has its own of."""
     return eq(place(shape, axis), broadcast_in_dim(i, shape, tuple(range(len(shape_of(i))))))
 
 
@@ -179,8 +178,7 @@ def eliminated(x):
 
 @one_by_one
 def pivoted(x):
-    """QR where at each step the column of which most is left comes next: (geqrf's result, order of columns,
-    taus)."""
+    """QR that takes the column with most left at each step: (geqrf's result, order of columns, taus)."""
     m, n = shape_of(x)
 
     def step(i, a, vectors, taus, order):

@@ -140,8 +140,7 @@ def _where(specs, chosen):
 
 @programs.cached
 def _split(jaxpr, moving, mesh, manual, checked):
-    """(program of the results and what the linear part needs, specs of the latter, the linear program,
-    `Linearized`).
+    """(program of results and what the linear part needs, specs of that, the linear program, `Linearized`).
 
     What a device computes for later is stacked along a new leading dimension, over the axes along which it
     varies.

@@ -186,8 +186,7 @@ mesh_cast_p.jvp = linear_jvp(mesh_cast_p)
 
 
 class Operand:
-    """In place of a sharding: that of a variable of a program, which is known of inputs when the program is
-    lowered."""
+    """In place of a sharding: that of a variable of a program, which inputs have when that is lowered."""
     __slots__ = ("var",)
 
     def __init__(self, var):
@@ -296,8 +295,7 @@ layout_constraint_p.jvp = linear_jvp(layout_constraint_p)
 
 
 def _inspect(ctx, eqn, x):
-    """What XLA tells it is known to the runtime, which fills in a pointer to `callback` before it compiles
-    the text."""
+    """What XLA says is known to the runtime, which fills in a pointer to `callback` before compiling."""
     module, aval = ctx.module, eqn.invars[0].aval
     number = len(module.inspections)
     module.inspections.append((eqn.params["callback"], aval))

@@ -244,8 +244,7 @@ def _custom_jvp(primals, tangents, *, rule, name, num_consts=0, **_):
 
 
 def _custom_jvp_transpose(cts, *args, jaxpr, **_):
-    """Of the function itself: where it is transposed, it is linear, and has no use for a derivative of its
-    own."""
+    """Of the function itself: where it is transposed it is linear, and needs no derivative of its own."""
     return transpose_call(cts, args, jaxpr, lambda program, operands: state.trace.splice(program, operands))
 
 

@@ -89,8 +89,7 @@ class Executable:
         return self.loaded.get_compiled_memory_stats()
 
     def take(self, leaves: Sequence[Any]) -> tuple[list[binding.Buffer], bool] | None:
-        """(buffers, is one committed?) for these arguments, moved where need be; None if they are committed
-        elsewhere.
+        """(buffers, is one committed?) for these arguments, moved where need be; None if committed elsewhere.
 
         Raises:
             RuntimeError: for a deleted array.

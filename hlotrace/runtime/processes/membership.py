@@ -199,8 +199,7 @@ class World:
         return manager
 
     def cpu_collectives(self) -> Any:
-        """Gloo, listening on the interface from which the coordinator is reached: host names may mean
-        loopback."""
+        """Gloo, on the interface from which the coordinator is reached: host names may mean loopback."""
         family, kind, protocol, _, target = socket.getaddrinfo(*split(self.address),
                                                                type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, kind, protocol) as probe:
@@ -327,8 +326,7 @@ def _at_exit(world: World) -> None:
 
 
 def _after_main(world: World) -> None:
-    """When the main thread has ended by an uncaught error: end as the interpreter does, without tearing
-    itself down.
+    """The main thread has ended by an uncaught error: end as the interpreter does, without its teardown.
 
     Work that waits for another process keeps XLA's clients from going, and a thread that comes back from C++
     into an interpreter that is half gone aborts the process.  The user's threads have some seconds to end by

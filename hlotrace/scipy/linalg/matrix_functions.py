@@ -202,8 +202,7 @@ def expm_frechet(A, E, *, method=None, compute_expm=True):
 @composite(static=("blocksize",))
 @promotes()
 def sqrtm(A, blocksize=1):
-    """The principal square roots of square matrices (..., n, n), complex; useless numbers where there is
-    none.
+    """The principal square roots of square matrices (..., n, n), complex; useless where there are none.
 
     Source: A. Bjorck and S. Hammarling, "A Schur method for the square root of a matrix", Linear Algebra and
     its Applications 52, 1983.

@@ -242,8 +242,7 @@ def spence(x):
 
 @functools.cache
 def _weideman(n):
-    """(L, coefficients): Weideman, "Computation of the complex error function", SIAM J. Numer. Anal. 31
-    (1994).
+    """(L, coefficients): Weideman, "Computation of the complex error function", SIAM J. Numer. Anal. 31.
     """
     m = 2 * n
     scale = math.sqrt(n / math.sqrt(2))

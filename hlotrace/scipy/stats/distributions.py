@@ -241,8 +241,7 @@ def _poisson_logpmf(k, mu):
 
 
 def _poisson_entropy(mu):
-    """A sum below 100, above it an asymptotic series (Evans and Boersma, "The Entropy of a Poisson ...",
-    1988).
+    """A sum below 100, above it an asymptotic series (Evans and Boersma, "The Entropy of ...", 1988).
     """
     small, safe = mu < 100, where(mu < 100, mu, 1)
 

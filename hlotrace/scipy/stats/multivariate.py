@@ -155,8 +155,7 @@ def _multivariate_normal(x, mean, cov):
 
 
 def multivariate_normal_logpdf(x, mean, cov, allow_singular=None):
-    """Logarithm of the normal density of vectors, by Cholesky's factor; NaN where cov is not positive
-    definite.
+    """Logarithm of the normal density of vectors, by Cholesky's factor; NaN for cov not positive definite.
 
     Where mean is a number, x are numbers and cov their variances.
 
