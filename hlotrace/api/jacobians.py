@@ -13,17 +13,7 @@ from ..primitives.arrays.shape import instantiate, reshape
 from ..primitives.arrays.slicing import iota_p, slice_p
 from ..primitives.common import np
 from ..transforms.jvp import jvp_flat
-from . import adapters
-from .autodiff import (
-    as_operands,
-    check_input_dtype,
-    check_output_dtype,
-    checked_argnums,
-    chosen_arguments,
-    giving_way,
-    linearize_call,
-    picked,
-)
+from . import adapters, autodiff
 from .flat import FlatFunction
 from .signatures import wraps
 from .vmap import vmap
@@ -68,17 +58,17 @@ def _unstack(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:
 def _jacobian(fun: Callable[..., Any], argnums: Any, what: str, has_aux: bool,
               build: Callable[[FlatFunction], tuple[Iterable[Any], Any]]) -> Callable[..., Any]:
     """`build(flat)` gives (a list for each output leaf: blocks, one an input leaf; aux)."""
-    argnums = checked_argnums(fun, argnums)
+    argnums = autodiff.checked_argnums(fun, argnums)
 
     @filtered
     @wraps(fun)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        flat, order = chosen_arguments(fun, args, kwargs, argnums, what, has_aux)
+        flat, order = autodiff.chosen_arguments(fun, args, kwargs, argnums, what, has_aux)
         if adapters.of_values(flat.in_tree):
             raise TypeError(f"{flat}: a Jacobian is by elements of arrays, and an argument is a value of a "
                             "hijax type: differentiate with jvp or vjp")
         rows, aux = build(flat)
-        jac = flat.out_tree.unflatten([picked(flat.arg_tree.unflatten(row), order) for row in rows])
+        jac = flat.out_tree.unflatten([autodiff.picked(flat.arg_tree.unflatten(row), order) for row in rows])
         return (jac, aux) if has_aux else jac
     return jacobian_of
 
@@ -97,17 +87,18 @@ def jacfwd(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False,
     """
     def build(flat: FlatFunction) -> tuple[list[Any], Any]:
         avals = flat.avals()
-        check_input_dtype(flat, avals, holomorphic)
-        leaves = as_operands(flat.leaves)
+        autodiff.check_input_dtype(flat, avals, holomorphic)
+        leaves = autodiff.as_operands(flat.leaves)
 
         def push(*tangents: Any) -> tuple[list[Any], list[Any]]:
             outs, moved = jvp_flat(flat, leaves, tangents, "jvp()")
             n = flat.out_tree.num_leaves
             types = [aval_of(o).tangent() for o in outs[:n]]
-            return [giving_way(instantiate(t, a), a.weak_type) for t, a in zip(moved, types)], outs[n:]
+            moved = [autodiff.giving_way(instantiate(t, a), a.weak_type) for t, a in zip(moved, types)]
+            return moved, outs[n:]
         columns, aux = vmap(push, out_axes=(-1, None))(*_basis([a.tangent() for a in avals]))
         if holomorphic:
-            check_output_dtype(flat, map(aval_of, columns), holomorphic)
+            autodiff.check_output_dtype(flat, map(aval_of, columns), holomorphic)
         blocks = [_unstack(c, c.ndim - 1, avals) for c in columns]
         return blocks, flat.aux_tree.unflatten(aux) if has_aux else None
     return _jacobian(fun, argnums, "jacfwd", has_aux, build)
@@ -125,9 +116,9 @@ def jacrev(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False, holo
     """
     def build(flat: FlatFunction) -> tuple[Iterable[Any], Any]:
         avals = flat.avals()
-        check_input_dtype(flat, avals, holomorphic, allow_int)
-        outs, aux, pullback = linearize_call(flat, avals)
-        check_output_dtype(flat, pullback.out_avals, holomorphic)
+        autodiff.check_input_dtype(flat, avals, holomorphic, allow_int)
+        outs, aux, pullback = autodiff.linearize_call(flat, avals)
+        autodiff.check_output_dtype(flat, pullback.out_avals, holomorphic)
         rows = vmap(lambda *cts: pullback.flat(list(cts)))(*_basis(pullback.out_avals))
         return zip(*[_unstack(r, 0, pullback.out_avals) for r in rows]), aux
     return _jacobian(fun, argnums, "jacrev", has_aux, build)

@@ -361,7 +361,7 @@ check_p = Primitive("check", multiple_results=True, says_sharding=True, abstract
 
 def batched(thread: Callable[..., Any], axis: MappedAxis, args: Sequence[Any], dims: Sequence[Any],
             **params: Any) -> tuple[list[Any], list[int]] | None:
-    """The result of a batching rule if programs in `params` have checks that not all elements come to.
+    """The result of a batching rule if `params` have checks that not all elements come to, else None.
 
     `discharge` is the rule that threads states through the primitive; each element has its own.
     """
