@@ -41,8 +41,7 @@ class FunctionCaches:
             table.clear()
 
     def note(self, jitted: Any, types: Any, requested: bool) -> None:
-        """Keep what `why_retraced` tells of a trace; log what is worth it, unless the user `requested` for
-        it."""
+        """Keep what `why_retraced` says of a trace, and log what matters unless the user `requested` it."""
         fun, where, history = jitted._fun, user_frame(), self.history.get(None)
         code = getattr(inspect.unwrap(getattr(fun, "func", fun)), "__code__", None)
         if code is not None and is_package(code.co_filename):
@@ -141,8 +140,7 @@ class CompiledCall:
         return any(committed)
 
     def call_checked(self, leaves: Sequence[Any]) -> Any:
-        """The slow road: every argument is looked at.  WRONG_DEVICE if one is committed to another
-        place."""
+        """The slow road: every argument is looked at.  WRONG_DEVICE if one is committed elsewhere."""
         taken = self.executable.take(leaves)
         if taken is None:
             return WRONG_DEVICE
@@ -195,8 +193,7 @@ class PartitionedCall(CompiledCall):
 
 def call_of(executable: Any, where: Any, requested: Any, traced: TracedProgram,
             fixed: bool = True) -> CompiledCall:
-    """The CompiledCall of a program compiled for a device or a Partition; `requested` as `device_assignment`
-    gives it.
+    """The CompiledCall of a program compiled for a device or a Partition; `requested`: `device_assignment`'s.
 
     If `fixed`, it is only for arguments that are committed as those were for which it was compiled.
     """

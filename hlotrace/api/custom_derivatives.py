@@ -415,8 +415,7 @@ def _optimized(fwd: Callable[..., Any], fun: Callable[..., Any], name: str) -> C
         n = len(own)
         both = [jaxpr.replace(invars=[*jaxpr.invars[:n], *spare[n:], *jaxpr.invars[n:]], arg_names=None),
                 primal.replace(invars=[*spare[:n], *primal.invars], arg_names=None)]
-        results = remat_opt_p.bind(*consts, *primals, jaxpr=both[0], primal=both[1],
-                                   num_outs=num_outs)
+        results = remat_opt_p.bind(*consts, *primals, jaxpr=both[0], primal=both[1], num_outs=num_outs)
         return results[:num_outs], results[num_outs:], bwd
     return optimized
 

@@ -161,8 +161,7 @@ class FlatFunction:
         return f"output{path}" if path else "the output"
 
     def _special(self, outs: list[Any], result: Any) -> list[Any]:
-        """`outs`, with the arrays of values that have adapters.  TypeError for other values that are no
-        arrays.
+        """`outs`, with the arrays of values that have adapters.  TypeError for others that are no arrays.
 
         Where types alone are asked for, a ShapeDtypeStruct is a further input.
         """

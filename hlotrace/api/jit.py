@@ -99,8 +99,7 @@ class JitFunction(FastPath):
 
     def call_any(self, args: tuple[Any, ...], kwargs: dict[str, Any],
                  fast_key: tuple[Any, ...] | None) -> Any:
-        """Any call.  Where its arguments and its program are simple it is found under `fast_key` next time.
-        """
+        """Any call.  Where its arguments and program are simple, it is found under `fast_key` next time."""
         given = self._given(args, kwargs)
         if state.disable_jit:
             return self._fun(*args, **kwargs)
@@ -245,8 +244,7 @@ class JitFunction(FastPath):
                                                                     False).paths())
 
     def trace_given(self, given: Given, requested: bool = False) -> TracedProgram:
-        """The program for arguments of these types, a `flat.TracedProgram`; `requested` if the user asked for
-        it."""
+        """The `flat.TracedProgram` for arguments of these types; `requested` if the user asked for it."""
         traced = self._known.traces.get(given.key)
         if traced is None:
             avals = given.avals
@@ -289,8 +287,7 @@ class JitFunction(FastPath):
         return args, kwargs, static_key(statics, self._name)
 
     def _write_down(self, given: Given) -> Any:
-        """A call while something else is traced: what was asked for arguments and results are constraints
-        there."""
+        """A call while something else is traced: shardings of arguments and results are constraints there."""
         traced = self.trace_given(given)
         leaves, outs = self._placement.constrained(traced, given.leaves)
         operands = [*traced.consts, *leaves]

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
         def origin(self) -> str: ...
 
+__all__ = ["ConcretizationTypeError", "DuplicateSpecError", "InconclusiveDimensionOperation",
+           "IndivisibleError", "JAXIndexError", "JaxprTypeError", "JAXTypeError", "KeyReuseError",
+           "NonConcreteBooleanIndexError", "ShapeError", "ShardingTypeError", "TracerArrayConversionError",
+           "TracerBoolConversionError", "TracerIntegerConversionError", "TypePromotionError",
+           "UnexpectedTracerError"]
+
 
 class JAXTypeError(TypeError):
     """What the TypeErrors of this module have in common."""

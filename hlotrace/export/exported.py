@@ -548,8 +548,7 @@ def _export_vjp(exported: Exported, jitted: JitFunction, stage: Any) -> Exported
         return pullback(tuple(leaves[n:]))
     avals = (*exported.in_avals, *(a.tangent() for a in exported.out_avals))
     structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
-    return _export(JitFunction(fun_vjp_jax), structs, {}, exported.platforms,
-                   exported.disabled_safety_checks)
+    return _export(JitFunction(fun_vjp_jax), structs, {}, exported.platforms, exported.disabled_safety_checks)
 
 
 def deserialize(blob: bytes | bytearray | memoryview) -> Exported:

@@ -429,8 +429,7 @@ def own(value: Any) -> ArrayImpl:
 
 
 def _held(value: Any, before: Any = None) -> ArrayImpl:
-    """The Array of a NumPy array as it is now: `before`, that of an earlier use, if it was not rewritten
-    since."""
+    """The Array of a NumPy array as it is now: `before`, of an earlier use, unless it was rewritten since."""
     with transfer_guards.unasked():
         return before if before is not None and _same_bits(value, before._numpy()) else as_array(value)
 

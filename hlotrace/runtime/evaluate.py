@@ -178,8 +178,7 @@ def _compile_primitive(primitive: Primitive, avals: Sequence[ShapedArray], param
 
 def compile_program(jaxpr: Jaxpr, where: Where, donated: Sequence[int] = (),
                     compiler_options: Mapping[str, Any] | None = None, lines: bool = True) -> Executable:
-    """Lower and compile a program that has no constvars, for a device or a Partition.  For `lines` see
-    `Lowered`."""
+    """Lower and compile a program without constvars for a device or a Partition; `lines`: see `Lowered`."""
     lowered, device = lower_for(jaxpr, where, donated=donated, lines=lines)
     if not hasattr(device, "client"):
         raise ValueError(f"{jaxpr.name} runs over an AbstractMesh, which has no devices: pass it a Mesh, or "
@@ -214,8 +213,7 @@ def lower_for(jaxpr: Jaxpr, where: Where, *, platform: str | None = None, donate
 
 def run_program(jaxpr: Jaxpr, args: Sequence[Any], donated: Sequence[int] = (),
                 outs: Sequence[Sharding | None] | None = None) -> list[ArrayImpl]:
-    """Run a program without constvars on concrete operands, compiling it on first use.  Returns a list of
-    arrays.
+    """Run a program without constvars on concrete operands, compiled on first use: a list of arrays.
 
     `outs` are shardings of the results, or None where they follow from the operands.
     """

@@ -237,7 +237,7 @@ LOCAL_IMPORTS = {
         hlotrace.numpy.reductions.statistics: hlotrace.primitives.parallel.sharding
         hlotrace.api.autodiff: hlotrace.primitives.parallel.sharding
         hlotrace.lax.control_flow: hlotrace.primitives.parallel.sharding
-        hlotrace.api.stages: hlotrace.inspection.pages.view
+        hlotrace.api.stages: hlotrace.inspection.pages.view hlotrace.api.compiled_errors
         hlotrace.api.stages: hlotrace.inspection.planning.library_calls hlotrace.inspection.planning.lowered_estimates hlotrace.placement.shardings hlotrace.runtime.devices.layouts hlotrace.sharding.layout hlotrace.sharding.spec
         hlotrace.placement.make_mesh: hlotrace.placement.device_order
         hlotrace.placement.device_put: hlotrace.placement.shardings hlotrace.sharding.mesh hlotrace.sharding.named hlotrace.sharding.spec

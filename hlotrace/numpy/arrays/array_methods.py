@@ -92,8 +92,7 @@ def _foreign(left, right, symbol):
     return NotImplemented
 
 
-# --- iteration
-# --------------------------------------------------------------------------------------------------
+# --- iteration ------------------------------------------------------------------------------------
 
 _CHUNK = 32     # rows that one program takes apart; compiling takes about 10 ms for each
 
@@ -145,8 +144,7 @@ def __round__(self, ndigits=None):
     return self.round(ndigits)
 
 
-# --- methods that are no function of the package, or one with other parameters
-# ----------------------------------
+# --- methods that are no function of the package, or one with other parameters --------------------
 
 def astype(self, dtype, copy=False, device=None):
     """The array with another dtype.  Complex to real drops the imaginary part, with a warning."""

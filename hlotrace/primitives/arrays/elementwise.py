@@ -1,5 +1,4 @@
-"""Elementwise primitives: one table row each, with the StableHLO or CHLO op, the dtypes it takes and its
-derivative.
+"""Elementwise primitives, a table row each: the StableHLO or CHLO operation, the dtypes, the derivative.
 
 A derivative is a lambda of the tangent, the result and the operands; a row has one for each operand (None:
 no derivative; NotImplemented rows are left out).  Operands have equal shapes and dtypes; a NumPy or Python
@@ -102,9 +101,8 @@ def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype,
     """Make and register an elementwise primitive from its table row.  of_bools: what to write for booleans
     instead."""
     abstract_eval = abstract_eval or _abstract_eval(name, kinds, result, of_bools)
-    p = Mapped(name, mnemonic=mnemonic, abstract_eval=abstract_eval,
-               lower=lower or _lower, transpose=transpose, kinds=kinds, elementwise=True, axes=ELEMENTWISE,
-               **facts)
+    p = Mapped(name, mnemonic=mnemonic, abstract_eval=abstract_eval, lower=lower or _lower,
+               transpose=transpose, kinds=kinds, elementwise=True, axes=ELEMENTWISE, **facts)
 
     def jvp(primals, tangents, **params):
         out = p.bind(*primals, **params)
@@ -135,12 +133,6 @@ def _pair(a, b):
     elif type(a) is Dimension:
         a = a.as_value(dtype_of(b))
     return a, b
-
-
-def _unary(primitive_name):
-    def function(x):
-        return globals()[primitive_name].bind(x)
-    return function
 
 
 def accumulate(a, b):
@@ -229,8 +221,7 @@ mul_p = elementwise("mul", "stablehlo.multiply", "fciu", lambda g, o, x, y: mul(
 
 
 def _quotient(by_zero):
-    """The lowering of what divides, of integers so that XLA sees no division by zero: `by_zero(x)` is its
-    result.
+    """The lowering of what divides, of integers so that XLA never divides by zero, which is `by_zero(x)`.
 
     The XLA of jaxlib 0.10 divides known numbers itself while it compiles, and by zero that ends the process.
     """
@@ -262,8 +253,7 @@ def _pow_dy(g, o, x, y):
 
 
 def _unsigned_pow(x, y):
-    """x**y by the power of signed integers: XLA's own takes a y with the highest bit set for a negative one.
-    """
+    """x**y by the power of signed integers: XLA's own takes a y with the highest bit for a negative one."""
     dtype = dtype_of(x)
     x, half = (convert(v, np.dtype(f"i{dtype.itemsize}"))
                for v in (x, shift_right_logical_p.bind(*_pair(y, 1))))
@@ -335,8 +325,7 @@ population_count_p = elementwise("population_count", "stablehlo.popcnt", "iu")
 clz_p = elementwise("clz", "stablehlo.count_leading_zeros", "iu")
 
 def _mended(mend):
-    """The lowering of a function of complex numbers a + bi that is not exact in XLA where a part is 0,
-    infinite or NaN.
+    """The lowering of a function of a + bi that is not exact in XLA where a part is 0, infinite or NaN.
 
     `mend(a, b, out)` gives the result from XLA's.
     """

@@ -1,5 +1,4 @@
-"""How exactly a contraction multiplies: `Precision`, `DotAlgorithm`, its presets, and how users write them.
-"""
+"""How exactly a contraction multiplies: `Precision`, `DotAlgorithm`, presets, and how users write them."""
 import enum
 from typing import Any, NamedTuple
 
@@ -8,8 +7,7 @@ from ...core.config import config
 
 
 class Precision(enum.Enum):
-    """How many passes an accelerator spends on a product of float32 operands; a CPU always uses full float32.
-    """
+    """How many passes an accelerator spends on a product of float32; a CPU always uses full float32."""
     DEFAULT = 0
     HIGH = 1
     HIGHEST = 2

@@ -36,8 +36,7 @@ class Shard:
 
 
 def share(buffer: binding.Buffer, root: binding.Buffer | None = None) -> None:
-    """Mark jaxlib's buffer as one whose memory others hold too: its parts, or `root` under another sharding.
-    """
+    """Mark jaxlib's buffer as one that shares its memory: with its parts, or `root` otherwise sharded."""
     buffer._shared = buffer if root is None else memory(root)
 
 
@@ -60,8 +59,7 @@ def lost(what: str) -> RuntimeError:
 
 
 def shards(x: Any, addressable: bool = True) -> list[Shard]:
-    """The Shards of an array in the order of its devices; only those that this process holds, if
-    `addressable`."""
+    """The Shards of an array in the order of its devices; if `addressable`, only this process's."""
     x.check_alive()
     known = getattr(x._buf, "_shards", {}).get(addressable)
     if known is not None:
@@ -98,8 +96,7 @@ def single_buffers(x: Any) -> list[binding.Buffer]:
 
 
 def reordered(x: Any, sharding: Sharding) -> list[binding.Buffer]:
-    """Those buffers in the order of the devices of another sharding, which splits the array into the
-    same parts."""
+    """Those buffers in the order of the devices of another sharding that splits the array alike."""
     by_device = dict(zip(filter(is_local, x.sharding._devices), single_buffers(x)))
     return [by_device[device] for device in sharding._devices if is_local(device)]
 

@@ -54,8 +54,7 @@ def _identity(aval: ShapedArray) -> Jaxpr:
 
 
 def _renumbered(sharding: Sharding, devices: Sequence[binding.Device], ndim: int) -> Sharding:
-    """A sharding that gives each device the same part of an array of rank `ndim`, and numbers them like
-    `devices`."""
+    """A sharding that gives each device the same part of an array of rank `ndim`, numbered like `devices`."""
     from ...sharding.positional import PositionalSharding  # importing hlotrace needs none
     number = {device: n for n, device in enumerate(devices)}
     tiles = np.array([number[device] for device in sharding._devices])[sharding._tiles(ndim)]

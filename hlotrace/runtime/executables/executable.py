@@ -97,8 +97,7 @@ class Executable:
         return held._devices[0] is self.device and len(held._devices) == 1 and held._layout is None
 
     def take(self, leaves: Sequence[Any]) -> tuple[list[binding.Buffer], bool] | None:
-        """(buffers, is one committed?) for these arguments, moved where need be; None if they are committed
-        elsewhere.
+        """(buffers, is one committed?) for these arguments, moved where need be; None if committed elsewhere.
 
         Raises:
             RuntimeError: for a deleted array.

@@ -1,5 +1,4 @@
-"""Programs over several devices: which ones, how the arguments lie over them, how the results do, and the
-launch.
+"""Programs over several devices: which ones, how arguments and results are over them, and the launch.
 
 Nothing reaches jaxlib here that was not compared with what the program was compiled for: some versions of it
 crash on an argument of another sharding.
@@ -264,8 +263,7 @@ def with_inspections(lowered: Lowered, device: binding.Device) -> tuple[str, Seq
 
 
 def spec_of(tiles: np.ndarray, mesh: Mesh) -> PartitionSpec | None:
-    """The PartitionSpec over `mesh` that gives these `tiles` (see sharding/abstract.py), or None where there
-    is none.
+    """The PartitionSpec over `mesh` that gives these `tiles` (see sharding/abstract.py), or None.
 
     For each dimension the axes are found whose coordinates, major first, count its tiles.
     """
