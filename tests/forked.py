@@ -102,8 +102,17 @@ def run(program, *arguments, timeout=120, check=False, cwd=ROOT, **environment):
     return subprocess.CompletedProcess(program, process.returncode, *said)
 
 
+def of_one_job():
+    """The environment of a process among several: it has no options but where compiled programs are."""
+    kept = "JAX_ENABLE_COMPILATION_CACHE", "JAX_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE"
+    flags = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if "device_count" not in flag]
+    return {name: value for name, value in os.environ.items() if not name.startswith(OPTIONS) or name.startswith(kept)} | {
+        "XLA_FLAGS": " ".join(flags)}
+
+
 def _server(env):
-    options = {name: value for name, value in env.items() if name.startswith(OPTIONS)}
+    options = {name: value for name, value in env.items()
+               if name.startswith(OPTIONS) and not name.startswith("HLOTRACE_TEST_")}
     key = frozenset(options.items())
     if key not in _servers:
         ours, theirs = socket.socketpair()

@@ -83,8 +83,7 @@ jax.config.update("jax_num_cpu_devices", 3)
 def join(**more):
     jax.distributed.initialize("127.0.0.1:{port}", {count}, rank, heartbeat_timeout_seconds={HEARTBEAT}, **more)
 """
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_", "HLOTRACE_"))}
-    process = forked.Process(head + textwrap.dedent(program), env=env)
+    process = forked.Process(head + textwrap.dedent(program), env=forked.of_one_job())
     STARTED.append(process)
     return process
 
