@@ -91,6 +91,11 @@ class Process:
                 file.close()
 
 
+def file(path):
+    """The program that is in a file, as Python runs it from the folder in which it is."""
+    return f"import sys\n__file__ = sys.argv[0] = {str(path)!r}\nexec(compile(open(__file__).read(), __file__, 'exec'))"
+
+
 def run(program, *arguments, timeout=120, check=False, cwd=ROOT, **environment):
     """The subprocess.CompletedProcess of a program, with what it prints as text."""
     with Process(program, *arguments, env={**os.environ, **environment}, cwd=cwd) as process:
@@ -117,7 +122,7 @@ def _server(env):
     if key not in _servers:
         ours, theirs = socket.socketpair()
         usual = {name: value for name, value in os.environ.items() if not name.startswith(OPTIONS)}
-        paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+        paths = os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
         process = subprocess.Popen([sys.executable, __file__, str(theirs.fileno())], stdin=subprocess.DEVNULL,
                                    pass_fds=[theirs.fileno()], env={**usual, **options, "PYTHONPATH": paths})
         theirs.close()
@@ -173,6 +178,7 @@ if __name__ == "__main__":
     import hlotrace
     import hlotrace.numpy
     gc.freeze()
+    sys.path[0] = ""        # the folder of a program, not of this file
     PROGRAM, sys.argv = _serve(socket.socket(fileno=int(sys.argv[1])))
     main = sys.modules["__main__"] = types.ModuleType("__main__")
     exec(compile(PROGRAM, "<string>", "exec"), main.__dict__)

@@ -45,12 +45,11 @@ class Job:
             port = server.getsockname()[1]
         self.files = [folder / f"process{i}.txt" for i in range(count)]
         self.processes = []
-        program = f"__file__ = {__file__!r}\nexec(compile(open(__file__).read(), __file__, 'exec'))"
         for i, file in enumerate(self.files):
             arguments = [task, f"127.0.0.1:{port}", count, i, devices, folder]
             with file.open("w") as out:
                 self.processes.append(
-                    forked.Process(program, *arguments, env=forked.of_one_job(), stdout=out, stderr=subprocess.STDOUT)
+                    forked.Process(forked.file(__file__), *arguments, env=forked.of_one_job(), stdout=out, stderr=subprocess.STDOUT)
                 )
 
     def __enter__(self) -> "Job":
