@@ -93,7 +93,10 @@ class Process:
 
 def file(path):
     """The program that is in a file, as Python runs it from the folder in which it is."""
-    return f"import sys\n__file__ = sys.argv[0] = {str(path)!r}\nexec(compile(open(__file__).read(), __file__, 'exec'))"
+    return f"""import os, sys
+__file__ = sys.argv[0] = {str(path)!r}
+sys.path[0] = os.path.dirname(os.path.abspath(__file__))
+exec(compile(open(__file__).read(), __file__, 'exec'))"""
 
 
 def run(program, *arguments, timeout=120, check=False, cwd=ROOT, **environment):
@@ -178,7 +181,7 @@ if __name__ == "__main__":
     import hlotrace
     import hlotrace.numpy
     gc.freeze()
-    sys.path[0] = ""        # the folder of a program, not of this file
+    sys.path[0] = ""        # the folder of the program, not of this file
     PROGRAM, sys.argv = _serve(socket.socket(fileno=int(sys.argv[1])))
     main = sys.modules["__main__"] = types.ModuleType("__main__")
     exec(compile(PROGRAM, "<string>", "exec"), main.__dict__)

@@ -2,10 +2,9 @@
 import os
 import re
 import struct
-import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import numpy as np
 import pytest
 from places import EXAMPLES
@@ -16,8 +15,7 @@ import hlotrace as jax
 def run(name, *arguments, silent=True):
     """What the example prints; it must end well, and without warnings where it is `silent`."""
     path = os.pathsep.join([str(EXAMPLES.parent), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run([sys.executable, str(EXAMPLES / name), *arguments], env=os.environ | {"PYTHONPATH": path},
-                          capture_output=True, text=True, timeout=300)
+    done = forked.run(forked.file(EXAMPLES / name), *arguments, timeout=300, PYTHONPATH=path)
     assert done.returncode == 0 and (not silent or done.stderr == ""), done.stdout + done.stderr
     return done.stdout
 
