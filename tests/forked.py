@@ -21,6 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONS = "JAX_", "HLOTRACE_"       # read when the library is imported
+# Where the tests keep what they compile.
+COMPILED = {name: value for name, value in os.environ.items() if name.startswith("JAX_") and "_CACHE" in name}
 NUMBER = struct.Struct("i")
 _servers = {}       # options -> the socket of a process that was started with them
 
@@ -112,10 +114,9 @@ def run(program, *arguments, timeout=120, check=False, cwd=ROOT, **environment):
 
 def of_one_job():
     """The environment of a process among several: it has no options but where compiled programs are."""
-    kept = "JAX_ENABLE_COMPILATION_CACHE", "JAX_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE"
     flags = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if "device_count" not in flag]
-    return {name: value for name, value in os.environ.items() if not name.startswith(OPTIONS) or name.startswith(kept)} | {
-        "XLA_FLAGS": " ".join(flags)}
+    rest = {name: value for name, value in os.environ.items() if not name.startswith(OPTIONS)}
+    return rest | COMPILED | {"XLA_FLAGS": " ".join(flags)}
 
 
 def _server(env):
