@@ -59,7 +59,7 @@ BY_NAME = {
         "pow": "power", "max": "maximum", "min": "minimum", "abs": "abs", "sign": "sign", "floor": "floor", "ceil": "ceil",
         "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
         "and": "logical_and", "or": "logical_or", "not": "logical_not", "real": "real", "imag": "imag", "conj": "conj",
-        "copy": "array", "rem": "fmod"}.items()},
+        "copy": "array", "stop_gradient": "array", "rem": "fmod"}.items()},
     "complex": lambda x, y: x + 1j * y,
     "rsqrt": lambda x, **_: 1 / np.sqrt(x),
     "logistic": lambda x, **_: 1 / (1 + np.exp(-x)),
