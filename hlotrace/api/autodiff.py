@@ -17,7 +17,7 @@ from ..core.symbolic.dimension import is_symbolic_dim
 from ..core.symbolic_zeros import UndefinedPrimal
 from ..core.trace import EVAL, trace_to_jaxpr
 from ..primitives.arrays.elementwise import add, convert, eq
-from ..primitives.arrays.shape import instantiate, reshape, zeros_of
+from ..primitives.arrays.shape import in_memory_of, instantiate, reshape, zeros_of
 from ..primitives.arrays.slicing import iota_p, slice_p
 from ..primitives.common import np
 from ..runtime.array_impl import ArrayImpl, own
@@ -241,7 +241,8 @@ class VJP:
                                  "cotangent", self.out_tree, ct_tree, ("the output", "the cotangent")))
         for i, (x, a) in enumerate(zip(leaves, self.out_avals)):
             got, want = aval_of(x), a.tangent()
-            if got.shape != want.shape or got.dtype != want.dtype and want.dtype != dtypes.float0:
+            if (got.shape != want.shape or got.dtype != want.dtype and want.dtype != dtypes.float0
+                    or got.memory is not want.memory):
                 path = pytree.leaf_paths(self.out_tree)[i]
                 raise ValueError("unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                                  f"{got.str_short()}, but expected {want.str_short()} because the "
@@ -373,7 +374,7 @@ def value_and_grad(fun: Callable[_P, _R], argnums: Any = 0, has_aux: bool = Fals
         outs, aux, pullback = _linearize(flat, avals)
         _check_scalar(flat, outs, holomorphic)
         aval = aval_of(outs[0])
-        one = np.ones((), aval.dtype)
+        one = in_memory_of(aval, np.ones((), aval.dtype))
         if holomorphic and aval.weak_type:
             one = one.item()
         cotangents = pullback.structured(pullback.flat([one]))

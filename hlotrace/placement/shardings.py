@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import programs
-from ..core.avals import aval_of
+from ..core.avals import Space, aval_of
 from ..core.config import state
 from ..core.pytrees import pytree
 from ..primitives.parallel.sharding import (
@@ -21,7 +21,7 @@ from ..primitives.parallel.sharding import (
 from ..primitives.programs.calls import jit_bind
 from ..runtime.array_impl import own
 from ..runtime.devices import placement, transfer
-from ..sharding.abstract import Sharding, Space
+from ..sharding.abstract import HOST, Sharding
 from ..sharding.layout import Anywhere, Format, Layout
 from ..sharding.mesh import Mesh, current_mesh, only_mesh
 from ..sharding.named import NamedSharding, over_mesh_in_use
@@ -62,9 +62,6 @@ def check_targets(targets: Any, what: str) -> None:
                              "one with jax.set_mesh(mesh), or pass NamedSharding(mesh, spec)")
 
 
-_KINDS = {Space.Device: None, Space.Any: None, Space.Host: "pinned_host"}
-
-
 def as_sharding(value: Any, what: str, laid_out: bool = False, error: type[Exception] = TypeError,
                 no_mesh: type[Exception] = RuntimeError) -> Any:
     """The Sharding that a user's value means; None for None.  `what` names the value in errors.
@@ -77,7 +74,7 @@ def as_sharding(value: Any, what: str, laid_out: bool = False, error: type[Excep
         no_mesh: for a PartitionSpec where no mesh is in use.
     """
     if isinstance(value, Space):
-        return InMemory(_KINDS[value])
+        return InMemory(HOST if value is Space.Host else None, value)
     check_kind(value, what, error=error)
     if value is None or isinstance(value, Sharding):
         return value

@@ -2,10 +2,11 @@
 sharding of before.  inspect_sharding: the sharding, reported when compiled.  layout_constraint: the layout in
 each device's memory from here on.
 """
+from ...core.avals import Space
 from ...core.effects import INSPECTION
 from ...core.errors import ShardingTypeError
 from ...core.trace import JaxprTracer, Tracer
-from ...sharding.abstract import Sharding
+from ...sharding.abstract import HOST, Sharding, space_of
 from ...sharding.explicit import named_axes
 from ...sharding.layout import Layout
 from ...sharding.mesh import AxisType
@@ -119,8 +120,11 @@ def _reshard_batching(axis, args, dims, *, sharding):
 
 
 def as_type(x, aval):
-    """`x` with the sharding of a type, if it is another."""
+    """`x` with the sharding and in the memory of a type, if they are others."""
     found = aval_of(x)
+    if found.memory is not aval.memory:
+        space = aval.memory_space
+        x = device_put_p.bind(x, sharding=InMemory(HOST if space is Space.Host else None, space), source=None)
     if found.explicit == aval.explicit:
         return x
     if found.explicit is not None and aval.explicit is not None and found.explicit.mesh != aval.explicit.mesh:
@@ -205,13 +209,13 @@ class Operand:
 
 class InMemory:
     """In place of a sharding: as it is, in a kind of the devices' memory."""
-    __slots__ = ("_kind",)
+    __slots__ = ("_kind", "space")
 
-    def __init__(self, kind):
-        self._kind = kind
+    def __init__(self, kind, space=None):
+        self._kind, self.space = kind, space
 
     def __eq__(self, other):
-        return type(other) is InMemory and self._kind == other._kind
+        return type(other) is InMemory and (self._kind, self.space) == (other._kind, other.space)
 
     def __hash__(self):
         return hash(self._kind)
@@ -226,8 +230,10 @@ def _kind_of(sharding):
 
 def _put_abstract_eval(x, *, sharding, source):
     if isinstance(sharding, Sharding):
-        return _abstract_eval(x, sharding=sharding).update(sharding=sharding)
-    return x
+        return sharding.put(_abstract_eval(x, sharding=sharding))
+    if type(sharding) is Operand:
+        return x.update(memory_space=sharding.var.aval.memory_space)
+    return x if sharding is None else x.update(memory_space=sharding.space or space_of(sharding._kind, x))
 
 
 def _put_lower(ctx, eqn, x):
