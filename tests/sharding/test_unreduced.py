@@ -227,11 +227,13 @@ def test_specs_name_them():
         (lambda: P(unreduced="x"), TypeError, "set of names"), (lambda: P(reduced={None}), ValueError, "cannot contain"),
         (lambda: NamedSharding(mixed, P(unreduced={"z"})), ValueError, "is not found in mesh"),
         (lambda: NamedSharding(mixed, P(unreduced={"x"})), ValueError, "only Explicit"),
-        (lambda: jax.shard_map(jnp.sin, mesh=mixed, in_specs=P(reduced={"y"}), out_specs=P())(A), ShardingTypeError,
-         "reduced"),
+        (lambda: jax.shard_map(jnp.sin, mesh=mixed, in_specs=P(reduced={"y"}), out_specs=P())(A), ValueError,
+         "The context mesh .* should match the mesh passed to shard_map"),
     ]:
         with pytest.raises(error, match=words):
             make()
+    with jax.set_mesh(mixed), pytest.raises(ShardingTypeError, match="reduced"):
+        jax.shard_map(jnp.sin, in_specs=P(reduced={"y"}), out_specs=P())(A)
     with pytest.raises(ShardingTypeError, match="unreduced over other axes"):     # XLA ends the process
         reshard(x, P(unreduced={"x"}))
 
