@@ -182,8 +182,11 @@ class VJP:
         live = [ct if a.explicit is None or not a.explicit.spec.partial else _divided(ct, a)
                 for ct, a, nz in zip(cts, self.out_avals, self.out_nonzero) if nz]
         found = iter(backward_pass(self.program, self.consts, linear, live, self.scopes))
-        return [_cotangent(next(found) if mark else None, a)
-                for a, mark in zip(self.primal_avals, self.marks)]
+        cts = [_cotangent(next(found) if mark else None, a)
+               for a, mark in zip(self.primal_avals, self.marks)]
+        if any([type(ct) is ArrayImpl and len(ct.sharding._devices) > 1 for ct in cts]):
+            return _over_explicit_axes(cts, self.consts)
+        return cts
 
     def structured(self, cotangents: Sequence[Any]) -> Any:
         """Cotangents of the leaves of the inputs in their structure."""
@@ -281,6 +284,25 @@ def _divided(ct: Any, aval: ShapedArray) -> Any:
         return ct
     from ..primitives.parallel.sharding import as_type  # few programs are over Explicit axes
     return as_type(ct, aval)
+
+
+def _over_explicit_axes(cts: list[Any], consts: Sequence[Any]) -> list[Any]:
+    """Arrays, of which those over Auto axes that are Explicit ones of constants are whole over these."""
+    mesh = next((a.explicit.mesh for a in map(aval_of, consts) if a.explicit is not None), None)
+    if mesh is None:
+        return cts
+    from ..runtime.devices import transfer  # few programs are over Explicit axes
+    from ..sharding.named import NamedSharding
+    from ..sharding.spec import PartitionSpec
+
+    def over(ct: Any) -> Any:
+        found = getattr(getattr(ct, "sharding", None), "mesh", None)
+        if type(ct) is not ArrayImpl or found is None or found.axis_types == mesh.axis_types or (
+                found.shape_tuple != mesh.shape_tuple):
+            return ct
+        whole = PartitionSpec(*[None] * ct.ndim)
+        return transfer.move(ct, NamedSharding(found.update(axis_types=mesh.axis_types), whole))
+    return [*map(over, cts)]
 
 
 def _giving_way(x: Any, weak: bool) -> Any:

@@ -9,6 +9,7 @@ from ..core import programs
 from ..core.avals import Space, aval_of
 from ..core.config import state
 from ..core.pytrees import pytree
+from ..core.trace import Tracer
 from ..primitives.parallel.sharding import (
     InMemory,
     device_put_p,
@@ -161,7 +162,15 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
         if s and getattr(v, "_committed", False) and v.sharding.device_set != s.device_set:
             raise ValueError(f"Received incompatible devices: {what} says {s}, and the array of type "
                              f"{aval_of(v).str_short()} is committed to {v.sharding}. device_put moves it.")
-    return treedef.unflatten(constrained(leaves, flat, what, sharding_constraint_p.bind))
+    return treedef.unflatten(constrained(leaves, flat, what, _constraint))
+
+
+def _constraint(x: Any, *, sharding: Any) -> Any:
+    """A value that types say to be split so is as it is: nothing is written into a program."""
+    aval = aval_of(x)
+    if isinstance(x, Tracer) and aval.explicit is not None and not sharding.mesh.auto_axes:
+        return sharding_constraint_p.abstract_eval(aval, sharding=sharding) and x
+    return sharding_constraint_p.bind(x, sharding=sharding)
 
 
 def check_automatic(sharding: Any, what: str) -> None:

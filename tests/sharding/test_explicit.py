@@ -380,3 +380,16 @@ def test_programs_over_auto_axes_are_what_they_were():
     assert "sharding_constraint" not in jax.jit(lambda x: jnp.sin(x @ x)).lower(x).as_text()
     with jax.sharding.use_abstract_mesh(AbstractMesh((2, 4), ("x", "y"))), pytest.raises(ValueError, match="'x' of type Auto"):
         jax.reshard(X, P("x"))
+
+
+def test_gradients_of_what_is_whole_are_over_explicit_axes_too():
+    x = split("x")
+    for way in (lambda f: f, jax.jit):
+        gradient = way(jax.grad(lambda w: ((x @ w) ** 2).sum()))(split())
+        assert gradient.sharding.mesh.explicit_axes == ("x", "y") and gradient.sharding.is_fully_replicated
+        np.testing.assert_allclose(gradient, 2 * X.T @ X @ X)
+
+
+def test_a_cotangent_of_another_sharding_is_refused():
+    with pytest.raises(ValueError, match=r"got float32\[8@x,8\], but expected float32\[8@x,8@y\]"):
+        jax.vjp(jnp.sin, split("x", "y"))[1](split("x"))
