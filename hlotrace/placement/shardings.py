@@ -19,6 +19,7 @@ from ..primitives.parallel.sharding import (
     sharding_constraint_p,
     summed,
 )
+from ..primitives.parallel.sharding import reshard as reshard_terms
 from ..primitives.programs.calls import jit_bind
 from ..runtime.array_impl import own
 from ..runtime.devices import placement, transfer
@@ -214,7 +215,7 @@ def _in_order(v: Any, sharding: Any, aval: ShapedArray, what: str) -> Any:
 
 def _binding(sharding: Any) -> Callable[..., Any]:
     explicit = isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes
-    return reshard_p.bind if explicit else sharding_constraint_p.bind
+    return reshard_terms if explicit else sharding_constraint_p.bind
 
 
 def reshard(xs: _T, out_shardings: Any) -> _T:
@@ -253,7 +254,7 @@ def _resharded(x: Any, sharding: NamedSharding) -> Any:
                     "of type Explicit. Over Auto axes use lax.with_sharding_constraint (in jit) or "
                     "device_put; jax.make_mesh(..., axis_types=(AxisType.Explicit,) * "
                     f"{len(sharding.mesh.axis_names)}) makes a mesh of Explicit ones.")
-    return constrained([x], [sharding], "reshard", reshard_p.bind)[0]
+    return constrained([x], [sharding], "reshard", reshard_terms)[0]
 
 
 def named(sharding: Any, what: str) -> Any:

@@ -162,6 +162,7 @@ def test_what_is_traced_ahead_has_types():
      "f32[8@x,3]"),
     (jax.grad(lambda x: (jnp.tanh(x) ** 2).sum()), "f32[8@x,8@y]"),
     (jax.grad(lambda x: x[:4].sum() + x.reshape(2, 4, 8).max()), "f32[8@x,8@y]"),
+    (lambda x: jnp.pad(x, ((3, 1), (2, 2))), "f32[12@x,12@y]"), (lambda x: jnp.pad(x, ((1, 0), (0, 0))), None),
     (lambda x: jax.shard_map(lambda v: v * 2, in_specs=P("x"), out_specs=P("x"))(jax.reshard(x, P("x"))), "f32[8@x,8]"),
     (lambda x: jax.shard_map(lambda v: lax.psum(v, "x"), in_specs=P("x", "y"), out_specs=P(None, "y"))(jax.reshard(x, P("x", "y"))),
      "f32[4,8@y]"),

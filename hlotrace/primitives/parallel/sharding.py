@@ -130,10 +130,19 @@ def as_type(x, aval):
     if found.explicit is not None and aval.explicit is not None and found.explicit.mesh != aval.explicit.mesh:
         x = mesh_cast_p.bind(x, mesh=aval.explicit.mesh)
     sharding = aval.explicit or found.explicit.with_spec(PartitionSpec(*[None] * aval.ndim))
-    return reshard_p.bind(x, sharding=sharding)
+    return reshard(x, sharding=sharding)
 
 
 shape.as_type = as_type
+
+
+def reshard(x, *, sharding):
+    """`x` under another sharding; terms over other mesh axes are those of the sum of the terms that there
+    are, as XLA ends the process where a value is to change from the one to the other."""
+    wanted, found = sharding.spec.unreduced, aval_of(x).explicit
+    if wanted and found is not None and found._terms - wanted and wanted - found._terms:
+        x = summed(x, wanted)
+    return reshard_p.bind(x, sharding=sharding)
 
 
 def summed(x, but=()):
