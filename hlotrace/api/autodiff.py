@@ -16,7 +16,7 @@ from ..core.surface.boundary import boundaries, filtered
 from ..core.symbolic_zeros import UndefinedPrimal
 from ..core.trace import EVAL, trace_to_jaxpr
 from ..primitives.arrays.elementwise import convert
-from ..primitives.arrays.shape import instantiate, zeros_of
+from ..primitives.arrays.shape import in_memory_of, instantiate, zeros_of
 from ..primitives.common import np
 from ..runtime.array_impl import ArrayImpl, own
 from ..transforms import residuals  # noqa: F401  it provides programs.linearize_steps
@@ -178,8 +178,11 @@ class VJP:
         live = [ct if a.explicit is None or not a.explicit.spec.partial else _divided(ct, a)
                 for ct, a, nz in zip(cts, self.out_avals, self.out_nonzero) if nz]
         found = iter(backward_pass(self.program, self.consts, linear, live, self.scopes))
-        return [_cotangent(next(found) if mark else None, a)
-                for a, mark in zip(self.primal_avals, self.marks)]
+        cts = [_cotangent(next(found) if mark else None, a)
+               for a, mark in zip(self.primal_avals, self.marks)]
+        if any([type(ct) is ArrayImpl and len(ct.sharding._devices) > 1 for ct in cts]):
+            return _over_explicit_axes(cts, self.consts)
+        return cts
 
     def structured(self, cotangents: Sequence[Any]) -> Any:
         """Cotangents of the leaves of the inputs in their structure."""
@@ -237,7 +240,9 @@ class VJP:
                                  "cotangent", self.out_tree, ct_tree, ("the output", "the cotangent")))
         for i, (x, a) in enumerate(zip(leaves, self.out_avals)):
             got, want = aval_of(x), a.tangent()
-            if got.shape != want.shape or got.dtype != want.dtype and want.dtype != dtypes.float0:
+            if (got.shape != want.shape or got.dtype != want.dtype and want.dtype != dtypes.float0
+                    or got.memory is not want.memory
+                    or got.explicit not in (None, want.explicit, want.cotangent().explicit)):
                 path = pytree.leaf_paths(self.out_tree)[i]
                 raise ValueError("unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                                  f"{got.str_short()}, but expected {want.str_short()} because the "
@@ -275,6 +280,25 @@ def _divided(ct: Any, aval: ShapedArray) -> Any:
         return ct
     from ..primitives.parallel.sharding import as_type  # few programs are over Explicit axes
     return as_type(ct, aval)
+
+
+def _over_explicit_axes(cts: list[Any], consts: Sequence[Any]) -> list[Any]:
+    """Arrays, of which those over Auto axes that are Explicit ones of constants are whole over these."""
+    mesh = next((a.explicit.mesh for a in map(aval_of, consts) if a.explicit is not None), None)
+    if mesh is None:
+        return cts
+    from ..runtime.devices import transfer  # few programs are over Explicit axes
+    from ..sharding.named import NamedSharding
+    from ..sharding.spec import PartitionSpec
+
+    def over(ct: Any) -> Any:
+        found = getattr(getattr(ct, "sharding", None), "mesh", None)
+        if type(ct) is not ArrayImpl or found is None or found.axis_types == mesh.axis_types or (
+                found.shape_tuple != mesh.shape_tuple):
+            return ct
+        whole = PartitionSpec(*[None] * ct.ndim)
+        return transfer.move(ct, NamedSharding(found.update(axis_types=mesh.axis_types), whole))
+    return [*map(over, cts)]
 
 
 def giving_way(x: Any, weak: bool) -> Any:
@@ -369,7 +393,7 @@ def value_and_grad(fun: Callable[_P, _R], argnums: Any = 0, has_aux: bool = Fals
         outs, aux, pullback = linearize_call(flat, avals)
         _check_scalar(flat, outs, holomorphic)
         aval = aval_of(outs[0])
-        one = np.ones((), aval.dtype)
+        one = in_memory_of(aval, np.ones((), aval.dtype))
         if holomorphic and aval.weak_type:
             one = one.item()
         cotangents = pullback.structured(pullback.flat([one]))

@@ -27,7 +27,7 @@ _TABLE = """
 | `api.stages` | `jax` | ShapeDtypeStruct |
 | `api.stages` | `jax._src.stages` | ArgInfo Compiled Lowered Traced |
 | `core.array` | `jax` | Array |
-| `core.avals` | `jax._src.core` | ManualAxisType ShapedArray |
+| `core.avals` | `jax._src.core` | ManualAxisType ShapedArray Space=MemorySpace |
 | `core.dtypes` | `jax.dtypes` | extended prng_key |
 | `core.effects` | `jax._src.debugging` | DebugEffect OrderedDebugEffect |
 | `core.effects` | `jax._src.effects` | Effect |
@@ -79,7 +79,6 @@ _TABLE = """
 | `scipy.optimize` | `jax._src.scipy.optimize.minimize` | OptimizeResults |
 | `scipy.spatial.transform` | `jax._src.scipy.spatial.transform` | Rotation Slerp |
 | `scipy.stats.density` | `jax._src.scipy.stats.kde` | gaussian_kde |
-| `sharding.abstract` | `jax._src.core` | Space=MemorySpace |
 | `sharding.abstract` | `jaxlib._jax` | Sharding |
 | `sharding.layout` | `jax._src.layout` | Format Layout _Auto=AutoLayoutSingleton |
 | `sharding.mesh` | `jax._src.mesh` | AbstractMesh AxisType Mesh use_abstract_mesh |

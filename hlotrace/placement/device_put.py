@@ -100,17 +100,19 @@ def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
     if isinstance(x, Tracer):
         from .shardings import put
         return put(x, sharding)
+    retyped = False
     if not isinstance(sharding, Sharding):      # a kind of memory, of the same devices
         x = x if isinstance(x, ArrayImpl) else from_numpy(x, aval=aval_of(x))
+        retyped = x.aval.memory_space is not sharding.space
         sharding = x.sharding.with_memory_kind(sharding._kind)
     if not isinstance(x, ArrayImpl):
         aval = aval_of(x)
         placement.check_fits(sharding, aval, partial(placement.of_type, "device_put: a value", aval))
         plain = sharding.in_layout(None)
-        put_there = ArrayImpl(plain.typed(aval), shards.put(np.asarray(x), aval, plain), True)
+        put_there = ArrayImpl(plain.put(aval), shards.put(np.asarray(x), aval, plain), True)
         return put_there if plain is sharding else transfer.move(put_there, sharding)
     placement.check_fits(sharding, x.aval, partial(placement.of_type, "device_put: a value", x.aval))
-    if x._committed and x._buf._sharding._own == sharding and may_alias is not False:
+    if x._committed and x._buf._sharding._own == sharding and may_alias is not False and not retyped:
         x.check_alive()
         return x
     moved = transfer.move(x, sharding)

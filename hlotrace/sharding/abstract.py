@@ -9,34 +9,20 @@ jaxlib, too, reads attributes of these objects; `runtime/devices/placement.py` i
 from __future__ import annotations
 
 import copy
-import enum
 import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..core.avals import ShapedArray, Space
+from ..core.dtypes import is_extended
 from ..core.errors import IndivisibleError
 from ..core.surface.boundary import boundaries
 
+# the one kind of memory that types say
+HOST = "pinned_host"
 _OF_JAXLIB = "_internal_device_list", "_of_jaxlib"      # what `runtime/devices/placement.py` adds
-
-
-class Space(enum.Enum):
-    """A kind of memory, whatever the devices of the array: theirs, or that of their host.
-
-    What is computed from values of the host's memory is there too, until the program moves it or
-    `out_shardings` says otherwise.
-
-    >>> jax.device_put(jnp.ones(2), jax.memory.Space.Host).sharding.memory_kind
-    'pinned_host'
-    """
-    Device = 1
-    Host = 2
-    Any = 3
-
-    def __repr__(self) -> str:
-        return f"MemorySpace.{self.name}"
 
 
 @functools.cache
@@ -56,6 +42,11 @@ def _kinds(devices: tuple[Any, ...]) -> tuple[str | None, list[str] | None]:
         return None, None
 
 
+def space_of(kind: str | None, aval: ShapedArray) -> Space:
+    """What the type of a value in a kind of memory says of it."""
+    return Space.Host if kind == HOST and not is_extended(aval.dtype) else Space.Device
+
+
 def checked_kind(kind: str | None, devices: tuple[Any, ...] | None, what: str) -> str | None:
     """`kind` as shardings have it, None for the default.
 
@@ -72,7 +63,8 @@ def checked_kind(kind: str | None, devices: tuple[Any, ...] | None, what: str) -
     default, known = any_kinds if devices is None else _kinds(devices)
     if known and kind not in known:
         of = "" if devices is None else f" of {devices[0]}'s memory"
-        raise ValueError(f"{what}: memory_kind is {kind!r}, and the kinds{of} are "
+        raise ValueError(f"{what}: Could not find memory addressable by device: memory_kind is "
+                         f"{kind!r}, and the kinds{of} are "
                          f"{', '.join(map(repr, known))}; None is the default")
     return None if kind == default else kind
 
@@ -114,6 +106,10 @@ class Sharding:
     def typed(self, aval: Any) -> Any:
         """The type of an array of `aval` that has this sharding."""
         return aval.update(sharding=self)
+
+    def put(self, aval: Any) -> Any:
+        """The type of an array of `aval` that was put under this sharding, in its kind of memory."""
+        return self.typed(aval.update(memory_space=space_of(self._kind, aval)))
 
     @property
     def memory_kind(self) -> str | None:

@@ -67,7 +67,7 @@ def shards(x: Any, addressable: bool = True) -> list[Shard]:
     sharding = x.sharding
     if len(sharding._devices) > 1:
         share(x._buf)
-    part = ShapedArray(sharding.shard_shape(x.shape), x.dtype, x.weak_type)
+    part = x.aval.update(sharding.shard_shape(x.shape), sharding=None)
     local = iter(single_buffers(x))
     mine = {} if addressable else {shard.device: shard for shard in shards(x)}
     copies: dict[Any, int] = {}

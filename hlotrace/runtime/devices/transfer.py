@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.trace import trace_to_jaxpr
-from .. import evaluate
+from .. import array_impl, evaluate
 from . import client, relayout, shards
 
 if TYPE_CHECKING:
@@ -26,6 +26,12 @@ def move(x: Any, sharding: Sharding, committed: bool = True) -> Any:
         ValueError: where it does not divide evenly, and where other processes hold parts of it and devices
             change.
     """
+    moved = _moved(x, sharding, committed)
+    aval = sharding.put(moved.aval)
+    return moved if moved.aval is aval else array_impl.ArrayImpl(aval, moved._buf, moved._committed)
+
+
+def _moved(x: Any, sharding: Sharding, committed: bool) -> Any:
     kept = relayout.in_place(x, sharding, committed)
     if kept is not None:
         return kept
