@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from ..core.avals import aval_of
-from ..core.errors import not_callable
+from ..core.errors import check_callable
 from ..core.pytrees import pytree
 from ..core.surface.boundary import filtered
 from ..core.symbolic_zeros import MappedAxis
@@ -55,8 +55,7 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
         ...
     ValueError: vmap got inconsistent sizes for array axes to be mapped:...
     """
-    if not callable(fun):
-        raise not_callable(fun)
+    check_callable(fun)
     in_axes = check_axes("vmap", in_axes, out_axes)
 
     @filtered
