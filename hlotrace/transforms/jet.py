@@ -28,6 +28,7 @@ from ..primitives.arrays.contract import dot_general_p
 from ..primitives.arrays.conv import conv_general_dilated_p
 from ..primitives.arrays.cumulative import cumsum_p
 from ..primitives.arrays.elementwise import (
+    add_any_p,
     add_p,
     complex_p,
     conj_p,
@@ -442,7 +443,7 @@ def _custom_vjp(*args: Any, fun: Any = None, jaxpr: Jaxpr | None = None, **_: An
 
 # The general rule holds for whatever has a derivative; `rule_of` takes the linear one for what moves values.
 RULES = PassRules("jet", by_derivative, lambda p: True, {
-    linear: (add_p, sub_p, neg_p, real_p, imag_p, conj_p, complex_p, convert_element_type_p,
+    linear: (add_p, add_any_p, sub_p, neg_p, real_p, imag_p, conj_p, complex_p, convert_element_type_p,
              reduce_precision_p, reduce_sum_p, optimization_barrier_p, scatter_add_p, cumsum_p,
              reduce_window_sum_p, pvary_p, psum_p, psum_invariant_p, all_gather_p, reduce_scatter_p,
              all_to_all_p, ppermute_p, sharding_constraint_p, device_put_p, fft_p, select_and_scatter_add_p,

@@ -23,6 +23,7 @@ from ...primitives.arrays.elementwise import (
     abs_p,
     acos_p,
     acosh_p,
+    add_any_p,
     add_p,
     asin_p,
     asinh_p,
@@ -399,7 +400,7 @@ def _of_both(by_places):
 RULES = {
     BCSR: PassRules("sparsify of BCSR", _refuse, lambda p: True, _of_both({})),
     BCOO: PassRules("sparsify of BCOO", _refuse, lambda p: True, _of_both({
-        _sum: (add_p, sub_p), _mul: (mul_p,), _div: (div_p,), _sum_axes: (reduce_sum_p,),
+        _sum: (add_p, add_any_p, sub_p), _mul: (mul_p,), _div: (div_p,), _sum_axes: (reduce_sum_p,),
         _gather: (gather_p,),
         _dynamic_slice: (dynamic_slice_p,), _conv: (conv_general_dilated_p,), _cond: (cond_p,),
         _while: (while_p,),
