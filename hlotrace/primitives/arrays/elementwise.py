@@ -221,8 +221,9 @@ neg_p = elementwise("neg", "stablehlo.negate", "fciu", lambda g, o, x: neg(g), t
 
 
 def _sum(name):
-    return elementwise(name, "stablehlo.add", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: g, linear="all",
-                       transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: ct)])
+    return elementwise(name, "stablehlo.add", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: g,
+                       linear="all", transpose=lambda ct, x, y: [_if_linear(x, lambda: ct),
+                                                                 _if_linear(y, lambda: ct)])
 
 
 add_p = _sum("add")
