@@ -138,7 +138,7 @@ def check_axes(what: str, in_axes: Any, out_axes: Any) -> Any:
     """`in_axes`, with a list of them as a tuple.  TypeError for what is no axis."""
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not (in_axes is None or isinstance(in_axes, (int, tuple, dict, adapters.MappingSpec))
+    if not (in_axes is None or isinstance(in_axes, (int, tuple, adapters.MappingSpec))
             or hasattr(in_axes, "__index__") or vmappable.is_spec(in_axes)):
         raise TypeError(f"{what} in_axes must be an int, None, or a tuple of entries corresponding to the "
                         f"positional arguments passed to the function, but got {in_axes}.")

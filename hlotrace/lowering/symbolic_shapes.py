@@ -280,9 +280,7 @@ def _reduce_window(ctx: DynamicContext, text: str) -> str | None:
     listed = dict(re.findall(r"(\w+) = array<i64: ([^>]*)>", attributes))
     padding = re.search(r"padding = dense<(.*?)> : tensor", attributes)
     rank = len(ctx.sizes_of(result))
-    pads = [0] * (2 * rank)
-    if padding:
-        pads = ctx.sizes_of(padding[1].replace("[", "").replace("]", ""))
+    pads = ctx.sizes_of(_flat(padding[1])) if padding else [0] * (2 * rank)
     if len(pads) == 1:
         pads = pads * (2 * rank)
     rows = [ctx.sizes_of(listed[name]) if name in listed else [1] * rank for name in (
@@ -291,16 +289,52 @@ def _reduce_window(ctx: DynamicContext, text: str) -> str | None:
         return None
     name = ctx.module.reducer(region)
     vector = f"tensor<{rank}xi32>"
-    pad = ctx.emit(f"stablehlo.reshape {ctx.shape(pads)} : (tensor<{2 * rank}xi32>) -> tensor<{rank}x2xi32>")
     return (f"stablehlo.custom_call @stablehlo.dynamic_reduce_window({names}, "
-            f"{', '.join(map(ctx.shape, rows))}, {pad}) {{called_computations = [@{name}]}} : ({operands}, "
-            f"{', '.join([vector] * 4)}, tensor<{rank}x2xi32>) -> {result}")
+            f"{', '.join(map(ctx.shape, rows))}, {_pairs(ctx, pads)}) {{called_computations = [@{name}]}} : "
+            f"({operands}, {', '.join([vector] * 4)}, tensor<{rank}x2xi32>) -> {result}")
+
+
+def _flat(rows: str) -> str:
+    """A list of lists as one list."""
+    return rows.replace("[", "").replace("]", "")
+
+
+def _pairs(ctx: DynamicContext, sizes: Sequence[Any]) -> str:
+    """The name of a matrix (n, 2) of 32-bit integers."""
+    n = len(sizes)
+    return ctx.emit(f"stablehlo.reshape {ctx.shape(sizes)} : (tensor<{n}xi32>) -> tensor<{n // 2}x2xi32>")
+
+
+def _convolution(ctx: DynamicContext, text: str) -> str | None:
+    head, operands, result = _parts(text)
+    names, numbers, stride, padding, left, right, how = _matched(
+        r"\S+?\((.*?)\) dim_numbers = (.*), window = \{stride = \[(.*?)\], pad = \[(.*?\])\], lhs_dilate = "
+        r"\[(.*?)\], rhs_dilate = \[(.*?)\]\} \{(.*)\}", head).groups()
+    pads = ctx.sizes_of(_flat(padding))
+    if _known(pads):
+        return None
+    window = (f"window_strides = array<i64: {stride}>, lhs_dilation = array<i64: {left}>, "
+              f"rhs_dilation = array<i64: {right}>")
+    return (f'"stablehlo.dynamic_conv"({names}, {_pairs(ctx, pads)}) <{{{window}, dimension_numbers = '
+            f"#stablehlo.conv<{numbers}>, {how}}}> : ({operands}, tensor<{len(pads) // 2}x2xi32>) -> "
+            f"{result}")
+
+
+def _top_k(ctx: DynamicContext, text: str) -> str | None:
+    x, size, types = _matched(r"chlo.top_k\((\S+), k = (.*?)\) : (.* -> .*)", text).groups()
+    k, = ctx.sizes_of(size)
+    if _known([k]):
+        return None
+    operand, _, results = types.partition(" -> ")
+    return (f"stablehlo.custom_call @stablehlo.dynamic_top_k({x}, {ctx.size(k)}) : ({operand}, {INT}) -> "
+            f"{results}")
 
 
 DYNAMIC = {
     "stablehlo.broadcast_in_dim": _broadcast, "stablehlo.reshape": _reshape, "stablehlo.iota": _iota,
     "stablehlo.slice": _slice, "stablehlo.dynamic_slice": _dynamic_slice, "stablehlo.pad": _pad,
-    '"stablehlo.gather"': _gather, '"stablehlo.reduce_window"': _reduce_window}
+    '"stablehlo.gather"': _gather, '"stablehlo.reduce_window"': _reduce_window,
+    "stablehlo.convolution": _convolution, "chlo.top_k": _top_k}
 
 
 # --- functions ------------------------------------------------------------------------------------

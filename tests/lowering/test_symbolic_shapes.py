@@ -51,8 +51,25 @@ def test_sizes_among_the_numbers_of_a_computation(f):
     np.testing.assert_allclose(exported(f, "b, c").call(x), f(x), rtol=1e-5, atol=1e-5)
 
 
+def test_paddings_and_numbers_of_the_largest_that_depend_on_sizes():
+    def f(x):
+        b, c = x.shape
+        image = x[None, None]
+        return [lax.reduce_window(x, 0., lax.add, (2, 3), (2, 1), "SAME"), *lax.top_k(x, c - 1), *lax.top_k(x[:, :1].T, b),
+                lax.conv_general_dilated(image, jnp.ones((1, 1, 2, 3)), (2, 2), "SAME"),
+                lax.conv_transpose(image, jnp.ones((3, 2, 1, 1)), (1, 2), "SAME", dimension_numbers=("NCHW", "HWIO", "NCHW")),
+                jnp.convolve(x[0], x[0])]
+    program = exported(f, "b, c")
+    for b, c in ((2, 3), (5, 4)):
+        x = np.arange(b * c, dtype=np.float32).reshape(b, c)
+        for got, want in zip(program.call(x), f(jnp.asarray(x)), strict=True):
+            np.testing.assert_allclose(got, want)
+    with pytest.raises(jax.core.InconclusiveDimensionOperation, match="'b' > 'c' is inconclusive"):
+        exported(lambda x: lax.top_k(x, x.shape[0]), "b, c")
+
+
 @pytest.mark.quick
-@pytest.mark.parametrize("f", [jnp.fft.fft, jnp.fft.rfft, lambda x: jnp.convolve(x[0], x[0])])
+@pytest.mark.parametrize("f", [jnp.fft.fft, jnp.fft.rfft])
 def test_sizes_that_xla_has_to_know(f):
     with pytest.raises(NotImplementedError, match="symbolic sizes|non-constant fft_length"):
         exported(f, "b, c")
