@@ -61,7 +61,8 @@ def _unraveler(treedef, avals, dtype):
                              f"got shape {flat.shape}")
         if not free and flat.dtype != dtype:
             raise TypeError(f"unravel function given array of dtype {flat.dtype.name}, but expected dtype "
-                            f"{dtype.name}, to which the leaves' dtypes promote; convert it with .astype({dtype.name!r})")
+                            f"{dtype.name}, to which the leaves' dtypes promote; convert it with "
+                            f".astype({dtype.name!r})")
         parts = [part.reshape(a.shape) for part, a in zip(split(asarray(flat), ends[1:-1]), avals)]
         return treedef.unflatten(parts if free else [convert(part, a.dtype) for part, a in zip(parts, avals)])
     return unravel
