@@ -79,33 +79,47 @@ class DynamicContext(Context):
                 if type(d) is Dimension:
                     found[i, j] = super().emit(f"stablehlo.get_dimension_size {names[i]}, dim = {j} : "
                                                f"({jaxpr.invars[i].aval.mlir}) -> {INT}")
+        said = ",".join(f"{self.module.paths[i]}.shape = {shape}" for i, shape in enumerate(shapes))
+        obtained: list[tuple[str, str, str]] = []       # (what is said of a variable, its value, a size)
+
+        def check(predicate: str, problem: str, *values: str,
+                  what: str = "polymorphic shapes specification") -> None:
+            names = [*values, *(name for _, *pair in obtained for name in pair)]
+            told = "".join(text.format(n, n + 1) for text, n in zip(
+                (text for text, *_ in obtained), range(len(values), len(names), 2)))
+            self.check(predicate, f"Input shapes do not match the {what}. {problem} Using the following "
+                       f"polymorphic shapes specifications: {said}. Obtained dimension variables: {told}.",
+                       *names)
         for variable, place, rest, factor in solve(shapes, places):
+            spec = shapes[place[0]][place[1]]
             value = self.binary("subtract", found[place], self.size(rest)) if rest != 0 else found[place]
             if factor != 1:
-                self.check(self.compare("EQ", self.binary("remainder", value, self.size(factor)),
-                                        self.size(0)),
-                           f"The size of {self.name(place)}, '{shapes[place[0]][place[1]]}', gives no whole "
-                           f"value of '{variable}'; it is {{0}}.", found[place])
+                left = self.binary("remainder", value, self.size(factor))
+                check(self.compare("EQ", left, self.size(0)),
+                      f"Division had remainder {{0}} when computing the value of '{variable}'.", left)
                 value = self.binary("divide", value, self.size(factor))
             self.lines.append(f"    %dim_{variable} = stablehlo.convert {value} : {INT}")
-            self.check(self.compare("GE", value, self.size(1)),
-                       f"Expected value >= 1 for dimension variable '{variable}', found {{0}}.", value)
+            obtained.append((f"'{variable}' = {{{{{{}}}}}} from specification '{spec}' for dimension "
+                             f"{self.name(place)} (= {{{{{{}}}}}}), ", value, found[place]))
+            check(self.compare("GE", value, self.size(1)),
+                  f"Expected value >= 1 for dimension variable '{variable}'.")
         for (i, j), name in found.items():
             want = self.size(shapes[i][j])
-            self.check(self.compare("EQ", name, want),
-                       f"Found inconsistency between dimension size {self.name((i, j))} (= {{0}}) and the "
-                       f"specification '{shapes[i][j]}' (= {{1}}).", name, want)
+            check(self.compare("EQ", name, want),
+                  f"Found inconsistency between dimension size {self.name((i, j))} (= {{0}}) and the "
+                  f"specification '{shapes[i][j]}' (= {{1}}).", name, want)
         for text, rest, equal in self.module.scope.constraints:
             if variables(rest) <= set(self.module.variables):
                 value = self.size(rest)
-                self.check(self.compare("EQ" if equal else "GE", value, self.size(0)),
-                           f"The symbolic shape constraint {text} does not hold: '{rest}' is {{0}}.", value)
+                check(self.compare("EQ" if equal else "GE", value, self.size(0)),
+                      f"Expected '{rest}' to be {'equal' if equal else 'greater or equal'} to 0, but found "
+                      "{0}. ", value, what=f"symbolic shape constraint {text}")
 
     def name(self, place: tuple[int, int]) -> str:
         return f"{self.module.paths[place[0]]}.shape[{place[1]}]"
 
     def check(self, predicate: str, message: str, *values: str) -> None:
-        message = quoted("Input shapes do not match the polymorphic shapes specification. " + message)
+        message = quoted(message)
         types = ", ".join(["tensor<i1>", *[INT] * len(values)])
         super().emit(f"stablehlo.custom_call @shape_assertion({', '.join([predicate, *values])}) "
                      f"{{api_version = 2 : i32, error_message = {message}, has_side_effect = true}} : "
