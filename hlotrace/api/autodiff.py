@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of
 from ..core.config import state
-from ..core.errors import not_callable
+from ..core.errors import check_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.pytrees import pytree
 from ..core.surface.boundary import boundaries, filtered
@@ -61,8 +61,7 @@ def _no_reduce_axes(what: str, reduce_axes: Any) -> None:
 
 def checked_argnums(fun: Callable[..., Any], argnums: Any) -> int | tuple[int, ...]:
     """`argnums` as an int or a tuple of int, for a function to be differentiated."""
-    if not callable(fun):
-        raise not_callable(fun)
+    check_callable(fun)
     try:
         several = isinstance(argnums, Iterable) and getattr(argnums, "ndim", 1) != 0
         return tuple(map(operator.index, argnums)) if several else operator.index(argnums)
@@ -117,7 +116,7 @@ def check_input_dtype(flat: FlatFunction, avals: Sequence[ShapedArray], holomorp
                             "holomorphic differentiation, pass holomorphic=True. For differentiation of "
                             "non-holomorphic functions involving complex inputs or integer inputs, use jvp, "
                             "or convert with x.astype(float).")
-        elif dtypes.is_extended(dtype) or not dtypes.is_inexact(dtype) and not allow_int:
+        elif not dtypes.is_inexact(dtype) and not allow_int:
             raise TypeError(
                 f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
                 f"np.inexact), but got {dtype.name} for {flat.path(i)} of {flat.name}. If you want to use "
@@ -188,7 +187,12 @@ class VJP:
         """Cotangents of the leaves of the inputs in their structure."""
         return adapters.unflatten_tangents(self.in_tree, cotangents, self.primal_avals)
 
-    def __call__(self, ct: Any) -> Any:
+    def __call__(self, ct: Any, *more: Any) -> Any:
+        if more:
+            raise TypeError(f"the function was called with {1 + len(more)} arguments, but functions returned "
+                            "by vjp must be called with a single argument corresponding to the single value "
+                            "returned by the function being differentiated: for a tuple with a tuple, as in "
+                            "pullback((ct1, ct2))")
         return picked(self.structured(self.flat(self._checked(ct))), self.order)
 
     def with_refs(self, *wishes: Any) -> Callable[[Any], Any]:
@@ -234,9 +238,10 @@ class VJP:
         """The leaves of the cotangent of the output."""
         leaves, ct_tree = adapters.flatten_tangents(self.out_tree, ct, self.out_avals, _is_float0_leaf)
         if ct_tree != self.out_tree:
-            raise ValueError("unexpected tree structure.\nTree structure of cotangent input to the vjp "
-                             "function differs from the structure of the output of the "
-                             "function:\n" + pytree.structure_mismatch(
+            raise ValueError("unexpected tree structure.\nThe argument to a VJP function returned by "
+                             "`jax.vjp` must match the pytree\nstructure of the differentiated function.\n"
+                             "Tree structure of cotangent input to the vjp function differs from the "
+                             "structure of the output of the function:\n" + pytree.structure_mismatch(
                                  "cotangent", self.out_tree, ct_tree, ("the output", "the cotangent")))
         for i, (x, a) in enumerate(zip(leaves, self.out_avals)):
             got, want = aval_of(x), a.tangent()
@@ -345,8 +350,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
     (Array(0., dtype=float32), (Array([3., 4.], dtype=float32), Array([0., 0.], dtype=float32)))
     """
     _no_reduce_axes("vjp", reduce_axes)
-    if not callable(fun):
-        raise not_callable(fun)
+    check_callable(fun)
     return _vjp(FlatFunction(fun, *flatten((primals, {})), "vjp", has_aux=has_aux))
 
 
@@ -449,6 +453,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     >>> y, slope
     (Array(2., dtype=float32, weak_type=True), Array(21., dtype=float32, weak_type=True))
     """
+    check_callable(fun)
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("primal and tangent arguments to jax.jvp must be tuples or lists; found "
                         f"{type(primals).__name__} and {type(tangents).__name__}.")
@@ -528,8 +533,8 @@ class _Along:
         for i, (x, a) in enumerate(zip(leaves, pieces.primal_avals)):
             if (aval_of(x).shape, aval_of(x).dtype) != (a.shape, a.tangent().dtype):
                 raise ValueError("linearized function called on tangent values inconsistent with the "
-                                 f"original primal values: got {aval_of(x).str_short()} for "
-                                 f"{a.tangent().str_short()} at "
+                                 f"original primal values:\nGot tangent aval {aval_of(x).str_short()} "
+                                 f"for primal aval {a.str_short()} but expected {a.tangent().str_short()} at "
                                  f"tangents{pytree.leaf_paths(pieces.in_tree)[i]}")
         live = _as_array_operands([x for x, mark in zip(leaves, pieces.marks) if mark])
         results = iter(eval_jaxpr(pieces.program, consts, *live))
@@ -588,7 +593,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                                       "transposed only if it is linear in its arguments") from None
         found = as_operands([zeros_of(a) if r is None else r for r, a in zip(results, avals)])
         return in_tree.unflatten([giving_way(_divided(r, a), a.weak_type) for r, a in zip(found, avals)])
-    return transposed
+    return pytree.Partial(transposed)
 
 
 def fwd_and_bwd(fun: Callable[..., Any], argnums: Any, has_aux: bool = False,

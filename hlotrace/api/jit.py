@@ -19,7 +19,7 @@ from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.caches import types
 from ..core.config import config, named_axes, state
-from ..core.errors import not_callable
+from ..core.errors import check_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.pytrees import pytree
 from ..core.refs import accesses
@@ -68,8 +68,7 @@ class JitFunction(FastPath):
                  donate_argnums: Any = None, donate_argnames: Any = None, inline: bool = False,
                  keep_unused: bool = False, compiler_options: dict[str, Any] | None = None,
                  in_shardings: Any = None, out_shardings: Any = None, place: Any = None) -> None:
-        if not callable(fun):
-            raise not_callable(fun)
+        check_callable(fun)
         self._fun = fun
         self._name = name_of(fun)
         self._static_numbers, self._static_names = numbers_and_names(fun, static_argnums, static_argnames,
@@ -121,7 +120,7 @@ class JitFunction(FastPath):
             if self._placement.asks:
                 avals = self._placement.typed(in_tree, avals)
             return Given(leaves, in_tree, avals, statics)
-        except TypeError:
+        except (TypeError, OverflowError):
             if not adapters.any_adapted(leaves):
                 if self._inline:
                     self._fun(*whole[0], **whole[1])      # a function of the library words it better

@@ -13,7 +13,7 @@ from ..core import dtypes, programs
 from ..core.avals import ShapedArray
 from ..core.config import config, state
 from ..core.effects import State
-from ..core.errors import not_callable
+from ..core.errors import check_callable
 from ..core.jaxpr import Jaxpr, eval_jaxpr
 from ..core.platforms import platform_named
 from ..core.pytrees import pytree
@@ -58,7 +58,7 @@ class ShapeDtypeStruct:
     >>> jax.eval_shape(jnp.sum, spec), jax.jit(jnp.sum).lower(spec).out_info
     (ShapeDtypeStruct(shape=(), dtype=bfloat16), ShapeDtypeStruct(shape=(), dtype=bfloat16))
     """
-    __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma", "placed", "layout")
+    __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma", "placed", "layout", "_complete")
     is_ref = False
 
     def __new__(cls, *args: Any, is_ref: bool = False, **kwargs: Any) -> ShapeDtypeStruct:
@@ -100,6 +100,13 @@ class ShapeDtypeStruct:
         if aval is not None and sharding is not self.placed and sharding is not None:
             from ..runtime.devices import layouts  # few are in a layout of their own
             self.placed = layouts.settled(self.placed, aval, "ShapeDtypeStruct: sharding")
+        self._complete = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(self, "_complete"):
+            raise RuntimeError(f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct objects: "
+                               f"update({name}=...) makes another one")
+        object.__setattr__(self, name, value)
 
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
@@ -671,8 +678,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> jax.eval_shape(lambda x: (jnp.sum(x**2), x[:5]), x)
     (ShapeDtypeStruct(shape=(), dtype=bfloat16), ShapeDtypeStruct(shape=(5, 1000000), dtype=bfloat16))
     """
-    if not callable(fun):
-        raise not_callable(fun, "and its arguments behind it")
+    check_callable(fun, "and its arguments behind it")
     placement = getattr(fun, "_placement", None)
     if type(placement) is Placement and placement.outs is not None:
         return fun.eval_shape(*args, **kwargs)      # type: ignore[attr-defined]

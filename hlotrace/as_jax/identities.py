@@ -26,6 +26,7 @@ _TABLE = """
 | `api.parallel.eager_shard_map` | `jax._src.shard_map` | DeviceTracer=ShardMapTracer |
 | `api.stages` | `jax` | ShapeDtypeStruct |
 | `api.stages` | `jax._src.stages` | ArgInfo Compiled Lowered Traced |
+| `as_jax.boxes` | `jax._src.hijax` | Box BoxTy BoxTypeState |
 | `core.array` | `jax` | Array |
 | `core.avals` | `jax._src.core` | ManualAxisType ShapedArray Space=MemorySpace |
 | `core.dtypes` | `jax.dtypes` | extended prng_key |

@@ -134,13 +134,15 @@ def _settled(sharding: Any, x: Any) -> Any:
 def device_get(x: Any) -> Any:
     """The values of a pytree as NumPy arrays.
 
-    Other leaves stay as they are, tracers too.  It waits for what is computed still.
+    Other leaves stay as they are, tracers and arrays of keys too.  It waits for what is computed still.
 
     >>> jax.device_get({"x": jnp.arange(3), "n": 5})
     {'n': 5, 'x': array([0, 1, 2], dtype=int32)}
     """
     def get(v: Any) -> Any:
-        return v._numpy() if isinstance(v, ArrayImpl) else v
+        if isinstance(v, np.generic):
+            return np.asarray(v)
+        return v._numpy() if isinstance(v, ArrayImpl) and not dtypes.is_extended(v.dtype) else v
     with transfer_guards.getting():
         return pytree.tree_map(get, x)
 

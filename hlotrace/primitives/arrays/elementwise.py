@@ -110,7 +110,7 @@ def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype,
         for rule, t in zip(derivatives, tangents):
             if t is not None and rule is not None:
                 term = rule(t, out, *primals, **params)
-                total = term if total is None else add(total, term)
+                total = term if total is None else accumulate(total, term)
         shape = shape_of(out)
         if total is not None and shape_of(total) != shape:
             total = broadcast_in_dim(total, shape, ())
@@ -138,7 +138,7 @@ def _pair(a, b):
 def accumulate(a, b):
     """The sum of two cotangents, by the dtype's own rule where that is a user's."""
     dtype = dtype_of(a)
-    return dtype._rules.add(dtype, a, b) if dtypes.is_extended(dtype) else add_p.bind(a, b)
+    return dtype._rules.add(dtype, a, b) if dtypes.is_extended(dtype) else add_any_p.bind(a, b)
 
 
 def add(a, b): return add_p.bind(*_pair(a, b))
@@ -210,9 +210,16 @@ def _float_result(dtype):
 
 neg_p = elementwise("neg", "stablehlo.negate", "fciu", lambda g, o, x: neg(g), transpose=lambda ct,
                     x: [neg(ct)], of_bools="~x is the opposite of a bool", makes_nan=False, linear="first")
-add_p = elementwise("add", "stablehlo.add", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: g,
-                    transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: ct)],
-                    linear="all")
+
+
+def _sum(name):
+    return elementwise(name, "stablehlo.add", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: g,
+                       linear="all", transpose=lambda ct, x, y: [_if_linear(x, lambda: ct),
+                                                                 _if_linear(y, lambda: ct)])
+
+
+add_p = _sum("add")
+add_any_p = _sum("add_any")      # of terms of derivatives
 sub_p = elementwise("sub", "stablehlo.subtract", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: neg(g),
                     transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: neg(ct))],
                     of_bools="x ^ y tells where bools differ", linear="all")
@@ -750,7 +757,7 @@ def _clamp_jvp(primals, tangents):
         if t is not None:
             t = broadcast_in_dim(t, shape, ()) if shape_of(t) != shape else t
             term = select(mask, t, full(shape, 0, dtype))
-            total = term if total is None else add(total, term)
+            total = term if total is None else accumulate(total, term)
     return out, total
 
 

@@ -119,17 +119,18 @@ class Executable:
         return buffers, committed
 
     def check_donated(self, buffers: Sequence[binding.Buffer]) -> None:
-        """ValueError where a donated buffer is twice among the arguments."""
+        """JaxRuntimeError where a donated buffer is twice among the arguments."""
         if not self.lowered.donated or self.gives_back:
             return
         held = [id(shards.memory(b)) for b in buffers]
         if len(set(held)) < len(held):
             for i in self.lowered.donated:
                 if held.count(held[i]) > 1:
-                    raise ValueError(
-                        f"argument {i} of {self.lowered.jaxpr.name} is donated and passed a second time in "
-                        "one call: the program would read memory that it gave away. Pass a copy, or do not "
-                        "donate it.")
+                    raise binding.JaxRuntimeError(
+                        "INVALID_ARGUMENT: Attempt to use a buffer that was previously donated in the same "
+                        f"call: argument {i} of {self.lowered.jaxpr.name} is donated and passed a second "
+                        "time in one call: the program would read memory that it gave away. Pass a copy, or "
+                        "do not donate it.")
 
     def run(self, buffers: Sequence[binding.Buffer]) -> list[binding.Buffer]:
         """Run; returns a list of buffers.  `buffers` must match the program's inputs: nothing checks here."""
