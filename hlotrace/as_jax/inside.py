@@ -69,7 +69,8 @@ _LIKE = {
 _IMPORTED = " typing sharding tree_util api_util core extend.core errors"
 
 # modules of jax._src that are modules of hlotrace, since libraries write to them
-_SAME = {"compiler": "runtime.executables.compilation"}
+_SAME = {"compiler": "runtime.executables.compilation", "deprecations": "as_jax.deprecations",
+         "jaxpr_util": "as_jax.jaxpr_util"}
 
 _NAMES = """
 | name in `jax._src` | who takes it | what it is here |
