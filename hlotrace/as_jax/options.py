@@ -13,6 +13,7 @@ from ..core.config import checks, config, state
 update = config.update
 _CONTEXTS = {name: x for name, x in vars(contexts).items() if isinstance(x, OptionContext)}
 _FUNCTIONS = {"transfer_guard"}      # of JAX's module too
+_UPGRADE = " It will be on for all, and then be gone."
 _WORDS = {"y": True, "yes": True, "t": True, "true": True, "on": True, "1": True,
           "n": False, "no": False, "f": False, "false": False, "off": False, "0": False}
 
@@ -72,8 +73,7 @@ def _one_of(values: Sequence[str], none: bool = False) -> Callable[[Any], Any]:
 def _state(name: str, default: Any, help: str, parse: Callable[[Any], Any], *, on: Any = ...,
            update_global_hook: Callable[[Any], None] | None = None,
            update_thread_local_hook: Callable[[Any], None] | None = None,
-           include_in_jit_key: bool = False,        # of JAX's own look-up: programs do not depend on it
-           include_in_trace_context: bool = False,
+           include_in_jit_key: bool = False, include_in_trace_context: bool = False,
            validator: Callable[[Any], None] | None = None, upgrade: bool = False,
            extra_description: str = "") -> OptionContext:
     def checked(value: Any) -> Any:
@@ -81,11 +81,11 @@ def _state(name: str, default: Any, help: str, parse: Callable[[Any], Any], *, o
         if validator is not None:
             validator(value)
         return value
-    config.define(name, default, checked, include_in_trace_context)
+    config.define(name, default, checked, include_in_jit_key or include_in_trace_context)
     if update_global_hook is not None:
         update_global_hook(config.read(name))
         checks[name] = update_global_hook
-    option = contexts.option_context(name, on, help + extra_description)
+    option = contexts.option_context(name, on, f"{help}{extra_description}{_UPGRADE * upgrade}")
     if update_thread_local_hook is not None:
         tell, block = update_thread_local_hook, option.__wrapped__
 

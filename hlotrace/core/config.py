@@ -197,7 +197,7 @@ _OPTIONS = {
     "jax_cuda_visible_devices": ("all", _text, False),
     "jax_pjrt_client_create_options": (None, _text, False),
     "jax_debug_log_modules": ("", _text, False),        # see runtime/executables/progress.py
-    "jax_logging_level": ("NOTSET", _one_of(*_LOGGING), False),
+    "jax_logging_level": ("NOTSET", _one_of(None, *_LOGGING), False),
     "jax_disable_bwd_checks": (False, _flag, True),
     "jax_disallow_mesh_context_manager": (False, _flag, False),
     "jax_dump_ir_to": ("", _text, False),       # see runtime/executables/dumps.py

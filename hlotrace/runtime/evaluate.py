@@ -207,6 +207,9 @@ def lower_for(jaxpr: Jaxpr, where: Where, *, platform: str | None = None, donate
         platform = client.platform_of(device if hasattr(device, "platform") else client.default_device())
     # a program that cannot run twice tells at once which operation gave a NaN
     adding = runtime_checks.float_checks() if state.check_floats and (donated or jaxpr.effects) else ()
+    if logger := progress.loggers.get("types"):
+        progress.log("Compiling jit(%s) with global shapes and types %s.", jaxpr.name, tuple(jaxpr.in_avals),
+                     logger=logger)
     with progress.stage("lowered", jaxpr.name):
         return runtime_checks.lowered_to_tell(jaxpr, adding, platform=platform, donated=donated,
                                               **options), device

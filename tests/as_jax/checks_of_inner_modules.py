@@ -1,12 +1,15 @@
-"""Modules of JAX's inside that are files of this package: `config`, `deprecations`, `jaxpr_util`."""
+"""Modules of JAX's inside that are files of this package: `config`, `deprecations`, `jaxpr_util`; and
+what the loggers say."""
 import gzip
 import types
 import warnings
 
-import jax
-import jax.numpy as jnp
 import pytest
-from jax._src import config, deprecations, jaxpr_util
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+from hlotrace.as_jax import deprecations, jaxpr_util
+from hlotrace.as_jax import options as config
 
 
 def test_options_are_defined_set_and_checked():
@@ -88,3 +91,27 @@ def test_what_is_in_a_program():
     assert [[user and user.primitive.name for user in users] for *_, users in inner] == [["sin"], [None]]
     assert [eqn.primitive.name for eqn in jaxpr_util.eqns_using_var(jaxpr, jaxpr.invars[0])] == ["jit", "mul"]
     assert gzip.decompress(jaxpr_util.pprof_equation_profile(jaxpr))
+
+
+def test_cache_misses_are_told_in_the_words_of_jax(caplog):
+    f = jax.jit(lambda x, n=1: x * 2, static_argnums=1)
+    with config.explain_cache_misses(True), caplog.at_level("WARNING"):
+        for args in ((1.0,), (jnp.ones(3),), (jnp.ones(3, int),), (jnp.ones(3), 5)):
+            f(*args)
+        with jax.numpy_rank_promotion("warn"):
+            f(1.0)
+    logger = "jax._src.interpreters.partial_eval"
+    told = [r.getMessage() for r in caplog.records if r.name == logger]
+    for text, words in zip(told, ("never seen function:", "now f32[3] and before f32[]", "now i32[3] and before f32[3]",
+                                  "different input pytree:", "now 'warn' and before 'allow'"),
+                           strict=True):
+        assert text.startswith("TRACING CACHE MISS at ") and words in text, text
+
+
+def test_compiles_are_told_by_the_loggers_of_jax(caplog):
+    with jax.log_compiles(), caplog.at_level("WARNING"):
+        jax.jit(lambda x: x * 2.5)(1.0)
+    told = [(r.name, r.getMessage().split(" <")[0].split("(")[0]) for r in caplog.records]
+    assert told == [("jax._src.dispatch", "Finished tracing"), ("jax._src.interpreters.pxla", "Compiling jit"),
+                    ("jax._src.dispatch", "Finished jaxpr to MLIR module conversion jit"), told[3]]
+    assert told[3] in [("jax._src.dispatch", "Finished XLA compilation of jit"), ("hlotrace", "loaded")]
