@@ -194,6 +194,10 @@ def compile_program(jaxpr: Jaxpr, where: Where, donated: Sequence[int] = (),
 def lower_for(jaxpr: Jaxpr, where: Where, *, platform: str | None = None, donated: Sequence[int] = (),
               **options: Any) -> tuple[Lowered, binding.Device]:
     """(Lowered, a device) of a program for a device or a Partition; `options` as for `lower`."""
+    for aval in jaxpr.in_avals:
+        if aval.dtype.kind == "T":
+            raise TypeError(f"{jaxpr.name}: a value of type {aval.str_short()} is not a valid JAX type here: "
+                            "arrays of texts are kept and given back, and no operation takes them")
     device: Any = where
     if isinstance(where, tuple):
         device = where.devices[0]

@@ -14,6 +14,7 @@ from ...core.refs import Ref
 from ...core.surface.boundary import arrays_of
 from ...core.trace import Tracer
 from ...lax import shapes as lax
+from ...placement.device_put import device_put
 from ...placement.out_sharding import devices_like, make_with_sharding, new_array
 from ...primitives.arrays.elementwise import (
     convert,
@@ -107,6 +108,8 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None, out
     if order not in (None, "K"):
         raise NotImplementedError(f"Only implemented for order='K', got {order!r}: the layout is the "
                                   "compiler's, leave it out")
+    if device is not None and dtype is None and getattr(getattr(object, "dtype", None), "kind", "") == "T":
+        return device_put(object, device)       # texts, of which an array is made nowhere else
     dtype = None if dtype is None else dtypes.check_user_dtype(dtype, "array")
     x = _convert(object, dtype)
     if copy and x is object:
