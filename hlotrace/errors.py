@@ -2,6 +2,7 @@
 from .core.errors import (
     ConcretizationTypeError,
     DuplicateSpecError,
+    HoldsArrayError,
     InconclusiveDimensionOperation,
     IndivisibleError,
     JAXIndexError,

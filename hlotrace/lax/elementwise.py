@@ -7,7 +7,7 @@ import warnings
 
 from ..core import dtypes, source_info
 from ..core.array import Array
-from ..core.avals import aval_of, is_arraylike, not_an_array
+from ..core.avals import aval_of, fault_of, is_arraylike, not_an_array
 from ..core.dtypes import python_scalars
 from ..core.pytrees import pytree
 from ..primitives.arrays import elementwise as e
@@ -52,9 +52,9 @@ class RoundingMethod(enum.IntEnum):
 def _check(name, args):
     for i, x in enumerate(args):
         if not is_arraylike(x):
-            raise TypeError(f"Error interpreting argument to {name} as a JAX value. The problematic value is "
-                            f"of type {type(x)} and was passed to {name} at position {i}.\nlax.{name}: "
-                            f"{not_an_array(x, str(i))}")
+            raise fault_of(x)(f"Error interpreting argument to {name} as a JAX value. The problematic value "
+                              f"is of type {type(x)} and was passed to {name} at position {i}.\nlax.{name}: "
+                              f"{not_an_array(x, str(i))}")
 
 
 def coerced_operands(name, *args):
