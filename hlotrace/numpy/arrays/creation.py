@@ -300,7 +300,9 @@ def share(external_array, device=None, copy=None):
                         "methods")
     found, copied = (x, False) if isinstance(x, Array) else import_dlpack(x)
     result = array(found, copy=bool(copy), device=device)
-    if copy is False and (copied or result is not found):
+    if copy is False and (copied or result is not found and (
+            isinstance(found, Tracer) or len(result.devices()) > 1
+            or result.unsafe_buffer_pointer() != found.unsafe_buffer_pointer())):
         raise ValueError("from_dlpack: copy=False, but the memory cannot be shared: it is on another "
                          "device, is strided, is not aligned to 64 bytes, or holds 64-bit numbers while "
                          "those are off; leave copy= out")
