@@ -1,5 +1,5 @@
-"""Modules of JAX's inside that are files of this package: `config`, `deprecations`, `jaxpr_util`; and
-what the loggers say."""
+"""Modules of JAX's inside that are files of this package: `config`, `deprecations`, `jaxpr_util`,
+`pretty_printer`; and what the loggers say."""
 import gzip
 import types
 import warnings
@@ -8,8 +8,9 @@ import pytest
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.as_jax import deprecations, jaxpr_util
+from hlotrace.as_jax import deprecations, faces, jaxpr_util
 from hlotrace.as_jax import options as config
+from hlotrace.as_jax import pretty_printer as pp
 
 
 def test_options_are_defined_set_and_checked():
@@ -115,3 +116,27 @@ def test_compiles_are_told_by_the_loggers_of_jax(caplog):
     assert told == [("jax._src.dispatch", "Finished tracing"), ("jax._src.interpreters.pxla", "Compiling jit"),
                     ("jax._src.dispatch", "Finished jaxpr to MLIR module conversion jit"), told[3]]
     assert told[3] in [("jax._src.dispatch", "Finished XLA compilation of jit"), ("hlotrace", "loaded")]
+
+
+def test_documents_of_text():
+    call = pp.group(pp.text("f(") + pp.nest(2, pp.brk("") + pp.join(pp.text(",") + pp.brk(), [pp.text("aaa"), pp.text("b")]))
+                    + pp.brk("") + pp.text(")"))
+    assert call.format() == str(call) == "f(aaa, b)" and call.format(width=8) == "f(\n  aaa,\n  b\n)"
+    assert pp.keyword(pp.text("let")).format(use_color=True) == "\x1b[34;1mlet\x1b[39;22m"
+    assert pp.type_annotation(pp.text("f32[]")).format(use_color=False) == "f32[]" and pp.join(pp.nil(), []).format() == ""
+    lines = [[]]
+    pp.group(pp.text("a") + pp.brk() + pp.source_map(pp.text("b"), 7)).format(width=1, source_map=lines)
+    assert lines[-1] == [(0, 1, 7)]
+
+
+def test_who_listens():
+    def listener(*_, **__):
+        """Hear, and do nothing."""
+    for kind, register in (("event", jax.monitoring.register_event_listener),
+                           ("event_duration", jax.monitoring.register_event_duration_secs_listener),
+                           ("event_time_span", jax.monitoring.register_event_time_span_listener),
+                           ("scalar", jax.monitoring.register_scalar_listener)):
+        register(listener)
+        assert getattr(faces, f"get_{kind}_listeners")() == [listener]
+    jax.monitoring.clear_event_listeners()
+    assert faces.get_event_listeners() == []
