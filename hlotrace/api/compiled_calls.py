@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.caches import ContextCache, LRUCache, WeakCache
-from ..core.config import state
+from ..core.config import config, state
 from ..core.dtypes import float0
 from ..core.pytrees import pytree
 from ..core.source_info import is_package, user_frame
@@ -51,6 +51,10 @@ class FunctionCaches:
             self.history.keep(None, retraces.retraced(jitted, history, types, where, requested))
             return
         self.history.keep(None, (types, where))
+        if config.jax_explain_cache_misses:
+            from ..inspection import retraces
+            if retraces.teller is not None:
+                retraces.teller(jitted, None, types, where, bool(code and _traced_codes.get(code)))
         if code is not None and state.trace is EVAL and not requested:
             number = hash((getattr(fun, "__code__", None), jitted._options, types))
             counts: dict[Any, Any] = _traced_codes.get(code) or _traced_codes.keep(code, {})

@@ -62,14 +62,15 @@ _LIKE = {
     "third_party.scipy.interpolate": "scipy.interpolate", "third_party.scipy.linalg": "scipy.linalg",
     "third_party.scipy.special": "scipy.special",
     "lib.mlir": "jaxlib.mlir", "lib.mlir.dialects": "jaxlib.mlir.dialects",
-    "pretty_printer": "jaxlib._pretty_printer", "public_test_util": "test_util",
+    "public_test_util": "test_util",
     "source_info_util": "extend.source_info_util", "util": "as_jax.helpers ", "xla_bridge": "extend.backend ",
 }
 # where the names are found that most modules of JAX import
 _IMPORTED = " typing sharding tree_util api_util core extend.core errors"
 
 # modules of jax._src that are modules of hlotrace, since libraries write to them
-_SAME = {"compiler": "runtime.executables.compilation"}
+_SAME = {"compiler": "runtime.executables.compilation", "deprecations": "as_jax.deprecations",
+         "jaxpr_util": "as_jax.jaxpr_util", "pretty_printer": "as_jax.pretty_printer"}
 
 _NAMES = """
 | name in `jax._src` | who takes it | what it is here |
@@ -211,6 +212,10 @@ _NAMES = """
 | `literals.TypedNdArray` | equinox, jaxtyping | `faces.TypedNdArray` |
 | `mesh.get_concrete_mesh` | packages, by pjit.mesh_lib | `faces.get_concrete_mesh` |
 | `mesh.thread_resources` | packages | `faces.thread_resources` |
+| `monitoring.get_event_duration_listeners` | JAX's tests | `faces.get_event_duration_listeners` |
+| `monitoring.get_event_listeners` | JAX's tests | `faces.get_event_listeners` |
+| `monitoring.get_event_time_span_listeners` | JAX's tests | `faces.get_event_time_span_listeners` |
+| `monitoring.get_scalar_listeners` | JAX's tests | `faces.get_scalar_listeners` |
 | `named_sharding.DuplicateSpecError` | packages | `core.errors.DuplicateSpecError` |
 | `named_sharding._unpickle_named_sharding` | pickles | `pickles.unpickle_named_sharding` |
 | `numpy.util.promote_dtypes_complex` | packages | `faces.promote_dtypes_complex` |

@@ -95,6 +95,8 @@ def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
         x = copy.copy(x)
     if sharding is not None and getattr(sharding, "_layout", None) is not None:
         sharding = _settled(sharding, x)
+    if isinstance(x, np.ndarray) and x.dtype.kind == "T":
+        return _put_texts(x, sharding)
     if sharding is None:
         return x if isinstance(x, Array) else from_numpy(x, aval=aval_of(x))
     if isinstance(x, Tracer):
@@ -119,6 +121,16 @@ def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
     if donate and moved._buf is not x._buf and not x.is_deleted():
         x.delete()
     return moved
+
+
+def _put_texts(x: np.ndarray, sharding: Any) -> ArrayImpl:
+    """An array of texts: on CPUs only, and given back as it is; no operation takes it."""
+    if not isinstance(sharding, Sharding) or any(d.platform != "cpu" for d in sharding.device_set):
+        raise TypeError("device_put: String arrays can only be sharded to CPU devices. Received unsupported "
+                        f"device or sharding: {sharding}: name one, as jax.devices('cpu')[0]")
+    aval = ShapedArray(x.shape, x.dtype)
+    placement.check_fits(sharding, aval, partial(placement.of_type, "device_put: a value", aval))
+    return ArrayImpl(sharding.typed(aval), shards.put(x, aval, sharding), True)
 
 
 def _settled(sharding: Any, x: Any) -> Any:

@@ -298,7 +298,7 @@ if hasattr(ArrayImpl, "_to_np_array_did_copy"):
         return np.asarray(buf._to_np_array_did_copy()[0])
 else:
     def _fetch(buf: Buffer, aval: Any) -> np.ndarray:
-        if buf.platform() != "cpu":
+        if buf.platform() != "cpu" or aval.dtype.kind == "T":       # texts
             return np.asarray(buf._single_device_array_to_np_array_did_copy()[0])
         bits = _NARROW.get(aval.dtype.name, aval.dtype.itemsize * 8)
         raw = (ctypes.c_char * -(-aval.size * bits // 8)).from_address(buf.unsafe_buffer_pointer())

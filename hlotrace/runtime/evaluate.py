@@ -193,6 +193,10 @@ def compile_program(jaxpr: Jaxpr, where: Where, donated: Sequence[int] = (),
 def lower_for(jaxpr: Jaxpr, where: Where, *, platform: str | None = None, donated: Sequence[int] = (),
               **options: Any) -> tuple[Lowered, binding.Device]:
     """(Lowered, a device) of a program for a device or a Partition; `options` as for `lower`."""
+    for aval in jaxpr.in_avals:
+        if aval.dtype.kind == "T":
+            raise TypeError(f"{jaxpr.name}: a value of type {aval.str_short()} is not a valid JAX type here: "
+                            "arrays of texts are kept and given back, and no operation takes them")
     device: Any = where
     if isinstance(where, tuple):
         device = where.devices[0]
@@ -206,6 +210,9 @@ def lower_for(jaxpr: Jaxpr, where: Where, *, platform: str | None = None, donate
         platform = client.platform_of(device if hasattr(device, "platform") else client.default_device())
     # a program that cannot run twice tells at once which operation gave a NaN
     adding = runtime_checks.float_checks() if state.check_floats and (donated or jaxpr.effects) else ()
+    if logger := progress.loggers.get("types"):
+        progress.log("Compiling jit(%s) with global shapes and types %s.", jaxpr.name, tuple(jaxpr.in_avals),
+                     logger=logger)
     with progress.stage("lowered", jaxpr.name):
         return runtime_checks.lowered_to_tell(jaxpr, adding, platform=platform, donated=donated,
                                               **options), device

@@ -19,6 +19,7 @@ from ..common import (
     number,
     shape_of,
 )
+from .precision import result_accuracy
 from .shape import Mapped, broadcast_in_dim, full, instantiate, zeros_of
 
 _KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer",
@@ -86,7 +87,8 @@ def _lower(ctx, eqn, *names):
             return ctx.emit(f"{mnemonic} {listed} : {', '.join([out.mlir] * len(names))} -> {out.mlir}")
         if mnemonic.startswith("chlo."):
             return ctx.emit(f"{mnemonic} {listed} : {out.mlir} -> {out.mlir}")
-        return ctx.emit(f"{mnemonic} {listed} : {out.mlir}")
+        accuracy = result_accuracy(eqn.params.get("accuracy"))
+        return ctx.emit(f"{mnemonic} {listed}{accuracy} : {out.mlir}")
     source = out.update(dtype=kind).mlir
     if mnemonic == "stablehlo.complex":
         return ctx.emit(f"{mnemonic} {listed} : {out.mlir}")
@@ -106,6 +108,7 @@ def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype,
 
     def jvp(primals, tangents, **params):
         out = p.bind(*primals, **params)
+        params.pop("accuracy", None)        # of this function, not of its derivative
         total = None
         for rule, t in zip(derivatives, tangents):
             if t is not None and rule is not None:
@@ -405,7 +408,8 @@ def _atanh_of_nan(a, b, out):
 exp_p = elementwise("exp", "stablehlo.exponential", "fc", lambda g, o, x: mul(g, o),
                     lower=_as_exp(lambda a: exp(a)))
 exp2_p = elementwise("exp2", None, "fc", lambda g, o, x: mul(g, mul(o, np.log(2).item())),
-                     lower=lambda ctx, eqn, x: ctx.lower_fun(lambda v: exp(mul(v, np.log(2).item())), eqn, x))
+                     lower=lambda ctx, eqn, x: ctx.lower_fun(
+                         lambda v: exp_p.bind(mul(v, np.log(2).item()), **eqn.params), eqn, x))
 expm1_p = elementwise("expm1", "stablehlo.exponential_minus_one", "fc", lambda g, o, x: mul(g, add(o, 1)),
                       lower=_as_exp(lambda a: expm1_p.bind(a)))
 log_p = elementwise("log", "stablehlo.log", "fc", lambda g, o, x: div(g, x), lower=_mended(_log_of_infinite))
