@@ -313,7 +313,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
         x = asarray(x)
     else:
         x, = inexact("linalg.vector_norm", x)
-    return _vector_norm(x, ord, canonical_axes(axis, x.ndim), keepdims)
+    return _vector_norm(x, 2 if ord is None else ord, canonical_axes(axis, x.ndim), keepdims)
 
 
 @composite(static=("p",))
