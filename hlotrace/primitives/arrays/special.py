@@ -39,9 +39,10 @@ def no_derivative(name, operand):
 
 
 def _lower_lgamma(ctx, eqn, x):
-    # XLA's formula cancels near the zeros; from JAX 0.12 the result in float32 is correct to the last bit or two
-    if exact_lgamma and eqn.outvars[0].aval.dtype == dtypes.float32 and ctx.platform != "tpu":
-        return ctx.lower_fun(lambda x: convert(lgamma_p.bind(convert(x, dtypes.float64)), dtypes.float32), eqn, x)
+    # XLA's formula cancels near the zeros, which JAX from 0.12 does not; TPUs have no float64 to speak of
+    dtype = eqn.outvars[0].aval.dtype
+    if exact_lgamma and dtype == dtypes.float32 and ctx.platform != "tpu":
+        return ctx.lower_fun(lambda x: convert(lgamma_p.bind(convert(x, dtypes.float64)), dtype), eqn, x)
     return lower_op(ctx, eqn, x)
 
 
