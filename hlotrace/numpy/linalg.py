@@ -77,7 +77,12 @@ class SVDResult(NamedTuple):
 def inexact(name, *args):
     """Arrays of one floating or complex dtype, made of the arguments."""
     check_arraylike(name, *args)
-    return [asarray(x) for x in promote_dtypes_inexact(*args)]
+    return inexact_of(*args)
+
+
+def inexact_of(*args):
+    """As `inexact`, also of lists, which scipy.linalg takes."""
+    return promote_dtypes_inexact(*map(asarray, args))
 
 
 def _matrices(name, x):

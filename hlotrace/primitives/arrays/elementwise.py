@@ -754,8 +754,7 @@ def _clamp_jvp(primals, tangents):
     out = clamp_p.bind(low, x, high)
     shape, dtype = shape_of(x), dtype_of(x)
     low, high = (broadcast_in_dim(b, shape, ()) if shape_of(b) != shape else b for b in (low, high))
-    below, above = lt(x, low), gt(x, high)
-    masks = (and_p.bind(below, le(low, high)), not_p.bind(or_p.bind(below, above)), above)
+    masks = (and_p.bind(lt(x, low), lt(low, high)), and_p.bind(gt(x, low), lt(x, high)), gt(x, high))
     total = None
     for mask, t in zip(masks, tangents):
         if t is not None:
