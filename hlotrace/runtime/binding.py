@@ -109,6 +109,9 @@ sums_slice_starts = version < (0, 11)
 # JAX of 0.10 does not reshape split axes where axes of size 1 come or go and others are cut or merged.
 counts_units = version < (0, 11)
 
+# JAX of 0.12 computes lgamma in float32 exactly, in other operations than XLA's formula.
+exact_lgamma = version >= (0, 11)
+
 
 def result_handler(aval: Any, sharding: Any) -> Callable[..., Any]:
     """A C++ callable that wraps an executable's output buffer with `aval` and `sharding`."""

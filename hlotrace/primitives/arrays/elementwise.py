@@ -74,7 +74,7 @@ def _abstract_eval(name, kinds, result, of_bools):
     return abstract_eval
 
 
-def _lower(ctx, eqn, *names):
+def lower_op(ctx, eqn, *names):
     out = eqn.outvars[0].aval
     operands = [name if v.aval.ndim == out.ndim else ctx.emit(
         f"stablehlo.broadcast_in_dim {name}, dims = [] : ({v.aval.mlir}) -> "
@@ -103,7 +103,7 @@ def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype,
     """Make and register an elementwise primitive from its table row.  of_bools: what to write for booleans
     instead."""
     abstract_eval = abstract_eval or _abstract_eval(name, kinds, result, of_bools)
-    p = Mapped(name, mnemonic=mnemonic, abstract_eval=abstract_eval, lower=lower or _lower,
+    p = Mapped(name, mnemonic=mnemonic, abstract_eval=abstract_eval, lower=lower or lower_op,
                transpose=transpose, kinds=kinds, elementwise=True, axes=ELEMENTWISE, **facts)
 
     def jvp(primals, tangents, **params):
@@ -238,9 +238,9 @@ def _quotient(by_zero):
     def lower(ctx, eqn, x, y):
         divisor = eqn.invars[1]
         if kind_of(divisor.aval.dtype) not in "iu" or getattr(divisor, "val", 0) != 0:
-            return _lower(ctx, eqn, x, y)
+            return lower_op(ctx, eqn, x, y)
         avals = [v.aval for v in eqn.invars]
-        out = _lower(ctx, eqn, x, ctx.lower_fun(lambda y: select(eq(y, 0), 1, y), eqn, y, avals=avals[1:]))
+        out = lower_op(ctx, eqn, x, ctx.lower_fun(lambda y: select(eq(y, 0), 1, y), eqn, y, avals=avals[1:]))
         return ctx.lower_fun(lambda x, y, out: select(eq(y, 0), by_zero(x), out), eqn, x, y, out,
                              avals=[*avals, eqn.outvars[0].aval])
     return lower
@@ -275,7 +275,7 @@ def _pow_lower(ctx, eqn, *names):
     x, y = (v.aval.dtype for v in eqn.invars)
     if x != y:
         return ctx.lower_fun(lambda a, b: power(a, convert(b, x)), eqn, *names)
-    return ctx.lower_fun(_unsigned_pow, eqn, *names) if kind_of(x) == "u" else _lower(ctx, eqn, *names)
+    return ctx.lower_fun(_unsigned_pow, eqn, *names) if kind_of(x) == "u" else lower_op(ctx, eqn, *names)
 
 
 def _pow_abstract_eval(x, y):
@@ -315,7 +315,7 @@ def _extreme_lower(before):
 
     def lower(ctx, eqn, *names):
         is_complex = dtypes.is_complex(eqn.outvars[0].aval.dtype)
-        return ctx.lower_fun(choose, eqn, *names) if is_complex else _lower(ctx, eqn, *names)
+        return ctx.lower_fun(choose, eqn, *names) if is_complex else lower_op(ctx, eqn, *names)
     return lower
 
 
@@ -340,7 +340,7 @@ def _mended(mend):
     `mend(a, b, out)` gives the result from XLA's.
     """
     def lower(ctx, eqn, x):
-        found, (operand,), (out,) = _lower(ctx, eqn, x), eqn.invars, eqn.outvars
+        found, (operand,), (out,) = lower_op(ctx, eqn, x), eqn.invars, eqn.outvars
         if not dtypes.is_complex(operand.aval.dtype):
             return found
         return ctx.lower_fun(lambda z, out: mend(real(z), imag_p.bind(z), out), eqn, x, found,
@@ -754,8 +754,7 @@ def _clamp_jvp(primals, tangents):
     out = clamp_p.bind(low, x, high)
     shape, dtype = shape_of(x), dtype_of(x)
     low, high = (broadcast_in_dim(b, shape, ()) if shape_of(b) != shape else b for b in (low, high))
-    below, above = lt(x, low), gt(x, high)
-    masks = (and_p.bind(below, le(low, high)), not_p.bind(or_p.bind(below, above)), above)
+    masks = (and_p.bind(lt(x, low), lt(low, high)), and_p.bind(gt(x, low), lt(x, high)), gt(x, high))
     total = None
     for mask, t in zip(masks, tangents):
         if t is not None:
