@@ -43,6 +43,14 @@ KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 DimSize, Shape, Out = Any, Sequence[Any], TypeVar("Out")
 # how "nothing is said of a sharding" is written here
 UNSPECIFIED, UnspecifiedValue = None, NoneType
+# JAX's where there is no CUDA; a set that libraries add their primitives to, which lowering here does not ask
+cuda_versions = None
+requiring_devices: set[Primitive] = set()
+
+
+def backends_are_initialized() -> bool:
+    """Has a client been made?"""
+    return bool(client.clients)
 
 
 def supports_inf(dtype: Any) -> bool:
@@ -513,7 +521,16 @@ def canonicalize_sharding(sharding: Any, api_name: str, _check_mesh_consistency:
     return sharding if sharding is None else as_sharding(sharding, api_name)
 
 
-class SlurmCluster:
+class ClusterEnv:
+    """The base of JAX's classes of launchers, which `_cluster_types` lists."""
+    _cluster_types: list[type] = []
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._cluster_types.append(cls)
+
+
+class SlurmCluster(ClusterEnv):
     """A job that SLURM started, as `jax.distributed.initialize` finds it in the environment."""
     name = "slurm"
 

@@ -326,8 +326,8 @@ def by_kernels(rules: Mapping[str | None, Callable[..., Any]]) -> dict[str | Non
             if not any(prod(a.shape) for a in outs):
                 return ctx.lower_fun(lambda *_: [full(a.shape, 0, a.dtype) for a in outs], eqn, *names)
             if platform and dtypes.is_inexact(dtype) and dtype not in PREFIXES:
-                raise NotImplementedError(f"{eqn.primitive.name}: dtype {dtype.name} has no kernel on platform "
-                                          f"{platform}; cast with .astype(jnp.float32)")
+                raise NotImplementedError(f"{eqn.primitive.name}: dtype {dtype.name} has no kernel on "
+                                          f"platform {platform}; cast with .astype(jnp.float32)")
             return ctx.lower_fun(lambda *values: function(*values, **eqn.params), eqn, *names)
         return lower
     return {platform: rule(platform, function) for platform, function in rules.items()}
