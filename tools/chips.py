@@ -56,7 +56,7 @@ host, all links together, and to other hosts. A dash: its maker does not say, or
 
 Every figure has a source; where it names one that a table above has a dash for, the source says nothing of it. On 25 November 2026
 those from OpenXLA and from Google's pages of v3, v4, v5e, v5p and 7x were compared with the pages. Rates of the NVIDIA GPUs and their
-networks, and all of v2 and v6e, were not compared again. The memory of the L4 has no page: a device reported it.
+networks, VMEM, and all of v2 and v6e, were not compared again. The memory of the L4 has no page: a device reported it.
 
 {sources}
 """
@@ -82,13 +82,13 @@ def linked(source):
 
 def page():
     chips = CHIPS.values()
-    memory = [row("chip", "also", "its devices say", "cores", "memory, GiB", "bandwidth, GB/s", "links, GB/s", "they are",
-                  "network, GB/s"), row(*["---"] * 9)]
+    memory = [row("chip", "also", "its devices say", "cores", "memory, GiB", "VMEM, MiB", "bandwidth, GB/s", "links, GB/s", "they are",
+                  "network, GB/s"), row(*["---"] * 10)]
     peak = [row("chip", *DTYPES, "float32 outside of matrix units"), row(*["---"] * (len(DTYPES) + 2))]
     for chip in chips:
         memory.append(row(
             f"`{chip.name}`", ", ".join(f"`{name}`" for name in chip.aliases) or "-", chip.kind, chip.cores,
-            number(chip.memory, 1 << 30), number(chip.bandwidth, 1e9), number(chip.link_bandwidth, 1e9), links(chip),
+            number(chip.memory, 1 << 30), number(chip.vmem or None, 1 << 20), number(chip.bandwidth, 1e9), number(chip.link_bandwidth, 1e9), links(chip),
             number(chip.network, 1e9)))
         peak.append(row(f"`{chip.name}`", *(number(chip.peak.get(dtype), 1e12) for dtype in DTYPES), number(chip.vector, 1e12)))
     sources = [f"* `{chip.name}`: " + "; ".join(

@@ -2,7 +2,7 @@
 
 What a compiler would fuse is guessed: operations on elements are computed where they are read, from the
 values behind them, unless these take more memory than the result; a product writes what follows it element
-by element.  The compiler's own copies, padding and choices are not in it.
+by element, unless devices sum it up first; what frees memory is done as soon as it can be.  The compiler's own copies, padding and choices are not in it.
 """
 import math
 from collections import Counter
@@ -110,6 +110,7 @@ class _Body:
 
     def __init__(self, ops, arguments, results, widens, vmem):
         self.widens, self.vmem = widens, vmem
+        self.readers = _READERS if widens else _READERS - _PRODUCTS
         self.ops, self.ends, self.outside = ops, set(results), {*arguments, *results}
         self.users = {}
         for op in ops:
@@ -137,7 +138,7 @@ class _Body:
         self.near = self.beside_the_cores() if vmem else set()
 
     def scheduled(self):
-        """The operations and what they read: those that free more memory than they take as soon as they can."""
+        """The operations and what they read: those that free more than they take as soon as they can."""
         slots, made, readers = [], {}, {}
         for i, reads in enumerate(self.reads):
             for v in reads:
@@ -170,7 +171,8 @@ class _Body:
         of them element by element; what is scattered into zeros, then added to something."""
         found = set()
         for op in self.ops:
-            value = op.outs[0] if op.name in _PRODUCTS else None
+            summed = any(kind != "all-gather" for kind, _ in op.sent)     # over devices, before what follows
+            value = op.outs[0] if op.name in _PRODUCTS and not summed else None
             while value is not None and (reader := self.only_reader(value)) and (
                     self.widens or reader.outs[0].bytes <= op.outs[0].bytes):
                 found.add(value)
@@ -194,14 +196,15 @@ class _Body:
         users = self.users.get(out, ())
         if out in self.constants and users and all(u.name in _WRITTEN for u in users):
             return False
-        if out in self.ends or any(u.name not in _READERS and u.name not in _FUSED for u in users):
+        if out in self.ends or any(u.name not in self.readers and u.name not in _FUSED for u in users):
             return True
         shared = len(users) > 1 or any(u.name in _PRODUCTS for u in users)
         return shared and 2 * out.bytes <= sum(r.bytes for r in behind)
 
     def run(self):
         """The _Run."""
-        inner = {op: [_Body(*body, self.widens, self.vmem).run() for body in op.bodies] for op in self.ops if op.bodies}
+        inner = {op: [_Body(*body, self.widens, self.vmem).run() for body in op.bodies]
+                 for op in self.ops if op.bodies}
         for op in inner:
             if op.name == "while":      # what goes through a loop unchanged stays where it was
                 for out, result in zip(op.outs, op.bodies[0][2]):

@@ -171,26 +171,32 @@ _HOPPER = dict(
              "network": _dgx("H100", 2024, 400)})
 
 _ALL = (
-    _tpu("v2", "TPU v2", memory=16 * GiB, vmem=32 << 20, bandwidth=700e9, peak={"bfloat16": 46 * TERA}, cores=2, torus=2,
+    _tpu("v2", "TPU v2", memory=16 * GiB, vmem=32 << 20, bandwidth=700e9, peak={"bfloat16": 46 * TERA},
+         cores=2, torus=2,
          link_bandwidth=248e9, network=None,
          sources={"memory bandwidth peak vector cores link_bandwidth torus network": _JOUPPI_2021}),
-    _tpu("v3", "TPU v3", memory=32 * GiB, vmem=32 << 20, bandwidth=900e9, peak={"bfloat16": 123 * TERA}, cores=2, torus=2,
+    _tpu("v3", "TPU v3", memory=32 * GiB, vmem=32 << 20, bandwidth=900e9, peak={"bfloat16": 123 * TERA},
+         cores=2, torus=2,
          link_bandwidth=280e9, network=None,
          sources={"memory bandwidth peak vector cores torus network": _cloud("v3"),
                   "link_bandwidth": _JOUPPI_2023}),
-    _tpu("v4", "TPU v4", memory=32 * GiB, vmem=32 << 20, bandwidth=1200e9, cores=2, torus=3, link_bandwidth=300e9,
+    _tpu("v4", "TPU v4", memory=32 * GiB, vmem=32 << 20, bandwidth=1200e9, cores=2, torus=3,
+         link_bandwidth=300e9,
          peak={"bfloat16": 275 * TERA, "int8": 275 * TERA}, network=None,
          sources={"memory bandwidth peak vector cores torus network": _cloud("v4"),
                   "link_bandwidth": _JOUPPI_2023}),
-    _tpu("v5e", "TPU v5 lite", memory=16 * GiB, vmem=128 << 20, bandwidth=819e9, cores=1, torus=2, link_bandwidth=200e9,
+    _tpu("v5e", "TPU v5 lite", memory=16 * GiB, vmem=128 << 20, bandwidth=819e9, cores=1, torus=2,
+         link_bandwidth=200e9,
          peak={"bfloat16": 197 * TERA, "int8": 393 * TERA}, network=3.125e9, aliases=("v5litepod",),
          sources={"memory bandwidth peak vector cores torus link_bandwidth network": _cloud("v5e")}),
-    _tpu("v5p", "TPU v5", memory=95 * GiB, vmem=128 << 20, bandwidth=2765e9, cores=2, torus=3, link_bandwidth=600e9,
+    _tpu("v5p", "TPU v5", memory=95 * GiB, vmem=128 << 20, bandwidth=2765e9, cores=2, torus=3,
+         link_bandwidth=600e9,
          peak={"bfloat16": 459 * TERA, "float8": 459 * TERA, "int8": 918 * TERA}, network=6.25e9,
          sources={"memory bandwidth vector cores torus link_bandwidth network": _cloud("v5p"),
                   "peak": _cloud("v5p") + "; int8: Google Cloud (2023), https://cloud.google.com/blog/"
                           "products/ai-machine-learning/introducing-cloud-tpu-v5p-and-ai-hypercomputer"}),
-    _tpu("v6e", "TPU v6 lite", memory=32 * GiB, vmem=128 << 20, bandwidth=1638e9, cores=1, torus=2, link_bandwidth=400e9,
+    _tpu("v6e", "TPU v6 lite", memory=32 * GiB, vmem=128 << 20, bandwidth=1638e9, cores=1, torus=2,
+         link_bandwidth=400e9,
          peak={"bfloat16": 918 * TERA, "float8": 918 * TERA, "int8": 1836 * TERA}, network=12.5e9,
          sources={"memory bandwidth peak vector cores torus link_bandwidth network": _cloud("v6e")}),
     _tpu("tpu7x", "TPU7x", memory=192 * GiB, vmem=128 << 20, bandwidth=7380e9, cores=2, torus=3,
@@ -262,6 +268,7 @@ def of_device(device: Any) -> Chip | None:
         return chip
     part = device.num_cores / chip.cores
     return replace(
-        chip, memory=int(chip.memory * part), vmem=int(chip.vmem * part), bandwidth=chip.bandwidth * part, cores=device.num_cores,
+        chip, memory=int(chip.memory * part), vmem=int(chip.vmem * part),
+        bandwidth=chip.bandwidth * part, cores=device.num_cores,
         peak={dtype: rate * part for dtype, rate in chip.peak.items()},
         link_bandwidth=chip.link_bandwidth * part, network=chip.network and chip.network * part)
