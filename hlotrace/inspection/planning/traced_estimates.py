@@ -2,7 +2,8 @@
 
 What a compiler would fuse is guessed: operations on elements are computed where they are read, from the
 values behind them, unless these take more memory than the result; a product writes what follows it element
-by element, unless devices sum it up first; what frees memory is done as soon as it can be.  The compiler's own copies, padding and choices are not in it.
+by element, unless devices sum it up first; what frees memory is done as soon as it can be.  The compiler's
+own copies and choices are not in it.
 """
 import math
 from collections import Counter
