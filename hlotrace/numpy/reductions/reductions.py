@@ -151,10 +151,11 @@ def reduction(name, kind, a, axis, dtype, out, keepdims, initial, where, promote
 def _over_names(name, kind, a, axis, names, dtype, keepdims, initial, where, promote_integers):
     collective = {SUM: lax.psum, MAX: lax.pmax, MIN: lax.pmin}.get(kind)
     if collective is None:
-        raise NotImplementedError(f"jnp.{name} over the mapped axis {names[0]!r}: sum, max, min, mean and what "
-                                  "is made of them take names of axes")
+        raise NotImplementedError(f"jnp.{name} over the mapped axis {names[0]!r}: sum, max, min, mean and "
+                                  "what is made of them take names of axes")
     first = None if kind is SUM else initial
-    out = collective(reduction(name, kind, a, axis, dtype, None, keepdims, first, where, promote_integers), names)
+    out = collective(reduction(name, kind, a, axis, dtype, None, keepdims, first, where, promote_integers),
+                     names)
     return out if initial is None or kind is not SUM else add_p.bind(
         out, broadcast_to_shape(cast(initial, dtype_of(out)), shape_of(out)))
 
