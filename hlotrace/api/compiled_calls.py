@@ -109,7 +109,7 @@ class CompiledCall:
                 if executable.execute is not None and not state.check_floats and not any(
                         [type(x) is ArrayImpl and x._committed for x in leaves]):
                     try:
-                        found = executable.run_operands(leaves)
+                        found = executable.run_operands(*leaves)
                     except ValueError:      # jaxlib's dispatch, of an array that is donated twice
                         return self.call_checked(leaves)
                     self._mark_given(leaves)
@@ -125,8 +125,8 @@ class CompiledCall:
         return self.returned(results)
 
     def mark_given(self, leaves: Sequence[Any]) -> None:
-        """Mark the arrays among the leaves of the arguments that were given away."""
-        self._mark_given(self.taken(leaves))
+        """Mark the arrays among the leaves of the arguments, or None, that were given away."""
+        self._mark_given(self.taken([x for x in leaves if x is not None]))
 
     def _mark_given(self, taken: Sequence[Any]) -> None:
         for i in self.donated:

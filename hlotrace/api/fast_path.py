@@ -16,7 +16,7 @@ from ..core.config import state
 from ..core.pytrees import pytree
 from ..core.surface.boundary import reraise_for_user
 from ..core.trace import EVAL
-from ..runtime.array_impl import ArrayImpl
+from ..runtime.array_impl import DISPATCHED_AS, QUICKLY_COPIED, ArrayImpl
 from ..runtime.binding import JaxRuntimeError
 from ..runtime.devices import client
 from .signatures import EQUAL_BUT_NOT_ALIKE
@@ -24,27 +24,31 @@ from .signatures import EQUAL_BUT_NOT_ALIKE
 _CONTAINERS = frozenset({dict, list, tuple})
 
 
-def _types_and_operands(leaves: Sequence[Any]) -> tuple[list[Any], list[Any]] | None:
+def _types_and_operands(leaves: Sequence[Any]) -> tuple[list[Any] | None, list[Any]]:
     """What decides the types of what may be arrays or None, under the same options; what their program is
-    given.  None where one is neither: a container, most often."""
+    given: their buffers, and copies of small NumPy arrays (see `array_impl.operand`).  No types where one is
+    neither: a container, most often."""
     types: list[Any] = []
     operands: list[Any] = []
+    dispatched_as = DISPATCHED_AS[state.x64]
     for x in leaves:
         if type(x) is ArrayImpl:
             types.append(x._signature)
             operands.append(x._buf)
         elif type(x) is np.ndarray:
-            types += x.dtype, x.shape       # an aval would take as long as the rest
-            operands.append(x)
+            dtype = x.dtype
+            types += dtype, x.shape       # an aval would take as long as the rest
+            dtype = dispatched_as.get(dtype)
+            operands.append(x if dtype is None or x.nbytes > QUICKLY_COPIED else x.astype(dtype, "C"))
         elif type(x) in _CONTAINERS:
-            return None
+            return None, operands
         else:
             aval = aval_or_none(x)
             types.append(aval)
             if aval is not None:
                 operands.append(x)
             elif x is not None:
-                return None
+                return None, operands
     return types, operands
 
 
@@ -79,13 +83,19 @@ class FastPath:
                 return self.call_any(args, kwargs, None)
             key: Any = None
             try:
-                types = [x._signature for x in args if type(x) is ArrayImpl]
-                if len(types) == len(args) and not (kwargs or self._has_statics):
-                    key = (*types, state.trace_key)     # as a ContextCache would have it, in fewer steps
-                    leaves: Any = args
-                    operands = [x._buf for x in args]
-                else:
+                leaves: Any = args
+                if kwargs or self._has_statics:
                     leaves, operands, key = self._operands_and_key(args, kwargs)
+                else:
+                    types: Any = [x._signature for x in args if type(x) is ArrayImpl]
+                    if len(types) == len(args):
+                        operands = [x._buf for x in args]
+                    else:
+                        types, operands = _types_and_operands(args)
+                    if types is None:
+                        leaves, operands, key = self._operands_and_key(args, kwargs)
+                    else:
+                        key = (*types, state.trace_key)     # as a ContextCache would have it, in fewer steps
                 call, committed, run = self._quick[key]
                 executable = call.executable
                 if not call.all_kept:
@@ -93,7 +103,7 @@ class FastPath:
                 if run is None:
                     found = executable.execute(operands).consume_with_handlers(executable.handlers)
                 else:
-                    found = run(operands)
+                    found = run(*operands)
                 if call.donated:
                     call.mark_given(leaves)
                 if call.single:
@@ -133,13 +143,13 @@ class FastPath:
                     parts += _static_part(x)
                 else:
                     leaves.append(x)
-        found = _types_and_operands(leaves)
-        if found is None and not self._has_statics:
+        types, operands = _types_and_operands(leaves) if kwargs or self._has_statics else (None, [])
+        if types is None and not self._has_statics:
             leaves, in_tree = pytree.tree_flatten((args, kwargs))
-            parts, found = [in_tree], _types_and_operands(leaves)
-        if found is None:
+            parts, (types, operands) = [in_tree], _types_and_operands(leaves)
+        if types is None:
             raise LookupError
-        return [x for x in leaves if x is not None], found[1], (*parts, *found[0], state.trace_key)
+        return leaves, operands, (*parts, *types, state.trace_key)
 
 
 def keep(table: LRUCache, key: tuple[Any, ...] | None, call: Any, leaves: Sequence[Any]) -> None:
@@ -153,11 +163,15 @@ def keep(table: LRUCache, key: tuple[Any, ...] | None, call: Any, leaves: Sequen
     committed = call.in_place(leaves)
     if committed is None:
         return
-    executable, kinds = call.executable, {type(x) for x in leaves}
+    executable, others = call.executable, [x for x in leaves if type(x) is not ArrayImpl]
     if committed:
         executable.sign()
-    run = None if kinds <= {ArrayImpl} else executable.run_operands
-    if executable.execute is None or not (kinds <= {ArrayImpl, np.ndarray}
-                                          or executable.device == client.default_device()):
-        run = executable.run_alive
+    if executable.execute is None or executable.device != client.default_device() and not all(
+            [type(x) is np.ndarray for x in others]):
+        run: Any = executable.run_alive
+    elif all([type(x) is np.ndarray and x.dtype in DISPATCHED_AS[state.x64] and x.nbytes <= QUICKLY_COPIED
+              for x in others]):
+        run = executable.dispatch() if others else None     # of copies that were made already
+    else:
+        run = executable.run_operands
     table.keep(key, (call, committed, run))

@@ -12,6 +12,7 @@ from ..core import dtypes, errors
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of, physical, register_aval
 from ..core.caches import ContextCache
+from ..core.config import state
 from ..core.surface.boundary import boundaries, boundary, reraise_for_user
 from ..core.surface.missing import Concrete
 from ..core.trace import CONCRETE_METHODS, CONCRETE_PROPERTIES, JaxprTrace, Tracer
@@ -401,10 +402,13 @@ def as_array(value: Any) -> ArrayImpl:
     return from_numpy(value, aval=aval_of(value))
 
 
-# what jaxlib's dispatch takes as it is, under any options; and the bytes up to which a copy is quick
-_DISPATCHED = frozenset(d for d in dtypes.SUPPORTED if d.itemsize < 8 and d not in dtypes.SMALL_INTS
-                        or d == np.complex64)
-_QUICKLY_COPIED = 1 << 16
+_DISPATCHED = {d: d for d in dtypes.SUPPORTED
+               if d.itemsize < 8 and d not in dtypes.SMALL_INTS or d == np.complex64}
+# with x64 or without it, the dtypes of NumPy arrays that jaxlib's dispatch takes, by those that users pass
+DISPATCHED_AS = {True: _DISPATCHED, False: _DISPATCHED | {
+    np.dtype(wide): np.dtype(narrow)
+    for wide, narrow in (("i8", "i4"), ("u8", "u4"), ("f8", "f4"), ("c16", "c8"))}}
+QUICKLY_COPIED = 1 << 16        # bytes
 
 
 def operand(value: Any) -> Any:
@@ -412,11 +416,9 @@ def operand(value: Any) -> Any:
     the program may still read when the call has returned."""
     if type(value) is ArrayImpl:
         return value._buf
-    if type(value) is np.ndarray and value.nbytes <= _QUICKLY_COPIED:
-        if value.dtype in _DISPATCHED:
-            return value.copy()
-        dtype: Any = dtypes.canonicalize(value.dtype)
-        if dtype in _DISPATCHED:
+    if type(value) is np.ndarray and value.nbytes <= QUICKLY_COPIED:
+        dtype = DISPATCHED_AS[state.x64].get(value.dtype)
+        if dtype is not None:
             return value.astype(dtype, "C")
     return as_array(value)._buf
 

@@ -121,7 +121,7 @@ def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) 
         if executable.execute is None or primitive.multiple_results or state.check_floats:
             results = executable([as_array(a)._buf for a in args])
         else:
-            found = (executable.run_operands(args) if buffers is None
+            found = (executable.run_operands(*args) if buffers is None
                      else executable.execute(buffers).consume_with_handlers(executable.handlers))
             return ArrayImpl(executable.out_avals[0], found[0])
     except (KeyError, binding.JaxRuntimeError):    # the common case does not hold: look closely

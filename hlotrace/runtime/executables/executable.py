@@ -30,7 +30,7 @@ _calling: collections.deque = collections.deque(maxlen=256)
 class Executable:
     """A compiled program.  Call it with one buffer for each input that the program has."""
     __slots__ = ("loaded", "lowered", "out_avals", "handlers", "execute", "device", "compile_seconds",
-                 "stored", "dispatch", "signatures")
+                 "stored", "signatures", "_dispatch")
 
     def __init__(self, loaded: Any, lowered: Lowered, device: binding.Device,
                  compile_seconds: float, stored: str | bytes | None = None) -> None:
@@ -45,7 +45,7 @@ class Executable:
         # runs it, where it calls nothing on the host and is one program on one device
         self.execute = (None if lowered.effects or lowered.callbacks or lowered.failures
                         or type(self) is not Executable or state.no_execution else loaded.execute_sharded)
-        self.dispatch: Callable[..., list[binding.Buffer]] | None = None       # see run_operands
+        self._dispatch: Callable[..., list[binding.Buffer]] | None = None
         self.signatures: list[array_impl.Signature] = []       # of its results, where they are committed
 
     @property
@@ -145,24 +145,28 @@ class Executable:
         except binding.JaxRuntimeError as error:
             raise callback_guard.original(error, self.lowered.jaxpr) from None
 
-    def run_operands(self, operands: Sequence[Any]) -> list[binding.Buffer]:
+    def dispatch(self) -> Callable[..., list[binding.Buffer]]:
+        """jaxlib's function that runs a program that has `execute`, of buffers and NumPy arrays."""
+        if self._dispatch is None:
+            self._dispatch = binding.dispatch(self.loaded, self.handlers,
+                                              [physical(a) for a in self.lowered.jaxpr.in_avals],
+                                              [physical(a) for a in self.out_avals], self.device,
+                                              placement.on_device(self.device))
+        return self._dispatch
+
+    def run_operands(self, *operands: Any) -> list[binding.Buffer]:
         """Run a program that has `execute`, of arrays or their buffers that are where it runs, NumPy arrays
         and numbers.
 
         Raises:
             JaxRuntimeError: for an array that is deleted or on another device.
         """
-        operands = [x if type(x) is binding.ArrayImpl else array_impl.operand(x) for x in operands]
-        if self.dispatch is None:
-            if np.ndarray not in map(type, operands):
-                return self.loaded.execute_sharded(operands).consume_with_handlers(self.handlers)
-            self.dispatch = binding.dispatch(self.loaded, self.handlers,
-                                             [physical(a) for a in self.lowered.jaxpr.in_avals],
-                                             [physical(a) for a in self.out_avals], self.device,
-                                             placement.on_device(self.device))
-        return self.dispatch(*operands)
+        operands = tuple([x if type(x) is binding.ArrayImpl else array_impl.operand(x) for x in operands])
+        if np.ndarray in map(type, operands):
+            return self.dispatch()(*operands)
+        return self.loaded.execute_sharded(operands).consume_with_handlers(self.handlers)
 
-    def run_alive(self, operands: Sequence[Any]) -> list[binding.Buffer]:
+    def run_alive(self, *operands: Any) -> list[binding.Buffer]:
         """As `run`, of buffers that are where it runs, NumPy arrays and numbers.
 
         Raises:
