@@ -1,11 +1,13 @@
 """Reductions of `jax.numpy`: sums and extremes, their nan-ignoring forms, running sums, argmax."""
 import dataclasses
 import functools
+import operator
 from collections.abc import Callable
 
 from ... import lax
 from ...api.composite import composite
 from ...core import dtypes
+from ...core.array import Array
 from ...core.avals import aval_of
 from ...core.config import state
 from ...core.surface.public import renamed
@@ -72,6 +74,11 @@ def reduced_axes(axis, ndim):
     """Those axes, then those names, as one tuple: what is static in a reduction."""
     axes, names = split_axes(axis, ndim)
     return axes + names
+
+
+def hashable_axis(axis):
+    """The argument `axis`, which may be an array of one integer, for a static parameter."""
+    return operator.index(axis) if isinstance(axis, (Array, np.ndarray)) else axis
 
 
 def expand_kept(x, axes, shape):

@@ -50,7 +50,7 @@ from ..util import (
     promotes,
     shape,
 )
-from .reductions import as_mask, is_nan, reduced_axes, wider
+from .reductions import as_mask, hashable_axis, is_nan, reduced_axes, wider
 from .reductions import sum as sum_
 
 __all__ = ["average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile",
@@ -68,8 +68,11 @@ def _count(a, axes, keepdims, mask, dtype):
     return sum_(cast(mask, dtype), axes, keepdims=keepdims)
 
 
-@composite(static=("axes", "keepdims", "dtype"))
-def _mean(a, where, axes, keepdims, dtype):
+@composite(static=("axis", "keepdims", "dtype"), name="mean")
+def _mean(a, where, axis, keepdims, dtype):
+    check_arraylike("mean", a)
+    axes = reduced_axes(axis, ndim(a))
+    dtype = dtypes.to_inexact(dtype_of(a)) if dtype is None else dtype
     computed = wider(dtype)
     mask = None if where is None else as_mask(where, shape(a))
     total = sum_(cast(a, computed), axes, computed, keepdims=keepdims, where=mask)
@@ -96,9 +99,8 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     (Array(3., dtype=float32), Array([2., 4.], dtype=float32), Array(3.6666667, dtype=float32))
     """
     no_out("mean", out)
-    check_arraylike("mean", a)
-    dtype = dtypes.to_inexact(dtype_of(a)) if dtype is None else dtypes.check_user_dtype(dtype, "mean")
-    return _mean(a, where, reduced_axes(axis, ndim(a)), bool(keepdims), dtype)
+    dtype = None if dtype is None else dtypes.check_user_dtype(dtype, "mean")
+    return _mean(a, where, hashable_axis(axis), bool(keepdims), dtype)
 
 
 @composite(static=("axes", "keepdims", "with_weights"))
@@ -144,8 +146,17 @@ def average(a, axis=None, weights=None, returned=False, keepdims=False):
     return _average(a, weights, axes, bool(keepdims), bool(returned))
 
 
-@composite(static=("axes", "keepdims", "dtype"))
-def _var(a, where, center, correction, axes, keepdims, dtype):
+@composite(static=("axis", "keepdims", "dtype", "name"))
+def _var(a, where, center, correction, axis, keepdims, dtype, name):
+    check_arraylike(name, a)
+    axes = reduced_axes(axis, ndim(a))
+    if dtype is None:
+        dtype = dtypes.real_of(dtypes.to_inexact(dtype_of(a)))
+    elif not dtypes.is_inexact(dtype):
+        raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
+    elif dtypes.is_complex(dtype_of(a)) and not dtypes.is_complex(dtype):
+        raise ValueError(f"jnp.{name} does not take a real dtype for an array of complex values: got dtype "
+                         f"{dtype}")
     computed = wider(dtypes.complex_of(dtype) if dtypes.is_complex(dtype_of(a)) else dtype)
     a = cast(a, computed)
     mask = None if where is None else as_mask(where, shape(a))
@@ -157,26 +168,18 @@ def _var(a, where, center, correction, axes, keepdims, dtype):
     count = sub(_count(a, axes, keepdims, mask, kind), cast(correction, kind))
     total = sum_(squares, axes, keepdims=keepdims, where=mask)
     count = broadcast_to_shape(count, shape_of(total))
-    return cast(select(gt(count, 0), div(total, count), np.nan), dtype)
+    found = cast(select(gt(count, 0), div(total, count), np.nan), dtype)
+    return sqrt(found) if name == "std" else found
 
 
 def _variance(name, a, axis, dtype, out, ddof, keepdims, where, center, correction):
     no_out(name, out)
-    check_arraylike(name, a)
     if correction is not None:
         if not isinstance(ddof, int) or ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
-    result = dtypes.real_of(dtypes.to_inexact(dtype_of(a)))
-    if dtype is not None:
-        dtype = dtypes.check_user_dtype(dtype, name)
-        if not dtypes.is_inexact(dtype):
-            raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
-        if dtypes.is_complex(dtype_of(a)) and not dtypes.is_complex(dtype):
-            raise ValueError(f"jnp.{name} does not take a real dtype for an array of complex values: got "
-                             f"dtype {dtype}")
-        result = dtype
-    return _var(a, where, center, ddof, reduced_axes(axis, ndim(a)), bool(keepdims), result)
+    dtype = None if dtype is None else dtypes.check_user_dtype(dtype, name)
+    return _var(a, where, center, ddof, hashable_axis(axis), bool(keepdims), dtype, name)
 
 
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None,
@@ -211,7 +214,7 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
     >>> jnp.std(x, axis=1), jnp.std(x, axis=1, ddof=1)
     (Array([1., 0.], dtype=float32), Array([1.4142135, 0.       ], dtype=float32))
     """
-    return sqrt(_variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction))
+    return _variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 def _present(a, where):
