@@ -285,8 +285,8 @@ class JitFunction(FastPath):
         numbers = {n - sum(s < n for s in removed) for n in self._donate_numbers}
         args, kwargs = in_tree.children()
         marks = [(i in numbers, child) for i, child in enumerate(args.children())]
-        marks += [(k in self._donate_names, child) for k,
-                  child in zip(kwargs.node_data()[1], kwargs.children())]
+        marks += [(k in self._donate_names, child)
+                  for k, child in zip(kwargs.node_data()[1], kwargs.children())]
         flags = [mark for mark, child in marks for _ in range(child.num_leaves)]
         return tuple(i for i, mark in enumerate(flags) if mark)
 

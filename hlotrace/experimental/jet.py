@@ -346,8 +346,8 @@ def jet_subtrace(f, trace, order, primals, series):
     """
     with entering(trace):
         outs, terms = taylor.jet_flat(f, order, primals,
-                                      [[asarray(t, aval_of(p).dtype) for t in s] for p,
-                                       s in zip(primals, series)])
+                                      [[asarray(t, aval_of(p).dtype) for t in s]
+                                       for p, s in zip(primals, series)])
     return outs, [_shown(s) for s in terms]
 
 

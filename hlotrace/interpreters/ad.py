@@ -170,8 +170,8 @@ def jvp(fun, primals, tangents, has_aux=False, instantiate=True, transform_stack
         raise NotImplementedError("ad.jvp(has_aux=True) and (transform_stack=False): jax.jvp has has_aux")
     flat = getattr(fun, "call_wrapped", fun)
     outs, moved = jvp_flat(lambda *xs: list(flat(*xs)), list(primals), [_ours(t) for t in tangents])
-    return outs, [_wanted(_theirs(t, aval_of(x)), w) for x, t,
-                  w in zip(outs, moved, _each(instantiate, outs))]
+    return outs, [_wanted(_theirs(t, aval_of(x)), w)
+                  for x, t, w in zip(outs, moved, _each(instantiate, outs))]
 
 
 def _each(wanted, values):
@@ -236,8 +236,8 @@ def defjvp2(primitive, *rules):
     """As `defjvp`, where rules are given the result too: `rule(tangent, result, *operands, **params)`."""
     def jvp(primals, tangents, **params):
         out = primitive.bind(*primals, **params)
-        return out, _sum(out, [rule(t, out, *primals, **params) for rule,
-                               t in zip(rules, tangents, strict=True) if rule is not None
+        return out, _sum(out, [rule(t, out, *primals, **params)
+                               for rule, t in zip(rules, tangents, strict=True) if rule is not None
                                and type(t) is not Zero])
     primitive_jvps[primitive] = jvp
 

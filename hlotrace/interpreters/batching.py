@@ -62,8 +62,8 @@ def batch_jaxpr_axes(closed_jaxpr, axis_data, in_axes, out_axes_dest):
             if to is None and d is not None:
                 raise ValueError("batch_jaxpr_axes: out_axes_dest is not_mapped for a result that depends on "
                                  "mapped inputs")
-        return [x if to is None else place_axis(x, axis.size, d, to) for x, d,
-                to in zip(outs, dims, out_axes_dest)]
+        return [x if to is None else place_axis(x, axis.size, d, to)
+                for x, d, to in zip(outs, dims, out_axes_dest)]
     avals = [a if d is None else a.with_axis(d, axis.size)
              for a, d in zip(jaxpr.in_avals, in_axes, strict=True)]
     return trace_closed(fun, avals, jaxpr.name), [to is not None for to in out_axes_dest]

@@ -152,11 +152,11 @@ def partial_eval_jaxpr_nounits(jaxpr, unknowns, instantiate):
         parts[late].append(eqn)
         unknown.update(eqn.outvars if late else ())
     requested = [instantiate] * len(jaxpr.outvars) if isinstance(instantiate, bool) else instantiate
-    out_unknown = [type(v) is Var and v in unknown or i for v,
-                   i in zip(jaxpr.outvars, requested, strict=True)]
+    out_unknown = [type(v) is Var and v in unknown or i
+                   for v, i in zip(jaxpr.outvars, requested, strict=True)]
     inside = {v for eqn in parts[1] for v in eqn.outvars}
-    needed = [v for eqn in parts[1] for v in eqn.invars] + [v for v,
-                                                            u in zip(jaxpr.outvars, out_unknown) if u]
+    needed = [v for eqn in parts[1] for v in eqn.invars] + [v
+                                                            for v, u in zip(jaxpr.outvars, out_unknown) if u]
     residuals = [v for v in dict.fromkeys(v for v in needed if type(v) is Var) if v not in inside
                  and v not in unknown]
     ins, outs = ([[v for v, u in zip(listed, marks) if u is wanted] for wanted in (False, True)]

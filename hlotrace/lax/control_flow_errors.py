@@ -129,8 +129,8 @@ def check_branches(what, traced, names, branches):
         if same and all((a.shape, a.dtype, a.explicit) == (b.shape, b.dtype, b.explicit)
                         for a, b in zip(first.closed.out_avals, t.closed.out_avals)):
             continue
-        both = [n if name_of(f) == "<lambda>" else f"{n} ({name_of(f)})" for n,
-                f in ((names[0], branches[0]), (name, fun))]
+        both = [n if name_of(f) == "<lambda>" else f"{n} ({name_of(f)})"
+                for n, f in ((names[0], branches[0]), (name, fun))]
         if not same:
             lacks = [label for label, x in zip(both, (first, t)) if x.out_tree == pytree.tree_structure(None)]
             raise TypeError(pytree.structure_mismatch(f"{what} branch outputs must have the same pytree "

@@ -232,8 +232,8 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
     """
     leaves, treedef = pytree.tree_flatten(xs)
     flat = pytree.flatten_axes("reshard out_shardings", treedef, out_shardings)
-    return treedef.unflatten([x if s is None else _resharded(x, named(s, "reshard")) for x,
-                              s in zip(leaves, flat)])
+    return treedef.unflatten([x if s is None else _resharded(x, named(s, "reshard"))
+                              for x, s in zip(leaves, flat)])
 
 
 def _resharded(x: Any, sharding: NamedSharding) -> Any:

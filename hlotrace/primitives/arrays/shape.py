@@ -338,9 +338,9 @@ def reduction(name, lower, kinds, **rules):
                   axes=same_axes("axes", gone=True, reduced=True), **rules)
 
 
-reduce_sum_p = reduction("reduce_sum", lambda ctx, eqn,
-                         x: lower_reduction(ctx, eqn, x, "stablehlo.add", zero), "fciu", transpose=lambda ct,
-                         x, *, axes: [expand(ct, axes, x.shape)], linear="first")
+reduce_sum_p = reduction("reduce_sum",
+                         lambda ctx, eqn, x: lower_reduction(ctx, eqn, x, "stablehlo.add", zero), "fciu",
+                         transpose=lambda ct, x, *, axes: [expand(ct, axes, x.shape)], linear="first")
 _sum_type = reduce_sum_p.abstract_eval
 
 

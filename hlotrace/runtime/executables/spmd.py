@@ -51,10 +51,11 @@ class SpmdExecutable(executable.Executable):
         partition: Any = lowered.partition
         self.devices = partition.devices
         self.in_shardings, self.out_shardings = self._shardings(loaded, lowered)
-        self.follows = [_is_open(requested) and _like(s, a.ndim, partition.ins, lowered.jaxpr.in_avals) for s,
-                        a, requested in zip(self.out_shardings, lowered.jaxpr.out_avals, partition.outs)]
-        self.out_shardings = [s if i is False else self.in_shardings[i].in_layout(None) for s,
-                              i in zip(self.out_shardings, self.follows)]
+        outs = zip(self.out_shardings, lowered.jaxpr.out_avals, partition.outs)
+        self.follows = [_is_open(requested) and _like(s, a.ndim, partition.ins, lowered.jaxpr.in_avals)
+                        for s, a, requested in outs]
+        self.out_shardings = [s if i is False else self.in_shardings[i].in_layout(None)
+                              for s, i in zip(self.out_shardings, self.follows)]
         self.may_starve = _may_starve(device, len(self.devices))
         self.company, self.agreed = consistency_checks.company_of(self.devices), None
         super().__init__(loaded, lowered, device, compile_seconds, stored)

@@ -92,8 +92,8 @@ def _specialized(module: Any, types: Sequence[str]) -> Any:
     with ir.InsertionPoint.at_block_begin(module.body):
         new: Any = make_function("main", (inputs, results), visibility="public")
     with ir.InsertionPoint(new.add_entry_block()):
-        operands = [a if a.type == kind else stablehlo.ConvertOp(kind, a).result for a,
-                    kind in zip(new.arguments, wanted)]
+        operands = [a if a.type == kind else stablehlo.ConvertOp(kind, a).result
+                    for a, kind in zip(new.arguments, wanted)]
         func_dialect.ReturnOp(func_dialect.CallOp(results, ir.FlatSymbolRefAttr.get(name), operands).results)
     if any("?" in str(kind) for kind in inputs):
         return module
