@@ -100,7 +100,7 @@ def _aval(operand):
     return operand.aval if is_undefined_primal(operand) else aval_of(operand)
 
 
-def _jvp_given(primitive, rule, primals, tangents, **params):
+def _jvp_from_jax(primitive, rule, primals, tangents, **params):
     out, moved = rule(tuple(primals), tuple(_theirs(t, aval_of(p)) for p, t in zip(primals, tangents)),
                       **params)
     single = not primitive.multiple_results
@@ -111,14 +111,14 @@ def _jvp_given(primitive, rule, primals, tangents, **params):
     return (out, _ours(moved)) if single else (list(out), [_ours(t) for t in moved])
 
 
-def _jvp_asked(primitive, rule, primals, tangents, **params):
+def _jvp_to_jax(primitive, rule, primals, tangents, **params):
     out, moved = rule(list(primals), [_ours(t) for t in tangents], **params)
     if primitive.multiple_results:
         return out, [_theirs(t, aval_of(x)) for x, t in zip(out, moved)]
     return out, _theirs(moved, aval_of(out))
 
 
-def _transpose_given(primitive, rule, cotangent, *args, **params):
+def _transpose_from_jax(primitive, rule, cotangent, *args, **params):
     if primitive.multiple_results:
         outs = primitive.typecheck([_aval(a) for a in args], params)
         cotangent = [_theirs(ct, aval) for ct, aval in zip(cotangent, outs)]
@@ -135,15 +135,15 @@ def _transpose_given(primitive, rule, cotangent, *args, **params):
     return [_ours(ct) for ct in found]
 
 
-def _transpose_asked(primitive, rule, cotangent, *args, **params):
+def _transpose_to_jax(primitive, rule, cotangent, *args, **params):
     cotangent = [_ours(ct) for ct in cotangent] if primitive.multiple_results else _ours(cotangent)
     zero = all(ct is None for ct in cotangent) if primitive.multiple_results else cotangent is None
     found = [None] * len(args) if zero else rule(cotangent, *args, **params)
     return [_theirs(ct, a.aval) if is_undefined_primal(a) else None for ct, a in zip(found, args)]
 
 
-primitive_jvps = Registry("primitive_jvps", "jvp", _jvp_given, _jvp_asked)
-primitive_transposes = Registry("primitive_transposes", "transpose", _transpose_given, _transpose_asked)
+primitive_jvps = Registry("primitive_jvps", "jvp", _jvp_from_jax, _jvp_to_jax)
+primitive_transposes = Registry("primitive_transposes", "transpose", _transpose_from_jax, _transpose_to_jax)
 
 
 def get_primitive_transpose(primitive):

@@ -166,11 +166,11 @@ def partial_eval_jaxpr_nounits(jaxpr, unknowns, instantiate):
     return known, rest, out_unknown, [v.aval for v in residuals]
 
 
-def _dce_given(_primitive, rule, used_outputs, eqn):
+def _dce_from_jax(_primitive, rule, used_outputs, eqn):
     return rule(used_outputs, eqn)[1] or eqn
 
 
-def _dce_asked(_primitive, rule, used_outputs, eqn):
+def _dce_to_jax(_primitive, rule, used_outputs, eqn):
     pruned = rule(used_outputs, eqn)
     return [v in pruned.invars for v in eqn.invars], pruned
 
@@ -191,6 +191,6 @@ def dce_jaxpr_call_rule(used_outputs, *live_ins_and_eqn):
 
 
 dce_jaxpr_closed_call_rule = dce_jaxpr_call_rule
-dce_rules = Registry("dce_rules", "dce", _dce_given, _dce_asked)
+dce_rules = Registry("dce_rules", "dce", _dce_from_jax, _dce_to_jax)
 
 _explain(globals())

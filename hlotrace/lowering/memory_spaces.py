@@ -19,7 +19,7 @@ def with_memories(jaxpr: Jaxpr, where: Any, given: Sequence[Any] | None = None) 
     """A device or a Partition, with the memory of those results of which none is said.
 
     Args:
-        given: the shardings of the arguments, whatever was asked for them; usually those of `where`.
+        given: the shardings of the arguments, whatever was requested; usually those of `where`.
 
     Raises:
         ValueError: where operands of one operation are in different memories.

@@ -170,11 +170,11 @@ def placed(args, specs, place):
         flat = pytree.flatten_axes("--in_spec", structure, tuple(specs)) if specs else [None] * len(leaves)
     except ValueError as error:
         raise cli.UsageError(str(error)) from error
-    return structure.unflatten([lying(x, place.sharding(spec) or place.default)
+    return structure.unflatten([with_sharding(x, place.sharding(spec) or place.default)
                                 for x, spec in zip(leaves, flat)])
 
 
-def lying(x, sharding):
+def with_sharding(x, sharding):
     """The type of an array, with a sharding; what is none, or has no sharding, as it is."""
     try:
         aval = abstract(x)

@@ -59,7 +59,7 @@ def traced(text, devices, mesh=None, donated=()):
     Args:
         text: as `Lowered.as_text(debug_info=True)` gives it.
         devices: those it is for.
-        mesh: over which they lie, or None.
+        mesh: the mesh that they are over, or None.
         donated: the numbers of arguments whose memory results may take.
     """
     ops, arguments, results = local_program(text, mesh)

@@ -191,7 +191,7 @@ def type_of(value: Any) -> ShapedArray:
 
 
 def of_users(failures: Failures) -> Failures:
-    """The same failures, asked for by a `check_error`."""
+    """The same failures, reported by a `check_error`."""
     return Failures(tuple([dataclasses.replace(f, users=True) for f in failures.all]))
 
 

@@ -44,7 +44,7 @@ def functions(artifact: bytes, unique: Any, mesh: Any, debug_info: bool,
     """(the name of its main function, texts of its functions, targets of its custom calls) of an artifact.
 
     All functions are private, and named as `unique(name)` says; `mesh({axis: size})` gives the name of a
-    mesh.  Without `mesh` nothing is said of how values lie over devices.  `types` are those of the last
+    mesh.  Without `mesh` nothing is said of how values are sharded.  `types` are those of the last
     arguments of main, where the artifact leaves sizes open; if they leave none, all sizes in its functions
     are known.
     """
