@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of
 from ..core.config import state
-from ..core.errors import not_callable
+from ..core.errors import check_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.pytrees import pytree
 from ..core.surface.boundary import boundaries, filtered
 from ..core.symbolic_zeros import UndefinedPrimal
 from ..core.trace import EVAL, trace_to_jaxpr
 from ..primitives.arrays.elementwise import convert
-from ..primitives.arrays.shape import instantiate, zeros_of
+from ..primitives.arrays.shape import in_memory_of, instantiate, zeros_of
 from ..primitives.common import np
 from ..runtime.array_impl import ArrayImpl, own
 from ..transforms import residuals  # noqa: F401  it provides programs.linearize_steps
@@ -61,8 +61,7 @@ def _no_reduce_axes(what: str, reduce_axes: Any) -> None:
 
 def checked_argnums(fun: Callable[..., Any], argnums: Any) -> int | tuple[int, ...]:
     """`argnums` as an int or a tuple of int, for a function to be differentiated."""
-    if not callable(fun):
-        raise not_callable(fun)
+    check_callable(fun)
     try:
         several = isinstance(argnums, Iterable) and getattr(argnums, "ndim", 1) != 0
         return tuple(map(operator.index, argnums)) if several else operator.index(argnums)
@@ -117,7 +116,7 @@ def check_input_dtype(flat: FlatFunction, avals: Sequence[ShapedArray], holomorp
                             "holomorphic differentiation, pass holomorphic=True. For differentiation of "
                             "non-holomorphic functions involving complex inputs or integer inputs, use jvp, "
                             "or convert with x.astype(float).")
-        elif dtypes.is_extended(dtype) or not dtypes.is_inexact(dtype) and not allow_int:
+        elif not dtypes.is_inexact(dtype) and not allow_int:
             raise TypeError(
                 f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
                 f"np.inexact), but got {dtype.name} for {flat.path(i)} of {flat.name}. If you want to use "
@@ -178,14 +177,22 @@ class VJP:
         live = [ct if a.explicit is None or not a.explicit.spec.partial else _divided(ct, a)
                 for ct, a, nz in zip(cts, self.out_avals, self.out_nonzero) if nz]
         found = iter(backward_pass(self.program, self.consts, linear, live, self.scopes))
-        return [_cotangent(next(found) if mark else None, a)
-                for a, mark in zip(self.primal_avals, self.marks)]
+        cts = [_cotangent(next(found) if mark else None, a)
+               for a, mark in zip(self.primal_avals, self.marks)]
+        if any([type(ct) is ArrayImpl and len(ct.sharding._devices) > 1 for ct in cts]):
+            return _over_explicit_axes(cts, self.consts)
+        return cts
 
     def structured(self, cotangents: Sequence[Any]) -> Any:
         """Cotangents of the leaves of the inputs in their structure."""
         return adapters.unflatten_tangents(self.in_tree, cotangents, self.primal_avals)
 
-    def __call__(self, ct: Any) -> Any:
+    def __call__(self, ct: Any, *more: Any) -> Any:
+        if more:
+            raise TypeError(f"the function was called with {1 + len(more)} arguments, but functions returned "
+                            "by vjp must be called with a single argument corresponding to the single value "
+                            "returned by the function being differentiated: for a tuple with a tuple, as in "
+                            "pullback((ct1, ct2))")
         return picked(self.structured(self.flat(self._checked(ct))), self.order)
 
     def with_refs(self, *wishes: Any) -> Callable[[Any], Any]:
@@ -231,13 +238,16 @@ class VJP:
         """The leaves of the cotangent of the output."""
         leaves, ct_tree = adapters.flatten_tangents(self.out_tree, ct, self.out_avals, _is_float0_leaf)
         if ct_tree != self.out_tree:
-            raise ValueError("unexpected tree structure.\nTree structure of cotangent input to the vjp "
-                             "function differs from the structure of the output of the "
-                             "function:\n" + pytree.structure_mismatch(
+            raise ValueError("unexpected tree structure.\nThe argument to a VJP function returned by "
+                             "`jax.vjp` must match the pytree\nstructure of the differentiated function.\n"
+                             "Tree structure of cotangent input to the vjp function differs from the "
+                             "structure of the output of the function:\n" + pytree.structure_mismatch(
                                  "cotangent", self.out_tree, ct_tree, ("the output", "the cotangent")))
         for i, (x, a) in enumerate(zip(leaves, self.out_avals)):
             got, want = aval_of(x), a.tangent()
-            if got.shape != want.shape or got.dtype != want.dtype and want.dtype != dtypes.float0:
+            if (got.shape != want.shape or got.dtype != want.dtype and want.dtype != dtypes.float0
+                    or got.memory is not want.memory
+                    or got.explicit not in (None, want.explicit, want.cotangent().explicit)):
                 path = pytree.leaf_paths(self.out_tree)[i]
                 raise ValueError("unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                                  f"{got.str_short()}, but expected {want.str_short()} because the "
@@ -275,6 +285,25 @@ def _divided(ct: Any, aval: ShapedArray) -> Any:
         return ct
     from ..primitives.parallel.sharding import as_type  # few programs are over Explicit axes
     return as_type(ct, aval)
+
+
+def _over_explicit_axes(cts: list[Any], consts: Sequence[Any]) -> list[Any]:
+    """Arrays, of which those over Auto axes that are Explicit ones of constants are whole over these."""
+    mesh = next((a.explicit.mesh for a in map(aval_of, consts) if a.explicit is not None), None)
+    if mesh is None:
+        return cts
+    from ..runtime.devices import transfer  # few programs are over Explicit axes
+    from ..sharding.named import NamedSharding
+    from ..sharding.spec import PartitionSpec
+
+    def over(ct: Any) -> Any:
+        found = getattr(getattr(ct, "sharding", None), "mesh", None)
+        if type(ct) is not ArrayImpl or found is None or found.axis_types == mesh.axis_types or (
+                found.shape_tuple != mesh.shape_tuple):
+            return ct
+        whole = PartitionSpec(*[None] * ct.ndim)
+        return transfer.move(ct, NamedSharding(found.update(axis_types=mesh.axis_types), whole))
+    return [*map(over, cts)]
 
 
 def giving_way(x: Any, weak: bool) -> Any:
@@ -321,8 +350,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
     (Array(0., dtype=float32), (Array([3., 4.], dtype=float32), Array([0., 0.], dtype=float32)))
     """
     _no_reduce_axes("vjp", reduce_axes)
-    if not callable(fun):
-        raise not_callable(fun)
+    check_callable(fun)
     return _vjp(FlatFunction(fun, *flatten((primals, {})), "vjp", has_aux=has_aux))
 
 
@@ -369,7 +397,7 @@ def value_and_grad(fun: Callable[_P, _R], argnums: Any = 0, has_aux: bool = Fals
         outs, aux, pullback = linearize_call(flat, avals)
         _check_scalar(flat, outs, holomorphic)
         aval = aval_of(outs[0])
-        one = np.ones((), aval.dtype)
+        one = in_memory_of(aval, np.ones((), aval.dtype))
         if holomorphic and aval.weak_type:
             one = one.item()
         cotangents = pullback.structured(pullback.flat([one]))
@@ -425,6 +453,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     >>> y, slope
     (Array(2., dtype=float32, weak_type=True), Array(21., dtype=float32, weak_type=True))
     """
+    check_callable(fun)
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("primal and tangent arguments to jax.jvp must be tuples or lists; found "
                         f"{type(primals).__name__} and {type(tangents).__name__}.")
@@ -504,8 +533,8 @@ class _Along:
         for i, (x, a) in enumerate(zip(leaves, pieces.primal_avals)):
             if (aval_of(x).shape, aval_of(x).dtype) != (a.shape, a.tangent().dtype):
                 raise ValueError("linearized function called on tangent values inconsistent with the "
-                                 f"original primal values: got {aval_of(x).str_short()} for "
-                                 f"{a.tangent().str_short()} at "
+                                 f"original primal values:\nGot tangent aval {aval_of(x).str_short()} "
+                                 f"for primal aval {a.str_short()} but expected {a.tangent().str_short()} at "
                                  f"tangents{pytree.leaf_paths(pieces.in_tree)[i]}")
         live = _as_array_operands([x for x, mark in zip(leaves, pieces.marks) if mark])
         results = iter(eval_jaxpr(pieces.program, consts, *live))
@@ -564,7 +593,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                                       "transposed only if it is linear in its arguments") from None
         found = as_operands([zeros_of(a) if r is None else r for r, a in zip(results, avals)])
         return in_tree.unflatten([giving_way(_divided(r, a), a.weak_type) for r, a in zip(found, avals)])
-    return transposed
+    return pytree.Partial(transposed)
 
 
 def fwd_and_bwd(fun: Callable[..., Any], argnums: Any, has_aux: bool = False,

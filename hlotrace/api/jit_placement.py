@@ -121,7 +121,7 @@ class Placement:
                 placement.check_fits(s, a, partial(name, i))
         values = [*consts, *[leaves[i] for i in kept]]
         where, _ = evaluate.device_assignment(values, requested, outs, found, name)
-        return with_memories(program, where, [*map(evaluate.committed_sharding, values)]), requested
+        return with_memories(program, where), requested
 
     def requested(self, traced: TracedProgram) -> tuple[list[Any] | None, tuple[Any, ...] | None]:
         """The shardings requested for the leaves of the arguments and of the results, lists or None."""

@@ -13,7 +13,7 @@ from ..core import dtypes, programs
 from ..core.avals import ShapedArray
 from ..core.config import config, state
 from ..core.effects import State
-from ..core.errors import not_callable
+from ..core.errors import check_callable
 from ..core.jaxpr import Jaxpr, eval_jaxpr
 from ..core.platforms import platform_named
 from ..core.pytrees import pytree
@@ -29,6 +29,7 @@ from ..runtime.executables import introspect, runtime_checks
 from . import adapters, refs
 from .compiled_calls import WRONG_DEVICE, call_of
 from .donation_warnings import warn_unusable
+from .fast_path import FastPath, entry_of
 from .flat import FlatFunction, StatefulFunction, abstract
 from .jit_placement import Placement
 
@@ -57,7 +58,7 @@ class ShapeDtypeStruct:
     >>> jax.eval_shape(jnp.sum, spec), jax.jit(jnp.sum).lower(spec).out_info
     (ShapeDtypeStruct(shape=(), dtype=bfloat16), ShapeDtypeStruct(shape=(), dtype=bfloat16))
     """
-    __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma", "placed", "layout")
+    __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma", "placed", "layout", "_complete")
     is_ref = False
 
     def __new__(cls, *args: Any, is_ref: bool = False, **kwargs: Any) -> ShapeDtypeStruct:
@@ -99,6 +100,13 @@ class ShapeDtypeStruct:
         if aval is not None and sharding is not self.placed and sharding is not None:
             from ..runtime.devices import layouts  # few are in a layout of their own
             self.placed = layouts.settled(self.placed, aval, "ShapeDtypeStruct: sharding")
+        self._complete = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(self, "_complete"):
+            raise RuntimeError(f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct objects: "
+                               f"update({name}=...) makes another one")
+        object.__setattr__(self, name, value)
 
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
@@ -430,7 +438,7 @@ class Lowered(_Stage):
 
 
 @boundaries
-class Compiled(_Stage):
+class Compiled(FastPath, _Stage):
     """A compiled program: call it with arguments of exactly the types it was compiled for.
 
     >>> compiled = jax.jit(lambda x: x @ x).lower(jnp.ones((8, 8))).compile()
@@ -447,12 +455,10 @@ class Compiled(_Stage):
         self._executable = executable
         self._call = call_of(executable, lowered._where, lowered._requested, lowered._runs, fixed=False)
         self._avals = tuple(lowered._traced.jaxpr.in_avals)
-        args, keywords = lowered._arg_tree.children()
-        self._flat = [] if lowered._references or keywords.num_leaves or args.num_leaves != len(
-            args.children()) else list(self._avals)
+        self._quick: dict[Any, Any] = {}
+        self._never_quick = bool(lowered._references or executable.lowered.donated)
 
-    # the types of the arguments, where these are arrays without names and containers
-    _flat: list[ShapedArray] = []
+    _has_statics, _never_quick = False, True
     _arg_tree = property(lambda self: self._lowered._arg_tree)
     out_tree = property(lambda self: self._lowered.out_tree)
     out_avals = property(lambda self: self._lowered._traced.closed.out_avals)
@@ -552,11 +558,8 @@ class Compiled(_Stage):
         loaded = [piece.loaded for piece, _ in self._executable.pieces]
         return loaded[0] if len(loaded) == 1 else loaded
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def call_any(self, args: tuple[Any, ...], kwargs: dict[str, Any], fast_key: Any) -> Any:
         """Run.  TypeError where structure, shapes or dtypes differ from what was compiled for."""
-        if self._flat and not kwargs and len(args) == len(self._flat) and [
-                x.aval for x in args if type(x) is ArrayImpl] == self._flat:
-            return self._run(args)
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         taken: Sequence[adapters.Taken] = ()
         if adapters.any_adapted(leaves):
@@ -567,7 +570,11 @@ class Compiled(_Stage):
             _errors().refuse_types(self._lowered._stage._flat, self._arg_tree, self._avals, leaves,
                                    self.fun_name)
         if not taken:
-            return self._run_with(self._lowered._references, leaves)
+            result = self._run_with(self._lowered._references, leaves)
+            entry = None if fast_key is None or state.check_floats else entry_of(self._call, leaves)
+            if entry is not None:
+                self._quick[fast_key] = entry
+            return result
         with adapters.lending(taken):
             result, changes = self._run_with(self._lowered._references,
                                              adapters.own_memory(taken, leaves,
@@ -671,8 +678,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> jax.eval_shape(lambda x: (jnp.sum(x**2), x[:5]), x)
     (ShapeDtypeStruct(shape=(), dtype=bfloat16), ShapeDtypeStruct(shape=(5, 1000000), dtype=bfloat16))
     """
-    if not callable(fun):
-        raise not_callable(fun, "and its arguments behind it")
+    check_callable(fun, "and its arguments behind it")
     placement = getattr(fun, "_placement", None)
     if type(placement) is Placement and placement.outs is not None:
         return fun.eval_shape(*args, **kwargs)      # type: ignore[attr-defined]

@@ -279,15 +279,20 @@ def _serve(path):
 
 # --- memory, servers ------------------------------------------------------------------------------
 
+_GZIP = b"\x1f\x8b"        # how such files begin
+
+
 def device_memory_profile(backend=None):
     """What holds the memory of a platform's devices, as bytes of a profile for pprof, gzipped.
 
     Each array's bytes are under the lines that made it.
 
-    >>> len(jax.profiler.device_memory_profile()) > 0
+    >>> import gzip
+    >>> len(gzip.decompress(jax.profiler.device_memory_profile())) > 0
     True
     """
-    return client.client(backend).heap_profile()
+    found = client.client(backend).heap_profile()
+    return found if found.startswith(_GZIP) else gzip.compress(found)
 
 
 def save_device_memory_profile(filename, backend=None):

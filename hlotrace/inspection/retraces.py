@@ -7,6 +7,7 @@ import collections
 import functools
 import logging
 import types as python_types
+from collections.abc import Callable
 
 from ..core import config as options
 from ..core import source_info
@@ -26,6 +27,11 @@ _HINTS = {
               "array",
     "structure": "a program is compiled for one structure of its arguments",
 }
+
+
+# in a process for JAX, in place of the messages here: (function, its types before or None, those now, line,
+# was the same code traced before?)
+teller: Callable[..., None] | None = None
 
 
 class History:
@@ -71,13 +77,15 @@ def retraced(jitted, history, types, where, requested):
     if len(found) > 4:
         shown.append(f"and {len(found) - 4} more changes")
     line = f"{name}: retrace {n}: {'; '.join(shown)}{_at(where)}"
+    if teller is not None and options.config.jax_explain_cache_misses:
+        teller(jitted, nearest(jitted._fun, history.types, types), types, where)
     history.types.append(types)
     history.lines.append(line)
     kinds = list(dict.fromkeys(kind for kind, _ in found))
     explain = options.config.jax_explain_cache_misses
     if explain is None:
         explain = n >= FROM and not requested and kinds != ["closure"] and not _of_a_library(jitted._fun)
-    if explain:
+    if explain and teller is None:
         hints = [*(_HINTS[kind] for kind in kinds if kind in _HINTS), f"{name}.why_retraced() tells them all",
                  _TURN_OFF]
         _log(n, f"{line} ({'; '.join(hints)})" if n <= FROM else line)
@@ -92,6 +100,8 @@ def another_function(jitted, counts, number, types, where):
     if len(counts) > 1024:
         del counts[next(iter(counts))]
     explain = options.config.jax_explain_cache_misses
+    if teller is not None and explain:
+        return
     if n >= FROM and not _of_a_library(jitted._fun) if explain is None else explain and n > 1:
         passing = (f" and pass {', '.join(dict.fromkeys(captured))}, which it closes over, as arguments"
                    if captured else "")

@@ -269,6 +269,8 @@ class _Reader:
         kept.update(axis for value in op.results for axis in shardy.unreduced(self.sharding(value)))
         kept.update(axis for user in users(op) if user.name in _REDUCING
                     for axis in self.axes(user.attributes[_REDUCING[user.name]]))
+        if op.name == "stablehlo.fft":      # XLA divides not even batches
+            kept.clear()
         # what it cannot divide it computes on each device
         for operand, value in zip(operands, values):
             whole = [dim for dim, axes in enumerate(value.axes) if kept.isdisjoint(axes)] if value else []

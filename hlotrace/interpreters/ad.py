@@ -14,7 +14,7 @@ from ..core.pytrees import pytree
 from ..core.surface.public import install_getattr as _explain
 from ..core.symbolic_zeros import UndefinedPrimal, fill_zeros, is_undefined_primal
 from ..placement.device_put import named_scope
-from ..primitives.arrays.elementwise import add_p
+from ..primitives.arrays.elementwise import add_any_p
 from ..primitives.arrays.shape import zeros_of
 from ..primitives.common import shape_of
 from ..primitives.programs.calls import no_tangent
@@ -50,7 +50,7 @@ class Zero:
 
 UndefinedPrimal = UndefinedPrimal
 is_undefined_primal = is_undefined_primal
-add_jaxvals_p = add_p
+add_jaxvals_p = add_any_p
 
 for _kind in (Zero, UndefinedPrimal):
     pytree.register_pytree_node(_kind, lambda x: ((), x.aval), lambda aval, _, kind=_kind: kind(aval))
@@ -73,7 +73,7 @@ def instantiate_zeros(tangent):
 
 def add_jaxvals(x, y):
     """The sum of two arrays of one type."""
-    return add_p.bind(x, y)
+    return add_any_p.bind(x, y)
 
 
 def add_tangents(x, y):

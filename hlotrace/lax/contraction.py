@@ -5,6 +5,7 @@ from typing import NamedTuple
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.errors import not_one_of
+from ..core.symbolic.dimension import as_size, max_dim
 from ..placement.out_sharding import over_auto_axes, unreduced_axes, with_out_sharding
 from ..primitives.arrays.contract import contract, dot_general_p, labels, unreduced_dot
 from ..primitives.arrays.conv import ConvDimensionNumbers, conv_general_dilated_p, dilated
@@ -310,9 +311,9 @@ def padtype_to_pads(in_shape, window_shape, window_strides, padding):
         return [(0, 0)] * len(in_shape)
     if kind not in ("SAME", "SAME_LOWER"):
         raise not_one_of("padding", padding, ("VALID", "SAME", "SAME_LOWER"), RuntimeError)
-    totals = [max((-(-n // stride) - 1) * stride + window - n, 0)
+    totals = [max_dim(as_size((-(-n // stride) - 1) * stride + window - n), 0)
               for n, window, stride in zip(in_shape, window_shape, window_strides, strict=True)]
-    return [(t // 2, t - t // 2) if kind == "SAME" else (t - t // 2, t // 2) for t in map(int, totals)]
+    return [(t // 2, t - t // 2) if kind == "SAME" else (t - t // 2, t // 2) for t in totals]
 
 
 def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):

@@ -4,15 +4,15 @@ A Python number beside an array takes the array's dtype; a value of rank 0 takes
 """
 import enum
 import warnings
-from typing import NamedTuple
 
 from ..core import dtypes, source_info
 from ..core.array import Array
-from ..core.avals import aval_of, is_arraylike, not_an_array
+from ..core.avals import aval_of, fault_of, is_arraylike, not_an_array
 from ..core.dtypes import python_scalars
 from ..core.pytrees import pytree
 from ..primitives.arrays import elementwise as e
 from ..primitives.arrays import special as s
+from ..primitives.arrays.precision import AccuracyMode, Tolerance
 from ..primitives.arrays.shape import broadcast_in_dim, full
 from ..primitives.arrays.special import (  # noqa: F401 - exported
     log2_p,
@@ -32,27 +32,14 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-class AccuracyMode(enum.Enum):
-    """How exactly a function is to be computed."""
-    HIGHEST = 1
-    DEFAULT = 2
-
-
-class Tolerance(NamedTuple):
-    """Wanted accuracy of a function."""
-    atol: float = 0.0
-    rtol: float = 0.0
-    ulps: int = 0
-
-
 # --- operands -------------------------------------------------------------------------------------
 
 def _check(name, args):
     for i, x in enumerate(args):
         if not is_arraylike(x):
-            raise TypeError(f"Error interpreting argument to {name} as a JAX value. The problematic value is "
-                            f"of type {type(x)} and was passed to {name} at position {i}.\nlax.{name}: "
-                            f"{not_an_array(x, str(i))}")
+            raise fault_of(x)(f"Error interpreting argument to {name} as a JAX value. The problematic value "
+                              f"is of type {type(x)} and was passed to {name} at position {i}.\nlax.{name}: "
+                              f"{not_an_array(x, str(i))}")
 
 
 def coerced_operands(name, *args):
@@ -102,17 +89,19 @@ def _unary(primitive, doc, args, result, name=None):
     return _named(function, name, doc, args, result)
 
 
-def _with_accuracy(primitive, doc, args, result):
+def _with_accuracy(primitive, doc, args, result, choice=True):
     bind, name = primitive.bind, primitive.name
 
     def function(x, *, accuracy=None):
-        if accuracy not in (None, AccuracyMode.DEFAULT):
-            raise NotImplementedError(f"lax.{name}: accuracy={accuracy!r} is not supported, "
-                                      "AccuracyMode.DEFAULT is")
         if not isinstance(x, Array):
             _check(name, (x,))
-        return bind(x)
-    return _named(function, name, doc + "  `accuracy` is the default one.", args, result)
+        if accuracy is None or accuracy is AccuracyMode.DEFAULT:
+            return bind(x)
+        if not choice or type(accuracy) not in (AccuracyMode, Tolerance):
+            raise NotImplementedError(f"lax.{name}: accuracy={accuracy!r} is not supported, "
+                                      f"AccuracyMode.DEFAULT{' or a Tolerance' if choice else ''} is")
+        return bind(x, accuracy=accuracy)
+    return _named(function, name, f"{doc}  `accuracy`: AccuracyMode or Tolerance.", args, result)
 
 
 def _binary(primitive, doc, args, result, name=None):
@@ -143,7 +132,7 @@ exp = _with_accuracy(e.exp_p, "e**x.", "0.", "1.0")
 exp2 = _with_accuracy(e.exp2_p, "2**x.", "3.", "8.0")
 expm1 = _with_accuracy(e.expm1_p, "e**x - 1, exact for small x.", "0.", "0.0")
 log = _with_accuracy(e.log_p, "Natural logarithm.", "1.", "0.0")
-log2 = _with_accuracy(s.log2_p, "Logarithm to base 2.", "8.", "3.0")
+log2 = _with_accuracy(s.log2_p, "Logarithm to base 2.", "8.", "3.0", False)
 log1p = _with_accuracy(e.log1p_p, "Natural logarithm of 1 + x, exact for small x.", "0.", "0.0")
 logistic = _with_accuracy(e.logistic_p, "1 / (1 + e**-x).", "0.", "0.5")
 sin = _with_accuracy(e.sin_p, "Sine of an angle in radians.", "0.", "0.0")
@@ -163,7 +152,7 @@ rsqrt = _with_accuracy(e.rsqrt_p, "1 / sqrt(x).", "4.", "0.5")
 cbrt = _with_accuracy(e.cbrt_p, "Cube root; floating point.", "8.", "2.0")
 square = _unary(e.square_p, "x * x.", "3", "9")
 erf = _unary(s.erf_p, "Error function; floating point.", "0.", "0.0")
-erfc = _with_accuracy(s.erfc_p, "1 - erf(x), exact for large x; floating point.", "0.", "1.0")
+erfc = _with_accuracy(s.erfc_p, "1 - erf(x), exact for large x; floating point.", "0.", "1.0", False)
 erf_inv = _unary(s.erf_inv_p, "Inverse of erf; floating point.", "0.", "0.0")
 lgamma = _unary(s.lgamma_p, "log|Gamma(x)|; floating point.", "5.", "3.178...")
 one_minus_square = _unary(s.one_minus_square_p, "1 - x*x, exact near x = 1 and -1.", "3.", "-8.0")
@@ -407,4 +396,4 @@ def stop_gradient(x):
 
 __all__ = [name for name, value in globals().items()
            if getattr(value, "__module__", None) == __name__ and not name.startswith("_")
-           and value is not coerced_operands]
+           and value is not coerced_operands] + ["AccuracyMode", "Tolerance"]

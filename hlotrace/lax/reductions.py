@@ -336,7 +336,7 @@ def top_k(operand, k, *, axis=-1, is_stable=True):
     """
     if not isinstance(is_stable, bool):
         raise TypeError(f"top_k: is_stable must be a bool, got {is_stable!r}")
-    aval, k = aval_of(operand), operator.index(k)
+    aval, k = aval_of(operand), as_size(k)
     axis = canonical_axis(axis, aval.ndim)
     if k < 0:
         raise ValueError(f"k argument to top_k must be nonnegative, got {k}: it is how many are taken")

@@ -206,7 +206,8 @@ class Module:
             for mesh, name in self.meshes.items():
                 line = mesh_text(mesh, name, devices) if mesh else f"sdy.mesh @{name} = <[], device_ids=[0]>"
                 meshes += f"  {line}\n"
-        return (f"module @{self.name} {counts} {{\n{meshes}{''.join(self.texts)}}}\n"
+        name = f'"{self.name}"' if "-" in self.name else self.name
+        return (f"module @{name} {counts} {{\n{meshes}{''.join(self.texts)}}}\n"
                 + (self.locations.text() if self.locations else ""))
 
 

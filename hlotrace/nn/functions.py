@@ -9,6 +9,7 @@ from ..core import dtypes, source_info
 from ..core.avals import aval_of
 from ..core.config import config
 from ..core.errors import ShapeError
+from ..numpy.reductions.reductions import split_axes
 from ..numpy.util import check_arraylike, promote_args_inexact, promote_dtypes_inexact, promotes
 from ..placement.out_sharding import over_auto_axes, with_out_sharding
 from ..primitives.common import canonical_axes, canonical_axis, np, static_int
@@ -347,7 +348,7 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
     shift = lax.stop_gradient(jnp.where(jnp.isfinite(shift), shift, 0))
     terms = jnp.exp(a - shift)
     total = jnp.sum(terms if b is None else terms * b, axis, keepdims=keepdims)
-    shift = shift if keepdims else jnp.squeeze(shift, axis)
+    shift = shift if keepdims else jnp.squeeze(shift, split_axes(axis, shift.ndim)[0])
     if return_sign:
         return jnp.log(jnp.abs(total)) + shift, jnp.sign(total)
     return jnp.log(total) + shift
@@ -397,7 +398,7 @@ def softmax(x, axis=-1, where=None):
            [1., 0.]], dtype=float32))
     """
     x = _masked(_float("softmax", x), where)
-    canonical_axes(axis, x.ndim)
+    split_axes(axis, x.ndim)
     out = (_softmax if config.jax_softmax_custom_jvp else _softmax_terms)(x, axis)
     return out if where is None else jnp.where(where, out, 0)
 
@@ -410,7 +411,7 @@ def log_softmax(x, axis=-1, where=None):
     Array([-0.31326163, -1.3132616 ], dtype=float32)
     """
     x = _masked(_float("log_softmax", x), where)
-    canonical_axes(axis, x.ndim)
+    split_axes(axis, x.ndim)
     shifted = x - lax.stop_gradient(jnp.max(x, axis, keepdims=True, initial=-jnp.inf))
     out = shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis, keepdims=True))
     return _masked(out, where)

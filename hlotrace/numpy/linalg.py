@@ -76,7 +76,12 @@ class SVDResult(NamedTuple):
 def inexact(name, *args):
     """Arrays of one floating or complex dtype, made of the arguments."""
     check_arraylike(name, *args)
-    return [asarray(x) for x in promote_dtypes_inexact(*args)]
+    return inexact_of(*args)
+
+
+def inexact_of(*args):
+    """As `inexact`, also of lists, which scipy.linalg takes."""
+    return promote_dtypes_inexact(*map(asarray, args))
 
 
 def _matrices(name, x):
@@ -307,7 +312,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
         x = asarray(x)
     else:
         x, = inexact("linalg.vector_norm", x)
-    return _vector_norm(x, ord, canonical_axes(axis, x.ndim), keepdims)
+    return _vector_norm(x, 2 if ord is None else ord, canonical_axes(axis, x.ndim), keepdims)
 
 
 @composite(static=("p",))

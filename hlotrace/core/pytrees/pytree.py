@@ -417,7 +417,8 @@ def register_dataclass(nodetype: type[T], data_fields: Sequence[str] | None = No
                         f"is specified. Got {data_fields=} {meta_fields=}.")
     data, meta = list(data_fields), list(meta_fields)
     if both := sorted(set(data) & set(meta)):
-        raise ValueError(f"register_dataclass: {both} are in data_fields and in meta_fields")
+        raise ValueError("data_fields and meta_fields must not overlap. Overlapping fields: "
+                         f"{{{str(both)[1:-1]}}}.")
     if is_dataclass:
         named = set(data) | set(meta)
         wanted = {f.name for f in fields if f.init} - set(drop_fields)

@@ -104,10 +104,10 @@ def _rows(x, start, count):
 
 
 def _iterate(self):
-    if not isinstance(self, Tracer) and self.is_fully_addressable and len(self.devices()) > 1 and not (
-            self.aval.explicit or dtypes.is_extended(self.dtype)):
+    if not isinstance(self, Tracer) and self.is_fully_addressable and len(self.devices()) > 1 and (
+            not dtypes.is_extended(self.dtype)):
         self = device_put(np.asarray(self))     # one move, and not one for each row
-    for start in range(0, self.shape[0], _CHUNK):
+    for start in range(0, int(self.shape[0]), _CHUNK):
         yield from _rows(self, start, min(_CHUNK, self.shape[0] - start))
 
 

@@ -14,6 +14,7 @@ from ...core.refs import Ref
 from ...core.surface.boundary import arrays_of
 from ...core.trace import Tracer
 from ...lax import shapes as lax
+from ...placement.device_put import device_put
 from ...placement.out_sharding import devices_like, make_with_sharding, new_array
 from ...primitives.arrays.elementwise import (
     convert,
@@ -105,6 +106,8 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None, out
     if order not in (None, "K"):
         raise NotImplementedError(f"Only implemented for order='K', got {order!r}: the layout is the "
                                   "compiler's, leave it out")
+    if device is not None and dtype is None and getattr(getattr(object, "dtype", None), "kind", "") == "T":
+        return device_put(object, device)       # texts, of which an array is made nowhere else
     dtype = None if dtype is None else dtypes.check_user_dtype(dtype, "array")
     x = _convert(object, dtype)
     if copy and x is object:
@@ -295,7 +298,9 @@ def share(external_array, device=None, copy=None):
                         "methods")
     found, copied = (x, False) if isinstance(x, Array) else import_dlpack(x)
     result = array(found, copy=bool(copy), device=device)
-    if copy is False and (copied or result is not found):
+    if copy is False and (copied or result is not found and (
+            isinstance(found, Tracer) or len(result.devices()) > 1
+            or result.unsafe_buffer_pointer() != found.unsafe_buffer_pointer())):
         raise ValueError("from_dlpack: copy=False, but the memory cannot be shared: it is on another "
                          "device, is strided, is not aligned to 64 bytes, or holds 64-bit numbers while "
                          "those are off; leave copy= out")

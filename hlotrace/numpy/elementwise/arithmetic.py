@@ -148,10 +148,11 @@ def floor_divide(x1, x2):
     """
     if dtypes.is_unsigned(dtype_of(x1)):
         return div(x1, x2)
-    rest, wrong = _quotient_parts(x1, x2)
     if dtypes.is_integer(dtype_of(x1)):
         quotient = div(x1, x2)
+        wrong = e.and_p.bind(ne(e.sign_p.bind(x1), e.sign_p.bind(x2)), ne(e.rem_p.bind(x1, x2), 0))
         return select(wrong, sub(quotient, 1), quotient)
+    rest, wrong = _quotient_parts(x1, x2)
     # where the remainder says nothing
     plain = e.not_p.bind(e.or_p.bind(e.or_p.bind(ne(rest, rest), eq(x1, 0)),
                                      eq(e.abs_p.bind(x2), like(x2, np.inf))))

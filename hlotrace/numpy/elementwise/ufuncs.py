@@ -10,7 +10,7 @@ from ...api.composite import composite
 from ...api.jit import jit
 from ...core import dtypes
 from ...core.array import Array
-from ...core.avals import aval_of
+from ...core.avals import aval_of, is_arraylike
 from ...core.config import state
 from ...core.dtypes import SUPPORTED, python_scalars
 from ...core.pytrees import pytree
@@ -553,7 +553,8 @@ def _beside_exactly(kind, aval, x64):
 
 def _side(number, x):
     """1 or -1 if `number` is a Python int above or below all that the integer dtype of `x` holds, else 0."""
-    if type(number) is not int or type(x) in python_scalars or not dtypes.is_integer(dtype_of(x)):
+    if type(number) is not int or type(x) in python_scalars or not is_arraylike(x) or not dtypes.is_integer(
+            dtype_of(x)):
         return 0
     info = dtypes.iinfo(dtype_of(x))
     return (number > info.max) - (number < info.min)
@@ -564,7 +565,6 @@ def _comparison(name, doc, primitive, complex_rule):
     promoting = result.general
 
     def general(x1, x2):
-        check_arraylike(name, x1, x2)
         if side := _side(x2, x1):
             return primitive.bind(np.zeros(shape(x1), np.int8), scalar(side, dtypes.int8))
         if side := _side(x1, x2):

@@ -94,7 +94,7 @@ def take(a, indices, axis=None, out=None, mode=None, unique_indices=False, indic
                wrap=mode in (None, "fill"))
 
 
-def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_negative_indices=True):
+def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_negative_indices=None):
     """`arr[i, indices[i, j], ...]`: entries along `axis`, chosen for each position of the other axes.
 
     Args:
@@ -103,7 +103,8 @@ def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_n
         axis: the axis.
         mode: out of bounds, "fill" (the default) gives `fill_value`, "clip" the nearest entry.
         fill_value: as in `take`.
-        wrap_negative_indices: negative indices count from the end.
+        wrap_negative_indices: negative indices count from the end, as they do by default unless `mode` is
+            "promise_in_bounds".
 
     >>> x = jnp.array([[30, 10, 20], [5, 6, 4]])
     >>> jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1)
@@ -126,7 +127,8 @@ def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_n
         raise ValueError(f"indices and arr must have the same number of dimensions; {indices_ndim} vs. "
                          f"{ndim}: give indices new axes with indices[..., None] or [None], or use take")
     unsaid, mode = mode is None and fill_value is None, GatherScatterMode.from_any(mode)
-    wrap = bool(wrap_negative_indices)
+    wrap = (mode is not GatherScatterMode.PROMISE_IN_BOUNDS if wrap_negative_indices is None
+            else bool(wrap_negative_indices))
     if state.check_bounds and unsaid:
         check_bounds(aval_of(arr).shape, _along(canonical_axis(axis, ndim), asarray(indices)), wrap)
     return _take_along(arr, indices, axis=canonical_axis(axis, ndim), mode=mode,

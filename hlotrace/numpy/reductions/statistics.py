@@ -1,4 +1,5 @@
 """Statistics of `jax.numpy`: means, variances, medians and quantiles, and their nan-ignoring forms."""
+from ... import lax
 from ...api.composite import composite
 from ...core import dtypes
 from ...core.avals import aval_of
@@ -49,7 +50,7 @@ from ..util import (
     promotes,
     shape,
 )
-from .reductions import as_mask, is_nan, wider
+from .reductions import as_mask, is_nan, reduced_axes, wider
 from .reductions import sum as sum_
 
 __all__ = ["average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile",
@@ -61,7 +62,9 @@ __all__ = ["average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian
 def _count(a, axes, keepdims, mask, dtype):
     """How many elements go into each result: a constant, or an array where there is a mask."""
     if mask is None:
-        return cast(prod(shape(a)[i] for i in axes), dtype)
+        names = tuple([i for i in axes if isinstance(i, str)])
+        count = prod(shape(a)[i] for i in axes if not isinstance(i, str))
+        return cast(lax.psum(count, names) if names else count, dtype)
     return sum_(cast(mask, dtype), axes, keepdims=keepdims)
 
 
@@ -95,7 +98,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     no_out("mean", out)
     check_arraylike("mean", a)
     dtype = dtypes.to_inexact(dtype_of(a)) if dtype is None else dtypes.check_user_dtype(dtype, "mean")
-    return _mean(a, where, canonical_axes(axis, ndim(a)), bool(keepdims), dtype)
+    return _mean(a, where, reduced_axes(axis, ndim(a)), bool(keepdims), dtype)
 
 
 @composite(static=("axes", "keepdims", "with_weights"))
@@ -173,7 +176,7 @@ def _variance(name, a, axis, dtype, out, ddof, keepdims, where, center, correcti
             raise ValueError(f"jnp.{name} does not take a real dtype for an array of complex values: got "
                              f"dtype {dtype}")
         result = dtype
-    return _var(a, where, center, ddof, canonical_axes(axis, ndim(a)), bool(keepdims), result)
+    return _var(a, where, center, ddof, reduced_axes(axis, ndim(a)), bool(keepdims), result)
 
 
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None,

@@ -11,7 +11,7 @@ import string
 
 from ...core.axes import AxisMap
 from ..common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, ndim_of, shape_of
-from .elementwise import add, and_p, convert, mul
+from .elementwise import accumulate, and_p, convert, mul
 from .precision import DotAlgorithm, algorithm_of, storage_dtype, sum_dtype, swapped
 from .reduce import reduce_or_p
 from .shape import broadcast_in_dim, reduce_sum_p, transpose
@@ -252,7 +252,7 @@ def bilinear_jvp(primitive):
         right = None if dy is None else primitive.bind(x, dy, **params)
         if left is None or right is None:
             return out, right if left is None else left
-        return out, add(left, right)
+        return out, accumulate(left, right)
     return jvp
 
 

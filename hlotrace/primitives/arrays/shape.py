@@ -385,7 +385,14 @@ def full(shape, value, dtype):
     return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=())
 
 
-as_type = None      # parallel/sharding gives it: (value, aval) -> the value with the sharding of a type
+# parallel/sharding gives it: (value, aval) -> the value with the sharding and in the memory of a type
+as_type = None
+
+
+def in_memory_of(aval, x):
+    """`x` in the memory of a type."""
+    found = aval_of(x)
+    return x if found.memory is aval.memory else as_type(x, found.update(memory_space=aval.memory))
 
 
 def zeros_of(aval):
@@ -394,7 +401,7 @@ def zeros_of(aval):
         return np.zeros(aval.shape, dtypes.float0)
     if dtypes.is_extended(aval.dtype):
         return broadcast_in_dim(aval.dtype._rules.zero(aval.dtype), aval.shape, ())
-    zeros = full(aval.shape, 0, aval.dtype)
+    zeros = in_memory_of(aval, full(aval.shape, 0, aval.dtype))
     return zeros if aval.explicit is None or not aval.explicit._terms else as_type(zeros, aval)
 
 

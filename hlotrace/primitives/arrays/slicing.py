@@ -57,7 +57,7 @@ def _slice_abstract_eval(x, *, start_indices, limit_indices, strides):
             raise TypeError(f"slice: axis {i}: start {lo}, limit {hi}, stride {step} do not satisfy 0 <= "
                             f"start <= limit <= {size} and stride > 0 (operand shape {x.shape}); "
                             "x[start:limit] cuts what is beyond")
-    shape = tuple(-(-(hi - lo) // step) for lo, hi, step in zip(start_indices, limit_indices, strides))
+    shape = tuple((hi - lo + step - 1) // step for lo, hi, step in zip(start_indices, limit_indices, strides))
     return ShapedArray(shape, x.dtype, x.weak_type)
 
 
@@ -222,15 +222,12 @@ def _barrier_transpose(cts, *xs):
 
 optimization_barrier_p = Primitive(
     "optimization_barrier", multiple_results=True, abstract_eval=lambda *xs: list(xs), lower=_barrier_lower,
-    jvp=_barrier_jvp, says_sharding=True, linear="typed",
-    transpose=_barrier_transpose,
-    batching=lambda axis, args, dims: (optimization_barrier_p.bind(*args), list(dims)),
-    makes_nan=False)
+    jvp=_barrier_jvp, says_sharding=True, linear="typed", transpose=_barrier_transpose,
+    batching=lambda axis, args, dims: (optimization_barrier_p.bind(*args), list(dims)), makes_nan=False)
 
 # what computes its operand stays in the program
 dce_sink_p = Primitive(
     "dce_sink", multiple_results=True, says_sharding=True, abstract_eval=lambda x: [],
-    lower=lambda ctx, eqn, x: [],
-    effects=lambda params: (Effect(at_run_time=False),),
+    lower=lambda ctx, eqn, x: [], effects=lambda params: (Effect(at_run_time=False),),
     jvp=lambda primals, tangents: (dce_sink_p.bind(*primals), []),
     batching=lambda axis, args, dims: (dce_sink_p.bind(*args), []))

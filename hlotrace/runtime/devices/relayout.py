@@ -24,8 +24,11 @@ def copy(x: Any, sharding: Sharding, committed: bool = True) -> array_impl.Array
         RuntimeError: where other processes hold shards that this one needs.
     """
     kept = in_place(x, sharding, committed)
-    if kept is not None:
-        return kept
+    return by_host(x, sharding, committed) if kept is None else kept
+
+
+def by_host(x: Any, sharding: Sharding, committed: bool = True) -> array_impl.ArrayImpl:
+    """As `copy`, where the memory cannot stay."""
     if sharding._layout is not None or x._buf._sharding._own._layout is not None:
         return _in_layout(x, sharding, committed)
     with transfer_guards.moving(x, sharding):

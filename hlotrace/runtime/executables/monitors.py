@@ -135,6 +135,11 @@ for _kind, _values in (("event", ""), ("event_duration_secs", ", seconds"),
     globals().update({_on: _registers(_on, _kind, _values), _off: _unregisters(_off, _kind, _on)})
 
 
+def listeners_of(kind: str) -> list[Callable[..., None]]:
+    """Who listens to events of a kind."""
+    return [*_listeners[kind]]
+
+
 def clear_event_listeners() -> None:
     """Forget all listeners, of every kind.
 
