@@ -1,7 +1,6 @@
 """What transformations do with Refs: their adapter; reading, writing, adding to whole ones, wherever made."""
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -100,23 +99,32 @@ adapters.register(_Refs())
 
 # --- cotangents that Refs add up ------------------------------------------------------------------
 
-@dataclasses.dataclass(frozen=True)
-class GradValue:
+class _Word:
+    """What is said by its class alone."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class GradValue(_Word):
     """Of `with_refs`: give the cotangent, as without it."""
 
 
-@dataclasses.dataclass(frozen=True)
-class DontWant:
+class DontWant(_Word):
     """Of `with_refs`: this cotangent is not wanted."""
 
 
-@dataclasses.dataclass(frozen=True)
-class GradRef:
+class GradRef(_Word):
     """In place of a cotangent that was added to a Ref."""
 
 
-@dataclasses.dataclass(frozen=True)
-class DidntWant:
+class DidntWant(_Word):
     """In place of a cotangent that was not wanted."""
 
 

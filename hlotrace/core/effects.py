@@ -52,7 +52,6 @@ class Effects(Set):
     __hash__ = Set._hash
 
 
-@dataclasses.dataclass(frozen=True)
 class Debug(Effect):
     """Something is reported.  It may happen again, or for each branch of a mapped `cond`."""
     batchable = True
@@ -76,7 +75,6 @@ def debug_effect(ordered: bool) -> Debug:
     return OrderedDebugEffect() if ordered else DebugEffect()
 
 
-@dataclasses.dataclass(frozen=True)
 class IO(Effect):
     """Something happens outside of the program, once for each time that the equation is reached."""
 
