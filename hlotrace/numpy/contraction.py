@@ -64,8 +64,7 @@ def drop_singletons(x, labels, sizes):
                                                               for i, c in enumerate(labels) if i not in axes)
 
 
-def _product(name, a, a_labels, b, b_labels, out, precision=None, preferred=None, conjugate=False,
-             dot=None):
+def _product(name, a, a_labels, b, b_labels, out, precision=None, preferred=None, conjugate=False, dot=None):
     """The sum of a * b over the letters that `out` lacks; capital letters broadcast, others must agree."""
     a_shape, b_shape = shape_of(a), shape_of(b)
     sizes = dict(zip(a_labels, a_shape))

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-def check_kind(value: Any, what: str, devices: bool = True,
-               error: type[Exception] = TypeError) -> None:
+def check_kind(value: Any, what: str, devices: bool = True, error: type[Exception] = TypeError) -> None:
     """`error` unless a user's value can be read as a Sharding; if `devices`, a Device can."""
     is_device = hasattr(value, "device_kind") and not isinstance(value, type)
     if not (value is None or isinstance(value, (Sharding, PartitionSpec, Format, Space))
