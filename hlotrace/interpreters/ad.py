@@ -20,7 +20,7 @@ from ..primitives.common import shape_of
 from ..primitives.programs.calls import no_tangent
 from ..transforms import transpose
 from ..transforms.jvp import JVPTrace, JVPTracer, jvp_flat
-from .registry import Registry
+from .registry import Registry, for_each
 
 __all__ = ["JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p", "add_tangents",
            "backward_pass", "defbilinear", "defjvp", "defjvp2", "deflinear", "deflinear2",
@@ -171,11 +171,7 @@ def jvp(fun, primals, tangents, has_aux=False, instantiate=True, transform_stack
     flat = getattr(fun, "call_wrapped", fun)
     outs, moved = jvp_flat(lambda *xs: list(flat(*xs)), list(primals), [_ours(t) for t in tangents])
     return outs, [_wanted(_theirs(t, aval_of(x)), w)
-                  for x, t, w in zip(outs, moved, _each(instantiate, outs))]
-
-
-def _each(wanted, values):
-    return [wanted] * len(values) if isinstance(wanted, bool) else list(wanted)
+                  for x, t, w in zip(outs, moved, for_each(instantiate, outs))]
 
 
 def _wanted(tangent, wanted):
@@ -192,7 +188,7 @@ def jvp_jaxpr(jaxpr, nonzeros, instantiate):
     """
     jaxpr = programs.embed_constants(jaxpr)
     moved, nonzero = programs.jvp(jaxpr, tuple(nonzeros))
-    wanted, n = _each(instantiate, nonzero), len(nonzero)
+    wanted, n = for_each(instantiate, nonzero), len(nonzero)
 
     def fun(*args):
         outs = eval_jaxpr(moved, (), *args)

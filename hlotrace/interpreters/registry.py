@@ -50,3 +50,8 @@ class Registry(MutableMapping):
 
     def __repr__(self):
         return f"<{self._name}: {len(self)} rules>"
+
+
+def for_each(marks, values):
+    """A list with a bool for each of `values`, where one may be given for all."""
+    return [marks] * len(values) if isinstance(marks, bool) else list(marks)
