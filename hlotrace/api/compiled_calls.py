@@ -108,7 +108,12 @@ class CompiledCall:
             except AttributeError:      # a NumPy value or a Python number
                 if executable.execute is not None and not state.check_floats and not any(
                         [type(x) is ArrayImpl and x._committed for x in leaves]):
-                    return self.returned(executable.wrapped(executable.run_operands(leaves)))
+                    try:
+                        found = executable.run_operands(leaves)
+                    except ValueError:      # jaxlib's dispatch, of an array that is donated twice
+                        return self.call_checked(leaves)
+                    self._mark_given(leaves)
+                    return self.returned(executable.wrapped(found))
                 leaves = [as_array(x) for x in leaves]
                 buffers = [x._buf for x in leaves if not x._committed]
             if len(buffers) != len(leaves):
@@ -116,10 +121,18 @@ class CompiledCall:
             results = executable(buffers)
         except JaxRuntimeError:
             return self.call_checked(leaves)      # a deleted argument, or one on another device
-        for i in self.donated:
-            if leaves[i]._buf.is_deleted():     # otherwise no result could take its memory
-                leaves[i].mark_deleted()
+        self._mark_given(leaves)
         return self.returned(results)
+
+    def mark_given(self, leaves: Sequence[Any]) -> None:
+        """Mark the arrays among the leaves of the arguments that were given away."""
+        self._mark_given(self.taken(leaves))
+
+    def _mark_given(self, taken: Sequence[Any]) -> None:
+        for i in self.donated:
+            # otherwise no result could take its memory, or a copy of it was given away
+            if type(taken[i]) is ArrayImpl and taken[i]._buf.is_deleted():
+                taken[i].mark_deleted()
 
     def returned(self, results: list[Any]) -> Any:
         """What the function returns, of the results of its program."""
@@ -130,12 +143,15 @@ class CompiledCall:
     def in_place(self, leaves: Sequence[Any]) -> bool | None:
         """Whether the results are committed, if the program takes these arrays where they are; None
         otherwise, and where it is more than a run of programs: Python is called, whose errors are the
-        user's, or memory is given away."""
+        user's, or the memory of a number is given away."""
         lowered = self.executable.lowered
-        if (self.donated or self.float0s or lowered.effects or lowered.callbacks or lowered.failures
+        if (self.float0s or lowered.effects or lowered.callbacks or lowered.failures
                 or state.no_execution or not all([type(c) is ArrayImpl for c in self.consts])):
             return None
-        arrays = [(x, i) for i, x in enumerate(self.taken(leaves)) if type(x) is ArrayImpl]
+        leaves = self.taken(leaves)
+        if not all([type(leaves[i]) is ArrayImpl for i in self.donated]):
+            return None
+        arrays = [(x, i) for i, x in enumerate(leaves) if type(x) is ArrayImpl]
         if not all([self.executable.has_there(x, i) for x, i in arrays]):
             return None
         committed = [x._committed for x, _ in arrays]
@@ -153,10 +169,7 @@ class CompiledCall:
         except JaxRuntimeError as error:
             from ..inspection.planning import lowered_estimates  # few programs run out of memory
             raise lowered_estimates.exhausted(self.executable, error) from None
-        for i in self.donated:
-            # otherwise a copy of it was given away
-            if type(leaves[i]) is ArrayImpl and leaves[i].is_deleted():
-                leaves[i].mark_deleted()
+        self._mark_given(leaves)
         return self.out_tree.unflatten(results)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core.avals import aval_or_none
+from ..core.caches import LRUCache
 from ..core.config import state
 from ..core.pytrees import pytree
 from ..core.surface.boundary import reraise_for_user
@@ -59,7 +60,7 @@ def _static_part(x: Any) -> tuple[Any, ...]:
 class FastPath:
     """What is called like a function: its arguments are looked up by their types first.
 
-    A class derived from it has `_quick`, the table of what `entry_of` gives by these types, `_never_quick`,
+    A class derived from it has `_quick`, the table of what `keep` puts there by these types, `_never_quick`,
     whether nothing is to be found there, `_has_statics`, `_static_numbers` and `_static_names`, and does any
     call in `call_any(args, kwargs, key)`, where `key` is that of the table or None.
     """
@@ -81,9 +82,10 @@ class FastPath:
                 types = [x._signature for x in args if type(x) is ArrayImpl]
                 if len(types) == len(args) and not (kwargs or self._has_statics):
                     key = (*types, state.trace_key)     # as a ContextCache would have it, in fewer steps
+                    leaves: Any = args
                     operands = [x._buf for x in args]
                 else:
-                    operands, key = self._operands_and_key(args, kwargs)
+                    leaves, operands, key = self._operands_and_key(args, kwargs)
                 call, committed, run = self._quick[key]
                 executable = call.executable
                 if not call.all_kept:
@@ -92,6 +94,8 @@ class FastPath:
                     found = executable.execute(operands).consume_with_handlers(executable.handlers)
                 else:
                     found = run(operands)
+                if call.donated:
+                    call.mark_given(leaves)
                 if call.single:
                     return ArrayImpl(executable.out_avals[0], found[0], committed,
                                      executable.signatures[0] if committed else None)
@@ -105,8 +109,9 @@ class FastPath:
             raise
         return call.returned(results)
 
-    def _operands_and_key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
-        """(the buffers and other leaves, the key) of any call without values of the user's types.
+    def _operands_and_key(self, args: tuple[Any, ...],
+                          kwargs: dict[str, Any]) -> tuple[list[Any], list[Any], Any]:
+        """(the leaves, buffers in place of arrays, the key) of any call without values of the user's types.
 
         LookupError where there is one, and for containers beside static values.
         """
@@ -134,20 +139,25 @@ class FastPath:
             parts, found = [in_tree], _types_and_operands(leaves)
         if found is None:
             raise LookupError
-        return found[1], (*parts, *found[0], state.trace_key)
+        return [x for x in leaves if x is not None], found[1], (*parts, *found[0], state.trace_key)
 
 
-def entry_of(call: Any, leaves: Sequence[Any]) -> tuple[Any, bool, Callable[..., Any] | None] | None:
-    """What the table has for a CompiledCall that takes these leaves where they are: it, whether its results
-    are committed, and what runs its program, None for an execution on one device; None instead of all where
-    it does not take them so."""
+def keep(table: LRUCache, key: tuple[Any, ...] | None, call: Any, leaves: Sequence[Any]) -> None:
+    """Have the fast path find a call under the key, if it can be called with these leaves where they are.
+
+    The entry is the CompiledCall, whether its results are committed, and what runs its program, None for an
+    execution on one device.  To be called before the leaves are given away.
+    """
+    if key is None or call.executable is None:
+        return
     committed = call.in_place(leaves)
     if committed is None:
-        return None
-    if committed:
-        call.executable.sign()
+        return
     executable, kinds = call.executable, {type(x) for x in leaves}
+    if committed:
+        executable.sign()
+    run = None if kinds <= {ArrayImpl} else executable.run_operands
     if executable.execute is None or not (kinds <= {ArrayImpl, np.ndarray}
                                           or executable.device == client.default_device()):
-        return call, committed, executable.run_alive
-    return call, committed, None if kinds <= {ArrayImpl} else executable.run_operands
+        run = executable.run_alive
+    table.keep(key, (call, committed, run))

@@ -33,7 +33,7 @@ from ..runtime.executables.progress import stage
 from . import adapters, refs, stages  # noqa: F401 - refs registers the adapter of Refs
 from .compiled_calls import CACHES, WRONG_DEVICE, StatefulCall, call_of
 from .donation_warnings import warn_unusable
-from .fast_path import FastPath, entry_of
+from .fast_path import FastPath, keep
 from .flat import FlatFunction, StatefulFunction, abstract, forget
 from .jit_placement import Placement, maps_devices
 from .signatures import name_of, numbers_and_names, split_statics, static_key, static_values, take_names
@@ -92,7 +92,7 @@ class JitFunction(FastPath):
         self._options = options
         self._known = CACHES.of(fun, options)
         self._quick = self._known.fast_path.entries
-        self._never_quick = bool(donate_argnums or donate_argnames or self._placement.policies)
+        self._never_quick = bool(self._placement.policies)
         self._has_statics = bool(self._static_numbers or self._static_names)
         take_names(self, fun)
 
@@ -177,17 +177,17 @@ class JitFunction(FastPath):
             leaves = adapters.own_memory(given.taken, leaves, self.trace_given(given).donated)
         for policy in policies:
             leaves = policy.before(leaves)
+        if policies or state.check_floats:
+            fast_key = None
+        keep(self._known.fast_path, fast_key, call, passed)
         results = call(leaves)
         if results is WRONG_DEVICE:
             given = self._moved(given._replace(leaves=leaves))
             call = self._compile(given)
+            keep(self._known.fast_path, fast_key, call, passed)
             results = call(given.leaves)
             if results is WRONG_DEVICE:
                 raise RuntimeError(f"internal error: {self._name}, compiled for its arguments, refuses them")
-        if fast_key is not None and not policies and not state.check_floats and call.executable is not None:
-            entry = entry_of(call, passed)
-            if entry is not None:
-                self._known.fast_path.keep(fast_key, entry)
         for policy in policies:
             results = policy.after(results)
         return results

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtypes, programs
 from ..core.avals import ShapedArray
+from ..core.caches import LRUCache
 from ..core.config import config, state
 from ..core.effects import State
 from ..core.errors import check_callable
@@ -29,7 +30,7 @@ from ..runtime.executables import introspect, runtime_checks
 from . import adapters, refs
 from .compiled_calls import WRONG_DEVICE, call_of
 from .donation_warnings import warn_unusable
-from .fast_path import FastPath, entry_of
+from .fast_path import FastPath, keep
 from .flat import FlatFunction, StatefulFunction, abstract
 from .jit_placement import Placement
 
@@ -455,8 +456,9 @@ class Compiled(FastPath, _Stage):
         self._executable = executable
         self._call = call_of(executable, lowered._where, lowered._requested, lowered._runs, fixed=False)
         self._avals = tuple(lowered._traced.jaxpr.in_avals)
-        self._quick: dict[Any, Any] = {}
-        self._never_quick = bool(lowered._references or executable.lowered.donated)
+        self._fast = LRUCache(256)
+        self._quick = self._fast.entries
+        self._never_quick = bool(lowered._references)
 
     _has_statics, _never_quick = False, True
     _arg_tree = property(lambda self: self._lowered._arg_tree)
@@ -570,11 +572,8 @@ class Compiled(FastPath, _Stage):
             _errors().refuse_types(self._lowered._stage._flat, self._arg_tree, self._avals, leaves,
                                    self.fun_name)
         if not taken:
-            result = self._run_with(self._lowered._references, leaves)
-            entry = None if fast_key is None or state.check_floats else entry_of(self._call, leaves)
-            if entry is not None:
-                self._quick[fast_key] = entry
-            return result
+            keep(self._fast, None if state.check_floats else fast_key, self._call, leaves)
+            return self._run_with(self._lowered._references, leaves)
         with adapters.lending(taken):
             result, changes = self._run_with(self._lowered._references,
                                              adapters.own_memory(taken, leaves,

@@ -101,6 +101,25 @@ def test_a_donated_argument_is_gone_after_every_call():
         assert kept.is_deleted() and float(x.sum()) == 4 * (n + 1)
 
 
+@pytest.mark.parametrize("stage", ["jitted", "compiled"])
+def test_donated_arguments_beside_others_are_gone_and_results_stay_uncommitted(stage):
+    f = jax.jit(lambda tree, y: {name: x + y for name, x in tree.items()}, donate_argnums=0)
+    made = lambda: {"a": jnp.arange(4.0), "b": jnp.ones(4)}
+    y = np.arange(4, dtype=np.float32)
+    call = f if stage == "jitted" else f.lower(made(), y).compile()
+    for _ in range(4):
+        tree = made()
+        found = call(tree, y)
+        assert np.array_equal(found["a"], 2 * y) and np.array_equal(found["b"], 1 + y) and not found["a"].committed
+        for x in tree.values():
+            assert x.is_deleted()
+            with pytest.raises(RuntimeError, match="deleted"):
+                call(tree, y)
+    same = jnp.ones(4)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="donated and passed a second time"):
+        f({"a": same, "b": same}, y)
+
+
 def test_constants_and_unused_arguments():
     held = jnp.arange(3.0)
     f = jax.jit(lambda x, unused, y: (held + x, y))
