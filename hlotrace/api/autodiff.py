@@ -360,9 +360,8 @@ def _vjp(flat: FlatFunction, order: Any = None) -> tuple[Any, ...]:
     return (out, pullback, aux) if flat.has_aux else (out, pullback)
 
 
-def value_and_grad(fun: Callable[_P, _R], argnums: Any = 0, has_aux: bool = False,
-                   holomorphic: bool = False, allow_int: bool = False,
-                   reduce_axes: Any = ()) -> Callable[_P, tuple[_R, Any]]:
+def value_and_grad(fun: Callable[_P, _R], argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False,
+                   allow_int: bool = False, reduce_axes: Any = ()) -> Callable[_P, tuple[_R, Any]]:
     """A function that gives the value of scalar-valued `fun` and its gradient.
 
     Keyword arguments are passed on and not differentiated.  The gradient has the structure, shapes and dtypes

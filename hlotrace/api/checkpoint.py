@@ -122,8 +122,8 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
     marks = [False] * len(consts) + [dtypes.is_inexact(a.dtype) for a in avals]
     split = programs.linearize(program, tuple(marks))
     origins = dict.fromkeys(split.primal.invars[:len(consts)], "from a constant")
-    origins.update((v, f"from the argument {path}") for v,
-                   path in zip(split.primal.invars[len(consts):], flat.paths()))
+    origins.update((v, f"from the argument {path}")
+                   for v, path in zip(split.primal.invars[len(consts):], flat.paths()))
     _, used = dce(split.linear)
     atoms = split.select(split.primal.invars, split.primal.outvars[len(program.outvars):])
     atoms = dict.fromkeys(a for a, u in zip(atoms, used) if u and type(a) is not Literal)

@@ -3,7 +3,7 @@
 A call of arrays, numbers and static values is found by their types (`fast_path.py`); another flattens its
 arguments and looks up their structure, types and static values.  While another transformation is tracing, the
 call is written down as one `jit` equation.  What is no array goes in and out by its adapter (`adapters.py`);
-where it runs is asked of `jit_placement.py`.
+`jit_placement.py` says where it runs.
 """
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ class JitFunction(FastPath):
         return call
 
     def device_assignment(self, traced: TracedProgram, leaves: Sequence[Any]) -> tuple[Any, Any]:
-        """(device or Partition, the shardings asked for the program's inputs or None) for these arguments."""
+        """(device or Partition, the shardings requested for the inputs or None) for these arguments."""
         return self._placement.of(traced, leaves, lambda: self.flat(leaves, traced.in_tree, (),
                                                                     False).paths())
 
@@ -275,8 +275,8 @@ class JitFunction(FastPath):
         numbers = {n - sum(s < n for s in removed) for n in self._donate_numbers}
         args, kwargs = in_tree.children()
         marks = [(i in numbers, child) for i, child in enumerate(args.children())]
-        marks += [(k in self._donate_names, child) for k,
-                  child in zip(kwargs.node_data()[1], kwargs.children())]
+        marks += [(k in self._donate_names, child)
+                  for k, child in zip(kwargs.node_data()[1], kwargs.children())]
         flags = [mark for mark, child in marks for _ in range(child.num_leaves)]
         return tuple(i for i, mark in enumerate(flags) if mark)
 

@@ -124,7 +124,7 @@ class Placement:
         return with_memories(program, where), requested
 
     def requested(self, traced: TracedProgram) -> tuple[list[Any] | None, tuple[Any, ...] | None]:
-        """The shardings asked for the leaves of the arguments and of the results, lists or None."""
+        """The shardings requested for the leaves of the arguments and of the results, lists or None."""
         if not self.asks:
             return None, None
         from ..placement.shardings import flat_shardings
@@ -152,7 +152,7 @@ class Placement:
         return requested, tuple(outs) if outs else None
 
     def inputs(self, in_tree: Any) -> list[Any]:
-        """The shardings asked for the leaves of the arguments."""
+        """The shardings requested for the leaves of the arguments."""
         from ..placement.shardings import flat_shardings
         alone = isinstance(self.ins, placement.SingleDeviceSharding)
         keywords = in_tree.children()[1].node_data()[1]

@@ -249,8 +249,8 @@ class Traced(_Stage):
 
     @property
     def out_info(self) -> Any:
-        _, asked = self._jitted._placement.requested(self._traced)
-        return _structs(self._traced, asked)
+        _, requested = self._jitted._placement.requested(self._traced)
+        return _structs(self._traced, requested)
 
     _arg_tree = property(lambda self: self._traced.in_tree)
 

@@ -108,8 +108,8 @@ def _over_values(fun: Callable[..., Any], arguments: Any, axes: Any, out_axes: A
     flat.out_tree = result_tree
     found = enumerate(zip(outs[:n], out_dims, targets))
     placed = [_place(flat, i, *each, axis, sum_match) for i, each in found]
-    changes = [place_axis(x, size, dim, to, axis.sharding) for x, dim,
-               to in zip(outs[n:], out_dims[n:], changed, strict=True)]
+    changes = [place_axis(x, size, dim, to, axis.sharding)
+               for x, dim, to in zip(outs[n:], out_dims[n:], changed, strict=True)]
     adapters.write_back(taken, change_tree.unflatten(changes))
     return result_tree.unflatten(placed)
 

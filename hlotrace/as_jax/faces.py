@@ -378,7 +378,7 @@ def parse_input_dimensions(args: Sequence[Any], input_core_dims: Sequence[Any],
 
 def check_output_dims(func: Callable[..., Any], dim_sizes: dict[str, int], expected_output_core_dims: Any,
                       error_context: str = "") -> Callable[..., Any]:
-    """The function, whose results are asked for their core axes."""
+    """The function, whose results are checked for their core axes."""
     def checked(*args: Any) -> Any:
         found = func(*args)
         mapping.check_results(found, expected_output_core_dims, dim_sizes, error_context)

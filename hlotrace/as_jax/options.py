@@ -72,10 +72,9 @@ def _one_of(values: Sequence[str], none: bool = False) -> Callable[[Any], Any]:
 
 def _state(name: str, default: Any, help: str, parse: Callable[[Any], Any], *, on: Any = ...,
            update_global_hook: Callable[[Any], None] | None = None,
-           update_thread_local_hook: Callable[[Any], None] | None = None,
-           include_in_jit_key: bool = False, include_in_trace_context: bool = False,
-           validator: Callable[[Any], None] | None = None, upgrade: bool = False,
-           extra_description: str = "") -> OptionContext:
+           update_thread_local_hook: Callable[[Any], None] | None = None, include_in_jit_key: bool = False,
+           include_in_trace_context: bool = False, validator: Callable[[Any], None] | None = None,
+           upgrade: bool = False, extra_description: str = "") -> OptionContext:
     def checked(value: Any) -> Any:
         value = parse(value)
         if validator is not None:
@@ -146,8 +145,7 @@ def optional_enum_state(name: str, enum_values: Sequence[str], default: str | No
 
 
 def enum_class_state(name: str, enum_class: type[enum.Enum], default: enum.Enum, help: str, *,
-                     extra_validator: Callable[[Any], None] | None = None,
-                     **options: Any) -> OptionContext:
+                     extra_validator: Callable[[Any], None] | None = None, **options: Any) -> OptionContext:
     """A new option that is a member of an enum, or its name."""
     def parse(value: Any) -> enum.Enum:
         if isinstance(value, enum_class):

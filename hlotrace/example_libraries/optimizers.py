@@ -75,8 +75,8 @@ def optimizer(opt_maker):
             if grad_def != tree_def:
                 raise TypeError(f"update_fn: the gradients have the structure {grad_def}, and the parameters "
                                 f"that init_fn was given {tree_def}")
-            packed, new_defs = _flat_states([update(i, g, d.unflatten(s)) for g, s,
-                                             d in zip(grads, states, defs)])
+            packed, new_defs = _flat_states([update(i, g, d.unflatten(s))
+                                             for g, s, d in zip(grads, states, defs)])
             for new, old in zip(new_defs, defs):
                 if new != old:
                     raise TypeError(f"update_fn: the optimizer's update returned a state of structure {new}, "

@@ -333,8 +333,8 @@ def parallel(*layers):
 
     def apply_fun(params, inputs, **kwargs):
         params, inputs = (_same_number("parallel", given, applies) for given in (params, inputs))
-        return [fun(own, x, rng=key, **kwargs) for fun, own, x,
-                key in zip(applies, params, inputs, _keys(kwargs, applies))]
+        return [fun(own, x, rng=key, **kwargs)
+                for fun, own, x, key in zip(applies, params, inputs, _keys(kwargs, applies))]
     return init_fun, apply_fun
 
 

@@ -110,8 +110,8 @@ class Error:
         return f"Error({self.get() if self._values and isinstance(self._values[0], Array) else None})"
 
 
-pytree.register_pytree_node(Error, lambda e: (e._values, e._failures), lambda failures,
-                            values: Error(tuple(values), failures))
+pytree.register_pytree_node(Error, lambda e: (e._values, e._failures),
+                            lambda failures, values: Error(tuple(values), failures))
 init_error = Error()
 
 

@@ -162,7 +162,7 @@ pytree.register_pytree_node(ZeroTerm, lambda _: ((), None), lambda *_: zero_term
 pytree.register_pytree_node(ZeroSeries, lambda _: ((), None), lambda *_: zero_series)
 
 
-def _given(rule, primitive, order, primals, series, params):
+def _from_jax(rule, primitive, order, primals, series, params):
     """A rule in JAX's signature, called as ours are."""
     outs, out_series = rule(tuple(primals), [_written(p, s, order) for p, s in zip(primals, series)],
                             **params)
@@ -185,7 +185,7 @@ def _read(primitive, series, order):
     return [None if type(term) is ZeroTerm else term for term in series]
 
 
-def _asked(primitive, rule, primals_in, series_in, **params):
+def _to_jax(primitive, rule, primals_in, series_in, **params):
     """One of our rules, called as JAX's are."""
     lengths = [len(s) for s in series_in if type(s) is not ZeroSeries]
     if not lengths:
@@ -206,14 +206,14 @@ class _Rules(MutableMapping):
         if primitive not in self:
             raise KeyError(primitive)
         rule = taylor.rule_of(primitive)
-        if isinstance(rule, partial) and rule.func is _given:
+        if isinstance(rule, partial) and rule.func is _from_jax:
             return rule.args[0]
-        return partial(_asked, primitive, rule)
+        return partial(_to_jax, primitive, rule)
 
     def __setitem__(self, primitive, rule):
         if not isinstance(primitive, Primitive):
             raise TypeError(f"jet_rules[...] = rule: the key must be a Primitive, not {primitive!r:.80}")
-        taylor.RULES.given[primitive] = partial(_given, rule)
+        taylor.RULES.given[primitive] = partial(_from_jax, rule)
         clear_caches()      # programs that the old rule made
 
     def __delitem__(self, primitive):
@@ -257,7 +257,7 @@ def linear_prop(prim, primals_in, series_in, **params):
     >>> float(out), [float(c) for c in series]
     (-1.0, [-2.0, -3.0])
     """
-    return _asked(prim, taylor.linear, primals_in, series_in, **params)
+    return _to_jax(prim, taylor.linear, primals_in, series_in, **params)
 
 
 def defzero(prim):
@@ -346,8 +346,8 @@ def jet_subtrace(f, trace, order, primals, series):
     """
     with entering(trace):
         outs, terms = taylor.jet_flat(f, order, primals,
-                                      [[asarray(t, aval_of(p).dtype) for t in s] for p,
-                                       s in zip(primals, series)])
+                                      [[asarray(t, aval_of(p).dtype) for t in s]
+                                       for p, s in zip(primals, series)])
     return outs, [_shown(s) for s in terms]
 
 

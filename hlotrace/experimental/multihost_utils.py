@@ -174,8 +174,8 @@ def ltg_abstract_eval(arr, *, global_mesh, pspec):
     ShapedArray(float32[4])
     """
     box = check_block("host_local_array_to_global_array", NamedSharding(global_mesh, pspec), arr.ndim)
-    return arr.update(shape=tuple(n * total // (stop - start) for n,
-                                  (start, stop, total) in zip(arr.shape, box)))
+    return arr.update(shape=tuple(n * total // (stop - start)
+                                  for n, (start, stop, total) in zip(arr.shape, box)))
 
 
 def gtl_abstract_eval(arr, *, global_mesh, pspec):
@@ -187,8 +187,8 @@ def gtl_abstract_eval(arr, *, global_mesh, pspec):
     ShapedArray(float32[4])
     """
     box = check_block("global_array_to_host_local_array", NamedSharding(global_mesh, pspec), arr.ndim)
-    return arr.update(shape=tuple(n // total * (stop - start) for n,
-                                  (start, stop, total) in zip(arr.shape, box)))
+    return arr.update(shape=tuple(n // total * (stop - start)
+                                  for n, (start, stop, total) in zip(arr.shape, box)))
 
 
 def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):

@@ -558,8 +558,7 @@ def _export_vjp(exported: Exported, jitted: JitFunction, stage: Any) -> Exported
         places = [*exported._in_named_shardings, *exported._out_named_shardings]
     structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s)
                for a, s in zip(avals, places)]
-    return _export(JitFunction(fun_vjp_jax), structs, {}, exported.platforms,
-                   exported.disabled_safety_checks)
+    return _export(JitFunction(fun_vjp_jax), structs, {}, exported.platforms, exported.disabled_safety_checks)
 
 
 def deserialize(blob: bytes | bytearray | memoryview) -> Exported:

@@ -140,8 +140,8 @@ def donation_vector(donate_argnums, donate_argnames, in_tree, kws=True):
     args, *rest = in_tree.children() if kws else (in_tree,)
     marked = [(i in donate_argnums, sub) for i, sub in enumerate(args.children())]
     for keywords in rest:
-        marked += [(name in donate_argnames, sub) for name,
-                   sub in zip(keywords.node_data()[1], keywords.children())]
+        marked += [(name in donate_argnames, sub)
+                   for name, sub in zip(keywords.node_data()[1], keywords.children())]
     return tuple(mark for mark, sub in marked for _ in range(sub.num_leaves))
 
 

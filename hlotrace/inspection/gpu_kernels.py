@@ -19,7 +19,7 @@ class Kernel(NamedTuple):
     registers: int          # of a thread
     spilled: int            # stores and loads of a thread where registers do not suffice
     stack: int              # of a thread, with what is spilled
-    shared: int             # of a block of threads, beside what is asked for when it starts
+    shared: int             # of a block of threads, beside what is requested when it starts
     code: int
     where: str | None       # "train.py:12"
     op: str | None          # the path of named scopes and the operation

@@ -97,8 +97,8 @@ def _note(op, manual, meshes):
     values = blocks[0].arguments if len(blocks) else ()
     names = [f"%arg{i}" + (shardy.given_name(values[i]) if values else "") for i in range(len(arguments))]
     names += [f"result {i}" for i in range(len(results))]
-    return [f"{name}: {pair[0]}  {_written(*pair, meshes, manual)}" for name,
-            pair in zip(names, arguments + results)]
+    return [f"{name}: {pair[0]}  {_written(*pair, meshes, manual)}"
+            for name, pair in zip(names, arguments + results)]
 
 
 def _written(type_, sharding, meshes, manual):

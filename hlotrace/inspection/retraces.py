@@ -184,8 +184,8 @@ def arguments(fun, types):
     found, start = {}, 0
     dynamic = [name for i, name in enumerate(names) if i not in numbers]
     for how, name, structure in [*(("by position", *pair) for pair in zip(dynamic, positional.children())),
-                                 *(("by keyword", keywords[k], sub) for k,
-                                   sub in zip(keys, named.children()))]:
+                                 *(("by keyword", keywords[k], sub)
+                                   for k, sub in zip(keys, named.children()))]:
         found[name] = how, structure, avals[start:start + structure.num_leaves]
         start += structure.num_leaves
     for where, value in statics:

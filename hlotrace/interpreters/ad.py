@@ -20,7 +20,7 @@ from ..primitives.common import shape_of
 from ..primitives.programs.calls import no_tangent
 from ..transforms import transpose
 from ..transforms.jvp import JVPTrace, JVPTracer, jvp_flat
-from .registry import Registry
+from .registry import Registry, for_each
 
 __all__ = ["JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p", "add_tangents",
            "backward_pass", "defbilinear", "defjvp", "defjvp2", "deflinear", "deflinear2",
@@ -100,7 +100,7 @@ def _aval(operand):
     return operand.aval if is_undefined_primal(operand) else aval_of(operand)
 
 
-def _jvp_given(primitive, rule, primals, tangents, **params):
+def _jvp_from_jax(primitive, rule, primals, tangents, **params):
     out, moved = rule(tuple(primals), tuple(_theirs(t, aval_of(p)) for p, t in zip(primals, tangents)),
                       **params)
     single = not primitive.multiple_results
@@ -111,14 +111,14 @@ def _jvp_given(primitive, rule, primals, tangents, **params):
     return (out, _ours(moved)) if single else (list(out), [_ours(t) for t in moved])
 
 
-def _jvp_asked(primitive, rule, primals, tangents, **params):
+def _jvp_to_jax(primitive, rule, primals, tangents, **params):
     out, moved = rule(list(primals), [_ours(t) for t in tangents], **params)
     if primitive.multiple_results:
         return out, [_theirs(t, aval_of(x)) for x, t in zip(out, moved)]
     return out, _theirs(moved, aval_of(out))
 
 
-def _transpose_given(primitive, rule, cotangent, *args, **params):
+def _transpose_from_jax(primitive, rule, cotangent, *args, **params):
     if primitive.multiple_results:
         outs = primitive.typecheck([_aval(a) for a in args], params)
         cotangent = [_theirs(ct, aval) for ct, aval in zip(cotangent, outs)]
@@ -135,15 +135,15 @@ def _transpose_given(primitive, rule, cotangent, *args, **params):
     return [_ours(ct) for ct in found]
 
 
-def _transpose_asked(primitive, rule, cotangent, *args, **params):
+def _transpose_to_jax(primitive, rule, cotangent, *args, **params):
     cotangent = [_ours(ct) for ct in cotangent] if primitive.multiple_results else _ours(cotangent)
     zero = all(ct is None for ct in cotangent) if primitive.multiple_results else cotangent is None
     found = [None] * len(args) if zero else rule(cotangent, *args, **params)
     return [_theirs(ct, a.aval) if is_undefined_primal(a) else None for ct, a in zip(found, args)]
 
 
-primitive_jvps = Registry("primitive_jvps", "jvp", _jvp_given, _jvp_asked)
-primitive_transposes = Registry("primitive_transposes", "transpose", _transpose_given, _transpose_asked)
+primitive_jvps = Registry("primitive_jvps", "jvp", _jvp_from_jax, _jvp_to_jax)
+primitive_transposes = Registry("primitive_transposes", "transpose", _transpose_from_jax, _transpose_to_jax)
 
 
 def get_primitive_transpose(primitive):
@@ -170,12 +170,8 @@ def jvp(fun, primals, tangents, has_aux=False, instantiate=True, transform_stack
         raise NotImplementedError("ad.jvp(has_aux=True) and (transform_stack=False): jax.jvp has has_aux")
     flat = getattr(fun, "call_wrapped", fun)
     outs, moved = jvp_flat(lambda *xs: list(flat(*xs)), list(primals), [_ours(t) for t in tangents])
-    return outs, [_wanted(_theirs(t, aval_of(x)), w) for x, t,
-                  w in zip(outs, moved, _each(instantiate, outs))]
-
-
-def _each(wanted, values):
-    return [wanted] * len(values) if isinstance(wanted, bool) else list(wanted)
+    return outs, [_wanted(_theirs(t, aval_of(x)), w)
+                  for x, t, w in zip(outs, moved, for_each(instantiate, outs))]
 
 
 def _wanted(tangent, wanted):
@@ -192,7 +188,7 @@ def jvp_jaxpr(jaxpr, nonzeros, instantiate):
     """
     jaxpr = programs.embed_constants(jaxpr)
     moved, nonzero = programs.jvp(jaxpr, tuple(nonzeros))
-    wanted, n = _each(instantiate, nonzero), len(nonzero)
+    wanted, n = for_each(instantiate, nonzero), len(nonzero)
 
     def fun(*args):
         outs = eval_jaxpr(moved, (), *args)
@@ -236,8 +232,8 @@ def defjvp2(primitive, *rules):
     """As `defjvp`, where rules are given the result too: `rule(tangent, result, *operands, **params)`."""
     def jvp(primals, tangents, **params):
         out = primitive.bind(*primals, **params)
-        return out, _sum(out, [rule(t, out, *primals, **params) for rule,
-                               t in zip(rules, tangents, strict=True) if rule is not None
+        return out, _sum(out, [rule(t, out, *primals, **params)
+                               for rule, t in zip(rules, tangents, strict=True) if rule is not None
                                and type(t) is not Zero])
     primitive_jvps[primitive] = jvp
 

@@ -62,8 +62,8 @@ def batch_jaxpr_axes(closed_jaxpr, axis_data, in_axes, out_axes_dest):
             if to is None and d is not None:
                 raise ValueError("batch_jaxpr_axes: out_axes_dest is not_mapped for a result that depends on "
                                  "mapped inputs")
-        return [x if to is None else place_axis(x, axis.size, d, to) for x, d,
-                to in zip(outs, dims, out_axes_dest)]
+        return [x if to is None else place_axis(x, axis.size, d, to)
+                for x, d, to in zip(outs, dims, out_axes_dest)]
     avals = [a if d is None else a.with_axis(d, axis.size)
              for a, d in zip(jaxpr.in_avals, in_axes, strict=True)]
     return trace_closed(fun, avals, jaxpr.name), [to is not None for to in out_axes_dest]
@@ -91,15 +91,15 @@ def _no_mesh_axis(name, mesh_axis):
 
 # --- between the signatures: ours begins with the axis: its size, and its name or None ------------
 
-def _given(primitive, rule, _axis, args, dims, **params):
+def _from_jax(primitive, rule, _axis, args, dims, **params):
     return _results(primitive, *rule(tuple(args), tuple(dims), **params))
 
 
-def _fancy_given(primitive, rule, axis, args, dims, **params):
+def _fancy_from_jax(primitive, rule, axis, args, dims, **params):
     return _results(primitive, *rule(axis, tuple(args), tuple(dims), **params))
 
 
-def _axis_given(primitive, rule, axis, args, dims, **params):
+def _axis_from_jax(primitive, rule, axis, args, dims, **params):
     return _results(primitive, *rule(axis.size, axis.name, None, tuple(args), tuple(dims), **params))
 
 
@@ -115,15 +115,15 @@ def _axis_of(args, dims):
     return MappedAxis(next(a.shape[d] for a, d in zip(args, dims) if d is not None))
 
 
-def _asked(_primitive, rule, args, dims, **params):
+def _to_jax(_primitive, rule, args, dims, **params):
     return rule(_axis_of(args, dims), list(args), list(dims), **params)
 
 
-def _fancy_asked(_primitive, rule, axis, args, dims, **params):
+def _fancy_to_jax(_primitive, rule, axis, args, dims, **params):
     return rule(axis, list(args), list(dims), **params)
 
 
-def _axis_asked(_primitive, rule, size, name, _, args, dims, **params):
+def _axis_to_jax(_primitive, rule, size, name, _, args, dims, **params):
     return rule(MappedAxis(size, name), list(args), list(dims), **params)
 
 
@@ -142,9 +142,10 @@ def _names(params):
                                           for n in fact_of(jaxpr, "axis_names"))]))
 
 
-primitive_batchers = Registry("primitive_batchers", "batching", _given, _asked)
-fancy_primitive_batchers = AxisRegistry("fancy_primitive_batchers", "batching", _fancy_given, _fancy_asked)
-axis_primitive_batchers = AxisRegistry("axis_primitive_batchers", "batching", _axis_given, _axis_asked)
+primitive_batchers = Registry("primitive_batchers", "batching", _from_jax, _to_jax)
+fancy_primitive_batchers = AxisRegistry("fancy_primitive_batchers", "batching", _fancy_from_jax,
+                                        _fancy_to_jax)
+axis_primitive_batchers = AxisRegistry("axis_primitive_batchers", "batching", _axis_from_jax, _axis_to_jax)
 
 
 # --- rules of common kinds ------------------------------------------------------------------------

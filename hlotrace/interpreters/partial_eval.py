@@ -9,7 +9,7 @@ from ..core.surface import jax_core_names
 from ..core.surface.public import install_getattr as _explain
 from ..core.trace import EVAL, JaxprTrace, JaxprTracer, entering, trace_to_jaxpr
 from ..transforms.linearize import SplitTrace
-from .registry import Registry
+from .registry import Registry, for_each
 
 __all__ = ["DynamicJaxprTracer", "JaxprTracer", "PartialVal", "Val", "abstract_eval_fun", "close_jaxpr",
            "convert_constvars_jaxpr", "dce_jaxpr", "dce_jaxpr_call_rule", "dce_jaxpr_closed_call_rule",
@@ -75,8 +75,7 @@ def trace_to_jaxpr_nounits(fun, pvals, instantiate=False):
     outs = SplitTrace(state.trace, trace).run(
         fun.call_wrapped, *[p.get_known() if p.is_known() else trace.input(p.get_aval()) for p in pvals])
     unknown = [isinstance(x, JaxprTracer) and x._trace is trace for x in outs]
-    wanted = [u or i for u, i in zip(unknown, [instantiate] * len(outs) if isinstance(instantiate, bool)
-                                     else instantiate)]
+    wanted = [u or i for u, i in zip(unknown, for_each(instantiate, outs))]
     jaxpr = trace.finish([x for x, w in zip(outs, wanted) if w])
     trace.alive = False
     pvals_out = [PartialVal.unknown(aval_of(x)) if w else PartialVal.known(x) for x, w in zip(outs, wanted)]
@@ -94,23 +93,19 @@ def dce_jaxpr(jaxpr, used_outputs, instantiate=False):
     Returns:
         (program, which inputs it has).
     """
-    if isinstance(used_outputs, bool):
-        used_outputs = [used_outputs] * len(jaxpr.outvars)
-    pruned, used = dce(jaxpr, list(used_outputs))
-    keep = [instantiate] * len(used) if isinstance(instantiate, bool) else instantiate
-    used = [u or k for u, k in zip(used, keep, strict=True)]
+    pruned, used = dce(jaxpr, for_each(used_outputs, jaxpr.outvars))
+    used = [u or k for u, k in zip(used, for_each(instantiate, used), strict=True)]
     return pruned.replace(invars=[v for v, u in zip(pruned.invars, used) if u], arg_names=None), used
 
 
 def dce_jaxpr_consts(jaxpr, used_outputs, instantiate=False):
     """As `dce_jaxpr`, of a program with constants: (the program, which constants it has, which inputs)."""
     n = len(jaxpr.constvars)
-    pruned, used = dce_jaxpr(convert_constvars_jaxpr(jaxpr), used_outputs, [False] * n + (
-        [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else list(instantiate)))
+    pruned, used = dce_jaxpr(convert_constvars_jaxpr(jaxpr), used_outputs,
+                             [False] * n + for_each(instantiate, jaxpr.invars))
     kept = sum(used[:n])
     return pruned.replace(constvars=pruned.invars[:kept], invars=pruned.invars[kept:], arg_names=None,
-                          consts=tuple(
-        c for c, u in zip(jaxpr.consts, used) if u)), used[:n], used[n:]
+                          consts=tuple(c for c, u in zip(jaxpr.consts, used) if u)), used[:n], used[n:]
 
 
 def prune_closed_jaxpr_outputs(jaxpr, used_outputs):
@@ -151,12 +146,11 @@ def partial_eval_jaxpr_nounits(jaxpr, unknowns, instantiate):
         late = not unknown.isdisjoint(v for v in eqn.invars if type(v) is Var)
         parts[late].append(eqn)
         unknown.update(eqn.outvars if late else ())
-    requested = [instantiate] * len(jaxpr.outvars) if isinstance(instantiate, bool) else instantiate
-    out_unknown = [type(v) is Var and v in unknown or i for v,
-                   i in zip(jaxpr.outvars, requested, strict=True)]
+    out_unknown = [type(v) is Var and v in unknown or i
+                   for v, i in zip(jaxpr.outvars, for_each(instantiate, jaxpr.outvars), strict=True)]
     inside = {v for eqn in parts[1] for v in eqn.outvars}
-    needed = [v for eqn in parts[1] for v in eqn.invars] + [v for v,
-                                                            u in zip(jaxpr.outvars, out_unknown) if u]
+    needed = [v for eqn in parts[1] for v in eqn.invars] + [v
+                                                            for v, u in zip(jaxpr.outvars, out_unknown) if u]
     residuals = [v for v in dict.fromkeys(v for v in needed if type(v) is Var) if v not in inside
                  and v not in unknown]
     ins, outs = ([[v for v, u in zip(listed, marks) if u is wanted] for wanted in (False, True)]
@@ -166,11 +160,11 @@ def partial_eval_jaxpr_nounits(jaxpr, unknowns, instantiate):
     return known, rest, out_unknown, [v.aval for v in residuals]
 
 
-def _dce_given(_primitive, rule, used_outputs, eqn):
+def _dce_from_jax(_primitive, rule, used_outputs, eqn):
     return rule(used_outputs, eqn)[1] or eqn
 
 
-def _dce_asked(_primitive, rule, used_outputs, eqn):
+def _dce_to_jax(_primitive, rule, used_outputs, eqn):
     pruned = rule(used_outputs, eqn)
     return [v in pruned.invars for v in eqn.invars], pruned
 
@@ -191,6 +185,6 @@ def dce_jaxpr_call_rule(used_outputs, *live_ins_and_eqn):
 
 
 dce_jaxpr_closed_call_rule = dce_jaxpr_call_rule
-dce_rules = Registry("dce_rules", "dce", _dce_given, _dce_asked)
+dce_rules = Registry("dce_rules", "dce", _dce_from_jax, _dce_to_jax)
 
 _explain(globals())

@@ -9,24 +9,24 @@ from ..placement.device_put import clear_caches
 class Registry(MutableMapping):
     """Rules of one kind in JAX's signature, by primitive.
 
-    `given(primitive, rule, ...)` calls a rule in JAX's signature as ours is called; `asked(primitive, rule,
-    ...)` calls one of ours in JAX's.  What was set is read back as the same object.
+    `from_jax(primitive, rule, ...)` calls a rule in JAX's signature as ours is called; `to_jax(primitive,
+    rule, ...)` calls one of ours in JAX's.  What was set is read back as the same object.
     """
 
-    def __init__(self, name, slot, given, requested):
-        self._name, self._slot, self._given, self._asked = name, slot, given, requested
+    def __init__(self, name, slot, from_jax, to_jax):
+        self._name, self._slot, self._from_jax, self._to_jax = name, slot, from_jax, to_jax
 
     def __getitem__(self, primitive):
         rule = getattr(primitive, self._slot, None)
         if rule is None:
             raise KeyError(primitive)
-        mine = isinstance(rule, partial) and rule.func is self._given
-        return rule.args[1] if mine else partial(self._asked, primitive, rule)
+        mine = isinstance(rule, partial) and rule.func is self._from_jax
+        return rule.args[1] if mine else partial(self._to_jax, primitive, rule)
 
     def __setitem__(self, primitive, rule):
         if not isinstance(primitive, Primitive):
             raise TypeError(f"{self._name}[...] = rule: the key must be a Primitive, not {primitive!r:.80}")
-        self._put(primitive, partial(self._given, primitive, rule))
+        self._put(primitive, partial(self._from_jax, primitive, rule))
 
     def __delitem__(self, primitive):
         if primitive not in self:
@@ -50,3 +50,8 @@ class Registry(MutableMapping):
 
     def __repr__(self):
         return f"<{self._name}: {len(self)} rules>"
+
+
+def for_each(marks, values):
+    """A list with a bool for each of `values`, where one may be given for all."""
+    return [marks] * len(values) if isinstance(marks, bool) else list(marks)

@@ -414,8 +414,8 @@ def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
     if lhs_shape[0] % batch_group_count:
         raise ValueError(f"conv_shape_tuple: batch_group_count {batch_group_count} does not divide the batch "
                          f"{lhs_shape[0]}")
-    sizes = [max(0, (n + low + high - k) // stride + 1) for n, k, stride,
-             (low, high) in zip(space, window, strides, pads)]
+    sizes = [max(0, (n + low + high - k) // stride + 1)
+             for n, k, stride, (low, high) in zip(space, window, strides, pads)]
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *sizes)
 
 
@@ -492,8 +492,8 @@ def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, r
     if isinstance(padding, str) and any(d != 1 for d in lhs_dilation):
         raise ValueError("String padding is not implemented for transposed convolution using this op. Please "
                          "either exactly specify the required padding or use conv_transpose.")
-    sizes, windows = ([shape_of(x)[i] for i in spec[2:]] for x,
-                      spec in ((lhs, numbers[0]), (rhs, numbers[1])))
+    sizes, windows = ([shape_of(x)[i] for i in spec[2:]]
+                      for x, spec in ((lhs, numbers[0]), (rhs, numbers[1])))
     if len(strides) != rank or any(s < 1 for s in strides):
         raise ValueError(f"{name} window_strides must be one positive int for each of the {rank} spatial "
                          f"axes, got {strides}")

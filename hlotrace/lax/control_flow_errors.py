@@ -131,8 +131,8 @@ def check_branches(what, traced, names, branches):
         same = t.out_tree == first.out_tree
         if same and not any(map(_different, first.closed.out_avals, t.closed.out_avals)):
             continue
-        both = [n if name_of(f) == "<lambda>" else f"{n} ({name_of(f)})" for n,
-                f in ((names[0], branches[0]), (name, fun))]
+        both = [n if name_of(f) == "<lambda>" else f"{n} ({name_of(f)})"
+                for n, f in ((names[0], branches[0]), (name, fun))]
         if not same:
             lacks = [label for label, x in zip(both, (first, t)) if x.out_tree == pytree.tree_structure(None)]
             raise TypeError(pytree.structure_mismatch(f"{what} branch outputs must have the same pytree "

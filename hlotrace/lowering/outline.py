@@ -424,8 +424,9 @@ def _block(jaxpr: Jaxpr, wires: tuple[int, ...], group: Group, length: int, used
     wanted = [k for k, column in enumerate(zip(*results))
               if any(used.get(v, -1) >= s + length for v, (s, _) in zip(column, group))]
     block = Jaxpr((), (), columns.values(), eqns, [made[k] for k in wanted], name)
-    return block, [(s, s + length, block, operands, [produced[k] for k in wanted]) for (s, _), operands,
-                   produced in zip(group, zip(*columns) if columns else [()] * len(group), results)]
+    rows = zip(group, zip(*columns) if columns else [()] * len(group), results)
+    return block, [(s, s + length, block, operands, [produced[k] for k in wanted])
+                   for (s, _), operands, produced in rows]
 
 
 def _with_calls(jaxpr: Jaxpr, calls: list[Call]) -> Jaxpr:

@@ -19,11 +19,18 @@ class Initializer(Protocol):
         raise NotImplementedError
 
 
-def _dtype(dtype, default):
-    chosen = default if dtype is None else dtype
-    if chosen is None:
+def _dtype(dtype):
+    if dtype is None:
         return dtypes.canonicalize(np.float64)
-    return dtypes.check_user_dtype(chosen, "an initializer")
+    return dtypes.check_user_dtype(dtype, "an initializer")
+
+
+def _initializer(name, dtype, make):
+    """The initializer `name` by `make(key, shape, dtype)`, in `dtype` unless a call gives another."""
+    @filtered
+    def init(key, shape, dtype=dtype, out_sharding=None):
+        return with_out_sharding(make(key, shape, _dtype(dtype)), out_sharding, f"initializers.{name}")
+    return init
 
 
 def zeros(key, shape, dtype=None, out_sharding=None):
@@ -33,7 +40,7 @@ def zeros(key, shape, dtype=None, out_sharding=None):
     Array([[0., 0., 0.],
            [0., 0., 0.]], dtype=float32)
     """
-    return with_out_sharding(jnp.zeros(shape, _dtype(dtype, None)), out_sharding, "initializers.zeros")
+    return with_out_sharding(jnp.zeros(shape, _dtype(dtype)), out_sharding, "initializers.zeros")
 
 
 def ones(key, shape, dtype=None, out_sharding=None):
@@ -42,7 +49,7 @@ def ones(key, shape, dtype=None, out_sharding=None):
     >>> nn.initializers.ones(jax.random.key(0), (2,), jnp.bfloat16)
     Array([1, 1], dtype=bfloat16)
     """
-    return with_out_sharding(jnp.ones(shape, _dtype(dtype, None)), out_sharding, "initializers.ones")
+    return with_out_sharding(jnp.ones(shape, _dtype(dtype)), out_sharding, "initializers.ones")
 
 
 def constant(value, dtype=None):
@@ -52,11 +59,7 @@ def constant(value, dtype=None):
     Array([[1., 2.],
            [1., 2.]], dtype=float32)
     """
-    @filtered
-    def init(key, shape, dtype=dtype, out_sharding=None):
-        return with_out_sharding(jnp.full(shape, value, _dtype(dtype, None)), out_sharding,
-                                 "initializers.constant")
-    return init
+    return _initializer("constant", dtype, lambda key, shape, dtype: jnp.full(shape, value, dtype))
 
 
 def uniform(scale=1e-2, dtype=None):
@@ -66,12 +69,8 @@ def uniform(scale=1e-2, dtype=None):
     >>> x.min() >= 0, x.max() < 2, x.mean().round(1)
     (Array(True, dtype=bool), Array(True, dtype=bool), Array(1., dtype=float32))
     """
-    @filtered
-    def init(key, shape, dtype=dtype, out_sharding=None):
-        dtype = _dtype(dtype, None)
-        return with_out_sharding(random.uniform(key, shape, dtype) * jnp.asarray(scale, dtype), out_sharding,
-                    "initializers.uniform")
-    return init
+    return _initializer("uniform", dtype, lambda key, shape, dtype: random.uniform(
+        key, shape, dtype) * jnp.asarray(scale, dtype))
 
 
 def normal(stddev=1e-2, dtype=None):
@@ -81,12 +80,8 @@ def normal(stddev=1e-2, dtype=None):
     >>> jnp.allclose(x.std(), 0.1, rtol=0.1), x.dtype
     (Array(True, dtype=bool), dtype('float32'))
     """
-    @filtered
-    def init(key, shape, dtype=dtype, out_sharding=None):
-        dtype = _dtype(dtype, None)
-        return with_out_sharding(random.normal(key, shape, dtype) * jnp.asarray(stddev, dtype), out_sharding,
-                    "initializers.normal")
-    return init
+    return _initializer("normal", dtype, lambda key, shape, dtype: random.normal(
+        key, shape, dtype) * jnp.asarray(stddev, dtype))
 
 
 def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
@@ -98,12 +93,8 @@ def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
     >>> jnp.abs(x).max() <= 2, x.std() < 0.95
     (Array(True, dtype=bool), Array(True, dtype=bool))
     """
-    @filtered
-    def init(key, shape, dtype=dtype, out_sharding=None):
-        dtype = _dtype(dtype, None)
-        out = random.truncated_normal(key, lower, upper, shape, dtype) * jnp.asarray(stddev, dtype)
-        return with_out_sharding(out, out_sharding, "initializers.truncated_normal")
-    return init
+    return _initializer("truncated_normal", dtype, lambda key, shape, dtype: random.truncated_normal(
+        key, lower, upper, shape, dtype) * jnp.asarray(stddev, dtype))
 
 
 def _fans(shape, in_axis, out_axis, batch_axis):
@@ -146,9 +137,7 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
     >>> (init(jax.random.key(0), (500, 200)).var() * 500).round(1)
     Array(2., dtype=float32)
     """
-    @filtered
-    def init(key, shape, dtype=dtype, out_sharding=None):
-        dtype = _dtype(dtype, None)
+    def make(key, shape, dtype):
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         fans = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2,
                 "fan_geo_avg": math.sqrt(fan_in * fan_out)}
@@ -173,8 +162,8 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
         else:
             raise not_one_of("invalid distribution for variance scaling initializer: distribution",
                              distribution, ("truncated_normal", "normal", "uniform"))
-        return with_out_sharding(draw * deviation, out_sharding, "initializers.variance_scaling")
-    return init
+        return draw * deviation
+    return _initializer("variance_scaling", dtype, make)
 
 
 def _scaling(name, scale, mode, distribution, source):
@@ -226,9 +215,7 @@ def orthogonal(scale=1.0, column_axis=-1, dtype=None):
     >>> jnp.allclose(q.T @ q, jnp.eye(3), atol=1e-5)
     Array(True, dtype=bool)
     """
-    @filtered
-    def init(key, shape, dtype=dtype, out_sharding=None):
-        dtype = _dtype(dtype, None)
+    def make(key, shape, dtype):
         if len(shape) < 2:
             raise ValueError(f"orthogonal initializer requires at least a 2D shape, got {tuple(shape)}; for "
                              "a vector use normal or zeros")
@@ -238,9 +225,8 @@ def orthogonal(scale=1.0, column_axis=-1, dtype=None):
         rows = math.prod(others)
         q = _orthonormal(random.normal(key, (max(columns, rows), min(columns, rows)), dtype))
         q = (q if columns > rows else q.T).reshape(columns, *others)
-        return with_out_sharding(jnp.asarray(scale, dtype) * jnp.moveaxis(q, 0, axis), out_sharding,
-                    "initializers.orthogonal")
-    return init
+        return jnp.asarray(scale, dtype) * jnp.moveaxis(q, 0, axis)
+    return _initializer("orthogonal", dtype, make)
 
 
 def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
@@ -254,9 +240,7 @@ def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
            [False,  True, False],
            [False, False, False]], dtype=bool)
     """
-    @filtered
-    def init(key, shape, dtype=dtype, out_sharding=None):
-        dtype = _dtype(dtype, None)
+    def make(key, shape, dtype):
         if len(shape) not in (3, 4, 5):
             raise ValueError("Delta orthogonal initializer requires a 3D, 4D, or 5D shape, got "
                              f"{tuple(shape)}")
@@ -264,9 +248,8 @@ def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
             raise ValueError(f"`fan_in` must be less or equal than `fan_out`, got shape {tuple(shape)}")
         matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:])
         centre = tuple((n - 1) // 2 for n in shape[:-2])
-        return with_out_sharding(jnp.zeros(shape, dtype).at[centre].set(matrix), out_sharding,
-                    "initializers.delta_orthogonal")
-    return init
+        return jnp.zeros(shape, dtype).at[centre].set(matrix)
+    return _initializer("delta_orthogonal", dtype, make)
 
 
 __all__ = [name for name, value in globals().items()

@@ -60,12 +60,11 @@ def drop_singletons(x, labels, sizes):
     axes = [i for i, (c, n) in enumerate(zip(labels, shape_of(x))) if n == 1 != sizes[c]]
     if not axes:
         return x, labels
-    return squeeze_p.bind(x, dimensions=tuple(axes)), "".join(c for i,
-                                                              c in enumerate(labels) if i not in axes)
+    return squeeze_p.bind(x, dimensions=tuple(axes)), "".join(c
+                                                              for i, c in enumerate(labels) if i not in axes)
 
 
-def _product(name, a, a_labels, b, b_labels, out, precision=None, preferred=None, conjugate=False,
-             dot=None):
+def _product(name, a, a_labels, b, b_labels, out, precision=None, preferred=None, conjugate=False, dot=None):
     """The sum of a * b over the letters that `out` lacks; capital letters broadcast, others must agree."""
     a_shape, b_shape = shape_of(a), shape_of(b)
     sizes = dict(zip(a_labels, a_shape))
@@ -277,8 +276,8 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
         a_axes, b_axes = tuple(range(a_rank - axes, a_rank)), tuple(range(axes))
     elif (isinstance(axes, (tuple, list)) and len(axes) == 2
           and len({isinstance(x, (int, np.integer)) for x in axes}) == 1):
-        a_axes, b_axes = (canonical_axes(tuple(x) if np.ndim(x) else x, r) for x,
-                          r in zip(axes, (a_rank, b_rank)))
+        a_axes, b_axes = (canonical_axes(tuple(x) if np.ndim(x) else x, r)
+                          for x, r in zip(axes, (a_rank, b_rank)))
         if len(a_axes) != len(b_axes):
             raise TypeError(f"tensordot requires axes lists to have equal length, got {axes[0]} and "
                             f"{axes[1]}.")

@@ -27,8 +27,8 @@ def _interleaved(args):
         raise TypeError("einsum: the first argument must be a string of subscripts, as in "
                         "einsum('ij,jk->ik', a, b); or each operand is followed by a list of ints and "
                         "Ellipsis") from None
-    names = {Ellipsis: "...", **{c: chr(ord("a") + i if i < 26 else ord("A") - 26 + i) for i,
-                                 c in enumerate(labels)}}
+    names = {Ellipsis: "...", **{c: chr(ord("a") + i if i < 26 else ord("A") - 26 + i)
+                                 for i, c in enumerate(labels)}}
     texts = ["".join(names[c] for c in sub) for sub in lists]
     count = len(args) // 2
     return ",".join(texts[:count]) + ("->" + texts[count] if len(args) % 2 else ""), args[:2 * count:2]

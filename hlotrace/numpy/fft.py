@@ -80,8 +80,8 @@ def _transform(x, *, kind, axes, lengths, norm):
     back = sorted(range(len(order)), key=order.__getitem__)
     x = transpose(x, order)
     given = (*lengths[:-1], lengths[-1] // 2 + 1) if kind == FftType.IRFFT and lengths else lengths
-    padding = [(0, 0, 0)] * (ndim(x) - len(axes)) + [(0, n - m, 0) for n,
-                                                     m in zip(given, shape(x)[ndim(x) - len(axes):])]
+    padding = [(0, 0, 0)] * (ndim(x) - len(axes)) + [(0, n - m, 0)
+                                                     for n, m in zip(given, shape(x)[ndim(x) - len(axes):])]
     if any(high for _, high, _ in padding):
         x = pad_p.bind(x, scalar(0, dtype_of(x)), padding_config=tuple(padding))
     x = fourier.fft(x, kind, lengths)

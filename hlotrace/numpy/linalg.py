@@ -211,10 +211,8 @@ def multi_dot(arrays, *, precision=None):
             raise ValueError(f"multi_dot: array {i} has {left[-1]} columns and array {i + 1} {right[0]} "
                              f"rows, which must be equal, got shapes {shapes}")
     first = len(shapes[0]) == 1
-    operands = [part for i, x in enumerate(arrays) for part in (x,
-                                                                list(range(i + (first and i == 0),
-                                                                           i + x.ndim + (
-        first and i == 0))))]
+    starts = [first, *range(1, len(arrays))]        # of the letters of each array's axes
+    operands = [part for i, x in zip(starts, arrays) for part in (x, list(range(i, i + x.ndim)))]
     ends = [0] * (not first) + [len(arrays)] * (len(shapes[-1]) == 2)
     return _einsum(*operands, ends, optimize="optimal", precision=precision)
 

@@ -32,7 +32,7 @@ def arrange(shape: Sequence[int], devices: Sequence[Any], *, split: bool = False
         contiguous: the devices of each process are a block of the array.
     Raises:
         NotImplementedError: when an axis of TPUs would have to be split, and may not.
-        ValueError: when `contiguous` is asked for and not found.
+        ValueError: when `contiguous` is requested and there is none.
     """
     shape = tuple(shape)
     found = _wired(shape, devices, split, contiguous)

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-def check_kind(value: Any, what: str, devices: bool = True,
-               error: type[Exception] = TypeError) -> None:
+def check_kind(value: Any, what: str, devices: bool = True, error: type[Exception] = TypeError) -> None:
     """`error` unless a user's value can be read as a Sharding; if `devices`, a Device can."""
     is_device = hasattr(value, "device_kind") and not isinstance(value, type)
     if not (value is None or isinstance(value, (Sharding, PartitionSpec, Format, Space))
@@ -239,8 +238,8 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
     """
     leaves, treedef = pytree.tree_flatten(xs)
     flat = pytree.flatten_axes("reshard out_shardings", treedef, out_shardings)
-    return treedef.unflatten([x if s is None else _resharded(x, named(s, "reshard")) for x,
-                              s in zip(leaves, flat)])
+    return treedef.unflatten([x if s is None else _resharded(x, named(s, "reshard"))
+                              for x, s in zip(leaves, flat)])
 
 
 def _resharded(x: Any, sharding: NamedSharding) -> Any:

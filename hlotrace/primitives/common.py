@@ -116,7 +116,7 @@ def canonical_axis(axis: Any, ndim: int, name: str = "axis") -> int:
 
 
 MEND_INDEX = "Clip it if that is meant"
-_PLACES: set[tuple[str, int]] = set()       # the lines of users that were told of an index out of bounds
+_PLACES: set[tuple[str, int]] = set()       # lines of users for which an index out of bounds was reported
 
 
 def check_index(index: Any, size: Any, axis: int = 0, *, first: int | None = None, after: int = 0,

@@ -199,8 +199,8 @@ def f(key, dfnum, dfden, *, shape, dtype):
     Array(1., dtype=float32)
     """
     below, above = halves(key)
-    above, below = (chisquare.draw(k, df, shape=shape, dtype=dtype) for k,
-                    df in ((above, dfnum), (below, dfden)))
+    above, below = (chisquare.draw(k, df, shape=shape, dtype=dtype)
+                    for k, df in ((above, dfnum), (below, dfden)))
     return (above * dfden) / (below * dfnum)
 
 

@@ -68,8 +68,8 @@ def guard(function: Callable[..., Any], out_avals: Sequence[ShapedArray], n_toke
         _thread.inside = True
         try:
             results = function(*operands)
-            return (*tokens, *(checked(r, a, i, function) for i,
-                               (r, a) in enumerate(zip(results, out_avals, strict=True))))
+            return (*tokens, *(checked(r, a, i, function)
+                               for i, (r, a) in enumerate(zip(results, out_avals, strict=True))))
         except BaseException as error:
             error = surfaced(error)
             if failures is not None:

@@ -74,17 +74,17 @@ def committed_sharding(x: ArrayImpl) -> Sharding | None:
 
 
 def _joined(given: Any, wanted: Any) -> Any:
-    """The sharding of an input that has one, or None, and of which one is asked for, or None."""
+    """The sharding of an input that has one, or None, and the one requested for it, or None."""
     if wanted is None or given is None:
         return given if wanted is None else wanted
     layout = wanted._layout
     if given._layout is not None and (layout is None or _met(wanted, given)):
-        layout = given._layout      # it may say more than what was asked for
+        layout = given._layout      # it may say more than what was requested
     return (wanted or given).in_layout(layout)
 
 
 def _met(wanted: Any, given: Sharding) -> bool:
-    """Is an array of the sharding `given` in the layout that is asked for, if one is?"""
+    """Is an array of the sharding `given` in the layout that is requested, if one is?"""
     layout = wanted._layout
     return layout is None or layout == given._layout or given._layout is not None and layout.is_met_by(
         given._layout)

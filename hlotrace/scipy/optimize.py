@@ -149,8 +149,8 @@ def _descend(fun, x, method, *, gtol, norm, maxiter, maxls, ftol=None, maxfun=No
             flat = False
         else:
             flat = f - found.f <= ftol * jnp.maximum(jnp.maximum(abs(f), abs(found.f)), 1)
-        ends = [small(found.g), found.a == 0, flat, *(n >= most for n,
-                                                      most in zip((k, evaluations, evaluations), limits))]
+        too_many = [n >= most for n, most in zip((k, evaluations, evaluations), limits)]
+        ends = [small(found.g), found.a == 0, flat, *too_many]
         status = jnp.select(ends, [0, 5, 4, 1, 2, 3], -1).astype(int)
         return x + moved, found.f, found.g, memory, evaluations, k, status
     f, g = both(x)

@@ -258,10 +258,10 @@ def _tukey(x, alpha):
 
 
 _FORMULAS = {       # of places x in [0, 1], the number n of intervals, and parameters
-    "bartlett": lambda x, n: 1 - abs(2 * x - 1), "cosine": lambda x,
-    n: np.sin(np.pi * (x * n + 0.5) / (n + 1)),
-    "triang": lambda x, n: 1 - abs(2 * x - 1) * n / (n + 2 - n % 2), "tukey": lambda x, n,
-    alpha=0.5: _tukey(x, alpha),
+    "bartlett": lambda x, n: 1 - abs(2 * x - 1),
+    "cosine": lambda x, n: np.sin(np.pi * (x * n + 0.5) / (n + 1)),
+    "triang": lambda x, n: 1 - abs(2 * x - 1) * n / (n + 2 - n % 2),
+    "tukey": lambda x, n, alpha=0.5: _tukey(x, alpha),
     "gaussian": lambda x, n, std: np.exp(-0.5 * ((x - 0.5) * n / std) ** 2),
     "kaiser": lambda x, n, beta: np.i0(beta * np.sqrt(np.maximum(1 - (2 * x - 1) ** 2, 0))) / np.i0(beta),
     "general_hamming": lambda x, n, alpha: alpha - (1 - alpha) * np.cos(2 * np.pi * x)}

@@ -17,8 +17,8 @@ def _module(name):
 def commands():
     """(what to type, what it is for) of each command."""
     heads = [_module(name).__doc__.partition("\n")[0] for name in ("commands", *VERBS.values())]
-    return sorted((command.strip("`"), purpose) for command, _,
-                  purpose in (head.partition(": ") for head in heads))
+    return sorted((command.strip("`"), purpose)
+                  for command, _, purpose in (head.partition(": ") for head in heads))
 
 
 def main(arguments=None):

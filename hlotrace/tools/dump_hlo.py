@@ -170,11 +170,11 @@ def placed(args, specs, place):
         flat = pytree.flatten_axes("--in_spec", structure, tuple(specs)) if specs else [None] * len(leaves)
     except ValueError as error:
         raise cli.UsageError(str(error)) from error
-    return structure.unflatten([lying(x, place.sharding(spec) or place.default) for x,
-                                spec in zip(leaves, flat)])
+    return structure.unflatten([with_sharding(x, place.sharding(spec) or place.default)
+                                for x, spec in zip(leaves, flat)])
 
 
-def lying(x, sharding):
+def with_sharding(x, sharding):
     """The type of an array, with a sharding; what is none, or has no sharding, as it is."""
     try:
         aval = abstract(x)
@@ -267,8 +267,8 @@ class Program:
         return self.compiled.as_text()
 
     def cost(self):
-        return "\n".join(f"{name}: {value:.15g}" for name,
-                         value in sorted(self.compiled.cost_analysis().items()))
+        return "\n".join(f"{name}: {value:.15g}"
+                         for name, value in sorted(self.compiled.cost_analysis().items()))
 
     def view(self):
         """The page of --html."""

@@ -123,8 +123,8 @@ def explicit_axes(f: Callable[..., Any], *, axes: Any = None, in_sharding: Any =
         with using(mesh):
             leaves, treedef = pytree.tree_flatten(args)
             given = pytree.flatten_axes("explicit_axes in_sharding", treedef, in_sharding)
-            args = treedef.unflatten([with_out_sharding(x, s, "explicit_axes") for x,
-                                      s in zip(leaves, given)])
+            args = treedef.unflatten([with_out_sharding(x, s, "explicit_axes")
+                                      for x, s in zip(leaves, given)])
             outs = f(*args, **kwargs)
         return _cast(outs, outside)
     return call

@@ -132,15 +132,15 @@ def plan(fun: Callable[..., Any], *types: Any, on: Any = None, mesh: Any = "auto
     program = _Program(fun, types, in_specs, out_specs)
     count, unit = _per_step(batch, types)
     targets = dict(_targets(on))
-    asked = list(_cases(program, targets, mesh))
-    if not asked:
+    programs = list(_cases(program, targets, mesh))
+    if not programs:
         raise ValueError("plan: mesh=[] names no mesh; 'auto' makes all of them")
     rows: list[Row] = []
     failures = []
-    for name, sizes, fixed in asked:
+    for name, sizes, fixed in programs:
         if progress:
             progress(f"{name} {' '.join(f'{a}={n}' for a, n in sizes.items()) or 'one device'} "
-                     f"({len(rows) + 1} of {len(asked)})")
+                     f"({len(rows) + 1} of {len(programs)})")
         start, row = time.perf_counter(), Row(name, sizes)
         try:
             row.mesh = sizes if fixed else program.best_order(sizes, targets[name])
@@ -170,7 +170,7 @@ def cases(fun: Callable[..., Any], types: Sequence[Any], on: Any, mesh: Any, in_
 
 def _cases(program: _Program, targets: Mapping[str, Sequence[Any]],
            mesh: Any) -> Iterator[tuple[str, dict[str, int], bool]]:
-    """(target, mesh, is the order of its axes the user's?) for each that is asked for."""
+    """(target, mesh, is the order of its axes the user's?) for each that is wanted."""
     for name, devices in targets.items():
         for sizes, fixed in _meshes(mesh, _axes_of(program.specs), devices):
             yield name, sizes, fixed
@@ -233,7 +233,7 @@ def _typed(x: Any, spec: Any, mesh: Mesh | None, alone: Any) -> Any:
     return struct_of(aval, NamedSharding(mesh, spec or PartitionSpec()))
 
 
-# --- what is asked for
+# --- what is to be compiled
 
 def _is_spec(x: Any) -> bool:
     return x is None or isinstance(x, PartitionSpec)
@@ -293,11 +293,11 @@ def _cpus(name: str) -> Sequence[Any]:
     return devices[:count]
 
 
-def _meshes(asked: Any, axes: Sequence[str], devices: Sequence[Any]) -> Iterator[tuple[dict[str, int], bool]]:
+def _meshes(given: Any, axes: Sequence[str], devices: Sequence[Any]) -> Iterator[tuple[dict[str, int], bool]]:
     """The meshes of `mesh=`, each {axis: size}, {} for a program of one device; and whether the order of axes
     is the user's."""
     count = len(devices)
-    for one in asked if isinstance(asked, (list, tuple)) else [asked]:
+    for one in given if isinstance(given, (list, tuple)) else [given]:
         if isinstance(one, Mapping):
             sizes = dict(one)
             if not all(isinstance(n, int) and n > 0 for n in sizes.values()):

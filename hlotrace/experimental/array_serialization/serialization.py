@@ -137,10 +137,11 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
             if not hasattr(x, "addressable_shards") or dtypes.is_extended(x.dtype):
                 raise TypeError(f"serialize: jax.Arrays of numbers are written, not {x!r:.80}")
         stores = [self._ts.open({**_described(spec["driver"], x), **spec}, create=True, open=True,
-                                context=self._context, transaction=transaction) for x,
-                  spec in zip(arrays, tensorstore_specs)]
-        writes = [store.result()[shard.index].write(shard.data.__array__()) for x,
-                  store in zip(arrays, stores) for shard in x.addressable_shards if shard.replica_id == 0]
+                                context=self._context, transaction=transaction)
+                  for x, spec in zip(arrays, tensorstore_specs)]
+        writes = [store.result()[shard.index].write(shard.data.__array__())
+                  for x, store in zip(arrays, stores)
+                  for shard in x.addressable_shards if shard.replica_id == 0]
         with going_on(lambda: f"checkpoint: copying {len(arrays)} arrays"):
             for write in writes:
                 write.copy.result()

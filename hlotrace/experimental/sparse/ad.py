@@ -74,8 +74,8 @@ def grad(fun, argnums=0, has_aux=False, **kwargs):
     Array([[1., 0.],
            [0., 2.]], dtype=float32)
     """
-    filled = lambda result, like, _: (_filled(like, result[0]), result[1]) if has_aux else _filled(like,
-                                                                                                   result)
+    def filled(result, like, _):
+        return (_filled(like, result[0]), result[1]) if has_aux else _filled(like, result)
     return _by_numbers(autodiff.grad, fun, argnums, has_aux, kwargs, filled)
 
 

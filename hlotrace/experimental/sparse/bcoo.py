@@ -392,8 +392,8 @@ def bcoo_reduce_sum(mat, *, axes):
     indices = indices[..., np.array([i for i in range(mat.n_sparse) if i not in sparse], int)]
 
     def merged(array):
-        array = jnp.broadcast_to(array, [mat.shape[i] if i in batch else s for i,
-                                         s in enumerate(array.shape)])
+        array = jnp.broadcast_to(array, [mat.shape[i] if i in batch else s
+                                         for i, s in enumerate(array.shape)])
         kept = [i for i in range(n) if i not in batch]
         array = array.transpose((*kept, *batch, *range(n, array.ndim)))
         return array.reshape(*array.shape[:len(kept)], math.prod(array.shape[len(kept):n + 1]),

@@ -70,8 +70,9 @@ def bcoo_multiply_sparse(lhs, rhs):
     nse, far = lhs.nse * rhs.nse, max((*shape, 0))
 
     def one(a, i, b, j):
-        share_i, share_j = (np.array([size == 1 and whole != 1 for size,
-                                      whole in zip(m._sparse, shape[m.n_batch:])], bool) for m in (lhs, rhs))
+        share_i, share_j = (np.array([size == 1 and whole != 1
+                                      for size, whole in zip(m._sparse, shape[m.n_batch:])], bool)
+                            for m in (lhs, rhs))
         same = ((i[:, None] == j) | share_i | share_j).all(-1)
         there = jnp.where(share_i, j[None], i[:, None])
         first, second = jnp.nonzero(same, size=nse, fill_value=(len(i), len(j)))
@@ -194,10 +195,10 @@ def _of_sparse(lhs, rhs, numbers, preferred):
         if mat.n_dense:
             raise NotImplementedError(f"{what}: dense dimensions: n_dense={mat.n_dense}; see "
                                       "bcoo_update_layout")
-    own_l, own_r = ([a for a in range(mat.n_batch) if a not in batch] for mat,
-                    batch in ((lhs, lb), (rhs, rb)))
-    free_l, free_r = ([a for a in range(mat.n_batch, mat.ndim) if a not in c] for mat,
-                      c in ((lhs, lc), (rhs, rc)))
+    own_l, own_r = ([a for a in range(mat.n_batch) if a not in batch]
+                    for mat, batch in ((lhs, lb), (rhs, rb)))
+    free_l, free_r = ([a for a in range(mat.n_batch, mat.ndim) if a not in c]
+                      for mat, c in ((lhs, lc), (rhs, rc)))
     if free_l and own_r:
         raise ValueError(f"{what}: cannot have unused batch dims on rhs with unused sparse dims on lhs.")
     sizes = tuple(lhs.shape[a] for a in free_l) + tuple(rhs.shape[a] for a in free_r)
@@ -235,8 +236,8 @@ def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers):
     A, B, indices = jnp.asarray(A), jnp.asarray(B), jnp.asarray(indices)
     (ac, bc), (ab, bb) = contraction("bcoo_dot_general_sampled", A, B, dimension_numbers)
     n = indices.ndim - 2
-    free_a, free_b = ([i for i in range(x.ndim) if i not in (*c, *batch)] for x, c,
-                      batch in ((A, ac, ab), (B, bc, bb)))
+    free_a, free_b = ([i for i in range(x.ndim) if i not in (*c, *batch)]
+                      for x, c, batch in ((A, ac, ab), (B, bc, bb)))
     if n == len(ab) and indices.shape[-1] == len(free_a) + len(free_b):
         A, B = A.transpose((*ab, *free_a, *ac)), B.transpose((*bb, *free_b, *bc))
 
@@ -274,8 +275,8 @@ def bcoo_conv_general_dilated(lhs, rhs, *, window_strides, padding, lhs_dilation
         if mat.shape[:2] != (1, 1) or mat.ndim != 3 or mat.n_dense:
             raise NotImplementedError(f"bcoo convolution with leading dimensions other than (1, 1): {mat}")
     (spread,), (step,) = lhs_dilation or (1,), rhs_dilation or (1,)
-    width, window = ((size - 1) * by + 1 if size else 0 for size,
-                     by in ((lhs.shape[2], spread), (rhs.shape[2], step)))
+    width, window = ((size - 1) * by + 1 if size else 0
+                     for size, by in ((lhs.shape[2], spread), (rhs.shape[2], step)))
     if isinstance(padding, str):
         ((low, high),) = lax.padtype_to_pads((width,), (window,), (1,), padding)
     else:

@@ -197,8 +197,8 @@ def bcoo_concatenate(operands, *, dimension):
         buffers = [_padded(x, nse) for x in operands]
         return BCOO([jnp.concatenate(b, dimension) for b in zip(*buffers)], shape=shape)
     axis, starts = first.n_batch, np.cumsum([0, *(x.shape[dimension] for x in operands)])
-    moved = [x.indices.at[..., dimension - axis].add(jnp.asarray(start, x.indices.dtype)) for x,
-             start in zip(operands, starts)]
+    moved = [x.indices.at[..., dimension - axis].add(jnp.asarray(start, x.indices.dtype))
+             for x, start in zip(operands, starts)]
     return BCOO((_joined([x.data for x in operands], axis), _joined(moved, axis)), shape=shape)
 
 
@@ -251,8 +251,8 @@ def bcoo_slice(mat, *, start_indices, limit_indices, strides=None):
     strides = [1] * mat.ndim if strides is None else list(map(operator.index, strides))
     start, limit = list(map(operator.index, start_indices)), list(map(operator.index, limit_indices))
     if not len(start) == len(limit) == len(strides) == is_bcoo("bcoo_slice", mat).ndim or any(
-            not 0 <= a <= b <= size or step < 1 for a, b, size,
-            step in zip(start, limit, mat.shape, strides)):
+            not 0 <= a <= b <= size or step < 1
+            for a, b, size, step in zip(start, limit, mat.shape, strides)):
         raise ValueError(f"bcoo_slice: start_indices {tuple(start)}, limit_indices {tuple(limit)} and "
                          f"strides {tuple(strides)} do not fit in shape {mat.shape}")
     sizes = [-(-(b - a) // step) for a, b, step in zip(start, limit, strides)]
@@ -277,8 +277,8 @@ def bcoo_dynamic_slice(mat, start_indices, slice_sizes):
             not 0 <= s <= size for s, size in zip(sizes, mat.shape)):
         raise TypeError(f"bcoo_dynamic_slice: {len(start)} start_indices and slice_sizes {tuple(sizes)} do "
                         f"not fit to shape {mat.shape}")
-    start = [jnp.clip(jnp.asarray(a, mat.indices.dtype), 0, size - s) for a, s,
-             size in zip(start, sizes, mat.shape)]
+    start = [jnp.clip(jnp.asarray(a, mat.indices.dtype), 0, size - s)
+             for a, s, size in zip(start, sizes, mat.shape)]
     n, m, zero = mat.n_batch, mat.n_batch + mat.n_sparse, jnp.zeros((), mat.indices.dtype)
 
     def own(x, rest, starts):

@@ -134,8 +134,8 @@ def batched(fun, n_batch):
         inner = batched(fun, n_batch - 1)
         size = max((x.shape[0] for x in args if x.shape[0] != 1), default=1)
         shared = [x.shape[0] == 1 != size for x in args]
-        return vmap(inner, tuple(None if s else 0 for s in shared))(*[x[0] if s else x for x,
-                                                                      s in zip(args, shared)])
+        return vmap(inner, tuple(None if s else 0 for s in shared))(*[x[0] if s else x
+                                                                      for x, s in zip(args, shared)])
     return mapped
 
 

@@ -158,7 +158,7 @@ def chip_of(device):
 def rate(chip, dtype):
     """FLOP/s of products of a dtype.
 
-    Float32 in one pass is what compilers make of float32 where no precision is asked for: bfloat16 on TPUs,
+    Float32 in one pass is what compilers make of float32 where no precision is requested: bfloat16 on TPUs,
     tf32 on GPUs that have it.
     """
     if dtype.endswith(hlo_costs.ONE_PASS):

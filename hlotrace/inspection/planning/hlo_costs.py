@@ -10,7 +10,7 @@ from .. import costs as operation_costs
 from ..hlo_text import arrays
 from .library_calls import call_target, convolution_flops, library_flops
 
-ONE_PASS = " in one pass"      # float32 products for which no precision is asked: see estimates.rate
+ONE_PASS = " in one pass"      # float32 products without a requested precision: see estimates.rate
 _FREE = set("""parameter constant tuple get-tuple-element bitcast after-all partition-id replica-id iota
 add-dependency opt-barrier optimization-barrier domain""".split())
 _TRANSCENDENTAL = {"exponential", "exponential-minus-one", "log", "log-plus-one", "tanh", "tan", "sine",

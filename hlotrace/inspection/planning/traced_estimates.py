@@ -61,7 +61,7 @@ def traced(text, devices, mesh=None, donated=()):
     Args:
         text: as `Lowered.as_text(debug_info=True)` gives it.
         devices: those it is for.
-        mesh: over which they lie, or None.
+        mesh: the mesh that they are over, or None.
         donated: the numbers of arguments whose memory results may take.
     """
     platform, chip = devices[0].platform, estimates.chip_of(devices[0])

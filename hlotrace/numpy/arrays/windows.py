@@ -36,8 +36,8 @@ def _windowed(*parameters, formula, M):
 
 def _cosines(*weights):
     def formula(n, M):
-        return sum(w * (-1) ** k * cos(2 * np.pi * k * n / (M - 1)) if k else w for k,
-                   w in enumerate(weights))
+        return sum(w * (-1) ** k * cos(2 * np.pi * k * n / (M - 1)) if k else w
+                   for k, w in enumerate(weights))
     return formula
 
 

@@ -213,8 +213,8 @@ class RefView:
         _access(set_p, self, index, value)
 
     def __repr__(self):
-        return f"{self.ref.aval}" + "".join(f".at[{x!r}]" if how == "at" else f".{how}({x!r})" for how,
-                                            x in self.steps)
+        return f"{self.ref.aval}" + "".join(f".at[{x!r}]" if how == "at" else f".{how}({x!r})"
+                                            for how, x in self.steps)
 
 
 class _At:
@@ -399,8 +399,8 @@ def _program(primitive, aval, layout, operand_avals, value_avals):
     """The program of an access: [value, *indices, what is written] -> [new value, *results]."""
     def fun(value, *operands):
         operands = iter(operands)
-        steps = [(how, tuple([_entry(e, operands) for e in what]) if how == "at" else what) for how,
-                 what in layout]
+        steps = [(how, tuple([_entry(e, operands) for e in what]) if how == "at" else what)
+                 for how, what in layout]
         before = value
         for how, what in steps:
             before = _step(before, how, what)

@@ -58,8 +58,8 @@ def _plan(lhs, rhs, out):
     Where nothing is summed over both, the last two are None and the place of each operand's axes in the
     result.
     """
-    sums = tuple(tuple(i for i, c in enumerate(x) if c not in y and c not in out) for x,
-                 y in ((lhs, rhs), (rhs, lhs)))
+    sums = tuple(tuple(i for i, c in enumerate(x) if c not in y and c not in out)
+                 for x, y in ((lhs, rhs), (rhs, lhs)))
     lhs, rhs = _kept(lhs, rhs, out), _kept(rhs, lhs, out)
     if all(c in out for c in lhs if c in rhs):
         return sums, False, None, tuple(tuple(map(out.index, x)) for x in (lhs, rhs))

@@ -228,9 +228,9 @@ def _batching(axis, args, dims, *, dimension_numbers, feature_group_count, batch
     features, batches = feature_group_count, batch_group_count
     where, outer = out_spec[1], 1
     if not axis.size and dx is not None and dy is not None:     # there are no groups of size zero
-        one = _abstract_eval(*(v.update(shape=v.shape[:d] + v.shape[d + 1:]) for v,
-                     d in ((aval_of(x), dx), (aval_of(y), dy))), dimension_numbers=dimension_numbers,
-                   feature_group_count=features, batch_group_count=batches, **p)
+        one = _abstract_eval(aval_of(x).without_axis(dx), aval_of(y).without_axis(dy),
+                             dimension_numbers=dimension_numbers, feature_group_count=features,
+                             batch_group_count=batches, **p)
         return full((0, *one.shape), 0, one.dtype), 0
     if dy is None:                   # more batch
         x = _fold(x, dx, lhs_spec[0], batches)

@@ -211,14 +211,15 @@ def _float_result(dtype):
 
 # --- the table ------------------------------------------------------------------------------------
 
-neg_p = elementwise("neg", "stablehlo.negate", "fciu", lambda g, o, x: neg(g), transpose=lambda ct,
-                    x: [neg(ct)], of_bools="~x is the opposite of a bool", makes_nan=False, linear="first")
+neg_p = elementwise("neg", "stablehlo.negate", "fciu", lambda g, o, x: neg(g),
+                    transpose=lambda ct, x: [neg(ct)], of_bools="~x is the opposite of a bool",
+                    makes_nan=False, linear="first")
 
 
 def _sum(name):
     return elementwise(name, "stablehlo.add", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: g,
-                       linear="all", transpose=lambda ct, x, y: [_if_linear(x, lambda: ct),
-                                                                 _if_linear(y, lambda: ct)])
+                       transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: ct)],
+                       linear="all")
 
 
 add_p = _sum("add")
@@ -226,8 +227,8 @@ add_any_p = _sum("add_any")      # of terms of derivatives
 sub_p = elementwise("sub", "stablehlo.subtract", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: neg(g),
                     transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: neg(ct))],
                     of_bools="x ^ y tells where bools differ", linear="all")
-mul_p = elementwise("mul", "stablehlo.multiply", "fciu", lambda g, o, x, y: mul(g, y), lambda g, o, x,
-                    y: mul(x, g), transpose=_mul_transpose, linear="each")
+mul_p = elementwise("mul", "stablehlo.multiply", "fciu", lambda g, o, x, y: mul(g, y),
+                    lambda g, o, x, y: mul(x, g), transpose=_mul_transpose, linear="each")
 
 
 def _quotient(by_zero):
@@ -288,8 +289,9 @@ def _pow_abstract_eval(x, y):
 _equal_dtypes = _abstract_eval("pow", "fciu", lambda dtype: dtype, None)
 pow_p = elementwise("pow", "stablehlo.power", "fciu", _pow_dx, _pow_dy, lower=_pow_lower,
                     abstract_eval=_pow_abstract_eval)
-rem_p = elementwise("rem", "stablehlo.remainder", "fiu", lambda g, o, x, y: g, lambda g, o, x,
-                    y: mul(neg(g), round_toward_zero(div(x, y))), lower=_quotient(lambda x: x))
+rem_p = elementwise("rem", "stablehlo.remainder", "fiu", lambda g, o, x, y: g,
+                    lambda g, o, x, y: mul(neg(g), round_toward_zero(div(x, y))),
+                    lower=_quotient(lambda x: x))
 atan2_p = elementwise("atan2", "stablehlo.atan2", "fc",
                       lambda g, o, x, y: mul(g, div(y, add(square(x), square(y)))),
                       lambda g, o, x, y: mul(neg(g), div(x, add(square(x), square(y)))))
@@ -333,6 +335,7 @@ shift_right_arithmetic_p = elementwise("shift_right_arithmetic", "stablehlo.shif
 shift_right_logical_p = elementwise("shift_right_logical", "stablehlo.shift_right_logical", "iu")
 population_count_p = elementwise("population_count", "stablehlo.popcnt", "iu")
 clz_p = elementwise("clz", "stablehlo.count_leading_zeros", "iu")
+
 
 def _mended(mend):
     """The lowering of a function of a + bi that is not exact in XLA where a part is 0, infinite or NaN.
@@ -420,6 +423,8 @@ sqrt_p = elementwise("sqrt", "stablehlo.sqrt", "fc", lambda g, o, x: mul(g, div(
                      lower=_mended(_sqrt_of_infinite))
 rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", "fc", lambda g, o, x: mul(g, mul(div(o, x), -0.5)))
 cbrt_p = elementwise("cbrt", "stablehlo.cbrt", "f", lambda g, o, x: mul(g, div(1 / 3, square(o))))
+
+
 def _sin_on_axes(a, b, out):       # sin(a) cosh(b) + i cos(a) sinh(b), where 0 times infinity is not NaN
     return complex_p.bind(select(eq(a, 0), a, real(out)), select(eq(b, 0), mul(b, cos(a)), imag_p.bind(out)))
 
@@ -452,12 +457,14 @@ tanh_p = elementwise("tanh", "stablehlo.tanh", "fc", lambda g, o, x: mul(g, sub(
                      lower=_mended(_tanh_on_axis))
 asinh_p = elementwise("asinh", "chlo.asinh", "fc", lambda g, o, x: mul(g, rsqrt(add(square(x), 1))),
                       lower=_mended(_asinh_of_nan))
-acosh_p = elementwise("acosh", "chlo.acosh", "fc", lambda g, o,
-                      x: mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))), lower=_mended(_acosh_of_nan))
+acosh_p = elementwise("acosh", "chlo.acosh", "fc",
+                      lambda g, o, x: mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))),
+                      lower=_mended(_acosh_of_nan))
 atanh_p = elementwise("atanh", "chlo.atanh", "fc", lambda g, o, x: div(g, mul(add(x, 1), sub(1, x))),
                       lower=_mended(_atanh_of_nan))
-square_p = elementwise("square", "chlo.square", "fciu", lambda g, o, x: mul(g, mul(x, 2)), lower=lambda ctx,
-                       eqn, x: ctx.emit(f"stablehlo.multiply {x}, {x} : {eqn.outvars[0].aval.mlir}"))
+square_p = elementwise("square", "chlo.square", "fciu", lambda g, o, x: mul(g, mul(x, 2)),
+                       lower=lambda ctx, eqn, x: ctx.emit(
+                           f"stablehlo.multiply {x}, {x} : {eqn.outvars[0].aval.mlir}"))
 
 
 def rsqrt(x):
@@ -505,6 +512,8 @@ imag_p = elementwise("imag", "stablehlo.imag", "c", lambda g, o, x: imag_p.bind(
                      makes_nan=False, linear="first")
 conj_p = elementwise("conj", "chlo.conj", "c", lambda g, o, x: conj_p.bind(g),
                      transpose=lambda ct, x: [conj_p.bind(ct)], makes_nan=False)
+
+
 def _complex_result(dtype):
     if dtype.itemsize < 4:
         raise TypeError(f"complex does not accept dtype {dtype.name}; accepted dtypes are float32 and "
@@ -518,7 +527,7 @@ complex_p = elementwise("complex", "stablehlo.complex", "f",
                         result=_complex_result,
                         transpose=lambda ct, x, y: [_if_linear(x, lambda: real(ct)),
                                                     _if_linear(y, lambda: imag_p.bind(neg(ct)))],
-                                                    makes_nan=False)
+                        makes_nan=False)
 
 
 # --- comparisons ----------------------------------------------------------------------------------

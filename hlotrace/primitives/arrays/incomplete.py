@@ -169,8 +169,8 @@ def _temme():
     rows = [[Fraction(-1, 3), *[(n + 2) * alpha[n + 2] for n in range(1, size - 2)]]]
     for k in range(1, k_max):
         gamma = math.prod(range(1, 2 * k + 2, 2)) * alpha[2 * k + 1]      # 5.11.3's g_k
-        rows.append([(-1) ** k * gamma * d + (n + 2) * rows[-1][n + 2] for n,
-                     d in enumerate(rows[0][:len(rows[-1]) - 2])])
+        rows.append([(-1) ** k * gamma * d + (n + 2) * rows[-1][n + 2]
+                     for n, d in enumerate(rows[0][:len(rows[-1]) - 2])])
     return [list(map(float, row)) for row in rows]
 
 
@@ -198,8 +198,8 @@ def _regions(a, x):
     rest = and_p.bind(good, not_p.bind(transition))
     upper = and_p.bind(gt(x, 1), gt(x, a))
     masks = [and_p.bind(rest, not_p.bind(upper)), and_p.bind(rest, upper), transition]
-    return masks, [(select(m, a, b), select(m, x, y)) for m, b,
-                   y in zip(masks, (1.0, 1.0, 64.0), (0.5, 2.0, 64.0))]
+    return masks, [(select(m, a, b), select(m, x, y))
+                   for m, b, y in zip(masks, (1.0, 1.0, 64.0), (0.5, 2.0, 64.0))]
 
 
 def _incomplete_gamma(upper, a, x):
@@ -346,7 +346,8 @@ igamma_grad_a_p = by_loops("igamma_grad_a", _gamma_grad_a)
 random_gamma_grad_p = by_loops("random_gamma_grad", _sample_grad)
 igamma_p = by_loops("igamma", functools.partial(_incomplete_gamma, False),
                     lambda g, o, a, x: mul(g, igamma_grad_a_p.bind(a, x)), _gamma_dx)
-igammac_p = by_loops("igammac", functools.partial(_incomplete_gamma, True), lambda g, o, a,
-                     x: neg(mul(g, igamma_grad_a_p.bind(a, x))), lambda *args: neg(_gamma_dx(*args)))
+igammac_p = by_loops("igammac", functools.partial(_incomplete_gamma, True),
+                     lambda g, o, a, x: neg(mul(g, igamma_grad_a_p.bind(a, x))),
+                     lambda *args: neg(_gamma_dx(*args)))
 regularized_incomplete_beta_p = by_loops("regularized_incomplete_beta", _beta, no_derivative("betainc", "a"),
                                          no_derivative("betainc", "b"), _beta_dx)

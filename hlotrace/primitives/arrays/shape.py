@@ -257,8 +257,8 @@ def _transpose_abstract_eval(x, *, permutation):
 
 transpose_p = structural(
     "transpose", _transpose_abstract_eval,
-    lambda ctx, eqn,
-    x: ctx.emit(f"stablehlo.transpose {x}, dims = {int_list(eqn.params['permutation'])} : {types_text(eqn)}"),
+    lambda ctx, eqn, x: ctx.emit(
+        f"stablehlo.transpose {x}, dims = {int_list(eqn.params['permutation'])} : {types_text(eqn)}"),
     lambda ct, x, *, permutation: [transpose(ct, tuple(int(i) for i in np.argsort(permutation)))],
     AxisRule(lambda x, *, permutation: AxisMap((tuple(range(x.ndim)),), permutation),
              lambda params, at, *_: {"permutation": (at, *renumbered(params["permutation"], at))}))
@@ -338,9 +338,9 @@ def reduction(name, lower, kinds, **rules):
                   axes=same_axes("axes", gone=True, reduced=True), **rules)
 
 
-reduce_sum_p = reduction("reduce_sum", lambda ctx, eqn,
-                         x: lower_reduction(ctx, eqn, x, "stablehlo.add", zero), "fciu", transpose=lambda ct,
-                         x, *, axes: [expand(ct, axes, x.shape)], linear="first")
+reduce_sum_p = reduction("reduce_sum",
+                         lambda ctx, eqn, x: lower_reduction(ctx, eqn, x, "stablehlo.add", zero), "fciu",
+                         transpose=lambda ct, x, *, axes: [expand(ct, axes, x.shape)], linear="first")
 _sum_type = reduce_sum_p.abstract_eval
 
 

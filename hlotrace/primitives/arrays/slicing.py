@@ -89,8 +89,8 @@ def _pad_abstract_eval(x, value, *, padding_config):
     if len(padding_config) != x.ndim:
         raise ValueError(f"pad: padding_config {padding_config} must have one (low, high, interior) for each "
                          f"axis of the operand of shape {x.shape}")
-    shape = tuple(lo + hi + n + max_dim(n - 1, 0) * inner for n,
-                  (lo, hi, inner) in zip(x.shape, padding_config))
+    shape = tuple(lo + hi + n + max_dim(n - 1, 0) * inner
+                  for n, (lo, hi, inner) in zip(x.shape, padding_config))
     if any(inner < 0 for _, _, inner in padding_config):
         raise ValueError(f"pad: interior padding must be non-negative, got {padding_config}")
     if any(surely(n, high=-1) for n in shape):
@@ -222,15 +222,12 @@ def _barrier_transpose(cts, *xs):
 
 optimization_barrier_p = Primitive(
     "optimization_barrier", multiple_results=True, abstract_eval=lambda *xs: list(xs), lower=_barrier_lower,
-    jvp=_barrier_jvp, says_sharding=True, linear="typed",
-    transpose=_barrier_transpose, batching=lambda axis, args,
-    dims: (optimization_barrier_p.bind(*args), list(dims)),
-    makes_nan=False)
+    jvp=_barrier_jvp, says_sharding=True, linear="typed", transpose=_barrier_transpose,
+    batching=lambda axis, args, dims: (optimization_barrier_p.bind(*args), list(dims)), makes_nan=False)
 
 # what computes its operand stays in the program
 dce_sink_p = Primitive(
-    "dce_sink", multiple_results=True, says_sharding=True, abstract_eval=lambda x: [], lower=lambda ctx, eqn,
-    x: [],
-    effects=lambda params: (Effect(at_run_time=False),), jvp=lambda primals,
-    tangents: (dce_sink_p.bind(*primals), []),
+    "dce_sink", multiple_results=True, says_sharding=True, abstract_eval=lambda x: [],
+    lower=lambda ctx, eqn, x: [], effects=lambda params: (Effect(at_run_time=False),),
+    jvp=lambda primals, tangents: (dce_sink_p.bind(*primals), []),
     batching=lambda axis, args, dims: (dce_sink_p.bind(*args), []))

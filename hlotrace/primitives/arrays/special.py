@@ -48,10 +48,10 @@ def _lower_lgamma(ctx, eqn, x):
 _SQRT_PI = float(np.sqrt(np.pi))
 # A&S 7.1.1 (erf), 6.3.1 (digamma), 6.4.1 (polygamma), 23.2 (zeta), 9.6.27 (I0' = I1)
 erf_p = elementwise("erf", "chlo.erf", "f", lambda g, o, x: mul(g, mul(exp(neg(square(x))), 2 / _SQRT_PI)))
-erfc_p = elementwise("erfc", "chlo.erfc", "f", lambda g, o,
-                     x: mul(g, mul(exp(neg(square(x))), -2 / _SQRT_PI)))
-erf_inv_p = elementwise("erf_inv", "chlo.erf_inv", "f", lambda g, o,
-                        x: mul(g, mul(exp(square(o)), _SQRT_PI / 2)))
+erfc_p = elementwise("erfc", "chlo.erfc", "f",
+                     lambda g, o, x: mul(g, mul(exp(neg(square(x))), -2 / _SQRT_PI)))
+erf_inv_p = elementwise("erf_inv", "chlo.erf_inv", "f",
+                        lambda g, o, x: mul(g, mul(exp(square(o)), _SQRT_PI / 2)))
 lgamma_p = elementwise("lgamma", "chlo.lgamma", "f", lambda g, o, x: mul(g, digamma_p.bind(x)),
                        lower=_lower_lgamma)
 digamma_p = elementwise("digamma", "chlo.digamma", "f",
@@ -60,8 +60,8 @@ polygamma_p = elementwise("polygamma", "chlo.polygamma", "f", no_derivative("pol
                           lambda g, o, m, x: mul(g, polygamma_p.bind(add(m, 1), x)))
 zeta_p = elementwise("zeta", "chlo.zeta", "f", no_derivative("zeta", "x"),
                      lambda g, o, x, q: mul(g, mul(neg(x), zeta_p.bind(add(x, 1), q))))
-bessel_i1e_p = elementwise("bessel_i1e", "chlo.bessel_i1e", "f", lambda g, o,
-                           x: mul(g, _bessel_i1e_slope(o, x)))
+bessel_i1e_p = elementwise("bessel_i1e", "chlo.bessel_i1e", "f",
+                           lambda g, o, x: mul(g, _bessel_i1e_slope(o, x)))
 
 
 def _bessel_i1e_slope(y, x):
@@ -87,8 +87,8 @@ bessel_i0e_p = elementwise("bessel_i0e", None, "f",
 # --- made of a few others, which StableHLO has no operation for -----------------------------------
 
 def _made_of(fun, name, kinds, *derivatives):
-    return elementwise(name, None, kinds, *derivatives, lower=lambda ctx, eqn,
-                       *xs: ctx.lower_fun(fun, eqn, *xs))
+    return elementwise(name, None, kinds, *derivatives,
+                       lower=lambda ctx, eqn, *xs: ctx.lower_fun(fun, eqn, *xs))
 
 
 def _mulhi_value(x, y):

@@ -178,8 +178,8 @@ def _eig_by(target, settings):
 def _geev(left, right, implementation):
     if implementation not in (None, EigImplementation.LAPACK):
         raise ValueError(f"eig: only the lapack implementation is supported on the CPU, not {implementation}")
-    return {f"compute_{side}": letter("V" if wanted else "N") for side,
-            wanted in (("left", left), ("right", right))}
+    return {f"compute_{side}": letter("V" if wanted else "N")
+            for side, wanted in (("left", left), ("right", right))}
 
 
 def _hybrid(left, right, implementation):

@@ -274,8 +274,8 @@ def _call(ctx: Any, eqn: Eqn, *names: str) -> list[str]:
                            layouts=() if p["api_version"] == 4 else None, api_version=p["api_version"])
 
 
-kernel_p = Unlisted("kernel", multiple_results=True, says_sharding=True, abstract_eval=lambda *avals, outs,
-                    **_: list(outs), lower=_call)
+kernel_p = Unlisted("kernel", multiple_results=True, says_sharding=True,
+                    abstract_eval=lambda *avals, outs, **_: list(outs), lower=_call)
 
 
 def kernel(target: str, operands: Sequence[Any], outs: Iterable[ShapedArray], *,

@@ -1,5 +1,5 @@
-"""custom_partitioning: a program of which the user says what each device does; shard_alike: two values that
-lie alike."""
+"""custom_partitioning: a program of which the user says what each device does; shard_alike: two values of
+one sharding."""
 from ..arrays.shape import broadcast_axis, front
 from ..common import Primitive
 

@@ -315,8 +315,8 @@ def _partial_eval(policy, wanted, eqn):
         forward, again = programs.partial_eval(p["jaxpr"], policy, wanted)
         again = _using(again, [i >= n for i in range(len(again.invars))], again.name)
         forward, specs = _saving(forward, len(eqn.outvars), p["manual"], p["checked"])
-    extra = [Var(whole(a, spec, p["mesh"], p["manual"])) for a,
-             spec in zip(forward.out_avals[len(wanted):], specs)]
+    extra = [Var(whole(a, spec, p["mesh"], p["manual"]))
+             for a, spec in zip(forward.out_avals[len(wanted):], specs)]
     second = eqn.replace(invars=[*eqn.invars, *extra], outvars=_where(eqn.outvars, wanted), params={
         **p, "jaxpr": again, "in_specs": (*p["in_specs"], *specs),
         "out_specs": tuple(_where(p["out_specs"], wanted))})

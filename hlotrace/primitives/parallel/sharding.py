@@ -275,7 +275,7 @@ def _put_batching(axis, args, dims, *, sharding, source):
 device_put_p = Primitive(
     "device_put", abstract_eval=_put_abstract_eval, says_sharding=True, lower=_put_lower,
     jvp=_put_jvp, batching=_put_batching,
-    # with a rule of its own it is not kept for all operands of a type, which lie here and there
+    # with a rule of its own it is not kept for all operands of a type, which are on different devices
     linearize=lambda trace, primals, tangents, **params: _put_jvp(primals, tangents, **params),
     transpose=lambda ct, x, *, sharding, source: [device_put_p.bind(ct, sharding=source, source=sharding)],
     meshes=lambda params: _meshes(params) if isinstance(params["sharding"], Sharding) else (),

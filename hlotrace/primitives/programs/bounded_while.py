@@ -95,8 +95,8 @@ def _pair(body, cond, nc, nb, max_steps):
             branches = [programs.trace_closed(f, list(map(aval_of, rest)), body.name) for f in (
                 lambda *xs: xs[nb:], lambda *xs: step(xs[:nb], xs[nb], xs[nb + 1:]))]
             return cond_p.bind(holds, *rest, branches=tuple(branches))
-        return [select_n_p.bind(_spread(holds, new), old, new) for old,
-                new in zip([k, *carry], step(b, k, carry))]
+        return [select_n_p.bind(_spread(holds, new), old, new)
+                for old, new in zip([k, *carry], step(b, k, carry))]
 
     def loop(fun, length, xs):
         jaxpr = programs.trace_closed(fun, list(map(aval_of, xs)), body.name)
@@ -143,8 +143,8 @@ def _both(transformed, n, avals):
     """Two programs of the same results, made to have equally many behind the first n; and marks of those."""
     (one, have), (other, others) = transformed
     wanted = tuple([a or b for a, b in zip(have, others)])
-    return *[j if h == wanted else with_zeros(j, n, h, wanted, avals) for j,
-             h in ((one, have), (other, others))], wanted
+    return *[j if h == wanted else with_zeros(j, n, h, wanted, avals)
+             for j, h in ((one, have), (other, others))], wanted
 
 
 def _jvp(primals, tangents, *, jaxpr, saving, **_):

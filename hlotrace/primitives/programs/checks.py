@@ -191,7 +191,7 @@ def type_of(value: Any) -> ShapedArray:
 
 
 def of_users(failures: Failures) -> Failures:
-    """The same failures, asked for by a `check_error`."""
+    """The same failures, reported by a `check_error`."""
     return Failures(tuple([dataclasses.replace(f, users=True) for f in failures.all]))
 
 
@@ -351,10 +351,10 @@ def _discharge(states: Sequence[State], values: Sequence[Any], args: Sequence[An
     return known.joined(values, failures, args), []
 
 
-check_p = Primitive("check", multiple_results=True, says_sharding=True, abstract_eval=lambda *avals,
-                    failures: [], lower=_lower, jvp=_jvp, batching=_batching, discharge=_discharge,
-                    impl_rule=_evaluate, effects=lambda params: tuple([Check(failure=f)
-                                                                       for f in params["failures"].all]))
+check_p = Primitive("check", multiple_results=True, says_sharding=True,
+                    abstract_eval=lambda *avals, failures: [], lower=_lower, jvp=_jvp, batching=_batching,
+                    discharge=_discharge, impl_rule=_evaluate,
+                    effects=lambda params: tuple([Check(failure=f) for f in params["failures"].all]))
 
 
 # --- checks in what runs for some elements, or on several devices ---------------------------------

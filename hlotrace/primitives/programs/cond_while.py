@@ -274,8 +274,8 @@ def _cond_abstract_eval(index, *avals, branches, platforms=None):
         choice = dtypes.is_bool(index.dtype)
         divergent_collectives.check("The predicate of lax.cond" if choice else "The index of lax.switch",
                                     index, [
-            ((f"the {('false', 'true')[i]} branch" if choice else f"branch {i}"), b) for i,
-            b in enumerate(branches)],
+            ((f"the {('false', 'true')[i]} branch" if choice else f"branch {i}"), b)
+            for i, b in enumerate(branches)],
             transposed=True)
     return [_either(index.vma, column) for column in zip(*[b.out_avals for b in branches])]
 

@@ -69,5 +69,5 @@ def _by_platform(ctx, eqn, index, *names):
 
 
 # the first operand is the position of the platform among `platforms`, each a core.platforms.Platform
-by_platform_p = Primitive("by_platform", multiple_results=True, abstract_eval=lambda index, *avals, jaxpr,
-                          platforms: jaxpr.out_avals, lower=_by_platform)
+by_platform_p = Primitive("by_platform", multiple_results=True, lower=_by_platform,
+                          abstract_eval=lambda index, *avals, jaxpr, platforms: jaxpr.out_avals)

@@ -57,7 +57,7 @@ def _batching(axis, args, dims, *, target, out_avals, vmap_method, input_layouts
 
 
 def _below(order):
-    """The layout in which the axes lie as in `order`, minor first, in each element of a new leading axis."""
+    """The layout with the axes as in `order`, minor first, in each element of a new leading axis."""
     return order and (*(axis + 1 for axis in order), 0)
 
 

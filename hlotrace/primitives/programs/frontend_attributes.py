@@ -70,8 +70,8 @@ def _linearize(trace, primals, tangents, *, jaxpr, attributes, derived, memories
 
 
 def _transpose(cts, *args, jaxpr, attributes, derived, memories, each):
-    return transpose_call(cts, args, jaxpr, lambda program,
-                          operands: _bind(program, operands, attributes, derived, each))
+    return transpose_call(cts, args, jaxpr,
+                          lambda program, operands: _bind(program, operands, attributes, derived, each))
 
 
 def _batching(axis, args, dims, *, jaxpr, **params):

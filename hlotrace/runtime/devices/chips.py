@@ -172,8 +172,7 @@ _HOPPER = dict(
 
 _ALL = (
     _tpu("v2", "TPU v2", memory=16 * GiB, vmem=32 << 20, bandwidth=700e9, peak={"bfloat16": 46 * TERA},
-         cores=2, torus=2,
-         link_bandwidth=248e9, network=None,
+         cores=2, torus=2, link_bandwidth=248e9, network=None,
          sources={"memory bandwidth peak vector cores link_bandwidth torus network": _JOUPPI_2021}),
     _tpu("v3", "TPU v3", memory=32 * GiB, vmem=32 << 20, bandwidth=900e9, peak={"bfloat16": 123 * TERA},
          cores=2, torus=2,
@@ -268,7 +267,6 @@ def of_device(device: Any) -> Chip | None:
         return chip
     part = device.num_cores / chip.cores
     return replace(
-        chip, memory=int(chip.memory * part), vmem=int(chip.vmem * part),
-        bandwidth=chip.bandwidth * part, cores=device.num_cores,
-        peak={dtype: rate * part for dtype, rate in chip.peak.items()},
+        chip, memory=int(chip.memory * part), vmem=int(chip.vmem * part), bandwidth=chip.bandwidth * part,
+        cores=device.num_cores, peak={dtype: rate * part for dtype, rate in chip.peak.items()},
         link_bandwidth=chip.link_bandwidth * part, network=chip.network and chip.network * part)

@@ -1,4 +1,4 @@
-"""How arrays lie in memory, as jaxlib tells it, and how they are brought into another layout."""
+"""The layouts of arrays in memory, as jaxlib reports them, and how they are changed."""
 from __future__ import annotations
 
 import functools

@@ -165,7 +165,7 @@ def compile_text(text: str, devices: Sequence[binding.Device], options: Any = No
         compiled = devices[0].client.compile(parse_module(text), binding.DeviceList(tuple(devices)), options)
     except binding.JaxRuntimeError as error:
         message, raised = str(error), callback_guard.original(error)
-        if raised is not error:         # by a function that the compiler asked
+        if raised is not error:         # by a function that the compiler called
             raise raised from None
         if "emitter for hlotrace_partitioning not found" in message:
             raise NotImplementedError(

@@ -135,7 +135,7 @@ def _compile(kind: type[Executable], lowered: Lowered, device: binding.Device,
             else:
                 loaded = backend_compile_and_load(device.client, text, devices, options)
     except binding.JaxRuntimeError as error:
-        raised = callback_guard.original(error)      # by a function that XLA asked while it compiled
+        raised = callback_guard.original(error)      # by a function that XLA called while it compiled
         raise (binding.JaxRuntimeError(binding.readable(str(error))) if raised is error else raised) from None
     seconds = time.perf_counter() - start
     compile_count += 1

@@ -1,4 +1,4 @@
-"""Kernels that programs call by name: told to jaxlib before it compiles or loads a program that calls them.
+"""Kernels that programs call by name: registered with jaxlib before it compiles or loads such a program.
 
 On the CPU jaxlib brings LAPACK's (they find it through scipy); on CUDA those of cuSOLVER, cuSPARSE, random
 bits and host callbacks are in the Python package of the plugin, whose extension modules import nothing of
@@ -174,7 +174,7 @@ def _registrar(platform: str) -> Callable[..., None]:
     if platform != "cuda":
         return _register_here
     extension, plugin = _extension(), plugins.loaded.get(platform)
-    if plugin is None:      # jax loaded it, and has told it of these kernels
+    if plugin is None:      # jax loaded it, and has registered these kernels
         return lambda *_: None
     for name, kind in extension.ffi_types().items():
         extension.register_custom_type(plugin, name, kind)

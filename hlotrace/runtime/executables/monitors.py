@@ -4,7 +4,7 @@ of events.
     /jax/core/compile/jaxpr_trace_duration              a function was traced           (fun_name="f")
     /jax/core/compile/jaxpr_to_mlir_module_duration     a program was written as text   (fun_name="jit(f)")
     /jax/core/compile/backend_compile_duration          XLA compiled it                 (fun_name="jit(f)")
-    /jax/compilation_cache/compile_requests_use_cache   a program that may be kept on disk was asked for
+    /jax/compilation_cache/compile_requests_use_cache   a program that may be on disk was looked for
     /jax/compilation_cache/cache_hits, cache_misses     it was found there, or not
     /jax/compilation_cache/cache_retrieval_time_sec     how long it took to load
     /jax/compilation_cache/compile_time_saved_sec       what compiling it took the first time, less that

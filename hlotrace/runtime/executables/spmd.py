@@ -51,10 +51,11 @@ class SpmdExecutable(executable.Executable):
         partition: Any = lowered.partition
         self.devices = partition.devices
         self.in_shardings, self.out_shardings = self._shardings(loaded, lowered)
-        self.follows = [_is_open(requested) and _like(s, a.ndim, partition.ins, lowered.jaxpr.in_avals) for s,
-                        a, requested in zip(self.out_shardings, lowered.jaxpr.out_avals, partition.outs)]
-        self.out_shardings = [s if i is False else self.in_shardings[i].in_layout(None) for s,
-                              i in zip(self.out_shardings, self.follows)]
+        outs = zip(self.out_shardings, lowered.jaxpr.out_avals, partition.outs)
+        self.follows = [_is_open(requested) and _like(s, a.ndim, partition.ins, lowered.jaxpr.in_avals)
+                        for s, a, requested in outs]
+        self.out_shardings = [s if i is False else self.in_shardings[i].in_layout(None)
+                              for s, i in zip(self.out_shardings, self.follows)]
         self.may_starve = _may_starve(device, len(self.devices))
         self.company, self.agreed = consistency_checks.company_of(self.devices), None
         super().__init__(loaded, lowered, device, compile_seconds, stored)
@@ -170,7 +171,7 @@ def _may_starve(device: binding.Device, count: int) -> bool:
 
 
 def _is_open(requested: Any) -> bool:
-    """Was nothing asked for but a kind of memory?"""
+    """Was nothing requested but a kind of memory?"""
     return requested is None or type(requested) is Anywhere and requested._layout is None
 
 
@@ -180,19 +181,19 @@ def _in_memory(sharding: Any, kind: str) -> Any:
 
 def _settled(partition: Partition, requested: Sequence[Sharding | None], avals: Sequence[ShapedArray],
              compiled: Callable[[], Any], layouts_of: Callable[[], Any]) -> list[Any]:
-    """The shardings that were asked for, and where none was, those that the compiler chose."""
+    """The shardings that were requested, and where none was, those that the compiler chose."""
     settled = list(requested)
     if not all(requested):
         found = compiled() if len(partition.devices) > 1 else None
         settled = [s or chosen(found and hlo_sharding(found[i]), a, partition.devices, partition.mesh)
                    for i, (s, a) in enumerate(zip(requested, avals, strict=True))]
-        settled = [_in_memory(s, asked._kind) if s and asked is not None and asked._kind else s
-                   for s, asked in zip(settled, requested)]
+        settled = [_in_memory(s, want._kind) if s and want is not None and want._kind else s
+                   for s, want in zip(settled, requested)]
     if any(s is not None and s._layout is not None for s in requested):
         from ..devices import layouts  # few programs ask for one
         read = layouts_of()
-        settled = [s if asked is None or asked._layout is None else layouts.compiled(s, a, read[i])
-                   for i, (s, asked, a) in enumerate(zip(settled, requested, avals))]
+        settled = [s if want is None or want._layout is None else layouts.compiled(s, a, read[i])
+                   for i, (s, want, a) in enumerate(zip(settled, requested, avals))]
     return settled
 
 
@@ -325,7 +326,7 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
         if isinstance(in_use, Mesh) and in_use.shape_tuple == abstract[0].shape_tuple:
             meshes = [in_use.update(axis_types=abstract[0].axis_types)]
             devices = in_use._devices
-    if devices is None and not abstract:        # layouts alone are asked for
+    if devices is None and not abstract:        # layouts alone are requested
         devices = (client.default_device(),)
     if devices is None:
         # numbers represent devices in a program that is not compiled

@@ -145,9 +145,9 @@ def build_ffi_lowering_function(call_target_name: str, *, operand_layouts: Seque
         config = {**given_config, **attributes} if version >= 4 else backend_config or ""
         layouts = (given or (None if skip_ffi_layout_processing else [None] * len(avals))
                    for given, avals in ((operand_layouts, ctx.avals_in), (result_layouts, ctx.avals_out)))
-        orders = [listed and [range(a.ndim - 1, -1, -1) if order is None else order for order,
-                              a in zip(listed, avals)] for listed,
-                  avals in zip(layouts, (ctx.avals_in, ctx.avals_out))]
+        orders = [listed and [range(a.ndim - 1, -1, -1) if order is None else order
+                              for order, a in zip(listed, avals)]
+                  for listed, avals in zip(layouts, (ctx.avals_in, ctx.avals_out))]
         return custom_call(call_target_name, [aval_to_ir_type(a) for a in ctx.avals_out], flatten(operands),
                            config, lowering_args.get("has_side_effect", False), version, orders[0], orders[1],
                            lowering_args.get("operand_output_aliases") or {},

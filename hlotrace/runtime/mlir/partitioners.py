@@ -1,4 +1,4 @@
-"""What a device does of a program, asked by XLA's partitioner while it compiles.
+"""What a device does of a program: called by XLA's partitioner while it compiles.
 
 XLA names an operation by the number in its text, gives shapes and shardings of whole values, and takes a
 program of one device, as text, with the shardings that it wants.   (jaxlib 0.10 crashes where MLIR's Python

@@ -44,7 +44,7 @@ def functions(artifact: bytes, unique: Any, mesh: Any, debug_info: bool,
     """(the name of its main function, texts of its functions, targets of its custom calls) of an artifact.
 
     All functions are private, and named as `unique(name)` says; `mesh({axis: size})` gives the name of a
-    mesh.  Without `mesh` nothing is said of how values lie over devices.  `types` are those of the last
+    mesh.  Without `mesh` nothing is said of how values are sharded.  `types` are those of the last
     arguments of main, where the artifact leaves sizes open; if they leave none, all sizes in its functions
     are known.
     """
@@ -92,8 +92,8 @@ def _specialized(module: Any, types: Sequence[str]) -> Any:
     with ir.InsertionPoint.at_block_begin(module.body):
         new: Any = make_function("main", (inputs, results), visibility="public")
     with ir.InsertionPoint(new.add_entry_block()):
-        operands = [a if a.type == kind else stablehlo.ConvertOp(kind, a).result for a,
-                    kind in zip(new.arguments, wanted)]
+        operands = [a if a.type == kind else stablehlo.ConvertOp(kind, a).result
+                    for a, kind in zip(new.arguments, wanted)]
         func_dialect.ReturnOp(func_dialect.CallOp(results, ir.FlatSymbolRefAttr.get(name), operands).results)
     if any("?" in str(kind) for kind in inputs):
         return module

@@ -92,8 +92,8 @@ class Company:
         words."""
         with self._lock:
             self._compare(words, f"calls {words}", _digest(words, *digests),
-                          lambda: [f"{name} of digest {d[:16]}" for name,
-                                   d in zip(names(), digests, strict=True)])
+                          lambda: [f"{name} of digest {d[:16]}"
+                                   for name, d in zip(names(), digests, strict=True)])
 
     def _compare(self, name: str, words: str, digest: str, lines: Any) -> None:
         number, connection = self.count + 1, self._world.client

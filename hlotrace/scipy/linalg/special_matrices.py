@@ -64,8 +64,8 @@ def toeplitz(c, r=None):
 
 def _toeplitz(c, r):
     (m,), (n,) = c.shape[-1:], r.shape[-1:]
-    return _arranged(jnp.concatenate(_broadcast(jnp.flip(c, -1), r[..., 1:]), -1), m, n, lambda i,
-                 j: m - 1 - i + j)
+    return _arranged(jnp.concatenate(_broadcast(jnp.flip(c, -1), r[..., 1:]), -1), m, n,
+                     lambda i, j: m - 1 - i + j)
 
 
 @composite
@@ -80,8 +80,8 @@ def hankel(c, r=None):
     """
     c, r = _vectors("hankel", c, r) if r is not None else 2 * _vectors("hankel", c)
     last = jnp.zeros_like(c) if r is c else r
-    return _arranged(jnp.concatenate(_broadcast(c, last[..., 1:]), -1), c.shape[-1], last.shape[-1], lambda i,
-                 j: i + j)
+    return _arranged(jnp.concatenate(_broadcast(c, last[..., 1:]), -1), c.shape[-1], last.shape[-1],
+                     lambda i, j: i + j)
 
 
 @composite

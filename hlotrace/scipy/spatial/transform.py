@@ -138,8 +138,8 @@ def _axes(name, seq):
 @composite(static=("axes", "extrinsic"))
 @promotes()
 def _from_euler(angles, *, axes, extrinsic):
-    turns = [_from_rotvec(angles[..., k:k + 1] * jnp.eye(3, dtype=angles.dtype)[axis]) for k,
-             axis in enumerate(axes)]
+    turns = [_from_rotvec(angles[..., k:k + 1] * jnp.eye(3, dtype=angles.dtype)[axis])
+             for k, axis in enumerate(axes)]
     return functools.reduce(lambda p, q: _product(q, p) if extrinsic else _product(p, q), turns)
 
 

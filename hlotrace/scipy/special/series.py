@@ -393,8 +393,8 @@ def _along(value, place):
     return rule
 
 
-@special(_along(_hyp1f1_value, 0), _along(_hyp1f1_value, 1), lambda out, a, b,
-         x: a / b * hyp1f1(a + 1, b + 1, x))
+@special(_along(_hyp1f1_value, 0), _along(_hyp1f1_value, 1),
+         lambda out, a, b, x: a / b * hyp1f1(a + 1, b + 1, x))
 def hyp1f1(a, b, x):
     """Kummer's function, the sum of (a)_k / (b)_k x**k / k!  (DLMF 13.2.2).
 

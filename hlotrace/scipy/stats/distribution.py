@@ -190,6 +190,6 @@ def as_module(name, about, functions, package):
 
 def module_of(name, law, package):
     """The module of a distribution."""
-    functions = {each: _function(law, each, form, f"{package}.{name}") for each,
-                 form in _complete(law).items()}
+    functions = {each: _function(law, each, form, f"{package}.{name}")
+                 for each, form in _complete(law).items()}
     return as_module(name, f"The distribution: {law.about}.", functions, package)

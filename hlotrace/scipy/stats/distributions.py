@@ -334,14 +334,14 @@ LAWS = {
         "c", support=lambda c: (0.0, 1.0, 2 * math.pi), valid=lambda c: (c > 0) & (c < 1)),
     # counts
     "bernoulli": Law("one trial, which is 1 with probability p and 0 otherwise", {
-        "logpmf": lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p), "cdf": lambda k,
-        p: where(k < 1, 1 - p, 1),
+        "logpmf": lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p),
+        "cdf": lambda k, p: where(k < 1, 1 - p, 1),
         "sf": lambda k, p: where(k < 1, p, 0), "ppf": lambda q, p: where(q <= 1 - p, 0.0, 1.0)}, "p",
         support=unit, valid=_probability, counts=True),
     "binom": Law("how many of n trials succeed, which each does with probability p", {
         "logpmf": lambda k, n, p: _log_binomial(k, n - k, p, 1 - p),
-        "cdf": lambda k, n, p: sp.betainc(n - k, k + 1, 1 - p), "sf": lambda k, n,
-        p: sp.betainc(k + 1, n - k, p)},
+        "cdf": lambda k, n, p: sp.betainc(n - k, k + 1, 1 - p),
+        "sf": lambda k, n, p: sp.betainc(k + 1, n - k, p)},
         "n p", support=_up_to_n, valid=lambda n, p: (n >= 0) & _probability(p), counts=True),
     "betabinom": Law("how many of n trials succeed, with a probability that has the beta distribution", {
         "logpmf": _betabinom_logpmf}, "n a b", support=_up_to_n,
@@ -356,7 +356,7 @@ LAWS = {
         "cdf": lambda k, n, p: sp.betainc(n, k + 1, p), "sf": lambda k, n, p: sp.betainc(k + 1, n, 1 - p)},
         "n p", support=positive, valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1), counts=True),
     "poisson": Law("Poisson's distribution, with probabilities mu**k exp(-mu) / k!", {
-        "logpmf": _poisson_logpmf, "cdf": lambda k, mu: sp.gammaincc(k + 1, mu), "sf": lambda k,
-        mu: sp.gammainc(k + 1, mu),
+        "logpmf": _poisson_logpmf, "cdf": lambda k, mu: sp.gammaincc(k + 1, mu),
+        "sf": lambda k, mu: sp.gammainc(k + 1, mu),
         "entropy": _poisson_entropy}, "mu", support=positive, valid=lambda mu: mu >= 0, counts=True),
 }
