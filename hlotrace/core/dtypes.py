@@ -348,8 +348,7 @@ def _python_kind(value: object) -> np.dtype:
     return next(d for t, d in _PYTHON_KINDS.items() if isinstance(value, t))
 
 
-# --- promotion
-# -------------------------------------------------------------------------------------------------
+# --- promotion ------------------------------------------------------------------------------------
 
 Node: TypeAlias = np.dtype | str        # of the lattice: a dtype, or a weak kind
 _WEAK_INT, _WEAK_FLOAT, _WEAK_COMPLEX = "i*", "f*", "c*"

@@ -21,6 +21,13 @@ if TYPE_CHECKING:
         def traced_for(self) -> str: ...
 
 
+__all__ = ["ConcretizationTypeError", "DuplicateSpecError", "HoldsArrayError",
+           "InconclusiveDimensionOperation", "IndivisibleError", "JAXIndexError", "JaxprTypeError",
+           "JAXTypeError", "KeyReuseError", "NonConcreteBooleanIndexError", "ShapeError",
+           "ShardingTypeError", "TracerArrayConversionError", "TracerBoolConversionError",
+           "TracerIntegerConversionError", "TypePromotionError", "UnexpectedTracerError"]
+
+
 class JAXTypeError(TypeError):
     """What the TypeErrors of this module have in common."""
 
@@ -69,6 +76,10 @@ class ShapeError(TypeError, ValueError):
     """Shapes that do not fit each other, for which JAX raises TypeError or ValueError, NumPy ValueError."""
 
 
+class HoldsArrayError(TypeError, ValueError):
+    """No array, but an object with `__jax_array__`: JAX raises ValueError there, TypeError for others."""
+
+
 class InconclusiveDimensionOperation(Exception):
     """A comparison of symbolic sizes holds for some of their values and not for others."""
 
@@ -92,6 +103,7 @@ class KeyReuseError(JAXTypeError):
 # The page of docs/errors/ about a class and what derives from it, the first that fits; where none does, that
 # whose words an error has.
 _PAGES = {KeyReuseError: "keys", KeyPromotionError: "keys", TypePromotionError: "dtypes",
+          HoldsArrayError: "dtypes",
           ShardingTypeError: "devices", IndivisibleError: "devices", DuplicateSpecError: "devices",
           ShapeError: "shapes", InconclusiveDimensionOperation: "shapes",
           JaxprTypeError: "running", JAXTypeError: "tracers", JAXIndexError: "tracers", IndexError: "indices",

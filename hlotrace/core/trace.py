@@ -14,7 +14,7 @@ import numpy as np
 from . import dtypes, errors, leaks
 from . import source_info as provenance
 from .array import Array
-from .avals import ShapedArray, aval_of, physical
+from .avals import ShapedArray, Space, aval_of, physical
 from .config import config, inside, state, sync
 from .debug_info import DebugInfo, located
 from .jaxpr import Atom, Eqn, Jaxpr, Literal, Params, Var, check_jaxpr, literal_value, sub_jaxprs
@@ -351,6 +351,32 @@ dimension_p = Builtin(
 Dimension.as_value = lambda self, dtype=None: dimension_p.bind(dim=self, dtype=dtype)
 
 
+def _in_memory(primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any],
+               result: Any) -> Any:
+    """The types of results in the memory of the operands, of which some are in another than the device's.
+
+    Numbers go with either, and what moves values keeps them where they are; the typing rules of users'
+    primitives, and of those that hold programs or move values between memories, say it themselves.
+
+    Raises:
+        ValueError: where the operands are in different ones.
+    """
+    if (primitive.says_sharding or not isinstance(primitive, Builtin) or result == avals
+            or any(True for _ in sub_jaxprs(params))):
+        return result
+    arrays = [a for a in avals if a.ndim or primitive.structural and len(avals) == 1]
+    spaces = list(dict.fromkeys([a.memory_space for a in arrays]))
+    if len(spaces) > 1:
+        one, other = (next(a for a in arrays if a.memory_space is space) for space in spaces[:2])
+        raise ValueError(f"memory_space of all inputs passed to `{primitive}` must be the same. Got one "
+                         f"operand with type: {one.str_short()} and another operand with type: "
+                         f"{other.str_short()}. Move one with device_put(x, jax.memory.Space.Device)")
+    space = spaces[0] if spaces else Space.Device
+    if primitive.multiple_results:
+        return [a.update(memory_space=space) for a in result]
+    return result.update(memory_space=space)
+
+
 class JaxprTrace(Trace):
     """Writes down what is bound as the equations of a program."""
     __slots__ = ("eqns", "constants", "buffers", "inner", "invars", "name", "arg_names", "doing", "fun")
@@ -457,6 +483,8 @@ class JaxprTrace(Trace):
         try:
             result = (self.typed(primitive, avals, params) if marked and any([a.explicit for a in avals])
                       else primitive.abstract_eval(*avals, **params))
+            if marked and any([a.memory for a in avals]):
+                result = _in_memory(primitive, avals, params, result)
         except (TypeError, ValueError) as error:
             note_line(error, primitive)
             raise

@@ -553,7 +553,11 @@ def _export_vjp(exported: Exported, jitted: JitFunction, stage: Any) -> Exported
         outs, pullback = vjp(primal, *leaves[:n])
         return pullback(tuple(leaves[n:]))
     avals = (*exported.in_avals, *(a.tangent() for a in exported.out_avals))
-    structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+    places: list[Any] = [None] * len(avals)
+    if exported.nr_devices > 1:
+        places = [*exported._in_named_shardings, *exported._out_named_shardings]
+    structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s)
+               for a, s in zip(avals, places)]
     return _export(JitFunction(fun_vjp_jax), structs, {}, exported.platforms,
                    exported.disabled_safety_checks)
 

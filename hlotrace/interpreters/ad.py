@@ -85,8 +85,7 @@ def add_tangents(x, y):
     return add_jaxvals(x, y)
 
 
-# --- between the two signatures
-# ---------------------------------------------------------------------------------
+# --- between the two signatures -------------------------------------------------------------------
 
 def _ours(tangent):
     return None if type(tangent) is Zero or no_tangent(tangent) else tangent
@@ -154,8 +153,7 @@ def get_primitive_transpose(primitive):
     return primitive_transposes[primitive]
 
 
-# --- functions and programs
-# -------------------------------------------------------------------------------------
+# --- functions and programs -----------------------------------------------------------------------
 
 def jvp(fun, primals, tangents, has_aux=False, instantiate=True, transform_stack=True):
     """(results, tangents) of a WrappedFun or a function from flat lists to flat lists.
@@ -221,16 +219,14 @@ def backward_pass(jaxpr, transform_stack, consts, primals_in, cts_in, *, return_
     return [_theirs(ct, a) for ct, a in zip(found, jaxpr.in_avals)]
 
 
-# --- rules of common kinds
-# --------------------------------------------------------------------------------------
+# --- rules of common kinds ------------------------------------------------------------------------
 
 def _sum(out, terms):
     return reduce(add_tangents, terms, Zero.from_primal_value(out))
 
 
 def defjvp(primitive, *rules):
-    """Derivative of a primitive with one result: for each operand `rule(tangent, *operands, **params)` or
-    None.
+    """Derivative of a primitive of one result: an operand has `rule(tangent, *operands, **params)` or None.
     """
     defjvp2(primitive, *(rule and (lambda g, out, *args, rule=rule, **params: rule(g, *args, **params))
                          for rule in rules))

@@ -343,8 +343,8 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None, max_steps=None):
     it is a while loop, which can where it has `max_steps`: see `while_loop`.
 
     Args:
-        lower: the first i, an integer.
-        upper: the end of the range, an integer.
+        lower: the first i, an integer, or a float as `upper` is.
+        upper: the end of the range; known floats are rounded toward 0.
         body_fun: function of i and `val` that gives the next value.
         init_val: a pytree of arrays.
         unroll: an int or bool, as in `scan`, for known bounds.
@@ -360,14 +360,16 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None, max_steps=None):
     if not callable(body_fun):
         raise TypeError(f"lax.fori_loop: body_fun argument should be callable, got {shown(body_fun)}: it is "
                         "lax.fori_loop(lower, upper, body_fun, init_val)")
+    both_float = all(is_arraylike(b) and dtypes.is_float(aval_of(b).dtype) for b in (lower, upper))
     for name, bound in (("lower", lower), ("upper", upper)):
         aval = aval_of(bound) if is_arraylike(bound) else None
-        if aval is None or aval.shape or not dtypes.is_integer(aval.dtype):
+        if aval is None or aval.shape or not (dtypes.is_integer(aval.dtype) or
+                                              both_float and dtypes.is_float(aval.dtype)):
             raise TypeError(f"fori_loop: {name} must be an integer scalar, got {shown(bound)}"
                             + (f": convert it with int({bound!r})" if type(bound) is float else
                                ": give a Python int, or x.astype(int) of one element"))
     dtype, weak = _index_type(lower, upper)
-    one = 1 if weak else scalar(1, dtype)
+    one = dtype.type(1).item() if weak else scalar(1, dtype)
     if all(is_concrete(b) and not isinstance(b, Tracer) for b in (lower, upper)):
         lower, upper = (b if type(b) is Dimension else int(b) for b in (lower, upper))
         sized = Dimension not in (type(lower), type(upper))

@@ -100,8 +100,7 @@ def auto_axes(f: Callable[..., Any], *, axes: Any = None, out_sharding: Any = No
 
 @_decorated
 def explicit_axes(f: Callable[..., Any], *, axes: Any = None, in_sharding: Any = None) -> Callable[..., Any]:
-    """`f` with mesh axes in types: in it they are Explicit, and its arguments are divided as `in_sharding`
-    says.
+    """`f` with mesh axes in types: there they are Explicit, and arguments are divided by `in_sharding`.
 
     Args:
         f: the function.

@@ -24,7 +24,7 @@ from ..signatures import as_tuple, numbers_and_names, split_statics, wraps
 from ..vmap import check_axes, mapped_axes
 from .shard_map import shard_map
 
-_NAMELESS = "_pmap"
+_NAMELESS = "_internal_pmap_axis_name"
 
 
 def pmap(fun: Callable[..., Any], axis_name: str | None = None, *, in_axes: Any = 0, out_axes: Any = 0,

@@ -24,8 +24,7 @@ __all__ = ["append", "array_split", "block", "column_stack", "concat", "concaten
            "hsplit", "hstack", "split", "stack", "unstack", "vsplit", "vstack"]
 
 
-# --- joining
-# ----------------------------------------------------------------------------------------------------
+# --- joining --------------------------------------------------------------------------------------
 
 def _sequence(name, arrays):
     """A list of the arrays to join.  TypeError for what is not a sequence of arrays."""
@@ -227,8 +226,7 @@ def append(arr, values, axis=None):
     return concatenate([arr, values], axis)
 
 
-# --- splitting
-# --------------------------------------------------------------------------------------------------
+# --- splitting ------------------------------------------------------------------------------------
 
 @composite(static=("bounds", "axis"))
 def slices(a, *, bounds, axis):

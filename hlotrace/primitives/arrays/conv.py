@@ -150,8 +150,7 @@ def _lower(ctx, eqn, x, y):
 # --- moving axes into groups ----------------------------------------------------------------------
 
 def _fold(x, source, target, outer=1):
-    """Merge axis `source` into axis `target`, behind `outer` groups of it.  `target` is counted without
-    `source`."""
+    """Merge axis `source` into axis `target`, counted without it, behind `outer` groups of that."""
     x = move_axis(x, source, target)
     shape = shape_of(x)
     size, merged = shape[target], shape[target + 1]

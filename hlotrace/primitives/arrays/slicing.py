@@ -1,5 +1,4 @@
-"""Parts of arrays, and arrays of parts: rev, slice, pad, concatenate; iota, copy, optimization_barrier,
-dce_sink."""
+"""Parts of arrays, and arrays of parts: rev, slice, pad, concatenate; iota, copy, barriers, dce_sink."""
 from ...core import errors
 from ...core.axes import SIZE, same_axes
 from ...core.effects import Effect
