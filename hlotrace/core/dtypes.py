@@ -136,8 +136,9 @@ def check_user_dtype(dtype: Any, name: str) -> DType:
                              f"first, or ask for {result}")
         warnings.warn(
             f"Explicitly requested dtype {requested} requested in {name} is not available, and will be "
-            f"truncated to dtype {result}. For {requested}, call hlotrace.config.update('jax_enable_x64', True) "
-            f"first or set the environment variable JAX_ENABLE_X64=1; without this, ask for {result}.",
+            f"truncated to dtype {result}. For {requested}, call "
+            "hlotrace.config.update('jax_enable_x64', True) first or set the environment variable "
+            f"JAX_ENABLE_X64=1; without this warning, ask for {result}.",
             UserWarning, stacklevel=source_info.user_stacklevel())
     return result
 
