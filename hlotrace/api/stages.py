@@ -4,7 +4,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Number
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -404,14 +404,23 @@ class Lowered(_Stage):
         from ..inspection.planning import lowered_estimates  # few ask
         return lowered_estimates.of_lowered(self, self._where, self._stage._compiler_options, quick)
 
-    def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
+    def compile(self, compiler_options: CompilerOptions | None = None,
+                device_assignment: Iterable[Any] | None = None) -> Compiled:
         """Compile for the devices that the program was lowered for; calls of the function use it too.
 
         The devices of a topology (`topologies.get_topology_desc`) are not here: what is compiled for them can
         be looked into, and not called.
+
+        Args:
+            compiler_options: XLA's, a dict, in place of those of the function.
+            device_assignment: the devices in their order, which must be those that it was lowered for.
         """
         partitioned = isinstance(self._where, tuple)
         device = self._where.devices[0] if partitioned else self._where
+        own = tuple(self._where.devices) if partitioned else (device,)
+        if device_assignment is not None and (given := tuple(device_assignment)) != own:
+            raise NotImplementedError(f"compile: device_assignment={given} is not supported, as "
+                                      f"{self.fun_name} was lowered for {own}: put its arguments there")
         if not hasattr(device, "platform"):
             raise ValueError(f"{self.fun_name} was lowered for an AbstractMesh, which has no devices: to "
                              "compile it, pass arguments or shardings over a Mesh")

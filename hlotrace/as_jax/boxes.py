@@ -24,7 +24,7 @@ class BoxTypeState:
 class BoxTy(MutableHiType):
     """The type of all Boxes."""
 
-    def read_loval(self, made_of: BoxTypeState, box: Box) -> list[Any]:
+    def read_loval(self, _made_of: BoxTypeState, box: Box) -> list[Any]:
         """The leaves."""
         return pytree.tree_leaves(box_get(box))
 

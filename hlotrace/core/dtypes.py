@@ -123,11 +123,8 @@ def as_dtype(dtype: Any) -> DType:
                         f"{advice}") from None
 
 
-_lossy_warned: set[str] = set()
-
-
 def check_user_dtype(dtype: Any, name: str) -> DType:
-    """The canonical form of a dtype that the user requested; narrowing it warns once for its line."""
+    """The canonical form of a dtype that the user requested; narrowing it warns."""
     requested = as_dtype(dtype)
     if requested not in SUPPORTED and not is_extended(requested) and requested != float0:
         raise TypeError(f"{name}: dtype {requested} is not a numeric dtype that hlotrace arrays can hold")
@@ -137,15 +134,12 @@ def check_user_dtype(dtype: Any, name: str) -> DType:
             raise ValueError(f"Explicitly requested dtype {requested} is not available in {name} while "
                              "64-bit types are off: call hlotrace.config.update('jax_enable_x64', True) "
                              f"first, or ask for {result}")
-        where = source_info.describe(source_info.user_frame())
-        if where not in _lossy_warned:
-            _lossy_warned.add(where)
-            warnings.warn(
-                f"Explicitly requested dtype {requested} is not available in {name} while 64-bit types are "
-                f"off: the result is {result}. For {requested}, call "
-                "hlotrace.config.update('jax_enable_x64', True) first or set the environment variable "
-                f"JAX_ENABLE_X64=1; without this warning, ask for {result}.",
-                UserWarning, stacklevel=source_info.user_stacklevel())
+        warnings.warn(
+            f"Explicitly requested dtype {requested} requested in {name} is not available, and will be "
+            f"truncated to dtype {result}. For {requested}, call "
+            "hlotrace.config.update('jax_enable_x64', True) first or set the environment variable "
+            f"JAX_ENABLE_X64=1; without this warning, ask for {result}.",
+            UserWarning, stacklevel=source_info.user_stacklevel())
     return result
 
 
@@ -414,8 +408,9 @@ def _lattice_result(pairs: tuple[tuple[DType, bool], ...], strict: bool, x64: bo
     if any(is_extended(d) for d in dtypes):
         if len(set(dtypes)) == 1:
             return dtypes[0], False
-        raise KeyPromotionError(f"dtypes {', '.join(short_name(d) for d in dtypes)} do not mix: a PRNG key "
-                                "is not a number; see random.key_data")
+        names = ", ".join(short_name(d) for d in dtypes)
+        raise KeyPromotionError(f"dtypes {names} do not mix: a PRNG key is not a number; see random.key_data "
+                                f"(arithmetic does not accept dtypes {', '.join(d.name for d in dtypes)})")
     for d in dtypes:
         if d == float0:
             raise TypeError("called with a float0 array. float0s do not support any operations by design: "

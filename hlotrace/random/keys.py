@@ -172,7 +172,8 @@ def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
     """
     impl = _generator("wrap_key_data", impl, dtype)
     if not is_arraylike(key_bits_array):
-        raise TypeError(f"invalid PRNG key data: expected an array of uint32, got {key_bits_array!r}")
+        raise TypeError("JAX encountered invalid PRNG key data: expected key_data to have ndim, shape, and "
+                        f"dtype attributes. Got {key_bits_array!r:.80}")
     return random_wrap_p.bind(key_bits_array, impl=impl)
 
 

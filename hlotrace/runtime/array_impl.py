@@ -75,8 +75,8 @@ class ArrayImpl(Array):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         try:
             if dtypes.is_extended(self.aval.dtype):
-                raise TypeError("a PRNG key array is not a number and cannot become a NumPy array; use "
-                                "random.key_data(key)")
+                raise TypeError("JAX array with PRNGKey dtype cannot be converted to a NumPy array: a key "
+                                "is no number. Use jax.random.key_data(arr) for its words")
             value = self._numpy()
         except Exception as error:
             reraise_for_user(error, "np.asarray", (self,))

@@ -332,3 +332,11 @@ def test_hlo_has_names_and_places_where_they_are_asked_for():
     plain, told = lowered.as_text("hlo"), lowered.as_text("hlo", debug_info=True)
     assert "op_name" not in plain and 'op_name="jit(wave)/sin"' in told and __file__ in told
     assert 'locals>.wave"(#loc' in lowered.as_text(debug_info=True)
+
+
+def test_device_assignment_is_that_of_the_lowering():
+    lowered = jax.jit(lambda x: x + 1).lower(1.)
+    device, = jax.devices()[:1]
+    assert lowered.compile(device_assignment=(device,))(1.) == lowered.compile(device_assignment=None)(1.) == 2.
+    with pytest.raises(NotImplementedError, match="device_assignment=.* is not supported, as <lambda> was lowered for"):
+        lowered.compile(device_assignment=(device, device))

@@ -292,3 +292,14 @@ def test_a_pullback_takes_one_cotangent_for_all_results():
     _, pullback = jax.vjp(lambda x: (x, x), 1.)
     with pytest.raises(TypeError, match="must be called with a single argument corresponding to the single value"):
         pullback(1., 1.)
+
+
+@pytest.mark.parametrize("name, make", [
+    ("ones", lambda: jnp.ones(2, np.float64)), ("zeros", lambda: jnp.zeros(2, "int64")),
+    ("convert_element_type", lambda: jnp.ones(2).astype("float64")), ("array", lambda: jnp.array(1., dtype="float64")),
+    ("convert_element_type", lambda: lax.convert_element_type(1., np.float64))])
+def test_a_dtype_of_64_bits_is_truncated_with_a_warning_each_time(name, make):
+    for _ in range(2):
+        with pytest.warns(UserWarning, match=rf"Explicitly requested dtype \w+64 requested in .*{name} is not available, and will "
+                                             r"be truncated to dtype \w+32"):
+            assert make().dtype.itemsize == 4

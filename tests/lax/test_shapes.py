@@ -54,3 +54,13 @@ def test_broadcast_to_rank_puts_axes_of_size_one_in_front():
         assert got.shape == shape
         np.testing.assert_array_equal(got, X.reshape(shape))
     assert lax.broadcast_to_rank(X[:0], 3).shape == (1, 0, 3) and lax.broadcast_to_rank(True, 1).tolist() == [True]
+
+
+@pytest.mark.quick
+def test_broadcast_in_dim_p_takes_jaxs_parameter_sharding():
+    def bind(x, **more):
+        return lax.broadcast_in_dim_p.bind(x, shape=(2, 3), broadcast_dimensions=(1,), **more)
+    program = jax.make_jaxpr(lambda x: bind(x, sharding=None))(np.ones(3, np.float32))
+    assert program.out_avals[0].shape == (2, 3)
+    with pytest.raises(NotImplementedError, match="sharding='x' is not supported: lax.broadcast_in_dim has out_sharding="):
+        bind(np.ones(3, np.float32), sharding="x")

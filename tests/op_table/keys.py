@@ -64,8 +64,8 @@ for width in (8, 16, 32):
     row("random_bits", on_words("random_bits", bit_width=width, shape=(2, 3)), bits(width), KEYS, variant=str(width),
         bad=[fails(TypeError, "must be given PRNG keys", "random_bits", KEYS, bit_width=width, shape=(2,))])
 row("random_wrap", lambda w: op("random_unwrap")(op("rev", dimensions=(0,))(WRAP(w))), lambda w: w[::-1],
-    KEYS, bad=[fails(TypeError, "its dtype must be uint32", "random_wrap", DATA.astype(np.int32), impl=KEY),
-               fails(TypeError, "its shape must end with", "random_wrap", DATA, impl=KEY)])
+    KEYS, bad=[fails(TypeError, "expected key_data.dtype = uint32; got dtype=int32", "random_wrap", DATA.astype(np.int32), impl=KEY),
+               fails(TypeError, "expected key_data.shape to end with", "random_wrap", DATA, impl=KEY)])
 row("random_clone", lambda w: op("random_unwrap")(op("random_clone")(WRAP(w))), lambda w: w, KEYS,
     bad=[fails(TypeError, "must be given PRNG keys", "random_clone", KEYS)])
 row("random_unwrap", lambda w: op("random_unwrap")(WRAP(w)), lambda w: w, KEYS,

@@ -207,7 +207,8 @@ def _symbolic_slice(item, size):
             return default
         return max_dim(low, min_dim(part + size if surely(part, high=-1) else part, high))
     start, stop = place(item.start, low if step > 0 else high), place(item.stop, high if step > 0 else low)
-    return Entry("slice", (start, max_dim(0, (stop - start + step - (1 if step > 0 else -1)) // step), step))
+    span, stride = (stop - start, step) if step > 0 else (start - stop, -step)
+    return Entry("slice", (start, max_dim(0, (span + stride - 1) // stride), step))
 
 
 def _wrapped(values, size):

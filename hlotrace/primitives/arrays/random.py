@@ -330,10 +330,11 @@ random_bits_p = key_primitive(
 def _wrap_abstract_eval(words, *, impl):
     shape = impl.physical_shape
     if words.dtype != U32:
-        raise TypeError(f"invalid PRNG key data: its dtype must be uint32, got {words.dtype.name}")
+        raise TypeError("JAX encountered invalid PRNG key data: expected key_data.dtype = uint32; got "
+                        f"dtype={words.dtype.name}")
     if words.shape[-len(shape):] != shape:
-        raise TypeError(f"invalid PRNG key data: its shape must end with {shape} for {impl.impl}, got "
-                        f"{words.shape}")
+        raise TypeError("JAX encountered invalid PRNG key data: expected key_data.shape to end with "
+                        f"{shape}; got shape={words.shape} for impl={impl.impl}")
     return ShapedArray(words.shape[:-len(shape)], impl)
 
 

@@ -7,7 +7,7 @@ import functools
 
 from ...core import errors
 from ...core.axes import AxisMap, AxisRule, inserted, plan, renumbered, same_axes
-from ...core.config import config
+from ...core.config import config, state
 from ...runtime.binding import counts_units
 from ..common import (
     Primitive,
@@ -68,9 +68,9 @@ def _moved(x, shape, axes):
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=axes)
 
 
-def structural(name, abstract_eval, lower, transpose, axes, **rules):
+def structural(name, abstract_eval, lower, transpose, axes, kind=Mapped, **rules):
     """A primitive linear in its one operand."""
-    p = Mapped(name, abstract_eval=abstract_eval, lower=lower, transpose=transpose, axes=axes,
+    p = kind(name, abstract_eval=abstract_eval, lower=lower, transpose=transpose, axes=axes,
                structural=True, linear="first", **rules)
     p.jvp = first_operand_jvp(p)
     return p
@@ -142,9 +142,20 @@ def _broadcast_lower(ctx, eqn, x):
     return ctx.emit(f"stablehlo.broadcast_in_dim {x}, dims = {dims} : {types_text(eqn)}")
 
 
+class _Broadcast(Mapped):
+    """It is bound by libraries, who give it JAX's parameter `sharding`."""
+    __slots__ = ()
+
+    def bind(self, *args, sharding=None, **params):
+        if sharding is not None:
+            raise NotImplementedError(f"broadcast_in_dim_p: sharding={sharding!r} is not supported: "
+                                      "lax.broadcast_in_dim has out_sharding=")
+        return state.trace.process(self, args, params)
+
+
 broadcast_in_dim_p = structural("broadcast_in_dim", _broadcast_abstract_eval, _broadcast_lower,
                                 _broadcast_transpose,
-                                AxisRule(_broadcast_axes, _broadcast_insert, computed="gone"))
+                                AxisRule(_broadcast_axes, _broadcast_insert, computed="gone"), _Broadcast)
 
 
 def broadcast_in_dim(x, shape, broadcast_dimensions):

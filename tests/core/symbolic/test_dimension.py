@@ -354,3 +354,34 @@ def test_a_program_of_jax():
     same(jax.grad(lambda w: jnp.sum(e.call(x, w) ** 2))(w), jax.grad(lambda w: jnp.sum(want(x, w) ** 2))(w), slack=4)
     with pytest.raises(ValueError, match="symbolic shape constraint b >= 2"):
         e.call(x[:1], w)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("use, words", [
+    (lambda a, b: a + b, "for linear combination"), (lambda a, b: a >= b, "when comparing 'a' >= 'b'"),
+    (lambda a, b: b * a - 1, "for linear combination")])
+def test_sizes_of_two_scopes_name_both(use, words):
+    (a,), (b,) = symbolic_shape("a"), symbolic_shape("b")
+    with pytest.raises(ValueError, match=rf"(?s)Invalid mixing of symbolic scopes {words}.\nExpected  scope \d+ created at .*"
+                                         r"test_dimension.py.*\nand found for '\w' \(unknown\) scope \d+ created at"):
+        use(a, b)
+
+
+@pytest.mark.quick
+def test_what_is_inconclusive_says_what_is_known_of_the_scope():
+    a, = symbolic_shape("a", constraints=["a >= 4"])
+    with pytest.raises(jax.core.InconclusiveDimensionOperation, match=r"(?s)'a' >= '5' is inconclusive.\nUsing symbolic scope "
+                                                                      r"\d+ created at .* with constraints:\n  a >= 4\n"):
+        bool(a >= 5)
+    with pytest.raises(ValueError, match=r"cannot be raised to negative powers: 'a' \*\* '-1'"):
+        a ** -1
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("f, shape, want", [
+    (lambda x: x[::2], "a", "(floordiv(a + 1, 2),)"), (lambda x: x[::3, 1:], "a, b", "(floordiv(a + 2, 3), b - 1)"),
+    (lambda x: x[::-2], "a", "(floordiv(a + 1, 2),)")])
+def test_sizes_of_slices_with_steps(f, shape, want):
+    got = jax.eval_shape(f, jax.ShapeDtypeStruct(symbolic_shape(shape), np.float32)).shape
+    assert [size.evaluate({"a": 5, "b": 4}) for size in got] == list(f(np.ones((5, 4)[:len(got)])).shape)
+    assert str(got) == want

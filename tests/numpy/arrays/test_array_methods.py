@@ -134,7 +134,7 @@ def test_astype():
     assert x.astype(None).dtype == "float32" and x.astype("float32").tolist() == x.tolist()
     with pytest.warns(np.exceptions.ComplexWarning, match="discards the imaginary part"):
         assert (x + 1j).astype("float32").dtype == "float32"
-    with pytest.warns(UserWarning, match="float64 is not available in .*the result is float32"):
+    with pytest.warns(UserWarning, match="float64 requested in .* is not available, and will be truncated to dtype float32"):
         x.astype("float64")
 
 

@@ -94,7 +94,7 @@ def test_array_copies_and_asarray_does_not():
 def test_a_lossy_dtype_is_reported():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="int64 is not available in array.*the result is int32"):
+        with pytest.raises(UserWarning, match="int64 requested in .*array is not available, and will be truncated to dtype int32"):
             jnp.array([1], "int64")
 
 
