@@ -115,3 +115,17 @@ def test_a_deleted_array_over_devices_is_not_asked():
     x.delete()
     with pytest.raises(RuntimeError, match="has been deleted"):
         x.is_ready()
+
+
+def unevenly(x):
+    return jax.lax.with_sharding_constraint(x, on("data"))
+
+
+@pytest.mark.parametrize("fun, want", [
+    (lambda x: unevenly(x) * 2, np.arange(7) * 2), (lambda x: unevenly(x).sum(), 21),
+    (jax.grad(lambda x: (unevenly(x) ** 2).sum()), np.arange(7) * 2),
+    (jax.vmap(lambda x: unevenly(x * np.ones(7, np.float32)).sum()), np.arange(7) * 7)])
+def test_a_constraint_in_a_program_need_not_divide(fun, want):
+    np.testing.assert_array_equal(jax.jit(fun)(np.arange(7, dtype=np.float32)), want)
+    with pytest.raises(ValueError, match="partitioned 4 times"):
+        unevenly(np.arange(7))
