@@ -262,7 +262,8 @@ class custom_jvp(_Custom):
                                                              list(map(aval_of, outs)))
             if t_tree != flat.out_tree:
                 raise TypeError(f"Custom JVP rule {name_of(self.rule)} for function {name} must produce "
-                                "primal and tangent outputs with equal structures:\n" +
+                                "primal and tangent outputs with equal container (pytree) structures, but "
+                                f"got {flat.out_tree} and {t_tree} respectively.\n" +
                                 pytree.structure_mismatch(
                                     "outputs", flat.out_tree, t_tree, ("primal out", "tangent out")))
             for i, (o, t) in enumerate(zip(outs, out_tangents)):
@@ -417,8 +418,7 @@ def _optimized(fwd: Callable[..., Any], fun: Callable[..., Any], name: str) -> C
         n = len(own)
         both = [jaxpr.replace(invars=[*jaxpr.invars[:n], *spare[n:], *jaxpr.invars[n:]], arg_names=None),
                 primal.replace(invars=[*spare[:n], *primal.invars], arg_names=None)]
-        results = remat_opt_p.bind(*consts, *primals, jaxpr=both[0], primal=both[1],
-                                   num_outs=num_outs)
+        results = remat_opt_p.bind(*consts, *primals, jaxpr=both[0], primal=both[1], num_outs=num_outs)
         return results[:num_outs], results[num_outs:], bwd
     return optimized
 

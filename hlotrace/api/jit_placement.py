@@ -88,8 +88,7 @@ class Placement:
 
     def of(self, traced: TracedProgram, leaves: Sequence[Any],
            paths: Callable[[], list[str]]) -> tuple[Any, list[Any] | None]:
-        """(device or Partition, the shardings asked for the program's inputs or None) for these leaves of
-        arguments.
+        """(device or Partition, the shardings of the program's inputs or None) for these leaves of arguments.
 
         `paths()` gives their names.
         """

@@ -322,7 +322,7 @@ def aval_of(value: Any) -> ShapedArray:
     if function is None:
         function = _find(type(value))
         if function is None:
-            raise TypeError(not_an_array(value))
+            raise fault_of(value)(not_an_array(value))
     return function(value)
 
 
@@ -348,6 +348,11 @@ MARK_STATIC = ("Mark it with static_argnums/static_argnames if it is not data, o
                "pytree.")
 
 
+def fault_of(value: Any) -> type[TypeError]:
+    """The class of the error that a value is not an array."""
+    return errors.HoldsArrayError if hasattr(value, "__jax_array__") else TypeError
+
+
 def not_an_array(value: Any, name: str = "", mend: str = MARK_STATIC) -> str:
     """The words for a value that is not an array; `mend` says what to do about it."""
     # a Ref, whose numbers are not looked at: then it could not be donated
@@ -363,6 +368,9 @@ def not_an_array(value: Any, name: str = "", mend: str = MARK_STATIC) -> str:
     elif hasattr(value, "shape") and hasattr(value, "dtype"):
         mend = ("It is a type without a value, for lower, trace and eval_shape: give an array, such as "
                 "jnp.zeros(s.shape, s.dtype).")
+    if hasattr(value, "__jax_array__"):
+        mend = ("Triggering __jax_array__() during abstractification is no longer supported: give "
+                "jnp.array(...) of it, or register its class as a pytree.")
     if isinstance(value, range):
         mend = "For a range write jnp.arange(...)."
     at = f"(it is argument {name}) " if name else ""

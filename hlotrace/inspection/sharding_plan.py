@@ -1,5 +1,4 @@
-"""What a program over a mesh will communicate and why, from Shardy's propagation, before anything is
-compiled."""
+"""What a program over a mesh will communicate and why, by Shardy's propagation, without compiling."""
 import dataclasses
 import functools
 import math
@@ -84,8 +83,7 @@ _OF_SHARDY = {"sdy.all_gather": "all-gather", "sdy.all_reduce": "all-reduce",
               "sdy.collective_permute": "collective-permute", "sdy.all_slice": None,
               "sdy.sharded_to_unreduced": None, "sdy.replicated_to_unreduced": None}
 _OF_PROGRAM = {f"stablehlo.{kind.replace('-', '_')}": kind for kind in (
-    "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute",
-    "collective-broadcast")}
+    "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast")}
 _REDUCING = {"sdy.all_reduce": "reduction_axes", "sdy.reduce_scatter": "reduce_scatter_axes"}
 _PRODUCTS = ("stablehlo.dot_general", "stablehlo.convolution")
 _SILENT = ("stablehlo.constant", "sdy.constant", "stablehlo.return", "sdy.return", "func.return")

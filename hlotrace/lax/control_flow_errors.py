@@ -20,9 +20,7 @@ _TAKE_OPERANDS = "Give each branch one parameter for each operand that follows t
 
 
 def check_parameters(flat, fun, error):
-    """A TypeError for a user's `fun` that cannot take the arguments it is called with; `error` is what a call
-    raised.
-    """
+    """A TypeError for a user's `fun` that cannot take its arguments; `error` is what a call raised."""
     given = _CALLED_WITH.get(flat.what) or [f"operand{i}" for i in range(len(flat.arg_tree.children()))]
     try:
         (signature_of(fun) or signature_of(lambda *_: 0)).bind(*given)

@@ -44,6 +44,13 @@ def promotes(*together):
     return decorate
 
 
+def no_out(name, out):
+    """NotImplementedError for an array to write results into."""
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable; "
+                                  "use the result.")
+
+
 def check_arraylike(name, *args):
     """TypeError for an argument that is not an array, a NumPy value or a Python number."""
     for i, x in enumerate(args):

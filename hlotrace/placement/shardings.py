@@ -341,8 +341,7 @@ def _as_it_is(sharding: NamedSharding, x: Any) -> NamedSharding:
 
 
 def _reshard(x: Any, *, sharding: NamedSharding) -> Any:
-    """Moved; a type names no devices: they are those of the array, of the mesh in use, or of the only such
-    mesh."""
+    """Moved; if a type names no devices, they are the array's, those of the mesh in use, or the only ones."""
     x = own(x)
     reshard_p.abstract_eval(x.aval, sharding=sharding)
     sharding = sharding.with_entries(*sharding.entries(x.ndim))

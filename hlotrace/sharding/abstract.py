@@ -150,30 +150,15 @@ class Sharding:
         Raises:
             IndivisibleError: where a dimension does not divide evenly.
         """
-        shape = tuple(global_shape)
-        counts = self._tiles(len(shape)).shape[:-1]
-        for dim, (size, count) in enumerate(zip(shape, counts)):
-            if size % count:
-                raise IndivisibleError(
-                    f"Sharding {self} implies that array axis {dim} is partitioned {count} times, but the "
-                    f"dimension size is {size} (full shape: {shape}, per-dimension tiling factors: "
-                    f"{[*counts]} should evenly divide the shape): it is split over {self._splits(dim)}. Pad "
-                    f"it to {-(-size // count) * count}, or do not split it so.")
-        return tuple(size // count for size, count in zip(shape, counts))
+        return _shard_shape(self, tuple(global_shape))
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
         """For each device, its part of an array of `global_shape`: a tuple of slices."""
-        part = self.shard_shape(global_shape)
-        tiles = self._tiles(len(part))
-        where = {int(number): tile[:-1] for tile, number in np.ndenumerate(tiles)}
-        return {device: tuple(slice(None) if count == 1 else slice(i * size, (i + 1) * size)
-                              for i, size, count in zip(where[number], part, tiles.shape))
-                for number, device in enumerate(self._devices)}
+        return dict(_indices(self, tuple(global_shape), False))
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
         """`devices_indices_map` for the devices that this process holds."""
-        return {device: index for device, index in self.devices_indices_map(global_shape).items()
-                if is_local(device)}
+        return dict(_indices(self, tuple(global_shape), True))
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Do both place the same parts of an array of rank `ndim` on the same devices, numbered alike?"""
@@ -197,6 +182,30 @@ class Sharding:
 
     def _memory_repr(self) -> str:
         return "" if self.memory_kind is None else f", memory_kind={self.memory_kind}"
+
+
+@functools.lru_cache(4096)
+def _shard_shape(sharding: Sharding, shape: tuple[int, ...]) -> tuple[int, ...]:
+    counts = sharding._tiles(len(shape)).shape[:-1]
+    for dim, (size, count) in enumerate(zip(shape, counts)):
+        if size % count:
+            raise IndivisibleError(
+                f"Sharding {sharding} implies that array axis {dim} is partitioned {count} times, but the "
+                f"dimension size is {size} (full shape: {shape}, per-dimension tiling factors: "
+                f"{[*counts]} should evenly divide the shape): it is split over {sharding._splits(dim)}. Pad "
+                f"it to {-(-size // count) * count}, or do not split it so.")
+    return tuple(size // count for size, count in zip(shape, counts))
+
+
+@functools.lru_cache(1024)
+def _indices(sharding: Sharding, shape: tuple[int, ...], local: bool) -> dict[Any, tuple[slice, ...]]:
+    """`devices_indices_map`, for the devices that this process holds if `local`."""
+    part = sharding.shard_shape(shape)
+    tiles = sharding._tiles(len(part))
+    where = {int(number): tile[:-1] for tile, number in np.ndenumerate(tiles)}
+    return {device: tuple(slice(None) if count == 1 else slice(i * size, (i + 1) * size)
+                          for i, size, count in zip(where[number], part, tiles.shape))
+            for number, device in enumerate(sharding._devices) if not local or is_local(device)}
 
 
 def _in_layout(sharding: Sharding, layout: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.avals import aval_of
 from ...core.config import state
 from ...core.effects import IO, is_ordered
-from ...core.errors import DuplicateSpecError, ShardingTypeError, did_you_mean, not_callable
+from ...core.errors import DuplicateSpecError, ShardingTypeError, check_callable, did_you_mean
 from ...core.jaxpr import Eqn, Jaxpr, Var, close
 from ...core.pytrees import pytree
 from ...core.surface.boundary import boundaries
@@ -85,8 +85,7 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_spec
     if f is None:
         return functools.partial(shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs,
                                  axis_names=axis_names, check_vma=check_vma)
-    if not callable(f):
-        raise not_callable(f)
+    check_callable(f)
     return _ShardMapped(f, mesh, in_specs, out_specs, axis_names, check_vma)
 
 

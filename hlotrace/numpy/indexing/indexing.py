@@ -50,8 +50,7 @@ from ..util import broadcast_shapes, unsigned
 __all__: list[str] = []
 
 
-# --- expanding an index expression
-# ------------------------------------------------------------------------------
+# --- expanding an index expression ----------------------------------------------------------------
 
 @dataclasses.dataclass(frozen=True)
 class Slice:
@@ -208,7 +207,7 @@ def _symbolic_slice(item, size):
             return default
         return max_dim(low, min_dim(part + size if surely(part, high=-1) else part, high))
     start, stop = place(item.start, low if step > 0 else high), place(item.stop, high if step > 0 else low)
-    return Entry("slice", (start, max_dim(0, -((start - stop) // step)), step))
+    return Entry("slice", (start, max_dim(0, (stop - start + step - (1 if step > 0 else -1)) // step), step))
 
 
 def _wrapped(values, size):
@@ -278,12 +277,10 @@ def _fitted(entry, shape, axis, wrap, inside):
     return Entry("array", asarray(value) if counts_back else _wrapped(value, size))
 
 
-# --- windows: ints, slices and traced scalars
-# -------------------------------------------------------------------
+# --- windows: ints, slices and traced scalars -----------------------------------------------------
 
 class Window(typing.NamedTuple):
-    """A box of the operand with a stride; `moving` are the axes that it does not cover, which need a start.
-    """
+    """A box of the operand with a stride; `moving` are the axes that it does not cover, with a start each."""
     sizes: tuple
     strides: tuple
     flipped: tuple
@@ -404,8 +401,7 @@ def _fit(y, shape, x):
     return broadcast_in_dim(y, shape, tuple(range(lead, len(shape))))
 
 
-# --- everything else: one gather or scatter
-# ---------------------------------------------------------------------
+# --- everything else: one gather or scatter -------------------------------------------------------
 
 class Addresses(typing.NamedTuple):
     """The static part of a gather or scatter.
@@ -565,8 +561,7 @@ def check_bounds(shape, index, wrap=True):
             lax.check_bounds(shape, (axis,), value.reshape(*value.shape, 1), wrap)
 
 
-# --- the public operations
-# --------------------------------------------------------------------------------------
+# --- the public operations ------------------------------------------------------------------------
 
 def getitem(x, index):
     """`x[index]`.  Out of bounds it is the nearest element (see `.at[].get`)."""
@@ -744,9 +739,8 @@ class _IndexUpdateRef:
         if out_sharding is not None:
             array, *parts = over_auto_axes(array, *(index if type(index) is tuple else (index,)))
             index = tuple(parts) if type(index) is tuple else parts[0]
-        result = get(array, index, indices_are_sorted=indices_are_sorted,
-                     unique_indices=unique_indices, mode=mode, fill_value=fill_value,
-                     wrap=wrap_negative_indices)
+        result = get(array, index, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+                     mode=mode, fill_value=fill_value, wrap=wrap_negative_indices)
         return with_out_sharding(result, out_sharding, "x.at[].get")
 
 

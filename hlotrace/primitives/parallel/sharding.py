@@ -91,8 +91,7 @@ def _constraint_abstract_eval(x, *, sharding):
 
 sharding_constraint_p = Primitive(
     "sharding_constraint", abstract_eval=_constraint_abstract_eval, lower=_lower, says_sharding=True,
-    linear="typed",
-    transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)],
+    linear="typed", transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)],
     batching=_batching, meshes=_meshes, makes_nan=False)
 sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 
@@ -198,22 +197,17 @@ def _cast_abstract_eval(x, *, mesh):
     return x.update(sharding=x.explicit.update(mesh=mesh.abstract_mesh, spec=spec))
 
 
-def _cast_batching(axis, args, dims, *, mesh):
-    return mesh_cast_p.bind(*args, mesh=mesh), *dims
-
-
 # the value over a mesh of the same axes, of which others are Explicit: its type changes, it stays where it is
 mesh_cast_p = Primitive(
     "mesh_cast", abstract_eval=_cast_abstract_eval, lower=lambda ctx, eqn, x: x, says_sharding=True,
-    linear="typed",
-    meshes=lambda params: (params["mesh"],), batching=_cast_batching, makes_nan=False,
+    linear="typed", meshes=lambda params: (params["mesh"],),
+    batching=lambda axis, args, dims, *, mesh: (mesh_cast_p.bind(*args, mesh=mesh), *dims), makes_nan=False,
     transpose=lambda ct, x, **_: [ct])
 mesh_cast_p.jvp = linear_jvp(mesh_cast_p)
 
 
 class Operand:
-    """In place of a sharding: that of a variable of a program, which is known of inputs when the program is
-    lowered."""
+    """In place of a sharding: that of a variable of a program, which inputs have when that is lowered."""
     __slots__ = ("var",)
 
     def __init__(self, var):
@@ -324,8 +318,7 @@ layout_constraint_p.jvp = linear_jvp(layout_constraint_p)
 
 
 def _inspect(ctx, eqn, x):
-    """What XLA tells it is known to the runtime, which fills in a pointer to `callback` before it compiles
-    the text."""
+    """What XLA says is known to the runtime, which fills in a pointer to `callback` before compiling."""
     module, aval = ctx.module, eqn.invars[0].aval
     number = len(module.inspections)
     module.inspections.append((eqn.params["callback"], aval))

@@ -1,5 +1,4 @@
-"""tagged_call: a program called under attributes that the compiler reads: where it runs, what is to be fused.
-"""
+"""tagged_call: a program called under attributes that the compiler reads: where to run, what to fuse."""
 from ...core import programs
 from ...core.jaxpr import eval_jaxpr
 from ...core.programs import transpose_call

@@ -45,7 +45,7 @@ def _moved(x: Any, sharding: Sharding, committed: bool) -> Any:
             client.platform_of(old._devices[0]).on_host and old.is_fully_addressable):
         return evaluate.run_program(_identity(x.aval.update(sharding=None)), [x], outs=(sharding,))[0]
     if shards.is_held(x):
-        return relayout.copy(x, sharding, committed)
+        return relayout.by_host(x, sharding, committed)
     if old.device_set != sharding.device_set:
         raise ValueError(
             f"an array of type {x.aval.str_short()} of sharding {old} cannot be moved to {sharding}: other "
@@ -60,8 +60,7 @@ def _identity(aval: ShapedArray) -> Jaxpr:
 
 
 def _renumbered(sharding: Sharding, devices: Sequence[binding.Device], ndim: int) -> Sharding:
-    """A sharding that gives each device the same part of an array of rank `ndim`, and numbers them like
-    `devices`."""
+    """A sharding that gives each device the same part of an array of rank `ndim`, numbered like `devices`."""
     from ...sharding.positional import PositionalSharding  # importing hlotrace needs none
     number = {device: n for n, device in enumerate(devices)}
     tiles = np.array([number[device] for device in sharding._devices])[sharding._tiles(ndim)]
