@@ -295,12 +295,14 @@ def _over_explicit_axes(cts: list[Any], consts: Sequence[Any]) -> list[Any]:
         return cts
 
     def over(ct: Any) -> Any:
-        found = getattr(getattr(ct, "sharding", None), "mesh", None)
+        sharding: Any = getattr(ct, "sharding", None)
+        found = getattr(sharding, "mesh", None)
         if type(ct) is not ArrayImpl or found is None or found.axis_types == mesh.axis_types or (
                 found.shape_tuple != mesh.shape_tuple):
             return ct
-        whole = ct.sharding.spec.update(partitions=(None,) * ct.ndim)
-        return transfer.move(ct, ct.sharding.update(mesh=found.update(axis_types=mesh.axis_types), spec=whole))
+        whole = sharding.spec.update(partitions=(None,) * ct.ndim)
+        explicit = found.update(axis_types=mesh.axis_types)
+        return transfer.move(ct, sharding.update(mesh=explicit, spec=whole))
     return [*map(over, cts)]
 
 
