@@ -19,6 +19,7 @@ from ..primitives.arrays.elementwise import convert
 from ..primitives.arrays.shape import in_memory_of, instantiate, zeros_of
 from ..primitives.common import np
 from ..runtime.array_impl import ArrayImpl, own
+from ..runtime.devices import transfer
 from ..transforms import residuals  # noqa: F401  it provides programs.linearize_steps
 from ..transforms.jvp import jvp_flat
 from ..transforms.linearize import linearize_flat
@@ -292,17 +293,16 @@ def _over_explicit_axes(cts: list[Any], consts: Sequence[Any]) -> list[Any]:
     mesh = next((a.explicit.mesh for a in map(aval_of, consts) if a.explicit is not None), None)
     if mesh is None:
         return cts
-    from ..runtime.devices import transfer  # few programs are over Explicit axes
-    from ..sharding.named import NamedSharding
-    from ..sharding.spec import PartitionSpec
 
     def over(ct: Any) -> Any:
-        found = getattr(getattr(ct, "sharding", None), "mesh", None)
+        sharding: Any = getattr(ct, "sharding", None)
+        found = getattr(sharding, "mesh", None)
         if type(ct) is not ArrayImpl or found is None or found.axis_types == mesh.axis_types or (
                 found.shape_tuple != mesh.shape_tuple):
             return ct
-        whole = PartitionSpec(*[None] * ct.ndim)
-        return transfer.move(ct, NamedSharding(found.update(axis_types=mesh.axis_types), whole))
+        whole = sharding.spec.update(partitions=(None,) * ct.ndim)
+        explicit = found.update(axis_types=mesh.axis_types)
+        return transfer.move(ct, sharding.update(mesh=explicit, spec=whole))
     return [*map(over, cts)]
 
 

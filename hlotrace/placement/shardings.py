@@ -15,6 +15,7 @@ from ..primitives.parallel.sharding import (
     device_put_p,
     layout_constraint_p,
     mesh_cast_p,
+    over_auto_axes,
     reshard_p,
     sharding_constraint_p,
     summed,
@@ -197,7 +198,10 @@ def constrained(values: Sequence[Any], shardings: Sequence[Any] | None, what: st
             aval = aval_of(v)
             check_automatic(s, what)
             v, s = _in_order(v, s, aval, what), s.in_layout(None)
-            placement.check_fits(s, aval, functools.partial(placement.of_type, f"{what}: a value", aval))
+            # within programs XLA pads what does not divide
+            within = bind is _constraint and isinstance(v, Tracer) and over_auto_axes(s)
+            placement.check_fits(s, aval, functools.partial(placement.of_type, f"{what}: a value", aval),
+                                 divides=not within)
             v = (bind or _binding(s))(v, sharding=s)
         results.append(v)
     return results

@@ -93,6 +93,11 @@ def _met(wanted: Any, given: Sharding) -> bool:
 def _check_asked(arrays: Sequence[ArrayImpl], held: Sequence[Sharding | None],
                  requested: Sequence[Sharding | None], names: Callable[[int], str]) -> None:
     for i, (a, given, wanted) in enumerate(zip(arrays, held, requested)):
+        if type(a) is ArrayImpl and wanted and a._buf._sharding._own._kind != wanted._kind:
+            raise ValueError(f"{names(i)}: Memory kinds passed to jax.jit does not match memory kind on the "
+                             f"respective arg. Got jit memory kind: {wanted.memory_kind}, arg memory kind: "
+                             f"{a.sharding.memory_kind} for arg type: {a.aval.str_short()}. Move it with "
+                             "device_put")
         if given is None or wanted is None:
             continue
         if type(a) is ArrayImpl and not _met(wanted, given):

@@ -93,3 +93,10 @@ def test_a_kind_of_memory_wherever_the_array_lies():
     there = jax.jit(jax.grad(lambda x: (jax.device_put(jax.vmap(jnp.sin)(x), jax.memory.Space.Host) ** 2).sum()))
     np.testing.assert_allclose(there(X), 2 * np.sin(X) * np.cos(X), atol=1e-6)
     assert "pinned_host" in there.lower(X).as_text()
+
+
+def test_in_shardings_of_another_memory_are_an_error():
+    host, device = (on("data").with_memory_kind(kind) for kind in ("pinned_host", None))
+    for x, wanted in ((jax.device_put(X, device), host), (jax.device_put(X, host), device), (jax.numpy.asarray(X), host)):
+        with pytest.raises(ValueError, match="Memory kinds passed to jax.jit does not match memory kind on the respective arg"):
+            jax.jit(lambda x: x * 2, in_shardings=wanted)(x)

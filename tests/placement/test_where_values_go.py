@@ -82,7 +82,7 @@ def test_a_shard_map_over_a_mesh_without_devices_runs_where_its_arguments_are():
     assert out.sharding == on("data") and out.tolist() == (V * 2).tolist()
     with jax.set_mesh(mesh):
         assert f(V).tolist() == (V * 2).tolist()
-        with pytest.raises(ValueError, match="they must be the same"):
+        with pytest.raises(ValueError, match="should match the mesh passed to shard_map"):
             jax.shard_map(lambda x: x, mesh=auto_mesh((8,), "x"), in_specs=jax.P("x"), out_specs=jax.P("x"))(V)
     for specs, words in (([jax.P("data")], "is a list"), (jax.P(jax.P.UNCONSTRAINED), "UNCONSTRAINED")):
         with pytest.raises(ValueError, match=words):
@@ -115,3 +115,17 @@ def test_a_deleted_array_over_devices_is_not_asked():
     x.delete()
     with pytest.raises(RuntimeError, match="has been deleted"):
         x.is_ready()
+
+
+def unevenly(x):
+    return jax.lax.with_sharding_constraint(x, on("data"))
+
+
+@pytest.mark.parametrize("fun, want", [
+    (lambda x: unevenly(x) * 2, np.arange(7) * 2), (lambda x: unevenly(x).sum(), 21),
+    (jax.grad(lambda x: (unevenly(x) ** 2).sum()), np.arange(7) * 2),
+    (jax.vmap(lambda x: unevenly(x * np.ones(7, np.float32)).sum()), np.arange(7) * 7)])
+def test_a_constraint_in_a_program_need_not_divide(fun, want):
+    np.testing.assert_array_equal(jax.jit(fun)(np.arange(7, dtype=np.float32)), want)
+    with pytest.raises(ValueError, match="partitioned 4 times"):
+        unevenly(np.arange(7))

@@ -36,7 +36,8 @@ def pmap(fun: Callable[..., Any], axis_name: str | None = None, *, in_axes: Any 
     device's own, and psum transposes to psum.  It is not checked that all devices come to a collective: in a
     branch or loop for which they decide differently it hangs, where `shard_map` with check_vma=True raises.
     Where there are several processes it maps over the devices of all, unless `devices` says otherwise: each
-    process passes the slices of its own devices, and gets those of the result.
+    process passes the slices of its own devices, and gets those of the result.  Within another transformation
+    (jit, vmap, grad) it maps over the devices of this process.
 
     Args:
         fun: the function of a slice, of arrays or pytrees of them.
@@ -140,9 +141,8 @@ class _PmapFunction(JitFunction):
         if all(d is None for d in dims):
             raise ValueError(f"{flat} needs an argument with a mapped axis: in_axes is {self._in_axes}")
         devices = self._candidates()
-        if size != len(devices) and client.process_count() > 1 and not all(map(is_local, devices)):
-            raise NotImplementedError(f"{flat}, inside of another transformation, over the devices of "
-                                      "several processes: call it outside of them, or use shard_map")
+        if size != len(devices) and client.process_count() > 1:
+            devices = [*filter(is_local, devices)]      # within another transformation
         if size > len(devices):
             raise ValueError(f"{flat}: the mapped axis has size {size}, and there are {len(devices)} "
                              "devices; each slice needs one of its own: reshape so that several go to one "

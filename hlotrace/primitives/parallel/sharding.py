@@ -23,6 +23,11 @@ def _abstract_eval(x, *, sharding):
     return x
 
 
+def over_auto_axes(sharding):
+    """Is it over a mesh without Explicit axes?"""
+    return not getattr(getattr(sharding, "mesh", None), "explicit_axes", True)
+
+
 def _lower(ctx, eqn, x):
     """Over a mesh of Auto and Explicit axes it says the Auto ones; the type has the others."""
     sharding, aval = eqn.params["sharding"], eqn.outvars[0].aval
@@ -72,8 +77,9 @@ class ShardingAssertionError(ShardingTypeError, AssertionError):
 
 
 def _constraint_abstract_eval(x, *, sharding):
-    """Over Explicit axes a constraint is a check."""
-    _abstract_eval(x, sharding=sharding)
+    """Over Explicit axes a constraint is a check; over Auto ones XLA pads what does not divide."""
+    if not over_auto_axes(sharding):
+        _abstract_eval(x, sharding=sharding)
     stated = sharding.typed(x).explicit
     if stated != x.explicit and not getattr(getattr(sharding, "mesh", None), "auto_axes", True):
         raise ShardingAssertionError(f"with_sharding_constraint: the value is {x.short()} and is "

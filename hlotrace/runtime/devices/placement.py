@@ -65,12 +65,14 @@ def of_type(words: str, aval: Any) -> str:
     return f"{words} of type {aval.str_short()}"
 
 
-def check_fits(sharding: Sharding, value: Any, name: Callable[[], str]) -> None:
-    """`check_divides`, and ValueError for a sharding of arrays of more dimensions, if only by None."""
+def check_fits(sharding: Sharding, value: Any, name: Callable[[], str], divides: bool = True) -> None:
+    """ValueError for a sharding of arrays of more dimensions, if only by None; if `divides`,
+    `check_divides`."""
     shape = getattr(value, "shape", ())
     if hasattr(sharding, "check_compatible_aval"):
         try:
             sharding.check_compatible_aval(shape)
         except ValueError as error:
             raise ValueError(f"{name()} is incompatible with its sharding annotation: {error}") from None
-    check_divides(sharding, value, name)
+    if divides:
+        check_divides(sharding, value, name)

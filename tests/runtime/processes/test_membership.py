@@ -455,6 +455,10 @@ def pmap_maps_over_the_devices_of_all_processes():
     assert jax.pmap(lambda v: v, devices=jax.local_devices())(part).sharding.mesh.size == mine
     with pytest.raises(ValueError, match=f"{mine} of the devices are of this process"):
         jax.pmap(lambda v: v)(np.ones((mine + 1, 3)))
+    inside = jax.pmap(lambda v: jax.lax.psum(v, "i"), "i")      # of another transformation: over the devices of this one
+    total = np.broadcast_to(part.sum(0), part.shape)
+    for f, want in ((jax.jit(inside), total), (jax.vmap(inside, 1, 1), total), (jax.grad(lambda v: inside(v).sum()), part * 0 + mine)):
+        np.testing.assert_array_equal(f(part), want)
 
 
 @pytest.fixture(scope="module", params=SIZES, ids="{0[0]} processes x {0[1]}".format)
