@@ -6,6 +6,7 @@ library's own cache does it, so what is kept cannot hide a change: a program who
 """
 
 import contextlib
+import functools
 import gc
 import importlib.metadata
 import os
@@ -132,10 +133,13 @@ def pytest_ignore_collect(collection_path: pathlib.Path, config: pytest.Config) 
     return None
 
 
+@functools.cache
+def _place(path: pathlib.Path) -> str:
+    return path.relative_to(TESTS).as_posix() if path.is_relative_to(TESTS) else ""
+
+
 def _listed(item: pytest.Item, table: dict[str, set[str] | None]) -> bool:
-    if not item.path.is_relative_to(TESTS):
-        return False
-    names = table.get(item.path.relative_to(TESTS).as_posix(), set())
+    names = table.get(_place(item.path), set())
     return names is None or bool(names & {item.name, getattr(item, "originalname", item.name)})
 
 

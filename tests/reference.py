@@ -1,6 +1,6 @@
-"""Programs evaluated by NumPy, equation by equation: what transformations make is checked without a compiler.
+"""Programs evaluated by NumPy, equation by equation: formulas and what transformations make are checked without a compiler.
 
-A primitive is here if a table of tests needs it; any other is refused by its name.
+A primitive is here if a table of tests needs it; any other is refused by its name, or compiled alone where a test allows it.
 """
 import numpy as np
 from op_table.row import listed
@@ -87,8 +87,8 @@ for known in BY_NAME:
     assert known in PRIMITIVES, known
 
 
-def evaluate(jaxpr, *args):
-    """The results of a program, as NumPy arrays."""
+def evaluate(jaxpr, *args, compiled=False):
+    """The results of a program, as NumPy arrays; with `compiled`, primitives that are not here are called as they are."""
     env = dict(zip(jaxpr.constvars, map(np.asarray, jaxpr.consts)))
     env |= dict(zip(jaxpr.invars, map(np.asarray, args), strict=True))
 
@@ -98,8 +98,11 @@ def evaluate(jaxpr, *args):
         operands, name = [read(v) for v in eqn.invars], eqn.primitive.name
         if name in BY_NAME:
             results = [np.asarray(BY_NAME[name](*operands, **eqn.params))]
-        elif name in ("jit", "inlined", "composite", "closed_call"):
-            results = evaluate(eqn.params["jaxpr"], *operands)
+        elif name in ("jit", "inlined", "composite", "closed_call", "custom_jvp_call", "custom_vjp_call"):
+            results = evaluate(eqn.params["jaxpr"], *operands, compiled=compiled)
+        elif compiled:
+            results = eqn.primitive.bind(*operands, **eqn.params)
+            results = [*map(np.asarray, results if eqn.primitive.multiple_results else [results])]
         else:
             raise NotImplementedError(f"tests/reference.py does not have {name}")
         for v, x in zip(eqn.outvars, results, strict=True):
@@ -108,9 +111,11 @@ def evaluate(jaxpr, *args):
     return [read(v) for v in jaxpr.outvars]
 
 
-def run(function, *args):
+def run(function, *args, compiled=False):
     """What a function gives for arrays, flat: traced, and evaluated by NumPy."""
-    return evaluate(jax.make_jaxpr(lambda *xs: jax.tree.leaves(function(*xs)))(*args), *jax.tree.leaves(args))
+    jaxpr = jax.make_jaxpr(lambda *xs: jax.tree.leaves(function(*xs)))(*args)
+    with np.errstate(all="ignore"):
+        return evaluate(jaxpr, *jax.tree.leaves(args), compiled=compiled)
 
 
 def draw(*shapes, seed=0):
