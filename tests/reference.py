@@ -87,8 +87,12 @@ for known in BY_NAME:
     assert known in PRIMITIVES, known
 
 
-def evaluate(jaxpr, *args, compiled=False):
-    """The results of a program, as NumPy arrays; with `compiled`, primitives that are not here are called as they are."""
+def evaluate(jaxpr, *args, compiled=None):
+    """The results of a program, as NumPy arrays.
+
+    Args:
+        compiled: "the rest": primitives that are not here are called as they are; "all": all of them.
+    """
     env = dict(zip(jaxpr.constvars, map(np.asarray, jaxpr.consts)))
     env |= dict(zip(jaxpr.invars, map(np.asarray, args), strict=True))
 
@@ -96,7 +100,7 @@ def evaluate(jaxpr, *args, compiled=False):
         return np.asarray(literal_value(atom), atom.aval.dtype) if type(atom) is Literal else env[atom]
     for eqn in jaxpr.eqns:
         operands, name = [read(v) for v in eqn.invars], eqn.primitive.name
-        if name in BY_NAME:
+        if name in BY_NAME and compiled != "all":
             results = [np.asarray(BY_NAME[name](*operands, **eqn.params))]
         elif name in ("jit", "inlined", "composite", "closed_call", "custom_jvp_call", "custom_vjp_call"):
             results = evaluate(eqn.params["jaxpr"], *operands, compiled=compiled)
@@ -111,7 +115,7 @@ def evaluate(jaxpr, *args, compiled=False):
     return [read(v) for v in jaxpr.outvars]
 
 
-def run(function, *args, compiled=False):
+def run(function, *args, compiled=None):
     """What a function gives for arrays, flat: traced, and evaluated by NumPy."""
     jaxpr = jax.make_jaxpr(lambda *xs: jax.tree.leaves(function(*xs)))(*args)
     with np.errstate(all="ignore"):
