@@ -239,7 +239,7 @@ LOCAL_IMPORTS = {
         hlotrace.numpy.reductions.statistics: hlotrace.primitives.parallel.sharding
         hlotrace.api.autodiff: hlotrace.primitives.parallel.sharding
         hlotrace.lax.control_flow: hlotrace.primitives.parallel.sharding
-        hlotrace.api.stages: hlotrace.inspection.pages.view
+        hlotrace.api.stages: hlotrace.inspection.pages.view hlotrace.api.compiled_errors
         hlotrace.api.stages: hlotrace.inspection.planning.library_calls hlotrace.inspection.planning.lowered_estimates hlotrace.placement.shardings hlotrace.runtime.devices.layouts hlotrace.sharding.layout hlotrace.sharding.spec
         hlotrace.placement.make_mesh: hlotrace.placement.device_order
         hlotrace.placement.device_put: hlotrace.placement.shardings hlotrace.sharding.mesh hlotrace.sharding.named hlotrace.sharding.spec
@@ -320,7 +320,7 @@ GIVEN_DOWNWARD = {
         "BCSR.__getitem__ BCOO.reshape BCOO.__iter__",
     "what an option does when it is set": "checks['jax_num_cpu_devices']",
     "what happens on the way out of a call: errors are worded, results looked at, listeners told":
-        "options.leave executable.looked_at progress.monitors boundary.note",
+        "options.leave executable.looked_at progress.monitors boundary.note retraces.teller",
     "the job that this process has joined": "client.world",
     "a child of `fork`, where nothing of the runtime may be used: what refuses it":
         "client.client client._default client.default_device client._make binding.device_put_shards binding.join "

@@ -51,6 +51,7 @@ def reader(tmp_path_factory):
     for name, script in stand_ins.items():
         (bin / name).write_text(f"#!/bin/sh\n{textwrap.dedent(script)}\n")
         (bin / name).chmod(0o755)
+    (folder / "examples").symlink_to(ROOT / "examples")
     environment = {"PATH": f"{bin}:/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8",
                    **forked.COMPILED}
 
