@@ -179,8 +179,6 @@ def _serve(connection):
 if __name__ == "__main__":
     import gc
 
-    import hlotrace
-    import hlotrace.numpy
     gc.freeze()
     sys.path[0] = ""        # the folder of the program, not of this file
     PROGRAM, sys.argv = _serve(socket.socket(fileno=int(sys.argv[1])))

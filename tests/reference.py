@@ -154,13 +154,13 @@ def check_rules_wide(function, *args, mapped=None, linear=None):
     for i in linear or ():
         def one(x, i=i):
             return flat(*args[:i], x, *args[i + 1:])
-        back, = run(lambda cts: jax.linear_transpose(one, args[i])(cts), cotangents)
+        back, = run(lambda cts, one=one, i=i: jax.linear_transpose(one, args[i])(cts), cotangents)
         np.testing.assert_allclose(dot([back], [args[i]]), dot(run(one, args[i]), cotangents), rtol=1e-9)
     where = range(len(args)) if mapped is None else mapped
     for axes in [tuple(0 if i == j else None for i in range(len(args))) for j in where] + [
             tuple(args[i].ndim if i in where else None for i in range(len(args)))]:
         stacks = [x if a is None else np.stack([x, x[::-1] if x.ndim else 1 - x, x * 0.5], a) for x, a in zip(args, axes)]
-        found = run(lambda *xs: jax.vmap(flat, axes)(*xs), *stacks)
+        found = run(jax.vmap(flat, axes), *stacks)
         each = [run(flat, *(x if a is None else x.take(n, a) for x, a in zip(stacks, axes))) for n in range(3)]
         for got, want in zip(found, zip(*each), strict=True):
             np.testing.assert_allclose(got, np.stack(want), rtol=1e-12)

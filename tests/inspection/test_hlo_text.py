@@ -1,7 +1,16 @@
 """Texts of HLO modules, read: what an instruction says of itself, its shape, its source, and the loops around it."""
 import pytest
 
-from hlotrace.inspection.hlo_text import Module, arrays, callees, closing, instruction_sources, modules, shape_bytes, tuple_parts
+from hlotrace.inspection.hlo_text import (
+    Module,
+    arrays,
+    callees,
+    closing,
+    instruction_sources,
+    modules,
+    shape_bytes,
+    tuple_parts,
+)
 
 pytestmark = pytest.mark.quick
 
