@@ -40,6 +40,10 @@ def _pad(x, value, padding_config):
     return x
 
 
+def _plain(function):
+    return lambda *xs, **_: function(*xs)
+
+
 def _cumulative(function):
     def run(x, axis, reverse=False, **_):
         return np.flip(function(np.flip(x, axis), axis=axis), axis) if reverse else function(x, axis=axis)
@@ -51,8 +55,8 @@ def _reduce(function):
 
 
 BY_NAME = {
-    **{name: lambda *xs, f=getattr(np, f), **_: f(*xs) for name, f in {
-        "add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "sin": "sin", "cos": "cos",
+    **{name: _plain(getattr(np, f)) for name, f in {
+        "add": "add", "add_any": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "sin": "sin", "cos": "cos",
         "tan": "tan", "exp": "exp", "exp2": "exp2", "log": "log", "log1p": "log1p", "expm1": "expm1", "tanh": "tanh",
         "sinh": "sinh", "cosh": "cosh", "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh",
         "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2", "sqrt": "sqrt", "cbrt": "cbrt", "square": "square",

@@ -20,8 +20,7 @@ SIDES = """
 
 # Files, or folders, that are tested together: by which file.  Others have a file of their own, tests/<path>/test_<name>.py.
 TESTED_BY = {
-    "as_jax/helpers.py": "as_jax/test_faces.py",
-    "as_jax/jacobians.py": "as_jax/test_faces.py",
+    "as_jax/": "as_jax/test_faces.py",
     "as_jax/nothing.py": "as_jax/test_inside.py",
     "as_jax/light.py": "as_jax/test_identities.py",
     "experimental/pallas/": "experimental/pallas/test_names.py",
@@ -53,7 +52,6 @@ TESTED_BY = {
     "inspection/pages/hlo_rows.py": "inspection/pages/test_document.py",
     "inspection/pages/jaxpr_rows.py": "inspection/pages/test_document.py",
     "inspection/pages/live_memory.py": "inspection/pages/test_document.py",
-    "inspection/matching.py": "api/external/test_bisect_numeric.py",
     "inspection/pages/stablehlo_rows.py": "inspection/pages/test_document.py",
     "inspection/needed_values.py": "inspection/test_sharding_plan.py",
     "inspection/partitioner_exchanges.py": "inspection/test_sharding_plan.py",
