@@ -373,8 +373,6 @@ FAULTS = (
           "return physical(aval).size", "donated memory is compared in elements"),
     Fault("memory-of-results", "lowering/memory_spaces.py", "at if host else None for host in found", "at for host in found",
           "every result is in the host's memory where one is"),
-    Fault("memory-said", "lowering/memory_spaces.py", "if s is None and host else s", "if host else s",
-          "a result's memory is that of its type, whatever jit says"),
     Fault("memory-in-pickles", "core/avals.py", "self.vma, self.explicit, self.memory)", "self.vma, self.explicit, Space.Device)",
           "a pickled type forgets its memory"),
     Fault("literal-result", "lowering/module.py", "return [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[v]",
