@@ -1,6 +1,6 @@
-"""Programs evaluated by NumPy, equation by equation: what transformations make is checked without a compiler.
+"""Programs evaluated by NumPy, equation by equation: formulas and what transformations make are checked without a compiler.
 
-A primitive is here if a table of tests needs it; any other is refused by its name.
+A primitive is here if a table of tests needs it; any other is refused by its name, or compiled alone where a test allows it.
 """
 import numpy as np
 from op_table.row import listed
@@ -40,6 +40,10 @@ def _pad(x, value, padding_config):
     return x
 
 
+def _plain(function):
+    return lambda *xs, **_: function(*xs)
+
+
 def _cumulative(function):
     def run(x, axis, reverse=False, **_):
         return np.flip(function(np.flip(x, axis), axis=axis), axis) if reverse else function(x, axis=axis)
@@ -50,13 +54,9 @@ def _reduce(function):
     return lambda x, axes, **_: function(x, axis=tuple(axes))
 
 
-def _ignoring_options(function):
-    return lambda *xs, **_: function(*xs)
-
-
 BY_NAME = {
-    **{name: _ignoring_options(getattr(np, f)) for name, f in {
-        "add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "sin": "sin", "cos": "cos",
+    **{name: _plain(getattr(np, f)) for name, f in {
+        "add": "add", "add_any": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "sin": "sin", "cos": "cos",
         "tan": "tan", "exp": "exp", "exp2": "exp2", "log": "log", "log1p": "log1p", "expm1": "expm1", "tanh": "tanh",
         "sinh": "sinh", "cosh": "cosh", "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh",
         "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2", "sqrt": "sqrt", "cbrt": "cbrt", "square": "square",
@@ -91,8 +91,12 @@ for known in BY_NAME:
     assert known in PRIMITIVES, known
 
 
-def evaluate(jaxpr, *args):
-    """The results of a program, as NumPy arrays."""
+def evaluate(jaxpr, *args, compiled=None):
+    """The results of a program, as NumPy arrays.
+
+    Args:
+        compiled: "the rest": primitives that are not here are called as they are; "all": all of them.
+    """
     env = dict(zip(jaxpr.constvars, map(np.asarray, jaxpr.consts)))
     env |= dict(zip(jaxpr.invars, map(np.asarray, args), strict=True))
 
@@ -100,10 +104,13 @@ def evaluate(jaxpr, *args):
         return np.asarray(literal_value(atom), atom.aval.dtype) if type(atom) is Literal else env[atom]
     for eqn in jaxpr.eqns:
         operands, name = [read(v) for v in eqn.invars], eqn.primitive.name
-        if name in BY_NAME:
+        if name in BY_NAME and compiled != "all":
             results = [np.asarray(BY_NAME[name](*operands, **eqn.params))]
-        elif name in ("jit", "inlined", "composite", "closed_call"):
-            results = evaluate(eqn.params["jaxpr"], *operands)
+        elif name in ("jit", "inlined", "composite", "closed_call", "custom_jvp_call", "custom_vjp_call"):
+            results = evaluate(eqn.params["jaxpr"], *operands, compiled=compiled)
+        elif compiled:
+            results = eqn.primitive.bind(*operands, **eqn.params)
+            results = [*map(np.asarray, results if eqn.primitive.multiple_results else [results])]
         else:
             raise NotImplementedError(f"tests/reference.py does not have {name}")
         for v, x in zip(eqn.outvars, results, strict=True):
@@ -112,9 +119,11 @@ def evaluate(jaxpr, *args):
     return [read(v) for v in jaxpr.outvars]
 
 
-def run(function, *args):
+def run(function, *args, compiled=None):
     """What a function gives for arrays, flat: traced, and evaluated by NumPy."""
-    return evaluate(jax.make_jaxpr(lambda *xs: jax.tree.leaves(function(*xs)))(*args), *jax.tree.leaves(args))
+    jaxpr = jax.make_jaxpr(lambda *xs: jax.tree.leaves(function(*xs)))(*args)
+    with np.errstate(all="ignore"):
+        return evaluate(jaxpr, *jax.tree.leaves(args), compiled=compiled)
 
 
 def draw(*shapes, seed=0):
@@ -149,13 +158,13 @@ def check_rules_wide(function, *args, mapped=None, linear=None):
     for i in linear or ():
         def one(x, i=i):
             return flat(*args[:i], x, *args[i + 1:])
-        back, = run(lambda cts, i=i, one=one: jax.linear_transpose(one, args[i])(cts), cotangents)
+        back, = run(lambda cts, one=one, i=i: jax.linear_transpose(one, args[i])(cts), cotangents)
         np.testing.assert_allclose(dot([back], [args[i]]), dot(run(one, args[i]), cotangents), rtol=1e-9)
     where = range(len(args)) if mapped is None else mapped
     for axes in [tuple(0 if i == j else None for i in range(len(args))) for j in where] + [
             tuple(args[i].ndim if i in where else None for i in range(len(args)))]:
         stacks = [x if a is None else np.stack([x, x[::-1] if x.ndim else 1 - x, x * 0.5], a) for x, a in zip(args, axes)]
-        found = run(lambda *xs, axes=axes: jax.vmap(flat, axes)(*xs), *stacks)
+        found = run(jax.vmap(flat, axes), *stacks)
         each = [run(flat, *(x if a is None else x.take(n, a) for x, a in zip(stacks, axes))) for n in range(3)]
         for got, want in zip(found, zip(*each), strict=True):
             np.testing.assert_allclose(got, np.stack(want), rtol=1e-12)

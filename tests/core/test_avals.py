@@ -44,7 +44,8 @@ def test_what_follows_from_a_type():
         len(ShapedArray((), "int8"))
 
 
-@pytest.mark.parametrize("aval", [ShapedArray((2,), "int8"), WEAK, MANUAL], ids=str)
+@pytest.mark.parametrize("aval", [ShapedArray((2,), "int8"), WEAK, MANUAL, ShapedArray(
+    (2,), "int8", memory_space=avals.Space.Host)], ids=str)
 def test_a_copied_or_pickled_type_is_the_type(aval):
     assert pickle.loads(pickle.dumps(aval)) is aval
     assert copy.copy(aval) is aval and copy.deepcopy(aval) is aval

@@ -20,9 +20,7 @@ SIDES = """
 
 # Files, or folders, that are tested together: by which file.  Others have a file of their own, tests/<path>/test_<name>.py.
 TESTED_BY = {
-    "as_jax/boxes.py": "as_jax/test_faces.py",
-    "as_jax/helpers.py": "as_jax/test_faces.py",
-    "as_jax/jacobians.py": "as_jax/test_faces.py",
+    "as_jax/": "as_jax/test_faces.py",
     "as_jax/nothing.py": "as_jax/test_inside.py",
     "as_jax/light.py": "as_jax/test_identities.py",
     "experimental/pallas/": "experimental/pallas/test_names.py",
@@ -35,7 +33,6 @@ TESTED_BY = {
     "api/jit_placement.py": "runtime/executables/test_spmd.py",
     "api/parallel/explain_sharding.py": "inspection/test_sharding_plan.py",
     "api/refs.py": "numpy/indexing/test_refs.py",
-    "api/signatures.py": "api/test_flat.py",
     "core/array.py": "runtime/test_array_impl.py",
     "core/hitypes.py": "experimental/test_hijax.py",
     "core/surface/": "core/surface/test_all_options.py",
@@ -50,14 +47,11 @@ TESTED_BY = {
     "inspection/timing/times.py": "api/external/test_profile.py",
     "inspection/timing/time_report.py": "api/external/test_profile.py",
     "runtime/executables/introspect.py": "api/test_stages.py",
-    "inspection/hlo_loops.py": "inspection/test_communication.py",
-    "inspection/hlo_text.py": "inspection/test_communication.py",
     "tools/command_line.py": "tools/test_dump_hlo.py",
     "inspection/array_shardings.py": "runtime/executables/test_sharded_programs.py",
     "inspection/pages/hlo_rows.py": "inspection/pages/test_document.py",
     "inspection/pages/jaxpr_rows.py": "inspection/pages/test_document.py",
     "inspection/pages/live_memory.py": "inspection/pages/test_document.py",
-    "inspection/matching.py": "api/external/test_bisect_numeric.py",
     "inspection/pages/stablehlo_rows.py": "inspection/pages/test_document.py",
     "inspection/needed_values.py": "inspection/test_sharding_plan.py",
     "inspection/partitioner_exchanges.py": "inspection/test_sharding_plan.py",

@@ -51,7 +51,7 @@ ENTRY %main (v: f32[8]) -> f32[8] {
   %v = f32[8]{0} parameter(0), metadata={op_name="v" source_file="a\\b/run.py" source_line=7}
   %zero = s32[] constant(0)
   %start = (s32[], f32[8]{0}) tuple(%zero, %v)
-  %loop = (s32[], f32[8]{0}) while(%start), condition=%condition, body=%body
+  %loop = (s32[], f32[8]{0}) while(%start), condition=%condition, body=%body, metadata={op_name="jit(step)/while"}
   ROOT %out = f32[8]{0} get-tuple-element(%loop), index=1
 }
 '''
@@ -100,7 +100,7 @@ def test_who_calls_whom():
 def test_loops_around_a_computation():
     assert MODULE.trips(line("loop")) == 5
     assert [MODULE.loops(name) for name in ("main", "body", "doubled")] == [[], [5], [5]]
-    said = Module(TEXT.replace("body=%body\n", 'body=%body, backend_config={"known_trip_count":{"n":"9"}}\n'))
+    said = Module(TEXT.replace("body=%body, ", 'body=%body, backend_config={"known_trip_count":{"n":"9"}}, '))
     assert said.loops("doubled") == [9]
 
 

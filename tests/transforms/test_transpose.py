@@ -34,7 +34,7 @@ def pulled(function, linear, cotangents):
     (lambda x, y: [x * lax.sin(y) * lax.sin(y)], (True, False), [True], [CT * np.sin(Y) ** 2, None]),
     (lambda x, y: [jax.jit(lambda u: u * 3 + u)(x)], (True, False), [True], [4 * CT, None]),
     (lambda x, y: [lax.rev(x, (0,)), x], (True, True), [True, False], [CT[::-1], None]),
-    (lambda x, y: [x], (True, True), [True], [CT, None]), (lambda x, y: [y], (True, False), [True], [None, None]),
+    (lambda x, y: [x * 2] * 2, (True, False), [True, True], [4 * CT, None]), (lambda x, y: [x], (True, True), [True], [CT, None]), (lambda x, y: [y], (True, False), [True], [None, None]),
     (lambda x, y: [x], (True, True), [False], [None, None])])
 def test_cotangents(function, linear, cotangents, wanted):
     for got, want in zip(pulled(function, linear, cotangents), wanted, strict=True):
