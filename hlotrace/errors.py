@@ -1,4 +1,5 @@
 """hlotrace.errors: the exception classes, under JAX's names."""
+<<<<<<< HEAD
 from .core.errors import (
     ConcretizationTypeError,
     DuplicateSpecError,
@@ -18,6 +19,9 @@ from .core.errors import (
     TypePromotionError,
     UnexpectedTracerError,
 )
+=======
+from .core.errors import *
+>>>>>>> origin/main
 from .core.surface.public import install_getattr as _explain
 from .runtime.binding import JaxRuntimeError
 

@@ -286,8 +286,7 @@ def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
 
 
 class _UserContext:
-    """A user's value that traced functions may depend on; `with context(value):` sets it, `.value` reads it.
-    """
+    """A user's value that traced functions may depend on: `with context(value):` sets it, `.value` reads."""
     __slots__ = ("default",)
 
     def __init__(self, default: Any) -> None:

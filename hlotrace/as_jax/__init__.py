@@ -62,9 +62,7 @@ class _Distribution(importlib.metadata.Distribution):
 
 
 class _Finder:
-    """Finds `jax` and what is in it that no module of this package is; for the rest see
-    `core/surface/importing.py`.
-    """
+    """Finds `jax`, and what is in it and in no module of this package; see `core/surface/importing.py`."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:

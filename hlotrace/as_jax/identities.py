@@ -26,8 +26,9 @@ _TABLE = """
 | `api.parallel.eager_shard_map` | `jax._src.shard_map` | DeviceTracer=ShardMapTracer |
 | `api.stages` | `jax` | ShapeDtypeStruct |
 | `api.stages` | `jax._src.stages` | ArgInfo Compiled Lowered Traced |
+| `as_jax.boxes` | `jax._src.hijax` | Box BoxTy BoxTypeState |
 | `core.array` | `jax` | Array |
-| `core.avals` | `jax._src.core` | ManualAxisType ShapedArray |
+| `core.avals` | `jax._src.core` | ManualAxisType ShapedArray Space=MemorySpace |
 | `core.dtypes` | `jax.dtypes` | extended prng_key |
 | `core.effects` | `jax._src.debugging` | DebugEffect OrderedDebugEffect |
 | `core.effects` | `jax._src.effects` | Effect |
@@ -80,7 +81,6 @@ _TABLE = """
 | `scipy.optimize` | `jax._src.scipy.optimize.minimize` | OptimizeResults |
 | `scipy.spatial.transform` | `jax._src.scipy.spatial.transform` | Rotation Slerp |
 | `scipy.stats.density` | `jax._src.scipy.stats.kde` | gaussian_kde |
-| `sharding.abstract` | `jax._src.core` | Space=MemorySpace |
 | `sharding.abstract` | `jaxlib._jax` | Sharding |
 | `sharding.layout` | `jax._src.layout` | Format Layout _Auto=AutoLayoutSingleton |
 | `sharding.mesh` | `jax._src.mesh` | AbstractMesh AxisType Mesh use_abstract_mesh |

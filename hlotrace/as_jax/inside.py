@@ -139,6 +139,18 @@ _NAMES = """
 | `effects.lowerable_effects` | packages | `interpreters.mlir.lowerable_effects` |
 | `effects.ordered_effects` | with the others | `faces.ordered_effects` |
 | `effects.remat_allowed_effects` | packages | `interpreters.mlir.lowerable_effects` |
+| `hijax.Box` | jax's tests | `as_jax.boxes.Box` |
+| `hijax.BoxGet` | jax's tests | `as_jax.boxes.BoxGet` |
+| `hijax.BoxSet` | jax's tests | `as_jax.boxes.BoxSet` |
+| `hijax.BoxTy` | jax's tests | `as_jax.boxes.BoxTy` |
+| `hijax.BoxTypeState` | jax's tests | `as_jax.boxes.BoxTypeState` |
+| `hijax.NewBox` | jax's tests | `as_jax.boxes.NewBox` |
+| `hijax.box_get` | jax's tests | `as_jax.boxes.box_get` |
+| `hijax.box_get_p` | jax's tests | `as_jax.boxes.box_get_p` |
+| `hijax.box_set` | jax's tests | `as_jax.boxes.box_set` |
+| `hijax.box_set_p` | jax's tests | `as_jax.boxes.box_set_p` |
+| `hijax.new_box` | jax's tests | `as_jax.boxes.new_box` |
+| `hijax.new_box_p` | jax's tests | `as_jax.boxes.new_box_p` |
 | `image.scale._kernels` | packages | `image.resampling.KERNELS` |
 | `interpreters.batching.is_vmappable` | jaxoplanet | `transforms.vmappable.is_vmappable` |
 | `interpreters.batching.make_iota` | packages | nothing |

@@ -64,8 +64,7 @@ def story(jitted, history):
 
 
 def retraced(jitted, history, types, where, requested):
-    """Add a trace to the history, which is made from the first trace's types and line; log it if that is due.
-    """
+    """Add a trace to the history, which is made of the first trace's types and line; log it if it is due."""
     if type(history) is tuple:
         history = History(*history)
     history.count += 1
@@ -94,8 +93,7 @@ def retraced(jitted, history, types, where, requested):
 
 
 def another_function(jitted, counts, number, types, where):
-    """Count a first trace of a function whose code was traced before; log what is a new function in each
-    round."""
+    """Count a first trace of a function whose code was traced before; log a function new in each round."""
     captured = []
     key = hash((identity(jitted._fun, captured), number))
     n = counts[key] = 1 + (counts.get(key) or counts.pop(number, 0))
@@ -177,8 +175,7 @@ def _sizes(axis_env):
 
 
 def arguments(fun, types):
-    """name -> (how it was passed, structure, avals) or (how, static value, None), for each argument of a
-    trace."""
+    """name -> (how it was passed, structure, avals) or (how, static value, None), for each argument."""
     in_tree, avals, statics, _ = types
     positional, named = in_tree.children()
     keys = named.node_data()[1]
@@ -230,8 +227,7 @@ def _described(argument):
 # Which function objects are one function to the user
 
 def identity(fun, captured, depth=5):
-    """What makes two function objects the same function: their code and what they hold, but for numbers and
-    arrays.
+    """What makes two function objects the same: their code and what they hold, but numbers and arrays.
 
     The names under which they close over numbers, arrays and trees of them go to `captured`.
     """

@@ -12,6 +12,7 @@ from ..core.dtypes import python_scalars
 from ..core.pytrees import pytree
 from ..primitives.arrays import elementwise as e
 from ..primitives.arrays import special as s
+<<<<<<< HEAD
 from ..primitives.arrays.elementwise import (
     bitcast_convert_type_p,
     clamp_p,
@@ -27,6 +28,8 @@ from ..primitives.arrays.elementwise import (
     stop_gradient_p,
 )
 from ..primitives.arrays.precision import AccuracyMode, Tolerance
+=======
+>>>>>>> origin/main
 from ..primitives.arrays.shape import broadcast_in_dim, full
 from ..primitives.arrays.special import (  # noqa: F401 - exported
     log2_p,
@@ -46,8 +49,25 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
+<<<<<<< HEAD
 # --- operands
 # ---------------------------------------------------------------------------------------------------
+=======
+class AccuracyMode(enum.Enum):
+    """How exactly a function is to be computed."""
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+class Tolerance(NamedTuple):
+    """Wanted accuracy of a function."""
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+
+# --- operands -------------------------------------------------------------------------------------
+>>>>>>> origin/main
 
 def _check(name, args):
     for i, x in enumerate(args):
@@ -135,8 +155,7 @@ def _named(function, name, doc, args, result):
     return function
 
 
-# --- one row for each function
-# ----------------------------------------------------------------------------------
+# --- one row for each function --------------------------------------------------------------------
 
 neg = _unary(e.neg_p, "Minus x.", "1.", "-1.0")
 sign = _unary(e.sign_p, "-1, 0 or 1 by the sign; x/|x| for complex numbers.", "-3.", "-1.0")
@@ -230,7 +249,7 @@ def nextafter(x1, x2):
     >>> lax.nextafter(0.0, 1.0).item() > 0
     True
     """
-    return nextafter_p.bind(*coerced_operands("nextafter", x1, x2))
+    return e.nextafter_p.bind(*coerced_operands("nextafter", x1, x2))
 
 
 def polygamma(m, x):
@@ -251,8 +270,7 @@ def zeta(x, q):
     return zeta_p.bind(*coerced_operands("zeta", x, q))
 
 
-# --- made of others
-# ---------------------------------------------------------------------------------------------
+# --- made of others -------------------------------------------------------------------------------
 
 def conj(x):
     """Complex conjugate; a real array becomes complex.
@@ -263,8 +281,8 @@ def conj(x):
     _check("conj", (x,))
     aval = aval_of(x)
     if dtypes.is_complex(aval.dtype):
-        return conj_p.bind(x)
-    return complex_p.bind(x, convert(full(aval.shape, 0, aval.dtype), aval.dtype, aval.weak_type))
+        return e.conj_p.bind(x)
+    return e.complex_p.bind(x, e.convert(full(aval.shape, 0, aval.dtype), aval.dtype, aval.weak_type))
 
 
 def reciprocal(x):
@@ -289,8 +307,8 @@ def pow(x, y):
         return integer_pow(x, y)
     base, exponent = aval_of(x), aval_of(y)
     if dtypes.is_integer(exponent.dtype) and dtypes.is_inexact(base.dtype):
-        return pow_p.bind(*_repeat_operands([x, y]))
-    return pow_p.bind(*coerced_operands("pow", x, y))
+        return e.pow_p.bind(*_repeat_operands([x, y]))
+    return e.pow_p.bind(*coerced_operands("pow", x, y))
 
 
 def integer_pow(x, y):
@@ -307,7 +325,7 @@ def integer_pow(x, y):
     if y < 0 and not dtypes.is_inexact(aval_of(x).dtype):
         raise TypeError("Integers cannot be raised to negative powers, got "
                         f"integer_pow({aval_of(x).str_short()}, {y}); use a floating-point base")
-    return integer_pow_p.bind(x, y=y)
+    return e.integer_pow_p.bind(x, y=y)
 
 
 def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
@@ -319,7 +337,7 @@ def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
     Array([0., 2.], dtype=float32)
     """
     _check("round", (x,))
-    return round_p.bind(x, rounding_method=int(RoundingMethod(rounding_method)))
+    return e.round_p.bind(x, rounding_method=int(RoundingMethod(rounding_method)))
 
 
 def convert_element_type(operand, new_dtype):
@@ -333,7 +351,7 @@ def convert_element_type(operand, new_dtype):
     if aval_of(operand).dtype.kind == "c" and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
         warnings.warn("Casting complex values to real discards the imaginary part",
                       np.exceptions.ComplexWarning, stacklevel=source_info.user_stacklevel())
-    return convert(operand, dtype)
+    return e.convert(operand, dtype)
 
 
 def bitcast_convert_type(operand, new_dtype):
@@ -346,7 +364,7 @@ def bitcast_convert_type(operand, new_dtype):
     Array([  0,   0, 128,  63], dtype=uint8)
     """
     _check("bitcast_convert_type", (operand,))
-    return bitcast_convert_type_p.bind(operand,
+    return e.bitcast_convert_type_p.bind(operand,
                                        new_dtype=dtypes.check_user_dtype(new_dtype, "bitcast_convert_type"))
 
 
@@ -357,7 +375,7 @@ def reduce_precision(operand, exponent_bits, mantissa_bits):
     1.0
     """
     _check("reduce_precision", (operand,))
-    return reduce_precision_p.bind(operand, exponent_bits=int(exponent_bits),
+    return e.reduce_precision_p.bind(operand, exponent_bits=int(exponent_bits),
                                    mantissa_bits=int(mantissa_bits))
 
 
@@ -370,19 +388,18 @@ def clamp(min, x, max):
     _check("clamp", (min, x, max))
     dtype = aval_of(x).dtype
     rank = _RANK.get(kind_of(dtype), -1)
-    return clamp_p.bind(*[scalar(b, dtype) if type(b) in python_scalars
+    return e.clamp_p.bind(*[scalar(b, dtype) if type(b) in python_scalars
                           and python_scalars.index(type(b)) <= rank else b for b in (min, x, max)])
 
 
 def select(pred, on_true, on_false):
-    """on_true where pred, else on_false: arrays of one shape and dtype; pred is boolean of that shape or rank
-    0.
+    """on_true where pred, else on_false: arrays of one shape and dtype; pred is of that shape or of rank 0.
 
     >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
     Array([ 1, 20], dtype=int32)
     """
     _check("select", (pred, on_true, on_false))
-    return select_n_p.bind(pred, on_false, on_true)
+    return e.select_n_p.bind(pred, on_false, on_true)
 
 
 def select_n(which, *cases):
@@ -394,7 +411,7 @@ def select_n(which, *cases):
     _check("select_n", (which, *cases))
     if not cases:
         raise ValueError("select_n() must have at least one case")
-    return select_n_p.bind(which, *cases)
+    return e.select_n_p.bind(which, *cases)
 
 
 def stop_gradient(x):
@@ -405,7 +422,7 @@ def stop_gradient(x):
     """
     def stop(leaf):
         if isinstance(leaf, Array) and dtypes.is_inexact(leaf.dtype):
-            return stop_gradient_p.bind(leaf)
+            return e.stop_gradient_p.bind(leaf)
         if not is_arraylike(leaf):
             raise TypeError("stop_gradient: " + not_an_array(leaf))
         return leaf

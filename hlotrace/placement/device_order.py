@@ -136,8 +136,7 @@ def _ring(x: int, y: int) -> Iterator[tuple[int, int]]:
 
 def _first_whole_axes(physical: tuple[int, ...], logical: tuple[int, ...],
                       cores: int | None) -> Factors | None:
-    """Each physical axis for one logical axis, the last choosing first; None where the rest then does not
-    go."""
+    """Each physical axis for one logical axis, the last choosing first; None where the rest does not fit."""
     free = frozenset(range(len(physical)))
     owners: dict[int, int] = {}
     for index in reversed(range(len(logical))):

@@ -124,8 +124,7 @@ else:
 
 
 def transfer_guards(everywhere: bool = False) -> Any:
-    """jaxlib's guards of this thread, or of the process: an object with a level, or None, for each direction.
-    """
+    """jaxlib's guards of this thread or of the process: an object with a level or None for each direction."""
     return _jax.guard_lib.global_state() if everywhere else _jax.guard_lib.thread_local_state()
 
 
@@ -166,8 +165,7 @@ def device_put_shards(values: Sequence[np.ndarray], aval: Any, sharding: Any,
 
 
 def join(shards: Sequence[Buffer], aval: Any, sharding: Any) -> Buffer:
-    """A buffer of an array of `aval` from buffers on one device each, in the order of the sharding's devices.
-    """
+    """A buffer of an array of `aval` from buffers on one device each, in the order of the sharding."""
     return ArrayImpl(aval, sharding._of_jaxlib, shards, True, _skip_checks=True)
 
 

@@ -197,8 +197,7 @@ def _located(text):
 
 
 def _trips(condition):
-    """How often a loop runs that counts from 0 in steps of 1, as `scan` and `fori_loop` write it; None for
-    another."""
+    """How often a loop runs that counts up from 0 by 1, as `scan` and `fori_loop` write it; else None."""
     constants, compare = {}, None
     for view in condition.operations:
         op = view.operation

@@ -41,8 +41,7 @@ __all__ = ["array", "asarray", "astype", "copy", "empty", "empty_like", "from_dl
 HOST_BYTES = 1 << 20
 
 
-# --- array
-# ------------------------------------------------------------------------------------------------------
+# --- array ----------------------------------------------------------------------------------------
 
 def staging():
     """Is a program being written down?  grad and vmap outside jit compute values."""
@@ -60,8 +59,7 @@ def on_device(x, device, out_sharding=None, name=""):
 def made_on(make, aval, device, out_sharding, name):
     """`make()`, an array of `aval`, as `on_device` would have it, but made there if it is large."""
     return make_with_sharding(make, 0 if dtypes.is_extended(aval.dtype) else aval.size * aval.dtype.itemsize,
-                              f"jnp.{name}",
-                device, out_sharding)
+                              f"jnp.{name}", device, out_sharding)
 
 
 def known_array(value, aval, given=False):
@@ -348,8 +346,7 @@ def _through_numpy(name, example):
 
 
 def frombuffer(buffer, dtype=float, count=-1, offset=0):
-    """The numbers in an object with the buffer protocol, as `numpy.frombuffer` reads them; 32-bit without
-    x64.
+    """The numbers in an object with the buffer protocol, as by `numpy.frombuffer`; 32-bit without x64.
 
     Args:
         buffer: the object.
@@ -398,8 +395,7 @@ def load(file, *args, **kwargs):
     return asarray(found.view(dtypes.bfloat16) if found.dtype == np.dtype("V2") else found)
 
 
-# --- arrays of one value
-# ----------------------------------------------------------------------------------------
+# --- arrays of one value --------------------------------------------------------------------------
 
 def _fill(shape, value, dtype, weak=False):
     aval = ShapedArray(shape, dtype, weak)

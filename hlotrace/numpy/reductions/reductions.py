@@ -23,7 +23,7 @@ from ...primitives.arrays.shape import broadcast_in_dim, full, reduce_sum_p, res
 from ...primitives.arrays.slicing import concatenate_p
 from ...primitives.common import Primitive, canonical_axes, canonical_axis, np, scalar, shape_of
 from ...primitives.common import prod as size_of
-from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim
+from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, no_out
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",
            "cumulative_prod", "cumulative_sum", "max", "min", "minmax", "nanargmax", "nanargmin",
@@ -32,8 +32,7 @@ __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "c
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Kind:
-    """A reduction: its primitive, the elementwise one that adds an initial value, and the value of nothing.
-    """
+    """A reduction: its primitive, the elementwise one that adds an initial value, the value of nothing."""
     primitive: Primitive
     combine: Primitive
     identity: Callable      # of the dtype
@@ -48,21 +47,13 @@ ALL = Kind(reduce_and_p, and_p, lambda dtype: scalar(True, dtype), True)
 ANY = Kind(reduce_or_p, or_p, lambda dtype: scalar(False, dtype), True)
 
 
-def no_out(name, out):
-    if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable; "
-                                  "use the result.")
-
-
 def wider(dtype):
     """The dtype to add up in: 16-bit and smaller floats add up in float32."""
     return dtypes.float32 if dtypes.is_float(dtype) and dtype.itemsize < 4 else dtype
 
 
 def promoted_integer(dtype):
-    """The dtype in which integers and bools are summed: the platform's signed or unsigned one, or a wider
-    one.
-    """
+    """The dtype in which integers and bools are summed: the platform's signed or unsigned one, or wider."""
     if not (dtypes.is_integer(dtype) or dtypes.is_bool(dtype)):
         return dtype
     target = dtypes.canonicalize(dtypes.uint64 if dtypes.is_unsigned(dtype) else dtypes.int64)
@@ -314,8 +305,7 @@ def ptp(a, axis=None, out=None, keepdims=False):
     return _ptp(a, canonical_axes(axis, ndim(a)), bool(keepdims))
 
 
-# --- ignoring nan
-# -----------------------------------------------------------------------------------------------
+# --- ignoring nan ---------------------------------------------------------------------------------
 
 @composite(static=("reducer", "fill", "options", "nan_if_none"))
 def _without_nan(a, initial, where, reducer, fill, options, nan_if_none):
@@ -381,8 +371,7 @@ def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return _nan_reduction("nanmin", min, np.inf, a, axis, out, keepdims, initial, where, True)
 
 
-# --- positions of extremes
-# --------------------------------------------------------------------------------------
+# --- positions of extremes ------------------------------------------------------------------------
 
 def _flat(a, axis, name):
     """(array with at least the axis to search, that axis): all of a flattened one for None."""
@@ -409,8 +398,7 @@ def _position(name, primitive, a, axis, out, keepdims):
 
 
 def argmax(a, axis=None, out=None, keepdims=None):
-    """The index of the maximum along `axis`, of the flattened array for None; of the first NaN if there is
-    one.
+    """The index of the maximum along `axis`, of the flattened array for None; of the first NaN, if any.
 
     The first one, if there are several.  The dtype is int32 (int64 with x64).
 
@@ -425,8 +413,7 @@ def argmax(a, axis=None, out=None, keepdims=None):
 
 
 def argmin(a, axis=None, out=None, keepdims=None):
-    """The index of the minimum along `axis`, of the flattened array for None; of the first NaN if there is
-    one.
+    """The index of the minimum along `axis`, of the flattened array for None; of the first NaN, if any.
 
     The first one, if there are several.  The dtype is int32 (int64 with x64).
 
@@ -479,8 +466,7 @@ def nanargmin(a, axis=None, out=None, keepdims=None):
     return _nan_argument("nanargmin", argmin, np.inf, a, axis, out, keepdims)
 
 
-# --- running sums and products
-# ----------------------------------------------------------------------------------
+# --- running sums and products --------------------------------------------------------------------
 
 @composite(static=("primitive", "axis", "dtype", "fill", "first"))
 def _running(a, primitive, axis, dtype, fill, first):

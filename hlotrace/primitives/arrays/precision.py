@@ -1,6 +1,10 @@
+<<<<<<< HEAD
 """How exactly a contraction multiplies: `Precision`, `DotAlgorithm`, its presets, and how users write them;
 and how exactly a function is computed: `AccuracyMode` and `Tolerance`.
 """
+=======
+"""How exactly a contraction multiplies: `Precision`, `DotAlgorithm`, presets, and how users write them."""
+>>>>>>> origin/main
 import enum
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,8 +14,7 @@ from ...core.config import config
 
 
 class Precision(enum.Enum):
-    """How many passes an accelerator spends on a product of float32 operands; a CPU always uses full float32.
-    """
+    """How many passes an accelerator spends on a product of float32; a CPU always uses full float32."""
     DEFAULT = 0
     HIGH = 1
     HIGHEST = 2

@@ -36,8 +36,7 @@ def _tell(kind: str, event: str, *values: float, **details: Any) -> None:
 
 
 def record_event(event: str, **kwargs: Any) -> None:
-    """Tell listeners that something happened: each is called with `event`, a name like a path, and the
-    keywords.
+    """Tell listeners that something happened: each is called with `event`, like a path, and the keywords.
 
     What a listener raises is raised here.
 
@@ -52,8 +51,7 @@ def record_event(event: str, **kwargs: Any) -> None:
 
 
 def record_event_duration_secs(event: str, duration: float | int, **kwargs: Any) -> None:
-    """Tell listeners of durations that something took `duration` seconds: listener(event, duration,
-    **kwargs).
+    """Tell listeners that something took `duration` seconds: listener(event, duration, **kwargs).
 
     >>> seen = []
     >>> jax.monitoring.register_event_duration_secs_listener(
