@@ -21,11 +21,11 @@ if TYPE_CHECKING:
         def traced_for(self) -> str: ...
 
 
-__all__ = ["ConcretizationTypeError", "DuplicateSpecError", "InconclusiveDimensionOperation",
-           "IndivisibleError", "JAXIndexError", "JaxprTypeError", "JAXTypeError", "KeyReuseError",
-           "NonConcreteBooleanIndexError", "ShapeError", "ShardingTypeError", "TracerArrayConversionError",
-           "TracerBoolConversionError", "TracerIntegerConversionError", "TypePromotionError",
-           "UnexpectedTracerError"]
+__all__ = ["ConcretizationTypeError", "DuplicateSpecError", "HoldsArrayError",
+           "InconclusiveDimensionOperation", "IndivisibleError", "JAXIndexError", "JaxprTypeError",
+           "JAXTypeError", "KeyReuseError", "NonConcreteBooleanIndexError", "ShapeError",
+           "ShardingTypeError", "TracerArrayConversionError", "TracerBoolConversionError",
+           "TracerIntegerConversionError", "TypePromotionError", "UnexpectedTracerError"]
 
 
 class JAXTypeError(TypeError):

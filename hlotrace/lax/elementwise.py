@@ -12,24 +12,7 @@ from ..core.dtypes import python_scalars
 from ..core.pytrees import pytree
 from ..primitives.arrays import elementwise as e
 from ..primitives.arrays import special as s
-<<<<<<< HEAD
-from ..primitives.arrays.elementwise import (
-    bitcast_convert_type_p,
-    clamp_p,
-    complex_p,
-    conj_p,
-    convert,
-    integer_pow_p,
-    nextafter_p,
-    pow_p,
-    reduce_precision_p,
-    round_p,
-    select_n_p,
-    stop_gradient_p,
-)
 from ..primitives.arrays.precision import AccuracyMode, Tolerance
-=======
->>>>>>> origin/main
 from ..primitives.arrays.shape import broadcast_in_dim, full
 from ..primitives.arrays.special import (  # noqa: F401 - exported
     log2_p,
@@ -49,25 +32,7 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-<<<<<<< HEAD
-# --- operands
-# ---------------------------------------------------------------------------------------------------
-=======
-class AccuracyMode(enum.Enum):
-    """How exactly a function is to be computed."""
-    HIGHEST = 1
-    DEFAULT = 2
-
-
-class Tolerance(NamedTuple):
-    """Wanted accuracy of a function."""
-    atol: float = 0.0
-    rtol: float = 0.0
-    ulps: int = 0
-
-
 # --- operands -------------------------------------------------------------------------------------
->>>>>>> origin/main
 
 def _check(name, args):
     for i, x in enumerate(args):

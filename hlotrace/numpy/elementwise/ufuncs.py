@@ -552,15 +552,9 @@ def _beside_exactly(kind, aval, x64):
 
 
 def _side(number, x):
-<<<<<<< HEAD
-    """1 or -1 if `number` is a Python int above or below all that the integer dtype of `x` can hold, else 0.
-    """
+    """1 or -1 if `number` is a Python int above or below all that the integer dtype of `x` holds, else 0."""
     if type(number) is not int or type(x) in python_scalars or not is_arraylike(x) or not dtypes.is_integer(
             dtype_of(x)):
-=======
-    """1 or -1 if `number` is a Python int above or below all that the integer dtype of `x` holds, else 0."""
-    if type(number) is not int or type(x) in python_scalars or not dtypes.is_integer(dtype_of(x)):
->>>>>>> origin/main
         return 0
     info = dtypes.iinfo(dtype_of(x))
     return (number > info.max) - (number < info.min)

@@ -1,10 +1,6 @@
-<<<<<<< HEAD
 """How exactly a contraction multiplies: `Precision`, `DotAlgorithm`, its presets, and how users write them;
 and how exactly a function is computed: `AccuracyMode` and `Tolerance`.
 """
-=======
-"""How exactly a contraction multiplies: `Precision`, `DotAlgorithm`, presets, and how users write them."""
->>>>>>> origin/main
 import enum
 from dataclasses import dataclass
 from typing import Any, NamedTuple
