@@ -20,8 +20,7 @@ SIDES = """
 
 # Files, or folders, that are tested together: by which file.  Others have a file of their own, tests/<path>/test_<name>.py.
 TESTED_BY = {
-    "as_jax/helpers.py": "as_jax/test_faces.py",
-    "as_jax/jacobians.py": "as_jax/test_faces.py",
+    "as_jax/": "as_jax/test_faces.py",
     "as_jax/nothing.py": "as_jax/test_inside.py",
     "as_jax/light.py": "as_jax/test_identities.py",
     "experimental/pallas/": "experimental/pallas/test_names.py",
