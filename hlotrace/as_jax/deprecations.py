@@ -1,4 +1,4 @@
-"""`jax._src.deprecations`: what goes away is told by a warning, and by an error once it is accelerated."""
+"""`jax._src.deprecations`: what goes away warns, and raises once it is accelerated."""
 import functools
 import warnings
 from collections.abc import Callable, Mapping

@@ -49,8 +49,8 @@ def beside(kind, aval, x64):
     same = python_scalars[rank]
     if dtypes.canonicalize(same) == aval.dtype:
         return same
-    if aval.weak_type:      # made while `jax_enable_x64` was another
-        return None
+    if aval.weak_type or dtypes.canonicalize(aval.dtype) != aval.dtype:
+        return None         # made while `jax_enable_x64` was another
     return lambda value: scalar(value, aval.dtype)
 
 

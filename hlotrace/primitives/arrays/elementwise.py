@@ -125,12 +125,19 @@ def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype,
 
 # --- small functions over the primitives, for rules -----------------------------------------------
 
+def _number(value, aval):
+    made = number(value, aval)
+    if aval.dtype.itemsize > 4 and dtypes.canonicalize(aval.dtype) != aval.dtype:
+        return convert(made, aval.dtype)        # beside an array of the time when jax_enable_x64 was set
+    return made
+
+
 def _pair(a, b):
     """A Python number beside an array becomes a constant of the array's dtype."""
     if type(b) in dtypes.python_scalars:
-        b = number(b, aval_of(a))
+        b = _number(b, aval_of(a))
     elif type(a) in dtypes.python_scalars:
-        a = number(a, aval_of(b))
+        a = _number(a, aval_of(b))
     elif type(b) is Dimension:
         b = b.as_value(dtype_of(a))
     elif type(a) is Dimension:
