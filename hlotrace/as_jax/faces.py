@@ -34,6 +34,7 @@ from ..placement.shardings import as_sharding
 from ..primitives.common import canonical_shape
 from ..runtime.devices import client
 from ..runtime.executables.executable import effects_barrier
+from ..runtime.executables.monitors import listeners_of
 from ..sharding.mesh import AbstractMesh, Mesh, mesh_in_use
 from .nothing import NoRules
 
@@ -120,6 +121,10 @@ class _ExcludedPaths:
 
 
 exclude_paths = _ExcludedPaths()
+get_event_listeners = functools.partial(listeners_of, "event")
+get_event_duration_listeners = functools.partial(listeners_of, "event_duration_secs")
+get_event_time_span_listeners = functools.partial(listeners_of, "event_time_span")
+get_scalar_listeners = functools.partial(listeners_of, "scalar")
 
 
 def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: Any = None) -> list[Callable[[str], ValueError]]:

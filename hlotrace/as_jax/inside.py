@@ -62,7 +62,7 @@ _LIKE = {
     "third_party.scipy.interpolate": "scipy.interpolate", "third_party.scipy.linalg": "scipy.linalg",
     "third_party.scipy.special": "scipy.special",
     "lib.mlir": "jaxlib.mlir", "lib.mlir.dialects": "jaxlib.mlir.dialects",
-    "pretty_printer": "jaxlib._pretty_printer", "public_test_util": "test_util",
+    "public_test_util": "test_util",
     "source_info_util": "extend.source_info_util", "util": "as_jax.helpers ", "xla_bridge": "extend.backend ",
 }
 # public modules of JAX that are parts of one here
@@ -72,7 +72,8 @@ _PARTS = {f"jax.experimental.sparse.{name}": "experimental.sparse" for name in (
 _IMPORTED = " typing sharding tree_util api_util core extend.core errors"
 
 # modules of jax._src that are modules of hlotrace, since libraries write to them
-_SAME = {"compiler": "runtime.executables.compilation"}
+_SAME = {"compiler": "runtime.executables.compilation", "deprecations": "as_jax.deprecations",
+         "jaxpr_util": "as_jax.jaxpr_util", "pretty_printer": "as_jax.pretty_printer"}
 
 _NAMES = """
 | name in `jax._src` | who takes it | what it is here |
@@ -143,6 +144,18 @@ _NAMES = """
 | `effects.lowerable_effects` | packages | `interpreters.mlir.lowerable_effects` |
 | `effects.ordered_effects` | with the others | `faces.ordered_effects` |
 | `effects.remat_allowed_effects` | packages | `interpreters.mlir.lowerable_effects` |
+| `hijax.Box` | jax's tests | `as_jax.boxes.Box` |
+| `hijax.BoxGet` | jax's tests | `as_jax.boxes.BoxGet` |
+| `hijax.BoxSet` | jax's tests | `as_jax.boxes.BoxSet` |
+| `hijax.BoxTy` | jax's tests | `as_jax.boxes.BoxTy` |
+| `hijax.BoxTypeState` | jax's tests | `as_jax.boxes.BoxTypeState` |
+| `hijax.NewBox` | jax's tests | `as_jax.boxes.NewBox` |
+| `hijax.box_get` | jax's tests | `as_jax.boxes.box_get` |
+| `hijax.box_get_p` | jax's tests | `as_jax.boxes.box_get_p` |
+| `hijax.box_set` | jax's tests | `as_jax.boxes.box_set` |
+| `hijax.box_set_p` | jax's tests | `as_jax.boxes.box_set_p` |
+| `hijax.new_box` | jax's tests | `as_jax.boxes.new_box` |
+| `hijax.new_box_p` | jax's tests | `as_jax.boxes.new_box_p` |
 | `image.scale._kernels` | packages | `image.resampling.KERNELS` |
 | `image.scale._resize` | jax2onnx | `image.resize` |
 | `interpreters.batching.is_vmappable` | jaxoplanet | `transforms.vmappable.is_vmappable` |
@@ -207,6 +220,10 @@ _NAMES = """
 | `literals.TypedNdArray` | equinox, jaxtyping | `faces.TypedNdArray` |
 | `mesh.get_concrete_mesh` | packages, by pjit.mesh_lib | `faces.get_concrete_mesh` |
 | `mesh.thread_resources` | packages | `faces.thread_resources` |
+| `monitoring.get_event_duration_listeners` | JAX's tests | `faces.get_event_duration_listeners` |
+| `monitoring.get_event_listeners` | JAX's tests | `faces.get_event_listeners` |
+| `monitoring.get_event_time_span_listeners` | JAX's tests | `faces.get_event_time_span_listeners` |
+| `monitoring.get_scalar_listeners` | JAX's tests | `faces.get_scalar_listeners` |
 | `named_sharding.DuplicateSpecError` | packages | `core.errors.DuplicateSpecError` |
 | `named_sharding._unpickle_named_sharding` | pickles | `pickles.unpickle_named_sharding` |
 | `numpy.util.promote_dtypes_complex` | packages | `faces.promote_dtypes_complex` |

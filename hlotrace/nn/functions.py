@@ -25,8 +25,7 @@ def _array(name, x):
     return jnp.asarray(x)       # NumPy's own operators would promote x by NumPy's rules
 
 
-# --- activation functions
-# ---------------------------------------------------------------------------------------
+# --- activation functions -------------------------------------------------------------------------
 
 def identity(x):
     """`x` as an array.
@@ -162,8 +161,7 @@ def gelu(x, approximate=True):
 
 
 def _elu(x, alpha, slope):
-    """x where positive, alpha * expm1(x / slope) elsewhere, with no overflow where the latter is not taken.
-    """
+    """x where positive, alpha * expm1(x / slope) elsewhere, without overflow where that is not taken."""
     positive = x > 0
     return jnp.where(positive, x, alpha * jnp.expm1(jnp.where(positive, 0.0, x) / slope))
 
@@ -315,8 +313,7 @@ def glu(x, axis=-1):
 tanh = jnp.tanh
 
 
-# --- along axes
-# -------------------------------------------------------------------------------------------------
+# --- along axes -----------------------------------------------------------------------------------
 
 def _masked(x, where):
     """`x` with -inf, which exp takes to 0, where `where` is False."""

@@ -109,8 +109,7 @@ def i0(x):
     return mul(bessel_i0e_p.bind(x), e.exp(e.maximum(x, neg(x))))    # max, unlike abs, has slope 0 at 0
 
 
-# --- functions of two arrays made of several primitives
-# ---------------------------------------------------------
+# --- functions of two arrays made of several primitives -------------------------------------------
 
 def _quotient_parts(x1, x2):
     """Remainder, and whether it must be moved by one divisor to have the divisor's sign."""
@@ -149,10 +148,11 @@ def floor_divide(x1, x2):
     """
     if dtypes.is_unsigned(dtype_of(x1)):
         return div(x1, x2)
-    rest, wrong = _quotient_parts(x1, x2)
     if dtypes.is_integer(dtype_of(x1)):
         quotient = div(x1, x2)
+        wrong = e.and_p.bind(ne(e.sign_p.bind(x1), e.sign_p.bind(x2)), ne(e.rem_p.bind(x1, x2), 0))
         return select(wrong, sub(quotient, 1), quotient)
+    rest, wrong = _quotient_parts(x1, x2)
     # where the remainder says nothing
     plain = e.not_p.bind(e.or_p.bind(e.or_p.bind(ne(rest, rest), eq(x1, 0)),
                                      eq(e.abs_p.bind(x2), like(x2, np.inf))))
@@ -359,8 +359,7 @@ def lcm(x1, x2):
     return select(eq(divisor, 0), 0, mul(x1, div(x2, select(eq(divisor, 0), 1, divisor))))
 
 
-# --- bounds, rounding, parts
-# ------------------------------------------------------------------------------------
+# --- bounds, rounding, parts ----------------------------------------------------------------------
 
 
 @composite
@@ -469,8 +468,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     return x
 
 
-# --- other names
-# ------------------------------------------------------------------------------------------------
+# --- other names ----------------------------------------------------------------------------------
 
 around = renamed(round, "around")
 mod = remainder.named("mod")

@@ -24,7 +24,7 @@ from ...primitives.arrays.shape import broadcast_in_dim, full, reduce_sum_p, res
 from ...primitives.arrays.slicing import concatenate_p
 from ...primitives.common import Primitive, as_axes, canonical_axes, canonical_axis, np, scalar, shape_of
 from ...primitives.common import prod as size_of
-from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim
+from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, no_out
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",
            "cumulative_prod", "cumulative_sum", "max", "min", "minmax", "nanargmax", "nanargmin",
@@ -33,8 +33,7 @@ __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "c
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Kind:
-    """A reduction: its primitive, the elementwise one that adds an initial value, and the value of nothing.
-    """
+    """A reduction: its primitive, the elementwise one that adds an initial value, the value of nothing."""
     primitive: Primitive
     combine: Primitive
     identity: Callable      # of the dtype
@@ -49,21 +48,13 @@ ALL = Kind(reduce_and_p, and_p, lambda dtype: scalar(True, dtype), True)
 ANY = Kind(reduce_or_p, or_p, lambda dtype: scalar(False, dtype), True)
 
 
-def no_out(name, out):
-    if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable; "
-                                  "use the result.")
-
-
 def wider(dtype):
     """The dtype to add up in: 16-bit and smaller floats add up in float32."""
     return dtypes.float32 if dtypes.is_float(dtype) and dtype.itemsize < 4 else dtype
 
 
 def promoted_integer(dtype):
-    """The dtype in which integers and bools are summed: the platform's signed or unsigned one, or a wider
-    one.
-    """
+    """The dtype in which integers and bools are summed: the platform's signed or unsigned one, or wider."""
     if not (dtypes.is_integer(dtype) or dtypes.is_bool(dtype)):
         return dtype
     target = dtypes.canonicalize(dtypes.uint64 if dtypes.is_unsigned(dtype) else dtypes.int64)
@@ -160,10 +151,11 @@ def reduction(name, kind, a, axis, dtype, out, keepdims, initial, where, promote
 def _over_names(name, kind, a, axis, names, dtype, keepdims, initial, where, promote_integers):
     collective = {SUM: lax.psum, MAX: lax.pmax, MIN: lax.pmin}.get(kind)
     if collective is None:
-        raise NotImplementedError(f"jnp.{name} over the mapped axis {names[0]!r}: sum, max, min, mean and what "
-                                  "is made of them take names of axes")
+        raise NotImplementedError(f"jnp.{name} over the mapped axis {names[0]!r}: sum, max, min, mean and "
+                                  "what is made of them take names of axes")
     first = None if kind is SUM else initial
-    out = collective(reduction(name, kind, a, axis, dtype, None, keepdims, first, where, promote_integers), names)
+    out = collective(reduction(name, kind, a, axis, dtype, None, keepdims, first, where, promote_integers),
+                     names)
     return out if initial is None or kind is not SUM else add_p.bind(
         out, broadcast_to_shape(cast(initial, dtype_of(out)), shape_of(out)))
 
@@ -341,8 +333,7 @@ def ptp(a, axis=None, out=None, keepdims=False):
     return _ptp(a, reduced_axes(axis, ndim(a)), bool(keepdims))
 
 
-# --- ignoring nan
-# -----------------------------------------------------------------------------------------------
+# --- ignoring nan ---------------------------------------------------------------------------------
 
 @composite(static=("reducer", "fill", "options", "nan_if_none"))
 def _without_nan(a, initial, where, reducer, fill, options, nan_if_none):
@@ -408,8 +399,7 @@ def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return _nan_reduction("nanmin", min, np.inf, a, axis, out, keepdims, initial, where, True)
 
 
-# --- positions of extremes
-# --------------------------------------------------------------------------------------
+# --- positions of extremes ------------------------------------------------------------------------
 
 def _flat(a, axis, name):
     """(array with at least the axis to search, that axis): all of a flattened one for None."""
@@ -436,8 +426,7 @@ def _position(name, primitive, a, axis, out, keepdims):
 
 
 def argmax(a, axis=None, out=None, keepdims=None):
-    """The index of the maximum along `axis`, of the flattened array for None; of the first NaN if there is
-    one.
+    """The index of the maximum along `axis`, of the flattened array for None; of the first NaN, if any.
 
     The first one, if there are several.  The dtype is int32 (int64 with x64).
 
@@ -452,8 +441,7 @@ def argmax(a, axis=None, out=None, keepdims=None):
 
 
 def argmin(a, axis=None, out=None, keepdims=None):
-    """The index of the minimum along `axis`, of the flattened array for None; of the first NaN if there is
-    one.
+    """The index of the minimum along `axis`, of the flattened array for None; of the first NaN, if any.
 
     The first one, if there are several.  The dtype is int32 (int64 with x64).
 
@@ -506,8 +494,7 @@ def nanargmin(a, axis=None, out=None, keepdims=None):
     return _nan_argument("nanargmin", argmin, np.inf, a, axis, out, keepdims)
 
 
-# --- running sums and products
-# ----------------------------------------------------------------------------------
+# --- running sums and products --------------------------------------------------------------------
 
 @composite(static=("primitive", "axis", "dtype", "fill", "first"))
 def _running(a, primitive, axis, dtype, fill, first):

@@ -45,19 +45,19 @@ from ..util import (
     check_arraylike,
     dtype_of,
     ndim,
+    no_out,
     promote_dtypes_inexact,
     promotes,
     shape,
 )
-from .reductions import as_mask, is_nan, no_out, reduced_axes, wider
+from .reductions import as_mask, is_nan, reduced_axes, wider
 from .reductions import sum as sum_
 
 __all__ = ["average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile",
            "nanquantile", "nanstd", "nanvar", "percentile", "quantile", "std", "var"]
 
 
-# --- mean, variance
-# ---------------------------------------------------------------------------------------------
+# --- mean, variance -------------------------------------------------------------------------------
 
 def _count(a, axes, keepdims, mask, dtype):
     """How many elements go into each result: a constant, or an array where there is a mask."""
@@ -258,8 +258,7 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
                         mean=mean)
 
 
-# --- covariance
-# -------------------------------------------------------------------------------------------------
+# --- covariance -----------------------------------------------------------------------------------
 
 @promotes("m", "y")
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
@@ -355,8 +354,7 @@ def _corrcoef(c):
     return complex_p.bind(*(maximum(minimum(part, 1.0), -1.0) for part in (real(c), imag_p.bind(c))))
 
 
-# --- quantiles
-# --------------------------------------------------------------------------------------------------
+# --- quantiles ------------------------------------------------------------------------------------
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
@@ -367,8 +365,7 @@ def _as_float(n, like):
 
 
 def _at(rows, position):
-    """The elements of the sorted `rows` (m, n) at integer-valued float positions (m, k), clamped to the row.
-    """
+    """The elements of the sorted `rows` (m, n) at whole float positions (m, k), clamped to the row."""
     inside = maximum(minimum(position, _as_float(shape_of(rows)[1] - 1, position)), 0.0)
     return take_along(rows, convert(inside, dtypes.int32), 1)
 

@@ -1,18 +1,20 @@
-"""Special functions: the error functions, the gamma family, scaled Bessel functions; and products with a
-name.
+"""Special functions: error functions, the gamma family, scaled Bessel functions; products with a name.
 
 Formulas are those of Abramowitz & Stegun, Handbook of Mathematical Functions (1964), "A&S".
 """
+from ...runtime.binding import exact_lgamma
 from ..common import dtype_of, dtypes, np, shape_of
 from .elementwise import (
     abs_p,
     add,
     and_p,
+    convert,
     div,
     elementwise,
     eq,
     exp,
     log,
+    lower_op,
     lt,
     mul,
     neg,
@@ -35,6 +37,14 @@ def no_derivative(name, operand):
     return rule
 
 
+def _lower_lgamma(ctx, eqn, x):
+    # XLA's formula cancels near the zeros, which JAX from 0.12 does not; TPUs have no float64 to speak of
+    dtype = eqn.outvars[0].aval.dtype
+    if exact_lgamma and dtype == dtypes.float32 and ctx.platform != "tpu":
+        return ctx.lower_fun(lambda x: convert(lgamma_p.bind(convert(x, dtypes.float64)), dtype), eqn, x)
+    return lower_op(ctx, eqn, x)
+
+
 _SQRT_PI = float(np.sqrt(np.pi))
 # A&S 7.1.1 (erf), 6.3.1 (digamma), 6.4.1 (polygamma), 23.2 (zeta), 9.6.27 (I0' = I1)
 erf_p = elementwise("erf", "chlo.erf", "f", lambda g, o, x: mul(g, mul(exp(neg(square(x))), 2 / _SQRT_PI)))
@@ -42,7 +52,8 @@ erfc_p = elementwise("erfc", "chlo.erfc", "f", lambda g, o,
                      x: mul(g, mul(exp(neg(square(x))), -2 / _SQRT_PI)))
 erf_inv_p = elementwise("erf_inv", "chlo.erf_inv", "f", lambda g, o,
                         x: mul(g, mul(exp(square(o)), _SQRT_PI / 2)))
-lgamma_p = elementwise("lgamma", "chlo.lgamma", "f", lambda g, o, x: mul(g, digamma_p.bind(x)))
+lgamma_p = elementwise("lgamma", "chlo.lgamma", "f", lambda g, o, x: mul(g, digamma_p.bind(x)),
+                       lower=_lower_lgamma)
 digamma_p = elementwise("digamma", "chlo.digamma", "f",
                         lambda g, o, x: mul(g, polygamma_p.bind(full(shape_of(x), 1, dtype_of(x)), x)))
 polygamma_p = elementwise("polygamma", "chlo.polygamma", "f", no_derivative("polygamma", "m"),

@@ -1,5 +1,4 @@
-"""What linear algebra shares: batches of matrices, what is checked of them, their products and triangles, and
-kernels.
+"""What linear algebra shares: batches of matrices, their checks, products and triangles, and kernels.
 
 A batch of matrices has any number of leading axes.  A kernel is compiled code that is called by name
 (LAPACK's on the CPU, cuSOLVER's and cuBLAS's on CUDA); `by_kernels` makes lowering rules of Python
@@ -20,7 +19,7 @@ from ..arrays.gather_numbers import PROMISE, GatherDimensionNumbers
 from ..arrays.precision import Precision
 from ..arrays.shape import batch_by_axes, broadcast_in_dim, full, move_axis, reduce_sum, reshape, transpose
 from ..arrays.slicing import concatenate_p, iota_p, pad_p, slice_p
-from ..common import ShapedArray, dtype_of, dtypes, ndim_of, np, prod, shape_of
+from ..common import ShapedArray, dtype_of, dtypes, kind_of, ndim_of, np, prod, shape_of
 
 if TYPE_CHECKING:
     from ...core.jaxpr import Eqn
@@ -35,16 +34,16 @@ PREFIXES: dict[Any, str] = {dtypes.float32: "s", dtypes.float64: "d",
 # --- checks ---------------------------------------------------------------------------------------
 
 def check_dtypes(name: str, *avals: ShapedArray, kinds: str = "fc") -> None:
-    """Do all have one dtype, which LAPACK has?  `kinds` "f" leaves out complex ones.
+    """Have all one dtype, of one of the kinds?
 
     Raises:
-        TypeError: if they do not.
+        TypeError: if they have not.
     """
-    taken = [dtype for dtype in PREFIXES if kinds == "fc" or not dtypes.is_complex(dtype)]
     for i, a in enumerate(avals):
-        if a.dtype not in taken:
+        if kind_of(a.dtype) not in kinds:
+            taken = " and ".join(dtype.name for dtype in PREFIXES if kind_of(dtype) in kinds)
             raise TypeError(f"{name} does not accept dtype {dtypes.short_name(a.dtype)} at position {i}: it "
-                            f"takes {' and '.join(dtype.name for dtype in taken)}; cast with .astype(dtype)")
+                            f"takes {taken}; cast with .astype(dtype)")
         if a.dtype != avals[0].dtype:
             raise TypeError(f"{name} requires arguments to have the same dtypes, got "
                             f"{', '.join(x.dtype.name for x in avals)}: cast with .astype(dtype)")
@@ -257,8 +256,7 @@ def hermitian(x: Any, lower: bool = True) -> Any:
 
 
 def skew(x: Any) -> Any:
-    """The skew-Hermitian matrix with the strictly lower triangle of `x`, and what its diagonal has of
-    imaginary."""
+    """The skew-Hermitian matrix with the strictly lower triangle of `x` and its diagonal's imaginary part."""
     low = triangle(x, inset=1)
     result = sub(low, adjoint(low))
     if dtypes.is_complex(dtype_of(x)):
@@ -318,15 +316,21 @@ def by_kernels(rules: Mapping[str | None, Callable[..., Any]]) -> dict[str | Non
     """A table {platform: function of values and parameters} as lowering rules.
 
     Where nothing is to be computed, no kernel is called.
+
+    Raises:
+        NotImplementedError: by a rule, if the platform's kernels lack the dtype.
     """
-    def rule(function: Callable[..., Any]) -> Callable[..., Any]:
+    def rule(platform: str | None, function: Callable[..., Any]) -> Callable[..., Any]:
         def lower(ctx: Any, eqn: Eqn, *names: str) -> Any:
-            outs = [v.aval for v in eqn.outvars]
+            outs, dtype = [v.aval for v in eqn.outvars], eqn.invars[0].aval.dtype
             if not any(prod(a.shape) for a in outs):
                 return ctx.lower_fun(lambda *_: [full(a.shape, 0, a.dtype) for a in outs], eqn, *names)
+            if platform and dtypes.is_inexact(dtype) and dtype not in PREFIXES:
+                raise NotImplementedError(f"{eqn.primitive.name}: dtype {dtype.name} has no kernel on "
+                                          f"platform {platform}; cast with .astype(jnp.float32)")
             return ctx.lower_fun(lambda *values: function(*values, **eqn.params), eqn, *names)
         return lower
-    return {platform: rule(function) for platform, function in rules.items()}
+    return {platform: rule(platform, function) for platform, function in rules.items()}
 
 
 def checked(info: Any, *results: Any) -> list[Any]:

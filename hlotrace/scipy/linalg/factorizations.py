@@ -7,15 +7,14 @@ from ...api.composite import composite
 from ...core import dtypes
 from ...core.errors import not_one_of
 from ...lax import linalg
-from ...numpy.linalg import adjoint, inexact, product, square
+from ...numpy.linalg import adjoint, inexact_of, product, square
 from ...numpy.util import promotes
 from ...primitives.common import static_int
 
 __all__ = ["eigh", "eigh_tridiagonal", "hessenberg", "qr", "qr_multiply", "rsf2csf", "schur", "svd"]
 
 
-# --- Hermitian matrices
-# -----------------------------------------------------------------------------------------
+# --- Hermitian matrices ---------------------------------------------------------------------------
 
 def eigh(a, b=None, lower=True, eigvals_only=False, overwrite_a=False, overwrite_b=False, turbo=True,
          eigvals=None, type=1, check_finite=True):
@@ -48,8 +47,8 @@ def eigh(a, b=None, lower=True, eigvals_only=False, overwrite_a=False, overwrite
 @composite(static=("lower", "type"))
 def _eigh(a, b, lower, type):
     if b is None:
-        return linalg.eigh(square("eigh", a), lower=lower)
-    a, b = inexact("eigh", a, b)
+        return linalg.eigh(square("eigh", jnp.asarray(a)), lower=lower)
+    a, b = inexact_of(a, b)
     if square("eigh", a).shape[-2:] != square("eigh", b).shape[-2:]:
         raise ValueError(f"eigh: a and b must have equal sizes, got shapes {a.shape} and {b.shape}")
     factor = linalg.cholesky(b)
@@ -89,7 +88,7 @@ def eigh_tridiagonal(d, e, *, eigvals_only=False, select="a", select_range=None,
         raise not_one_of("select", select, ("a", "i"))
     if select == "i" and select_range is None:
         raise ValueError("for select='i', select_range must be specified: (first, last), both included")
-    d, e = inexact("eigh_tridiagonal", d, e)
+    d, e = inexact_of(d, e)
     if d.ndim != 1 or e.shape != (max(len(d) - 1, 0),):
         raise TypeError("eigh_tridiagonal: d must be a vector and e one that is shorter by one, got shapes "
                         f"{d.shape} and {e.shape}; jax.vmap takes batches")
@@ -118,12 +117,11 @@ def svd(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=
     """
     if lapack_driver not in _DRIVERS:
         raise not_one_of("lapack_driver", lapack_driver, tuple(_DRIVERS))
-    return linalg.svd(*inexact("svd", a), full_matrices=full_matrices, compute_uv=compute_uv,
+    return linalg.svd(*inexact_of(a), full_matrices=full_matrices, compute_uv=compute_uv,
                       algorithm=_DRIVERS[lapack_driver])
 
 
-# --- QR
-# ---------------------------------------------------------------------------------------------------------
+# --- QR -------------------------------------------------------------------------------------------
 
 def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
     """(Q, R) with a = Q R, of matrices (..., m, n); with `pivoting` (Q, R, p) with a[:, p] = Q R.
@@ -138,7 +136,7 @@ def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_fini
     """
     if mode not in ("full", "r", "economic"):
         raise not_one_of("mode", mode, ("full", "r", "economic"))
-    out = linalg.qr(*inexact("qr", a), pivoting=pivoting, full_matrices=mode != "economic")
+    out = linalg.qr(*inexact_of(a), pivoting=pivoting, full_matrices=mode != "economic")
     return out[1:] if mode == "r" else out
 
 
@@ -157,7 +155,7 @@ def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False, overwrite_a
     """
     if mode not in ("right", "left"):
         raise not_one_of("mode", mode, ("right", "left"))
-    a, c = inexact("qr_multiply", a, c)
+    a, c = inexact_of(a, c)
     q, *rest = linalg.qr(a, pivoting=pivoting, full_matrices=False)
     q = jnp.conj(q) if conjugate else q
     if mode == "right":
@@ -174,8 +172,7 @@ def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False, overwrite_a
     return product(*((c, q) if mode == "right" else (q, c))), *rest
 
 
-# --- Hessenberg and Schur forms
-# ---------------------------------------------------------------------------------
+# --- Hessenberg and Schur forms -------------------------------------------------------------------
 
 def hessenberg(a, *, calc_q=False, overwrite_a=False, check_finite=True):
     """H with a = Q H Q^H, zero below the first subdiagonal, of square matrices; with `calc_q` (H, Q).
@@ -225,7 +222,7 @@ def rsf2csf(T, Z, check_finite=True):
     Array([[1.+0.j, 2.+0.j],
            [0.+0.j, 3.+0.j]], dtype=complex64)
     """
-    T, Z = inexact("rsf2csf", T, Z)
+    T, Z = inexact_of(T, Z)
     if square("rsf2csf", T).shape[-2:] != square("rsf2csf", Z).shape[-2:]:
         raise ValueError(f"rsf2csf: T and Z must have equal sizes, got shapes {T.shape} and {Z.shape}")
     return _rsf2csf(T, Z)

@@ -14,7 +14,7 @@ from ...api.custom_derivatives import custom_jvp
 from ...core import dtypes
 from ...core.errors import not_one_of
 from ...lax import linalg
-from ...numpy.linalg import adjoint, inexact, product, square
+from ...numpy.linalg import adjoint, inexact_of, product, square
 from ...numpy.util import promotes
 from ...primitives.common import static_int
 
@@ -42,8 +42,7 @@ def _column(a, b, j):
     return linalg.triangular_solve(a, jnp.where(i < j, b, 0)[:, None], left_side=True)[:, 0]
 
 
-# --- Sylvester
-# --------------------------------------------------------------------------------------------------
+# --- Sylvester ------------------------------------------------------------------------------------
 
 @promotes("A", "B", "C")
 def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
@@ -71,7 +70,7 @@ def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
 
 @composite(static=("by_schur",))
 def _solve_sylvester(A, B, C, tol, by_schur):
-    A, B, C = inexact("solve_sylvester", A, B, C)
+    A, B, C = inexact_of(A, B, C)
     if not (min(A.ndim, B.ndim, C.ndim) > 1 and A.shape[-2:] + B.shape[-2:] == 2 * C.shape[-2:-1] + 2 *
             C.shape[-1:]):
         raise ValueError("solve_sylvester: A must have shape [..., m, m], B [..., n, n] and C [..., m, n], "
@@ -108,8 +107,7 @@ def _of_kind(c, x):
     return x if dtypes.is_complex(c.dtype) else x.real
 
 
-# --- functions
-# --------------------------------------------------------------------------------------------------
+# --- functions ------------------------------------------------------------------------------------
 
 @composite(static=("upper_triangular", "max_squarings"))
 @promotes()
@@ -189,7 +187,7 @@ def expm_frechet(A, E, *, method=None, compute_expm=True):
     """
     if method not in (None, "SPS", "blockEnlarge"):
         raise not_one_of("method", method, ("SPS", "blockEnlarge"))
-    A, E = inexact("expm_frechet", A, E)
+    A, E = inexact_of(A, E)
     if square("expm_frechet", A).shape != E.shape:
         raise ValueError(f"expm_frechet: A and E must have one shape, got {A.shape} and {E.shape}")
     if method == "blockEnlarge":
@@ -204,8 +202,7 @@ def expm_frechet(A, E, *, method=None, compute_expm=True):
 @composite(static=("blocksize",))
 @promotes()
 def sqrtm(A, blocksize=1):
-    """The principal square roots of square matrices (..., n, n), complex; useless numbers where there is
-    none.
+    """The principal square roots of square matrices (..., n, n), complex; useless where there are none.
 
     Source: A. Bjorck and S. Hammarling, "A Schur method for the square root of a matrix", Linear Algebra and
     its Applications 52, 1983.
@@ -258,7 +255,7 @@ def funm(A, func, disp=True):
     Array([[1., 0.],
            [0., 2.]], dtype=float32)
     """
-    a = square("funm", A)
+    a = square("funm", jnp.asarray(A))
     if a.ndim > 2:
         raise ValueError(f"funm: A must be one square matrix, got shape {a.shape}; jax.vmap takes batches")
     t, u = _schur(a)
@@ -283,8 +280,7 @@ def _of_triangle(t, values):
     return _by_columns(t.shape, jnp.result_type(t, values), column)
 
 
-# --- polar
-# ------------------------------------------------------------------------------------------------------
+# --- polar ----------------------------------------------------------------------------------------
 
 @promotes()
 def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):
@@ -307,7 +303,7 @@ def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):
         raise not_one_of("side", side, ("right", "left"))
     if method not in ("qdwh", "svd"):
         raise not_one_of("method", method, ("qdwh", "svd"))
-    a, = inexact("polar", a)
+    a, = inexact_of(a)
     if a.ndim < 2:
         raise ValueError("polar: a matrix or a batch of them is needed, of shape [..., m, n], got shape "
                          f"{a.shape}")

@@ -10,7 +10,7 @@ from ...api.composite import composite
 from ...core import dtypes
 from ...core.errors import fits, not_one_of
 from ...lax import linalg
-from ...numpy.linalg import adjoint, after_lu, inexact, product, square
+from ...numpy.linalg import adjoint, after_lu, inexact, inexact_of, product, square
 from ...numpy.util import promotes
 
 __all__ = ["cho_factor", "cho_solve", "cholesky", "det", "inv", "lu", "lu_factor", "lu_solve", "solve",
@@ -30,8 +30,7 @@ def _solved(name, solver, b, *factors):
     return out[..., 0] if vectors else out
 
 
-# --- triangular and Cholesky
-# ------------------------------------------------------------------------------------
+# --- triangular and Cholesky ----------------------------------------------------------------------
 
 _TRANSPOSES = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
@@ -57,7 +56,7 @@ def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, overwrite_
 
 @composite(static=("name", "trans", "lower", "unit_diagonal"))
 def _triangular(name, a, b, trans, lower, unit_diagonal=False):
-    a, b = inexact(name, a, b)
+    a, b = inexact_of(a, b)
     return _solved(name, lambda a, b: linalg.triangular_solve(
         a, b, left_side=True, lower=lower, transpose_a=trans > 0, conjugate_a=trans == 2,
         unit_diagonal=unit_diagonal),
@@ -80,7 +79,7 @@ def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
 
 @composite(static=("lower",))
 def _cholesky(a, lower):
-    a = square("cholesky", a)
+    a = square("cholesky", jnp.asarray(a))
     factor = linalg.cholesky(a if lower else adjoint(a), symmetrize_input=False)
     return factor if lower else adjoint(factor)
 
@@ -106,8 +105,7 @@ def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
                        bool(lower))
 
 
-# --- LU
-# ---------------------------------------------------------------------------------------------------------
+# --- LU -------------------------------------------------------------------------------------------
 
 def lu_factor(a, overwrite_a=False, check_finite=True):
     """(lu, pivots): L below the diagonal and U in the upper triangle; int32 pivots.
@@ -118,7 +116,7 @@ def lu_factor(a, overwrite_a=False, check_finite=True):
     (Array([[4., 4.],
            [0., 2.]], dtype=float32), Array([1, 1], dtype=int32))
     """
-    packed, pivots, _ = linalg.lu(*inexact("lu_factor", a))
+    packed, pivots, _ = linalg.lu(*inexact_of(a))
     return packed, pivots
 
 
@@ -139,7 +137,7 @@ def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
 
 @composite(static=("trans",))
 def _lu_solve(packed, pivots, b, trans):
-    packed, b = inexact("lu_solve", packed, b)
+    packed, b = inexact_of(packed, b)
     order = linalg.lu_pivots_to_permutation(pivots, square("lu_solve", packed).shape[-1])
     return _solved("lu_solve", lambda packed, order, b: after_lu(packed, order, b, trans), b, packed, order)
 
@@ -164,7 +162,7 @@ def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
 @composite(static=("permute_l",))
 @promotes()
 def _lu(a, permute_l):
-    packed, _, order = linalg.lu(*inexact("lu", a))
+    packed, _, order = linalg.lu(*inexact_of(a))
     m, n = packed.shape[-2:]
     k = min(m, n)
     low, up = jnp.tril(packed[..., :k], -1) + jnp.eye(m, k, dtype=packed.dtype), jnp.triu(packed[..., :k, :])
@@ -173,8 +171,7 @@ def _lu(a, permute_l):
     return (order[..., None, :] == jnp.arange(m)[:, None]).astype(dtypes.real_of(packed.dtype)), low, up
 
 
-# --- dense
-# ------------------------------------------------------------------------------------------------------
+# --- dense ----------------------------------------------------------------------------------------
 
 def det(a, overwrite_a=False, check_finite=True):
     """The determinants of square matrices (..., n, n).
