@@ -5,7 +5,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from ..core.avals import aval_of
+from ..core.avals import ShapedArray, aval_of
 from ..core.errors import check_callable
 from ..core.pytrees import pytree
 from ..core.surface.boundary import filtered
@@ -13,8 +13,9 @@ from ..core.symbolic_zeros import MappedAxis
 from ..transforms import vmappable
 from ..transforms.vmap import batch_flat, place_axis
 from . import adapters
-from .flat import FlatFunction, StatefulFunction
+from .flat import FlatFunction, StatefulFunction, abstract
 from .signatures import name_of, wraps
+from .stages import ShapeDtypeStruct
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -153,7 +154,17 @@ def check_axes(what: str, in_axes: Any, out_axes: Any) -> Any:
 
 def mapped_axes(flat: FlatFunction, axes: Any, axis_size: int | None = None) -> tuple[list[Any], int]:
     """(the mapped axis of each leaf or None, its size); `axes` is a pytree prefix of (args, kwargs)."""
-    return check_mapped(flat, pytree.flatten_axes(f"{flat.what} in_axes", flat.in_tree, axes, 1), axis_size)
+    dims = pytree.flatten_axes(f"{flat.what} in_axes", flat.in_tree, axes, 1)
+    dims, size = check_mapped(flat, dims, axis_size)
+    for i, (x, dim) in enumerate(zip(flat.leaves, dims)):
+        if dim is not None and type(x) is ShapeDtypeStruct:     # the function reads the shape of a slice
+            flat.leaves[i] = x.update(shape=x.shape[:dim] + x.shape[dim + 1:], sharding=None)
+            dims[i] = None
+    return dims, size
+
+
+def _type_of(x: Any) -> ShapedArray:
+    return abstract(x) if type(x) is ShapeDtypeStruct else aval_of(x)
 
 
 def check_mapped(flat: FlatFunction, dims: list[Any], axis_size: int | None) -> tuple[list[Any], int]:
@@ -161,7 +172,7 @@ def check_mapped(flat: FlatFunction, dims: list[Any], axis_size: int | None) -> 
     sizes: dict[int, list[int]] = {}
     for i, dim in enumerate(dims):
         if dim is not None:
-            shape, dim = flat.aval(i).shape, operator.index(dim)
+            shape, dim = flat.aval(i, _type_of).shape, operator.index(dim)
             if not -len(shape) <= dim < len(shape):
                 raise ValueError(f"{flat.what} was requested to map its argument along axis {dim}, which "
                                  "implies that its rank should be at least "
@@ -192,8 +203,8 @@ def _sizes_differ(flat: FlatFunction, dims: Sequence[Any], sizes: dict[int, list
     """For mapped axes of several sizes: those of each, the most frequent first."""
     listed: list[str] = []
     for n, where in sorted(sizes.items(), key=lambda of_size: -len(of_size[1])):
-        named = ", ".join(f"axis {dims[i]} of argument {flat.path(i)} of type {flat.aval(i).str_short()}"
-                          for i in where[:4])
+        types = {i: flat.aval(i, _type_of).str_short() for i in where[:4]}
+        named = ", ".join(f"axis {dims[i]} of argument {flat.path(i)} of type {t}" for i, t in types.items())
         most = "some" if listed or len(sizes) == 1 else "most"
         which = "one axis" if len(where) == 1 else f"{most} axes ({len(where)} of them)"
         listed.append(f"\n  * {which} had size {n}{', e.g.' if len(where) > 1 else ':'} {named}")

@@ -226,6 +226,8 @@ _NAMES = """
 | `monitoring.get_scalar_listeners` | JAX's tests | `faces.get_scalar_listeners` |
 | `named_sharding.DuplicateSpecError` | packages | `core.errors.DuplicateSpecError` |
 | `named_sharding._unpickle_named_sharding` | pickles | `pickles.unpickle_named_sharding` |
+| `nn.initializers._complex_truncated_normal` | e3x | `nn.initializers._complex_truncated_normal` |
+| `nn.initializers._complex_uniform` | with it | `nn.initializers._complex_uniform` |
 | `numpy.util.promote_dtypes_complex` | packages | `faces.promote_dtypes_complex` |
 | `numpy.vectorize._apply_excluded` | quaxed | `faces.apply_excluded` |
 | `numpy.vectorize._check_output_dims` | quaxed | `faces.check_output_dims` |
@@ -276,6 +278,7 @@ _NAMES = """
 | `tree_util.prefix_errors` | flax's tests | `faces.prefix_errors` |
 | `typing.DType` | furax, for annotations | `faces.DType` |
 | `typing.SupportsDType` | jaxctx, for annotations | `faces.SupportsDType` |
+| `util.HashablePartial` | optree | `tree_util.Partial` |
 | `util.canonicalize_axis` | packages | `primitives.common.canonical_axis` |
 | `util.safe_map` | packages | `extend.flat_functions.safe_map` |
 | `util.wraps` | packages | `faces.wraps` |

@@ -113,10 +113,18 @@ def _fans(shape, in_axis, out_axis, batch_axis):
 def _disk(key, shape, dtype, squared_radius):
     """Complex numbers of uniform angle, whose squared radius is a function of a uniform variate."""
     radius_key, angle_key = random.split(key)
-    real = dtypes.real_of(dtype)
+    real = dtypes.real_of(dtypes.as_dtype(dtype))
     radius = jnp.sqrt(squared_radius(random.uniform(radius_key, shape, real)))
     angle = 2 * np.pi * random.uniform(angle_key, shape, real)
     return (radius * jnp.exp(1j * angle)).astype(dtype)
+
+
+def _complex_uniform(key, shape, dtype):
+    return _disk(key, shape, dtype, lambda u: 2 * u)        # of variance 1
+
+
+def _complex_truncated_normal(key, upper, shape, dtype):
+    return _disk(key, shape, dtype, lambda u: -jnp.log1p((math.exp(-upper ** 2) - 1) * u))
 
 
 def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
@@ -151,14 +159,14 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
             draw = random.truncated_normal(key, -2, 2, shape, dtype)
             deviation = deviation / jnp.asarray(0.87962566103423978, dtype)
         elif distribution == "truncated_normal":
-            draw = _disk(key, shape, dtype, lambda u: -jnp.log1p((math.exp(-4) - 1) * u))
+            draw = _complex_truncated_normal(key, 2, shape, dtype)
             deviation = deviation / jnp.asarray(0.95311164380491208, dtype)
         elif distribution == "normal":
             draw = random.normal(key, shape, dtype)
         elif distribution == "uniform" and is_real:
             draw, deviation = random.uniform(key, shape, dtype, -1), jnp.sqrt(3 * variance)
         elif distribution == "uniform":
-            draw, deviation = _disk(key, shape, dtype, lambda u: u), deviation * math.sqrt(2)
+            draw = _complex_uniform(key, shape, dtype)
         else:
             raise not_one_of("invalid distribution for variance scaling initializer: distribution",
                              distribution, ("truncated_normal", "normal", "uniform"))

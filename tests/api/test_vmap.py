@@ -182,3 +182,21 @@ def args(*a, **k):
 def test_errors(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_a_struct_among_the_arguments_is_that_of_a_slice():
+    struct = jax.ShapeDtypeStruct((2, 3), np.float32)
+    seen = []
+
+    def f(x, like):
+        seen.append((like["a"].shape, like["a"].dtype))
+        return x * like["a"].shape[0]
+    x = np.arange(2.0, dtype=np.float32)
+    np.testing.assert_array_equal(jax.vmap(f)(x, {"a": struct}), x * 3)
+    np.testing.assert_array_equal(jax.vmap(f, in_axes=(0, -1))(np.ones(3, np.float32), {"a": struct}), [2, 2, 2])
+    np.testing.assert_array_equal(jax.vmap(f, in_axes=(0, None))(x, {"a": struct}), x * 2)
+    assert seen == [((3,), np.float32), ((2,), np.float32), ((2, 3), np.float32)]
+    with pytest.raises(ValueError, match=r"inconsistent sizes[\s\S]*like\['a'\] of type float32\[2,3\]"):
+        jax.vmap(f)(np.ones(5, np.float32), {"a": struct})
+    with pytest.raises(TypeError, match="ShapeDtypeStruct"):
+        jax.vmap(lambda x, like: x + like)(x, jax.ShapeDtypeStruct((2,), np.float32))
