@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 import hlotrace as jax
 import hlotrace.numpy as jnp
 
-SIZES, EPOCHS, BATCH, RATE, MOMENTUM = (64, 128, 64, 10), 8, 72, 0.05, 0.9
+SIZES, BATCH, RATE, MOMENTUM = (64, 128, 64, 10), 72, 0.05, 0.9
 
 
 def scores(params, images):
@@ -50,7 +50,7 @@ def train(devices):
     params = jax.device_put([{"w": jax.random.normal(k, (n, m)) * (2 / n) ** 0.5, "b": jnp.zeros(m)} for k, n, m in
                              zip(jax.random.split(init_key, len(SIZES) - 1), SIZES[:-1], SIZES[1:])], whole)
     velocity = jax.tree.map(jnp.zeros_like, params)
-    for epoch in range(EPOCHS):
+    for epoch in range(flags.epochs):
         order = np.asarray(jax.random.permutation(jax.random.fold_in(key, epoch), rest))
         for picked in order[:len(order) // BATCH * BATCH].reshape(-1, BATCH):
             params, velocity = step(params, velocity, *place(picked))
@@ -61,6 +61,7 @@ def train(devices):
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--processes", type=int, default=2)
 parser.add_argument("--devices", type=int, default=2, help="CPU devices of each process")
+parser.add_argument("--epochs", type=int, default=8)
 parser.add_argument("--process", type=int, help="be this one; without it, start all")
 parser.add_argument("--coordinator", help="HOST:PORT")
 flags = parser.parse_args()

@@ -4,19 +4,7 @@
 """
 from .runtime import binding as _binding  # isort: skip - first, as it says what is not installed
 from . import numpy, tree
-from .api.autodiff import (
-    fwd_and_bwd,
-    grad,
-    hessian,
-    jacfwd,
-    jacobian,
-    jacrev,
-    jvp,
-    linear_transpose,
-    linearize,
-    value_and_grad,
-    vjp,
-)
+from .api.autodiff import fwd_and_bwd, grad, jvp, linear_transpose, linearize, value_and_grad, vjp
 from .api.checkpoint import checkpoint, remat
 from .api.custom_derivatives import closure_convert, custom_gradient, custom_jvp, custom_vjp
 from .api.external.callbacks import pure_callback
@@ -64,6 +52,7 @@ _offer(globals(), "numpy", "tree", lazy={
     "distributed dlpack dtypes errors example_libraries experimental export extend ffi flatten_util image "
     "interpreters lax lib memory monitoring nn ops profiler random ref scipy sharding stages test_util "
     "topologies tree_util typing version",
+    "api.jacobians": "hessian jacfwd jacobian jacrev",
     "api.parallel.axis_types": "smap",
     "api.external.bisect_numeric": "bisect_numeric",
     "api.external.profile": "profile",

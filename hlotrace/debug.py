@@ -1,5 +1,4 @@
-"""hlotrace.debug: look at values from inside compiled and transformed functions, and at how arrays lie over
-devices."""
+"""hlotrace.debug: look at values inside compiled and transformed functions, and at arrays over devices."""
 from .api.external.callbacks import debug_callback as callback
 from .api.external.callbacks import debug_log as log
 from .api.external.callbacks import debug_print as print

@@ -1,5 +1,5 @@
 """hlotrace.memory: kinds of memory."""
+from .core.avals import Space
 from .core.surface.public import export_names as _offer
-from .sharding.abstract import Space
 
 _offer(globals())

@@ -2,19 +2,25 @@
 import ast
 import functools
 import gc
+from collections.abc import Callable
 from pathlib import Path
 
 
-@functools.cache
 def tree(path: Path) -> ast.Module:
-    """The syntax tree of a file.  Whoever asks shares it, and changes nothing in it.
+    """The syntax tree of a file.  Whoever asks shares it, and changes nothing in it."""
+    return parsed(path.read_text("utf-8"))
+
+
+@functools.cache
+def parsed(source: str) -> ast.Module:
+    """The syntax tree of a text, as `tree`.
 
     It has no cycles: while it grows, looking for some would take longer than reading it.
     """
     collects = gc.isenabled()
     gc.disable()
     try:
-        return ast.parse(path.read_text("utf-8"))
+        return ast.parse(source)
     finally:
         if collects:
             gc.enable()
@@ -29,7 +35,7 @@ def nodes(path: Path) -> list[ast.AST]:
 def forget() -> None:
     """Drop all trees."""
     nodes.cache_clear()
-    tree.cache_clear()
+    parsed.cache_clear()
 
 
 def children(node: ast.AST) -> list[ast.AST]:
@@ -44,9 +50,15 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def walk(node: ast.AST) -> list[ast.AST]:
-    """What `ast.walk` gives, in half its time."""
+def statements(node: ast.AST) -> list[ast.AST]:
+    """Of the children those that are statements, or hold some: all imports and assignments are among these."""
+    lists = [getattr(node, name, None) for name in ("body", "handlers", "orelse", "finalbody", "cases")]
+    return [part for each in lists if isinstance(each, list) for part in each]      # of a lambda it is no list
+
+
+def walk(node: ast.AST, inner: Callable[[ast.AST], list[ast.AST]] = children) -> list[ast.AST]:
+    """What `ast.walk` gives, in half its time; or the statements alone, with `inner=statements`."""
     found = [node]
     for each in found:
-        found += children(each)
+        found += inner(each)
     return found

@@ -2,6 +2,7 @@
 
     python tools/chips.py
 """
+import re
 import sys
 from pathlib import Path
 
@@ -53,6 +54,10 @@ host, all links together, and to other hosts. A dash: its maker does not say, or
 
 ## Where the figures are from
 
+Every figure has a source; where it names one that a table above has a dash for, the source says nothing of it. On 25 November 2026
+those from OpenXLA and from Google's pages of v3, v4, v5e, v5p and 7x were compared with the pages. Rates of the NVIDIA GPUs and their
+networks, VMEM, and all of v2 and v6e, were not compared again. The memory of the L4 has no page: a device reported it.
+
 {sources}
 """
 
@@ -71,19 +76,23 @@ def links(chip):
     return f"torus, {chip.torus} dimensions"
 
 
+def linked(source):
+    return re.sub(r"https://[^\s;]+", r"<\g<0>>", source)
+
+
 def page():
     chips = CHIPS.values()
-    memory = [row("chip", "also", "its devices say", "cores", "memory, GiB", "bandwidth, GB/s", "links, GB/s", "they are",
-                  "network, GB/s"), row(*["---"] * 9)]
+    memory = [row("chip", "also", "its devices say", "cores", "memory, GiB", "VMEM, MiB", "bandwidth, GB/s", "links, GB/s", "they are",
+                  "network, GB/s"), row(*["---"] * 10)]
     peak = [row("chip", *DTYPES, "float32 outside of matrix units"), row(*["---"] * (len(DTYPES) + 2))]
     for chip in chips:
         memory.append(row(
             f"`{chip.name}`", ", ".join(f"`{name}`" for name in chip.aliases) or "-", chip.kind, chip.cores,
-            number(chip.memory, 1 << 30), number(chip.bandwidth, 1e9), number(chip.link_bandwidth, 1e9), links(chip),
+            number(chip.memory, 1 << 30), number(chip.vmem or None, 1 << 20), number(chip.bandwidth, 1e9), number(chip.link_bandwidth, 1e9), links(chip),
             number(chip.network, 1e9)))
         peak.append(row(f"`{chip.name}`", *(number(chip.peak.get(dtype), 1e12) for dtype in DTYPES), number(chip.vector, 1e12)))
     sources = [f"* `{chip.name}`: " + "; ".join(
-        f"{', '.join(figures.split()).replace('_', ' ')}: {source}" for figures, source in chip.sources.items()) + "."
+        f"{', '.join(figures.split()).replace('_', ' ')}: {linked(source)}" for figures, source in chip.sources.items()) + "."
         for chip in chips]
     return TEXT.format(install=gpu_targets.install_line(None).replace(gpu_targets.binding.jaxlib_version, "$JAXLIB"),
                        memory="\n".join(memory), peak="\n".join(peak), sources="\n".join(sources))

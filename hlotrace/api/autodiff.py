@@ -1,4 +1,4 @@
-"""Differentiation for users: grad, value_and_grad, jvp, vjp, linearize, linear_transpose, Jacobians."""
+"""Differentiation for users: grad, value_and_grad, jvp, vjp, linearize, linear_transpose."""
 from __future__ import annotations
 
 import dataclasses
@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of
 from ..core.config import state
-from ..core.errors import not_callable
+from ..core.errors import check_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.pytrees import pytree
 from ..core.surface.boundary import boundaries, filtered
-from ..core.symbolic.dimension import is_symbolic_dim
 from ..core.symbolic_zeros import UndefinedPrimal
 from ..core.trace import EVAL, trace_to_jaxpr
-from ..primitives.arrays.elementwise import add, convert, eq
-from ..primitives.arrays.shape import instantiate, reshape, zeros_of
-from ..primitives.arrays.slicing import iota_p, slice_p
+from ..primitives.arrays.elementwise import convert
+from ..primitives.arrays.shape import in_memory_of, instantiate, zeros_of
 from ..primitives.common import np
 from ..runtime.array_impl import ArrayImpl, own
 from ..transforms import residuals  # noqa: F401  it provides programs.linearize_steps
@@ -31,20 +29,18 @@ from .flat import FlatFunction, abstract
 from .jit import jit
 from .refs import delivered
 from .signatures import name_of, split_statics, wraps
-from .vmap import vmap
 
 if TYPE_CHECKING:
     from ..core.jaxpr import Jaxpr
 
-__all__ = ["grad", "value_and_grad", "jvp", "vjp", "linearize", "linear_transpose", "jacfwd", "jacrev",
-           "jacobian", "hessian", "fwd_and_bwd"]
+__all__ = ["grad", "value_and_grad", "jvp", "vjp", "linearize", "linear_transpose", "fwd_and_bwd"]
 
 _LEAF = pytree.tree_structure(0)
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def _as_operands(leaves: list[Any]) -> list[Any]:
+def as_operands(leaves: list[Any]) -> list[Any]:
     """At top level a NumPy value or Python number becomes an array once, rather than in each operation."""
     if state.trace is not EVAL:
         return leaves
@@ -54,7 +50,7 @@ def _as_operands(leaves: list[Any]) -> list[Any]:
 def _as_array_operands(leaves: list[Any]) -> list[Any]:
     """Tangents or cotangents given by the user: rules may ask for their shapes."""
     return [convert(x, aval_of(x).dtype, True) if type(x) in dtypes.python_scalars else x
-            for x in _as_operands(leaves)]
+            for x in as_operands(leaves)]
 
 
 def _no_reduce_axes(what: str, reduce_axes: Any) -> None:
@@ -63,10 +59,9 @@ def _no_reduce_axes(what: str, reduce_axes: Any) -> None:
                                   "with lax.psum")
 
 
-def _argnums(fun: Callable[..., Any], argnums: Any) -> int | tuple[int, ...]:
+def checked_argnums(fun: Callable[..., Any], argnums: Any) -> int | tuple[int, ...]:
     """`argnums` as an int or a tuple of int, for a function to be differentiated."""
-    if not callable(fun):
-        raise not_callable(fun)
+    check_callable(fun)
     try:
         several = isinstance(argnums, Iterable) and getattr(argnums, "ndim", 1) != 0
         return tuple(map(operator.index, argnums)) if several else operator.index(argnums)
@@ -74,9 +69,9 @@ def _argnums(fun: Callable[..., Any], argnums: Any) -> int | tuple[int, ...]:
         raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}") from None
 
 
-def _choose(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
+def chosen_arguments(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
             argnums: int | tuple[int, ...], what: str, has_aux: bool) -> tuple[FlatFunction, Any]:
-    """(a FlatFunction of the arguments `argnums`, in the order of the signature; an order for `_picked`)."""
+    """(a FlatFunction of the arguments `argnums`, in the order of the signature; an order for `picked`)."""
     n, single = len(args), isinstance(argnums, int)
     numbers = (argnums,) if isinstance(argnums, int) else argnums
     for k in numbers:
@@ -97,14 +92,14 @@ def _choose(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
     return flat, None if places == chosen else tuple([chosen.index(k) for k in places])
 
 
-def _picked(values: Any, order: Any) -> Any:
+def picked(values: Any, order: Any) -> Any:
     """Values for the chosen arguments as the user requested them: one, all, or all in another order."""
     if order is None:
         return values
     return values[0] if order == 0 else tuple([values[i] for i in order])
 
 
-def _check_input_dtype(flat: FlatFunction, avals: Sequence[ShapedArray], holomorphic: bool = False,
+def check_input_dtype(flat: FlatFunction, avals: Sequence[ShapedArray], holomorphic: bool = False,
                        allow_int: bool = False) -> None:
     of_values = adapters.of_values(flat.in_tree)
     for i, aval in enumerate(avals):
@@ -121,7 +116,7 @@ def _check_input_dtype(flat: FlatFunction, avals: Sequence[ShapedArray], holomor
                             "holomorphic differentiation, pass holomorphic=True. For differentiation of "
                             "non-holomorphic functions involving complex inputs or integer inputs, use jvp, "
                             "or convert with x.astype(float).")
-        elif dtypes.is_extended(dtype) or not dtypes.is_inexact(dtype) and not allow_int:
+        elif not dtypes.is_inexact(dtype) and not allow_int:
             raise TypeError(
                 f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
                 f"np.inexact), but got {dtype.name} for {flat.path(i)} of {flat.name}. If you want to use "
@@ -141,10 +136,10 @@ def _check_scalar(flat: FlatFunction, outs: Sequence[Any], holomorphic: bool) ->
     if aval.shape:
         raise TypeError(f"{flat}: Gradient only defined for scalar-output functions. Output had shape: "
                         f"{aval.shape}. Reduce it with .sum() or .mean(), or use jacrev, jacfwd or vjp.")
-    _check_output_dtype(flat, [aval], holomorphic)
+    check_output_dtype(flat, [aval], holomorphic)
 
 
-def _check_output_dtype(flat: FlatFunction, avals: Iterable[ShapedArray], holomorphic: bool) -> None:
+def check_output_dtype(flat: FlatFunction, avals: Iterable[ShapedArray], holomorphic: bool) -> None:
     for aval in avals:
         if holomorphic and not dtypes.is_complex(aval.dtype):
             raise TypeError(f"{flat.what} with holomorphic=True requires outputs with complex dtype, but "
@@ -182,15 +177,23 @@ class VJP:
         live = [ct if a.explicit is None or not a.explicit.spec.partial else _divided(ct, a)
                 for ct, a, nz in zip(cts, self.out_avals, self.out_nonzero) if nz]
         found = iter(backward_pass(self.program, self.consts, linear, live, self.scopes))
-        return [_cotangent(next(found) if mark else None, a)
-                for a, mark in zip(self.primal_avals, self.marks)]
+        cts = [_cotangent(next(found) if mark else None, a)
+               for a, mark in zip(self.primal_avals, self.marks)]
+        if any([type(ct) is ArrayImpl and len(ct.sharding._devices) > 1 for ct in cts]):
+            return _over_explicit_axes(cts, self.consts)
+        return cts
 
     def structured(self, cotangents: Sequence[Any]) -> Any:
         """Cotangents of the leaves of the inputs in their structure."""
         return adapters.unflatten_tangents(self.in_tree, cotangents, self.primal_avals)
 
-    def __call__(self, ct: Any) -> Any:
-        return _picked(self.structured(self.flat(self._checked(ct))), self.order)
+    def __call__(self, ct: Any, *more: Any) -> Any:
+        if more:
+            raise TypeError(f"the function was called with {1 + len(more)} arguments, but functions returned "
+                            "by vjp must be called with a single argument corresponding to the single value "
+                            "returned by the function being differentiated: for a tuple with a tuple, as in "
+                            "pullback((ct1, ct2))")
+        return picked(self.structured(self.flat(self._checked(ct))), self.order)
 
     def with_refs(self, *wishes: Any) -> Callable[[Any], Any]:
         """The same function, with cotangents added to Refs.
@@ -223,7 +226,7 @@ class VJP:
         @filtered
         def adding(ct: Any) -> Any:
             found = map(delivered, self.flat(self._checked(ct)), leaves, paths)
-            return _picked(self.in_tree.unflatten(list(found)), self.order)
+            return picked(self.in_tree.unflatten(list(found)), self.order)
         return adding
 
     @property
@@ -235,13 +238,16 @@ class VJP:
         """The leaves of the cotangent of the output."""
         leaves, ct_tree = adapters.flatten_tangents(self.out_tree, ct, self.out_avals, _is_float0_leaf)
         if ct_tree != self.out_tree:
-            raise ValueError("unexpected tree structure.\nTree structure of cotangent input to the vjp "
-                             "function differs from the structure of the output of the "
-                             "function:\n" + pytree.structure_mismatch(
+            raise ValueError("unexpected tree structure.\nThe argument to a VJP function returned by "
+                             "`jax.vjp` must match the pytree\nstructure of the differentiated function.\n"
+                             "Tree structure of cotangent input to the vjp function differs from the "
+                             "structure of the output of the function:\n" + pytree.structure_mismatch(
                                  "cotangent", self.out_tree, ct_tree, ("the output", "the cotangent")))
         for i, (x, a) in enumerate(zip(leaves, self.out_avals)):
             got, want = aval_of(x), a.tangent()
-            if got.shape != want.shape or got.dtype != want.dtype and want.dtype != dtypes.float0:
+            if (got.shape != want.shape or got.dtype != want.dtype and want.dtype != dtypes.float0
+                    or got.memory is not want.memory
+                    or got.explicit not in (None, want.explicit, want.cotangent().explicit)):
                 path = pytree.leaf_paths(self.out_tree)[i]
                 raise ValueError("unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                                  f"{got.str_short()}, but expected {want.str_short()} because the "
@@ -267,9 +273,9 @@ def _cotangent(ct: Any, aval: ShapedArray) -> Any:
     """
     if not dtypes.is_inexact(aval.dtype):
         return np.zeros(aval.shape, dtypes.float0)
-    (ct,) = _as_operands([zeros_of(aval) if ct is None else ct])
+    (ct,) = as_operands([zeros_of(aval) if ct is None else ct])
     ct = _divided(ct, aval)
-    return ct if aval.weak_type and dtypes.is_complex(aval.dtype) else _giving_way(ct, aval.weak_type)
+    return ct if aval.weak_type and dtypes.is_complex(aval.dtype) else giving_way(ct, aval.weak_type)
 
 
 def _divided(ct: Any, aval: ShapedArray) -> Any:
@@ -281,7 +287,26 @@ def _divided(ct: Any, aval: ShapedArray) -> Any:
     return as_type(ct, aval)
 
 
-def _giving_way(x: Any, weak: bool) -> Any:
+def _over_explicit_axes(cts: list[Any], consts: Sequence[Any]) -> list[Any]:
+    """Arrays, of which those over Auto axes that are Explicit ones of constants are whole over these."""
+    mesh = next((a.explicit.mesh for a in map(aval_of, consts) if a.explicit is not None), None)
+    if mesh is None:
+        return cts
+    from ..runtime.devices import transfer  # few programs are over Explicit axes
+    from ..sharding.named import NamedSharding
+    from ..sharding.spec import PartitionSpec
+
+    def over(ct: Any) -> Any:
+        found = getattr(getattr(ct, "sharding", None), "mesh", None)
+        if type(ct) is not ArrayImpl or found is None or found.axis_types == mesh.axis_types or (
+                found.shape_tuple != mesh.shape_tuple):
+            return ct
+        whole = PartitionSpec(*[None] * ct.ndim)
+        return transfer.move(ct, NamedSharding(found.update(axis_types=mesh.axis_types), whole))
+    return [*map(over, cts)]
+
+
+def giving_way(x: Any, weak: bool) -> Any:
     """An array with or without a weak type."""
     aval = aval_of(x)
     if aval.weak_type == weak:
@@ -291,11 +316,11 @@ def _giving_way(x: Any, weak: bool) -> Any:
     return convert(x, aval.dtype, weak)
 
 
-def _linearize(flat: FlatFunction, avals: Sequence[ShapedArray],
+def linearize_call(flat: FlatFunction, avals: Sequence[ShapedArray],
                order: Any = None) -> tuple[list[Any], Any, VJP]:
     """(outs, aux, pullback) of a FlatFunction at its leaves, which are of these types."""
     marks = adapters.perturbed(flat.in_tree, avals)
-    outs, program, out_nonzero = linearize_flat(flat, _as_operands(flat.leaves), marks, scope="jvp()")
+    outs, program, out_nonzero = linearize_flat(flat, as_operands(flat.leaves), marks, scope="jvp()")
     n = flat.out_tree.num_leaves
     if flat.has_aux:        # tangents of aux are not wanted
         program = program.replace(outvars=program.outvars[:sum(out_nonzero[:n])])
@@ -325,13 +350,12 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
     (Array(0., dtype=float32), (Array([3., 4.], dtype=float32), Array([0., 0.], dtype=float32)))
     """
     _no_reduce_axes("vjp", reduce_axes)
-    if not callable(fun):
-        raise not_callable(fun)
+    check_callable(fun)
     return _vjp(FlatFunction(fun, *flatten((primals, {})), "vjp", has_aux=has_aux))
 
 
 def _vjp(flat: FlatFunction, order: Any = None) -> tuple[Any, ...]:
-    outs, aux, pullback = _linearize(flat, flat.avals(), order)
+    outs, aux, pullback = linearize_call(flat, flat.avals(), order)
     out = flat.out_tree.unflatten(outs)
     return (out, pullback, aux) if flat.has_aux else (out, pullback)
 
@@ -362,22 +386,22 @@ def value_and_grad(fun: Callable[_P, _R], argnums: Any = 0, has_aux: bool = Fals
     (Array(4., dtype=float32), Array(-4., dtype=float32, weak_type=True))
     """
     _no_reduce_axes("grad", reduce_axes)
-    argnums = _argnums(fun, argnums)
+    argnums = checked_argnums(fun, argnums)
 
     @filtered
     @wraps(fun)
     def value_and_grad_of(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        flat, order = _choose(fun, args, kwargs, argnums, "grad", has_aux)
+        flat, order = chosen_arguments(fun, args, kwargs, argnums, "grad", has_aux)
         avals = flat.avals()
-        _check_input_dtype(flat, avals, holomorphic, allow_int)
-        outs, aux, pullback = _linearize(flat, avals)
+        check_input_dtype(flat, avals, holomorphic, allow_int)
+        outs, aux, pullback = linearize_call(flat, avals)
         _check_scalar(flat, outs, holomorphic)
         aval = aval_of(outs[0])
-        one = np.ones((), aval.dtype)
+        one = in_memory_of(aval, np.ones((), aval.dtype))
         if holomorphic and aval.weak_type:
             one = one.item()
         cotangents = pullback.structured(pullback.flat([one]))
-        gradient = _picked(cotangents, order)
+        gradient = picked(cotangents, order)
         return ((outs[0], aux), gradient) if has_aux else (outs[0], gradient)
     return value_and_grad_of
 
@@ -429,6 +453,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     >>> y, slope
     (Array(2., dtype=float32, weak_type=True), Array(21., dtype=float32, weak_type=True))
     """
+    check_callable(fun)
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("primal and tangent arguments to jax.jvp must be tuples or lists; found "
                         f"{type(primals).__name__} and {type(tangents).__name__}.")
@@ -448,11 +473,11 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     marks = adapters.perturbed(flat.in_tree, avals)
     checked = [_checked_tangent(flat, i, a, t) for i, (a, t) in enumerate(zip(avals, tangent_leaves))]
     checked = [t if mark else None for t, mark in zip(checked, marks)]
-    outs, out_tangents = jvp_flat(flat, _as_operands(flat.leaves), checked, "jvp()")
+    outs, out_tangents = jvp_flat(flat, as_operands(flat.leaves), checked, "jvp()")
     outs, aux = flat.split(outs)
     types = [aval_of(x).tangent() for x in outs]
-    filled = [_giving_way(t, a.weak_type) if a.dtype != dtypes.float0 else t for t, a in zip(
-        _as_operands([instantiate(t, a) for t, a in zip(out_tangents, types)]), types)]
+    filled = [giving_way(t, a.weak_type) if a.dtype != dtypes.float0 else t for t, a in zip(
+        as_operands([instantiate(t, a) for t, a in zip(out_tangents, types)]), types)]
     moved = adapters.unflatten_tangents(flat.out_tree, filled, list(map(aval_of, outs)))
     results = flat.out_tree.unflatten(outs), moved
     return (*results, aux) if has_aux else results
@@ -484,7 +509,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     (Array([1., 9.], dtype=float32), Array([2., 0.], dtype=float32), Array([0., 6.], dtype=float32))
     """
     flat = FlatFunction(fun, *flatten((primals, {})), "linearize", has_aux=has_aux)
-    outs, aux, pieces = _linearize(flat, flat.avals())
+    outs, aux, pieces = linearize_call(flat, flat.avals())
     out, derivative = pieces.out_tree.unflatten(outs), pytree.Partial(_Along(pieces), pieces.consts)
     return (out, derivative, aux) if has_aux else (out, derivative)
 
@@ -508,12 +533,12 @@ class _Along:
         for i, (x, a) in enumerate(zip(leaves, pieces.primal_avals)):
             if (aval_of(x).shape, aval_of(x).dtype) != (a.shape, a.tangent().dtype):
                 raise ValueError("linearized function called on tangent values inconsistent with the "
-                                 f"original primal values: got {aval_of(x).str_short()} for "
-                                 f"{a.tangent().str_short()} at "
+                                 f"original primal values:\nGot tangent aval {aval_of(x).str_short()} "
+                                 f"for primal aval {a.str_short()} but expected {a.tangent().str_short()} at "
                                  f"tangents{pytree.leaf_paths(pieces.in_tree)[i]}")
         live = _as_array_operands([x for x, mark in zip(leaves, pieces.marks) if mark])
         results = iter(eval_jaxpr(pieces.program, consts, *live))
-        filled = _as_operands([instantiate(next(results) if nz else None, a)
+        filled = as_operands([instantiate(next(results) if nz else None, a)
                                for a, nz in zip(pieces.out_avals, pieces.out_nonzero)])
         return adapters.unflatten_tangents(pieces.out_tree, filled, pieces.out_avals)
 
@@ -566,9 +591,9 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
         except NotImplementedError as error:
             raise NotImplementedError(f"linear_transpose of {program.name}: {error}; a function can be "
                                       "transposed only if it is linear in its arguments") from None
-        found = _as_operands([zeros_of(a) if r is None else r for r, a in zip(results, avals)])
-        return in_tree.unflatten([_giving_way(_divided(r, a), a.weak_type) for r, a in zip(found, avals)])
-    return transposed
+        found = as_operands([zeros_of(a) if r is None else r for r, a in zip(results, avals)])
+        return in_tree.unflatten([giving_way(_divided(r, a), a.weak_type) for r, a in zip(found, avals)])
+    return pytree.Partial(transposed)
 
 
 def fwd_and_bwd(fun: Callable[..., Any], argnums: Any, has_aux: bool = False,
@@ -583,142 +608,13 @@ def fwd_and_bwd(fun: Callable[..., Any], argnums: Any, has_aux: bool = False,
     >>> out, backward(residuals, 1.)
     (Array(11., dtype=float32), (Array([3., 4.], dtype=float32), Array([1., 2.], dtype=float32)))
     """
-    argnums = _argnums(fun, argnums)
+    argnums = checked_argnums(fun, argnums)
 
     @filtered
     def forward(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        return _vjp(*_choose(fun, args, kwargs, argnums, "fwd_and_bwd", has_aux))
+        return _vjp(*chosen_arguments(fun, args, kwargs, argnums, "fwd_and_bwd", has_aux))
 
     @filtered
     def backward(pullback: VJP, ct: Any) -> Any:
         return pullback(ct)
     return (jit(forward), jit(backward)) if jitted else (forward, backward)
-
-
-# --- Jacobians ----------------------------------------------------------------------------------------------
-
-def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
-    """All unit vectors of a list of avals: one stacked array for each, with a common leading axis."""
-    sizes = [a.size for a in avals]
-    total, start, stacked = sum(sizes), 0, []
-    for a, n in zip(avals, sizes):
-        ShapedArray((total, n), a.dtype)     # or an error: too many elements
-        if is_symbolic_dim(total):
-            rows, columns = (iota_p.bind(dtype=np.dtype(np.int32), shape=(total, n), dimension=i)
-                             for i in (0, 1))
-            offset = start.as_value(np.dtype(np.int32)) if is_symbolic_dim(start) else np.int32(start)
-            block = convert(eq(rows, add(columns, offset)), a.dtype)
-            stacked.append(reshape(block, (total, *a.shape)))
-        else:
-            block = np.zeros((total, n), a.dtype)
-            block[start:start + n] = np.eye(n, dtype=a.dtype)
-            stacked.append(block.reshape(total, *a.shape))
-        start += n
-    return stacked
-
-
-def _unstack(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:
-    """Cut the axis that ran over a basis into one block for each aval, shaped like it."""
-    if aval_of(x).dtype == dtypes.float0:
-        return [np.zeros((*x.shape[:axis], *a.shape, *x.shape[axis + 1:]), x.dtype) for a in avals]
-    blocks, start = [], 0
-    for a in avals:
-        lo, hi = [0] * x.ndim, list(x.shape)
-        lo[axis], hi[axis] = start, start + a.size
-        part = slice_p.bind(x, start_indices=tuple(lo), limit_indices=tuple(hi), strides=None)
-        blocks.append(reshape(part, (*x.shape[:axis], *a.shape, *x.shape[axis + 1:])))
-        start += a.size
-    return blocks
-
-
-def _jacobian(fun: Callable[..., Any], argnums: Any, what: str, has_aux: bool,
-              build: Callable[[FlatFunction], tuple[Iterable[Any], Any]]) -> Callable[..., Any]:
-    """`build(flat)` gives (a list for each output leaf: blocks, one an input leaf; aux)."""
-    argnums = _argnums(fun, argnums)
-
-    @filtered
-    @wraps(fun)
-    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        flat, order = _choose(fun, args, kwargs, argnums, what, has_aux)
-        if adapters.of_values(flat.in_tree):
-            raise TypeError(f"{flat}: a Jacobian is by elements of arrays, and an argument is a value of a "
-                            "hijax type: differentiate with jvp or vjp")
-        rows, aux = build(flat)
-        jac = flat.out_tree.unflatten([_picked(flat.arg_tree.unflatten(row), order) for row in rows])
-        return (jac, aux) if has_aux else jac
-    return jacobian_of
-
-
-def jacfwd(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False,
-           holomorphic: bool = False) -> Callable[_P, Any]:
-    """The Jacobian of `fun`, column by column (forward mode): good for few inputs and many outputs.
-
-    The result has the structure of the output with, for each leaf, the structure of the argument; a leaf has
-    the output's shape followed by the input's.
-
-    >>> jax.jacfwd(lambda x: jnp.array([x[0] * x[1], x[1], 5.]))(jnp.array([2., 3.]))
-    Array([[3., 2.],
-           [0., 1.],
-           [0., 0.]], dtype=float32)
-    """
-    def build(flat: FlatFunction) -> tuple[list[Any], Any]:
-        avals = flat.avals()
-        _check_input_dtype(flat, avals, holomorphic)
-        leaves = _as_operands(flat.leaves)
-
-        def push(*tangents: Any) -> tuple[list[Any], list[Any]]:
-            outs, moved = jvp_flat(flat, leaves, tangents, "jvp()")
-            n = flat.out_tree.num_leaves
-            types = [aval_of(o).tangent() for o in outs[:n]]
-            return [_giving_way(instantiate(t, a), a.weak_type) for t, a in zip(moved, types)], outs[n:]
-        columns, aux = vmap(push, out_axes=(-1, None))(*_basis([a.tangent() for a in avals]))
-        if holomorphic:
-            _check_output_dtype(flat, map(aval_of, columns), holomorphic)
-        blocks = [_unstack(c, c.ndim - 1, avals) for c in columns]
-        return blocks, flat.aux_tree.unflatten(aux) if has_aux else None
-    return _jacobian(fun, argnums, "jacfwd", has_aux, build)
-
-
-def jacrev(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False,
-           allow_int: bool = False) -> Callable[_P, Any]:
-    """The Jacobian of `fun`, row by row (reverse mode): good for many inputs and few outputs.
-
-    The result is structured as that of `jacfwd`.
-
-    >>> both = jax.jacrev(lambda x, y: {"sum": jnp.sum(x * y)}, argnums=(0, 1))
-    >>> both(jnp.array([2., 3.]), jnp.array([4., 5.]))
-    {'sum': (Array([4., 5.], dtype=float32), Array([2., 3.], dtype=float32))}
-    """
-    def build(flat: FlatFunction) -> tuple[Iterable[Any], Any]:
-        avals = flat.avals()
-        _check_input_dtype(flat, avals, holomorphic, allow_int)
-        outs, aux, pullback = _linearize(flat, avals)
-        _check_output_dtype(flat, pullback.out_avals, holomorphic)
-        rows = vmap(lambda *cts: pullback.flat(list(cts)))(*_basis(pullback.out_avals))
-        return zip(*[_unstack(r, 0, pullback.out_avals) for r in rows]), aux
-    return _jacobian(fun, argnums, "jacrev", has_aux, build)
-
-
-def jacobian(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False,
-             allow_int: bool = False) -> Callable[_P, Any]:
-    """The Jacobian of `fun`, as `jacrev` computes it.
-
-    >>> jax.jacobian(lambda x: x ** 2)(jnp.array([2., 3.]))
-    Array([[4., 0.],
-           [0., 6.]], dtype=float32)
-    """
-    return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
-
-
-def hessian(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False,
-            holomorphic: bool = False) -> Callable[_P, Any]:
-    """The matrix of second derivatives of a scalar function: forward over reverse.
-
-    The result has the shape of the argument twice; of a function of several outputs, that of the output
-    before them.
-
-    >>> jax.hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([2., 3.]))
-    Array([[6., 4.],
-           [4., 0.]], dtype=float32)
-    """
-    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)

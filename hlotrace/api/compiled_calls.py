@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.caches import ContextCache, LRUCache, WeakCache
-from ..core.config import state
+from ..core.config import config, state
 from ..core.dtypes import float0
 from ..core.pytrees import pytree
 from ..core.source_info import is_package, user_frame
 from ..core.trace import EVAL
 from ..primitives.programs.calls import jit_p
-from ..runtime.array_impl import ArrayImpl, as_array, operand, own
+from ..runtime.array_impl import ArrayImpl, as_array, own
 from ..runtime.binding import JaxRuntimeError
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ class FunctionCaches:
             table.clear()
 
     def note(self, jitted: Any, types: Any, requested: bool) -> None:
-        """Keep what `why_retraced` tells of a trace; log what is worth it, unless the user `requested` for
-        it."""
+        """Keep what `why_retraced` says of a trace, and log what matters unless the user `requested` it."""
         fun, where, history = jitted._fun, user_frame(), self.history.get(None)
         code = getattr(inspect.unwrap(getattr(fun, "func", fun)), "__code__", None)
         if code is not None and is_package(code.co_filename):
@@ -52,6 +51,10 @@ class FunctionCaches:
             self.history.keep(None, retraces.retraced(jitted, history, types, where, requested))
             return
         self.history.keep(None, (types, where))
+        if config.jax_explain_cache_misses:
+            from ..inspection import retraces
+            if retraces.teller is not None:
+                retraces.teller(jitted, None, types, where, bool(code and _traced_codes.get(code)))
         if code is not None and state.trace is EVAL and not requested:
             number = hash((getattr(fun, "__code__", None), jitted._options, types))
             counts: dict[Any, Any] = _traced_codes.get(code) or _traced_codes.keep(code, {})
@@ -72,8 +75,7 @@ class CompiledCall:
 
     It takes its constants and those leaves whose positions are in `kept`, of which `donated` are given away.
     """
-    __slots__ = ("executable", "consts", "kept", "all_kept", "donated", "out_tree", "single", "simple",
-                 "float0s")
+    __slots__ = ("executable", "consts", "kept", "all_kept", "donated", "out_tree", "single", "float0s")
 
     def __init__(self, executable: Any, consts: Sequence[Any], kept: list[int], donated: tuple[int, ...],
                  traced: TracedProgram) -> None:
@@ -83,9 +85,6 @@ class CompiledCall:
         self.single = self.out_tree == _LEAF
         # of these results, whose types have one value, NumPy arrays are returned
         self.float0s = [i for i, a in enumerate(executable.out_avals) if a.dtype == float0]
-        # is it no more than an execution whose results are one program's, on one device?
-        self.simple = not donated and not self.float0s and executable.execute is not None and not any(
-            [type(c) is not ArrayImpl or c._committed for c in consts])
 
     def taken(self, leaves: Sequence[Any]) -> Sequence[Any]:
         """What the program takes, of the leaves of the arguments."""
@@ -109,8 +108,7 @@ class CompiledCall:
             except AttributeError:      # a NumPy value or a Python number
                 if executable.execute is not None and not state.check_floats and not any(
                         [type(x) is ArrayImpl and x._committed for x in leaves]):
-                    found = executable.run_operands([operand(x) for x in leaves])
-                    return self.returned([ArrayImpl(a, b) for a, b in zip(executable.out_avals, found)])
+                    return self.returned(executable.wrapped(executable.run_operands(leaves)))
                 leaves = [as_array(x) for x in leaves]
                 buffers = [x._buf for x in leaves if not x._committed]
             if len(buffers) != len(leaves):
@@ -129,21 +127,24 @@ class CompiledCall:
             results[i] = np.zeros(results[i].shape, float0)
         return results[0] if self.single else self.out_tree.unflatten(results)
 
-    def in_place(self, leaves: Sequence[Any]) -> Any:
-        """What the program is called with beside the buffers of these arrays, if it takes them as they are;
-        None otherwise, and where it calls Python, whose errors are the user's."""
+    def in_place(self, leaves: Sequence[Any]) -> bool | None:
+        """Whether the results are committed, if the program takes these arrays where they are; None
+        otherwise, and where it is more than a run of programs: Python is called, whose errors are the
+        user's, or memory is given away."""
         lowered = self.executable.lowered
-        if self.donated or lowered.effects or lowered.callbacks or lowered.failures or not all(
-                [type(c) is ArrayImpl for c in self.consts]):
+        if (self.donated or self.float0s or lowered.effects or lowered.callbacks or lowered.failures
+                or state.no_execution or not all([type(c) is ArrayImpl for c in self.consts])):
             return None
-        leaves = self.taken(leaves)
-        buffers, committed = self.executable.take(leaves) or (None, None)
-        as_they_are = buffers is not None and all([x._buf is b for x, b in zip(leaves, buffers)])
-        return committed if as_they_are and type(committed) is bool else None
+        arrays = [(x, i) for i, x in enumerate(self.taken(leaves)) if type(x) is ArrayImpl]
+        if not all([self.executable.has_there(x, i) for x, i in arrays]):
+            return None
+        committed = [x._committed for x, _ in arrays]
+        if self.executable.commits:     # signatures say where arrays are if these are committed
+            return True if all(committed) else None
+        return any(committed)
 
     def call_checked(self, leaves: Sequence[Any]) -> Any:
-        """The slow road: every argument is looked at.  WRONG_DEVICE if one is committed to another
-        place."""
+        """The slow road: every argument is looked at.  WRONG_DEVICE if one is committed elsewhere."""
         taken = self.executable.take(leaves)
         if taken is None:
             return WRONG_DEVICE
@@ -162,7 +163,7 @@ class CompiledCall:
 class StatefulCall:
     """A call of a program that uses Refs from outside: their values are threaded through it each time."""
     __slots__ = ("traced",)
-    simple, executable = False, None
+    executable = None
 
     def __init__(self, traced: TracedProgram) -> None:
         self.traced = traced
@@ -196,8 +197,7 @@ class PartitionedCall(CompiledCall):
 
 def call_of(executable: Any, where: Any, requested: Any, traced: TracedProgram,
             fixed: bool = True) -> CompiledCall:
-    """The CompiledCall of a program compiled for a device or a Partition; `requested` as `device_assignment`
-    gives it.
+    """The CompiledCall of a program compiled for a device or a Partition; `requested`: `device_assignment`'s.
 
     If `fixed`, it is only for arguments that are committed as those were for which it was compiled.
     """

@@ -32,6 +32,10 @@ class OptionContext:
             reraise_for_user(error, self.__name__, args, kwargs)
             raise
 
+    def __bool__(self) -> bool:
+        raise TypeError(f"bool() not supported for the option {self._name}: its value is "
+                        f"{self.__name__}.value")
+
     def __repr__(self) -> str:
         return f"<option {self._name}: {self.value!r}>"
 
@@ -282,8 +286,7 @@ def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
 
 
 class _UserContext:
-    """A user's value that traced functions may depend on; `with context(value):` sets it, `.value` reads it.
-    """
+    """A user's value that traced functions may depend on: `with context(value):` sets it, `.value` reads."""
     __slots__ = ("default",)
 
     def __init__(self, default: Any) -> None:

@@ -98,8 +98,7 @@ class _Sequential(_Rule):
 
 @dataclasses.dataclass(frozen=True)
 class _Jvp(_Rule):
-    """The derivative of a rule, of [*args, *tangents] of the args marked -> [*outs, *tangents] of the outs
-    marked."""
+    """The derivative of a rule, of [*args, *tangents of marked ones] -> [*outs, *tangents of marked outs]."""
     rule: _Rule
     marks: tuple
     out_nonzero: tuple

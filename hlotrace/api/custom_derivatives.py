@@ -262,7 +262,8 @@ class custom_jvp(_Custom):
                                                              list(map(aval_of, outs)))
             if t_tree != flat.out_tree:
                 raise TypeError(f"Custom JVP rule {name_of(self.rule)} for function {name} must produce "
-                                "primal and tangent outputs with equal structures:\n" +
+                                "primal and tangent outputs with equal container (pytree) structures, but "
+                                f"got {flat.out_tree} and {t_tree} respectively.\n" +
                                 pytree.structure_mismatch(
                                     "outputs", flat.out_tree, t_tree, ("primal out", "tangent out")))
             for i, (o, t) in enumerate(zip(outs, out_tangents)):
@@ -387,11 +388,13 @@ class custom_vjp(_Custom):
             want = aval.tangent()
             if not checking or ct is None or want.dtype == dtypes.float0:
                 continue
-            if aval_of(ct).shape != want.shape:
+            got = aval_of(ct)
+            if got.shape != want.shape or got.memory is not want.memory:
+                differ = "shapes" if got.shape != want.shape else "memory spaces"
                 raise ValueError("Custom VJP bwd rule must produce an output with the same type as the args "
                                  f"tuple of the primal function, but rule {rule} of function {name} produced "
-                                 f"an output of type {aval_of(ct).str_short()} corresponding to an input "
-                                 f"{flat.path(i)} of type {aval.str_short()}, so the shapes do not match")
+                                 f"an output of type {got.str_short()} corresponding to an input "
+                                 f"{flat.path(i)} of type {aval.str_short()}, so the {differ} do not match")
         return [None if ct is None or a.tangent().dtype == dtypes.float0
                 else match(cast_tangent(ct, a), a.vma) for ct, a in zip(found, avals)]
 
@@ -415,8 +418,7 @@ def _optimized(fwd: Callable[..., Any], fun: Callable[..., Any], name: str) -> C
         n = len(own)
         both = [jaxpr.replace(invars=[*jaxpr.invars[:n], *spare[n:], *jaxpr.invars[n:]], arg_names=None),
                 primal.replace(invars=[*spare[:n], *primal.invars], arg_names=None)]
-        results = remat_opt_p.bind(*consts, *primals, jaxpr=both[0], primal=both[1],
-                                   num_outs=num_outs)
+        results = remat_opt_p.bind(*consts, *primals, jaxpr=both[0], primal=both[1], num_outs=num_outs)
         return results[:num_outs], results[num_outs:], bwd
     return optimized
 

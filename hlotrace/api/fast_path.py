@@ -6,7 +6,7 @@ else is passed goes the common way, `FastPath.call_any`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,27 +15,36 @@ from ..core.config import state
 from ..core.pytrees import pytree
 from ..core.surface.boundary import reraise_for_user
 from ..core.trace import EVAL
-from ..runtime.array_impl import ArrayImpl, operand
+from ..runtime.array_impl import ArrayImpl
 from ..runtime.binding import JaxRuntimeError
-from ..runtime.devices.shards import is_lost
+from ..runtime.devices import client
 from .signatures import EQUAL_BUT_NOT_ALIKE
 
+_CONTAINERS = frozenset({dict, list, tuple})
 
-def _types(leaves: Sequence[Any]) -> list[Any] | None:
-    """What decides the types of what may be arrays or None, under the same options; None where one is
-    neither: a container, most often."""
-    parts: list[Any] = []
+
+def _types_and_operands(leaves: Sequence[Any]) -> tuple[list[Any], list[Any]] | None:
+    """What decides the types of what may be arrays or None, under the same options; what their program is
+    given.  None where one is neither: a container, most often."""
+    types: list[Any] = []
+    operands: list[Any] = []
     for x in leaves:
         if type(x) is ArrayImpl:
-            parts.append(x.aval)
+            types.append(x._signature)
+            operands.append(x._buf)
         elif type(x) is np.ndarray:
-            parts += x.dtype, x.shape       # an aval would take as long as the rest
+            types += x.dtype, x.shape       # an aval would take as long as the rest
+            operands.append(x)
+        elif type(x) in _CONTAINERS:
+            return None
         else:
             aval = aval_or_none(x)
-            if aval is None and x is not None:
+            types.append(aval)
+            if aval is not None:
+                operands.append(x)
+            elif x is not None:
                 return None
-            parts.append(aval)
-    return parts
+    return types, operands
 
 
 _PLAIN = frozenset({int, str, bool, type(None)})      # types of static values that are alike if equal
@@ -47,23 +56,15 @@ def _static_part(x: Any) -> tuple[Any, ...]:
     return (kind, x) if kind in _PLAIN or not isinstance(x, EQUAL_BUT_NOT_ALIKE) else (kind, x, repr(x))
 
 
-class PlacedKey(NamedTuple):
-    """The key of a call of arrays in certain places, and what says where they are: the key has its ids."""
-    key: tuple[Any, ...]
-    places: list[Any]
-
-
 class FastPath:
     """What is called like a function: its arguments are looked up by their types first.
 
-    A class derived from it has `_quick`, the table of simple Calls by these types, `_never_quick`, whether
-    none is simple, `_places`, whether it asks where arguments and results are, `_has_statics`,
-    `_static_numbers` and `_static_names`, and does any call in `call_any(args, kwargs, key)`, where `key` is
-    that of the table, a PlacedKey or None.
+    A class derived from it has `_quick`, the table of what `entry_of` gives by these types, `_never_quick`,
+    whether nothing is to be found there, `_has_statics`, `_static_numbers` and `_static_names`, and does any
+    call in `call_any(args, kwargs, key)`, where `key` is that of the table or None.
     """
     _quick: dict[Any, Any]
     _never_quick: bool
-    _places: bool
     _has_statics: bool
     _static_numbers: tuple[int, ...]
     _static_names: tuple[str, ...]
@@ -76,32 +77,25 @@ class FastPath:
             if state.trace is not EVAL or self._never_quick:
                 return self.call_any(args, kwargs, None)
             key: Any = None
-            leaves: Any = args
             try:
-                types = [x.aval for x in leaves if type(x) is ArrayImpl]
-                only_arrays = len(types) == len(leaves) and not (kwargs or self._has_statics)
-                if only_arrays:
+                types = [x._signature for x in args if type(x) is ArrayImpl]
+                if len(types) == len(args) and not (kwargs or self._has_statics):
                     key = (*types, state.trace_key)     # as a ContextCache would have it, in fewer steps
+                    operands = [x._buf for x in args]
                 else:
-                    leaves, key = self._leaves_and_key(args, kwargs)
-                    only_arrays = all([type(x) is ArrayImpl for x in leaves])
-                buffers = [x._buf for x in leaves if not x._committed] if only_arrays else ()
-                if only_arrays and (len(buffers) != len(leaves) or self._places):
-                    key = _placed(key, leaves)
-                    call, committed, _ = self._quick[key.key]
-                    results = _in_place(call, leaves, committed)
+                    operands, key = self._operands_and_key(args, kwargs)
+                call, committed, run = self._quick[key]
+                executable = call.executable
+                if not call.all_kept:
+                    operands = call.inputs(operands)
+                if run is None:
+                    found = executable.execute(operands).consume_with_handlers(executable.handlers)
                 else:
-                    call = self._quick[key]
-                    executable = call.executable
-                    if only_arrays:
-                        if not call.all_kept:
-                            buffers = call.inputs(buffers)
-                        found = executable.execute(buffers).consume_with_handlers(executable.handlers)
-                    else:
-                        found = executable.run_operands(call.inputs([operand(x) for x in leaves]))
-                    if call.single:
-                        return ArrayImpl(executable.out_avals[0], found[0])
-                    results = [ArrayImpl(a, b) for a, b in zip(executable.out_avals, found)]
+                    found = run(operands)
+                if call.single:
+                    return ArrayImpl(executable.out_avals[0], found[0], committed,
+                                     executable.signatures[0] if committed else None)
+                results = executable.wrapped(found, committed)
             except (LookupError, AttributeError, TypeError, ValueError, OverflowError, JaxRuntimeError):
                 call = None
             if call is None:
@@ -111,8 +105,8 @@ class FastPath:
             raise
         return call.returned(results)
 
-    def _leaves_and_key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
-        """(the leaves, the key) of any call without values of the user's types.
+    def _operands_and_key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
+        """(the buffers and other leaves, the key) of any call without values of the user's types.
 
         LookupError where there is one, and for containers beside static values.
         """
@@ -134,29 +128,26 @@ class FastPath:
                     parts += _static_part(x)
                 else:
                     leaves.append(x)
-        types = _types(leaves)
-        if types is None and not self._has_statics:
+        found = _types_and_operands(leaves)
+        if found is None and not self._has_statics:
             leaves, in_tree = pytree.tree_flatten((args, kwargs))
-            parts, types = [in_tree], _types(leaves)
-        if types is None:
+            parts, found = [in_tree], _types_and_operands(leaves)
+        if found is None:
             raise LookupError
-        return [x for x in leaves if x is not None], (*parts, *types, state.trace_key)
+        return found[1], (*parts, *found[0], state.trace_key)
 
 
-def _placed(key: tuple[Any, ...], leaves: Sequence[ArrayImpl]) -> PlacedKey:
-    """The key of a call of arrays of which some are committed to a place, or of a function that asks for
-    places.
-
-    The objects that say where arrays are decide, as long as they are the same ones.
-    """
-    places = [x._buf._sharding for x in leaves]
-    return PlacedKey((*key, *map(id, places), *[x._committed for x in leaves]), places)
-
-
-def _in_place(call: Any, leaves: Sequence[ArrayImpl], committed: bool) -> list[ArrayImpl]:
-    """The results of a Call that takes these arrays where they are.  LookupError where a part is deleted."""
-    buffers = call.inputs([x._buf for x in leaves])
-    # over one device the program refuses a deleted buffer by itself
-    if call.executable.execute is None and any(map(is_lost, buffers)):
-        raise LookupError
-    return call.executable(buffers, committed)
+def entry_of(call: Any, leaves: Sequence[Any]) -> tuple[Any, bool, Callable[..., Any] | None] | None:
+    """What the table has for a CompiledCall that takes these leaves where they are: it, whether its results
+    are committed, and what runs its program, None for an execution on one device; None instead of all where
+    it does not take them so."""
+    committed = call.in_place(leaves)
+    if committed is None:
+        return None
+    if committed:
+        call.executable.sign()
+    executable, kinds = call.executable, {type(x) for x in leaves}
+    if executable.execute is None or not (kinds <= {ArrayImpl, np.ndarray}
+                                          or executable.device == client.default_device()):
+        return call, committed, executable.run_alive
+    return call, committed, None if kinds <= {ArrayImpl} else executable.run_operands

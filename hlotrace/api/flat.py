@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtypes, source_info
-from ..core.avals import MARK_STATIC, ShapedArray, aval_of, is_arraylike, not_an_array
+from ..core.avals import MARK_STATIC, ShapedArray, aval_of, fault_of, is_arraylike, not_an_array
 from ..core.caches import WeakCache
 from ..core.config import config, scoped, state, uncollected
 from ..core.debug_info import Origin, code_of, located
@@ -124,7 +124,7 @@ class FlatFunction:
         """The types of the leaves, from `of`.  TypeError, with the path, for one that is not an array."""
         try:
             return [of(x) for x in self.leaves]
-        except TypeError:
+        except (TypeError, OverflowError):
             for i in range(len(self.leaves)):
                 self.aval(i, of)
             raise
@@ -134,6 +134,11 @@ class FlatFunction:
         x = self.leaves[i]
         try:
             return of(x)
+        except OverflowError as error:
+            if self.what != "jit":
+                raise
+            raise OverflowError("An overflow was encountered while parsing an argument to a jitted "
+                                f"computation, whose argument path is {self.path(i)}. {error}") from None
         except TypeError as error:
             path = self.path(i)
             words = f"argument {path}: {error}"
@@ -143,7 +148,7 @@ class FlatFunction:
                     words = (f"Error interpreting argument to {self.fun} as an abstract array. The "
                              f"problematic value is of type {type(x)} and was passed to the function at path "
                              f"{path}.\n{words}")
-            raise TypeError(f"{self}: {words}") from None
+            raise fault_of(x)(f"{self}: {words}") from None
 
     def paths(self) -> list[str]:
         """A name like `params['w1']` for each leaf, from the signature of `fun`."""
@@ -161,8 +166,7 @@ class FlatFunction:
         return f"output{path}" if path else "the output"
 
     def _special(self, outs: list[Any], result: Any) -> list[Any]:
-        """`outs`, with the arrays of values that have adapters.  TypeError for other values that are no
-        arrays.
+        """`outs`, with the arrays of values that have adapters.  TypeError for others that are no arrays.
 
         Where types alone are asked for, a ShapeDtypeStruct is a further input.
         """

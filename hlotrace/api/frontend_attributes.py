@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import programs
 from ..core.config import state
-from ..core.errors import not_callable
+from ..core.errors import check_callable
 from ..core.jaxpr import close
 from ..core.pytrees import pytree
 from ..core.surface.boundary import filtered
@@ -33,8 +33,7 @@ def _tagged(f: Callable[..., Any], what: str, attributes: tuple[tuple[str, str],
             each: bool = False) -> Callable[..., Any]:
     """`f` as a function whose program is called under `attributes`, its derivative's under `derived`; or
     `each` of its operations carries them."""
-    if not callable(f):
-        raise not_callable(f)
+    check_callable(f)
 
     @filtered
     @functools.wraps(f, updated=())

@@ -19,7 +19,7 @@ from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.caches import types
 from ..core.config import config, named_axes, state
-from ..core.errors import not_callable
+from ..core.errors import check_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.pytrees import pytree
 from ..core.refs import accesses
@@ -33,7 +33,7 @@ from ..runtime.executables.progress import stage
 from . import adapters, refs, stages  # noqa: F401 - refs registers the adapter of Refs
 from .compiled_calls import CACHES, WRONG_DEVICE, StatefulCall, call_of
 from .donation_warnings import warn_unusable
-from .fast_path import FastPath, PlacedKey
+from .fast_path import FastPath, entry_of
 from .flat import FlatFunction, StatefulFunction, abstract, forget
 from .jit_placement import Placement, maps_devices
 from .signatures import name_of, numbers_and_names, split_statics, static_key, static_values, take_names
@@ -68,8 +68,7 @@ class JitFunction(FastPath):
                  donate_argnums: Any = None, donate_argnames: Any = None, inline: bool = False,
                  keep_unused: bool = False, compiler_options: dict[str, Any] | None = None,
                  in_shardings: Any = None, out_shardings: Any = None, place: Any = None) -> None:
-        if not callable(fun):
-            raise not_callable(fun)
+        check_callable(fun)
         self._fun = fun
         self._name = name_of(fun)
         self._static_numbers, self._static_names = numbers_and_names(fun, static_argnums, static_argnames,
@@ -94,14 +93,12 @@ class JitFunction(FastPath):
         self._known = CACHES.of(fun, options)
         self._quick = self._known.fast_path.entries
         self._never_quick = bool(donate_argnums or donate_argnames or self._placement.policies)
-        self._places = self._placement.asks
         self._has_statics = bool(self._static_numbers or self._static_names)
         take_names(self, fun)
 
     def call_any(self, args: tuple[Any, ...], kwargs: dict[str, Any],
                  fast_key: tuple[Any, ...] | None) -> Any:
-        """Any call.  Where its arguments and its program are simple it is found under `fast_key` next time.
-        """
+        """Any call.  Where its arguments and program are simple, it is found under `fast_key` next time."""
         given = self._given(args, kwargs)
         if state.disable_jit:
             return self._fun(*args, **kwargs)
@@ -123,7 +120,7 @@ class JitFunction(FastPath):
             if self._placement.asks:
                 avals = self._placement.typed(in_tree, avals)
             return Given(leaves, in_tree, avals, statics)
-        except TypeError:
+        except (TypeError, OverflowError):
             if not adapters.any_adapted(leaves):
                 if self._inline:
                     self._fun(*whole[0], **whole[1])      # a function of the library words it better
@@ -170,12 +167,11 @@ class JitFunction(FastPath):
         if state.trace is not EVAL:
             return self._write_down(given)
         policies = self._policies(given)
+        passed = given.leaves
         call = self._known.calls.get(given.key)
         if call is None:
             given = self._moved(given)
             call = self._compile(given)
-        if fast_key is not None and not policies and not state.check_floats:
-            self._keep_fast(fast_key, call, given)
         leaves = given.leaves
         if given.taken:
             leaves = adapters.own_memory(given.taken, leaves, self.trace_given(given).donated)
@@ -184,27 +180,20 @@ class JitFunction(FastPath):
         results = call(leaves)
         if results is WRONG_DEVICE:
             given = self._moved(given._replace(leaves=leaves))
-            results = self._compile(given)(given.leaves)
+            call = self._compile(given)
+            results = call(given.leaves)
             if results is WRONG_DEVICE:
                 raise RuntimeError(f"internal error: {self._name}, compiled for its arguments, refuses them")
+        if fast_key is not None and not policies and not state.check_floats and call.executable is not None:
+            entry = entry_of(call, passed)
+            if entry is not None:
+                self._known.fast_path.keep(fast_key, entry)
         for policy in policies:
             results = policy.after(results)
         return results
 
     def _moved(self, given: Given) -> Given:
         return given._replace(leaves=[*self._placement.moved(given.leaves, given.in_tree)])
-
-    def _keep_fast(self, fast_key: tuple[Any, ...], call: Any, given: Given) -> None:
-        """Have the fast path find this Call under its key, if it can be called there."""
-        if self._known.calls.get(given.key) is not call:
-            return
-        if type(fast_key) is not PlacedKey:
-            if call.simple and not self._places:
-                self._known.fast_path.keep(fast_key, call)
-        elif call.executable is not None:
-            committed = call.in_place(given.leaves)
-            if committed is not None:
-                self._known.fast_path.keep(fast_key.key, (call, committed, fast_key.places))
 
     def _policies(self, given: Given) -> Sequence[Any]:
         """What is done before and after an eager call: each has `before(leaves)` and `after(results)`."""
@@ -254,8 +243,7 @@ class JitFunction(FastPath):
                                                                     False).paths())
 
     def trace_given(self, given: Given, requested: bool = False) -> TracedProgram:
-        """The program for arguments of these types, a `flat.TracedProgram`; `requested` if the user asked for
-        it."""
+        """The `flat.TracedProgram` for arguments of these types; `requested` if the user asked for it."""
         traced = self._known.traces.get(given.key)
         if traced is None:
             avals = given.avals
@@ -298,8 +286,7 @@ class JitFunction(FastPath):
         return args, kwargs, static_key(statics, self._name)
 
     def _write_down(self, given: Given) -> Any:
-        """A call while something else is traced: what was asked for arguments and results are constraints
-        there."""
+        """A call while something else is traced: shardings of arguments and results are constraints there."""
         traced = self.trace_given(given)
         leaves, outs = self._placement.constrained(traced, given.leaves)
         operands = [*traced.consts, *leaves]

@@ -88,8 +88,7 @@ class Placement:
 
     def of(self, traced: TracedProgram, leaves: Sequence[Any],
            paths: Callable[[], list[str]]) -> tuple[Any, list[Any] | None]:
-        """(device or Partition, the shardings asked for the program's inputs or None) for these leaves of
-        arguments.
+        """(device or Partition, the shardings of the program's inputs or None) for these leaves of arguments.
 
         `paths()` gives their names.
         """
@@ -122,7 +121,7 @@ class Placement:
                 placement.check_fits(s, a, partial(name, i))
         values = [*consts, *[leaves[i] for i in kept]]
         where, _ = evaluate.device_assignment(values, requested, outs, found, name)
-        return with_memories(program, where, [*map(evaluate.committed_sharding, values)]), requested
+        return with_memories(program, where), requested
 
     def requested(self, traced: TracedProgram) -> tuple[list[Any] | None, tuple[Any, ...] | None]:
         """The shardings asked for the leaves of the arguments and of the results, lists or None."""

@@ -48,8 +48,7 @@ _standing: set = set()      # classes of what is the type of a Ref, without a va
 
 
 def stands_for_a_ref(cls: type) -> None:
-    """Let instances of a class go where Refs go; each has `kind`, and `of_value()` is the type of the array.
-    """
+    """Let instances of a class go where Refs go; each has `kind`, and `of_value()`, its array's type."""
     _standing.add(cls)
     adapters.forget()
 

@@ -6,19 +6,20 @@ import dataclasses
 import os
 from collections.abc import Callable, Sequence
 from numbers import Number
-from typing import TYPE_CHECKING, Any, NoReturn
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from ..core import dtypes, programs
-from ..core.avals import ShapedArray, is_arraylike
+from ..core.avals import ShapedArray
 from ..core.config import config, state
 from ..core.effects import State
-from ..core.errors import not_callable
+from ..core.errors import check_callable
 from ..core.jaxpr import Jaxpr, eval_jaxpr
 from ..core.platforms import platform_named
 from ..core.pytrees import pytree
 from ..core.refs import AbstractRef, accesses
 from ..core.surface.boundary import boundaries
-from ..core.trace import EVAL, Tracer
+from ..core.trace import EVAL
 from ..primitives.common import canonical_shape, np
 from ..runtime import evaluate
 from ..runtime.array_impl import ArrayImpl
@@ -28,6 +29,7 @@ from ..runtime.executables import introspect, runtime_checks
 from . import adapters, refs
 from .compiled_calls import WRONG_DEVICE, call_of
 from .donation_warnings import warn_unusable
+from .fast_path import FastPath, entry_of
 from .flat import FlatFunction, StatefulFunction, abstract
 from .jit_placement import Placement
 
@@ -56,7 +58,7 @@ class ShapeDtypeStruct:
     >>> jax.eval_shape(jnp.sum, spec), jax.jit(jnp.sum).lower(spec).out_info
     (ShapeDtypeStruct(shape=(), dtype=bfloat16), ShapeDtypeStruct(shape=(), dtype=bfloat16))
     """
-    __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma", "placed", "layout")
+    __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma", "placed", "layout", "_complete")
     is_ref = False
 
     def __new__(cls, *args: Any, is_ref: bool = False, **kwargs: Any) -> ShapeDtypeStruct:
@@ -98,6 +100,13 @@ class ShapeDtypeStruct:
         if aval is not None and sharding is not self.placed and sharding is not None:
             from ..runtime.devices import layouts  # few are in a layout of their own
             self.placed = layouts.settled(self.placed, aval, "ShapeDtypeStruct: sharding")
+        self._complete = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(self, "_complete"):
+            raise RuntimeError(f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct objects: "
+                               f"update({name}=...) makes another one")
+        object.__setattr__(self, name, value)
 
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
@@ -213,8 +222,7 @@ class _Stage:
 
 @boundaries
 class Traced(_Stage):
-    """A function traced for given argument types.  `jaxpr` is the program, `out_info` the types of its
-    results.
+    """A function traced for types of arguments: `jaxpr` is the program, `out_info` the types of its results.
 
     >>> traced = jax.jit(lambda x: x + 1).trace(1.)
     >>> traced.jaxpr
@@ -336,8 +344,7 @@ class Lowered(_Stage):
             names = ["result" + p for p in pytree.leaf_paths(self._runs.out_tree)]
             self._texts[debug_info], _ = evaluate.lower_for(
                 self._program, self._where, platform=self._platform, donated=self._donated,
-                debug_info=debug_info,
-                result_names=names)
+                debug_info=debug_info, result_names=names)
         return self._texts[debug_info]
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
@@ -397,8 +404,7 @@ class Lowered(_Stage):
         return lowered_estimates.of_lowered(self, self._where, self._stage._compiler_options, quick)
 
     def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
-        """Compile for the devices that the program was lowered for; calls of the function use the same
-        program.
+        """Compile for the devices that the program was lowered for; calls of the function use it too.
 
         The devices of a topology (`topologies.get_topology_desc`) are not here: what is compiled for them can
         be looked into, and not called.
@@ -432,7 +438,7 @@ class Lowered(_Stage):
 
 
 @boundaries
-class Compiled(_Stage):
+class Compiled(FastPath, _Stage):
     """A compiled program: call it with arguments of exactly the types it was compiled for.
 
     >>> compiled = jax.jit(lambda x: x @ x).lower(jnp.ones((8, 8))).compile()
@@ -449,12 +455,10 @@ class Compiled(_Stage):
         self._executable = executable
         self._call = call_of(executable, lowered._where, lowered._requested, lowered._runs, fixed=False)
         self._avals = tuple(lowered._traced.jaxpr.in_avals)
-        args, keywords = lowered._arg_tree.children()
-        self._flat = [] if lowered._references or keywords.num_leaves or args.num_leaves != len(
-            args.children()) else list(self._avals)
+        self._quick: dict[Any, Any] = {}
+        self._never_quick = bool(lowered._references or executable.lowered.donated)
 
-    # the types of the arguments, where these are arrays without names and containers
-    _flat: list[ShapedArray] = []
+    _has_statics, _never_quick = False, True
     _arg_tree = property(lambda self: self._lowered._arg_tree)
     out_tree = property(lambda self: self._lowered.out_tree)
     out_avals = property(lambda self: self._lowered._traced.closed.out_avals)
@@ -464,8 +468,7 @@ class Compiled(_Stage):
 
     @property
     def input_shardings(self) -> Any:
-        """The shardings of the arguments, (positional, keyword); None for one that the program does not use.
-        """
+        """The shardings of the arguments, (positional, keyword); None for one that the program ignores."""
         shardings = [None] * self._arg_tree.num_leaves
         shift = len(self._lowered._references)
         for i, s in zip(self._lowered._kept, self._executable.in_shardings[len(self._lowered._consts):]):
@@ -555,21 +558,23 @@ class Compiled(_Stage):
         loaded = [piece.loaded for piece, _ in self._executable.pieces]
         return loaded[0] if len(loaded) == 1 else loaded
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def call_any(self, args: tuple[Any, ...], kwargs: dict[str, Any], fast_key: Any) -> Any:
         """Run.  TypeError where structure, shapes or dtypes differ from what was compiled for."""
-        if self._flat and not kwargs and len(args) == len(self._flat) and [
-                x.aval for x in args if type(x) is ArrayImpl] == self._flat:
-            return self._run(args)
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         taken: Sequence[adapters.Taken] = ()
         if adapters.any_adapted(leaves):
             leaves, in_tree, taken = adapters.flatten_by_value((args, kwargs))
         if in_tree != self._arg_tree:
-            self._refuse(in_tree)
+            _errors().refuse_structure(self._lowered._stage._flat, self._arg_tree, in_tree, self.fun_name)
         if tuple([x.aval if type(x) is ArrayImpl else None for x in leaves]) != self._avals:
-            self._check(leaves)
+            _errors().refuse_types(self._lowered._stage._flat, self._arg_tree, self._avals, leaves,
+                                   self.fun_name)
         if not taken:
-            return self._run_with(self._lowered._references, leaves)
+            result = self._run_with(self._lowered._references, leaves)
+            entry = None if fast_key is None or state.check_floats else entry_of(self._call, leaves)
+            if entry is not None:
+                self._quick[fast_key] = entry
+            return result
         with adapters.lending(taken):
             result, changes = self._run_with(self._lowered._references,
                                              adapters.own_memory(taken, leaves,
@@ -597,69 +602,16 @@ class Compiled(_Stage):
     def _run(self, leaves: Sequence[Any]) -> Any:
         results = self._call(leaves)
         if results is WRONG_DEVICE:
-            self._check_layouts(leaves)
+            _errors().refuse_layouts(self.input_formats, leaves)
             raise ValueError(f"{self.fun_name} was compiled for {self._executable.placement_text()}, but an "
                              "argument is committed to another device or sharding. Move it with device_put, "
                              "or call the jit function, which compiles again.")
         return results
 
-    def _check_layouts(self, leaves: Sequence[Any]) -> None:
-        """ValueError for committed arrays in another layout than the program takes."""
-        wanted = pytree.tree_leaves(self.input_formats, lambda x: x is None)
-        shift = len(leaves) - len(wanted)
-        wrong = []
-        for x, format in zip(leaves[shift:], wanted):
-            if format is None or type(x) is not ArrayImpl or not x.committed:
-                continue
-            if x.format.layout != format.layout:
-                wrong.append(f"  * {x.aval.str_short()}: compiled for {format.layout}, called with "
-                             f"{x.format.layout}")
-        if wrong:
-            raise ValueError("Computation was compiled for input layouts that disagree with the layouts of "
-                             "arguments passed to it:\n" + "\n".join(wrong) + "\nMove them with "
-                             "device_put(x, format), where compiled.input_formats has the formats.")
 
-    def _refuse(self, in_tree: pytree.PyTreeDef) -> NoReturn:
-        """TypeError for arguments of another structure."""
-        lowered = self._lowered._stage._flat
-        (args, keywords), (given, given_keywords) = [t.children() for t in (self._arg_tree, in_tree)]
-        head = ("Function compiled with input pytree does not match the input pytree it was called with: "
-                f"{self.fun_name}:")
-        counts = [(t.children(), list(k.node_data()[1])) for t,
-                  k in ((args, keywords), (given, given_keywords))]
-        if len(counts[0][0]) != len(counts[1][0]) or counts[0][1] != counts[1][1]:
-            said = [f"{len(a)} positional argument{'s' * (len(a) != 1)}" + f" and {', '.join(k)} by keyword" *
-                    bool(k) for a, k in counts]
-            raise TypeError(f"{head} compiled for {said[0]}, called with {said[1]}. Give each as it was "
-                            "given to lower, by position or keyword; static arguments are not given again.")
-        fixed = [where for where, _ in lowered.statics]
-        names = pytree.arg_names(lowered.fun, len(counts[0][0]) + len(fixed))[0]
-        names = [name for i, name in enumerate(names) if i not in fixed] + counts[0][1]
-        pairs = zip(names, [*counts[0][0], *keywords.children()], [*counts[1][0], *given_keywords.children()])
-        lines = [pytree.structure_mismatch("", a, b, ("compiled", "called"), root=name)[2:] for name, a,
-                 b in pairs if a != b]
-        raise TypeError(f"{head}\n" + "\n".join(lines[:3]) +
-                        "\nGive the structure that was lowered, or lower again for this one.")
-
-    def _check(self, leaves: Sequence[Any]) -> None:
-        wrong, lowered = [], self._lowered._stage._flat
-        flat = FlatFunction(lowered.fun, leaves, self._arg_tree, "the compiled function", lowered.statics)
-        for i, (got, want) in enumerate(zip(flat.avals(abstract), self._avals)):
-            if (got.shape, got.dtype) != (want.shape, want.dtype):
-                wrong.append(f"  * {flat.path(i)}: compiled for {want.str_short()}, called with "
-                             f"{got.str_short()}")
-        if wrong:
-            raise TypeError("Argument types differ from the types for which this computation was compiled:\n"
-                            + "\n".join(wrong) + "\nLower and compile again for these types, or convert the "
-                            "arguments.")
-        if any(isinstance(x, Tracer) for x in leaves):
-            kind = next(type(x) for x in leaves if isinstance(x, Tracer))
-            raise TypeError("Cannot apply JAX transformations to a function lowered and compiled for a "
-                            f"particular signature. Detected argument of Tracer type {kind}. Transform and "
-                            f"trace {self.fun_name} itself instead.")
-        if any(not is_arraylike(x) for x in leaves):
-            raise TypeError(f"{self.fun_name}: a compiled function is called with arrays, not with "
-                            "ShapeDtypeStructs")
+def _errors() -> ModuleType:
+    from . import compiled_errors  # few calls are wrong
+    return compiled_errors
 
 
 def _view(title: str, path: Any, **forms: Any) -> View:
@@ -726,8 +678,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> jax.eval_shape(lambda x: (jnp.sum(x**2), x[:5]), x)
     (ShapeDtypeStruct(shape=(), dtype=bfloat16), ShapeDtypeStruct(shape=(5, 1000000), dtype=bfloat16))
     """
-    if not callable(fun):
-        raise not_callable(fun, "and its arguments behind it")
+    check_callable(fun, "and its arguments behind it")
     placement = getattr(fun, "_placement", None)
     if type(placement) is Placement and placement.outs is not None:
         return fun.eval_shape(*args, **kwargs)      # type: ignore[attr-defined]
@@ -741,8 +692,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _structs(traced: TracedProgram, shardings: Sequence[Any] | None = None) -> Any:
-    """The types of what a traced function returned, in its structure; with `shardings`, where there is one.
-    """
+    """The types of what a traced function returned, in its structure; with `shardings` where known."""
     avals = traced.closed.out_avals[:traced.result_tree.num_leaves]
     return adapters.raised(traced.result_tree.unflatten([
         struct_of(a, s) for a, s in zip(avals, shardings or [None] * len(avals))]), of_types=True)

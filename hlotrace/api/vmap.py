@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from ..core.avals import aval_of
-from ..core.errors import not_callable
+from ..core.errors import check_callable
 from ..core.pytrees import pytree
 from ..core.surface.boundary import filtered
 from ..core.symbolic_zeros import MappedAxis
@@ -55,8 +55,7 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
         ...
     ValueError: vmap got inconsistent sizes for array axes to be mapped:...
     """
-    if not callable(fun):
-        raise not_callable(fun)
+    check_callable(fun)
     in_axes = check_axes("vmap", in_axes, out_axes)
 
     @filtered
@@ -139,7 +138,7 @@ def check_axes(what: str, in_axes: Any, out_axes: Any) -> Any:
     """`in_axes`, with a list of them as a tuple.  TypeError for what is no axis."""
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not (in_axes is None or isinstance(in_axes, (int, tuple, dict, adapters.MappingSpec))
+    if not (in_axes is None or isinstance(in_axes, (int, tuple, adapters.MappingSpec))
             or hasattr(in_axes, "__index__") or vmappable.is_spec(in_axes)):
         raise TypeError(f"{what} in_axes must be an int, None, or a tuple of entries corresponding to the "
                         f"positional arguments passed to the function, but got {in_axes}.")

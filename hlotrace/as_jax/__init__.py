@@ -24,7 +24,7 @@ from hlotrace.runtime.binding import jaxlib_version
 from hlotrace.runtime.status_line import going_on
 
 with going_on(lambda: "importing hlotrace.as_jax"):     # the first time, without compiled files, takes longer
-    from . import inside, light
+    from . import inside, light, logs
 
 __all__: list[str] = []
 _started_with = dict(os.environ)
@@ -62,9 +62,7 @@ class _Distribution(importlib.metadata.Distribution):
 
 
 class _Finder:
-    """Finds `jax` and what is in it that no module of this package is; for the rest see
-    `core/surface/importing.py`.
-    """
+    """Finds `jax`, and what is in it and in no module of this package; see `core/surface/importing.py`."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -125,6 +123,7 @@ def _install() -> None:
                           "program with `python -m hlotrace.as_jax script.py`", name="jax")
     sys.meta_path.insert(0, _Finder)
     light.rename_all()
+    logs.install()
     # whoever listens to JAX's logger hears this one
     logging.getLogger("hlotrace").parent = logging.getLogger("jax")
 

@@ -34,6 +34,7 @@ from ..placement.shardings import as_sharding
 from ..primitives.common import canonical_shape
 from ..runtime.devices import client
 from ..runtime.executables.executable import effects_barrier
+from ..runtime.executables.monitors import listeners_of
 from ..sharding.mesh import AbstractMesh, Mesh, mesh_in_use
 from .nothing import NoRules
 
@@ -42,6 +43,14 @@ KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 DimSize, Shape, Out = Any, Sequence[Any], TypeVar("Out")
 # how "nothing is said of a sharding" is written here
 UNSPECIFIED, UnspecifiedValue = None, NoneType
+# JAX's where there is no CUDA; a set that libraries add their primitives to, which lowering here does not ask
+cuda_versions = None
+requiring_devices: set[Primitive] = set()
+
+
+def backends_are_initialized() -> bool:
+    """Has a client been made?"""
+    return bool(client.clients)
 
 
 def supports_inf(dtype: Any) -> bool:
@@ -112,6 +121,10 @@ class _ExcludedPaths:
 
 
 exclude_paths = _ExcludedPaths()
+get_event_listeners = functools.partial(listeners_of, "event")
+get_event_duration_listeners = functools.partial(listeners_of, "event_duration_secs")
+get_event_time_span_listeners = functools.partial(listeners_of, "event_time_span")
+get_scalar_listeners = functools.partial(listeners_of, "scalar")
 
 
 def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: Any = None) -> list[Callable[[str], ValueError]]:
@@ -508,7 +521,16 @@ def canonicalize_sharding(sharding: Any, api_name: str, _check_mesh_consistency:
     return sharding if sharding is None else as_sharding(sharding, api_name)
 
 
-class SlurmCluster:
+class ClusterEnv:
+    """The base of JAX's classes of launchers, which `_cluster_types` lists."""
+    _cluster_types: list[type] = []
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._cluster_types.append(cls)
+
+
+class SlurmCluster(ClusterEnv):
     """A job that SLURM started, as `jax.distributed.initialize` finds it in the environment."""
     name = "slurm"
 

@@ -26,8 +26,9 @@ _TABLE = """
 | `api.parallel.eager_shard_map` | `jax._src.shard_map` | DeviceTracer=ShardMapTracer |
 | `api.stages` | `jax` | ShapeDtypeStruct |
 | `api.stages` | `jax._src.stages` | ArgInfo Compiled Lowered Traced |
+| `as_jax.boxes` | `jax._src.hijax` | Box BoxTy BoxTypeState |
 | `core.array` | `jax` | Array |
-| `core.avals` | `jax._src.core` | ManualAxisType ShapedArray |
+| `core.avals` | `jax._src.core` | ManualAxisType ShapedArray Space=MemorySpace |
 | `core.dtypes` | `jax.dtypes` | extended prng_key |
 | `core.effects` | `jax._src.debugging` | DebugEffect OrderedDebugEffect |
 | `core.effects` | `jax._src.effects` | Effect |
@@ -58,7 +59,7 @@ _TABLE = """
 | `interpreters.mlir` | `jax._src.sharding_impls` | SPMDAxisContext ShardingContext |
 | `interpreters.partial_eval` | `jax._src.interpreters.partial_eval` | PartialVal |
 | `lax.contraction` | `jax._src.lax.lax` | RaggedDotDimensionNumbers |
-| `lax.elementwise` | `jax._src.lax.lax` | AccuracyMode RoundingMethod Tolerance |
+| `lax.elementwise` | `jax._src.lax.lax` | RoundingMethod |
 | `numpy.arrays.grids` | `jax._src.numpy.index_tricks` | CClass RClass |
 | `numpy.elementwise.ufunc` | `jax.numpy` | ufunc |
 | `numpy.indexing.indexing` | `jax._src.numpy.array_methods` | _IndexUpdateHelper _IndexUpdateRef |
@@ -69,6 +70,7 @@ _TABLE = """
 | `primitives.arrays.gather_numbers` | `jax._src.lax.slicing` | ScatterDimensionNumbers |
 | `primitives.arrays.generators` | `jax._src.lax.lax` | RandomAlgorithm |
 | `primitives.arrays.precision` | `jax._src.lax.lax` | DotAlgorithm DotAlgorithmPreset Precision |
+| `primitives.arrays.precision` | `jax._src.lax.lax` | AccuracyMode Tolerance |
 | `primitives.arrays.random` | `jax._src.random.prng` | KeyDType=KeyTy |
 | `primitives.linalg.eigen` | `jax._src.lax.linalg` | EigImplementation EighImplementation |
 | `primitives.linalg.svd` | `jax._src.lax.linalg` | SvdAlgorithm |
@@ -79,7 +81,6 @@ _TABLE = """
 | `scipy.optimize` | `jax._src.scipy.optimize.minimize` | OptimizeResults |
 | `scipy.spatial.transform` | `jax._src.scipy.spatial.transform` | Rotation Slerp |
 | `scipy.stats.density` | `jax._src.scipy.stats.kde` | gaussian_kde |
-| `sharding.abstract` | `jax._src.core` | Space=MemorySpace |
 | `sharding.abstract` | `jaxlib._jax` | Sharding |
 | `sharding.layout` | `jax._src.layout` | Format Layout _Auto=AutoLayoutSingleton |
 | `sharding.mesh` | `jax._src.mesh` | AbstractMesh AxisType Mesh use_abstract_mesh |

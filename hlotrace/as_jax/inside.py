@@ -62,14 +62,18 @@ _LIKE = {
     "third_party.scipy.interpolate": "scipy.interpolate", "third_party.scipy.linalg": "scipy.linalg",
     "third_party.scipy.special": "scipy.special",
     "lib.mlir": "jaxlib.mlir", "lib.mlir.dialects": "jaxlib.mlir.dialects",
-    "pretty_printer": "jaxlib._pretty_printer", "public_test_util": "test_util",
+    "public_test_util": "test_util",
     "source_info_util": "extend.source_info_util", "util": "as_jax.helpers ", "xla_bridge": "extend.backend ",
 }
+# public modules of JAX that are parts of one here
+_PARTS = {f"jax.experimental.sparse.{name}": "experimental.sparse" for name in (
+    "_base", "api", "csr", "random", "transform", "util")}
 # where the names are found that most modules of JAX import
 _IMPORTED = " typing sharding tree_util api_util core extend.core errors"
 
 # modules of jax._src that are modules of hlotrace, since libraries write to them
-_SAME = {"compiler": "runtime.executables.compilation"}
+_SAME = {"compiler": "runtime.executables.compilation", "deprecations": "as_jax.deprecations",
+         "jaxpr_util": "as_jax.jaxpr_util", "pretty_printer": "as_jax.pretty_printer"}
 
 _NAMES = """
 | name in `jax._src` | who takes it | what it is here |
@@ -92,6 +96,7 @@ _NAMES = """
 | `array._reconstruct_array` | pickles | `pickles.reconstruct_array` |
 | `checkify.JaxException` | packages | `primitives.programs.checks.JaxException` |
 | `checkify.Out` | packages | `faces.Out` |
+| `clusters.ClusterEnv` | eformer | `faces.ClusterEnv` |
 | `clusters.SlurmCluster` | packages | `faces.SlurmCluster` |
 | `compiler.backend_compile_and_load` | chex | that of `runtime.executables.compilation` |
 | `core.CallPrimitive` | packages | `extend.call_primitives.CallPrimitive` |
@@ -122,6 +127,7 @@ _NAMES = """
 | `cudnn.fused_attention_stablehlo.check_layout` | packages | nothing |
 | `debugging.debug_callback` | packages | `debug.callback` |
 | `debugging.debug_print` | packages | `debug.print` |
+| `dispatch.prim_requires_devices_during_lowering` | Transformer Engine | `faces.requiring_devices` |
 | `dispatch.runtime_tokens` | packages | `faces.runtime_tokens` |
 | `dispatch.wait_for_tokens` | equinox | `runtime.executables.executable.effects_barrier` |
 | `distributed.global_state` | orbax | `faces.global_state` |
@@ -138,7 +144,20 @@ _NAMES = """
 | `effects.lowerable_effects` | packages | `interpreters.mlir.lowerable_effects` |
 | `effects.ordered_effects` | with the others | `faces.ordered_effects` |
 | `effects.remat_allowed_effects` | packages | `interpreters.mlir.lowerable_effects` |
+| `hijax.Box` | jax's tests | `as_jax.boxes.Box` |
+| `hijax.BoxGet` | jax's tests | `as_jax.boxes.BoxGet` |
+| `hijax.BoxSet` | jax's tests | `as_jax.boxes.BoxSet` |
+| `hijax.BoxTy` | jax's tests | `as_jax.boxes.BoxTy` |
+| `hijax.BoxTypeState` | jax's tests | `as_jax.boxes.BoxTypeState` |
+| `hijax.NewBox` | jax's tests | `as_jax.boxes.NewBox` |
+| `hijax.box_get` | jax's tests | `as_jax.boxes.box_get` |
+| `hijax.box_get_p` | jax's tests | `as_jax.boxes.box_get_p` |
+| `hijax.box_set` | jax's tests | `as_jax.boxes.box_set` |
+| `hijax.box_set_p` | jax's tests | `as_jax.boxes.box_set_p` |
+| `hijax.new_box` | jax's tests | `as_jax.boxes.new_box` |
+| `hijax.new_box_p` | jax's tests | `as_jax.boxes.new_box_p` |
 | `image.scale._kernels` | packages | `image.resampling.KERNELS` |
+| `image.scale._resize` | jax2onnx | `image.resize` |
 | `interpreters.batching.is_vmappable` | jaxoplanet | `transforms.vmappable.is_vmappable` |
 | `interpreters.batching.make_iota` | packages | nothing |
 | `interpreters.batching.to_elt` | packages | nothing |
@@ -146,6 +165,7 @@ _NAMES = """
 | `interpreters.partial_eval.Saveable` | packages | `ad_checkpoint.Saveable` |
 | `interpreters.partial_eval.TracingEqn` | packages, for isinstance | `core.jaxpr.Eqn` |
 | `interpreters.partial_eval.custom_staging_rules` | packages | `faces.custom_staging_rules` |
+| `interpreters.pxla._cached_lowering_to_hlo` | easydel | nothing |
 | `interpreters.pxla.global_result_handlers` | packages | `faces.global_result_handlers` |
 | `jax.core.CallPrimitive` | packages | `extend.call_primitives.CallPrimitive` |
 | `jax.core.is_concrete` | packages | `faces.is_concrete` |
@@ -187,6 +207,7 @@ _NAMES = """
 | `lax.lax.remaining` | packages | `faces.remaining` |
 | `lax.lax.standard_primitive` | packages | `faces.standard_primitive` |
 | `lib._jax` | packages | `jaxlib._jax` |
+| `lib.cuda_versions` | Transformer Engine, tokamax | `faces.cuda_versions` |
 | `lib.gpu_triton` | packages | `jaxlib.gpu_triton` |
 | `lib.jaxlib_extension_version` | packages | `jaxlib.xla_client._version` |
 | `lib.mlir.dialects.hlo` | JAX's documents | `jaxlib.mlir.dialects.stablehlo` |
@@ -199,6 +220,10 @@ _NAMES = """
 | `literals.TypedNdArray` | equinox, jaxtyping | `faces.TypedNdArray` |
 | `mesh.get_concrete_mesh` | packages, by pjit.mesh_lib | `faces.get_concrete_mesh` |
 | `mesh.thread_resources` | packages | `faces.thread_resources` |
+| `monitoring.get_event_duration_listeners` | JAX's tests | `faces.get_event_duration_listeners` |
+| `monitoring.get_event_listeners` | JAX's tests | `faces.get_event_listeners` |
+| `monitoring.get_event_time_span_listeners` | JAX's tests | `faces.get_event_time_span_listeners` |
+| `monitoring.get_scalar_listeners` | JAX's tests | `faces.get_scalar_listeners` |
 | `named_sharding.DuplicateSpecError` | packages | `core.errors.DuplicateSpecError` |
 | `named_sharding._unpickle_named_sharding` | pickles | `pickles.unpickle_named_sharding` |
 | `numpy.util.promote_dtypes_complex` | packages | `faces.promote_dtypes_complex` |
@@ -207,13 +232,13 @@ _NAMES = """
 | `numpy.vectorize._parse_gufunc_signature` | quaxed | `numpy.mapping.parse_signature` |
 | `numpy.vectorize._parse_input_dimensions` | quaxed | `faces.parse_input_dimensions` |
 | `partition_spec._get_default_unconstrained` | pickles | `pickles.unconstrained` |
+| `pjit.JitWrapped` | easydel, for annotations | `stages.Wrapped` |
 | `pjit.UnspecifiedValue` | packages | `faces.UnspecifiedValue` |
 | `pjit.debug_info` | packages | `extend.flat_functions.debug_info` |
 | `pjit.jit_p` | packages | `primitives.programs.calls.jit_p` |
 | `pjit.mesh_lib` | packages | `jax._src.mesh` |
 | `pjit.pjit_staging_rule` | packages | nothing |
 | `public_test_util.check_close` | packages | `faces.check_close` |
-| `random.core` | packages | `jax._src.core` |
 | `random.prng.PRNGImpl` | pickles | `pickles.PRNGImpl` |
 | `random.prng.PRNGKeyArray` | pickles | `pickles.PRNGKeyArray` |
 | `random.rbg._rbg_fold_in` | pickles | `pickles.rbg_fold_in` |
@@ -249,11 +274,13 @@ _NAMES = """
 | `tree_util.generate_key_paths` | JAX's tests | `core.pytrees.pytree.tree_leaves_with_path` |
 | `tree_util.flatten_one_level` | orbax | `core.pytrees.pytree.flatten_one_level` |
 | `tree_util.prefix_errors` | flax's tests | `faces.prefix_errors` |
+| `typing.DType` | furax, for annotations | `faces.DType` |
 | `typing.SupportsDType` | jaxctx, for annotations | `faces.SupportsDType` |
 | `util.canonicalize_axis` | packages | `primitives.common.canonical_axis` |
 | `util.safe_map` | packages | `extend.flat_functions.safe_map` |
 | `util.wraps` | packages | `faces.wraps` |
 | `xla_bridge._backends` | chex | `runtime.devices.client.clients` |
+| `xla_bridge.backends_are_initialized` | eformer | `faces.backends_are_initialized` |
 """
 
 
@@ -263,7 +290,7 @@ def _rows() -> Iterator[tuple[str, str]]:
         yield name if name.startswith("jax.") else f"jax._src.{name}", home
 
 
-_homes = dict(_rows())
+_homes = {**dict(_rows()), **dict.fromkeys(_PARTS, "module")}
 # {"hlotrace.core": {"is_concrete", ...}}: names of public modules that these lack
 _more: dict[str, set[str]] = {}
 for _name in _homes:
@@ -326,7 +353,7 @@ class _Inside(ModuleType):
         return value
 
     def _public(self, name: str) -> Any:
-        like = _LIKE.get(self.__name__[9:])
+        like = _PARTS.get(self.__name__) or _LIKE.get(self.__name__[9:])
         for module in f"{like} {_IMPORTED}".split(" ") if like is not None else ():
             place = module if module.startswith("jaxlib.") else f"hlotrace.{module}".rstrip(".")
             if name in _more.get(place, ()):

@@ -12,7 +12,7 @@ import numpy as np
 from ..api.stages import ShapeDtypeStruct
 from ..core import dtypes
 from ..core.array import Array
-from ..core.avals import ShapedArray
+from ..core.avals import ShapedArray, Space
 from ..primitives.arrays.random import (
     KEY,
     RBG,
@@ -23,7 +23,6 @@ from ..primitives.arrays.random import (
     random_wrap_p,
 )
 from ..runtime.array_impl import ArrayImpl, from_numpy
-from ..sharding.abstract import Space
 
 _new = copyreg.__newobj__  # type: ignore[attr-defined]
 _new_by_names = copyreg.__newobj_ex__  # type: ignore[attr-defined]
@@ -156,7 +155,7 @@ def _fill_struct(self: ShapeDtypeStruct, state: Any) -> None:
 def _aval(x: ShapedArray) -> Any:
     from ..sharding import AbstractMesh, NamedSharding, P  # at once only what all programs need
     sharding = x.explicit or NamedSharding(AbstractMesh((), ()), P(*[None] * x.ndim))
-    named = {"sharding": sharding, "manual_axis_type": x.manual_axis_type, "memory_space": Space.Device}
+    named = {"sharding": sharding, "manual_axis_type": x.manual_axis_type, "memory_space": x.memory_space}
     return _new_by_names, (ShapedArray, (x.shape, x.dtype, x.weak_type), named)
 
 

@@ -1,6 +1,7 @@
 """ShapedArray: what is known of a value while tracing.  Interned: equal avals are the same object."""
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias
@@ -19,6 +20,24 @@ _interned: dict[tuple, ShapedArray] = {}
 UNCHANGED: Any = object()
 
 Shape: TypeAlias = tuple[Any, ...]       # of ints and Dimensions
+
+
+class Space(enum.Enum):
+    """A kind of memory, whatever the devices of the array: theirs, or that of their host.
+
+    The types of arrays in the host's say so: what is computed from them is there too, until the program moves
+    it or `out_shardings` says otherwise.
+
+    >>> x = jax.device_put(jnp.ones(2), jax.memory.Space.Host)
+    >>> x.sharding.memory_kind, jax.typeof(x * 2)
+    ('pinned_host', ShapedArray(float32<host>[2]))
+    """
+    Device = 1
+    Host = 2
+    Any = 3
+
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
 
 
 class OfArrays:
@@ -48,20 +67,21 @@ class OfArrays:
 
 class ShapedArray(OfArrays):
     """The type of an array: `shape` (tuple of int), `dtype` (np.dtype or ExtendedDType), `weak_type` (bool),
-    `vma`, `explicit`.
+    `vma`, `explicit`, `memory`.
 
     A weak type comes from a Python scalar and gives way in promotion.  `vma`, a frozenset of names, are the
     manual axes of a `shard_map` along which the devices hold different values.  `explicit` is a NamedSharding
     over an AbstractMesh that says which Explicit mesh axes split which dimension; None where none does.
-    `marked` is whether there is either of them.
+    `memory` is the Space of memory, None being the device's.  `marked` is whether there is any of them.
     """
-    __slots__ = ("shape", "dtype", "weak_type", "vma", "explicit", "marked", "ndim", "size", "mlir",
-                 "__weakref__")
+    __slots__ = ("shape", "dtype", "weak_type", "vma", "explicit", "memory", "marked", "ndim", "size",
+                 "mlir", "__weakref__")
     shape: Shape
     dtype: Any       # a dtypes.DType
     weak_type: bool
     vma: frozenset[str]
     explicit: Any    # a NamedSharding or None
+    memory: Space | None
     marked: bool
     ndim: int
     size: Any        # an int or a Dimension
@@ -75,28 +95,29 @@ class ShapedArray(OfArrays):
                 memory_space: Any = None, layout: Any = None) -> ShapedArray:
         if manual_axis_type is not None:        # `vma` under JAX's newer name
             vma = manual_axis_type.varying
-        if memory_space is not None and memory_space.name != "Device" or layout and layout.text != "auto":
-            raise NotImplementedError(f"ShapedArray: memory_space={memory_space}, layout={layout} is not "
-                                      "supported: types do not say where in memory values are, and how; "
-                                      "shardings and formats do")
-        key = (shape, dtype, weak_type, vma, sharding)
+        if layout and layout.text != "auto":
+            raise NotImplementedError(f"ShapedArray: layout={layout} is not supported: types do not say how "
+                                      "values are in memory; formats do")
+        key = (shape, dtype, weak_type, vma, sharding, memory_space)
         try:
             return _interned[key]
         except KeyError:
             pass
         except TypeError:
-            key = (tuple(shape), dtypes.as_dtype(dtype), bool(weak_type), frozenset(vma), sharding)
+            key = (tuple(shape), dtypes.as_dtype(dtype), bool(weak_type), frozenset(vma), sharding,
+                   memory_space)
             if key in _interned:
                 return _interned[key]
         shape = tuple(map(as_size, key[0]))
         dtype = key[1] if isinstance(key[1], (np.dtype, dtypes.ExtendedDType)) else dtypes.as_dtype(key[1])
         explicit = sharding.explicit(shape) if hasattr(sharding, "explicit") else None
-        canonical = (shape, dtype, bool(weak_type), frozenset(vma), explicit)
+        memory = None if memory_space is Space.Device else memory_space
+        canonical = (shape, dtype, bool(weak_type), frozenset(vma), explicit, memory)
         self = _interned.get(canonical)
         if self is None:
             self = object.__new__(cls)
-            self.shape, self.dtype, self.weak_type, self.vma, self.explicit = canonical
-            self.marked = bool(self.vma) or explicit is not None
+            self.shape, self.dtype, self.weak_type, self.vma, self.explicit, self.memory = canonical
+            self.marked = bool(self.vma) or explicit is not None or memory is not None
             self.ndim = len(shape)
             if is_constant_shape(shape) and math.prod(filter(None, shape)) >= MOST_ELEMENTS:
                 raise errors.too_many_elements(shape, dtype, MOST_ELEMENTS)
@@ -107,13 +128,15 @@ class ShapedArray(OfArrays):
         return self
 
     def update(self, shape: Shape | None = None, dtype: Any = None, weak_type: bool | None = None,
-               vma: frozenset[str] | None = None, *, sharding: Any = UNCHANGED) -> ShapedArray:
+               vma: frozenset[str] | None = None, *, sharding: Any = UNCHANGED,
+               memory_space: Any = UNCHANGED) -> ShapedArray:
         """The same but for what is given; of another shape, it is split only if `sharding` says so."""
         if sharding is UNCHANGED:
             sharding = self.explicit if shape is None or shape == self.shape else None
         return ShapedArray(self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
                            self.weak_type if weak_type is None else weak_type,
-                           self.vma if vma is None else vma, sharding)
+                           self.vma if vma is None else vma, sharding,
+                           memory_space=self.memory if memory_space is UNCHANGED else memory_space)
 
     def without_axis(self, axis: int) -> ShapedArray:
         """The type of a slice along an axis, which has every other axis."""
@@ -137,6 +160,11 @@ class ShapedArray(OfArrays):
         """
         return self.explicit or self.unsplit()
 
+    @property
+    def memory_space(self) -> Space:
+        """The kind of memory: the device's, or its host's."""
+        return self.memory or Space.Device
+
     def strip_weak_type(self) -> ShapedArray:
         return self.update(weak_type=False) if self.weak_type else self
 
@@ -154,8 +182,7 @@ class ShapedArray(OfArrays):
 
     def tangent(self) -> ShapedArray:
         """The aval of tangents of values of this aval."""
-        return ShapedArray(self.shape, dtypes.tangent_dtype(self.dtype), self.weak_type, self.vma,
-                           self.explicit)
+        return self.update(dtype=dtypes.tangent_dtype(self.dtype))
 
     to_tangent_aval = tangent
 
@@ -164,7 +191,7 @@ class ShapedArray(OfArrays):
         return self if self.explicit is None else self.update(sharding=self.explicit.cotangent())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ShapedArray, (self.shape, self.dtype, self.weak_type, self.vma, self.explicit)
+        return _unpickled, (self.shape, self.dtype, self.weak_type, self.vma, self.explicit, self.memory)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -174,7 +201,8 @@ class ShapedArray(OfArrays):
     def str_short(self, short_dtypes: bool = False) -> str:
         name = dtypes.short_name(self.dtype) if short_dtypes else dtypes.long_name(self.dtype)
         sizes = map(str, self.shape) if self.explicit is None else self.explicit.sizes_text(self.shape)
-        return f"{name}[{','.join(sizes)}]"
+        memory = "" if self.memory is None else f"<{self.memory.name.lower()}>"
+        return f"{name}{memory}[{','.join(sizes)}]"
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
@@ -198,6 +226,11 @@ class ShapedArray(OfArrays):
         listed = [(letter, ",".join(sorted(names))) for letter, names in sets if names]
         words = [f"{letter}:({names})" if "," in names else f"{letter}:{names}" for letter, names in listed]
         return f"{{{', '.join(words)}}}" if words else ""
+
+
+def _unpickled(shape: Shape, dtype: Any, weak_type: bool, vma: frozenset[str], sharding: Any,
+               memory: Space | None) -> ShapedArray:
+    return ShapedArray(shape, dtype, weak_type, vma, sharding, memory_space=memory)
 
 
 class ManualAxisType(NamedTuple("ManualAxisType", [("varying", frozenset), ("unreduced", frozenset),
@@ -289,7 +322,7 @@ def aval_of(value: Any) -> ShapedArray:
     if function is None:
         function = _find(type(value))
         if function is None:
-            raise TypeError(not_an_array(value))
+            raise fault_of(value)(not_an_array(value))
     return function(value)
 
 
@@ -315,6 +348,11 @@ MARK_STATIC = ("Mark it with static_argnums/static_argnames if it is not data, o
                "pytree.")
 
 
+def fault_of(value: Any) -> type[TypeError]:
+    """The class of the error that a value is not an array."""
+    return errors.HoldsArrayError if hasattr(value, "__jax_array__") else TypeError
+
+
 def not_an_array(value: Any, name: str = "", mend: str = MARK_STATIC) -> str:
     """The words for a value that is not an array; `mend` says what to do about it."""
     # a Ref, whose numbers are not looked at: then it could not be donated
@@ -330,6 +368,9 @@ def not_an_array(value: Any, name: str = "", mend: str = MARK_STATIC) -> str:
     elif hasattr(value, "shape") and hasattr(value, "dtype"):
         mend = ("It is a type without a value, for lower, trace and eval_shape: give an array, such as "
                 "jnp.zeros(s.shape, s.dtype).")
+    if hasattr(value, "__jax_array__"):
+        mend = ("Triggering __jax_array__() during abstractification is no longer supported: give "
+                "jnp.array(...) of it, or register its class as a pytree.")
     if isinstance(value, range):
         mend = "For a range write jnp.arange(...)."
     at = f"(it is argument {name}) " if name else ""

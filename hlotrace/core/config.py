@@ -197,7 +197,7 @@ _OPTIONS = {
     "jax_cuda_visible_devices": ("all", _text, False),
     "jax_pjrt_client_create_options": (None, _text, False),
     "jax_debug_log_modules": ("", _text, False),        # see runtime/executables/progress.py
-    "jax_logging_level": ("NOTSET", _one_of(*_LOGGING), False),
+    "jax_logging_level": ("NOTSET", _one_of(None, *_LOGGING), False),
     "jax_disable_bwd_checks": (False, _flag, True),
     "jax_disallow_mesh_context_manager": (False, _flag, False),
     "jax_dump_ir_to": ("", _text, False),       # see runtime/executables/dumps.py
@@ -214,6 +214,10 @@ _OPTIONS = {
     "jax_random_seed_offset": (0, _int, True),
     "jax_thread_guard": (False, _flag, False),      # see runtime/devices/transfer_guards.py
 }
+
+
+# options that others have defined: name -> (parser, does it change what is traced?)
+defined: dict[str, tuple[Parser, bool]] = {}
 
 
 # option name -> a function of its new value that may refuse it; upper layers add theirs
@@ -311,6 +315,7 @@ def _refresh(namespace: dict[str, Any]) -> None:
     overrides, version = namespace.get("overrides"), config._version
     values = config._values if overrides is None else {**config._values, **overrides}
     options = [values[name] for name in TRACING]
+    options += [values[name] for name, (_, tracing) in defined.items() if tracing]
     if overrides is not None:       # those of `make_user_context` too
         options += [(key, type(value), value) for key, value in overrides.items() if type(key) is not str]
     fields = (tuple(options), (namespace.get("meshes", ()), namespace.get("mesh_to_run_on")),
@@ -363,7 +368,17 @@ class Config:
                 with contextlib.suppress(AttributeError):       # it is no option
                     self._values[name] = self._check(name, value)
 
+    def define(self, name: str, default: Any, parser: Parser, tracing: bool = False) -> None:
+        """Add an option, whose default may come from the environment; `tracing`: it changes programs."""
+        if name in self.values:
+            raise ValueError(f"Config option {name} already defined")
+        self._values[name] = parser(os.environ.get(name.upper(), default))
+        defined[name] = parser, tracing
+        state.refresh()
+
     def _check(self, name: str, value: Any) -> Any:
+        if name in defined:
+            return defined[name][0](value)
         try:
             if name not in _OPTIONS:
                 from .surface import other_options

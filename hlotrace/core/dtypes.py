@@ -346,16 +346,16 @@ def overflow(value: int, dtype: DType) -> OverflowError:
         mend = (f"{wide.name} does: enable 64-bit types with config.update('jax_enable_x64', True), or write "
                 "it as a float")
     text = str(value) if -10**40 < value < 10**40 else f"of {value.bit_length()} bits"
+    numpys = f" (Python integer {text} out of bounds for {dtype.name})" if isinstance(value, int) else ""
     return OverflowError(f"Python {type(value).__name__} {text} is too large to convert to {dtype.name}, "
-                         f"which holds {limits.min} to {limits.max}; {mend}")
+                         f"which holds {limits.min} to {limits.max}; {mend}{numpys}")
 
 
 def _python_kind(value: object) -> np.dtype:
     return next(d for t, d in _PYTHON_KINDS.items() if isinstance(value, t))
 
 
-# --- promotion
-# -------------------------------------------------------------------------------------------------
+# --- promotion ------------------------------------------------------------------------------------
 
 Node: TypeAlias = np.dtype | str        # of the lattice: a dtype, or a weak kind
 _WEAK_INT, _WEAK_FLOAT, _WEAK_COMPLEX = "i*", "f*", "c*"

@@ -1,6 +1,7 @@
 """Exception classes under JAX's names, and the words that go with the most common mistakes."""
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -14,6 +15,17 @@ if TYPE_CHECKING:
         def under(self) -> str: ...
 
         def origin(self) -> str: ...
+
+        def depends_on(self) -> list[str]: ...
+
+        def traced_for(self) -> str: ...
+
+
+__all__ = ["ConcretizationTypeError", "DuplicateSpecError", "HoldsArrayError",
+           "InconclusiveDimensionOperation", "IndivisibleError", "JAXIndexError", "JaxprTypeError",
+           "JAXTypeError", "KeyReuseError", "NonConcreteBooleanIndexError", "ShapeError",
+           "ShardingTypeError", "TracerArrayConversionError", "TracerBoolConversionError",
+           "TracerIntegerConversionError", "TypePromotionError", "UnexpectedTracerError"]
 
 
 class JAXTypeError(TypeError):
@@ -64,6 +76,10 @@ class ShapeError(TypeError, ValueError):
     """Shapes that do not fit each other, for which JAX raises TypeError or ValueError, NumPy ValueError."""
 
 
+class HoldsArrayError(TypeError, ValueError):
+    """No array, but an object with `__jax_array__`: JAX raises ValueError there, TypeError for others."""
+
+
 class InconclusiveDimensionOperation(Exception):
     """A comparison of symbolic sizes holds for some of their values and not for others."""
 
@@ -87,6 +103,7 @@ class KeyReuseError(JAXTypeError):
 # The page of docs/errors/ about a class and what derives from it, the first that fits; where none does, that
 # whose words an error has.
 _PAGES = {KeyReuseError: "keys", KeyPromotionError: "keys", TypePromotionError: "dtypes",
+          HoldsArrayError: "dtypes",
           ShardingTypeError: "devices", IndivisibleError: "devices", DuplicateSpecError: "devices",
           ShapeError: "shapes", InconclusiveDimensionOperation: "shapes",
           JaxprTypeError: "running", JAXTypeError: "tracers", JAXIndexError: "tracers", IndexError: "indices",
@@ -122,8 +139,13 @@ for _class in list(vars().values()):
 
 
 def _made_at(tracer: TracerLike) -> str:
-    where = tracer.origin()
-    return f"\nThe value {where}." if where else ""
+    where, names = tracer.origin(), tracer.depends_on()
+    if not names:
+        return f"\nThe value {where}." if where else ""
+    values = "value of the argument" if len(names) == 1 else "values of the arguments"
+    computed = f"; it {where}" if where.startswith("was") else ""
+    return ("\nThis concrete value was not available in Python because it depends on the "
+            f"{values} {listed(names, ', ' if len(names) > 2 else ' ')}{computed}.")
 
 
 def bool_conversion(tracer: TracerLike) -> TracerBoolConversionError:
@@ -218,21 +240,25 @@ def array_conversion(tracer: TracerLike) -> TracerArrayConversionError:
 
 
 def leaked_tracer(tracer: TracerLike) -> UnexpectedTracerError:
+    traced, where = tracer.traced_for(), tracer.origin()
+    made = f"\nThe function being traced when the value leaked was {traced}." if traced else ""
+    if where:
+        made += f"\nThe value {where}."
     return UnexpectedTracerError(
         "Encountered an unexpected tracer. A function transformed by JAX had a side effect, allowing for a "
         f"reference to an intermediate value with type {tracer.aval.str_short()} wrapped in a "
         f"{type(tracer).__name__} to escape the scope of the transformation: {tracer.under()} has ended, or "
-        f"the value belongs to another trace.{_made_at(tracer)}\nA value leaves a transformed function only "
+        f"the value belongs to another trace.{made}\nA value leaves a transformed function only "
         "as its return value: not through a global, an attribute, a closure list or a cache. Return it "
         "instead; to look at it, use hlotrace.debug.print.")
 
 
 # --- shapes
 
-def listed(things: Iterable[object]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+def listed(things: Iterable[object], before: str = " ") -> str:
+    """`a`, `a and b`, `a, b and c`; with a comma `before` the last one, `a, b, and c`."""
     *first, last = map(str, things)
-    return f"{', '.join(first)} and {last}" if first else last
+    return f"{', '.join(first)}{before}and {last}" if first else last
 
 
 def fits(a: Sequence[Any], b: Sequence[Any]) -> bool:
@@ -320,10 +346,14 @@ def not_one_of(parameter: str, got: object, choices: Iterable[object],
     return kind(f"{parameter} must be {', '.join(first)} or {last}, got {got!r}{did_you_mean(got, choices)}")
 
 
-def not_callable(got: object, instead: str = "not what it returns") -> TypeError:
-    """For a transformation that is not given a function, most often what the function returns."""
-    return TypeError(f"Expected a callable value, got {got!r:.80} of type {type(got).__name__}: pass the "
-                     f"function itself, {instead}")
+def check_callable(got: object, instead: str = "not what it returns") -> None:
+    """TypeError for a transformation that is not given a function, most often what the function returns."""
+    if not callable(got):
+        raise TypeError(f"Expected a callable value, got {got!r:.80} of type {type(got).__name__}: pass the "
+                        f"function itself, {instead}")
+    if getattr(getattr(got, "__code__", None), "co_flags", 0) & inspect.CO_GENERATOR:
+        raise TypeError(f"Expected a function, got a generator function: {got!r}: return its values "
+                        "in a list instead of yielding them")
 
 
 def not_an_int(parameter: str, got: object, advice: str = "") -> TypeError:

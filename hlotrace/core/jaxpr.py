@@ -425,9 +425,8 @@ class Printer:
         effects = f" : {{ {', '.join(sorted(map(str, jaxpr.effects)))} }} }}" if self.effects else " }"
         return pp.group(pp.nest(2, pp.concat([
             pp.text("{ "), _keyword("lambda "), pp.nest(2, consts), pp.text("; "), pp.nest(2, inputs),
-            pp.text(". "), _keyword("let"),
-            pp.nest(2, pp.concat([pp.brk(), _joined(eqns, pp.brk("; "))])), pp.brk(),
-            _keyword("in "), pp.text("("), _filled(outs), pp.text(")" + effects)])))
+            pp.text(". "), _keyword("let"), pp.nest(2, pp.concat([pp.brk(), _joined(eqns, pp.brk("; "))])),
+            pp.brk(), _keyword("in "), pp.text("("), _filled(outs), pp.text(")" + effects)])))
 
     def binder(self, v: Atom, name: str | None = None) -> Any:
         shown = pp.text(self.names[id(v.val)] if type(v) is Literal else name or self.name(v))

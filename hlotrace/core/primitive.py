@@ -352,10 +352,14 @@ class PassRules:
 PRIMITIVES: dict[str, Primitive] = {}     # those of hlotrace, by the names under which users find them
 # JAX's names, for `jax.lax.*_p` and the like, which users write: where ours is another, and for an operation
 # that is made of several here, the one that does its work.
-ALIASES = {"add_jaxvals": "add", "linear_solve": "custom_linear_solve", "random_seed": "random_wrap",
+ALIASES = {"add_jaxvals": "add_any", "linear_solve": "custom_linear_solve", "random_seed": "random_wrap",
            "remat": "checkpoint", "scatter_sub": "scatter_add",
            "select_and_scatter": "select_and_scatter_add", "split": "slice", "stack": "concatenate",
            "stage": "copy", "tile": "broadcast_in_dim", "unstack": "slice"}
+
+# how a program names what has another name among the functions
+SHOWN = {"checkpoint": "remat2", "scatter_add": "scatter-add", "scatter_mul": "scatter-mul",
+         "scatter_min": "scatter-min", "scatter_max": "scatter-max"}
 
 
 def primitive_named(name: str) -> Primitive | None:
@@ -374,5 +378,5 @@ class Builtin(Primitive):
     def __init__(self, name: str, **given: Any) -> None:
         if name in PRIMITIVES:
             raise ValueError(f"there is a primitive {name!r} already: {PRIMITIVES[name].lower}")
-        super().__init__(name, **given)
+        super().__init__(SHOWN.get(name, name), **given)
         PRIMITIVES[name] = self

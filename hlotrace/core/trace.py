@@ -14,9 +14,9 @@ import numpy as np
 from . import dtypes, errors, leaks
 from . import source_info as provenance
 from .array import Array
-from .avals import ShapedArray, aval_of, physical
+from .avals import ShapedArray, Space, aval_of, physical
 from .config import config, inside, state, sync
-from .debug_info import located
+from .debug_info import DebugInfo, located
 from .jaxpr import Atom, Eqn, Jaxpr, Literal, Params, Var, check_jaxpr, literal_value, sub_jaxprs
 from .primitive import Builtin, Primitive
 from .source_info import Source
@@ -211,6 +211,14 @@ class Tracer(Array):
         """"was computed at <line>" or "is argument <path> of <function>", or an empty string."""
         return ""
 
+    def depends_on(self) -> list[str]:
+        """The arguments, by their paths, of the function traced that decide about the value."""
+        return []
+
+    def traced_for(self) -> str:
+        """"<function> at <line> traced for <transformation>", or an empty string."""
+        return ""
+
     def _known(self, error: Callable[..., Exception], *args: Any) -> Any:
         value = self.concrete()
         if value is None:
@@ -315,6 +323,19 @@ class JaxprTracer(Tracer):
             return ""
         return f"is argument {trace.arg_names[trace.invars.index(self._var)]} of {trace.name}"
 
+    def depends_on(self) -> list[str]:
+        trace, needed = self._trace, {self._var}
+        for eqn in reversed(trace.eqns):
+            if not needed.isdisjoint(eqn.outvars):
+                needed.update(v for v in eqn.invars if type(v) is not Literal)
+        info = trace.debug_info()
+        names = trace.arg_names if info is None else info.arg_names
+        return [name for v, name in zip(trace.invars, names or ()) if name and v in needed]
+
+    def traced_for(self) -> str:
+        info = self._trace.debug_info()
+        return "" if info is None else f"{info.func_src_info} traced for {info.traced_for}"
+
 
 def _no_value(*, dim: Dimension, **_: Any) -> NoReturn:
     raise NotImplementedError(f"the symbolic dimension '{dim}' has no value here: it has one in a function "
@@ -330,9 +351,35 @@ dimension_p = Builtin(
 Dimension.as_value = lambda self, dtype=None: dimension_p.bind(dim=self, dtype=dtype)
 
 
+def _in_memory(primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any],
+               result: Any) -> Any:
+    """The types of results in the memory of the operands, of which some are in another than the device's.
+
+    Numbers go with either, and what moves values keeps them where they are; the typing rules of users'
+    primitives, and of those that hold programs or move values between memories, say it themselves.
+
+    Raises:
+        ValueError: where the operands are in different ones.
+    """
+    if (primitive.says_sharding or not isinstance(primitive, Builtin) or result == avals
+            or any(True for _ in sub_jaxprs(params))):
+        return result
+    arrays = [a for a in avals if a.ndim or primitive.structural and len(avals) == 1]
+    spaces = list(dict.fromkeys([a.memory_space for a in arrays]))
+    if len(spaces) > 1:
+        one, other = (next(a for a in arrays if a.memory_space is space) for space in spaces[:2])
+        raise ValueError(f"memory_space of all inputs passed to `{primitive}` must be the same. Got one "
+                         f"operand with type: {one.str_short()} and another operand with type: "
+                         f"{other.str_short()}. Move one with device_put(x, jax.memory.Space.Device)")
+    space = spaces[0] if spaces else Space.Device
+    if primitive.multiple_results:
+        return [a.update(memory_space=space) for a in result]
+    return result.update(memory_space=space)
+
+
 class JaxprTrace(Trace):
     """Writes down what is bound as the equations of a program."""
-    __slots__ = ("eqns", "constants", "buffers", "inner", "invars", "name", "arg_names", "doing")
+    __slots__ = ("eqns", "constants", "buffers", "inner", "invars", "name", "arg_names", "doing", "fun")
     # primitives/parallel/collectives.py gives it: an operation that only marks a value as one that varies
     pvary: Primitive
     # sharding/explicit.py gives it: (primitive, avals, params) -> what its typing rule gives, with shardings
@@ -354,6 +401,11 @@ class JaxprTrace(Trace):
         self.invars: list[Var] = []
         self.name = name
         self.arg_names = arg_names
+        self.fun: Any = None        # what is traced
+
+    def debug_info(self) -> DebugInfo | None:
+        origin = getattr(self.fun, "origin", None)
+        return None if origin is None else origin.debug_info(len(self.invars), 0)
 
     @property
     def what(self) -> str:      # type: ignore[override]
@@ -431,6 +483,8 @@ class JaxprTrace(Trace):
         try:
             result = (self.typed(primitive, avals, params) if marked and any([a.explicit for a in avals])
                       else primitive.abstract_eval(*avals, **params))
+            if marked and any([a.memory for a in avals]):
+                result = _in_memory(primitive, avals, params, result)
         except (TypeError, ValueError) as error:
             note_line(error, primitive)
             raise
@@ -557,6 +611,7 @@ def trace_to_jaxpr(fun: Callable[..., Iterable[Any]], in_avals: Iterable[ShapedA
     """
     may_trace(doing or name, fun)
     trace = JaxprTrace(state.trace, name, arg_names, doing)
+    trace.fun = fun
     saved_source, state.source = state.source, source
     try:
         program = trace.run(lambda: trace.finish(fun(*[trace.input(aval) for aval in in_avals])))

@@ -22,9 +22,7 @@ __all__ = ["InitFn", "JoinPoint", "Optimizer", "OptimizerState", "Params", "Para
 
 
 class OptimizerState(NamedTuple):
-    """The state of an optimizer: for each leaf of the parameters the leaves of its own state; both
-    structures.
-    """
+    """The state of an optimizer: for each leaf of the parameters those of its own state; both structures."""
     packed_state: Any
     tree_def: Any
     subtree_defs: Any
@@ -98,8 +96,7 @@ def _flat_states(states):
     return tuple([leaves for leaves, _ in pairs]), tuple([treedef for _, treedef in pairs])
 
 
-# --- optimizers
-# -------------------------------------------------------------------------------------------------------
+# --- optimizers -----------------------------------------------------------------------------------
 
 def _made_of(beginning, step):
     """The functions of an optimizer of state (x, *more): beginning(x) gives more, step(i, g, *state) all."""
@@ -256,8 +253,7 @@ def adamax(step_size, b1=0.9, b2=0.999, eps=1e-8):
 
 @optimizer
 def sm3(step_size, momentum=0.9):
-    """`adagrad` whose sums of squares are kept for each index of each axis, not for each element  (Anil et
-    al. 2019).
+    """`adagrad` with sums of squares for each index of each axis, not for each element  (Anil et al. 2019).
 
     >>> from hlotrace.example_libraries import optimizers
     >>> init, update, params = optimizers.sm3(0.1)
@@ -282,8 +278,7 @@ def sm3(step_size, momentum=0.9):
     return _made_of(lambda x: [jnp.zeros_like(x), *covers(jnp.asarray(x))], step)
 
 
-# --- schedules
-# --------------------------------------------------------------------------------------------------------
+# --- schedules ------------------------------------------------------------------------------------
 
 def constant(step_size):
     """The schedule of one step size.
@@ -368,8 +363,7 @@ def make_schedule(scalar_or_schedule):
                     f"{scalar_or_schedule!r:.60}")
 
 
-# --- gradients, states
-# ------------------------------------------------------------------------------------------------
+# --- gradients, states ----------------------------------------------------------------------------
 
 def l2_norm(tree):
     """The root of the sum of squares of all leaves.

@@ -33,9 +33,7 @@ def _plain(shape_of, fun):
 
 
 def _result_shape(fun, shape, *operands, batch):
-    """The shape of `fun(x, *operands)` for x of `shape`; sizes at `batch` = (axis, axis of the result) may be
-    -1.
-    """
+    """The shape of `fun(x, *operands)` for x of `shape`, with -1 at `batch` = (axis, axis of the result)."""
     known = [1 if n == -1 else n for n in shape]
     result = list(eval_shape(fun, *[ShapeDtypeStruct(s, "float32") for s in (known, *operands)]).shape)
     if shape[batch[0]] == -1:
@@ -43,8 +41,7 @@ def _result_shape(fun, shape, *operands, batch):
     return tuple(result)
 
 
-# --- layers
-# -----------------------------------------------------------------------------------------------------------
+# --- layers ---------------------------------------------------------------------------------------
 
 def Dense(out_dim, W_init=_WIDE, b_init=_LITTLE):
     """x @ W + b, with W of shape (last size of the input, out_dim).
@@ -66,8 +63,7 @@ def Dense(out_dim, W_init=_WIDE, b_init=_LITTLE):
 
 
 def _convolution(convolve, fans, dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init):
-    """The layer of a convolution; `fans` are the letters of W's input and output axes, for its initializer.
-    """
+    """The layer of a convolution; `fans` are the letters of W's input and output axes, to initialize it."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     strides = strides or (1,) * len(filter_shape)
     W_init = W_init or glorot(*map(rhs_spec.index, fans))
@@ -264,8 +260,7 @@ def _rest(shape):
 Flatten = _plain(_rest, lambda inputs: jnp.reshape(inputs, _rest(inputs.shape)))
 
 
-# --- layers of layers
-# -------------------------------------------------------------------------------------------------
+# --- layers of layers -----------------------------------------------------------------------------
 
 def FanOut(num):
     """The input, `num` times, for `parallel`.
@@ -321,8 +316,7 @@ def serial(*layers):
 
 
 def parallel(*layers):
-    """Layers side by side, each with its input: lists of shapes and inputs go in (see `FanOut`), lists come
-    out.
+    """Layers side by side, each with its input: lists of shapes and inputs in (see `FanOut`), lists out.
 
     >>> from hlotrace.example_libraries import stax
     >>> both = stax.parallel(stax.Dense(4), stax.Identity)

@@ -13,7 +13,7 @@ from ..api.signatures import wraps
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
 from ..core.config import state
-from ..core.errors import not_callable
+from ..core.errors import check_callable
 from ..core.jaxpr import eval_jaxpr
 from ..core.pytrees import pytree
 from ..core.surface.boundary import boundaries, filtered
@@ -240,8 +240,7 @@ def checkify(f, errors=user_checks):
     >>> f(jnp.array([2., 0.]), 5)[0].get()
     'out-of-bounds indexing for array of shape (2,): index 5 is out of bounds for axis 0 with size 2.'
     """
-    if not callable(f):
-        raise not_callable(f)
+    check_callable(f)
     if not isinstance(errors, (set, frozenset)) or not all_checks.issuperset(errors):
         raise TypeError("checkify: errors must be a set such as checkify.user_checks | checkify.nan_checks, "
                         f"got {errors!r:.200}")

@@ -19,9 +19,8 @@ from ..numpy.indexing.refs import RefView as TransformedRef
 
 __all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "GradAccum", "HiPrimitive", "HiPspec",
            "HiType", "MappingSpec", "MutableHiType", "NullAccum", "RefAccum", "ShapedArray", "TransformedRef",
-           "VJPHiPrimitive",
-           "ValAccum", "Zero", "aval_method", "aval_property", "control_flow_allowed_effects",
-           "instantiate_zeros", "is_undefined_primal", "register_hitype"]
+           "VJPHiPrimitive", "ValAccum", "Zero", "aval_method", "aval_property",
+           "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal", "register_hitype"]
 
 
 class _HiPrimitive:

@@ -147,8 +147,7 @@ def fact(n):
     return factorial(n)
 
 
-# --- rules
-# ------------------------------------------------------------------------------------------------------
+# --- rules ----------------------------------------------------------------------------------------
 
 class ZeroTerm:
     """A coefficient that is known to be zero; a pytree without leaves.  There is one, `zero_term`."""
@@ -331,13 +330,11 @@ def def_comp(prim, comp, **kwargs):
     jet_rules[prim] = lambda primals, series, **_: jet2(partial(comp, **kwargs), primals, series)
 
 
-# --- wrapped functions of flat lists
-# ------------------------------------------------------------------------------
+# --- wrapped functions of flat lists --------------------------------------------------------------
 
 @linear_util.transformation2
 def jet_subtrace(f, trace, order, primals, series):
-    """A WrappedFun of a flat list as one of `(trace, order, primals, series)`; it gives outs and
-    coefficients.
+    """A WrappedFun of a flat list as one of `(trace, order, primals, series)`: (outs, coefficients).
 
     `trace` is the one that the operations on coefficients are done in, `series` lists of coefficients.
     `jet_fun` calls it.
@@ -371,8 +368,7 @@ def jet_fun(f, order, primals, series):
 
 @linear_util.transformation_with_aux2
 def traceable(f, store, in_tree, *primals_and_series):
-    """What `jet_fun` gives as a WrappedFun of one flat list, and a function that gives the results'
-    structure.
+    """What `jet_fun` gives as a WrappedFun of one flat list; a function that gives the results' structure.
 
     `in_tree` is the structure of (primals, series).
 

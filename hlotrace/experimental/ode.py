@@ -140,8 +140,7 @@ class _Flat:
                                     zip(parts, self.types)])
 
 
-# --- forward
-# ----------------------------------------------------------------------------------------------------
+# --- forward --------------------------------------------------------------------------------------
 
 @partial(custom_vjp, nondiff_argnums=(0, 1))
 def _solution(fun, options, y0, t, *args):
@@ -329,8 +328,7 @@ def ravel_first_arg(f, unravel):
     return lambda y, *args: ravel_pytree(f(unravel(y), *args))[0]
 
 
-# --- the adjoint
-# ------------------------------------------------------------------------------------------------
+# --- the adjoint ----------------------------------------------------------------------------------
 
 def _forward(fun, options, y0, t, *args):
     ys = _solution(fun, options, y0, t, *args)

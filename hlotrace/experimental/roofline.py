@@ -130,9 +130,7 @@ class RooflineShape:
 
 @dataclass(frozen=True, kw_only=True)
 class RooflineRuleContext:
-    """What a rule gets of an application: `avals_out` are its results, `mesh` that of the shard_map around
-    it.
-    """
+    """What a rule gets of an application: `avals_out` are its results, `mesh` is that of the shard_map."""
     name_stack: str
     primitive: object
     avals_in: tuple
@@ -173,8 +171,7 @@ def register_standard_roofline(prim):
     RULES.given[prim] = _nothing
 
 
-# --- rules
-# ------------------------------------------------------------------------------------------------------
+# --- rules ----------------------------------------------------------------------------------------
 
 def _nothing(_ctx, *_, **__):
     return RooflineResult()
@@ -221,8 +218,7 @@ def _scatter(ctx, _x, indices, updates, **_):
                           unfused_hbm_bytes=3 * updates.bytes + indices.bytes)
 
 
-# --- collectives: rings along the axes of a torus
-# ----------------------------------------------------------------
+# --- collectives: rings along the axes of a torus -------------------------------------------------
 
 def _over(axes, each, hops):
     return RooflineResult(ici_bytes=dict.fromkeys(axes, int(each)), ici_latency=dict.fromkeys(axes, hops))
@@ -263,8 +259,7 @@ def _ppermute(ctx, x, *, axes, perm):
     return _over(axes, x.bytes * max(load.values(), default=0), max(hops))
 
 
-# --- programs within programs
-# ------------------------------------------------------------------------------------
+# --- programs within programs ---------------------------------------------------------------------
 
 def _most(ctx, *_, branches, **__):
     results = [_program(b, ctx) for b in branches]
@@ -302,8 +297,7 @@ def _other(ctx, *shapes, **params):
 RULES = PassRules("roofline", _other, lambda p: True, {
     _elementwise: (select_n_p, clamp_p, threefry2x32_p),
     _reduction: (reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p, reduce_and_p, reduce_or_p,
-                 reduce_xor_p, argmax_p,
-                 argmin_p, reduce_p),
+                 reduce_xor_p, argmax_p, argmin_p, reduce_p),
     _cumulative: (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p),
     _dot: (dot_general_p,), _conv: (conv_general_dilated_p,), _gather: (gather_p,),
     _scatter: (scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p, scatter_apply_p),
@@ -312,10 +306,8 @@ RULES = PassRules("roofline", _other, lambda p: True, {
     _ring(1, lambda size, n: size * (n - 1) // n): (reduce_scatter_p,),
     _all_to_all: (all_to_all_p,), _ppermute: (ppermute_p,), _most: (cond_p,), _scan: (scan_p,),
     _nothing: (convert_element_type_p, bitcast_convert_type_p, reduce_precision_p, stop_gradient_p, iota_p,
-               copy_p, pvary_p,
-               axis_index_p, optimization_barrier_p, name_p, sharding_constraint_p, layout_constraint_p,
-               device_put_p,
-               random_wrap_p, random_unwrap_p)})
+               copy_p, pvary_p, axis_index_p, optimization_barrier_p, name_p, sharding_constraint_p,
+               layout_constraint_p, device_put_p, random_wrap_p, random_unwrap_p)})
 
 
 def _program(jaxpr, ctx, held=_total):
@@ -342,8 +334,7 @@ def _program(jaxpr, ctx, held=_total):
     return total
 
 
-# --- functions
-# ---------------------------------------------------------------------------------------------------
+# --- functions ------------------------------------------------------------------------------------
 
 def _struct(x):
     return ShapeDtypeStruct(x.shape, x.dtype) if isinstance(x, RooflineShape) else x
@@ -372,8 +363,7 @@ def _backward(f, args):
 
 def roofline(f, mesh=None, in_specs=None, out_specs=None, *, pin_lhs_in_vmem=False, pin_rhs_in_vmem=False,
              vjp=False, print_jaxpr=False):
-    """A function of `f`'s arguments, arrays or ShapeDtypeStructs, that gives (types of results, a
-    RooflineResult).
+    """A function of `f`'s arguments, or their ShapeDtypeStructs: (types of results, a RooflineResult).
 
     Nothing is computed.  A branch counts as the most of all, a `while` as one round, a `scan` as all of its
     steps.  What has no rule counts as nothing, with a warning.
@@ -419,8 +409,7 @@ def roofline_and_grad(f, mesh, in_specs, out_specs, *, pin_lhs_in_vmem=False, pi
     def wrapped(*args):
         (out, forward), (_, backward) = (roofline(
             f, mesh, in_specs, out_specs, pin_lhs_in_vmem=pin_lhs_in_vmem, pin_rhs_in_vmem=pin_rhs_in_vmem,
-            vjp=back,
-            print_jaxpr=print_jaxpr)(*args) for back in (False, True))
+            vjp=back, print_jaxpr=print_jaxpr)(*args) for back in (False, True))
         return out, forward, backward
     return wrapped
 

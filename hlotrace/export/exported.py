@@ -278,17 +278,22 @@ class Exported:
         places = [[(i, j) for j in range(len(shape))] for i, shape in enumerate(shapes)]
         values: dict[Any, Any] = {}
 
-        def refuse(problem: str) -> NoReturn:
-            said = ", ".join(f"{path}.shape = {shape}" for path, shape in zip(paths, shapes))
-            raise ValueError(f"Input shapes do not match the polymorphic shapes specification. {problem} The "
-                             f"function was exported for {said}.")
+        obtained: list[str] = []
+
+        def refuse(problem: str, what: str = "polymorphic shapes specification") -> NoReturn:
+            said = ",".join(f"{path}.shape = {shape}" for path, shape in zip(paths, shapes))
+            raise ValueError(f"Input shapes do not match the {what}. {problem} Using the following "
+                             f"polymorphic shapes specifications: {said}. Obtained dimension variables: "
+                             f"{''.join(obtained)}.")
         for variable, (i, j), rest, factor in solve(shapes, places):
             size = avals[i].shape[j]
             value, left = divmod(size - evaluate(rest, values), factor)
-            if left != 0 or not is_symbolic_dim(value) and value < 1:
-                expected = "value >= 1" if left == 0 else "a whole value"
-                refuse(f"Expected {expected} for dimension variable {variable!r}: {paths[i]}.shape[{j}], "
-                       f"which is {shapes[i][j]!s}, is {size}.")
+            if left != 0:
+                refuse(f"Division had remainder {left} when computing the value of {variable!r}.")
+            obtained.append(f"{variable!r} = {value} from specification '{shapes[i][j]}' for dimension "
+                            f"{paths[i]}.shape[{j}] (= {size}), ")
+            if not is_symbolic_dim(value) and value < 1:
+                refuse(f"Expected value >= 1 for dimension variable {variable!r}.")
             values[variable] = value
         for i, shape in enumerate(shapes):
             for j, d in enumerate(shape):
@@ -298,7 +303,8 @@ class Exported:
         for text, rest, equal in self._symbolic[0].scope.constraints:
             found = evaluate(rest, values) if variables(rest) <= values.keys() else 0
             if found != 0 if equal else not found >= 0:
-                refuse(f"The symbolic shape constraint {text} does not hold: '{rest}' is {found}.")
+                refuse(f"Expected '{rest}' to be {'equal' if equal else 'greater or equal'} to 0, but found "
+                       f"{found}. ", f"symbolic shape constraint {text}")
         return values
 
     def _platform_index(self, platform: str) -> int:
@@ -547,7 +553,11 @@ def _export_vjp(exported: Exported, jitted: JitFunction, stage: Any) -> Exported
         outs, pullback = vjp(primal, *leaves[:n])
         return pullback(tuple(leaves[n:]))
     avals = (*exported.in_avals, *(a.tangent() for a in exported.out_avals))
-    structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+    places: list[Any] = [None] * len(avals)
+    if exported.nr_devices > 1:
+        places = [*exported._in_named_shardings, *exported._out_named_shardings]
+    structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s)
+               for a, s in zip(avals, places)]
     return _export(JitFunction(fun_vjp_jax), structs, {}, exported.platforms,
                    exported.disabled_safety_checks)
 

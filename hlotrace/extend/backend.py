@@ -69,8 +69,7 @@ def clear_in_memory_compilation_cache():
 
 
 def clear_backends():
-    """Forget all clients, devices and compiled programs; new ones are made when needed, under the options of
-    then.
+    """Forget all clients, devices and compiled programs; new ones are made under the options of then.
 
     Arrays made before keep their client alive; they may not be used with those made after.
     """

@@ -73,8 +73,7 @@ def _bordered(place, old):
 
 
 def _weights(old, new, scale, translation, method, antialias):
-    """The matrix (new, old): 0 for pixels whose middle comes from outside of the image, else rows of sum 1.
-    """
+    """The matrix (new, old): 0 for pixels whose middle is outside of the image, else rows of sum 1."""
     step = 1 / scale
     middle = ((jnp.arange(new, dtype=scale.dtype) + 0.5 - translation) * step)[:, None]
     if method is ResizeMethod.CUBIC_PYTORCH and not antialias:

@@ -63,8 +63,7 @@ def inspect_array_sharding(value, *, callback):
 
 
 def visualize_array_sharding(arr, **options):
-    """`visualize_sharding` for an array; options are the same.  Under jit it prints when the function is
-    compiled.
+    """`visualize_sharding` for an array, with its options.  Under jit it prints during compilation.
 
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> x = jax.device_put(jnp.arange(8), jax.NamedSharding(mesh, jax.P("x")))

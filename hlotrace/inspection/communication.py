@@ -47,8 +47,7 @@ def collectives(hlo_text, mesh):
 
 
 def table(found):
-    """`found`, a list of Collectives, as an aligned table with a line of totals; "no collectives" if there
-    are none."""
+    """`found`, Collectives, as an aligned table with a line of totals; "no collectives" if there are none."""
     if not found:
         return "no collectives"
     rows = [("kind", "mesh axes", "result", "bytes", "times", "line", "operation")]
@@ -74,8 +73,7 @@ def _axes_text(collective):
 
 
 def _shape_text(shape):
-    """A tuple of many arrays, of a combined collective, is cut: `(f32[8] x 12)`, `(f32[8], f32[4], 9 more)`.
-    """
+    """A tuple of many arrays, of a combined one, is cut: `(f32[8] x 12)`, `(f32[8], f32[4], 9 more)`."""
     parts = tuple_parts(shape)
     if len(parts) > 3:
         return f"({parts[0]} x {len(parts)})" if len(set(parts)) == 1 else (

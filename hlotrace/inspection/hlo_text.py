@@ -209,8 +209,7 @@ def _base(path):
 
 
 def _frames(head):
-    """Where each stack frame points, ("path/file.py", 12) by its number, from the tables at the head of a
-    module."""
+    """Where each stack frame points, {number: ("path/file.py", 12)}, from the tables at a module's head."""
     tables = {}
     for title, body in re.findall(r"^(\w+)\n((?:\d+ .*\n?)+)", head, flags=re.M):
         tables[title] = {int(n): entry for n, entry in re.findall(r"^(\d+) (.*)$", body, flags=re.M)}

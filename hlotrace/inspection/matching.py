@@ -166,8 +166,7 @@ def _likeness(eqn):
 
 
 def _numbered(jaxpr, numbers):
-    """{place of an equation: its number}; what only changes a dtype has that of its operand, and is left out.
-    """
+    """{place of an equation: its number}; what only changes a dtype has that of its operand."""
     of = {v: ("constant", v.aval.shape, i) for i, v in enumerate(jaxpr.constvars)}
     of |= {v: ("argument", i) for i, v in enumerate(jaxpr.invars)}
     found = {}

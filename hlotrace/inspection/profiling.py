@@ -41,8 +41,7 @@ class ProfileOptions(_profiler.ProfileOptions):
 
 
 class TraceAnnotation(_profiler.TraceMe):
-    """`with TraceAnnotation(name, **details):` the block is an event of the profile, on the thread that runs
-    it."""
+    """`with TraceAnnotation(name, **details):` the block is an event of the profile, on its thread."""
 
 
 class StepTraceAnnotation(TraceAnnotation):
@@ -73,8 +72,7 @@ def annotate_function(func, name=None, **decorator_kwargs):
 
 
 class ProfileSession:
-    """A profile that is being taken, from `start` to `stop`, which writes it below `log_dir` if that is not
-    None.
+    """A profile that is being taken, from `start` to `stop`, which writes it below `log_dir` unless None.
 
     `profile_data` is what was found, a ProfileData; None while `is_running`.
     """
@@ -122,8 +120,7 @@ class ProfileSession:
 
 def export_profile_data(profile_data, log_dir, create_perfetto_link=False, create_perfetto_trace=False,
                         session_id=None):
-    """Write a profile below `log_dir`, in plugins/profile/<session_id, by default the time>, as xprof wants
-    it.
+    """Write a profile in xprof's form below `log_dir`, in plugins/profile/<session_id, else the time>.
 
     Args:
         profile_data: a ProfileSession that has stopped, or a ProfileData (of jaxlib 0.11 and later); for the
@@ -148,8 +145,7 @@ def export_profile_data(profile_data, log_dir, create_perfetto_link=False, creat
 
 
 def start_trace(log_dir, create_perfetto_link=False, create_perfetto_trace=False, profiler_options=None):
-    """Begin to take a profile, which `stop_trace` writes below `log_dir`.  Returns the ProfileSession.  See
-    `trace`.
+    """Begin a profile, which `stop_trace` writes below `log_dir`.  Returns the ProfileSession; see `trace`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -165,8 +161,7 @@ def start_trace(log_dir, create_perfetto_link=False, create_perfetto_trace=False
 
 
 def stop_trace():
-    """End the profile that `start_trace` began, and write it.  Returns its ProfileData.  RuntimeError where
-    none began.
+    """End and write the profile that `start_trace` began: its ProfileData.  RuntimeError if none began.
 
     >>> session = jax.profiler.start_trace(None)
     >>> data = jax.profiler.stop_trace()
@@ -180,8 +175,7 @@ def stop_trace():
 
 @contextlib.contextmanager
 def trace(log_dir=None, create_perfetto_link=False, create_perfetto_trace=False, profiler_options=None):
-    """Context manager that takes a profile of what devices and Python do in the block, and gives its
-    ProfileSession.
+    """Context manager: takes a profile of what devices and Python do in the block, gives its ProfileSession.
 
     Programs run on: wait for their results (block_until_ready) inside of the block.  Events of operations
     carry the user's line as `source` and the path of named scopes as `op_name`, in Perfetto's files; JAX's
@@ -209,8 +203,7 @@ def trace(log_dir=None, create_perfetto_link=False, create_perfetto_trace=False,
             session.stop()
 
 
-# --- files
-# ---------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 def _finish(export, log_dir, link, perfetto, session_id):
     """Let jaxlib write its files into a folder of their own below `log_dir`, and add to them."""
@@ -284,18 +277,22 @@ def _serve(path):
             server.handle_request()
 
 
-# --- memory, servers
-# -------------------------------------------------------------------------------------------------
+# --- memory, servers ------------------------------------------------------------------------------
+
+_GZIP = b"\x1f\x8b"        # how such files begin
+
 
 def device_memory_profile(backend=None):
     """What holds the memory of a platform's devices, as bytes of a profile for pprof, gzipped.
 
     Each array's bytes are under the lines that made it.
 
-    >>> len(jax.profiler.device_memory_profile()) > 0
+    >>> import gzip
+    >>> len(gzip.decompress(jax.profiler.device_memory_profile())) > 0
     True
     """
-    return client.client(backend).heap_profile()
+    found = client.client(backend).heap_profile()
+    return found if found.startswith(_GZIP) else gzip.compress(found)
 
 
 def save_device_memory_profile(filename, backend=None):
@@ -353,8 +350,7 @@ def stop_server():
 
 
 def register_subprocess(pid, port):
-    """Let profiles of this process hold those of a subprocess whose `start_server` listens at `port`, from
-    now on.
+    """Let profiles of this process hold those of a subprocess that has `start_server` at `port`.
 
     Returns:
         A function that ends this.

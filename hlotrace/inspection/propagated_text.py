@@ -8,8 +8,7 @@ _LONGEST_CONSTANT = 32      # elements; longer ones are left out
 
 
 def propagated(text):
-    """The program after propagation, for people: MLIR in which a comment gives the PartitionSpec of every
-    value.
+    """The program after propagation, for people: MLIR, in which comments give each value's PartitionSpec.
 
     Each line that defines values ends with theirs, `// P('data', None)`; each function follows a list of
     its arguments and results.  These replace the `sdy.sharding` attributes.  Inside `sdy.manual_computation`,

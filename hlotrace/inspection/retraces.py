@@ -7,6 +7,7 @@ import collections
 import functools
 import logging
 import types as python_types
+from collections.abc import Callable
 
 from ..core import config as options
 from ..core import source_info
@@ -26,6 +27,11 @@ _HINTS = {
               "array",
     "structure": "a program is compiled for one structure of its arguments",
 }
+
+
+# in a process for JAX, in place of the messages here: (function, its types before or None, those now, line,
+# was the same code traced before?)
+teller: Callable[..., None] | None = None
 
 
 class History:
@@ -58,8 +64,7 @@ def story(jitted, history):
 
 
 def retraced(jitted, history, types, where, requested):
-    """Add a trace to the history, which is made from the first trace's types and line; log it if that is due.
-    """
+    """Add a trace to the history, which is made of the first trace's types and line; log it if it is due."""
     if type(history) is tuple:
         history = History(*history)
     history.count += 1
@@ -72,13 +77,15 @@ def retraced(jitted, history, types, where, requested):
     if len(found) > 4:
         shown.append(f"and {len(found) - 4} more changes")
     line = f"{name}: retrace {n}: {'; '.join(shown)}{_at(where)}"
+    if teller is not None and options.config.jax_explain_cache_misses:
+        teller(jitted, nearest(jitted._fun, history.types, types), types, where)
     history.types.append(types)
     history.lines.append(line)
     kinds = list(dict.fromkeys(kind for kind, _ in found))
     explain = options.config.jax_explain_cache_misses
     if explain is None:
         explain = n >= FROM and not requested and kinds != ["closure"] and not _of_a_library(jitted._fun)
-    if explain:
+    if explain and teller is None:
         hints = [*(_HINTS[kind] for kind in kinds if kind in _HINTS), f"{name}.why_retraced() tells them all",
                  _TURN_OFF]
         _log(n, f"{line} ({'; '.join(hints)})" if n <= FROM else line)
@@ -86,14 +93,15 @@ def retraced(jitted, history, types, where, requested):
 
 
 def another_function(jitted, counts, number, types, where):
-    """Count a first trace of a function whose code was traced before; log what is a new function in each
-    round."""
+    """Count a first trace of a function whose code was traced before; log a function new in each round."""
     captured = []
     key = hash((identity(jitted._fun, captured), number))
     n = counts[key] = 1 + (counts.get(key) or counts.pop(number, 0))
     if len(counts) > 1024:
         del counts[next(iter(counts))]
     explain = options.config.jax_explain_cache_misses
+    if teller is not None and explain:
+        return
     if n >= FROM and not _of_a_library(jitted._fun) if explain is None else explain and n > 1:
         passing = (f" and pass {', '.join(dict.fromkeys(captured))}, which it closes over, as arguments"
                    if captured else "")
@@ -167,8 +175,7 @@ def _sizes(axis_env):
 
 
 def arguments(fun, types):
-    """name -> (how it was passed, structure, avals) or (how, static value, None), for each argument of a
-    trace."""
+    """name -> (how it was passed, structure, avals) or (how, static value, None), for each argument."""
     in_tree, avals, statics, _ = types
     positional, named = in_tree.children()
     keys = named.node_data()[1]
@@ -220,8 +227,7 @@ def _described(argument):
 # Which function objects are one function to the user
 
 def identity(fun, captured, depth=5):
-    """What makes two function objects the same function: their code and what they hold, but for numbers and
-    arrays.
+    """What makes two function objects the same: their code and what they hold, but numbers and arrays.
 
     The names under which they close over numbers, arrays and trees of them go to `captured`.
     """

@@ -1,5 +1,4 @@
-"""What a program over a mesh will communicate and why, from Shardy's propagation, before anything is
-compiled."""
+"""What a program over a mesh will communicate and why, by Shardy's propagation, without compiling."""
 import dataclasses
 import functools
 import math
@@ -84,8 +83,7 @@ _OF_SHARDY = {"sdy.all_gather": "all-gather", "sdy.all_reduce": "all-reduce",
               "sdy.collective_permute": "collective-permute", "sdy.all_slice": None,
               "sdy.sharded_to_unreduced": None, "sdy.replicated_to_unreduced": None}
 _OF_PROGRAM = {f"stablehlo.{kind.replace('-', '_')}": kind for kind in (
-    "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute",
-    "collective-broadcast")}
+    "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast")}
 _REDUCING = {"sdy.all_reduce": "reduction_axes", "sdy.reduce_scatter": "reduce_scatter_axes"}
 _PRODUCTS = ("stablehlo.dot_general", "stablehlo.convolution")
 _SILENT = ("stablehlo.constant", "sdy.constant", "stablehlo.return", "sdy.return", "func.return")
@@ -271,6 +269,8 @@ class _Reader:
         kept.update(axis for value in op.results for axis in shardy.unreduced(self.sharding(value)))
         kept.update(axis for user in users(op) if user.name in _REDUCING
                     for axis in self.axes(user.attributes[_REDUCING[user.name]]))
+        if op.name == "stablehlo.fft":      # XLA divides not even batches
+            kept.clear()
         # what it cannot divide it computes on each device
         for operand, value in zip(operands, values):
             whole = [dim for dim, axes in enumerate(value.axes) if kept.isdisjoint(axes)] if value else []

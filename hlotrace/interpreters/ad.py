@@ -14,7 +14,7 @@ from ..core.pytrees import pytree
 from ..core.surface.public import install_getattr as _explain
 from ..core.symbolic_zeros import UndefinedPrimal, fill_zeros, is_undefined_primal
 from ..placement.device_put import named_scope
-from ..primitives.arrays.elementwise import add_p
+from ..primitives.arrays.elementwise import add_any_p
 from ..primitives.arrays.shape import zeros_of
 from ..primitives.common import shape_of
 from ..primitives.programs.calls import no_tangent
@@ -50,7 +50,7 @@ class Zero:
 
 UndefinedPrimal = UndefinedPrimal
 is_undefined_primal = is_undefined_primal
-add_jaxvals_p = add_p
+add_jaxvals_p = add_any_p
 
 for _kind in (Zero, UndefinedPrimal):
     pytree.register_pytree_node(_kind, lambda x: ((), x.aval), lambda aval, _, kind=_kind: kind(aval))
@@ -73,7 +73,7 @@ def instantiate_zeros(tangent):
 
 def add_jaxvals(x, y):
     """The sum of two arrays of one type."""
-    return add_p.bind(x, y)
+    return add_any_p.bind(x, y)
 
 
 def add_tangents(x, y):
@@ -85,8 +85,7 @@ def add_tangents(x, y):
     return add_jaxvals(x, y)
 
 
-# --- between the two signatures
-# ---------------------------------------------------------------------------------
+# --- between the two signatures -------------------------------------------------------------------
 
 def _ours(tangent):
     return None if type(tangent) is Zero or no_tangent(tangent) else tangent
@@ -154,8 +153,7 @@ def get_primitive_transpose(primitive):
     return primitive_transposes[primitive]
 
 
-# --- functions and programs
-# -------------------------------------------------------------------------------------
+# --- functions and programs -----------------------------------------------------------------------
 
 def jvp(fun, primals, tangents, has_aux=False, instantiate=True, transform_stack=True):
     """(results, tangents) of a WrappedFun or a function from flat lists to flat lists.
@@ -221,16 +219,14 @@ def backward_pass(jaxpr, transform_stack, consts, primals_in, cts_in, *, return_
     return [_theirs(ct, a) for ct, a in zip(found, jaxpr.in_avals)]
 
 
-# --- rules of common kinds
-# --------------------------------------------------------------------------------------
+# --- rules of common kinds ------------------------------------------------------------------------
 
 def _sum(out, terms):
     return reduce(add_tangents, terms, Zero.from_primal_value(out))
 
 
 def defjvp(primitive, *rules):
-    """Derivative of a primitive with one result: for each operand `rule(tangent, *operands, **params)` or
-    None.
+    """Derivative of a primitive of one result: an operand has `rule(tangent, *operands, **params)` or None.
     """
     defjvp2(primitive, *(rule and (lambda g, out, *args, rule=rule, **params: rule(g, *args, **params))
                          for rule in rules))

@@ -89,8 +89,7 @@ def _no_mesh_axis(name, mesh_axis):
                                   "here")
 
 
-# --- between the signatures: ours begins with the axis: its size, and its name or None
-# -------------------------------
+# --- between the signatures: ours begins with the axis: its size, and its name or None ------------
 
 def _given(primitive, rule, _axis, args, dims, **params):
     return _results(primitive, *rule(tuple(args), tuple(dims), **params))
@@ -129,9 +128,7 @@ def _axis_asked(_primitive, rule, size, name, _, args, dims, **params):
 
 
 class AxisRegistry(Registry):
-    """Rules that see the axis: over a named axis that the parameters name they run even where nothing is
-    mapped.
-    """
+    """Rules that see the axis: over a named axis in the parameters they run even where nothing is mapped."""
 
     def __setitem__(self, primitive, rule):
         super().__setitem__(primitive, rule)
@@ -150,8 +147,7 @@ fancy_primitive_batchers = AxisRegistry("fancy_primitive_batchers", "batching", 
 axis_primitive_batchers = AxisRegistry("axis_primitive_batchers", "batching", _axis_given, _axis_asked)
 
 
-# --- rules of common kinds
-# --------------------------------------------------------------------------------------
+# --- rules of common kinds ------------------------------------------------------------------------
 
 def defbroadcasting(primitive):
     """A primitive that acts on each element alone; unmapped operands are repeated along the new axis."""

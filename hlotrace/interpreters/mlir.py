@@ -28,16 +28,13 @@ from .partial_eval import convert_constvars_jaxpr
 
 __all__ = ["AxisContext", "ConstantHandler", "DEVICE_TO_DEVICE_TYPE", "LoweringParameters", "LoweringResult",
            "LoweringRule", "LoweringRuleContext", "Mesh", "MeshAxisName", "ModuleContext",
-           "RECV_FROM_HOST_TYPE",
-           "SEND_TO_HOST_TYPE", "SPMDAxisContext", "ShardingContext", "Token", "TokenSet", "Value",
-           "aval_to_ir_type",
-           "aval_to_ir_types", "core_call_lowering", "custom_call", "dense_int_array", "dense_int_elements",
-           "dtype_to_ir_type", "emit_python_callback", "flatten_ir_types", "flatten_ir_values",
-           "func_dialect", "hlo",
-           "i32_attr", "i64_attr", "ir", "ir_attribute", "ir_constant", "ir_constants", "ir_type_handlers",
-           "jaxpr_subcomp", "lower_fun", "lower_jaxpr_to_fun", "lower_jaxpr_to_module", "lowerable_effects",
-           "make_ir_context", "merge_mlir_modules", "module_to_bytecode", "module_to_string",
-           "register_constant_handler",
+           "RECV_FROM_HOST_TYPE", "SEND_TO_HOST_TYPE", "SPMDAxisContext", "ShardingContext", "Token",
+           "TokenSet", "Value", "aval_to_ir_type", "aval_to_ir_types", "core_call_lowering", "custom_call",
+           "dense_int_array", "dense_int_elements", "dtype_to_ir_type", "emit_python_callback",
+           "flatten_ir_types", "flatten_ir_values", "func_dialect", "hlo", "i32_attr", "i64_attr", "ir",
+           "ir_attribute", "ir_constant", "ir_constants", "ir_type_handlers", "jaxpr_subcomp", "lower_fun",
+           "lower_jaxpr_to_fun", "lower_jaxpr_to_module", "lowerable_effects", "make_ir_context",
+           "merge_mlir_modules", "module_to_bytecode", "module_to_string", "register_constant_handler",
            "register_lowering", "shape_tensor", "token_type", "unflatten_ir_values_like_types"]
 
 Value = Token = ir.Value
@@ -103,8 +100,7 @@ class LowerFun:
 
 
 def lower_fun(fun, multiple_results=True):
-    """A lowering rule from `fun(*arrays, **params)`, which gives an array, or a sequence if
-    `multiple_results`.
+    """A lowering rule from `fun(*arrays, **params)`, which gives an array, or several as a sequence.
 
     It can be registered, or called from within another rule: `lower_fun(fun)(ctx, *values, **params)`.
     """
@@ -177,8 +173,7 @@ def emit_python_callback(ctx, callback, token, operands, operand_avals, result_a
     return results, token, None
 
 
-# --- whole modules
-# ----------------------------------------------------------------------------------------------
+# --- whole modules --------------------------------------------------------------------------------
 
 class SPMDAxisContext(NamedTuple):
     """The mesh that programs are lowered for, and those of its axes that are manual."""
@@ -345,8 +340,7 @@ class EffectTypeSet:
 
 lowerable_effects = EffectTypeSet(Effect)       # all are lowered
 
-# --- types, attributes, constants
-# -------------------------------------------------------------------------------
+# --- types, attributes, constants -----------------------------------------------------------------
 
 # the class of an aval -> function from it to its type
 ir_type_handlers = {ShapedArray: lowering_rules.aval_to_ir_type}
@@ -388,8 +382,7 @@ def ir_constants(value, *, aval=None):
 
 
 def ir_attribute(value):
-    """The attribute of a bool, int, float or string, of a NumPy array, or of a sequence or mapping of these.
-    """
+    """The attribute of a bool, int, float, string or NumPy array, or of a sequence or mapping of these."""
     return lowering_rules.attribute(value)
 
 

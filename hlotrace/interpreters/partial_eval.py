@@ -103,8 +103,7 @@ def dce_jaxpr(jaxpr, used_outputs, instantiate=False):
 
 
 def dce_jaxpr_consts(jaxpr, used_outputs, instantiate=False):
-    """As `dce_jaxpr`, of a program with constants: (the program, which constants it has, which inputs).
-    """
+    """As `dce_jaxpr`, of a program with constants: (the program, which constants it has, which inputs)."""
     n = len(jaxpr.constvars)
     pruned, used = dce_jaxpr(convert_constvars_jaxpr(jaxpr), used_outputs, [False] * n + (
         [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else list(instantiate)))
@@ -177,8 +176,7 @@ def _dce_asked(_primitive, rule, used_outputs, eqn):
 
 
 def dce_jaxpr_call_rule(used_outputs, *live_ins_and_eqn):
-    """The rule for `dce_rules` of a primitive that calls a program `call_jaxpr`: (used inputs, equation or
-    None).
+    """The rule for `dce_rules` of a primitive with a program `call_jaxpr`: (used inputs, equation or None).
 
     JAX's versions differ in whether a list that says which inputs are live comes before the equation; it is
     not used here.

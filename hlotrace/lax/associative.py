@@ -70,8 +70,7 @@ def associative_scan(fn, elems, reverse=False, axis=0):
         if found.num_leaves != treedef.num_leaves:
             raise ValueError(pytree.structure_mismatch(
                 f"lax.associative_scan: {name_of(fn)} must return the structure of its arguments", treedef,
-                found,
-                ("an argument", "the result"), root=pytree.arg_names(fn, 2)[0][0])
+                found, ("an argument", "the result"), root=pytree.arg_names(fn, 2)[0][0])
                 + no_return(found))
         for path, x, y, out in zip(pytree.leaf_paths(treedef), a, b, outs):
             if aval_of(out).shape not in (x.shape, y.shape):

@@ -1,5 +1,4 @@
-"""What platforms do each in their own way: platform_dependent; composite, an operation that a compiler may
-know."""
+"""What platforms do in their own ways: platform_dependent; composite, an operation a compiler may know."""
 import operator
 import re
 

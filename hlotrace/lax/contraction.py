@@ -5,6 +5,7 @@ from typing import NamedTuple
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.errors import not_one_of
+from ..core.symbolic.dimension import as_size, max_dim
 from ..placement.out_sharding import over_auto_axes, unreduced_axes, with_out_sharding
 from ..primitives.arrays.contract import contract, dot_general_p, labels, unreduced_dot
 from ..primitives.arrays.conv import ConvDimensionNumbers, conv_general_dilated_p, dilated
@@ -31,8 +32,7 @@ def _ints(values, what):
         raise TypeError(f"{what} must be a sequence of ints, one for each axis, got {values!r}") from None
 
 
-# --- dot
-# --------------------------------------------------------------------------------------------------------
+# --- dot ------------------------------------------------------------------------------------------
 
 def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None, *,
                 out_sharding=None):
@@ -76,8 +76,7 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
 
 
 def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None, out_sharding=None):
-    """Vector-vector, matrix-vector, vector-matrix or matrix-matrix product; with `dimension_numbers`,
-    `dot_general`.
+    """The product of two vectors, of matrix and vector, of matrices; with `dimension_numbers`, `dot_general`.
 
     >>> lax.dot(jnp.array([[1., 2.], [3., 4.]]), jnp.array([1., 10.]))
     Array([21., 43.], dtype=float32)
@@ -110,8 +109,7 @@ def batch_matmul(lhs, rhs, precision=None):
 
 
 class RaggedDotDimensionNumbers(NamedTuple):
-    """Axes of a ragged product: those of dot_general, the axis of lhs cut into groups, the group axis of rhs.
-    """
+    """Axes of a ragged product: those of dot_general, the lhs axis cut into groups, the group axis of rhs."""
     dot_dimension_numbers: tuple
     lhs_ragged_dimensions: tuple
     rhs_group_dimensions: tuple
@@ -241,8 +239,7 @@ def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=Non
                               out_sharding=out_sharding)
 
 
-# --- products of blocks with scales
-# -----------------------------------------------------------------------------
+# --- products of blocks with scales ---------------------------------------------------------------
 
 def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=None,
                preferred_element_type=None):
@@ -281,8 +278,7 @@ def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=No
 
 
 def _scaled(name, x, scale, contracted, dtype):
-    """`x` times its scale, each element of which is repeated along the axes that are contracted, in `dtype`.
-    """
+    """`x` times its scale, in `dtype`; each element of it is repeated along the axes that are contracted."""
     if scale is None:
         return convert(x, dtype)
     shape, sizes = shape_of(x), shape_of(scale)
@@ -299,8 +295,7 @@ def _scaled(name, x, scale, contracted, dtype):
     return mul(convert(x, dtype), reshape(broadcast_in_dim(convert(scale, dtype), blocks, places), shape))
 
 
-# --- convolution
-# ------------------------------------------------------------------------------------------------
+# --- convolution ----------------------------------------------------------------------------------
 
 def padtype_to_pads(in_shape, window_shape, window_strides, padding):
     """The (low, high) pads of each axis for 'SAME', 'SAME_LOWER' or 'VALID'.
@@ -316,9 +311,9 @@ def padtype_to_pads(in_shape, window_shape, window_strides, padding):
         return [(0, 0)] * len(in_shape)
     if kind not in ("SAME", "SAME_LOWER"):
         raise not_one_of("padding", padding, ("VALID", "SAME", "SAME_LOWER"), RuntimeError)
-    totals = [max((-(-n // stride) - 1) * stride + window - n, 0)
+    totals = [max_dim(as_size((-(-n // stride) - 1) * stride + window - n), 0)
               for n, window, stride in zip(in_shape, window_shape, window_strides, strict=True)]
-    return [(t // 2, t - t // 2) if kind == "SAME" else (t - t // 2, t // 2) for t in map(int, totals)]
+    return [(t // 2, t - t // 2) if kind == "SAME" else (t - t // 2, t // 2) for t in totals]
 
 
 def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):

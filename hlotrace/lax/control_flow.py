@@ -89,11 +89,18 @@ def _settle_carry(trace, carry, n_out):
             carry = [as_type(x, o) if s else x for x, o, s in zip(carry, outs, split)]
         carry = [vary(x, o.vma) if g else x for x, o, g in zip(carry, outs, grown)]
         # the promotion lattice lets a weak value take the dtype of the strong one
-        carry = [convert(x, dtypes.lattice_result(((a.dtype, True), (o.dtype, o.weak_type)))[0]) if c else x
+        carry = [_typed(x, dtypes.lattice_result(((a.dtype, True), (o.dtype, o.weak_type)))[0]) if c else x
                  for x, a, o, c in zip(carry, avals, outs, changed)]
         if settled:     # of the same dtypes: the program is the same
             return varying(traced, [a.vma for a in avals]), carry
     return traced, carry
+
+
+def _typed(x, dtype, weak=False):
+    """`x` of this type; a Python number becomes a constant of the program, without an equation."""
+    if type(x) in dtypes.python_scalars and not weak:
+        return np.asarray(x, dtype)[()]
+    return x if type(x) is int and weak and dtypes.scalar_dtype(x) == dtype else convert(x, dtype, weak)
 
 
 def varying(traced, axes):
@@ -378,7 +385,7 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None, max_steps=None):
         i, last, val = state_
         return add_p.bind(i, one), last, body_fun(i, val)
     step.__name__ = name_of(body_fun)
-    bounds = [convert(b, dtype, weak) for b in (lower, upper)]
+    bounds = [_typed(b, dtype, weak) for b in (lower, upper)]
     return _while(_before_last, step, (*bounds, init_val),
                   (body_fun, ("fori_loop of unknown length", dtype, weak)), max_steps)[2]
 
@@ -398,7 +405,7 @@ def _counted(lower, upper, body_fun, val, unroll, one, dtype, weak):
         i, val = carry
         return (add_p.bind(i, one), body_fun(i, val)), None
     step.__name__ = name_of(body_fun)
-    (_, result), _ = scan(step, (convert(lower, dtype, weak), val), None, length=max_dim(upper - lower, 0),
+    (_, result), _ = scan(step, (_typed(lower, dtype, weak), val), None, length=max_dim(upper - lower, 0),
                           unroll=unroll, _owner=(body_fun, ("fori_loop", dtype, weak)))
     return result
 

@@ -20,9 +20,7 @@ _TAKE_OPERANDS = "Give each branch one parameter for each operand that follows t
 
 
 def check_parameters(flat, fun, error):
-    """A TypeError for a user's `fun` that cannot take the arguments it is called with; `error` is what a call
-    raised.
-    """
+    """A TypeError for a user's `fun` that cannot take its arguments; `error` is what a call raised."""
     given = _CALLED_WITH.get(flat.what) or [f"operand{i}" for i in range(len(flat.arg_tree.children()))]
     try:
         (signature_of(fun) or signature_of(lambda *_: 0)).bind(*given)
@@ -58,8 +56,7 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
     """
     out_avals = traced.closed.out_avals
     pairs = zip(in_avals, out_avals)
-    if in_tree == out_tree and all(
-            i.shape == o.shape and i.dtype == o.dtype and i.explicit == o.explicit for i, o in pairs):
+    if in_tree == out_tree and not any(_different(i, o) for i, o in pairs):
         return
     skip = 0
     if what == "lax.fori_loop":
@@ -92,6 +89,9 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
                       f"{init}{path} of dtype {o.dtype.name}")
         elif i.explicit != o.explicit:
             advice = f"the shardings do not match: start with jax.reshard({init}{path}, {o.sharding.spec})"
+        elif i.memory is not o.memory:
+            advice = ("the memory spaces do not match: move the output with jax.device_put(x, "
+                      f"jax.memory.Space.{i.memory_space.name})")
         else:
             continue
         wrong.append(f"he input carry{' component' * bool(path)} {where}{path} has type {i.str_short()} but "
@@ -105,9 +105,10 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
 
 
 def _different(a, b):
-    if a.shape != b.shape:
-        return "shapes"
-    return "dtypes" if a.dtype != b.dtype else "shardings"
+    """In what two types differ, as errors call it, or None."""
+    pairs = {"shapes": (a.shape, b.shape), "dtypes": (a.dtype, b.dtype),
+             "shardings": (a.explicit, b.explicit), "memory spaces": (a.memory, b.memory)}
+    return next((word for word, (one, other) in pairs.items() if one != other), None)
 
 
 def check_predicate(condition, cond_fun):
@@ -128,8 +129,7 @@ def check_branches(what, traced, names, branches):
     first = traced[0]
     for t, name, fun in zip(traced[1:], names[1:], branches[1:]):
         same = t.out_tree == first.out_tree
-        if same and all((a.shape, a.dtype, a.explicit) == (b.shape, b.dtype, b.explicit)
-                        for a, b in zip(first.closed.out_avals, t.closed.out_avals)):
+        if same and not any(map(_different, first.closed.out_avals, t.closed.out_avals)):
             continue
         both = [n if name_of(f) == "<lambda>" else f"{n} ({name_of(f)})" for n,
                 f in ((names[0], branches[0]), (name, fun))]
@@ -148,7 +148,7 @@ def check_branches(what, traced, names, branches):
                  "do not match."
                  for path, a, b in zip(pytree.leaf_paths(first.out_tree), first.closed.out_avals,
                                        t.closed.out_avals)
-                 if (a.shape, a.dtype, a.explicit) != (b.shape, b.dtype, b.explicit)]
+                 if _different(a, b)]
         raise TypeError(f"{what} branches must have equal output types but they differ.\n" +
                         "\n".join(wrong[:3] + [f"  and {len(wrong) - 3} more"] * (len(wrong) > 3)) +
                         "\nCast the outputs of one branch with .astype(...), or reshape, broadcast or "

@@ -4,29 +4,15 @@ A Python number beside an array takes the array's dtype; a value of rank 0 takes
 """
 import enum
 import warnings
-from typing import NamedTuple
 
 from ..core import dtypes, source_info
 from ..core.array import Array
-from ..core.avals import aval_of, is_arraylike, not_an_array
+from ..core.avals import aval_of, fault_of, is_arraylike, not_an_array
 from ..core.dtypes import python_scalars
 from ..core.pytrees import pytree
 from ..primitives.arrays import elementwise as e
 from ..primitives.arrays import special as s
-from ..primitives.arrays.elementwise import (
-    bitcast_convert_type_p,
-    clamp_p,
-    complex_p,
-    conj_p,
-    convert,
-    integer_pow_p,
-    nextafter_p,
-    pow_p,
-    reduce_precision_p,
-    round_p,
-    select_n_p,
-    stop_gradient_p,
-)
+from ..primitives.arrays.precision import AccuracyMode, Tolerance
 from ..primitives.arrays.shape import broadcast_in_dim, full
 from ..primitives.arrays.special import (  # noqa: F401 - exported
     log2_p,
@@ -46,28 +32,14 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-class AccuracyMode(enum.Enum):
-    """How exactly a function is to be computed."""
-    HIGHEST = 1
-    DEFAULT = 2
-
-
-class Tolerance(NamedTuple):
-    """Wanted accuracy of a function."""
-    atol: float = 0.0
-    rtol: float = 0.0
-    ulps: int = 0
-
-
-# --- operands
-# ---------------------------------------------------------------------------------------------------
+# --- operands -------------------------------------------------------------------------------------
 
 def _check(name, args):
     for i, x in enumerate(args):
         if not is_arraylike(x):
-            raise TypeError(f"Error interpreting argument to {name} as a JAX value. The problematic value is "
-                            f"of type {type(x)} and was passed to {name} at position {i}.\nlax.{name}: "
-                            f"{not_an_array(x, str(i))}")
+            raise fault_of(x)(f"Error interpreting argument to {name} as a JAX value. The problematic value "
+                              f"is of type {type(x)} and was passed to {name} at position {i}.\nlax.{name}: "
+                              f"{not_an_array(x, str(i))}")
 
 
 def coerced_operands(name, *args):
@@ -117,17 +89,19 @@ def _unary(primitive, doc, args, result, name=None):
     return _named(function, name, doc, args, result)
 
 
-def _with_accuracy(primitive, doc, args, result):
+def _with_accuracy(primitive, doc, args, result, choice=True):
     bind, name = primitive.bind, primitive.name
 
     def function(x, *, accuracy=None):
-        if accuracy not in (None, AccuracyMode.DEFAULT):
-            raise NotImplementedError(f"lax.{name}: accuracy={accuracy!r} is not supported, "
-                                      "AccuracyMode.DEFAULT is")
         if not isinstance(x, Array):
             _check(name, (x,))
-        return bind(x)
-    return _named(function, name, doc + "  `accuracy` is the default one.", args, result)
+        if accuracy is None or accuracy is AccuracyMode.DEFAULT:
+            return bind(x)
+        if not choice or type(accuracy) not in (AccuracyMode, Tolerance):
+            raise NotImplementedError(f"lax.{name}: accuracy={accuracy!r} is not supported, "
+                                      f"AccuracyMode.DEFAULT{' or a Tolerance' if choice else ''} is")
+        return bind(x, accuracy=accuracy)
+    return _named(function, name, f"{doc}  `accuracy`: AccuracyMode or Tolerance.", args, result)
 
 
 def _binary(primitive, doc, args, result, name=None):
@@ -146,8 +120,7 @@ def _named(function, name, doc, args, result):
     return function
 
 
-# --- one row for each function
-# ----------------------------------------------------------------------------------
+# --- one row for each function --------------------------------------------------------------------
 
 neg = _unary(e.neg_p, "Minus x.", "1.", "-1.0")
 sign = _unary(e.sign_p, "-1, 0 or 1 by the sign; x/|x| for complex numbers.", "-3.", "-1.0")
@@ -159,7 +132,7 @@ exp = _with_accuracy(e.exp_p, "e**x.", "0.", "1.0")
 exp2 = _with_accuracy(e.exp2_p, "2**x.", "3.", "8.0")
 expm1 = _with_accuracy(e.expm1_p, "e**x - 1, exact for small x.", "0.", "0.0")
 log = _with_accuracy(e.log_p, "Natural logarithm.", "1.", "0.0")
-log2 = _with_accuracy(s.log2_p, "Logarithm to base 2.", "8.", "3.0")
+log2 = _with_accuracy(s.log2_p, "Logarithm to base 2.", "8.", "3.0", False)
 log1p = _with_accuracy(e.log1p_p, "Natural logarithm of 1 + x, exact for small x.", "0.", "0.0")
 logistic = _with_accuracy(e.logistic_p, "1 / (1 + e**-x).", "0.", "0.5")
 sin = _with_accuracy(e.sin_p, "Sine of an angle in radians.", "0.", "0.0")
@@ -179,7 +152,7 @@ rsqrt = _with_accuracy(e.rsqrt_p, "1 / sqrt(x).", "4.", "0.5")
 cbrt = _with_accuracy(e.cbrt_p, "Cube root; floating point.", "8.", "2.0")
 square = _unary(e.square_p, "x * x.", "3", "9")
 erf = _unary(s.erf_p, "Error function; floating point.", "0.", "0.0")
-erfc = _with_accuracy(s.erfc_p, "1 - erf(x), exact for large x; floating point.", "0.", "1.0")
+erfc = _with_accuracy(s.erfc_p, "1 - erf(x), exact for large x; floating point.", "0.", "1.0", False)
 erf_inv = _unary(s.erf_inv_p, "Inverse of erf; floating point.", "0.", "0.0")
 lgamma = _unary(s.lgamma_p, "log|Gamma(x)|; floating point.", "5.", "3.178...")
 one_minus_square = _unary(s.one_minus_square_p, "1 - x*x, exact near x = 1 and -1.", "3.", "-8.0")
@@ -241,7 +214,7 @@ def nextafter(x1, x2):
     >>> lax.nextafter(0.0, 1.0).item() > 0
     True
     """
-    return nextafter_p.bind(*coerced_operands("nextafter", x1, x2))
+    return e.nextafter_p.bind(*coerced_operands("nextafter", x1, x2))
 
 
 def polygamma(m, x):
@@ -262,8 +235,7 @@ def zeta(x, q):
     return zeta_p.bind(*coerced_operands("zeta", x, q))
 
 
-# --- made of others
-# ---------------------------------------------------------------------------------------------
+# --- made of others -------------------------------------------------------------------------------
 
 def conj(x):
     """Complex conjugate; a real array becomes complex.
@@ -274,8 +246,8 @@ def conj(x):
     _check("conj", (x,))
     aval = aval_of(x)
     if dtypes.is_complex(aval.dtype):
-        return conj_p.bind(x)
-    return complex_p.bind(x, convert(full(aval.shape, 0, aval.dtype), aval.dtype, aval.weak_type))
+        return e.conj_p.bind(x)
+    return e.complex_p.bind(x, e.convert(full(aval.shape, 0, aval.dtype), aval.dtype, aval.weak_type))
 
 
 def reciprocal(x):
@@ -300,8 +272,8 @@ def pow(x, y):
         return integer_pow(x, y)
     base, exponent = aval_of(x), aval_of(y)
     if dtypes.is_integer(exponent.dtype) and dtypes.is_inexact(base.dtype):
-        return pow_p.bind(*_repeat_operands([x, y]))
-    return pow_p.bind(*coerced_operands("pow", x, y))
+        return e.pow_p.bind(*_repeat_operands([x, y]))
+    return e.pow_p.bind(*coerced_operands("pow", x, y))
 
 
 def integer_pow(x, y):
@@ -318,7 +290,7 @@ def integer_pow(x, y):
     if y < 0 and not dtypes.is_inexact(aval_of(x).dtype):
         raise TypeError("Integers cannot be raised to negative powers, got "
                         f"integer_pow({aval_of(x).str_short()}, {y}); use a floating-point base")
-    return integer_pow_p.bind(x, y=y)
+    return e.integer_pow_p.bind(x, y=y)
 
 
 def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
@@ -330,7 +302,7 @@ def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
     Array([0., 2.], dtype=float32)
     """
     _check("round", (x,))
-    return round_p.bind(x, rounding_method=int(RoundingMethod(rounding_method)))
+    return e.round_p.bind(x, rounding_method=int(RoundingMethod(rounding_method)))
 
 
 def convert_element_type(operand, new_dtype):
@@ -344,7 +316,7 @@ def convert_element_type(operand, new_dtype):
     if aval_of(operand).dtype.kind == "c" and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
         warnings.warn("Casting complex values to real discards the imaginary part",
                       np.exceptions.ComplexWarning, stacklevel=source_info.user_stacklevel())
-    return convert(operand, dtype)
+    return e.convert(operand, dtype)
 
 
 def bitcast_convert_type(operand, new_dtype):
@@ -357,7 +329,7 @@ def bitcast_convert_type(operand, new_dtype):
     Array([  0,   0, 128,  63], dtype=uint8)
     """
     _check("bitcast_convert_type", (operand,))
-    return bitcast_convert_type_p.bind(operand,
+    return e.bitcast_convert_type_p.bind(operand,
                                        new_dtype=dtypes.check_user_dtype(new_dtype, "bitcast_convert_type"))
 
 
@@ -368,7 +340,7 @@ def reduce_precision(operand, exponent_bits, mantissa_bits):
     1.0
     """
     _check("reduce_precision", (operand,))
-    return reduce_precision_p.bind(operand, exponent_bits=int(exponent_bits),
+    return e.reduce_precision_p.bind(operand, exponent_bits=int(exponent_bits),
                                    mantissa_bits=int(mantissa_bits))
 
 
@@ -381,19 +353,18 @@ def clamp(min, x, max):
     _check("clamp", (min, x, max))
     dtype = aval_of(x).dtype
     rank = _RANK.get(kind_of(dtype), -1)
-    return clamp_p.bind(*[scalar(b, dtype) if type(b) in python_scalars
+    return e.clamp_p.bind(*[scalar(b, dtype) if type(b) in python_scalars
                           and python_scalars.index(type(b)) <= rank else b for b in (min, x, max)])
 
 
 def select(pred, on_true, on_false):
-    """on_true where pred, else on_false: arrays of one shape and dtype; pred is boolean of that shape or rank
-    0.
+    """on_true where pred, else on_false: arrays of one shape and dtype; pred is of that shape or of rank 0.
 
     >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
     Array([ 1, 20], dtype=int32)
     """
     _check("select", (pred, on_true, on_false))
-    return select_n_p.bind(pred, on_false, on_true)
+    return e.select_n_p.bind(pred, on_false, on_true)
 
 
 def select_n(which, *cases):
@@ -405,7 +376,7 @@ def select_n(which, *cases):
     _check("select_n", (which, *cases))
     if not cases:
         raise ValueError("select_n() must have at least one case")
-    return select_n_p.bind(which, *cases)
+    return e.select_n_p.bind(which, *cases)
 
 
 def stop_gradient(x):
@@ -416,7 +387,7 @@ def stop_gradient(x):
     """
     def stop(leaf):
         if isinstance(leaf, Array) and dtypes.is_inexact(leaf.dtype):
-            return stop_gradient_p.bind(leaf)
+            return e.stop_gradient_p.bind(leaf)
         if not is_arraylike(leaf):
             raise TypeError("stop_gradient: " + not_an_array(leaf))
         return leaf
@@ -425,4 +396,4 @@ def stop_gradient(x):
 
 __all__ = [name for name, value in globals().items()
            if getattr(value, "__module__", None) == __name__ and not name.startswith("_")
-           and value is not coerced_operands]
+           and value is not coerced_operands] + ["AccuracyMode", "Tolerance"]

@@ -34,8 +34,7 @@ __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbe
 _INT_MAX = 2**31 - 1
 
 
-# --- bounds at run time
-# -----------------------------------------------------------------------------------------
+# --- bounds at run time ---------------------------------------------------------------------------
 
 def check_bounds(shape, axes, indices, wraps=False, window=()):
     """Make the program raise IndexError, when it has run, where an index is out of bounds.
@@ -59,8 +58,7 @@ def _look(indices, *, shape, axes, lasts, firsts, window):
     report_all(outside(shape, axes, indices, lasts, firsts, window))
 
 
-# --- static slices
-# ----------------------------------------------------------------------------------------------
+# --- static slices --------------------------------------------------------------------------------
 
 def slice(operand, start_indices, limit_indices, strides=None):
     """The elements at `start, start + stride, ...` below `limit` along each axis.
@@ -120,12 +118,10 @@ def index_in_dim(operand, index, axis=0, keepdims=True):
     return result if keepdims else squeeze_p.bind(result, dimensions=(axis,))
 
 
-# --- dynamic slices
-# ---------------------------------------------------------------------------------------------
+# --- dynamic slices -------------------------------------------------------------------------------
 
 def index_dtype(values):
-    """The dtype in which index values of any integer types are compared: int32, or wider where one is wider.
-    """
+    """The dtype in which index values of any integer types are compared: int32, or a wider one of theirs."""
     avals = [aval_of(v) for v in values if type(v) is not int]
     for a in avals:
         if not dtypes.is_integer(a.dtype):
@@ -270,8 +266,7 @@ def dynamic_update_index_in_dim(operand, update, index, axis, *, allow_negative_
                                        allow_negative_indices=allow_negative_indices)
 
 
-# --- gather and scatter
-# -----------------------------------------------------------------------------------------
+# --- gather and scatter ---------------------------------------------------------------------------
 
 def _indices(name, indices):
     """Index arrays narrower than 32 bits are widened, so that bounds fit their dtype."""

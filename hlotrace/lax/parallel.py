@@ -69,8 +69,7 @@ def axis_size(axis_name):
 
 
 def axis_index(axis_name):
-    """The position of this device (or slice) along the axis, an int32 scalar; along a tuple of axes, major
-    first.
+    """The position of this device (or slice) along the axis, an int32 scalar; of a tuple, major first.
 
     >>> jax.vmap(lambda x: x + lax.axis_index("i"), axis_name="i")(jnp.ones(3, int))
     Array([1, 2, 3], dtype=int32)
@@ -321,8 +320,7 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
 
 
 def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None, tiled=False):
-    """Each device cuts its value along `split_axis` and sends part k to device k; what comes is joined in
-    order.
+    """Each device cuts its value along `split_axis` and sends part k to device k; what comes is joined.
 
     Args:
         x: a pytree of arrays.

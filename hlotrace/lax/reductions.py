@@ -38,16 +38,14 @@ from ..primitives.arrays.window import (
 from ..primitives.common import canonical_axes, canonical_axis, np, shape_of
 from .contraction import padtype_to_pads
 
-__all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p",
-           "argmax", "argmax_p", "argmin", "argmin_p", "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p",
-           "cummin", "cummin_p", "cumprod", "cumprod_p", "cumsum", "cumsum_p", "reduce", "reduce_and",
-           "reduce_and_p",
-           "reduce_max", "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p",
-           "reduce_p", "reduce_prod", "reduce_prod_p", "reduce_sum", "reduce_sum_p", "reduce_window",
+__all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p", "argmax", "argmax_p", "argmin", "argmin_p",
+           "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p", "cummin", "cummin_p", "cumprod",
+           "cumprod_p", "cumsum", "cumsum_p", "reduce", "reduce_and", "reduce_and_p", "reduce_max",
+           "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p", "reduce_p",
+           "reduce_prod", "reduce_prod_p", "reduce_sum", "reduce_sum_p", "reduce_window",
            "reduce_window_max_p", "reduce_window_min_p", "reduce_window_p", "reduce_window_shape_tuple",
            "reduce_window_sum_p", "reduce_xor", "reduce_xor_p", "select_and_gather_add_p",
-           "select_and_scatter_add_p",
-           "sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
+           "select_and_scatter_add_p", "sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
 
 
 def _axes_from_the_front(axes, ndim, what, name="axes"):
@@ -60,8 +58,7 @@ def _axes_from_the_front(axes, ndim, what, name="axes"):
     return canonical_axes(tuple(axes), ndim, name)
 
 
-# --- reductions by one operation
-# --------------------------------------------------------------------------------
+# --- reductions by one operation ------------------------------------------------------------------
 
 def _reduction(primitive, words, result, note=""):
     what = f"lax.{primitive.name}"
@@ -113,8 +110,7 @@ def _arg_reduction(primitive, result):
 argmax, argmin = _arg_reduction(argmax_p, 1), _arg_reduction(argmin_p, 2)
 
 
-# --- reductions by a function
-# -----------------------------------------------------------------------------------
+# --- reductions by a function ---------------------------------------------------------------------
 
 @cached(512)
 def _traced(computation, structure, element_dtypes, name):
@@ -212,8 +208,7 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
     return pytree.tree_unflatten(structure, outs)
 
 
-# --- windows
-# ----------------------------------------------------------------------------------------------------
+# --- windows --------------------------------------------------------------------------------------
 
 def _window_parameters(shape, window_dimensions, window_strides, padding, base_dilation, window_dilation):
     ones = (1,) * len(shape)
@@ -274,8 +269,7 @@ def reduce_window(operand, init_value, computation, window_dimensions, window_st
     return pytree.tree_unflatten(structure, reduce_window_p.bind(*xs, *inits, jaxpr=jaxpr, **params))
 
 
-# --- running reductions
-# -----------------------------------------------------------------------------------------
+# --- running reductions ---------------------------------------------------------------------------
 
 def _cumulative(primitive, what, result):
     def function(operand, axis=0, reverse=False):
@@ -295,8 +289,7 @@ cummin = _cumulative(cummin_p, "minimum", "Array([2., 2., 1.], dtype=float32)")
 cumlogsumexp = _cumulative(cumlogsumexp_p, "log-sum-exp", "Array([2. , 3.31..., 3.40...], dtype=float32)")
 
 
-# --- sorting
-# ----------------------------------------------------------------------------------------------------
+# --- sorting --------------------------------------------------------------------------------------
 
 def sort(operand, dimension=-1, is_stable=True, num_keys=1):
     """Sort one array, or several of one shape together, along `dimension`.
@@ -343,7 +336,7 @@ def top_k(operand, k, *, axis=-1, is_stable=True):
     """
     if not isinstance(is_stable, bool):
         raise TypeError(f"top_k: is_stable must be a bool, got {is_stable!r}")
-    aval, k = aval_of(operand), operator.index(k)
+    aval, k = aval_of(operand), as_size(k)
     axis = canonical_axis(axis, aval.ndim)
     if k < 0:
         raise ValueError(f"k argument to top_k must be nonnegative, got {k}: it is how many are taken")

@@ -39,8 +39,7 @@ def checked_shape(name, operand):
     return aval_of(operand).shape
 
 
-# --- arrays of one value, and counting
-# --------------------------------------------------------------------------
+# --- arrays of one value, and counting ------------------------------------------------------------
 
 def full(shape, fill_value, dtype=None, *, sharding=None):
     """An array of one scalar.
@@ -142,8 +141,7 @@ def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
         _bytes(shape, dtype), "lax.broadcasted_iota", out_sharding=out_sharding)
 
 
-# --- broadcasting
-# -----------------------------------------------------------------------------------------------
+# --- broadcasting ---------------------------------------------------------------------------------
 
 @functools.lru_cache(maxsize=4096)
 def broadcast_shapes(*shapes):
@@ -248,8 +246,7 @@ def tile(operand, reps):
     return _shape.reshape(repeated, tuple(r * n for r, n in zip(reps, shape)))
 
 
-# --- reshaping
-# --------------------------------------------------------------------------------------------------
+# --- reshaping ------------------------------------------------------------------------------------
 
 def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
     """The elements in row-major order, or in the order of the axes in `dimensions`, under another shape.
@@ -333,8 +330,7 @@ def rev(operand, dimensions):
     return rev_p.bind(operand, dimensions=dimensions) if dimensions else operand
 
 
-# --- joining, splitting, padding
-# --------------------------------------------------------------------------------
+# --- joining, splitting, padding ------------------------------------------------------------------
 
 def concatenate(operands, dimension):
     """The operands one after another along `dimension`.

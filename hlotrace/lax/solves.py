@@ -98,8 +98,7 @@ def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False,
         consts[3] = transposed.consts
     outs = linear_solve_p.bind(
         *[c for part in consts for c in part], *unknown.leaves, matvec=product.closed, vecmat=vecmat,
-        solve=solving.closed,
-        transpose_solve=transposed and transposed.closed, sizes=tuple(map(len, consts)))
+        solve=solving.closed, transpose_solve=transposed and transposed.closed, sizes=tuple(map(len, consts)))
     return solving.out_tree.unflatten(outs)
 
 

@@ -52,8 +52,7 @@ def random_gamma_grad(a, x):
 
 
 def betainc(a, b, x):
-    """Regularized incomplete beta function I_x(a, b), for a, b >= 0 and x in [0, 1]; elsewhere NaN (DLMF
-    8.17.2).
+    """Regularized incomplete beta function I_x(a, b), a, b >= 0, x in [0, 1]; else NaN (DLMF 8.17.2).
 
     Its derivative is that by x; by a and b it raises a ValueError, as in JAX.
 

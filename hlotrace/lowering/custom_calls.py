@@ -1,5 +1,4 @@
-"""Custom calls as text: a kernel's name, its configuration as typed attributes, the layouts of its
-operands."""
+"""Custom calls as text: a kernel's name, its configuration as typed attributes, its operands' layouts."""
 from __future__ import annotations
 
 import re
@@ -26,8 +25,7 @@ def cut_by_batch(target: str) -> bool:
 
 
 def cut_in_front(axes: int, avals: Sequence[Any], out_avals: Sequence[Any]) -> str:
-    """The attributes by which a call of such a kernel is cut along its leading axes, of which there are
-    `axes`."""
+    """The attributes by which a call of such a kernel is cut along its `axes` leading axes."""
     leading, sizes, mappings = range(axes), list(avals[0].shape[:axes]), []
     for aval in (*avals, *out_avals):
         mappings.append([(i,) for i in (*leading, *range(len(sizes), len(sizes) + aval.ndim - axes))])

@@ -118,8 +118,7 @@ class Module:
         return sharding_text(named, physical(aval).ndim, self.mesh(named.mesh), open=open)
 
     def type_sharding(self, sharding: Any, aval: ShapedArray) -> str:
-        """The text of the sharding of values of `aval`, over the mesh of `sharding` if their type says none.
-        """
+        """The text of the sharding of values of `aval`, over `sharding`'s mesh if their type has none."""
         from ..sharding.spec import PartitionSpec
         from ..sharding.text import type_text
         stated = aval.explicit or sharding.with_spec(PartitionSpec())
@@ -207,7 +206,8 @@ class Module:
             for mesh, name in self.meshes.items():
                 line = mesh_text(mesh, name, devices) if mesh else f"sdy.mesh @{name} = <[], device_ids=[0]>"
                 meshes += f"  {line}\n"
-        return (f"module @{self.name} {counts} {{\n{meshes}{''.join(self.texts)}}}\n"
+        name = f'"{self.name}"' if "-" in self.name else self.name
+        return (f"module @{name} {counts} {{\n{meshes}{''.join(self.texts)}}}\n"
                 + (self.locations.text() if self.locations else ""))
 
 
@@ -217,8 +217,7 @@ def _plain(text: str) -> bool:
 
 class Context:
     """Where a lowering rule writes: one function body, or a region in it."""
-    __slots__ = ("module", "lines", "count", "constants", "loc", "indent", "source", "base", "scope",
-                 "tags")
+    __slots__ = ("module", "lines", "count", "constants", "loc", "indent", "source", "base", "scope", "tags")
 
     def __init__(self, module: Module, stack: str) -> None:
         self.module = module
@@ -266,8 +265,7 @@ class Context:
 
     def custom_call(self, target: str, names: Sequence[str], avals: Sequence[Any], out_avals: Sequence[Any],
                     **options: Any) -> list[str]:
-        """A call of the kernel `target` on values of `avals` (or type strings); returns the names of its
-        results.
+        """A call of the kernel `target` on values of `avals` (or type strings): the names of its results.
 
         The options are those of `custom_calls.text`; `once` makes one device of several do it, on whole
         operands; `rule` is a Shardy rule as `custom_calls.sharding_rule` writes it; `leading` axes of all
@@ -430,8 +428,7 @@ class Context:
         return [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
     def as_typed(self, eqn: Eqn, results: Any) -> Any:
-        """The results with the shardings of their types, where an operand or a result is over Explicit axes.
-        """
+        """The results with the shardings of their types, if an operand or a result is over Explicit axes."""
         sharding = next((v.aval.explicit for v in (*eqn.outvars, *eqn.invars) if v.aval.explicit), None)
         if sharding is None or eqn.primitive.says_sharding:
             return results
@@ -480,8 +477,7 @@ class Context:
         return self.lower_fun(fun, eqn, *names)
 
     def replicate(self, name: str, aval: ShapedArray, axes: Sequence[int]) -> str:
-        """The value, whole along `axes` on every device: for operations that XLA's partitioner cannot
-        split."""
+        """The value, whole along `axes` on every device, for what XLA's partitioner cannot split."""
         partition, manual = self.module.partition, self.module.manual[1]
         mesh = partition and (partition.mesh or next(iter(self.module.meshes), None))
         if not axes or not mesh or mesh.size == 1:

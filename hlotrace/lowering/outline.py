@@ -324,8 +324,7 @@ class _Search:
         return reach, positions
 
     def best_phase(self, place: int, low: int, high: int, gap: int) -> int:
-        """The shift in [low, high] at which the fewest bytes that live for less than two periods cross the
-        cut."""
+        """The shift in [low, high] at which the fewest bytes that live under two periods cross the cut."""
         if low >= high:
             return low
         begin, end = max(place + low - 2 * gap, 0), min(place + high + 1, len(self.jaxpr.eqns))

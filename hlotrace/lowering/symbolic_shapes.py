@@ -79,33 +79,47 @@ class DynamicContext(Context):
                 if type(d) is Dimension:
                     found[i, j] = super().emit(f"stablehlo.get_dimension_size {names[i]}, dim = {j} : "
                                                f"({jaxpr.invars[i].aval.mlir}) -> {INT}")
+        said = ",".join(f"{self.module.paths[i]}.shape = {shape}" for i, shape in enumerate(shapes))
+        obtained: list[tuple[str, str, str]] = []       # (what is said of a variable, its value, a size)
+
+        def check(predicate: str, problem: str, *values: str,
+                  what: str = "polymorphic shapes specification") -> None:
+            names = [*values, *(name for _, *pair in obtained for name in pair)]
+            told = "".join(text.format(n, n + 1) for text, n in zip(
+                (text for text, *_ in obtained), range(len(values), len(names), 2)))
+            self.check(predicate, f"Input shapes do not match the {what}. {problem} Using the following "
+                       f"polymorphic shapes specifications: {said}. Obtained dimension variables: {told}.",
+                       *names)
         for variable, place, rest, factor in solve(shapes, places):
+            spec = shapes[place[0]][place[1]]
             value = self.binary("subtract", found[place], self.size(rest)) if rest != 0 else found[place]
             if factor != 1:
-                self.check(self.compare("EQ", self.binary("remainder", value, self.size(factor)),
-                                        self.size(0)),
-                           f"The size of {self.name(place)}, '{shapes[place[0]][place[1]]}', gives no whole "
-                           f"value of '{variable}'; it is {{0}}.", found[place])
+                left = self.binary("remainder", value, self.size(factor))
+                check(self.compare("EQ", left, self.size(0)),
+                      f"Division had remainder {{0}} when computing the value of '{variable}'.", left)
                 value = self.binary("divide", value, self.size(factor))
             self.lines.append(f"    %dim_{variable} = stablehlo.convert {value} : {INT}")
-            self.check(self.compare("GE", value, self.size(1)),
-                       f"Expected value >= 1 for dimension variable '{variable}', found {{0}}.", value)
+            obtained.append((f"'{variable}' = {{{{{{}}}}}} from specification '{spec}' for dimension "
+                             f"{self.name(place)} (= {{{{{{}}}}}}), ", value, found[place]))
+            check(self.compare("GE", value, self.size(1)),
+                  f"Expected value >= 1 for dimension variable '{variable}'.")
         for (i, j), name in found.items():
             want = self.size(shapes[i][j])
-            self.check(self.compare("EQ", name, want),
-                       f"Found inconsistency between dimension size {self.name((i, j))} (= {{0}}) and the "
-                       f"specification '{shapes[i][j]}' (= {{1}}).", name, want)
+            check(self.compare("EQ", name, want),
+                  f"Found inconsistency between dimension size {self.name((i, j))} (= {{0}}) and the "
+                  f"specification '{shapes[i][j]}' (= {{1}}).", name, want)
         for text, rest, equal in self.module.scope.constraints:
             if variables(rest) <= set(self.module.variables):
                 value = self.size(rest)
-                self.check(self.compare("EQ" if equal else "GE", value, self.size(0)),
-                           f"The symbolic shape constraint {text} does not hold: '{rest}' is {{0}}.", value)
+                check(self.compare("EQ" if equal else "GE", value, self.size(0)),
+                      f"Expected '{rest}' to be {'equal' if equal else 'greater or equal'} to 0, but found "
+                      "{0}. ", value, what=f"symbolic shape constraint {text}")
 
     def name(self, place: tuple[int, int]) -> str:
         return f"{self.module.paths[place[0]]}.shape[{place[1]}]"
 
     def check(self, predicate: str, message: str, *values: str) -> None:
-        message = quoted("Input shapes do not match the polymorphic shapes specification. " + message)
+        message = quoted(message)
         types = ", ".join(["tensor<i1>", *[INT] * len(values)])
         super().emit(f"stablehlo.custom_call @shape_assertion({', '.join([predicate, *values])}) "
                      f"{{api_version = 2 : i32, error_message = {message}, has_side_effect = true}} : "
@@ -280,9 +294,7 @@ def _reduce_window(ctx: DynamicContext, text: str) -> str | None:
     listed = dict(re.findall(r"(\w+) = array<i64: ([^>]*)>", attributes))
     padding = re.search(r"padding = dense<(.*?)> : tensor", attributes)
     rank = len(ctx.sizes_of(result))
-    pads = [0] * (2 * rank)
-    if padding:
-        pads = ctx.sizes_of(padding[1].replace("[", "").replace("]", ""))
+    pads = ctx.sizes_of(_flat(padding[1])) if padding else [0] * (2 * rank)
     if len(pads) == 1:
         pads = pads * (2 * rank)
     rows = [ctx.sizes_of(listed[name]) if name in listed else [1] * rank for name in (
@@ -291,16 +303,52 @@ def _reduce_window(ctx: DynamicContext, text: str) -> str | None:
         return None
     name = ctx.module.reducer(region)
     vector = f"tensor<{rank}xi32>"
-    pad = ctx.emit(f"stablehlo.reshape {ctx.shape(pads)} : (tensor<{2 * rank}xi32>) -> tensor<{rank}x2xi32>")
     return (f"stablehlo.custom_call @stablehlo.dynamic_reduce_window({names}, "
-            f"{', '.join(map(ctx.shape, rows))}, {pad}) {{called_computations = [@{name}]}} : ({operands}, "
-            f"{', '.join([vector] * 4)}, tensor<{rank}x2xi32>) -> {result}")
+            f"{', '.join(map(ctx.shape, rows))}, {_pairs(ctx, pads)}) {{called_computations = [@{name}]}} : "
+            f"({operands}, {', '.join([vector] * 4)}, tensor<{rank}x2xi32>) -> {result}")
+
+
+def _flat(rows: str) -> str:
+    """A list of lists as one list."""
+    return rows.replace("[", "").replace("]", "")
+
+
+def _pairs(ctx: DynamicContext, sizes: Sequence[Any]) -> str:
+    """The name of a matrix (n, 2) of 32-bit integers."""
+    n = len(sizes)
+    return ctx.emit(f"stablehlo.reshape {ctx.shape(sizes)} : (tensor<{n}xi32>) -> tensor<{n // 2}x2xi32>")
+
+
+def _convolution(ctx: DynamicContext, text: str) -> str | None:
+    head, operands, result = _parts(text)
+    names, numbers, stride, padding, left, right, how = _matched(
+        r"\S+?\((.*?)\) dim_numbers = (.*), window = \{stride = \[(.*?)\], pad = \[(.*?\])\], lhs_dilate = "
+        r"\[(.*?)\], rhs_dilate = \[(.*?)\]\} \{(.*)\}", head).groups()
+    pads = ctx.sizes_of(_flat(padding))
+    if _known(pads):
+        return None
+    window = (f"window_strides = array<i64: {stride}>, lhs_dilation = array<i64: {left}>, "
+              f"rhs_dilation = array<i64: {right}>")
+    return (f'"stablehlo.dynamic_conv"({names}, {_pairs(ctx, pads)}) <{{{window}, dimension_numbers = '
+            f"#stablehlo.conv<{numbers}>, {how}}}> : ({operands}, tensor<{len(pads) // 2}x2xi32>) -> "
+            f"{result}")
+
+
+def _top_k(ctx: DynamicContext, text: str) -> str | None:
+    x, size, types = _matched(r"chlo.top_k\((\S+), k = (.*?)\) : (.* -> .*)", text).groups()
+    k, = ctx.sizes_of(size)
+    if _known([k]):
+        return None
+    operand, _, results = types.partition(" -> ")
+    return (f"stablehlo.custom_call @stablehlo.dynamic_top_k({x}, {ctx.size(k)}) : ({operand}, {INT}) -> "
+            f"{results}")
 
 
 DYNAMIC = {
     "stablehlo.broadcast_in_dim": _broadcast, "stablehlo.reshape": _reshape, "stablehlo.iota": _iota,
     "stablehlo.slice": _slice, "stablehlo.dynamic_slice": _dynamic_slice, "stablehlo.pad": _pad,
-    '"stablehlo.gather"': _gather, '"stablehlo.reduce_window"': _reduce_window}
+    '"stablehlo.gather"': _gather, '"stablehlo.reduce_window"': _reduce_window,
+    "stablehlo.convolution": _convolution, "chlo.top_k": _top_k}
 
 
 # --- functions ------------------------------------------------------------------------------------

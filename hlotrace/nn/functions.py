@@ -9,6 +9,7 @@ from ..core import dtypes, source_info
 from ..core.avals import aval_of
 from ..core.config import config
 from ..core.errors import ShapeError
+from ..numpy.reductions.reductions import split_axes
 from ..numpy.util import check_arraylike, promote_args_inexact, promote_dtypes_inexact, promotes
 from ..placement.out_sharding import over_auto_axes, with_out_sharding
 from ..primitives.common import canonical_axes, canonical_axis, np, static_int
@@ -24,8 +25,7 @@ def _array(name, x):
     return jnp.asarray(x)       # NumPy's own operators would promote x by NumPy's rules
 
 
-# --- activation functions
-# ---------------------------------------------------------------------------------------
+# --- activation functions -------------------------------------------------------------------------
 
 def identity(x):
     """`x` as an array.
@@ -161,8 +161,7 @@ def gelu(x, approximate=True):
 
 
 def _elu(x, alpha, slope):
-    """x where positive, alpha * expm1(x / slope) elsewhere, with no overflow where the latter is not taken.
-    """
+    """x where positive, alpha * expm1(x / slope) elsewhere, without overflow where that is not taken."""
     positive = x > 0
     return jnp.where(positive, x, alpha * jnp.expm1(jnp.where(positive, 0.0, x) / slope))
 
@@ -314,8 +313,7 @@ def glu(x, axis=-1):
 tanh = jnp.tanh
 
 
-# --- along axes
-# -------------------------------------------------------------------------------------------------
+# --- along axes -----------------------------------------------------------------------------------
 
 def _masked(x, where):
     """`x` with -inf, which exp takes to 0, where `where` is False."""
@@ -350,7 +348,7 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
     shift = lax.stop_gradient(jnp.where(jnp.isfinite(shift), shift, 0))
     terms = jnp.exp(a - shift)
     total = jnp.sum(terms if b is None else terms * b, axis, keepdims=keepdims)
-    shift = shift if keepdims else jnp.squeeze(shift, axis)
+    shift = shift if keepdims else jnp.squeeze(shift, split_axes(axis, shift.ndim)[0])
     if return_sign:
         return jnp.log(jnp.abs(total)) + shift, jnp.sign(total)
     return jnp.log(total) + shift
@@ -400,7 +398,7 @@ def softmax(x, axis=-1, where=None):
            [1., 0.]], dtype=float32))
     """
     x = _masked(_float("softmax", x), where)
-    canonical_axes(axis, x.ndim)
+    split_axes(axis, x.ndim)
     out = (_softmax if config.jax_softmax_custom_jvp else _softmax_terms)(x, axis)
     return out if where is None else jnp.where(where, out, 0)
 
@@ -413,7 +411,7 @@ def log_softmax(x, axis=-1, where=None):
     Array([-0.31326163, -1.3132616 ], dtype=float32)
     """
     x = _masked(_float("log_softmax", x), where)
-    canonical_axes(axis, x.ndim)
+    split_axes(axis, x.ndim)
     shifted = x - lax.stop_gradient(jnp.max(x, axis, keepdims=True, initial=-jnp.inf))
     out = shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis, keepdims=True))
     return _masked(out, where)

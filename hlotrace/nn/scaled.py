@@ -15,8 +15,7 @@ from ..primitives.common import prod
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BlockScaleConfig:
-    """How an array is rounded: to `data_type`, in blocks of `block_size` with a scale of `scale_type` each.
-    """
+    """How an array is rounded: to `data_type`, in blocks of `block_size` with a scale of `scale_type`."""
     mode: str
     block_size: int
     data_type: Any

@@ -20,7 +20,8 @@ Each file imports only files that come before it here (a test reads this list):
     elementwise/arithmetic          quotients, powers, rounding, divisors, clip
     elementwise/floats              sign, mantissa and exponent
     elementwise/comparison          isclose, array_equal, iscomplexobj
-    contraction     matmul, einsum, convolve, cross
+    contraction     matmul, tensordot, convolve, cross
+    einstein_sums   einsum; imported when first used
     reductions/statistics           mean, var, quantile
     reductions/sets                 unique, union1d, isin
     indexing/selection              take, put, choose, delete, insert
@@ -85,6 +86,7 @@ __array_api_version__ = "2024.12"
 _offer(globals(), lazy={
     "": "fft linalg",
     "arrays.array_api": "__array_namespace_info__",
+    "einstein_sums": "einsum einsum_path",
     "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots",
     "arrays.printing": "array_repr array_str",
     "arrays.padding": "pad",

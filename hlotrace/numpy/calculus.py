@@ -30,8 +30,7 @@ def _along(a, axis, *bounds):
     return a[(slice(None),) * axis + (slice(*bounds),)]
 
 
-# --- differences
-# ------------------------------------------------------------------------------------------------
+# --- differences ----------------------------------------------------------------------------------
 
 def diff(a, n=1, axis=-1, prepend=None, append=None):
     """The n-th differences of neighbours along `axis`; of bools, whether they differ.
@@ -161,8 +160,7 @@ def _slope(a, h, axis):
                            axis)
 
 
-# --- integration, interpolation, phases
-# -------------------------------------------------------------------------
+# --- integration, interpolation, phases -----------------------------------------------------------
 
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     """The integral by the trapezoidal rule.

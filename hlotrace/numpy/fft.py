@@ -20,8 +20,7 @@ from .util import check_arraylike, dtype_of, ndim, shape
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift",
            "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
 
-# --- transforms
-# -------------------------------------------------------------------------------------------------
+# --- transforms -----------------------------------------------------------------------------------
 
 _NORMS = ("backward", "ortho", "forward")
 
@@ -177,8 +176,7 @@ def ihfft(a, n=None, axis=-1, norm=None):
                                   _mirrored(norm)))
 
 
-# --- what belongs to coefficients
-# -------------------------------------------------------------------------------
+# --- what belongs to coefficients -----------------------------------------------------------------
 
 def _frequencies(name, n, d, dtype, device, start, stop):
     if isinstance(n, (list, tuple)) or getattr(n, "ndim", 0):

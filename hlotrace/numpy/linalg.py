@@ -21,9 +21,10 @@ from .arrays.shaping import expand_dims, matrix_transpose, moveaxis, reshape
 from .arrays.triangles import diag, eye
 from .arrays.triangles import diagonal as _diagonal
 from .contraction import cross as _cross
-from .contraction import einsum, matmul, tensordot, vecdot
+from .contraction import matmul, tensordot, vecdot
 from .contraction import outer as _outer
 from .contraction import trace as _trace
+from .einstein_sums import einsum as _einsum
 from .elementwise.ufuncs import abs, conj, isnan, log, real, sign, sqrt
 from .indexing.conditions import where
 from .indexing.selection import take_along_axis
@@ -64,15 +65,13 @@ class SlogdetResult(NamedTuple):
 
 
 class SVDResult(NamedTuple):
-    """Left singular vectors as columns, falling singular values, right singular vectors as conjugated rows.
-    """
+    """Left singular vectors as columns, falling singular values, conjugated right ones as rows."""
     U: Array
     S: Array
     Vh: Array
 
 
-# --- arguments
-# --------------------------------------------------------------------------------------------------
+# --- arguments ------------------------------------------------------------------------------------
 
 def inexact(name, *args):
     """Arrays of one floating or complex dtype, made of the arguments."""
@@ -114,8 +113,7 @@ def _eps(x, *sizes):
     return float(dtypes.finfo(x.dtype).eps) * max(1, *sizes)
 
 
-# --- products
-# ---------------------------------------------------------------------------------------------------
+# --- products -------------------------------------------------------------------------------------
 
 def cross(x1, x2, /, *, axis=-1):
     """The cross product of vectors of three elements along `axis`; the other axes broadcast.
@@ -218,16 +216,14 @@ def multi_dot(arrays, *, precision=None):
                                                                            i + x.ndim + (
         first and i == 0))))]
     ends = [0] * (not first) + [len(arrays)] * (len(shapes[-1]) == 2)
-    return einsum(*operands, ends, optimize="optimal", precision=precision)
+    return _einsum(*operands, ends, optimize="optimal", precision=precision)
 
 
-# --- norms
-# ------------------------------------------------------------------------------------------------------
+# --- norms ----------------------------------------------------------------------------------------
 
 @composite(static=("ord", "axis", "keepdims"))
 def norm(x, ord=None, axis=None, keepdims=False):
-    """The norm of vectors along one axis, or of matrices over two axes; by default of all elements as one
-    vector.
+    """The norm of vectors along one axis, of matrices over two axes; by default of all as one vector.
 
     Args:
         x: an array.
@@ -371,8 +367,7 @@ def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
     return sum(s > tol, -1)
 
 
-# --- solving
-# ----------------------------------------------------------------------------------------------------
+# --- solving --------------------------------------------------------------------------------------
 
 @composite
 def solve(a, b):
@@ -408,8 +403,7 @@ def _solve(a, b):
 
 
 def after_lu(packed, order, b, trans=0):
-    """x with op(a) x = b from the LU factors of a; op is nothing, transposes or conjugates too (trans 0, 1,
-    2).
+    """x with op(a) x = b from the LU factors of a; op: nothing, transposed, conjugated too (trans 0, 1, 2).
     """
     column = b.ndim == 1
     b = b[:, None] if column else b
@@ -571,8 +565,7 @@ def _lstsq(a, b, rcond):
     return x, sum(real(missed * conj(missed)), 0), sum(kept), s
 
 
-# --- determinants
-# -----------------------------------------------------------------------------------------------
+# --- determinants ---------------------------------------------------------------------------------
 
 @composite
 def det(a):
@@ -672,8 +665,7 @@ def _slogdet_jvp(by_qr, primals, tangents):
     return (turn, size), (turn * (change - real(change)), real(change))
 
 
-# --- factorizations
-# ---------------------------------------------------------------------------------------------
+# --- factorizations -------------------------------------------------------------------------------
 
 @composite(static=("upper", "symmetrize_input"))
 def cholesky(a, *, upper=False, symmetrize_input=True):
@@ -699,8 +691,7 @@ def _lower(UPLO):
 
 
 def eigh(a, UPLO=None, symmetrize_input=True):
-    """(eigenvalues, eigenvectors) of Hermitian matrices: the values rise, the vectors are orthonormal
-    columns.
+    """(eigenvalues, eigenvectors) of Hermitian matrices: rising values, orthonormal columns.
 
     Args:
         a: matrices (..., n, n).

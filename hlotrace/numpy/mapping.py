@@ -115,8 +115,7 @@ def check_results(found, results, sizes, where):
 
 
 def _map_levels(fun, operands, loops, target):
-    """`fun` mapped over the axes of `target`, outermost first; an axis of size 1 is repeated without a copy.
-    """
+    """`fun` mapped over the axes of `target`, outermost first; an axis of size 1 is repeated uncopied."""
     levels = []
     for d, size in enumerate(target):
         offsets = [d - len(target) + len(loop) for loop in loops]
@@ -130,8 +129,7 @@ def _map_levels(fun, operands, loops, target):
     return fun(*squeezed)
 
 
-# --- mapping over axes
-# ------------------------------------------------------------------------------------------
+# --- mapping over axes ----------------------------------------------------------------------------
 
 def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     """`func1d` of each vector along `axis`; its result takes the place of that axis.

@@ -49,8 +49,7 @@ def _column(weights, p):
     return np.asarray(weights, np.float64).astype(p.dtype).reshape(-1, *[1] * (p.ndim - 1))
 
 
-# --- values and arithmetic
-# --------------------------------------------------------------------------------------
+# --- values and arithmetic ------------------------------------------------------------------------
 
 def polyval(p, x, *, unroll=None):
     """The polynomial with coefficients `p`, highest power first, at `x`, by Horner's rule.
@@ -167,8 +166,7 @@ def _polydiv(u, v):
     return quotient, concatenate([zeros(len(u) - n + 1, u.dtype), rest[:-1]])
 
 
-# --- calculus
-# ---------------------------------------------------------------------------------------------------
+# --- calculus -------------------------------------------------------------------------------------
 
 def polyder(p, m=1):
     """The coefficients of the m-th derivative of a polynomial, highest power first.
@@ -211,8 +209,7 @@ def polyint(p, m=1, k=None):
     return concatenate([p, k]) / _column([math.perm(power, min(power, m)) for power in powers], p)
 
 
-# --- roots
-# ------------------------------------------------------------------------------------------------------
+# --- roots ----------------------------------------------------------------------------------------
 
 def poly(seq_of_zeros):
     """The coefficients of the polynomial with leading coefficient 1 and these roots, highest power first.
@@ -274,8 +271,7 @@ def _companion(p):
 
 @composite
 def _shifted_roots(p):
-    """The roots with the zeros in front of `p` brought to its end: as many more roots, which are 0, made NaN.
-    """
+    """The roots with the zeros in front of `p` moved to its end: as many more roots of 0, made NaN."""
     leading = sum(cumprod(p == 0))
     p = roll(p, -leading)
     found = eigvals(_companion(p.at[0].set(where(p[0] == 0, 1, p[0]))))
@@ -283,8 +279,7 @@ def _shifted_roots(p):
     return where(arange(len(found)) < len(found) - leading, found, np.nan * (1 + 1j))
 
 
-# --- fits
-# -------------------------------------------------------------------------------------------------------
+# --- fits -----------------------------------------------------------------------------------------
 
 @promotes("x", "y")
 def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):

@@ -60,8 +60,9 @@ def _unraveler(treedef, avals, dtype):
             raise ShapeError(f"unravel: expected a vector of {ends[-1]} elements, as ravel_pytree gave it, "
                              f"got shape {flat.shape}")
         if not free and flat.dtype != dtype:
-            raise TypeError(f"unravel: expected dtype {dtype.name}, to which the leaves' dtypes promote, got "
-                            f"{flat.dtype.name}; convert it with .astype({dtype.name!r})")
+            raise TypeError(f"unravel function given array of dtype {flat.dtype.name}, but expected dtype "
+                            f"{dtype.name}, to which the leaves' dtypes promote; convert it with "
+                            f".astype({dtype.name!r})")
         parts = [part.reshape(a.shape) for part, a in zip(split(asarray(flat), ends[1:-1]), avals)]
         return treedef.unflatten(parts if free else [convert(part, a.dtype) for part, a in zip(parts, avals)])
     return unravel

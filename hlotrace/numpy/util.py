@@ -10,7 +10,7 @@ from ..core.surface.boundary import HoldsArray
 from ..core.symbolic.dimension import Dimension
 from ..lax.shapes import broadcast_shapes
 from ..primitives.arrays.elementwise import convert_element_type_p
-from ..primitives.arrays.shape import broadcast_in_dim
+from ..primitives.arrays.shape import broadcast_in_dim, in_memory_of
 from ..primitives.common import is_constant, np, scalar
 
 SCALARS = (bool, int, float, complex)
@@ -42,6 +42,13 @@ def promotes(*together):
                 return fun(*args, **kwargs)
         return call
     return decorate
+
+
+def no_out(name, out):
+    """NotImplementedError for an array to write results into."""
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable; "
+                                  "use the result.")
 
 
 def check_arraylike(name, *args):
@@ -187,7 +194,12 @@ def broadcast_args(*args):
         return list(args)
     target = broadcast_shapes(*shapes)
     check_ranks(shapes)
-    return [x if is_constant(x) and ndim(x) == 0 else broadcast_to_shape(x, target) for x in args]
+    spread = [x if is_constant(x) and ndim(x) == 0 else broadcast_to_shape(x, target) for x in args]
+    if any([aval_of(x).memory for x in spread]):
+        array = next(aval_of(x) for x in args if ndim(x))       # numbers go where arrays are
+        return [x if ndim(given) or is_constant(x) else in_memory_of(array, x)
+                for x, given in zip(spread, args)]
+    return spread
 
 
 def check_ranks(shapes):

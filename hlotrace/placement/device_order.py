@@ -17,6 +17,7 @@ TRAYS = ("TPU v2", "TPU v3")    # hosts of 2x2 chips with two cores each, eight 
 STACKED_TRAYS = ("TPU7x",)      # such trays, of which up to that many are wired to a column
 PLANES = ("TPU v5 lite", "TPU v6 lite")     # chips in a plane, whose axes do not wrap around below 16
 _IN_TRAY = (0, 1, 2, 3, 6, 7, 4, 5)     # the devices of a tray in a ring
+_IN_CUBE = (0, 1, 3, 2, 6, 7, 5, 4)     # the chips of a cube of 2x2x2 in a ring
 Factors = tuple[tuple[int, ...], ...]       # [physical axis][logical axis] -> size
 
 
@@ -57,9 +58,13 @@ def _wired(shape: tuple[int, ...], devices: Sequence[Any], split: bool,
         return None
     if devices[0].device_kind in TRAYS:
         return _trays(devices).reshape(shape) if len(devices) == 8 or shape[-1:] == (8,) else None
+    if devices[0].device_kind == "TPU v4 lite" and len(devices) == 4:
+        return _ring_of(devices, _IN_CUBE[:4]).reshape(shape)
     grid = _grid(devices)
     if grid is None:
         return None
+    if devices[0].device_kind == "TPU v5p" and grid.shape == (2, 2, 2) and not contiguous:
+        return _ring_of(sorted(devices, key=_place), _IN_CUBE).reshape(shape)
     if devices[0].device_kind in STACKED_TRAYS and len(devices) % 8 == 0 and all(
             max(place) - min(place) < 2 for place in [[d.coords[i] for d in devices] for i in (0, 1)]):
         return _trays(sorted(devices, key=_place)).reshape(shape)
@@ -83,7 +88,12 @@ def _wired(shape: tuple[int, ...], devices: Sequence[Any], split: bool,
 
 def _trays(devices: Sequence[Any]) -> np.ndarray:
     """The eight devices of each tray in a ring."""
-    return _in_array([devices[start + i] for start in range(0, len(devices), 8) for i in _IN_TRAY])
+    return _ring_of(devices, _IN_TRAY)
+
+
+def _ring_of(devices: Sequence[Any], order: Sequence[int]) -> np.ndarray:
+    """The devices, of each group of as many as `order` has in that order."""
+    return _in_array([devices[start + i] for start in range(0, len(devices), len(order)) for i in order])
 
 
 def _place(device: Any) -> tuple[int, ...]:
@@ -126,8 +136,7 @@ def _ring(x: int, y: int) -> Iterator[tuple[int, int]]:
 
 def _first_whole_axes(physical: tuple[int, ...], logical: tuple[int, ...],
                       cores: int | None) -> Factors | None:
-    """Each physical axis for one logical axis, the last choosing first; None where the rest then does not
-    go."""
+    """Each physical axis for one logical axis, the last choosing first; None where the rest does not fit."""
     free = frozenset(range(len(physical)))
     owners: dict[int, int] = {}
     for index in reversed(range(len(logical))):

@@ -95,28 +95,42 @@ def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
         x = copy.copy(x)
     if sharding is not None and getattr(sharding, "_layout", None) is not None:
         sharding = _settled(sharding, x)
+    if isinstance(x, np.ndarray) and x.dtype.kind == "T":
+        return _put_texts(x, sharding)
     if sharding is None:
         return x if isinstance(x, Array) else from_numpy(x, aval=aval_of(x))
     if isinstance(x, Tracer):
         from .shardings import put
         return put(x, sharding)
+    retyped = False
     if not isinstance(sharding, Sharding):      # a kind of memory, of the same devices
         x = x if isinstance(x, ArrayImpl) else from_numpy(x, aval=aval_of(x))
+        retyped = x.aval.memory_space is not sharding.space
         sharding = x.sharding.with_memory_kind(sharding._kind)
     if not isinstance(x, ArrayImpl):
         aval = aval_of(x)
         placement.check_fits(sharding, aval, partial(placement.of_type, "device_put: a value", aval))
         plain = sharding.in_layout(None)
-        put_there = ArrayImpl(plain.typed(aval), shards.put(np.asarray(x), aval, plain), True)
+        put_there = ArrayImpl(plain.put(aval), shards.put(np.asarray(x), aval, plain), True)
         return put_there if plain is sharding else transfer.move(put_there, sharding)
     placement.check_fits(sharding, x.aval, partial(placement.of_type, "device_put: a value", x.aval))
-    if x._committed and x._buf._sharding._own == sharding and may_alias is not False:
+    if x._committed and x._buf._sharding._own == sharding and may_alias is not False and not retyped:
         x.check_alive()
         return x
     moved = transfer.move(x, sharding)
     if donate and moved._buf is not x._buf and not x.is_deleted():
         x.delete()
     return moved
+
+
+def _put_texts(x: np.ndarray, sharding: Any) -> ArrayImpl:
+    """An array of texts: on CPUs only, and given back as it is; no operation takes it."""
+    if not isinstance(sharding, Sharding) or any(d.platform != "cpu" for d in sharding.device_set):
+        raise TypeError("device_put: String arrays can only be sharded to CPU devices. Received unsupported "
+                        f"device or sharding: {sharding}: name one, as jax.devices('cpu')[0]")
+    aval = ShapedArray(x.shape, x.dtype)
+    placement.check_fits(sharding, aval, partial(placement.of_type, "device_put: a value", aval))
+    return ArrayImpl(sharding.typed(aval), shards.put(x, aval, sharding), True)
 
 
 def _settled(sharding: Any, x: Any) -> Any:
@@ -132,13 +146,15 @@ def _settled(sharding: Any, x: Any) -> Any:
 def device_get(x: Any) -> Any:
     """The values of a pytree as NumPy arrays.
 
-    Other leaves stay as they are, tracers too.  It waits for what is computed still.
+    Other leaves stay as they are, tracers and arrays of keys too.  It waits for what is computed still.
 
     >>> jax.device_get({"x": jnp.arange(3), "n": 5})
     {'n': 5, 'x': array([0, 1, 2], dtype=int32)}
     """
     def get(v: Any) -> Any:
-        return v._numpy() if isinstance(v, ArrayImpl) else v
+        if isinstance(v, np.generic):
+            return np.asarray(v)
+        return v._numpy() if isinstance(v, ArrayImpl) and not dtypes.is_extended(v.dtype) else v
     with transfer_guards.getting():
         return pytree.tree_map(get, x)
 

@@ -1,6 +1,7 @@
 """Arrays over several devices from parts: computed for each, on the devices already, or held by a process."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from ..core import dtypes
 from ..core.avals import ShapedArray
 from ..core.pytrees import pytree
 from ..runtime import array_impl
-from ..runtime.devices import placement, transfer
+from ..runtime.devices import placement, shards, transfer
 from ..sharding.abstract import Sharding, is_local
 from ..sharding.layout import Format
 
@@ -72,10 +73,12 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
             raise ValueError(f"{name}: the part at {index} must have shape {part.shape} and dtype "
                              f"{aval.dtype.name}; the callback returned shape {value.shape} and dtype "
                              f"{value.dtype}: return value[index]")
-    buffers = [array_impl.put(v, part, device) for v, device in zip(values, where)]
-    plain = sharding.in_layout(None)
-    plain = plain.with_memory_kind(None)
-    return transfer.move(array_impl.assembled(aval, plain, buffers), sharding)
+    plain = sharding if sharding._kind is None and sharding._layout is None else (
+        sharding.in_layout(None).with_memory_kind(None))
+    buffer = shards.put_parts([np.asarray(v, aval.dtype, order="C") for v in values], part, aval, plain,
+                              list(where))
+    made = array_impl.ArrayImpl(plain.typed(aval), buffer, True)
+    return made if plain is sharding else transfer.move(made, sharding)
 
 
 def make_array_from_single_device_arrays(shape: Iterable[int], sharding: Sharding,
@@ -179,7 +182,8 @@ def from_local_data(name: str, sharding: Sharding, value: Any,
     return make_array_from_callback(shape, sharding, data, aval.dtype)
 
 
-def check_block(name: str, sharding: Sharding, ndim: int) -> list[tuple[int, int, int]]:
+@functools.lru_cache(1024)
+def check_block(name: str, sharding: Sharding, ndim: int) -> tuple[tuple[int, int, int], ...]:
     """(first tile, last tile + 1, number of tiles) along each dimension, of the tiles of this process.
 
     Raises:
@@ -194,7 +198,7 @@ def check_block(name: str, sharding: Sharding, ndim: int) -> list[tuple[int, int
     if len(held) != np.prod(high - low):
         raise ValueError(f"{name}: the parts of {sharding} that this process holds do not form a block; use "
                          "make_array_from_callback")
-    return list(zip(low.tolist(), high.tolist(), local.shape))
+    return tuple(zip(low.tolist(), high.tolist(), local.shape))
 
 
 __all__ = ["make_array_from_callback", "make_array_from_process_local_data",

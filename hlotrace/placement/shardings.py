@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import programs
-from ..core.avals import aval_of
+from ..core.avals import Space, aval_of
 from ..core.config import state
 from ..core.pytrees import pytree
+from ..core.trace import Tracer
 from ..primitives.parallel.sharding import (
     InMemory,
     device_put_p,
@@ -18,10 +19,11 @@ from ..primitives.parallel.sharding import (
     sharding_constraint_p,
     summed,
 )
+from ..primitives.parallel.sharding import reshard as reshard_terms
 from ..primitives.programs.calls import jit_bind
 from ..runtime.array_impl import own
 from ..runtime.devices import placement, transfer
-from ..sharding.abstract import Sharding, Space
+from ..sharding.abstract import HOST, Sharding
 from ..sharding.layout import Anywhere, Format, Layout
 from ..sharding.mesh import Mesh, current_mesh, only_mesh
 from ..sharding.named import NamedSharding, over_mesh_in_use
@@ -62,9 +64,6 @@ def check_targets(targets: Any, what: str) -> None:
                              "one with jax.set_mesh(mesh), or pass NamedSharding(mesh, spec)")
 
 
-_KINDS = {Space.Device: None, Space.Any: None, Space.Host: "pinned_host"}
-
-
 def as_sharding(value: Any, what: str, laid_out: bool = False, error: type[Exception] = TypeError,
                 no_mesh: type[Exception] = RuntimeError) -> Any:
     """The Sharding that a user's value means; None for None.  `what` names the value in errors.
@@ -77,7 +76,7 @@ def as_sharding(value: Any, what: str, laid_out: bool = False, error: type[Excep
         no_mesh: for a PartitionSpec where no mesh is in use.
     """
     if isinstance(value, Space):
-        return InMemory(_KINDS[value])
+        return InMemory(HOST if value is Space.Host else None, value)
     check_kind(value, what, error=error)
     if value is None or isinstance(value, Sharding):
         return value
@@ -164,7 +163,15 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
         if s and getattr(v, "_committed", False) and v.sharding.device_set != s.device_set:
             raise ValueError(f"Received incompatible devices: {what} says {s}, and the array of type "
                              f"{aval_of(v).str_short()} is committed to {v.sharding}. device_put moves it.")
-    return treedef.unflatten(constrained(leaves, flat, what, sharding_constraint_p.bind))
+    return treedef.unflatten(constrained(leaves, flat, what, _constraint))
+
+
+def _constraint(x: Any, *, sharding: Any) -> Any:
+    """A value that types say to be split so is as it is: nothing is written into a program."""
+    aval = aval_of(x)
+    if isinstance(x, Tracer) and aval.explicit is not None and not sharding.mesh.auto_axes:
+        return sharding_constraint_p.abstract_eval(aval, sharding=sharding) and x
+    return sharding_constraint_p.bind(x, sharding=sharding)
 
 
 def check_automatic(sharding: Any, what: str) -> None:
@@ -208,7 +215,7 @@ def _in_order(v: Any, sharding: Any, aval: ShapedArray, what: str) -> Any:
 
 def _binding(sharding: Any) -> Callable[..., Any]:
     explicit = isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes
-    return reshard_p.bind if explicit else sharding_constraint_p.bind
+    return reshard_terms if explicit else sharding_constraint_p.bind
 
 
 def reshard(xs: _T, out_shardings: Any) -> _T:
@@ -247,7 +254,7 @@ def _resharded(x: Any, sharding: NamedSharding) -> Any:
                     "of type Explicit. Over Auto axes use lax.with_sharding_constraint (in jit) or "
                     "device_put; jax.make_mesh(..., axis_types=(AxisType.Explicit,) * "
                     f"{len(sharding.mesh.axis_names)}) makes a mesh of Explicit ones.")
-    return constrained([x], [sharding], "reshard", reshard_p.bind)[0]
+    return constrained([x], [sharding], "reshard", reshard_terms)[0]
 
 
 def named(sharding: Any, what: str) -> Any:
@@ -330,8 +337,7 @@ def _as_it_is(sharding: NamedSharding, x: Any) -> NamedSharding:
 
 
 def _reshard(x: Any, *, sharding: NamedSharding) -> Any:
-    """Moved; a type names no devices: they are those of the array, of the mesh in use, or of the only such
-    mesh."""
+    """Moved; if a type names no devices, they are the array's, those of the mesh in use, or the only ones."""
     x = own(x)
     reshard_p.abstract_eval(x.aval, sharding=sharding)
     sharding = sharding.with_entries(*sharding.entries(x.ndim))

@@ -5,13 +5,13 @@ are each other's transpose share a file, or the upper one's rules are written wi
 
     common          what the families share: dtypes and shapes of operands, error words
     arrays/shape                    axes made, merged, put in order and summed away; batching by axis maps
+    arrays/precision                how exactly a contraction multiplies, and a function is computed
     arrays/elementwise              one row for each function of elements
     arrays/rational_fits            numbers of approximations, what evaluates them
     arrays/special                  erf, the gamma family, Bessel functions
     arrays/slicing                  rev, slice, pad, concatenate; iota, copy
     arrays/fft                      Fourier transforms
     arrays/reduce                   product, extremes, argmax; reductions by programs
-    arrays/precision                how exactly a contraction multiplies
     arrays/contract                 dot_general
     arrays/conv                     conv_general_dilated
     arrays/window                   reductions over windows, and the derivatives of pooling

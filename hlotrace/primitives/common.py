@@ -49,8 +49,7 @@ _NUMBERS = {"i": int, "f": float, "c": complex}
 
 
 def number(value: Any, aval: ShapedArray) -> Any:
-    """A Python number as an operand beside an array: a constant of its dtype, or a number that gives way as
-    it does."""
+    """A Python number as an operand beside an array: a constant of its dtype, weak if the array is."""
     make = _NUMBERS.get(kind_of(aval.dtype)) if aval.weak_type and type(value) is not Dimension else None
     if make is not None and dtypes.canonicalize(make) == aval.dtype:
         return make(value)

@@ -38,8 +38,7 @@ __all__ = ["bits", "cauchy", "exponential", "gumbel", "laplace", "logistic", "no
            "uniform"]
 
 
-# --- shared with the other distributions
-# ------------------------------------------------------------------------
+# --- shared with the other distributions ----------------------------------------------------------
 
 def float_dtype(name, dtype, and_complex=False):
     """The canonical dtype of a distribution; None is the default float.  ValueError unless it is floating."""
@@ -83,8 +82,7 @@ def row(x, i):
     return squeeze_p.bind(part, dimensions=(0,))
 
 
-# --- bits and uniform
-# -------------------------------------------------------------------------------------------
+# --- bits and uniform -----------------------------------------------------------------------------
 
 def bits(key, shape=(), dtype=None, *, out_sharding=None):
     """Uniform random bits as unsigned integers (default: uint32, or uint64 with 64-bit types on).
@@ -142,8 +140,7 @@ def uniform_values(key, minval, maxval, *, shape, dtype):
     return maximum(low, add(mul(unit, sub(high, low)), low))
 
 
-# --- normal
-# -----------------------------------------------------------------------------------------------------
+# --- normal ---------------------------------------------------------------------------------------
 
 def normal(key, shape=(), dtype=None, *, out_sharding=None):
     """Standard normal values; complex ones have variance 1 in total.
@@ -204,8 +201,7 @@ def _truncated_normal(key, lower, upper, *, shape, dtype):
     return minimum(inside[1], maximum(inside[0], out))
 
 
-# --- distributions of one uniform value
-# -------------------------------------------------------------------------
+# --- distributions of one uniform value -----------------------------------------------------------
 
 def exponential_of(u):
     """Exponential values from uniform ones."""
@@ -235,8 +231,7 @@ def _transformed(key, *, transform, low, shape, dtype):
 
 
 def _standard(name, transform, low, doc):
-    """A distribution without parameters; `low(dtype)` is the least uniform value that `transform` is given.
-    """
+    """A distribution without parameters; `low(dtype)` is the least uniform value `transform` is given."""
     def sample(key, shape=(), dtype=None, *, out_sharding=None):
         key, dtype = one_key(name, key), float_dtype(name, dtype)
         out = _transformed(key, transform=transform, low=float(low(dtype)), shape=canonical_shape(shape),

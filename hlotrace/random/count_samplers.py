@@ -32,8 +32,7 @@ def _until_all(accepted, start, propose, key):
     return lax.while_loop(lambda state: ~jnp.all(state[1]), step, (start, accepted, key))[0]
 
 
-# --- Poisson
-# ----------------------------------------------------------------------------------------------------
+# --- Poisson --------------------------------------------------------------------------------------
 
 def _poisson_by_product(key, rate):
     """How many uniform values can be multiplied until their product falls below exp(-rate).
@@ -50,8 +49,7 @@ def _poisson_by_product(key, rate):
 
 
 def _poisson_by_rejection(key, rate):
-    """W. Hoermann, "The transformed rejection method for generating Poisson random variables", 1993,
-    algorithm PTRS."""
+    """W. Hoermann, "The transformed rejection method for generating Poisson random variables", 1993, PTRS."""
     b = 0.931 + 2.53 * lax.sqrt(rate)
     a, inverse_alpha, quick = -0.059 + 0.02483 * b, 1.1239 + 1.1328 / (b - 3.4), 0.9277 - 3.6224 / (b - 2)
 
@@ -79,8 +77,7 @@ def poisson(key, lam, *, dtype, **_):
     return lax.select(lam == 0, lax.full_like(lam, 0), count).astype(dtype)
 
 
-# --- binomial
-# ---------------------------------------------------------------------------------------------------
+# --- binomial -------------------------------------------------------------------------------------
 
 def _binomial_by_gaps(key, n, p):
     """Gaps between successes are geometric: how many fit in n trials (L. Devroye, 1986, chapter X.4)."""

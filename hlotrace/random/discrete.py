@@ -36,8 +36,7 @@ from .keys import one_key
 __all__ = ["bernoulli", "categorical", "choice", "permutation", "rademacher", "randint"]
 
 
-# --- integers
-# ---------------------------------------------------------------------------------------------------
+# --- integers -------------------------------------------------------------------------------------
 
 def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     """Uniform integers in [minval, maxval); minval everywhere where the range is empty.
@@ -140,8 +139,7 @@ def rademacher_values(key, *, shape, dtype):
     return sub(mul(convert(_bernoulli(key, p, shape=shape, high=False), dtype), 2), 1)
 
 
-# --- shuffles
-# ---------------------------------------------------------------------------------------------------
+# --- shuffles -------------------------------------------------------------------------------------
 
 @composite(static=("axis",))
 def _shuffle(key, x, *, axis):
@@ -201,8 +199,7 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
     return with_out_sharding(shuffled, out_sharding, "random.permutation")
 
 
-# --- draws
-# ------------------------------------------------------------------------------------------------------
+# --- draws ----------------------------------------------------------------------------------------
 
 def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, out_sharding=None):
     """Indices along `axis` drawn with probability softmax(logits).

@@ -27,9 +27,7 @@ __all__ = ["PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_i
 
 
 def _relabel(primitive):
-    """Eager wrap and unwrap: the same buffer under another type, with its sharding; each device has whole
-    keys.
-    """
+    """Eager wrap and unwrap: the same buffer with its sharding as another type; keys are whole on devices."""
     def evaluate(x, **params):
         x = as_array(x)
         spec = getattr(x.sharding, "spec", None)

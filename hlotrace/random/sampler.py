@@ -20,8 +20,7 @@ def own_dtype(_, parameters):
 
 def law(fun=None, *, dtype=float_dtype, shape=None, fit=result_shape, work=lambda dtype, _: dtype,
         method=False, static=(), laid_out=True):
-    """Decorator: `fun(key, *parameters, *, shape, dtype)` draws; users also choose shape, dtype and
-    `out_sharding`.
+    """Decorator: `fun(key, *parameters, *, shape, dtype)` draws; users choose shape, dtype, `out_sharding`.
 
     Args:
         fun: the function.

@@ -26,8 +26,7 @@ def _shape_alone(name, shape, *_):
     return canonical_shape(shape, f"{name}: shape")
 
 
-# --- from uniform values
-# ----------------------------------------------------------------------------------------
+# --- from uniform values --------------------------------------------------------------------------
 
 @law
 def rayleigh(key, scale, *, shape, dtype):
@@ -89,8 +88,7 @@ def geometric(key, p, *, shape, dtype):
     return (lax.floor(lax.log(_unit(key, shape, p.dtype)) / lax.log1p(-p)) + 1).astype(dtype)
 
 
-# --- from normal values
-# -----------------------------------------------------------------------------------------
+# --- from normal values ---------------------------------------------------------------------------
 
 @law
 def lognormal(key, sigma=1.0, *, shape, dtype):
@@ -152,8 +150,7 @@ def wald(key, mean, *, shape, dtype):
     return lax.select(_unit(second, shape, dtype) <= mean / (mean + x), x, square / x)
 
 
-# --- from gamma values
-# ------------------------------------------------------------------------------------------
+# --- from gamma values ----------------------------------------------------------------------------
 
 def _gamma(key, a, log_space=False):
     return random_gamma_p.bind(key, a, log_space=log_space)
@@ -277,8 +274,7 @@ def _in_ball(name, shape, p):
 
 @law(shape=(), fit=_in_ball, work=None, static=("d",))
 def ball(key, d, p=2, *, shape, dtype):
-    """Points uniform in the unit ball of d dimensions, under the norm (sum |x_i|^p)^(1/p), along the last
-    axis.
+    """Points uniform in the unit ball of d dimensions, of norm (sum |x_i|^p)^(1/p), along the last axis.
 
     F. Barthe, O. Guedon, S. Mendelson, A. Naor, "A Probabilistic Approach to the Geometry of the l_p^n-Ball",
     2005.

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import importlib
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,16 +24,33 @@ if TYPE_CHECKING:
     from ..sharding.layout import Format
 
 
+class Signature:
+    """Stands for the type and the sharding of committed arrays: one object for all of the same."""
+    __slots__ = ("__weakref__",)
+
+
+_signatures: weakref.WeakValueDictionary[tuple, Signature] = weakref.WeakValueDictionary()
+
+
+def signature_of(aval: ShapedArray, sharding: Sharding) -> Signature:
+    """The Signature of committed arrays of this type and sharding."""
+    key = aval, sharding
+    return _signatures.get(key) or _signatures.setdefault(key, Signature())
+
+
 @boundaries(called="Array", but="__init__ __array__ check_alive mark_deleted is_deleted is_ready devices")
 class ArrayImpl(Array):
-    """A concrete array.  `_buf` is jaxlib's buffer; `aval` is interned."""
-    __slots__ = ("aval", "_buf", "_committed", "_value")
+    """A concrete array.  `_buf` is jaxlib's buffer; `aval` is interned; by `_signature` compiled calls are
+    found: `aval` itself, or the Signature of an array that is committed."""
+    __slots__ = ("aval", "_buf", "_committed", "_value", "_signature")
 
-    def __init__(self, aval: ShapedArray, buf: binding.Buffer, committed: bool = False) -> None:
+    def __init__(self, aval: ShapedArray, buf: binding.Buffer, committed: bool = False,
+                 signature: Signature | None = None) -> None:
         self.aval = aval
         self._buf = buf
         self._committed = committed
         self._value: Any = None
+        self._signature = (signature or signature_of(aval, buf._sharding._own)) if committed else aval
 
     # --- the host side ---
 
@@ -189,9 +207,8 @@ class ArrayImpl(Array):
         return self._buf.is_deleted()
 
     def mark_deleted(self) -> None:
-        """The buffer is gone: the short call paths, which take uncommitted arrays only, are not for this one.
-        """
-        self._committed = True
+        """The buffer is gone: no compiled call is found for this one by its signature."""
+        self._committed, self._signature = True, Signature()
 
     def delete(self) -> None:
         """Free the buffer now; later use raises RuntimeError."""
@@ -391,11 +408,9 @@ _QUICKLY_COPIED = 1 << 16
 
 
 def operand(value: Any) -> Any:
-    """What `Executable.run_operands` takes of a concrete array-like: its buffer, or a copy of a NumPy array,
-    since the program may still read it when the call has returned.  KeyError for a committed array."""
+    """What jaxlib's dispatch takes of a concrete array-like: its buffer, or a copy of a NumPy array, which
+    the program may still read when the call has returned."""
     if type(value) is ArrayImpl:
-        if value._committed:
-            raise KeyError(value.aval)
         return value._buf
     if type(value) is np.ndarray and value.nbytes <= _QUICKLY_COPIED:
         if value.dtype in _DISPATCHED:
@@ -414,8 +429,7 @@ def own(value: Any) -> ArrayImpl:
 
 
 def _held(value: Any, before: Any = None) -> ArrayImpl:
-    """The Array of a NumPy array as it is now: `before`, that of an earlier use, if it was not rewritten
-    since."""
+    """The Array of a NumPy array as it is now: `before`, of an earlier use, unless it was rewritten since."""
     with transfer_guards.unasked():
         return before if before is not None and _same_bits(value, before._numpy()) else as_array(value)
 

@@ -127,8 +127,7 @@ else:
 
 
 def transfer_guards(everywhere: bool = False) -> Any:
-    """jaxlib's guards of this thread, or of the process: an object with a level, or None, for each direction.
-    """
+    """jaxlib's guards of this thread or of the process: an object with a level or None for each direction."""
     return _jax.guard_lib.global_state() if everywhere else _jax.guard_lib.thread_local_state()
 
 
@@ -169,8 +168,7 @@ def device_put_shards(values: Sequence[np.ndarray], aval: Any, sharding: Any,
 
 
 def join(shards: Sequence[Buffer], aval: Any, sharding: Any) -> Buffer:
-    """A buffer of an array of `aval` from buffers on one device each, in the order of the sharding's devices.
-    """
+    """A buffer of an array of `aval` from buffers on one device each, in the order of the sharding."""
     return ArrayImpl(aval, sharding._of_jaxlib, shards, True, _skip_checks=True)
 
 
@@ -303,7 +301,7 @@ if hasattr(ArrayImpl, "_to_np_array_did_copy"):
         return np.asarray(buf._to_np_array_did_copy()[0])
 else:
     def _fetch(buf: Buffer, aval: Any) -> np.ndarray:
-        if buf.platform() != "cpu":
+        if buf.platform() != "cpu" or aval.dtype.kind == "T":       # texts
             return np.asarray(buf._single_device_array_to_np_array_did_copy()[0])
         bits = _NARROW.get(aval.dtype.name, aval.dtype.itemsize * 8)
         raw = (ctypes.c_char * -(-aval.size * bits // 8)).from_address(buf.unsafe_buffer_pointer())

@@ -33,8 +33,7 @@ class _Carrier(Exception):
 
 
 def surfaced(error: BaseException) -> BaseException:
-    """What an exception in a callback is outside of it: itself, or where programs expect it, what it is in
-    JAX.
+    """What an exception in a callback is outside of it: itself, or JAX's where programs expect that.
 
     That is a JaxRuntimeError with its traceback as text; exceptions that end programs stay what they are.
     """

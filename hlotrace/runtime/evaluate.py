@@ -17,7 +17,7 @@ from ..core.trace import EVAL, JaxprTrace, Tracer, may_trace, set_evaluator
 from ..lowering.memory_spaces import with_memories
 from ..primitives.programs.callbacks import callback_p, checked
 from . import binding, callback_guard
-from .array_impl import ArrayImpl, as_array, from_numpy, operand, own
+from .array_impl import ArrayImpl, as_array, from_numpy, own
 from .devices import client, placement
 from .executables import progress, runtime_checks
 from .processes import fork_safety, shutdown
@@ -112,16 +112,16 @@ def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) 
         return primitive.impl_rule(*args, **params)
     try:
         try:
-            avals = [None if a._committed else a.aval for a in args]
+            types = [a._signature for a in args]
             buffers = [a._buf for a in args]
         except AttributeError:      # Python numbers, NumPy values
             args = [a if type(a) is np.ndarray else as_array(a) for a in args]
-            avals, buffers = [a.aval if type(a) is ArrayImpl else aval_of(a) for a in args], None
-        executable = _applications.entries[(primitive, *avals, *params.items()), state.trace_key]
+            types, buffers = [a._signature if type(a) is ArrayImpl else aval_of(a) for a in args], None
+        executable = _applications.entries[(primitive, *types, *params.items()), state.trace_key]
         if executable.execute is None or primitive.multiple_results or state.check_floats:
             results = executable([as_array(a)._buf for a in args])
         else:
-            found = (executable.run_operands([operand(a) for a in args]) if buffers is None
+            found = (executable.run_operands(args) if buffers is None
                      else executable.execute(buffers).consume_with_handlers(executable.handlers))
             return ArrayImpl(executable.out_avals[0], found[0])
     except (KeyError, binding.JaxRuntimeError):    # the common case does not hold: look closely
@@ -178,8 +178,7 @@ def _compile_primitive(primitive: Primitive, avals: Sequence[ShapedArray], param
 
 def compile_program(jaxpr: Jaxpr, where: Where, donated: Sequence[int] = (),
                     compiler_options: Mapping[str, Any] | None = None, lines: bool = True) -> Executable:
-    """Lower and compile a program that has no constvars, for a device or a Partition.  For `lines` see
-    `Lowered`."""
+    """Lower and compile a program without constvars for a device or a Partition; `lines`: see `Lowered`."""
     lowered, device = lower_for(jaxpr, where, donated=donated, lines=lines)
     if not hasattr(device, "client"):
         raise ValueError(f"{jaxpr.name} runs over an AbstractMesh, which has no devices: pass it a Mesh, or "
@@ -194,6 +193,10 @@ def compile_program(jaxpr: Jaxpr, where: Where, donated: Sequence[int] = (),
 def lower_for(jaxpr: Jaxpr, where: Where, *, platform: str | None = None, donated: Sequence[int] = (),
               **options: Any) -> tuple[Lowered, binding.Device]:
     """(Lowered, a device) of a program for a device or a Partition; `options` as for `lower`."""
+    for aval in jaxpr.in_avals:
+        if aval.dtype.kind == "T":
+            raise TypeError(f"{jaxpr.name}: a value of type {aval.str_short()} is not a valid JAX type here: "
+                            "arrays of texts are kept and given back, and no operation takes them")
     device: Any = where
     if isinstance(where, tuple):
         device = where.devices[0]
@@ -207,6 +210,9 @@ def lower_for(jaxpr: Jaxpr, where: Where, *, platform: str | None = None, donate
         platform = client.platform_of(device if hasattr(device, "platform") else client.default_device())
     # a program that cannot run twice tells at once which operation gave a NaN
     adding = runtime_checks.float_checks() if state.check_floats and (donated or jaxpr.effects) else ()
+    if logger := progress.loggers.get("types"):
+        progress.log("Compiling jit(%s) with global shapes and types %s.", jaxpr.name, tuple(jaxpr.in_avals),
+                     logger=logger)
     with progress.stage("lowered", jaxpr.name):
         return runtime_checks.lowered_to_tell(jaxpr, adding, platform=platform, donated=donated,
                                               **options), device
@@ -214,8 +220,7 @@ def lower_for(jaxpr: Jaxpr, where: Where, *, platform: str | None = None, donate
 
 def run_program(jaxpr: Jaxpr, args: Sequence[Any], donated: Sequence[int] = (),
                 outs: Sequence[Sharding | None] | None = None) -> list[ArrayImpl]:
-    """Run a program without constvars on concrete operands, compiling it on first use.  Returns a list of
-    arrays.
+    """Run a program without constvars on concrete operands, compiled on first use: a list of arrays.
 
     `outs` are shardings of the results, or None where they follow from the operands.
     """

@@ -85,8 +85,7 @@ def _either(which, a, b):
     return _Point(*(jnp.where(which, x, y) for x, y in zip(a, b)))
 
 
-# --- what a method remembers: (start, direction, update)
-# ------------------------------------------------------------------
+# --- what a method remembers: (start, direction, update) ------------------------------------------
 
 def _bfgs(x):
     eye = jnp.eye(len(x), dtype=x.dtype)
@@ -123,8 +122,7 @@ def _lbfgs(x, maxcor):
     return (zeros, zeros, jnp.zeros(maxcor, x.dtype)), direction, update
 
 
-# --- the loop
-# ------------------------------------------------------------------------------------------------------------
+# --- the loop -------------------------------------------------------------------------------------
 
 def _descend(fun, x, method, *, gtol, norm, maxiter, maxls, ftol=None, maxfun=None, maxgrad=None):
     both = value_and_grad(fun)

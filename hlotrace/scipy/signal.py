@@ -20,8 +20,7 @@ __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend
            "stft", "welch"]
 
 
-# --- convolutions
-# ---------------------------------------------------------------------------------------------------------
+# --- convolutions ---------------------------------------------------------------------------------
 
 def _operands(name, in1, in2, mode, ndim=None):
     """Two arrays of one inexact dtype and one rank."""
@@ -96,8 +95,7 @@ def convolve(in1, in2, mode="full", method="auto", precision=None):
 
 
 def correlate(in1, in2, mode="full", method="auto", precision=None):
-    """The cross-correlation of two arrays of one rank, sum_k in1[n + k] conj(in2[k]); for arguments see
-    `convolve`.
+    """The cross-correlation of two arrays of one rank, sum_k in1[n + k] conj(in2[k]); see `convolve`.
 
     >>> jax.scipy.signal.correlate(jnp.array([1., 2., 3.]), jnp.array([0., 1.]), mode='valid')
     Array([2., 3.], dtype=float32)
@@ -190,8 +188,7 @@ def _by_transforms(in1, in2, *, name, mode, axes):
     return found
 
 
-# --- trends
-# --------------------------------------------------------------------------------------------------
+# --- trends ---------------------------------------------------------------------------------------
 
 _TRENDS = {"linear": "linear", "l": "linear", "constant": "constant", "c": "constant"}
 
@@ -243,8 +240,7 @@ def _detrended(x, *, axis, linear, ends):
     return jnp.moveaxis(jnp.concatenate(parts, -1), -1, axis)
 
 
-# --- windows
-# --------------------------------------------------------------------------------------------------
+# --- windows --------------------------------------------------------------------------------------
 
 # Sums of cosines: F. J. Harris, "On the use of windows for harmonic analysis", Proc. IEEE 66, 1978; A. H.
 # Nuttall, "Some windows with very good sidelobe behavior", IEEE Trans. ASSP 29, 1981; G. D'Antona & A.
@@ -289,8 +285,7 @@ def _window(name, window, nperseg):
     return _FORMULAS[kind](x, nperseg, *parameters) if nperseg > 1 else np.ones(nperseg)
 
 
-# --- spectra
-# --------------------------------------------------------------------------------------------------
+# --- spectra --------------------------------------------------------------------------------------
 
 _EDGES = {"even": dict(mode="reflect"), "odd": dict(mode="reflect", reflect_type="odd"),
           "constant": dict(mode="edge"), "zeros": dict(mode="constant")}
@@ -315,9 +310,7 @@ def _lengths(name, nperseg, noverlap, nfft):
 @promotes("x", "y")
 def _spectra(name, x, y, fs, window, nperseg, noverlap, nfft, detrend_type, onesided, scaling, axis,
              boundary=None, padded=False):
-    """(frequencies, times, spectra (..., segments, frequencies)) of x, or for a y, cross spectra; `axis` is
-    last.
-    """
+    """(frequencies, times, spectra (..., segments, frequencies)) of x, with y cross spectra, `axis` last."""
     check_arraylike(name, x, fs, *([] if y is None else [y]))
     if scaling not in ("density", "spectrum"):
         raise not_one_of(f"{name}: scaling", scaling, ("density", "spectrum"))
@@ -426,8 +419,7 @@ def stft(x, fs=1.0, window="hann", nperseg=256, noverlap=None, nfft=None, detren
 
 def csd(x, y, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, detrend="constant",
         return_onesided=True, scaling="density", axis=-1, average="mean"):
-    """(frequencies, Pxy): the cross spectral density of two signals by Welch's method, the mean over
-    segments.
+    """(frequencies, Pxy): the cross spectral density of two signals by Welch's method, a mean of segments.
 
     Other arguments are as in `stft`.
 

@@ -9,34 +9,20 @@ jaxlib, too, reads attributes of these objects; `runtime/devices/placement.py` i
 from __future__ import annotations
 
 import copy
-import enum
 import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..core.avals import ShapedArray, Space
+from ..core.dtypes import is_extended
 from ..core.errors import IndivisibleError
 from ..core.surface.boundary import boundaries
 
+# the one kind of memory that types say
+HOST = "pinned_host"
 _OF_JAXLIB = "_internal_device_list", "_of_jaxlib"      # what `runtime/devices/placement.py` adds
-
-
-class Space(enum.Enum):
-    """A kind of memory, whatever the devices of the array: theirs, or that of their host.
-
-    What is computed from values of the host's memory is there too, until the program moves it or
-    `out_shardings` says otherwise.
-
-    >>> jax.device_put(jnp.ones(2), jax.memory.Space.Host).sharding.memory_kind
-    'pinned_host'
-    """
-    Device = 1
-    Host = 2
-    Any = 3
-
-    def __repr__(self) -> str:
-        return f"MemorySpace.{self.name}"
 
 
 @functools.cache
@@ -56,6 +42,11 @@ def _kinds(devices: tuple[Any, ...]) -> tuple[str | None, list[str] | None]:
         return None, None
 
 
+def space_of(kind: str | None, aval: ShapedArray) -> Space:
+    """What the type of a value in a kind of memory says of it."""
+    return Space.Host if kind == HOST and not is_extended(aval.dtype) else Space.Device
+
+
 def checked_kind(kind: str | None, devices: tuple[Any, ...] | None, what: str) -> str | None:
     """`kind` as shardings have it, None for the default.
 
@@ -72,7 +63,8 @@ def checked_kind(kind: str | None, devices: tuple[Any, ...] | None, what: str) -
     default, known = any_kinds if devices is None else _kinds(devices)
     if known and kind not in known:
         of = "" if devices is None else f" of {devices[0]}'s memory"
-        raise ValueError(f"{what}: memory_kind is {kind!r}, and the kinds{of} are "
+        raise ValueError(f"{what}: Could not find memory addressable by device: memory_kind is "
+                         f"{kind!r}, and the kinds{of} are "
                          f"{', '.join(map(repr, known))}; None is the default")
     return None if kind == default else kind
 
@@ -115,6 +107,10 @@ class Sharding:
         """The type of an array of `aval` that has this sharding."""
         return aval.update(sharding=self)
 
+    def put(self, aval: Any) -> Any:
+        """The type of an array of `aval` that was put under this sharding, in its kind of memory."""
+        return self.typed(aval.update(memory_space=space_of(self._kind, aval)))
+
     @property
     def memory_kind(self) -> str | None:
         """Which memory of the devices holds the array; None where the devices are not known."""
@@ -154,30 +150,15 @@ class Sharding:
         Raises:
             IndivisibleError: where a dimension does not divide evenly.
         """
-        shape = tuple(global_shape)
-        counts = self._tiles(len(shape)).shape[:-1]
-        for dim, (size, count) in enumerate(zip(shape, counts)):
-            if size % count:
-                raise IndivisibleError(
-                    f"Sharding {self} implies that array axis {dim} is partitioned {count} times, but the "
-                    f"dimension size is {size} (full shape: {shape}, per-dimension tiling factors: "
-                    f"{[*counts]} should evenly divide the shape): it is split over {self._splits(dim)}. Pad "
-                    f"it to {-(-size // count) * count}, or do not split it so.")
-        return tuple(size // count for size, count in zip(shape, counts))
+        return _shard_shape(self, tuple(global_shape))
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
         """For each device, its part of an array of `global_shape`: a tuple of slices."""
-        part = self.shard_shape(global_shape)
-        tiles = self._tiles(len(part))
-        where = {int(number): tile[:-1] for tile, number in np.ndenumerate(tiles)}
-        return {device: tuple(slice(None) if count == 1 else slice(i * size, (i + 1) * size)
-                              for i, size, count in zip(where[number], part, tiles.shape))
-                for number, device in enumerate(self._devices)}
+        return dict(_indices(self, tuple(global_shape), False))
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
         """`devices_indices_map` for the devices that this process holds."""
-        return {device: index for device, index in self.devices_indices_map(global_shape).items()
-                if is_local(device)}
+        return dict(_indices(self, tuple(global_shape), True))
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Do both place the same parts of an array of rank `ndim` on the same devices, numbered alike?"""
@@ -201,6 +182,30 @@ class Sharding:
 
     def _memory_repr(self) -> str:
         return "" if self.memory_kind is None else f", memory_kind={self.memory_kind}"
+
+
+@functools.lru_cache(4096)
+def _shard_shape(sharding: Sharding, shape: tuple[int, ...]) -> tuple[int, ...]:
+    counts = sharding._tiles(len(shape)).shape[:-1]
+    for dim, (size, count) in enumerate(zip(shape, counts)):
+        if size % count:
+            raise IndivisibleError(
+                f"Sharding {sharding} implies that array axis {dim} is partitioned {count} times, but the "
+                f"dimension size is {size} (full shape: {shape}, per-dimension tiling factors: "
+                f"{[*counts]} should evenly divide the shape): it is split over {sharding._splits(dim)}. Pad "
+                f"it to {-(-size // count) * count}, or do not split it so.")
+    return tuple(size // count for size, count in zip(shape, counts))
+
+
+@functools.lru_cache(1024)
+def _indices(sharding: Sharding, shape: tuple[int, ...], local: bool) -> dict[Any, tuple[slice, ...]]:
+    """`devices_indices_map`, for the devices that this process holds if `local`."""
+    part = sharding.shard_shape(shape)
+    tiles = sharding._tiles(len(part))
+    where = {int(number): tile[:-1] for tile, number in np.ndenumerate(tiles)}
+    return {device: tuple(slice(None) if count == 1 else slice(i * size, (i + 1) * size)
+                          for i, size, count in zip(where[number], part, tiles.shape))
+            for number, device in enumerate(sharding._devices) if not local or is_local(device)}
 
 
 def _in_layout(sharding: Sharding, layout: Any) -> Any:

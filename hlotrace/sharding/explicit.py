@@ -63,10 +63,10 @@ def typed(primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, 
 def _mesh(primitive: Primitive, avals: Sequence[ShapedArray]) -> Any:
     meshes = list(dict.fromkeys(a.explicit.mesh for a in avals if a.explicit is not None))
     if len(meshes) > 1:
-        raise ShardingTypeError(f"{primitive}: {_operands(avals)}; they are over different meshes, "
-                                f"{meshes[0]} and {meshes[1]}. Bring them to one with jax.reshard, or give "
-                                "both to the function that enters or leaves auto_axes, explicit_axes or "
-                                "shard_map.")
+        raise ShardingTypeError(f"{primitive}: {_operands(avals)}. Mesh for all inputs should be equal. Got "
+                                f"one mesh: {meshes[0]} and another mesh: {meshes[1]}. Bring them to one "
+                                "with jax.reshard, or give both to the function that enters or leaves "
+                                "auto_axes, explicit_axes or shard_map.")
     return meshes[0]
 
 

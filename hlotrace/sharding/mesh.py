@@ -176,8 +176,7 @@ class _NoDevices(AttributeError, ValueError):
 
 @boundaries
 class Mesh(_Axes):
-    """Devices, an array of them, with a name for each of its axes.  As a context manager: this thread's
-    current mesh.
+    """An array of devices with a name for each axis.  As a context manager: this thread's current mesh.
 
     Raises:
         ValueError: for a device or a name given twice and where the counts of axes, names and types differ.

@@ -23,8 +23,7 @@ JaxprTrace.typed = staticmethod(typed)
 
 @boundaries
 class NamedSharding(Sharding):
-    """`NamedSharding(mesh, P("data", None))`: dimension 0 is split over mesh axis "data"; other axes hold
-    copies.
+    """`NamedSharding(mesh, P("data", None))`: "data" splits dimension 0; other mesh axes hold copies.
 
     Raises:
         ValueError: for an axis that the mesh does not have and for one that is used twice.

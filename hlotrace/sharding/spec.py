@@ -64,8 +64,7 @@ def _entry(position: int, entry: Any) -> Any:
 
 @boundaries(but="axes index count")
 class PartitionSpec:
-    """`P("data", None, ("x", "y"))`: dimension 0 is split over mesh axis "data", 1 is not split, 2 over "x"
-    and "y".
+    """`P("data", None, ("x", "y"))`: mesh axis "data" splits dimension 0, none dimension 1, "x" and "y" 2.
 
     Dimensions beyond the last entry are not split.  Reads like a tuple, but is a leaf of a pytree.  A spec
     may hold an ellipsis, for functions that take it; a sharding takes none.

@@ -103,8 +103,7 @@ def parse_mesh(text):
 
 
 def parse_specs(values, flag):
-    """The values of --in_spec or --out_spec as a list of PartitionSpecs, None for `?`, and pytrees of them.
-    """
+    """The values of --in_spec or --out_spec: a list of PartitionSpecs, None for `?`, and pytrees of them."""
     if len(values) == 1 and ":" in values[0]:
         return list(called(values[0], flag, "a tuple of PartitionSpecs"))
     return [parse_spec(text, flag) for value in values for text in value.split(";")]
@@ -213,8 +212,7 @@ def write_page(path, text):
 
 
 def write_found(options, found, html, as_json):
-    """What was found, as a page, as JSON or as text, by --html and --json; `html()` and `as_json()` make
-    it."""
+    """Print what was found, or its page or JSON for --html and --json: `html()` and `as_json()` make it."""
     if options.html:
         write_page(options.html, html())
     if options.json:

@@ -68,22 +68,8 @@ from hlotrace.lowering.outline import LEAST_SAVED
 from hlotrace.runtime.devices import chips, gpu_targets, plugins
 from hlotrace.runtime.executables.blocks import blocks_of
 from hlotrace.sharding import NamedSharding, SingleDeviceSharding
+from hlotrace.tools import command_line as cli
 from hlotrace.tools import revisions
-from hlotrace.tools.command_line import (
-    UsageError,
-    arguments,
-    define_function_flags,
-    in_users_code,
-    is_spec,
-    load,
-    make_cpu_devices,
-    parse_mesh,
-    parse_specs,
-    prints_to_stderr,
-    run_command,
-    transformed,
-    write_page,
-)
 
 SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "sharding": "txt",
             "hlo": "txt", "optimized": "txt", "collectives": "txt", "cost": "txt", "memory": "txt",
@@ -97,7 +83,7 @@ def parse_stages(values, mesh, platform=None):
     names = [name.strip() for value in values for name in value.split(",")]
     for name in names:
         if name not in SUFFIXES and name != "all":
-            raise UsageError(f"there is no stage {name!r}; known are {', '.join(SUFFIXES)}, all")
+            raise cli.UsageError(f"there is no stage {name!r}; known are {', '.join(SUFFIXES)}, all")
     chip = chips.find((platform or "").removeprefix("cuda:").removeprefix("gpu:").partition(":")[0])
     every = [name for name in SUFFIXES if (mesh or name not in OVER_A_MESH)
              and (chip and chip.cuda or name != "ptx")]
@@ -105,8 +91,7 @@ def parse_stages(values, mesh, platform=None):
 
 
 class Place:
-    """Where --mesh and --platform put the program: on a mesh, on one device, or with neither where it is by
-    default.
+    """Where --mesh and --platform put the program: a mesh, one device, or with neither the default.
 
     The devices are looked up when the user's module has been loaded, as that may say how many there are.  For
     text alone those of the CPU are used in place of a platform's: `lowered_for` is then the platform,
@@ -114,19 +99,20 @@ class Place:
     """
 
     def __init__(self, mesh, platform, compiles=True):
-        self.sizes = parse_mesh(mesh) if mesh else {}
+        self.sizes = cli.parse_mesh(mesh) if mesh else {}
         self.platform, _, self.topology = (platform or "cpu").partition(":")
         known = {name: None for p in PLATFORMS for name in (*p.aliases, p)} | _plugins()
         if chip := chips.find(self.platform):
             self.platform, self.topology = chip.platform, platform
         elif self.platform not in known or self.topology and self.platform not in ("tpu", "cuda", "gpu"):
-            raise UsageError(f"--platform {platform!r}: want {', '.join(known)} or the name of a topology, "
-                             f"such as h100:8 or v5e:2x4{did_you_mean(self.platform, chips.CHIPS)}")
+            raise cli.UsageError(f"--platform {platform!r}: want {', '.join(known)} or the name of a "
+                                 "topology, such as h100:8 or v5e:2x4"
+                                 f"{did_you_mean(self.platform, chips.CHIPS)}")
         self.requested = bool(mesh or platform)
         self.lowered_for = self.platform if platform and not (compiles or self.topology) else None
         self.here = "cpu" if self.lowered_for else self.platform
         if self.here == "cpu" and self.sizes:
-            make_cpu_devices(math.prod(self.sizes.values()))
+            cli.make_cpu_devices(math.prod(self.sizes.values()))
 
     def devices(self):
         if self.topology:
@@ -142,7 +128,7 @@ class Place:
                 return hlotrace.make_mesh(self.sizes.values(), self.sizes, auto, devices=self.devices())
             return None
         except (ValueError, RuntimeError) as error:
-            raise UsageError(f"--mesh: {error}") from error
+            raise cli.UsageError(f"--mesh: {error}") from error
 
     @functools.cached_property
     def default(self):
@@ -150,14 +136,14 @@ class Place:
         try:
             return SingleDeviceSharding(self.devices()[0]) if self.requested and not self.sizes else None
         except (ValueError, RuntimeError) as error:
-            raise UsageError(f"--platform: {error}") from error
+            raise cli.UsageError(f"--platform: {error}") from error
 
     def sharding(self, spec):
         """The NamedSharding of a PartitionSpec; None for None."""
         try:
             return spec if spec is None else NamedSharding(self.mesh, spec)
         except (TypeError, ValueError) as error:
-            raise UsageError(str(error)) from error
+            raise cli.UsageError(str(error)) from error
 
     def entered(self):
         return hlotrace.set_mesh(self.mesh) if self.sizes else contextlib.nullcontext()
@@ -167,23 +153,23 @@ def _plugins():
     try:
         return plugins.named()
     except ValueError as error:
-        raise UsageError(str(error)) from error
+        raise cli.UsageError(str(error)) from error
 
 
 def placed(args, specs, place):
     """The arguments, their arrays replaced by ShapeDtypeStructs with their shardings."""
     if specs and not place.sizes:
-        raise UsageError("--in_spec and --out_spec name axes of a --mesh; give one")
+        raise cli.UsageError("--in_spec and --out_spec name axes of a --mesh; give one")
     if specs and len(specs) != len(args):
-        raise UsageError(f"--in_spec gives {len(specs)} SPECs for {len(args)} arguments; `?` leaves one to "
-                         "the compiler")
+        raise cli.UsageError(f"--in_spec gives {len(specs)} SPECs for {len(args)} arguments; `?` leaves one "
+                             "to the compiler")
     if not place.requested:
         return args
     leaves, structure = hlotrace.tree.flatten(args)
     try:
         flat = pytree.flatten_axes("--in_spec", structure, tuple(specs)) if specs else [None] * len(leaves)
     except ValueError as error:
-        raise UsageError(str(error)) from error
+        raise cli.UsageError(str(error)) from error
     return structure.unflatten([lying(x, place.sharding(spec) or place.default) for x,
                                 spec in zip(leaves, flat)])
 
@@ -205,11 +191,11 @@ class Program:
         self.place = place or Place(None, None)
         if out_shardings is not None or not hasattr(fun, "trace"):
             fun = hlotrace.jit(fun, out_shardings=out_shardings)
-        with self.place.entered(), prints_to_stderr():
+        with self.place.entered(), cli.prints_to_stderr():
             try:
                 self.traced = fun.trace(*args)
             except Exception as error:
-                raise in_users_code(error) from error
+                raise cli.in_users_code(error) from error
 
     @functools.cached_property
     def lowered(self):
@@ -217,7 +203,7 @@ class Program:
             try:
                 return self.traced.lower(platform=self.place.lowered_for)
             except (ValueError, RuntimeError) as error:
-                raise in_users_code(error) from error
+                raise cli.in_users_code(error) from error
 
     @functools.cached_property
     def compiled(self):
@@ -227,13 +213,13 @@ class Program:
         try:
             return self.lowered.compile(compiler_options=options)
         except (ValueError, RuntimeError) as error:      # for one, a chip with too little memory
-            raise UsageError(str(error)) from error
+            raise cli.UsageError(str(error)) from error
 
     @functools.cached_property
     def mesh(self):
         if self.lowered._mesh is None:
-            raise UsageError(f"the stages {', '.join(OVER_A_MESH)} are those of a program over a mesh; "
-                             "give --mesh")
+            raise cli.UsageError(f"the stages {', '.join(OVER_A_MESH)} are those of a program over a mesh; "
+                                 "give --mesh")
         return self.lowered._mesh
 
     def jaxpr(self):
@@ -304,11 +290,11 @@ class Program:
     def ptx(self):
         """What each kernel takes, as comments, and their PTX."""
         if platform_named(self.place.platform) != "cuda":
-            raise UsageError(f"--stage ptx is of NVIDIA GPUs, not of {self.place.platform}: say --platform "
-                             "h100")
+            raise cli.UsageError(f"--stage ptx is of NVIDIA GPUs, not of {self.place.platform}: say "
+                                 "--platform h100")
         if gpu_targets.ptxas() is None:
-            raise UsageError("--stage ptx needs NVIDIA's ptxas: "
-                             f"{gpu_targets.install_line(plugins.find().get('cuda'))}")
+            raise cli.UsageError("--stage ptx needs NVIDIA's ptxas: "
+                                 f"{gpu_targets.install_line(plugins.find().get('cuda'))}")
         _, texts, found = self.kernels()
         return "\n\n".join([textwrap.indent(gpu_kernels.table(found), "// "), *texts])
 
@@ -325,12 +311,12 @@ def diff(program, options, args, function):
     if options.diff.startswith(revisions.PREFIX):
         other = revisions.function_at(options.diff, function)
     else:
-        other = contextlib.nullcontext((load(options.diff, "--diff"), lambda place: place))
+        other = contextlib.nullcontext((cli.load(options.diff, "--diff"), lambda place: place))
     with other as (fun, rename):
-        second = Program(transformed(fun, options), args, options.locations, program.place)
+        second = Program(cli.transformed(fun, options), args, options.locations, program.place)
     found = changes(program.traced.jaxpr, second.traced.jaxpr)
     if options.html:
-        write_page(options.html, diff_page((function, options.diff), found, rename))
+        cli.write_page(options.html, diff_page((function, options.diff), found, rename))
     else:
         print(difference(found, rename))
 
@@ -348,10 +334,10 @@ def difference(found, rename):
 
 def out_shardings(values, place):
     """What --out_spec gives jit, or None."""
-    specs = parse_specs(values, "--out_spec")
+    specs = cli.parse_specs(values, "--out_spec")
     if specs and not place.sizes:
-        raise UsageError("--in_spec and --out_spec name axes of a --mesh; give one")
-    shardings = hlotrace.tree.map(place.sharding, tuple(specs), is_leaf=is_spec)
+        raise cli.UsageError("--in_spec and --out_spec name axes of a --mesh; give one")
+    shardings = hlotrace.tree.map(place.sharding, tuple(specs), is_leaf=cli.is_spec)
     return shardings[0] if len(shardings) == 1 else shardings or None
 
 
@@ -361,21 +347,21 @@ def dump(positional, options):
     if (options.html or options.diff) and not options["stage"].present:
         stages = []
     if not positional:
-        raise UsageError("which function? say hlotrace-dump FUNCTION TYPE... (--help tells more)")
+        raise cli.UsageError("which function? say hlotrace-dump FUNCTION TYPE... (--help tells more)")
     if options.x64:
         hlotrace.config.update("jax_enable_x64", True)
     compiles = not {*COMPILED}.isdisjoint(stages) or options.html and options.platform == "cpu"
     place = Place(options.mesh, options.platform, compiles)
-    fun = load(positional[0])
-    args = placed(arguments(positional[1:], options.args_from), parse_specs(options.in_spec, "--in_spec"),
-                  place)
-    program = Program(transformed(fun, options), args, options.locations, place,
+    fun = cli.load(positional[0])
+    args = placed(cli.arguments(positional[1:], options.args_from),
+                  cli.parse_specs(options.in_spec, "--in_spec"), place)
+    program = Program(cli.transformed(fun, options), args, options.locations, place,
                       out_shardings(options.out_spec, place))
     stem = "_".join(["vmap"] * options.vmap + ["grad"] * options.grad + [positional[0].rpartition(":")[2]])
     if options.diff:
         diff(program, options, args, positional[0])
     elif options.html:
-        write_page(options.html, program.view().html)
+        cli.write_page(options.html, program.view().html)
     for stage in stages:
         text = getattr(program, stage)().rstrip() + "\n"
         if options.out:
@@ -384,7 +370,7 @@ def dump(positional, options):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, "utf-8")
             except OSError as error:
-                raise UsageError(f"--out {options.out}: {error}") from error
+                raise cli.UsageError(f"--out {options.out}: {error}") from error
             print(path)
         else:
             print(f"==== {stage} ====\n{text}" if len(stages) > 1 else text, end="", flush=True)
@@ -393,7 +379,7 @@ def dump(positional, options):
 def define_flags(options):
     own = {"flag_values": options}
     flags.DEFINE_multi_string("stage", ["stablehlo"], f"Stages to print: {', '.join(SUFFIXES)}, all.", **own)
-    define_function_flags(options)
+    cli.define_function_flags(options)
     flags.DEFINE_bool("locations", False, "Print StableHLO with the lines of Python it came from.", **own)
     flags.DEFINE_string("mesh", None, "The axes of a mesh of devices, data=4,model=2.", **own)
     flags.DEFINE_multi_string("out_spec", [], "SPECs of the results.", **own)
@@ -407,7 +393,7 @@ def define_flags(options):
 
 def main(arguments=None):
     """The command.  Returns its exit status; 2 for a mistake in the command line or in the function."""
-    return run_command("hlotrace-dump", __doc__, define_flags, dump, arguments)
+    return cli.run_command("hlotrace-dump", __doc__, define_flags, dump, arguments)
 
 
 if __name__ == "__main__":

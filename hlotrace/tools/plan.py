@@ -27,19 +27,7 @@ from absl import flags
 import hlotrace
 from hlotrace.api.parallel.plan import cases
 from hlotrace.runtime.status_line import StatusLine
-from hlotrace.tools.command_line import (
-    UsageError,
-    arguments,
-    define_function_flags,
-    in_users_code,
-    load,
-    make_cpu_devices,
-    parse_specs,
-    prints_to_stderr,
-    run_command,
-    transformed,
-    write_found,
-)
+from hlotrace.tools import command_line as cli
 
 LONG = 5        # seconds that the first program may take before other processes compile the others
 
@@ -47,35 +35,36 @@ LONG = 5        # seconds that the first program may take before other processes
 def planned(positional, options):
     """The Plan that the command line asks for."""
     if not positional:
-        raise UsageError("which function? say hlotrace plan FUNCTION TYPE... --on CHIPS (--help tells more)")
+        raise cli.UsageError("which function? say hlotrace plan FUNCTION TYPE... --on CHIPS (--help tells "
+                             "more)")
     if not options.on:
-        raise UsageError("on which chips? say --on v5e:4x4 or --on cpu:8")
+        raise cli.UsageError("on which chips? say --on v5e:4x4 or --on cpu:8")
     if options.x64:
         hlotrace.config.update("jax_enable_x64", True)
     if count := _cpu_devices(options.on):
-        make_cpu_devices(count)
-    fun = load(positional[0])
-    args = arguments(positional[1:], options.args_from)
-    in_specs = parse_specs(options.in_spec, "--in_spec")
+        cli.make_cpu_devices(count)
+    fun = cli.load(positional[0])
+    args = cli.arguments(positional[1:], options.args_from)
+    in_specs = cli.parse_specs(options.in_spec, "--in_spec")
     if in_specs and len(in_specs) != len(args):
-        raise UsageError(f"--in_spec gives {len(in_specs)} SPECs for {len(args)} arguments; `?` leaves one "
-                         "whole")
-    out_specs = tuple(parse_specs(options.out_spec, "--out_spec"))
+        raise cli.UsageError(f"--in_spec gives {len(in_specs)} SPECs for {len(args)} arguments; `?` leaves "
+                             "one whole")
+    out_specs = tuple(cli.parse_specs(options.out_spec, "--out_spec"))
     out_specs = (out_specs[0] if len(out_specs) == 1 else out_specs) or None
     line = StatusLine()
     meshes, in_specs = options.mesh.split(";"), tuple(in_specs) or None
-    with prints_to_stderr():
+    with cli.prints_to_stderr():
         try:
-            fun = transformed(fun, options)
+            fun = cli.transformed(fun, options)
             helpers = Helpers(positional, options, line,
                               cases(fun, args, options.on, meshes, in_specs, out_specs))
             return hlotrace.plan(
                 fun, *args, on=options.on, mesh=meshes, in_specs=in_specs, out_specs=out_specs,
                 batch=options.batch, quick=options.quick, progress=helpers.next_one)
         except (ValueError, RuntimeError) as error:
-            raise UsageError(str(error)) from error
+            raise cli.UsageError(str(error)) from error
         except Exception as error:
-            raise in_users_code(error) from error
+            raise cli.in_users_code(error) from error
         finally:
             line.clear()
 
@@ -124,7 +113,7 @@ def define_flags(options):
     own = {"flag_values": options}
     flags.DEFINE_list("on", [], "Topologies by name, v5e:4x4,h100:8, or cpu:8.", **own)
     flags.DEFINE_string("mesh", "auto", "auto, names of axes, or sizes, data=4,model=2; more with ;.", **own)
-    define_function_flags(options)
+    cli.define_function_flags(options)
     flags.DEFINE_multi_string("out_spec", [], "SPECs of the results.", **own)
     flags.DEFINE_string("batch", None, "What a run takes, ARGUMENT:DIMENSION, 3:0; 3:0,1 are tokens.", **own)
     flags.DEFINE_bool("quick", False, "Do not compile: look into the traced program alone.", **own)
@@ -136,12 +125,12 @@ def define_flags(options):
 def show(positional, options):
     """Print or write the Plan."""
     found = planned(positional, options)
-    write_found(options, found, found.to_html, found.to_json)
+    cli.write_found(options, found, found.to_html, found.to_json)
 
 
 def main(given=None):
     """The command.  Returns its exit status; 2 for a mistake in the command line or in the function."""
-    return run_command("hlotrace plan", __doc__, define_flags, show, given)
+    return cli.run_command("hlotrace plan", __doc__, define_flags, show, given)
 
 
 if __name__ == "__main__":

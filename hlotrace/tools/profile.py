@@ -21,46 +21,33 @@ from absl import flags
 
 import hlotrace
 from hlotrace.core import dtypes
-from hlotrace.tools.command_line import (
-    UsageError,
-    arguments,
-    define_function_flags,
-    in_users_code,
-    load,
-    make_cpu_devices,
-    parse_mesh,
-    parse_specs,
-    prints_to_stderr,
-    run_command,
-    transformed,
-    write_found,
-)
+from hlotrace.tools import command_line as cli
 from hlotrace.tools.dump_hlo import Place, placed
 
 
 def profiled(positional, options):
     """The Profile that the command line asks for."""
     if not positional:
-        raise UsageError("which function? say hlotrace profile FUNCTION TYPE... (--help tells more)")
+        raise cli.UsageError("which function? say hlotrace profile FUNCTION TYPE... (--help tells more)")
     if options.runs < 1:
-        raise UsageError(f"--runs {options.runs}: it is to run at least once")
+        raise cli.UsageError(f"--runs {options.runs}: it is to run at least once")
     if options.x64:
         hlotrace.config.update("jax_enable_x64", True)
     if options.mesh:
-        make_cpu_devices(math.prod(parse_mesh(options.mesh).values()))
+        cli.make_cpu_devices(math.prod(cli.parse_mesh(options.mesh).values()))
     place = Place(options.mesh, hlotrace.default_backend() if options.mesh else None)
-    fun = transformed(load(positional[0]), options)
-    args = arguments(positional[1:], options.args_from)
-    specs = parse_specs(options.in_spec, "--in_spec")
+    fun = cli.transformed(cli.load(positional[0]), options)
+    args = cli.arguments(positional[1:], options.args_from)
+    specs = cli.parse_specs(options.in_spec, "--in_spec")
     shardings = [getattr(x, "sharding", None) for x in hlotrace.tree.leaves(placed(args, specs, place))]
     leaves, structure = hlotrace.tree.flatten(args)
     random = np.random.default_rng(0)
-    with place.entered(), prints_to_stderr():
+    with place.entered(), cli.prints_to_stderr():
         try:
             given = structure.unflatten([made_up(x, s, random) for x, s in zip(leaves, shardings)])
             return hlotrace.profile(fun, runs=options.runs)(*given)
         except Exception as error:
-            raise in_users_code(error) from error
+            raise cli.in_users_code(error) from error
 
 
 def made_up(x, sharding, random):
@@ -79,7 +66,7 @@ def made_up(x, sharding, random):
 
 def define_flags(options):
     own = {"flag_values": options}
-    define_function_flags(options)
+    cli.define_function_flags(options)
     flags.DEFINE_string("mesh", None, "The axes of a mesh of devices, data=4,model=2.", **own)
     flags.DEFINE_integer("runs", 5, "How often the function runs; the times are of the fastest.", **own)
     flags.DEFINE_bool("json", False, "Print JSON.", **own)
@@ -89,12 +76,12 @@ def define_flags(options):
 def show(positional, options):
     """Print or write the Profile."""
     found = profiled(positional, options)
-    write_found(options, found, lambda: found.view().html, lambda: json.dumps(found.as_dict(), indent=2))
+    cli.write_found(options, found, lambda: found.view().html, lambda: json.dumps(found.as_dict(), indent=2))
 
 
 def main(given=None):
     """The command.  Returns its exit status; 2 for a mistake in the command line or in the function."""
-    return run_command("hlotrace profile", __doc__, define_flags, show, given)
+    return cli.run_command("hlotrace profile", __doc__, define_flags, show, given)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
-"""Checks as values: programs that also give what failed first; and checks after all operations that can go
-wrong.
+"""Checks as values: programs that also give what failed first; checks after all that can go wrong.
 
 `instrument` writes the checks of a kind into a program, `functional` turns all checks of some categories into
 a result.
@@ -18,17 +17,8 @@ from ..core.effects import Check
 from ..core.jaxpr import Jaxpr, Literal, eval_jaxpr, literal_value, sub_jaxprs
 from ..core.primitive import PassRules
 from ..core.trace import EVAL, entering
+from ..primitives.arrays import elementwise as e
 from ..primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
-from ..primitives.arrays.elementwise import (
-    abs_p,
-    convert_element_type_p,
-    div_p,
-    eq,
-    ne,
-    or_p,
-    reduce_precision_p,
-    select_n_p,
-)
 from ..primitives.arrays.gather import (
     Scatter,
     gather_p,
@@ -71,16 +61,16 @@ def _any(test: Callable[[Any], Any], values: Iterable[Any]) -> Any:
     """Does `test` hold for an element of any of the inexact values?  None where there are none."""
     found = [any_of(test(x)) for x in values if dtypes.is_inexact(aval_of(x).dtype)]
     while len(found) > 1:
-        found.append(or_p.bind(found.pop(0), found.pop(0)))
+        found.append(e.or_p.bind(found.pop(0), found.pop(0)))
     return found[0] if found else None
 
 
 def _is_nan(x: Any) -> Any:
-    return ne(x, x)
+    return e.ne(x, x)
 
 
 def _is_inf(x: Any) -> Any:
-    return eq(abs_p.bind(x), np.asarray(np.inf, abs_p.abstract_eval(aval_of(x)).dtype))
+    return e.eq(e.abs_p.bind(x), np.asarray(np.inf, e.abs_p.abstract_eval(aval_of(x)).dtype))
 
 
 def _computes(eqn: Eqn) -> bool:
@@ -99,8 +89,7 @@ def _any_value(test: Callable[[Any], Any], values: Sequence[Any], text: str, eqn
 
 
 def _made(test: Callable[[Any], Any], what: str, also: tuple[Primitive, ...]) -> Callable[..., Found]:
-    """As `debug_nans` has it.  Constants are not to blame: `where(n > 0, x / n, nan)` may never choose
-    its."""
+    """As `debug_nans`: constants are not to blame, as `where(n > 0, x / n, nan)` may never choose its nan."""
     def rule(eqn: Eqn, operands: Sequence[Any], results: Sequence[Any]) -> Found:
         if _computes(eqn) or eqn.primitive in also:
             return _any_value(test, results, f"invalid value ({what}) encountered in {eqn.primitive}", eqn)
@@ -109,9 +98,9 @@ def _made(test: Callable[[Any], Any], what: str, also: tuple[Primitive, ...]) ->
 
 
 def _division(eqn: Eqn, operands: Sequence[Any], results: Sequence[Any]) -> Found:
-    if eqn.primitive is not div_p:
+    if eqn.primitive is not e.div_p:
         return []
-    failed = any_of(eq(operands[1], np.zeros((), aval_of(operands[1]).dtype)))
+    failed = any_of(e.eq(operands[1], np.zeros((), aval_of(operands[1]).dtype)))
     return [(failed, Failure(DivisionByZeroError, "division by zero", source=eqn.source), ())]
 
 
@@ -161,7 +150,7 @@ INDICES = PassRules("indices out of bounds", _no_index,
     _scatter: (scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p, scatter_apply_p),
     _dynamic_slice: (dynamic_slice_p,),
     _dynamic_update: (dynamic_update_slice_p,),
-    _no_index: (broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p, select_n_p, rev_p, slice_p, pad_p,
+    _no_index: (broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p, e.select_n_p, rev_p, slice_p, pad_p,
                 concatenate_p, copy_p, name_p)})
 
 
@@ -172,7 +161,7 @@ def _index(eqn: Eqn, operands: Sequence[Any], results: Sequence[Any]) -> Found:
 # (eqn, its operands, its results) -> [(boolean scalar that says that it went wrong, Failure, values)]
 RULES = {OOBError: _index, DivisionByZeroError: _division, NaNError: _nan,
          "nan": _made(_is_nan, "nan", (gather_p, callback_p)),
-         "inf": _made(_is_inf, "inf", (gather_p, callback_p, convert_element_type_p, reduce_precision_p))}
+         "inf": _made(_is_inf, "inf", (gather_p, callback_p, e.convert_element_type_p, e.reduce_precision_p))}
 
 
 # --- programs -------------------------------------------------------------------------------------
@@ -253,8 +242,8 @@ def functional(jaxpr: Jaxpr, kinds: tuple[Any, ...], reported: tuple[type, ...],
         none.
     """
     program = instrument(jaxpr, kinds, reported if users else None)
-    known = failures_of([e for e in program.effects if type(e) is Check and e.failure.kind in reported
-                         and (users or not e.failure.users)])
+    known = failures_of([effect for effect in program.effects if type(effect) is Check
+                         and effect.failure.kind in reported and (users or not effect.failure.users)])
     return (programs.discharge(program, known.states()), known) if known else (program, None)
 
 

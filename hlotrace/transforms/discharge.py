@@ -1,5 +1,4 @@
-"""Discharge: a program that takes states in front of its inputs and gives them, changed, in front of its
-outputs.
+"""Discharge: a program that takes states before its inputs and gives them, changed, before its outputs.
 
 What equations do to the world, or to values that they share, becomes what they do to operands: a token for
 effects in order, or any other `core.effects.State`.  An equation with an effect that a state serves is done

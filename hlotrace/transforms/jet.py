@@ -24,34 +24,10 @@ from ..core.jaxpr import Var, eval_jaxpr
 from ..core.primitive import PassRules, missing
 from ..core.symbolic_zeros import nonzero_mask
 from ..core.trace import Trace, Tracer, aval_of, entering
+from ..primitives.arrays import elementwise as e
 from ..primitives.arrays.contract import dot_general_p
 from ..primitives.arrays.conv import conv_general_dilated_p
 from ..primitives.arrays.cumulative import cumsum_p
-from ..primitives.arrays.elementwise import (
-    add_p,
-    complex_p,
-    conj_p,
-    convert_element_type_p,
-    cos_p,
-    cosh_p,
-    div_p,
-    exp2_p,
-    exp_p,
-    expm1_p,
-    imag_p,
-    log1p_p,
-    log_p,
-    logistic_p,
-    mul_p,
-    neg_p,
-    real_p,
-    reduce_precision_p,
-    sin_p,
-    sinh_p,
-    sub_p,
-    tan_p,
-    tanh_p,
-)
 from ..primitives.arrays.fft import fft_p
 from ..primitives.arrays.gather import scatter_add_p
 from ..primitives.arrays.shape import reduce_sum_p, zeros_of
@@ -134,8 +110,7 @@ class JetTrace(Trace):
 
 def jet_flat(fun: Callable[..., Any], order: int, primals: Sequence[Any],
              series: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """(outs, their terms) of `fun`, which maps flat lists to flat lists; terms are None where all are
-    zero."""
+    """(outs, their terms) of `fun`, from flat lists to flat lists; terms are None where all are zero."""
     trace = JetTrace(state.trace, order)
     outs = trace.run(fun, *[trace.join(p, s) for p, s in zip(primals, series, strict=True)])
     pairs = [trace.split(x) for x in outs]
@@ -147,23 +122,23 @@ def jet_flat(fun: Callable[..., Any], order: int, primals: Sequence[Any],
 # --- sums and products of coefficients, None being a zero -----------------------------------------
 
 def _scaled(factor: float, x: Any) -> Any:
-    return x if x is None or factor == 1 else mul_p.bind(x, number(float(factor), aval_of(x)))
+    return x if x is None or factor == 1 else e.mul_p.bind(x, number(float(factor), aval_of(x)))
 
 
 def _times(x: Any, y: Any) -> Any:
-    return None if x is None or y is None else mul_p.bind(x, y)
+    return None if x is None or y is None else e.mul_p.bind(x, y)
 
 
 def _plus(x: Any, y: Any) -> Any:
     if x is None or y is None:
         return y if x is None else x
-    return add_p.bind(x, y)
+    return e.add_p.bind(x, y)
 
 
 def _minus(x: Any, y: Any) -> Any:
     if y is None:
         return x
-    return neg_p.bind(y) if x is None else sub_p.bind(x, y)
+    return e.neg_p.bind(y) if x is None else e.sub_p.bind(x, y)
 
 
 def _sum(terms: Iterable[Any]) -> Any:
@@ -253,10 +228,10 @@ def _div(primitive: Primitive, order: int, primals: Sequence[Any], series: Seque
          params: dict[str, Any]) -> tuple[Any, Any]:
     """a = q b, solved for the coefficients of q one after the other."""
     a, b = ([p, *(s or [None] * order)] for p, s in zip(primals, series))
-    q = [div_p.bind(a[0], b[0])]
+    q = [e.div_p.bind(a[0], b[0])]
     for k in range(1, order + 1):
         rest = _minus(a[k], _sum(_times(b[j], q[k - j]) for j in range(1, k + 1)))
-        q.append(None if rest is None else div_p.bind(rest, b[0]))
+        q.append(None if rest is None else e.div_p.bind(rest, b[0]))
     return q[0], q[1:]
 
 
@@ -265,11 +240,11 @@ def _log(shift: float) -> Rule:
     def rule(primitive: Primitive, order: int, primals: Sequence[Any], series: Sequence[Any],
              params: dict[str, Any]) -> tuple[Any, Any]:
         x, y = [primals[0], *series[0]], [primitive.bind(primals[0], **params)]
-        base = add_p.bind(x[0], number(shift, aval_of(x[0]))) if shift else x[0]
+        base = e.add_p.bind(x[0], number(shift, aval_of(x[0]))) if shift else x[0]
         for k in range(1, order + 1):
             known = _scaled(1 / k, _sum(_scaled(j, _times(y[j], x[k - j])) for j in range(1, k)))
             rest = _minus(x[k], known)
-            y.append(None if rest is None else div_p.bind(rest, base))
+            y.append(None if rest is None else e.div_p.bind(rest, base))
         return y[0], y[1:]
     return rule
 
@@ -285,7 +260,7 @@ def quadratic(a: float, b: float, c: float) -> Rule:
             here = _plus(_scaled(b, y[k - 1]) if b else None, _scaled(c, square))
             if k == 1 and a:
                 first = number(float(a), aval_of(y[0] if here is None else here))
-                here = first if here is None else add_p.bind(here, first)
+                here = first if here is None else e.add_p.bind(here, first)
             slope.append(here)
             y.append(driven(x, slope, k))
         return y[0], y[1:]
@@ -301,7 +276,7 @@ def _circular(first: Primitive, second: Primitive, sign: int) -> Rule:
         for k in range(1, order + 1):
             y_k, z_k = driven(x, z, k), driven(x, y, k)
             y.append(y_k)
-            z.append(z_k if sign > 0 or z_k is None else neg_p.bind(z_k))
+            z.append(z_k if sign > 0 or z_k is None else e.neg_p.bind(z_k))
         out = y if primitive is first else z
         return out[0], out[1:]
     return rule
@@ -442,16 +417,19 @@ def _custom_vjp(*args: Any, fun: Any = None, jaxpr: Jaxpr | None = None, **_: An
 
 # The general rule holds for whatever has a derivative; `rule_of` takes the linear one for what moves values.
 RULES = PassRules("jet", by_derivative, lambda p: True, {
-    linear: (add_p, sub_p, neg_p, real_p, imag_p, conj_p, complex_p, convert_element_type_p,
-             reduce_precision_p, reduce_sum_p, optimization_barrier_p, scatter_add_p, cumsum_p,
+    linear: (e.add_p, e.add_any_p, e.sub_p, e.neg_p, e.real_p, e.imag_p, e.conj_p, e.complex_p,
+             e.convert_element_type_p, e.reduce_precision_p, reduce_sum_p, optimization_barrier_p,
+             scatter_add_p, cumsum_p,
              reduce_window_sum_p, pvary_p, psum_p, psum_invariant_p, all_gather_p, reduce_scatter_p,
              all_to_all_p, ppermute_p, sharding_constraint_p, device_put_p, fft_p, select_and_scatter_add_p,
              select_and_gather_add_p),
-    bilinear: (mul_p, dot_general_p, conv_general_dilated_p),
-    _div: (div_p,), _log(0.0): (log_p,), _log(1.0): (log1p_p,),
-    quadratic(0, 1, 0): (exp_p,), quadratic(1, 1, 0): (expm1_p,), quadratic(0, math.log(2), 0): (exp2_p,),
-    quadratic(1, 0, 1): (tan_p,), quadratic(1, 0, -1): (tanh_p,), quadratic(0, 1, -1): (logistic_p,),
-    _circular(sin_p, cos_p, -1): (sin_p, cos_p), _circular(sinh_p, cosh_p, 1): (sinh_p, cosh_p),
+    bilinear: (e.mul_p, dot_general_p, conv_general_dilated_p),
+    _div: (e.div_p,), _log(0.0): (e.log_p,), _log(1.0): (e.log1p_p,),
+    quadratic(0, 1, 0): (e.exp_p,), quadratic(1, 1, 0): (e.expm1_p,),
+    quadratic(0, math.log(2), 0): (e.exp2_p,), quadratic(1, 0, 1): (e.tan_p,),
+    quadratic(1, 0, -1): (e.tanh_p,), quadratic(0, 1, -1): (e.logistic_p,),
+    _circular(e.sin_p, e.cos_p, -1): (e.sin_p, e.cos_p),
+    _circular(e.sinh_p, e.cosh_p, 1): (e.sinh_p, e.cosh_p),
     _calling: (jit_p, remat_p), _cond: (cond_p,), _scan: (scan_p,), _while: (while_p,)})
 
 

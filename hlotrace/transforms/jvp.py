@@ -59,6 +59,9 @@ class JVPTracer(Tracer):
     def origin(self) -> str:
         return self.primal.origin() if isinstance(self.primal, Tracer) else ""
 
+    def depends_on(self) -> list[str]:
+        return self.primal.depends_on() if isinstance(self.primal, Tracer) else []
+
 
 class JVPTrace(Trace):
     """A trace of values with tangents.

@@ -63,8 +63,8 @@ def _moved(v: Var, choice: Any, forward: list[Eqn], again: list[Eqn]) -> Var:
         return v
     # few programs name kinds of memory, which need the meshes
     from ..primitives.parallel.sharding import InMemory, device_put_p
-    away = Var(v.aval)
     there, back = InMemory(choice.dst), InMemory(choice.src)
+    away = Var(device_put_p.abstract_eval(v.aval, sharding=there, source=back))
     forward.append(Eqn(device_put_p, [v], [away], {"sharding": there, "source": back}))
     again.append(Eqn(device_put_p, [away], [v], {"sharding": back, "source": there}))
     return away

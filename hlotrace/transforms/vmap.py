@@ -52,6 +52,9 @@ class BatchTracer(Tracer):
     def origin(self) -> str:
         return self.value.origin() if isinstance(self.value, Tracer) else ""
 
+    def depends_on(self) -> list[str]:
+        return self.value.depends_on() if isinstance(self.value, Tracer) else []
+
 
 class BatchTrace(Trace):
     """A trace of values with a mapped axis.

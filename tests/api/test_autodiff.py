@@ -243,7 +243,7 @@ def test_linear_transpose():
     (lambda: jax.vjp(f, X)[1]((X,)), ValueError, "structure"),
     (lambda: jax.vjp(f, X)[1](X.astype(np.float16)), ValueError, r"float16\[3\], but expected float32\[3\]"),
     (lambda: jax.vjp(f, 1.0)[1](1), ValueError, r"int32\[\], but expected float32\[\]"),
-    (lambda: jax.vjp(f, 1.0)[1](1.0, 1.0), TypeError, "positional"),
+    (lambda: jax.vjp(f, 1.0)[1](1.0, 1.0), TypeError, "single argument"),
     (lambda: jax.linearize(f, 1.0)[1](X), ValueError, "inconsistent"),
     (lambda: jax.linearize(f, 1.0)[1](1.0, 1.0), TypeError, "structure"),
     (lambda: jax.linear_transpose(lambda x: x * 2, X)(X[:2]), TypeError, "cotangent type"),

@@ -176,6 +176,8 @@ def test_a_wrong_argument_is_named_after_warm_calls(add):
 
 
 DEVICES = """
+import itertools
+import numpy as np
 import hlotrace as jax, hlotrace.numpy as jnp
 jax.config.update("jax_num_cpu_devices", 4)
 f = jax.jit(lambda x, y: x + y)
@@ -191,6 +193,37 @@ for _ in range(3):
     assert len(f(spread, x).devices()) == 4
     with jax.default_device(second):
         assert f(2.0, 3.0).devices() == {second}
+kinds = {"default": x, "there": there, "spread": spread, "numpy": np.arange(8, dtype=np.float32), "ints": np.arange(8),
+         "number": 2.0}
+wanted = {"there": {second}, "spread": set(jax.devices())}
+for a, b in itertools.product(kinds, repeat=2):
+    if {a, b} == {"there", "spread"}:
+        continue
+    jitted = jax.jit(lambda x, y: (x + y, y * 2))
+    compiled = jitted.lower(kinds[a], kinds[b]).compile()
+    for call in jitted, compiled:
+        for _ in range(4):
+            found = call(kinds[a], kinds[b])
+            devices = wanted.get(a) or wanted.get(b) or {first}
+            assert np.allclose(found[0], np.asarray(kinds[a]) + np.asarray(kinds[b])), (a, b)
+            assert np.allclose(found[1], 2 * np.asarray(kinds[b])), (a, b)
+            assert found[0].devices() == devices and found[0].committed == (devices != {first}), (a, b, found[0].sharding)
+for lose in (lambda v: v.delete(), lambda v: v.addressable_shards[1].data.delete()):
+    v = jax.device_put(x, spread.sharding)
+    for _ in range(3):
+        f(v, v)
+    lose(v)
+    for _ in range(2):
+        try:
+            f(v, v)
+        except RuntimeError as error:
+            assert "deleted" in str(error), error
+        else:
+            raise AssertionError("an array that is gone was read")
+with jax.default_device(second):
+    elsewhere = jnp.arange(8.0) + 1
+for _ in range(3):
+    assert np.allclose(f(elsewhere, x), 2 * np.arange(8.0) + 1)
 try:
     f(there, jax.device_put(x, first))
 except ValueError:

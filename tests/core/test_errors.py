@@ -218,3 +218,77 @@ def test_numbers_in_the_place_of_a_key(draw):
 def test_formats_of_arrays():
     assert f"{jnp.float32(1.5):.2f} {jnp.arange(2)} {jnp.int32(7):>3}" == "1.50 [0 1]   7"
     assert "array_str" in message(lambda: f"{jnp.arange(2.0):.2f}", TypeError)
+
+
+def mapped_over(f):
+    return lambda x, y, z: jax.vmap(f, (0, None, None))(jnp.full(2, x), y, z)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("fun, on", [
+    (lambda x, y, z: int(x), "value of the argument x"),
+    (lambda x, y, z: float(jnp.sin(y)), "value of the argument y"),
+    (lambda x, y, z: bool(x > z), "values of the arguments x and z"),
+    (lambda x, y, z: range(x + y * z), "values of the arguments x, y, and z"),
+    (lambda x, y, z: [1, 2][jax.jit(lambda a: a + 1)(y)], "value of the argument y"),
+    (lambda x, y, z: jnp.zeros(y), "value of the argument y"),
+    (lambda x, y, z: np.asarray(x * 1), "value of the argument x"),
+    (lambda x, y, z: jnp.arange(4)[:z], "value of the argument z"),
+    (mapped_over(lambda x, y, z: int(x)), "value of the argument x"),
+    (jax.grad(lambda x, y, z: x * int(y), allow_int=True), "value of the argument y"),
+])
+def test_what_is_not_known_names_the_arguments_that_it_depends_on(fun, on):
+    def f(x, y, z):
+        return fun(x, y, z)
+    with pytest.raises((TypeError, IndexError), match=f"not available in Python because it depends on the {on}[.;]"):
+        jax.jit(f)(1, 2, 3)
+
+
+@pytest.mark.quick
+def test_arguments_are_named_by_their_paths():
+    def f(*xs, **k):
+        return int(xs[1] + k["a"][0])
+    with pytest.raises(errors.ConcretizationTypeError, match=re.escape("values of the arguments xs[1] and k['a'][0];")):
+        jax.jit(f)(1, 2, a=(2,))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name, run", [
+    ("jit", lambda f: jax.jit(f)(1.)), ("scan", lambda f: lax.scan(lambda c, x: (c, f(x)), 0., jnp.ones(3))),
+    ("while_body", lambda f: lax.while_loop(lambda x: x < 0, lambda x: x * 1 + (f(x) is not None), -1.)),
+    ("jit", lambda f: jax.eval_shape(f, 1.))])
+def test_a_leaked_value_names_what_was_traced_and_for_what(name, run):
+    leaked = []
+    jax.jit(lambda: run(leaked.append)).trace()
+    with pytest.raises(errors.UnexpectedTracerError, match=rf"when the value leaked was .* traced for {name}\."):
+        leaked[0] + 1
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("transform", [jax.jit, jax.grad, jax.vmap, jax.jacfwd, lambda f: jax.vjp(f, 1.)])
+def test_a_generator_function_is_refused(transform):
+    def values(x):
+        yield x
+    with pytest.raises(TypeError, match="Expected a function, got a generator function: .*values"):
+        transform(values)
+
+
+@pytest.mark.quick
+def test_an_integer_too_large_for_a_jitted_function_has_the_path_of_its_argument():
+    with pytest.raises(OverflowError, match=r"whose argument path is y\['a'\]\. Python int .* too large to convert to int32"):
+        jax.jit(lambda x, y: x)(1, {"a": 2 ** 40})
+
+
+@pytest.mark.quick
+def test_a_type_cannot_be_changed_where_it_is():
+    spec = jax.ShapeDtypeStruct((3,), "float32")
+    with pytest.raises(RuntimeError, match=r"Cannot reassign attributes \(shape\) of immutable ShapeDtypeStruct"):
+        spec.shape = (2,)
+    assert spec.update(shape=(2,)).shape == (2,)
+
+
+@pytest.mark.quick
+def test_a_pullback_takes_one_cotangent_for_all_results():
+    _, pullback = jax.vjp(lambda x: (x, x), 1.)
+    with pytest.raises(TypeError, match="must be called with a single argument corresponding to the single value"):
+        pullback(1., 1.)

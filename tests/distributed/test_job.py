@@ -12,8 +12,8 @@ import textwrap
 import threading
 import time
 
+import forked
 import pytest
-from places import ROOT
 
 from hlotrace import distributed
 from hlotrace.runtime.processes import membership
@@ -63,7 +63,7 @@ def free_port() -> int:
 
 
 HEARTBEAT = 3
-STARTED: list[subprocess.Popen] = []
+STARTED: list[forked.Process] = []
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,7 @@ def none_is_left():
             process.kill()
 
 
-def start(program: str, rank: int, port: int, count: int = 2) -> subprocess.Popen:
+def start(program: str, rank: int, port: int, count: int = 2) -> forked.Process:
     head = f"""
 import os, signal, sys, time
 import hlotrace as jax, hlotrace.numpy as jnp
@@ -83,20 +83,12 @@ jax.config.update("jax_num_cpu_devices", 3)
 def join(**more):
     jax.distributed.initialize("127.0.0.1:{port}", {count}, rank, heartbeat_timeout_seconds={HEARTBEAT}, **more)
 """
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_", "HLOTRACE_"))}
-    process = subprocess.Popen(
-        [sys.executable, "-c", head + textwrap.dedent(program)],
-        cwd=ROOT,
-        env=env,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    process = forked.Process(head + textwrap.dedent(program), env=forked.of_one_job())
     STARTED.append(process)
     return process
 
 
-def end(process: subprocess.Popen, seconds: float) -> tuple[int, str, str]:
+def end(process: forked.Process, seconds: float) -> tuple[int, str, str]:
     """Status, output and errors of a process, which is given so much time."""
     try:
         out, err = process.communicate(timeout=seconds)

@@ -39,7 +39,8 @@ def test_memory_is_shared_where_it_can_be():
     for y, more in (aligned(16, "float32", 4), {}), (x[::2], {}), (aligned(4, "int64"), {}), (x, {"device": other}):
         with pytest.raises(ValueError, match="copy=False"):
             from_dlpack(y, copy=False, **more)
-    assert from_dlpack(jnp.ones(2), copy=False).tolist() == [1, 1]
+    for device in (None, jax.devices()[0], jnp.ones(2).sharding):
+        assert from_dlpack(jnp.ones(2), copy=False, device=device).tolist() == [1, 1]
 
 
 def test_what_does_not_go():

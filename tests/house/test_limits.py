@@ -1,8 +1,7 @@
 """Limits: what is too large, and what ends a computation from outside, is an error that says so; the process lives on."""
-import subprocess
-import sys
 import textwrap
 
+import forked
 import numpy as np
 import pytest
 
@@ -116,8 +115,7 @@ def test_a_result_without_memory_is_an_error_wherever_it_is_read(use):
 
 def printed(script, seconds=120):
     """What a process of its own prints, which must end by itself with status 0."""
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(script)], capture_output=True, text=True,
-                          timeout=seconds)
+    done = forked.run("import warnings; warnings.simplefilter('ignore')" + textwrap.dedent(script), timeout=seconds)
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr[-3000:])
     return done.stdout
 

@@ -14,6 +14,7 @@ import sys
 import textwrap
 import tomllib
 
+import forked
 import pytest
 from pages import FRAGMENTS, PAGES, SESSIONS, TUTORIALS, Block, blocks, matches
 from places import ROOT, TESTS
@@ -50,14 +51,20 @@ def reader(tmp_path_factory):
     for name, script in stand_ins.items():
         (bin / name).write_text(f"#!/bin/sh\n{textwrap.dedent(script)}\n")
         (bin / name).chmod(0o755)
-    environment = {"PATH": f"{bin}:/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"}
+    (folder / "examples").symlink_to(ROOT / "examples")
+    environment = {"PATH": f"{bin}:/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8",
+                   **forked.COMPILED}
 
     def run(block):
         for name, text in (FILES | {block.name: block.text}).items():
             (folder / name).write_text(text, "utf-8")
-        command = [sys.executable, block.name] if block.language == "python" else ["/bin/sh", "-euc", block.text]
-        done = subprocess.run(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=120)
+        if block.language == "python":
+            with forked.Process(forked.file(block.name), env=environment, cwd=folder, stderr=subprocess.STDOUT) as process:
+                printed, _ = process.communicate(120)
+            assert process.returncode == 0, printed
+            return printed
+        done = subprocess.run(["/bin/sh", "-euc", block.text], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
         assert done.returncode == 0, done.stdout
         return done.stdout
     return run

@@ -17,8 +17,8 @@ class Tpu:
 
 @pytest.mark.parametrize("call, error, words", [
     (lambda: lax.cond(True, lambda x: x, lambda x: -x, 1.0, linear=(True,)), NotImplementedError, "cond: linear"),
-    (lambda: lax.exp(1.0, accuracy=lax.AccuracyMode.HIGHEST), NotImplementedError, "lax.exp: accuracy"),
-    (lambda: lax.tanh(1.0, accuracy=lax.Tolerance(1e-6, 0.0, 0)), NotImplementedError, "lax.tanh: accuracy"),
+    (lambda: lax.erfc(1.0, accuracy=lax.AccuracyMode.HIGHEST), NotImplementedError, "lax.erfc: accuracy"),
+    (lambda: lax.tanh(1.0, accuracy="highest"), NotImplementedError, "lax.tanh: accuracy"),
     (lambda: jnp.ones(3).__array_namespace__(api_version="2019.10"), ValueError, "'2019.10'"),
     (lambda: jnp.ones(3).to_device(jax.devices()[0], stream=1), NotImplementedError, "to_device.*: stream"),
     (lambda: mesh_utils.create_device_mesh((4,), [Tpu(0, 0), Tpu(1, 1), Tpu(2, 1), Tpu(3, 0)], contiguous_submeshes=True),

@@ -14,7 +14,7 @@ SIXTY = 60
 SIDES = """
     __main__ ad cache callbacks checkpoint_policies checks contraction custom_batching custom_derivatives
     custom_partitioning doctor dtypes elementwise errors exported factorizations ffi fft frontend_attributes
-    generators hijax indexing jet key_reuse layout linalg mlir partial_eval plan profile random reductions refs serialization
+    generators hijax indexing jacobians jet key_reuse layout linalg mlir partial_eval plan profile random reductions refs serialization
     serialize_executable shard_map sharding special stages topologies vmap
 """.split()
 
@@ -26,9 +26,11 @@ TESTED_BY = {
     "as_jax/light.py": "as_jax/test_identities.py",
     "experimental/pallas/": "experimental/pallas/test_names.py",
     "api/compiled_calls.py": "api/test_jit.py",
+    "api/compiled_errors.py": "api/test_stages.py",
     "api/composite.py": "api/test_fast_path.py",
     "api/frontend_attributes.py": "experimental/test_compute_on.py",
     "api/hijax.py": "experimental/test_hijax.py",
+    "api/jacobians.py": "api/test_autodiff.py",
     "api/jit_placement.py": "runtime/executables/test_spmd.py",
     "api/parallel/explain_sharding.py": "inspection/test_sharding_plan.py",
     "api/refs.py": "numpy/indexing/test_refs.py",

@@ -43,29 +43,45 @@ def gradient(function):
 
 
 def types(function, args):
-    return jax.tree.map(lambda x: (x.shape, x.dtype), jax.eval_shape(function, *args))
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), jax.eval_shape(function, *args))
+
+
+def passes(function, args):
+    try:
+        types(function, args)
+    except Exception:
+        return False
+    return True
 
 
 @pytest.mark.parametrize("module, dtype", DTYPES)
 def test_functions_of_one_dtype_promote_nothing(module, dtype):
     values = np.random.RandomState(0).uniform(0.2, 0.9, (3, 5, 5)).astype(np.float32)
     values = jnp.asarray(values @ values.transpose(0, 2, 1) + np.eye(5, dtype=np.float32), dtype)
-    refused, passed = [], 0
+    refused, passed, seen = [], 0, set()
     for name, function in functions(importlib.import_module(f"hlotrace.{module}")):
+        if id(function) in seen:        # under another name
+            continue
+        seen.add(id(function))
         for args in [tuple(values[:count]) for count in (1, 2, 3)] + [tuple(values[:count, 0]) for count in (1, 2, 3)]:
-            for f in (function, gradient(function)):
-                try:
-                    want = types(f, args)
-                except Exception:       # of another number, rank or dtype
-                    break
+            try:
+                want = types(function, args)
+            except Exception:       # of another number, rank or dtype
+                continue
+            smooth = any(jnp.issubdtype(x.dtype, jnp.inexact) for x in jax.tree.leaves(want))
+            for f in (function, gradient(function))[:1 + smooth]:
                 try:
                     with strict():
-                        assert types(f, args) == want, name
-                    passed += 1
+                        found = types(f, args)
                 except Exception as error:
+                    if f is not function and not passes(f, args):       # a gradient that there is not
+                        continue
                     if "promotion" not in str(error):
                         raise
                     refused.append(name)
+                else:
+                    assert f is not function or found == want, name     # a gradient's type is that of its argument
+                    passed += 1
     assert not refused and passed > 1
 
 

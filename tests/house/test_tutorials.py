@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 
+import forked
 import pytest
 from pages import PAGES, SESSIONS, TUTORIALS, blocks, matches
 
@@ -53,7 +54,7 @@ def test_a_tutorial_runs_and_prints_what_it_says(name, tmp_path):
         pytest.skip(f"{lacking} is not installed")
     program, wanted = prepare(PAGES[name], tmp_path)
     (tmp_path / "tutorial.py").write_text(program, "utf-8")
-    done = subprocess.run([sys.executable, "tutorial.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    done = forked.run(forked.file("tutorial.py"), cwd=tmp_path, timeout=300)
     assert done.returncode == 0, done.stderr
     printed = re.split(r"--- end of block\n", done.stdout)[:-1]
     assert len(printed) == len(wanted)

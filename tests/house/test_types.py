@@ -6,6 +6,7 @@ marked, and no other, is reported.
 import importlib.util
 import inspect
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -28,15 +29,21 @@ MENDING = "run `python tools/stubs.py` (or `make stubs`) and commit what it writ
 
 # --- the stubs, and dir() ---------------------------------------------------------------------------------------
 
-@pytest.mark.quick
-def test_stubs_are_current():
-    checked = subprocess.run([sys.executable, ROOT / "tools" / "stubs.py", "--check"], capture_output=True, text=True)
-    assert checked.returncode == 0, f"{checked.stdout}{checked.stderr}\nA signature or a public name changed: {MENDING}"
+@pytest.fixture(scope="module")
+def now():
+    """What the stubs should be."""
+    return stubs.stubs()
 
 
 @pytest.mark.quick
-def test_a_stub_that_is_out_of_date_is_found(monkeypatch, capsys):
-    now = stubs.stubs()
+def test_stubs_are_current(now, monkeypatch, capsys):
+    monkeypatch.setattr(stubs, "stubs", lambda: now)
+    status = stubs.main(["--check"])
+    assert not status, f"{capsys.readouterr().out}\nA signature or a public name changed: {MENDING}"
+
+
+@pytest.mark.quick
+def test_a_stub_that_is_out_of_date_is_found(now, monkeypatch, capsys):
     path = next(path for path in now if path.parent.name == "numpy")
     monkeypatch.setattr(stubs, "stubs", lambda: {**now, path: now[path].replace("def where(", "def where_(")})
     assert stubs.main(["--check"])
@@ -89,11 +96,14 @@ def judged(checker, found):
     assert mistakes == marked(checker), f"{checker} misses mistakes.py, lines {sorted(marked(checker) - mistakes)}"
 
 
-def test_mypy_accepts_programs_and_finds_mistakes(tmp_path):
+def test_mypy_accepts_programs_and_finds_mistakes(tmp_path, pytestconfig):
+    """It keeps what it has read of files for the next run, and reads those again that changed or that it found fault with."""
+    cache = getattr(pytestconfig, "cache", None)
+    kept = cache.mkdir("mypy") if cache and os.access(ROOT / ".pytest_cache", os.W_OK) else tmp_path
     assert importlib.util.find_spec("mypy"), "mypy is of the extra `test`: pip install -e '.[test]'"
     ran = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file=", "--strict", "--no-warn-return-any", "--follow-imports=silent",
-         "--cache-dir", tmp_path, *PROGRAMS, "mistakes.py"], cwd=ROOT / "tests" / "typed", env={"MYPYPATH": str(ROOT)},
+         "--cache-dir", kept, *PROGRAMS, "mistakes.py"], cwd=ROOT / "tests" / "typed", env={"MYPYPATH": str(ROOT)},
         capture_output=True, text=True)
     found = [re.match(r"(.*?):(\d+): error: (.*)", line) for line in ran.stdout.splitlines()]
     assert any(found), ran.stdout + ran.stderr

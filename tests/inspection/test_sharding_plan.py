@@ -173,6 +173,8 @@ PROGRAMS = {    # name -> (function, arguments)
                           jax.ShapeDtypeStruct((), np.int32)),
     "largest": lambda: (lambda x: lax.top_k(x, 2), split((16, 8), "data")),
     "all of the largest": lambda: (lambda x: lax.top_k(x.T, 16), split((16, 8), "data")),
+    "batches of transforms": lambda: (lambda x: jnp.fft.fft(x).real, split((16, 8, 4), "data", "model")),
+    "a transform of what is split": lambda: (lambda x: jnp.fft.rfft2(x).real, split((8, 16, 8), "data", "model")),
     "factors": lambda: (jnp.linalg.qr, split((16, 8), "data")),
     "taken out of loops": lambda: (
         lambda x, w: lax.fori_loop(0, 5, lambda i, x: lax.fori_loop(0, 3, lambda j, x: jnp.tanh(x @ w) * w.sum(0), x), x),

@@ -1,4 +1,5 @@
 """lax elementwise functions: operands, results, what they refuse."""
+import functools
 import inspect
 import itertools
 
@@ -119,3 +120,30 @@ def test_sizes_that_are_not_repeated():
         with pytest.raises(TypeError, match="shape"):
             wrong()
     assert lax.add(jnp.ones((1, 1)), jnp.ones((0, 4))).shape == (0, 4) and lax.betainc(x, x[:1], x[:, :1] / 2).shape == (3, 4)
+
+
+WITH_ACCURACY = "cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh".split()
+
+
+@pytest.mark.parametrize("accuracy, attribute", [
+    (lax.AccuracyMode.HIGHEST, "mode = #stablehlo.result_accuracy_mode<HIGHEST>"),
+    (lax.Tolerance(atol=1e-3, ulps=2), "atol = 1.00000000000000002e-03, rtol = 0.0")])
+def test_an_accuracy_is_in_the_program_and_not_in_its_derivative(accuracy, attribute):
+    def both(x, **given):
+        functions = [functools.partial(getattr(lax, name), **given) for name in WITH_ACCURACY]
+        return [(jax.vmap(f)(jnp.stack([x, x])), grad(f)(x)) for f in functions]
+
+    def exact(x):
+        return both(x, accuracy=accuracy)
+    x = jnp.float32(0.5)
+    text = jax.jit(exact).lower(x).as_text()
+    assert text.count("result_accuracy<") >= len(WITH_ACCURACY) and attribute in text
+    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6), jax.jit(exact)(x), jax.jit(both)(x))
+    assert all(getattr(lax, name)(1 + 1j, accuracy=accuracy).dtype == "complex64" for name in WITH_ACCURACY[1:4])
+
+
+def test_tolerances():
+    assert lax.Tolerance(1e-3) == lax.Tolerance(1e-3) != lax.Tolerance(1e-2) and len({*[lax.Tolerance(1e-3)] * 2}) == 1
+    for wrong, words in [((), "must be set"), ((0.0, -1.0), "non-negative")]:
+        with pytest.raises(ValueError, match=words):
+            lax.Tolerance(*wrong)

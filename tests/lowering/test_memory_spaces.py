@@ -1,13 +1,12 @@
 """In which memory the results of programs are: that of what they are computed from, or where they are put."""
+import pickle
+
 import numpy as np
 import pytest
 from mesh8 import on, one
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.lowering.memory_spaces import with_memories
-from hlotrace.sharding import SingleDeviceSharding
-from hlotrace.sharding.partition import Partition
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 HOST, DEVICE = jax.memory.Space.Host, jax.memory.Space.Device
@@ -17,7 +16,6 @@ INHERITING = {
     "cond": jax.jit(lambda x: jax.lax.cond(True, jnp.sin, jnp.cos, x)), "checkpoint": jax.jit(jax.checkpoint(jnp.sin)),
     "a barrier": jax.jit(lambda x: jax.lax.optimization_barrier((x, jnp.ones(3)))[0]),
     "while": jax.jit(lambda x: jax.lax.while_loop(lambda x: x.sum() < 9, lambda x: x + 1, x)), "jit in jit": jax.jit(jax.jit(jnp.sin)),
-    "shard_map": jax.jit(lambda x: jax.shard_map(jnp.sin, mesh=on().mesh, in_specs=jax.P("data"), out_specs=jax.P("data"))(x)),
 }
 
 
@@ -42,18 +40,34 @@ def test_results_are_where_the_program_puts_them():
     assert kinds_of(jax.vmap(lambda x: jax.device_put(x, HOST)), X) == ["pinned_host"]
 
 
-HELD = lambda host, number: (jax.device_put(host, DEVICE), jax.device_put(host, HOST), jnp.full((8, 4), number))
+def test_types_say_the_memory():
+    host = jax.device_put(X, HOST)
+    types = lambda f, *args: [a.str_short(True) for a in jax.make_jaxpr(f)(*args).out_avals]
+    assert str(jax.typeof(host)) == str(jax.typeof(host.addressable_shards[0].data)) == "float32<host>[8,4]"
+    assert jax.typeof(host).memory_space is HOST and jax.typeof(X).memory_space is DEVICE
+    assert jax.typeof(host) != jax.typeof(X) == jax.typeof(host).update(memory_space=DEVICE)
+    assert pickle.loads(pickle.dumps(jax.typeof(host))) is jax.typeof(host)
+    assert types(lambda x: (x * 2, x[0], x.sum(), x.sum() / 2, jnp.zeros_like(x), x.at[0].set(x[1]), x + jnp.float32(1)), host) == [
+        "f32<host>[8,4]", "f32<host>[4]", "f32<host>[]", "f32[]", "f32[8,4]", "f32<host>[8,4]", "f32<host>[8,4]"]
+    assert types(lambda x: jax.lax.scan(lambda c, y: (c, jax.device_put(y, DEVICE)), x[0], x), host) == ["f32<host>[4]", "f32[8,4]"]
+    assert types(jax.vmap(jax.grad(lambda x: jnp.sin(x).sum())), host) == ["f32<host>[8,4]"]
+    assert types(jax.grad(lambda x: (jax.device_put(x, DEVICE) ** 2).sum()), host) == ["f32<host>[8,4]"]
+    assert types(lambda x: jax.device_put(x, jax.memory.Space.Any), X) == ["f32<any>[8,4]"]
+    assert jax.typeof(jax.jit(lambda x: x * 2, out_shardings=host.sharding)(X)).memory_space is DEVICE
 
 
-@pytest.mark.parametrize("one, other, kind", [(0, 0, "device"), (1, 1, "pinned_host"), (1, 2, "pinned_host"), (2, 1, "pinned_host"),
-                                              (0, 2, "device"), (2, 0, "device"), (2, 2, "device")])
-def test_a_result_is_where_one_branch_has_it_and_the_other_anything(one, other, kind):
-    """Of a value on the device, one on the host, and one that numbers make."""
-    f = jax.jit(lambda p, x: jax.lax.cond(p, lambda x: HELD(x, 1.0)[one], lambda x: HELD(x, 2.0)[other], x))
-    jaxpr = f.trace(True, X).jaxpr
-    at = SingleDeviceSharding(jax.devices()[0], memory_kind="pinned_host")
-    found = with_memories(jaxpr, jax.devices()[0], [None, at])
-    assert (found.outs[0]._kind if type(found) is Partition else "device") == kind
+TO_HOST = lambda x: jax.device_put(x, HOST)
+
+
+@pytest.mark.parametrize("f, error, words", [
+    (lambda x: jax.lax.cond(True, TO_HOST, jnp.sin, x), TypeError, r"float32<host>\[8,4\] but .* so the memory spaces do not match"),
+    (lambda x: jax.lax.scan(lambda c, _: (TO_HOST(c), None), x, None, 3), TypeError, "carry output must have equal types"),
+    (lambda x: jax.lax.while_loop(lambda c: True, TO_HOST, x), TypeError, "jax.memory.Space.Device"),
+    (lambda x: jax.vjp(jnp.sin, TO_HOST(x))[1](x), ValueError, r"got float32\[8,4\], but expected float32<host>"),
+])
+def test_types_of_other_memories_are_an_error(f, error, words):
+    with pytest.raises(error, match=words):
+        jax.eval_shape(f, X)
 
 
 @pytest.mark.parametrize("f", [jnp.add, jax.jit(jnp.add), jax.jit(lambda x, y: jax.lax.cond(True, jnp.add, jnp.subtract, x, y))])

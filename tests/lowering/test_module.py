@@ -38,7 +38,8 @@ def test_a_whole_module():
         "    %0 = stablehlo.sine %arg0 : tensor<f32>\n    return %0 : tensor<f32>\n  }\n}\n")
 
 
-@pytest.mark.parametrize("name, written", [("<lambda>", "jit__lambda"), ("f_", "jit_f"), ("f.g", "jit_f.g"), ("_", "jit")])
+@pytest.mark.parametrize("name, written", [("<lambda>", "jit__lambda"), ("f_", "jit_f"), ("f.g", "jit_f.g"), ("_", "jit"),
+                                           ("scatter-add", '"jit_scatter-add"')])
 def test_names_of_modules(name, written):
     assert text(lambda x: [x], name=name).startswith(f"module @{written} ")
 

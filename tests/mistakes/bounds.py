@@ -203,7 +203,7 @@ def dynamic_slice_float_start():
     return lax.dynamic_slice(jnp.ones(3), (0.5,), (2,))  # <-
 
 
-@mistake(TypeError, "lax.dynamic_slice", "n: int32[]", "argument n of f", advice="static_argnums")
+@mistake(TypeError, "lax.dynamic_slice", "n: int32[]", "argument n", advice="static_argnums")
 def dynamic_slice_traced_size():
     def f(x, n):
         return lax.dynamic_slice(x, (0,), (n,))  # <-

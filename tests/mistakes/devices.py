@@ -424,7 +424,7 @@ def donated_to_a_jitted_function_again():
     return update(params, jnp.ones(3))  # <-
 
 
-@mistake(ValueError, "argument 0 of <lambda>", "a second time", advice="Pass a copy")
+@mistake(RuntimeError, "argument 0 of <lambda>", "a second time", advice="Pass a copy")
 def donated_twice_in_one_call():
     x = jnp.ones(3)
     return jax.jit(lambda a, b: (a + 1, b + 2), donate_argnums=(0, 1))(x, x)  # <-

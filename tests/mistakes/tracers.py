@@ -154,7 +154,7 @@ def bincount():
     return jax.jit(f)(jnp.arange(3))
 
 
-@mistake(IndexError, "(x: float32[5])[", "its start is a traced int32[]", "argument start of f", advice="lax.dynamic_slice")
+@mistake(IndexError, "(x: float32[5])[", "its start is a traced int32[]", "argument start", advice="lax.dynamic_slice")
 def slice_from_a_tracer():
     def f(x, start):
         return x[start:start + 2]  # <-

@@ -79,6 +79,10 @@ def test_an_axis_of_all_chips_of_a_plane_without_wrapped_axes_is_a_ring(kind, si
 @pytest.mark.parametrize("kind, sizes, cores, shape, order", [
     ("TPU v4", (2, 2, 1), 1, (4,), [0, 2, 1, 3]),
     ("TPU v5p", (2, 2, 1), 1, (1, 4), [0, 2, 1, 3]),
+    ("TPU v5p", (2, 2, 2), 1, (2, 4), [0, 1, 3, 2, 6, 7, 5, 4]),
+    ("TPU v5p", (2, 2, 2), 1, (2, 2, 2), [0, 1, 3, 2, 6, 7, 5, 4]),
+    ("TPU v4 lite", (2, 2, 1), 1, (4,), [0, 1, 3, 2]),
+    ("TPU v4 lite", (4, 1, 1), 1, (2, 2), [0, 1, 3, 2]),
     ("TPU v5 lite", (2, 2, 1), 1, (2, 2), [0, 1, 3, 2]),
     ("TPU v5 lite", (4, 2, 1), 1, (2, 2, 2), [0, 1, 2, 3, 7, 6, 5, 4]),
     ("TPU v6 lite", (4, 2, 1), 1, (4, 2), [0, 1, 2, 3, 7, 6, 5, 4]),

@@ -162,9 +162,12 @@ def test_what_is_traced_ahead_has_types():
      "f32[8@x,3]"),
     (jax.grad(lambda x: (jnp.tanh(x) ** 2).sum()), "f32[8@x,8@y]"),
     (jax.grad(lambda x: x[:4].sum() + x.reshape(2, 4, 8).max()), "f32[8@x,8@y]"),
+    (lambda x: jnp.pad(x, ((3, 1), (2, 2))), "f32[12@x,12@y]"), (lambda x: jnp.pad(x, ((1, 0), (0, 0))), None),
     (lambda x: jax.shard_map(lambda v: v * 2, in_specs=P("x"), out_specs=P("x"))(jax.reshard(x, P("x"))), "f32[8@x,8]"),
-    (lambda x: jax.shard_map(lambda v: lax.psum(v, "x"), in_specs=P("x", "y"), out_specs=P(None, "y"))(x), "f32[4,8@y]"),
-    (lambda x: jax.shard_map(lambda v: v * 2, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})(x), "f32[8@x,8@y]"),
+    (lambda x: jax.shard_map(lambda v: lax.psum(v, "x"), in_specs=P("x", "y"), out_specs=P(None, "y"))(jax.reshard(x, P("x", "y"))),
+     "f32[4,8@y]"),
+    (lambda x: jax.shard_map(lambda v: v * 2, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})(jax.reshard(x, P("x", "y"))),
+     "f32[8@x,8@y]"),
     (jax.sharding.auto_axes(lambda x: x @ x, out_sharding=P("x", None)), "f32[8@x,8]"),
     (lambda x: jax.hessian(lambda v: (v ** 3).sum())(jax.reshard(x[0:2].max(0), P("y"))), "f32[8@y,8]")])
 def test_functions_over_explicit_axes(fun, want):
@@ -218,6 +221,19 @@ def test_exported_functions_keep_types():
     assert kind(jax.grad(lambda x: again.call(x)[0].sum())(x)) == "f32[8@x,8@y]"
 
 
+@pytest.mark.parametrize("spec, given", [((), P("x")), (("x",), P()), (("x", "y"), P("y", "x")), (("x", "y"), P("x"))])
+def test_shard_map_refuses_in_specs_that_the_type_does_not_say(spec, given):
+    for way in (lambda f: f, jax.jit):
+        with pytest.raises(ValueError, match="in_specs passed to shard_map: .* does not match the specs of the input"):
+            way(jax.shard_map(lambda v: v * 2, mesh=mesh(), in_specs=given, out_specs=given))(split(*spec))
+
+
+def test_iteration_is_over_arrays_on_one_device():
+    for row, want in zip(split("x", "y"), X, strict=True):
+        assert kind(row) == "f32[8]" and len(row.devices()) == 1
+        np.testing.assert_array_equal(row, want)
+
+
 def test_shard_map_without_in_specs_takes_those_of_the_types():
     with jax.set_mesh(mesh()):
         f = jax.shard_map(lambda v: v * 2, out_specs=P("x", "y"))
@@ -268,7 +284,7 @@ def test_gradients_over_data_are_summed():
     (lambda: lax.with_sharding_constraint(split("x"), NamedSharding(mesh(), P("y"))), ["checks", "jax.reshard"]),
     (lambda: lax.scan(lambda c, v: (c, v), 0, split("x")), ["leading axis", "jax.reshard(x, P(None, None))"]),
     (lambda: split("x") + jax.device_put(X, NamedSharding(Mesh(devices()[:2], "x", (AxisType.Explicit,)), P("x"))),
-     ["different meshes"])])
+     ["Mesh for all inputs should be equal"])])
 def test_errors_name_operands_and_what_mends_them(call, words):
     with pytest.raises(ShardingTypeError) as error:
         call()
@@ -365,3 +381,16 @@ def test_programs_over_auto_axes_are_what_they_were():
     assert "sharding_constraint" not in jax.jit(lambda x: jnp.sin(x @ x)).lower(x).as_text()
     with jax.sharding.use_abstract_mesh(AbstractMesh((2, 4), ("x", "y"))), pytest.raises(ValueError, match="'x' of type Auto"):
         jax.reshard(X, P("x"))
+
+
+def test_gradients_of_what_is_whole_are_over_explicit_axes_too():
+    x = split("x")
+    for way in (lambda f: f, jax.jit):
+        gradient = way(jax.grad(lambda w: ((x @ w) ** 2).sum()))(split())
+        assert gradient.sharding.mesh.explicit_axes == ("x", "y") and gradient.sharding.is_fully_replicated
+        np.testing.assert_allclose(gradient, 2 * X.T @ X @ X)
+
+
+def test_a_cotangent_of_another_sharding_is_refused():
+    with pytest.raises(ValueError, match=r"got float32\[8@x,8\], but expected float32\[8@x,8@y\]"):
+        jax.vjp(jnp.sin, split("x", "y"))[1](split("x"))

@@ -10,12 +10,14 @@ import functools
 import numpy as np
 import planned
 import pytest
+from gpu_topologies import needs_wheels
 from mesh8 import devices
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace import lax
+from hlotrace import lax, topologies
 from hlotrace.inspection.communication import collectives
+from hlotrace.runtime.devices import plugins
 from hlotrace.sharding import AxisType, Mesh, NamedSharding, P
 
 
@@ -36,6 +38,20 @@ class Over:
 
     def put(self, x, *spec):
         return jax.device_put(x, NamedSharding(self.mesh, P(*spec)))
+
+    @property
+    def sizes(self):
+        return self.mesh.axis_sizes
+
+
+class OverTopology(Over):
+    """Devices that are not here: arrays are types."""
+
+    def __init__(self, kind, mesh):
+        self.mesh, self.explicit = mesh.update(axis_types=(kind,) * 2), kind is AxisType.Explicit
+
+    def put(self, x, *spec):
+        return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=NamedSharding(self.mesh, P(*spec)))
 
 
 def normal(seed, *shape):
@@ -64,7 +80,7 @@ def gpt(over):
         h = jax.nn.gelu(over.product("btd,df->btf", x, whole["up"], out=("data", None, "model")))
         x = x + over.product("btf,fd->btd", h, whole["down"], out=("data",))
         return (x ** 2).mean()
-    return loss, w, over.put(normal(9, 4, 8, 16), "data")
+    return loss, w, over.put(normal(9, 2 * over.sizes[0], 8, 16), "data")
 
 
 def experts(over):
@@ -96,7 +112,7 @@ def pipeline(over):
             outs.append(lax.psum(jnp.where(stage == size - 1, held, 0.0), "model"))
             held = lax.ppermute(held, "model", [(j, (j + 1) % size) for j in range(size)])
         return jnp.stack(outs[size - 1:])
-    return (lambda w, x: (run(w, x) ** 2).mean()), w, over.put(normal(9, 3, 4, 16), None, "data")
+    return (lambda w, x: (run(w, x) ** 2).mean()), w, over.put(normal(9, 3, 2 * over.sizes[0], 16), None, "data")
 
 
 def sequence(over):
@@ -115,7 +131,7 @@ def sequence(over):
     def loss(w, x):
         q, k, v = (over.product("btd,de->bte", x, w[name], out=("data", "model")) for name in "qkv")
         return (ring(q, k, v) ** 2).mean()
-    return loss, w, over.put(normal(9, 2, 8, 16), "data", "model")
+    return loss, w, over.put(normal(9, over.sizes[0], 8, 16), "data", "model")
 
 
 def resnet(over):
@@ -129,10 +145,13 @@ def resnet(over):
         x = jax.nn.relu(conv(x, w["stem"]))
         x = x + jax.nn.relu(conv((x - x.mean((0, 1, 2))) / (x.std((0, 1, 2)) + 1e-3), w["block"]))
         return (jax.nn.log_softmax(x.mean((1, 2)) @ w["head"]) ** 2).mean()
-    return loss, w, over.put(normal(9, 8, 4, 4, 3), ("data", "model"))
+    return loss, w, over.put(normal(9, over.mesh.size, 4, 4, 3), ("data", "model"))
 
 
-@pytest.mark.parametrize("program", [gpt, experts, pipeline, sequence, resnet])
+PROGRAMS = [gpt, experts, pipeline, sequence, resnet]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_explicit_and_auto(program):
     values, counts = [], []
     for kind in (AxisType.Auto, AxisType.Explicit):
@@ -151,3 +170,22 @@ def test_explicit_and_auto(program):
     for a, b in zip(jax.tree.leaves(auto_grad), jax.tree.leaves(explicit_grad)):
         np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-6)
     assert sum(counts[1].values()) <= sum(counts[0].values()), counts
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("topology, sizes", [
+    pytest.param("v5e:4x4", (4, 4), marks=pytest.mark.skipif("tpu" not in plugins.find(), reason="no libtpu wheel is installed")),
+    pytest.param("h100:8", (2, 4), marks=needs_wheels)])
+def test_for_devices_that_are_not_here_explicit_exchanges_no_more(program, topology, sizes):
+    """In number, as XLA combines them, or in bytes on each device."""
+    mesh = topologies.make_mesh(topologies.get_topology_desc(topology), sizes, ("data", "model"))
+    totals = []
+    for kind in (AxisType.Auto, AxisType.Explicit):
+        over = OverTopology(kind, mesh)
+        with jax.sharding.use_abstract_mesh(over.mesh.abstract_mesh):
+            loss, w, x = program(over)
+            compiled = jax.jit(jax.value_and_grad(loss)).lower(w, x).compile()
+        found = collectives(compiled.as_text(), over.mesh)
+        totals.append((len(found), sum(c.bytes for c in found)))
+    (auto, auto_bytes), (explicit, explicit_bytes) = totals
+    assert explicit <= auto or explicit_bytes <= auto_bytes, totals

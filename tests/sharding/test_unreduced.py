@@ -11,6 +11,7 @@ from hlotrace import lax
 from hlotrace.errors import ShardingTypeError
 from hlotrace.experimental.layout import Layout, with_layout_constraint
 from hlotrace.experimental.shard_alike import shard_alike
+from hlotrace.primitives.parallel.sharding import reshard_p
 from hlotrace.sharding import AxisType, NamedSharding, P, reshard
 
 A = np.random.default_rng(0).normal(size=(8, 16)).astype(np.float32)
@@ -227,13 +228,22 @@ def test_specs_name_them():
         (lambda: P(unreduced="x"), TypeError, "set of names"), (lambda: P(reduced={None}), ValueError, "cannot contain"),
         (lambda: NamedSharding(mixed, P(unreduced={"z"})), ValueError, "is not found in mesh"),
         (lambda: NamedSharding(mixed, P(unreduced={"x"})), ValueError, "only Explicit"),
-        (lambda: jax.shard_map(jnp.sin, mesh=mixed, in_specs=P(reduced={"y"}), out_specs=P())(A), ShardingTypeError,
-         "reduced"),
+        (lambda: jax.shard_map(jnp.sin, mesh=mixed, in_specs=P(reduced={"y"}), out_specs=P())(A), ValueError,
+         "The context mesh .* should match the mesh passed to shard_map"),
     ]:
         with pytest.raises(error, match=words):
             make()
+    with jax.set_mesh(mixed), pytest.raises(ShardingTypeError, match="reduced"):
+        jax.shard_map(jnp.sin, in_specs=P(reduced={"y"}), out_specs=P())(A)
     with pytest.raises(ShardingTypeError, match="unreduced over other axes"):     # XLA ends the process
-        reshard(x, P(unreduced={"x"}))
+        reshard_p.bind(x, sharding=NamedSharding(x.sharding.mesh, P(unreduced={"x"})))
+
+
+def test_terms_over_other_axes_are_those_of_the_sum():
+    for way in (lambda f: f, jax.jit):
+        terms = way(lambda a, b: reshard(product(a, b), P(unreduced={"x"})))(*operands())
+        assert jax.typeof(terms).sharding.spec.unreduced == {"x"}
+        np.testing.assert_allclose(way(added)(terms), A @ B, rtol=1e-5)
 
 
 def test_over_a_mesh_that_has_auto_axes_too():

@@ -139,10 +139,10 @@ def test_a_folder_named_jax_is_not_jax(files, said, machine, monkeypatch, tmp_pa
 
 @pytest.mark.quick
 def test_a_folder_named_as_a_package_is_no_plugin_and_no_version(machine, monkeypatch, tmp_path):
-    for folder in ("libtpu", "jax_plugins/xla_cuda13", "numpy", "numpy-1.0.dist-info", "jaxlib"):
+    for folder in ("plugin_of_tests", "jax_plugins/xla_cuda13", "numpy", "numpy-1.0.dist-info", "jaxlib"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "numpy-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy\nVersion: 1.0\n")
-    monkeypatch.setattr(plugins, "WHEELS", {"tpu": (("libtpu/libtpu.so", "libtpu"),)})
+    monkeypatch.setattr(plugins, "WHEELS", {"tpu": (("plugin_of_tests/lib.so", "plugin_of_tests"),)})
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     report = doctor.examine()
     assert (report["plugins"], report["problems"]) == ([], [])

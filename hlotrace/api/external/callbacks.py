@@ -42,13 +42,19 @@ def _declared(spec: Any) -> ShapedArray:
     return ShapedArray(tuple(spec.shape), dtype)
 
 
-def _array(value: Any, aval: ShapedArray) -> ArrayImpl:
+def as_array(value: Any, aval: ShapedArray) -> ArrayImpl:
     """What a callback gets for a value of a type, up to mapped axes: an array on this process's CPU."""
     value = np.asarray(value)
     batch = value.ndim - physical(aval).ndim
     aval = ShapedArray((*value.shape[:batch], *aval.shape), aval.dtype, aval.weak_type)
     device = client.local_devices(backend="cpu")[0]
     return ArrayImpl(aval, put(value, physical(aval), device), True)
+
+
+def types_in_callback(operands: Sequence[Any], debugs: bool) -> list[ShapedArray]:
+    """The types that a callback's arguments have: weak ones only where one debugs outside of programs."""
+    keep = debugs and not state.trace.staging
+    return [aval if keep else aval.update(weak_type=False) for aval in map(aval_of, operands)]
 
 
 def _alike(result: Any, structure: pytree.PyTreeDef) -> bool:
@@ -77,12 +83,12 @@ def _call(what: str, callback: Callable[..., Any], spec: Any, args: Sequence[Any
     if not debugs:
         flat.avals()
     dynamic = [is_arraylike(x) for x in flat.leaves]
-    avals = [aval_of(x) for x, d in zip(flat.leaves, dynamic) if d]
+    avals = types_in_callback([x for x, d in zip(flat.leaves, dynamic) if d], debugs)
     operands, flat.leaves = [x for x, d in zip(flat.leaves, dynamic) if d], [
         None if d else x for x, d in zip(flat.leaves, dynamic)]
 
     def call(*values: Any) -> list[Any]:
-        given = map(_array, values, avals)
+        given = map(as_array, values, avals)
         leaves = [next(given) if d else x for x, d in zip(flat.leaves, dynamic)]
         call_args, call_kwargs = flat.arguments(leaves)
         try:

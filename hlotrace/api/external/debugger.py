@@ -18,6 +18,7 @@ from ...core.effects import debug_effect
 from ...core.pytrees import pytree
 from ...core.trace import Tracer
 from ...primitives.programs.callbacks import callback_p
+from .callbacks import as_array, types_in_callback
 
 __all__ = ["breakpoint"]
 
@@ -30,8 +31,8 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True, num_fr
 
     In a terminal a prompt takes commands: `p` and `pp` print an expression (so does an expression alone), `l`
     lists the source, `u` and `d` go to the frame that called and back, `bt` shows all frames, `c` goes on,
-    `q` ends the program by SystemExit, `help` lists these.  Traced values are there as NumPy arrays, also
-    under jit, grad and vmap; what is not traced is as it was when the function was traced.
+    `q` ends the program by SystemExit, `help` lists these.  Traced values are there as arrays, also under
+    jit, grad and vmap; what is not traced is as it was when the function was traced.
 
     Args:
         backend: "cli", the prompt, which reads `stdin=` and writes to `stdout=` if they are given; "print"
@@ -55,7 +56,7 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True, num_fr
     >>> float(f(3.))
     6.0
     >>> jax.effects_barrier()
-    >>> "array(6., dtype=float32)" in out.getvalue()
+    >>> "Array(6., dtype=float32)" in out.getvalue()
     True
     """
     if backend not in (None, "cli", "print"):
@@ -66,11 +67,13 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True, num_fr
     if num_frames is not None and num_frames < 1:
         raise ValueError(f"debug.breakpoint: num_frames={num_frames} must be at least 1")
     frames, operands = _captured(filter_frames, num_frames)
+    avals = types_in_callback(operands, True)
     leaves, structure = pytree.tree_flatten(token)
 
     def reached(*values: Any) -> Sequence[Any]:
         values, held = values[:len(operands)], values[len(operands):]
-        _stop([frame.filled(values) for frame in frames], backend, **kwargs)
+        arrays = [as_array(value, aval) for value, aval in zip(values, avals)]
+        _stop([frame.filled(arrays) for frame in frames], backend, **kwargs)
         return held
     function: Any = reached
     function.mapped, function.paths, function.__name__ = False, pytree.leaf_paths(structure), "breakpoint"
@@ -99,14 +102,18 @@ class _Frame(NamedTuple):
         where = f"  File \"{self.filename}\", line {self.line}, in {self.function}"
         return where + (f"\n    {text}" if text else "")
 
-    def listing(self) -> str:
-        """The lines around, an arrow at this one."""
+    def listing(self, around: int) -> str:
+        """The lines around, as many before and after, an arrow at this one."""
         with contextlib.suppress(OSError, IndexError, TypeError, SyntaxError):
             lines = linecache.getlines(self.filename, self.globals)
-            block = inspect.getblock(lines[self.first - 1:])
+            block = lines[self.first - 1:]
+            if self.function != "<module>":
+                block = inspect.getblock(block)
+            shown = list(enumerate([*block, ""], self.first))
+            at = self.line - self.first
             return "\n".join(f"{'->' if number == self.line else '  '}  {text.rstrip()}"
-                             for number, text in enumerate(block, self.first))
-        return "  (the source is not known)"
+                             for number, text in shown[max(at - around - 1, 0):at + around + 1])
+        return "    <no source>"
 
 
 class _Traced(NamedTuple):
@@ -185,8 +192,7 @@ class _Prompt(cmd.Cmd):
         super().__init__(stdin=stdin, stdout=stdout)
         self.use_rawinput = stdin is None
         self.frames, self.at = frames, 0
-        frame = frames[0][0]
-        self.intro = f"Entering jdb: {source_info.short(frame.filename)}:{frame.line} ({frame.function})"
+        self.intro = "Entering jdb:"
 
     def _say(self, text: str) -> None:
         print(text, file=self.stdout, flush=True)
@@ -196,10 +202,8 @@ class _Prompt(cmd.Cmd):
         try:
             self._say(show(eval(text, {**frame.globals, **variables}, variables)))
         except Exception as error:
-            self._say(f"*** {type(error).__name__}: {error}")
-
-    def emptyline(self) -> bool:
-        return False
+            words = error.msg if isinstance(error, SyntaxError) else error
+            self._say(f"*** {type(error).__name__}: {words}")
 
     def default(self, line: str) -> None:
         self._evaluate(line, repr)
@@ -214,23 +218,26 @@ class _Prompt(cmd.Cmd):
 
     def do_list(self, _: str) -> None:
         """l(ist): the source of this frame's function."""
+        self._show(5)
+
+    def _show(self, around: int) -> None:
         frame = self.frames[self.at][0]
-        self._say(f"> {frame.filename}({frame.line})\n{frame.listing()}")
+        self._say(f"> {frame.filename}({frame.line})\n{frame.listing(around)}")
 
     def _go(self, step: int, end: str) -> None:
         if not 0 <= self.at + step < len(self.frames):
-            self._say(f"*** this is the {end} frame")
+            self._say(f"At {end} frame.")
         else:
             self.at += step
-            self.do_list("")
+        self._show(2)
 
     def do_up(self, _: str) -> None:
         """u(p): to the frame that called this one."""
-        self._go(1, "outermost")
+        self._go(1, "topmost")
 
     def do_down(self, _: str) -> None:
         """d(own): to the frame that this one called."""
-        self._go(-1, "innermost")
+        self._go(-1, "bottommost")
 
     def do_where(self, _: str) -> None:
         """w(here), bt: all frames, the innermost last."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.config import override
-from ...core.errors import not_an_int, not_callable
+from ...core.errors import check_callable, not_an_int
 from ...core.pytrees import pytree
 from ...core.surface.boundary import boundary, filtered
 from ...inspection import hlo_text, profiling
@@ -55,8 +55,7 @@ def profile(fun: Callable[..., Any], *, runs: int = 5) -> Callable[..., times.Pr
     >>> sorted(found.by_pass()), len(found.runs), found.by_scope().keys() >= {("layer",)}
     (['backward', 'forward'], 2, True)
     """
-    if not callable(fun):
-        raise not_callable(fun, "as in profile(step)(params, batch)")
+    check_callable(fun, "as in profile(step)(params, batch)")
     if not isinstance(runs, int):
         raise not_an_int("profile: runs", runs)
     if runs < 1:

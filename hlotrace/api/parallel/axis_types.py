@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...core.avals import aval_or_none
-from ...core.errors import did_you_mean, not_callable
+from ...core.errors import check_callable, did_you_mean
 from ...core.pytrees import pytree
 from ...core.surface.boundary import filtered
 from ...placement.out_sharding import with_out_sharding
@@ -23,10 +23,9 @@ def _decorated(make: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
     """`make(f, **options)`, which without f is a decorator."""
     @functools.wraps(make)
     def begin(f: Callable[..., Any] | None = None, /, **options: Any) -> Callable[..., Any]:
-        if f is not None and not callable(f):
-            raise not_callable(f)
         if f is None:
             return functools.partial(begin, **options)
+        check_callable(f)
         return functools.wraps(f)(filtered(make(f, **options)))
     return begin
 
@@ -101,8 +100,7 @@ def auto_axes(f: Callable[..., Any], *, axes: Any = None, out_sharding: Any = No
 
 @_decorated
 def explicit_axes(f: Callable[..., Any], *, axes: Any = None, in_sharding: Any = None) -> Callable[..., Any]:
-    """`f` with mesh axes in types: in it they are Explicit, and its arguments are divided as `in_sharding`
-    says.
+    """`f` with mesh axes in types: there they are Explicit, and arguments are divided by `in_sharding`.
 
     Args:
         f: the function.

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...core.errors import not_callable
+from ...core.errors import check_callable
 from ...core.pytrees import pytree
 from ...distributed import topology_targets
 from ...inspection.planning import estimates, plan_report
@@ -180,8 +180,7 @@ class _Program:
     """A function with the types of its arguments, and how they are split."""
 
     def __init__(self, fun: Any, types: Sequence[Any], in_specs: Any, out_specs: Any) -> None:
-        if not callable(fun):
-            raise not_callable(fun, "and its arguments behind it")
+        check_callable(fun, "and its arguments behind it")
         self.leaves, self.structure = pytree.tree_flatten(tuple(types))
         self.specs = _specs(self.leaves, self.structure, in_specs)
         self.fun, self.out_specs = fun, out_specs

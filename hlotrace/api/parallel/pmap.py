@@ -7,7 +7,7 @@ from typing import Any
 from ...core.avals import aval_of
 from ...core.caches import LRUCache
 from ...core.config import state
-from ...core.errors import not_callable
+from ...core.errors import check_callable
 from ...core.pytrees import pytree
 from ...core.surface.boundary import filtered
 from ...core.trace import EVAL
@@ -24,7 +24,7 @@ from ..signatures import as_tuple, numbers_and_names, split_statics, wraps
 from ..vmap import check_axes, mapped_axes
 from .shard_map import shard_map
 
-_NAMELESS = "_pmap"
+_NAMELESS = "_internal_pmap_axis_name"
 
 
 def pmap(fun: Callable[..., Any], axis_name: str | None = None, *, in_axes: Any = 0, out_axes: Any = 0,
@@ -55,8 +55,7 @@ def pmap(fun: Callable[..., Any], axis_name: str | None = None, *, in_axes: Any 
     >>> f(jnp.array([1., 3.]))      # on two devices
     Array([0.25, 0.75], dtype=float32)
     """
-    if not callable(fun):
-        raise not_callable(fun)
+    check_callable(fun)
     if axis_name is not None and not isinstance(axis_name, str):
         raise TypeError(f"pmap axis_name must be a string, got {axis_name!r}")
     in_axes = check_axes("pmap", in_axes, out_axes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.avals import aval_of
 from ...core.config import state
 from ...core.effects import IO, is_ordered
-from ...core.errors import DuplicateSpecError, ShardingTypeError, did_you_mean, not_callable
+from ...core.errors import DuplicateSpecError, ShardingTypeError, check_callable, did_you_mean
 from ...core.jaxpr import Eqn, Jaxpr, Var, close
 from ...core.pytrees import pytree
 from ...core.surface.boundary import boundaries
@@ -85,8 +85,7 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_spec
     if f is None:
         return functools.partial(shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs,
                                  axis_names=axis_names, check_vma=check_vma)
-    if not callable(f):
-        raise not_callable(f)
+    check_callable(f)
     return _ShardMapped(f, mesh, in_specs, out_specs, axis_names, check_vma)
 
 
@@ -139,10 +138,11 @@ class _ShardMapped:
                              "set_mesh(mesh)")
         if not isinstance(mesh, (Mesh, AbstractMesh)):
             raise TypeError(f"shard_map of {self.name}: mesh is a Mesh or an AbstractMesh, got {mesh!r}")
-        known = state.mesh_to_run_on
-        if not around and known is not None and known.shape_tuple != mesh.shape_tuple:
-            raise ValueError(f"shard_map of {self.name}: the mesh that set_mesh said is {known}, and its own "
-                             f"is {mesh}: they must be the same")
+        known = current_mesh()
+        if not around and known is not None and (known.shape_tuple, known.axis_types) != (
+                mesh.shape_tuple, mesh.axis_types):
+            raise ValueError(f"shard_map of {self.name}: The context mesh {known}, which set_mesh or "
+                             f"use_abstract_mesh said, should match the mesh passed to shard_map {mesh}")
         enclosing = current_mesh() if around else None
         if enclosing is not None and not _same_devices(mesh, enclosing):
             raise ValueError(f"shard_map of {self.name}: it is inside of a shard_map over {enclosing}, and "
@@ -221,6 +221,14 @@ class _ShardMapped:
             raise ShardingTypeError(f"{flat}: argument {flat.path(i)} is of type {aval}, and in_specs says "
                                     f"{spec}: both are to be unreduced and reduced over the same of the axes "
                                     f"{manual}. Change in_specs, or reshard the argument.")
+        for dim, split in enumerate(aval.splits):
+            cut = spec.axes(dim) if dim < len(spec) else ()
+            if [a for a in split if a in manual] != [a for a in cut if a in mesh.explicit_axes]:
+                held = PartitionSpec(*[axes or None for axes in aval.splits])
+                raise ValueError(f"{flat}: in_specs passed to shard_map: {spec} does not match the specs of "
+                                 f"the input: {held} for argument {flat.path(i)} of type {aval}: over "
+                                 "Explicit axes the type says how it is cut. Leave in_specs out, or reshard "
+                                 f"the argument, as in jax.reshard(x, {spec})")
         if len(spec) > aval.ndim:
             raise ValueError(f"{flat}: in_specs {spec} has {len(spec)} entries for argument {flat.path(i)} "
                              f"of type {aval.str_short()}, which has rank {aval.ndim}: drop entries from "

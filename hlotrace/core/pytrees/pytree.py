@@ -34,6 +34,15 @@ from .key_paths import (  # noqa: F401 - offered from here too
     unsortable_text,
 )
 
+__all__ = ["DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyPath", "Partial", "PyTreeDef", "SequenceKey",
+           "all_leaves", "build_tree", "flatten_one_level", "flatten_one_level_with_keys", "is_tree_node",
+           "keystr", "register_dataclass", "register_pytree_node", "register_pytree_node_class",
+           "register_pytree_with_keys", "register_pytree_with_keys_class", "register_static", "tree_all",
+           "tree_broadcast", "tree_flatten", "tree_flatten_with_path", "tree_leaves",
+           "tree_leaves_with_path", "tree_map", "tree_map_with_path", "tree_reduce",
+           "tree_reduce_associative", "tree_structure", "tree_transpose", "tree_unflatten",
+           "treedef_children", "treedef_is_leaf", "treedef_is_strict_leaf", "treedef_tuple"]
+
 T = TypeVar("T")
 
 _registries = [registry]
@@ -188,8 +197,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
 
 
 def _tells_its_leaves(treedef: PyTreeDef, outer: PyTreeDef, n: int) -> bool:
-    """Are both nodes of one class of the user's?  It may hold its leaves flat, and their structure as its own
-    data."""
+    """Are both nodes of one class of the user's?  It may hold flat leaves and their structure as its data."""
     root, wanted = treedef.node_data(), outer.node_data()
     return (root is not None and wanted is not None and root[0] is wanted[0] and treedef.num_leaves == n
             and not issubclass(root[0], (tuple, list, dict, type(None))))
@@ -409,7 +417,8 @@ def register_dataclass(nodetype: type[T], data_fields: Sequence[str] | None = No
                         f"is specified. Got {data_fields=} {meta_fields=}.")
     data, meta = list(data_fields), list(meta_fields)
     if both := sorted(set(data) & set(meta)):
-        raise ValueError(f"register_dataclass: {both} are in data_fields and in meta_fields")
+        raise ValueError("data_fields and meta_fields must not overlap. Overlapping fields: "
+                         f"{{{str(both)[1:-1]}}}.")
     if is_dataclass:
         named = set(data) | set(meta)
         wanted = {f.name for f in fields if f.init} - set(drop_fields)

@@ -1,5 +1,4 @@
-"""Where exceptions leave this package for the user's code: with the user's frames alone, and in the words of
-the call.
+"""Where exceptions leave this package for the user's code: with the user's frames and the call's words.
 
 A function that users call is made a `boundary`, most of them by `export_names` (`core/surface/public.py`).
 Nothing is done until an exception passes; then `reraise_for_user` adds what only this place knows, the name

@@ -108,8 +108,10 @@ class Dimension:
         return operation(self.as_value(), other) if isinstance(other, (float, complex)) else NotImplemented
 
     def __pow__(self, power: Any) -> Any:
-        if type(power) is not int or power < 0:
+        if type(power) is not int:
             return NotImplemented
+        if power < 0:
+            raise ValueError(f"Symbolic dimension cannot be raised to negative powers: '{self}' ** '{power}'")
         return math.prod([self] * power)
 
     def __floordiv__(self, other: Any) -> Any:
@@ -164,13 +166,14 @@ class Dimension:
 
     def _compare(self, other: Any, sign: str, factor: int, offset: int) -> Any:
         """Is factor * (self - other) + offset >= 0?"""
-        if _terms(other, self) is None:
+        if _terms(other, self, sign) is None:
             return NotImplemented
         low, high = bounds((self - other) * factor + offset)
         if low >= 0 or high < 0:
             return low >= 0
+        using = f".\nUsing symbolic scope {self.scope}\nIt" if self.scope.constraints else ": it"
         raise InconclusiveDimensionOperation(
-            f"Symbolic dimension comparison '{self}' {sign} '{other}' is inconclusive: it holds for some "
+            f"Symbolic dimension comparison '{self}' {sign} '{other}' is inconclusive{using} holds for some "
             "values and not for others. Say which it is when the shape is made: symbolic_shape(..., "
             f"constraints=['{self} {sign[0]}= {other - factor * offset}']).")
 
@@ -225,17 +228,20 @@ def made(terms: Terms, scope: Scope) -> Size:
     return terms[()] if terms.keys() == {()} else Dimension(terms, scope)
 
 
-def _terms(value: Any, beside: Dimension) -> Terms | None:
-    """The terms of a size beside another one; None for what is none.
+def _terms(value: Any, beside: Dimension, compared: str = "") -> Terms | None:
+    """The terms of a size beside another one, with which it is `compared` by a sign; None for what is none.
 
     Raises:
         ValueError: where they are of two scopes
     """
     if isinstance(value, Dimension):
         if value.scope is not beside.scope:
-            raise ValueError(f"Invalid mixing of symbolic scopes: '{beside}' is of {beside.scope!r}, and "
-                             f"'{value}' of {value.scope!r}. Make both shapes with one "
-                             "scope=SymbolicScope().")
+            doing = "for linear combination"
+            if compared:
+                doing = f"when comparing '{beside}' {compared} '{value}'"
+            raise ValueError(f"Invalid mixing of symbolic scopes {doing}.\nExpected  scope {beside.scope}\n"
+                             f"and found for '{value}' (unknown) scope {value.scope}\nMake both shapes with "
+                             "one scope=SymbolicScope().")
         return value.terms
     try:
         return {(): operator.index(value)}

@@ -29,7 +29,7 @@ class SymbolicScope:
 
     def __init__(self, constraints_str: Sequence[str] = ()) -> None:
         if isinstance(constraints_str, str):
-            raise ValueError("SymbolicScope: constraints_str is a sequence of texts, got "
+            raise ValueError("The symbolic constraints should be a sequence of strings. Got "
                              f"{constraints_str!r}: write ({constraints_str!r},)")
         self.known: list[tuple[Terms, bool]] = []   # (terms, are they equal to 0 and not only at least)
         self.replaced: dict[str, Size] = {}         # text of an operation, or variable -> what it is equal to
@@ -81,7 +81,7 @@ class SymbolicScope:
 
     def __repr__(self) -> str:
         said = "".join(f"\n  {text}" for text, *_ in self.constraints)
-        return f"the scope made at {self._where}" + (f" with constraints:{said}" if said else "")
+        return f"{id(self)} created at {self._where}" + (f" with constraints:{said}" if said else "")
 
 
 # --- texts
@@ -227,28 +227,28 @@ def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (),
     if parts.count("...") > 1 or "..." in parts[:-1]:
         raise ValueError(f"syntax error in {what}: '...' is allowed once, at the end")
     if parts and parts[-1] == "...":
-        parts[-1:] = ["_"] * (len(_given(like, what, "...")) - len(parts) + 1)
-    if like is not None and len(parts) != len(like):
-        raise ValueError(f"{what} has {len(parts)} sizes, and like={tuple(like)} has {len(like)}: write "
-                         "'...' for the rest")
+        parts[-1:] = ["_"] * (len(_given(like, what, len(parts) - 1)) - len(parts) + 1)
     return tuple(_size(part, i, like, scope, what) for i, part in enumerate(parts))
 
 
 def _size(part: str, i: int, like: Sequence[Any] | None, scope: SymbolicScope, what: str) -> Any:
     if part == "_":
-        sizes = _given(like, what, "_")
-        if sizes[i] is None:
+        sizes = _given(like, what, i)
+        if i >= len(sizes) or sizes[i] is None:
             raise ValueError(f"{what} leaves size {i} to like={tuple(sizes)}, which has none there")
         return sizes[i]
     size = parse(part, scope, f"{what} in dimension {i}")
-    if isinstance(size, int) and (size < 0 or like is not None and like[i] is not None and like[i] != size):
-        raise ValueError(f"{what}: different size {size} for known dimension {i}; like={tuple(like or ())}")
+    known = like[i] if like is not None and i < len(like) else None
+    if isinstance(size, int) and (size < 0 or known is not None and known != size):
+        raise ValueError(f"syntax error in {what} in dimension {i}: different size {size} for known "
+                         f"dimension; like={tuple(like or ())}")
     return size
 
 
-def _given(like: Sequence[Any] | None, what: str, placeholder: str) -> Sequence[Any]:
+def _given(like: Sequence[Any] | None, what: str, i: int) -> Sequence[Any]:
     if like is None:
-        raise ValueError(f"{what}: {placeholder!r} means sizes of `like`, which is not given")
+        raise ValueError(f"syntax error in {what} in dimension {i}: spec contains ... but no 'like' shape "
+                         "was given, whose sizes '...' and '_' mean")
     return like
 
 

@@ -2,7 +2,7 @@
 import functools
 
 from ... import numpy as jnp
-from ...api import autodiff
+from ...api import autodiff, jacobians
 from ...core.pytrees import pytree
 from ...core.surface.public import export_names
 from .bcoo import BCOO
@@ -30,9 +30,7 @@ def _filled(like, numbers):
 
 
 def _by_numbers(transformation, fun, argnums, has_aux, kwargs, filled):
-    """`transformation` of `fun` as a function of the numbers; `filled(result, like, out_tree)` puts them
-    back.
-    """
+    """`transformation` of `fun` as a function of the numbers; `filled(result, like, out_tree)` undoes it."""
     @functools.wraps(fun)
     def wrapped(*args, **named):
         numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
@@ -98,7 +96,7 @@ def jacfwd(fun, argnums=0, has_aux=False, **kwargs):
     >>> sparse.jacfwd(lambda m: m @ jnp.array([1., 2.]))(sparse.eye(2))
     BCOO(float32[2, 2, 2], nse=2, n_batch=1)
     """
-    return _by_numbers(autodiff.jacfwd, fun, argnums, has_aux, kwargs, _jacobian_filled(has_aux))
+    return _by_numbers(jacobians.jacfwd, fun, argnums, has_aux, kwargs, _jacobian_filled(has_aux))
 
 
 def jacrev(fun, argnums=0, has_aux=False, **kwargs):
@@ -108,7 +106,7 @@ def jacrev(fun, argnums=0, has_aux=False, **kwargs):
     >>> sparse.jacrev(lambda m: m @ jnp.array([1., 2.]))(sparse.eye(2))
     BCOO(float32[2, 2, 2], nse=2, n_batch=1)
     """
-    return _by_numbers(autodiff.jacrev, fun, argnums, has_aux, kwargs, _jacobian_filled(has_aux))
+    return _by_numbers(jacobians.jacrev, fun, argnums, has_aux, kwargs, _jacobian_filled(has_aux))
 
 
 jacobian = jacrev

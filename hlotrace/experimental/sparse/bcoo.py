@@ -32,6 +32,9 @@ from .sparse_array import (
     static_count,
 )
 
+__all__ = ["BCOO", "bcoo_extract", "bcoo_fromdense", "bcoo_reduce_sum", "bcoo_sort_indices",
+           "bcoo_sum_duplicates", "bcoo_todense", "bcoo_transpose", "bcoo_update_layout"]
+
 
 @register_pytree_node_class
 class BCOO(JAXSparse):
@@ -125,8 +128,7 @@ class BCOO(JAXSparse):
         return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
 
     def transpose(self, axes=None):
-        """`bcoo_transpose`; without axes they are reversed, within the batch, the sparse and the dense ones.
-        """
+        """`bcoo_transpose`; without axes they are reversed within the batch, the sparse, the dense ones."""
         return bcoo_transpose(self, permutation=tuple(range(self.ndim))[::-1] if axes is None else axes)
 
 
@@ -166,8 +168,7 @@ def is_bcoo(what, mat):
     return mat
 
 
-# --- between dense and sparse
-# ----------------------------------------------------------------------------------
+# --- between dense and sparse ---------------------------------------------------------------------
 
 @composite
 def bcoo_todense(mat):
@@ -241,8 +242,7 @@ def gathered(dense, indices, fill=0):
 
 
 def bcoo_extract(sparr, arr, *, assume_unique=None):
-    """The numbers of an array of the same shape at the places that `sparr` stores, as a BCOO with its
-    indices.
+    """The numbers of an array of the same shape at the places that `sparr` stores, as such a BCOO.
 
     Args:
         sparr: a BCOO.
@@ -268,8 +268,7 @@ def bcoo_extract(sparr, arr, *, assume_unique=None):
                 indices_sorted=sparr.indices_sorted, unique_indices=sparr.unique_indices)
 
 
-# --- order and duplicates
-# --------------------------------------------------------------------------------------
+# --- order and duplicates -------------------------------------------------------------------------
 
 def _sorted(indices):
     """The permutation that sorts indices, and the sorted ones."""
@@ -349,8 +348,7 @@ def fitted(mat):
     return BCOO(less._bufs, shape=less.shape)
 
 
-# --- axes
-# ------------------------------------------------------------------------------------------------------
+# --- axes -----------------------------------------------------------------------------------------
 
 def bcoo_transpose(mat, *, permutation):
     """The BCOO with its axes permuted: those of the batch, the sparse and the dense ones among themselves.

@@ -10,8 +10,10 @@ from ...numpy.util import promotes
 from .bcoo import BCOO, gathered, is_bcoo, scattered, summed
 from .sparse_array import batched, masked, outside, refuse
 
-# --- elementwise
-# -----------------------------------------------------------------------------------------------
+__all__ = ["bcoo_conv_general_dilated", "bcoo_dot_general", "bcoo_dot_general_sampled",
+           "bcoo_multiply_dense", "bcoo_multiply_sparse"]
+
+# --- elementwise ----------------------------------------------------------------------------------
 
 def beside(what, mat, v, fill=0):
     """The values of `v`, which broadcasts to the shape, at each element of `mat`: [*batch, nse, *dense]."""
@@ -90,8 +92,7 @@ def _widened(mat, ndim):
     return BCOO((mat.data, jnp.concatenate([zeros, mat.indices], -1)), shape=(1,) * new + mat.shape)
 
 
-# --- contractions
-# ----------------------------------------------------------------------------------------------
+# --- contractions ---------------------------------------------------------------------------------
 
 def contraction(what, lhs, rhs, dimension_numbers):
     """((lhs, rhs contracted), (lhs, rhs batch)) as tuples of ints; the sizes must fit."""

@@ -11,6 +11,9 @@ from ...numpy.util import promotes
 from .bcoo import BCOO, bcoo_transpose, bcoo_update_layout, fitted, groups, is_bcoo, whole
 from .sparse_array import batched, masked, outside, refuse
 
+__all__ = ["bcoo_broadcast_in_dim", "bcoo_concatenate", "bcoo_dynamic_slice", "bcoo_gather", "bcoo_reshape",
+           "bcoo_rev", "bcoo_slice", "bcoo_squeeze"]
+
 
 def bcoo_broadcast_in_dim(mat, *, shape, broadcast_dimensions, sharding=None):
     """The BCOO with more axes, as `lax.broadcast_in_dim`.
@@ -216,8 +219,7 @@ def _padded(mat, nse):
     return jnp.concatenate([data, zeros], mat.n_batch), jnp.concatenate([indices, fill], mat.n_batch)
 
 
-# --- parts
-# -----------------------------------------------------------------------------------------------------
+# --- parts ----------------------------------------------------------------------------------------
 
 @promotes()
 def _part(mat, start, sizes, strides=None):

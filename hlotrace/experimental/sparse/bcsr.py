@@ -14,6 +14,9 @@ from .bcoo_products import bcoo_dot_general
 from .bcoo_shapes import bcoo_broadcast_in_dim, bcoo_concatenate
 from .sparse_array import JAXSparse, batched, described, refuse
 
+__all__ = ["BCSR", "bcsr_broadcast_in_dim", "bcsr_concatenate", "bcsr_dot_general", "bcsr_extract",
+           "bcsr_fromdense", "bcsr_sum_duplicates", "bcsr_todense"]
+
 
 @register_pytree_node_class
 class BCSR(JAXSparse):

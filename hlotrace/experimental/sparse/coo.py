@@ -16,6 +16,10 @@ from .bcoo_products import bcoo_dot_general
 from .bcsr import coordinates
 from .sparse_array import JAXSparse, described
 
+__all__ = ["COO", "CSC", "CSR", "coo_fromdense", "coo_fromdense_p", "coo_matmat", "coo_matmat_p",
+           "coo_matvec", "coo_matvec_p", "coo_todense", "coo_todense_p", "csr_fromdense", "csr_fromdense_p",
+           "csr_matmat", "csr_matmat_p", "csr_matvec", "csr_matvec_p", "csr_todense", "csr_todense_p"]
+
 
 class _Matrix(JAXSparse):
     """`_coordinates` gives (rows, columns) of the elements; products and `todense` follow."""
@@ -100,9 +104,7 @@ class COO(_Matrix):
 
 
 def _compressed(mat, axis):
-    """(data, indices along the other axis, where each row or column begins) of a BCOO whose elements are
-    sorted.
-    """
+    """(data, indices along the other axis, where each row or column begins) of a BCOO in order."""
     if axis:
         mat = mat.transpose().sort_indices()
     there = mat.indices[:, 0] < mat.shape[0]
@@ -155,8 +157,7 @@ class CSC(_Compressed):
         return CSR(self._bufs, shape=self.shape[::-1])
 
 
-# --- as functions
-# ----------------------------------------------------------------------------------------------
+# --- as functions ---------------------------------------------------------------------------------
 
 def _of_kind(kind, what, mat):
     if not isinstance(mat, kind):

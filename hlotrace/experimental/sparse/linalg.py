@@ -43,8 +43,7 @@ def spsolve(data, indices, indptr, b, tol=1e-6, reorder=1):
 
 
 def lobpcg_standard(A, X, m=100, tol=None):
-    """The largest eigenvalues of a Hermitian matrix, and their vectors, by a block method that only
-    multiplies by it.
+    """The largest eigenvalues of a Hermitian matrix, with vectors, by a method that only multiplies by it.
 
     A. Knyazev, "Toward the optimal preconditioned eigensolver: locally optimal block preconditioned conjugate
     gradient method", 2001, without preconditioner; bases are made orthonormal by Householder's reflections.

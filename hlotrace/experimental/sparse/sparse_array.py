@@ -126,8 +126,7 @@ def refuse(**given):
 
 
 def batched(fun, n_batch):
-    """`fun` mapped over `n_batch` leading axes of its arguments; along those of size 1 an argument is shared.
-    """
+    """`fun` mapped over `n_batch` leading axes of its arguments; those of size 1 share an argument."""
     if not n_batch:
         return fun
 

@@ -16,54 +16,10 @@ from ...core.primitive import PassRules, Primitive
 from ...core.pytrees import pytree
 from ...core.surface.boundary import boundaries, boundary, filtered
 from ...core.trace import Trace, Tracer, aval_of, entering, trace_to_jaxpr
+from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.contract import dot_general_p
 from ...primitives.arrays.conv import conv_general_dilated_p
 from ...primitives.arrays.dynamic_slice import dynamic_slice_p
-from ...primitives.arrays.elementwise import (
-    abs_p,
-    acos_p,
-    acosh_p,
-    add_p,
-    asin_p,
-    asinh_p,
-    atan_p,
-    atanh_p,
-    cbrt_p,
-    conj_p,
-    convert_element_type_p,
-    cos_p,
-    cosh_p,
-    div_p,
-    eq_p,
-    exp2_p,
-    exp_p,
-    expm1_p,
-    ge_p,
-    gt_p,
-    imag_p,
-    integer_pow_p,
-    is_finite_p,
-    le_p,
-    log1p_p,
-    log_p,
-    logistic_p,
-    lt_p,
-    mul_p,
-    ne_p,
-    neg_p,
-    not_p,
-    real_p,
-    rsqrt_p,
-    sign_p,
-    sin_p,
-    sinh_p,
-    sqrt_p,
-    square_p,
-    stop_gradient_p,
-    sub_p,
-    tan_p,
-    tanh_p,
-)
 from ...primitives.arrays.gather import gather_p
 from ...primitives.arrays.shape import (
     broadcast_in_dim_p,
@@ -210,8 +166,7 @@ def todense(arr):
     return arr.todense() if isinstance(arr, JAXSparse) else todense_p.bind(jnp.asarray(arr))
 
 
-# --- rules of what computes with the numbers: (primitive, *values, **params) -> value
-# ---------------------------
+# --- rules of what computes with the numbers: (primitive, *values, **params) -> value -------------
 
 def _refuse(primitive, *values, because="", **_):
     formats = ", ".join(sorted({type(v).__name__ for v in values if isinstance(v, JAXSparse)}))
@@ -271,7 +226,7 @@ def _sum(primitive, x, y):
                                   f"{x} and {y}: see update_layout.")
     if _same_places(x, y):
         return x._replace(primitive.bind(x.data, y.data))
-    y = y._replace(-y.data) if primitive is sub_p else y
+    y = y._replace(-y.data) if primitive is e.sub_p else y
     n = x.n_batch
     wide = [v._replace(jnp.broadcast_to(v.data, x.shape[:n] + v.data.shape[n:])) for v in (x, y)]
     indices = [jnp.broadcast_to(v.indices, x.shape[:n] + v.indices.shape[n:]) for v in wide]
@@ -299,8 +254,7 @@ def _div(primitive, x, y):
     return x._replace(primitive.bind(x.data, _aligned(x, beside("div", x, y, fill=1))))
 
 
-# --- rules of what moves them: (primitive, *values, **params) -> value or values
-# --------------------------------
+# --- rules of what moves them: (primitive, *values, **params) -> value or values ------------------
 
 def _by(function):
     """The rule that is a function of (*values, **params)."""
@@ -344,8 +298,7 @@ def _conv(_, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_t
                                      preferred_element_type=preferred_element_type, **params)
 
 
-# --- programs within programs
-# -----------------------------------------------------------------------------------
+# --- programs within programs ---------------------------------------------------------------------
 
 def _on_sparse(jaxpr):
     """A program as a function of values some of which are sparse arrays."""
@@ -381,14 +334,13 @@ def _scan(_, *args, jaxpr, num_consts, num_carry, length, reverse, unroll):
 def _of_both(by_places):
     """{rule: primitives} of what either format has a rule for."""
     return {
-        _linear: (copy_p, neg_p, real_p, imag_p), _integer_pow: (integer_pow_p,),
-        _of_zero_zero: (abs_p, asin_p, asinh_p, atan_p, atanh_p, bessel_i1e_p, cbrt_p, conj_p,
-                        convert_element_type_p,
-                        expm1_p, log1p_p, sign_p, sin_p, sinh_p, sqrt_p, square_p, stop_gradient_p, tan_p,
-                        tanh_p),
-        _dense: (acos_p, acosh_p, cos_p, cosh_p, digamma_p, eq_p, erfc_p, exp_p, exp2_p, ge_p, gt_p,
-                 is_finite_p, le_p,
-                 lgamma_p, log_p, logistic_p, lt_p, ne_p, not_p, rsqrt_p),
+        _linear: (copy_p, e.neg_p, e.real_p, e.imag_p), _integer_pow: (e.integer_pow_p,),
+        _of_zero_zero: (e.abs_p, e.asin_p, e.asinh_p, e.atan_p, e.atanh_p, bessel_i1e_p, e.cbrt_p, e.conj_p,
+                        e.convert_element_type_p, e.expm1_p, e.log1p_p, e.sign_p, e.sin_p, e.sinh_p, e.sqrt_p,
+                        e.square_p, e.stop_gradient_p, e.tan_p, e.tanh_p),
+        _dense: (e.acos_p, e.acosh_p, e.cos_p, e.cosh_p, digamma_p, e.eq_p, erfc_p, e.exp_p, e.exp2_p, e.ge_p,
+                 e.gt_p, e.is_finite_p, e.le_p, lgamma_p, e.log_p, e.logistic_p, e.lt_p, e.ne_p, e.not_p,
+                 e.rsqrt_p),
         _call: (jit_p, remat_p, custom_jvp_call_p, custom_vjp_call_p),
         _by(lambda mat: mat.todense()): (todense_p,),
         _concatenate: (concatenate_p,), _dot_general: (dot_general_p,), _broadcast: (broadcast_in_dim_p,),
@@ -399,17 +351,14 @@ def _of_both(by_places):
 RULES = {
     BCSR: PassRules("sparsify of BCSR", _refuse, lambda p: True, _of_both({})),
     BCOO: PassRules("sparsify of BCOO", _refuse, lambda p: True, _of_both({
-        _sum: (add_p, sub_p), _mul: (mul_p,), _div: (div_p,), _sum_axes: (reduce_sum_p,),
-        _gather: (gather_p,),
-        _dynamic_slice: (dynamic_slice_p,), _conv: (conv_general_dilated_p,), _cond: (cond_p,),
-        _while: (while_p,),
-        _scan: (scan_p,), _by(bcoo_rev): (rev_p,),
+        _sum: (e.add_p, e.add_any_p, e.sub_p), _mul: (e.mul_p,), _div: (e.div_p,), _sum_axes: (reduce_sum_p,),
+        _gather: (gather_p,), _dynamic_slice: (dynamic_slice_p,), _conv: (conv_general_dilated_p,),
+        _cond: (cond_p,), _while: (while_p,), _scan: (scan_p,), _by(bcoo_rev): (rev_p,),
         _by(lambda mat, *, new_sizes, **_: reshaped(mat, new_sizes)): (reshape_p,),
         _by(bcoo_slice): (slice_p,), _by(bcoo_squeeze): (squeeze_p,), _by(bcoo_transpose): (transpose_p,)}))}
 
 
-# --- methods
-# ----------------------------------------------------------------------------------------------------
+# --- methods --------------------------------------------------------------------------------------
 
 def _operator(function, name, reverse=False):
     """A binary operation that is a function of arrays, sparsified; on arrays it is one compiled program."""

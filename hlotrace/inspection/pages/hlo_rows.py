@@ -57,7 +57,8 @@ class _Writer:
         source, path = self.module.location(line) if METADATA.search(line.rest) else (None, None)
         operands = [values[n] for n in _NAME.findall(inputs) if n in values]
         row = Row(depth, line.opcode, f"%{line.name} = {shape} {line.opcode}({inputs}){attributes}", shape,
-                  size=shape_bytes(shape), source=source, path=path or "", note=self.axes.get(line.name, ""),
+                  size=shape_bytes(shape), source=source, path=path or "",
+                  note=self.axes.get(line.name, "") or _memory(line.shape),
                   operands=tuple(dict.fromkeys(operands)))
         if timed := self.times.get((self.module.name, line.name)):
             row.seconds, row.source, row.path = timed.seconds, source or timed.source, path or timed.path
@@ -101,6 +102,12 @@ class _Writer:
         if row.holds == "loop":
             rounds = self.module.trips(line)
             row.note = f"{rounds} times" if rounds is not None else "FLOPs of one round"
+
+
+def _memory(shape):
+    """Where a TPU, whose layouts have tiles, keeps what is not in its main memory."""
+    layouts = [layout for layout in re.findall(r"\{[^{}]*\}", shape) if "T(" in layout]
+    return "in VMEM" if layouts and all("S(1)" in layout for layout in layouts) else ""
 
 
 def _inputs(rest):

@@ -179,11 +179,7 @@ class _Counting:
         """A fusion reads of an operand that it only slices the slices, and writes of what it updates the
         update."""
         inner = self.module.computations.get(_called(line, "calls"), {})
-        readers = {}
-        for user in inner.values():
-            if user.opcode != "parameter":
-                for name in user.operands:
-                    readers.setdefault(name, []).append(user)
+        readers = _readers(inner)
         total, root = out, self.module.root(_called(line, "calls")) if inner else None
         roots = [inner[name] for name in root.operands] if root and root.opcode == "tuple" else [root]
         updated = set()
@@ -215,14 +211,9 @@ class _Counting:
             elif user.opcode == "fusion":
                 number = user.operands.index(value.name)
                 nested = self.module.computations.get(_called(user, "calls"), {})
-                users = {}
-                for line in nested.values():
-                    if line.opcode != "parameter":
-                        for name in line.operands:
-                            users.setdefault(name, []).append(line)
                 parameter = next((p for p in nested.values() if p.opcode == "parameter"
                                   and int(p.operands[0]) == number), None)
-                total += self.read(nested, users, parameter) if parameter else 0
+                total += self.read(nested, _readers(nested), parameter) if parameter else 0
             else:
                 return sum(a.padded_bytes for a in arrays(value.shape))
         return total
@@ -235,6 +226,16 @@ class _Counting:
 _MARKS = {"AllocateBuffer", "ConcatBitcast", "AssumeGatherIndicesInBound", "GatherScatterIndicesBitpacked",
           "AsyncCollectiveStart", "AsyncCollectiveDone", "Sharding", "SPMDFullToShardShape", "SliceToDynamic",
           "SPMDShardToFullShape", "annotate_device_placement", "MoveToHost", "MoveToDevice", "PadToStatic"}
+
+
+def _readers(computation):
+    """{name: the instructions that have it as an operand} of what is in a computation."""
+    found = {}
+    for line in computation.values():
+        if line.opcode != "parameter":
+            for name in line.operands:
+                found.setdefault(name, []).append(line)
+    return found
 
 
 def _through(inner, line):

@@ -25,7 +25,7 @@ class Value:
         shape: on the device.
         axes: for each dimension the mesh axes that split it.
         dtype: its name; float32 as `hlo_costs` has it.
-        bytes: that it takes, without padding.
+        bytes: that it takes, with the padding of the chip's tiles.
         kind: "argument", "result" or "temporary".
         name, where: the argument or the operation, "train.py:12"; None where they are not known.
     """
@@ -60,11 +60,11 @@ class Op:
     trips: int | None = 1
 
 
-def local_program(text, mesh):
+def local_program(text, mesh, tiles=None):
     """(operations, arguments, results) of a text with locations, on one device of `mesh`, or None for one
-    device alone."""
+    device alone; `tiles` are those of its chip, if it has any."""
     module = shardy.passed(text, shardy.PROPAGATION) if mesh is not None else parse_module(text)
-    reader = _Reader(shardy.functions(module), mesh)
+    reader = _Reader(shardy.functions(module), mesh, tiles)
     main = reader.functions["main"]
     block = main.regions[0].blocks[0]
     arguments = []
@@ -73,6 +73,9 @@ def local_program(text, mesh):
         value.kind, value.name = "argument", value.name or f"argument {i}"
         arguments.append(value)
     ops, results = reader.block(block, dict(zip(block.arguments, arguments)))
+    if tiles is not None and mesh is not None:
+        results = [reader.ordered_whole(ops, value, *types) for value, *types in zip(
+            results, shardy.signature(main)[1], shardy.main_signature(text).outputs)]
     for value in results:
         if value.kind == "temporary":
             value.kind = "result"
@@ -80,15 +83,21 @@ def local_program(text, mesh):
 
 
 class _Reader:
-    def __init__(self, functions, mesh):
-        self.functions = functions
+    def __init__(self, functions, mesh, tiles):
+        self.functions, self.tiles = functions, tiles
         self.sizes = dict(zip(mesh.axis_names, mesh.axis_sizes)) if mesh is not None else {}
 
     def parts(self, names):
         """In how many parts mesh axes, or parts of them, split a dimension."""
         return math.prod(self.sizes.get(n, 1) if isinstance(n, str) else n.size for n in names)
 
-    def value(self, type_, sharding, location):
+    def bytes(self, dtype, bits, shape, whole=None):
+        """What an array takes; `whole`: as in `Tiles.bytes`."""
+        if self.tiles is not None:
+            return self.tiles.bytes(dtype, bits, shape, whole)
+        return -(-math.prod(shape) * bits // 8)
+
+    def value(self, type_, sharding, location, ordered_whole=False):
         if not isinstance(type_, ir.RankedTensorType):
             if not ir.RankedTensorType.isinstance(type_):       # a token
                 return Value((), (), "token", 0)
@@ -97,7 +106,20 @@ class _Reader:
         shape = tuple(-(-n // self.parts(names)) for n, names in zip(type_.shape, axes))
         dtype, bits = _dtype(str(type_.element_type))
         where, name = _located(str(location))
-        return Value(shape, axes, dtype, -(-math.prod(shape) * bits // 8), "temporary", name, where)
+        size = self.bytes(dtype, bits, shape, tuple(type_.shape) if ordered_whole else None)
+        return Value(shape, axes, dtype, size, "temporary", name, where)
+
+    def ordered_whole(self, ops, value, found, given):
+        """A result as it is given: with its axes in the order of the whole array, where the text does not say
+        how it is split."""
+        if given[1] is not None:
+            return value
+        ordered = self.value(*found, "", ordered_whole=True)
+        if ordered.bytes == value.bytes:
+            return value
+        ordered.name, ordered.where = value.name, value.where
+        ops.append(Op("transpose", [value], [ordered]))
+        return ordered
 
     def block(self, block, known):
         """(its operations, what it gives); `known` has the Values of what MLIR's values are outside of it."""
@@ -197,8 +219,7 @@ def _located(text):
 
 
 def _trips(condition):
-    """How often a loop runs that counts from 0 in steps of 1, as `scan` and `fori_loop` write it; None for
-    another."""
+    """How often a loop runs that counts up from 0 by 1, as `scan` and `fori_loop` write it; else None."""
     constants, compare = {}, None
     for view in condition.operations:
         op = view.operation

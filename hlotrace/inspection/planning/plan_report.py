@@ -4,7 +4,7 @@ import html as html_escapes
 WHAT_IT_IS_NOT = ("Lower bounds from peak rates, of the compiled program: nothing was run, no kernel was "
                   "measured, nothing was autotuned.")
 QUICK = ("Of the traced program alone, not compiled: memory and operations are near what a compile says; "
-         "copies, padding and collectives that the compiler adds are not in it. Nothing was run.")
+         "copies and collectives that the compiler adds are not in it. Nothing was run.")
 
 
 _VALUES = "\nIn memory: "       # where the table of values begins in an error

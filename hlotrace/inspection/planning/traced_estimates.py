@@ -2,14 +2,15 @@
 
 What a compiler would fuse is guessed: operations on elements are computed where they are read, from the
 values behind them, unless these take more memory than the result; a product writes what follows it element
-by element.  The compiler's own copies, padding and choices are not in it.
+by element, unless devices sum it up first; what frees memory is done as soon as it can be.  The compiler's
+own copies and choices are not in it.
 """
 import math
 from collections import Counter
 from dataclasses import dataclass, field
 
 from .. import costs
-from . import estimates, hlo_costs
+from . import estimates, hlo_costs, tpu_memory
 from .local_program import local_program
 
 # computed where they are read
@@ -25,6 +26,7 @@ _PRODUCTS = {"dot_general", "convolution"}
 # what reads its operands element by element, so that they need not be in memory
 _READERS = _PRODUCTS | {"reduce", "all_reduce", "gather"}
 _SLICES = {"dynamic_slice", "slice", "gather"}
+_WRITTEN = {"scatter", "dynamic_update_slice"}      # what they write has the memory of their first operand
 _IN_PLACE = _FUSED | {"dynamic_update_slice", "while", "scatter", "sort"}
 
 
@@ -62,9 +64,11 @@ def traced(text, devices, mesh=None, donated=()):
         mesh: over which they lie, or None.
         donated: the numbers of arguments whose memory results may take.
     """
-    ops, arguments, results = local_program(text, mesh)
+    platform, chip = devices[0].platform, estimates.chip_of(devices[0])
+    tiles = tpu_memory.Tiles(devices[0]) if platform == "tpu" else None
+    ops, arguments, results = local_program(text, mesh, tiles)
     # XLA:GPU's kernels of products write what is as wide as the product; what is wider is computed later
-    run = _Body(ops, arguments, results, widens=devices[0].platform not in ("gpu", "cuda")).run()
+    run = _Body(ops, arguments, results, platform not in ("gpu", "cuda"), chip.vmem if chip else 0).run()
     memory = {"arguments": sum(v.bytes for v in arguments), "results": sum(v.bytes for v in results),
               "aliases": _aliases([arguments[i].bytes for i in donated], results), "temporaries": run.most}
     total = memory["arguments"] + memory["results"] - memory["aliases"] + run.most
@@ -95,6 +99,9 @@ class _Body:
 
     Attributes:
         widens: do products write what follows them where it takes more memory than they?
+        vmem: bytes of memory beside the cores that the compiler keeps values in.
+        last: for each Value in memory, the last operation that reads it.
+        near: the Values that are beside the cores, and not in memory.
         users: the operations that read a Value.
         behind: for each Value, those in memory from which it is computed: itself, if it is in memory.
         stored: the Values that are in memory.
@@ -102,8 +109,9 @@ class _Body:
             is read.
     """
 
-    def __init__(self, ops, arguments, results, widens):
-        self.widens = widens
+    def __init__(self, ops, arguments, results, widens, vmem):
+        self.widens, self.vmem = widens, vmem
+        self.readers = _READERS if widens else _READERS - _PRODUCTS
         self.ops, self.ends, self.outside = ops, set(results), {*arguments, *results}
         self.users = {}
         for op in ops:
@@ -126,13 +134,46 @@ class _Body:
                     self.behind[out] = tuple(behind)
             computed = op.name not in _FUSED or not self.stored.isdisjoint(op.outs)
             self.reads.append(behind if computed else [])
+        self.ops, self.reads = self.scheduled()
+        self.last = {v: i for i, reads in enumerate(self.reads) for v in reads}
+        self.near = self.beside_the_cores() if vmem else set()
+
+    def scheduled(self):
+        """The operations and what they read: those that free more than they take as soon as they can."""
+        slots, made, readers = [], {}, {}
+        for i, reads in enumerate(self.reads):
+            for v in reads:
+                readers.setdefault(v, []).append(i)
+        for i, (op, reads) in enumerate(zip(self.ops, self.reads)):
+            freed = [v for v in reads if readers[v][-1] == i and v not in self.outside]
+            taken = sum(v.bytes for v in op.outs if v in self.stored)
+            slot = i
+            if reads and not op.bodies and op.name not in _IN_PLACE and sum(v.bytes for v in freed) > taken:
+                slot = max([made.get(v, 0) for v in reads] +
+                           [slots[j] for v in freed for j in readers[v] if j < i])
+            slots.append(slot)
+            made.update(dict.fromkeys(op.outs, slot))
+        order = sorted(range(len(slots)), key=lambda i: (slots[i], i))
+        return [self.ops[i] for i in order], [self.reads[i] for i in order]
+
+    def beside_the_cores(self):
+        made = {v: i for i, op in enumerate(self.ops) for v in op.outs}
+        spans = {}
+        for v, first in made.items():
+            if v in self.stored and v not in self.outside and v.bytes:
+                last = self.last.get(v, first)
+                handed_on = self.ops[last].name in _IN_PLACE and last > first
+                spans[v] = first, last - handed_on
+        loops = [i for i, op in enumerate(self.ops) if op.bodies]
+        return tpu_memory.in_vmem(spans, loops, self.vmem)
 
     def followed(self):
         """The Values in whose place what follows is written, by their only reader: products, and what is made
         of them element by element; what is scattered into zeros, then added to something."""
         found = set()
         for op in self.ops:
-            value = op.outs[0] if op.name in _PRODUCTS else None
+            summed = any(kind != "all-gather" for kind, _ in op.sent)     # over devices, before what follows
+            value = op.outs[0] if op.name in _PRODUCTS and not summed else None
             while value is not None and (reader := self.only_reader(value)) and (
                     self.widens or reader.outs[0].bytes <= op.outs[0].bytes):
                 found.add(value)
@@ -154,14 +195,17 @@ class _Body:
         if op.name not in _FUSED or not followed.isdisjoint(op.ins):
             return True
         users = self.users.get(out, ())
-        if out in self.ends or any(u.name not in _READERS and u.name not in _FUSED for u in users):
+        if out in self.constants and users and all(u.name in _WRITTEN for u in users):
+            return False
+        if out in self.ends or any(u.name not in self.readers and u.name not in _FUSED for u in users):
             return True
         shared = len(users) > 1 or any(u.name in _PRODUCTS for u in users)
         return shared and 2 * out.bytes <= sum(r.bytes for r in behind)
 
     def run(self):
         """The _Run."""
-        inner = {op: [_Body(*body, self.widens).run() for body in op.bodies] for op in self.ops if op.bodies}
+        inner = {op: [_Body(*body, self.widens, self.vmem).run() for body in op.bodies]
+                 for op in self.ops if op.bodies}
         for op in inner:
             if op.name == "while":      # what goes through a loop unchanged stays where it was
                 for out, result in zip(op.outs, op.bodies[0][2]):
@@ -172,8 +216,8 @@ class _Body:
         counts, read = _Counts(), set()
         for op, reads in zip(self.ops, self.reads):
             # each is written once, and read once: a compiler has one kernel read it for several uses
-            counts.bytes += sum(_part(op, out) for out in op.outs if out in self.stored)
-            counts.bytes += sum(_part(op, v) for v in reads if v not in read)
+            counts.bytes += sum(_part(op, out) for out in op.outs if out in self.stored - self.near)
+            counts.bytes += sum(_part(op, v) for v in reads if v not in read and v not in self.near)
             if op.name not in _SLICES:
                 read.update(reads)
             sizes = [[math.prod(v.shape) for v in values] for values in (op.outs, op.ins)]
@@ -189,11 +233,11 @@ class _Body:
 
     def peak(self, inner):
         """(the most bytes of temporaries at one time, these)."""
-        last = {v: i for i, reads in enumerate(self.reads) for v in reads}
-        alive, most, best = {}, 0, []
+        last, alive, most, best = self.last, {}, 0, []
         for i, op in enumerate(self.ops):
             dying = [v for v in self.reads[i] if last[v] == i and v in alive]
-            new = [v for v in op.outs if v in self.stored and v not in self.outside and v.bytes]
+            new = [v for v in op.outs
+                   if v in self.stored and v not in self.outside and v not in self.near and v.bytes]
             if op.name in _IN_PLACE:        # a result takes the memory of what is read for the last time
                 for v in new:
                     same = next((d for d in dying if d.bytes == v.bytes), None)

@@ -192,8 +192,7 @@ class _Program:
         return found
 
     def origin(self, module, line):
-        """(its line in the user's program, its path of scopes, how many lines it is made of) of an
-        instruction.
+        """(its line in the user's program, its path of scopes, the number of its lines) of an instruction.
 
         What XLA put into a program without saying why belongs to what uses it, or to the loop that it is in.
         """
@@ -241,8 +240,7 @@ class _Program:
 
 
 def _places(module, line):
-    """What an instruction, and what is in it if it is a fusion, says of lines and paths: pairs, its own
-    first."""
+    """What an instruction, and a fusion's inside, says of lines and paths: pairs, its own first."""
     parts = [line]
     if line.opcode == "fusion":
         fused = (line.attribute("calls") or "").lstrip("%")

@@ -92,8 +92,7 @@ def _foreign(left, right, symbol):
     return NotImplemented
 
 
-# --- iteration
-# --------------------------------------------------------------------------------------------------
+# --- iteration ------------------------------------------------------------------------------------
 
 _CHUNK = 32     # rows that one program takes apart; compiling takes about 10 ms for each
 
@@ -105,10 +104,10 @@ def _rows(x, start, count):
 
 
 def _iterate(self):
-    if not isinstance(self, Tracer) and self.is_fully_addressable and len(self.devices()) > 1 and not (
-            self.aval.explicit or dtypes.is_extended(self.dtype)):
+    if not isinstance(self, Tracer) and self.is_fully_addressable and len(self.devices()) > 1 and (
+            not dtypes.is_extended(self.dtype)):
         self = device_put(np.asarray(self))     # one move, and not one for each row
-    for start in range(0, self.shape[0], _CHUNK):
+    for start in range(0, int(self.shape[0]), _CHUNK):
         yield from _rows(self, start, min(_CHUNK, self.shape[0] - start))
 
 
@@ -145,8 +144,7 @@ def __round__(self, ndigits=None):
     return self.round(ndigits)
 
 
-# --- methods that are no function of the package, or one with other parameters
-# ----------------------------------
+# --- methods that are no function of the package, or one with other parameters --------------------
 
 def astype(self, dtype, copy=False, device=None):
     """The array with another dtype.  Complex to real drops the imaginary part, with a warning."""

@@ -14,6 +14,7 @@ from ...core.refs import Ref
 from ...core.surface.boundary import arrays_of
 from ...core.trace import Tracer
 from ...lax import shapes as lax
+from ...placement.device_put import device_put
 from ...placement.out_sharding import devices_like, make_with_sharding, new_array
 from ...primitives.arrays.elementwise import (
     convert,
@@ -40,8 +41,7 @@ __all__ = ["array", "asarray", "astype", "copy", "empty", "empty_like", "from_dl
 HOST_BYTES = 1 << 20
 
 
-# --- array
-# ------------------------------------------------------------------------------------------------------
+# --- array ----------------------------------------------------------------------------------------
 
 def staging():
     """Is a program being written down?  grad and vmap outside jit compute values."""
@@ -59,8 +59,7 @@ def on_device(x, device, out_sharding=None, name=""):
 def made_on(make, aval, device, out_sharding, name):
     """`make()`, an array of `aval`, as `on_device` would have it, but made there if it is large."""
     return make_with_sharding(make, 0 if dtypes.is_extended(aval.dtype) else aval.size * aval.dtype.itemsize,
-                              f"jnp.{name}",
-                device, out_sharding)
+                              f"jnp.{name}", device, out_sharding)
 
 
 def known_array(value, aval, given=False):
@@ -107,6 +106,8 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None, out
     if order not in (None, "K"):
         raise NotImplementedError(f"Only implemented for order='K', got {order!r}: the layout is the "
                                   "compiler's, leave it out")
+    if device is not None and dtype is None and getattr(getattr(object, "dtype", None), "kind", "") == "T":
+        return device_put(object, device)       # texts, of which an array is made nowhere else
     dtype = None if dtype is None else dtypes.check_user_dtype(dtype, "array")
     x = _convert(object, dtype)
     if copy and x is object:
@@ -297,7 +298,9 @@ def share(external_array, device=None, copy=None):
                         "methods")
     found, copied = (x, False) if isinstance(x, Array) else import_dlpack(x)
     result = array(found, copy=bool(copy), device=device)
-    if copy is False and (copied or result is not found):
+    if copy is False and (copied or result is not found and (
+            isinstance(found, Tracer) or len(result.devices()) > 1
+            or result.unsafe_buffer_pointer() != found.unsafe_buffer_pointer())):
         raise ValueError("from_dlpack: copy=False, but the memory cannot be shared: it is on another "
                          "device, is strided, is not aligned to 64 bytes, or holds 64-bit numbers while "
                          "those are off; leave copy= out")
@@ -343,8 +346,7 @@ def _through_numpy(name, example):
 
 
 def frombuffer(buffer, dtype=float, count=-1, offset=0):
-    """The numbers in an object with the buffer protocol, as `numpy.frombuffer` reads them; 32-bit without
-    x64.
+    """The numbers in an object with the buffer protocol, as by `numpy.frombuffer`; 32-bit without x64.
 
     Args:
         buffer: the object.
@@ -393,8 +395,7 @@ def load(file, *args, **kwargs):
     return asarray(found.view(dtypes.bfloat16) if found.dtype == np.dtype("V2") else found)
 
 
-# --- arrays of one value
-# ----------------------------------------------------------------------------------------
+# --- arrays of one value --------------------------------------------------------------------------
 
 def _fill(shape, value, dtype, weak=False):
     aval = ShapedArray(shape, dtype, weak)

@@ -31,8 +31,7 @@ __all__ = ["c_", "diag_indices", "diag_indices_from", "index_exp", "indices", "i
 s_, index_exp = np.s_, np.index_exp
 
 
-# --- grids
-# ------------------------------------------------------------------------------------------------------
+# --- grids ----------------------------------------------------------------------------------------
 
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     """A list of arrays: the coordinates, along each axis, of the points of a grid.
@@ -111,8 +110,7 @@ class _Grid:
 mgrid, ogrid = _Grid("mgrid", False), _Grid("ogrid", True)
 
 
-# --- indices
-# ----------------------------------------------------------------------------------------------------
+# --- indices --------------------------------------------------------------------------------------
 
 def _int_array(x):
     return asarray(np.asarray(x).astype(dtypes.canonicalize(np.int64)))
@@ -348,8 +346,7 @@ def _ravel(*multi_index, dims, wrap, order):
     return asarray(total)
 
 
-# --- r_ and c_
-# --------------------------------------------------------------------------------------------------
+# --- r_ and c_ ------------------------------------------------------------------------------------
 
 class _AxisConcat:
     """`r_[...]` and `c_[...]`: slices become ranges, and everything is concatenated along an axis.

@@ -24,8 +24,7 @@ __all__ = ["append", "array_split", "block", "column_stack", "concat", "concaten
            "hsplit", "hstack", "split", "stack", "unstack", "vsplit", "vstack"]
 
 
-# --- joining
-# ----------------------------------------------------------------------------------------------------
+# --- joining --------------------------------------------------------------------------------------
 
 def _sequence(name, arrays):
     """A list of the arrays to join.  TypeError for what is not a sequence of arrays."""
@@ -227,8 +226,7 @@ def append(arr, values, axis=None):
     return concatenate([arr, values], axis)
 
 
-# --- splitting
-# --------------------------------------------------------------------------------------------------
+# --- splitting ------------------------------------------------------------------------------------
 
 @composite(static=("bounds", "axis"))
 def slices(a, *, bounds, axis):
@@ -287,7 +285,8 @@ def _split(name, ary, sections, axis, even):
             raise ValueError(f"{name}: the number of sections must be larger than 0, got {parts}")
         if even and n % parts:
             raise ValueError(f"{name}: axis {axis} of size {n} does not divide into {parts} equal parts; "
-                             "jnp.array_split makes unequal ones")
+                             f"jnp.array_split makes unequal ones (array split does not result in an equal "
+                             f"division: rest is {n % parts})")
         ends = list(itertools.accumulate(n // parts + (i < n % parts) for i in range(parts)))
         bounds = tuple(zip([0, *ends], ends))
     return slices(ary, bounds=bounds, axis=axis)

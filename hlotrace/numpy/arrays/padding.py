@@ -71,7 +71,11 @@ def pad(array, pad_width, mode="constant", **kwargs):
                 raise ValueError(f"Cannot apply {mode!r} padding to empty axis: the array has shape "
                                  f"{shape_of(array)}")
     if mode in ("constant", "empty"):
-        return _constant(asarray(array), _values(kwargs.get("constant_values", 0), array), widths=widths)
+        given = kwargs.get("constant_values", 0)
+        values = _values(given, array)
+        if not _has_arrays(given) and np.ndim(given) == 0:
+            return _filled(asarray(array), values[0, 0], widths=widths)
+        return _constant(asarray(array), values, widths=widths)
     if mode == "linear_ramp":
         return _ramp(asarray(array), _values(kwargs.get("end_values", 0), array), widths=widths)
     if mode in _STATISTICS:
@@ -141,6 +145,12 @@ def _repeated(a, axis, n):
 def _enclosed(before, a, after, axis):
     pieces = [p for p in (before, a, after) if p.shape[axis]]
     return lax.concatenate(pieces, axis) if len(pieces) > 1 else a
+
+
+@composite(static=("widths",))
+def _filled(a, value, *, widths):
+    """`a` with one value on all sides."""
+    return lax.pad(a, cast(value, a.dtype), [(*width, 0) for width in widths])
 
 
 @composite(static=("widths",))
@@ -261,7 +271,7 @@ def _odd(a, padded, width, mode, axis):
 
 def _by_function(array, widths, function, kwargs):
     """NumPy's protocol: the function gets each vector of the padded array, axis by axis."""
-    padded = _constant(asarray(array), np.zeros((ndim_of(array), 2), int), widths=widths)
+    padded = _filled(asarray(array), np.int32(0), widths=widths)
     for axis, width in enumerate(widths):
         padded = apply_along_axis(function, axis, padded, width, axis, kwargs)
     return padded

@@ -24,8 +24,7 @@ from .shaping import ravel, reshape, swapaxes
 __all__ = ["flip", "fliplr", "flipud", "repeat", "roll", "rot90", "tile"]
 
 
-# --- repeating
-# --------------------------------------------------------------------------------------------------
+# --- repeating ------------------------------------------------------------------------------------
 
 def tile(A, reps):
     """`A` repeated reps[i] times along axis i; reps and shape are aligned at the end.
@@ -118,8 +117,7 @@ def _repeat_indices(repeats, *, n, total):
     return minimum(searchsorted(ends, places, side="right"), n - 1)
 
 
-# --- flipping and rolling
-# ---------------------------------------------------------------------------------------
+# --- flipping and rolling -------------------------------------------------------------------------
 
 def flip(m, axis=None):
     """The elements in reverse order along `axis`, an int or a sequence of them (None: all axes).

@@ -24,8 +24,7 @@ __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadc
            "reshape", "resize", "rollaxis", "shape", "size", "squeeze", "swapaxes", "transpose"]
 
 
-# --- what an array is like
-# --------------------------------------------------------------------------------------
+# --- what an array is like ------------------------------------------------------------------------
 
 def shape(a):
     """The sizes of the axes, a tuple of ints; of a list, those of the array that it would be.
@@ -61,8 +60,7 @@ def size(a, axis=None):
     return prod(sizes[i] for i in canonical_axes(axis, len(sizes)))
 
 
-# --- reshape
-# ----------------------------------------------------------------------------------------------------
+# --- reshape --------------------------------------------------------------------------------------
 
 def new_shape(name, old, wanted):
     """The shape that `wanted`, in which one size may be -1, means.  TypeError if it does not fit."""
@@ -77,9 +75,11 @@ def new_shape(name, old, wanted):
     if -1 in wanted:
         if not known or total % known:
             unknown = not is_constant_shape((total, known))
+            told = (f"Cannot divide evenly the sizes of shapes {old} and {wanted}. The remainder "
+                    f"{total % known} should be 0: ") if unknown else ""
             raise (errors.InconclusiveDimensionOperation if unknown else TypeError)(
-                f"cannot reshape array of shape {old} (size {total}) into shape {wanted}: the sizes without "
-                f"-1 multiply to {known}, which does not divide {total}")
+                f"{told}cannot reshape array of shape {old} (size {total}) into shape {wanted}: the sizes "
+                f"without -1 multiply to {known}, which does not divide {total}")
         wanted = tuple(total // known if n == -1 else n for n in wanted)
     elif known != total:
         raise TypeError(f"cannot reshape array of shape {old} (size {total}) into shape {wanted} (size "
@@ -166,8 +166,7 @@ def _resize(a, *, shape):
     return lax.reshape(slice_p.bind(copies, start_indices=(0,), limit_indices=(wanted,), strides=None), shape)
 
 
-# --- axes
-# -------------------------------------------------------------------------------------------------------
+# --- axes -----------------------------------------------------------------------------------------
 
 def transpose(a, axes=None):
     """The axes in another order; without `axes`, in reverse.
@@ -323,8 +322,7 @@ atleast_2d = _atleast(2, lambda s: (1, 1)[len(s):] + s)
 atleast_3d = _atleast(3, lambda s: ((1, *s, 1) if len(s) == 1 else (*s, 1, 1, 1)[:3]))
 
 
-# --- broadcasting
-# -----------------------------------------------------------------------------------------------
+# --- broadcasting ---------------------------------------------------------------------------------
 
 def broadcast_to(array, shape, *, out_sharding=None):
     """`array` repeated to `shape` by NumPy's rules.

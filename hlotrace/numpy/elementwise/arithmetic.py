@@ -109,8 +109,7 @@ def i0(x):
     return mul(bessel_i0e_p.bind(x), e.exp(e.maximum(x, neg(x))))    # max, unlike abs, has slope 0 at 0
 
 
-# --- functions of two arrays made of several primitives
-# ---------------------------------------------------------
+# --- functions of two arrays made of several primitives -------------------------------------------
 
 def _quotient_parts(x1, x2):
     """Remainder, and whether it must be moved by one divisor to have the divisor's sign."""
@@ -360,8 +359,7 @@ def lcm(x1, x2):
     return select(eq(divisor, 0), 0, mul(x1, div(x2, select(eq(divisor, 0), 1, divisor))))
 
 
-# --- bounds, rounding, parts
-# ------------------------------------------------------------------------------------
+# --- bounds, rounding, parts ----------------------------------------------------------------------
 
 
 @composite
@@ -470,8 +468,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     return x
 
 
-# --- other names
-# ------------------------------------------------------------------------------------------------
+# --- other names ----------------------------------------------------------------------------------
 
 around = renamed(round, "around")
 mod = remainder.named("mod")

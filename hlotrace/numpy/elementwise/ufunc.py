@@ -164,8 +164,7 @@ def frompyfunc(func, /, nin, nout, *, identity=None):
     return ufunc(mapped, nin, nout, name=name_of(func), identity=identity)
 
 
-# --- the methods of any ufunc, as scans
-# -------------------------------------------------------------------------
+# --- the methods of any ufunc, as scans -----------------------------------------------------------
 
 def _front(fun, a, axes, dtype):
     """`a` with `axes` as one leading axis, in the dtype that `fun` gives."""

@@ -10,7 +10,7 @@ from ...api.composite import composite
 from ...api.jit import jit
 from ...core import dtypes
 from ...core.array import Array
-from ...core.avals import aval_of
+from ...core.avals import aval_of, is_arraylike
 from ...core.config import state
 from ...core.dtypes import SUPPORTED, python_scalars
 from ...core.pytrees import pytree
@@ -42,8 +42,7 @@ def checked(name, x):
 
 @functools.cache
 def beside(kind, aval, x64):
-    """What makes a Python number of type `kind` an operand beside an array; None where the array must change.
-    """
+    """What makes a Python number of type `kind` an operand beside an array; None if the array must change."""
     rank = _ORDER.get(kind_of(aval.dtype), -1)
     if python_scalars.index(kind) > rank:
         return None
@@ -245,8 +244,7 @@ def like(x, value):
     return full(shape(x), value, dtype_of(x))
 
 
-# --- one row for each function that is a primitive
-# --------------------------------------------------------------
+# --- one row for each function that is a primitive ------------------------------------------------
 
 exp = Unary("exp", """e**x.
 
@@ -554,9 +552,9 @@ def _beside_exactly(kind, aval, x64):
 
 
 def _side(number, x):
-    """1 or -1 if `number` is a Python int above or below all that the integer dtype of `x` can hold, else 0.
-    """
-    if type(number) is not int or type(x) in python_scalars or not dtypes.is_integer(dtype_of(x)):
+    """1 or -1 if `number` is a Python int above or below all that the integer dtype of `x` holds, else 0."""
+    if type(number) is not int or type(x) in python_scalars or not is_arraylike(x) or not dtypes.is_integer(
+            dtype_of(x)):
         return 0
     info = dtypes.iinfo(dtype_of(x))
     return (number > info.max) - (number < info.min)
@@ -567,7 +565,6 @@ def _comparison(name, doc, primitive, complex_rule):
     promoting = result.general
 
     def general(x1, x2):
-        check_arraylike(name, x1, x2)
         if side := _side(x2, x1):
             return primitive.bind(np.zeros(shape(x1), np.int8), scalar(side, dtypes.int8))
         if side := _side(x1, x2):
@@ -625,8 +622,7 @@ minimum = Binary("minimum", """The lesser; NaN where either is NaN.
                  c=lambda x, y: select(less(x, y), x, y))
 
 
-# --- functions of one array made of several primitives
-# ----------------------------------------------------------
+# --- functions of one array made of several primitives --------------------------------------------
 
 def _scaled(name, doc, factor, weak, function=lambda x: x):
     def parts(x):       # a complex product would make NaN of infinity times 0
@@ -724,8 +720,7 @@ bitwise_count = Unary("bitwise_count", """Number of bits set in |x|, as uint8.
                       b=lambda x: convert(x, dtypes.uint8))
 
 
-# --- other names
-# ------------------------------------------------------------------------------------------------
+# --- other names ----------------------------------------------------------------------------------
 
 absolute, conj, fix, true_divide = (
     abs.named("absolute"), conjugate.named("conj"), trunc.named("fix"), divide.named("true_divide"))

@@ -9,7 +9,7 @@ from ...core.trace import concrete_or_error, is_concrete
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.cumulative import cumsum_p
 from ...primitives.arrays.elementwise import add, convert, div, lt, ne, rem_p
-from ...primitives.arrays.shape import broadcast_in_dim, full, reduce_sum, reshape
+from ...primitives.arrays.shape import broadcast_in_dim, full, reshape
 from ...primitives.arrays.slicing import concatenate_p
 from ...primitives.common import np, prod, shape_of
 from ...runtime.array_impl import as_array
@@ -68,8 +68,7 @@ def _where(condition, x, y):
     return e.select_n_p.bind(broadcast_to_shape(condition, target) if ndim(condition) else condition, y, x)
 
 
-# --- positions of what is true
-# ----------------------------------------------------------------------------------
+# --- positions of what is true --------------------------------------------------------------------
 
 def known(x):
     """The NumPy value that decides how many results there are.  ConcretizationTypeError under jit."""
@@ -90,10 +89,6 @@ def where_true(mask, size, absent):
     running = cumsum_p.bind(convert(mask, dtypes.int32), axis=0, reverse=False)
     place = convert(searchsorted(running, add(positions((size,), 0, dtypes.int32), 1)), index_dtype())
     return e.select(lt(place, shape_of(mask)[0]), place, absent)
-
-
-def count_true(mask):
-    return reduce_sum(convert(mask, dtypes.int32), tuple(range(ndim(mask))))
 
 
 @composite(static=("size",))
@@ -167,8 +162,7 @@ def argwhere(a, *, size=None, fill_value=None):
     return full((*shape_of(found[0]), 0), 0, index_dtype())
 
 
-# --- choices
-# ----------------------------------------------------------------------------------------------------
+# --- choices --------------------------------------------------------------------------------------
 
 def select(condlist, choicelist, default=0):
     """Elementwise, the choice of the first condition that holds; `default` where none does.

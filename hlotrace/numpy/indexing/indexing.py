@@ -50,8 +50,7 @@ from ..util import broadcast_shapes, unsigned
 __all__: list[str] = []
 
 
-# --- expanding an index expression
-# ------------------------------------------------------------------------------
+# --- expanding an index expression ----------------------------------------------------------------
 
 @dataclasses.dataclass(frozen=True)
 class Slice:
@@ -208,7 +207,7 @@ def _symbolic_slice(item, size):
             return default
         return max_dim(low, min_dim(part + size if surely(part, high=-1) else part, high))
     start, stop = place(item.start, low if step > 0 else high), place(item.stop, high if step > 0 else low)
-    return Entry("slice", (start, max_dim(0, -((start - stop) // step)), step))
+    return Entry("slice", (start, max_dim(0, (stop - start + step - (1 if step > 0 else -1)) // step), step))
 
 
 def _wrapped(values, size):
@@ -278,12 +277,10 @@ def _fitted(entry, shape, axis, wrap, inside):
     return Entry("array", asarray(value) if counts_back else _wrapped(value, size))
 
 
-# --- windows: ints, slices and traced scalars
-# -------------------------------------------------------------------
+# --- windows: ints, slices and traced scalars -----------------------------------------------------
 
 class Window(typing.NamedTuple):
-    """A box of the operand with a stride; `moving` are the axes that it does not cover, which need a start.
-    """
+    """A box of the operand with a stride; `moving` are the axes that it does not cover, with a start each."""
     sizes: tuple
     strides: tuple
     flipped: tuple
@@ -392,7 +389,7 @@ def _check_splits(x, y, whole):
 
 
 def _fit(y, shape, x):
-    """`y` with the dtype of `x`, broadcast to `shape`."""
+    """`y` with the dtype and in the memory of `x`, broadcast to `shape`."""
     old = shape_of(y)
     if len(old) > len(shape):
         raise errors.ShapeError(f"the value of shape {old} has more axes than {tuple(shape)}, the shape that "
@@ -402,11 +399,11 @@ def _fit(y, shape, x):
     if any(a != 1 and a != b for a, b in zip(old, shape[lead:])):
         raise errors.ShapeError(f"the value of shape {old} does not broadcast to {tuple(shape)}, the shape "
                                 f"that the index selects from an array of shape {x.shape}")
-    return broadcast_in_dim(convert(y, aval_of(x).dtype), shape, tuple(range(lead, len(shape))))
+    y = shapes.in_memory_of(aval_of(x), convert(y, aval_of(x).dtype))
+    return broadcast_in_dim(y, shape, tuple(range(lead, len(shape))))
 
 
-# --- everything else: one gather or scatter
-# ---------------------------------------------------------------------
+# --- everything else: one gather or scatter -------------------------------------------------------
 
 class Addresses(typing.NamedTuple):
     """The static part of a gather or scatter.
@@ -549,7 +546,7 @@ def write(x, y, *operands, plan, operation, mode, ordered, unique):
         windows = dict(zip(sorted(plan.numbers[0]), kept))
         _check_splits(aval, aval_of(y), {d: k for d, k in windows.items() if y.shape[d] == x.shape[k]})
     out = _OPERATIONS[operation].bind(
-        value, index_vectors(plan, operands, x.shape), y,
+        value, shapes.in_memory_of(aval, index_vectors(plan, operands, x.shape)), y,
         dimension_numbers=ScatterDimensionNumbers(*plan.numbers),
         mode=mode, indices_are_sorted=ordered or plan.sorted, unique_indices=unique or plan.unique)
     if aval_of(out) == aval or dtypes.is_extended(aval.dtype):
@@ -566,8 +563,7 @@ def check_bounds(shape, index, wrap=True):
             lax.check_bounds(shape, (axis,), value.reshape(*value.shape, 1), wrap)
 
 
-# --- the public operations
-# --------------------------------------------------------------------------------------
+# --- the public operations ------------------------------------------------------------------------
 
 def getitem(x, index):
     """`x[index]`.  Out of bounds it is the nearest element (see `.at[].get`)."""
@@ -745,9 +741,8 @@ class _IndexUpdateRef:
         if out_sharding is not None:
             array, *parts = over_auto_axes(array, *(index if type(index) is tuple else (index,)))
             index = tuple(parts) if type(index) is tuple else parts[0]
-        result = get(array, index, indices_are_sorted=indices_are_sorted,
-                     unique_indices=unique_indices, mode=mode, fill_value=fill_value,
-                     wrap=wrap_negative_indices)
+        result = get(array, index, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+                     mode=mode, fill_value=fill_value, wrap=wrap_negative_indices)
         return with_out_sharding(result, out_sharding, "x.at[].get")
 
 

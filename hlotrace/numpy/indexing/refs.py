@@ -432,8 +432,7 @@ def _step(value, how, what):
 
 
 def _replaced(value, steps, written, how):
-    """The array with the part that the steps select, one after another, written, or increased by what is
-    written.
+    """The array with the part that the steps select, one after another, written or added to.
 
     A part of ints and slices is moved inside of the array, as where it is read; of arrays, what is outside is
     dropped.

@@ -18,7 +18,7 @@ from ..arrays.shaping import broadcast_to, moveaxis, ravel
 from ..elementwise.arithmetic import clip, remainder
 from ..reductions.reductions import cumsum
 from ..reductions.sorting import argsort, sort
-from ..util import broadcast_args, broadcast_shapes, check_arraylike, dtype_of, promote_dtypes
+from ..util import broadcast_args, broadcast_shapes, check_arraylike, dtype_of, no_out, promote_dtypes
 from .conditions import nonzero, where
 from .indexing import check_bounds, fill_key, get, getitem, update
 
@@ -26,16 +26,10 @@ __all__ = ["choose", "compress", "delete", "extract", "fill_diagonal", "insert",
            "put_along_axis", "take", "take_along_axis", "trim_zeros"]
 
 
-def _no_out(name, out):
-    if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable; "
-                                  "use the result.")
-
-
-def _not_inplace(name, inplace, error=ValueError):
+def _not_inplace(name, inplace):
     if inplace:
-        raise error(f"jnp.{name} cannot change an array in place, as arrays are immutable: write x = "
-                    f"jnp.{name}(x, ..., inplace=False), or x = x.at[index].set(values)")
+        raise ValueError(f"jnp.{name} cannot change an array in place, as arrays are immutable: write x = "
+                         f"jnp.{name}(x, ..., inplace=False), or x = x.at[index].set(values)")
 
 
 def _flat_or_axis(x, axis):
@@ -48,8 +42,7 @@ def _along(axis, index):
     return (*[slice(None)] * axis, index)
 
 
-# --- reading
-# ----------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 def take(a, indices, axis=None, out=None, mode=None, unique_indices=False, indices_are_sorted=False,
          fill_value=None):
@@ -73,7 +66,7 @@ def take(a, indices, axis=None, out=None, mode=None, unique_indices=False, indic
     >>> jnp.take(x[0], jnp.array([0, -1, 7])), jnp.take(x[0], jnp.array([0, -1, 7]), mode="clip")
     (Array([ 1.,  3., nan], dtype=float32), Array([1., 1., 3.], dtype=float32))
     """
-    _no_out("take", out)
+    no_out("take", out)
     check_arraylike("take", a, indices)
     if mode == "raise":
         raise NotImplementedError("mode='raise' is not supported for arrays of indices: 'fill', 'clip' and "
@@ -102,8 +95,7 @@ def take(a, indices, axis=None, out=None, mode=None, unique_indices=False, indic
 
 
 def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_negative_indices=None):
-    """`arr[i, indices[i, j], ...]`: entries of `arr` along `axis`, chosen for each position of the other
-    axes.
+    """`arr[i, indices[i, j], ...]`: entries along `axis`, chosen for each position of the other axes.
 
     Args:
         arr: an array.
@@ -183,7 +175,7 @@ def choose(a, choices, out=None, mode="raise"):
     >>> jnp.choose(jnp.array([0, 1, 0]), [jnp.array([1, 2, 3]), 10])
     Array([ 1, 10,  3], dtype=int32)
     """
-    _no_out("choose", out)
+    no_out("choose", out)
     choices = list(choices)
     check_arraylike("choose", a, *choices)
     if not dtypes.is_integer(aval_of(a).dtype):
@@ -226,7 +218,7 @@ def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
     Array([[1, 3],
            [4, 6]], dtype=int32)
     """
-    _no_out("compress", out)
+    no_out("compress", out)
     check_arraylike("compress", condition, a)
     if aval_of(condition).ndim != 1:
         raise ValueError(f"condition must be a 1D array, got shape {aval_of(condition).shape}")
@@ -262,8 +254,7 @@ def extract(condition, arr, *, size=None, fill_value=0):
     return compress(ravel(condition), arr, size=size, fill_value=fill_value)
 
 
-# --- writing
-# ----------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
     """`arr` with `values` written where `take_along_axis` would read.
@@ -380,8 +371,7 @@ def fill_diagonal(a, val, wrap=False, *, inplace=True):
     return update(a, (places,) * a.ndim, val, "set", unique_indices=True)
 
 
-# --- removing and adding
-# ----------------------------------------------------------------------------------------
+# --- removing and adding --------------------------------------------------------------------------
 
 def delete(arr, obj, axis=None, *, assume_unique_indices=False):
     """`arr` without the slices `obj` (an int, slice, mask or array of ints) along `axis` (None: flattened).

@@ -3,6 +3,7 @@ import dataclasses
 import functools
 from collections.abc import Callable
 
+from ... import lax
 from ...api.composite import composite
 from ...core import dtypes
 from ...core.avals import aval_of
@@ -21,9 +22,9 @@ from ...primitives.arrays.reduce import (
 )
 from ...primitives.arrays.shape import broadcast_in_dim, full, reduce_sum_p, reshape
 from ...primitives.arrays.slicing import concatenate_p
-from ...primitives.common import Primitive, canonical_axes, canonical_axis, np, scalar, shape_of
+from ...primitives.common import Primitive, as_axes, canonical_axes, canonical_axis, np, scalar, shape_of
 from ...primitives.common import prod as size_of
-from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim
+from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, no_out
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",
            "cumulative_prod", "cumulative_sum", "max", "min", "minmax", "nanargmax", "nanargmin",
@@ -32,8 +33,7 @@ __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "c
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Kind:
-    """A reduction: its primitive, the elementwise one that adds an initial value, and the value of nothing.
-    """
+    """A reduction: its primitive, the elementwise one that adds an initial value, the value of nothing."""
     primitive: Primitive
     combine: Primitive
     identity: Callable      # of the dtype
@@ -48,25 +48,30 @@ ALL = Kind(reduce_and_p, and_p, lambda dtype: scalar(True, dtype), True)
 ANY = Kind(reduce_or_p, or_p, lambda dtype: scalar(False, dtype), True)
 
 
-def no_out(name, out):
-    if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported: arrays are immutable; "
-                                  "use the result.")
-
-
 def wider(dtype):
     """The dtype to add up in: 16-bit and smaller floats add up in float32."""
     return dtypes.float32 if dtypes.is_float(dtype) and dtype.itemsize < 4 else dtype
 
 
 def promoted_integer(dtype):
-    """The dtype in which integers and bools are summed: the platform's signed or unsigned one, or a wider
-    one.
-    """
+    """The dtype in which integers and bools are summed: the platform's signed or unsigned one, or wider."""
     if not (dtypes.is_integer(dtype) or dtypes.is_bool(dtype)):
         return dtype
     target = dtypes.canonicalize(dtypes.uint64 if dtypes.is_unsigned(dtype) else dtypes.int64)
     return dtype if dtype.itemsize >= target.itemsize and not dtypes.is_bool(dtype) else target
+
+
+def split_axes(axis, ndim):
+    """(the axes of an array counted from the front, the names of mapped axes that are beside them)."""
+    axes = () if axis is None else as_axes(axis)
+    names = tuple([a for a in axes if isinstance(a, str)])
+    return canonical_axes(tuple([a for a in axes if not isinstance(a, str)]) if names else axis, ndim), names
+
+
+def reduced_axes(axis, ndim):
+    """Those axes, then those names, as one tuple: what is static in a reduction."""
+    axes, names = split_axes(axis, ndim)
+    return axes + names
 
 
 def expand_kept(x, axes, shape):
@@ -121,7 +126,9 @@ def reduction(name, kind, a, axis, dtype, out, keepdims, initial, where, promote
     if dtype is not None and dtype is not dtypes.bool_:
         dtype = dtypes.check_user_dtype(dtype, name)
     if axis is not None and type(axis) is not int:
-        axis = canonical_axes(axis, aval.ndim)
+        axis, names = split_axes(axis, aval.ndim)
+        if names:
+            return _over_names(name, kind, a, axis, names, dtype, keepdims, initial, where, promote_integers)
     if dtype is not None and dtypes.is_bool(np.dtype(dtype)):
         kind = {SUM: ANY, PROD: ALL}.get(kind, kind)        # the ring of truth values, as in NumPy
     axes, dtype, plain = _plan(kind, aval, axis, dtype, promote_integers, state.x64)
@@ -141,12 +148,24 @@ def reduction(name, kind, a, axis, dtype, out, keepdims, initial, where, promote
     return reduce_array(a, initial, where, kind, axes, bool(keepdims), dtype)
 
 
+def _over_names(name, kind, a, axis, names, dtype, keepdims, initial, where, promote_integers):
+    collective = {SUM: lax.psum, MAX: lax.pmax, MIN: lax.pmin}.get(kind)
+    if collective is None:
+        raise NotImplementedError(f"jnp.{name} over the mapped axis {names[0]!r}: sum, max, min, mean and "
+                                  "what is made of them take names of axes")
+    first = None if kind is SUM else initial
+    out = collective(reduction(name, kind, a, axis, dtype, None, keepdims, first, where, promote_integers),
+                     names)
+    return out if initial is None or kind is not SUM else add_p.bind(
+        out, broadcast_to_shape(cast(initial, dtype_of(out)), shape_of(out)))
+
+
 def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
     """The sum over an axis.
 
     Args:
         a: an array.
-        axis: an int, a tuple of them, or None for all axes.
+        axis: an int, a tuple of them, or None for all axes; the name of a mapped axis is an axis too.
         dtype: what to add up in, and that of the result.  By default small integers and bools add up in int32
             (int64 with x64), unsigned ones in uint32; float16 and bfloat16 add up in float32 and come back
             rounded.
@@ -293,7 +312,7 @@ def count_nonzero(a, axis=None, keepdims=False):
     Array([1, 0, 2], dtype=int32)
     """
     check_arraylike("count_nonzero", a)
-    return _count_nonzero(a, canonical_axes(axis, ndim(a)), bool(keepdims))
+    return _count_nonzero(a, reduced_axes(axis, ndim(a)), bool(keepdims))
 
 
 @composite(static=("axis", "keepdims"))
@@ -311,11 +330,10 @@ def ptp(a, axis=None, out=None, keepdims=False):
     """
     no_out("ptp", out)
     check_arraylike("ptp", a)
-    return _ptp(a, canonical_axes(axis, ndim(a)), bool(keepdims))
+    return _ptp(a, reduced_axes(axis, ndim(a)), bool(keepdims))
 
 
-# --- ignoring nan
-# -----------------------------------------------------------------------------------------------
+# --- ignoring nan ---------------------------------------------------------------------------------
 
 @composite(static=("reducer", "fill", "options", "nan_if_none"))
 def _without_nan(a, initial, where, reducer, fill, options, nan_if_none):
@@ -333,7 +351,7 @@ def _nan_reduction(name, reducer, fill, a, axis, out, keepdims, initial, where, 
     check_arraylike(name, a)
     if not dtypes.is_inexact(dtype_of(a)):
         return reducer(a, axis, keepdims=keepdims, initial=initial, where=where, **options)
-    options |= {"axis": canonical_axes(axis, ndim(a)), "keepdims": bool(keepdims)}
+    options |= {"axis": reduced_axes(axis, ndim(a)), "keepdims": bool(keepdims)}
     return _without_nan(a, initial, where, reducer, fill, tuple(options.items()),
                         nan_if_none and initial is None)
 
@@ -381,8 +399,7 @@ def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return _nan_reduction("nanmin", min, np.inf, a, axis, out, keepdims, initial, where, True)
 
 
-# --- positions of extremes
-# --------------------------------------------------------------------------------------
+# --- positions of extremes ------------------------------------------------------------------------
 
 def _flat(a, axis, name):
     """(array with at least the axis to search, that axis): all of a flattened one for None."""
@@ -409,8 +426,7 @@ def _position(name, primitive, a, axis, out, keepdims):
 
 
 def argmax(a, axis=None, out=None, keepdims=None):
-    """The index of the maximum along `axis`, of the flattened array for None; of the first NaN if there is
-    one.
+    """The index of the maximum along `axis`, of the flattened array for None; of the first NaN, if any.
 
     The first one, if there are several.  The dtype is int32 (int64 with x64).
 
@@ -425,8 +441,7 @@ def argmax(a, axis=None, out=None, keepdims=None):
 
 
 def argmin(a, axis=None, out=None, keepdims=None):
-    """The index of the minimum along `axis`, of the flattened array for None; of the first NaN if there is
-    one.
+    """The index of the minimum along `axis`, of the flattened array for None; of the first NaN, if any.
 
     The first one, if there are several.  The dtype is int32 (int64 with x64).
 
@@ -479,8 +494,7 @@ def nanargmin(a, axis=None, out=None, keepdims=None):
     return _nan_argument("nanargmin", argmin, np.inf, a, axis, out, keepdims)
 
 
-# --- running sums and products
-# ----------------------------------------------------------------------------------
+# --- running sums and products --------------------------------------------------------------------
 
 @composite(static=("primitive", "axis", "dtype", "fill", "first"))
 def _running(a, primitive, axis, dtype, fill, first):

@@ -35,14 +35,11 @@ def _last_if_nan(x):
     return select(ne(x, x), np.nan, x) if dtypes.is_complex(dtype_of(x)) else x
 
 
-# --- unique
-# -----------------------------------------------------------------------------------------------------
+# --- unique ---------------------------------------------------------------------------------------
 
 @composite(static=("axis", "equal_nan"))
 def _sorted_rows(a, axis, equal_nan):
-    """(rows in order, where they came from, which differ from the one before), a row for each entry of
-    `axis`.
-    """
+    """(rows in order, where they came from, which differ from the one before), a row an entry of `axis`."""
     a = cast(a, dtype_of(a))
     rows = flat(a) if axis is None else move_axis(a, axis, 0)
     n = shape_of(rows)[0]
@@ -225,13 +222,10 @@ def unique_values(x, /, *, size=None, fill_value=None):
     return _unique("unique_values", x, None, False, size, fill_value)[0]
 
 
-# --- set operations
-# ---------------------------------------------------------------------------------------------
+# --- set operations -------------------------------------------------------------------------------
 
 def _chosen(values, mask, size, fill_value, *others):
-    """The elements of `values` where `mask` is true, `size` of them; and of `others`, pairs (vector,
-    filling).
-    """
+    """The elements of `values` where `mask` is true, `size` of them; so of `others`: (vector, filling)."""
     size = int(np.sum(known(mask))) if size is None else as_size(size)
     return _compress(values, mask, fill_value, others, size)
 
@@ -260,9 +254,7 @@ def _first_true(values, mask):
 
 @composite
 def _merged(ar1, ar2):
-    """Both arrays as one sorted vector: (values, is it from the second, index there, first and last of a
-    group).
-    """
+    """Both arrays as one sorted vector: (values, from the second?, index there, first, last of a group)."""
     a, b = promote_dtypes(flat(ar1), flat(ar2))
     m, n = shape_of(a)[0], shape_of(b)[0]
     second = concatenate_p.bind(full((m,), 0, dtypes.int32), full((n,), 1, dtypes.int32), dimension=0)

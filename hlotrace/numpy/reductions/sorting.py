@@ -61,8 +61,7 @@ def positions(shape, axis=0, dtype=None):
     return iota_p.bind(dtype=dtype or index_dtype(), shape=tuple(shape), dimension=axis)
 
 
-# --- sort
-# -------------------------------------------------------------------------------------------------------
+# --- sort -----------------------------------------------------------------------------------------
 
 def _check_sort(name, a, axis, kind, order):
     check_arraylike(name, a)
@@ -256,8 +255,7 @@ def _top_k(a, k, axis, mode):
     return turned(values), places
 
 
-# --- searching
-# --------------------------------------------------------------------------------------------------
+# --- searching ------------------------------------------------------------------------------------
 
 def _before(x, y):
     """x < y with NaN after all else, elementwise; complex numbers by real, then by imaginary part."""
@@ -396,8 +394,7 @@ def digitize(x, bins, right=False, *, method=None):
     return _digitize(x, bins, bool(right), method or "scan")
 
 
-# --- counting
-# ---------------------------------------------------------------------------------------------------
+# --- counting -------------------------------------------------------------------------------------
 
 @composite(static=("length",))
 def _bincount(x, weights, length):
@@ -606,8 +603,7 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
 
 
 def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
-    """(counts, x edges, y edges): how many of the points (x, y), or how much of their weights, is in each
-    cell.
+    """(counts, x edges, y edges): the number, or the sum of weights, of points (x, y) in each cell.
 
     Args:
         x: vector (n,).

@@ -1,4 +1,5 @@
 """Statistics of `jax.numpy`: means, variances, medians and quantiles, and their nan-ignoring forms."""
+from ... import lax
 from ...api.composite import composite
 from ...core import dtypes
 from ...core.avals import aval_of
@@ -44,24 +45,26 @@ from ..util import (
     check_arraylike,
     dtype_of,
     ndim,
+    no_out,
     promote_dtypes_inexact,
     promotes,
     shape,
 )
-from .reductions import as_mask, is_nan, no_out, wider
+from .reductions import as_mask, is_nan, reduced_axes, wider
 from .reductions import sum as sum_
 
 __all__ = ["average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile",
            "nanquantile", "nanstd", "nanvar", "percentile", "quantile", "std", "var"]
 
 
-# --- mean, variance
-# ---------------------------------------------------------------------------------------------
+# --- mean, variance -------------------------------------------------------------------------------
 
 def _count(a, axes, keepdims, mask, dtype):
     """How many elements go into each result: a constant, or an array where there is a mask."""
     if mask is None:
-        return cast(prod(shape(a)[i] for i in axes), dtype)
+        names = tuple([i for i in axes if isinstance(i, str)])
+        count = prod(shape(a)[i] for i in axes if not isinstance(i, str))
+        return cast(lax.psum(count, names) if names else count, dtype)
     return sum_(cast(mask, dtype), axes, keepdims=keepdims)
 
 
@@ -95,7 +98,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     no_out("mean", out)
     check_arraylike("mean", a)
     dtype = dtypes.to_inexact(dtype_of(a)) if dtype is None else dtypes.check_user_dtype(dtype, "mean")
-    return _mean(a, where, canonical_axes(axis, ndim(a)), bool(keepdims), dtype)
+    return _mean(a, where, reduced_axes(axis, ndim(a)), bool(keepdims), dtype)
 
 
 @composite(static=("axes", "keepdims", "with_weights"))
@@ -173,7 +176,7 @@ def _variance(name, a, axis, dtype, out, ddof, keepdims, where, center, correcti
             raise ValueError(f"jnp.{name} does not take a real dtype for an array of complex values: got "
                              f"dtype {dtype}")
         result = dtype
-    return _var(a, where, center, ddof, canonical_axes(axis, ndim(a)), bool(keepdims), result)
+    return _var(a, where, center, ddof, reduced_axes(axis, ndim(a)), bool(keepdims), result)
 
 
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None,
@@ -255,8 +258,7 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
                         mean=mean)
 
 
-# --- covariance
-# -------------------------------------------------------------------------------------------------
+# --- covariance -----------------------------------------------------------------------------------
 
 @promotes("m", "y")
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
@@ -352,8 +354,7 @@ def _corrcoef(c):
     return complex_p.bind(*(maximum(minimum(part, 1.0), -1.0) for part in (real(c), imag_p.bind(c))))
 
 
-# --- quantiles
-# --------------------------------------------------------------------------------------------------
+# --- quantiles ------------------------------------------------------------------------------------
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
@@ -364,8 +365,7 @@ def _as_float(n, like):
 
 
 def _at(rows, position):
-    """The elements of the sorted `rows` (m, n) at integer-valued float positions (m, k), clamped to the row.
-    """
+    """The elements of the sorted `rows` (m, n) at whole float positions (m, k), clamped to the row."""
     inside = maximum(minimum(position, _as_float(shape_of(rows)[1] - 1, position)), 0.0)
     return take_along(rows, convert(inside, dtypes.int32), 1)
 

@@ -11,7 +11,7 @@ import string
 
 from ...core.axes import AxisMap
 from ..common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, ndim_of, shape_of
-from .elementwise import add, and_p, convert, mul
+from .elementwise import accumulate, and_p, convert, mul
 from .precision import DotAlgorithm, algorithm_of, storage_dtype, sum_dtype, swapped
 from .reduce import reduce_or_p
 from .shape import broadcast_in_dim, reduce_sum_p, transpose
@@ -19,8 +19,7 @@ from .shape import broadcast_in_dim, reduce_sum_p, transpose
 
 @functools.lru_cache(maxsize=4096)
 def labels(dimension_numbers, lhs_ndim, rhs_ndim):
-    """The letters of lhs, rhs and result, as strings.  The result has batch, lhs free, rhs free axes in
-    order."""
+    """The letters of lhs, rhs and result, as strings.  The result has the batch, lhs free, rhs free axes."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     letters = iter(string.ascii_letters)
     lhs = "".join(next(letters) for _ in range(lhs_ndim))
@@ -35,8 +34,7 @@ def _free(x, y):
 
 
 def _numbers(lhs, rhs, out):
-    """(dimension numbers, letters of the result) of a product of lhs and rhs that keeps the letters in `out`.
-    """
+    """(dimension numbers, letters of the result) of a product of lhs and rhs that keeps those in `out`."""
     batch = [c for c in out if c in lhs and c in rhs]
     contracted = [c for c in lhs if c in rhs and c not in out]
     dimension_numbers = tuple((tuple(map(lhs.index, group)), tuple(map(rhs.index, group)))
@@ -199,8 +197,7 @@ def _abstract_eval(x, y, *, dimension_numbers, precision, preferred_element_type
 # --- lowering -------------------------------------------------------------------------------------
 
 def _computed_in(a, b, out, algorithm):
-    """Dtypes of lhs, rhs and result in which to emit the operation, which then has no mixture to object to.
-    """
+    """Dtypes of lhs, rhs and result in which to emit the operation, which then sees no mixture."""
     if algorithm is not None:
         return storage_dtype(algorithm[0], a), storage_dtype(algorithm[1], b), sum_dtype(algorithm[2])
     natural = max(a, b, key=_rank)
@@ -255,7 +252,7 @@ def bilinear_jvp(primitive):
         right = None if dy is None else primitive.bind(x, dy, **params)
         if left is None or right is None:
             return out, right if left is None else left
-        return out, add(left, right)
+        return out, accumulate(left, right)
     return jvp
 
 
@@ -310,8 +307,7 @@ def _unreduced_lower(ctx, eqn, x, y):
 unreduced_dot_general_p = Primitive(
     "unreduced_dot_general", sharding=_axes, linear="each",
     batching=_batching_of(lambda: unreduced_dot_general_p),
-    abstract_eval=lambda x, y, *, unreduced, **params: _abstract_eval(x, y, **params),
-    lower=_unreduced_lower,
+    abstract_eval=lambda x, y, *, unreduced, **params: _abstract_eval(x, y, **params), lower=_unreduced_lower,
     transpose=lambda ct, x, y, *, unreduced, **params: _transpose(ct, x, y, **params))
 unreduced_dot_general_p.jvp = bilinear_jvp(unreduced_dot_general_p)
 

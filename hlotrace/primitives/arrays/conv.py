@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...core import errors
 from ...core.axes import AxisMap
-from ...core.symbolic.dimension import is_constant_shape, max_dim, surely
+from ...core.symbolic.dimension import max_dim, surely
 from ..common import (
     Primitive,
     ShapedArray,
@@ -135,9 +135,6 @@ def _lower(ctx, eqn, x, y):
     if dtypes.is_complex(eqn.outvars[0].aval.dtype):
         return ctx.lower_fun(lambda u, v: _complex_product(u, v, eqn.params), eqn, x, y)
     p, (a, b), out = eqn.params, (v.aval for v in eqn.invars), eqn.outvars[0].aval
-    if not is_constant_shape([n for pair in p["padding"] for n in pair]):
-        raise NotImplementedError(f"conv_general_dilated: padding={p['padding']} depends on symbolic sizes, "
-                                  "and XLA's convolutions have fixed ones")
     lhs, rhs, result = p["dimension_numbers"]
     numbers = f"{_axes_text(lhs, 'b', 'f')}x{_axes_text(rhs, 'o', 'i')}->{_axes_text(result, 'b', 'f')}"
     window = (f"stride = {list(p['window_strides'])}, pad = {[list(pair) for pair in p['padding']]}, "
@@ -153,8 +150,7 @@ def _lower(ctx, eqn, x, y):
 # --- moving axes into groups ----------------------------------------------------------------------
 
 def _fold(x, source, target, outer=1):
-    """Merge axis `source` into axis `target`, behind `outer` groups of it.  `target` is counted without
-    `source`."""
+    """Merge axis `source` into axis `target`, counted without it, behind `outer` groups of that."""
     x = move_axis(x, source, target)
     shape = shape_of(x)
     size, merged = shape[target], shape[target + 1]

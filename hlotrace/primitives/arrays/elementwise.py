@@ -1,5 +1,4 @@
-"""Elementwise primitives: one table row each, with the StableHLO or CHLO op, the dtypes it takes and its
-derivative.
+"""Elementwise primitives, a table row each: the StableHLO or CHLO operation, the dtypes, the derivative.
 
 A derivative is a lambda of the tangent, the result and the operands; a row has one for each operand (None:
 no derivative; NotImplemented rows are left out).  Operands have equal shapes and dtypes; a NumPy or Python
@@ -20,6 +19,7 @@ from ..common import (
     number,
     shape_of,
 )
+from .precision import result_accuracy
 from .shape import Mapped, broadcast_in_dim, full, instantiate, zeros_of
 
 _KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer",
@@ -87,7 +87,8 @@ def lower_op(ctx, eqn, *names):
             return ctx.emit(f"{mnemonic} {listed} : {', '.join([out.mlir] * len(names))} -> {out.mlir}")
         if mnemonic.startswith("chlo."):
             return ctx.emit(f"{mnemonic} {listed} : {out.mlir} -> {out.mlir}")
-        return ctx.emit(f"{mnemonic} {listed} : {out.mlir}")
+        accuracy = result_accuracy(eqn.params.get("accuracy"))
+        return ctx.emit(f"{mnemonic} {listed}{accuracy} : {out.mlir}")
     source = out.update(dtype=kind).mlir
     if mnemonic == "stablehlo.complex":
         return ctx.emit(f"{mnemonic} {listed} : {out.mlir}")
@@ -102,17 +103,17 @@ def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype,
     """Make and register an elementwise primitive from its table row.  of_bools: what to write for booleans
     instead."""
     abstract_eval = abstract_eval or _abstract_eval(name, kinds, result, of_bools)
-    p = Mapped(name, mnemonic=mnemonic, abstract_eval=abstract_eval,
-               lower=lower or lower_op, transpose=transpose, kinds=kinds, elementwise=True, axes=ELEMENTWISE,
-               **facts)
+    p = Mapped(name, mnemonic=mnemonic, abstract_eval=abstract_eval, lower=lower or lower_op,
+               transpose=transpose, kinds=kinds, elementwise=True, axes=ELEMENTWISE, **facts)
 
     def jvp(primals, tangents, **params):
         out = p.bind(*primals, **params)
+        params.pop("accuracy", None)        # of this function, not of its derivative
         total = None
         for rule, t in zip(derivatives, tangents):
             if t is not None and rule is not None:
                 term = rule(t, out, *primals, **params)
-                total = term if total is None else add(total, term)
+                total = term if total is None else accumulate(total, term)
         shape = shape_of(out)
         if total is not None and shape_of(total) != shape:
             total = broadcast_in_dim(total, shape, ())
@@ -137,16 +138,10 @@ def _pair(a, b):
     return a, b
 
 
-def _unary(primitive_name):
-    def function(x):
-        return globals()[primitive_name].bind(x)
-    return function
-
-
 def accumulate(a, b):
     """The sum of two cotangents, by the dtype's own rule where that is a user's."""
     dtype = dtype_of(a)
-    return dtype._rules.add(dtype, a, b) if dtypes.is_extended(dtype) else add_p.bind(a, b)
+    return dtype._rules.add(dtype, a, b) if dtypes.is_extended(dtype) else add_any_p.bind(a, b)
 
 
 def add(a, b): return add_p.bind(*_pair(a, b))
@@ -218,9 +213,16 @@ def _float_result(dtype):
 
 neg_p = elementwise("neg", "stablehlo.negate", "fciu", lambda g, o, x: neg(g), transpose=lambda ct,
                     x: [neg(ct)], of_bools="~x is the opposite of a bool", makes_nan=False, linear="first")
-add_p = elementwise("add", "stablehlo.add", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: g,
-                    transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: ct)],
-                    linear="all")
+
+
+def _sum(name):
+    return elementwise(name, "stablehlo.add", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: g,
+                       linear="all", transpose=lambda ct, x, y: [_if_linear(x, lambda: ct),
+                                                                 _if_linear(y, lambda: ct)])
+
+
+add_p = _sum("add")
+add_any_p = _sum("add_any")      # of terms of derivatives
 sub_p = elementwise("sub", "stablehlo.subtract", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: neg(g),
                     transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: neg(ct))],
                     of_bools="x ^ y tells where bools differ", linear="all")
@@ -229,8 +231,7 @@ mul_p = elementwise("mul", "stablehlo.multiply", "fciu", lambda g, o, x, y: mul(
 
 
 def _quotient(by_zero):
-    """The lowering of what divides, of integers so that XLA sees no division by zero: `by_zero(x)` is its
-    result.
+    """The lowering of what divides, of integers so that XLA never divides by zero, which is `by_zero(x)`.
 
     The XLA of jaxlib 0.10 divides known numbers itself while it compiles, and by zero that ends the process.
     """
@@ -262,8 +263,7 @@ def _pow_dy(g, o, x, y):
 
 
 def _unsigned_pow(x, y):
-    """x**y by the power of signed integers: XLA's own takes a y with the highest bit set for a negative one.
-    """
+    """x**y by the power of signed integers: XLA's own takes a y with the highest bit for a negative one."""
     dtype = dtype_of(x)
     x, half = (convert(v, np.dtype(f"i{dtype.itemsize}"))
                for v in (x, shift_right_logical_p.bind(*_pair(y, 1))))
@@ -335,8 +335,7 @@ population_count_p = elementwise("population_count", "stablehlo.popcnt", "iu")
 clz_p = elementwise("clz", "stablehlo.count_leading_zeros", "iu")
 
 def _mended(mend):
-    """The lowering of a function of complex numbers a + bi that is not exact in XLA where a part is 0,
-    infinite or NaN.
+    """The lowering of a function of a + bi that is not exact in XLA where a part is 0, infinite or NaN.
 
     `mend(a, b, out)` gives the result from XLA's.
     """
@@ -409,7 +408,8 @@ def _atanh_of_nan(a, b, out):
 exp_p = elementwise("exp", "stablehlo.exponential", "fc", lambda g, o, x: mul(g, o),
                     lower=_as_exp(lambda a: exp(a)))
 exp2_p = elementwise("exp2", None, "fc", lambda g, o, x: mul(g, mul(o, np.log(2).item())),
-                     lower=lambda ctx, eqn, x: ctx.lower_fun(lambda v: exp(mul(v, np.log(2).item())), eqn, x))
+                     lower=lambda ctx, eqn, x: ctx.lower_fun(
+                         lambda v: exp_p.bind(mul(v, np.log(2).item()), **eqn.params), eqn, x))
 expm1_p = elementwise("expm1", "stablehlo.exponential_minus_one", "fc", lambda g, o, x: mul(g, add(o, 1)),
                       lower=_as_exp(lambda a: expm1_p.bind(a)))
 log_p = elementwise("log", "stablehlo.log", "fc", lambda g, o, x: div(g, x), lower=_mended(_log_of_infinite))
@@ -760,7 +760,7 @@ def _clamp_jvp(primals, tangents):
         if t is not None:
             t = broadcast_in_dim(t, shape, ()) if shape_of(t) != shape else t
             term = select(mask, t, full(shape, 0, dtype))
-            total = term if total is None else add(total, term)
+            total = term if total is None else accumulate(total, term)
     return out, total
 
 

@@ -20,8 +20,7 @@ from .slicing import iota_p, pad_p
 
 
 class FftType(enum.IntEnum):
-    """Complex numbers forwards and backwards; from real numbers to the first half of theirs, and backwards.
-    """
+    """Complex numbers forwards and backwards; real numbers to the first half of theirs, and back."""
     FFT = 0
     IFFT = 1
     RFFT = 2
@@ -73,8 +72,7 @@ def _fft_lower(ctx, eqn, x):
 
 
 def _fft_transpose(ct, x, *, fft_type, fft_lengths):
-    """The complex ones are symmetric.  A real one is the other, where it counts both of two conjugate
-    coefficients."""
+    """The complex ones are symmetric.  A real one is the other, counting both of conjugate coefficients."""
     def again(x, fft_type):
         return fft_p.bind(x, fft_type=fft_type, fft_lengths=fft_lengths)
     if not fft_lengths or fft_type in (FftType.FFT, FftType.IFFT):

@@ -26,6 +26,7 @@ from ..common import (
     shape_of,
 )
 from .elementwise import (
+    accumulate,
     add,
     add_p,
     and_p,
@@ -395,7 +396,7 @@ def _mul_jvp(primals, tangents, **params):
                 "example)")
         change = mul(tangents[2], _read_back(x, indices, shape_of(updates), **params))
         term = scatter_add_p.bind(zeros_of(aval_of(x)), indices, change, **params)
-        tangent = term if tangent is None else add(tangent, term)
+        tangent = term if tangent is None else accumulate(tangent, term)
     return out, tangent
 
 

@@ -1,5 +1,4 @@
-"""Random bits as XLA makes them: rng_bit_generator, whose state is a value, and rng_uniform, which keeps its
-own."""
+"""Random bits as XLA makes them: rng_bit_generator, whose state is a value; rng_uniform, which keeps its."""
 import enum
 
 from ..common import Primitive, ShapedArray, dtypes, kind_of, no_tangent_jvp, np, shape_of

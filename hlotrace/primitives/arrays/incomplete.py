@@ -1,5 +1,4 @@
-"""Incomplete gamma and beta functions: series and continued fractions, as loops until no element changes any
-more.
+"""Incomplete gamma and beta functions: series and continued fractions, as loops until nothing changes.
 
 Equations are those of the NIST Digital Library of Mathematical Functions, "DLMF".  What one power and two
 gamma functions would lose to cancellation where the parameters are large is said by phi(u) = u - log(1 + u)
@@ -84,8 +83,7 @@ def repeated(step, operands, start):
 
 
 def continued_fraction(term, *operands, least=None):
-    """1 / (b_0 + a_1 / (b_1 + a_2 / ...)) by Steed's algorithm (DLMF 3.10.13); `term(n, *operands)` is (a_n,
-    b_n).
+    """1 / (b_0 + a_1 / (b_1 + a_2 / ...)) by Steed (DLMF 3.10.13); `term(n, *operands)` is (a_n, b_n).
 
     `least`, a function of the operands: how many terms there are at least.
     """
@@ -193,8 +191,7 @@ def _correction(a, x):
 
 
 def _regions(a, x):
-    """The masks of where to use series, fraction and transition, and a function that gives operands for one.
-    """
+    """The masks of where to use series, fraction and transition, and a function that gives their operands."""
     big, wide = _TRANSITION
     good = and_p.bind(and_p.bind(gt(a, 0), lt(a, np.inf)), and_p.bind(gt(x, 0), lt(x, np.inf)))
     transition = and_p.bind(good, and_p.bind(gt(a, big), lt(abs_p.bind(sub(x, a)), mul(a, wide))))
@@ -309,8 +306,7 @@ def _beta(a, b, x):
 
 @cached(512)
 def _program(name, fun, avals):
-    """`fun` on operands of these avals, as a program without lines of the user's: equal calls in a module
-    share it."""
+    """`fun` on operands of these avals, as a program without lines: equal calls in a module share it."""
     shape, dtype = max((a.shape for a in avals), key=len), avals[0].dtype
     wide = dtypes.float32 if dtype.itemsize < 4 else dtype
 

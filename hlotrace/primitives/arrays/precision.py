@@ -1,6 +1,8 @@
-"""How exactly a contraction multiplies: `Precision`, `DotAlgorithm`, its presets, and how users write them.
+"""How exactly a contraction multiplies: `Precision`, `DotAlgorithm`, its presets, and how users write them;
+and how exactly a function is computed: `AccuracyMode` and `Tolerance`.
 """
 import enum
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...core import dtypes
@@ -8,8 +10,7 @@ from ...core.config import config
 
 
 class Precision(enum.Enum):
-    """How many passes an accelerator spends on a product of float32 operands; a CPU always uses full float32.
-    """
+    """How many passes an accelerator spends on a product of float32; a CPU always uses full float32."""
     DEFAULT = 0
     HIGH = 1
     HIGHEST = 2
@@ -148,3 +149,39 @@ def storage_dtype(element, dtype):
 
 def sum_dtype(element):
     return _DTYPES[element]
+
+
+class AccuracyMode(enum.Enum):
+    """How exactly a function is to be computed."""
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The largest error that a function may have: absolute, relative, in units in the last place.
+
+    Raises:
+        ValueError: for a negative one, or if all are 0.
+    """
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+    def __post_init__(self):
+        if min(self.atol, self.rtol, self.ulps) < 0:
+            raise ValueError(f"Tolerances must be non-negative, got {self}")
+        if not (self.atol or self.rtol or self.ulps):
+            raise ValueError("At least one of atol, rtol, or ulps must be set.")
+
+
+def result_accuracy(accuracy):
+    """An operation's attribute for an accuracy that is not the default one: text, empty for None."""
+    if accuracy is None or accuracy is AccuracyMode.DEFAULT:
+        return ""
+    mode, errors = "HIGHEST", ""
+    if type(accuracy) is Tolerance:
+        mode, errors = "TOLERANCE", (f"atol = {accuracy.atol:.17e}, rtol = {accuracy.rtol:.17e}, "
+                                     f"ulps = {int(accuracy.ulps)}, ")
+    return (f" {{result_accuracy = #stablehlo.result_accuracy<{errors}"
+            f"mode = #stablehlo.result_accuracy_mode<{mode}>>}}")

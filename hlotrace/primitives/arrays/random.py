@@ -122,8 +122,7 @@ def _counters(lead, shape):
 
 
 def _flat_hash(words, n):
-    """`n` words from counting 0, 1, ... through each key: the counters of `jax_threefry_partitionable=False`.
-    """
+    """`n` words from counting 0, 1, ... through each key, as for `jax_threefry_partitionable=False`."""
     lead, half = shape_of(words)[:-1], (n + 1) // 2
     shape = (*lead, half)
     low = iota_p.bind(dtype=U32, shape=shape, dimension=len(lead))
@@ -252,8 +251,7 @@ GENERATORS = KEY, RBG, UNSAFE_RBG
 
 
 def generator(impl=None):
-    """The generator of a name, or of the dtype of its keys; None is that of the option jax_default_prng_impl.
-    """
+    """The generator of a name, or of the dtype of its keys; for None that of jax_default_prng_impl."""
     if isinstance(impl, KeyDType):
         return impl
     if impl is not None and not isinstance(impl, str):
@@ -284,8 +282,7 @@ _EACH_KEY = leading_axes(lambda *avals, shape=(), **_: (0, len(shape)))
 
 
 def key_primitive(name, implementation, abstract_eval, axes=_EACH_KEY):
-    """A primitive on keys that is lowered to a call of `implementation(dtype of the keys, their words, ...)`.
-    """
+    """A primitive on keys that is lowered to a call of `implementation(dtype of the keys, words, ...)`."""
     def checked(keys, *avals, **params):
         if not isinstance(keys.dtype, KeyDType):
             raise TypeError(f"{name} must be given PRNG keys, got {keys.str_short(True)}")

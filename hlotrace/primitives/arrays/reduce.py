@@ -180,8 +180,7 @@ reduce_xor_p = _reduction("reduce_xor", xor_p, zero, "biu")
 # --- argmax, argmin -------------------------------------------------------------------------------
 
 def _arg_step(before, x, i, y, j):
-    """Of (x, i) and (y, j) the one whose value comes first; NaN before all others, the lower index at a tie.
-    """
+    """Of (x, i) and (y, j) the one whose value comes first; NaN before all, the lower index at a tie."""
     better = or_p.bind(before(x, y), ne(x, x))
     earlier = or_p.bind(better, and_p.bind(eq(x, y), lt(i, j)))
     return [select(better, x, y), select(earlier, i, j)]
@@ -216,8 +215,7 @@ def arg_reduction(name, before, worst, extreme_p):
                         f"({out.update(dtype=operand.dtype).mlir}, {out.mlir})", 2)[1]
 
     def find(x, *, axes, index_dtype):
-        """First the value, then its first place: CPUs do both with vectors, and the reduction of pairs one by
-        one."""
+        """First the value, then its first place: CPUs do both with vectors, and reduce pairs one by one."""
         best = expand(extreme_p.bind(x, axes=axes), axes, shape_of(x))
         places = iota_p.bind(dtype=index_dtype, shape=shape_of(x), dimension=axes[0])
         hit = or_p.bind(eq(x, best), ne(x, x))

@@ -182,8 +182,7 @@ def _reshape_axes(x, *, new_sizes, dimensions):
 
 
 def _reshape_insert(params, at, size, x):
-    """The new axis is where as many elements are before it as in the operand; in front if there is no such
-    place."""
+    """The new axis has as many elements before it as in the operand; if that cannot be, it is in front."""
     sizes, before = params["new_sizes"], prod(x.shape[:at])
     place = next((j for j in range(len(sizes), 0, -1) if at and prod(sizes[:j]) == before), 0)
     return {**params, "new_sizes": inserted(sizes, place, size)}
@@ -256,20 +255,13 @@ def _transpose_abstract_eval(x, *, permutation):
     return ShapedArray(tuple(x.shape[i] for i in permutation), x.dtype, x.weak_type)
 
 
-def _transpose_axes(x, *, permutation):
-    return AxisMap((tuple(range(x.ndim)),), permutation)
-
-
-def _transpose_insert(params, at, *_):
-    return {"permutation": (at, *renumbered(params["permutation"], at))}
-
-
 transpose_p = structural(
     "transpose", _transpose_abstract_eval,
     lambda ctx, eqn,
     x: ctx.emit(f"stablehlo.transpose {x}, dims = {int_list(eqn.params['permutation'])} : {types_text(eqn)}"),
     lambda ct, x, *, permutation: [transpose(ct, tuple(int(i) for i in np.argsort(permutation)))],
-    AxisRule(_transpose_axes, _transpose_insert))
+    AxisRule(lambda x, *, permutation: AxisMap((tuple(range(x.ndim)),), permutation),
+             lambda params, at, *_: {"permutation": (at, *renumbered(params["permutation"], at))}))
 
 
 def transpose(x, permutation):
@@ -393,7 +385,14 @@ def full(shape, value, dtype):
     return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=())
 
 
-as_type = None      # parallel/sharding gives it: (value, aval) -> the value with the sharding of a type
+# parallel/sharding gives it: (value, aval) -> the value with the sharding and in the memory of a type
+as_type = None
+
+
+def in_memory_of(aval, x):
+    """`x` in the memory of a type."""
+    found = aval_of(x)
+    return x if found.memory is aval.memory else as_type(x, found.update(memory_space=aval.memory))
 
 
 def zeros_of(aval):
@@ -402,7 +401,7 @@ def zeros_of(aval):
         return np.zeros(aval.shape, dtypes.float0)
     if dtypes.is_extended(aval.dtype):
         return broadcast_in_dim(aval.dtype._rules.zero(aval.dtype), aval.shape, ())
-    zeros = full(aval.shape, 0, aval.dtype)
+    zeros = in_memory_of(aval, full(aval.shape, 0, aval.dtype))
     return zeros if aval.explicit is None or not aval.explicit._terms else as_type(zeros, aval)
 
 

@@ -1,5 +1,4 @@
-"""Parts of arrays, and arrays of parts: rev, slice, pad, concatenate; iota, copy, optimization_barrier,
-dce_sink."""
+"""Parts of arrays, and arrays of parts: rev, slice, pad, concatenate; iota, copy, barriers, dce_sink."""
 from ...core import errors
 from ...core.axes import SIZE, same_axes
 from ...core.effects import Effect
@@ -58,7 +57,7 @@ def _slice_abstract_eval(x, *, start_indices, limit_indices, strides):
             raise TypeError(f"slice: axis {i}: start {lo}, limit {hi}, stride {step} do not satisfy 0 <= "
                             f"start <= limit <= {size} and stride > 0 (operand shape {x.shape}); "
                             "x[start:limit] cuts what is beyond")
-    shape = tuple(-(-(hi - lo) // step) for lo, hi, step in zip(start_indices, limit_indices, strides))
+    shape = tuple((hi - lo + step - 1) // step for lo, hi, step in zip(start_indices, limit_indices, strides))
     return ShapedArray(shape, x.dtype, x.weak_type)
 
 

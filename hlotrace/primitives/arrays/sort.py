@@ -1,5 +1,4 @@
-"""Sorting along one axis: `sort` of several operands together, `top_k`, and `approx_top_k`, which may miss
-some."""
+"""Sorting along one axis: `sort` of operands together, `top_k`, and `approx_top_k`, which may miss some."""
 import functools
 import math
 
@@ -15,17 +14,15 @@ from .slicing import iota_p
 
 
 def take_along(x, indices, axis, unique=False):
-    """The elements of `x` at `indices` (of the same rank, in bounds) along `axis`; `unique` if none is read
-    twice."""
+    """The elements of `x` at `indices` (same rank, in bounds) along `axis`; `unique` if each is read once."""
     shape = shape_of(x)
     others = tuple(i for i in range(len(shape)) if i != axis)
     if not shape[axis]:
         return full(shape_of(indices), 0, dtype_of(x))
     return gather_p.bind(
         x, reshape(indices, (*shape_of(indices), 1)), slice_sizes=tuple(min_dim(n, 1) for n in shape),
-        fill_value=None,
-        dimension_numbers=GatherDimensionNumbers((), (axis,), (axis,), others, others), mode=PROMISE,
-        indices_are_sorted=False, unique_indices=unique)
+        fill_value=None, dimension_numbers=GatherDimensionNumbers((), (axis,), (axis,), others, others),
+        mode=PROMISE, indices_are_sorted=False, unique_indices=unique)
 
 
 # --- sort -----------------------------------------------------------------------------------------

@@ -1,5 +1,4 @@
-"""Special functions: the error functions, the gamma family, scaled Bessel functions; and products with a
-name.
+"""Special functions: error functions, the gamma family, scaled Bessel functions; products with a name.
 
 Formulas are those of Abramowitz & Stegun, Handbook of Mathematical Functions (1964), "A&S".
 """

@@ -1,5 +1,4 @@
-"""Reductions over sliding windows: sum, max, min, a user's program; the derivatives of max and min pooling.
-"""
+"""Reductions over sliding windows: sum, max, min, a user's program; derivatives of max and min pooling."""
 import functools
 
 from ...core import errors
@@ -16,8 +15,7 @@ _WINDOW = ("window_dimensions", "window_strides", "base_dilation", "window_dilat
 
 
 def window_shape(name, shape, window_dimensions, window_strides, padding, base_dilation, window_dilation):
-    """The shape of the results of a windowed reduction.  TypeError, ValueError for parameters that do not
-    fit."""
+    """The shape of a windowed reduction's results.  TypeError, ValueError for parameters that do not fit."""
     given = dict(window_dimensions=window_dimensions, window_strides=window_strides, padding=padding,
                  base_dilation=base_dilation, window_dilation=window_dilation)
     for key, value in given.items():
@@ -176,8 +174,7 @@ def _scatter_abstract_eval(source, operand, *, select_prim, window_dimensions, w
 
 
 def _scatter_lower(ctx, eqn, source, operand):
-    """StableHLO pads with no value of its own choice, so the operand is padded here with one that never wins.
-    """
+    """StableHLO pads with no value of its own choice: the operand is padded here with one that never wins."""
     params, aval, out = eqn.params, eqn.invars[1].aval, eqn.outvars[0].aval
     if not eqn.invars[0].aval.size or not aval.size:
         return ctx.lower_fun(lambda *_: full(out.shape, 0, out.dtype), eqn, source, operand)

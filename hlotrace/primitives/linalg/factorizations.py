@@ -295,8 +295,7 @@ def _qr(x, *, pivoting, full_matrices, use_magma):
 
 
 def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
-    """With M = Q^H dA inv(R), Q^H dQ is skew-Hermitian with the strictly lower triangle of M, and dR R^-1
-    what is left.
+    """With M = Q^H dA inv(R), Q^H dQ is skew-Hermitian with M's strictly lower triangle, dR R^-1 the rest.
 
     Of a wide matrix the first columns, a square, say this; the others follow from dA = dQ R + Q dR.  If Q has
     more columns than that, these, Q2, follow from the others, Q1, as reflectors make them: with Q - I = -V T

@@ -124,8 +124,7 @@ def _gees(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
 
 @one_by_one
 def complex_schur(x):
-    """(T, Q) with x = Q T Q^H, T upper triangular, for a complex matrix: the QR algorithm with Wilkinson's
-    shifts.
+    """(T, Q) with x = Q T Q^H, T upper triangular, for complex x: the QR algorithm, Wilkinson's shifts.
 
     (Francis, "The QR transformation", 1961; Golub and Van Loan, section 7.5.)  Each step factors what has not
     come apart yet, whose rows and columns are `first` to `last`; the rest is an identity beside it.

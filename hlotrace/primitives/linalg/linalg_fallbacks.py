@@ -79,14 +79,12 @@ def total(x, axis=-1):
 
 
 def _is(shape, axis, i):
-    """Where the index along an axis is `i`, which may differ from one matrix or vector of a batch to the
-    next."""
+    """Where the index along an axis is `i`, which each matrix or vector of a batch has its own of."""
     return eq(place(shape, axis), broadcast_in_dim(i, shape, tuple(range(len(shape_of(i))))))
 
 
 def chosen(x, i, axis=-1):
-    """Row (axis -2) or column (-1) number `i` of a matrix, element of a vector: the sum of it and of zeros.
-    """
+    """Row (axis -2) or column (-1) number `i` of a matrix, element of a vector: its sum with zeros."""
     return total(select(_is(shape_of(x), axis, i), x, full(shape_of(x), 0, dtype_of(x))), axis)
 
 
@@ -180,8 +178,7 @@ def eliminated(x):
 
 @one_by_one
 def pivoted(x):
-    """QR where at each step the column of which most is left comes next: (geqrf's result, order of columns,
-    taus)."""
+    """QR that takes the column with most left at each step: (geqrf's result, order of columns, taus)."""
     m, n = shape_of(x)
 
     def step(i, a, vectors, taus, order):

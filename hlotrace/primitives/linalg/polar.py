@@ -51,8 +51,7 @@ def _norm(x):
 
 
 def _scale(x):
-    """An upper bound of the largest singular value: the root of the product of the norms of rows and of
-    columns."""
+    """An upper bound of the largest singular value: the root of the product of both norms."""
     size, n = abs_p.bind(x), len(shape_of(x))
     largest = [reduce_max_p.bind(total(size, axis), axes=(n - 2,)) for axis in (-1, -2)]
     bound = sqrt(mul(*largest))

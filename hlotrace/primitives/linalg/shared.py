@@ -1,5 +1,4 @@
-"""What linear algebra shares: batches of matrices, what is checked of them, their products and triangles, and
-kernels.
+"""What linear algebra shares: batches of matrices, their checks, products and triangles, and kernels.
 
 A batch of matrices has any number of leading axes.  A kernel is compiled code that is called by name
 (LAPACK's on the CPU, cuSOLVER's and cuBLAS's on CUDA); `by_kernels` makes lowering rules of Python
@@ -257,8 +256,7 @@ def hermitian(x: Any, lower: bool = True) -> Any:
 
 
 def skew(x: Any) -> Any:
-    """The skew-Hermitian matrix with the strictly lower triangle of `x`, and what its diagonal has of
-    imaginary."""
+    """The skew-Hermitian matrix with the strictly lower triangle of `x` and its diagonal's imaginary part."""
     low = triangle(x, inset=1)
     result = sub(low, adjoint(low))
     if dtypes.is_complex(dtype_of(x)):
@@ -328,8 +326,8 @@ def by_kernels(rules: Mapping[str | None, Callable[..., Any]]) -> dict[str | Non
             if not any(prod(a.shape) for a in outs):
                 return ctx.lower_fun(lambda *_: [full(a.shape, 0, a.dtype) for a in outs], eqn, *names)
             if platform and dtypes.is_inexact(dtype) and dtype not in PREFIXES:
-                raise NotImplementedError(f"{eqn.primitive.name}: dtype {dtype.name} has no kernel on platform "
-                                          f"{platform}; cast with .astype(jnp.float32)")
+                raise NotImplementedError(f"{eqn.primitive.name}: dtype {dtype.name} has no kernel on "
+                                          f"platform {platform}; cast with .astype(jnp.float32)")
             return ctx.lower_fun(lambda *values: function(*values, **eqn.params), eqn, *names)
         return lower
     return {platform: rule(platform, function) for platform, function in rules.items()}

@@ -75,8 +75,7 @@ def _shapes(aval, full_matrices):
 
 
 def _by(decompose):
-    """A rule from `decompose(x, full_matrices, compute_uv, algorithm)` -> s, U, V^H, without what was not
-    requested."""
+    """A rule from `decompose(x, full_matrices, compute_uv, algorithm)` -> s, U, V^H: what was requested."""
     def lowered(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
         aval = aval_of(x)
         if not aval.size:       # no singular value; the vectors are any that are orthonormal

@@ -1,5 +1,4 @@
-"""Triangular systems, and the Cholesky factorization with its update; products of a matrix with its own
-transpose.
+"""Triangular systems; the Cholesky factorization, its update; products of a matrix with its transpose.
 
 Derivatives: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
 differentiation" (2008); for Cholesky also Murray, "Differentiation of the Cholesky decomposition" (2016).
@@ -134,8 +133,7 @@ def _cholesky_lower(ctx, eqn, x):
 
 
 def _cholesky_jvp(primals, tangents):
-    """dL = L phi(inv(L) dA inv(L)^H), phi(M) being the lower triangle with half of the diagonal (Murray, eq.
-    8)."""
+    """dL = L phi(inv(L) dA inv(L)^H); phi(M): the lower triangle, half of the diagonal (Murray, eq. 8)."""
     (x,), (dx,) = primals, tangents
     factor = cholesky_p.bind(x)
     return factor, _factor_tangent(factor, hermitian(dx))     # nothing but the lower triangle is read

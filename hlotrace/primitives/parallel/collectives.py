@@ -115,8 +115,7 @@ def vary(x, axes):
 
 
 def match(x, vma):
-    """A cotangent of a value that varies over the axes `vma`: summed over those along which only it varies.
-    """
+    """A cotangent of a value that varies over the axes `vma`: summed over those along which it alone does."""
     extra = aval_of(x).vma - vma
     return vary(psum_invariant_p.bind(x, axes=tuple(sorted(extra))) if extra else x, vma)
 

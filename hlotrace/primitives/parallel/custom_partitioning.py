@@ -18,8 +18,7 @@ def _lower(ctx, eqn, *names):
 
 custom_partitioning_p = Primitive(
     "custom_partitioning", multiple_results=True,
-    abstract_eval=lambda *avals, jaxpr, partitioner: jaxpr.out_avals, lower=_lower,
-    says_sharding=True)
+    abstract_eval=lambda *avals, jaxpr, partitioner: jaxpr.out_avals, lower=_lower, says_sharding=True)
 
 
 def _alike_abstract_eval(x, y):
@@ -45,15 +44,12 @@ def _alike_jvp(primals, tangents):
     return outs, shard_alike_p.bind(*tangents)
 
 
-def _alike_transpose(cts, x, y):
-    return list(cts) if None in cts else shard_alike_p.bind(*cts)
-
-
 def _alike_batching(axis, args, dims):
     args = [broadcast_axis(a, axis.size, 0) if d is None else a for a, d in zip(front(args, dims), dims)]
     return shard_alike_p.bind(*args), [0, 0]
 
 
 shard_alike_p = Primitive("shard_alike", multiple_results=True, abstract_eval=_alike_abstract_eval,
-                          lower=_alike_lower, jvp=_alike_jvp, transpose=_alike_transpose,
+                          lower=_alike_lower, jvp=_alike_jvp,
+                          transpose=lambda cts, x, y: list(cts) if None in cts else shard_alike_p.bind(*cts),
                           batching=_alike_batching, says_sharding=True)

@@ -113,6 +113,5 @@ def _batching(axis, args, dims, *, axes, size, groups):
 
 ragged_all_to_all_p = Primitive(
     "ragged_all_to_all", abstract_eval=_abstract_eval, jvp=_jvp, transpose=_transpose, batching=_batching,
-    lower={"cpu": _lower_gathering, None: _lower},
-    axis_names=lambda params: params["axes"], makes_nan=False,
+    lower={"cpu": _lower_gathering, None: _lower}, axis_names=lambda params: params["axes"], makes_nan=False,
     shown=lambda eqn: {"axis_index_groups": eqn.params["groups"], "axis_name": eqn.params["axes"]})

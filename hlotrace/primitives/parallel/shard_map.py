@@ -11,6 +11,7 @@ import dataclasses
 import functools
 
 from ...core import programs
+from ...core.avals import Space
 from ...core.config import named_axes
 from ...core.effects import Check
 from ...core.jaxpr import Eqn, Var, dce, eval_jaxpr
@@ -52,7 +53,7 @@ def part(aval, spec, mesh, checked, manual):
             unreduced=explicit.spec.unreduced - {*manual}, reduced=explicit.spec.reduced - {*manual})
         explicit = explicit.update(mesh=explicit.mesh.update(axis_types=types), spec=rest)
     return aval.update(shape=tuple(shape), vma=aval.vma | (names(spec) if checked else frozenset()),
-                       sharding=explicit)
+                       sharding=explicit, memory_space=Space.Device)
 
 
 def whole(aval, spec, mesh, manual):
@@ -106,8 +107,7 @@ def _lower(ctx, eqn, *operands):
     return ctx.manual_computation(
         operands, in_types, [sharding(s, v.aval) for s, v in zip(p["in_specs"], eqn.invars)],
         [sharding(s, v.aval) for s, v in zip(p["out_specs"], eqn.outvars)],
-        [v.aval.mlir for v in eqn.outvars], mesh, manual,
-        body)
+        [v.aval.mlir for v in eqn.outvars], mesh, manual, body)
 
 
 @contextlib.contextmanager
@@ -141,8 +141,7 @@ def _where(specs, chosen):
 
 @programs.cached
 def _split(jaxpr, moving, mesh, manual, checked):
-    """(program of the results and what the linear part needs, specs of the latter, the linear program,
-    `Linearized`).
+    """(program of results and what the linear part needs, specs of that, the linear program, `Linearized`).
 
     What a device computes for later is stacked along a new leading dimension, over the axes along which it
     varies.
@@ -216,8 +215,7 @@ def _transpose(cts, *args, jaxpr, in_specs, out_specs, mesh, manual, checked):
     results = shard_map_p.bind(
         *[a for a in args if not is_undefined_primal(a)], *drop_zeros(cts), jaxpr=program, mesh=mesh,
         manual=manual, checked=checked,
-        in_specs=(*_where(in_specs, [not lin for lin in linear]),
-                  *cotangents(_where(out_specs, ct_nonzero))),
+        in_specs=(*_where(in_specs, [not lin for lin in linear]), *cotangents(_where(out_specs, ct_nonzero))),
         out_specs=tuple(cotangents(_where(_where(in_specs, linear), in_nonzero))))
     return fill_zeros(fill_zeros(results, in_nonzero), linear)
 
@@ -269,8 +267,7 @@ def _discharge(states, values, args, *, jaxpr, in_specs, out_specs, **params):
 
 
 def _thread_checks(states, values, args, jaxpr, in_specs, out_specs, *, mesh, manual, checked):
-    """Each device has states of its own, which are stacked; the code is that of the first device that failed.
-    """
+    """Each device has its own states, which are stacked; the code is that of the first device that failed."""
     known, on_mesh = states[0].handles, _on_devices(jaxpr, mesh, manual)
     each = failures_of(jaxpr.effects)
     vma = states[0].aval.vma | frozenset(manual if checked else ())

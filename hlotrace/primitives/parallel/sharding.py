@@ -2,10 +2,11 @@
 sharding of before.  inspect_sharding: the sharding, reported when compiled.  layout_constraint: the layout in
 each device's memory from here on.
 """
+from ...core.avals import Space
 from ...core.effects import INSPECTION
 from ...core.errors import ShardingTypeError
 from ...core.trace import JaxprTracer, Tracer
-from ...sharding.abstract import Sharding
+from ...sharding.abstract import HOST, Sharding, space_of
 from ...sharding.explicit import named_axes
 from ...sharding.layout import Layout
 from ...sharding.mesh import AxisType
@@ -84,8 +85,7 @@ def _constraint_abstract_eval(x, *, sharding):
 
 sharding_constraint_p = Primitive(
     "sharding_constraint", abstract_eval=_constraint_abstract_eval, lower=_lower, says_sharding=True,
-    linear="typed",
-    transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)],
+    linear="typed", transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)],
     batching=_batching, meshes=_meshes, makes_nan=False)
 sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 
@@ -119,17 +119,29 @@ def _reshard_batching(axis, args, dims, *, sharding):
 
 
 def as_type(x, aval):
-    """`x` with the sharding of a type, if it is another."""
+    """`x` with the sharding and in the memory of a type, if they are others."""
     found = aval_of(x)
+    if found.memory is not aval.memory:
+        space = aval.memory_space
+        x = device_put_p.bind(x, sharding=InMemory(HOST if space is Space.Host else None, space), source=None)
     if found.explicit == aval.explicit:
         return x
     if found.explicit is not None and aval.explicit is not None and found.explicit.mesh != aval.explicit.mesh:
         x = mesh_cast_p.bind(x, mesh=aval.explicit.mesh)
     sharding = aval.explicit or found.explicit.with_spec(PartitionSpec(*[None] * aval.ndim))
-    return reshard_p.bind(x, sharding=sharding)
+    return reshard(x, sharding=sharding)
 
 
 shape.as_type = as_type
+
+
+def reshard(x, *, sharding):
+    """`x` under another sharding; terms over other mesh axes are those of the sum of the terms that there
+    are, as XLA ends the process where a value is to change from the one to the other."""
+    wanted, found = sharding.spec.unreduced, aval_of(x).explicit
+    if wanted and found is not None and found._terms - wanted and wanted - found._terms:
+        x = summed(x, wanted)
+    return reshard_p.bind(x, sharding=sharding)
 
 
 def summed(x, but=()):
@@ -157,7 +169,8 @@ def without_types(x):
 reshard_p = Primitive(
     "reshard", abstract_eval=_reshard_abstract_eval, lower=_reshard_lower, says_sharding=True, linear="typed",
     meshes=_meshes,
-    transpose=lambda ct, x, **_: [ct], batching=_reshard_batching, makes_nan=False)
+    transpose=lambda ct, x, **_: [ct], batching=_reshard_batching, makes_nan=False,
+    shown=lambda eqn: {})       # the type of the result says it
 reshard_p.jvp = linear_jvp(reshard_p)
 
 
@@ -178,22 +191,17 @@ def _cast_abstract_eval(x, *, mesh):
     return x.update(sharding=x.explicit.update(mesh=mesh.abstract_mesh, spec=spec))
 
 
-def _cast_batching(axis, args, dims, *, mesh):
-    return mesh_cast_p.bind(*args, mesh=mesh), *dims
-
-
 # the value over a mesh of the same axes, of which others are Explicit: its type changes, it stays where it is
 mesh_cast_p = Primitive(
     "mesh_cast", abstract_eval=_cast_abstract_eval, lower=lambda ctx, eqn, x: x, says_sharding=True,
-    linear="typed",
-    meshes=lambda params: (params["mesh"],), batching=_cast_batching, makes_nan=False,
+    linear="typed", meshes=lambda params: (params["mesh"],),
+    batching=lambda axis, args, dims, *, mesh: (mesh_cast_p.bind(*args, mesh=mesh), *dims), makes_nan=False,
     transpose=lambda ct, x, **_: [ct])
 mesh_cast_p.jvp = linear_jvp(mesh_cast_p)
 
 
 class Operand:
-    """In place of a sharding: that of a variable of a program, which is known of inputs when the program is
-    lowered."""
+    """In place of a sharding: that of a variable of a program, which inputs have when that is lowered."""
     __slots__ = ("var",)
 
     def __init__(self, var):
@@ -205,13 +213,13 @@ class Operand:
 
 class InMemory:
     """In place of a sharding: as it is, in a kind of the devices' memory."""
-    __slots__ = ("_kind",)
+    __slots__ = ("_kind", "space")
 
-    def __init__(self, kind):
-        self._kind = kind
+    def __init__(self, kind, space=None):
+        self._kind, self.space = kind, space
 
     def __eq__(self, other):
-        return type(other) is InMemory and self._kind == other._kind
+        return type(other) is InMemory and (self._kind, self.space) == (other._kind, other.space)
 
     def __hash__(self):
         return hash(self._kind)
@@ -226,8 +234,10 @@ def _kind_of(sharding):
 
 def _put_abstract_eval(x, *, sharding, source):
     if isinstance(sharding, Sharding):
-        return _abstract_eval(x, sharding=sharding).update(sharding=sharding)
-    return x
+        return sharding.put(_abstract_eval(x, sharding=sharding))
+    if type(sharding) is Operand:
+        return x.update(memory_space=sharding.var.aval.memory_space)
+    return x if sharding is None else x.update(memory_space=sharding.space or space_of(sharding._kind, x))
 
 
 def _put_lower(ctx, eqn, x):
@@ -302,8 +312,7 @@ layout_constraint_p.jvp = linear_jvp(layout_constraint_p)
 
 
 def _inspect(ctx, eqn, x):
-    """What XLA tells it is known to the runtime, which fills in a pointer to `callback` before it compiles
-    the text."""
+    """What XLA says is known to the runtime, which fills in a pointer to `callback` before compiling."""
     module, aval = ctx.module, eqn.invars[0].aval
     number = len(module.inspections)
     module.inspections.append((eqn.params["callback"], aval))

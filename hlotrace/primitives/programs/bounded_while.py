@@ -34,8 +34,7 @@ anywhere_p = Primitive(
 
 
 def bounded_while(operands, max_steps, **params):
-    """As while_p; where the condition holds after `max_steps` steps, no result is a usable value (see
-    `spoiled`)."""
+    """As while_p; if the condition holds after `max_steps` steps, no result is usable (see `spoiled`)."""
     exceeded, *outs = _bind(operands, max_steps, **params)
     return spoiled(exceeded, outs)
 
@@ -165,8 +164,7 @@ def _batching(axis, args, dims, *, jaxpr, saving, **_):
 
 
 def _discharge(states, values, args, *, jaxpr, saving, loop):
-    """A loop that carries the states too.  What a Ref holds after one that would go on is no usable value
-    either."""
+    """A loop that carries the states too.  Those of Refs are unusable after a loop that would go on."""
     n = len(states)
     if loop is None:        # it is transformed, so the states are from outside of the transformation
         return AS_JIT["discharge"](states, values, args, jaxpr=jaxpr)

@@ -39,10 +39,6 @@ def checked(result, aval, i, function):
     return np.ascontiguousarray(value) if aval.ndim else value
 
 
-def _abstract_eval(*avals, out_avals, **_):
-    return list(out_avals)
-
-
 def _lower(ctx, eqn, *names):
     p = eqn.params
     if ctx.platform.callback is None:
@@ -120,7 +116,8 @@ after_all_p = Primitive(
     lower=lambda ctx, eqn, *tokens: ctx.emit(
         f"stablehlo.after_all {', '.join(tokens)} : {ORDERED_TOKEN.aval.mlir}"))
 # effect: a Debug, an IO, or None (pure: may be dropped or repeated)
-callback_p = Primitive("callback", multiple_results=True, abstract_eval=_abstract_eval, lower=_lower,
+callback_p = Primitive("callback", multiple_results=True,
+                       abstract_eval=lambda *avals, out_avals, **_: list(out_avals), lower=_lower,
                        says_sharding=True, jvp=_jvp, batching=_batching, discharge=_discharge,
                        effects=lambda params: (params["effect"],) if params["effect"] else (),
                        makes_nan=False)

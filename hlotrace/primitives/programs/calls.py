@@ -244,8 +244,7 @@ def _custom_jvp(primals, tangents, *, rule, name, num_consts=0, **_):
 
 
 def _custom_jvp_transpose(cts, *args, jaxpr, **_):
-    """Of the function itself: where it is transposed, it is linear, and has no use for a derivative of its
-    own."""
+    """Of the function itself: where it is transposed it is linear, and needs no derivative of its own."""
     return transpose_call(cts, args, jaxpr, lambda program, operands: state.trace.splice(program, operands))
 
 
@@ -314,12 +313,10 @@ def _custom_lin_batching(axis, args, dims, *, bwd, num_residuals, nonzero, out_a
 
 
 custom_lin_p = Primitive(
-    "custom_lin", multiple_results=True, linear="typed", says_vma=True, says_sharding=True,
-                         jvp=_forward_mode, batching=_custom_lin_batching,
-                         abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
-                         transpose=_custom_lin_transpose,
-                         lower=lambda ctx, eqn, *names: _forward_mode(names, names, **eqn.params),
-                         impl_rule=lambda *args, **params: _forward_mode(args, args, **params))
+    "custom_lin", multiple_results=True, linear="typed", says_vma=True, says_sharding=True, jvp=_forward_mode,
+    batching=_custom_lin_batching, abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
+    transpose=_custom_lin_transpose, lower=lambda ctx, eqn, *names: _forward_mode(names, names, **eqn.params),
+    impl_rule=lambda *args, **params: _forward_mode(args, args, **params))
 
 
 def map_vjp_rules(axis, batched, outs_of, *, fwd, name):

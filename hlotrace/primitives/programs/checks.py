@@ -170,8 +170,7 @@ class Failures:
         return failure, values[at:at + len(failure.avals)]
 
     def joined(self, values: Sequence[Any], reported: Failures, news: Sequence[Any]) -> list[Any]:
-        """The states after others, of the Failures `reported`, have the values `news`: what failed first
-        stays."""
+        """The states after others gave `news` for the Failures `reported`: what failed first stays."""
         code = _looked_up(news[0], [0, *[self.codes.get(f, 0) for f in reported.all]])
         well = eq(values[0], 0)
         after = [select(well, code, values[0]), *values[1:]]
@@ -362,8 +361,7 @@ check_p = Primitive("check", multiple_results=True, says_sharding=True, abstract
 
 def batched(thread: Callable[..., Any], axis: MappedAxis, args: Sequence[Any], dims: Sequence[Any],
             **params: Any) -> tuple[list[Any], list[int]] | None:
-    """The result of a batching rule where programs in `params` have checks that not every element comes to,
-    else None.
+    """The result of a batching rule if `params` have checks that not all elements come to, else None.
 
     `discharge` is the rule that threads states through the primitive; each element has its own.
     """

@@ -1,5 +1,4 @@
-"""composite: an operation that a compiler may know by its name; to any other it is the program that it is
-made of."""
+"""composite: an operation that a compiler may know by its name; for any other it is its program."""
 from ...core.refs import Holder
 from .calls import AS_JIT
 

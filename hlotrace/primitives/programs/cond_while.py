@@ -124,8 +124,7 @@ def _instantiate_outputs(pair, branch, wanted):
 
 
 def with_zeros(jaxpr, n, have, wanted, avals):
-    """The program with, after its first n outputs, zeros among the outputs that `wanted` has beyond `have`.
-    """
+    """The program with, after its first n outputs, zeros for outputs that `wanted` has beyond `have`."""
 
     def fun(*args):
         outs = eval_jaxpr(jaxpr, (), *args)
@@ -158,8 +157,7 @@ def _cond_linearize(trace, primals, tangents, *, branches, **by):
 
 
 def _saving(branches, n):
-    """Branches that save, behind their n results, what each needs later: in slots of its own, zeros in those
-    of others.
+    """Branches that save, behind n results, what each needs later in slots of its own, zeros in others'.
 
     Returns:
         branches with all slots, for each branch marks of its own slots, types of all slots.
@@ -283,8 +281,7 @@ def _cond_abstract_eval(index, *avals, branches, platforms=None):
 
 
 def _either(vma, avals):
-    """The type of a value that is one of several, which differ in being weak and in the axes along which they
-    vary."""
+    """The type of one of several values, which differ in being weak and in the axes along which they vary."""
     first = avals[0]
     if vma or any(a is not first for a in avals):
         first = first.update(vma=vma.union(*[a.vma for a in avals]))

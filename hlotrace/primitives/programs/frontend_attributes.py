@@ -1,9 +1,9 @@
-"""tagged_call: a program called under attributes that the compiler reads: where it runs, what is to be fused.
-"""
+"""tagged_call: a program called under attributes that the compiler reads: where to run, what to fuse."""
 from ...core import programs
 from ...core.jaxpr import eval_jaxpr
 from ...core.programs import transpose_call
 from ...core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
+from ...sharding.abstract import space_of
 from ..arrays.shape import front, front_dims
 from ..arrays.slicing import optimization_barrier_p
 from ..common import Primitive
@@ -86,11 +86,17 @@ def _discharge(states, values, args, *, jaxpr, memories, **tags):
     return results[:n], results[n:]
 
 
+def _abstract_eval(*avals, jaxpr, memories, **_):
+    kinds = memories or ["any"] * len(jaxpr.outvars)
+    return [a if kind == "any" else a.update(memory_space=space_of(kind, a))
+            for a, kind in zip(jaxpr.out_avals, kinds)]
+
+
 # attributes, derived: of the call, and of the calls that its derivative makes; pairs of strings
 # memories: for each result the kind of memory that it is put in, None being the devices' own; "any" leaves it
 # where it is
 # each: are they those of each operation, which is written in the place of the call?
 tagged_call_p = Primitive(
-    "tagged_call", multiple_results=True, abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
+    "tagged_call", multiple_results=True, abstract_eval=_abstract_eval,
     lower={"cuda": _lower_for_gpu, None: _lower}, jvp=_jvp, linearize=_linearize, transpose=_transpose,
     batching=_batching, discharge=_discharge)

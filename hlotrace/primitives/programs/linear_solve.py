@@ -20,10 +20,6 @@ from .cond_while import groups
 PROGRAMS = ("matvec", "vecmat", "solve", "transpose_solve")
 
 
-def _abstract_eval(*avals, solve, **_):
-    return solve.out_avals
-
-
 def _used(operands, sizes):
     """What the program `solve` takes."""
     _, _, consts, _, b = groups(operands, *sizes)
@@ -79,7 +75,7 @@ def _discharge(states, values, args, *, solve, sizes, **_):
 
 
 linear_solve_p = Holder(
-    "custom_linear_solve", multiple_results=True, abstract_eval=_abstract_eval, jvp=_jvp,
-    transpose=_transpose, batching=_batching, discharge=_discharge,
+    "custom_linear_solve", multiple_results=True, abstract_eval=lambda *avals, solve, **_: solve.out_avals,
+    jvp=_jvp, transpose=_transpose, batching=_batching, discharge=_discharge,
     lower=lambda ctx, eqn, *names: ctx.inline(eqn.params["solve"], _used(names, eqn.params["sizes"])),
     impl_rule=lambda *args, solve, sizes, **_: jit_bind(solve, _used(args, sizes)))

@@ -31,8 +31,7 @@ Saveable, Recompute = _Choice("Saveable"), _Choice("Recompute")
 
 @dataclasses.dataclass(frozen=True)
 class Offloadable:
-    """A policy's answer: keep the value in another kind of memory, `dst`, until it is needed again in `src`.
-    """
+    """A policy's answer: keep the value in another memory, `dst`, until it is needed again in `src`."""
     src: str
     dst: str
 
@@ -99,8 +98,7 @@ def _more(prevent_cse, n):
 
 @programs.cached
 def _eager_alone(jaxpr):
-    """Does it hold a primitive that runs eagerly, but cannot be compiled?  Then it is run step by step, as
-    JAX does."""
+    """Does it hold a primitive that runs eagerly but cannot be compiled?  Then it runs step by step."""
     return any(eqn.primitive.lower is None and eqn.primitive.impl_rule is not None
                or any(map(_eager_alone, sub_jaxprs(eqn.params))) for eqn in jaxpr.eqns)
 

@@ -1,5 +1,4 @@
-"""ruled_call: a program whose derivatives, transpose and batching are rules that the user gives (hijax
-primitives)."""
+"""ruled_call: a program with derivatives, transpose and batching by rules of the user's (hijax)."""
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -33,8 +33,7 @@ def _scan_abstract_eval(*avals, jaxpr, length, reverse, unroll, num_consts, num_
 # --- lowering -------------------------------------------------------------------------------------
 
 def _scan_lower(ctx, eqn, *names):
-    """Whole rounds of `unroll` steps in a loop, the steps that are left after it; no loop if all fit in one
-    round."""
+    """Whole rounds of `unroll` steps in a loop, then the steps that are left; no loop for a single round."""
     p = eqn.params
     length, sizes = p["length"], (p["num_consts"], p["num_carry"])
     if type(length) is Dimension:
@@ -74,8 +73,7 @@ def _scan_lower(ctx, eqn, *names):
 
 
 def _step(ctx, eqn, at, consts, carry, xs, ys):
-    """One iteration at index value `at`, counted from the start of the loop.  Returns the carry and the ys.
-    """
+    """One iteration at index value `at`, counted from the start of the loop: (the carry, the ys)."""
     p = eqn.params
     if p["reverse"]:
         last = ctx.constant(p["length"] - 1, np.int32)
@@ -128,8 +126,7 @@ def _loop(name, body, consts, carry_avals, xs):
 
 
 def _grown(marks, sizes, step):
-    """Marks of all operands, with as many of the carry as a step needs, and those of the outputs:
-    step(marks)."""
+    """Marks of all operands, as many of the carry as a step needs, and of the outputs: step(marks)."""
     consts, carry, xs = groups(marks, *sizes)
     carry = carry_fixpoint(carry, lambda m: step((*consts, *m, *xs))[:len(m)])
     marks = (*consts, *carry, *xs)
@@ -160,8 +157,7 @@ def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
 
 
 def _scan_linearize(trace, primals, tangents, *, jaxpr, num_consts, num_carry, **params):
-    """Residuals that are consts or xs are used again as they are; the others are stacked by the forward loop.
-    """
+    """Residuals that are consts or xs are used again as they are; the forward loop stacks the others."""
     sizes = num_consts, num_carry
     marks, carried, out_marks = _grown(nonzero_mask(tangents), sizes,
                                        lambda m: programs.linearize(jaxpr, m).out_nonzero)

@@ -24,8 +24,7 @@ world: Any = None
 
 
 def made_by() -> str:
-    """"The cpu client was made by train.py:3 (main)", of the first client; an empty string when there is
-    none."""
+    """"The cpu client was made by train.py:3 (main)", of the first client; an empty string if none."""
     return next((f"the {platform} client was made by {line or 'a line that is not known'}"
                  for platform, line in _makers.items()), "")
 

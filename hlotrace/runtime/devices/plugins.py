@@ -1,5 +1,4 @@
-"""PJRT plugins: which are installed and where, found by path and never imported: their Python packages import
-jax.
+"""PJRT plugins: which are installed and where.  They are not imported: their packages import jax.
 
 Knows files and environment variables; loads nothing until `make_client`.
 """
@@ -117,8 +116,7 @@ _LIBTPU: dict[tuple[int, ...], str] = {(0, 10): "0.0.42.*", (0, 12): "0.0.50.*"}
 
 
 def gpu_options() -> dict[str, Any]:
-    """Options of a GPU client from JAX's environment variables.  Here memory is taken as it is needed by
-    default.
+    """Options of a GPU client from JAX's environment variables.  By default memory is taken as needed.
 
     XLA_PYTHON_CLIENT_PREALLOCATE=true takes a pool at the start, XLA_PYTHON_CLIENT_MEM_FRACTION=.5 is the
     part of the memory that the pool may have, XLA_PYTHON_CLIENT_ALLOCATOR is default, platform, bfc or
@@ -232,4 +230,5 @@ def without_driver() -> Iterator[None]:
 
 _NO_DRIVER = re.compile(rb"All log messages before absl::InitializeLog|Could not find cuda drivers")
 _NO_TPU = {"TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-8",
-           "TPU_WORKER_HOSTNAMES": "localhost", "TPU_WORKER_ID": "0"}
+           "TPU_WORKER_HOSTNAMES": "localhost", "TPU_WORKER_ID": "0",
+           "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}       # one process at a time is for the sake of a TPU

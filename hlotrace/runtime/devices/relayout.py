@@ -24,8 +24,11 @@ def copy(x: Any, sharding: Sharding, committed: bool = True) -> array_impl.Array
         RuntimeError: where other processes hold shards that this one needs.
     """
     kept = in_place(x, sharding, committed)
-    if kept is not None:
-        return kept
+    return by_host(x, sharding, committed) if kept is None else kept
+
+
+def by_host(x: Any, sharding: Sharding, committed: bool = True) -> array_impl.ArrayImpl:
+    """As `copy`, where the memory cannot stay."""
     if sharding._layout is not None or x._buf._sharding._own._layout is not None:
         return _in_layout(x, sharding, committed)
     with transfer_guards.moving(x, sharding):
@@ -47,8 +50,7 @@ def _in_layout(x: Any, sharding: Sharding, committed: bool) -> array_impl.ArrayI
 
 
 def _moved(x: Any, sharding: Sharding) -> binding.Buffer:
-    """jaxlib's buffer of the array as `sharding` says: part by part, so that nothing but the result holds the
-    whole."""
+    """jaxlib's buffer of the array as `sharding` says: by parts, so that only the result holds the whole."""
     old = x.sharding
     if len(old._devices) == len(sharding._devices) == 1 and old._kind == sharding._kind:
         (here,), (there,) = old._devices, sharding._devices
@@ -75,8 +77,7 @@ def _moved(x: Any, sharding: Sharding) -> binding.Buffer:
 
 @functools.lru_cache(1024)
 def _route(old: Sharding, new: Sharding, shape: tuple[int, ...]) -> tuple:
-    """How an array goes from one sharding to another: (which of its local parts are read, [(pieces,
-    devices)]).
+    """How an array goes from one sharding to another: (its local parts to read, [(pieces, devices)]).
 
     Each piece of what those devices are to hold is (position among the parts read, its place there, its place
     here), the last one None where one piece is all.
@@ -99,8 +100,7 @@ def _route(old: Sharding, new: Sharding, shape: tuple[int, ...]) -> tuple:
 
 
 def _boxes(sharding: Sharding, shape: Sequence[int]) -> dict:
-    """(start, stop) along each dimension of each part that this process holds, and the devices that hold it.
-    """
+    """(start, stop) along each dimension of each part that this process holds, and its devices."""
     found: dict[Any, list[binding.Device]] = {}
     for device, index in sharding.addressable_devices_indices_map(shape).items():
         found.setdefault(tuple([s.indices(size)[:2] for s, size in zip(index, shape)]), []).append(device)

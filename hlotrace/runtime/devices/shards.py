@@ -1,7 +1,7 @@
 """Shards: the parts of an array over several devices, one on each, and what is made and read of them."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,8 +36,7 @@ class Shard:
 
 
 def share(buffer: binding.Buffer, root: binding.Buffer | None = None) -> None:
-    """Mark jaxlib's buffer as one whose memory others hold too: its parts, or `root` under another sharding.
-    """
+    """Mark jaxlib's buffer as one that shares its memory: with its parts, or `root` otherwise sharded."""
     buffer._shared = buffer if root is None else memory(root)
 
 
@@ -60,8 +59,7 @@ def lost(what: str) -> RuntimeError:
 
 
 def shards(x: Any, addressable: bool = True) -> list[Shard]:
-    """The Shards of an array in the order of its devices; only those that this process holds, if
-    `addressable`."""
+    """The Shards of an array in the order of its devices; if `addressable`, only this process's."""
     x.check_alive()
     known = getattr(x._buf, "_shards", {}).get(addressable)
     if known is not None:
@@ -69,7 +67,7 @@ def shards(x: Any, addressable: bool = True) -> list[Shard]:
     sharding = x.sharding
     if len(sharding._devices) > 1:
         share(x._buf)
-    part = ShapedArray(sharding.shard_shape(x.shape), x.dtype, x.weak_type)
+    part = x.aval.update(sharding.shard_shape(x.shape), sharding=None)
     local = iter(single_buffers(x))
     mine = {} if addressable else {shard.device: shard for shard in shards(x)}
     copies: dict[Any, int] = {}
@@ -98,8 +96,7 @@ def single_buffers(x: Any) -> list[binding.Buffer]:
 
 
 def reordered(x: Any, sharding: Sharding) -> list[binding.Buffer]:
-    """Those buffers in the order of the devices of another sharding, which splits the array into the
-    same parts."""
+    """Those buffers in the order of the devices of another sharding that splits the array alike."""
     by_device = dict(zip(filter(is_local, x.sharding._devices), single_buffers(x)))
     return [by_device[device] for device in sharding._devices if is_local(device)]
 
@@ -161,13 +158,20 @@ def put(value: np.ndarray, aval: ShapedArray, sharding: Any) -> binding.Buffer:
     part, aval, shape = part_of(aval, sharding), physical(aval), aval.shape
     value = np.asarray(value, aval.dtype)
     where = sharding.addressable_devices_indices_map(shape)
-    pieces = [np.asarray(value[index], order="C") for index in where.values()]
-    if sharding.is_fully_replicated or len({piece.ctypes.data for piece in pieces}) == len(pieces):
-        return binding.device_put_shards(pieces, aval, sharding, list(where))
+    return put_parts([np.asarray(value[index], order="C") for index in where.values()], part, aval, sharding,
+                     list(where))
+
+
+def put_parts(parts: Sequence[np.ndarray], part: ShapedArray, aval: ShapedArray, sharding: Any,
+              devices: Sequence[binding.Device]) -> binding.Buffer:
+    """jaxlib's buffer of an array of `aval` whose part on each local device, C-contiguous and of type `part`,
+    is copied there."""
+    if len({x.__array_interface__["data"][0] for x in parts}) == len(parts) or sharding.is_fully_replicated:
+        return binding.device_put_shards(parts, aval, sharding, devices)
     # In one call some devices but not all may not be given the same memory: bad_function_call.
     return joined(aval, sharding, {
-        device: binding.device_put(piece, part, placement.on_device(device, sharding._kind), device)
-        for device, piece in zip(where, pieces)})
+        device: binding.device_put(x, part, placement.on_device(device, sharding._kind), device)
+        for device, x in zip(devices, parts)})
 
 
 def joined(aval: ShapedArray, sharding: Sharding, buffers: Mapping[Any, binding.Buffer]) -> binding.Buffer:

@@ -155,8 +155,7 @@ def compile_lowered(lowered: Lowered, devices: Sequence[binding.Device],
 
 def compile_text(text: str, devices: Sequence[binding.Device], options: Any = None,
                  name: str = "the program") -> Any:
-    """jaxlib's Executable, which cannot run here, of a StableHLO text for `devices`, one partition on each.
-    """
+    """jaxlib's Executable, which cannot run here, of a StableHLO text: a partition on each of `devices`."""
     options = options or binding.compile_options(devices)
     chip = devices[0].device_kind
     cuda = plugins.find().get("cuda") if platform_named(devices[0].platform) == "cuda" else None

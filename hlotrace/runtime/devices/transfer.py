@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.trace import trace_to_jaxpr
-from .. import evaluate
+from .. import array_impl, evaluate
 from . import client, relayout, shards
 
 if TYPE_CHECKING:
@@ -26,6 +26,12 @@ def move(x: Any, sharding: Sharding, committed: bool = True) -> Any:
         ValueError: where it does not divide evenly, and where other processes hold parts of it and devices
             change.
     """
+    moved = _moved(x, sharding, committed)
+    aval = sharding.put(moved.aval)
+    return moved if moved.aval is aval else array_impl.ArrayImpl(aval, moved._buf, moved._committed)
+
+
+def _moved(x: Any, sharding: Sharding, committed: bool) -> Any:
     kept = relayout.in_place(x, sharding, committed)
     if kept is not None:
         return kept
@@ -39,7 +45,7 @@ def move(x: Any, sharding: Sharding, committed: bool = True) -> Any:
             client.platform_of(old._devices[0]).on_host and old.is_fully_addressable):
         return evaluate.run_program(_identity(x.aval.update(sharding=None)), [x], outs=(sharding,))[0]
     if shards.is_held(x):
-        return relayout.copy(x, sharding, committed)
+        return relayout.by_host(x, sharding, committed)
     if old.device_set != sharding.device_set:
         raise ValueError(
             f"an array of type {x.aval.str_short()} of sharding {old} cannot be moved to {sharding}: other "
@@ -54,8 +60,7 @@ def _identity(aval: ShapedArray) -> Jaxpr:
 
 
 def _renumbered(sharding: Sharding, devices: Sequence[binding.Device], ndim: int) -> Sharding:
-    """A sharding that gives each device the same part of an array of rank `ndim`, and numbers them like
-    `devices`."""
+    """A sharding that gives each device the same part of an array of rank `ndim`, numbered like `devices`."""
     from ...sharding.positional import PositionalSharding  # importing hlotrace needs none
     number = {device: n for n, device in enumerate(devices)}
     tiles = np.array([number[device] for device in sharding._devices])[sharding._tiles(ndim)]

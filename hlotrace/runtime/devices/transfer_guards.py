@@ -110,8 +110,7 @@ def _guarded_garbage(level: str | None) -> Iterator[None]:
 
 
 def array_garbage_collection_guard(level: str | None) -> contextlib.AbstractContextManager[None]:
-    """Context manager: what is said of arrays that Python's garbage collector frees, since they were part
-    of a cycle.
+    """Context manager: what is said of arrays in cycles that Python's garbage collector frees.
 
     Such arrays hold their memory until the collector comes by.  `level` is "allow"; "log", which writes a
     message with the traceback of where the array was made to stderr; or "fatal", which ends the process.

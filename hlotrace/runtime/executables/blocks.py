@@ -75,8 +75,7 @@ def blocks_of(lowered: Lowered, thin: bool = True) -> tuple[Jaxpr, list[Block]] 
 
 
 def _with_own_outputs(jaxpr: Jaxpr) -> Jaxpr:
-    """No two outputs may share a buffer with each other or with an input: who donates one would lose the
-    other."""
+    """No two outputs may share a buffer with each other or an input: donating one would lose the other."""
     seen, outvars, eqns = set(jaxpr.invars), [], []
     for v in jaxpr.outvars:
         if type(v) is Literal or v in seen:

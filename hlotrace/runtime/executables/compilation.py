@@ -146,14 +146,12 @@ def _compile(kind: type[Executable], lowered: Lowered, device: binding.Device,
 
 
 def backend_compile_and_load(backend: binding.Client, *args: Any) -> binding.LoadedExecutable:
-    """Compile for devices that are there: libraries put a function of theirs in this place
-    (`jax._src.compiler`)."""
+    """Compile for devices that are there: libraries replace it by their own (`jax._src.compiler`)."""
     return backend.compile_and_load(*args)
 
 
 def _check_sizes(jaxpr: Jaxpr, most: int) -> None:
-    """ValueError for a program with an array of more than `most` elements: compiling it would end the
-    process."""
+    """ValueError for an array of more than `most` elements: compiling it would end the process."""
     for eqn in jaxpr.eqns:
         for v in eqn.outvars:
             if v.aval.size > most:

@@ -189,8 +189,7 @@ class Entry:
             self._unusable("written to", error)
 
     def _unusable(self, what: str, error: Exception) -> None:
-        """Say it once for each directory; raise it if the option jax_raise_persistent_cache_errors says so.
-        """
+        """Say it once for each directory; raise it if jax_raise_persistent_cache_errors says so."""
         if config.jax_raise_persistent_cache_errors:
             raise RuntimeError(f"compiled programs cannot be {what} {self.where}: {error}") from error
         if self.where not in _warned:

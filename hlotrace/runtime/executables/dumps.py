@@ -39,7 +39,7 @@ def write(lowered: Lowered) -> None:
         if "jaxpr" in modes:
             files[f"{stem}.jaxpr.txt"] = f"{lowered.jaxpr}\n".encode()
         if "eqn_count_pprof" in modes:
-            files[f"{stem}.eqn_count_pprof"] = pprof(Counter(_sources(lowered.jaxpr)))
+            files[f"{stem}.eqn_count_pprof"] = pprof(Counter(sources(lowered.jaxpr)))
     folder = config.jax_dump_ir_to
     if folder == "sponge":
         folder = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR", "")
@@ -56,11 +56,12 @@ def write(lowered: Lowered) -> None:
 _LOCATIONS = re.compile(r' loc\(#loc\d+\)$|^#loc.*\n| loc\("[^"\\\n]*"\)', re.MULTILINE)
 
 
-def _sources(jaxpr: Jaxpr) -> Iterator[Any]:
+def sources(jaxpr: Jaxpr) -> Iterator[Any]:
+    """(file, line, column, function) of each equation, with those of the programs in it."""
     for eqn in jaxpr.eqns:
         yield ("-", 0, 0, eqn.primitive.name) if eqn.source is None else source_info.position(eqn.source)
         for inner in sub_jaxprs(eqn.params):
-            yield from _sources(inner)
+            yield from sources(inner)
 
 
 def pprof(counts: Mapping[Any, int]) -> bytes:

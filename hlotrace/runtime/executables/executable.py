@@ -30,7 +30,7 @@ _calling: collections.deque = collections.deque(maxlen=256)
 class Executable:
     """A compiled program.  Call it with one buffer for each input that the program has."""
     __slots__ = ("loaded", "lowered", "out_avals", "handlers", "execute", "device", "compile_seconds",
-                 "stored", "dispatch")
+                 "stored", "dispatch", "signatures")
 
     def __init__(self, loaded: Any, lowered: Lowered, device: binding.Device,
                  compile_seconds: float, stored: str | bytes | None = None) -> None:
@@ -46,6 +46,7 @@ class Executable:
         self.execute = (None if lowered.effects or lowered.callbacks or lowered.failures
                         or type(self) is not Executable or state.no_execution else loaded.execute_sharded)
         self.dispatch: Callable[..., list[binding.Buffer]] | None = None       # see run_operands
+        self.signatures: list[array_impl.Signature] = []       # of its results, where they are committed
 
     @property
     def from_disk(self) -> bool:
@@ -88,21 +89,27 @@ class Executable:
         """Bytes of arguments, outputs, temporaries and code."""
         return self.loaded.get_compiled_memory_stats()
 
+    commits = False     # are its results committed, whether or not its arguments are?
+
+    def has_there(self, x: Any, i: int) -> bool:
+        """Is the array where the program takes its input number `i`?"""
+        held = x._buf._sharding._own
+        return held._devices[0] is self.device and len(held._devices) == 1 and held._layout is None
+
     def take(self, leaves: Sequence[Any]) -> tuple[list[binding.Buffer], bool] | None:
-        """(buffers, is one committed?) for these arguments, moved where need be; None if they are committed
-        elsewhere.
+        """(buffers, is one committed?) for these arguments, moved where need be; None if committed elsewhere.
 
         Raises:
             RuntimeError: for a deleted array.
         """
-        buffers, committed = [], False
+        buffers: list[binding.Buffer] = []
+        committed = False
         for x in leaves:
             if type(x) is not array_impl.ArrayImpl:
                 x = array_impl.as_array(x)
             if x._buf.is_deleted():
                 x.check_alive()
-            held = x._buf._sharding._own
-            if held._devices[0] is not self.device or len(held._devices) > 1 or held._layout is not None:
+            if not self.has_there(x, len(buffers)):
                 if x._committed:
                     return None
                 x = relayout.copy(x, placement.on_device(self.device), x._committed)
@@ -112,17 +119,18 @@ class Executable:
         return buffers, committed
 
     def check_donated(self, buffers: Sequence[binding.Buffer]) -> None:
-        """ValueError where a donated buffer is twice among the arguments."""
+        """JaxRuntimeError where a donated buffer is twice among the arguments."""
         if not self.lowered.donated or self.gives_back:
             return
         held = [id(shards.memory(b)) for b in buffers]
         if len(set(held)) < len(held):
             for i in self.lowered.donated:
                 if held.count(held[i]) > 1:
-                    raise ValueError(
-                        f"argument {i} of {self.lowered.jaxpr.name} is donated and passed a second time in "
-                        "one call: the program would read memory that it gave away. Pass a copy, or do not "
-                        "donate it.")
+                    raise binding.JaxRuntimeError(
+                        "INVALID_ARGUMENT: Attempt to use a buffer that was previously donated in the same "
+                        f"call: argument {i} of {self.lowered.jaxpr.name} is donated and passed a second "
+                        "time in one call: the program would read memory that it gave away. Pass a copy, or "
+                        "do not donate it.")
 
     def run(self, buffers: Sequence[binding.Buffer]) -> list[binding.Buffer]:
         """Run; returns a list of buffers.  `buffers` must match the program's inputs: nothing checks here."""
@@ -138,26 +146,55 @@ class Executable:
             raise callback_guard.original(error, self.lowered.jaxpr) from None
 
     def run_operands(self, operands: Sequence[Any]) -> list[binding.Buffer]:
-        """Run a program that has `execute`, of what `array_impl.operand` gives of its arguments.
+        """Run a program that has `execute`, of arrays or their buffers that are where it runs, NumPy arrays
+        and numbers.
 
         Raises:
-            JaxRuntimeError: for a buffer that is deleted or on another device.
+            JaxRuntimeError: for an array that is deleted or on another device.
         """
-        if np.ndarray not in map(type, operands):
-            return self.loaded.execute_sharded(operands).consume_with_handlers(self.handlers)
+        operands = [x if type(x) is binding.ArrayImpl else array_impl.operand(x) for x in operands]
         if self.dispatch is None:
+            if np.ndarray not in map(type, operands):
+                return self.loaded.execute_sharded(operands).consume_with_handlers(self.handlers)
             self.dispatch = binding.dispatch(self.loaded, self.handlers,
                                              [physical(a) for a in self.lowered.jaxpr.in_avals],
                                              [physical(a) for a in self.out_avals], self.device,
                                              placement.on_device(self.device))
         return self.dispatch(*operands)
 
+    def run_alive(self, operands: Sequence[Any]) -> list[binding.Buffer]:
+        """As `run`, of buffers that are where it runs, NumPy arrays and numbers.
+
+        Raises:
+            LookupError: for a buffer of which a part is deleted: not every program refuses it by itself.
+        """
+        buffers = [x if type(x) is binding.ArrayImpl else self.put(x, i) for i, x in enumerate(operands)]
+        if any(map(shards.is_lost, buffers)):
+            raise LookupError
+        return self.run(buffers)
+
+    def put(self, value: Any, i: int) -> binding.Buffer:
+        """The buffer of input number `i` for a NumPy array or a number."""
+        return array_impl.put(np.asarray(value), physical(self.lowered.jaxpr.in_avals[i]), self.device)
+
+    def sign(self) -> None:
+        """Have the signatures of committed results ready."""
+        if len(self.signatures) != len(self.out_avals):
+            self.signatures = [*map(array_impl.signature_of, self.out_avals, self.out_shardings)]
+
+    def wrapped(self, buffers: Sequence[binding.Buffer], committed: bool = False) -> list[Any]:
+        """The ArrayImpls of what `run` gives."""
+        make = array_impl.ArrayImpl
+        if not committed:
+            return [make(a, b) for a, b in zip(self.out_avals, buffers)]
+        self.sign()
+        return [make(a, b, True, s) for a, b, s in zip(self.out_avals, buffers, self.signatures)]
+
     def __call__(self, buffers: Sequence[binding.Buffer], committed: bool = False) -> list[Any]:
         """Run; returns a list of ArrayImpl."""
         if state.no_execution:
             raise RuntimeError(f"{self.lowered.jaxpr.name} was about to run where 'no_execution' is set")
-        make = array_impl.ArrayImpl
-        outs = [make(a, b, committed) for a, b in zip(self.out_avals, self.run(buffers))]
+        outs = self.wrapped(self.run(buffers), committed)
         return looked_at(self, buffers, outs) if state.check_floats or self.lowered.failures else outs
 
     def _run_effectful(self, buffers: Sequence[binding.Buffer]) -> Any:

@@ -29,8 +29,7 @@ def hlo_text(text: str, metadata: bool = False) -> str:
 
 
 def optimized_text(executable: Executable) -> str:
-    """HLO after optimization, of a compiled program; of one in pieces, each with a line that says how often
-    it runs."""
+    """Optimized HLO of a compiled program; of one in pieces, each with a line of how often it runs."""
     texts = []
     for piece, calls in executable.pieces:
         head = "" if piece is executable else f"// {piece.lowered.jaxpr.name}: runs {calls} times\n"
@@ -39,8 +38,7 @@ def optimized_text(executable: Executable) -> str:
 
 
 def cost(executable: Executable) -> dict[str, float] | None:
-    """XLA's cost analysis of a compiled program, a dict; sums over its pieces.  What is in a loop counts
-    once.
+    """XLA's cost analysis of a compiled program, a dict; sums over its pieces.  Loops count once.
 
     `optimal_seconds`, which TPUs have, is an estimate of the time of one run.  None where XLA has no analysis
     of its own, for GPUs that are not here.

@@ -67,8 +67,7 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
 
 
 def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") -> None:
-    """Let kernels pass values of a C++ type of their own, such as the state that one stage makes for the
-    next.
+    """Let kernels pass values of a C++ type of their own, such as a state from one stage to the next.
 
     `type_registration` is a dict of PyCapsules: "type_id", around the address of the type's `XLA_FFI_TypeId`,
     and "type_info", around that of its `XLA_FFI_TypeInfo`.  Raises ValueError where jaxlib refuses it.
@@ -102,8 +101,7 @@ def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Let a program over devices call the kernel `name` on parts, where its operands are cut along leading
-    axes.
+    """Let a program over devices call the kernel `name` on parts, cut along leading axes of its operands.
 
     Unsaid, each device calls it on whole values.
 
@@ -141,8 +139,7 @@ def given_by_user(targets: Iterable[str], platform: Platform) -> bool:
 
 
 def register(targets: Iterable[str], platform: str) -> None:
-    """Make jaxlib know these targets.  RuntimeError or ImportError where a package that brings one is
-    missing."""
+    """Make jaxlib know these targets.  RuntimeError, ImportError if a package that brings one is missing."""
     with _lock:
         for target in targets:
             if (platform, target) in _registered:

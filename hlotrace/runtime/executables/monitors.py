@@ -36,8 +36,7 @@ def _tell(kind: str, event: str, *values: float, **details: Any) -> None:
 
 
 def record_event(event: str, **kwargs: Any) -> None:
-    """Tell listeners that something happened: each is called with `event`, a name like a path, and the
-    keywords.
+    """Tell listeners that something happened: each is called with `event`, like a path, and the keywords.
 
     What a listener raises is raised here.
 
@@ -52,8 +51,7 @@ def record_event(event: str, **kwargs: Any) -> None:
 
 
 def record_event_duration_secs(event: str, duration: float | int, **kwargs: Any) -> None:
-    """Tell listeners of durations that something took `duration` seconds: listener(event, duration,
-    **kwargs).
+    """Tell listeners that something took `duration` seconds: listener(event, duration, **kwargs).
 
     >>> seen = []
     >>> jax.monitoring.register_event_duration_secs_listener(
@@ -135,6 +133,11 @@ for _kind, _values in (("event", ""), ("event_duration_secs", ", seconds"),
     _on = f"register_{_kind}_listener"
     _off = f"un{_on}".replace("_secs", "")
     globals().update({_on: _registers(_on, _kind, _values), _off: _unregisters(_off, _kind, _on)})
+
+
+def listeners_of(kind: str) -> list[Callable[..., None]]:
+    """Who listens to events of a kind."""
+    return [*_listeners[kind]]
 
 
 def clear_event_listeners() -> None:

@@ -41,6 +41,10 @@ _STAGES = {"traced": ("jaxpr_trace_duration", "{}", "Finished tracing %s for jit
                         "Finished XLA compilation of jit(%s) in %.6f sec")}
 
 
+# in a process for JAX: what is done, or "types" -> the logger that tells so
+loggers: dict[str, str] = {}
+
+
 class stage:
     """`with stage("traced", name):` tells how long that takes: listeners, and the log where jax_log_compiles
     says so."""
@@ -60,7 +64,7 @@ class stage:
             if monitors is not None:
                 self._tell("event_duration_secs", end - self.start)
                 self._tell("event_time_span", self.start, end)
-            log(_STAGES[self.done][2], self.name, end - self.start)
+            log(_STAGES[self.done][2], self.name, end - self.start, logger=loggers.get(self.done))
 
     def _tell(self, kind: str, *values: float) -> None:
         event, name, _ = _STAGES[self.done]
@@ -73,12 +77,15 @@ def tell(kind: str, event: str, *values: float, **details: Any) -> None:
         monitors(kind, event, *values, **details)
 
 
-def log(*message: Any) -> None:
+def log(*message: Any, logger: str | None = None) -> None:
     """A warning where jax_log_compiles is set; otherwise for those who look at DEBUG."""
-    logging.getLogger("hlotrace").log(logging.WARNING if config.jax_log_compiles else logging.DEBUG, *message)
+    logging.getLogger(logger or "hlotrace").log(
+        logging.WARNING if config.jax_log_compiles else logging.DEBUG, *message)
 
 
 def _set_level(level: Any) -> None:
+    if level is None:       # as it is
+        return
     ours = logging.getLogger("hlotrace")
     for logger in (ours, ours.parent):
         if logger and logger.name in ("hlotrace", "jax"):       # in a process for JAX that is above

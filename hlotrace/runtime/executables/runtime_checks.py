@@ -39,8 +39,7 @@ def float_checks() -> tuple[str, ...]:
 
 def lowered_to_tell(jaxpr: Jaxpr, kinds: tuple[str, ...], *, partition: Partition | None = None,
                     result_names: Sequence[Any] = (), lines: bool = True, **options: Any) -> Lowered:
-    """The Lowered of a program that also gives what its checks find, where it has such that are looked at
-    here.
+    """The Lowered of a program that also gives what its checks find, where it has such as are on.
 
     Checks of `kinds` are added; those of the user's are not looked at.
     """
@@ -113,8 +112,7 @@ executable.looked_at = looked_at
 
 
 def _found_again(made: Executable, buffers: Sequence[binding.Buffer], kinds: tuple[str, ...]) -> Any:
-    """What failed first in a program that has run without checks: it runs again, with them.  None where
-    nothing did."""
+    """What failed first in a program that ran without checks: it runs again with them.  None if nothing."""
     lowered = made.lowered
     if lowered.failures or getattr(made, "company", None):      # other processes would have to run it too
         return None
@@ -139,6 +137,5 @@ def _invalid(made: Executable, i: int, what: str, found: Any) -> FloatingPointEr
 
 
 def _placed(failure: Any, made: Executable) -> Any:
-    """A failure with the line that it is for: outside of compiled functions, backwards, the one that is
-    derived."""
+    """A failure with its line: outside of compiled functions, for a derivative that of what is derived."""
     return failure if made.lowered.lines else dataclasses.replace(failure, source=state.source)

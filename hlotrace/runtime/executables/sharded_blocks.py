@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
 
 class SpmdBlockExecutable(InBlocks, SpmdExecutable):
-    """A program over several devices, compiled in pieces.  `given` are the shardings of its inputs and
-    outputs."""
+    """A program over devices, compiled in pieces.  `given` are the shardings of its inputs and outputs."""
     __slots__ = ("steps", "given")
 
     def __init__(self, lowered: Lowered, device: binding.Device, steps: Steps,

@@ -1,5 +1,4 @@
-"""Programs over several devices: which ones, how the arguments lie over them, how the results do, and the
-launch.
+"""Programs over several devices: which ones, how arguments and results are over them, and the launch.
 
 Nothing reaches jaxlib here that was not compared with what the program was compiled for: some versions of it
 crash on an argument of another sharding.
@@ -75,6 +74,12 @@ class SpmdExecutable(executable.Executable):
     def _handlers(self) -> Any:
         return [binding.result_handler(physical(a), s) for a, s in zip(self.out_avals, self.out_shardings)]
 
+    commits = True
+
+    def has_there(self, x: Any, i: int) -> bool:
+        current, sharding = x._buf._sharding._own, self.in_shardings[i]
+        return current is sharding or current == sharding
+
     def take(self, leaves: Sequence[Any]) -> tuple[list[binding.Buffer], Any] | None:
         """(buffers, True) for these arguments, moved where they are not committed; None if they lie
         elsewhere.
@@ -86,16 +91,13 @@ class SpmdExecutable(executable.Executable):
         for i, (x, sharding, aval) in enumerate(zip(leaves, self.in_shardings, self.lowered.jaxpr.in_avals,
                                                     strict=True)):
             if type(x) is not array_impl.ArrayImpl:
-                if sharding._layout is None:
-                    buffers.append(shards.put(np.asarray(x), aval, sharding))
-                    continue
-                plain = sharding.in_layout(None)
-                x = array_impl.ArrayImpl(aval, shards.put(np.asarray(x), aval, plain), False)
+                buffers.append(self.put(x, i))
+                continue
             if shards.is_lost(x._buf):
                 x.check_alive()
                 raise shards.lost(f"argument {i} of {self.lowered.jaxpr.name}, of type {aval.str_short()},")
-            current = x._buf._sharding._own
-            if current is not sharding and current != sharding:
+            if not self.has_there(x, i):
+                current = x._buf._sharding._own
                 if x._committed and not current.same_placement(sharding, x.aval.ndim):
                     return None
                 if type(current) is NamedSharding and current._devices == self.devices:
@@ -104,6 +106,12 @@ class SpmdExecutable(executable.Executable):
             buffers.append(x._buf)
         self.check_donated(buffers)
         return buffers, words or True
+
+    def put(self, value: Any, i: int) -> binding.Buffer:
+        sharding, aval = self.in_shardings[i], self.lowered.jaxpr.in_avals[i]
+        buffer = shards.put(np.asarray(value), aval, sharding.in_layout(None))
+        return buffer if sharding._layout is None else relayout.copy(
+            array_impl.ArrayImpl(aval, buffer), sharding)._buf
 
     def __call__(self, buffers: Sequence[binding.Buffer],
                  committed: bool | dict[int, Sharding] = False) -> list[Any]:
@@ -127,13 +135,13 @@ class SpmdExecutable(executable.Executable):
             with _launching:
                 return super().run(buffers)
         with _launching:
-            oldest = _in_flight.popleft() if len(_in_flight) >= IN_FLIGHT else None
-        if oldest is not None:
-            executable.wait(oldest)
-        with _launching:
             results = self._launched(buffers)
             _in_flight.append(results.consume_token())
-            return results.consume_with_handlers(self.handlers)
+            oldest = _in_flight.popleft() if len(_in_flight) > IN_FLIGHT else None
+            found = results.consume_with_handlers(self.handlers)
+        if oldest is not None:
+            executable.wait(oldest)
+        return found
 
     def _launched(self, buffers: Sequence[binding.Buffer]) -> Any:
         try:
@@ -255,8 +263,7 @@ def with_inspections(lowered: Lowered, device: binding.Device) -> tuple[str, Seq
 
 
 def spec_of(tiles: np.ndarray, mesh: Mesh) -> PartitionSpec | None:
-    """The PartitionSpec over `mesh` that gives these `tiles` (see sharding/abstract.py), or None where there
-    is none.
+    """The PartitionSpec over `mesh` that gives these `tiles` (see sharding/abstract.py), or None.
 
     For each dimension the axes are found whose coordinates, major first, count its tiles.
     """

@@ -51,8 +51,7 @@ def wanted(lowered: Lowered) -> bool:
 
 
 class TieredExecutable(Executable):
-    """A program of which `quick` runs until `full` is there.  `error` is what kept the full form from being
-    made."""
+    """A program of which `quick` runs until `full` is there; `error` kept the full form from being made."""
     __slots__ = ("quick", "full", "error", "done")
 
     def __init__(self, lowered: Lowered, device: binding.Device,

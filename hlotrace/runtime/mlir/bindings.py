@@ -1,5 +1,4 @@
-"""The MLIR bindings that jaxlib ships.  They take 12 ms to import, so this file is imported where a text is
-parsed."""
+"""The MLIR bindings that jaxlib ships.  They take 12 ms to import: import this where a text is parsed."""
 from __future__ import annotations
 
 import threading

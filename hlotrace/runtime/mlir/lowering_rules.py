@@ -1,5 +1,4 @@
-"""Lowering rules that build MLIR operations with jaxlib's Python bindings, within programs that are written
-as text.
+"""Lowering rules that build MLIR operations by jaxlib's bindings, in programs that are written as text.
 
 A rule runs on the arguments of a small function of its own, whose operations are printed and written into the
 text under new names.  Locations are the user's line, as of all operations; those that the rule gives itself
@@ -121,8 +120,7 @@ def build_ffi_lowering_function(call_target_name: str, *, operand_layouts: Seque
                                 backend_config: Mapping[str, Any] | str | None = None,
                                 skip_ffi_layout_processing: bool = False,
                                 **lowering_args: Any) -> Callable[..., Any]:
-    """A function `(ctx, *values, **attributes)`, for use in a lowering rule, that writes the call of a
-    kernel.
+    """A function `(ctx, *values, **attributes)`, for use in a lowering rule, that writes a kernel's call.
 
     Its results are of the types that abstract evaluation says.  Layouts are orders of axes, minor first; by
     default the last axis is the minor one.  Attributes are added to `backend_config`; the rest are parameters
@@ -180,8 +178,7 @@ def ffi_lowering(call_target_name: str, *, operand_layouts: Sequence[Any] | None
     """
     call = build_ffi_lowering_function(
         call_target_name, operand_layouts=operand_layouts, result_layouts=result_layouts,
-        backend_config=backend_config,
-        skip_ffi_layout_processing=skip_ffi_layout_processing, **lowering_args)
+        backend_config=backend_config, skip_ffi_layout_processing=skip_ffi_layout_processing, **lowering_args)
     return lambda ctx, *values, **attributes: call(ctx, *values, **attributes).results
 
 
@@ -267,8 +264,7 @@ def _printed(operation: Any, ctx: Any) -> str:
 
 
 def _write_functions(ctx: Any, module: Any, rule: Any) -> None:
-    """Functions that the rule added become functions of the text.  Declared ones are there already: see
-    `lower_fun`."""
+    """Functions that the rule added become the text's.  Declared ones are there already: see `lower_fun`."""
     added = [op for op in module.body.operations
              if op.operation != rule.operation and any(len(region.blocks) for region in op.regions)]
     for operation in added:
@@ -286,8 +282,7 @@ _NAMES = re.compile(r'"(?:[^"\\]|\\.)*"|%(?:\d+|[A-Za-z_$.-][\w$.-]*)')
 
 
 def _splice(ctx: Any, block: Any, results: Any, names: Sequence[str]) -> list[str]:
-    """Write the block's operations, its arguments being `names` and its values named apart from all others.
-    """
+    """Write the block's operations; its arguments are `names`, and its values get names of their own."""
     unique = f"%v{ctx.count}"
     ctx.count += 1
     table = {a.get_name(use_local_scope=True): name for a, name in zip(block.arguments, names, strict=True)}
@@ -312,8 +307,7 @@ def lower_fun(fun: Callable[..., Any], ctx: Any, args: Sequence[Any]) -> list[An
 
 
 def declare(jaxpr: Jaxpr, ctx: Any) -> Any:
-    """The function that a program becomes, for calls from within a rule.  Ordered effects are a
-    NotImplementedError."""
+    """The function that a program becomes, for calls in a rule.  NotImplementedError for ordered effects."""
     jaxpr = embed_constants(jaxpr)
     if is_ordered(jaxpr.effects):
         raise NotImplementedError(f"{ctx.primitive}: lower_fun of a function with ordered effects")

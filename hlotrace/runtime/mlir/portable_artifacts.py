@@ -19,16 +19,14 @@ _mlir = binding._jax.mlir
 
 
 def write(text: str) -> bytes:
-    """The portable artifact of a program as text, for a reader of StableHLO as it was some weeks before this
-    jaxlib."""
+    """The portable artifact of a program as text, for StableHLO as it was some weeks before this jaxlib."""
     wanted = stablehlo.StablehloCompatibilityRequirement.WEEK_4
     version = stablehlo.get_version_from_compatibility_requirement(wanted)
     return _mlir.serialize_portable_artifact(parse_module(text), version, True)
 
 
 def read(artifact: bytes) -> Any:
-    """jaxlib's MLIR module for a portable artifact.  ValueError where the bytes are none, or newer than this
-    jaxlib."""
+    """jaxlib's MLIR module for a portable artifact.  ValueError for none, or one newer than this jaxlib."""
     try:
         return _mlir.deserialize_portable_artifact(artifact, context())
     except (ir.MLIRError, RuntimeError, ValueError) as error:

@@ -18,8 +18,7 @@ COLLECTIVES = f"{PROPAGATION},sdy-export-pipeline{{enable-insert-explicit-collec
 
 
 class SubAxis(NamedTuple):
-    """A part of a mesh axis: its size is written as a product, `before` x `size` x the rest, and this is the
-    middle.
+    """A part of a mesh axis: of its size, written as a product `before` x `size` x the rest, the middle.
 
     Prints as Shardy writes it, with the name as Python does: `'data':(2)4`.
     """

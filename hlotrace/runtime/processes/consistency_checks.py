@@ -32,8 +32,7 @@ _SHOWN = 1 << 20            # characters of a program that differs, for the othe
 
 
 def company_of(devices: Sequence[binding.Device]) -> Company | None:
-    """The Company of the processes that hold these devices; None where they are not several, this one among
-    them."""
+    """The Company of the processes that hold these devices; None where they are not several with this one."""
     world = client.world
     if world is None:
         return None
@@ -44,8 +43,7 @@ def company_of(devices: Sequence[binding.Device]) -> Company | None:
 
 
 class Company:
-    """Processes that run programs together.  `count` is how many this one has started; `last` the name of the
-    last."""
+    """Processes that run programs together: `count` is how many this one started, `last` the last's name."""
 
     def __init__(self, world: Any, processes: tuple[int, ...]) -> None:
         self._world, self.processes = world, processes
@@ -63,8 +61,7 @@ class Company:
         self._lock = threading.Lock()
 
     def start(self, executable: Any) -> None:
-        """To be called before each launch.  Raises RuntimeError, in all of them, where they are about to
-        differ."""
+        """To be called before each launch.  RuntimeError, in all of them, where they are about to differ."""
         with self._lock:
             name, checked = executable.lowered.jaxpr.name, config.hlotrace_check_processes
             if executable.agreed is None and checked:
@@ -188,8 +185,7 @@ def missed(world: Any, other: int, news: str) -> str | None:
 
 
 def strayed(world: Any, other: int, news: str) -> str | None:
-    """Where this process has not started the same programs in the same order as process `other`, in words; or
-    None."""
+    """Where this process has not started the same programs as process `other` in order, in words; or None."""
     counts = json.loads(news)
     for company in list(world.companies.values()):
         if company.key in counts and (said := (other, *counts[company.key])) not in company.unchecked:
@@ -229,8 +225,7 @@ def progress(world: Any) -> str | None:
 
 
 def check_values(what: str, values: Sequence[Any], shardings: Sequence[Any], names: Any) -> None:
-    """RuntimeError, in all processes, unless those that will hold a value give the same bits; `names()` are
-    theirs.
+    """RuntimeError, in all processes, unless those that will hold a value give the same bits; `names()`: its.
 
     It costs a SHA-256 of the values, about a second for a gigabyte, and four messages to the coordination
     service.

@@ -131,13 +131,11 @@ def _send(peer: socket.socket, message: Any) -> None:
 
 
 def _speak_for_process_0(address: str, num_processes: int) -> None:
-    """Leave a note where the other processes look.  A process may come back under its number; this one does,
-    as 0."""
+    """Leave a note where the other processes look.  A process may come back under its number; this is 0."""
     port = address.rpartition(":")[2]
     speaker = binding._jax.get_distributed_runtime_client(
         address if address.startswith("127.") else f"localhost:{port}", 0, init_timeout=5,
-        heartbeat_timeout=10,
-        shutdown_timeout=1, shutdown_on_destruction=False)
+        heartbeat_timeout=10, shutdown_timeout=1, shutdown_on_destruction=False)
     with contextlib.suppress(binding.JaxRuntimeError):
         speaker.connect()
         # Refused where process 0 has left a note itself.

@@ -1,5 +1,4 @@
-"""A child after `os.fork`: jaxlib's threads did not come along, so that whatever needs one of them waits for
-ever.
+"""A child after `os.fork`: jaxlib's threads are not there, and what needs one of them would wait for ever.
 
 In a child of a process that has a client, what would start or await a computation raises instead; arrays
 whose values are there are read as before.  A child of a process that only imported hlotrace makes clients of

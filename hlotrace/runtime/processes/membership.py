@@ -53,13 +53,11 @@ def join(address: str, num_processes: int, process_id: int, local_device_ids: Se
         raise
     connection = binding._jax.get_distributed_runtime_client(
         address, process_id, init_timeout=init_seconds + 60, heartbeat_timeout=heartbeat_seconds,
-        shutdown_timeout=5,
-        shutdown_on_destruction=True, use_compression=True)
+        shutdown_timeout=5, shutdown_on_destruction=True, use_compression=True)
     # XLA's connecting cannot be left
     came = threading.Timer(max(60, deadline - time.monotonic()), _end, [
         f"not all {num_processes} processes, which had come, connected to the coordinator {address}",
-        process_id,
-        num_processes])
+        process_id, num_processes])
     came.daemon = True
     came.start()
     connection.connect()
@@ -112,8 +110,7 @@ def missing_on_the_terminal(address: str, num_processes: int) -> contextlib.Abst
 
 
 def _ask(peer: socket.socket, message: Any, deadline: float) -> dict[str, Any] | None:
-    """The answer to a message: {} for none that is one of ours, or a lost connection; None when it is late.
-    """
+    """The answer to a message: {} for one that is not ours or a lost connection, None when it is late."""
     try:
         peer.sendall(json.dumps(message).encode() + b"\n")
         said = b""
@@ -202,8 +199,7 @@ class World:
         return manager
 
     def cpu_collectives(self) -> Any:
-        """Gloo, listening on the interface from which the coordinator is reached: host names may mean
-        loopback."""
+        """Gloo, on the interface from which the coordinator is reached: host names may mean loopback."""
         family, kind, protocol, _, target = socket.getaddrinfo(*split(self.address),
                                                                type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, kind, protocol) as probe:
@@ -330,8 +326,7 @@ def _at_exit(world: World) -> None:
 
 
 def _after_main(world: World) -> None:
-    """When the main thread has ended by an uncaught error: end as the interpreter does, without tearing
-    itself down.
+    """The main thread has ended by an uncaught error: end as the interpreter does, without its teardown.
 
     Work that waits for another process keeps XLA's clients from going, and a thread that comes back from C++
     into an interpreter that is half gone aborts the process.  The user's threads have some seconds to end by

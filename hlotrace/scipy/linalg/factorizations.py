@@ -14,8 +14,7 @@ from ...primitives.common import static_int
 __all__ = ["eigh", "eigh_tridiagonal", "hessenberg", "qr", "qr_multiply", "rsf2csf", "schur", "svd"]
 
 
-# --- Hermitian matrices
-# -----------------------------------------------------------------------------------------
+# --- Hermitian matrices ---------------------------------------------------------------------------
 
 def eigh(a, b=None, lower=True, eigvals_only=False, overwrite_a=False, overwrite_b=False, turbo=True,
          eigvals=None, type=1, check_finite=True):
@@ -122,8 +121,7 @@ def svd(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=
                       algorithm=_DRIVERS[lapack_driver])
 
 
-# --- QR
-# ---------------------------------------------------------------------------------------------------------
+# --- QR -------------------------------------------------------------------------------------------
 
 def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
     """(Q, R) with a = Q R, of matrices (..., m, n); with `pivoting` (Q, R, p) with a[:, p] = Q R.
@@ -174,8 +172,7 @@ def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False, overwrite_a
     return product(*((c, q) if mode == "right" else (q, c))), *rest
 
 
-# --- Hessenberg and Schur forms
-# ---------------------------------------------------------------------------------
+# --- Hessenberg and Schur forms -------------------------------------------------------------------
 
 def hessenberg(a, *, calc_q=False, overwrite_a=False, check_finite=True):
     """H with a = Q H Q^H, zero below the first subdiagonal, of square matrices; with `calc_q` (H, Q).

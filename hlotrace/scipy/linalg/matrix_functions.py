@@ -42,8 +42,7 @@ def _column(a, b, j):
     return linalg.triangular_solve(a, jnp.where(i < j, b, 0)[:, None], left_side=True)[:, 0]
 
 
-# --- Sylvester
-# --------------------------------------------------------------------------------------------------
+# --- Sylvester ------------------------------------------------------------------------------------
 
 @promotes("A", "B", "C")
 def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
@@ -108,8 +107,7 @@ def _of_kind(c, x):
     return x if dtypes.is_complex(c.dtype) else x.real
 
 
-# --- functions
-# --------------------------------------------------------------------------------------------------
+# --- functions ------------------------------------------------------------------------------------
 
 @composite(static=("upper_triangular", "max_squarings"))
 @promotes()
@@ -204,8 +202,7 @@ def expm_frechet(A, E, *, method=None, compute_expm=True):
 @composite(static=("blocksize",))
 @promotes()
 def sqrtm(A, blocksize=1):
-    """The principal square roots of square matrices (..., n, n), complex; useless numbers where there is
-    none.
+    """The principal square roots of square matrices (..., n, n), complex; useless where there are none.
 
     Source: A. Bjorck and S. Hammarling, "A Schur method for the square root of a matrix", Linear Algebra and
     its Applications 52, 1983.
@@ -283,8 +280,7 @@ def _of_triangle(t, values):
     return _by_columns(t.shape, jnp.result_type(t, values), column)
 
 
-# --- polar
-# ------------------------------------------------------------------------------------------------------
+# --- polar ----------------------------------------------------------------------------------------
 
 @promotes()
 def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):

@@ -30,8 +30,7 @@ def _solved(name, solver, b, *factors):
     return out[..., 0] if vectors else out
 
 
-# --- triangular and Cholesky
-# ------------------------------------------------------------------------------------
+# --- triangular and Cholesky ----------------------------------------------------------------------
 
 _TRANSPOSES = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
@@ -106,8 +105,7 @@ def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
                        bool(lower))
 
 
-# --- LU
-# ---------------------------------------------------------------------------------------------------------
+# --- LU -------------------------------------------------------------------------------------------
 
 def lu_factor(a, overwrite_a=False, check_finite=True):
     """(lu, pivots): L below the diagonal and U in the upper triangle; int32 pivots.
@@ -173,8 +171,7 @@ def _lu(a, permute_l):
     return (order[..., None, :] == jnp.arange(m)[:, None]).astype(dtypes.real_of(packed.dtype)), low, up
 
 
-# --- dense
-# ------------------------------------------------------------------------------------------------------
+# --- dense ----------------------------------------------------------------------------------------
 
 def det(a, overwrite_a=False, check_finite=True):
     """The determinants of square matrices (..., n, n).

@@ -43,8 +43,7 @@ def _arranged(vector, m, n, place):
     return jnp.take(vector, place(i, j), axis=-1, mode="clip")
 
 
-# --- from their entries
-# -----------------------------------------------------------------------------------------
+# --- from their entries ---------------------------------------------------------------------------
 
 @composite
 def toeplitz(c, r=None):
@@ -168,8 +167,7 @@ def _diagonal(v):
     return jnp.where(np.eye(v.shape[-1], dtype=bool), v[..., None], jnp.zeros((), v.dtype))
 
 
-# --- of polynomials
-# ---------------------------------------------------------------------------------------------
+# --- of polynomials -------------------------------------------------------------------------------
 
 def _monic(name, a, least):
     """The coefficients (..., n) over the first one, which is left out."""
@@ -230,8 +228,7 @@ def fiedler(a):
     return jnp.abs(a[..., :, None] - a[..., None, :])
 
 
-# --- by name
-# ----------------------------------------------------------------------------------------------------
+# --- by name --------------------------------------------------------------------------------------
 
 def dft(n, scale=None, *, dtype=None):
     """The matrix of the discrete Fourier transform of n points.

@@ -27,8 +27,7 @@ def _norm(x):
     return jnp.sqrt(_dot(x, x).real)
 
 
-# --- methods: (A, M, b, x, threshold, maxiter) -> (x, residual)
-# ----------------------------------------------------------
+# --- methods: (A, M, b, x, threshold, maxiter) -> (x, residual) -----------------------------------
 
 def _cg(A, M, b, x, threshold, maxiter):
     """Saad, algorithm 9.1."""
@@ -103,8 +102,7 @@ def _gmres(A, M, b, x, threshold, maxiter, *, restart, early):
     return lax.while_loop(lambda s: (_norm(s[1]) > threshold) & (s[2] < maxiter), cycle, (x, b - A(x), 0))[:2]
 
 
-# --- as users call them
-# --------------------------------------------------------------------------------------------------
+# --- as users call them ---------------------------------------------------------------------------
 
 def _operator(name, what, given, b):
     """What multiplies, as a function of what is like b."""

@@ -28,8 +28,7 @@ def _inexact(name, x, *last):
     return promote_dtypes_inexact(x)[0]
 
 
-# --- formulas on arrays (..., 4), (..., 3) and (..., 3, 3)
-# ----------------------------------------------------------------
+# --- formulas on arrays (..., 4), (..., 3) and (..., 3, 3) ----------------------------------------
 
 def _length(x):
     """The length of vectors, (..., 1), with a derivative of 0 at 0."""
@@ -173,8 +172,7 @@ def _radians(angles, degrees):
     return jnp.deg2rad(angles) if degrees else angles
 
 
-# --- as users call them
-# ---------------------------------------------------------------------------------------------------
+# --- as users call them ---------------------------------------------------------------------------
 
 @pytree.register_dataclass
 @boundaries
@@ -226,8 +224,7 @@ class Rotation:
 
     @classmethod
     def from_mrp(cls, mrp):
-        """Of modified Rodrigues parameters (..., 3): vectors along the axis, whose length is tan(angle / 4).
-        """
+        """Of modified Rodrigues parameters (..., 3): vectors along the axis of length tan(angle / 4)."""
         mrp = _inexact("from_mrp", mrp, 3)
         square = (mrp * mrp).sum(-1, keepdims=True)
         return cls(jnp.concatenate([2 * mrp, 1 - square], -1) / (1 + square))

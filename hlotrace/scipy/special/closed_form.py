@@ -29,8 +29,7 @@ def _named(name, fun, doc, arguments, shown, *derivatives, **rules):
     return special(*derivatives, **rules)(fun)
 
 
-# --- one row each
-# -----------------------------------------------------------------------------------------------
+# --- one row each ---------------------------------------------------------------------------------
 
 erf = _named("erf", lambda x: lax.erf(x), "Error function  (DLMF 7.2.1).", "0.5", 0.5205)
 erfc = _named("erfc", lambda x: lax.erfc(x), "1 - erf(x), exact where that is small.", "1.", 0.1573)
@@ -52,8 +51,7 @@ i1 = _named("i1", lambda x: lax.bessel_i1e(x) * jnp.exp(jnp.abs(x)), "Modified B
 expit = _named("expit", lambda x: lax.logistic(x), "1 / (1 + exp(-x)).", "1.", 0.7311, complex=True)
 
 
-# --- gamma and beta
-# ---------------------------------------------------------------------------------------------
+# --- gamma and beta -------------------------------------------------------------------------------
 
 @special()
 def gammasgn(x):
@@ -291,8 +289,7 @@ def bernoulli_fractions(n):
     return numbers
 
 
-# --- logarithms, probabilities
-# ----------------------------------------------------------------------------------
+# --- logarithms, probabilities --------------------------------------------------------------------
 
 @special(lambda out, x, y: jnp.log(y), lambda out, x, y: x / y, complex=True)
 def xlogy(x, y):

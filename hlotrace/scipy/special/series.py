@@ -26,8 +26,7 @@ def _half_eps(x):
     return float(jnp.finfo(x.dtype).eps) / 2
 
 
-# --- of the normal distribution
-# ---------------------------------------------------------------------------------
+# --- of the normal distribution -------------------------------------------------------------------
 
 def _erfcx(x):
     """For x >= 0."""
@@ -148,8 +147,7 @@ def owens_t(h, a):
     return jnp.sign(a) * jnp.where(steep, other - flat, flat)
 
 
-# --- exponential integrals
-# --------------------------------------------------------------------------------------
+# --- exponential integrals ------------------------------------------------------------------------
 
 def _expn_value(n, x):
     # for x > 1 the continued fraction 8.19.17, else the series 8.19.8 of the DLMF
@@ -240,13 +238,11 @@ def spence(x):
     return jnp.where(x >= 0, value, jnp.nan)
 
 
-# --- of the error function of complex numbers
-# -------------------------------------------------------------------
+# --- of the error function of complex numbers -----------------------------------------------------
 
 @functools.cache
 def _weideman(n):
-    """(L, coefficients): Weideman, "Computation of the complex error function", SIAM J. Numer. Anal. 31
-    (1994).
+    """(L, coefficients): Weideman, "Computation of the complex error function", SIAM J. Numer. Anal. 31.
     """
     m = 2 * n
     scale = math.sqrt(n / math.sqrt(2))
@@ -374,8 +370,7 @@ def bessel_jn(z, *, v, n_iter=50):
     return jnp.stack([p / whole for p in products[:v + 1]])
 
 
-# --- confluent hypergeometric
-# -----------------------------------------------------------------------------------
+# --- confluent hypergeometric ---------------------------------------------------------------------
 
 def _hyp1f1_value(a, b, x):
     flip = x < 0        # DLMF 13.2.39
@@ -411,8 +406,7 @@ def hyp1f1(a, b, x):
     return _hyp1f1_value(*jnp.broadcast_arrays(a, b, x))
 
 
-# --- hypergeometric
-# ---------------------------------------------------------------------------------------------
+# --- hypergeometric -------------------------------------------------------------------------------
 
 def _hyp2f1_series(a, b, c, x):
     def step(k, a, b, c, v, term, total):

@@ -1,5 +1,4 @@
-"""SciPy's distributions and statistics; each distribution is a module of functions, `norm.logpdf(x, loc,
-scale)`.
+"""SciPy's distributions and statistics; a distribution is a module of functions, `norm.logpdf(x, loc)`.
 
     doc_values      what the examples of the table print
     distribution    how a module is made from a row of the table

@@ -105,8 +105,7 @@ class gaussian_kde:
         return points
 
     def logpdf(self, x):
-        """Logarithm of the density, of shape (m,), at points (d, m), or at one (d,); for d = 1 at points
-        (m,).
+        """Logarithm of the density, of shape (m,), at points (d, m), or at one (d,); if d = 1 at points (m,).
         """
         return sp.logsumexp(self._log_at(self._points(x), self.covariance), -1, b=self.weights)
 

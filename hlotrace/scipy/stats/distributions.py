@@ -47,8 +47,7 @@ def _log_binomial(k, l, p, q):
     return log_poisson(k, n * p) + log_poisson(l, n * q) - log_poisson(n, n)
 
 
-# --- on the whole line
-# ------------------------------------------------------------------------------------------
+# --- on the whole line ----------------------------------------------------------------------------
 
 def _log1p_square(z):
     """log(1 + z**2), also where the square overflows."""
@@ -112,8 +111,7 @@ def _vonmises_logpdf(z, kappa):
     return -2 * kappa * jnp.square(jnp.sin(z / 2)) - jnp.log(sp.i0e(kappa)) - _LOG_2PI
 
 
-# --- the normal distribution between two bounds
-# -----------------------------------------------------------------
+# --- the normal distribution between two bounds ---------------------------------------------------
 
 def _nearest(a, b):
     return jnp.clip(0.0, a, b)
@@ -166,8 +164,7 @@ def _truncnorm_logpdf(z, a, b):
     return (c - z) * (c + z) / 2 - jnp.log(_mass(a, b))
 
 
-# --- with ends
-# --------------------------------------------------------------------------------------------------
+# --- with ends ------------------------------------------------------------------------------------
 
 def _gamma_logpdf(z, a):
     start = z == 0
@@ -236,8 +233,7 @@ _BETA = {"logpdf": _beta_logpdf, "cdf": _beta_cdf, "sf": _beta_sf,
          "logsf": logarithm(_beta_sf, _beta_cdf, lambda z, a, b: _far_beta(1 - z, b, a), 0.5)}
 
 
-# --- counts
-# -----------------------------------------------------------------------------------------------------
+# --- counts ---------------------------------------------------------------------------------------
 
 def _poisson_logpmf(k, mu):
     whole = jnp.floor(k) == k
@@ -245,8 +241,7 @@ def _poisson_logpmf(k, mu):
 
 
 def _poisson_entropy(mu):
-    """A sum below 100, above it an asymptotic series (Evans and Boersma, "The Entropy of a Poisson ...",
-    1988).
+    """A sum below 100, above it an asymptotic series (Evans and Boersma, "The Entropy of ...", 1988).
     """
     small, safe = mu < 100, where(mu < 100, mu, 1)
 

@@ -26,8 +26,7 @@ def _promoted(name, *args):
     return [jnp.asarray(x, at_least_float32(dtype)) for x in args], dtype
 
 
-# --- Dirichlet
-# --------------------------------------------------------------------------------------------------
+# --- Dirichlet ------------------------------------------------------------------------------------
 
 @composite
 @promotes("x", "alpha")
@@ -77,8 +76,7 @@ def dirichlet_pdf(x, alpha):
     return jnp.exp(_dirichlet(x, alpha))
 
 
-# --- multinomial
-# ------------------------------------------------------------------------------------------------
+# --- multinomial ----------------------------------------------------------------------------------
 
 @composite
 def _multinomial(x, n, p):
@@ -127,8 +125,7 @@ def multinomial_pmf(x, n, p):
     return jnp.exp(_multinomial(x, n, p))
 
 
-# --- normal
-# -----------------------------------------------------------------------------------------------------
+# --- normal ---------------------------------------------------------------------------------------
 
 def log_normal_of(root, x):
     """Log density at vectors x (..., n) of the normal distribution around 0 with covariance root root^T."""
@@ -158,8 +155,7 @@ def _multivariate_normal(x, mean, cov):
 
 
 def multivariate_normal_logpdf(x, mean, cov, allow_singular=None):
-    """Logarithm of the normal density of vectors, by Cholesky's factor; NaN where cov is not positive
-    definite.
+    """Logarithm of the normal density of vectors, by Cholesky's factor; NaN for cov not positive definite.
 
     Where mean is a number, x are numbers and cov their variances.
 

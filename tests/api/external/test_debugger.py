@@ -34,19 +34,19 @@ def outer(stop):
 
 
 COMMANDS = [        # what is typed, and what the answer has
-    ("p x", "array(3., dtype=float32)"),
-    ("here['y'] + 1", "7.0"),
+    ("p x", "Array(3., dtype=float32)"),
+    ("here['y'] + 1", "Array(7., dtype=float32)"),
     ("p type(here['held']).__name__", "'Held'"),
-    ("pp params", "{'w': array(2., dtype=float32)}"),
+    ("pp params", "{'w': Array(2., dtype=float32)}"),
     ("[np.shape(x) for _ in range(2)]", "[(), ()]"),
     ("sorted(locals())", "['held', 'here', 'params', 'stop', 'x']"),
     ("nonsense", "*** NameError: name 'nonsense' is not defined"),
-    ("p 1 +", "*** SyntaxError"),
-    ("", ""),
+    ("p 1 +", "*** SyntaxError: invalid syntax\n"),
+    ("", "*** SyntaxError"),
     ("l", "->          stop()"),
     ("list", "def inner(x, params):"),
-    ("d", "*** this is the innermost frame"),
-    ("u", "->      assert float(inner("), ("p held", "Held object"), ("up", "in prompt"[3:]), ("down", "def outer(stop)"),
+    ("d", "At bottommost frame."),
+    ("u", "->      assert float(inner("), ("p held", "Held object"), ("up", "in prompt"[3:]), ("down", "return here"),
     ("w", "in outer"), ("bt", "Traceback:"), ("help q", "end the program"),
 ]
 
@@ -54,15 +54,15 @@ COMMANDS = [        # what is typed, and what the answer has
 def test_commands():
     said = prompt([*(c for c, _ in COMMANDS), "c"], outer)
     head, *answers = said.split("(jdb) ")
-    assert head.startswith("Entering jdb: tests/api/external/test_debugger.py:") or "test_debugger.py:" in head
+    assert head == "Entering jdb:\n"
     for (command, answer), told in zip(COMMANDS, answers[:-1], strict=True):
         assert answer in told, (command, told)
-    assert "*** this is the outermost frame" in prompt(["u"] * 200 + ["c"], outer)
+    assert "At topmost frame." in prompt(["u"] * 200 + ["c"], outer)
 
 
 def test_frames_are_counted_and_filtered():
     said = prompt(["u", "c"], outer, num_frames=1)
-    assert "outermost" in said
+    assert "At topmost frame." in said
     ours = " in Jit" + "Function."      # not as it would stand in this line
     assert [ours in prompt(["bt", "c"], outer, filter_frames=filtered) for filtered in (True, False)] == [False, True]
     for wrong, error in (({"num_frames": 0}, ValueError), ({"backend": "web"}, ValueError), ({"color": 3}, TypeError)):
@@ -72,11 +72,11 @@ def test_frames_are_counted_and_filtered():
 
 @pytest.mark.parametrize("transform, times, value", [
     (lambda f: f, 1, "3.0"),
-    (jax.jit, 1, "array(3., dtype=float32)"),
+    (jax.jit, 1, "Array(3., dtype=float32)"),
     (jax.grad, 1, "3."),
-    (lambda f: jax.jit(jax.grad(f)), 1, "array(3., dtype=float32)"),
-    (lambda f: lambda x: jax.vmap(f)(jnp.array([3., 3.])), 2, "np.float32(3.0)"),
-    (lambda f: lambda x: jax.lax.fori_loop(0, 2, lambda i, c: c + f(x + i * 0), 0.), 2, "array(3., dtype=float32)"),
+    (lambda f: jax.jit(jax.grad(f)), 1, "Array(3., dtype=float32)"),
+    (lambda f: lambda x: jax.vmap(f)(jnp.array([3., 3.])), 2, "Array(3., dtype=float32)"),
+    (lambda f: lambda x: jax.lax.fori_loop(0, 2, lambda i, c: c + f(x + i * 0), 0.), 2, "Array(3., dtype=float32)"),
     (jax.checkpoint, 1, "3."),
 ], ids=["eager", "jit", "grad", "jit of grad", "vmap", "loop", "checkpoint"])
 def test_transformations(transform, times, value):
@@ -99,7 +99,7 @@ def test_a_token_is_passed_on():
     def stopped(stop):
         found.append(jax.jit(lambda x: stop(token={"a": x * 2}, ordered=True)["a"] + 1)(3.))
     found = []
-    assert "6.0" in prompt(["p 2 * x", "c"], stopped) and float(found[0]) == 7
+    assert "Array(6., " in prompt(["p 2 * x", "c"], stopped) and float(found[0]) == 7
 
 
 def test_without_a_terminal_the_frames_are_printed(capsys):
@@ -112,7 +112,7 @@ def test_without_a_terminal_the_frames_are_printed(capsys):
     f(2.)
     jax.effects_barrier()
     said = capsys.readouterr().out
-    assert said.startswith("Breakpoint at ") and "x = array(2., dtype=float32)" in said and "jax.debug.breakpoint()" in said
+    assert said.startswith("Breakpoint at ") and "x = Array(2., dtype=float32)" in said and "jax.debug.breakpoint()" in said
     assert all(len(line) < 700 for line in said.splitlines())
 
 

@@ -137,7 +137,7 @@ def test_shapes_as_texts():
                               "(max(a, b), min(a, 2), floordiv(a, 2), mod(a, - b + 9), a^2)")):
         assert str(symbolic_shape(text, like=like)) == want
     for text, like in (("a b", None), ("a, b*", None), ("2, b", (3, 3)), ("a, ?", None), ("max(a)", None), ("...", None),
-                       ("..., a", (2, 3)), ("a, b", (1,)), ("_", (None,)), ("a^b", None), ("-1", None)):
+                       ("..., a", (2, 3)), ("a, _", (1,)), ("_", (None,)), ("a^b", None), ("-1", None)):
         with pytest.raises(ValueError, match="shape"):
             symbolic_shape(text, like=like)
     with pytest.raises(ValueError, match="both a `scope` and `constraints`"):
@@ -284,14 +284,14 @@ def test_networks_and_their_gradients(fun, texts, constraints, sizes):
 def test_sizes_that_do_not_fit():
     e = export.export(jax.jit(lambda x, y: (x + y, x.shape[0])))(*specs("b, 2*n + 1", "2*n + 1", constraints=["b >= 2"]))
     same(e.call(numbers(3, 5), numbers(5)), (numbers(3, 5) + numbers(5), 3))
-    for x, y, words in (((3, 4), (4,), r"args\[0\].shape\[1\], which is 2\*n \+ 1, is 4"),
+    for x, y, words in (((3, 4), (4,), "Division had remainder 1 when computing the value of 'n'"),
                         ((3, 1), (1,), "Expected value >= 1 for dimension variable 'n'"),
                         ((3, 5), (3,), r"inconsistency .* args\[1\].shape\[0\] \(= 3\).*'2\*n \+ 1' \(= 5\)"),
-                        ((1, 5), (5,), "constraint b >= 2 does not hold"), ((3,), (5,), "Rank mismatch")):
+                        ((1, 5), (5,), "symbolic shape constraint b >= 2"), ((3,), (5,), "Rank mismatch")):
         with pytest.raises(ValueError, match=words):
             e.call(jnp.ones(x), jnp.ones(y))
     # what an artifact says of its sizes is in its program alone
-    with pytest.raises(ValueError, match="constraint b >= 2 does not hold: 'b - 2' is -1"):
+    with pytest.raises(ValueError, match="symbolic shape constraint b >= 2. Expected 'b - 2' to be greater or equal to 0, but found -1"):
         export.deserialize(e.serialize()).call(jnp.ones((1, 5)), jnp.ones(5))
     with pytest.raises(ValueError, match=r"Cannot solve for values of dimension variables \{'b'\}"):
         export.export(jax.jit(jnp.sin))(*specs("b*b"))

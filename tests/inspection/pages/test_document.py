@@ -190,6 +190,13 @@ def test_fusions_hold_what_they_fuse():
     assert rows[3].operands == (0,) and rows[5].operands == (3, 4) and rows[7].operands == (2,)
 
 
+@pytest.mark.parametrize("layout, note", [
+    ("{1,0:T(8,128)S(1)}", "in VMEM"), ("{1,0:T(8,128)}", ""), ("{1,0:S(1)}", ""), ("{1,0}", "")])
+def test_values_beside_the_cores_of_a_tpu_are_said(layout, note):
+    rows = hlo_rows(HLO.replace("f32[8,4]{1,0} dot", f"f32[8,4]{layout} dot"))
+    assert next(row.note for row in rows if row.op == "dot") == note
+
+
 def test_pieces_of_a_program_are_counted_as_often_as_they_run():
     rows = hlo_rows(f"// f: runs 1 times\n{HLO}\n\n// block: runs 3 times\n{HLO}")
     assert [(row.note, row.flops) for row in rows if row.op == "module"] == [

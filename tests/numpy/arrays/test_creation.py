@@ -214,6 +214,7 @@ def test_what_gives_an_array_is_an_operand():
     x, twos = jnp.arange(3.), np.array([2., 2, 2], np.float32)
     functions = [lambda v: x + v, lambda v: x == v, lambda v: 3 - x * v, lambda v: x @ v, lambda v: x ** v, jnp.sin,
                  lambda v: jnp.dot(x, v), lambda v: jnp.matmul(v, x), lambda v: jnp.add(v, v), jnp.sum, jnp.isnan,
+                 lambda v: jnp.equal(v, v), lambda v: jnp.less(v, v),
                  lambda v: jnp.where(True, v, 0), lambda v: jnp.stack([v, v]), lambda v: jnp.einsum("i,i", x, v),
                  lambda v: jnp.clip(v, max=1), jnp.zeros_like, jnp.shape, lambda v: jnp.concatenate((x, v)),
                  hlotrace.nn.relu, lambda v: x.at[:].add(v), lambda v: jnp.reshape(v, (1, 3))]
@@ -221,6 +222,9 @@ def test_what_gives_an_array_is_an_operand():
         for function in functions:
             np.testing.assert_array_equal(function(kind(jnp.asarray(twos))), want := function(twos))
             np.testing.assert_array_equal(hlotrace.jit(lambda v, f=function, k=kind: f(k(v)))(twos), want)
+    for make in hlotrace.jit, hlotrace.grad, hlotrace.vmap, hlotrace.make_jaxpr:
+        with pytest.raises(ValueError, match="Triggering __jax_array__"):      # a TypeError, too
+            make(lambda v: 1.0)(Plain(x))
     assert (x + Plain(2.)).tolist() == [2, 3, 4] and (hlotrace.grad(lambda x: jnp.dot(x, Plain(x)))(x) == 2 * x).all()
     with pytest.raises(TypeError, match="dot requires ndarray or scalar arguments, got <class 'object'> at position 1"):
         jnp.dot(x, object())

@@ -159,3 +159,40 @@ def test_covariance():
 def test_covariance_differentiates_and_batches():
     check_derivatives(lambda x, w: (jnp.cov(x, aweights=w), jnp.corrcoef(x)), X[0], np.array([0.5, 1, 1.5, 2]))
     same(jax.vmap(jnp.corrcoef)(np.sin(X)), np.stack([np.corrcoef(np.sin(x)) for x in X]).astype(f32))
+
+
+# --- the name of a mapped axis among the axes
+
+X = np.linspace(-1, 2, 24, dtype=np.float32).reshape(2, 3, 4)
+OVER_NAMES = [(jnp.sum, {}), (jnp.sum, {"where": X > 0, "initial": 2.0}), (jnp.max, {"where": X < 1, "initial": -3.0}),
+              (jnp.min, {}), (jnp.mean, {}), (jnp.mean, {"where": X > 0}), (jnp.var, {"ddof": 1}), (jnp.std, {}),
+              (jnp.nansum, {}), (jnp.ptp, {}), (jnp.count_nonzero, {}), (jax.nn.logsumexp, {})]
+
+
+def test_the_name_of_a_mapped_axis_is_an_axis():
+    def mapped(axes, keepdims):
+        def one(x, masks):
+            return [f(x, axis=axes, keepdims=keepdims, **options, **mask)
+                    for (f, options), mask in zip(plain, masks)]
+        masks = [{k: v for k, v in options.items() if k == "where"} for _, options in OVER_NAMES]
+        plain = [(f, {k: v for k, v in options.items() if k != "where"}) for f, options in OVER_NAMES]
+        return jax.jit(jax.vmap(one, axis_name="rows"))(X, masks)
+    for axes, positions, keepdims in [("rows", (0,), False), (("rows", 0), (0, 1), False), ((-1, "rows"), (0, 2), True)]:
+        for (f, options), got in zip(OVER_NAMES, mapped(axes, keepdims)):
+            want = np.asarray(f(X, axis=positions, keepdims=True, **options))
+            want = want[0] if keepdims else want.reshape(got.shape[1:])
+            np.testing.assert_allclose(got, np.broadcast_to(want, got.shape), rtol=1e-5, err_msg=f"{f.__name__} {axes}")
+
+
+def test_softmax_takes_the_name_of_a_mapped_axis():
+    for f in (jax.nn.softmax, jax.nn.log_softmax):
+        got = jax.vmap(lambda x, f=f: f(x, axis=("rows", 0)), axis_name="rows")(X)
+        np.testing.assert_allclose(got, f(X, axis=(0, 1)), rtol=1e-5)
+
+
+def test_other_reductions_say_that_they_take_no_names():
+    for f in (jnp.prod, jnp.any, jnp.all):
+        with pytest.raises(NotImplementedError, match=f"jnp.{f.__name__} over the mapped axis 'rows'"):
+            jax.vmap(lambda x, f=f: f(x, axis="rows"), axis_name="rows")(X)
+    with pytest.raises(NameError, match="rows"):
+        jnp.sum(X, axis="rows")

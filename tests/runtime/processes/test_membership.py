@@ -15,9 +15,9 @@ import threading
 import time
 from pathlib import Path
 
+import forked
 import numpy as np
 import pytest
-from places import ROOT, TESTS
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -43,29 +43,13 @@ class Job:
     def __init__(self, folder: Path, task: str, count: int, devices: int):
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
-        ours = {
-            k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_", "HLOTRACE_"))
-        }
-        ours["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(TESTS), os.environ.get("PYTHONPATH", "")])
-        ours["JAX_ENABLE_COMPILATION_CACHE"] = "0"
-        ours["XLA_FLAGS"] = " ".join(
-            flag for flag in os.environ.get("XLA_FLAGS", "").split() if "device_count" not in flag
-        )
         self.files = [folder / f"process{i}.txt" for i in range(count)]
         self.processes = []
         for i, file in enumerate(self.files):
+            arguments = [task, f"127.0.0.1:{port}", count, i, devices, folder]
             with file.open("w") as out:
-                line = [
-                    sys.executable,
-                    __file__,
-                    task,
-                    f"127.0.0.1:{port}",
-                    *map(str, (count, i, devices)),
-                ]
                 self.processes.append(
-                    subprocess.Popen(
-                        [*line, str(folder)], env=ours, stdout=out, stderr=subprocess.STDOUT
-                    )
+                    forked.Process(forked.file(__file__), *arguments, env=forked.of_one_job(), stdout=out, stderr=subprocess.STDOUT)
                 )
 
     def __enter__(self) -> "Job":
@@ -584,6 +568,7 @@ def endless(between=lambda w, i: w.block_until_ready()):
     for i in range(10**9):
         w = advance(w, x)
         between(w, i)
+        time.sleep(0.005)       # the others are killed, or notice it, at any place of a step
         if i == 3:
             print("running", flush=True)
 
@@ -617,6 +602,7 @@ def reading():
         while True:
             for value in latest:
                 np.asarray(value)
+            time.sleep(0.001)
 
     threading.Thread(target=read).start()
     endless(lambda w, i: latest.__setitem__(slice(1), [w]) or np.asarray(w))

@@ -197,7 +197,7 @@ function select(number, row) {
   const stage = stages[number];
   selection.stage = number;
   selection.row = row;
-  light(kin(stage, row), lineOf.get(lineKey(stage, row)) || nothing);
+  light(kin(stage, row), lineOf().get(lineKey(stage, row)) || nothing);
   activate(number);
   panes[number].reveal(row);
   showOperation();

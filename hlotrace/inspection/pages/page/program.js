@@ -26,8 +26,6 @@ const stages = data.stages.map((given, number) => {
 });
 
 // Rows of different stages are kin if they come of one operation on one line, near if only of one line.
-const kinOf = new Map(); // key -> [stage, row, ...]
-const lineOf = new Map();
 const lastName = (path) => path.slice(path.lastIndexOf("/") + 1);
 const scopeOf = (path) => path.slice(path.indexOf("/") + 1);
 
@@ -40,25 +38,31 @@ function kinKey(stage, row, exact) {
   return line && path ? line + " " + (exact ? scopeOf(path) : lastName(path)) : "";
 }
 
-function put(map, key, stage, row) {
-  if (!key) return;
-  let rows = map.get(key);
-  if (!rows) map.set(key, (rows = stages.map(() => [])));
-  rows[stage.number].push(row);
+// The rows of every stage by their key: [rows of the first, ...]; made when it is asked for, not before the page is seen.
+function rowsBy(keyOf) {
+  let found;
+  return () => {
+    if (found) return found;
+    found = new Map();
+    for (const stage of stages) {
+      for (let row = 0; row < stage.count; row++) {
+        const key = keyOf(stage, row);
+        if (!key) continue;
+        if (!found.has(key)) found.set(key, stages.map(() => []));
+        found.get(key)[stage.number].push(row);
+      }
+    }
+    return found;
+  };
 }
-
-for (const stage of stages) {
-  for (let row = 0; row < stage.count; row++) {
-    put(kinOf, kinKey(stage, row, false), stage, row);
-    put(lineOf, lineKey(stage, row), stage, row);
-  }
-}
+const kinOf = rowsBy((stage, row) => kinKey(stage, row, false));
+const lineOf = rowsBy(lineKey);
 
 const nothing = stages.map(() => []);
 // The rows of every stage that are kin of a row: of the same scopes where a stage has such, or of any; the n-th of
 // several where two stages have as many, which are in one order until the compiler has them.
 function kin(stage, row) {
-  const all = kinOf.get(kinKey(stage, row, false)) || nothing;
+  const all = kinOf().get(kinKey(stage, row, false)) || nothing;
   const key = kinKey(stage, row, true);
   const exact = all.map((rows, s) => rows.filter((r) => kinKey(stages[s], r, true) === key));
   const own = exact[stage.number];
@@ -86,8 +90,8 @@ function spread(measured) {
       const loop = measured.end[row] > row + 1 && word(measured, "holds", row) !== "fusion";
       const alike = (rows) => (rows || []).filter((each) => holds(each) === loop);
       const of = (map, key) => (map.get(key) || nothing)[stage.number];
-      const found = [alike(exact.get(exactKeys(measured)[row])), alike(of(kinOf, kinKey(measured, row, false))),
-                     of(lineOf, lineKey(measured, row)).slice(0, 1)].find((rows) => rows.length) || [];
+      const found = [alike(exact.get(exactKeys(measured)[row])), alike(of(kinOf(), kinKey(measured, row, false))),
+                     of(lineOf(), lineKey(measured, row)).slice(0, 1)].find((rows) => rows.length) || [];
       for (const each of found) stage.seconds[each] += seconds / found.length;
     });
   }

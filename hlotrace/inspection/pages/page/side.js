@@ -208,7 +208,7 @@ function drawSource() {
       }
       before = number;
       const key = file + ":" + number;
-      const made = lineOf.has(key);
+      const made = lineOf().has(key);
       out.push(element("div", { class: made ? "made" : "", "data-key": key, ...(made ? { onclick: () => chooseLine(key) } : {}) },
         element("span", { class: "number" }, String(number)),
         element("span", { class: "cost", style: `background:${heat(data.seconds ? costs.get(key) : 0)}` },
@@ -221,7 +221,7 @@ function drawSource() {
 
 function chooseLine(key) {
   selection.stage = selection.row = -1;
-  light(lineOf.get(key), nothing);
+  light(lineOf().get(key), nothing);
 }
 
 // Lights the lines of what is lit in the panes.

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtypes
-from ..core.avals import aval_of
-from ..core.pytrees import pytree
-from .autodiff import jvp, vjp
+from ...core import dtypes
+from ...core.avals import aval_of
+from ...core.pytrees import pytree
+from ..autodiff import jvp, vjp
 
 # how far a derivative may be from the difference quotient, absolutely and relative to it
 _TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-2, "float32": 2e-3, "float64": 1e-5, "complex64": 1e-3,
@@ -126,8 +126,7 @@ def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Any, atol:
 
 
 def _at_steps(check: Callable[..., None]) -> Callable[..., None]:
-    """Differences with a coarse step lose little to rounding; where `f` bends too much a finer one decides.
-    """
+    """Differences with a coarse step lose little to rounding; where `f` bends much a finer one decides."""
     @functools.wraps(check)
     def tried(f: Callable[..., Any], derivative: Callable[..., Any], args: Any, atol: Tolerance | None,
               rtol: Tolerance | None, eps: float | None, where: str) -> None:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..api.compiled_calls import call_of
+from ..api.stages import Compiled, struct_of
 from ..core.surface.boundary import boundaries
 from ..runtime.array_impl import as_array
 from ..runtime.executables import executable_bytes
-from .compiled_calls import call_of
-from .stages import Compiled, struct_of
 
 if TYPE_CHECKING:
     from ..core.pytrees import pytree
