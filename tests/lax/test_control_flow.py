@@ -469,3 +469,10 @@ def test_a_weak_carry_that_becomes_strong_is_traced_once_where_its_dtype_stays(i
     assert (total, *before) == (3, 0, 0, 1)
     one, other = lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + jnp.asarray(xs)[1], c[0]), (init, init))
     assert (one, other) == (3, 2) and not one.weak_type and other.weak_type == stays
+
+
+def test_fori_loop_over_floats():
+    add = lambda i, total: total + i  # noqa: E731
+    assert lax.fori_loop(0., 4., add, 0.) == lax.fori_loop(0., 4.5, add, 0., unroll=2) == 6
+    assert jax.jit(lambda n: lax.fori_loop(0., n, add, 0.))(4.) == 6
+    assert jax.grad(lambda a: lax.fori_loop(0., 3., lambda i, x: x * a, 1.))(2.) == 12

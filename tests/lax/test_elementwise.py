@@ -147,3 +147,13 @@ def test_tolerances():
     for wrong, words in [((), "must be set"), ((0.0, -1.0), "non-negative")]:
         with pytest.raises(ValueError, match=words):
             lax.Tolerance(*wrong)
+
+
+@pytest.mark.parametrize("bounds", [(0., 1.), (1., 1.), (1., 0.)])
+def test_clamp_has_no_slope_at_its_bounds(bounds):
+    """The operand has one strictly between them, a bound where the operand is strictly beyond it."""
+    low, high = bounds
+    x = np.array([-1., 0., .5, 1., 2.], np.float32)
+    slopes = jax.vmap(jax.grad(lax.clamp, (0, 1, 2)), (None, 0, None))(low, x, high)
+    for found, want in zip(slopes, ((x < low) & (low < high), (x > low) & (x < high), x > high)):
+        np.testing.assert_array_equal(found, want)

@@ -340,3 +340,15 @@ def test_integers_that_are_symmetrized_are_floats():
     a = jnp.array([[4, 1], [1, 2]])
     near(linalg.cholesky(a), linalg.cholesky(a.astype("float32")))
     near(linalg.eigh(a)[1], linalg.eigh(a.astype("float32"))[1])
+
+
+@pytest.mark.parametrize("function", [jnp.linalg.cholesky, jnp.linalg.inv, jnp.linalg.qr, jnp.linalg.svd, jnp.linalg.eigh])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_halves_have_types_and_no_kernels(function, dtype):
+    wide = jax.eval_shape(function, jax.ShapeDtypeStruct((3, 3), "float32"))
+    half = jax.eval_shape(function, jax.ShapeDtypeStruct((3, 3), dtype))
+    assert [x.shape for x in jax.tree.leaves(half)] == [x.shape for x in jax.tree.leaves(wide)]
+    assert {x.dtype.name for x in jax.tree.leaves(half)} == {dtype}
+    assert jax.tree.leaves(function(jnp.zeros((0, 0), dtype)))[0].shape[0] == 0
+    with pytest.raises(NotImplementedError, match=f"dtype {dtype} has no kernel on platform cpu"):
+        function(jnp.eye(3, dtype=dtype))

@@ -363,6 +363,8 @@ def read_window(x, *starts, plan):
 
 @composite(static=("plan",), whole=False)
 def write_window(x, y, *starts, plan):
+    if prod(plan.shape) == 0:
+        return x
     y = reshape(_fit(y, plan.shape, x), plan.sizes)
     if x.aval.explicit is not None or aval_of(y).explicit is not None:
         _check_splits(x.aval, aval_of(y), {d: d for d in range(x.ndim) if d not in plan.moving})
@@ -529,6 +531,8 @@ _OPERATIONS = {"set": scatter_p, "add": scatter_add_p, "multiply": scatter_mul_p
 
 @composite(static=("plan", "operation", "mode", "ordered", "unique"), whole=False)
 def write(x, y, *operands, plan, operation, mode, ordered, unique):
+    if prod(plan.shape) == 0:
+        return x
     aval = aval_of(x)
     if operation == "set":
         value = x
@@ -542,8 +546,6 @@ def write(x, y, *operands, plan, operation, mode, ordered, unique):
         kept = [d for d in range(x.ndim) if d not in inserted and d not in batching]
         windows = dict(zip(sorted(plan.numbers[0]), kept))
         _check_splits(aval, aval_of(y), {d: k for d, k in windows.items() if y.shape[d] == x.shape[k]})
-    if prod(plan.shape) == 0:
-        return x
     out = _OPERATIONS[operation].bind(
         value, shapes.in_memory_of(aval, index_vectors(plan, operands, x.shape)), y,
         dimension_numbers=ScatterDimensionNumbers(*plan.numbers),

@@ -275,7 +275,7 @@ class Scatter(Primitive):
         out, dnums = eqn.outvars[0].aval, p["dimension_numbers"]
         window, inserted, index_map, batching, indices_batching = dnums
         element = ShapedArray((), out.dtype)
-        body = ctx.region([element, element], lambda names: ([self._combined(ctx, p, element, *names)],
+        body = ctx.region([element, element], lambda names: ([self._combined(ctx, eqn, element, *names)],
                                                              [element.mlir]))
         return ctx.emit(
             f'"stablehlo.scatter"({x}, {indices}, {updates}) <{{indices_are_sorted = '
@@ -287,10 +287,10 @@ class Scatter(Primitive):
             f"index_vector_dim = {eqn.invars[1].aval.ndim - 1}>, unique_indices = "
             f"{str(p['unique_indices']).lower()}}}> {body} : {types_text(eqn)}")
 
-    def _combined(self, ctx, params, element, old, update):
+    def _combined(self, ctx, eqn, element, old, update):
         if self.combine is None:
             return update
-        return ctx.emit(f"{self.combine.mnemonic} {old}, {update} : {element.mlir}")
+        return ctx.lower_fun(self.combine.bind, eqn, old, update, avals=[element, element])
 
     def _clipped(self, x, indices, updates, **params):
         dnums, shape, dtype = params["dimension_numbers"], shape_of(indices), dtype_of(indices)
@@ -421,8 +421,8 @@ def _extreme_jvp(p, primals, tangents, **params):
 scatter_p = Scatter("scatter", jvp=_scatter_jvp, transpose=_scatter_transpose)
 scatter_add_p = Scatter("scatter_add", add_p, "fciu", _add_jvp, _add_transpose)
 scatter_mul_p = Scatter("scatter_mul", mul_p, "fciu", _mul_jvp, _mul_transpose)
-scatter_min_p = Scatter("scatter_min", min_p, "fiub", makes_nan=False)
-scatter_max_p = Scatter("scatter_max", max_p, "fiub", makes_nan=False)
+scatter_min_p = Scatter("scatter_min", min_p, "fciub", makes_nan=False)
+scatter_max_p = Scatter("scatter_max", max_p, "fciub", makes_nan=False)
 for _p in (scatter_min_p, scatter_max_p):
     _p.jvp = functools.partial(_extreme_jvp, _p)
 
@@ -431,8 +431,8 @@ class ScatterApply(Scatter):
     """Each addressed element becomes what the program `update_jaxpr` makes of it, once for each address."""
     __slots__ = ()
 
-    def _combined(self, ctx, params, element, old, update):
-        return ctx.inline(params["update_jaxpr"], [old])[0]
+    def _combined(self, ctx, eqn, element, old, update):
+        return ctx.inline(eqn.params["update_jaxpr"], [old])[0]
 
 
 scatter_apply_p = ScatterApply("scatter_apply", kinds="fciub")

@@ -274,7 +274,8 @@ def beta_tail(p, q, z, w):
         before, after = sub(add(p, mul(m, 2)), 1), add(p, add(mul(m, 2), 1))
         before = select(eq(before, 0), 1, before)       # p = 1 and m = 0, where it divides 0
         step = mul(mul(m, sub(q, m)), z)
-        top = mul(mul(mul(sub(add(p, m), 1), sub(add(add(p, q), m), 1)), step), z)
+        last = sub(m, 1)        # p may be far below 1: p + m - 1 would lose it
+        top = mul(mul(mul(add(p, last), add(add(p, q), last)), step), z)
         bottom = add(mul(m, mul(sub(2, z), add(p, m))), mul(add(p, m), add(sub(mul(p, w), mul(q, z)), 1)))
         return div(div(top, before), before), add(m, add(div(step, before), div(bottom, after)))
     total = add(p, q)

@@ -137,7 +137,14 @@ def betaln(a, b):
     total = p + q
     inside = (math.log(2 * math.pi) / 2 - jnp.log(p) / 2 + p * jnp.log(p / total) - (q - 0.5) *
               jnp.log1p(p / q) + log_star(p) + log_star(q) - log_star(total))
+    # where small is negative and large is not little, its own logarithms cancel
+    apart = ~positive & (large > 10) & (large < jnp.inf) & (a + b > 1)
+    q = jnp.where(apart, large, 10)
+    total = jnp.where(apart, a + b, 10)
+    fall = jnp.where(apart, small, 0)
+    ratio = fall - fall * jnp.log(q) - (total - 0.5) * jnp.log1p(fall / q) + log_star(q) - log_star(total)
     outside = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
+    outside = jnp.where(apart, lax.lgamma(small) + ratio, outside)
     return jnp.where(positive & (large < jnp.inf), inside, outside)
 
 

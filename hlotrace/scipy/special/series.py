@@ -303,11 +303,12 @@ def fresnel(x):
     for k in range(14, -1, -1):      # DLMF 7.6.4, 7.6.6
         sine = 1 / (math.factorial(2 * k + 1) * (4 * k + 3)) - u * sine
         cosine = 1 / (math.factorial(2 * k) * (4 * k + 1)) - u * cosine
-    finite = jnp.where(small | jnp.isinf(x), 2, jnp.abs(x))
+    limit = jnp.abs(x) > 1 / jnp.finfo(x.dtype).eps     # from there on the rest, 1 / (pi x), is rounded off
+    finite = jnp.where(small | limit, 2, jnp.abs(x))
     angle = math.pi / 2 * lax.rem(jnp.square(finite), jnp.full_like(finite, 4))
     w = _faddeeva(_ROOT_PI / 2 * (1 + 1j) * finite)      # DLMF 7.5.8
     both = (1 + 1j) / 2 * (1 - (jnp.cos(angle) + 1j * jnp.sin(angle)) * w)
-    far = jnp.where(jnp.isinf(x), 0.5 + 0.5j, both)
+    far = jnp.where(limit, 0.5 + 0.5j, both)
     sign = jnp.sign(x)
     return (jnp.where(small, sine * math.pi / 2 * jnp.square(y) * y, sign * jnp.imag(far)),
             jnp.where(small, cosine * y, sign * jnp.real(far)))

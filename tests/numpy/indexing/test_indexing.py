@@ -269,3 +269,21 @@ def test_large_numbers_for_unsigned_integers():
     assert ref[...].tolist() == [4294967295, 3000000000, 0]
     with pytest.raises(OverflowError, match="4294967296"):
         ref[0] = 4294967296
+
+
+def test_the_larger_of_complex_numbers():
+    """By real part, then by imaginary part."""
+    x = jnp.array([1 + 2j, 3 - 1j, -1 + 0j])
+    assert x.at[jnp.array([0, 1])].max(jnp.array([1 + 1j, 3 + 5j])).tolist() == [1 + 2j, 3 + 5j, -1]
+    assert x.at[:].min(1 + 1j).tolist() == [1 + 1j, 1 + 1j, -1]
+
+
+@pytest.mark.parametrize("index", [S(10, None), np.zeros(0, int), np.zeros(6, bool)])
+def test_nothing_is_selected_and_nothing_compared(index):
+    assert jnp.arange(6.).at[index].set(np.ones(4, np.float32)).tolist() == list(range(6))
+
+
+def test_take_along_axis_of_negative_indices():
+    x, i = jnp.arange(3.), jnp.array([-1])
+    for mode, wrap, want in ((None, None, 2), ("clip", False, 0), ("promise_in_bounds", None, 0), ("promise_in_bounds", True, 2)):
+        assert jnp.take_along_axis(x, i, 0, mode=mode, wrap_negative_indices=wrap).tolist() == [want]
