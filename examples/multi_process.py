@@ -67,9 +67,8 @@ parser.add_argument("--coordinator", help="HOST:PORT")
 flags = parser.parse_args()
 if flags.process is None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-    workers = [subprocess.Popen([sys.executable, *sys.argv, "--process", str(i), "--coordinator", address])
-               for i in range(flags.processes)]
+        start = [sys.executable, *sys.argv, "--coordinator", f"127.0.0.1:{server.getsockname()[1]}", "--process"]
+    workers = [subprocess.Popen([*start, str(i)]) for i in range(flags.processes)]
     sys.exit(max(worker.wait() for worker in workers))
 jax.config.update("jax_num_cpu_devices", flags.devices)
 jax.distributed.initialize(flags.coordinator, flags.processes, flags.process)

@@ -3,15 +3,17 @@ from hlotrace.dtypes import TypePromotionError
 from typing import Any
 
 __all__ = [
-    'ConcretizationTypeError', 'DuplicateSpecError', 'InconclusiveDimensionOperation', 'IndivisibleError', 'JAXIndexError',
-    'JAXTypeError', 'JaxRuntimeError', 'JaxprTypeError', 'KeyReuseError', 'NonConcreteBooleanIndexError', 'ShapeError',
-    'ShardingTypeError', 'TracerArrayConversionError', 'TracerBoolConversionError', 'TracerIntegerConversionError',
-    'TypePromotionError', 'UnexpectedTracerError',
+    'ConcretizationTypeError', 'DuplicateSpecError', 'HoldsArrayError', 'InconclusiveDimensionOperation', 'IndivisibleError',
+    'JAXIndexError', 'JAXTypeError', 'JaxRuntimeError', 'JaxprTypeError', 'KeyReuseError', 'NonConcreteBooleanIndexError',
+    'ShapeError', 'ShardingTypeError', 'TracerArrayConversionError', 'TracerBoolConversionError',
+    'TracerIntegerConversionError', 'TypePromotionError', 'UnexpectedTracerError',
 ]
 
 class ConcretizationTypeError(JAXTypeError): ...
 
 class DuplicateSpecError(ValueError): ...
+
+class HoldsArrayError(TypeError): ...
 
 class InconclusiveDimensionOperation(Exception): ...
 

@@ -457,7 +457,8 @@ class Compiled(FastPath, _Stage):
     >>> compiled(jnp.ones((4, 4)))
     Traceback (most recent call last):
         ...
-    TypeError: Compiled(float32[4,4]): Argument types differ from the types for which this computation was ...
+    TypeError: Argument types differ from the types for which this computation was compiled:
+    ...
     """
 
     def __init__(self, lowered: Lowered, executable: Any) -> None:
@@ -581,7 +582,8 @@ class Compiled(FastPath, _Stage):
             _errors().refuse_types(self._lowered._stage._flat, self._arg_tree, self._avals, leaves,
                                    self.fun_name)
         if not taken:
-            keep(self._fast, None if state.check_floats else fast_key, self._call, leaves)
+            if fast_key is not None and not state.check_floats:
+                keep(self._fast, fast_key, self._call, leaves)
             return self._run_with(self._lowered._references, leaves)
         with adapters.lending(taken):
             result, changes = self._run_with(self._lowered._references,

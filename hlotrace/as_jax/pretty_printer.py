@@ -2,10 +2,11 @@
 import functools
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
-_jaxlib: Any = import_module("jaxlib._pretty_printer")
+from ..runtime import binding
+
+_jaxlib: Any = binding.pretty_printer()
 Color, Doc, Intensity, OutputFormat, brk, color, concat, group, nest, nil, source_map, text = (
     getattr(_jaxlib, name) for name in (
         "Color", "Doc", "Intensity", "OutputFormat", "brk", "color", "concat", "group", "nest", "nil",

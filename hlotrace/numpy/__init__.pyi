@@ -639,7 +639,7 @@ def take(
 ) -> Array: ...
 def take_along_axis(
     arr: ArrayLike, indices: ArrayLike, axis: Axis = -1, mode: Any = None, fill_value: ArrayLike | None = None, *,
-    wrap_negative_indices: builtins.bool = True,
+    wrap_negative_indices: builtins.bool | None = None,
 ) -> Array: ...
 tan: Ufunc1
 tanh: Ufunc1

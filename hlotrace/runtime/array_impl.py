@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Signature:
-    """Stands for the type and the sharding of committed arrays: one object for all of the same."""
+    """The type and the sharding of committed arrays, as one object for all of the same."""
     __slots__ = ("__weakref__",)
 
 

@@ -38,6 +38,7 @@ OTHER_WORDS = {
     "'reduce', 'all_reduce', 'gather'": "the same",
     "'dynamic_slice', 'slice', 'gather'": "the same",
     "'dynamic_update_slice', 'while', 'scatter'": "the same",
+    "'scatter', 'dynamic_update_slice'": "the same",
 }
 
 

@@ -28,6 +28,8 @@ EXEMPT = {
     "core/trace.py:Tracer.__array__": {"dtype", "copy"},                # it raises
     "core/trace.py:Tracer.__dlpack__": {"copy", "dl_device", "max_version", "stream"},
     "core/refs.py:Ref.__array__": {"dtype", "copy"},                    # it raises
+    # a program over several devices takes each input under a sharding of its own
+    "runtime/executables/executable.py:Executable.has_there": {"i"},
     "core/jaxpr.py:Eqn.replace": {"ctx"},                               # nothing depends on it here
     "as_jax/pickles.py:_take_device.new": {"abstract_device"},          # meshes are the same for all kinds of devices
     # for people, and for compilers of kernels; what is exact is right for what may be approximate
@@ -85,7 +87,6 @@ EXEMPT = {
     "interpreters/mlir.py:register_lowering": {"inline", "cacheable"},  # hints: the operations are the same
     "nn/initializers.py:zeros": {"key"},                                # an initializer that draws nothing
     "nn/initializers.py:ones": {"key"},
-    "nn/initializers.py:constant.init": {"key"},
     # NumPy's hints: whoever gives them allows a quicker way, and other orders, of which nothing is made
     "numpy/reductions/sets.py:unique": {"sorted"},
     "numpy/reductions/sets.py:intersect1d": {"assume_unique"},

@@ -73,7 +73,7 @@ def pad(array, pad_width, mode="constant", **kwargs):
     if mode in ("constant", "empty"):
         given = kwargs.get("constant_values", 0)
         values = _values(given, array)
-        if not _has_arrays(given) and np.ndim(given) == 0:
+        if ndim_of(array) and not _has_arrays(given) and np.ndim(given) == 0:
             return _filled(asarray(array), values[0, 0], widths=widths)
         return _constant(asarray(array), values, widths=widths)
     if mode == "linear_ramp":
