@@ -6,7 +6,7 @@ from typing import Any
 
 from ..runtime import binding
 
-_jaxlib: Any = binding.pretty_printer()
+_jaxlib: Any = binding.pretty_printer
 Color, Doc, Intensity, OutputFormat, brk, color, concat, group, nest, nil, source_map, text = (
     getattr(_jaxlib, name) for name in (
         "Color", "Doc", "Intensity", "OutputFormat", "brk", "color", "concat", "group", "nest", "nil",

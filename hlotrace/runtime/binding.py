@@ -142,12 +142,6 @@ def profiler() -> tuple[Any, Any]:
     return _profiler, _profile_data
 
 
-def pretty_printer() -> Any:
-    """jaxlib's module of documents of text."""
-    from jaxlib import _pretty_printer  # type: ignore[attr-defined]
-    return _pretty_printer
-
-
 def garbage_level(name: str | None) -> Any:
     """jaxlib's level of the guard of arrays in cycles for "allow", "log", "fatal"; that of "allow" for None.
     """

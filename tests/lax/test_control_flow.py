@@ -472,7 +472,7 @@ def test_a_weak_carry_that_becomes_strong_is_traced_once_where_its_dtype_stays(i
 
 
 def test_fori_loop_over_floats():
-    add = lambda i, total: total + i  # noqa: E731
+    add = lambda i, total: total + i
     assert lax.fori_loop(0., 4., add, 0.) == lax.fori_loop(0., 4.5, add, 0., unroll=2) == 6
     assert jax.jit(lambda n: lax.fori_loop(0., n, add, 0.))(4.) == 6
     assert jax.grad(lambda a: lax.fori_loop(0., 3., lambda i, x: x * a, 1.))(2.) == 12
