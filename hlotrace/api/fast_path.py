@@ -127,6 +127,8 @@ class FastPath:
         """
         leaves: list[Any] = list(args)
         parts: list[Any] = []
+        types: list[Any] | None = None
+        operands: list[Any] = []
         if kwargs or self._has_statics:
             numbers, names = self._static_numbers, self._static_names
             leaves = []
@@ -143,7 +145,7 @@ class FastPath:
                     parts += _static_part(x)
                 else:
                     leaves.append(x)
-        types, operands = _types_and_operands(leaves) if kwargs or self._has_statics else (None, [])
+            types, operands = _types_and_operands(leaves)
         if types is None and not self._has_statics:
             leaves, in_tree = pytree.tree_flatten((args, kwargs))
             parts, (types, operands) = [in_tree], _types_and_operands(leaves)
@@ -166,12 +168,11 @@ def keep(table: LRUCache, key: tuple[Any, ...] | None, call: Any, leaves: Sequen
     executable, others = call.executable, [x for x in leaves if type(x) is not ArrayImpl]
     if committed:
         executable.sign()
-    if executable.execute is None or executable.device != client.default_device() and not all(
-            [type(x) is np.ndarray for x in others]):
-        run: Any = executable.run_alive
-    elif all([type(x) is np.ndarray and x.dtype in DISPATCHED_AS[state.x64] and x.nbytes <= QUICKLY_COPIED
-              for x in others]):
-        run = executable.dispatch() if others else None     # of copies that were made already
-    else:
-        run = executable.run_operands
+    copied = all([type(x) is np.ndarray and x.dtype in DISPATCHED_AS[state.x64] and x.nbytes <= QUICKLY_COPIED
+                  for x in others])
+    run: Any = None
+    if executable.execute is None or not copied and executable.device != client.default_device():
+        run = executable.run_alive
+    elif others:
+        run = executable.dispatch() if copied else executable.run_operands
     table.keep(key, (call, committed, run))
