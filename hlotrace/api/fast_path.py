@@ -73,6 +73,7 @@ class FastPath:
     _has_statics: bool
     _static_numbers: tuple[int, ...]
     _static_names: tuple[str, ...]
+    _called: str | None = None      # what errors call it, if they say with what it was called
     call_any: Callable[..., Any]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -115,7 +116,7 @@ class FastPath:
             if call is None:
                 return self.call_any(args, kwargs, key)      # which says what is wrong, if something is
         except Exception as error:
-            reraise_for_user(error)
+            reraise_for_user(error, self._called, args, kwargs)
             raise
         return call.returned(results)
 

@@ -457,8 +457,7 @@ class Compiled(FastPath, _Stage):
     >>> compiled(jnp.ones((4, 4)))
     Traceback (most recent call last):
         ...
-    TypeError: Argument types differ from the types for which this computation was compiled:
-    ...
+    TypeError: Compiled(float32[4,4]): Argument types differ from the types for which this computation was ...
     """
 
     def __init__(self, lowered: Lowered, executable: Any) -> None:
@@ -470,7 +469,7 @@ class Compiled(FastPath, _Stage):
         self._quick = self._fast.entries
         self._never_quick = bool(lowered._references)
 
-    _has_statics, _never_quick = False, True
+    _has_statics, _never_quick, _called = False, True, "Compiled"
     _arg_tree = property(lambda self: self._lowered._arg_tree)
     out_tree = property(lambda self: self._lowered.out_tree)
     out_avals = property(lambda self: self._lowered._traced.closed.out_avals)

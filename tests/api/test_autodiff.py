@@ -447,7 +447,7 @@ def forward(x):
     (lambda: jax.custom_vjp(f)(1.0), AttributeError, "No VJP defined for custom_vjp function f"),
     (jvp_rule(lambda p, t: p[0]), TypeError, "must produce a pair"),
     (jvp_rule(lambda p, t: (p[0], jnp.ones(3))), TypeError, "corresponding shapes and dtypes"),
-    (jvp_rule(lambda p, t: (p[0], (t[0],))), TypeError, "equal structures"),
+    (jvp_rule(lambda p, t: (p[0], (t[0],))), TypeError, r"equal container \(pytree\) structures"),
     (jvp_rule(lambda p, t: (p[0], t[0].astype(jnp.bfloat16))), TypeError, "corresponding shapes and dtypes"),
     (vjp_rule(lambda x: x, lambda r, ct: (ct,)), TypeError, "fwd rule .* must produce a pair"),
     (vjp_rule(forward, lambda r, ct: ct), TypeError, "bwd rule .* must produce a tuple"),

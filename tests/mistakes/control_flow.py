@@ -125,7 +125,7 @@ def scan_over_a_range():
     return lax.scan(lambda c, x: (c + x, None), 0.0, range(5))  # <-
 
 
-@mistake(TypeError, "scan", "length", "int32[]", "argument n of roll", advice="static_argnums")
+@mistake(TypeError, "scan", "length", "int32[]", "jit of roll", "argument n", advice="static_argnums")
 def scan_length_that_is_traced():
     def roll(n):
         return lax.scan(lambda c, _: (c + 1, c), 0.0, None, length=n)  # <-

@@ -211,7 +211,7 @@ def arange_step_zero():
     return jnp.arange(0, 10, 0)  # <-
 
 
-@mistake(TypeError, "jnp.arange", "argument n of f", "int32[]", advice="static_argnums")
+@mistake(TypeError, "jnp.arange", "jit of f", "argument n", "int32[]", advice="static_argnums")
 def arange_traced():
     @jax.jit
     def f(n):

@@ -230,7 +230,7 @@ def order_of_keys():
     return sorted(random.split(KEY))  # <-
 
 
-@mistake(TypeError, "np.asarray", "key: key<fry>[]", advice="random.key_data(key)")
+@mistake(TypeError, "np.asarray", "key: key<fry>[]", advice="random.key_data")
 def keys_for_numpy():
     key = random.key(1)
     return np.asarray(key)  # <-

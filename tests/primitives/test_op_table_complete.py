@@ -25,7 +25,7 @@ ACCEPT_ANYTHING = {"copy", "dce_sink", "name", "optimization_barrier", "stop_gra
                    "scan", "while", "cond", "custom_linear_solve", "callback", "check", "checkpoint", "custom_jvp_call",
                    "custom_vjp_call", "all_gather", "axis_index", "ffi_call", "inspect_sharding", "ppermute", "psum",
                    "psum_invariant", "pvary", "tagged_call", "composite", "custom_vmap_call", "linear_call", "remat_opt",
-                   "bounded_while", "ruled_call"}
+                   "bounded_while", "ruled_call", "sharding_constraint"}
 PASSES = {"indices out of bounds", "jet", "key reuse", "roofline", "sparsify of BCOO", "sparsify of BCSR"}
 # What holds programs, and refuses where operands vary over more manual axes: its programs would have to change.
 VARIES_AS_IT_IS = {"addupdate", "bounded_while", "callback", "check", "composite", "custom_linear_solve", "custom_vmap_call",

@@ -54,9 +54,9 @@ def words(owner: Any, name: str) -> str:
     if name in lacking:
         return f"hlotrace does not have jax.{full} (yet); {_instead(place, name)}"
     if not of_module:
-        text = (f"{type(owner).__name__!r} object has no attribute {name!r}: concrete arrays have it "
-                f"({type(owner).__name__} has no attribute {name})")
-        return f"{text}, and this one is traced by {owner.under()}" if hasattr(owner, "under") else text
+        text = f"{type(owner).__name__!r} object has no attribute {name!r}: concrete arrays have it"
+        under = f", and this one is traced by {owner.under()}" if hasattr(owner, "under") else ""
+        return f"{text}{under} ({type(owner).__name__} has no attribute {name})"      # JAX's words
     text = f"module {owner.__name__!r} has no attribute {name!r}"
     if place == "random" and name in _OF_NUMPYS_RANDOM:
         return (f"{text}, which is NumPy's: use random.{_OF_NUMPYS_RANDOM[name]}; keys come from "

@@ -77,8 +77,11 @@ def reduced_axes(axis, ndim):
 
 
 def hashable_axis(axis):
-    """The argument `axis`, which may be an array of one integer, for a static parameter."""
-    return operator.index(axis) if isinstance(axis, (Array, np.ndarray)) else axis
+    """The argument `axis` for a static parameter: it may be an array, or any collection."""
+    if axis is None or type(axis) in (int, str, tuple):
+        return axis
+    axes = as_axes(axis)
+    return operator.index(axes[0]) if len(axes) == 1 and isinstance(axes[0], (Array, np.ndarray)) else axes
 
 
 def expand_kept(x, axes, shape):

@@ -36,7 +36,8 @@ MISSPELLED = {
     "jax.qqqq": "module 'hlotrace' has no attribute 'qqqq'",
     "jnp.ones(2).reshap": "'ArrayImpl' object has no attribute 'reshap'",       # Python says which one is meant
     "jax.vmap(lambda x: x.platform())(jnp.ones(2))":
-        "'BatchTracer' object has no attribute 'platform': concrete arrays have it, and this one is traced by vmap",
+        "'BatchTracer' object has no attribute 'platform': concrete arrays have it, and this one is traced by vmap (BatchTracer "
+        "has no attribute platform)",
 }
 
 
