@@ -6,6 +6,7 @@ found.  All are bounded, or live as long as the object they belong to, and `clea
 """
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 import weakref
@@ -41,7 +42,9 @@ class LRUCache:
         if self.limit is not None and len(entries) > self.limit:
             with _lock:
                 while len(entries) > self.limit:
-                    del entries[next(iter(entries))]
+                    # another thread keeps or uses an entry meanwhile
+                    with contextlib.suppress(RuntimeError, KeyError, StopIteration):
+                        del entries[next(iter(entries))]
         return value
 
     def use(self, key: Hashable) -> Any:

@@ -98,7 +98,7 @@ def another_function(jitted, counts, number, types, where):
     key = hash((identity(jitted._fun, captured), number))
     n = counts[key] = 1 + (counts.get(key) or counts.pop(number, 0))
     if len(counts) > 1024:
-        del counts[next(iter(counts))]
+        counts.pop([*counts][0], None)      # at once: another thread may count too
     explain = options.config.jax_explain_cache_misses
     if teller is not None and explain:
         return

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from ..runtime import binding
 from ..runtime.mlir import shardy
 from ..runtime.mlir.bindings import ir, sdy, stablehlo
 from ..sharding.spec import PartitionSpec
@@ -269,7 +270,7 @@ class _Reader:
         kept.update(axis for value in op.results for axis in shardy.unreduced(self.sharding(value)))
         kept.update(axis for user in users(op) if user.name in _REDUCING
                     for axis in self.axes(user.attributes[_REDUCING[user.name]]))
-        if op.name == "stablehlo.fft":      # XLA divides not even batches
+        if op.name == "stablehlo.fft" and not binding.divides_transforms:
             kept.clear()
         # what it cannot divide it computes on each device
         for operand, value in zip(operands, values):

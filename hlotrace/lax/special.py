@@ -56,7 +56,7 @@ def betainc(a, b, x):
 
     Its derivative is that by x; by a and b it raises a ValueError, as in JAX.
 
-    >>> lax.betainc(1.0, 1.0, 0.25).item()
-    0.2499997317790985
+    >>> round(lax.betainc(1.0, 1.0, 0.25).item(), 5)
+    0.25
     """
     return regularized_incomplete_beta_p.bind(*coerced_operands("betainc", a, b, x))

@@ -106,6 +106,9 @@ most_cpu_elements = 2 ** 36 - 16 if version >= (0, 11) else None
 # XLA of 0.10 reads a slice of a slice at the sum of their starts, in range or not.
 sums_slice_starts = version < (0, 11)
 
+# XLA of 0.10 computes a Fourier transform on each device as a whole, its batches too.
+divides_transforms = version >= (0, 11)
+
 # JAX of 0.10 does not reshape split axes where axes of size 1 come or go and others are cut or merged.
 counts_units = version < (0, 11)
 

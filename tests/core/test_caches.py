@@ -1,6 +1,7 @@
 """What is kept between calls never serves where what a trace depends on has changed, is bounded, and can be forgotten."""
 import gc
 import re
+import sys
 import threading
 
 import numpy as np
@@ -411,3 +412,27 @@ def test_what_is_kept_of_a_function_goes_with_it():
     del functions, f
     gc.collect()
     assert len(CACHES.tables) <= before + 1
+
+
+def test_many_threads_fill_one_cache():
+    """What one evicts another may be keeping, or using."""
+    cache, errors = LRUCache(8), []
+
+    def fill(n):
+        try:
+            for i in range(3000):
+                cache.keep((n, i), i)
+                cache.use((n, i - 3))
+        except Exception as error:
+            errors.append(error)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=fill, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not errors

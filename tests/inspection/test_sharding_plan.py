@@ -193,7 +193,9 @@ def test_predicted_is_compiled(name):
     with jax.set_mesh(grid()):
         lowered = jax.jit(fun).lower(*args)
     predicted = planned.predicted(lowered)
-    assert predicted and predicted == planned.compiled(lowered.compile().as_text(), grid())
+    # of which jaxlib from 0.11 on exchanges nothing
+    assert predicted or name == "batches of transforms"
+    assert predicted == planned.compiled(lowered.compile().as_text(), grid())
 
 
 @pytest.mark.quick
