@@ -16,7 +16,7 @@ from ..core.config import state
 from ..core.pytrees import pytree
 from ..core.surface.boundary import reraise_for_user
 from ..core.trace import EVAL
-from ..runtime.array_impl import DISPATCHED_AS, QUICKLY_COPIED, ArrayImpl
+from ..runtime.array_impl import ArrayImpl, dispatched_as
 from ..runtime.binding import JaxRuntimeError
 from ..runtime.devices import client
 from .signatures import EQUAL_BUT_NOT_ALIKE
@@ -30,16 +30,14 @@ def _types_and_operands(leaves: Sequence[Any]) -> tuple[list[Any] | None, list[A
     neither: a container, most often."""
     types: list[Any] = []
     operands: list[Any] = []
-    dispatched_as = DISPATCHED_AS[state.x64]
     for x in leaves:
         if type(x) is ArrayImpl:
             types.append(x._signature)
             operands.append(x._buf)
         elif type(x) is np.ndarray:
-            dtype = x.dtype
-            types += dtype, x.shape       # an aval would take as long as the rest
-            dtype = dispatched_as.get(dtype)
-            operands.append(x if dtype is None or x.nbytes > QUICKLY_COPIED else x.astype(dtype, "C"))
+            types += x.dtype, x.shape       # an aval would take as long as the rest
+            dtype = dispatched_as(x)
+            operands.append(x if dtype is None else x.astype(dtype, "C"))
         elif type(x) in _CONTAINERS:
             return None, operands
         else:
@@ -169,10 +167,10 @@ def keep(table: LRUCache, key: tuple[Any, ...] | None, call: Any, leaves: Sequen
     executable, others = call.executable, [x for x in leaves if type(x) is not ArrayImpl]
     if committed:
         executable.sign()
-    copied = all([type(x) is np.ndarray and x.dtype in DISPATCHED_AS[state.x64] and x.nbytes <= QUICKLY_COPIED
-                  for x in others])
+    copied = all([type(x) is np.ndarray and dispatched_as(x) is not None for x in others])
     run: Any = None
-    if executable.execute is None or not copied and executable.device != client.default_device():
+    if executable.execute is None or (call.donated and committed) or (
+            not copied and executable.device != client.default_device()):
         run = executable.run_alive
     elif others:
         run = executable.dispatch() if copied else executable.run_operands

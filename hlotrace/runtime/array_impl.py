@@ -405,10 +405,15 @@ def as_array(value: Any) -> ArrayImpl:
 _DISPATCHED = {d: d for d in dtypes.SUPPORTED
                if d.itemsize < 8 and d not in dtypes.SMALL_INTS or d == np.complex64}
 # with x64 or without it, the dtypes of NumPy arrays that jaxlib's dispatch takes, by those that users pass
-DISPATCHED_AS = {True: _DISPATCHED, False: _DISPATCHED | {
+_DISPATCHED_AS = {True: _DISPATCHED, False: _DISPATCHED | {
     np.dtype(wide): np.dtype(narrow)
     for wide, narrow in (("i8", "i4"), ("u8", "u4"), ("f8", "f4"), ("c16", "c8"))}}
-QUICKLY_COPIED = 1 << 16        # bytes
+_QUICKLY_COPIED = 1 << 16        # bytes
+
+
+def dispatched_as(value: np.ndarray) -> Any:
+    """The dtype of the copy of a NumPy array that jaxlib's dispatch is given; None where it is given none."""
+    return _DISPATCHED_AS[state.x64].get(value.dtype) if value.nbytes <= _QUICKLY_COPIED else None
 
 
 def operand(value: Any) -> Any:
@@ -416,10 +421,8 @@ def operand(value: Any) -> Any:
     the program may still read when the call has returned."""
     if type(value) is ArrayImpl:
         return value._buf
-    if type(value) is np.ndarray and value.nbytes <= QUICKLY_COPIED:
-        dtype = DISPATCHED_AS[state.x64].get(value.dtype)
-        if dtype is not None:
-            return value.astype(dtype, "C")
+    if type(value) is np.ndarray and (dtype := dispatched_as(value)) is not None:
+        return value.astype(dtype, "C")
     return as_array(value)._buf
 
 

@@ -136,13 +136,13 @@ class SpmdExecutable(executable.Executable):
             with _launching:
                 return super().run(buffers)
         with _launching:
-            results = self._launched(buffers)
-            _in_flight.append(results.consume_token())
-            oldest = _in_flight.popleft() if len(_in_flight) > IN_FLIGHT else None
-            found = results.consume_with_handlers(self.handlers)
+            oldest = _in_flight.popleft() if len(_in_flight) >= IN_FLIGHT else None
         if oldest is not None:
             executable.wait(oldest)
-        return found
+        with _launching:
+            results = self._launched(buffers)
+            _in_flight.append(results.consume_token())
+            return results.consume_with_handlers(self.handlers)
 
     def _launched(self, buffers: Sequence[binding.Buffer]) -> Any:
         try:

@@ -188,7 +188,10 @@ def test_memory_that_two_arrays_share_is_donated_once():
     x = put(A, "data")
     again = jax.device_put(x, on("data", None))       # the same memory under another name
     f = jax.jit(lambda x, y: x + y, donate_argnums=0)
-    for operands in ((x, again), (again, x)):
+    for sharding in (x.sharding, again.sharding):       # calls that are found by their signatures
+        for _ in range(2):
+            f(jax.device_put(A, sharding), x), f(jax.device_put(A, sharding), again)
+    for operands in ((x, again), (again, x), (x, x)):
         with pytest.raises(jax.errors.JaxRuntimeError, match="donated and passed a second time"):
             f(*operands)
     kept = jax.device_put(x, on("x", mesh=backwards))
