@@ -166,6 +166,8 @@ def put_parts(parts: Sequence[np.ndarray], part: ShapedArray, aval: ShapedArray,
               devices: Sequence[binding.Device]) -> binding.Buffer:
     """jaxlib's buffer of an array of `aval` whose part on each local device, C-contiguous and of type `part`,
     is copied there."""
+    if not parts:
+        return binding.join([], aval, sharding)
     if len({x.__array_interface__["data"][0] for x in parts}) == len(parts) or sharding.is_fully_replicated:
         return binding.device_put_shards(parts, aval, sharding, devices)
     # In one call some devices but not all may not be given the same memory: bad_function_call.
