@@ -86,7 +86,8 @@ def _unrolled(ctx, eqn, consts, carry, xs):
         produced.append([_with_axis(ctx, row, v.aval) for row, v in zip(rows, eqn.outvars[len(carry):])])
     if p["reverse"]:
         produced.reverse()
-    return [*carry, *(_joined(ctx, rows, v.aval) for rows, v in zip(zip(*produced), eqn.outvars[len(carry):]))]
+    ys = [_joined(ctx, rows, v.aval) for rows, v in zip(zip(*produced), eqn.outvars[len(carry):])]
+    return [*carry, *ys]
 
 
 def _step(ctx, eqn, at, consts, carry, xs, ys):
@@ -152,8 +153,8 @@ def _joined(ctx, rows, aval):
 def _write(ctx, y, aval, row, at):
     one = _row(aval).with_axis(0, 1)
     starts, types = _starts(ctx, at, len(physical(aval).shape))
-    y = ctx.emit(f"stablehlo.dynamic_update_slice {y}, {_with_axis(ctx, row, aval)}, {starts} : ({aval.mlir}, "
-                 f"{one.mlir}, {types}) -> {aval.mlir}")
+    y = ctx.emit(f"stablehlo.dynamic_update_slice {y}, {_with_axis(ctx, row, aval)}, {starts} : "
+                 f"({aval.mlir}, {one.mlir}, {types}) -> {aval.mlir}")
     return ctx.terms(y, aval)
 
 
