@@ -22,17 +22,10 @@ from ..core.primitive import Builtin, PassRules
 from ..core.pytrees import pytree
 from ..core.surface.public import export_names
 from ..inspection.costs import taps
+from ..primitives.arrays import elementwise as e
 from ..primitives.arrays.contract import dot_general_p
 from ..primitives.arrays.conv import conv_general_dilated_p
 from ..primitives.arrays.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
-from ..primitives.arrays.elementwise import (
-    bitcast_convert_type_p,
-    clamp_p,
-    convert_element_type_p,
-    reduce_precision_p,
-    select_n_p,
-    stop_gradient_p,
-)
 from ..primitives.arrays.gather import (
     gather_p,
     scatter_add_p,
@@ -295,7 +288,7 @@ def _other(ctx, *shapes, **params):
 # A warning names what has no rule, so the default is right for all.
 # Rules are called (ctx, *shapes, **params) -> RooflineResult.
 RULES = PassRules("roofline", _other, lambda p: True, {
-    _elementwise: (select_n_p, clamp_p, threefry2x32_p),
+    _elementwise: (e.select_n_p, e.clamp_p, threefry2x32_p),
     _reduction: (reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p, reduce_and_p, reduce_or_p,
                  reduce_xor_p, argmax_p, argmin_p, reduce_p),
     _cumulative: (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p),
@@ -305,8 +298,8 @@ RULES = PassRules("roofline", _other, lambda p: True, {
     _ring(1, lambda size, n: size * (n - 1)): (all_gather_p,),
     _ring(1, lambda size, n: size * (n - 1) // n): (reduce_scatter_p,),
     _all_to_all: (all_to_all_p,), _ppermute: (ppermute_p,), _most: (cond_p,), _scan: (scan_p,),
-    _nothing: (convert_element_type_p, bitcast_convert_type_p, reduce_precision_p, stop_gradient_p, iota_p,
-               copy_p, pvary_p, axis_index_p, optimization_barrier_p, name_p, sharding_constraint_p,
+    _nothing: (e.convert_element_type_p, e.bitcast_convert_type_p, e.reduce_precision_p, e.stop_gradient_p,
+               iota_p, copy_p, pvary_p, axis_index_p, optimization_barrier_p, name_p, sharding_constraint_p,
                layout_constraint_p, device_put_p, random_wrap_p, random_unwrap_p)})
 
 
