@@ -11,17 +11,9 @@ from ...core.array import Array
 from ...core.avals import aval_of
 from ...core.config import state
 from ...core.surface.public import renamed
+from ...primitives.arrays import reduce
 from ...primitives.arrays.cumulative import cumprod_p, cumsum_p
 from ...primitives.arrays.elementwise import add_p, and_p, convert, max_p, min_p, mul_p, ne, or_p, select, sub
-from ...primitives.arrays.reduce import (
-    argmax_p,
-    argmin_p,
-    reduce_and_p,
-    reduce_max_p,
-    reduce_min_p,
-    reduce_or_p,
-    reduce_prod_p,
-)
 from ...primitives.arrays.shape import broadcast_in_dim, full, reduce_sum_p, reshape
 from ...primitives.arrays.slicing import concatenate_p
 from ...primitives.common import Primitive, as_axes, canonical_axes, canonical_axis, np, scalar, shape_of
@@ -43,11 +35,11 @@ class Kind:
 
 
 SUM = Kind(reduce_sum_p, add_p, lambda dtype: scalar(0, dtype), True)
-PROD = Kind(reduce_prod_p, mul_p, lambda dtype: scalar(1, dtype), True)
-MAX = Kind(reduce_max_p, max_p, dtypes.min_value, False)
-MIN = Kind(reduce_min_p, min_p, dtypes.max_value, False)
-ALL = Kind(reduce_and_p, and_p, lambda dtype: scalar(True, dtype), True)
-ANY = Kind(reduce_or_p, or_p, lambda dtype: scalar(False, dtype), True)
+PROD = Kind(reduce.reduce_prod_p, mul_p, lambda dtype: scalar(1, dtype), True)
+MAX = Kind(reduce.reduce_max_p, max_p, dtypes.min_value, False)
+MIN = Kind(reduce.reduce_min_p, min_p, dtypes.max_value, False)
+ALL = Kind(reduce.reduce_and_p, and_p, lambda dtype: scalar(True, dtype), True)
+ANY = Kind(reduce.reduce_or_p, or_p, lambda dtype: scalar(False, dtype), True)
 
 
 def wider(dtype):
@@ -447,7 +439,7 @@ def argmax(a, axis=None, out=None, keepdims=None):
     >>> jnp.argmax(x), jnp.argmax(x, axis=1), jnp.argmax(x, axis=0, keepdims=True)
     (Array(1, dtype=int32), Array([1, 0], dtype=int32), Array([[1, 0, 0]], dtype=int32))
     """
-    return _position("argmax", argmax_p, a, axis, out, keepdims)
+    return _position("argmax", reduce.argmax_p, a, axis, out, keepdims)
 
 
 def argmin(a, axis=None, out=None, keepdims=None):
@@ -462,7 +454,7 @@ def argmin(a, axis=None, out=None, keepdims=None):
     >>> jnp.argmin(x), jnp.argmin(x, axis=1)
     (Array(4, dtype=int32), Array([0, 1], dtype=int32))
     """
-    return _position("argmin", argmin_p, a, axis, out, keepdims)
+    return _position("argmin", reduce.argmin_p, a, axis, out, keepdims)
 
 
 @composite(static=("position", "fill", "axis", "keepdims"))
