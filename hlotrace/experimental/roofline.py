@@ -334,7 +334,6 @@ def roofline(f, mesh=None, in_specs=None, out_specs=None, *, pin_lhs_in_vmem=Fal
     steps.  What has no rule counts as nothing, with a warning.
 
     Args:
-        f: the function.
         mesh: with it, the estimate is that of one device of `shard_map(f, mesh, in_specs, out_specs)`.
         in_specs: for `shard_map`.
         out_specs: for `shard_map`.

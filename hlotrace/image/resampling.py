@@ -119,7 +119,6 @@ def scale_and_translate(image, shape, spatial_dims, scale, translation, method, 
     Pixels from outside of the image are 0.  Integers become floats.
 
     Args:
-        image: an array.
         shape: of the result; axes not in `spatial_dims` keep their sizes.
         spatial_dims: the axes.
         scale: an array (len(spatial_dims),), which may be traced and differentiated.

@@ -298,7 +298,6 @@ def sort(operand, dimension=-1, is_stable=True, num_keys=1):
 
     Args:
         operand: an array or a sequence of arrays, which gives a tuple.
-        dimension: the axis.
         is_stable: equal elements keep their order.
         num_keys: how many of the arrays are compared, the first ones, in order.
 
@@ -356,7 +355,6 @@ def approx_max_k(operand, k, reduction_dimension=-1, recall_target=0.95, reducti
     Args:
         operand: floating point.
         k: how many.
-        reduction_dimension: the axis.
         recall_target: the part of them that is expected to be found.
         reduction_input_size_override: the size of the whole of which the operand is a part.
         aggregate_to_topk: False does not pick the k out of the more, in no order, that are found first.

@@ -171,7 +171,6 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
     """`operand` repeated to `shape`.
 
     Args:
-        operand: an array.
         shape: the shape of the result.
         broadcast_dimensions: axis i of the operand becomes axis broadcast_dimensions[i] of the result, in any
             order.

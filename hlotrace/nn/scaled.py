@@ -128,8 +128,6 @@ def scaled_dot_general(lhs, rhs, dimension_numbers, preferred_element_type=jnp.f
     Derivatives are those of the exact function, by products that are rounded too, but for nvfp4.
 
     Args:
-        lhs: an array.
-        rhs: an array.
         dimension_numbers: as for lax.dot_general.
         preferred_element_type: the dtype of the result.
         configs: how to round lhs, rhs, and the cotangents in the derivative; without them it is

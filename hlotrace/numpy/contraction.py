@@ -102,8 +102,6 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     A vector is a row on the left, a column on the right.
 
     Args:
-        a: an array.
-        b: an array.
         precision: what `lax.dot_general` takes.
         preferred_element_type: the dtype to add up in and to give; else the promoted one.
         out_sharding: the sharding of the result.

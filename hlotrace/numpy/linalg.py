@@ -224,7 +224,6 @@ def norm(x, ord=None, axis=None, keepdims=False):
     """The norm of vectors along one axis, of matrices over two axes; by default of all as one vector.
 
     Args:
-        x: an array.
         ord: of a vector a number, the p of sum(abs(x)**p)**(1/p), with 0 for the number of nonzeros and inf,
             -inf for the largest and smallest absolute value; of a matrix "fro", "nuc" for the sum of the
             singular values, 1, -1 for the largest and smallest sum of a column, inf, -inf of a row, 2, -2 the
@@ -498,7 +497,6 @@ def pinv(a, rtol=None, hermitian=False, *, rcond=None):
     """The Moore-Penrose inverses (..., n, m) of matrices (..., m, n).
 
     Args:
-        a: the matrices.
         rtol: singular values up to it times the largest count as zero, ten times max(m, n) times the machine
             epsilon by default.
         hermitian: they are; the singular values are found as eigenvalues.
@@ -762,7 +760,6 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index
     """(U, S, Vh) with a = U diag(S) Vh and S falling, of matrices (..., m, n); S alone unless `compute_uv`.
 
     Args:
-        a: the matrices.
         full_matrices: U (..., m, m) and Vh (..., n, n), instead of (..., m, k) and (..., k, n), k = min(m,
             n).
         compute_uv: return U and Vh too.

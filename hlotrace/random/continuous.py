@@ -82,7 +82,6 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
     """Uniform values in [minval, maxval).
 
     Args:
-        key: a key.
         shape: a tuple or an int, known under jit too; bounds broadcast to it.  Where it has one element and
             bounds have one in more dimensions, the result has theirs.
         dtype: a float, the default one unless given.
@@ -154,7 +153,6 @@ def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=
     """Standard normal values given that they are in (lower, upper).
 
     Args:
-        key: a key.
         lower: the lower bound.
         upper: the upper bound.
         shape: that of the result, by default that of the bounds.

@@ -29,7 +29,6 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     """Uniform integers in [minval, maxval); minval everywhere where the range is empty.
 
     Args:
-        key: a key.
         shape: that of the result.
         minval: the least value, clipped to what `dtype` can hold.
         maxval: the end; beyond what `dtype` can hold it means that its greatest value can occur.
@@ -81,7 +80,6 @@ def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
     """True with probability `p`.
 
     Args:
-        key: a key.
         p: the probability.
         shape: that of the result, by default that of `p`.
         mode: "high" resolves small probabilities more finely than "low".
@@ -162,9 +160,7 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
     """The array `x` (or `arange(x)`) in random order along `axis`.
 
     Args:
-        key: a key.
         x: an array or an int.
-        axis: the axis.
         independent: shuffle each vector along the axis for itself, not all in the same way.
         out_sharding: the sharding of the result.
 
@@ -192,9 +188,7 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, ou
     """Indices along `axis` drawn with probability softmax(logits).
 
     Args:
-        key: a key.
         logits: logarithms of probabilities, up to a constant.
-        axis: the axis.
         shape: ends with the shape of logits without `axis`; what it has in front are independent draws.
         replace: with False the draws in front differ from each other.
         mode: that of `gumbel`.
@@ -238,12 +232,10 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     """Draws from the entries of `a` along an axis.
 
     Args:
-        key: a key.
         a: an array, or an int for arange(a).
         shape: takes the place of the axis.
         replace: an entry may be drawn more than once.
         p: the probabilities, equal by default.
-        axis: the axis.
         mode: that of `gumbel`, for draws without replacement.
 
     >>> jax.random.choice(jax.random.key(0), 5, (3,), replace=False)

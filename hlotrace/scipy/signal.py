@@ -81,8 +81,6 @@ def convolve(in1, in2, mode="full", method="auto", precision=None):
     """The convolution of two arrays of one rank, sum_k in1[n - k] in2[k]; the dtype is floating.
 
     Args:
-        in1: an array.
-        in2: an array.
         mode: 'full'; 'same', the middle of it in the shape of in1; 'valid', where one is inside of the other.
         method: 'direct', 'fft', or 'auto', which is direct.
         precision: of the direct one.
@@ -119,8 +117,6 @@ def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0, precision=No
     """The convolution of two matrices.
 
     Args:
-        in1: a matrix.
-        in2: a matrix.
         mode: as in `convolve`.
         boundary: in1 goes on with `fillvalue` ('fill'), from its other end ('wrap', 'circular'), or mirrored
             ('symm', 'symmetric'); JAX has 'fill' with 0 alone.
@@ -147,7 +143,6 @@ def fftconvolve(in1, in2, mode="full", axes=None):
     """The convolution of two arrays along axes, by Fourier transforms.
 
     Args:
-        in1: an array.
         in2: an array; other axes broadcast.
         mode: as in `convolve`.
         axes: all by default.
@@ -197,8 +192,6 @@ def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=None):
     """The data less the line that fits them best along an axis, or less their mean; the dtype is floating.
 
     Args:
-        data: an array.
-        axis: the axis.
         type: 'linear' or 'constant'.
         bp: where one line ends and the next begins: ints from 0 to the size of the axis.
         overwrite_data: None.

@@ -446,7 +446,6 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     The dtype stays; integers have nothing to replace.
 
     Args:
-        x: an array.
         copy: accepted, and has no effect: arrays are immutable.
         nan: a number.
         posinf: a number, the greatest finite one for None.

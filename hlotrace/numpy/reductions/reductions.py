@@ -166,7 +166,6 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
     """The sum over an axis.
 
     Args:
-        a: an array.
         axis: an int, a tuple of them, or None for all axes; the name of a mapped axis is an axis too.
         dtype: what to add up in, and that of the result.  By default small integers and bools add up in int32
             (int64 with x64), unsigned ones in uint32; float16 and bfloat16 add up in float32 and come back
@@ -201,7 +200,6 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """The maximum over an axis, in the dtype of `a`; NaN where there is a NaN.
 
     Args:
-        a: an array.
         axis: an int, a tuple of them, or None for all axes.
         out: not supported; None.
         keepdims: axes stay at size 1.
@@ -224,7 +222,6 @@ def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """The minimum over an axis, in the dtype of `a`; NaN where there is a NaN.
 
     Args:
-        a: an array.
         axis: an int, a tuple of them, or None for all axes.
         out: not supported; None.
         keepdims: axes stay at size 1.
@@ -249,7 +246,6 @@ def minmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """(minimum, maximum) over an axis.
 
     Args:
-        a: an array.
         axis: as for `min`.
         out: not supported; None.
         keepdims: axes stay at size 1.
@@ -270,7 +266,6 @@ def all(a, axis=None, out=None, keepdims=False, *, where=None):
     The result is boolean, True for no elements.
 
     Args:
-        a: an array.
         axis: an int, a tuple of them, or None for all axes.
         out: not supported; None.
         keepdims: axes stay at size 1.
@@ -289,7 +284,6 @@ def any(a, axis=None, out=None, keepdims=False, *, where=None):
     The result is boolean, False for no elements.
 
     Args:
-        a: an array.
         axis: an int, a tuple of them, or None for all axes.
         out: not supported; None.
         keepdims: axes stay at size 1.
@@ -589,7 +583,6 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     """The running sum along an axis; small integers become int32.
 
     Args:
-        x: an array.
         axis: the axis, which may be left out for a vector only.
         dtype: what to add up in and to give.
         include_initial: put a 0 before the sums.
@@ -607,7 +600,6 @@ def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
     """The running product along an axis; integers keep their dtype.
 
     Args:
-        x: an array.
         axis: the axis, which may be left out for a vector only.
         dtype: what to multiply in and to give.
         include_initial: put a 1 before the products.

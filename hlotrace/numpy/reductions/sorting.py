@@ -67,7 +67,6 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
     NaN counts as the greatest; complex numbers go by real, then imaginary part.
 
     Args:
-        a: an array.
         axis: the axis; None flattens the array.
         kind: not supported; None.
         order: not supported; None.
@@ -208,9 +207,7 @@ def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
     Equal ones keep their order.  NaN counts as the greatest, -0. as less than 0.  No complex numbers.
 
     Args:
-        a: an array.
         k: how many.
-        axis: the axis.
         mode: "smallest" gives the k least instead, the least first.
         sorted: accepted; they come in order also for False.
 
@@ -311,7 +308,6 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
 
     Args:
         a: a vector; it and `v` are promoted to one dtype.
-        v: an array.
         side: before equal elements ('left') or after them ('right').
         sorter: the indices that sort `a`.
         method: 'scan' and 'scan_unrolled' bisect, 'sort' sorts all together, 'compare_all' compares all
@@ -357,7 +353,6 @@ def digitize(x, bins, right=False, *, method=None):
     """The index of the bin that each of `x` is in, as int32; 0 and len(bins) are outside.
 
     Args:
-        x: an array.
         bins: a vector, monotonic, up or down.
         right: bins[i-1] < x <= bins[i], instead of bins[i-1] <= x < bins[i], for bins that go up.
         method: as for `searchsorted`.
@@ -502,7 +497,6 @@ def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=N
     `weights`, floating point also for integers.
 
     Args:
-        a: an array.
         bins: a number, or an array of edges.
         range: (low, high); from the least to the greatest element by default.
         weights: of the shape of `a`.

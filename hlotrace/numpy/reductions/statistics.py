@@ -65,7 +65,6 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     rounded.
 
     Args:
-        a: an array.
         axis: the axes.
         dtype: what to compute in and to give.
         out: not supported; None.
@@ -168,7 +167,6 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
     Dtypes are as for `mean`; complex `a` has a real variance.  NaN where n <= ddof.
 
     Args:
-        a: an array.
         axis: the axes.
         dtype: what to compute in and to give.
         out: not supported; None.
@@ -452,7 +450,6 @@ def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", 
     Integers become the default float.
 
     Args:
-        a: an array.
         q: 0 to 1, a scalar or a vector, whose axis comes first in the result.
         axis: an int, a tuple of them, or None for all axes.
         out: not supported; None.

@@ -118,7 +118,6 @@ def expm(A, *, upper_triangular=False, max_squarings=16):
     on Matrix Analysis and Applications 26, 2005.
 
     Args:
-        A: the matrices.
         upper_triangular: they are, which makes solving quicker.
         max_squarings: where more were needed, as norms are large, the result is NaN.
 
@@ -174,7 +173,6 @@ def expm_frechet(A, E, *, method=None, compute_expm=True):
     """(expm(A), its derivative in the direction E) for square matrices.
 
     Args:
-        A: the matrices.
         E: the directions.
         method: "SPS", which None is, differentiates scaling, Pade approximant and squaring (Al-Mohy and
             Higham, SIAM Journal on Matrix Analysis and Applications 30, 2009); "blockEnlarge" takes the
@@ -247,7 +245,6 @@ def funm(A, func, disp=True):
     elements of functions of triangular matrices", Linear Algebra and its Applications 14, 1976.
 
     Args:
-        A: the matrices.
         func: elementwise, on complex arrays.
         disp: False returns also an estimate of the relative error.
 

@@ -75,7 +75,6 @@ def rankdata(a, method="average", *, axis=None, nan_policy="propagate"):
     """The ranks of values, from 1; floats, NaN for all along an axis that has a NaN.
 
     Args:
-        a: an array.
         method: what equal values get: their mean rank "average", or the "min" or "max" of their ranks, or
             "dense", without gaps, or "ordinal", each its own in the order that they have.
         axis: the axis; None flattens the array.
@@ -118,7 +117,6 @@ def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
     The result is real and floating; NaN where there are not more than `ddof` values.
 
     Args:
-        a: an array.
         axis: the axis; None flattens the array.
         ddof: what is subtracted from the number in the variance.
         nan_policy: "propagate", or "omit", which leaves NaN out.
