@@ -7,7 +7,7 @@ from ...api.composite import composite
 from ...core import dtypes
 from ...core.errors import not_one_of
 from ...lax import linalg
-from ...numpy.linalg import adjoint, inexact_of, product, square
+from ...numpy.factorizations import adjoint, inexact_of, product, square
 from ...numpy.util import promotes
 from ...primitives.common import static_int
 

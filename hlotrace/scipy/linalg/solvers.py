@@ -10,7 +10,8 @@ from ...api.composite import composite
 from ...core import dtypes
 from ...core.errors import fits, not_one_of
 from ...lax import linalg
-from ...numpy.linalg import adjoint, after_lu, inexact, inexact_of, product, square
+from ...numpy.factorizations import adjoint, inexact, inexact_of, product, square
+from ...numpy.linalg import after_lu
 from ...numpy.util import promotes
 
 __all__ = ["cho_factor", "cho_solve", "cholesky", "det", "inv", "lu", "lu_factor", "lu_solve", "solve",
