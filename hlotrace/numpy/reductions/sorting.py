@@ -5,7 +5,7 @@ import operator
 from ...api.composite import composite
 from ...core import dtypes, errors
 from ...core.avals import aval_of
-from ...core.errors import not_one_of
+from ...core.errors import check_choice, not_one_of
 from ...core.symbolic.dimension import is_symbolic_dim, surely
 from ...core.trace import concrete_or_error, is_concrete
 from ...lax.control_flow import fori_loop
@@ -215,8 +215,7 @@ def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
     (Array([5, 4], dtype=int32), Array([4, 2], dtype=int32))
     """
     check_arraylike("top_k", a)
-    if mode not in ("largest", "smallest"):
-        raise not_one_of("mode", mode, ("largest", "smallest"))
+    check_choice("mode", mode, ("largest", "smallest"))
     if dtypes.is_complex(dtype_of(a)):
         raise ValueError(f"top_k: complex numbers have no order, got {aval_of(a).str_short()}")
     axis = canonical_axis(operator.index(axis), ndim(a))
@@ -321,8 +320,7 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
     (Array([0, 1, 4], dtype=int32), Array(3, dtype=int32))
     """
     check_arraylike("searchsorted", a, v)
-    if side not in ("left", "right"):
-        raise not_one_of("side", side, ("left", "right"))
+    check_choice("side", side, ("left", "right"))
     if method not in _SEARCHES:
         raise not_one_of("method", method, sorted(_SEARCHES))
     if ndim(a) != 1:

@@ -3,7 +3,7 @@ from ... import lax
 from ...api.composite import composite
 from ...core import dtypes
 from ...core.avals import aval_of
-from ...core.errors import not_one_of
+from ...core.errors import check_choice
 from ...core.symbolic.dimension import is_symbolic_dim
 from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays import elementwise as e
@@ -426,8 +426,7 @@ def _quantiles(name, a, q, axis, out, overwrite_input, method, keepdims, weights
                          "those of x.real and x.imag.")
     if ndim(q) > 1:
         raise ValueError(f"q must have rank <= 1, got shape {shape(q)}: flatten it with .ravel()")
-    if method not in _METHODS:
-        raise not_one_of("method", method, _METHODS)
+    check_choice("method", method, _METHODS)
     axes = canonical_axes(axis, ndim(a))
     if not prod(shape(a)[i] for i in axes):
         raise ValueError(f"{name} of an empty axis is not defined: shape {shape(a)}, axis {axis}")

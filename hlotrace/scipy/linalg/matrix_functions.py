@@ -12,7 +12,7 @@ from ...api.autodiff import jvp
 from ...api.composite import composite
 from ...api.custom_derivatives import custom_jvp
 from ...core import dtypes
-from ...core.errors import not_one_of
+from ...core.errors import check_choice, not_one_of
 from ...lax import linalg
 from ...numpy.factorizations import adjoint, inexact_of, product, square
 from ...numpy.util import promotes
@@ -63,8 +63,7 @@ def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
     >>> jax.scipy.linalg.solve_sylvester(jnp.array([[1.]]), jnp.array([[3.]]), jnp.array([[8.]]))
     Array([[2.]], dtype=float32)
     """
-    if method not in ("schur", "eigen"):
-        raise not_one_of("method", method, ("schur", "eigen"))
+    check_choice("method", method, ("schur", "eigen"))
     return _solve_sylvester(A, B, C, tol, by_schur=method == "schur")
 
 
@@ -296,10 +295,8 @@ def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):
     >>> jax.scipy.linalg.polar(jnp.array([[-3.]]))
     (Array([[-1.]], dtype=float32), Array([[3.]], dtype=float32))
     """
-    if side not in ("right", "left"):
-        raise not_one_of("side", side, ("right", "left"))
-    if method not in ("qdwh", "svd"):
-        raise not_one_of("method", method, ("qdwh", "svd"))
+    check_choice("side", side, ("right", "left"))
+    check_choice("method", method, ("qdwh", "svd"))
     a, = inexact_of(a)
     if a.ndim < 2:
         raise ValueError("polar: a matrix or a batch of them is needed, of shape [..., m, n], got shape "
