@@ -23,11 +23,11 @@ from ..core.pytrees import pytree
 from ..core.surface.public import export_names
 from ..inspection.costs import taps
 from ..primitives.arrays import elementwise as e
-from ..primitives.arrays import gather as g
 from ..primitives.arrays import reduce as r
 from ..primitives.arrays.contract import dot_general_p
 from ..primitives.arrays.conv import conv_general_dilated_p
 from ..primitives.arrays.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
+from ..primitives.arrays.gather import SCATTERS, gather_p
 from ..primitives.arrays.random import random_unwrap_p, random_wrap_p, threefry2x32_p
 from ..primitives.arrays.shape import reduce_sum_p
 from ..primitives.arrays.slicing import copy_p, iota_p, optimization_barrier_p
@@ -263,9 +263,8 @@ RULES = PassRules("roofline", _other, lambda p: True, {
     _reduction: (reduce_sum_p, r.reduce_prod_p, r.reduce_max_p, r.reduce_min_p, r.reduce_and_p, r.reduce_or_p,
                  r.reduce_xor_p, r.argmax_p, r.argmin_p, r.reduce_p),
     _cumulative: (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p),
-    _dot: (dot_general_p,), _conv: (conv_general_dilated_p,), _gather: (g.gather_p,),
-    _scatter: (g.scatter_p, g.scatter_add_p, g.scatter_mul_p, g.scatter_min_p, g.scatter_max_p,
-               g.scatter_apply_p),
+    _dot: (dot_general_p,), _conv: (conv_general_dilated_p,), _gather: (gather_p,),
+    _scatter: SCATTERS,
     _ring(2, lambda size, n: size * (n - 1) // n): (c.psum_p, c.psum_invariant_p, c.pmax_p, c.pmin_p),
     _ring(1, lambda size, n: size * (n - 1)): (c.all_gather_p,),
     _ring(1, lambda size, n: size * (n - 1) // n): (c.reduce_scatter_p,),

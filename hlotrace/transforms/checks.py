@@ -19,16 +19,7 @@ from ..core.primitive import PassRules
 from ..core.trace import EVAL, entering
 from ..primitives.arrays import elementwise as e
 from ..primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
-from ..primitives.arrays.gather import (
-    Scatter,
-    gather_p,
-    scatter_add_p,
-    scatter_apply_p,
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
-    scatter_p,
-)
+from ..primitives.arrays.gather import SCATTERS, Scatter, gather_p
 from ..primitives.arrays.gather_numbers import last_starts, window_sizes
 from ..primitives.arrays.shape import broadcast_in_dim_p, reshape, reshape_p, squeeze_p, transpose_p
 from ..primitives.arrays.slicing import concatenate_p, copy_p, pad_p, rev_p, slice_p
@@ -136,9 +127,7 @@ def _no_index(eqn: Eqn, *operands: Any) -> Found:
 INDICES = PassRules("indices out of bounds", _no_index,
                     lambda p: not p.structural and not isinstance(p, Scatter), {
     _gather: (gather_p,),
-    _scatter: (scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p, scatter_apply_p),
-    _dynamic_slice: (dynamic_slice_p,),
-    _dynamic_update: (dynamic_update_slice_p,),
+    _scatter: SCATTERS, _dynamic_slice: (dynamic_slice_p,), _dynamic_update: (dynamic_update_slice_p,),
     _no_index: (broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p, e.select_n_p, rev_p, slice_p, pad_p,
                 concatenate_p, copy_p, name_p)})
 

@@ -419,3 +419,4 @@ class ScatterApply(Scatter):
 
 
 scatter_apply_p = ScatterApply("scatter_apply", kinds="fciub")
+SCATTERS = scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p, scatter_apply_p
