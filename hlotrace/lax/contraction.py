@@ -642,7 +642,6 @@ def conv_general_dilated_local(lhs, rhs, window_strides, padding, filter_shape, 
 __all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "DotAlgorithm", "DotAlgorithmPreset",
            "DotDimensionNumbers", "Precision", "PrecisionLike", "RaggedDotDimensionNumbers", "batch_matmul",
            "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local",
-           "conv_general_dilated_p", "conv_general_dilated_patches", "conv_general_permutations",
-           "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose", "conv_transpose_shape_tuple",
-           "conv_with_general_padding", "dot", "dot_general", "dot_general_p", "padtype_to_pads",
-           "ragged_dot", "ragged_dot_general", "scaled_dot"]
+           "conv_general_dilated_patches", "conv_general_permutations", "conv_general_shape_tuple",
+           "conv_shape_tuple", "conv_transpose", "conv_transpose_shape_tuple", "conv_with_general_padding",
+           "dot", "dot_general", "padtype_to_pads", "ragged_dot", "ragged_dot_general", "scaled_dot"]

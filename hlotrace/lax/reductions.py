@@ -26,26 +26,17 @@ from ..primitives.arrays.reduce import (
     reduce_xor_p,
 )
 from ..primitives.arrays.shape import broadcast_in_dim, move_axis, reduce_sum_p, unreduced_sum_p
-from ..primitives.arrays.sort import approx_top_k_p, sort_p, top_k_p
+from ..primitives.arrays.sort import approx_top_k_p, top_k_p
 from ..primitives.arrays.window import (
-    reduce_window_max_p,
-    reduce_window_min_p,
     reduce_window_p,
-    reduce_window_sum_p,
-    select_and_gather_add_p,
-    select_and_scatter_add_p,
 )
 from ..primitives.common import canonical_axes, canonical_axis, np, shape_of
 from .contraction import padtype_to_pads
 
-__all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p", "argmax", "argmax_p", "argmin", "argmin_p",
-           "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p", "cummin", "cummin_p", "cumprod",
-           "cumprod_p", "cumsum", "cumsum_p", "reduce", "reduce_and", "reduce_and_p", "reduce_max",
-           "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p", "reduce_p",
-           "reduce_prod", "reduce_prod_p", "reduce_sum", "reduce_sum_p", "reduce_window",
-           "reduce_window_max_p", "reduce_window_min_p", "reduce_window_p", "reduce_window_shape_tuple",
-           "reduce_window_sum_p", "reduce_xor", "reduce_xor_p", "select_and_gather_add_p",
-           "select_and_scatter_add_p", "sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
+__all__ = ["approx_max_k", "approx_min_k", "argmax", "argmin", "cumlogsumexp", "cummax", "cummin", "cumprod",
+           "cumsum", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",
+           "reduce_sum", "reduce_window", "reduce_window_shape_tuple", "reduce_xor", "sort", "sort_key_val",
+           "top_k"]
 
 
 def _axes_from_the_front(axes, ndim, what, name="axes"):
