@@ -25,7 +25,6 @@ def with_out_sharding(x: Any, sharding: Any, what: str) -> Any:
     """`x` with a sharding; under a trace it is a constraint, otherwise the array is moved.
 
     Args:
-        x: an array.
         sharding: a NamedSharding, a PartitionSpec of the current mesh, or None for as it is.
         what: what errors begin with.
     Raises:

@@ -344,7 +344,6 @@ def bessel_jn(z, *, v, n_iter=50):
     (DLMF 3.6(iii), 10.6.1)
 
     Args:
-        z: an array.
         v: the last order.
         n_iter: the order where the recurrence begins, which has to be well above v and |z|.
 
