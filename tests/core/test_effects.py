@@ -19,7 +19,8 @@ def test_ordered_effects_happen_in_program_order(call):
 
     def say(holder, x):
         call(lambda v: heard.append((holder, float(v))), x)
-    jax.jit(lambda x: [function(functools.partial(say, holder), x) for holder, (function, _) in HOLDERS.items()])(1.0)
+    jax.jit(lambda x: [function(functools.partial(say, holder), x)
+                       for holder, (function, _) in HOLDERS.items()])(1.0)
     jax.effects_barrier()
     assert heard == [(holder, v) for holder, (_, expected) in HOLDERS.items() for v in expected]
 
@@ -35,7 +36,7 @@ def test_tokens_are_values_of_the_program():
     assert "token" not in quiet
 
 
-# --- mapped predicates: who is told, and who refuses ------------------------------------------------------------
+# --- mapped predicates: who is told, and who refuses --------------------------------------------------------
 
 N = np.array([0, 1, 3])
 TELL = {
@@ -44,15 +45,18 @@ TELL = {
     "io": lambda say, x: jax.experimental.io_callback(say, None, x),
     "ordered io": lambda say, x: jax.experimental.io_callback(say, None, x, ordered=True),
 }
-# what holds a call of `tell` -> (of an element and its bound or predicate, what is heard where that is mapped, and where
-# it is not, a 2)
+# what holds a call of `tell` -> (of an element and its bound or predicate, what is heard where that is
+# mapped, and where it is not, a 2)
 MAPPED = {
     "condition": (lambda tell, x, n: lax.while_loop(lambda c: (tell(x + c), c < n)[1], lambda c: c + 1, 0),
                   [0, 1, 3, 0, 2, 4, 0, 2, 5, 0, 2, 6], [0, 1, 3, 1, 2, 4, 2, 3, 5]),
     "body": (lambda tell, x, n: lax.while_loop(lambda c: c < n, lambda c: (tell(x + c), c + 1)[1], 0),
              [0, 1, 3, 0, 2, 4, 0, 2, 5], [0, 1, 3, 1, 2, 4]),
-    "branch": (lambda tell, x, n: lax.cond(n > 0, lambda x: (tell(x), x)[1], lambda x: x, x), [0, 1, 3], [0, 1, 3]),
-    "switch": (lambda tell, x, n: lax.switch(n, [lambda x: (tell(x), x)[1], lambda x: x, lambda x: (tell(-x), x)[1]], x),
+    "branch": (lambda tell, x, n: lax.cond(n > 0, lambda x: (tell(x), x)[1], lambda x: x, x), [0, 1, 3],
+               [0, 1, 3]),
+    "switch": (lambda tell, x, n: lax.switch(n,
+                                             [lambda x: (tell(x), x)[1], lambda x: x,
+                                              lambda x: (tell(-x), x)[1]], x),
                [0, 1, 3, 0, -1, -3], [0, -1, -3]),
 }
 
@@ -68,7 +72,8 @@ def test_effects_under_a_mapped_predicate(holder, kind, mapped, jit):
     run = jit(jax.vmap(lambda x, n: function(tell, x, n), (0, 0 if mapped else None)))
     n = N if mapped else 2
     if kind == "ordered io" or kind == "io" and mapped:
-        with pytest.raises((ValueError, NotImplementedError), match=r"(?s)vmap.*(io_callback|IO callback).*lax.map"):
+        with pytest.raises((ValueError, NotImplementedError),
+                           match=r"(?s)vmap.*(io_callback|IO callback).*lax.map"):
             run(N, n)
         assert not heard
         return

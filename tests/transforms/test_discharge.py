@@ -1,4 +1,5 @@
-"""States that are threaded through programs and those inside them: which equations change one, and where it goes in and out."""
+"""States that are threaded through programs and those inside them: which equations change one, and where it
+goes in and out."""
 import dataclasses
 
 import numpy as np
@@ -23,7 +24,8 @@ class Counts(Effect):
 
 
 COUNTER = State(ShapedArray((), np.dtype(np.int32)), lambda effect: type(effect) is Counts)
-count_p = Primitive("count", abstract_eval=lambda x: x, effects=lambda params: (Counts(),), discharge=lambda states, values, args: (
+count_p = Primitive("count", abstract_eval=lambda x: x, effects=lambda params: (Counts(),),
+                    discharge=lambda states, values, args: (
     [add_p.bind(values[0], np.int32(1))], args[0]))
 
 
@@ -36,7 +38,8 @@ def test_a_state_is_threaded_through_programs_and_those_inside_them():
             threaded[holder] = programs.discharge(jaxpr, (COUNTER,))
             check_jaxpr(threaded[holder])
             assert not threaded[holder].effects
-    counts = jax.jit(lambda n, x: {holder: eval_jaxpr(jaxpr, (), n, x)[0] for holder, jaxpr in threaded.items()})(
+    counts = jax.jit(lambda n, x: {holder: eval_jaxpr(jaxpr, (), n, x)[0]
+                                   for holder, jaxpr in threaded.items()})(
         jnp.int32(10), jnp.float32(1))
     assert counts == {holder: 10 + len(HOLDERS[holder][1]) for holder in threaded}
 
@@ -65,14 +68,17 @@ def test_a_primitive_that_cannot_carry_a_state_says_so():
 def test_states_come_before_inputs_and_outputs():
     jaxpr = jax.make_jaxpr(lambda x, y: (count_p.bind(x), y, x))(1.0, 2)
     threaded = programs.discharge(jaxpr, (COUNTER,))
-    assert threaded.in_avals == [COUNTER.aval, *jaxpr.in_avals] and threaded.out_avals == [COUNTER.aval, *jaxpr.out_avals]
+    assert threaded.in_avals == [COUNTER.aval, *jaxpr.in_avals] and threaded.out_avals == [
+        COUNTER.aval, *jaxpr.out_avals]
     assert eval_jaxpr(threaded, (), np.int32(3), 1.0, 2) == [4, 1.0, 2, 1.0]
     assert (jaxpr.arg_names, threaded.arg_names) == (["x", "y"], ["state[0]", "x", "y"])
     assert programs.discharge(jaxpr, (COUNTER,)) is threaded
 
 
 def test_only_effects_in_order_need_a_token():
-    says = {ordered: jax.make_jaxpr(lambda x, ordered=ordered: told(lambda v: jax.debug.print("{}", v, ordered=ordered), x))(1.0)
+    says = {
+        ordered: jax.make_jaxpr(lambda x, ordered=ordered: told(
+            lambda v: jax.debug.print("{}", v, ordered=ordered), x))(1.0)
             for ordered in (False, True)}
     assert thread_tokens(says[False]) is says[False]
     threaded = thread_tokens(says[True])

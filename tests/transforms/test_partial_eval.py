@@ -1,4 +1,5 @@
-"""A program cut in two by what a policy saves: the halves compute what the whole did, and nothing is saved without need."""
+"""A program cut in two by what a policy saves: the halves compute what the whole did, and nothing is saved
+without need."""
 import numpy as np
 import pytest
 from reference import evaluate
@@ -47,7 +48,8 @@ def test_what_is_saved_and_what_is_done_again(policy, wanted, saved, repeated):
     outs = evaluate(forward, X, Y)
     for got, want in zip(outs[:2], (np.exp(np.cos(np.sin(X)) * Y), Y * Y), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-6)
-    for got, want in zip(evaluate(again, X, Y, *outs[2:]), [x for x, w in zip(outs, wanted) if w], strict=True):
+    for got, want in zip(evaluate(again, X, Y, *outs[2:]), [x for x, w in zip(outs, wanted) if w],
+                         strict=True):
         np.testing.assert_array_equal(got, want)
 
 
@@ -70,7 +72,8 @@ def test_a_value_that_is_moved_waits_elsewhere_and_comes_back():
         offload_dst="pinned_host")
     forward, again = programs.partial_eval(CHAIN, policy, (True, False))
     assert operations(forward).count("device_put") == operations(again).count("device_put") == 1
-    away, back = (next(e for e in jaxpr.eqns if e.primitive.name == "device_put") for jaxpr in (forward, again))
+    away, back = (next(e for e in jaxpr.eqns if e.primitive.name == "device_put")
+                  for jaxpr in (forward, again))
     assert [str(e.params["sharding"]) for e in (away, back)] == ["in pinned_host memory", "in device memory"]
     assert away.outvars == forward.outvars[2:] == again.invars[2:] == back.invars
 
