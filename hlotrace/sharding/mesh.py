@@ -5,7 +5,7 @@ import collections
 import enum
 import math
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, SupportsIndex
 
 import numpy as np
@@ -292,6 +292,10 @@ class AbstractMesh(_Axes):
     @property
     def abstract_mesh(self) -> AbstractMesh:
         return self
+
+    def explicit(self, shape: Sequence[Any]) -> AbstractMesh | None:
+        """What the type of an array that none of the axes splits says of the mesh; None without Explicit axes."""
+        return self if self.explicit_axes else None
 
     def update(self, axis_sizes: Iterable[SupportsIndex] | None = None,
                axis_names: str | Iterable[str] | None = None,
