@@ -218,7 +218,7 @@ def over_mesh_in_use(sharding: Any) -> Any:
     if not isinstance(getattr(sharding, "mesh", None), AbstractMesh):
         return sharding
     mesh = current_mesh()
-    if isinstance(mesh, Mesh) and mesh.abstract_mesh == sharding.mesh:
+    if isinstance(mesh, Mesh) and mesh.same_axes(sharding.mesh):
         return sharding.update(mesh=mesh)
     return sharding if sharding.mesh.axis_names else None
 
