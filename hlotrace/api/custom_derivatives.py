@@ -334,7 +334,8 @@ class custom_vjp(_Custom):
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
         args = self._positional(args, kwargs)
-        if any(isinstance(x, Tracer) for n in self.nondiff_argnums for x in pytree.tree_leaves(args[n:n + 1])):
+        fixed = pytree.tree_leaves([args[n:n + 1] for n in self.nondiff_argnums])
+        if any([isinstance(x, Tracer) for x in fixed]):
             raise UnexpectedTracerError(
                 f"Found a JAX Tracer object passed as an argument to a custom_vjp function, {name}, in a "
                 "position indicated by nondiff_argnums as non-differentiable. Tracers cannot be passed as "

@@ -179,10 +179,12 @@ class FlatFunction:
         return outs
 
     def _refuse_reference(self, x: Any, where: str) -> None:
-        raise ValueError(f"function {located(self.name, code_of(self.fun)[0])} traced for "
-                         f"{traced_for(self.what)} returned a mutable array reference of type {x.aval}{where}, "
-                         "but mutable array references cannot be returned: return its value, ref[...]."
+        raise ValueError(f"{self._traced()} returned a mutable array reference of type {x.aval}{where}, but "
+                         "mutable array references cannot be returned: return its value, ref[...]."
                          + self._where_from(x))
+
+    def _traced(self) -> str:
+        return f"function {located(self.name, code_of(self.fun)[0])} traced for {traced_for(self.what)}"
 
     def _where_from(self, x: Any) -> str:
         """A line on where a mutable array came from, if it is one of the arguments."""
@@ -196,9 +198,8 @@ class FlatFunction:
             if not is_arraylike(x):
                 path = pytree.leaf_paths(self.out_tree)[i]
                 where = f" at output component {path}" if path else ""
-                raise TypeError(f"function {located(self.name, code_of(self.fun)[0])} traced for "
-                                f"{traced_for(self.what)} returned a value of type {type(x)}{where}, which is not a valid JAX type: "
-                                "return arrays, numbers, or pytrees of them")
+                raise TypeError(f"{self._traced()} returned a value of type {type(x)}{where}, which is not a "
+                                "valid JAX type: return arrays, numbers, or pytrees of them")
 
     def trace(self, avals: Sequence[ShapedArray], name: str | None = None,
               arg_names: Sequence[str] | None = None) -> TracedProgram:

@@ -36,8 +36,15 @@ from .donation_warnings import warn_unusable
 from .fast_path import FastPath, keep
 from .flat import FlatFunction, StatefulFunction, abstract, forget
 from .jit_placement import Placement, maps_devices
-from .signatures import (name_of, numbers_and_names, split_statics, static_key, static_values, take_names,
-                         wraps)
+from .signatures import (
+    name_of,
+    numbers_and_names,
+    split_statics,
+    static_key,
+    static_values,
+    take_names,
+    wraps,
+)
 
 if TYPE_CHECKING:
     from .flat import TracedProgram
