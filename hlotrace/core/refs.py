@@ -141,7 +141,8 @@ class Ref:
             raise ValueError(f"{self.aval} has lost its value: a call that wrote to it in place has failed")
         if self._value is IN_USE:
             raise ValueError(f"when tracing {state.trace.what}, a mutable array reference of type "
-                             f"{self.aval} was both closed over and passed as an argument: it must come one way only")
+                             f"{self.aval} was both closed over and passed as an argument: it must come one "
+                             "way only")
         trace = state.trace
         while trace is not self.home:
             trace = trace.parent
