@@ -2,7 +2,8 @@
 
 A file is named after the program, as JAX's are, and what the machine code depends on: its text without names
 of lines, arguments and results, jaxlib, the compile options (XLA_FLAGS and the device's number are among
-them), the device and the CPU.  It holds three lines (format, SHA-256 of what follows, a description in JSON) and jaxlib's bytes.
+them), the device and the CPU.  It holds three lines (format, SHA-256 of what follows, a description in JSON)
+and jaxlib's bytes.
 Nothing is unpickled, and jaxlib sees no byte before the checksum has been compared: it crashes on damaged
 ones, or computes something else.
 
