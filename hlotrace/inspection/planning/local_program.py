@@ -86,6 +86,7 @@ class _Reader:
     def __init__(self, functions, mesh, tiles):
         self.functions, self.tiles = functions, tiles
         self.sizes = dict(zip(mesh.axis_names, mesh.axis_sizes)) if mesh is not None else {}
+        self.source = {}        # what a Value is, in another dtype or another order
 
     def parts(self, names):
         """In how many parts mesh axes, or parts of them, split a dimension."""
@@ -121,9 +122,10 @@ class _Reader:
         ops.append(Op("transpose", [value], [ordered]))
         return ordered
 
-    def block(self, block, known):
-        """(its operations, what it gives); `known` has the Values of what MLIR's values are outside of it."""
-        ops = []
+    def block(self, block, known, gathered=None):
+        """(its operations, what it gives); `known` has the Values of what MLIR's values are outside of it, and
+        `gathered` what was gathered there at the same time."""
+        ops, gathered = [], set() if gathered is None else gathered
         for view in block.operations:
             op = view.operation
             ins, name = [known[v] for v in op.operands], op.name.partition(".")[2]
@@ -134,7 +136,7 @@ class _Reader:
                 if op.name == "func.call":
                     inner = self.functions[ir.FlatSymbolRefAttr(op.attributes["callee"]).value]
                 body = inner.regions[0].blocks[0]
-                more, outs = self.block(body, dict(zip(body.arguments, ins)))
+                more, outs = self.block(body, dict(zip(body.arguments, ins)), gathered)
                 ops += more
                 known.update(zip(op.results, outs))
                 continue
@@ -144,11 +146,13 @@ class _Reader:
                     ins[0].axes == outs[0].axes):
                 outs = ins
             else:
-                ops.append(self.op(op, name, ins, outs, known))
+                ops.append(self.op(op, name, ins, outs, known, gathered))
+                if name in ("convert", "transpose"):
+                    self.source[outs[0]] = self.source.get(ins[0], ins[0])
             known.update(zip(op.results, outs))
         return ops, []
 
-    def op(self, op, name, ins, outs, known):
+    def op(self, op, name, ins, outs, known, gathered):
         made = Op(name, ins, outs)
         if name == "while":
             condition, body = (region.blocks[0] for region in op.regions)
@@ -160,21 +164,20 @@ class _Reader:
                 ops, results = self.block(region.blocks[0], dict(known))
                 made.bodies.append((ops, [], results))
         elif name == "dot_general":
-            self.dot(op, made)
+            self.dot(op, made, gathered)
         elif name == "convolution":
             made.flops = costs.convolution(costs.stablehlo_window(str(op)), *(v.shape for v in (*ins, *outs)),
                                            ins[0].dtype)
             made.dtype = ins[0].dtype
         return made
 
-    def dot(self, op, made):
+    def dot(self, op, made, gathered):
         """A device's part: that of its part of the result, and of the sum where mesh axes split the sum."""
         left, right, out = *made.ins, made.outs[0]
         numbers = str(op.attributes["dot_dimension_numbers"])
-        summed = []
-        for side in ("lhs", "rhs"):
-            found = re.search(rf"{side}_contracting_dimensions = \[([\d, ]*)\]", numbers)
-            summed.append([int(n) for n in re.findall(r"\d+", found[1])] if found else [])
+        summed, batch = [[[int(n) for n in re.findall(r"\d+", found[1])] if found else [] for found in [
+            re.search(rf"{side}_{kind}_dimensions = \[([\d, ]*)\]", numbers) for side in ("lhs", "rhs")]]
+            for kind in ("contracting", "batching")]
         kept = {name for names in out.axes for name in names}
         split = dict.fromkeys(name for i, j in zip(*summed) for name in (*left.axes[i], *right.axes[j])
                               if name not in kept)
@@ -192,13 +195,25 @@ class _Reader:
         if scattered:
             made.sent["reduce-scatter", "+".join(map(str, scattered))] += out.bytes * (
                 self.parts(scattered) - 1)
-        for operand, dims in zip((left, right), summed):        # what splits it otherwise is gathered
-            gathered = dict.fromkeys(
-                name for i, names in enumerate(operand.axes) for name in names
-                if name not in split and name not in scattered and (i in dims or name not in kept))
-            if gathered:
-                made.sent["all-gather", "+".join(map(str, gathered))] += operand.bytes * (
-                    self.parts(gathered) - 1)
+        # what splits an operand otherwise than the result is gathered; the result's dimensions are those of the
+        # batch, then the others of the left, then of the right
+        place = len(batch[0])
+        for operand, dims, batched in zip((left, right), summed, batch):
+            missing = {}
+            for i, names in enumerate(operand.axes):
+                there = ()
+                if i in batched:
+                    there = out.axes[batched.index(i)]
+                elif i not in dims:
+                    there, place = out.axes[place], place + 1
+                missing |= dict.fromkeys(name for name in names if name not in there and name not in split
+                                         and name not in scattered)
+            whole = self.source.get(operand, operand), tuple(missing)
+            # a TPU gathers within the loop of each product, other compilers once for all
+            if missing and (self.tiles is not None or whole not in gathered):
+                gathered.add(whole)
+                made.sent["all-gather", "+".join(map(str, missing))] += operand.bytes * (
+                    self.parts(missing) - 1)
 
 
 def _dtype(text):

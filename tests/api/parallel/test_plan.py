@@ -54,6 +54,18 @@ def test_a_product_by_hand(mesh, specs, parts, arguments, quick):
         assert e.sent["all-reduce", "data"] == 64 * 16 * 4 * 2 * 7 // 8
 
 
+@pytest.mark.parametrize(("fun", "spec", "sent"), [
+    (layer, P("data"), 32 * 16 * 4 * 7 // 8),                    # split where it is summed, and x is not
+    (layer, P(None, "data"), 32 * 16 * 4 * 7 // 8),              # split where the result is not: its rows are
+    (lambda x, w: layer(x, w) @ w.T, P("data"), 32 * 16 * 4 * 7 // 8),      # read twice, gathered once
+    (lambda x, w: layer(x, w.astype("bfloat16")) * (x @ w)[0, 0], P(None, "data"), 32 * 16 * 4 * 7 // 8),
+    (lambda x, w: jnp.einsum("bi,bio->bo", x, jnp.zeros((64, 32, 16)) + w), P(None, "data"), 0),    # rows of both
+    (layer, P(), 0)])
+def test_what_products_gather_by_hand(fun, spec, sent):
+    e = one(fun, X, W, mesh="data=8", specs=(P("data"), spec), quick=True)
+    assert e.sent == ({("all-gather", "data"): sent} if sent else {})
+
+
 @pytest.mark.parametrize("quick", [False, True])
 def test_loops_count_with_their_lengths(quick):
     ws = jax.ShapeDtypeStruct((6, 32, 16), "float32")
