@@ -47,6 +47,7 @@ class Op:
         ins, outs: Values.
         flops, dtype, sent: of a product: what a device computes, of what, and what it sends for it, as in
             `estimates.Estimate`.
+        moved: bytes to and from memory of what is sent, and of what the product reads of it.
         bodies: for a loop or branches, (operations, the Values that they begin with, those that they give).
         trips: how often a loop runs its body; None where that is not known.
     """
@@ -56,6 +57,7 @@ class Op:
     flops: int = 0
     dtype: str = ""
     sent: Counter = field(default_factory=Counter)
+    moved: int = 0
     bodies: list = field(default_factory=list)
     trips: int | None = 1
 
@@ -187,12 +189,14 @@ class _Reader:
         if "HIGHEST" in str(op.attributes["precision_config"] if "precision_config" in op.attributes else ""):
             made.dtype = made.dtype.removesuffix(hlo_costs.ONE_PASS)
         if split:
+            made.moved += 2 * out.bytes
             made.sent["all-reduce", "+".join(map(str, split))] += int(
                 out.bytes * estimates.ring_share("all-reduce", self.parts(split)))
         # axes that split the sum, and then the result: each device is sent the sum of its part
         scattered = dict.fromkeys(name for i, j in zip(*summed) for name in left.axes[i]
                                   if name in right.axes[j] and name in kept)
         if scattered:
+            made.moved += out.bytes * 2 * self.parts(scattered)
             made.sent["reduce-scatter", "+".join(map(str, scattered))] += out.bytes * (
                 self.parts(scattered) - 1)
         # what splits an operand otherwise than the result is gathered; the result's dimensions are those of the
@@ -210,8 +214,10 @@ class _Reader:
                                          and name not in scattered)
             whole = self.source.get(operand, operand), tuple(missing)
             # a TPU gathers within the loop of each product, other compilers once for all
+            made.moved += operand.bytes * (self.parts(missing) - 1)
             if missing and (self.tiles is not None or whole not in gathered):
                 gathered.add(whole)
+                made.moved += operand.bytes * self.parts(missing)
                 made.sent["all-gather", "+".join(map(str, missing))] += operand.bytes * (
                     self.parts(missing) - 1)
 
