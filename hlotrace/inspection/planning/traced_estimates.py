@@ -76,7 +76,7 @@ def traced(text, devices, mesh=None, donated=()):
     values = sorted({*arguments, *beside, *run.values}, key=lambda v: -v.bytes)
     at_peak = [{"bytes": v.bytes, "type": f"{v.dtype.removesuffix(hlo_costs.ONE_PASS)}{list(v.shape)}",
                 "kind": v.kind, "name": v.name, "where": v.where} for v in values[:10] if v.bytes]
-    notes = ["of what is sent only that of products is counted"] if mesh is not None else []
+    notes = ["of what is sent only that of products and sums is counted"] if mesh is not None else []
     if run.counts.unknown_loops:
         notes.append(estimates.UNKNOWN_LOOPS)
     return estimates.assembled(
@@ -234,7 +234,7 @@ class _Body:
     def counts(self, inner):
         counts, read = _Counts(), set()
         for op, reads in zip(self.ops, self.reads):
-            # each is written once, and read once by all that is no product; TPUs read it once for products too
+            # each is written once, and read once by all that is no product; on TPUs, by products too
             counts.bytes += sum(_written(op, out) for out in op.outs if out in self.stored - self.near)
             parts, apart = self.parts_read(op) if reads else {}, op.name in _PRODUCTS and not self.widens
             counts.bytes += sum(size for (value, piece), size in parts.items() if value not in self.near
@@ -245,7 +245,7 @@ class _Body:
             counts.elementwise += costs.elementwise(op.name, sum(sizes[0]), sizes[1])
             if op.flops:
                 counts.flops[op.dtype] += op.flops
-                counts.sent.update(op.sent)
+            counts.sent.update(op.sent)
             if op in inner:
                 most = max(inner[op], key=lambda run: sum(run.counts.flops.values()))
                 counts.unknown_loops += op.trips is None
