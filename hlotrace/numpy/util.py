@@ -11,7 +11,7 @@ from ..core.symbolic.dimension import Dimension
 from ..lax.shapes import broadcast_shapes
 from ..primitives.arrays.elementwise import convert_element_type_p
 from ..primitives.arrays.shape import broadcast_in_dim, in_memory_of
-from ..primitives.common import is_constant, np, scalar
+from ..primitives.common import exactly, is_constant, np, scalar
 
 SCALARS = (bool, int, float, complex)
 _PYTHON = {"c": complex, "i": int, "u": int, "b": int}       # of kinds of dtype; else float
@@ -146,7 +146,7 @@ def cast(x, dtype, weak_type=False):
     if type(x) is Dimension:
         x = x.as_value(None if weak_type else dtype)
     if not isinstance(x, Array) and not weak_type:
-        return np.asarray(x).astype(dtype)
+        return exactly(np.asarray(x).astype(dtype))
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
 
 
