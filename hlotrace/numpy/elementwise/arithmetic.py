@@ -267,7 +267,15 @@ def _log_of_sum(name, doc, exp, unit, weak):
         undefined = ne(difference, difference)      # equal infinities, or NaN
         tail = div(e.log1p_p.bind(exp(select(undefined, 0, difference))), unit)
         return select(undefined, _add(x1, x2), _add(high, tail))
-    return Binary(name, doc, promote_args_inexact, -np.inf, weak=weak, fc=function)
+
+    def share(t, _, x, other):      # of the sum is exp(x); equal infinities move it both
+        difference = mul(sub(x, other), unit)
+        both = e.and_p.bind(eq(x, other), ne(difference, difference))
+        return mul(t, select(both, 1, e.logistic_p.bind(difference)))
+    function.__name__ = name
+    of_reals = custom_jvp(function)
+    of_reals.defjvps(share, lambda t, out, x1, x2: share(t, out, x2, x1))
+    return Binary(name, doc, promote_args_inexact, -np.inf, weak=weak, f=of_reals, c=function)
 
 
 logaddexp = _log_of_sum("logaddexp", """log(e**x1 + e**x2) without overflow: adds logarithms of probabilities.

@@ -254,6 +254,18 @@ def _quotient(by_zero):
 div_p = elementwise("div", "stablehlo.divide", "fciu", lambda g, o, x, y: div(g, y),
                     lambda g, o, x, y: mul(neg(g), div(o, y)), transpose=lambda ct, x, y: [div(ct, y), None],
                     lower=_quotient(lambda x: not_p.bind(full((), 0, dtype_of(x)))), linear="first")
+_jvp_by_terms = div_p.jvp
+
+
+def _div_jvp(primals, tangents, **params):
+    """Of two tangents in one quotient: what it keeps, the result and the divisor, others need too."""
+    if None in tangents:
+        return _jvp_by_terms(primals, tangents, **params)
+    out, (dx, dy) = div_p.bind(*primals, **params), tangents
+    return out, div(sub(dx, mul(dy, out)), primals[1])
+
+
+div_p.jvp = _div_jvp
 
 
 def _pow_dx(g, o, x, y):
