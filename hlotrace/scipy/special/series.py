@@ -364,7 +364,7 @@ def bessel_jn(z, *, v, n_iter=50):
     one = jnp.ones_like(z)
     _, products = lax.scan(lambda product, ratio: (product * ratio,) * 2, one, ratios, reverse=True)
     whole = 1 + 2 * products[n_iter % 2::2].sum(0)       # of even orders, DLMF 10.12.4
-    return jnp.concatenate([one[None], products[::-1][:v]]) / whole
+    return jnp.concatenate([one[None], products[::-1][:v]]) / whole[None]
 
 
 # --- confluent hypergeometric ---------------------------------------------------------------------
