@@ -346,10 +346,6 @@ def dump(positional, options):
     stages = parse_stages(options.stage, options.mesh, options.platform)
     if (options.html or options.diff) and not options["stage"].present:
         stages = []
-    if not positional:
-        raise cli.UsageError("which function? say hlotrace-dump FUNCTION TYPE... (--help tells more)")
-    if options.x64:
-        hlotrace.config.update("jax_enable_x64", True)
     compiles = not {*COMPILED}.isdisjoint(stages) or options.html and options.platform == "cpu"
     place = Place(options.mesh, options.platform, compiles)
     fun = cli.load(positional[0])
@@ -379,7 +375,6 @@ def dump(positional, options):
 def define_flags(options):
     own = {"flag_values": options}
     flags.DEFINE_multi_string("stage", ["stablehlo"], f"Stages to print: {', '.join(SUFFIXES)}, all.", **own)
-    cli.define_function_flags(options)
     flags.DEFINE_bool("locations", False, "Print StableHLO with the lines of Python it came from.", **own)
     flags.DEFINE_string("mesh", None, "The axes of a mesh of devices, data=4,model=2.", **own)
     flags.DEFINE_multi_string("out_spec", [], "SPECs of the results.", **own)
