@@ -80,6 +80,10 @@ class HoldsArrayError(TypeError, ValueError):
     """No array, but an object with `__jax_array__`: JAX raises ValueError there, TypeError for others."""
 
 
+class ComplexError(TypeError, ValueError):
+    """Complex numbers for a function of real ones: JAX raises ValueError in some, TypeError in others."""
+
+
 class InconclusiveDimensionOperation(Exception):
     """A comparison of symbolic sizes holds for some of their values and not for others."""
 

@@ -207,8 +207,7 @@ def _window_parameters(shape, window_dimensions, window_strides, padding, base_d
         ones if v is None else tuple(map(as_size, v))
         for v in (window_dimensions, window_strides, base_dilation, window_dilation))
     if isinstance(padding, str) and len(dimensions) == len(strides) == len(shape):
-        padding = padtype_to_pads([window.dilated(n, d) for n, d in zip(shape, base_dilation)],
-                                  [window.dilated(n, d) for n, d in zip(dimensions, window_dilation)],
+        padding = padtype_to_pads(shape, [window.dilated(n, d) for n, d in zip(dimensions, window_dilation)],
                                   strides, padding)
     padding = () if isinstance(padding, str) else tuple((as_size(lo), as_size(hi)) for lo, hi in padding)
     return dict(window_dimensions=dimensions, window_strides=strides, padding=padding,
@@ -231,7 +230,7 @@ def reduce_window(operand, init_value, computation, window_dimensions, window_st
                   base_dilation=None, window_dilation=None):
     """Reduce each window of arrays of one shape by an associative function of scalars.
 
-    Sums, max and min can be differentiated, other computations not.
+    Sums, max and min can be differentiated, other computations only forwards.
 
     Args:
         operand: a pytree of arrays, as in `reduce`.
@@ -240,6 +239,7 @@ def reduce_window(operand, init_value, computation, window_dimensions, window_st
         window_dimensions: the size of the window along each axis.
         window_strides: one for each axis; 1 for None.
         padding: 'SAME', 'VALID', 'SAME_LOWER' or (low, high) for each axis; it reads as the initial value.
+            The names go by the sizes of the operand without `base_dilation`.
         base_dilation: the distance of the operand's elements along each axis; 1 for None.
         window_dilation: the distance of the window's elements along each axis; 1 for None.
 

@@ -202,6 +202,8 @@ def unwrap(p, discont=None, axis=-1, period=2 * np.pi):
     Array([350., 355., 362., 368.], dtype=float32)
     """
     check_arraylike("unwrap", p, period, *([] if discont is None else [discont]))
+    if dtypes.is_complex(aval_of(p).dtype):
+        raise ValueError("jnp.unwrap does not support complex inputs: unwrap jnp.angle(p)")
     return _unwrap(asarray(p), discont, period, axis=canonical_axis(axis, ndim_of(p)))
 
 

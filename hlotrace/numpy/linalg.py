@@ -549,7 +549,7 @@ def _det_jvp(primals, tangents):
 
     def of_singular():      # the others are exchanged for a matrix whose decomposition has derivatives
         u, s, vh = lax.svd(where(singular, a, diag(arange(1, n + 1, dtype=a.dtype))))
-        others = _prod(where(np.eye(n, dtype=bool), 1, s[..., None, :]), -1)
+        others = _prod(where(eye(n, dtype=bool), 1, s[..., None, :]), -1)
         turns = [_prod(d, -1) * parity for d, parity in map(_pivots, (u, vh))]
         scale = others.astype(a.dtype) * (turns[0] * turns[1])[..., None]
         return where(singular, product(conj(u) * scale[..., None, :], conj(vh)), regular)

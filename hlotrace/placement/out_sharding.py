@@ -82,7 +82,8 @@ def new_array(value: Any, *, aval: ShapedArray, given: bool = False) -> ArrayImp
     from ..sharding.spec import PartitionSpec
     entries = 0 if given or not mesh.explicit_axes else aval.ndim
     sharding = NamedSharding(mesh, PartitionSpec(*[None] * entries))
-    return ArrayImpl(sharding.typed(aval), shards.put(np.asarray(value), aval, sharding), True)
+    typed = sharding.typed(aval) if given else aval
+    return ArrayImpl(typed, shards.put(np.asarray(value), aval, sharding), True)
 
 
 def devices_like(x: Any) -> Any:

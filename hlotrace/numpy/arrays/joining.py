@@ -187,7 +187,7 @@ def block(arrays):
     """
     def depth_of(x):
         if isinstance(x, tuple):
-            raise TypeError("block arguments must be nested lists, not tuples")
+            raise ValueError("block arguments must be nested lists, not tuples")
         if not isinstance(x, list):
             return 0
         if not x:

@@ -77,13 +77,13 @@ def new_shape(name, old, wanted):
             unknown = not is_constant_shape((total, known))
             told = (f"Cannot divide evenly the sizes of shapes {old} and {wanted}. The remainder "
                     f"{total % known} should be 0: ") if unknown else ""
-            raise (errors.InconclusiveDimensionOperation if unknown else TypeError)(
+            raise (errors.InconclusiveDimensionOperation if unknown else errors.ShapeError)(
                 f"{told}cannot reshape array of shape {old} (size {total}) into shape {wanted}: the sizes "
                 f"without -1 multiply to {known}, which does not divide {total}")
         wanted = tuple(total // known if n == -1 else n for n in wanted)
     elif known != total:
-        raise TypeError(f"cannot reshape array of shape {old} (size {total}) into shape {wanted} (size "
-                        f"{known}); one size given as -1 takes what the others leave")
+        raise errors.ShapeError(f"cannot reshape array of shape {old} (size {total}) into shape {wanted} "
+                                f"(size {known}); one size given as -1 takes what the others leave")
     return wanted
 
 

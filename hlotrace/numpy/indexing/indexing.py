@@ -625,12 +625,13 @@ def update(x, index, y, operation, *, indices_are_sorted=False, unique_indices=F
     entries = expand(shape, index, wrap, mode is None)
     if state.check_bounds and mode is None:
         check_bounds(shape, index, wrap)
+    mode = GatherScatterMode.from_any(mode)
     if operation == "set" and is_window(entries) and all_inside(shape, entries):
         plan, starts = window(shape, entries)
         if not plan.flipped and plan.strides == (1,) * len(shape):
             return write_window(x, y, *starts, plan=plan)
     plan, operands = addresses(shape, entries, wrap)
-    return write(x, y, *operands, plan=plan, operation=operation, mode=GatherScatterMode.from_any(mode),
+    return write(x, y, *operands, plan=plan, operation=operation, mode=mode,
                  ordered=bool(indices_are_sorted), unique=bool(unique_indices))
 
 

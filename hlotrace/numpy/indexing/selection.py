@@ -367,6 +367,12 @@ def fill_diagonal(a, val, wrap=False, *, inplace=True):
 
 # --- removing and adding --------------------------------------------------------------------------
 
+def _check_places(name, aval):
+    if aval.size and not (dtypes.is_integer(aval.dtype) or dtypes.is_bool(aval.dtype)):
+        raise ValueError(f"jnp.{name}: obj must be integer or bool, got obj.dtype={aval.dtype}: convert it with "
+                         "int(i) or i.astype(int)")
+
+
 def delete(arr, obj, axis=None, *, assume_unique_indices=False):
     """`arr` without the slices `obj` (an int, slice, mask or array of ints) along `axis` (None: flattened).
 
@@ -385,6 +391,7 @@ def delete(arr, obj, axis=None, *, assume_unique_indices=False):
     if not isinstance(obj, slice):
         check_arraylike("delete", obj)
         aval = aval_of(obj)
+        _check_places("delete", aval)
         if dtypes.is_integer(aval.dtype) and (not is_concrete(obj) or is_symbolic_dim(n)) and (
                 assume_unique_indices or aval.size == 1):
             return _delete_unique(arr, ravel(obj), axis=axis)
@@ -423,6 +430,7 @@ def insert(arr, obj, values, axis=None):
     n = arr.shape[axis]
     if isinstance(obj, slice):
         obj = np.arange(n)[obj]
+    _check_places("insert", aval_of(obj))
     check_index(obj, n, axis, after=1)
     if aval_of(obj).dtype == np.bool_:
         obj = np.flatnonzero(np.asarray(concrete_argument(obj, "insert", "'obj' mask")))

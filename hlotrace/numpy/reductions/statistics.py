@@ -53,7 +53,7 @@ def _mean(a, where, axis, keepdims, dtype):
     dtype = dtypes.to_inexact(dtype_of(a)) if dtype is None else dtype
     computed = wider(dtype)
     mask = None if where is None else as_mask(where, shape(a))
-    total = sum_(cast(a, computed), axes, computed, keepdims=keepdims, where=mask)
+    total = sum_(cast(a, computed), axes, keepdims=keepdims, where=mask)
     count = _count(a, axes, keepdims, mask, computed)
     return cast(e.div(total, cast(count, computed)), dtype)
 
@@ -138,7 +138,7 @@ def _var(a, where, center, correction, axis, keepdims, dtype, name):
     a = cast(a, computed)
     mask = None if where is None else as_mask(where, shape(a))
     if center is None:
-        center = mean(a, axes, computed, keepdims=True, where=mask)
+        center = mean(a, axes, keepdims=True, where=mask)
     centered = e.sub(a, broadcast_to_shape(cast(center, computed), shape(a)))
     squares = (e.real(e.mul(centered, e.conj_p.bind(centered))) if dtypes.is_complex(computed)
                else e.square(centered))

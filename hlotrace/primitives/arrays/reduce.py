@@ -228,7 +228,7 @@ def check_reducer(name, avals, jaxpr):
             raise TypeError(f"{name}: operand {i} has dtype {x.dtype}, its initial value {init.dtype}; they "
                             "must be equal")
     expected = [ShapedArray((), x.dtype) for x in operands]
-    if [a.strip_weak_type() for a in jaxpr.out_avals] != expected:
+    if [(a.shape, a.dtype) for a in jaxpr.out_avals] != [(a.shape, a.dtype) for a in expected]:
         raise TypeError(f"{name}: the computation must return {', '.join(map(str, expected))} like its "
                         f"operands, it returns {', '.join(map(str, jaxpr.out_avals))}")
 
