@@ -68,8 +68,7 @@ from hlotrace.lowering.outline import LEAST_SAVED
 from hlotrace.runtime.devices import chips, gpu_targets, plugins
 from hlotrace.runtime.executables.blocks import blocks_of
 from hlotrace.sharding import NamedSharding, SingleDeviceSharding
-from hlotrace.tools import command_line as cli
-from hlotrace.tools import revisions
+from hlotrace.tools import command_line as cli, revisions
 
 SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "sharding": "txt",
             "hlo": "txt", "optimized": "txt", "collectives": "txt", "cost": "txt", "memory": "txt",

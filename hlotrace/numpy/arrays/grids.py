@@ -18,8 +18,7 @@ from ..elementwise.arithmetic import clip, remainder
 from ..elementwise.ufuncs import maximum
 from ..indexing.conditions import nonzero, where
 from ..indexing.selection import concrete_argument
-from ..util import check_arraylike, ndim, promote_dtypes
-from ..util import shape as shape_of
+from ..util import check_arraylike, ndim, promote_dtypes, shape as shape_of
 from .creation import asarray, ones, zeros
 from .joining import concatenate, stack
 from .ranges import arange, linspace
