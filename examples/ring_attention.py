@@ -9,8 +9,7 @@ import numpy as np
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.sharding import AxisType, NamedSharding
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import AxisType, NamedSharding, PartitionSpec as P
 
 jax.config.update("jax_num_cpu_devices", 8)             # says nothing about TPUs and GPUs
 MESH = jax.make_mesh((8,), ("ring",), (AxisType.Auto,))

@@ -9,8 +9,7 @@ from sklearn.datasets import load_digits
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.sharding import AxisType, NamedSharding
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import AxisType, NamedSharding, PartitionSpec as P
 
 jax.config.update("jax_num_cpu_devices", 8)             # says nothing about TPUs and GPUs
 EPOCHS, BATCH, RATE, MOMENTUM = 12, 64, 0.05, 0.9

@@ -1,7 +1,5 @@
 """hlotrace.debug: look at values inside compiled and transformed functions, and at arrays over devices."""
-from .api.external.callbacks import debug_callback as callback
-from .api.external.callbacks import debug_log as log
-from .api.external.callbacks import debug_print as print
+from .api.external.callbacks import debug_callback as callback, debug_log as log, debug_print as print
 from .api.external.debugger import breakpoint
 from .core.effects import DebugEffect, OrderedDebugEffect
 from .core.surface.public import export_names as _offer

@@ -1,8 +1,7 @@
 """Pytree functions under short names: `tree.map`, `tree.flatten`, `tree.leaves`, ..."""
 from .core.pytrees import pytree as _pytree
 from .core.pytrees.pytree import static
-from .core.surface.public import export_names as _offer
-from .core.surface.public import renamed as _renamed
+from .core.surface.public import export_names as _offer, renamed as _renamed
 
 __all__ = ["all", "broadcast", "flatten", "flatten_with_path", "leaves", "leaves_with_path", "map",
            "map_with_path", "reduce", "reduce_associative", "static", "structure", "transpose", "unflatten"]

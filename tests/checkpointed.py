@@ -5,10 +5,7 @@ from mesh8 import auto_mesh
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.ad_checkpoint import (
-    checkpoint_name,
-    saved_residuals,
-)
+from hlotrace.ad_checkpoint import checkpoint_name, saved_residuals
 
 policies = jax.checkpoint_policies
 W = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)

@@ -21,8 +21,7 @@ from hlotrace.experimental.shard_alike import shard_alike
 from hlotrace.experimental.xla_metadata import xla_metadata_call2
 from hlotrace.extend.random import threefry2x32_p
 from hlotrace.primitives.linalg.factorizations import geqp3_p, geqrf_p
-from hlotrace.sharding import AbstractMesh, AxisType, NamedSharding
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec as P
 
 MESH = AbstractMesh((4,), ("x",))
 EXPLICIT = AbstractMesh((2, 2), ("x", "y"), (AxisType.Explicit,) * 2)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import hlotrace as jax
-from hlotrace.sharding import Mesh
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import Mesh, PartitionSpec as P
 
 DEVICES = np.array(jax.devices())
 LINE, GRID = Mesh(DEVICES[:4], ("x",)), Mesh(DEVICES.reshape(4, 2), ("x", "y"))

@@ -8,8 +8,7 @@ import functools
 import numpy as np
 
 import hlotrace as jax
-from hlotrace.sharding import AxisType, Mesh, NamedSharding, SingleDeviceSharding
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
 
 ON_JAX = jax.__name__ == "jax"
 

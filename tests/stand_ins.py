@@ -5,11 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from hlotrace.sharding import (
-    Mesh,
-    P,
-    PositionalSharding,
-)
+from hlotrace.sharding import Mesh, P, PositionalSharding
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,8 +19,7 @@ import optax
 import orbax.checkpoint as ocp
 import psutil
 from flax.training import train_state
-from jax.sharding import Mesh, NamedSharding
-from jax.sharding import PartitionSpec as P
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 CONTEXT, BATCH, WIDTH, HEADS, LAYERS = 64, 32, 64, 4, 3
 SAVE_EVERY = 10

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import dtypes, source_info
 from ..core.pytrees import pytree
-from ..lowering.donation import kind, matched, size
+from ..lowering.result_memory import kind, matched, size
 
 if TYPE_CHECKING:
     from ..core.avals import ShapedArray

@@ -9,8 +9,8 @@ from ..core.config import state
 from ..core.jaxpr import sub_jaxprs
 from ..core.primitive import fact_of
 from ..core.pytrees import pytree
-from ..lowering.memory_spaces import with_memories
 from ..lowering.module import put_in_memory
+from ..lowering.result_memory import with_memories
 from ..runtime import evaluate
 from ..runtime.array_impl import ArrayImpl, own
 from ..runtime.devices import placement, transfer

@@ -62,7 +62,7 @@ _TABLE = """
 | `lax.elementwise` | `jax._src.lax.lax` | RoundingMethod |
 | `numpy.arrays.grids` | `jax._src.numpy.index_tricks` | CClass RClass |
 | `numpy.elementwise.ufunc` | `jax.numpy` | ufunc |
-| `numpy.indexing.at` | `jax._src.numpy.array_methods` | _IndexUpdateHelper _IndexUpdateRef |
+| `numpy.arrays.array_methods` | `jax._src.numpy.array_methods` | _IndexUpdateHelper _IndexUpdateRef |
 | `numpy.indexing.refs` | `jax._src.state.types` | RefView=TransformedRef |
 | `primitives.arrays.conv` | `jax._src.lax.convolution` | ConvDimensionNumbers |
 | `primitives.arrays.fft` | `jax._src.lax.fft` | FftType |

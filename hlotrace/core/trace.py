@@ -11,8 +11,7 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
-from . import dtypes, errors, leaks
-from . import source_info as provenance
+from . import dtypes, errors, leaks, source_info as provenance
 from .array import Array
 from .avals import ShapedArray, Space, aval_of, physical
 from .config import config, inside, state, sync

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..placement import device_order
-from ..placement import make_mesh as mesh
+from ..placement import device_order, make_mesh as mesh
 from ..runtime.devices import client, topology
 from ..sharding.mesh import AxisType, Mesh, sizes_and_names
 

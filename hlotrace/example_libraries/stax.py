@@ -7,13 +7,10 @@ Shapes may have -1 for the size of a batch.  `serial` and `parallel` make a laye
 """
 import functools
 
-from .. import lax, nn, random
-from .. import numpy as jnp
+from .. import lax, nn, numpy as jnp, random
 from ..api.stages import ShapeDtypeStruct, eval_shape
 from ..core.surface.public import export_names
-from ..nn.initializers import glorot_normal as glorot
-from ..nn.initializers import normal as randn
-from ..nn.initializers import ones, zeros
+from ..nn.initializers import glorot_normal as glorot, normal as randn, ones, zeros
 
 __all__ = ["AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu",
            "Exp", "FanInConcat", "FanInSum", "FanOut", "Flatten", "Gelu", "GeneralConv",

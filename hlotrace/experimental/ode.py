@@ -13,8 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from .. import lax
-from .. import numpy as jnp
+from .. import lax, numpy as jnp
 from ..api.autodiff import vjp
 from ..api.custom_derivatives import closure_convert, custom_vjp
 from ..api.jit import jit

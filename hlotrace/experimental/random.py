@@ -3,8 +3,7 @@ import dataclasses
 
 import numpy as np
 
-from .. import numpy as jnp
-from .. import random
+from .. import numpy as jnp, random
 from ..core.config import state
 from ..core.refs import Ref
 from ..core.surface.public import export_names

@@ -8,8 +8,7 @@ derivatives of all orders are those of a scan.
 import math
 from functools import partial
 
-from .. import lax, random
-from .. import numpy as jnp
+from .. import lax, numpy as jnp, random
 from ..api.autodiff import vjp
 from ..api.jit import jit
 from ..core.errors import listed

@@ -22,8 +22,7 @@ from ..core.primitive import Builtin, PassRules
 from ..core.pytrees import pytree
 from ..core.surface.public import export_names
 from ..inspection.costs import taps
-from ..primitives.arrays import elementwise as e
-from ..primitives.arrays import reduce as r
+from ..primitives.arrays import elementwise as e, reduce as r
 from ..primitives.arrays.contract import dot_general_p
 from ..primitives.arrays.conv import conv_general_dilated_p
 from ..primitives.arrays.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p

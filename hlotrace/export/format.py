@@ -178,17 +178,13 @@ def _to_tree(table: dict[str, Any]) -> pytree.PyTreeDef:
 
     def made(cls: type, static: Any = None) -> pytree.PyTreeDef:
         return pytree.PyTreeDef.from_node_data_and_children(pytree.registry, (cls, static), children)
-    match table["kind"]:
-        case 0:
-            return pytree.tree_structure(0)
-        case 1:
-            return pytree.tree_structure(None)
-        case 2:
-            return made(tuple)
-        case 3:
-            return made(list)
-        case 4:
-            return made(dict, table["keys"] or [])
+    kind = table["kind"]
+    if kind in (_LEAF, _NONE):
+        return pytree.tree_structure(0 if kind == _LEAF else None)
+    if kind in (_TUPLE, _LIST):
+        return made(tuple if kind == _TUPLE else list)
+    if kind == _DICT:
+        return made(dict, table["keys"] or [])
     node = _nodes_by_name.get(table["name"])
     if node is None:
         raise ValueError(f"Cannot deserialize a PyTreeDef containing an unregistered type `{table['name']}`. "

@@ -11,8 +11,7 @@ from ..core.avals import ShapedArray
 from ..core.pytrees import pytree
 from ..core.surface.boundary import boundary
 from ..runtime.devices import client
-from ..runtime.mlir import portable_artifacts as portable
-from ..runtime.mlir import shardy
+from ..runtime.mlir import portable_artifacts as portable, shardy
 from ..sharding.mesh import AbstractMesh
 from ..sharding.named import NamedSharding
 from ..sharding.spec import PartitionSpec

@@ -3,8 +3,7 @@ from contextlib import contextmanager
 
 from ..core import source_info as provenance
 from ..core.config import scoped, state
-from ..core.source_info import NameStack, SourceInfo
-from ..core.source_info import exclude as register_exclusion
+from ..core.source_info import NameStack, SourceInfo, exclude as register_exclusion
 from ..core.surface.public import install_getattr as _explain
 from ..placement.device_put import named_scope as extend_name_stack
 

@@ -8,8 +8,7 @@ import enum
 
 import numpy as np
 
-from .. import lax
-from .. import numpy as jnp
+from .. import lax, numpy as jnp
 from ..api.composite import composite
 from ..core.errors import ShapeError, check_choice
 from ..core.symbolic.dimension import is_constant_shape, max_dim

@@ -25,7 +25,7 @@ class Instruction:
     def operands(self):
         """The names of its operands, and for a constant or a parameter what is in its parentheses."""
         inside = self.rest[:closing(self.rest)]
-        return re.findall(r"%([^\s,(){}]+)", inside) or [part.split(" ")[-1] for part in _split(inside)]
+        return re.findall(r"%([^\s,(){}]+)", inside) or [part.split(" ")[-1] for part in split(inside)]
 
     def attribute(self, name):
         """`dimensions={0,1}` gives "0,1", `index=2` gives "2"; None where there is none."""
@@ -183,6 +183,13 @@ def callees(line):
         yield from ((found[1], name.strip().lstrip("%")) for name in (found[2] or found[3] or "").split(","))
 
 
+def through(lines, line, opcodes=("bitcast", "convert", "copy")):
+    """What a line of a computation, {name: line}, is made of behind operations that only carry it on."""
+    while line is not None and line.opcode in opcodes and line.operands[0] in lines:
+        line = lines[line.operands[0]]
+    return line
+
+
 def integers(text):
     return [int(n) for n in re.findall(r"\d+", text)]
 
@@ -295,10 +302,10 @@ def tuple_parts(shape):
     shape = without_layouts(shape)
     if not shape.startswith("("):
         return [shape]
-    return _split(shape[1:-1])
+    return split(shape[1:-1])
 
 
-def _split(text):
+def split(text):
     """The parts between commas that are in no brackets."""
     parts, depth, begin = [], 0, 0
     for i, letter in enumerate(text + ","):

@@ -9,8 +9,7 @@ import logging
 import types as python_types
 from collections.abc import Callable
 
-from ..core import config as options
-from ..core import source_info
+from ..core import config as options, source_info
 from ..core.avals import is_arraylike
 from ..core.pytrees import pytree
 

@@ -19,10 +19,15 @@ from ..lowering.module import lower as _lower
 from ..placement.device_put import clear_caches
 from ..primitives.programs.callbacks import callback_p
 from ..runtime.mlir import lowering_rules
-from ..runtime.mlir.bindings import context as make_ir_context
-from ..runtime.mlir.bindings import parse_module
-from ..runtime.mlir.lowering_rules import LoweringRuleContext, ModuleContext, func_dialect, hlo, ir
-from ..runtime.mlir.lowering_rules import flatten as flatten_ir_values
+from ..runtime.mlir.bindings import context as make_ir_context, parse_module
+from ..runtime.mlir.lowering_rules import (
+    LoweringRuleContext,
+    ModuleContext,
+    flatten as flatten_ir_values,
+    func_dialect,
+    hlo,
+    ir,
+)
 from ..sharding.mesh import Mesh
 from .partial_eval import convert_constvars_jaxpr
 

@@ -1,8 +1,6 @@
 """JAX's `lax`: operations close to the primitives, without promotion or broadcasting of operands."""
-from ..core.primitive import PRIMITIVES as _PRIMITIVES
-from ..core.primitive import primitive_named as _primitive_named
-from ..core.surface.public import entered as _entered
-from ..core.surface.public import export_names as _offer
+from ..core.primitive import PRIMITIVES as _PRIMITIVES, primitive_named as _primitive_named
+from ..core.surface.public import entered as _entered, export_names as _offer
 from .contraction import *
 from .control_flow import *
 from .elementwise import *

@@ -10,17 +10,10 @@ from ..core.array import Array
 from ..core.avals import aval_of, fault_of, is_arraylike, not_an_array
 from ..core.dtypes import python_scalars
 from ..core.pytrees import pytree
-from ..primitives.arrays import elementwise as e
-from ..primitives.arrays import special as s
+from ..primitives.arrays import elementwise as e, special as s
 from ..primitives.arrays.precision import AccuracyMode, Tolerance
 from ..primitives.arrays.shape import broadcast_in_dim, full
-from ..primitives.arrays.special import (  # noqa: F401 - exported
-    log2_p,
-    mulhi_p,
-    one_minus_square_p,
-    polygamma_p,
-    zeta_p,
-)
+from ..primitives.arrays.special import polygamma_p, zeta_p
 from ..primitives.common import is_constant, kind_of, np, number, scalar, shape_of, static_int
 
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}      # kinds of dtype in the order of python_scalars

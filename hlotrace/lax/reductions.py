@@ -9,9 +9,7 @@ from ..core.pytrees import pytree
 from ..core.symbolic.dimension import as_size
 from ..core.trace import Tracer, trace_to_jaxpr
 from ..placement.out_sharding import over_auto_axes, unreduced_axes, with_out_sharding
-from ..primitives.arrays import reduce as _reduce
-from ..primitives.arrays import sort as _sort
-from ..primitives.arrays import window
+from ..primitives.arrays import reduce as _reduce, sort as _sort, window
 from ..primitives.arrays.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
 from ..primitives.arrays.elementwise import convert, max_p, min_p
 from ..primitives.arrays.reduce import (
@@ -27,9 +25,7 @@ from ..primitives.arrays.reduce import (
 )
 from ..primitives.arrays.shape import broadcast_in_dim, move_axis, reduce_sum_p, unreduced_sum_p
 from ..primitives.arrays.sort import approx_top_k_p, top_k_p
-from ..primitives.arrays.window import (
-    reduce_window_p,
-)
+from ..primitives.arrays.window import reduce_window_p
 from ..primitives.common import canonical_axes, canonical_axis, np, shape_of
 from .contraction import padtype_to_pads
 

@@ -26,8 +26,8 @@ from ..primitives.arrays.shape import transpose
 from ..transforms.discharge import thread_tokens
 from . import custom_calls
 from .constants import dense
-from .donation import attributes
 from .outline import Block, outline
+from .result_memory import attributes
 
 if TYPE_CHECKING:
     from ..core.jaxpr import Eqn, Jaxpr

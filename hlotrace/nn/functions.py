@@ -1,8 +1,7 @@
 """Activation functions; softmax, logsumexp and standardization along axes."""
 import warnings
 
-from .. import lax
-from .. import numpy as jnp
+from .. import lax, numpy as jnp
 from ..api.composite import composite
 from ..api.custom_derivatives import custom_jvp
 from ..core import dtypes, source_info

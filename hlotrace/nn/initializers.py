@@ -2,8 +2,7 @@
 import math
 from typing import Any, Protocol
 
-from .. import lax, random
-from .. import numpy as jnp
+from .. import lax, numpy as jnp, random
 from ..core import dtypes
 from ..core.errors import check_choice, not_one_of
 from ..core.surface.boundary import filtered

@@ -6,8 +6,7 @@ of two, and nvfp4, whose scales are float8 beside one number for the whole array
 import dataclasses
 from typing import Any
 
-from .. import lax
-from .. import numpy as jnp
+from .. import lax, numpy as jnp
 from ..api.custom_derivatives import custom_vjp
 from ..core.errors import check_choice
 from ..primitives.common import prod

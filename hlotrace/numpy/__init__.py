@@ -8,7 +8,6 @@ Each file imports only files that come before it here (a test reads this list):
     arrays/triangles                diagonals and triangles: eye, diag, tril
     arrays/dtype_objects            float32, int8, ... as they are written and called; finfo, promote_types
     indexing/indexing               x[...]: an index, what it reads and what it writes
-    indexing/at                     x.at[...]
     reductions/reductions           sum, max, any, cumsum, argmax, and their kin
     reductions/sorting              sort, searchsorted, histogram
     arrays/shaping                  reshape, transpose, squeeze, broadcast

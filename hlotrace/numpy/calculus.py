@@ -12,15 +12,20 @@ from .arrays.creation import asarray
 from .arrays.joining import concatenate
 from .arrays.shaping import broadcast_to, moveaxis, ravel
 from .elementwise.arithmetic import clip, remainder
-from .elementwise.ufuncs import abs as abs_
-from .elementwise.ufuncs import not_equal
+from .elementwise.ufuncs import abs as abs_, not_equal
 from .indexing.conditions import where
 from .indexing.indexing import get
 from .reductions.reductions import cumsum
 from .reductions.sorting import searchsorted
-from .util import cast, check_arraylike, promote_dtypes, promote_dtypes_inexact, promotes
-from .util import ndim as ndim_of
-from .util import shape as shape_of
+from .util import (
+    cast,
+    check_arraylike,
+    ndim as ndim_of,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    promotes,
+    shape as shape_of,
+)
 
 __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 

@@ -27,8 +27,8 @@ from .util import (
     no_out,
     promote_dtypes,
     promote_dtypes_inexact,
+    shape as shape_of,
 )
-from .util import shape as shape_of
 
 LETTERS = string.ascii_letters
 

@@ -12,8 +12,7 @@ from ..primitives.arrays.precision import canonical_precision
 from ..primitives.arrays.shape import transpose
 from ..primitives.common import np
 from .contraction import LETTERS, drop_singletons, merged_diagonal
-from .util import check_arraylike, no_out, promote_dtypes, result_type
-from .util import shape as shape_of
+from .util import check_arraylike, no_out, promote_dtypes, result_type, shape as shape_of
 
 __all__ = ["einsum", "einsum_path"]
 

@@ -15,12 +15,8 @@ from ..primitives.linalg.factorizations import geqrf_p
 from .arrays.creation import asarray, ones, zeros, zeros_like
 from .arrays.ranges import arange
 from .arrays.shaping import expand_dims, matrix_transpose, moveaxis, reshape
-from .arrays.triangles import diag, eye
-from .arrays.triangles import diagonal as _diagonal
-from .contraction import cross as _cross
-from .contraction import matmul, tensordot, vecdot
-from .contraction import outer as _outer
-from .contraction import trace as _trace
+from .arrays.triangles import diag, diagonal as _diagonal, eye
+from .contraction import cross as _cross, matmul, outer as _outer, tensordot, trace as _trace, vecdot
 from .einstein_sums import einsum as _einsum
 from .elementwise.ufuncs import abs, conj, isnan, log, real, sign, sqrt
 from .factorizations import (
@@ -42,8 +38,7 @@ from .factorizations import (
 )
 from .indexing.conditions import where
 from .mapping import vectorize
-from .reductions.reductions import amax, amin, any, sum
-from .reductions.reductions import prod as _prod
+from .reductions.reductions import amax, amin, any, prod as _prod, sum
 from .reductions.sorting import argsort
 from .util import check_arraylike, promotes
 

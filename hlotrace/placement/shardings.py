@@ -16,11 +16,11 @@ from ..primitives.parallel.sharding import (
     layout_constraint_p,
     mesh_cast_p,
     over_auto_axes,
+    reshard as reshard_terms,
     reshard_p,
     sharding_constraint_p,
     summed,
 )
-from ..primitives.parallel.sharding import reshard as reshard_terms
 from ..primitives.programs.calls import jit_bind
 from ..runtime.array_impl import own
 from ..runtime.devices import placement, transfer

@@ -2,8 +2,7 @@
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.config import config
-from ..numpy.util import broadcast_shapes, broadcast_to_shape, cast, check_arraylike
-from ..numpy.util import shape as shape_of
+from ..numpy.util import broadcast_shapes, broadcast_to_shape, cast, check_arraylike, shape as shape_of
 from ..placement.out_sharding import with_out_sharding
 from ..primitives.arrays import elementwise as e
 from ..primitives.arrays.random import WORDS, random_bits_p, random_split_p

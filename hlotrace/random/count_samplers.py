@@ -1,10 +1,8 @@
 """Distributions of counts whose values are found by trial: Poisson, binomial, multinomial."""
-from .. import lax
-from .. import numpy as jnp
+from .. import lax, numpy as jnp
 from ..api.composite import composite
 from ..core import dtypes
-from ..numpy.util import broadcast_to_shape, promote_dtypes_inexact
-from ..numpy.util import shape as shape_of
+from ..numpy.util import broadcast_to_shape, promote_dtypes_inexact, shape as shape_of
 from ..primitives.arrays.random import random_clone_p, random_split_p
 from ..primitives.common import np
 from .continuous import halves, result_shape, uniform_values

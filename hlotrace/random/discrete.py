@@ -6,8 +6,7 @@ from ..core import dtypes
 from ..core.avals import aval_of
 from ..numpy.indexing.indexing import get
 from ..numpy.reductions.sorting import searchsorted
-from ..numpy.util import broadcast_to_shape, check_arraylike
-from ..numpy.util import shape as shape_of
+from ..numpy.util import broadcast_to_shape, check_arraylike, shape as shape_of
 from ..placement.out_sharding import with_out_sharding
 from ..primitives.arrays import elementwise as e
 from ..primitives.arrays.cumulative import cumsum_p

@@ -1,6 +1,5 @@
 """Vectors with a covariance, and orthogonal matrices."""
-from .. import lax
-from .. import numpy as jnp
+from .. import lax, numpy as jnp
 from ..api.composite import composite
 from ..lax import linalg
 from ..numpy.util import broadcast_shapes, check_arraylike, promote_dtypes_inexact, promotes

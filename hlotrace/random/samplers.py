@@ -3,10 +3,8 @@
 Where no source is named, that is the definition of the distribution, or the inverse of its distribution
 function (L. Devroye, Non-Uniform Random Variate Generation, 1986).
 """
-from .. import lax
-from .. import numpy as jnp
-from ..numpy.util import broadcast_shapes
-from ..numpy.util import shape as shape_of
+from .. import lax, numpy as jnp
+from ..numpy.util import broadcast_shapes, shape as shape_of
 from ..primitives.common import canonical_shape, static_int
 from .continuous import exponential_of, halves, normal_values, result_shape, spread, uniform_values
 from .discrete import rademacher_values

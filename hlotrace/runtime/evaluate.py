@@ -14,7 +14,7 @@ from ..core.effects import Debug, Effect
 from ..core.jaxpr import Jaxpr, dce, sub_jaxprs
 from ..core.primitive import fact_of
 from ..core.trace import EVAL, JaxprTrace, Tracer, may_trace, set_evaluator
-from ..lowering.memory_spaces import with_memories
+from ..lowering.result_memory import with_memories
 from ..primitives.programs.callbacks import callback_p, checked
 from . import binding, callback_guard
 from .array_impl import ArrayImpl, as_array, from_numpy, own

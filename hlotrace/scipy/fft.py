@@ -8,8 +8,7 @@ import math
 from ..api.composite import composite
 from ..core.errors import not_one_of
 from ..core.surface.public import export_names as _offer
-from ..numpy import arange, concatenate, exp, flip, imag, moveaxis, pad, real, stack, where
-from ..numpy import fft as _fft
+from ..numpy import arange, concatenate, exp, fft as _fft, flip, imag, moveaxis, pad, real, stack, where
 from ..numpy.util import at_least_float32, promote_dtypes_inexact, promotes, shape
 from ..primitives.common import as_axes
 

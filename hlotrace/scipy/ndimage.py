@@ -2,8 +2,7 @@
 import functools
 import itertools
 
-from .. import lax
-from .. import numpy as jnp
+from .. import lax, numpy as jnp
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.errors import ShapeError

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from .. import lax
-from .. import numpy as jnp
+from .. import lax, numpy as jnp
 from ..api.autodiff import value_and_grad
 from ..core.errors import ShapeError, not_one_of
 from ..core.surface.public import export_names as _offer

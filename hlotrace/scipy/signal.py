@@ -6,14 +6,18 @@ synthesis", Proc. IEEE 65, 1977.
 """
 import numpy as np
 
-from .. import lax
-from .. import numpy as jnp
+from .. import lax, numpy as jnp
 from ..api.composite import composite
 from ..core.errors import ShapeError, check_choice, not_one_of
 from ..core.surface.public import export_names as _offer
 from ..numpy import fft
-from ..numpy.util import at_least_float32, check_arraylike, promote_dtypes_inexact, promotes
-from ..numpy.util import shape as shape_of
+from ..numpy.util import (
+    at_least_float32,
+    check_arraylike,
+    promote_dtypes_inexact,
+    promotes,
+    shape as shape_of,
+)
 from ..primitives.common import canonical_axes, canonical_axis, static_int
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "istft",

@@ -171,7 +171,7 @@ def make_cpu_devices(count):
 
 
 def run_command(name, doc, define_flags, act, given=None):
-    """A command: read its flags, and act.
+    """A command that takes a function: read its flags, and act.
 
     Args:
         name: what one types.
@@ -183,6 +183,7 @@ def run_command(name, doc, define_flags, act, given=None):
         The exit status; 2 for a mistake in the command line or in the user's function.
     """
     options = flags.FlagValues()  # our own: the user's module may define absl flags too
+    define_function_flags(options)
     define_flags(options)
     flags.DEFINE_bool("help", False, "Print this help.", short_name="h", flag_values=options)
     options.set_gnu_getopt(True)  # flags may follow the types
@@ -190,8 +191,12 @@ def run_command(name, doc, define_flags, act, given=None):
         positional = options([name, *(sys.argv[1:] if given is None else given)])[1:]
         if options.help:
             print(doc, options.get_help(), sep="\n")
-        else:
-            act(positional, options)
+            return 0
+        if not positional:
+            raise UsageError(f"which function? say {name} FUNCTION TYPE... (--help tells more)")
+        if options.x64:
+            hlotrace.config.update("jax_enable_x64", True)
+        act(positional, options)
     except (UsageError, flags.Error) as error:
         print(f"{name}:", " ".join(str(error).split()), file=sys.stderr)
         return 2

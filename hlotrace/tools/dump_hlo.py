@@ -68,8 +68,7 @@ from hlotrace.lowering.outline import LEAST_SAVED
 from hlotrace.runtime.devices import chips, gpu_targets, plugins
 from hlotrace.runtime.executables.blocks import blocks_of
 from hlotrace.sharding import NamedSharding, SingleDeviceSharding
-from hlotrace.tools import command_line as cli
-from hlotrace.tools import revisions
+from hlotrace.tools import command_line as cli, revisions
 
 SUFFIXES = {"jaxpr": "txt", "outlined": "txt", "stablehlo": "mlir", "sharded": "mlir", "sharding": "txt",
             "hlo": "txt", "optimized": "txt", "collectives": "txt", "cost": "txt", "memory": "txt",
@@ -346,10 +345,6 @@ def dump(positional, options):
     stages = parse_stages(options.stage, options.mesh, options.platform)
     if (options.html or options.diff) and not options["stage"].present:
         stages = []
-    if not positional:
-        raise cli.UsageError("which function? say hlotrace-dump FUNCTION TYPE... (--help tells more)")
-    if options.x64:
-        hlotrace.config.update("jax_enable_x64", True)
     compiles = not {*COMPILED}.isdisjoint(stages) or options.html and options.platform == "cpu"
     place = Place(options.mesh, options.platform, compiles)
     fun = cli.load(positional[0])
@@ -379,7 +374,6 @@ def dump(positional, options):
 def define_flags(options):
     own = {"flag_values": options}
     flags.DEFINE_multi_string("stage", ["stablehlo"], f"Stages to print: {', '.join(SUFFIXES)}, all.", **own)
-    cli.define_function_flags(options)
     flags.DEFINE_bool("locations", False, "Print StableHLO with the lines of Python it came from.", **own)
     flags.DEFINE_string("mesh", None, "The axes of a mesh of devices, data=4,model=2.", **own)
     flags.DEFINE_multi_string("out_spec", [], "SPECs of the results.", **own)

@@ -34,13 +34,8 @@ LONG = 5        # seconds that the first program may take before other processes
 
 def planned(positional, options):
     """The Plan that the command line asks for."""
-    if not positional:
-        raise cli.UsageError("which function? say hlotrace plan FUNCTION TYPE... --on CHIPS (--help tells "
-                             "more)")
     if not options.on:
         raise cli.UsageError("on which chips? say --on v5e:4x4 or --on cpu:8")
-    if options.x64:
-        hlotrace.config.update("jax_enable_x64", True)
     if count := _cpu_devices(options.on):
         cli.make_cpu_devices(count)
     fun = cli.load(positional[0])
@@ -113,7 +108,6 @@ def define_flags(options):
     own = {"flag_values": options}
     flags.DEFINE_list("on", [], "Topologies by name, v5e:4x4,h100:8, or cpu:8.", **own)
     flags.DEFINE_string("mesh", "auto", "auto, names of axes, or sizes, data=4,model=2; more with ;.", **own)
-    cli.define_function_flags(options)
     flags.DEFINE_multi_string("out_spec", [], "SPECs of the results.", **own)
     flags.DEFINE_string("batch", None, "What a run takes, ARGUMENT:DIMENSION, 3:0; 3:0,1 are tokens.", **own)
     flags.DEFINE_bool("quick", False, "Do not compile: look into the traced program alone.", **own)

@@ -27,12 +27,8 @@ from hlotrace.tools.dump_hlo import Place, placed
 
 def profiled(positional, options):
     """The Profile that the command line asks for."""
-    if not positional:
-        raise cli.UsageError("which function? say hlotrace profile FUNCTION TYPE... (--help tells more)")
     if options.runs < 1:
         raise cli.UsageError(f"--runs {options.runs}: it is to run at least once")
-    if options.x64:
-        hlotrace.config.update("jax_enable_x64", True)
     if options.mesh:
         cli.make_cpu_devices(math.prod(cli.parse_mesh(options.mesh).values()))
     place = Place(options.mesh, hlotrace.default_backend() if options.mesh else None)
@@ -66,7 +62,6 @@ def made_up(x, sharding, random):
 
 def define_flags(options):
     own = {"flag_values": options}
-    cli.define_function_flags(options)
     flags.DEFINE_string("mesh", None, "The axes of a mesh of devices, data=4,model=2.", **own)
     flags.DEFINE_integer("runs", 5, "How often the function runs; the times are of the fastest.", **own)
     flags.DEFINE_bool("json", False, "Print JSON.", **own)

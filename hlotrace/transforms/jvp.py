@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core import leaks, programs
-from ..core import source_info as provenance
+from ..core import leaks, programs, source_info as provenance
 from ..core.array import Array
 from ..core.config import state
 from ..core.jaxpr import eval_jaxpr

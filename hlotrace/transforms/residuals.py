@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import programs
 from ..core.avals import physical
 from ..core.jaxpr import Literal, Var, dce
-from ..primitives.arrays import elementwise as e
-from ..primitives.arrays import shape
+from ..primitives.arrays import elementwise as e, shape
 from ..primitives.arrays.slicing import iota_p
 
 if TYPE_CHECKING:

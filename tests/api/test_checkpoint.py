@@ -4,17 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from checkpointed import (
-    PLACES,
-    W,
-    X,
-    in_jit,
-    in_scan,
-    in_vmap,
-    kept,
-    layer,
-    policies,
-)
+from checkpointed import PLACES, W, X, in_jit, in_scan, in_vmap, kept, layer, policies
 from equal import same
 
 import hlotrace as jax

@@ -18,13 +18,7 @@ from equal import same
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.ad_checkpoint import (
-    Recompute,
-    Saveable,
-    checkpoint_name,
-    checkpoint_name_fwd,
-    name_p,
-)
+from hlotrace.ad_checkpoint import Recompute, Saveable, checkpoint_name, checkpoint_name_fwd, name_p
 from hlotrace.experimental import io_callback
 
 # How many results of `layer` and products there are, and the shape of each as it is kept.

@@ -8,9 +8,7 @@ import pytest
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.as_jax import deprecations, faces, jaxpr_util
-from hlotrace.as_jax import options as config
-from hlotrace.as_jax import pretty_printer as pp
+from hlotrace.as_jax import deprecations, faces, jaxpr_util, options as config, pretty_printer as pp
 
 
 def test_options_are_defined_set_and_checked():

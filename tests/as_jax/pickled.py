@@ -15,8 +15,7 @@ if sys.argv[1] == "ours":
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import AbstractDevice, AbstractMesh, AxisType, NamedSharding
-from jax.sharding import PartitionSpec as P
+from jax.sharding import AbstractDevice, AbstractMesh, AxisType, NamedSharding, PartitionSpec as P
 
 MESH = AbstractMesh((2, 2), ("x", "y"), (AxisType.Explicit,) * 2)
 DEVICES = jax.make_mesh((2, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)

@@ -6,8 +6,7 @@ import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.core.primitive import PRIMITIVES, Builtin, Primitive, fact_of
 from hlotrace.core.trace import aval_of
-from hlotrace.sharding import AbstractMesh, NamedSharding
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import AbstractMesh, NamedSharding, PartitionSpec as P
 
 pytestmark = pytest.mark.quick
 

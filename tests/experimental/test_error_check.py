@@ -8,8 +8,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.experimental import error_check
-from hlotrace.sharding import AxisType, NamedSharding
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import AxisType, NamedSharding, PartitionSpec as P
 
 
 def positive(x):

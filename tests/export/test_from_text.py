@@ -4,8 +4,7 @@ import pytest
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.sharding import NamedSharding
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import NamedSharding, PartitionSpec as P
 
 
 def two_results(x, y):

@@ -11,8 +11,7 @@ from jaxlib._hlo import HloSharding
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.extend import backend, linear_util, lowering
-from hlotrace.extend import sharding as xla_sharding
+from hlotrace.extend import backend, linear_util, lowering, sharding as xla_sharding
 from hlotrace.extend.core import primitives
 from hlotrace.interpreters import batching, mlir, pxla
 

@@ -12,8 +12,7 @@ from hlotrace.extend.core import (
     primitives,
     register_call_primitive_rules,
 )
-from hlotrace.interpreters import ad
-from hlotrace.interpreters import partial_eval as pe
+from hlotrace.interpreters import ad, partial_eval as pe
 
 TABLE = jnp.arange(3.0)
 PROGRAM = jax.make_jaxpr(lambda x, y: (jnp.sin(x) * y + TABLE.sum(), x, y * 2))(1.0, 2.0)

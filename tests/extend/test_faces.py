@@ -4,9 +4,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.extend import backend
-from hlotrace.extend import mlir as extend_mlir
-from hlotrace.extend import sharding as xla_sharding
+from hlotrace.extend import backend, mlir as extend_mlir, sharding as xla_sharding
 from hlotrace.extend.core import AbstractToken, Token, primitives
 from hlotrace.interpreters import mlir
 

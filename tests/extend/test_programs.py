@@ -9,11 +9,8 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import core, extend
-from hlotrace.extend import core as ec
-from hlotrace.extend import linear_util as lu
-from hlotrace.extend import source_info_util as si
-from hlotrace.interpreters import ad
-from hlotrace.interpreters import partial_eval as pe
+from hlotrace.extend import core as ec, linear_util as lu, source_info_util as si
+from hlotrace.interpreters import ad, partial_eval as pe
 
 SCALAR = core.ShapedArray((), np.float32)
 

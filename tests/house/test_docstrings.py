@@ -13,8 +13,7 @@ import pytest
 from places import ROOT, TESTS
 
 import hlotrace as jax
-from hlotrace import lax, nn
-from hlotrace import numpy as jnp
+from hlotrace import lax, nn, numpy as jnp
 from hlotrace.core.config import override
 from tools import stubs
 

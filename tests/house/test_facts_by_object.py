@@ -19,7 +19,7 @@ OTHER_WORDS = {
     "'floordiv', 'mod', 'max'": "operations on symbolic sizes, as their texts spell them",
     "'max', 'min'": "the same, where programs are written",
     "'call', 'closed_call'": "names of jax.extend.core.primitives, as users find them",
-    "'and', 'not', 'or'": "names of jax.lax.*_p that JAX does not offer",
+    "'and', 'approx_top_k', 'not'": "names of jax.lax.*_p, as users find them",
     "'add', 'sub', 'mul'": "methods of arrays: __add__ and its kin",
     "'eq', 'ne', 'lt'": "methods of arrays: __eq__ and its kin",
     "'neg', 'pos', 'abs'": "methods of arrays: __neg__ and its kin",

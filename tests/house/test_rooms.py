@@ -58,7 +58,6 @@ TESTED_BY = {
     "lax/control_flow_errors.py": "house/test_mistakes.py",
     "numpy/elementwise/ufunc_rules.py": "numpy/elementwise/test_ufuncs.py",
     "numpy/factorizations.py": "numpy/test_linalg.py",
-    "numpy/indexing/at.py": "numpy/indexing/test_indexing.py",
     "placement/": "placement/test_shardings.py",
     "primitives/": "primitives/test_ops.py",
     "random/": "random/test_samplers.py",

@@ -5,11 +5,7 @@ from stand_ins import MESH, Device, grid, raises
 
 import hlotrace as jax
 from hlotrace.inspection.pictures import as_svg, as_text
-from hlotrace.sharding import (
-    NamedSharding,
-    P,
-    PositionalSharding,
-)
+from hlotrace.sharding import NamedSharding, P, PositionalSharding
 
 pytestmark = pytest.mark.quick
 PICTURES = {

@@ -2,8 +2,7 @@
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.extend.core import Primitive
-from hlotrace.interpreters import mlir, xla
-from hlotrace.interpreters import partial_eval as pe
+from hlotrace.interpreters import mlir, partial_eval as pe, xla
 
 DOUBLE = jax.make_jaxpr(lambda x: x * 2)(jnp.ones(2))
 

@@ -4,8 +4,7 @@ import pytest
 from equal import same
 
 import hlotrace as jax
-from hlotrace import lax
-from hlotrace import numpy as jnp
+from hlotrace import lax, numpy as jnp
 
 f32 = np.float32
 X = ((np.arange(24) * 7 % 24 - 11) / 10).reshape(2, 3, 4).astype(f32)      # distinct, 0.1 apart

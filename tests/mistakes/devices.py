@@ -5,8 +5,7 @@ from mesh8 import auto_mesh
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.sharding import AxisType, NamedSharding, SingleDeviceSharding
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import AxisType, NamedSharding, PartitionSpec as P, SingleDeviceSharding
 from mistakes import mistake
 
 

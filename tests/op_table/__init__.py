@@ -7,16 +7,7 @@ import hlotrace.primitives
 for module in pkgutil.walk_packages(hlotrace.primitives.__path__, "hlotrace.primitives."):
     importlib.import_module(module.name)
 
-from . import (  # noqa: E402 - their primitives have to exist
-    elementwise,
-    keys,
-    linear_algebra,
-    programs,
-    reducing,
-    sharding,
-    structural,
-    transforms,
-)
+from . import elementwise, keys, linear_algebra, programs, reducing, sharding, structural, transforms  # noqa: E402 - their primitives have to exist
 
 ROWS = [*elementwise.ROWS, *structural.ROWS, *reducing.ROWS, *keys.ROWS, *programs.ROWS,
         *sharding.ROWS, *transforms.ROWS, *linear_algebra.ROWS]

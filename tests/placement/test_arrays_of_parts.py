@@ -1,20 +1,7 @@
 """Arrays made of parts on eight devices: by a callback, of arrays on one device each, of a process's own data."""
 import numpy as np
 import pytest
-from mesh8 import (
-    PLACES,
-    UNEVEN,
-    backwards,
-    counting,
-    high,
-    lies,
-    low,
-    on,
-    on_device,
-    one,
-    put,
-    whole,
-)
+from mesh8 import PLACES, UNEVEN, backwards, counting, high, lies, low, on, on_device, one, put, whole
 
 import hlotrace as jax
 import hlotrace.numpy as jnp

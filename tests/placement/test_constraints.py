@@ -1,26 +1,12 @@
 """with_sharding_constraint over eight devices: in programs, outside, under vmap and in derivatives."""
 import numpy as np
 import pytest
-from mesh8 import (
-    MIXED,
-    UNEVEN,
-    backwards,
-    counting,
-    devices,
-    grid,
-    lies,
-    low,
-    on,
-    on_device,
-    put,
-    whole,
-)
+from mesh8 import MIXED, UNEVEN, backwards, counting, devices, grid, lies, low, on, on_device, put, whole
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.sharding import NamedSharding
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import NamedSharding, PartitionSpec as P
 
 A = counting((8, 4))
 constrain = lambda *args, **kw: lax.with_sharding_constraint(*args, **kw)

@@ -11,8 +11,7 @@ import hlotrace.numpy as jnp
 from hlotrace import lax, random
 from hlotrace.nn import initializers
 from hlotrace.runtime.devices import transfer
-from hlotrace.sharding import PartitionSpec as P
-from hlotrace.sharding import set_mesh
+from hlotrace.sharding import PartitionSpec as P, set_mesh
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 SQUARE = np.arange(64, dtype=np.float32).reshape(8, 8)

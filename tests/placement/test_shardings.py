@@ -5,11 +5,7 @@ from mesh8 import auto_mesh
 from stand_ins import raises
 
 import hlotrace as jax
-from hlotrace.sharding import (
-    AxisType,
-    NamedSharding,
-    P,
-)
+from hlotrace.sharding import AxisType, NamedSharding, P
 
 pytestmark = pytest.mark.quick
 

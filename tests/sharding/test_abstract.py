@@ -4,14 +4,7 @@ import pytest
 from stand_ins import DEVICES, MESH, REVERSED, Device, U, grid, raises
 
 import hlotrace as jax
-from hlotrace.sharding import (
-    AbstractMesh,
-    Mesh,
-    NamedSharding,
-    P,
-    PositionalSharding,
-    SingleDeviceSharding,
-)
+from hlotrace.sharding import AbstractMesh, Mesh, NamedSharding, P, PositionalSharding, SingleDeviceSharding
 
 pytestmark = pytest.mark.quick
 

@@ -9,13 +9,7 @@ from mesh8 import auto_mesh
 from stand_ins import DEVICES, MESH, REVERSED, U, raises
 
 import hlotrace as jax
-from hlotrace.sharding import (
-    AbstractMesh,
-    AxisType,
-    Mesh,
-    NamedSharding,
-    P,
-)
+from hlotrace.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, P
 from hlotrace.sharding.mesh import current_mesh
 
 pytestmark = pytest.mark.quick

@@ -7,11 +7,7 @@ from stand_ins import MESH, U, raises
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.sharding import (
-    NamedSharding,
-    P,
-    PartitionSpec,
-)
+from hlotrace.sharding import NamedSharding, P, PartitionSpec
 
 pytestmark = pytest.mark.quick
 

@@ -3,12 +3,7 @@ import pytest
 from stand_ins import DEVICES, MESH, REVERSED, U, grid, raises
 
 from hlotrace.runtime.mlir.bindings import parse_module
-from hlotrace.sharding import (
-    Mesh,
-    NamedSharding,
-    P,
-    SingleDeviceSharding,
-)
+from hlotrace.sharding import Mesh, NamedSharding, P, SingleDeviceSharding
 from hlotrace.sharding.named import as_named
 from hlotrace.sharding.text import mesh_text, sharding_text
 

@@ -4,8 +4,7 @@ import numpy as np
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import Array, lax, random
-from hlotrace.sharding import Mesh, NamedSharding, SingleDeviceSharding
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
 from hlotrace.typing import ArrayLike
 
 x = jnp.arange(16.0).reshape(4, 4)

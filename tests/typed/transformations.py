@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 import hlotrace as jax
-from hlotrace import checkpoint, custom_jvp, custom_vjp, grad, jit, lax, vmap
-from hlotrace import numpy as jnp
-from hlotrace import random as jr
+from hlotrace import checkpoint, custom_jvp, custom_vjp, grad, jit, lax, numpy as jnp, random as jr, vmap
 
 
 def energy(x: jax.Array, k: float = 1.0) -> jax.Array:

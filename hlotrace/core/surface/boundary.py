@@ -23,8 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import config as options
-from .. import source_info
+from .. import config as options, source_info
 from ..array import Array
 from ..avals import is_arraylike
 from ..config import Config, config

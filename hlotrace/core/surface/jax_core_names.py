@@ -12,19 +12,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import __all__
-from .. import trace as tracing
-from ..avals import ShapedArray
-from ..avals import aval_of as get_aval
-from ..avals import avals_by_type as pytype_aval_mappings
+from .. import __all__, trace as tracing
+from ..avals import ShapedArray, aval_of as get_aval, avals_by_type as pytype_aval_mappings
 from ..config import state
 from ..dtypes import tangent_dtype as primal_dtype_to_tangent_dtype
 from ..effects import ORDERED_TOKEN, Effect
 from ..errors import JaxprTypeError
-from ..jaxpr import Atom, DebugInfo, Literal, Var, check_jaxpr, eval_jaxpr
-from ..jaxpr import Eqn as JaxprEqn
-from ..jaxpr import Jaxpr as Program
-from ..jaxpr import sub_jaxprs as jaxprs_in_params
+from ..jaxpr import (
+    Atom,
+    DebugInfo,
+    Eqn as JaxprEqn,
+    Jaxpr as Program,
+    Literal,
+    Var,
+    check_jaxpr,
+    eval_jaxpr,
+    sub_jaxprs as jaxprs_in_params,
+)
 from ..primitive import Primitive
 from ..source_info import SourceInfo
 from ..symbolic.dimension import InconclusiveDimensionOperation, max_dim, min_dim

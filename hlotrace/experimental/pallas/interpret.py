@@ -9,8 +9,7 @@ import threading
 
 import numpy as np
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...core import dtypes
 from ...core.pytrees import pytree
 from ...ref import new_ref

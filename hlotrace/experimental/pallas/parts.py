@@ -4,8 +4,7 @@ import operator
 
 import numpy as np
 
-from ... import lax, tree
-from ... import numpy as jnp
+from ... import lax, numpy as jnp, tree
 from ...core.trace import Tracer
 
 __all__ = ["align_to", "broadcast_to", "cdiv", "empty", "empty_like", "loop", "multiple_of",

@@ -11,7 +11,17 @@ __all__ = ["ANY", "BlockDim", "HOST", "BlockSpec", "Blocked", "BoundedSlice", "B
            "no_block_spec", "squeezed"]
 
 
-class MemorySpace(enum.Enum):
+class Memory(enum.Enum):
+    """A kind of memory: called, it is scratch there."""
+
+    def __str__(self):
+        return self.value
+
+    def __call__(self, shape, dtype):
+        return MemoryRef(tuple(shape), dtypes.as_dtype(dtype), self)
+
+
+class MemorySpace(Memory):
     """A kind of memory of which every device has some.  `ANY((8, 128), jnp.float32)` is scratch there."""
     ANY = "any"
     DEFAULT = "default"
@@ -19,12 +29,6 @@ class MemorySpace(enum.Enum):
     INDEX = "index"
     KEY = "key"
     HOST = "host"
-
-    def __str__(self):
-        return self.value
-
-    def __call__(self, shape, dtype):
-        return MemoryRef(tuple(shape), dtypes.as_dtype(dtype), self)
 
 
 ANY, HOST = MemorySpace.ANY, MemorySpace.HOST

@@ -4,13 +4,11 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...core import dtypes
-from ...core.surface.public import export_names
-from .specs import GridSpec, MemoryRef, no_block_spec
-from .unsupported import functions
+from .specs import GridSpec, Memory, no_block_spec
+from .unsupported import export_functions
 
 
-class MemorySpace(enum.Enum):
+class MemorySpace(Memory):
     """A memory of a TPU.  `VMEM((8, 128), jnp.float32)` is scratch there.
 
     >>> from hlotrace.experimental.pallas import tpu
@@ -23,12 +21,6 @@ class MemorySpace(enum.Enum):
     CMEM = "cmem"
     SEMAPHORE = "semaphore_mem"
     HBM = "hbm"
-
-    def __str__(self):
-        return self.value
-
-    def __call__(self, shape, dtype):
-        return MemoryRef(tuple(shape), dtypes.as_dtype(dtype), self)
 
 
 VMEM, VMEM_SHARED, SMEM, CMEM, SEMAPHORE, HBM = MemorySpace
@@ -97,19 +89,17 @@ class PrefetchScalarGridSpec(GridSpec):
         self.num_scalar_prefetch = num_scalar_prefetch
 
 
-_FUNCTIONS = functions(__name__, """
-         BufferType BufferedRef BufferedRefBase ChipVersion InterpretParams LoweringException
-    SemaphoreType SideEffectType     Tiling TpuInfo async_copy async_remote_copy bitcast core_barrier
-    create_tensorcore_mesh dma_semaphore einshape     emit_pipeline emit_pipeline_with_allocations
-    force_tpu_interpret_mode get_barrier_semaphore get_tpu_info     get_tpu_info_for_chip is_tpu_device
-    load make_async_copy make_async_remote_copy matmul_acc_lhs matmul_pop     matmul_push_rhs
-    pack_elementwise prng_random_bits prng_seed reset_tpu_interpret_mode_state roll
-    run_on_first_core sample_block set_tpu_interpret_mode stateful_bernoulli stateful_bits
-    stateful_normal     stateful_uniform stochastic_round store sync_copy to_pallas_key touch
-    trace_value unpack_elementwise     with_memory_space_constraint""")
-globals().update(_FUNCTIONS)
 __all__ = ["ARBITRARY", "CMEM", "CORE_PARALLEL", "CompilerParams", "CoreType", "GridDimensionSemantics",
            "HBM", "MemorySpace", "PARALLEL", "PrefetchScalarGridSpec", "SEMAPHORE", "SMEM",
-           "SUBCORE_PARALLEL", "VMEM", "VMEM_SHARED", *_FUNCTIONS]
+           "SUBCORE_PARALLEL", "VMEM", "VMEM_SHARED"]
 
-export_names(globals())
+export_functions(globals(), """
+    BufferType BufferedRef BufferedRefBase ChipVersion InterpretParams LoweringException
+    SemaphoreType SideEffectType Tiling TpuInfo async_copy async_remote_copy bitcast core_barrier
+    create_tensorcore_mesh dma_semaphore einshape emit_pipeline emit_pipeline_with_allocations
+    force_tpu_interpret_mode get_barrier_semaphore get_tpu_info get_tpu_info_for_chip is_tpu_device
+    load make_async_copy make_async_remote_copy matmul_acc_lhs matmul_pop matmul_push_rhs
+    pack_elementwise prng_random_bits prng_seed reset_tpu_interpret_mode_state roll
+    run_on_first_core sample_block set_tpu_interpret_mode stateful_bernoulli stateful_bits
+    stateful_normal stateful_uniform stochastic_round store sync_copy to_pallas_key touch
+    trace_value unpack_elementwise with_memory_space_constraint""")

@@ -1,8 +1,7 @@
 """JAX's `pallas.triton`: what kernels for NVIDIA's GPUs are made of."""
 import dataclasses
 
-from ...core.surface.public import export_names
-from .unsupported import functions
+from .unsupported import export_functions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,10 +16,8 @@ class CompilerParams:
     num_stages: int | None = None
 
 
-_FUNCTIONS = functions(__name__, """
-         approx_tanh atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg
-    atomic_xor     debug_barrier dot elementwise_inline_asm load max_contiguous store""")
-globals().update(_FUNCTIONS)
-__all__ = ["CompilerParams", *_FUNCTIONS]
+__all__ = ["CompilerParams"]
 
-export_names(globals())
+export_functions(globals(), """
+    approx_tanh atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg
+    atomic_xor debug_barrier dot elementwise_inline_asm load max_contiguous store""")

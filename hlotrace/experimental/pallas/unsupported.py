@@ -27,6 +27,13 @@ def functions(module, names):
     return {name: KernelFunction(module, name) for name in names.split()}
 
 
+def export_functions(namespace, names):
+    """Export such functions from a module, by its `globals()`, beside what is in its `__all__`."""
+    found = functions(namespace["__name__"], names)
+    namespace.update(found, __all__=[*namespace.get("__all__", ()), *found])
+    export_names(namespace)
+
+
 def as_module(name, about, contents):
     """A module of this name, as if there was a file for it."""
     module = ModuleType(name, about)

@@ -14,8 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...api.composite import composite
 from ...core import dtypes
 from ...core.errors import ConcretizationTypeError

@@ -4,8 +4,7 @@ import operator
 
 import numpy as np
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...numpy.util import promotes
 from .bcoo import BCOO, gathered, is_bcoo, scattered, summed
 from .sparse_array import batched, masked, outside, refuse

@@ -4,8 +4,7 @@ import operator
 
 import numpy as np
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...core.errors import listed
 from ...numpy.util import promotes
 from .bcoo import BCOO, bcoo_transpose, bcoo_update_layout, fitted, groups, is_bcoo, whole

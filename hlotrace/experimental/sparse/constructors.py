@@ -2,8 +2,7 @@
 import math
 import operator
 
-from ... import numpy as jnp
-from ... import random
+from ... import numpy as jnp, random
 from ...core import dtypes
 from ...core.errors import check_choice
 from .bcoo import BCOO

@@ -1,8 +1,7 @@
 """Linear algebra of large matrices that are given sparse, or by what they do to vectors."""
 import operator
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...core.surface.public import export_names
 from ...core.trace import is_concrete
 from ...numpy.util import promotes

@@ -7,8 +7,7 @@ functions of `hlotrace.numpy`, sparsified.
 import functools
 import math
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...api.composite import composite
 from ...core.config import state
 from ...core.jaxpr import eval_jaxpr

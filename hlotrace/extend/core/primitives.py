@@ -3,9 +3,11 @@ from importlib import import_module as _import
 from pkgutil import walk_packages as _modules
 
 from ... import primitives as _families
-from ...core.primitive import ALIASES as _ALIASES
-from ...core.primitive import PRIMITIVES as _PRIMITIVES
-from ...core.primitive import primitive_named as _primitive_named
+from ...core.primitive import (
+    ALIASES as _ALIASES,
+    PRIMITIVES as _PRIMITIVES,
+    primitive_named as _primitive_named,
+)
 from ...core.surface.public import install_getattr as _explain
 from ...random import gamma as _gamma  # noqa: F401 - a primitive that is registered with its distribution
 from ..call_primitives import (  # noqa: F401

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from .. import costs as operation_costs
-from ..hlo_text import arrays
+from ..hlo_text import arrays, through
 from .library_calls import call_target, convolution_flops, library_flops
 
 ONE_PASS = " in one pass"      # float32 products without a requested precision: see estimates.rate
@@ -184,9 +184,9 @@ class _Counting:
         roots = [inner[name] for name in root.operands] if root and root.opcode == "tuple" else [root]
         updated = set()
         for result in roots:
-            result = _through(inner, result)
+            result = through(inner, result)
             if result is not None and result.opcode == "dynamic-update-slice":
-                target = _through(inner, inner[result.operands[0]])
+                target = through(inner, inner[result.operands[0]])
                 update = _held(inner[result.operands[1]].shape) if self.in_memory(result) else 0
                 total -= _held(result.shape) - update
                 updated.add(target.name)
@@ -236,13 +236,6 @@ def _readers(computation):
             for name in line.operands:
                 found.setdefault(name, []).append(line)
     return found
-
-
-def _through(inner, line):
-    """Behind bitcasts."""
-    while line is not None and line.opcode in ("bitcast", "convert", "copy") and line.operands[0] in inner:
-        line = inner[line.operands[0]]
-    return line
 
 
 def _called(line, name):

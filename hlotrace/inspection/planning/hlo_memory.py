@@ -7,7 +7,7 @@ results are there all the time.
 import re
 from dataclasses import dataclass
 
-from ..hlo_text import arrays, without_layouts
+from ..hlo_text import arrays, split, through, without_layouts
 
 _ALIASES = {"bitcast", "optimization-barrier", "opt-barrier", "copy-done", "add-dependency", "domain"}
 
@@ -73,13 +73,12 @@ class _Liveness:
             name = f"argument {line.operands[0]}"
 
         def build(text):
-            text = text.strip()
             if text.startswith("("):
-                return [build(part) for part in _elements(text)]
+                return [build(part) for part in split(text[1:-1])]
             array = arrays(text)
             size = array[0].padded_bytes if array and array[0].space == 0 else 0
             return Value(size, without_layouts(text), kind, name, where)
-        return build(line.shape)
+        return build(re.sub(r"/\*.*?\*/", "", line.shape).strip())
 
     def run(self, computation, arguments, results=None):
         """(the most bytes of temporaries at one time, these Values); `results` is where the result goes."""
@@ -198,14 +197,10 @@ class _Liveness:
         root = self.module.root(name)
         found = {}
         for i, result in enumerate(root.operands if root.opcode == "tuple" else [root.name]):
-            at = inner.get(result)
-            while at is not None and at.opcode in ("bitcast", "convert"):
-                at = inner.get(at.operands[0])
+            at = through(inner, inner.get(result), ("bitcast", "convert"))
             if at is None or at.opcode not in _UPDATES:
                 continue
-            target = inner.get(at.operands[0])
-            while target is not None and target.opcode in ("bitcast", "convert"):
-                target = inner.get(target.operands[0])
+            target = through(inner, inner.get(at.operands[0]), ("bitcast", "convert"))
             if target is not None and target.opcode == "parameter":
                 found[i] = int(target.operands[0])
         return found
@@ -215,18 +210,6 @@ def _by_element(line):
     """Does it read the elements of an operand where it writes those of its result?"""
     return line.opcode == "fusion" and "kind=kLoop" in line.rest or line.opcode in (
         "add", "multiply", "subtract", "divide", "select", "exponential", "convert")
-
-
-def _elements(text):
-    """The elements of a tuple's shape, with layouts."""
-    text = re.sub(r"/\*.*?\*/", "", text)
-    parts, depth, begin = [], 0, 1
-    for i, letter in enumerate(text):
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter == "," and depth == 1 or i == len(text) - 1:
-            parts.append(text[begin:i])
-            begin = i + 1
-    return [part for part in parts if part.strip()]
 
 
 def _leaves(value):

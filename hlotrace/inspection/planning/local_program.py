@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from ...runtime.mlir import shardy
 from ...runtime.mlir.bindings import ir, parse_module
 from .. import costs
+from ..needed_values import trip_count
 from . import estimates, hlo_costs
 
 _DTYPES = {"i1": ("bool", 8), "bf16": ("bfloat16", 16), "f16": ("float16", 16), "f64": ("float64", 64),
@@ -157,8 +158,8 @@ class _Reader:
     def op(self, op, name, ins, outs, known, gathered):
         made = Op(name, ins, outs)
         if name == "while":
-            condition, body = (region.blocks[0] for region in op.regions)
-            made.trips = _trips(condition)
+            body = op.regions[1].blocks[0]
+            made.trips = trip_count(op)
             made.bodies = [(lambda ops, results: (ops, outs, results))(
                 *self.block(body, dict(zip(body.arguments, outs))))]
         elif name in ("case", "if"):
@@ -265,18 +266,3 @@ def _located(text):
     name = re.search(r'loc\("((?:[^"\\]|\\.)*)"(?!:\d)', text)
     file = re.search(r'"([^"]*)":(\d+)', text)
     return file and f"{re.split(r'[/]', file[1])[-1]}:{file[2]}", name and name[1]
-
-
-def _trips(condition):
-    """How often a loop runs that counts up from 0 by 1, as `scan` and `fori_loop` write it; else None."""
-    constants, compare = {}, None
-    for view in condition.operations:
-        op = view.operation
-        if op.name.endswith(".constant"):
-            constants[op.results[0]] = re.search(r"dense<(-?\d+)>", str(op.attributes["value"]))
-        elif op.name == "stablehlo.compare":
-            compare = op
-    if compare is None or "LT" not in str(compare.attributes["comparison_direction"]):
-        return None
-    limit = constants.get(compare.operands[1])
-    return int(limit[1]) if limit else None

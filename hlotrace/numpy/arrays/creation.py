@@ -16,23 +16,13 @@ from ...core.trace import Tracer
 from ...lax import shapes as lax
 from ...placement.device_put import device_put
 from ...placement.out_sharding import devices_like, make_with_sharding, new_array
-from ...primitives.arrays.elementwise import (
-    convert,
-)
+from ...primitives.arrays.elementwise import convert
 from ...primitives.arrays.shape import reshape
 from ...primitives.arrays.slicing import copy_p
 from ...primitives.common import canonical_shape, dtype_of, np, scalar
 from ...primitives.parallel.collectives import vary
 from ...runtime.array_impl import from_dlpack as import_dlpack
-from ..util import (
-    SCALARS,
-    broadcast_to_shape,
-    cast,
-    check_arraylike,
-    in_pieces,
-    ndim,
-    result_type,
-)
+from ..util import SCALARS, broadcast_to_shape, cast, check_arraylike, in_pieces, ndim, result_type
 
 __all__ = ["array", "asarray", "astype", "copy", "empty", "empty_like", "from_dlpack", "frombuffer",
            "fromfile", "fromiter", "fromstring", "full", "full_like", "load", "ones", "ones_like", "zeros",

@@ -18,8 +18,7 @@ from ..elementwise.arithmetic import clip, remainder
 from ..elementwise.ufuncs import maximum
 from ..indexing.conditions import nonzero, where
 from ..indexing.selection import concrete_argument
-from ..util import check_arraylike, ndim, promote_dtypes
-from ..util import shape as shape_of
+from ..util import check_arraylike, ndim, promote_dtypes, shape as shape_of
 from .creation import asarray, ones, zeros
 from .joining import concatenate, stack
 from .ranges import arange, linspace
@@ -273,26 +272,24 @@ def unravel_index(indices, shape):
     return _unravel(indices, shape=shape)
 
 
-@composite()
-def _unravel_traced(indices, *shape):
+def _by_axis(indices, shape, larger):
     total = functools.reduce(operator.mul, shape, 1)
-    rest = clip(where(indices < 0, indices + total, indices), 0, maximum(total - 1, 0))
+    rest = clip(where(indices < 0, indices + total, indices), 0, larger(total - 1, 0))
     result = []
     for n in reversed(shape):
-        result.append(rest % maximum(n, 1))
-        rest = rest // maximum(n, 1)
+        result.append(rest % larger(n, 1))
+        rest = rest // larger(n, 1)
     return tuple(reversed(result))
+
+
+@composite()
+def _unravel_traced(indices, *shape):
+    return _by_axis(indices, shape, maximum)
 
 
 @composite(static=("shape",))
 def _unravel(indices, *, shape):
-    total = prod(shape)
-    rest = clip(where(indices < 0, indices + total, indices), 0, max(total - 1, 0))
-    result = []
-    for n in reversed(shape):
-        result.append(rest % max(n, 1))
-        rest = rest // max(n, 1)
-    return tuple(reversed(result))
+    return _by_axis(indices, shape, max)
 
 
 def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None):

@@ -14,9 +14,7 @@ from ...lax import shapes as lax
 from ...primitives.arrays.shape import squeeze_p
 from ...primitives.arrays.slicing import slice_p
 from ...primitives.common import canonical_axis, np
-from ..util import MANY, cast, check_arraylike, in_pieces, promote_dtypes
-from ..util import ndim as ndim_of
-from ..util import shape as shape_of
+from ..util import MANY, cast, check_arraylike, in_pieces, ndim as ndim_of, promote_dtypes, shape as shape_of
 from .creation import asarray
 from .shaping import atleast_1d, atleast_2d, atleast_3d, ravel, reshape, size
 

@@ -13,12 +13,9 @@ from ...primitives.arrays.elementwise import convert
 from ...primitives.arrays.slicing import slice_p
 from ...primitives.common import np, scalar
 from ..mapping import apply_along_axis
-from ..reductions.reductions import max as max_
-from ..reductions.reductions import min as min_
+from ..reductions.reductions import max as max_, min as min_
 from ..reductions.statistics import mean, median
-from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of
-from ..util import ndim as ndim_of
-from ..util import shape as shape_of
+from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim as ndim_of, shape as shape_of
 from .creation import asarray
 from .ranges import linspace
 

@@ -14,9 +14,7 @@ from ...primitives.arrays.elementwise import add, convert, minimum, neg, rem_p
 from ...primitives.common import as_axes, canonical_axes, canonical_axis, canonical_shape, np, scalar
 from ..indexing.indexing import get
 from ..reductions.sorting import searchsorted
-from ..util import broadcast_to_shape, check_arraylike
-from ..util import ndim as ndim_of
-from ..util import shape as shape_of
+from ..util import broadcast_to_shape, check_arraylike, ndim as ndim_of, shape as shape_of
 from .creation import asarray
 from .joining import slices, unstack
 from .shaping import ravel, reshape, swapaxes

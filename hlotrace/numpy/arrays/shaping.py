@@ -9,13 +9,7 @@ from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays.shape import reshape as reshape_array
 from ...primitives.arrays.slicing import slice_p
 from ...primitives.common import as_axes, canonical_axes, canonical_axis, canonical_shape, np, prod
-from ..util import (
-    broadcast_shapes,
-    broadcast_to_shape,
-    check_arraylike,
-)
-from ..util import ndim as ndim_of
-from ..util import shape as shape_of
+from ..util import broadcast_shapes, broadcast_to_shape, check_arraylike, ndim as ndim_of, shape as shape_of
 from .creation import asarray
 
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",

@@ -11,8 +11,7 @@ from ...primitives.arrays.shape import broadcast_in_dim, reshape
 from ...primitives.arrays.slicing import iota_p, pad_p, slice_p
 from ...primitives.common import canonical_axis, np, scalar, static_int
 from ...runtime.array_impl import ArrayImpl
-from ..util import broadcast_to_shape, cast, check_arraylike, ndim
-from ..util import shape as shape_of
+from ..util import broadcast_to_shape, cast, check_arraylike, ndim, shape as shape_of
 from .creation import HOST_BYTES, default_dtype, known_array, made_on, staging
 
 __all__ = ["diag", "diagflat", "diagonal", "eye", "identity", "tri", "tril", "triu", "vander"]

@@ -6,8 +6,7 @@ from ...lax import shapes as lax
 from ...primitives.arrays.elementwise import cos
 from ...primitives.common import np
 from ..elementwise.arithmetic import i0
-from ..elementwise.ufuncs import abs as abs_
-from ..elementwise.ufuncs import sqrt
+from ..elementwise.ufuncs import abs as abs_, sqrt
 from .creation import asarray, ones
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]

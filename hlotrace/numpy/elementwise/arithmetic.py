@@ -10,8 +10,20 @@ from ...core.dtypes import python_scalars
 from ...core.surface.public import renamed
 from ...lax.control_flow import while_loop
 from ...primitives.arrays import elementwise as e
-from ...primitives.arrays.elementwise import add as _add
-from ...primitives.arrays.elementwise import convert, div, eq, ge, gt, lt, mul, ne, neg, select, sub
+from ...primitives.arrays.elementwise import (
+    add as _add,
+    convert,
+    div,
+    eq,
+    ge,
+    gt,
+    lt,
+    mul,
+    ne,
+    neg,
+    select,
+    sub,
+)
 from ...primitives.arrays.special import bessel_i0e_p
 from ...primitives.common import np
 from ..indexing.conditions import where

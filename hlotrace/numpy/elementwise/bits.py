@@ -8,8 +8,7 @@ from ...primitives.common import canonical_axis, np
 from ..arrays.creation import asarray
 from ..arrays.shaping import moveaxis, ravel
 from ..reductions.reductions import sum as sum_
-from ..util import check_arraylike, promotes
-from ..util import ndim as ndim_of
+from ..util import check_arraylike, ndim as ndim_of, promotes
 from .ufuncs import not_equal
 
 __all__ = ["packbits", "unpackbits"]

@@ -1,8 +1,7 @@
 """The parts of floats: sign, mantissa and exponent, and the float next to one."""
 from ...core import dtypes
 from ...primitives.arrays import elementwise as e
-from ...primitives.arrays.elementwise import add as _add
-from ...primitives.arrays.elementwise import convert, div, eq, lt, mul, neg, select, sub
+from ...primitives.arrays.elementwise import add as _add, convert, div, eq, lt, mul, neg, select, sub
 from ...primitives.common import np, scalar
 from ..util import broadcast_args, check_arraylike, dtype_of, promote_args_inexact, promote_dtypes_inexact
 from .ufunc_rules import NEVER, binary, like, unary

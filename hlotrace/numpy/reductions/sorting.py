@@ -16,13 +16,11 @@ from ...primitives.arrays.gather import scatter_add_p
 from ...primitives.arrays.gather_numbers import FILL, ScatterDimensionNumbers
 from ...primitives.arrays.shape import broadcast_in_dim, full, reduce_sum, reshape
 from ...primitives.arrays.slicing import concatenate_p, iota_p, rev_p, slice_p
-from ...primitives.arrays.sort import sort as sort_arrays
-from ...primitives.arrays.sort import take_along
+from ...primitives.arrays.sort import sort as sort_arrays, take_along
 from ...primitives.common import canonical_axis, np, scalar, shape_of, static_int
 from ..arrays.creation import asarray
 from ..util import cast, check_arraylike, dtype_of, ndim, promote_dtypes, promote_dtypes_inexact, shape
-from .reductions import max as max_
-from .reductions import min as min_
+from .reductions import max as max_, min as min_
 
 __all__ = ["argpartition", "argsort", "bincount", "digitize", "histogram", "histogram2d",
            "histogram_bin_edges", "histogramdd", "lexsort", "partition", "searchsorted", "sort",

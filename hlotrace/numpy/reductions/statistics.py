@@ -28,8 +28,7 @@ from ..util import (
     promotes,
     shape,
 )
-from .reductions import as_mask, hashable_axis, is_nan, reduced_axes, wider
-from .reductions import sum as sum_
+from .reductions import as_mask, hashable_axis, is_nan, reduced_axes, sum as sum_, wider
 
 __all__ = ["average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile",
            "nanquantile", "nanstd", "nanvar", "percentile", "quantile", "std", "var"]

@@ -13,18 +13,7 @@ from ..arrays.shape import broadcast_in_dim, full, reduce_sum, reshape
 from ..arrays.slicing import rev_p
 from ..common import aval_of, dtype_of, dtypes, np, prod, scalar, shape_of
 from ..programs.cond_while import while_p
-from .shared import (
-    INT32,
-    columns,
-    conj,
-    diagonal,
-    eye_like,
-    hermitian,
-    part,
-    place,
-    rows,
-    triangle,
-)
+from .shared import INT32, columns, conj, diagonal, eye_like, hermitian, part, place, rows, triangle
 
 # --- loops ----------------------------------------------------------------------------------------
 

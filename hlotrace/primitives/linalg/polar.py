@@ -13,17 +13,7 @@ from ..common import dtype_of, dtypes, np, scalar, shape_of
 from .eigen import eigh_p
 from .factorizations import qr_p
 from .linalg_fallbacks import repeated, scaled, size_squared, total
-from .shared import (
-    INT32,
-    adjoint,
-    block,
-    columns,
-    diagonal,
-    eye_like,
-    joined,
-    matmul,
-    real_dtype,
-)
+from .shared import INT32, adjoint, block, columns, diagonal, eye_like, joined, matmul, real_dtype
 from .triangular import cholesky_p, triangular_solve
 
 

@@ -12,8 +12,7 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core import programs
-from ...core import source_info as source
+from ...core import programs, source_info as source
 from ...core.effects import Check, State
 from ...core.jaxpr import Jaxpr, sub_jaxprs
 from ..arrays.dynamic_slice import dynamic_slice_p

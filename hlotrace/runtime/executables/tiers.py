@@ -25,8 +25,7 @@ from ...core.config import config, override, state
 from ...core.jaxpr import Jaxpr
 from ...lowering.module import Lowered
 from ..devices import client
-from . import blocks as pieces
-from . import compilation
+from . import blocks as pieces, compilation
 from .executable import Executable
 
 if TYPE_CHECKING:

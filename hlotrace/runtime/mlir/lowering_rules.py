@@ -14,8 +14,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxlib.mlir.dialects import func as _func
-from jaxlib.mlir.dialects import stablehlo as hlo
+from jaxlib.mlir.dialects import func as _func, stablehlo as hlo
 
 from ...core import dtypes
 from ...core.avals import aval_of

@@ -9,8 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from jaxlib.mlir.dialects import func as func_dialect
-from jaxlib.mlir.dialects import stablehlo
+from jaxlib.mlir.dialects import func as func_dialect, stablehlo
 
 from .. import binding
 from .bindings import context, ir, parse_module

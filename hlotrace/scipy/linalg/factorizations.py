@@ -1,8 +1,7 @@
 """Factorizations under SciPy's names: eigenvalues, singular values, QR, Hessenberg and Schur forms."""
 import functools
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...api.composite import composite
 from ...core import dtypes
 from ...core.errors import check_choice

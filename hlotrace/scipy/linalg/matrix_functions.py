@@ -6,8 +6,7 @@ them, each by one triangular solve (`_by_columns`); any matrix is made triangula
 import functools
 import math
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...api.autodiff import jvp
 from ...api.composite import composite
 from ...api.custom_derivatives import custom_jvp

@@ -4,8 +4,7 @@ Matrices have the shape (..., n, n), and leading axes broadcast.  A right-hand s
 matrices (..., n, k), or vectors (..., n) where it has one axis less than the matrices and its shape
 broadcasts against theirs.
 """
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...api.composite import composite
 from ...core import dtypes
 from ...core.errors import check_choice, fits

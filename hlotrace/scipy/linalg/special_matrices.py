@@ -5,8 +5,7 @@ Most entries of such a matrix are those of a vector, at a position that row and 
 """
 import math
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...api.composite import composite
 from ...core import dtypes
 from ...core.errors import check_choice

@@ -6,8 +6,7 @@ another system, solved alike.
 """
 from functools import partial
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...api.autodiff import linear_transpose
 from ...api.stages import ShapeDtypeStruct, eval_shape
 from ...core import dtypes

@@ -11,9 +11,13 @@ from ...core.errors import ShapeError
 from ...core.pytrees import pytree
 from ...core.surface.boundary import boundaries
 from ...core.surface.public import export_names as _offer
-from ...numpy.util import check_arraylike, promote_dtypes_inexact, promotes
-from ...numpy.util import ndim as ndim_of
-from ...numpy.util import shape as shape_of
+from ...numpy.util import (
+    check_arraylike,
+    ndim as ndim_of,
+    promote_dtypes_inexact,
+    promotes,
+    shape as shape_of,
+)
 from ...random import normal
 
 __all__ = ["Rotation", "Slerp"]

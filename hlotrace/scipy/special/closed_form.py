@@ -5,12 +5,10 @@
 import math
 from fractions import Fraction
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...api.autodiff import jvp
 from ...api.composite import composite
-from ...lax.special import betainc as _betainc
-from ...lax.special import igamma, igammac
+from ...lax.special import betainc as _betainc, igamma, igammac
 from ...nn import functions as nn
 from ...numpy.util import promote_args_inexact
 from ...primitives.arrays.incomplete import log_star

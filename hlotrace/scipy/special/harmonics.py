@@ -3,8 +3,7 @@ import math
 
 import numpy as np
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...api.autodiff import jvp
 from ...api.composite import composite
 from ...core.errors import concrete_needed

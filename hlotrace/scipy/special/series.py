@@ -5,8 +5,7 @@
 import functools
 import math
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...api.autodiff import jvp
 from ...api.composite import composite
 from ...numpy.util import promote_args_inexact

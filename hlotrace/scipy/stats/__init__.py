@@ -10,8 +10,7 @@
 from ...core.surface.public import export_names as _offer
 from .density import gaussian_kde
 from .descriptive import mode, rankdata, sem
-from .distribution import as_module as _as_module
-from .distribution import module_of as _module_of
+from .distribution import as_module as _as_module, module_of as _module_of
 from .distributions import LAWS as _LAWS
 from .multivariate import SEVERAL as _SEVERAL
 

@@ -1,6 +1,5 @@
 """A density estimated from samples, a normal one around each."""
-from ... import numpy as jnp
-from ... import random
+from ... import numpy as jnp, random
 from ...core.errors import ShapeError, not_one_of
 from ...core.pytrees.pytree import register_pytree_node_class
 from ...core.surface.boundary import boundaries

@@ -1,8 +1,7 @@
 """Statistics of samples: the commonest value, ranks, the error of a mean."""
 from typing import NamedTuple
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...api.composite import composite
 from ...core.array import Array
 from ...core.errors import check_choice

@@ -7,8 +7,7 @@ Probabilities", 2000.  "DLMF" is the NIST Digital Library of Mathematical Functi
 import functools
 import math
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from ...numpy import where
 from ...primitives.arrays.incomplete import (
     beta_tail,

@@ -11,8 +11,7 @@ from mapped import DEVICES, GRID, LINE, RING, ROWS, A, both_modes, on_grid, on_l
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.sharding import NamedSharding
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import NamedSharding, PartitionSpec as P
 
 # --- calls, specs and trees ---
 

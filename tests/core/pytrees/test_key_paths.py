@@ -5,13 +5,7 @@ import pytest
 from containers import DD, OD, Fussy, Point, S, is_none
 
 from hlotrace import tree, tree_util
-from hlotrace.core.pytrees.pytree import (
-    arg_names,
-    arg_paths,
-    leaf_paths,
-    prefix_errors,
-    structure_mismatch,
-)
+from hlotrace.core.pytrees.pytree import arg_names, arg_paths, leaf_paths, prefix_errors, structure_mismatch
 from hlotrace.tree_util import DictKey, FlattenedIndexKey, GetAttrKey, Partial, SequenceKey, keystr
 
 pytestmark = pytest.mark.quick

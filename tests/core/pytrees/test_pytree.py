@@ -12,10 +12,7 @@ from containers import DD, OD, Fussy, Point, S, is_none
 
 from hlotrace import tree, tree_util
 from hlotrace.core.pytrees import pytree as core
-from hlotrace.core.pytrees.pytree import (
-    flatten_axes,
-    leaf_paths,
-)
+from hlotrace.core.pytrees.pytree import flatten_axes, leaf_paths
 from hlotrace.tree_util import DictKey, GetAttrKey, Partial, SequenceKey, keystr
 
 pytestmark = pytest.mark.quick

@@ -77,8 +77,7 @@ def test_the_package_goes_by_the_name_of_jax(said):
 
 def test_modules_of_extend_mlir_are_those_of_jaxlib():
     """A module is built with the bindings alone."""
-    from hlotrace.extend.mlir.dialects import func
-    from hlotrace.extend.mlir.dialects import stablehlo as hlo
+    from hlotrace.extend.mlir.dialects import func, stablehlo as hlo
 
     from hlotrace.extend import mlir
     from hlotrace.extend.mlir import ir

@@ -10,8 +10,7 @@ from mesh8 import auto_mesh
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.experimental.array_serialization import serialization
-from hlotrace.sharding import NamedSharding
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import NamedSharding, PartitionSpec as P
 
 
 def done(value):

@@ -14,8 +14,7 @@ from together import compiled_together
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.sharding import Mesh
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import Mesh, PartitionSpec as P
 
 DEVICES = np.array(jax.devices()[:4])
 LINE, SQUARE = Mesh(DEVICES, ("i",)), Mesh(DEVICES.reshape(2, 2), ("a", "b"))

@@ -8,8 +8,7 @@ from mapped import LINE, RING, A, both_modes, on_grid, on_line, raises, varying
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.sharding import NamedSharding
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import NamedSharding, PartitionSpec as P
 
 # --- which values vary ---
 

@@ -29,8 +29,13 @@ from mesh8 import (
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.sharding import Mesh, NamedSharding, PositionalSharding, SingleDeviceSharding
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import (
+    Mesh,
+    NamedSharding,
+    PartitionSpec as P,
+    PositionalSharding,
+    SingleDeviceSharding,
+)
 
 A = counting((8, 4))
 

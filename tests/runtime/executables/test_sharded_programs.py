@@ -8,8 +8,7 @@ from mesh8 import ON_JAX, UNEVEN, backwards, counting, grid, lies, line, low, on
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.sharding import NamedSharding, PositionalSharding
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import NamedSharding, PartitionSpec as P, PositionalSharding
 
 A = counting((8, 4))
 W = counting((4, 6)) - 8

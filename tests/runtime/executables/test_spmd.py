@@ -26,8 +26,7 @@ from mesh8 import (
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.sharding import Mesh, NamedSharding
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 A = counting((8, 4))
 W = counting((4, 6)) - 8

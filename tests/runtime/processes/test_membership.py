@@ -23,8 +23,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core.config import override
 from hlotrace.experimental import multihost_utils
-from hlotrace.sharding import Mesh, NamedSharding, SingleDeviceSharding
-from hlotrace.sharding import PartitionSpec as P
+from hlotrace.sharding import Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
 
 SIZES = [(2, 1), (4, 2)]  # processes, devices of each
 HEARTBEAT = 3
