@@ -179,6 +179,8 @@ def _serve(connection):
 if __name__ == "__main__":
     import gc
 
+    import hlotrace.numpy  # noqa: F401 - what this process is for
+
     gc.freeze()
     sys.path[0] = ""        # the folder of the program, not of this file
     PROGRAM, sys.argv = _serve(socket.socket(fileno=int(sys.argv[1])))
