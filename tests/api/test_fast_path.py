@@ -1,14 +1,12 @@
 """The second call of a compiled function, which is found by the types of its arguments, does what the first one does."""
 import functools
 import importlib.util
-import subprocess
-import sys
 import threading
 from typing import NamedTuple
 
+import forked
 import numpy as np
 import pytest
-from places import ROOT
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -251,10 +249,7 @@ except ValueError:
 
 
 def run(program):
-    root = ROOT
-    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return forked.run(program, check=True).stdout.strip()
 
 
 def test_warm_calls_go_where_their_arguments_are():

@@ -1,15 +1,12 @@
 """jit: what goes in and out, when it traces again, static and donated arguments, how it is applied."""
 import collections
 import functools
-import os
-import subprocess
-import sys
 import threading
 
+import forked
 import numpy as np
 import pytest
 from equal import same
-from places import ROOT
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -298,9 +295,7 @@ except ValueError as error:
 
 
 def test_a_function_runs_where_its_arguments_are_committed():
-    env = {**os.environ, "PYTHONPATH": str(ROOT),
-           "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
-    done = subprocess.run([sys.executable, "-c", TWO_DEVICES], env=env, capture_output=True, text=True, timeout=60)
+    done = forked.run(TWO_DEVICES, XLA_FLAGS="--xla_force_host_platform_device_count=2")
     assert done.stdout.strip() == "done", done.stdout + done.stderr
 
 

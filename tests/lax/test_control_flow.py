@@ -85,6 +85,7 @@ def test_lengths():
     same(lax.scan(lambda c, _: (c * 2, c), 1.0, None, length=3), (8.0, np.array([1.0, 2.0, 4.0])))
     same(lax.scan(lambda c, _: (c * 2, c), 1.0, None, 0), (1.0, np.zeros(0)))
     same(lax.scan(lambda c, x: (c + x, c), 0.0, np.zeros((0,), np.float32)), (0.0, np.zeros(0)))
+    same(lax.scan(lambda c, x: (c + x, c), 0.0, np.zeros((0,), np.float32), unroll=True), (0.0, np.zeros(0)))
     same(lax.scan(lambda c, x: (c, x), None, A(2)), (None, A(2)))
     same(jax.grad(lambda x: lax.scan(lambda c, y: (c * y * x, c), x, np.zeros(0))[0])(2.0), 1.0)
     same(jax.grad(lambda x: lax.fori_loop(0, 0, lambda i, c: c * x, 1.0) + x)(3.0), 1.0)
