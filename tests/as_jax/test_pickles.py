@@ -45,7 +45,8 @@ def test_jax_reads_what_is_written_and_the_other_way_round(tmp_path):
 
 def test_pickles_of_other_processes_are_read_in_one_for_jax(tmp_path):
     """Here pickles are this package's own, and name its classes by their own names."""
-    things = {"x": jax.numpy.arange(3.), "key": jax.random.key(1), "struct": jax.ShapeDtypeStruct((2,), "float32"),
+    things = {"x": jax.numpy.arange(3.), "key": jax.random.key(1),
+              "struct": jax.ShapeDtypeStruct((2,), "float32"),
               "spec": jax.P("x"), "type": jax.typeof(1.)}
     assert b"jax._src" not in pickle.dumps(things)
     (tmp_path / "file").write_bytes(pickle.dumps(things))
