@@ -39,8 +39,7 @@ def cumulative(name, combine, identity, kinds, jvp, transpose=None, **facts):
 
     def scan_jvp(primals, tangents, **params):
         """A scan over pairs of value and tangent, whose combination carries the tangent by `jvp`."""
-        return p.bind(*primals, **params), associative_scan(
-            lambda a, b: jvp(*a, *b), [*primals, *tangents], **params)[1]
+        return tuple(associative_scan(lambda a, b: jvp(*a, *b), [*primals, *tangents], **params))
 
     p = Mapped(name, abstract_eval=abstract_eval, lower=lower, transpose=transpose,
                axes=same_axes("axis"), whole="Input should be unsharded over the axis being reduced", **facts)
