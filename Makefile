@@ -80,7 +80,7 @@ gpu: $(TEST)
 	  $$($(RUN) -c 'from hlotrace.runtime.devices import gpu_targets; print(*gpu_targets.wheels("$(CUDA)"))')
 	HLOTRACE_TEST_GPU=1 HLOTRACE_TEST_XLA=full $(RUN) -m pytest -n $(JOBS) tests/distributed/test_gpu_topologies.py \
 	  tests/distributed/test_gpu_compiles.py tests/inspection/test_gpu_kernels.py tests/tools/test_dump_hlo.py \
-	  tests/experimental/test_compute_on.py $(ARGS)
+	  tests/api/test_frontend_attributes.py $(ARGS)
 
 # the quick tests, and values on the devices of a platform: on a GPU, or anywhere with PLATFORM=cpu
 PLATFORM = gpu

@@ -1,4 +1,5 @@
-"""What tests of products share: small integers, and the checks of a function that is linear in each of two arrays."""
+"""What tests of products share: small integers, and the checks of a function that is linear in each of two
+arrays."""
 import numpy as np
 
 import hlotrace
@@ -27,6 +28,8 @@ def check_bilinear(f, x, y):
     assert np.vdot(ct, tangent) == np.vdot(x_bar, dx) + np.vdot(y_bar, dy)
     xs, ys = ints(2, *x.shape), ints(*y.shape[:1], 2, *y.shape[1:])
     for in_axes in ((0, None), (None, 1), (0, 1)):
-        got = hlotrace.jit(hlotrace.vmap(f, in_axes))(x if in_axes[0] is None else xs, y if in_axes[1] is None else ys)
-        want = [f(x if in_axes[0] is None else xs[i], y if in_axes[1] is None else ys[:, i]) for i in range(2)]
+        got = hlotrace.jit(hlotrace.vmap(f, in_axes))(
+            x if in_axes[0] is None else xs, y if in_axes[1] is None else ys)
+        want = [f(x if in_axes[0] is None else xs[i], y if in_axes[1] is None else ys[:, i])
+                for i in range(2)]
         np.testing.assert_array_equal(got, np.stack(want))

@@ -19,7 +19,8 @@ def is_recorded(got, dtype, value):
     if got.dtype.kind in "iub":
         np.testing.assert_array_equal(got, value)
     else:
-        np.testing.assert_allclose(np.asarray(got).astype(np.float32 if got.dtype.kind != "c" else np.complex64), value,
+        np.testing.assert_allclose(
+            np.asarray(got).astype(np.float32 if got.dtype.kind != "c" else np.complex64), value,
                                    2e-6)
 
 

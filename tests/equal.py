@@ -1,4 +1,5 @@
-"""When two results are the same in a test: one structure, equal shapes, values as near as their dtypes can say."""
+"""When two results are the same in a test: one structure, equal shapes, values as near as their dtypes can
+say."""
 import numpy as np
 
 import hlotrace as jax
@@ -18,10 +19,11 @@ def tolerance(dtype):
 
 
 def same(got, want, slack=1, dtype=None):
-    """Assert that pytrees have one structure, and leaves one shape and values up to the tolerance of the coarser dtype.
+    """Assert that pytrees have one structure, and leaves one shape and values up to the tolerance of the
+    coarser dtype.
 
-    `slack` is how many times that tolerance a longer computation may lose; numbers without a dtype count as float32.
-    Where `got` is one array, `want` may be nested lists.  With `dtype`, all of `got` has it.
+    `slack` is how many times that tolerance a longer computation may lose; numbers without a dtype count as
+    float32. Where `got` is one array, `want` may be nested lists.  With `dtype`, all of `got` has it.
     """
     leaves, structure = jax.tree.flatten(got)
     assert structure == LEAF or structure == jax.tree.structure(want)
@@ -34,7 +36,8 @@ def same(got, want, slack=1, dtype=None):
 
 
 def same_as_numpy(got, want, slack=1):
-    """Assert that `got` is what NumPy gave: an array, or a sequence of them, with 32 bits where NumPy has 64."""
+    """Assert that `got` is what NumPy gave: an array, or a sequence of them, with 32 bits where NumPy has 64.
+    """
     several = isinstance(want, (list, tuple))
     assert not several or len(got) == len(want)
     for g, w in zip(got, want) if several else [(got, want)]:

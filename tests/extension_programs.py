@@ -1,4 +1,5 @@
-"""Primitives as a user writes them for JAX: with other import lines, this file runs under jax as it stands."""
+"""Primitives as a user writes them for JAX: with other import lines, this file runs under jax as it stands.
+"""
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,7 @@ from hlotrace.extend.core import Primitive
 from hlotrace.interpreters import ad, batching, mlir, xla
 from hlotrace.interpreters.mlir import hlo
 
-# --- the worked example of the documentation: x * y + z, all rules by hand, lowered with MLIR objects ------------
+# --- the worked example of the documentation: x * y + z, all rules by hand, lowered with MLIR objects -------
 
 mul_add_p = Primitive("mul_add")
 
@@ -63,7 +64,7 @@ ad.primitive_transposes[mul_add_p] = mul_add_transpose
 batching.primitive_batchers[mul_add_p] = partial(elementwise_batch, mul_add_p)
 
 
-# --- several results, of which some have no derivative; lowered as what a function does --------------------------
+# --- several results, of which some have no derivative; lowered as what a function does ---------------------
 
 sin_cos_p = Primitive("sin_cos_sign")
 sin_cos_p.multiple_results = True
@@ -95,10 +96,11 @@ def no_tangent(x):
 
 
 ad.primitive_jvps[sin_cos_p] = sin_cos_jvp
-batching.primitive_batchers[sin_cos_p] = lambda args, dims, **params: (sin_cos_p.bind(*args, **params), list(dims) * 3)
+batching.primitive_batchers[sin_cos_p] = lambda args, dims, **params: (
+    sin_cos_p.bind(*args, **params), list(dims) * 3)
 
 
-# --- linear, several results -------------------------------------------------------------------------------------
+# --- linear, several results --------------------------------------------------------------------------------
 
 spread_p = Primitive("spread")
 spread_p.multiple_results = True
@@ -135,7 +137,7 @@ ad.deflinear2(spread_p, spread_transpose)
 batching.primitive_batchers[spread_p] = lambda args, dims, n: (spread_p.bind(*args, n=n), [dims[0]] * n)
 
 
-# --- linear, one result ------------------------------------------------------------------------------------------
+# --- linear, one result -------------------------------------------------------------------------------------
 
 halve_p = Primitive("halve")
 halve_p.def_impl(partial(xla.apply_primitive, halve_p))
@@ -145,7 +147,7 @@ ad.deflinear(halve_p, lambda ct: [halve_p.bind(ct)])
 batching.defvectorized(halve_p)
 
 
-# --- bilinear ----------------------------------------------------------------------------------------------------
+# --- bilinear -----------------------------------------------------------------------------------------------
 
 times_p = Primitive("times")
 times_p.def_impl(partial(xla.apply_primitive, times_p))
@@ -155,7 +157,7 @@ ad.defbilinear(times_p, lambda ct, x, y: times_p.bind(ct, y), lambda ct, x, y: t
 batching.primitive_batchers[times_p] = partial(elementwise_batch, times_p)
 
 
-# --- by a derivative for each operand ----------------------------------------------------------------------------
+# --- by a derivative for each operand -----------------------------------------------------------------------
 
 hypot_p = Primitive("hypotenuse")
 hypot_p.def_impl(partial(xla.apply_primitive, hypot_p))
@@ -183,10 +185,11 @@ FUNCTIONS = {
 }
 
 
-# --- what is done with them: each takes a function of n arrays of one shape --------------------------------------
+# --- what is done with them: each takes a function of n arrays of one shape ---------------------------------
 
 def operands(n, *lead):
-    return [jnp.asarray(np.random.RandomState(i).uniform(0.5, 2.0, (*lead, 4)).astype("float32")) for i in range(n)]
+    return [jnp.asarray(np.random.RandomState(i).uniform(0.5, 2.0, (*lead, 4)).astype("float32"))
+            for i in range(n)]
 
 
 def listed(out):
@@ -195,7 +198,8 @@ def listed(out):
 
 def loss(f):
     """The sum of all floating results, weighted so that each counts in its own way."""
-    return lambda *xs: sum((i + 1.5) * jnp.sum(jnp.cos(o) * o) for i, o in enumerate(listed(f(*xs))) if o.dtype == "float32")
+    return lambda *xs: sum((i + 1.5) * jnp.sum(jnp.cos(o) * o) for i, o in enumerate(listed(f(*xs)))
+                           if o.dtype == "float32")
 
 
 def every(n):
@@ -203,7 +207,8 @@ def every(n):
 
 
 def _jvp(f, n):
-    return jax.jvp(lambda *xs: [o for o in listed(f(*xs)) if o.dtype == "float32"], operands(n), operands(n)[::-1])
+    return jax.jvp(lambda *xs: [o for o in listed(f(*xs)) if o.dtype == "float32"], operands(n),
+                   operands(n)[::-1])
 
 
 def _vjp(f, n):
@@ -230,7 +235,8 @@ def _scan(f, n):
 
 
 def _cond(f, n):
-    return [jax.lax.cond(p, lambda *xs: loss(f)(*xs), lambda *xs: xs[0].sum(), *operands(n)) for p in (True, False)]
+    return [jax.lax.cond(p, lambda *xs: loss(f)(*xs), lambda *xs: xs[0].sum(), *operands(n))
+            for p in (True, False)]
 
 
 def _while(f, n):
@@ -276,20 +282,24 @@ TRANSFORMATIONS = {
     "forward over reverse": lambda f, n: jax.jvp(jax.grad(loss(f)), operands(n), operands(n)[::-1]),
     "vmap": lambda f, n: jax.vmap(f)(*operands(n, 3)),
     "vmap over one operand": _vmap_one,
-    "grad of vmap": lambda f, n: jax.grad(lambda *xs: jax.vmap(loss(f))(*xs).sum(), every(n))(*operands(n, 3)),
+    "grad of vmap": lambda f, n: jax.grad(lambda *xs: jax.vmap(loss(f))(*xs).sum(),
+                                          every(n))(*operands(n, 3)),
     "vmap of grad": lambda f, n: jax.vmap(jax.grad(loss(f), every(n)))(*operands(n, 3)),
     "jit of vmap of grad": lambda f, n: jax.jit(jax.vmap(jax.grad(loss(f), every(n))))(*operands(n, 3)),
     "scan": _scan,
     "grad of scan": lambda f, n: jax.grad(lambda s: sum(
-        jnp.sum(o) for o in jax.tree_util.tree_leaves(_scan(lambda c, *xs: f(c * s, *xs), n)) if o.dtype == "float32"))(0.7),
+        jnp.sum(o) for o in jax.tree_util.tree_leaves(_scan(lambda c, *xs: f(c * s, *xs), n))
+        if o.dtype == "float32"))(0.7),
     "cond": _cond,
     "grad of cond": lambda f, n: jax.grad(lambda s: _cond(lambda x, *xs: f(x * s, *xs), n)[0])(0.7),
     "while": _while,
-    "vmap of while": lambda f, n: jax.vmap(lambda s: _while(lambda x, *xs: f(x * s, *xs), n))(jnp.array([0.5, 0.9])),
+    "vmap of while": lambda f, n: jax.vmap(lambda s: _while(lambda x, *xs: f(x * s, *xs), n))(
+        jnp.array([0.5, 0.9])),
     "grad of checkpoint": lambda f, n: jax.grad(jax.checkpoint(loss(f)), every(n))(*operands(n)),
     "custom_jvp": _custom_jvp,
     "custom_vjp": _custom_vjp,
     "shard_map": _shard_map,
-    "make_jaxpr": lambda f, n: jax.core.eval_jaxpr(*(lambda j: (j.jaxpr, j.consts))(jax.make_jaxpr(f)(*operands(n))),
+    "make_jaxpr": lambda f, n:
+        jax.core.eval_jaxpr(*(lambda j: (j.jaxpr, j.consts))(jax.make_jaxpr(f)(*operands(n))),
                                                    *operands(n)),
 }

@@ -179,6 +179,9 @@ def _serve(connection):
 if __name__ == "__main__":
     import gc
 
+    exec((ROOT / "hlotrace" / "as_jax" / "hlotrace_as_jax.pth").read_text("utf-8"))      # HLOTRACE_AS_JAX=1
+    import hlotrace.numpy  # noqa: F401 - what this process is for
+
     gc.freeze()
     sys.path[0] = ""        # the folder of the program, not of this file
     PROGRAM, sys.argv = _serve(socket.socket(fileno=int(sys.argv[1])))

@@ -160,10 +160,14 @@ def attribute(value: Any) -> str:
                     "them")
 
 
+# each byte as a string literal of MLIR has it
+_BYTES = [chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in range(256)]
+
+
 def quoted(data: str | bytes) -> str:
     """A string, or bytes, as a string literal of MLIR."""
     codes = data.encode(errors="surrogateescape") if isinstance(data, str) else data
-    return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in codes) + '"'
+    return f'"{"".join([_BYTES[b] for b in codes])}"'
 
 
 def _name(text: str) -> str:

@@ -201,7 +201,8 @@ CALLS = {       # of a function f(value, x) or f(x): what is called, and what co
     "vjp": (lambda f, *args: jax.vjp(f, *args)[1](np.float32(1))[-1], SLOPE),
     "jvp": (lambda f, *args: jax.jvp(f, args, _tangents(args))[1], SLOPE),
     "linearize": (lambda f, x: jax.linearize(f, x)[1](np.float32(1)), SLOPE),
-    "vmap": (lambda f, *args: jax.vmap(f, (*[None] * (len(args) - 1), 0))(*args[:-1], args[-1][None])[0], VALUE),
+    "vmap": (lambda f, *args: jax.vmap(f, (*[None] * (len(args) - 1), 0))(*args[:-1], args[-1][None])[0],
+             VALUE),
     "checkpoint": (lambda f, *args: jax.checkpoint(f)(*args), VALUE),
     "custom_jvp": (_custom_jvp, VALUE),
     "custom_vjp": (_custom_vjp, VALUE),
@@ -279,7 +280,8 @@ def test_mapped_arguments(kind):
 STEPS = np.array([1., 2., 3.], "float32")
 CARRIES = {     # of a function step(value, x) -> value: the loop over STEPS
     "scan": lambda step, v: lax.scan(lambda v, x: (step(v, x), None), v, STEPS)[0],
-    "scan in jit": lambda step, v: jax.jit(lambda v: lax.scan(lambda v, x: (step(v, x), None), v, STEPS)[0])(v),
+    "scan in jit": lambda step, v: jax.jit(lambda v: lax.scan(lambda v, x: (step(v, x), None), v, STEPS)[0])(
+        v),
     "fori_loop": lambda step, v: lax.fori_loop(0, 3, lambda i, v: step(v, jnp.asarray(STEPS)[i]), v),
     "while_loop": lambda step, v: lax.while_loop(lambda s: s[0] < 3, lambda s: (
         s[0] + 1, step(s[1], jnp.asarray(STEPS)[s[0]])), (0, v))[1],
@@ -316,13 +318,15 @@ def test_as_a_carry(name, kind):
 RESULTS = {     # of a function make(x) -> value: called with START, with what the array of the result is
     "jit": (lambda make: jax.jit(make)(START), START),
     "grad": (lambda make: jax.grad(lambda x: (x.sum(), make(x)), has_aux=True)(START)[1], START),
-    "value_and_grad": (lambda make: jax.value_and_grad(lambda x: (x.sum(), make(x)), has_aux=True)(START)[0][1], START),
+    "value_and_grad": (lambda make: jax.value_and_grad(lambda x: (x.sum(), make(x)),
+                                                       has_aux=True)(START)[0][1], START),
     "vjp": (lambda make: jax.vjp(make, START)[0], START),
     "jvp": (lambda make: jax.jvp(make, (START,), (START,))[0], START),
     "linearize": (lambda make: jax.linearize(make, START)[0], START),
     "vmap": (lambda make: jax.vmap(make)(np.stack([START, START])), np.stack([START, START])),
     "checkpoint": (lambda make: jax.checkpoint(make)(START), START),
-    "scan": (lambda make: lax.scan(lambda c, x: (c, make(x)), 0, np.stack([START, -START]))[1], np.stack([START, -START])),
+    "scan": (lambda make: lax.scan(lambda c, x: (c, make(x)), 0, np.stack([START, -START]))[1],
+             np.stack([START, -START])),
     "cond": (lambda make: lax.cond(False, lambda x: make(2 * x), make, START), START),
     "switch": (lambda make: lax.switch(0, [make, lambda x: make(2 * x)], START), START),
     "shard_map": (lambda make: jax.shard_map(make, mesh=auto_mesh((1,), ("d",)), in_specs=jax.P(),
@@ -360,9 +364,11 @@ DERIVATIVES = {     # of a function f(value) -> number, which is the sum of WEIG
     "of jit": lambda f, v: jax.grad(jax.jit(f))(v),
     "of checkpoint": lambda f, v: jax.grad(jax.checkpoint(f))(v),
     "of cond": lambda f, v: jax.grad(lambda v: lax.cond(True, f, lambda v: np.float32(0), v))(v),
-    "of scan": lambda f, v: jax.grad(lambda v: lax.scan(lambda v, _: (v, f(v)), v, None, length=4)[1].sum() / 4)(v),
+    "of scan": lambda f, v: jax.grad(lambda v: lax.scan(lambda v, _: (v, f(v)), v, None, length=4)[1].sum()
+                                     / 4)(v),
     "of custom_vjp": lambda f, v: jax.grad(custom(f))(v) * WEIGHTS,
-    "of vmap": lambda f, v: jax.grad(lambda v: jax.vmap(lambda x: f(v) * x)(np.ones(2, "float32")).sum() / 2)(v),
+    "of vmap": lambda f, v: jax.grad(lambda v: jax.vmap(lambda x: f(v) * x)(np.ones(2, "float32")).sum() / 2)(
+        v),
     "vmap": lambda f, v: jax.vmap(jax.grad(f), (None,), axis_size=2)(v)[1],
     "by jvp": lambda f, v: np.array([jax.jvp(f, (v,), (e,))[1] for e in np.eye(3, dtype="float32")]),
     "of shard_map": lambda f, v: jax.grad(lambda v: _shard_map(f, v))(v),
@@ -421,7 +427,8 @@ def test_what_can_change_is_passed_once(call, kind):
 def test_what_can_change_is_passed_or_closed_over(call, kind):
     k = KINDS[kind]
     value = k.make(START)
-    with pytest.raises(ValueError, match="both closed over (by a function )?and passed (to it )?as an argument"):
+    with pytest.raises(ValueError,
+                       match="both closed over (by a function )?and passed (to it )?as an argument"):
         call(lambda v: k.read(value), value)
     np.testing.assert_array_equal(k.read(value), START)
 
@@ -433,5 +440,6 @@ def test_a_spec_of_a_value_is_that_of_its_arrays():
             return [jax.P("d"), jax.P("d")]
     mesh, value = auto_mesh((1,), ("d",)), pack(jnp.stack([START, 2 * START]))
     for spec in jax.P("d"), Spec():
-        found = jax.shard_map(KINDS["immutable"].read, mesh=mesh, in_specs=(spec,), out_specs=jax.P("d"))(value)
+        found = jax.shard_map(KINDS["immutable"].read, mesh=mesh, in_specs=(spec,), out_specs=jax.P("d"))(
+            value)
         np.testing.assert_array_equal(found, [START, 2 * START])

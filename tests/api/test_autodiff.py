@@ -1,5 +1,5 @@
-"""Derivatives: grad, jvp, vjp, linearize, linear_transpose, Jacobians, custom rules; oracles are mathematics and
-finite differences.
+"""Derivatives: grad, jvp, vjp, linearize, linear_transpose, Jacobians, custom rules; oracles are mathematics
+and finite differences.
 """
 import functools
 
@@ -35,7 +35,7 @@ def total(fun):
     return lambda x: jnp.sum(fun(x))
 
 
-# --- composition ------------------------------------------------------------------------------------------------
+# --- composition --------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("derivative, want", [
     (jax.grad(f), df), (jax.grad(jax.grad(f)), d2f), (jax.grad(jax.grad(jax.grad(f))), d3f),
@@ -44,7 +44,8 @@ def total(fun):
     (lambda x: jax.jvp(f, (x,), (1.0,))[1], df), (lambda x: jax.jvp(jax.grad(f), (x,), (1.0,))[1], d2f),
     (jax.grad(lambda x: jax.jvp(f, (x,), (1.0,))[1]), d2f), (lambda x: jax.vjp(f, x)[1](1.0)[0], df),
     (jax.grad(lambda x: jax.vjp(f, x)[1](1.0)[0]), d2f), (lambda x: jax.linearize(f, x)[1](1.0), df),
-    (jax.grad(lambda x: jax.linearize(f, x)[1](1.0)), d2f), (jax.jit(lambda x: jax.vjp(jax.jit(f), x)[1](1.0)[0]), df),
+    (jax.grad(lambda x: jax.linearize(f, x)[1](1.0)), d2f),
+    (jax.jit(lambda x: jax.vjp(jax.jit(f), x)[1](1.0)[0]), df),
 ])
 def test_derivatives_compose(derivative, want):
     x = 0.7
@@ -68,7 +69,7 @@ def test_arguments_used_twice_or_passed_on():
     same(jax.grad(lambda x: jax.jit(lambda a, b: (b, a))(x, 2.0 * x)[0])(1.0), 2.0)
 
 
-# --- grad and value_and_grad ------------------------------------------------------------------------------------
+# --- grad and value_and_grad --------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("argnums, want", [(0, np.full(3, 6.0)), (1, X.sum() * 3), (-1, X.sum() * 3),
                                            ((0, 1), (np.full(3, 6.0), X.sum() * 3)), ([1], (X.sum() * 3,)),
@@ -123,7 +124,8 @@ def test_integers():
 
 def test_complex():
     same(jax.grad(lambda z: z ** 3, holomorphic=True)(1 + 2j), 3 * (1 + 2j) ** 2)
-    assert [jax.grad(jnp.sin, holomorphic=True)(z).weak_type for z in (1j, jnp.complex64(1j))] == [True, False]
+    assert [jax.grad(jnp.sin, holomorphic=True)(z).weak_type for z in (1j, jnp.complex64(1j))] == [
+        True, False]
     same(jax.grad(lambda z: jnp.real(z * jnp.conj(z)))(1 + 2j), 2 - 4j)
     z = np.array([1 + 2j, 3j], np.complex64)
     for jac in (jax.jacfwd, jax.jacrev):
@@ -196,7 +198,7 @@ def test_grad_errors(call, words):
         call()
 
 
-# --- jvp, vjp, linearize, linear_transpose ----------------------------------------------------------------------
+# --- jvp, vjp, linearize, linear_transpose ------------------------------------------------------------------
 
 def test_vjp_of_pytrees():
     out, pullback = jax.vjp(lambda x, y: {"p": x * y, "q": x + y}, 2.0, 3.0)
@@ -220,14 +222,16 @@ def test_fwd_and_bwd():
 
 def test_linear_transpose():
     a = np.arange(6.0, dtype=np.float32).reshape(2, 3)
-    same(jax.linear_transpose(lambda x: a @ x, jax.ShapeDtypeStruct((3,), jnp.float32))(np.ones(2, np.float32)),
+    same(jax.linear_transpose(lambda x: a @ x,
+                              jax.ShapeDtypeStruct((3,), jnp.float32))(np.ones(2, np.float32)),
          (a.sum(0),))
     same(jax.linear_transpose(lambda x, y: {"a": x + 2 * y}, X, X)({"a": X}), (X, 2 * X))
     same(jax.linear_transpose(lambda x: 2 * x, jnp.int32(1))(3), (6,))
     same(jax.linear_transpose(lambda x: jnp.zeros(2), 1.0)(np.ones(2, np.float32)), (0.0,))
     step = lambda c, y: (c * 2 + y, c + y)
     matrix = np.asarray(jax.jacfwd(lambda x: lax.scan(step, x[0], x[1:])[1])(np.zeros(4, np.float32)))
-    same(jax.linear_transpose(lambda x: lax.scan(step, x[0], x[1:])[1], np.zeros(4, np.float32))(X), (X @ matrix,))
+    same(jax.linear_transpose(lambda x: lax.scan(step, x[0], x[1:])[1], np.zeros(4, np.float32))(X),
+         (X @ matrix,))
 
 
 @pytest.mark.parametrize("call, error, words", [
@@ -248,14 +252,15 @@ def test_linear_transpose():
     (lambda: jax.linearize(f, 1.0)[1](1.0, 1.0), TypeError, "structure"),
     (lambda: jax.linear_transpose(lambda x: x * 2, X)(X[:2]), TypeError, "cotangent type"),
     (lambda: jax.linear_transpose(lambda x: x * x, 1.0)(1.0), TypeError, "not linear"),
-    (lambda: jax.linear_transpose(jnp.sin, 1.0)(1.0), NotImplementedError, "Transpose rule .* for 'sin' not implemented"),
+    (lambda: jax.linear_transpose(jnp.sin, 1.0)(1.0), NotImplementedError,
+     "Transpose rule .* for 'sin' not implemented"),
 ])
 def test_errors(call, error, words):
     with pytest.raises(error, match=words):
         call()
 
 
-# --- Jacobians --------------------------------------------------------------------------------------------------
+# --- Jacobians ----------------------------------------------------------------------------------------------
 
 def test_each_jacobian_has_its_own_name():      # suites have it in the names of tests
     assert [f.__name__ for f in (jax.jacfwd, jax.jacrev, jax.jacobian)] == ["jacfwd", "jacrev", "jacobian"]
@@ -282,7 +287,7 @@ def test_hessian_of_two_arguments():
                             np.diag(np.cos(x) * 2 * y) + e.T, np.diag(2 * np.sin(x))))
 
 
-# --- custom rules -----------------------------------------------------------------------------------------------
+# --- custom rules -------------------------------------------------------------------------------------------
 
 def scaled_jvp(scale=10.0):
     """sin with the derivative `scale * x`."""
@@ -320,7 +325,8 @@ def test_custom_rules_are_used_everywhere(make):
     # in a loop, as written out
     loop = lambda x: lax.scan(lambda c, _: (g(c), c), x, None, length=2)[0]
     unrolled = lambda x: g(g(x))
-    for derivative in (jax.grad, jax.hessian, lambda h: jax.vmap(jax.grad(h)), lambda h: jax.grad(total(jax.vmap(h)))):
+    for derivative in (jax.grad, jax.hessian, lambda h: jax.vmap(jax.grad(h)),
+                       lambda h: jax.grad(total(jax.vmap(h)))):
         point = X if derivative not in (jax.grad, jax.hessian) else x
         same(derivative(loop)(point), derivative(unrolled)(point))
 
@@ -368,7 +374,8 @@ def test_nondiff_arguments():
         return fun(x) * n
     h.defvjp(lambda fun, x, n: (fun(x) * n, None), lambda fun, n, res, ct: (ct * n * 100,))
     for c in (g, h):
-        same([c(jnp.sin, 1.0, 2), jax.grad(c, 1)(jnp.sin, 1.0, 2), jax.jit(jax.grad(lambda x, c=c: c(jnp.cos, x, 3)))(1.0)],
+        same([c(jnp.sin, 1.0, 2), jax.grad(c, 1)(jnp.sin, 1.0, 2),
+              jax.jit(jax.grad(lambda x, c=c: c(jnp.cos, x, 3)))(1.0)],
              [2 * np.sin(1.0), 200.0, 300.0])
         same(jax.vmap(jax.grad(lambda x, c=c: c(jnp.cos, x, 3)))(X), np.full(3, 300.0))
 
@@ -452,7 +459,8 @@ def forward(x):
     (vjp_rule(lambda x: x, lambda r, ct: (ct,)), TypeError, "fwd rule .* must produce a pair"),
     (vjp_rule(forward, lambda r, ct: ct), TypeError, "bwd rule .* must produce a tuple"),
     (vjp_rule(forward, lambda r, ct: (ct, ct)), TypeError, "arguments to the primal function, 1"),
-    (vjp_rule(forward, lambda r, ct: (jnp.ones(3),)), ValueError, r"float32\[3\] corresponding to an input x of type float32\[\]"),
+    (vjp_rule(forward, lambda r, ct: (jnp.ones(3),)), ValueError,
+     r"float32\[3\] corresponding to an input x of type float32\[\]"),
     (vjp_rule(forward, lambda r, ct: ({"a": ct},)), TypeError, "structure as the args tuple"),
 ])
 def test_errors_of_rules(call, error, words):
@@ -475,7 +483,7 @@ def test_reverse_mode_agrees_with_finite_differences():
         np.testing.assert_allclose((g * d).sum(), numeric, rtol=1e-5)
 
 
-# --- what vjp and linearize give is data ------------------------------------------------------------------------
+# --- what vjp and linearize give is data --------------------------------------------------------------------
 
 def test_the_derivative_that_linearize_gives_is_a_pytree():
     def f(x, n):
@@ -523,10 +531,12 @@ def test_cotangents_go_where_with_refs_says(first, second, stage):
 
 @pytest.mark.parametrize("wishes, error, words", [
     ((), TypeError, "with_refs takes a Ref"), ((jax.ad.DontWant(),) * 2, TypeError, "with_refs takes a Ref"),
-    (("bfloat16",), ValueError, r"the Ref at \[0\] is bfloat16\[2\]"), ((3,), ValueError, "make it like its argument")])
+    (("bfloat16",), ValueError, r"the Ref at \[0\] is bfloat16\[2\]"),
+    ((3,), ValueError, "make it like its argument")])
 def test_wishes_that_do_not_fit(wishes, error, words):
     pullback = jax.vjp(lambda x: x * 2, jnp.ones(2))[1]
-    made = [jax.new_ref(jnp.ones(2, w)) if w == "bfloat16" else jax.new_ref(jnp.ones(w)) if w == 3 else w for w in wishes]
+    made = [jax.new_ref(jnp.ones(2, w)) if w == "bfloat16" else jax.new_ref(jnp.ones(w)) if w == 3 else w
+            for w in wishes]
     with pytest.raises(error, match=words):
         pullback.with_refs(*made)(jnp.ones(2))
     assert "mul" in str(pullback.jaxpr)
@@ -536,8 +546,10 @@ ZERO = np.zeros((2,), jax.dtypes.float0)
 
 
 @pytest.mark.parametrize("made", [
-    lambda: jnp.asarray(ZERO), lambda: jax.device_put(ZERO), lambda: jax.jit(lambda x: x)(ZERO), lambda: jax.jit(lambda x: (1, x))(ZERO)[1],
-    lambda: jax.jvp(lambda x: 2 * x, (jnp.arange(2),), (ZERO,))[1], lambda: jax.linearize(lambda x: 2 * x, jnp.arange(2))[1](ZERO),
+    lambda: jnp.asarray(ZERO), lambda: jax.device_put(ZERO), lambda: jax.jit(lambda x: x)(ZERO),
+    lambda: jax.jit(lambda x: (1, x))(ZERO)[1],
+    lambda: jax.jvp(lambda x: 2 * x, (jnp.arange(2),), (ZERO,))[1],
+    lambda: jax.linearize(lambda x: 2 * x, jnp.arange(2))[1](ZERO),
     lambda: jax.vjp(lambda x: 2 * x, jnp.arange(2))[1](ZERO)[0],
     lambda: jax.jit(jax.grad(lambda x, n: x * n.sum(), (0, 1), allow_int=True))(1., jnp.arange(2))[1]])
 def test_values_of_float0_are_arrays_of_numpy(made):

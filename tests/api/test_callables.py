@@ -1,4 +1,5 @@
-"""Whatever is callable can be transformed: objects, partials and mocks, whose names may be missing, or no strings."""
+"""Whatever is callable can be transformed: objects, partials and mocks, whose names may be missing, or no
+strings."""
 import functools
 from unittest import mock
 
@@ -59,12 +60,15 @@ strange.__name__ = 'a "b"\n\\ <é>'
 
 # what is called -> its name
 CALLABLES = {
-    "object": (Nameless(), "Nameless"), "method": (Nameless().method, "method"), "number": (Numbered(), "Numbered"),
+    "object": (Nameless(), "Nameless"), "method": (Nameless().method, "method"),
+    "number": (Numbered(), "Numbered"),
     "bytes": (Bytes(), "Bytes"), "empty": (Empty(), "Empty"), "any attribute": (Evasive(), "Evasive"),
     "raises": (Angry(), "Angry"), "partial": (functools.partial(scaled, 1.0), "scaled"),
     "partial of partial": (functools.partial(functools.partial(scaled), 1.0), "scaled"),
-    "partial of object": (functools.partial(Nameless()), "Nameless"), "mock": (mock.Mock(side_effect=jnp.sin), "Mock"),
-    "magic mock": (mock.MagicMock(side_effect=jnp.sin), "MagicMock"), "strange name": (strange, strange.__name__),
+    "partial of object": (functools.partial(Nameless()), "Nameless"),
+    "mock": (mock.Mock(side_effect=jnp.sin), "Mock"),
+    "magic mock": (mock.MagicMock(side_effect=jnp.sin), "MagicMock"),
+    "strange name": (strange, strange.__name__),
     "ufunc": (jnp.sin, "sin"), "jitted": (jax.jit(Numbered()), "Numbered"),
 }
 
@@ -106,14 +110,16 @@ TRANSFORMS = {
     "cond": lambda f: lambda x: lax.cond(x < 1, f, jnp.cos, x),
     "switch": lambda f: lambda x: lax.switch(0, [f, jnp.cos], x),
     "fori_loop": lambda f: lambda x: lax.fori_loop(0, 1, lambda _, c: f(c), x),
-    "while_loop": lambda f: lambda x: lax.while_loop(lambda c: c[1] < 1, lambda c: (f(c[0]), c[1] + 1), (x, 0))[0],
+    "while_loop": lambda f: lambda x: lax.while_loop(lambda c: c[1] < 1, lambda c: (f(c[0]), c[1] + 1),
+                                                     (x, 0))[0],
     "pure_callback": lambda f: lambda x: jax.pure_callback(lambda y: f(jnp.asarray(y)), x, x),
     "vectorize": jnp.vectorize,
     "frompyfunc": lambda f: jnp.frompyfunc(f, 1, 1),
     "apply_along_axis": lambda f: lambda x: jnp.apply_along_axis(f, 0, x[None])[0],
     "piecewise": lambda f: lambda x: jnp.piecewise(x, [x < 1], [f]),
     "tree.map": lambda f: lambda x: jax.tree.map(f, [x])[0],
-    "jit of vmap of grad": lambda f: lambda x: jnp.sin(x) - jnp.cos(x) + jax.jit(jax.vmap(jax.grad(f)))(x[None])[0],
+    "jit of vmap of grad": lambda f: lambda x: jnp.sin(x) - jnp.cos(x)
+    + jax.jit(jax.vmap(jax.grad(f)))(x[None])[0],
 }
 
 

@@ -1,4 +1,5 @@
-"""Contexts: of the user's own, those that forbid tracing or a bare mesh, those that do nothing or are refused."""
+"""Contexts: of the user's own, those that forbid tracing or a bare mesh, those that do nothing or are
+refused."""
 import pickle
 from concurrent import futures
 
@@ -14,10 +15,12 @@ from hlotrace.core.config import override
 def test_no_tracing():
     f, g = jax.jit(lambda x: x * 9), jax.jit(lambda x: x * 10)
     f(X)
-    y, new = X + 0, jnp.zeros((3, 1, 7, 1, 2))      # of a shape that no other test has: traces are found by functions' text
+    # of a shape that no other test has: traces are found by functions' text
+    y, new = X + 0, jnp.zeros((3, 1, 7, 1, 2))
     with jax.no_tracing():
         assert f(y).tolist() == [0, 9, 18]
-        for call in (lambda: g(new), lambda: f(new), lambda: jax.make_jaxpr(jnp.sin)(new), lambda: jnp.sinh(new)):
+        for call in (lambda: g(new), lambda: f(new), lambda: jax.make_jaxpr(jnp.sin)(new),
+                     lambda: jnp.sinh(new)):
             with pytest.raises(RuntimeError, match="re-tracing .* but 'no_tracing' is set"):
                 call()
 
@@ -52,7 +55,8 @@ def test_a_context_of_the_users():
 
 
 def test_contexts_that_do_nothing_or_are_refused():
-    for context in (jax.jax2tf_associative_scan_reductions, jax.auto_pcast, jax.allow_f16_reductions, jax.enable_checks):
+    for context in (jax.jax2tf_associative_scan_reductions, jax.auto_pcast, jax.allow_f16_reductions,
+                    jax.enable_checks):
         with context(), context(True):
             assert (jnp.ones(2) + 1)[0] == 2
     with jax.check_tracer_leaks(False), jax.remove_size_one_mesh_axis_from_type(False):
@@ -63,12 +67,14 @@ def test_contexts_that_do_nothing_or_are_refused():
 
 @pytest.mark.quick
 @pytest.mark.parametrize("name, value", [
-    ("enable_x64", True), ("debug_nans", True), ("numpy_rank_promotion", "raise"), ("default_prng_impl", "rbg"),
+    ("enable_x64", True), ("debug_nans", True), ("numpy_rank_promotion", "raise"),
+    ("default_prng_impl", "rbg"),
     ("default_matmul_precision", "float32"), ("legacy_prng_key", "error"), ("log_compiles", True),
     ("default_device", "cpu")])
 def test_the_value_of_a_context_is_the_option_on_this_thread(name, value):
     context, outside = getattr(jax, name), jax.config.read(f"jax_{name}")
-    assert context.value == outside and context.__name__ == name and pickle.loads(pickle.dumps(context)) is context
+    assert context.value == outside and context.__name__ == name and pickle.loads(
+        pickle.dumps(context)) is context
     with context(value):
         assert context.value == value and str(value) in repr(context)
         with futures.ThreadPoolExecutor(1) as threads:

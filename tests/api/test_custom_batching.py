@@ -1,4 +1,5 @@
-"""custom_vmap and sequential_vmap: how a function is mapped is what its rule says, under all transformations."""
+"""custom_vmap and sequential_vmap: how a function is mapped is what its rule says, under all transformations.
+"""
 import numpy as np
 import pytest
 from equal import same
@@ -45,7 +46,8 @@ def test_mapped_twice_the_operations_of_the_rule_are_mapped():
 
 
 def test_derivatives():
-    """Of the mapped function they are those of the rule; a mapped reverse derivative is that of the function."""
+    """Of the mapped function they are those of the rule; a mapped reverse derivative is that of the function.
+    """
     same(jax.grad(lambda x: jax.vmap(f)(x, X).sum())(X), np.exp(X) * X)
     same(jax.jvp(jax.vmap(f), (X, X), (X, 2 * X)), (np.exp(X) * X, np.exp(X) * (X * X + 2 * X)))
     same(jax.vmap(lambda x: jax.jvp(f, (x, 2.0), (1.0, x)))(X), (np.exp(X) * 2, np.exp(X) * (2 + X)))
@@ -102,7 +104,8 @@ def test_what_it_closes_over_may_not_be_mapped_or_differentiated():
     same(jax.jit(jax.vmap(outer, (0, None)))(X, 2.0), X * 2)
     same(jax.grad(outer)(2.0, 3.0), 3.0)
     for transformed in (lambda: jax.vmap(outer)(X, X)), (lambda: jax.grad(outer, 1)(2.0, 3.0)):
-        with pytest.raises(jax.errors.UnexpectedTracerError, match="closes over a value that is .* as an argument"):
+        with pytest.raises(jax.errors.UnexpectedTracerError,
+                           match="closes over a value that is .* as an argument"):
             transformed()
 
 

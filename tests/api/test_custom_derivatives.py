@@ -59,7 +59,8 @@ def test_linear_call_with_respect_to_its_residuals():
 
 def test_linear_call_of_pytrees():
     def f(r, x):
-        return linear_call(lambda r, x: {"s": x[0] + r["k"] * x[1]}, lambda r, ct: (ct["s"], ct["s"] * r["k"]), r, x)
+        return linear_call(lambda r, x: {"s": x[0] + r["k"] * x[1]},
+                           lambda r, ct: (ct["s"], ct["s"] * r["k"]), r, x)
     value, back = jax.vjp(lambda x: f({"k": 3.0}, x), (1.0, 2.0))
     same((value, back({"s": 1.0})), ({"s": 7.0}, ((1.0, 3.0),)))
     with pytest.raises(TypeError, match="(?s)transpose <lambda> must have the structure of linear_args"):
@@ -139,10 +140,12 @@ def told_backward(residuals, g):
 @pytest.mark.parametrize("through", [
     lambda f: f, jax.jit, lambda f: lambda x, y: jax.vmap(f, in_axes=(0, None))(jnp.stack([x, x]), y)[1],
     lambda f: jax.jit(lambda x, y: jax.vmap(jax.jit(f), out_axes=0)(jnp.stack([x, x]), jnp.stack([y, y]))[0]),
-    lambda f: lambda x, y: jax.lax.scan(lambda c, _: (jax.vmap(f, (0, None))(c, y), 0), x[None], None, length=1)[0][0],
+    lambda f: lambda x, y: jax.lax.scan(lambda c, _: (jax.vmap(f, (0, None))(c, y), 0), x[None], None,
+                                        length=1)[0][0],
     jax.checkpoint], ids="itself jit vmap jit-vmap-jit scan-vmap checkpoint".split())
 def test_the_backward_rule_gets_what_its_own_forward_rule_kept(through):
-    """Also where residuals are numbers of Python under vmap, and where a call is differentiated twice, in two ways."""
+    """Also where residuals are numbers of Python under vmap, and where a call is differentiated twice, in two
+    ways."""
     f = jax.custom_vjp(told)
     f.defvjp(told_forward, told_backward, symbolic_zeros=True)
     f, x, y = through(f), jnp.array(3.0), jnp.array(5.0)
@@ -162,16 +165,19 @@ def test_the_linear_part_of_a_custom_vjp_is_mapped_and_then_transposed():
         return jax.linearize(lambda a: f(a, 2 * a), x)[1](t)
     x = np.float32([1, 2, 3])
     slope = 2 * x * np.cos(x) + 2 * np.sin(x)
-    for axes, at, t, want in ((0, 0), x, x, slope * x), ((0, None), x, x[0], slope @ x), ((None, 0), x[1], x, slope[1] * x):
+    for axes, at, t, want in ((0, 0), x, x, slope * x), ((0, None), x, x[0], slope @ x), (
+        (None, 0), x[1], x, slope[1] * x):
         moved, = jax.linear_transpose(lambda t, at=at, axes=axes: jax.vmap(line, axes)(at, t), t)(x)
         np.testing.assert_allclose(moved, want, rtol=1e-5)
     for transform in jax.jit, jax.vmap:
-        with pytest.raises(TypeError, match="can't apply forward-mode autodiff .jvp. to a custom_vjp function .f"):
+        with pytest.raises(TypeError,
+                           match="can't apply forward-mode autodiff .jvp. to a custom_vjp function .f"):
             transform(line)(x, x)
 
 
 def test_a_rule_is_asked_for_what_comes_to_it_as_none():
-    """As where a rule hands on what is to overwrite a value; not where nothing differentiable depends on its results."""
+    """As where a rule hands on what is to overwrite a value; not where nothing differentiable depends on its
+    results."""
     f, g = (jax.custom_vjp(fun) for fun in (lambda x, s: (x * 1, s), lambda x, q: x + q))
     f.defvjp(lambda x, s: ((x * 1, s), s), lambda s, cts: (None, s + 1 + cts[0]))
     g.defvjp(lambda x, q: (x + q, None), lambda _, ct: (ct, None))
@@ -214,8 +220,10 @@ def test_what_vmap_maps_may_be_closed_over(kind, how):
             same(jax.vmap(g)(ys), want)
             same(jax.jit(jax.vmap(g))(ys), want)
             same(jax.vmap(lambda a, g=g: jax.vmap(lambda y: g(y) + a)(ys))(one), want + one[:, None])
-            same(jax.vmap(lambda a, g=g: jax.vmap(lambda _: g(a))(ys))(one), jnp.stack([f(one[0]), f(one[1])])[:, None] * jnp.ones(3))
-    same(jax.lax.scan(lambda c, _: (c, jax.vmap(value if kind else slope)(ys)), 0., None, 2)[1], jnp.stack([2 * ys if kind else 3 * ys] * 2))
+            same(jax.vmap(lambda a, g=g: jax.vmap(lambda _: g(a))(ys))(one),
+                 jnp.stack([f(one[0]), f(one[1])])[:, None] * jnp.ones(3))
+    same(jax.lax.scan(lambda c, _: (c, jax.vmap(value if kind else slope)(ys)), 0., None, 2)[1],
+         jnp.stack([2 * ys if kind else 3 * ys] * 2))
 
 
 def test_mapped_keys_that_are_not_differentiated():
@@ -234,7 +242,8 @@ def test_custom_vjp_refuses_tracers_that_are_not_differentiated(transform):
     f = jax.custom_vjp(lambda c, x: x * c["by"], nondiff_argnums=(0,))
     f.defvjp(lambda c, x: (f(c, x), None), lambda c, _, ct: (ct * c["by"],))
     assert jax.eval_shape(lambda x: f({"by": 2.}, x), 1.).shape == ()
-    with pytest.raises(jax.errors.UnexpectedTracerError, match="indicated by nondiff_argnums as non-differentiable"):
+    with pytest.raises(jax.errors.UnexpectedTracerError,
+                       match="indicated by nondiff_argnums as non-differentiable"):
         transform(lambda by: f({"by": by}, 1.))(jnp.ones(3 * (transform is jax.vmap) or ()))
 
 
@@ -309,7 +318,8 @@ applied.defjvp(lambda scale, how, primals, tangents: (applied(scale, *primals, h
 @pytest.mark.parametrize("transformed, expected", [
     (lambda f: jax.grad(f, 0), 0), (lambda f: jax.grad(f, 1), 2), (lambda f: jax.jit(jax.grad(f, 0)), 0),
     (lambda f: jax.grad(jax.jit(f), (0, 1)), (0, 2)), (lambda f: jax.jacfwd(f, (0, 1)), (0, 2)),
-    (lambda f: lambda *xs: jax.jvp(f, xs, (1., 1.)), (6, 2)), (lambda f: lambda *xs: jax.linearize(f, *xs)[1](1., 1.), 2),
+    (lambda f: lambda *xs: jax.jvp(f, xs, (1., 1.)), (6, 2)),
+    (lambda f: lambda *xs: jax.linearize(f, *xs)[1](1., 1.), 2),
     (lambda f: lambda *xs: jax.vmap(f)(*[jnp.array([x]) for x in xs])[0], 6)])
 def test_a_traced_argument_that_is_not_differentiated_has_no_derivative(transformed, expected):
     got = transformed(lambda scale, x: applied(scale, x, jnp.abs))(2., 3.)

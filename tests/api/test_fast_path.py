@@ -1,14 +1,13 @@
-"""The second call of a compiled function, which is found by the types of its arguments, does what the first one does."""
+"""The second call of a compiled function, which is found by the types of its arguments, does what the first
+one does."""
 import functools
 import importlib.util
-import subprocess
-import sys
 import threading
 from typing import NamedTuple
 
+import forked
 import numpy as np
 import pytest
-from places import ROOT
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -28,10 +27,14 @@ def add():
     return warm(f, x, x)
 
 
-KINDS = {"float": 2.0, "int": 2, "bool": True, "complex": 2j, "zero": 0.0, "minus zero": -0.0, "nan": float("nan"),
-         "float32": np.float32(2), "int8": np.int8(2), "bool_": np.bool_(True), "0-d": np.array(2.0), "0-d int": np.array(2),
-         "vector": np.arange(4, dtype=np.float32), "float64": np.arange(4.0), "int64": np.arange(4), "rows": np.ones((2, 4)),
-         "Fortran": np.asfortranarray(np.ones((3, 4))), "strided": np.arange(8.0)[::2], "empty": np.zeros((0, 4)),
+KINDS = {"float": 2.0, "int": 2, "bool": True, "complex": 2j, "zero": 0.0, "minus zero": -0.0,
+         "nan": float("nan"),
+         "float32": np.float32(2), "int8": np.int8(2), "bool_": np.bool_(True), "0-d": np.array(2.0),
+         "0-d int": np.array(2),
+         "vector": np.arange(4, dtype=np.float32), "float64": np.arange(4.0), "int64": np.arange(4),
+         "rows": np.ones((2, 4)),
+         "Fortran": np.asfortranarray(np.ones((3, 4))), "strided": np.arange(8.0)[::2],
+         "empty": np.zeros((0, 4)),
          "weak": jnp.asarray(2.0) * 1, "bfloat16": jnp.arange(4, dtype="bfloat16")}
 
 
@@ -70,9 +73,12 @@ class Pair(NamedTuple):
     y: float
 
 
-@pytest.mark.parametrize("statics", [(1, 1.0, True), (0.0, -0.0), ((1,), (1.0,), (True,)), ((0.0,), (-0.0,)), ("a", "b"),
-                                     (None, 0), (2j, complex(-0.0, 2)), (Pair(1, 0.0), Pair(1.0, 0.0), Pair(1, -0.0)),
-                                     (frozenset([1]), frozenset([1.0])), (np.float32(0.0), np.float32(-0.0))], ids=str)
+@pytest.mark.parametrize(
+    "statics", [(1, 1.0, True), (0.0, -0.0), ((1,), (1.0,), (True,)), ((0.0,), (-0.0,)), ("a", "b"),
+                                     (None, 0), (2j, complex(-0.0, 2)),
+                                     (Pair(1, 0.0), Pair(1.0, 0.0), Pair(1, -0.0)),
+                                     (frozenset([1]), frozenset([1.0])), (np.float32(0.0), np.float32(-0.0))],
+                                     ids=str)
 def test_static_values_are_told_apart_by_type_and_sign(statics):
     seen = []
     f = jax.jit(lambda x, n, *, m: seen.append((n, m)) or x, static_argnums=1, static_argnames="m")
@@ -110,7 +116,8 @@ def test_donated_arguments_beside_others_are_gone_and_results_stay_uncommitted(s
     for _ in range(4):
         tree = made()
         found = call(tree, y)
-        assert np.array_equal(found["a"], 2 * y) and np.array_equal(found["b"], 1 + y) and not found["a"].committed
+        assert np.array_equal(found["a"], 2 * y) and np.array_equal(found["b"], 1 + y) and not found[
+            "a"].committed
         for x in tree.values():
             assert x.is_deleted()
             with pytest.raises(RuntimeError, match="deleted"):
@@ -251,10 +258,7 @@ except ValueError:
 
 
 def run(program):
-    root = ROOT
-    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return forked.run(program, check=True).stdout.strip()
 
 
 def test_warm_calls_go_where_their_arguments_are():

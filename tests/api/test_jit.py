@@ -1,15 +1,12 @@
 """jit: what goes in and out, when it traces again, static and donated arguments, how it is applied."""
 import collections
 import functools
-import os
-import subprocess
-import sys
 import threading
 
+import forked
 import numpy as np
 import pytest
 from equal import same
-from places import ROOT
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -60,7 +57,8 @@ def test_python_scalars_are_weak(x, dtype, weak):
 def test_one_trace_for_each_type():
     fun, calls = counted(lambda x: x * 2)
     f = jax.jit(fun)
-    for x in (1.0, 2.0, jnp.float32(1), np.float32(3), jnp.ones(2), np.ones(2, np.float32), [1.0], [2.0], (1.0,)):
+    for x in (1.0, 2.0, jnp.float32(1), np.float32(3), jnp.ones(2), np.ones(2, np.float32), [1.0], [2.0],
+              (1.0,)):
         f(x)
     assert len(calls) == 5      # weak, strong, vector, list, tuple
     jax.jit(fun)(3.0)
@@ -85,7 +83,8 @@ def test_transformations_do_not_trace_again():
 
 def test_static_arguments():
     fun, calls = counted(lambda x, n=2: x * n if isinstance(n, (int, float)) else None)
-    for f in (jax.jit(fun, static_argnums=1), jax.jit(fun, static_argnames="n"), jax.jit(fun, static_argnums=-1)):
+    for f in (jax.jit(fun, static_argnums=1), jax.jit(fun, static_argnames="n"),
+              jax.jit(fun, static_argnums=-1)):
         same([f(1.0, 3), f(1.0, n=3), f(1.0)], [3.0, 3.0, 2.0])
     f = jax.jit(fun, static_argnums=(1,))
     calls.clear()
@@ -99,16 +98,20 @@ def test_static_arguments():
 
 
 @pytest.mark.parametrize("make, error, words", [
-    (lambda: jax.jit(lambda x, n: x, static_argnums=1)(1.0, [1]), ValueError, "Non-hashable static .*argument 1"),
-    (lambda: jax.jit(lambda x, n: x, static_argnames="n")(1.0, n=np.ones(2)), ValueError, "Non-hashable static"),
-    (lambda: jax.jit(lambda x: x, static_argnums=3), ValueError, "Argument number 3 of <lambda> does not exist"),
+    (lambda: jax.jit(lambda x, n: x, static_argnums=1)(1.0, [1]), ValueError,
+     "Non-hashable static .*argument 1"),
+    (lambda: jax.jit(lambda x, n: x, static_argnames="n")(1.0, n=np.ones(2)), ValueError,
+     "Non-hashable static"),
+    (lambda: jax.jit(lambda x: x, static_argnums=3), ValueError,
+     "Argument number 3 of <lambda> does not exist"),
     (lambda: jax.jit(lambda x: x, static_argnames="q"), ValueError, "'q'.*parameters of <lambda> are x"),
     (lambda: jax.jit(lambda x: x, donate_argnames="q"), ValueError, "'q'"),
     (lambda: jax.jit(lambda x: x, static_argnums="x"), TypeError, "static_argnums must be an int"),
     (lambda: jax.jit(lambda x: x, static_argnums=0, donate_argnums=0), ValueError, "cannot intersect"),
     (lambda: jax.jit(3), TypeError, "callable value"), (lambda: jax.jit(None), TypeError, "callable value"),
     (lambda: jax.jit(lambda x: x)({"a": object()}), TypeError, r"object[\s\S]*path x\[.a.\]"),
-    (lambda: jax.jit(lambda x: x)("abc"), TypeError, "value is of type <class 'str'> and was passed to the function at path x"),
+    (lambda: jax.jit(lambda x: x)("abc"), TypeError,
+     "value is of type <class 'str'> and was passed to the function at path x"),
     (lambda: jax.jit(lambda x: {"q": "s"})(1), TypeError, r"\['q'\]"),
     (lambda: jax.jit(lambda x: x)(2 ** 40), OverflowError, "too large"),
     (lambda: jax.jit(lambda x: x, in_shardings=3), TypeError, "in_shardings.*got 3"),
@@ -124,7 +127,8 @@ def test_donation():
     view = np.asarray(y)
     same(f(x, y), np.full(4, 2.0))
     assert x.is_deleted() and not y.is_deleted()
-    for use in (lambda: x + 1, lambda: f(x, y), lambda: np.asarray(x), lambda: x[0], x.tolist, x.block_until_ready):
+    for use in (lambda: x + 1, lambda: f(x, y), lambda: np.asarray(x), lambda: x[0], x.tolist,
+                x.block_until_ready):
         with pytest.raises(RuntimeError, match="deleted"):
             use()
     assert "deleted" in repr(x)
@@ -155,7 +159,8 @@ def test_a_view_protects_a_donated_buffer():
 def test_inline_writes_no_call():
     f = jax.jit(lambda x: x * 2, inline=True)
     assert [e.primitive.name for e in jax.make_jaxpr(lambda x: f(x))(1.0).eqns] == ["mul"]
-    assert [e.primitive.name for e in jax.make_jaxpr(lambda x: jax.jit(lambda y: y * 2)(x))(1.0).eqns] == ["jit"]
+    assert [e.primitive.name for e in jax.make_jaxpr(lambda x: jax.jit(lambda y: y * 2)(x))(1.0).eqns] == [
+        "jit"]
 
 
 def test_decorators_in_any_order():
@@ -189,7 +194,8 @@ def test_decorators_in_any_order():
             return x - self.k
 
     m = Model()
-    same([Model.static(1), m.static(1), Model.static2(1), m.method(2), m.value, jax.jit(m.method)(3), jax.jit(m)(5)],
+    same([Model.static(1), m.static(1), Model.static2(1), m.method(2), m.value, jax.jit(m.method)(3),
+          jax.jit(m)(5)],
          [2, 2, 3, 6, 3.0, 9, 2])
     with pytest.raises(TypeError, match=r"Model[\s\S]*path self[\s\S]*static_argnums"):
         m.forgot(1)
@@ -217,7 +223,8 @@ def test_closures():
     n[0] = 100      # what is compiled is compiled
     np.testing.assert_allclose(f(1.0), [1, 3, 5])
     big = np.arange(5000.0)      # passed as an input rather than written into the program
-    np.testing.assert_allclose(jax.jit(lambda x: x + big.sum() + big[:3])(1.0), 12497501.0 + np.arange(3), rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(lambda x: x + big.sum() + big[:3])(1.0), 12497501.0 + np.arange(3),
+                               rtol=1e-6)
 
 
 def test_closing_over_tracers():
@@ -298,9 +305,7 @@ except ValueError as error:
 
 
 def test_a_function_runs_where_its_arguments_are_committed():
-    env = {**os.environ, "PYTHONPATH": str(ROOT),
-           "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
-    done = subprocess.run([sys.executable, "-c", TWO_DEVICES], env=env, capture_output=True, text=True, timeout=60)
+    done = forked.run(TWO_DEVICES, XLA_FLAGS="--xla_force_host_platform_device_count=2")
     assert done.stdout.strip() == "done", done.stdout + done.stderr
 
 
@@ -313,7 +318,8 @@ def test_keywords_are_told_apart_by_their_names():
 
 
 def test_types_whose_values_are_not_read():
-    """NetKet passes what its parameters look like to a compiled function, which makes arrays of these shapes."""
+    """NetKet passes what its parameters look like to a compiled function, which makes arrays of these shapes.
+    """
     spec = {"a": jax.ShapeDtypeStruct((3,), "float32"), "b": jax.ShapeDtypeStruct((), "int32")}
     traced = []
 
@@ -324,7 +330,8 @@ def test_types_whose_values_are_not_read():
     x = jnp.arange(3.0)
     for outer in (f, jax.jit(lambda x, _: f(x, spec)), lambda x, s: jax.vmap(lambda x: f(x, s))(x[None])):
         out, ones = outer(x, spec)
-        assert out.ravel().tolist() == [0, 3, 6] and ones["b"].dtype == "int32" and ones["a"].ravel()[:3].tolist() == [1, 1, 1]
+        assert out.ravel().tolist() == [0, 3, 6] and ones["b"].dtype == "int32" and ones["a"].ravel()[
+            :3].tolist() == [1, 1, 1]
     assert jax.grad(lambda x: f(x, spec)[0].sum())(x).tolist() == [3, 3, 3]
     calls = len(traced)
     f(x, {key: jax.ShapeDtypeStruct(s.shape, s.dtype) for key, s in spec.items()})
@@ -332,7 +339,8 @@ def test_types_whose_values_are_not_read():
 
 
 @pytest.mark.parametrize("call", [
-    lambda s: jax.jit(lambda p: p + 1)(s), lambda s: jax.jit(lambda p: p)(s), lambda s: jax.jit(lambda p: 1, keep_unused=True)(s),
+    lambda s: jax.jit(lambda p: p + 1)(s), lambda s: jax.jit(lambda p: p)(s),
+    lambda s: jax.jit(lambda p: 1, keep_unused=True)(s),
     lambda s: jax.jit(lambda x: jax.jit(lambda p: p * x)(s))(1.0), lambda s: jnp.sin(s)])
 def test_types_whose_values_are_read(call):
     with pytest.raises(TypeError, match="ShapeDtypeStruct"):

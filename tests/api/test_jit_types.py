@@ -1,4 +1,5 @@
-"""jit takes a ShapeDtypeStruct of which the function reads the shape and the dtype; and shardings over the abstract mesh in use."""
+"""jit takes a ShapeDtypeStruct of which the function reads the shape and the dtype; and shardings over the
+abstract mesh in use."""
 import pytest
 
 import hlotrace as jax
@@ -26,8 +27,10 @@ def test_a_type_among_the_arguments():
 
 
 def test_types_are_no_arrays():
-    for call in (lambda: f({"like": S((2,), "int32")}, "a"), lambda: jax.jit(lambda s: s + 1)(S((2,), "int32"))):
-        with pytest.raises(TypeError, match="Argument 'text' of type <class 'str'>|type <class 'str'> and was passed to the function at path x|ShapeDtypeStruct"):
+    for call in (lambda: f({"like": S((2,), "int32")}, "a"),
+                 lambda: jax.jit(lambda s: s + 1)(S((2,), "int32"))):
+        with pytest.raises(TypeError,
+                           match="Argument 'text' of type <class 'str'>|type <class 'str'> and was passed to the function at path x|ShapeDtypeStruct"):
             call()
 
 
@@ -35,6 +38,7 @@ def test_shardings_over_the_abstract_mesh():
     mesh = jax.make_mesh((1,), ("x",))
     with jax.set_mesh(mesh):
         sharding = jax.NamedSharding(jax.sharding.get_abstract_mesh(), jax.P("x"))
-        for named in {"out_shardings": sharding}, {"in_shardings": sharding}, {"in_shardings": sharding, "out_shardings": sharding}:
+        for named in {"out_shardings": sharding}, {"in_shardings": sharding}, {
+            "in_shardings": sharding, "out_shardings": sharding}:
             found = jax.jit(lambda x: x + 1, **named)(jnp.ones(2)).sharding
             assert found.mesh is mesh and (found.spec == jax.P("x") or "out_shardings" not in named)

@@ -44,20 +44,24 @@ class Callable:
 
 
 @pytest.mark.parametrize("function, numbers, names, wanted", [
-    (plain, 0, None, ((0,), ("a",))), (plain, None, "b", ((1,), ("b",))), (plain, (2, 0), None, ((0, 2), ("a", "c"))),
+    (plain, 0, None, ((0,), ("a",))), (plain, None, "b", ((1,), ("b",))),
+    (plain, (2, 0), None, ((0, 2), ("a", "c"))),
     (plain, -1, None, ((2,), ("c",))), (plain, (0,), ("c",), ((0,), ("c",))), (plain, None, None, ((), ())),
     (strict, 0, None, ((0,), ())), (strict, 1, None, ((1,), ("b",))), (strict, None, "c", ((), ("c",))),
     (rest, 3, None, ((3,), ())), (rest, -1, None, ((-1,), ())), (rest, None, "c", ((), ("c",))),
     (anything, None, "z", ((), ("z",))), (Callable(), 1, None, ((1,), ("b",))),
-    (functools.partial(plain, 1), 0, None, ((0,), ("b",))), (functools.partial(plain, c=1), None, "b", ((1,), ("b",)))])
+    (functools.partial(plain, 1), 0, None, ((0,), ("b",))),
+    (functools.partial(plain, c=1), None, "b", ((1,), ("b",)))])
 def test_numbers_and_names_follow_from_each_other(function, numbers, names, wanted):
     assert numbers_and_names(function, numbers, names, "static") == wanted
 
 
 @pytest.mark.parametrize("numbers, names, error, words", [
     (3, None, ValueError, "static_argnums=\\(3,\\), but only accepts 3 positional .*number 3 of plain"),
-    (-4, None, ValueError, "number -4 of plain"), (None, "d", ValueError, "{'d'} in static_argnames.* a, b, c"),
-    ("a", None, TypeError, "static_argnums must be an int or a sequence"), (None, 1, TypeError, "static_argnames must be a str")])
+    (-4, None, ValueError, "number -4 of plain"),
+    (None, "d", ValueError, "{'d'} in static_argnames.* a, b, c"),
+    ("a", None, TypeError, "static_argnums must be an int or a sequence"),
+    (None, 1, TypeError, "static_argnames must be a str")])
 def test_those_that_the_function_lacks_are_named(numbers, names, error, words):
     with pytest.raises(error, match=words):
         numbers_and_names(plain, numbers, names, "static")
@@ -68,9 +72,11 @@ def test_names_of_what_is_called():
         @property
         def __name__(self):
             raise RuntimeError
-    assert [name_of(f) for f in (plain, functools.partial(functools.partial(plain, 1)), Callable(), Odd())] == [
+    assert [name_of(f) for f in (plain, functools.partial(functools.partial(plain, 1)), Callable(),
+                                 Odd())] == [
         "plain", "plain", "Callable", "Odd"]
-    assert signature_of(plain) == inspect.signature(plain) and signature_of(type("C", (), {"__signature__": 3})) is None
+    assert signature_of(plain) == inspect.signature(plain) and signature_of(
+        type("C", (), {"__signature__": 3})) is None
 
 
 def test_a_wrapper_has_the_names_of_what_it_wraps_and_keeps_its_own():
@@ -84,7 +90,8 @@ def test_a_wrapper_has_the_names_of_what_it_wraps_and_keeps_its_own():
 
 
 def test_sequences():
-    assert as_tuple(None, int, "n") == () and as_tuple(3, int, "n") == (3,) and as_tuple([1, 2], int, "n") == (1, 2)
+    assert as_tuple(None, int, "n") == () and as_tuple(3, int, "n") == (3,) and as_tuple(
+        [1, 2], int, "n") == (1, 2)
     assert as_tuple("ab", str, "n") == ("ab",)
     with pytest.raises(TypeError, match="n must be a str or a sequence of them, got"):
         as_tuple([[]], int, "n")
@@ -101,7 +108,8 @@ def test_statics_are_taken_out_and_put_back():
 
 
 @pytest.mark.parametrize("a, b, same", [
-    (1, 1, True), (1, 1.0, False), (1, True, False), (0.0, -0.0, False), ((1, 2.0), (1, 2.0), True), ((1,), (1.0,), False),
+    (1, 1, True), (1, 1.0, False), (1, True, False), (0.0, -0.0, False), ((1, 2.0), (1, 2.0), True),
+    ((1,), (1.0,), False),
     ((0.0,), (-0.0,), False), (np.float32(1), np.float32(1), True), (np.float32(1), np.float64(1), False),
     (frozenset({1}), frozenset({1.0}), False), ("a", "a", True), ((1, 2), (1, 2, 3), False)])
 def test_static_arguments_are_equal_in_type_and_value(a, b, same):
@@ -116,7 +124,8 @@ def test_what_cannot_be_in_a_key():
 
         def __eq__(self, other):
             raise RuntimeError("no")
-    with pytest.raises(ValueError, match=r"type <class 'list'>, \[1\], argument 'x' of f\.[\s\S]*pass a tuple"):
+    with pytest.raises(ValueError,
+                       match=r"type <class 'list'>, \[1\], argument 'x' of f\.[\s\S]*pass a tuple"):
         Static([1], "x", "f")
     one, other = Static(Bad(), 0, "f"), Static(Bad(), 0, "f")
     with pytest.raises(ValueError, match=r"comparable using __eq__[\s\S]*RuntimeError: no"):

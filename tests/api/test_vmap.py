@@ -22,7 +22,8 @@ def A(*shape):
     (lambda x: x, 1, 0, (A(2, 3),), A(2, 3).T),
     (lambda x: x, 1, -1, (A(2, 3),), A(2, 3)),
     (lambda x: (x, x.sum()), 0, (1, 0), (A(2, 3),), (A(2, 3).T, A(2, 3).sum(1))),
-    (lambda x: {"a": x, "b": (x, 2 * x)}, 0, {"a": 0, "b": 1}, (A(2, 2),), {"a": A(2, 2), "b": (A(2, 2).T, 2 * A(2, 2).T)}),
+    (lambda x: {"a": x, "b": (x, 2 * x)}, 0, {"a": 0, "b": 1}, (A(2, 2),),
+     {"a": A(2, 2), "b": (A(2, 2).T, 2 * A(2, 2).T)}),
     (lambda d, k: d["a"] * d["b"] * k, ({"a": 1, "b": 0}, None), 0, ({"a": A(2, 3), "b": A(3)}, 2.0),
      (A(2, 3) * A(3) * 2).T),
     (lambda t: t[0] + t[1][0], ((0, None),), 0, ((A(2), (3.0,)),), A(2) + 3),
@@ -31,7 +32,8 @@ def A(*shape):
     (lambda x: (x, None), 0, 0, (A(2),), (A(2), None)),
     (lambda x: 3.0, 0, 0, (A(2),), np.full(2, 3.0)),
     (lambda x: jnp.ones(3), 0, 1, (A(2),), np.ones((3, 2))),
-    (lambda x, n: x * n if n > 2 else x, (0, None), 0, (A(2), 3), A(2) * 3),      # an unmapped value is concrete
+    # an unmapped value is concrete
+    (lambda x, n: x * n if n > 2 else x, (0, None), 0, (A(2), 3), A(2) * 3),
     (lambda x, n: x, (0, None), 0, (A(2), None), A(2)),
     (lambda x: x + 1, 0, 0, (np.zeros((0, 2)),), np.zeros((0, 2))),
 ])
@@ -60,7 +62,8 @@ def test_keyword_arguments_are_mapped_in_front():
 
 def test_axis_size():
     same(jax.vmap(lambda: 3.0, axis_size=2)(), np.full(2, 3.0))
-    same(jax.vmap(lambda x: x * 2, in_axes=None, axis_size=3, axis_name="i", spmd_axis_name="j")(1.0), np.full(3, 2.0))
+    same(jax.vmap(lambda x: x * 2, in_axes=None, axis_size=3, axis_name="i", spmd_axis_name="j")(1.0),
+         np.full(3, 2.0))
 
 
 def test_nested():
@@ -79,10 +82,12 @@ X = A(2, 3, 3) + 1
     lambda m: jnp.where(m > 4, m, 0), jnp.diag, jnp.cumsum, lambda m: m.reshape(-1), jnp.tril,
     lambda m: jnp.einsum("ij,jk->ki", m, m), lambda m: m.ravel()[jnp.array([0, 2])], jnp.max,
     lambda m: m.astype(jnp.bfloat16).astype(float), lambda m: jnp.var(m, axis=0),
-    jax.jit(lambda m: m * 2), jax.grad(lambda m: jnp.sum(jnp.sin(m) ** 2)), lambda m: jax.jacfwd(jnp.sin)(m[0]),
+    jax.jit(lambda m: m * 2), jax.grad(lambda m: jnp.sum(jnp.sin(m) ** 2)),
+    lambda m: jax.jacfwd(jnp.sin)(m[0]),
     lambda m: jax.hessian(lambda v: jnp.prod(jnp.sin(v)))(m[0]), lambda m: jnp.where(m[0, 0] > 2, m, 1.0),
     lambda m: lax.scan(lambda c, r: (c + r, c * r), m[0], m), lambda m: lax.map(jnp.sum, m),
-    lambda m: lax.cond(m[0, 0] > 5, jnp.sin, jnp.cos, m), lambda m: lax.fori_loop(0, 3, lambda i, c: c * m[0, i], m),
+    lambda m: lax.cond(m[0, 0] > 5, jnp.sin, jnp.cos, m),
+    lambda m: lax.fori_loop(0, 3, lambda i, c: c * m[0, i], m),
     lambda m: jax.vjp(jnp.sin, m)[1](m)[0], lambda m: jax.linearize(jnp.sin, m)[1](m),
     lambda m: jax.jvp(jnp.sin, (m,), (m,)),
 ])
@@ -102,7 +107,8 @@ def test_mapped_indices():
 
 def test_keys():
     keys = jax.random.split(jax.random.key(0), 3)
-    same(jax.vmap(lambda k: jax.random.normal(k, (2,)))(keys), np.stack([jax.random.normal(k, (2,)) for k in keys]))
+    same(jax.vmap(lambda k: jax.random.normal(k, (2,)))(keys),
+         np.stack([jax.random.normal(k, (2,)) for k in keys]))
     assert jax.vmap(jax.random.split)(keys).shape == (3, 2)
 
 
@@ -155,7 +161,8 @@ def args(*a, **k):
 
 
 @pytest.mark.parametrize("call, error, words", [
-    (lambda: jax.vmap(args)(A(2), A(3)), ValueError, r"inconsistent sizes[\s\S]*size 2: axis 0 of argument a\[0\][\s\S]*size 3: axis 0 of argument a\[1\]"),
+    (lambda: jax.vmap(args)(A(2), A(3)), ValueError,
+     r"inconsistent sizes[\s\S]*size 2: axis 0 of argument a\[0\][\s\S]*size 3: axis 0 of argument a\[1\]"),
     (lambda: jax.vmap(args, (0,))(A(2), A(3)), ValueError, "in_axes must be an int, None, or a tuple"),
     (lambda: jax.vmap(args)(1.0), ValueError, "rank should be at least 1"),
     (lambda: jax.vmap(args, 1)(A(2)), ValueError, "along axis 1.*at least 2"),
@@ -166,8 +173,10 @@ def args(*a, **k):
     (lambda: jax.vmap(args, None)(A(2)), ValueError, "at least one non-None"),
     (lambda: jax.vmap(args)(), ValueError, "at least one argument containing an array"),
     (lambda: jax.vmap(args, axis_size=3)(A(2)), ValueError, "`axis_size` argument was 3"),
-    (lambda: jax.vmap(args, ({"a": 0},))({"a": A(2), "b": A(2)}), ValueError, "in_axes specification must be a tree prefix"),
-    (lambda: jax.vmap(lambda x: (x, x), 0, (0, 0, 0))(A(2)), ValueError, "out_axes specification must be a tree prefix"),
+    (lambda: jax.vmap(args, ({"a": 0},))({"a": A(2), "b": A(2)}), ValueError,
+     "in_axes specification must be a tree prefix"),
+    (lambda: jax.vmap(lambda x: (x, x), 0, (0, 0, 0))(A(2)), ValueError,
+     "out_axes specification must be a tree prefix"),
     (lambda: jax.vmap(lambda x: x, 0, None)(A(2)), ValueError, "out_axes is None"),
     (lambda: jax.vmap(lambda x: x, 0, 5)(A(2)), ValueError, "out_axes: axis 5 is out of bounds"),
     (lambda: jax.vmap(lambda x: x, out_axes="a"), TypeError, "out_axes must be an int"),
@@ -193,7 +202,8 @@ def test_a_struct_among_the_arguments_is_that_of_a_slice():
         return x * like["a"].shape[0]
     x = np.arange(2.0, dtype=np.float32)
     np.testing.assert_array_equal(jax.vmap(f)(x, {"a": struct}), x * 3)
-    np.testing.assert_array_equal(jax.vmap(f, in_axes=(0, -1))(np.ones(3, np.float32), {"a": struct}), [2, 2, 2])
+    np.testing.assert_array_equal(jax.vmap(f, in_axes=(0, -1))(np.ones(3, np.float32), {"a": struct}),
+                                  [2, 2, 2])
     np.testing.assert_array_equal(jax.vmap(f, in_axes=(0, None))(x, {"a": struct}), x * 2)
     assert seen == [((3,), np.float32), ((2,), np.float32), ((2, 3), np.float32)]
     with pytest.raises(ValueError, match=r"inconsistent sizes[\s\S]*like\['a'\] of type float32\[2,3\]"):

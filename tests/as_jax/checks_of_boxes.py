@@ -15,7 +15,8 @@ def loop(box, x):
     lax.scan(lambda c, y: (c, add(box, y)), None, jnp.array([x, 0.]))
 
 
-@pytest.mark.parametrize("change", [add, jax.jit(add), loop, jax.jit(loop), lambda box, x: jax.jit(lambda y: add(box, y))(x)],
+@pytest.mark.parametrize(
+    "change", [add, jax.jit(add), loop, jax.jit(loop), lambda box, x: jax.jit(lambda y: add(box, y))(x)],
                          ids=["eager", "jit", "scan", "scan in jit", "closed over by jit"])
 def test_a_box_is_changed(change):
     box = Box(jnp.float32(1.))
@@ -34,7 +35,8 @@ def test_a_box_holds_any_pytree():
     assert type(state) is BoxTypeState and [a.shape for a in state.leaf_avals] == [(), (3,)]
 
 
-@pytest.mark.parametrize("transform, want", [(jax.jit, 9.), (jax.grad, 6.), (lambda f: jax.jit(jax.grad(f)), 6.),
+@pytest.mark.parametrize("transform, want",
+                         [(jax.jit, 9.), (jax.grad, 6.), (lambda f: jax.jit(jax.grad(f)), 6.),
                                              (lambda f: lambda x: jax.vmap(f)(jnp.full(1, x))[0], 9.)])
 def test_a_box_of_the_function_itself(transform, want):
     def square(x):

@@ -16,7 +16,8 @@ def test_numbers_shapes_and_lists():
     assert faces.TypedInt(3, np.int32) + 1 == 4 and faces.TypedFloat(0.5, "float32").dtype == "float32"
     assert [x.dtype.name for x in faces.promote_dtypes_complex(jnp.ones(2), 1)] == ["complex64"] * 2
     whole, rest = faces.batch_and_remainder({"x": jnp.arange(5)}, 2)
-    assert whole["x"].shape == (2, 2) and rest["x"].tolist() == [4] and faces.batch_and_remainder(jnp.arange(4), 2)[1] is None
+    assert whole["x"].shape == (2, 2) and rest["x"].tolist() == [4] and faces.batch_and_remainder(
+        jnp.arange(4), 2)[1] is None
     with pytest.raises(NotImplementedError, match="wrap_key_data"):
         faces.EArray(None, None)
 

@@ -15,8 +15,10 @@ from hlotrace.as_jax import helpers as u
     (lambda: u.split_list_checked([1, 2, 3], [1, 2]), [[1], [2, 3]]),
     (lambda: u.partition_list([True, False, True], [1, 2, 3]), ([2], [1, 3])),
     (lambda: u.merge_lists([True, False, True], [2], [1, 3]), [1, 2, 3]),
-    (lambda: u.subvals([1, 2, 3], [(0, 9)]), (9, 2, 3)), (lambda: u.subs_list([0, None], ["a"], ["b"]), ["a", "b"]),
-    (lambda: u.concatenate([[1], (2, 3)]), [1, 2, 3]), (lambda: u.unflatten([1, 2, 3], [1, 2]), [[1], [2, 3]]),
+    (lambda: u.subvals([1, 2, 3], [(0, 9)]), (9, 2, 3)),
+    (lambda: u.subs_list([0, None], ["a"], ["b"]), ["a", "b"]),
+    (lambda: u.concatenate([[1], (2, 3)]), [1, 2, 3]),
+    (lambda: u.unflatten([1, 2, 3], [1, 2]), [[1], [2, 3]]),
     (lambda: u.tuple_insert((1, 2), 1, 5), (1, 5, 2)), (lambda: u.tuple_delete((1, 2), 0), (2,)),
     (lambda: u.tuple_update((1, 2), 0, 7), (7, 2)), (lambda: u.ceil_of_ratio(5, 2), 3),
     (lambda: u.wrap_name("jit", "f"), "jit(f)"), (lambda: u.fun_name(functools.partial(len)), "len"),
@@ -26,10 +28,14 @@ def test_lists_tuples_and_names(found, wanted):
 
 
 @pytest.mark.parametrize("wrong, error, words", [
-    (lambda: u.safe_zip([1], [2, 3]), ValueError, r"safe_zip\(\) argument 1 has length 2 but argument 0 has length 1"),
-    (lambda: u.safe_zip(), TypeError, "at least 1 argument"), (lambda: u.foreach(print, [1], [2, 3]), ValueError, "longer"),
-    (lambda: u.partition_list([True], [1, 2]), AssertionError, None), (lambda: u.merge_lists([True], [1], []), AssertionError, None),
-    (lambda: u.split_list_checked([1], [2]), AssertionError, None), (lambda: u.tuple_insert((), 1, 1), AssertionError, None)])
+    (lambda: u.safe_zip([1], [2, 3]), ValueError,
+     r"safe_zip\(\) argument 1 has length 2 but argument 0 has length 1"),
+    (lambda: u.safe_zip(), TypeError, "at least 1 argument"),
+    (lambda: u.foreach(print, [1], [2, 3]), ValueError, "longer"),
+    (lambda: u.partition_list([True], [1, 2]), AssertionError, None),
+    (lambda: u.merge_lists([True], [1], []), AssertionError, None),
+    (lambda: u.split_list_checked([1], [2]), AssertionError, None),
+    (lambda: u.tuple_insert((), 1, 1), AssertionError, None)])
 def test_what_does_not_fit(wrong, error, words):
     with pytest.raises(error, match=words):
         wrong()

@@ -31,9 +31,12 @@ def test_forward_and_backward_pieces_make_jacobians():
 
 
 @pytest.mark.parametrize("check, right, wrong", [
-    (partial(jacobians.check_input_dtype_jacfwd, False), 1., 1), (partial(jacobians.check_input_dtype_jacfwd, True), 1j, 1.),
-    (partial(jacobians.check_output_dtype_jacfwd, True), 1j, 1.), (partial(jacobians.check_input_dtype_jacrev, False, False), 1., 1),
-    (partial(jacobians.check_input_dtype_jacrev, True, False), 1j, 1.), (partial(jacobians.check_output_dtype_jacrev, False), 1., 1),
+    (partial(jacobians.check_input_dtype_jacfwd, False), 1., 1),
+    (partial(jacobians.check_input_dtype_jacfwd, True), 1j, 1.),
+    (partial(jacobians.check_output_dtype_jacfwd, True), 1j, 1.),
+    (partial(jacobians.check_input_dtype_jacrev, False, False), 1., 1),
+    (partial(jacobians.check_input_dtype_jacrev, True, False), 1j, 1.),
+    (partial(jacobians.check_output_dtype_jacrev, False), 1., 1),
     (partial(jacobians.check_output_dtype_jacrev, True), 1j, 1.)])
 def test_dtypes(check, right, wrong):
     check(right)

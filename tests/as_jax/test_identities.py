@@ -1,9 +1,5 @@
 """Who one is in a process for JAX, and in no other."""
-import os
-import subprocess
-import sys
-
-from places import ROOT
+import forked
 
 import hlotrace
 from hlotrace.core.surface.importing import renamed
@@ -71,10 +67,7 @@ except TypeError as error:
 
 
 def run(program):
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT,
-                          env={**os.environ, "PYTHONPATH": str(ROOT)})
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    forked.run(program, check=True, HLOTRACE_AS_JAX="1")
 
 
 def test_all_public_names_are_jaxs():
@@ -108,7 +101,6 @@ def test_executables_are_read_by_every_process(tmp_path):
     """Their bytes name classes as this package does."""
     program = """
 import pickle, sys
-{}
 import hlotrace as jax, hlotrace.numpy as jnp
 from hlotrace.experimental import serialize_executable as s
 mesh = jax.make_mesh((1,), ("x",))
@@ -120,8 +112,7 @@ else:
     assert f(jnp.ones(4)).tolist() == [2] * 4
 """
     path = tmp_path / "bytes"
-    for writer, reader in ("import hlotrace.as_jax", ""), ("", "import hlotrace.as_jax"):
-        for what, first in ("write", writer), ("read", reader):
-            done = subprocess.run([sys.executable, "-c", program.format(first, path, path), what], capture_output=True, text=True,
-                                  cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
-            assert done.returncode == 0, done.stderr
+    for_jax = {"HLOTRACE_AS_JAX": "1"}
+    for writer, reader in (for_jax, {}), ({}, for_jax):
+        for what, options in ("write", writer), ("read", reader):
+            forked.run(program.format(path, path), what, check=True, **options)

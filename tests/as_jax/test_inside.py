@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import forked
 import numpy as np
 import pytest
 from places import ROOT
@@ -113,7 +114,7 @@ for place in inside._homes:
     module, _, name = place.rpartition(".")
     assert hasattr(importlib.import_module(module), name), place
 """
-    run("-c", program)
+    forked.run(program, check=True, HLOTRACE_AS_JAX="1")
 
 
 def test_the_parts_of_vectorize_and_the_places_of_equations():
@@ -141,7 +142,7 @@ frame = source_info_util.user_frame(eqn.source_info.traceback)
 assert isinstance(frame, source_info_util.Frame) and frame.function_name == "<lambda>", frame
 assert frame.end_column - frame.start_column == 5 and source_info_util.user_frame(None) is None
 """
-    run("-c", program)
+    forked.run(program, check=True, HLOTRACE_AS_JAX="1")
 
 
 def test_what_libraries_read_of_traces_and_tracers():
@@ -168,7 +169,7 @@ with config.disable_jit(True), config.enable_x64(False):
     assert config.disable_jit.value and not config.enable_x64.value
 assert config.enable_x64.value and not config.disable_jit.value
 """
-    run("-c", program)
+    forked.run(program, check=True, HLOTRACE_AS_JAX="1")
 
 
 def test_faces_of_the_inside():
@@ -209,7 +210,7 @@ jax.jit(lambda x: x * 2.125)(jnp.ones(17))
 assert compiled and set(compiled) == {"cpu"}
 compiler.backend_compile_and_load = original
 """
-    run("-c", program)
+    forked.run(program, check=True, HLOTRACE_AS_JAX="1")
 
 
 def test_what_libraries_know_compiled_functions_by():

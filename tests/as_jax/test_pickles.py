@@ -4,8 +4,9 @@ import pickle
 import subprocess
 import sys
 
+import forked
 import pytest
-from places import ROOT, TESTS
+from places import TESTS
 
 import hlotrace as jax
 
@@ -14,10 +15,13 @@ JAX_PYTHON = os.environ.get("HLOTRACE_JAX_PYTHON")
 
 
 def run(python, *arguments):
-    path = str(ROOT) if python == sys.executable else ""
-    done = subprocess.run([python, TESTS / "as_jax" / "pickled.py", *arguments], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": path})
-    assert done.returncode == 0, done.stderr
+    program = TESTS / "as_jax" / "pickled.py"
+    if python == sys.executable:
+        forked.run(forked.file(program), *arguments, check=True, HLOTRACE_AS_JAX="1")
+    else:
+        done = subprocess.run([python, program, *arguments], capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": ""})
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("version", ["0.10", "0.12"])
@@ -41,7 +45,8 @@ def test_jax_reads_what_is_written_and_the_other_way_round(tmp_path):
 
 def test_pickles_of_other_processes_are_read_in_one_for_jax(tmp_path):
     """Here pickles are this package's own, and name its classes by their own names."""
-    things = {"x": jax.numpy.arange(3.), "key": jax.random.key(1), "struct": jax.ShapeDtypeStruct((2,), "float32"),
+    things = {"x": jax.numpy.arange(3.), "key": jax.random.key(1),
+              "struct": jax.ShapeDtypeStruct((2,), "float32"),
               "spec": jax.P("x"), "type": jax.typeof(1.)}
     assert b"jax._src" not in pickle.dumps(things)
     (tmp_path / "file").write_bytes(pickle.dumps(things))
@@ -51,9 +56,7 @@ found = pickle.load(open(sys.argv[1], "rb"))
 assert found["x"].tolist() == [0, 1, 2] and found["struct"] == jax.ShapeDtypeStruct((2,), "float32") and found["spec"] == jax.P("x")
 assert found["type"] == jax.typeof(1.) and found["key"] == jax.random.key(1) and b"jax._src" in pickle.dumps(found)
 """
-    done = subprocess.run([sys.executable, "-c", program, tmp_path / "file"], capture_output=True, text=True, env={
-        **os.environ, "PYTHONPATH": str(ROOT)})
-    assert done.returncode == 0, done.stderr
+    forked.run(program, tmp_path / "file", check=True, HLOTRACE_AS_JAX="1")
 
 
 def test_keys_of_a_generator_of_one_s_own_say_what_to_pickle():
@@ -68,8 +71,7 @@ except TypeError as error:
 else:
     raise AssertionError
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
-    assert done.returncode == 0, done.stderr
+    forked.run(program, check=True, HLOTRACE_AS_JAX="1")
 
 
 def test_manual_axis_types_are_pickled():

@@ -1,4 +1,5 @@
-"""Every name that packages were seen to take from JAX resolves in a process for JAX; a few raise when they are called."""
+"""Every name that packages were seen to take from JAX resolves in a process for JAX; a few raise when they
+are called."""
 import os
 import subprocess
 import sys
@@ -34,6 +35,7 @@ assert not wrong, wrong
 
 
 def test_all_of_them_in_one_process():
-    done = subprocess.run([sys.executable, "-c", PROGRAM, TESTS / "data" / "taken_names.txt"], capture_output=True, text=True, cwd=ROOT,
+    done = subprocess.run([sys.executable, "-c", PROGRAM, TESTS / "data" / "taken_names.txt"],
+                          capture_output=True, text=True, cwd=ROOT,
                           env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stderr

@@ -20,11 +20,13 @@ MANUAL = ShapedArray((2, 3), "float32", False, {"x", "y"})
 @pytest.mark.parametrize("shape", [(2, 3), [2, 3], np.array([2, 3]), (np.int64(2), np.int32(3))])
 @pytest.mark.parametrize("dtype", ["float32", np.float32, np.dtype("float32"), jnp.float32])
 def test_equal_types_are_one_object(shape, dtype):
-    assert ShapedArray(shape, dtype) is ShapedArray((2, 3), "float32") is ShapedArray((2, 3), "float32", False, frozenset())
+    assert ShapedArray(shape, dtype) is ShapedArray((2, 3), "float32") is ShapedArray(
+        (2, 3), "float32", False, frozenset())
 
 
 @pytest.mark.parametrize("change", [
-    {"shape": (3, 2)}, {"shape": (6,)}, {"dtype": np.dtype("int32")}, {"weak_type": True}, {"vma": frozenset("x")},
+    {"shape": (3, 2)}, {"shape": (6,)}, {"dtype": np.dtype("int32")}, {"weak_type": True},
+    {"vma": frozenset("x")},
 ])
 def test_a_type_is_all_of_its_fields(change):
     aval = ShapedArray((2, 3), "float32")
@@ -63,7 +65,8 @@ def test_how_a_type_is_written(aval, texts):
 
 @pytest.mark.parametrize("shape, dtype, text", [
     ((), "float32", "tensor<f32>"), ((2, 0, 3), "bool", "tensor<2x0x3xi1>"), ((1,), "uint8", "tensor<1xui8>"),
-    ((2,), "complex64", "tensor<2xcomplex<f32>>"), ((5,), "int4", "tensor<5xi4>"), ((3,), dtypes.float0, "tensor<3xi1>"),
+    ((2,), "complex64", "tensor<2xcomplex<f32>>"), ((5,), "int4", "tensor<5xi4>"),
+    ((3,), dtypes.float0, "tensor<3xi1>"),
     ((4,), "float8_e4m3fn", "tensor<4xf8E4M3FN>"),
 ])
 def test_the_mlir_type(shape, dtype, text):
@@ -103,21 +106,24 @@ def test_more_elements_than_can_be_counted(shape):
     assert ShapedArray((2**59 - 1,), "int8").size == 2**59 - 1
 
 
-# --- the type of a value ----------------------------------------------------------------------------------------
+# --- the type of a value ------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("value, dtype, weak", [
     (True, "bool", False), (1, "int32", True), (1.0, "float32", True), (1j, "complex64", True),
     (np.float32(1), "float32", False), (np.float64(1), "float32", False), (np.bool_(True), "bool", False),
     (np.int64(1), "int32", False), (ml_dtypes.bfloat16(1), "bfloat16", False),
-    (np.ones((2, 3)), "float32", False), (np.ones(2, np.uint64), "uint32", False), (np.ones(2, np.complex128), "complex64", False),
+    (np.ones((2, 3)), "float32", False), (np.ones(2, np.uint64), "uint32", False),
+    (np.ones(2, np.complex128), "complex64", False),
     (np.zeros(3, dtypes.float0), dtypes.float0, False),
 ], ids=lambda v: f"{type(v).__name__}")
 def test_of_a_value(value, dtype, weak):
     assert aval_of(value) is ShapedArray(np.shape(value), dtype, weak) is aval_or_none(value)
 
 
-@pytest.mark.parametrize("value, dtype", [(1, "int64"), (1.0, "float64"), (1j, "complex128"), (np.ones(2), "float64"),
-                                          (np.int64(3), "int64"), (np.uint64(3), "uint64"), (np.float32(1), "float32")])
+@pytest.mark.parametrize("value, dtype",
+                         [(1, "int64"), (1.0, "float64"), (1j, "complex128"), (np.ones(2), "float64"),
+                                          (np.int64(3), "int64"), (np.uint64(3), "uint64"),
+                                          (np.float32(1), "float32")])
 def test_of_a_value_with_64_bits(value, dtype):
     narrow = aval_of(value)
     with jax.enable_x64(True):
@@ -128,7 +134,8 @@ def test_of_a_value_with_64_bits(value, dtype):
 def test_of_a_value_of_a_derived_class():
     class Number(float):
         pass
-    assert aval_of(Number(2)) is WEAK and is_arraylike(Number(2)) and avals.avals_by_type[Number] is avals.avals_by_type[float]
+    assert aval_of(Number(2)) is WEAK and is_arraylike(Number(2)) and avals.avals_by_type[
+        Number] is avals.avals_by_type[float]
     del avals.avals_by_type[Number]
 
 
@@ -147,7 +154,8 @@ def test_a_class_of_the_users_becomes_an_array():
     (2**31, OverflowError, "int32, which holds -2147483648 to 2147483647; uint32 does"),
     (-2**31 - 1, OverflowError, "int64 does: enable"), (10**30, OverflowError, "no integer dtype does"),
     ("text", TypeError, "Argument 'text' of type <class 'str'> is not a valid JAX type"),
-    ([1, 2], TypeError, r"wrap it in jnp.array"), (range(3), TypeError, "jnp.arange"), (float, TypeError, "ShapeDtypeStruct"),
+    ([1, 2], TypeError, r"wrap it in jnp.array"), (range(3), TypeError, "jnp.arange"),
+    (float, TypeError, "ShapeDtypeStruct"),
     (np.array("a"), TypeError, "NumPy value of dtype <U1"), (np.array([None]), TypeError, "dtype object"),
     (ShapedArray((2,), "int8"), TypeError, "jnp.zeros"), (None, TypeError, "None"),
 ], ids=lambda v: str(v)[:20] if not isinstance(v, type) else v.__name__)

@@ -14,7 +14,8 @@ from hlotrace.primitives.arrays.contract import dot_general_p
 from hlotrace.sharding import P
 
 STATED = {name for name, p in PRIMITIVES.items() if p.axes is not None}
-COLLECTIVES = {"all_gather", "all_to_all", "pmax", "pmin", "ppermute", "psum", "psum_invariant", "pvary", "reduce_scatter"}
+COLLECTIVES = {"all_gather", "all_to_all", "pmax", "pmin", "ppermute", "psum", "psum_invariant", "pvary",
+               "reduce_scatter"}
 
 
 def mapped(row):
@@ -26,7 +27,8 @@ def mapped(row):
 
 
 def applications(row):
-    """(primitive, operands, parameters) of each equation with an axis map, of a row's program mapped over its operands."""
+    """(primitive, operands, parameters) of each equation with an axis map, of a row's program mapped over its
+    operands."""
     program, args = mapped(row)
     env = dict(zip((*program.constvars, *program.invars), (*program.consts, *args)))
     for eqn in program.eqns:
@@ -55,29 +57,36 @@ def mixed(x, axis):
 
 
 def along(primitive, operands, labels, label, params):
-    return listed(primitive.bind(*[mixed(x, a.index(label)) if label in a else x for x, a in zip(operands, labels)],
+    return listed(
+        primitive.bind(*[mixed(x, a.index(label)) if label in a else x for x, a in zip(operands, labels)],
                                  **params))
 
 
 def test_families_state_their_axes():
     """What is left computes places, holds programs or talks to devices: it says itself how it is mapped."""
     assert set(PRIMITIVES) - STATED == {
-        "addupdate", "anywhere", "axis_index", "bounded_while", "by_platform", "call_exported", "callback", "check",
-        "after_all", "checkpoint", "composite", "cond", "conv_general_dilated", "create_token", "custom_jvp_call",
-        "custom_lin", "custom_linear_solve", "custom_partitioning", "custom_vjp_call", "custom_vmap_call", "dce_sink",
+        "addupdate", "anywhere", "axis_index", "bounded_while", "by_platform", "call_exported", "callback",
+        "check",
+        "after_all", "checkpoint", "composite", "cond", "conv_general_dilated", "create_token",
+        "custom_jvp_call",
+        "custom_lin", "custom_linear_solve", "custom_partitioning", "custom_vjp_call", "custom_vmap_call",
+        "dce_sink",
         "device_put", "dim_as_value",
-        "dynamic_slice", "dynamic_update_slice", "ffi_call", "gather", "get", "inlined", "inspect_sharding", "iota",
+        "dynamic_slice", "dynamic_update_slice", "ffi_call", "gather", "get", "inlined", "inspect_sharding",
+        "iota",
         "jit", "layout_constraint", "linear_call", "mesh_cast", "optimization_barrier",
         "ragged_all_to_all", "remat_opt", "reshard", "rng_bit_generator",
-        "rng_uniform", "ruled_call", "scan", "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min", "scatter_mul",
-        "set", "shard_alike", "shard_map", "sharding_constraint", "swap", "tagged_call", "unreduced_dot_general",
+        "rng_uniform", "ruled_call", "scan", "scatter", "scatter_add", "scatter_apply", "scatter_max",
+        "scatter_min", "scatter_mul",
+        "set", "shard_alike", "shard_map", "sharding_constraint", "swap", "tagged_call",
+        "unreduced_dot_general",
         "unreduced_sum", "while"}
 
 
 @rows(lambda row: row.primitive in STATED - COLLECTIVES)
 def test_statement_is_true(row):
-    """Operands in another order along an axis that is left alone give results in that order; along one that is reduced
-    over they give the same results."""
+    """Operands in another order along an axis that is left alone give results in that order; along one that
+    is reduced over they give the same results."""
     for primitive, operands, params in applications(row):
         want = listed(primitive.bind(*operands, **params))
         labels, results = statement(primitive, operands, params, len(want))
@@ -92,7 +101,8 @@ def test_statement_is_true(row):
         sizes = {(c, n) for found, x in shapes for c, n in zip(found, x.shape) if c is not None}
         assert len(sizes) == len({c for c, _ in sizes})
         for label in {c for a in labels for c in a} - {None}:
-            moved = [mixed(x, result.index(label)) for x, result in zip(want, results)] if label in alone else want
+            moved = [mixed(x, result.index(label))
+                     for x, result in zip(want, results)] if label in alone else want
             got = along(primitive, operands, labels, label, params)
             assert_all_near(*([words(x) for x in xs] for xs in (got, moved)))
 
@@ -110,7 +120,8 @@ def test_statement_is_true_on_devices(row):
         def both(x, at=at):
             before, after = (jax.numpy.roll(v, 1, at) for v in (x, eqn.primitive.bind(x, **eqn.params)))
             return eqn.primitive.bind(before, **eqn.params), after
-        got, want = jax.jit(jax.shard_map(both, mesh=shard_map.params["mesh"], in_specs=spec, out_specs=P(None, "x"),
+        got, want = jax.jit(jax.shard_map(both, mesh=shard_map.params["mesh"], in_specs=spec,
+                                          out_specs=P(None, "x"),
                                           check_vma=False))(x)
         np.testing.assert_array_equal(got, want)
 
@@ -118,11 +129,12 @@ def test_statement_is_true_on_devices(row):
 @pytest.mark.parametrize("name", sorted(STATED - COLLECTIVES))
 def test_something_is_left_alone(name):
     """A statement that says nothing is no statement."""
-    assert any(set(statement(*found)[1][0]) - {None} for row in ROWS if row.primitive == name for found in applications(row)
+    assert any(set(statement(*found)[1][0]) - {None} for row in ROWS if row.primitive == name
+               for found in applications(row)
                if found[0].name == name)
 
 
-# --- where a mapped axis goes -----------------------------------------------------------------------------------
+# --- where a mapped axis goes -------------------------------------------------------------------------------
 
 def equations(fun, axes, out, *shapes):
     """Names of the primitives of a function that is mapped, and the shape of its result."""
@@ -174,7 +186,8 @@ def test_a_plan_is_made_once():
 
 def test_letters_of_a_product_are_an_axis_map():
     x, y = ShapedArray((2, 3, 4), np.float32), ShapedArray((4, 2, 5), np.float32)
-    numbers = dict(dimension_numbers=(((2,), (0,)), ((0,), (1,))), precision=None, preferred_element_type=None)
+    numbers = dict(dimension_numbers=(((2,), (0,)), ((0,), (1,))), precision=None,
+                   preferred_element_type=None)
     assert dot_general_p.axes(x, y, **numbers) == AxisMap((tuple("abc"), tuple("cad")), tuple("abd"))
 
 
@@ -198,12 +211,15 @@ def test_a_bound_for_each_example():
 @pytest.mark.parametrize(("fun", "shapes", "error", "words"), [
     (jax.lax.add, [(2, 3), (3,)], TypeError, "add"),
     (lambda x, y: jax.lax.concatenate([x, y], 0), [(2, 3), (3,)], TypeError, "concatenate"),
-    (lambda x, y: PRIMITIVES["select_n"].bind(x > 0, x, y), [(2, 3), ()], TypeError, "cases must have equal shapes"),
-    (lambda x, y: PRIMITIVES["sort"].bind(x, y, dimension=0, is_stable=True, num_keys=1), [(2, 3), ()], TypeError, "sort"),
+    (lambda x, y: PRIMITIVES["select_n"].bind(x > 0, x, y), [(2, 3), ()], TypeError,
+     "cases must have equal shapes"),
+    (lambda x, y: PRIMITIVES["sort"].bind(x, y, dimension=0, is_stable=True, num_keys=1), [(2, 3), ()],
+     TypeError, "sort"),
     (lambda x, y: jax.lax.clamp(y, x, y), [(2, 3), (3,)], TypeError, "clamp"),
 ])
 @pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0), (1, None)])
 def test_what_a_primitive_refuses_it_refuses_mapped(fun, shapes, error, words, axes):
-    operands = [np.ones(s if a is None else (*s[:a], BATCH, *s[a:]), np.float32) for s, a in zip(shapes, axes)]
+    operands = [np.ones(s if a is None else (*s[:a], BATCH, *s[a:]), np.float32)
+                for s, a in zip(shapes, axes)]
     with pytest.raises(error, match=words):
         jax.vmap(fun, axes)(*operands)

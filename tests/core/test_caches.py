@@ -1,4 +1,5 @@
-"""What is kept between calls never serves where what a trace depends on has changed, is bounded, and can be forgotten."""
+"""What is kept between calls never serves where what a trace depends on has changed, is bounded, and can be
+forgotten."""
 import gc
 import re
 import sys
@@ -44,7 +45,8 @@ class Rule:
         return self.primitive.bind(x)
 
 
-# Every road on which something is kept: from a function that multiplies by a number to the same function, or its slope.
+# Every road on which something is kept: from a function that multiplies by a number to the same function, or
+# its slope.
 ROADS = {
     "jit": jax.jit,
     "jit of jit": lambda f: jax.jit(jax.jit(f)),
@@ -69,7 +71,8 @@ ROADS = {
     "grad of custom_vjp": lambda f: jax.grad(custom_vjp(f)),
     "jit of custom_vjp": lambda f: jax.jit(custom_vjp(f)),
     "jit of composite": lambda f: (lambda g: lambda x: jax.jit(lambda y: g(y))(x))(composite(f)),
-    "rule under jit of grad": lambda f: (lambda rule: lambda x: jax.jit(jax.grad(lambda y: rule(y)))(x))(Rule(f)),
+    "rule under jit of grad": lambda f: (lambda rule: lambda x: jax.jit(jax.grad(lambda y: rule(y)))(x))(
+        Rule(f)),
     "make_jaxpr": lambda f: lambda x: jax.make_jaxpr(f)(x).eqns[-1].invars[1].val,
     "lower": lambda f: lambda x: jax.jit(f).lower(x).compile()(x),
 }
@@ -77,7 +80,8 @@ ROADS = {
 OTHER = {      # for each option that changes programs, a value that it does not have
     "jax_enable_x64": True, "jax_numpy_dtype_promotion": "strict", "jax_numpy_rank_promotion": "raise",
     "jax_default_matmul_precision": "highest", "jax_threefry_partitionable": False, "jax_debug_nans": True,
-    "jax_debug_infs": True, "hlotrace_outline": False, "jax_check_static_indices": True, "hlotrace_check_bounds": True,
+    "jax_debug_infs": True, "hlotrace_outline": False, "jax_check_static_indices": True,
+    "hlotrace_check_bounds": True,
 }
 
 
@@ -104,14 +108,17 @@ def test_a_changed_option_is_seen_by_the_next_call(road):
 
 
 def test_every_option_that_changes_programs_is_tried():
-    # nothing is kept under the first, the second needs devices, the third looks through the heap after every trace
+    # nothing is kept under the first, the second needs devices, the third looks through the heap after every
+    # trace
     left_out = {"jax_disable_jit", "jax_debug_key_reuse", "jax_default_device", "jax_check_tracer_leaks"}
     elsewhere = set(CHANGES)       # on one road each
-    refused = {"jax_default_prng_impl", "jax_enable_custom_prng", "jax_softmax_custom_jvp", "jax_legacy_prng_key"}
+    refused = {"jax_default_prng_impl", "jax_enable_custom_prng", "jax_softmax_custom_jvp",
+               "jax_legacy_prng_key"}
     assert set(TRACING) - left_out - refused - elsewhere == set(OTHER)
 
 
-@pytest.mark.parametrize("road", [r for r in ROADS if "vmap" not in r and r not in ("lower", "map", "make_jaxpr")])
+@pytest.mark.parametrize(
+    "road", [r for r in ROADS if "vmap" not in r and r not in ("lower", "map", "make_jaxpr")])
 def test_a_named_axis_of_another_size_is_seen(road):
     call = ROADS[road](lambda x: x * np.float32(lax.axis_size("i")))
     for size in (2, 3, 2):
@@ -176,14 +183,15 @@ def test_clear_caches_forgets_compiled_programs():
     assert f(1.0) == 2
 
 
-# --- texts that anything kept went into ---------------------------------------------------------------------------
+# --- texts that anything kept went into ---------------------------------------------------------------------
 
 PROGRAMS = [(f"{family}: {title}", function if hasattr(function, "lower") else jax.jit(function), args)
             for family, programs in FAMILIES.items() for title, (function, *args) in programs.items()]
 
 
 def texts():
-    """All golden programs as they are lowered now, without the numbers that host functions have in this process."""
+    """All golden programs as they are lowered now, without the numbers that host functions have in this
+    process."""
     found = {}
     for name, function, args in PROGRAMS:
         try:
@@ -227,13 +235,15 @@ def test_where_programs_run_is_part_of_what_is_kept():
 
 
 def test_where_operands_lie_is_part_of_what_is_kept():
-    """Eagerly, under jit, of one operand and of two: results are where operands are, whatever was there before."""
+    """Eagerly, under jit, of one operand and of two: results are where operands are, whatever was there
+    before."""
     def compiled(x):
         return x * 2
     functions = {"x + 1": lambda x: x + 1, "x * x": lambda x: x * x, "sum": jnp.sum, "jit": jax.jit(compiled),
                  "cond": lambda x: lax.cond(True, lambda y: y, lambda y: -y, x)}
     mesh = auto_mesh((4,), ("data",), devices=jax.devices()[:4])
-    places = [None, *jax.devices()[:3], *(jax.sharding.NamedSharding(mesh, jax.P(*s)) for s in (("data",), ()))]
+    places = [None, *jax.devices()[:3],
+              *(jax.sharding.NamedSharding(mesh, jax.P(*s)) for s in (("data",), ()))]
     value = np.arange(8, dtype=np.float32)
     for _ in range(2):
         for place in places:
@@ -244,10 +254,11 @@ def test_where_operands_lie_is_part_of_what_is_kept():
                 np.testing.assert_array_equal(got, functions[name](value) if name != "cond" else value)
 
 
-# --- state that ends with its block -------------------------------------------------------------------------------
+# --- state that ends with its block -------------------------------------------------------------------------
 
 def in_force():
-    names = ("trace", "source", "name_stack", "axis_env", "meshes", "mesh_to_run_on", "x64", "disable_jit", "check_floats",
+    names = ("trace", "source", "name_stack", "axis_env", "meshes", "mesh_to_run_on", "x64", "disable_jit",
+             "check_floats",
              "check_bounds", "overrides", "trace_key")
     return {name: getattr(state, name) for name in names}
 
@@ -290,7 +301,8 @@ def test_nothing_stays_in_force(road):
             jnp.sin(x)
             raise KeyError("mine")
     x, before = jnp.float32(1), in_force()
-    alone = road in ("make_jaxpr", "lower", "eval_shape", "default_device", "set_mesh")      # these are not traced
+    # these are not traced
+    alone = road in ("make_jaxpr", "lower", "eval_shape", "default_device", "set_mesh")
     for outer in [lambda g: g] if alone else [lambda g: g, jax.jit]:
         outer(SCOPES[road](scoped))(x)
         assert in_force() == before
@@ -299,7 +311,7 @@ def test_nothing_stays_in_force(road):
         assert in_force() == before
 
 
-# --- other threads ----------------------------------------------------------------------------------------------
+# --- other threads ------------------------------------------------------------------------------------------
 
 def in_thread(function):
     thread = threading.Thread(target=function)
@@ -341,7 +353,7 @@ def test_a_thread_keeps_what_it_set_for_itself(x64_afterwards):
     assert jnp.zeros(2).dtype == "float64"
 
 
-# --- bounds -----------------------------------------------------------------------------------------------------
+# --- bounds -------------------------------------------------------------------------------------------------
 
 @pytest.mark.quick
 def test_a_table_lets_go_of_what_was_made_longest_ago():
@@ -387,7 +399,8 @@ def test_an_owner_has_a_cache_for_each_key():
     places = [(who, key) for who in (owner, other) for key in (None, "a", 1)]
     for i, place in enumerate(places):
         caches.of(*place)["made"] = i
-    assert [caches.of(*place)["made"] for place in places] == list(range(6)) and caches.of(owner) is caches.of(owner, None)
+    assert [caches.of(*place)["made"] for place in places] == list(range(6)) and caches.of(
+        owner) is caches.of(owner, None)
     assert caches.of([]) is not caches.of([])      # a list cannot be referred to weakly
     del other, place, places
     assert list(caches.tables) == [owner]

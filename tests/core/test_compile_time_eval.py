@@ -1,4 +1,5 @@
-"""ensure_compile_time_eval: what is known is computed at once, what is not is traced as it is outside of the block."""
+"""ensure_compile_time_eval: what is known is computed at once, what is not is traced as it is outside of the
+block."""
 import math
 
 import pytest
@@ -29,7 +30,8 @@ AROUND = {
     "vmap": lambda f: jax.vmap(f)(jnp.stack([X, X + 1])),
     "scan": lambda f: lax.scan(lambda c, _: (c, f(c)), X, None, 2),
     "checkpoint": lambda f: jax.checkpoint(f)(X),
-    "jit of vmap of jvp": lambda f: jax.jit(jax.vmap(lambda x: jax.jvp(f, (x,), (x,))))(jnp.stack([X, X + 1])),
+    "jit of vmap of jvp": lambda f:
+        jax.jit(jax.vmap(lambda x: jax.jvp(f, (x,), (x,))))(jnp.stack([X, X + 1])),
     "two tracers": lambda f: jax.vmap(lambda y: jax.jit(lambda x: f(x * y))(X))(jnp.ones(2)),
 }
 

@@ -13,7 +13,8 @@ from hlotrace.core.errors import page_of
 
 pytestmark = pytest.mark.quick
 
-CLASSES = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, Exception)
+CLASSES = [value for value in vars(errors).values() if isinstance(value, type)
+           and issubclass(value, Exception)
            and value.__module__ == "hlotrace.errors"]
 
 
@@ -21,7 +22,8 @@ CLASSES = [value for value in vars(errors).values() if isinstance(value, type) a
 def test_every_class_of_errors_has_a_page_that_is_there_and_tells_of_it(kind):
     page = page_of(kind.__new__(kind), str(ROOT / "docs/errors/{page}.md"))
     assert page is not None
-    if kind.__name__ not in ("JAXTypeError", "JAXIndexError", "ShapeError", "KeyPromotionError"):    # what others derive from
+    # what others derive from
+    if kind.__name__ not in ("JAXTypeError", "JAXIndexError", "ShapeError", "KeyPromotionError"):
         assert kind.__name__ in Path(page).read_text("utf-8")
 
 

@@ -39,7 +39,8 @@ def _noted(x, **params):
 
 
 one_more = Primitive("one_more", abstract_eval=lambda x, **_: x, impl_rule=_noted)
-both = Primitive("both", multiple_results=True, abstract_eval=lambda x, y: [x, y], impl_rule=lambda x, y: [x, y])
+both = Primitive("both", multiple_results=True, abstract_eval=lambda x, y: [x, y],
+                 impl_rule=lambda x, y: [x, y])
 told = Primitive("told", abstract_eval=lambda x: x, impl_rule=_noted, effects=lambda params: (IO(),))
 
 
@@ -56,7 +57,7 @@ def names(jaxpr):
     return [eqn.primitive.name for eqn in jaxpr.eqns]
 
 
-# --- evaluation ----------------------------------------------------------------------------------------------------
+# --- evaluation ---------------------------------------------------------------------------------------------
 
 def test_equations_run_in_order_and_their_results_are_used():
     def f(x, y):
@@ -121,7 +122,7 @@ def test_a_weak_literal_is_its_python_number(value):
     assert literal_value(Literal(value, aval_of(value))) is value
 
 
-# --- dead code -----------------------------------------------------------------------------------------------------
+# --- dead code ----------------------------------------------------------------------------------------------
 
 def dead(x, y):
     used = one_more.bind(x)
@@ -137,7 +138,8 @@ def test_what_nothing_uses_goes():
 
 def test_outputs_that_are_not_wanted_go_with_what_they_need():
     pruned, used = dce(program(dead, F, F), [False, True])
-    assert names(pruned) == [] and used == [False, True] and len(pruned.outvars) == 1 and len(pruned.invars) == 2
+    assert names(pruned) == [] and used == [False, True] and len(pruned.outvars) == 1 and len(
+        pruned.invars) == 2
     pruned, used = dce(program(dead, F, F), [True, False])
     assert names(pruned) == ["one_more"] and used == [True, False]
 
@@ -173,7 +175,7 @@ def test_a_primitive_may_prune_itself():
     assert both_used.eqns[0].params == {}
 
 
-# --- programs as parameters ----------------------------------------------------------------------------------------
+# --- programs as parameters ---------------------------------------------------------------------------------
 
 def test_programs_among_parameters_are_found_in_order():
     first, second = program(lambda x: [x], F), program(lambda x: [one_more.bind(x)], F)
@@ -189,25 +191,28 @@ def test_effects_of_a_program_are_those_of_its_equations_once_each():
 def test_replacing_fields():
     made = program(lambda x: [one_more.bind(x)], F, name="f", arg_names=["x"])
     other = made.replace(name="g")
-    assert (other.name, other.eqns, other.invars, other.arg_names) == ("g", made.eqns, made.invars, ["x"]) and made.name == "f"
+    assert (other.name, other.eqns, other.invars, other.arg_names) == (
+        "g", made.eqns, made.invars, ["x"]) and made.name == "f"
     eqn = made.eqns[0].replace(name_stack="scope")
     assert (eqn.primitive, eqn.source, eqn.name_stack) == (one_more, made.eqns[0].source, "scope")
     assert str(eqn.source_info.name_stack) == "scope" and repr(eqn) == "a:f32[] = one_more b"
 
 
 def test_parameters_have_jaxs_names_too():
-    renamed = Primitive("renamed", abstract_eval=lambda x, **_: x, also={"theirs": lambda params: params["ours"] * 2})
+    renamed = Primitive("renamed", abstract_eval=lambda x, **_: x,
+                        also={"theirs": lambda params: params["ours"] * 2})
     params = program(lambda x: [renamed.bind(x, ours=3)], F).eqns[0].params
     assert (params["ours"], params["theirs"]) == (3, 6) and dict(params) == {"ours": 3}
     with pytest.raises(KeyError, match="neither"):
         params["neither"]
 
 
-# --- typing rules --------------------------------------------------------------------------------------------------
+# --- typing rules -------------------------------------------------------------------------------------------
 
 def test_what_is_well_typed_passes():
     check_jaxpr(program(dead, F, F))
-    check_jaxpr(jax.make_jaxpr(jax.grad(lambda x: lax.scan(lambda c, _: (jnp.sin(c), c), x, length=3)[0]))(1.0))
+    check_jaxpr(jax.make_jaxpr(jax.grad(lambda x: lax.scan(lambda c, _: (jnp.sin(c), c), x, length=3)[0]))(
+        1.0))
 
 
 @pytest.mark.parametrize("result", [ShapedArray((), "int32"), ShapedArray((1,), "float32")], ids=str)
@@ -237,26 +242,31 @@ def test_programs_inside_are_checked():
         check_jaxpr(Jaxpr((), (), [x], [Eqn(one_more, [x], [y], {"jaxpr": inner})], [y]))
 
 
-# --- text ----------------------------------------------------------------------------------------------------------
+# --- text ---------------------------------------------------------------------------------------------------
 
 def test_text_names_variables_in_the_order_of_appearance():
-    made = program(lambda x, y: [*both.bind(one_more.bind(x, k=1, none=None), y), 2.0], F, ShapedArray((2,), "int32", True))
+    made = program(lambda x, y: [*both.bind(one_more.bind(x, k=1, none=None), y), 2.0], F,
+                   ShapedArray((2,), "int32", True))
     assert str(made).split("\n") == [
-        "{ lambda ; a:f32[] b:i32[2]. let", "    c:f32[] = one_more[k=1 none=None] a", "    d:f32[] e:i32[2] = both c b",
+        "{ lambda ; a:f32[] b:i32[2]. let", "    c:f32[] = one_more[k=1 none=None] a",
+        "    d:f32[] e:i32[2] = both c b",
         "  in (d, e, 2.0:f32[]) }"]
     assert str(program(lambda x: [x], F)) == "{ lambda ; a:f32[]. let  in (a,) }"
-    assert str(program(lambda x: [both.bind(x, x)[1]], F)) == "{ lambda ; a:f32[]. let _:f32[] b:f32[] = both a a in (b,) }"
+    assert str(program(lambda x: [both.bind(x, x)[1]],
+                       F)) == "{ lambda ; a:f32[]. let _:f32[] b:f32[] = both a a in (b,) }"
 
 
 def test_a_program_is_in_one_line_where_it_fits():
     made = program(lambda x: [one_more.bind(x)], F)
     assert str(made) == "{ lambda ; a:f32[]. let b:f32[] = one_more a in (b,) }"
-    assert made.pretty_print(width=20).split("\n") == ["{ lambda ; a:f32[]. let", "    b:f32[] = one_more a", "  in (b,) }"]
+    assert made.pretty_print(width=20).split("\n") == ["{ lambda ; a:f32[]. let", "    b:f32[] = one_more a",
+                                                       "  in (b,) }"]
     assert made.pretty_print(print_shapes=False) == "{ lambda ; a. let b = one_more a in (b,) }"
     assert made.pretty_print(print_effects=True).endswith("in (b,) : {  } }")
     assert re.search(r"in \(b,\) } # .*test_jaxpr.py:\d+:\d+ \(\S+\)$", made.pretty_print(source_info=True))
     assert made.pretty_print(name_stack=True).endswith("} # []")
-    assert made.pretty_print(use_color=True).startswith("{ \x1b[34;1mlambda \x1b[39;22m; a\x1b[35m:f32[]\x1b[39m.")
+    assert made.pretty_print(use_color=True).startswith(
+        "{ \x1b[34;1mlambda \x1b[39;22m; a\x1b[35m:f32[]\x1b[39m.")
     with pytest.raises(TypeError):
         made.pretty_print(colour=True)
 
@@ -268,12 +278,14 @@ def test_a_program_that_is_called_has_the_names_of_the_call_and_one_text():
         "      jaxpr={ lambda ; a:f32[]. let b:f32[] = one_more a in (b,) }", "    ] a", "  in (b,) }"]
     assert str(program(lambda x: [called(called(x))], F)).split("\n") == [
         "let lambda = { lambda ; a:f32[]. let b:f32[] = one_more a in (b,) } in", "{ lambda ; c:f32[]. let",
-        "    d:f32[] = jit[name=<lambda> jaxpr=lambda] c", "    e:f32[] = jit[name=<lambda> jaxpr=lambda] d", "  in (e,) }"]
+        "    d:f32[] = jit[name=<lambda> jaxpr=lambda] c", "    e:f32[] = jit[name=<lambda> jaxpr=lambda] d",
+        "  in (e,) }"]
 
 
 def test_text_of_constants_arrays_and_programs_inside():
     table = np.arange(3, dtype=np.float32)
-    made = program(lambda x: [jax.jit(lambda x: one_more.bind(x, dtype=np.dtype("int8"), rule=max))(x) + table], F)
+    made = program(lambda x: [jax.jit(lambda x: one_more.bind(x, dtype=np.dtype("int8"), rule=max))(x)
+                              + table], F)
     text = str(made)
     assert text.startswith("{ lambda a:f32[3]; b:f32[]. let") and "dtype=int8" in text and "rule=max" in text
     assert "jaxpr={ lambda ; " in text and "add d a" in text
@@ -310,9 +322,11 @@ def test_replace_changes_what_is_given_and_nothing_else():
     with scoped("layer"):
         program = trace_to_jaxpr(lambda x, y: [jnp.sin(x) * y], [F, F], "f", ("x", "y"))
     eqn, other = program.eqns[0], trace_to_jaxpr(lambda x: [jnp.cos(x)], [F], "g", ("z",))
-    cases = [(program, Jaxpr, ("constvars", "consts", "invars", "eqns", "outvars", "name", "arg_names"), other),
+    cases = [(program, Jaxpr, ("constvars", "consts", "invars", "eqns", "outvars", "name", "arg_names"),
+              other),
              (eqn, Eqn, ("primitive", "invars", "outvars", "params", "effects", "source", "name_stack"),
-              other.eqns[0].replace(effects=(IO(),), source=None, params={"accuracy": 1}, name_stack="other"))]
+              other.eqns[0].replace(effects=(IO(),), source=None, params={"accuracy": 1},
+                                    name_stack="other"))]
     def differ(kind, fields, a, b):
         assert type(a) is type(b) is kind
         return [name for name in fields if getattr(a, name) != getattr(b, name)]
@@ -320,6 +334,8 @@ def test_replace_changes_what_is_given_and_nothing_else():
         assert differ(kind, fields, whole, whole.replace()) == []
         for name in differ(kind, fields, whole, new):
             assert differ(kind, fields, whole, whole.replace(**{name: getattr(new, name)})) == [name]
-    assert differ(*cases[0][1:3], program, program.replace(debug_info=other.debug_info)) == ["name", "arg_names"]
+    assert differ(*cases[0][1:3], program, program.replace(debug_info=other.debug_info)) == [
+        "name", "arg_names"]
     assert differ(*cases[0][1:3], program, other.replace(jaxpr=program)) == []
-    assert differ(*cases[1][1:3], eqn, eqn.replace(source_info=cases[1][3].source_info)) == ["source", "name_stack"]
+    assert differ(*cases[1][1:3], eqn, eqn.replace(source_info=cases[1][3].source_info)) == [
+        "source", "name_stack"]

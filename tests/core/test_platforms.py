@@ -38,11 +38,13 @@ def test_of_a_platform_that_is_not_known_nothing_is_claimed():
 
 
 @pytest.mark.parametrize("name, kind, can", [
-    ("add", "c", True), ("maximum", "f", True), ("maximum", "c", False), ("and", "b", True), ("and", "i", False),
+    ("add", "c", True), ("maximum", "f", True), ("maximum", "c", False), ("and", "b", True),
+    ("and", "i", False),
     ("xor", "b", False)])
 def test_devices_of_a_cpu_reduce_together_by_some_operations(name, kind, can):
     assert platform_named("cpu").all_reduced(f"stablehlo.{name}", kind) is can
-    assert platform_named("tpu").all_reduced(f"stablehlo.{name}", kind) and not platform_named("cpu").all_reduced(None, kind)
+    assert platform_named("tpu").all_reduced(f"stablehlo.{name}", kind) and not platform_named(
+        "cpu").all_reduced(None, kind)
 
 
 def test_default_backend_gives_the_public_name():
@@ -51,7 +53,8 @@ def test_default_backend_gives_the_public_name():
 
 def test_a_rule_for_each_platform():
     p = unary("by_platform", lower={"cpu": writes("sine"), "gpu": writes("cosine"), None: writes("tanh")})
-    written = {platform: re.search(r"stablehlo.(\w+)", text(p, platform))[1] for platform in (*PLATFORMS, "gpu")}
+    written = {platform: re.search(r"stablehlo.(\w+)", text(p, platform))[1]
+               for platform in (*PLATFORMS, "gpu")}
     assert written == {"cpu": "sine", "cuda": "cosine", "gpu": "cosine", "rocm": "tanh", "tpu": "tanh"}
     np.testing.assert_allclose(p.bind(X), np.sin(X), rtol=1e-6)
     np.testing.assert_allclose(jax.jit(p.bind)(X), np.sin(X), rtol=1e-6)
@@ -67,27 +70,32 @@ def test_what_the_rule_of_a_platform_writes_is_verified(row):
 @pytest.mark.quick
 def test_no_rule_for_a_platform_names_those_that_have_one():
     p = unary("only_there", lower={"cuda": writes("sine"), "tpu": writes("sine")})
-    with pytest.raises(NotImplementedError, match="'only_there' not found for platform cpu; it has one for cuda, tpu"):
+    with pytest.raises(NotImplementedError,
+                       match="'only_there' not found for platform cpu; it has one for cuda, tpu"):
         jax.jit(p.bind)(X)
-    with pytest.raises(NotImplementedError, match="'only_there' not found for platform rocm; it has one for cuda, tpu"):
+    with pytest.raises(NotImplementedError,
+                       match="'only_there' not found for platform rocm; it has one for cuda, tpu"):
         text(p, "rocm")
 
 
 def test_a_rule_of_none_keeps_a_platform_out():
     p = unary("not_there", lower={"tpu": None, None: writes("sine")})
     assert "sine" in text(p, "cpu")
-    with pytest.raises(NotImplementedError, match="'not_there' not found for platform tpu; it has one for every other"):
+    with pytest.raises(NotImplementedError,
+                       match="'not_there' not found for platform tpu; it has one for every other"):
         text(p, "tpu")
 
 
 def test_a_primitive_without_a_rule():
-    with pytest.raises(NotImplementedError, match="'bare' not found for platform cpu; set mlir.register_lowering"):
+    with pytest.raises(NotImplementedError,
+                       match="'bare' not found for platform cpu; set mlir.register_lowering"):
         jax.jit(unary("bare").bind)(X)
 
 
 @pytest.mark.quick
 def test_rules_for_an_unknown_platform_are_refused():
-    with pytest.raises(TypeError, match="lowering of primitive 'misspelt' .* platform 'cdua'; known are cpu, cuda, gpu,"):
+    with pytest.raises(TypeError,
+                       match="lowering of primitive 'misspelt' .* platform 'cdua'; known are cpu, cuda, gpu,"):
         unary("misspelt", lower={"cdua": writes("sine")})
 
 

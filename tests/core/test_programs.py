@@ -1,4 +1,5 @@
-"""Programs and what is derived from them: caches that live as long as they do, keys of constants, programs without constants."""
+"""Programs and what is derived from them: caches that live as long as they do, keys of constants, programs
+without constants."""
 import gc
 import weakref
 
@@ -37,7 +38,7 @@ def names(jaxpr):
     return [eqn.primitive.name for eqn in jaxpr.eqns]
 
 
-# --- caches --------------------------------------------------------------------------------------------------------
+# --- caches -------------------------------------------------------------------------------------------------
 
 def test_a_derived_program_is_made_once_for_each_key():
     made = []
@@ -85,11 +86,12 @@ def test_derivatives_of_a_program_are_derived_once():
     constant, marks = programs.jvp(f, (False,))
     assert marks == (False,) and len(constant.outvars) == 1
     split = programs.linearize(f, (True,))
-    assert split.out_nonzero == (True,) and split.select(["input"], ["saved"]) == ["input" if kind == "in" else "saved"
+    assert split.out_nonzero == (True,) and split.select(["input"], ["saved"]) == [
+        "input" if kind == "in" else "saved"
                                                                                   for kind, _ in split.residuals]
 
 
-# --- constants -----------------------------------------------------------------------------------------------------
+# --- constants ----------------------------------------------------------------------------------------------
 
 ALIKE = (1, 1.0, True, np.int32(1), np.int8(1), np.float32(1), np.float16(1), np.bool_(True))
 ZEROS = (0, 0.0, -0.0, False, np.float32(0.0), np.float32(-0.0), float("nan"), np.float32("nan"))
@@ -147,7 +149,7 @@ def test_programs_for_all_callers_say_no_lines():
     assert (call.source, call.name_stack, inner.source, inner.name_stack) == (None, "", None, "")
 
 
-# --- what checkpoint saves -----------------------------------------------------------------------------------------
+# --- what checkpoint saves ----------------------------------------------------------------------------------
 
 def two(x):
     a = sin_p.bind(x)

@@ -1,4 +1,5 @@
-"""Refs as objects: whose value they hold, where they may be used, what becomes of the value when a call takes it."""
+"""Refs as objects: whose value they hold, where they may be used, what becomes of the value when a call takes
+it."""
 import copy
 
 import numpy as np
@@ -22,18 +23,22 @@ def ref():
 def test_types_of_refs():
     weak = AbstractRef(F3.update(weak_type=True))
     assert AbstractRef(F3) == AbstractRef(F3) != weak and weak.strip_weak_type() == AbstractRef(F3)
-    assert AbstractRef(F3) != F3 and AbstractRef(F3, kind="no_grad_no_remat") != AbstractRef(F3) != AbstractRef(F3, "here")
-    assert len({AbstractRef(F3), AbstractRef(F3), weak}) == 2 and (AbstractRef(F3).shape, AbstractRef(F3).ndim) == ((3,), 1)
+    assert AbstractRef(F3) != F3 and AbstractRef(F3, kind="no_grad_no_remat") != AbstractRef(
+        F3) != AbstractRef(F3, "here")
+    assert len({AbstractRef(F3), AbstractRef(F3), weak}) == 2 and (
+        AbstractRef(F3).shape, AbstractRef(F3).ndim) == ((3,), 1)
     assert (str(AbstractRef(F3)), AbstractRef(F3).str_short(True)) == ("Ref{float32[3]}", "Ref{f32[3]}")
 
 
 @pytest.mark.quick
 def test_what_a_ref_says_of_itself():
     ref = Ref(np.zeros(3, np.float32))
-    assert (ref.shape, ref.dtype, ref.ndim, ref.size, len(ref), ref.aval) == ((3,), "float32", 1, 3, 3, AbstractRef(F3))
+    assert (ref.shape, ref.dtype, ref.ndim, ref.size, len(ref), ref.aval) == (
+        (3,), "float32", 1, 3, 3, AbstractRef(F3))
     with pytest.raises(TypeError, match=r"Ref\{float32\[\]\}|scalar"):
         len(Ref(np.float32(1)))
-    for wrong, words in [(lambda: iter(ref), "not iterable"), (lambda: np.asarray(ref), "is not an array. Read")]:
+    for wrong, words in [(lambda: iter(ref), "not iterable"),
+                         (lambda: np.asarray(ref), "is not an array. Read")]:
         with pytest.raises(TypeError, match=words):
             wrong()
 

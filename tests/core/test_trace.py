@@ -251,3 +251,27 @@ def test_a_tracer_of_a_known_value_converts_as_the_value_does(convert, dtype):
         for shape in ((), (1,), (1, 1), (0,), (2,), (2, 1)):
             x = jnp.ones(shape, dtype)
             assert traced(x) == outcome(x), shape
+
+
+def test_an_array_that_takes_another_shape_is_another_constant():
+    x = np.arange(6, dtype=np.float32)
+
+    def f(y):
+        first = y + x
+        x.resize((2, 3), refcheck=False)
+        return first, y.reshape(2, 3) + x
+    jaxpr = jax.make_jaxpr(f)(x.copy())
+    assert [a.shape for a in jaxpr.out_avals] == [(6,), (2, 3)]
+
+
+def test_scopes_of_a_program_are_within_those_of_where_it_is_spliced():
+    def inner(x):
+        with jax.named_scope("inner"):
+            return jnp.sin(x)
+    program = jax.make_jaxpr(lambda x: jnp.cos(inner(x)))(1.0)
+
+    def outer(x):
+        with jax.named_scope("outer"):
+            return state.trace.splice(program, [x])
+    assert [e.name_stack for e in jax.make_jaxpr(outer)(1.0).eqns] == ["outer/inner", "outer"]
+    assert [e.name_stack for e in jax.make_jaxpr(lambda x: state.trace.splice(program, [x]))(1.0).eqns] == ["inner", ""]

@@ -22,15 +22,19 @@ def test_lists_and_sets():
     for what in "consts literals constvars invars outvars eqns in_avals out_avals".split():
         assert type(getattr(closed, what)) is list, what
     assert len(closed.consts) == len(closed.jaxpr.constvars) == 1
-    assert closed.effects & closed.effects == closed.effects == set(closed.effects) and len(closed.effects) == 1
+    assert closed.effects & closed.effects == closed.effects == set(closed.effects) and len(
+        closed.effects) == 1
     assert not closed.effects - closed.effects and isinstance(next(iter(closed.effects)), Debug)
-    assert program().effects | closed.effects == closed.effects and jax.make_jaxpr(jnp.sin)(1.).effects == core.no_effects
-    assert hash(Effects([Debug()])) == hash(Effects([Debug(), Debug()])) and repr(Effects([Debug()])) == "{debug}"
+    assert program().effects | closed.effects == closed.effects and jax.make_jaxpr(jnp.sin)(
+        1.).effects == core.no_effects
+    assert hash(Effects([Debug()])) == hash(Effects([Debug(), Debug()])) and repr(
+        Effects([Debug()])) == "{debug}"
 
 
 def test_debug_info_is_high_and_contexts():
     jaxpr = program().jaxpr
-    assert jaxpr.debug_info.traced_for == "jit" and jaxpr.debug_info.arg_names == ("x", "y") and jaxpr.is_high is False
+    assert jaxpr.debug_info.traced_for == "jit" and jaxpr.debug_info.arg_names == (
+        "x", "y") and jaxpr.is_high is False
     assert "f" in jaxpr.debug_info.func_src_info
     eqn = jaxpr.eqns[-1]
     assert eqn.ctx.compute_type is None and eqn.ctx.threefry_partitionable
@@ -41,7 +45,8 @@ def test_debug_info_is_high_and_contexts():
 
 def test_replace():
     closed = program(jnp.ones(3))
-    open_ = closed.jaxpr.replace(eqns=closed.jaxpr.eqns[:], debug_info=closed.jaxpr.debug_info._replace(arg_names=("a", "b")))
+    open_ = closed.jaxpr.replace(eqns=closed.jaxpr.eqns[:],
+                                 debug_info=closed.jaxpr.debug_info._replace(arg_names=("a", "b")))
     found = closed.replace(jaxpr=open_, consts=[jnp.zeros(3)])
     assert found.consts[0].tolist() == [0] * 3 and found.arg_names == ("a", "b") and found.name == closed.name
     assert closed.replace(jaxpr=open_.replace(consts=())).consts is not closed.consts

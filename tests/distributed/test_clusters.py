@@ -23,7 +23,8 @@ OMPI = {
     "OMPI_MCA_orte_hnp_uri": "1531576320.0;tcp://10.96.0.1,10.148.0.1:34911",
 }
 K8S = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "JOB_COMPLETION_INDEX": "2", "HOSTNAME": "train-run-2"}
-AICHOR = {"JAXOPERATOR_COORDINATOR_ADDRESS": "co:1234", "JAXOPERATOR_NUM_PROCESSES": "4", "JAXOPERATOR_PROCESS_ID": "3"}
+AICHOR = {"JAXOPERATOR_COORDINATOR_ADDRESS": "co:1234", "JAXOPERATOR_NUM_PROCESSES": "4",
+          "JAXOPERATOR_PROCESS_ID": "3"}
 TPU = {"TPU_WORKER_HOSTNAMES": "t0,t1", "TPU_WORKER_ID": "1"}
 SLICES = {"MEGASCALE_COORDINATOR_ADDRESS": "c:81", "MEGASCALE_NUM_SLICES": "3", "MEGASCALE_SLICE_ID": "2"}
 
@@ -36,7 +37,8 @@ SLICES = {"MEGASCALE_COORDINATOR_ADDRESS": "c:81", "MEGASCALE_NUM_SLICES": "3", 
         (SLURM, "gpu03", (8, 5, (1,))),
         (SLURM | {"CUDA_VISIBLE_DEVICES": "3"}, "gpu03", (8, 5, None)),
         (SLURM | {"SLURM_STEP_NUM_TASKS": "2"}, "gpu03", (2, 5, (1,))),
-        ({k: v for k, v in SLURM.items() if k != "SLURM_PROCID"}, None, (None, None, None)),  # sbatch, no step
+        # sbatch, no step
+        ({k: v for k, v in SLURM.items() if k != "SLURM_PROCID"}, None, (None, None, None)),
         (OMPI, "10.96.0.1", (4, 2, (0,))),
         (OMPI | {"OMPI_COMM_WORLD_LOCAL_SIZE": "4"}, "127.0.0.1", (4, 2, (0,))),
         ({k: v for k, v in OMPI.items() if "MCA" not in k}, None, (4, 2, (0,))),
@@ -57,7 +59,8 @@ SLICES = {"MEGASCALE_COORDINATOR_ADDRESS": "c:81", "MEGASCALE_NUM_SLICES": "3", 
         (TPU | SLICES | {"MEGASCALE_COORDINATOR_ADDRESS": "[fd00::1]:81"}, "[fd00::1]", (6, 5, None)),
         (TPU | SLICES | {"MEGASCALE_COORDINATOR_ADDRESS": "10.0.0.1"}, "10.0.0.1", (6, 5, None)),
         (AICHOR, "co", (4, 3, None)),
-        ({k: v for k, v in AICHOR.items() if k != "JAXOPERATOR_PROCESS_ID"} | {"JAX_PROCESS_ID": "1"}, "co", (4, 1, None)),
+        ({k: v for k, v in AICHOR.items() if k != "JAXOPERATOR_PROCESS_ID"} | {"JAX_PROCESS_ID": "1"}, "co",
+         (4, 1, None)),
         (AICHOR | {"JAX_COORDINATOR_ADDRESS": "mine:5"}, "mine", (4, 3, None)),
         (K8S, "train-run-0.net.ns.svc.cluster.local", (None, 2, None)),
         (K8S | {"JAX_NUM_PROCESSES": "3"}, "train-run-0.net.ns.svc.cluster.local", (3, 2, None)),
@@ -68,7 +71,8 @@ SLICES = {"MEGASCALE_COORDINATOR_ADDRESS": "c:81", "MEGASCALE_NUM_SLICES": "3", 
     ],
 )
 def test_a_place_is_read_from_the_environment(env, host, rest, monkeypatch):
-    monkeypatch.setattr("socket.getfqdn", lambda name: name + ".net.ns.svc.cluster.local" * name.startswith("train"))
+    monkeypatch.setattr("socket.getfqdn",
+                        lambda name: name + ".net.ns.svc.cluster.local" * name.startswith("train"))
     address, *found = detect(env)
     assert (address and address.rpartition(":")[0], tuple(found)) == (host, rest)
     assert address is None or 0 < int(address.rpartition(":")[2]) < 65536
@@ -78,7 +82,8 @@ def test_a_place_is_read_from_the_environment(env, host, rest, monkeypatch):
 def test_the_method_of_detection_is_chosen():
     assert detect(OMPI | SLURM, "ompi").num_processes == 4
     assert detect(SLURM, "deactivate") == Place()
-    with pytest.raises(ValueError, match="want slurm, ompi, cloud_tpu, jaxoperator, k8s, mpi4py or deactivate"):
+    with pytest.raises(ValueError,
+                       match="want slurm, ompi, cloud_tpu, jaxoperator, k8s, mpi4py or deactivate"):
         detect(SLURM, "k9s")
 
 
@@ -117,7 +122,8 @@ def test_what_is_no_slurm_list_is_refused(nodes):
 @pytest.mark.quick
 @pytest.mark.parametrize(
     ("address", "host"),
-    [("h", "h"), ("h:81", "h"), ("10.0.0.1:81", "10.0.0.1"), ("[fd00::1]:81", "[fd00::1]"), ("[fd00::1]", "[fd00::1]"),
+    [("h", "h"), ("h:81", "h"), ("10.0.0.1:81", "10.0.0.1"), ("[fd00::1]:81", "[fd00::1]"),
+     ("[fd00::1]", "[fd00::1]"),
      ("fd00::1", "[fd00::1]")],
 )
 def test_the_host_of_an_address(address, host):

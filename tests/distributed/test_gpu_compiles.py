@@ -19,8 +19,9 @@ from hlotrace import topologies
 from hlotrace.inspection.communication import collectives
 from hlotrace.sharding import Mesh, NamedSharding, P, SingleDeviceSharding
 
-pytestmark = pytest.mark.skipif(os.environ.get("HLOTRACE_TEST_GPU") != "1" or bool(lacks()),
-                                reason=lacks() or "`make gpu` runs these")
+if os.environ.get("HLOTRACE_TEST_GPU") != "1" or lacks():
+    # hundreds of tests are not made
+    pytest.skip(lacks() or "`make gpu` runs these", allow_module_level=True)
 
 
 def gpus(count):
@@ -68,18 +69,21 @@ def compile_for(function, args):
     return compiled(NamedSharding(Mesh(np.array(gpus(count)), "all"), P()))
 
 
-# They have the real Schur form, a kernel that no platform has, a partition that is NotImplemented, a program of others.
+# They have the real Schur form, a kernel that no platform has, a partition that is NotImplemented, a program
+# of others.
 NO_KERNEL = hlotrace.errors.JaxRuntimeError, "No FFI handler registered for kernel on a platform CUDA"
 NOT_FOR_GPUS = {
     ("linear_algebra", "condensed forms"): REFUSED["schur"],
     ("effects", "kernels"): NO_KERNEL, ("effects", "kernels in a loop"): NO_KERNEL,
     ("devices", "parts that the user makes, values that lie alike"): (
         TypeError, "'NotImplementedType' object is not callable"),
-    ("elsewhere", "an exported function, twice"): (ValueError, "exported for platforms ('cpu', 'tpu') but it is used on 'cuda'"),
+    ("elsewhere", "an exported function, twice"):
+        (ValueError, "exported for platforms ('cpu', 'tpu') but it is used on 'cuda'"),
 }
 
 
-@pytest.mark.parametrize("family, title", [(family, title) for family in FAMILIES for title in FAMILIES[family]])
+@pytest.mark.parametrize("family, title",
+                         [(family, title) for family in FAMILIES for title in FAMILIES[family]])
 def test_a_golden_program_is_compiled(family, title):
     function, *args = FAMILIES[family][title]
     if (family, title) in NOT_FOR_GPUS:
@@ -90,7 +94,7 @@ def test_a_golden_program_is_compiled(family, title):
         assert "is_scheduled=true" in compile_for(function, args).as_text()
 
 
-# --- examples over 8 GPUs --------------------------------------------------------------------------------------------
+# --- examples over 8 GPUs -----------------------------------------------------------------------------------
 
 def defined(file, mesh):
     """What an example defines before it computes: imports, constants and functions, over another mesh."""
@@ -121,7 +125,8 @@ def test_the_sharded_network_is_compiled(name):
     rule = lambda path: next(spec for pattern, spec in example["RULES"]
                              if re.search(pattern, hlotrace.tree_util.keystr(path)))
     params = placed(hlotrace.eval_shape(example["init"], hlotrace.random.key(0)), mesh, rule)
-    batch = placed((struct(np.zeros((64, 64), np.float32)), struct(np.zeros(64, np.int32))), mesh, lambda path: P("data"))
+    batch = placed((struct(np.zeros((64, 64), np.float32)), struct(np.zeros(64, np.int32))), mesh,
+                   lambda path: P("data"))
     compiled = example["step"].lower(params, params, *batch).compile()
     kinds = {found.kind for found in collectives(compiled.as_text(), mesh)}
     assert "all-reduce" in kinds and compiled.memory_analysis().alias_size_in_bytes > 0
@@ -149,7 +154,8 @@ def test_a_step_of_a_gpt_is_compiled(name, sizes):
     example["SIZES"]["small"] = 2, 512, 8, 512, 64, 64
     args = hlotrace.tree.map(
         lambda x, spec: hlotrace.ShapeDtypeStruct(x.shape, x.dtype, sharding=NamedSharding(mesh, spec)),
-        example["types"]("small"), example["specs"](), is_leaf=lambda x: isinstance(x, hlotrace.ShapeDtypeStruct))
+        example["types"]("small"), example["specs"](),
+        is_leaf=lambda x: isinstance(x, hlotrace.ShapeDtypeStruct))
     with hlotrace.set_mesh(mesh):
         compiled = hlotrace.jit(example["step"]).lower(*args).compile()
     axes = {found.axes for found in collectives(compiled.as_text(), mesh)}

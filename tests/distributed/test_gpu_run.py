@@ -22,7 +22,8 @@ from hlotrace.runtime.devices import chips
 from hlotrace.sharding import Mesh, SingleDeviceSharding
 
 PLATFORM = os.environ.get("HLOTRACE_TEST_PLATFORM")
-pytestmark = pytest.mark.skipif(not PLATFORM, reason="`make gpu-run` runs these")
+if not PLATFORM:
+    pytest.skip("`make gpu-run` runs these", allow_module_level=True)
 
 
 @functools.cache
@@ -42,17 +43,19 @@ def test_the_devices_are_those_of_the_platform():
     assert PLATFORM == "cpu" or chips.of_device(here()), f"add {here().device_kind!r} to the table of chips"
 
 
-# --- values ----------------------------------------------------------------------------------------------------------
+# --- values -------------------------------------------------------------------------------------------------
 
 ON_THE_CPU_ALONE = {"ffi_call", "call_exported"}
 
 
 def plain(x):
     """As NumPy has it; the words of a key."""
-    return np.asarray(hlotrace.random.key_data(x) if hlotrace.dtypes.issubdtype(x.dtype, hlotrace.dtypes.prng_key) else x)
+    return np.asarray(hlotrace.random.key_data(x)
+                      if hlotrace.dtypes.issubdtype(x.dtype, hlotrace.dtypes.prng_key) else x)
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row not in linear_algebra.ROWS], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in ROWS if row not in linear_algebra.ROWS],
+                         ids=lambda row: row.name)
 def test_a_row_of_the_op_table_has_the_values_of_its_reference(row, monkeypatch):
     if row.primitive in ON_THE_CPU_ALONE and PLATFORM != "cpu":
         pytest.skip("of the CPU alone")
@@ -63,12 +66,13 @@ def test_a_row_of_the_op_table_has_the_values_of_its_reference(row, monkeypatch)
         monkeypatch.setattr(sharding, "mesh", lambda: Mesh(devices[:2], "x"))
     args = row.sample(row.base)
     found = hlotrace.jit(lambda *args: row.fun(*args))(*args)
-    for result, expected in zip(found if isinstance(found, (list, tuple)) else [found], row.expect(args), strict=True):
+    for result, expected in zip(found if isinstance(found, (list, tuple)) else [found], row.expect(args),
+                                strict=True):
         expected = np.asarray(expected)
         np.testing.assert_allclose(plain(result).astype(expected.dtype), expected, rtol=1e-3, atol=1e-4)
 
 
-# --- linear algebra: what holds of any library's results -------------------------------------------------------------
+# --- linear algebra: what holds of any library's results ----------------------------------------------------
 
 def samples(dtype, *shape):
     x = np.random.default_rng(0).normal(size=(2, *shape))
@@ -87,7 +91,8 @@ def of_cholesky(a):
 
 def of_qr(a):
     q, r = jnp.linalg.qr(a[..., :5])
-    return [(q @ r, a[..., :5]), (adjoint(q) @ q, jnp.eye(5) + jnp.zeros((*a.shape[:-2], 1, 1))), (r, jnp.triu(r))]
+    return [(q @ r, a[..., :5]), (adjoint(q) @ q, jnp.eye(5) + jnp.zeros((*a.shape[:-2], 1, 1))),
+            (r, jnp.triu(r))]
 
 
 def of_svd(a):
@@ -132,7 +137,7 @@ def test_factorizations_are_what_they_say(facts, dtype):
             np.testing.assert_allclose(left, right, rtol=tolerance, atol=10 * tolerance)
 
 
-# --- Python inside of programs ---------------------------------------------------------------------------------------
+# --- Python inside of programs ------------------------------------------------------------------------------
 
 def test_programs_call_back():
     seen = []
@@ -156,11 +161,12 @@ def test_what_a_callback_raises_is_raised():
         hlotrace.jit(lambda x: hlotrace.pure_callback(fails, x, x))(jnp.ones(2)).block_until_ready()
 
 
-# --- training --------------------------------------------------------------------------------------------------------
+# --- training -----------------------------------------------------------------------------------------------
 
 def test_digits_are_learned(tmp_path):
     platforms = PLATFORM if PLATFORM == "cpu" else f"{PLATFORM},cpu"
-    done = subprocess.run([sys.executable, ROOT / "examples" / "digits.py"], cwd=tmp_path, capture_output=True, text=True,
+    done = subprocess.run([sys.executable, ROOT / "examples" / "digits.py"], cwd=tmp_path,
+                          capture_output=True, text=True,
                           env=os.environ | {"JAX_PLATFORMS": platforms, "PYTHONPATH": str(ROOT)}, timeout=600)
     assert done.returncode == 0, done.stderr
     assert float(re.search(r"s; test accuracy (\S+)", done.stdout)[1]) > .95
@@ -193,13 +199,15 @@ def test_a_gpt_learns_and_does_as_jax_does():
         np.testing.assert_allclose(found, losses(source), rtol=1e-2)
 
 
-# --- programs compiled before ----------------------------------------------------------------------------------------
+# --- programs compiled before -------------------------------------------------------------------------------
 
 def test_what_was_compiled_for_a_topology_runs_here():
     """On the CPU, which has no topologies, what was compiled for the device."""
-    device = here() if PLATFORM == "cpu" else topologies.get_topology_desc(chips.of_device(here()).name).devices[0]
+    device = here() if PLATFORM == "cpu" else topologies.get_topology_desc(
+        chips.of_device(here()).name).devices[0]
     x = hlotrace.ShapeDtypeStruct((64, 64), "float32", sharding=SingleDeviceSharding(device))
     parts = serialize_executable.serialize(hlotrace.jit(lambda x: jnp.tanh(x @ x)).lower(x).compile())
     loaded = serialize_executable.deserialize_and_load(*parts, execution_devices=[here()])
     sample = np.float32(samples("float32", 64, 64) / 64)
-    np.testing.assert_allclose(loaded(hlotrace.device_put(sample, here())), np.tanh(sample @ sample), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(loaded(hlotrace.device_put(sample, here())), np.tanh(sample @ sample),
+                               rtol=1e-4, atol=1e-6)

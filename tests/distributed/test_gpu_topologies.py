@@ -1,4 +1,5 @@
-"""Programs compiled for NVIDIA GPUs that are not here; all but the first errors need the wheels of `make gpu`."""
+"""Programs compiled for NVIDIA GPUs that are not here; all but the first errors need the wheels of `make
+gpu`."""
 import re
 
 import pytest
@@ -17,14 +18,21 @@ PLUGIN = plugins.Plugin("cuda", "/plugin.so", "jax-cuda12-pjrt")
 
 @pytest.mark.quick
 @pytest.mark.parametrize("found, arguments, words", [
-    ({}, {"topology_name": "h100:8"}, "no plugin for 'cuda' is installed: pip install --no-deps \"jax-cuda12-pjrt=="),
+    ({}, {"topology_name": "h100:8"},
+     "no plugin for 'cuda' is installed: pip install --no-deps \"jax-cuda12-pjrt=="),
     ({}, {"topology_name": "h200:8", "platform": "tpu"}, "'h200:8' is of platform 'cuda', not 'tpu'"),
-    ({}, {"topology_name": "h101:8"}, "no chip 'h101' is known; did you mean 'h100'. There are v2, v3, .* b200$"),
-    ({"cuda": PLUGIN}, {"topology_name": "v5p:8", "platform": "gpu"}, "'v5p:8' is of platform 'tpu', not 'cuda'"),
-    ({"cuda": PLUGIN}, {"topology_name": "b20", "platform": "gpu"}, "did you mean 'b200'. There are v100, .*target_config="),
-    ({"cuda": PLUGIN}, {"platform": "cuda", "topology": "1x1x8"}, "a topology of GPUs needs the name of one. Say \"h100:8\""),
-    ({"cuda": PLUGIN}, {"topology_name": "2xl4:8"}, 'GPUs have hosts, not slices: say "l4:2x8" for 2 hosts of eight'),
-    ({"cuda": PLUGIN}, {"topology_name": "l4", "num_slices": "2"}, "cuda has no option 'num_slices'; it has target_config"),
+    ({}, {"topology_name": "h101:8"},
+     "no chip 'h101' is known; did you mean 'h100'. There are v2, v3, .* b200$"),
+    ({"cuda": PLUGIN}, {"topology_name": "v5p:8", "platform": "gpu"},
+     "'v5p:8' is of platform 'tpu', not 'cuda'"),
+    ({"cuda": PLUGIN}, {"topology_name": "b20", "platform": "gpu"},
+     "did you mean 'b200'. There are v100, .*target_config="),
+    ({"cuda": PLUGIN}, {"platform": "cuda", "topology": "1x1x8"},
+     "a topology of GPUs needs the name of one. Say \"h100:8\""),
+    ({"cuda": PLUGIN}, {"topology_name": "2xl4:8"},
+     'GPUs have hosts, not slices: say "l4:2x8" for 2 hosts of eight'),
+    ({"cuda": PLUGIN}, {"topology_name": "l4", "num_slices": "2"},
+     "cuda has no option 'num_slices'; it has target_config"),
     ({"cuda": PLUGIN}, {"topology_name": "l4", "topology": 8}, "topology is a text, not 8")])
 def test_what_is_wrong_with_a_topology_is_said(monkeypatch, found, arguments, words):
     monkeypatch.setattr(plugins, "find", lambda: found)
@@ -46,7 +54,8 @@ def layer(x, w):
 
 
 @needs_wheels
-@pytest.mark.parametrize("name, count, hosts", [("h100", 1, 1), ("H100:8", 8, 1), ("h100:2x8", 16, 2), ("l4:64x8", 512, 64)])
+@pytest.mark.parametrize("name, count, hosts",
+                         [("h100", 1, 1), ("H100:8", 8, 1), ("h100:2x8", 16, 2), ("l4:64x8", 512, 64)])
 def test_devices_of_a_topology(name, count, hosts):
     topology = topologies.get_topology_desc(name)
     assert (len(topology.devices), topology.devices[-1].process_index + 1) == (count, hosts)
@@ -55,7 +64,8 @@ def test_devices_of_a_topology(name, count, hosts):
 
 
 @needs_wheels
-@pytest.mark.parametrize("chip", [chip for chip in chips.CHIPS.values() if chip.cuda], ids=lambda chip: chip.name)
+@pytest.mark.parametrize("chip", [chip for chip in chips.CHIPS.values() if chip.cuda],
+                         ids=lambda chip: chip.name)
 def test_a_program_is_compiled_for_each_gpu_of_the_table(chip):
     if chip.cuda.capability < (7, 5) and plugins.find()["cuda"].package == "jax-cuda13-pjrt":
         pytest.skip("CUDA 13 leaves out V100")
@@ -66,7 +76,8 @@ def test_a_program_is_compiled_for_each_gpu_of_the_table(chip):
     assert "num_partitions=8" in compiled.as_text()
     assert [(found.kind, found.axes) for found in collectives(compiled.as_text(), mesh)][:1] in (
         [("all-reduce", ("model",))], [("reduce-scatter", ("model",))])
-    with pytest.raises(RuntimeError, match=f"layer was compiled for 8 x {re.escape(chip.kind)} of a topology"):
+    with pytest.raises(RuntimeError,
+                       match=f"layer was compiled for 8 x {re.escape(chip.kind)} of a topology"):
         compiled(jnp.ones((64, 256)), jnp.ones((256, 512)))
 
 
@@ -99,13 +110,15 @@ def test_too_little_memory_is_told_with_both_sizes_and_what_to_do():
     lambda where: hlotrace.device_put(jnp.ones(8), where), lambda where: jnp.zeros(8, device=where),
     lambda where: hlotrace.make_array_from_callback((8,), where, lambda index: jnp.ones(8)[index])])
 def test_no_array_is_on_chips_that_are_not_here(put):
-    with pytest.raises(RuntimeError, match=r"H100 .* is a device of a topology, which is not here: .*ShapeDtypeStruct"):
+    with pytest.raises(RuntimeError,
+                       match=r"H100 .* is a device of a topology, which is not here: .*ShapeDtypeStruct"):
         put(NamedSharding(mesh_of("h100:8"), P("data")))
 
 
 @needs_wheels
 def test_cost_counts_what_libraries_do():
-    """A product of real numbers is a kernel of XLA's own, one of complex numbers a library's; so is a factorization."""
+    """A product of real numbers is a kernel of XLA's own, one of complex numbers a library's; so is a
+    factorization."""
     device = SingleDeviceSharding(topologies.get_topology_desc("h100").devices[0])
 
     def flops(function, *types):
@@ -118,12 +131,15 @@ def test_cost_counts_what_libraries_do():
 
 @pytest.mark.parametrize("name", [
     pytest.param("h100:8", marks=needs_wheels),
-    pytest.param("v5e:2x4", marks=pytest.mark.skipif("tpu" not in plugins.find(), reason="no libtpu wheel is installed"))])
+    pytest.param("v5e:2x4", marks=pytest.mark.skipif("tpu" not in plugins.find(),
+                                                     reason="no libtpu wheel is installed"))])
 def test_what_is_compiled_for_chips_that_are_not_here_is_serialized_for_where_they_are(name):
     topology = topologies.get_topology_desc(name)
     x = struct(64, 256, sharding=NamedSharding(topology.make_mesh((8,), ("d",)), P("d")))
     parts = serialize_executable.serialize(hlotrace.jit(jnp.sin).lower(x).compile())
-    with pytest.raises(ValueError, match=f"was compiled for {topology.platform}, and .* is a device of cpu: give backend"):
+    with pytest.raises(ValueError,
+                       match=f"was compiled for {topology.platform}, and .* is a device of cpu: give backend"):
         serialize_executable.deserialize_and_load(*parts)
-    with pytest.raises(ValueError, match="is a device of a topology, which is not here: load the program where its chips are"):
+    with pytest.raises(ValueError,
+                       match="is a device of a topology, which is not here: load the program where its chips are"):
         serialize_executable.deserialize_and_load(*parts, execution_devices=topology.devices)

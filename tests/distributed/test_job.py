@@ -26,15 +26,18 @@ from hlotrace.runtime.processes import membership
         ({}, {}, "coordinator_address is not given"),
         ({"coordinator_address": "h:1", "num_processes": 2}, {}, "process_id is not given"),
         ({"coordinator_address": "h", "num_processes": 2, "process_id": 0}, {}, "'h' is not host:port"),
-        ({"coordinator_address": "h:1", "num_processes": 2, "process_id": 2}, {}, "process_id 2 is not one of 2"),
+        ({"coordinator_address": "h:1", "num_processes": 2, "process_id": 2}, {},
+         "process_id 2 is not one of 2"),
         ({}, {"JAX_PROCESS_ID": "one"}, "JAX_PROCESS_ID='one' in the environment is not a number"),
         (
-            {"coordinator_address": "h:1", "num_processes": 1, "process_id": 0, "heartbeat_timeout_seconds": 0},
+            {"coordinator_address": "h:1", "num_processes": 1, "process_id": 0,
+             "heartbeat_timeout_seconds": 0},
             {},
             "at least 1",
         ),
         (
-            {"coordinator_address": "h:1", "num_processes": 1, "process_id": 0, "shutdown_timeout_seconds": 0},
+            {"coordinator_address": "h:1", "num_processes": 1, "process_id": 0,
+             "shutdown_timeout_seconds": 0},
             {},
             r"at least 1; got \(300, 100, 0\)",
         ),
@@ -98,7 +101,8 @@ def end(process: forked.Process, seconds: float) -> tuple[int, str, str]:
     return process.returncode, out.strip(), err
 
 
-@pytest.mark.parametrize("ending", ["jax.distributed.shutdown()\nprint(jax.distributed.is_initialized())", "print(False)"])
+@pytest.mark.parametrize(
+    "ending", ["jax.distributed.shutdown()\nprint(jax.distributed.is_initialized())", "print(False)"])
 def test_two_processes_see_each_others_devices_and_leave_together(ending):
     program = f"""
 join()
@@ -116,7 +120,8 @@ time.sleep(rank)
 @pytest.mark.parametrize("victim", [0, 1])
 def test_when_a_process_is_killed_the_other_ends(victim):
     port = free_port()
-    processes = [start("join()\njax.devices()\nprint('here', flush=True)\ntime.sleep(100)", r, port) for r in (0, 1)]
+    processes = [start("join()\njax.devices()\nprint('here', flush=True)\ntime.sleep(100)", r, port)
+                 for r in (0, 1)]
     for process in processes:
         assert process.stdout.readline() == "here\n"
     began = time.monotonic()
@@ -160,7 +165,8 @@ def test_waiting_for_a_process_that_does_not_come_has_an_end():
 
 @pytest.mark.parametrize("terminal", [True, False])
 @pytest.mark.parametrize(("missing", "words"), [
-    ([1, 2], "\rhlotrace: waiting for processes 1, 2 of 3, 0 s"), ([2], "\rhlotrace: waiting for process 2 of 3, 0 s"),
+    ([1, 2], "\rhlotrace: waiting for processes 1, 2 of 3, 0 s"),
+    ([2], "\rhlotrace: waiting for process 2 of 3, 0 s"),
     (None, "\rhlotrace: waiting for process 0 at 127.0.0.1:")])
 def test_on_a_terminal_it_says_whom_it_waits_for(missing, words, terminal, monkeypatch):
     stderr = io.StringIO()

@@ -61,7 +61,7 @@ def test_a_program_too_large_for_a_chip():
         hlotrace.topologies.get_topology_desc("v5e:2x4").compile(text)
 
 
-# --- jit --------------------------------------------------------------------------------------------------------
+# --- jit ----------------------------------------------------------------------------------------------------
 
 def struct(*shape, sharding=None, dtype="float32"):
     return hlotrace.ShapeDtypeStruct(shape, dtype, sharding=sharding)
@@ -82,7 +82,8 @@ def test_meshes_are_made_of_a_topology():
     mesh = hlotrace.topologies.make_mesh(topology, (4, 2), ("data", "model"))
     assert mesh is topology.make_mesh((4, 2), ("data", "model"))
     assert mesh is Mesh(mesh.devices, ("data", "model")) and {*mesh.devices.flat} == {*topology.devices}
-    assert hlotrace.topologies.make_mesh(topology, (4, 2), ("data", "model"), contiguous_submeshes=True).size == 8
+    assert hlotrace.topologies.make_mesh(topology, (4, 2), ("data", "model"),
+                                         contiguous_submeshes=True).size == 8
     assert {*topology.make_mesh((4,), "x").devices} == {*topology.devices[:4]}
     with pytest.raises(ValueError, match="need 16 devices and there are 8$"):
         topology.make_mesh((4, 4), ("data", "model"))
@@ -139,7 +140,8 @@ def test_shard_map_and_inspections_are_compiled_for_a_topology():
     def total(x):
         y = jnp.sin(x)
         hlotrace.debug.inspect_array_sharding(y, callback=seen.append)
-        return hlotrace.shard_map(lambda part: lax.psum(part, "data"), mesh=mesh, in_specs=P("data"), out_specs=P())(y)
+        return hlotrace.shard_map(lambda part: lax.psum(part, "data"), mesh=mesh, in_specs=P("data"),
+                                  out_specs=P())(y)
     x = struct(8, 128, sharding=NamedSharding(mesh, P("data")))
     compiled = hlotrace.jit(total).lower(x).compile()
     assert [s.spec for s in seen] == [P("data")]
@@ -157,12 +159,14 @@ def test_jit_compiles_for_one_chip():
 
 
 @needs_libtpu
-@pytest.mark.parametrize("row", [*linear_algebra.ROWS, *transforms.ROWS, *keys.ROWS], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [*linear_algebra.ROWS, *transforms.ROWS, *keys.ROWS],
+                         ids=lambda row: row.name)
 def test_linear_algebra_transforms_and_random_numbers_are_compiled_for_a_topology(row):
     chip = SingleDeviceSharding(hlotrace.topologies.get_topology_desc("v5e:2x2").devices[0])
     lowered = hlotrace.jit(row.fun, in_shardings=chip, out_shardings=chip).lower(*row.sample(row.base))
     if row.name == "schur":
-        with pytest.raises(NotImplementedError, match="the real Schur form is only implemented on the CPU; convert"):
+        with pytest.raises(NotImplementedError,
+                           match="the real Schur form is only implemented on the CPU; convert"):
             lowered.compile()
     else:
         assert "is_scheduled=true" in lowered.compile().as_text()
@@ -178,7 +182,8 @@ def test_what_is_compiled_for_a_topology_cannot_be_called(call, where):
     sharding = NamedSharding(mesh, P("data")) if where == "mesh" else SingleDeviceSharding(mesh.devices[0, 0])
     jitted = hlotrace.jit(jnp.sin, in_shardings=sharding)
     count = {"mesh": 8, "chip": 1}[where]
-    with pytest.raises(RuntimeError, match=f"sin was compiled for {count} x TPU v5 lite of a topology, which are not here"):
+    with pytest.raises(RuntimeError,
+                       match=f"sin was compiled for {count} x TPU v5 lite of a topology, which are not here"):
         call(jitted, np.ones((8, 8), np.float32))
 
 

@@ -39,7 +39,8 @@ def steps(name, grads, n=4):
     return found
 
 
-@pytest.mark.parametrize("name", ["sgd", "momentum", "nesterov", "adagrad", "rmsprop", "rmsprop_momentum", "adam", "adamax",
+@pytest.mark.parametrize(
+    "name", ["sgd", "momentum", "nesterov", "adagrad", "rmsprop", "rmsprop_momentum", "adam", "adamax",
                                   "sm3"])
 def test_steps_of_optimizers(name):
     more = {"mass": 0.9} if name in ("momentum", "nesterov") else {}
@@ -54,7 +55,8 @@ def test_steps_of_optimizers(name):
     packed = optimizers.unpack_optimizer_state(state)
     assert isinstance(packed["w"], optimizers.JoinPoint) and packed["w"].subtree[0].shape == (2,)
     again = optimizers.pack_optimizer_state(packed)
-    assert isinstance(again, optimizers.OptimizerState) and jax.tree.structure(again) == jax.tree.structure(state)
+    assert isinstance(again, optimizers.OptimizerState) and jax.tree.structure(again) == jax.tree.structure(
+        state)
 
 
 def test_sm3_keeps_an_accumulator_for_each_row_and_column():
@@ -68,10 +70,12 @@ def test_sm3_keeps_an_accumulator_for_each_row_and_column():
 
 
 def test_schedules_and_norms():
-    schedules = {optimizers.constant(0.1): [0.1] * 4, optimizers.exponential_decay(0.1, 10, 0.5): 0.1 * 0.5 ** (STEPS / 10),
+    schedules = {optimizers.constant(0.1): [0.1] * 4,
+                 optimizers.exponential_decay(0.1, 10, 0.5): 0.1 * 0.5 ** (STEPS / 10),
                  optimizers.inverse_time_decay(0.1, 10, 0.5): 0.1 / (1 + STEPS / 20),
                  optimizers.inverse_time_decay(0.1, 10, 0.5, staircase=True): 0.1 / (1 + 0.5 * (STEPS // 10)),
-                 optimizers.polynomial_decay(0.1, 10, 0.01, 2.0): 0.09 * (1 - np.minimum(STEPS, 10) / 10) ** 2 + 0.01,
+                 optimizers.polynomial_decay(0.1, 10, 0.01, 2.0): 0.09 * (1 - np.minimum(STEPS, 10) / 10) ** 2
+                 + 0.01,
                  optimizers.piecewise_constant([2, 5], [1.0, 0.5, 0.1]): [1, 0.5, 0.5, 0.1],
                  optimizers.make_schedule(np.float32(0.3)): [0.3] * 4}
     for schedule, want in schedules.items():

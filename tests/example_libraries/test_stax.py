@@ -24,12 +24,16 @@ LAYERS = {
     "SumPool": (stax.SumPool((2, 2), (2, 2), spec="NCHW"), (-1, 2, 5, 5), (-1, 2, 2, 2), []),
     "AvgPool": (stax.AvgPool((2, 2), (2, 2), "SAME"), (-1, 5, 5, 2), (-1, 3, 3, 2), []),
     "Flatten": (stax.Flatten, (-1, 3, 2), (-1, 6), []), "Dropout": (stax.Dropout(0.5), (3, 4), (3, 4), []),
-    "FanInSum": (stax.serial(stax.FanOut(2), stax.parallel(stax.Dense(3), stax.Dense(3)), stax.FanInSum), (-1, 2), (-1, 3),
+    "FanInSum": (stax.serial(stax.FanOut(2), stax.parallel(stax.Dense(3), stax.Dense(3)), stax.FanInSum),
+                 (-1, 2), (-1, 3),
                  [(2, 3), (3,), (2, 3), (3,)]),
-    "FanInConcat": (stax.serial(stax.FanOut(2), stax.parallel(stax.Identity, stax.Dense(3)), stax.FanInConcat()), (-1, 2),
+    "FanInConcat": (stax.serial(stax.FanOut(2), stax.parallel(stax.Identity, stax.Dense(3)),
+                                stax.FanInConcat()), (-1, 2),
                     (-1, 5), [(2, 3), (3,)]),
-    "serial": (stax.serial(stax.Dense(2), stax.Dropout(0.5), stax.Dense(4)), (-1, 2), (-1, 4), [(2, 2), (2,), (2, 4), (4,)]),
-    "shape_dependent": (stax.shape_dependent(lambda shape: stax.Dense(2 * shape[-1])), (-1, 2), (-1, 4), [(2, 4), (4,)]),
+    "serial": (stax.serial(stax.Dense(2), stax.Dropout(0.5), stax.Dense(4)), (-1, 2), (-1, 4),
+               [(2, 2), (2,), (2, 4), (4,)]),
+    "shape_dependent": (stax.shape_dependent(lambda shape: stax.Dense(2 * shape[-1])), (-1, 2), (-1, 4),
+                        [(2, 4), (4,)]),
 }
 
 
@@ -39,7 +43,8 @@ def test_shapes_of_layers(name):
     found, values = init(KEY, shape)
     assert tuple(found) == result and [x.shape for x in jax.tree.leaves(values)] == params
     x = jnp.ones([2 if n == -1 else n for n in shape])
-    assert jax.eval_shape(lambda p, x: apply(p, x, rng=KEY), values, x).shape == tuple(2 if n == -1 else n for n in result)
+    assert jax.eval_shape(lambda p, x: apply(p, x, rng=KEY), values, x).shape == tuple(
+        2 if n == -1 else n for n in result)
 
 
 def test_values_of_layers():
@@ -48,9 +53,11 @@ def test_values_of_layers():
     shape, params = stax.Dense(3)[0](KEY, (-1, 2))
     assert abs(float(params[1].std())) < 0.1
     np.testing.assert_allclose(stax.Dense(3)[1]((W, b), x), x @ W + b)
-    plain = {"Tanh": np.tanh, "Relu": lambda x: np.maximum(x, 0), "Exp": np.exp, "Softplus": lambda x: np.log1p(np.exp(x)),
+    plain = {"Tanh": np.tanh, "Relu": lambda x: np.maximum(x, 0), "Exp": np.exp,
+             "Softplus": lambda x: np.log1p(np.exp(x)),
              "Sigmoid": lambda x: 1 / (1 + np.exp(-x)), "Identity": lambda x: x,
-             "Elu": lambda x: np.where(x > 0, x, np.expm1(x)), "LeakyRelu": lambda x: np.where(x > 0, x, 0.01 * x),
+             "Elu": lambda x: np.where(x > 0, x, np.expm1(x)),
+             "LeakyRelu": lambda x: np.where(x > 0, x, 0.01 * x),
              "Softmax": lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True),
              "LogSoftmax": lambda x: x - np.log(np.exp(x).sum(-1, keepdims=True)),
              "Selu": lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x)),
@@ -60,7 +67,8 @@ def test_values_of_layers():
     for name, y in zip(plain, found):
         np.testing.assert_allclose(y, plain[name](x), rtol=1e-5, atol=1e-6, err_msg=name)
     images = np.arange(18, dtype=np.float32).reshape(1, 3, 3, 2)
-    np.testing.assert_array_equal(stax.AvgPool((2, 2), padding="SAME")[1]((), images)[0, -1, -1], images[0, -1, -1])
+    np.testing.assert_array_equal(stax.AvgPool((2, 2), padding="SAME")[1]((), images)[0, -1, -1],
+                                  images[0, -1, -1])
     np.testing.assert_array_equal(stax.MaxPool((3, 3))[1]((), images).ravel(), [16, 17])
     np.testing.assert_array_equal(stax.SumPool((3, 3))[1]((), images).ravel(), [72, 81])
     z = stax.BatchNorm(0)[1]((jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0])), x)
@@ -76,4 +84,5 @@ def test_keys_of_layers():
         stax.Dropout(0.5)[1]((), jnp.ones(3))
     with pytest.raises(ValueError, match="2 layers"):
         stax.parallel(stax.Relu, stax.Relu)[1](((), ()), [1, 2, 3])
-    assert stax.randn is jax.nn.initializers.normal and stax.glorot and stax.logsoftmax(jnp.zeros(1)).tolist() == [0]
+    assert stax.randn is jax.nn.initializers.normal and stax.glorot and stax.logsoftmax(
+        jnp.zeros(1)).tolist() == [0]

@@ -17,7 +17,8 @@ def add(context, out, *args, by=0):
 
 
 @pytest.mark.parametrize("stage", [lambda f: f, jax.jit], ids=["eager", "jit"])
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float32", "complex64"])
 def test_a_callback_fills_its_results(dtype, stage):
     def swap(context, out, args):
         assert context.stage is buffers.ExecutionStage.EXECUTE
@@ -35,7 +36,8 @@ def test_a_callback_fills_its_results(dtype, stage):
 def test_a_mapped_callback(method):
     f = buffer_callback(add, SCALAR, vmap_method=method)
     same(jax.vmap(f, (0, None))(jnp.arange(3.), 2.), jnp.arange(3.) + 2)
-    same(jax.jit(jax.vmap(jax.vmap(f, (0, None)), (None, 0)))(jnp.arange(3.), jnp.ones(2)), jnp.ones((2, 3)) + jnp.arange(3.))
+    same(jax.jit(jax.vmap(jax.vmap(f, (0, None)), (None, 0)))(jnp.arange(3.), jnp.ones(2)),
+         jnp.ones((2, 3)) + jnp.arange(3.))
 
 
 def test_results_that_start_as_arguments():
@@ -47,7 +49,8 @@ def test_results_that_start_as_arguments():
 
 def test_what_has_a_side_effect_is_called():
     seen = []
-    jax.jit(buffer_callback(lambda context, out, x: seen.append(np.array(x)), None, has_side_effect=True))(jnp.ones(2))
+    jax.jit(buffer_callback(lambda context, out, x: seen.append(np.array(x)), None, has_side_effect=True))(
+        jnp.ones(2))
     jax.effects_barrier()
     same(seen, [np.ones(2, np.float32)])
     same(buffer_callback(add, PAIR)(jnp.ones(2), by=3), [4., 4.])
@@ -55,10 +58,14 @@ def test_what_has_a_side_effect_is_called():
 
 @pytest.mark.parametrize("call, error, words", [
     (lambda: buffer_callback(add, PAIR)(jnp.ones(2), "a"), TypeError, r"the argument at \[0\]\[1\], 'a'"),
-    (lambda: buffer_callback(lambda context, out, x: 3, PAIR)(1.), TypeError, "a buffer callback returns None"),
-    (lambda: buffer_callback(add, PAIR, input_output_aliases={0: 0})(1.), ValueError, "'0:0' referring to an input of type"),
-    (lambda: buffer_callback(add, PAIR, input_output_aliases={2: 0})(1.), ValueError, "input index 2 outside the range"),
-    (lambda: buffer_callback(add, PAIR, input_output_aliases={0: 1})(1.), ValueError, "output index 1 outside the range"),
+    (lambda: buffer_callback(lambda context, out, x: 3, PAIR)(1.), TypeError,
+     "a buffer callback returns None"),
+    (lambda: buffer_callback(add, PAIR, input_output_aliases={0: 0})(1.), ValueError,
+     "'0:0' referring to an input of type"),
+    (lambda: buffer_callback(add, PAIR, input_output_aliases={2: 0})(1.), ValueError,
+     "input index 2 outside the range"),
+    (lambda: buffer_callback(add, PAIR, input_output_aliases={0: 1})(1.), ValueError,
+     "output index 1 outside the range"),
     (lambda: jax.vmap(buffer_callback(add, SCALAR))(jnp.ones(2)), NotImplementedError, "vmap_method"),
     (lambda: jax.grad(buffer_callback(add, SCALAR))(1.), ValueError, "do not support JVP"),
     (lambda: buffers.ExecutionContext().stream, NotImplementedError, "run on the host here")])

@@ -55,33 +55,44 @@ HOLDERS = {
     "scan": (lambda x: lax.scan(lambda c, y: (positive(c) - y, c), x, jnp.arange(4.0))[0], 2.0, -1.0),
     "fori_loop": (lambda x: lax.fori_loop(0, 5, lambda i, c: positive(c) - 1, x), 2.0, 0.0),
     "body of while": (lambda x: lax.while_loop(lambda c: c < 5, lambda c: positive(c) + 1, x), -2.0, -2.0),
-    "condition of while": (lambda x: lax.while_loop(lambda c: positive(2 - c) < 5, lambda c: c + 1, x), -4.0, None),
-    "condition of while, later": (lambda x: lax.while_loop(lambda c: positive(2 - c) > -2, lambda c: c + 1, x), 0.0, 0.0),
+    "condition of while": (lambda x: lax.while_loop(lambda c: positive(2 - c) < 5, lambda c: c + 1, x), -4.0,
+                           None),
+    "condition of while, later":
+        (lambda x: lax.while_loop(lambda c: positive(2 - c) > -2, lambda c: c + 1, x), 0.0, 0.0),
     "branch": (lambda x: lax.cond(x < 0, positive, lambda x: x, x), -1.0, -1.0),
     "other branch": (lambda x: lax.cond(x > 0, positive, lambda x: x, x), -1.0, None),
     "switch": (lambda x: lax.switch(1, [lambda x: x, positive, lambda x: positive(x - 9)], x), -1.0, -1.0),
     "map": (lambda x: lax.map(positive, x), [3.0, -1.0, -2.0], -1.0),
     "vmap": (jax.vmap(positive), [3.0, -1.0, -2.0], -2.0),
     "vmap over nothing": (jax.vmap(positive), [], None),
-    "mapped branch": (jax.vmap(lambda x: lax.cond(x < -1, positive, lambda x: x, x)), [3.0, -1.0, -2.0], -2.0),
-    "mapped branch, none goes there": (jax.vmap(lambda x: lax.cond(x > 9, positive, lambda x: x, x)), [3.0, -1.0], None),
-    "mapped while": (jax.vmap(lambda x: lax.while_loop(lambda c: c < 2, lambda c: positive(c + 2) - 1, x)), [5.0, -3.0],
+    "mapped branch": (jax.vmap(lambda x: lax.cond(x < -1, positive, lambda x: x, x)), [3.0, -1.0, -2.0],
+                      -2.0),
+    "mapped branch, none goes there": (jax.vmap(lambda x: lax.cond(x > 9, positive, lambda x: x, x)),
+                                       [3.0, -1.0], None),
+    "mapped while": (jax.vmap(lambda x: lax.while_loop(lambda c: c < 2, lambda c: positive(c + 2) - 1, x)),
+                     [5.0, -3.0],
                      -1.0),
-    "mapped while, done": (jax.vmap(lambda x: lax.while_loop(lambda c: c < 2, lambda c: positive(3 - c) * 0 + c + 1, x)),
+    "mapped while, done":
+        (jax.vmap(lambda x: lax.while_loop(lambda c: c < 2, lambda c: positive(3 - c) * 0 + c + 1, x)),
                            [7.0, 1.0], None),
-    "mapped condition": (jax.vmap(lambda x: lax.while_loop(lambda c: positive(c) < 2, lambda c: c + 1, x)), [5.0, -3.0],
+    "mapped condition": (jax.vmap(lambda x: lax.while_loop(lambda c: positive(c) < 2, lambda c: c + 1, x)),
+                         [5.0, -3.0],
                          -3.0),
     "grad": (jax.grad(lambda x: positive(x) ** 2), -1.0, -1.0),
-    "grad of scan": (jax.grad(lambda x: lax.scan(lambda c, _: (positive(c) * c, None), x, None, length=3)[0]), -2.0, -2.0),
+    "grad of scan": (jax.grad(lambda x: lax.scan(lambda c, _: (positive(c) * c, None), x, None, length=3)[0]),
+                     -2.0, -2.0),
     "checkpoint": (jax.grad(jax.checkpoint(lambda x: positive(x) * x)), -1.0, -1.0),
     "custom_jvp": (with_jvp, -1.0, -1.0),
     "grad of a check": (jax.jit(jax.grad(lambda x: with_jvp(positive(x)))), -1.0, -1.0),
     "custom_vjp": (with_vjp, -1.0, -1.0),
     "shard_map": (over_devices(lambda x: positive(x.sum())[None] * x), [1.0, 2.0, -3.0, 1.0], -2.0),
-    "loop in shard_map": (over_devices(lambda x: lax.fori_loop(0, 3, lambda i, c: positive(c.max())[None] * 0 + c - 1, x)),
+    "loop in shard_map":
+        (over_devices(lambda x: lax.fori_loop(0, 3, lambda i, c: positive(c.max())[None] * 0 + c - 1, x)),
                           [9.0, 1.5], -0.5),
-    "unchecked shard_map": (over_devices(lambda x: positive(x[0])[None] * x, check_vma=False), [1.0, -2.0], -2.0),
-    "shard_map in loop": (lambda x: lax.fori_loop(0, 3, lambda i, c: over_devices(lambda y: positive(y[0])[None] - 2)(c), x),
+    "unchecked shard_map": (over_devices(lambda x: positive(x[0])[None] * x, check_vma=False), [1.0, -2.0],
+                            -2.0),
+    "shard_map in loop":
+        (lambda x: lax.fori_loop(0, 3, lambda i, c: over_devices(lambda y: positive(y[0])[None] - 2)(c), x),
                           [5.0, 3.0], -1.0),
     "pmap": (jax.pmap(positive), [1.0, -2.0], -2.0),
 }
@@ -97,7 +108,8 @@ def test_the_first_failure_is_a_value(holder):
     if value is None:
         error.throw()
     else:
-        with pytest.raises(checkify.JaxRuntimeError, match=f"^not positive: {value} \\(`check` failed\\)(\n{device}|$)"):
+        with pytest.raises(checkify.JaxRuntimeError,
+                           match=f"^not positive: {value} \\(`check` failed\\)(\n{device}|$)"):
             error.throw()
 
 
@@ -134,7 +146,8 @@ def test_results_are_those_of_the_function():
 
 
 def test_mapped_and_differentiated_from_outside():
-    """vmap, grad, scan and cond of functions that return errors: an error is a pytree, mapped like other results."""
+    """vmap, grad, scan and cond of functions that return errors: an error is a pytree, mapped like other
+    results."""
     checked = checkify.checkify(positive)
     error, out = jax.vmap(jax.vmap(checked))(jnp.array([[1.0, -1.0], [-2.0, 3.0]]))
     assert error.get() == ("at mapped index 0, 1: not positive: -1.0 (`check` failed)\n"
@@ -219,11 +232,13 @@ def test_check_error_is_a_check_of_the_category_that_the_error_has(fun, x, categ
 
 def test_messages():
     def f(x):
-        check(x.sum() < 0, "{0:.2f} {tree[a]} {key}", x.sum(), tree={"a": x, "b": (2, None)}, key=jax.random.key(7))
+        check(x.sum() < 0, "{0:.2f} {tree[a]} {key}", x.sum(), tree={"a": x, "b": (2, None)},
+              key=jax.random.key(7))
     error, _ = jax.jit(checkify.checkify(f))(jnp.array([1.0, 2.0]))
     assert error.get() == "3.00 [1. 2.] [0 7] (`check` failed)"
     found = error.get_exception()
-    assert isinstance(found, next(iter(checkify.user_checks))) and "test_messages.<locals>.f" in found.__notes__[0]
+    assert isinstance(
+        found, next(iter(checkify.user_checks))) and "test_messages.<locals>.f" in found.__notes__[0]
     assert "do not go into this text" in failed(lambda x: check(x > 0, "{0:s} {1}", x), -1.0)
     assert failed(lambda x: check(x > 0, "{{}}"), -1.0) == "{}"
 
@@ -242,19 +257,23 @@ AUTOMATIC = {
     "reading": (lambda i: X[i], (5,), "index", OOB.format(5, 0, 3)),
     "reading from the end": (lambda i: X[:, i], (-6,), "index", OOB.format(-2, 1, 4)),
     "reading inside": (lambda i: X[i, [0, -1]], (-3,), "", None),
-    "reading many": (lambda i, j: X[i, j], (np.array([0, 2]), np.array([1, 7])), "index", OOB.format(7, 1, 4)),
+    "reading many": (lambda i, j: X[i, j], (np.array([0, 2]), np.array([1, 7])), "index",
+                     OOB.format(7, 1, 4)),
     "reading with a mode": (lambda i: X.at[i].get(mode="clip"), (5,), "index", OOB.format(5, 0, 3)),
     "writing": (lambda i: X.at[0, i].set(1.0), (4,), "index", OOB.format(4, 1, 4)),
     "adding": (lambda i: X.at[i].add(1.0), (np.array([0, 3]),), "index", OOB.format(3, 0, 3)),
     "a window": (lambda i: lax.dynamic_slice(X, (i, 0), (2, 4)), (2,), "index",
                  OOB.format(2, 0, 3) + " The window has shape (2, 4)."),
-    "a window written": (lambda i: lax.dynamic_update_slice(X, X[:1], (i, 0)), (3,), "index", OOB.format(3, 0, 3)),
+    "a window written": (lambda i: lax.dynamic_update_slice(X, X[:1], (i, 0)), (3,), "index",
+                         OOB.format(3, 0, 3)),
     "taking": (lambda i: jnp.take_along_axis(X, i, 0), (np.full((1, 4), 3),), "index", OOB.format(3, 0, 3)),
     "in a loop": (lambda x: lax.while_loop(lambda x: x < 1, lambda x: jnp.log(x), x), (-1.0,), "nan",
                   "nan generated by primitive: log."),
     "in a mapped branch, which runs for all": (jax.vmap(lambda x: lax.cond(x > 0, jnp.log, lambda x: x, x)),
-                                               (np.array([1, -1], f32),), "nan", "nan generated by primitive: log."),
-    "in a derivative": (jax.grad(lambda x: jnp.where(x > 1, jnp.sqrt(x - 1), 0.0)), (1.0,), "div", "division by zero"),
+                                               (np.array([1, -1], f32),), "nan",
+                                               "nan generated by primitive: log."),
+    "in a derivative": (jax.grad(lambda x: jnp.where(x > 1, jnp.sqrt(x - 1), 0.0)), (1.0,), "div",
+                        "division by zero"),
 }
 SETS = {"nan": checkify.nan_checks, "div": checkify.div_checks, "index": checkify.index_checks}
 

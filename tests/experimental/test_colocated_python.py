@@ -43,7 +43,8 @@ def test_a_function_runs_where_its_arguments_lie():
     x = jax.device_put(np.arange(8, dtype=np.float32), DEVICES[1])
     seen = []
     known = twice.specialize(in_specs=((x,), {"y": x})).specialize(
-        out_specs_fn=lambda x, y: seen.append((x, y)) or {"twice": x, "sum": x.update(shape=()), "none": None})
+        out_specs_fn=lambda x, y: seen.append((x, y))
+        or {"twice": x, "sum": x.update(shape=()), "none": None})
     for call in twice, known:
         found = call(x, y=x)
         assert found["twice"].sharding == x.sharding and found["sum"] == 28 and found["none"] is None
@@ -70,7 +71,8 @@ def test_cpu_devices_beside_others(monkeypatch):
     local = module.client.local_devices
     monkeypatch.setattr(module, "client", types.SimpleNamespace(
         local_devices=lambda backend: chips if backend == "chip" else local(backend=backend)))
-    assert colocated_cpu_devices(chips)[3] == DEVICES[3] and colocated_cpu_devices(chips)[9] == DEVICES[9 % len(DEVICES)]
+    assert colocated_cpu_devices(chips)[3] == DEVICES[3] and colocated_cpu_devices(chips)[9] == DEVICES[
+        9 % len(DEVICES)]
     far = Chip()
     far.process_index = 3
     with pytest.raises(NotImplementedError, match="is of process 3"):
@@ -87,10 +89,13 @@ x = jnp.ones(3)
     (lambda: jax.jit(twice)(x), TypeError, "one argument is a traced array.*outside of jit"),
     (lambda: jax.grad(lambda x: twice(x)["sum"])(x), TypeError, "a traced array"),
     (lambda: colocated_python(lambda x: 3)(x), ValueError, "one result is 3"),
-    (lambda: twice(jax.device_put(x, DEVICES[0]), jax.device_put(x, DEVICES[1])), ValueError, "on different devices"),
+    (lambda: twice(jax.device_put(x, DEVICES[0]), jax.device_put(x, DEVICES[1])), ValueError,
+     "on different devices"),
     (lambda: colocated_python(lambda: x)(), ValueError, r"\.specialize\(devices="),
-    (lambda: twice.specialize(in_specs=((x,), {})).specialize(in_specs=((x,), {})), ValueError, "has said in_specs before"),
-    (lambda: twice.specialize(in_specs=((x,), {}))(x[:2]), ValueError, r"have a float32\[2\] where float32\[3\] was said"),
+    (lambda: twice.specialize(in_specs=((x,), {})).specialize(in_specs=((x,), {})), ValueError,
+     "has said in_specs before"),
+    (lambda: twice.specialize(in_specs=((x,), {}))(x[:2]), ValueError,
+     r"have a float32\[2\] where float32\[3\] was said"),
     (lambda: twice.specialize(out_specs_fn=lambda x: x)(x), ValueError, "the results have the structure"),
     (lambda: colocated_python(3), TypeError, "a function, not 3"),
     (lambda: colocated_python_class(3), TypeError, "a class, not 3"),
@@ -101,4 +106,5 @@ def test_what_cannot_be_run_there(call, error, words):
 
 
 def test_what_libraries_take_for_other_runtimes():
-    assert issubclass(serialization.DeviceList, object) and hasattr(ifrt_programs.ifrt_programs, "make_plugin_program")
+    assert issubclass(serialization.DeviceList, object) and hasattr(
+        ifrt_programs.ifrt_programs, "make_plugin_program")

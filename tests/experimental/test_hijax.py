@@ -136,11 +136,13 @@ def test_values_go_in_and_out_of_compiled_functions_and_their_results():
     np.testing.assert_allclose(total, -9, rtol=1e-6)
     assert jax.typeof(found) == ScaledType((3,))
     packed = jax.jit(lambda x: pack.bind(x, bits=8))
-    for types in jax.eval_shape(packed, X), packed.eval_shape(X), jax.make_jaxpr(packed, return_shape=True)(X)[1]:
+    for types in jax.eval_shape(packed, X), packed.eval_shape(X), jax.make_jaxpr(packed, return_shape=True)(
+        X)[1]:
         assert types == ScaledType((3,))
     # a type goes where a value's type is all that is needed
     for value in found, ScaledType((3,)):
-        assert jax.eval_shape(unpack.bind, value).shape == jax.jit(unpack.bind).lower(value).out_info.shape == (3,)
+        assert jax.eval_shape(unpack.bind, value).shape == jax.jit(unpack.bind).lower(
+            value).out_info.shape == (3,)
         assert jax.jit(unpack.bind).trace(value).jaxpr.eqns and jax.make_jaxpr(unpack.bind)(value).eqns
     assert jax.typeof(jax.ShapeDtypeStruct((2,), "int8")) == jax.core.ShapedArray((2,), jnp.int8)
     for length in None, 3:      # the scale is one number
@@ -214,7 +216,8 @@ def test_mutable_values_made_in_a_program_and_in_derivatives():
         return get.bind(inner)[0] + get.bind(box)[0]
     for transform in (lambda f: f, jax.jit):
         box = Box([jnp.float32(1)])
-        assert transform(lambda x, b: jax.grad(lambda x: loss(x, b))(x))(4., box) == 8 and get.bind(box)[0] == 12
+        assert transform(lambda x, b: jax.grad(lambda x: loss(x, b))(x))(4., box) == 8 and get.bind(box)[
+            0] == 12
     with pytest.raises(ValueError, match="cannot come to be made of"):
         jax.jit(lambda: write(box, []))()
 
@@ -337,7 +340,8 @@ def test_rules_for_transposition_and_mistakes():
     for f in (negative, jax.jit(negative)):
         assert jax.jvp(f, (X,), (X,))[1].tolist() == (-X).tolist()
         assert jax.grad(lambda x, f=f: f(x).sum())(X).tolist() == [-100] * 3
-        assert jax.vmap(jax.grad(f))(X).tolist() == [-100] * 3 == jax.grad(lambda x, f=f: jax.vmap(f)(x).sum())(X).tolist()
+        assert jax.vmap(jax.grad(f))(X).tolist() == [-100] * 3 == jax.grad(
+            lambda x, f=f: jax.vmap(f)(x).sum())(X).tolist()
         assert jax.linear_transpose(f, X)(X)[0].tolist() == (-100 * X).tolist()
     aval = jax.typeof(jnp.asarray(X))
     assert Negative(aval) == Negative(aval) != Bare(aval) and len({Negative(aval), Negative(aval)}) == 1
@@ -367,8 +371,10 @@ def test_declarations_and_what_is_refused():
     class Effect(effects.Effect):
         pass
     hijax.control_flow_allowed_effects.add_type(Effect)
-    assert hijax.control_flow_allowed_effects.contains(Effect()) and issubclass(hijax.ShapedArray, hijax.AbstractValue)
-    assert hijax.aval_property(lambda aval: 3).fget(None) == 3 and issubclass(hijax.AvalMutableQDD, hijax.AvalQDD)
+    assert hijax.control_flow_allowed_effects.contains(Effect()) and issubclass(
+        hijax.ShapedArray, hijax.AbstractValue)
+    assert hijax.aval_property(lambda aval: 3).fget(None) == 3 and issubclass(
+        hijax.AvalMutableQDD, hijax.AvalQDD)
     assert repr(hijax.HiPrimitive("new_box")) == "new_box" and hijax.HiPspec() and hijax.aval_method(len)
     for declare, words in ((lambda: hijax.AvalQDD(1, 2), "AvalQDD"),
                            (lambda: hijax.HiPrimitive("p").bind(1), "'p' defines neither"),
@@ -408,7 +414,8 @@ def test_a_primitive_that_knows_its_linearization(around):
     np.testing.assert_allclose(out["product"], np.sin(1) * 2, rtol=1e-6)
     np.testing.assert_allclose(linear(x, y)["product"], 2 * np.cos(1) + 2 * np.sin(1), rtol=1e-6)
     assert linear(x, y)["y"] == 2
-    np.testing.assert_allclose(jax.linearize(lambda x: call(x, y), x)[1](x)["product"], 2 * np.cos(1), rtol=1e-6)
+    np.testing.assert_allclose(jax.linearize(lambda x: call(x, y), x)[1](x)["product"], 2 * np.cos(1),
+                               rtol=1e-6)
     np.testing.assert_allclose(jax.grad(lambda x: call(x, y)["product"])(x), 2 * np.cos(1), rtol=1e-6)
     assert perturbations[0] == (True, True) and (True, False) in perturbations
     with pytest.raises(NotImplementedError, match="define jvp"):

@@ -1,4 +1,5 @@
-"""experimental.jet: derivatives of high order along curves, held against NumPy's values on a circle around the point."""
+"""experimental.jet: derivatives of high order along curves, held against NumPy's values on a circle around
+the point."""
 import math
 
 import numpy as np
@@ -52,20 +53,25 @@ MATRIX = np.array([[1.0, 2.0], [3.0, 4.0]])
 # what -> (the function, the same with NumPy on complex numbers)
 FUNCTIONS = {
     **{name: (getattr(jnp, name), getattr(np, name)) for name in (
-        "sin", "cos", "exp", "log", "tanh", "tan", "sinh", "cosh", "sqrt", "expm1", "log1p", "exp2", "arctan", "square")},
+        "sin", "cos", "exp", "log", "tanh", "tan", "sinh", "cosh", "sqrt", "expm1", "log1p", "exp2", "arctan",
+        "square")},
     "logistic": (jax.nn.sigmoid, lambda x: 1 / (1 + np.exp(-x))), "erf": (lax.erf, special.erf),
     "rsqrt": (lax.rsqrt, lambda x: x**-0.5), "cbrt": (lax.cbrt, lambda x: x**(1 / 3)),
     "power": (lambda x: x**2.5, lambda x: x**2.5), "integer power": (lambda x: x**-3, lambda x: x**-3),
-    "power of itself": (lambda x: x**x, lambda x: x**x), "asin": (lambda x: jnp.arcsin(x / 2), lambda x: np.arcsin(x / 2)),
+    "power of itself": (lambda x: x**x, lambda x: x**x),
+    "asin": (lambda x: jnp.arcsin(x / 2), lambda x: np.arcsin(x / 2)),
     "quotient": (lambda x: jnp.sin(x) / (1 + x * x), lambda x: np.sin(x) / (1 + x * x)),
     "of a constant": (lambda x: 2 / x - 3 * x, lambda x: 2 / x - 3 * x),
     "softplus": (jax.nn.softplus, lambda x: np.log1p(np.exp(x))),
     "relu, abs": (lambda x: jax.nn.relu(x) * jnp.abs(-x), lambda x: x * x),
     "choices": (lambda x: jnp.where(x > 0, x * x, x) + jnp.maximum(x, x * x), lambda x: x * x + x),
-    "sorted": (lambda x: jnp.sort(jnp.stack([x + 1, x * x, x]))[1] + jnp.stack([x, 2 * x]).max(), lambda x: 3 * x),
+    "sorted": (lambda x: jnp.sort(jnp.stack([x + 1, x * x, x]))[1] + jnp.stack([x, 2 * x]).max(),
+               lambda x: 3 * x),
     "product of all": (lambda x: jnp.prod(jnp.stack([x, x * x, x + 1])), lambda x: x**3 * (x + 1)),
-    "logsumexp": (lambda x: jax.nn.logsumexp(jnp.stack([x, x * x])), lambda x: np.log(np.exp(x) + np.exp(x * x))),
-    "matrices": (lambda x: (MATRIX * x) @ jnp.stack([x, x * x]) @ jnp.ones(2), lambda x: 4 * x * x + 6 * x**3),
+    "logsumexp": (lambda x: jax.nn.logsumexp(jnp.stack([x, x * x])),
+                  lambda x: np.log(np.exp(x) + np.exp(x * x))),
+    "matrices": (lambda x: (MATRIX * x) @ jnp.stack([x, x * x]) @ jnp.ones(2),
+                 lambda x: 4 * x * x + 6 * x**3),
     "complex numbers": (lambda x: jnp.real(jnp.exp(1j * x) * x), lambda x: np.cos(x) * x),
     "a custom vjp": (square, np.square), "a custom jvp": (cube, lambda x: x**3),
     "jit": (jax.jit(lambda x: x * jnp.sin(x)), lambda x: x * np.sin(x)),
@@ -73,7 +79,8 @@ FUNCTIONS = {
     "cond": (lambda x: lax.cond(x > 0, lambda x: x**3, lambda x: x, x), lambda x: x**3),
     "cond of some": (lambda x: lax.cond(x > 0, lambda x: 2.0, lambda x: x, x) * x, lambda x: 2 * x),
     "fori_loop": (lambda x: lax.fori_loop(0, 3, lambda i, x: x * x + 0.5, x), lambda x: looped(x, 3)),
-    "while_loop": (lambda x: lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, c[1] * c[1] + 0.5), (0, x))[1],
+    "while_loop": (lambda x: lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, c[1] * c[1] + 0.5),
+                                            (0, x))[1],
                    lambda x: looped(x, 2)),
     "scan": (lambda x: lax.scan(lambda c, y: (c * y, c * c * x), x, jnp.arange(1.0, 4))[1].sum(),
              lambda x: x**3 * (1 + 1 + 4)),
@@ -114,7 +121,8 @@ def test_several_arguments_containers_and_orders():
     assert jet(lambda x: x.sum(), (jnp.zeros((0, 2)),), ([jnp.zeros((0, 2))],))[1] == [0]
     half = jet(jnp.tanh, (jnp.bfloat16(0.5),), ([1.0, 0.0],))
     assert [t.dtype for t in half[1]] == [jnp.bfloat16] * 2
-    np.testing.assert_allclose(jet(lambda x: x**2, (0.0,), ([1.0, 0.0, 0.0],))[1], [0, 2, 0])     # nothing is divided by x
+    # nothing is divided by x
+    np.testing.assert_allclose(jet(lambda x: x**2, (0.0,), ([1.0, 0.0, 0.0],))[1], [0, 2, 0])
 
 
 def test_under_and_around_other_transformations():
@@ -148,7 +156,8 @@ def test_the_cost_grows_with_the_square_of_the_order():
     ((1.0, 1.0), ([1.0], [1.0, 2.0]), ValueError, "the series must be of one length, got 1, 2"),
     ((jnp.ones,), ([1.0],), TypeError, "not a valid JAX type"),
     ((3,), ([1.0],), TypeError, r"primals\[0\] is int32\[\], which has no derivatives"),
-    ((np.ones(3, "f"),), ([np.ones(2, "f")],), ValueError, r"derivative 1 of primals\[0\] has shape \(2,\), .* \(3,\)"),
+    ((np.ones(3, "f"),), ([np.ones(2, "f")],), ValueError,
+     r"derivative 1 of primals\[0\] has shape \(2,\), .* \(3,\)"),
     (1.0, ([1.0],), TypeError, r"primals must be a tuple or a list, got 1.0: write \(primals,\)"),
     ((1.0,), (1.0,), TypeError, r"series of primals\[0\] must be a tuple or a list of derivatives, got 1.0")])
 def test_what_does_not_fit_is_refused(primals, series, error, words):
@@ -195,7 +204,8 @@ def test_rules_that_users_give():
     with pytest.raises(TypeError, match="must be a Primitive"):
         jets.jet_rules["sin"] = rule
     assert not jax.tree.leaves([jets.zero_term, jets.zero_series]) and type(jets.zero_term) is jets.ZeroTerm
-    assert jax.tree.map(abs, jets.zero_series) is jets.zero_series and type(jets.zero_series) is jets.ZeroSeries
+    assert jax.tree.map(abs, jets.zero_series) is jets.zero_series and type(
+        jets.zero_series) is jets.ZeroSeries
 
 
 def test_rules_made_of_derivatives_and_of_other_functions():

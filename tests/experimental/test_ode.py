@@ -41,9 +41,12 @@ def test_the_solution_is_scipys_and_its_gradient_that_of_finite_differences():
                 beside = [np.array([START, TIMES, RATES][which]) for _ in range(2)]
                 beside[0][i] += 1e-5
                 beside[1][i] -= 1e-5
-                values = [np.sin(solved(prey, *[b if k == which else x for k, x in enumerate((START, TIMES, RATES))])).sum()
+                values = [
+                    np.sin(solved(prey, *[b if k == which else x
+                                          for k, x in enumerate((START, TIMES, RATES))])).sum()
                           for b in beside]
-                np.testing.assert_allclose(found[which][i], (values[0] - values[1]) / 2e-5, rtol=1e-4, atol=1e-4)
+                np.testing.assert_allclose(found[which][i], (values[0] - values[1]) / 2e-5, rtol=1e-4,
+                                           atol=1e-4)
 
 
 def decay(y, t, *scale):
@@ -52,7 +55,8 @@ def decay(y, t, *scale):
 
 def test_values_are_those_that_jax_gives():
     np.testing.assert_allclose(odeint(decay, 1.0, jnp.array([0.0, 1.0])), [1, 0.36787942], rtol=2e-7)
-    loss = lambda y, t, a: odeint(lambda y, t: -a * y, y, t).sum()      # it closes over what is differentiated
+    # it closes over what is differentiated
+    loss = lambda y, t, a: odeint(lambda y, t: -a * y, y, t).sum()
     found = jax.jit(jax.grad(loss, (0, 1, 2)))(1.0, jnp.array([0.0, 1.0, 2.0]), 1.0)
     np.testing.assert_allclose(found[0], 1.5032147, rtol=1e-6)
     np.testing.assert_allclose(found[1], [0.5032147, -0.36787942, -0.13533528], rtol=1e-5)
@@ -66,13 +70,15 @@ def test_states_are_trees_of_any_inexact_dtype():
     ys = odeint(f, y0, jnp.array([0.0, 0.5, 1.0]), {"k": 2})
     np.testing.assert_allclose(ys["z"][:, 1, 0], np.exp([0, 1j, 2j]), rtol=1e-5)
     assert ys["w"][0].dtype == jnp.bfloat16 and ys["w"][1].shape == (3, 0, 3)
-    moved = jax.grad(lambda k, n: odeint(lambda y, t, k, n: -k * y * n, 1.0, jnp.array([0.0, 1.0]), k, n)[-1])(1.0, 2)
+    moved = jax.grad(lambda k, n: odeint(lambda y, t, k, n: -k * y * n, 1.0, jnp.array([0.0, 1.0]), k,
+                                         n)[-1])(1.0, 2)
     np.testing.assert_allclose(moved, -2 * np.exp(-2), rtol=1e-5)     # an integer beside it has no derivative
 
 
 def test_under_vmap_and_twice_differentiated():
     last = lambda y: odeint(lambda y, t: -y * y, y, jnp.array([0.0, 1.0]))[-1]      # y / (1 + y)
-    np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(last)))(jnp.array([1.0, 2.0])), [1 / 4, 1 / 9], rtol=1e-5)
+    np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(last)))(jnp.array([1.0, 2.0])), [1 / 4, 1 / 9],
+                               rtol=1e-5)
     np.testing.assert_allclose(jax.jit(jax.grad(jax.grad(last)))(1.0), -0.25, rtol=1e-4)
 
 
@@ -110,7 +116,8 @@ T = np.array([0.0, 1.0], np.float32)
     ((decay, 1, T), TypeError, "y0 must be an array of floats or of complex numbers, but got 1"),
     ((decay, 1.0, T, "fast"), TypeError, r"must be arrays or scalars, but got 'fast' at args\[0\]"),
     ((lambda y, t: (y, y), 1.0, T), ValueError, "func gives a value of another structure than y0 has"),
-    ((lambda y, t: jnp.stack([y, y]), 1.0, T), ValueError, r"func gives result of shape \(2,\), where y0 has \(\)"),
+    ((lambda y, t: jnp.stack([y, y]), 1.0, T), ValueError,
+     r"func gives result of shape \(2,\), where y0 has \(\)"),
     ((lambda y, t: 1j * y, 1.0, T), TypeError, "func gives result of dtype complex64, where y0 has float32")])
 def test_what_does_not_fit_is_refused(args, error, words):
     with pytest.raises(error, match=words):
@@ -137,17 +144,20 @@ def test_the_parts_of_the_method():
         quartic = np.array([1.0, -2.0, 0.5, 3.0, 4.0])      # of (t - t0) / dt
         at = lambda c, x: np.polyval(c, x)
         fitted = ode.fit_4th_order_polynomial(at(quartic, 0), at(quartic, 1), at(quartic, 0.5),
-                                              at(np.polyder(quartic), 0) / dt, at(np.polyder(quartic), 1) / dt, dt)
+                                              at(np.polyder(quartic), 0) / dt,
+                                              at(np.polyder(quartic), 1) / dt, dt)
         np.testing.assert_allclose(fitted, quartic)
     for x in (np.array([3 + 4j, -2j]), np.array([-3, 2]), np.float32(-1.5)):
         np.testing.assert_array_equal(ode.abs2(x), np.abs(x) ** 2)
     assert ode.abs2(3).dtype == np.int32 and ode.abs2(1j).dtype == np.float32
     for z in (1, 1 + 2j):
         ratios = np.array([1, 2]) * z / (1e-4 + 1e-3 * np.array([3, 6]))
-        found = ode.mean_error_ratio(jnp.array([1.0, 2.0]) * z, 1e-3, 1e-4, jnp.array([1.0, 2.0]), jnp.array([-3.0, -6.0]))
+        found = ode.mean_error_ratio(jnp.array([1.0, 2.0]) * z, 1e-3, 1e-4, jnp.array([1.0, 2.0]),
+                                     jnp.array([-3.0, -6.0]))
         np.testing.assert_allclose(found, np.sqrt(np.mean(np.abs(ratios) ** 2)), rtol=1e-5)
     scaled = 0.09 * np.array([0.5, 2.0]) ** -0.2
-    for ratio, size in [(0.0, 1.0), (0.5, scaled[0]), (0.9, 0.1), (2.0, scaled[1]), (1e9, 0.02), (np.nan, np.nan)]:
+    for ratio, size in [(0.0, 1.0), (0.5, scaled[0]), (0.9, 0.1), (2.0, scaled[1]), (1e9, 0.02),
+                        (np.nan, np.nan)]:
         np.testing.assert_allclose(ode.optimal_step_size(0.1, ratio), size, rtol=1e-6)
     step = ode.initial_step_size(f, 0.5, jnp.array([1.0, 2.0]), 4, 1e-3, 1e-4, f(jnp.array([1.0, 2.0]), 0.5))
     np.testing.assert_allclose(step, 0.10052215, rtol=1e-6)     # what JAX takes

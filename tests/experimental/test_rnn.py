@@ -57,9 +57,12 @@ def test_lstm_is_the_loop_and_its_derivatives_are_finite_differences(bidirection
         assert found[4] is None
         points = [x, h_0, c_0, weights]
         steps = [rng.normal(size=p.shape) for p in points]
-        beside = [sum(np.vdot(g, o) for g, o in zip(cotangents, looped(*[p + e * s for p, s in zip(points, steps)], LENGTHS,
-                                                                        bidirectional))) for e in (1e-6, -1e-6)]
-        np.testing.assert_allclose(sum(np.vdot(s, g) for s, g in zip(steps, found)), (beside[0] - beside[1]) / 2e-6,
+        beside = [sum(np.vdot(g, o)
+                      for g, o in zip(cotangents, looped(*[p + e * s for p, s in zip(points, steps)], LENGTHS,
+                                                                        bidirectional)))
+                                                                        for e in (1e-6, -1e-6)]
+        np.testing.assert_allclose(sum(np.vdot(s, g) for s, g in zip(steps, found)),
+                                   (beside[0] - beside[1]) / 2e-6,
                                    rtol=1e-6)
 
 
@@ -76,7 +79,8 @@ def test_what_does_not_fit_is_told():
     weights = jnp.zeros(84)
     with pytest.raises(ValueError, match=r"weights must have shape \(84,\).*got \(83,\)"):
         rnn.lstm(jnp.zeros((B, T, I)), state, state, weights[1:], LENGTHS, I, H, 1, 0.0, False)
-    with pytest.raises(ValueError, match=r"x has shape \(3, 4, 3\), not .*h_0 has shape \(1, 2, 3\), not \(1, 3, 3\)"):
+    with pytest.raises(ValueError,
+                       match=r"x has shape \(3, 4, 3\), not .*h_0 has shape \(1, 2, 3\), not \(1, 3, 3\)"):
         rnn.lstm(jnp.zeros((B, T, 3)), state[:, 1:], state, weights, LENGTHS, I, H, 1, 0.0, False)
     with pytest.raises(NotImplementedError, match=r"dropout=0\.5"):
         rnn.lstm(jnp.zeros((B, T, I)), state, state, weights, LENGTHS, I, H, 1, 0.5, False)

@@ -1,5 +1,6 @@
-"""Exported functions in other systems, where these are at hand: JAX, by the Python that HLOTRACE_JAX_PYTHON names (with the
-package flatbuffers, perhaps in HLOTRACE_JAX_PATH), and IREE (`pip install iree-base-compiler iree-base-runtime`).
+"""Exported functions in other systems, where these are at hand: JAX, by the Python that HLOTRACE_JAX_PYTHON
+names (with the package flatbuffers, perhaps in HLOTRACE_JAX_PATH), and IREE (`pip install iree-base-compiler
+iree-base-runtime`).
 """
 import os
 import subprocess
@@ -45,8 +46,10 @@ def test_jax_reads_calls_and_differentiates_it(rows, tmp_path):
     blob = export.export(jax.jit(net), platforms=("tpu", "cpu"))(PARAMS, x).serialize(vjp_order=1)
     np.savez(tmp_path / "given.npz", x=X, **PARAMS, blob=np.frombuffer(blob, np.uint8))
     env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "XLA_FLAGS")}
-    out = subprocess.run([JAX, "-c", "import jax.export\n" + READS], input=(tmp_path / "given.npz").read_bytes(),
-                         capture_output=True, check=True, env=env | {"PYTHONPATH": os.environ.get("HLOTRACE_JAX_PATH", "")})
+    out = subprocess.run([JAX, "-c", "import jax.export\n" + READS],
+                         input=(tmp_path / "given.npz").read_bytes(),
+                         capture_output=True, check=True,
+                         env=env | {"PYTHONPATH": os.environ.get("HLOTRACE_JAX_PATH", "")})
     (tmp_path / "got.npz").write_bytes(out.stdout)
     got, slope = np.load(tmp_path / "got.npz"), jax.grad(loss(net))(PARAMS, X)
     for i, want in enumerate([*net(PARAMS, X), slope["b"], slope["w"]]):
@@ -55,8 +58,10 @@ def test_jax_reads_calls_and_differentiates_it(rows, tmp_path):
 
 def test_iree_compiles_the_same_text():
     compiler, runtime = pytest.importorskip("iree.compiler"), pytest.importorskip("iree.runtime")
-    program = compiler.compile_str(export.export(jax.jit(net))(PARAMS, X).mlir_module(), input_type="stablehlo",
-                                   target_backends=["llvm-cpu"], extra_args=["--iree-llvmcpu-target-cpu=host"])
+    program = compiler.compile_str(export.export(jax.jit(net))(PARAMS, X).mlir_module(),
+                                   input_type="stablehlo",
+                                   target_backends=["llvm-cpu"],
+                                   extra_args=["--iree-llvmcpu-target-cpu=host"])
     context = runtime.SystemContext(config=runtime.Config("local-task"))
     context.add_vm_module(runtime.VmModule.copy_buffer(context.instance, program))
     for got, want in zip(context.modules.jit_net["main"](PARAMS["b"], PARAMS["w"], X), net(PARAMS, X)):

@@ -1,5 +1,5 @@
-"""hlotrace.export: functions as portable programs, read back and called; artifacts that JAX wrote (data/, made with
-0.10.2 and 0.12), and the format itself.
+"""hlotrace.export: functions as portable programs, read back and called; artifacts that JAX wrote (data/,
+made with 0.10.2 and 0.12), and the format itself.
 """
 import collections
 import dataclasses
@@ -22,7 +22,8 @@ from hlotrace.extend.core import Primitive
 from hlotrace.interpreters import mlir
 from hlotrace.sharding import AbstractMesh, Mesh, NamedSharding, P
 
-X, Y = np.arange(6, dtype=np.float32).reshape(2, 3), {"b": np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)}
+X, Y = np.arange(6, dtype=np.float32).reshape(2, 3), {
+    "b": np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)}
 Params = collections.namedtuple("Params", "w b")
 export.register_namedtuple_serialization(Params, serialized_name="Params")
 
@@ -44,7 +45,8 @@ def test_what_is_exported_is_read_back_and_called():
     for it in (e, again(e)):
         assert it.fun_name == "f" and it.platforms == (export.default_export_platform(),) == ("cpu",)
         assert it.in_tree == jax.tree.structure(((X, Y), {})) and it.out_tree == jax.tree.structure(f(X, Y))
-        assert [a.shape for a in it.in_avals] == [(2, 3), (3, 4)] and [a.shape for a in it.out_avals] == [(2, 4)]
+        assert [a.shape for a in it.in_avals] == [(2, 3), (3, 4)] and [a.shape for a in it.out_avals] == [
+            (2, 4)]
         assert (it.nr_devices, it.module_kept_var_idx, it.uses_global_constants) == (1, (0, 1), False)
         assert it.in_shardings_hlo == (None, None) and it.out_shardings_hlo == (None,)
         assert it.ordered_effects == it.unordered_effects == it.disabled_safety_checks == ()
@@ -71,7 +73,8 @@ def test_derivatives_go_as_far_as_was_asked_for():
         same(second(call)(X), second(f)(X), slack=4)
     once = again(e, vjp_order=1)
     assert once.has_vjp() and not once.vjp().has_vjp() and not again(e).has_vjp()
-    same(once.vjp().call(X, Y["b"], np.ones((2, 4), np.float32))[0], jax.vjp(f, X, Y)[1]({"a": jnp.ones((2, 4))})[0])
+    same(once.vjp().call(X, Y["b"], np.ones((2, 4), np.float32))[0],
+         jax.vjp(f, X, Y)[1]({"a": jnp.ones((2, 4))})[0])
     with pytest.raises(ValueError, match="No VJP is available: fun_vjp_jax was serialized without"):
         second(once.call)(X)
     with pytest.raises(ValueError, match="vjp_order=1"):
@@ -97,12 +100,14 @@ def test_vmap_runs_it_for_each_element():
     want = jax.vmap(f, (0, None))(xs, Y)["a"]
     same(jax.vmap(e.call, (0, None))(xs, Y)["a"], want)
     same(jax.vmap(e.call, (2, None), 1)(np.moveaxis(xs, 0, 2), Y)["a"], np.moveaxis(np.asarray(want), 0, 1))
-    same(jax.vmap(jax.grad(loss(e.call)), (0, None))(xs, Y), jax.vmap(jax.grad(loss(f)), (0, None))(xs, Y), slack=4)
+    same(jax.vmap(jax.grad(loss(e.call)), (0, None))(xs, Y), jax.vmap(jax.grad(loss(f)), (0, None))(xs, Y),
+         slack=4)
 
 
 def test_key_arrays_large_constants_and_dtypes():
     big = np.arange(3000, dtype=np.float32)
-    e = again(exported(lambda k, b, h: (random.normal(k, (3,)) + jnp.asarray(big).sum(), ~b, h * 2, random.split(k)),
+    e = again(exported(lambda k, b, h: (random.normal(k, (3,)) + jnp.asarray(big).sum(), ~b, h * 2,
+                                        random.split(k)),
                        random.key(0), np.array([True]), jnp.ones(2, "bfloat16")))
     x, b, h, keys = e.call(random.key(7), np.array([False]), jnp.ones(2, "bfloat16"))
     same(x, random.normal(random.key(7), (3,)) + big.sum())
@@ -125,9 +130,11 @@ def test_several_platforms_in_one_artifact():
         same(again(e).call(X), want)
     assert "_platform_index" in jax.jit(alike.call).trace(X).lower(lowering_platforms=("tpu",)).as_text()
     for options in ({}, {"lowering_platforms": ("cuda",)}):
-        with pytest.raises(ValueError, match="'sin' was exported for platforms .*'tpu'.* but it is used on '(cpu|cuda)'"):
+        with pytest.raises(ValueError,
+                           match="'sin' was exported for platforms .*'tpu'.* but it is used on '(cpu|cuda)'"):
             jax.jit(exported(jnp.sin, X, platforms=["tpu"]).call).trace(X).lower(**options).as_text()
-    any_platform = exported(jnp.sin, X, platforms=["tpu"], disabled_checks=[export.DisabledSafetyCheck.platform()])
+    any_platform = exported(jnp.sin, X, platforms=["tpu"],
+                            disabled_checks=[export.DisabledSafetyCheck.platform()])
     same(again(any_platform).call(X), np.sin(X))
 
 
@@ -142,17 +149,20 @@ def mesh(first, *names):
 def test_over_devices():
     here, there = mesh(0, "a", "b"), mesh(4, "u", "v")
     x = np.arange(16, dtype=np.float32).reshape(4, 4)
-    e = export.export(jax.jit(jnp.matmul, in_shardings=(over(here, "a"), None), out_shardings=over(here, None, "b")))(x, x)
+    e = export.export(jax.jit(jnp.matmul, in_shardings=(over(here, "a"), None),
+                              out_shardings=over(here, None, "b")))(x, x)
     moved = jax.device_put(x, over(there, "u"))
     theirs = export.deserialize((DATA / "matmul_jax_0.12.0.1.bin").read_bytes())
     for it in (e, again(e, vjp_order=1), theirs):
         assert it.nr_devices == 4
-        assert it.in_shardings_jax(here)[0].is_equivalent_to(over(here, "a"), 2) and it.in_shardings_jax(here)[1] is None
+        assert it.in_shardings_jax(here)[0].is_equivalent_to(over(here, "a"), 2) and it.in_shardings_jax(
+            here)[1] is None
         assert it.out_shardings_jax(here) == (over(here, None, "b"),)
         out = it.call(moved, x)
         same(out, x @ x)
         assert out.sharding == over(there, None, "v")
-        with pytest.raises(ValueError, match="was exported for 4 devices and is called in a context with 1 device"):
+        with pytest.raises(ValueError,
+                           match="was exported for 4 devices and is called in a context with 1 device"):
             it.call(x, x)
     same(jax.grad(lambda a: again(e, vjp_order=1).call(a, x).sum())(moved), np.tile(x.sum(1), (4, 1)))
     with pytest.raises(ValueError, match="was exported for 4 devices"):
@@ -160,10 +170,11 @@ def test_over_devices():
     by_device = exported(jax.shard_map(lambda y: lax.psum(y, "a"), mesh=here, in_specs=P("a"), out_specs=P()),
                          jax.device_put(x, over(here, "a")))
     same(again(by_device).call(moved), x[:2] + x[2:])
-    same(exported(jnp.sin, x).call(moved), np.sin(x))       # one that was exported for one device runs over any
+    # one that was exported for one device runs over any
+    same(exported(jnp.sin, x).call(moved), np.sin(x))
 
 
-# --- what JAX wrote ---------------------------------------------------------------------------------------------
+# --- what JAX wrote -----------------------------------------------------------------------------------------
 
 def their_loss(params, batch, key):
     """As what data/loss_jax_0.10.2.bin was made of."""
@@ -190,12 +201,13 @@ print(float(e.call(numpy.float32(0.5))), float(hlotrace.grad(e.call)(0.5)), "jax
 
 def test_another_process_needs_the_bytes_alone():
     blob = exported(jnp.sin, np.float32(0)).serialize(vjp_order=1)
-    result = subprocess.run([sys.executable, "-c", PROGRAM], input=bytes(blob), capture_output=True, check=True)
+    result = subprocess.run([sys.executable, "-c", PROGRAM], input=bytes(blob), capture_output=True,
+                            check=True)
     value, slope, with_jax = result.stdout.split()
     assert np.allclose([float(value), float(slope)], [np.sin(0.5), np.cos(0.5)]) and with_jax == b"False"
 
 
-# --- structures -------------------------------------------------------------------------------------------------
+# --- structures ---------------------------------------------------------------------------------------------
 
 class Box:
     def __init__(self, value, label):
@@ -218,7 +230,8 @@ export.register_pytree_node_serialization(
 
 
 def test_containers():
-    tree = ({"p": Params(1.0, Box(2.0, "here")), "none": None}, [3.0, ()], collections.OrderedDict(z=4.0, a=Made(5.0, "m")))
+    tree = ({"p": Params(1.0, Box(2.0, "here")), "none": None}, [3.0, ()],
+            collections.OrderedDict(z=4.0, a=Made(5.0, "m")))
     e = again(export.export(jax.jit(lambda *args, last: (args, last)))(*tree, last=6.0))
     got, last = e.call(*tree, last=6.0)
     assert jax.tree.structure(got) == jax.tree.structure(tree) and last == 6
@@ -247,7 +260,7 @@ def test_containers_that_cannot_be_written():
         export.deserialize(blob.replace(b'["w", "b"]', b'["w", "c"]'))
 
 
-# --- mistakes ---------------------------------------------------------------------------------------------------
+# --- mistakes -----------------------------------------------------------------------------------------------
 
 def printing(x):
     jax.debug.print("{}", x)
@@ -267,14 +280,17 @@ def test_functions_of_one_array_are_as_their_jit():
     (lambda: exported(printing, X), NotImplementedError, "host_callbacks is not yet implemented"),
     (lambda: exported(lambda x: jax.pure_callback(np.sin, x, x), X), NotImplementedError, "host_callbacks"),
     (lambda: exported(lambda r: r[...], jax.new_ref(X)), NotImplementedError, "Pass the value, ref"),
-    (lambda: exported(lambda x: checkify.check(x[0, 0] > 9, "small"), X), NotImplementedError, "Export checkify.checkify"),
+    (lambda: exported(lambda x: checkify.check(x[0, 0] > 9, "small"), X), NotImplementedError,
+     "Export checkify.checkify"),
     (lambda: export.deserialize("text"), TypeError, "bytes that Exported.serialize gave"),
     (lambda: export.deserialize(b"abc"), ValueError, "not a FlatBuffer"),
-    (lambda: exported(f, X, Y).call(X), ValueError, "same pytree structure as when the function 'f' was exported"),
+    (lambda: exported(f, X, Y).call(X), ValueError,
+     "same pytree structure as when the function 'f' was exported"),
     (lambda: exported(f, X, Y).call(X[:1], Y), ValueError,
      r"args\[0\]\.shape\[0\] \(expected same constant\): expected \(2, 3\) and called with \(1, 3\)"),
     (lambda: exported(f, X, Y).call(X, {"b": Y["b"][0]}), ValueError, r"Rank mismatch for args\[1\]\['b'\]"),
-    (lambda: exported(f, X, Y).call(X.astype("int32"), Y), ValueError, r"Dtype mismatch for args\[0\]: expected float32"),
+    (lambda: exported(f, X, Y).call(X.astype("int32"), Y), ValueError,
+     r"Dtype mismatch for args\[0\]: expected float32"),
 ])
 def test_mistakes(call, error, words):
     with pytest.raises(error, match=words):
@@ -302,7 +318,8 @@ def test_bytes_that_were_cut_or_changed_are_an_error_or_another_program():
             export.deserialize(blob[:n])
     program = flatbuffers.read(blob, _EXPORTED)["module"]
     at = blob.index(program)
-    for n in [*range(at), *range(at + len(program), len(blob))]:      # the program's own bytes are MLIR's affair
+    # the program's own bytes are MLIR's affair
+    for n in [*range(at), *range(at + len(program), len(blob))]:
         changed = bytearray(blob)
         changed[n] ^= 255
         try:
@@ -311,21 +328,26 @@ def test_bytes_that_were_cut_or_changed_are_an_error_or_another_program():
             pass
 
 
-# --- the format -------------------------------------------------------------------------------------------------
+# --- the format ---------------------------------------------------------------------------------------------
 
 def test_flatbuffers():
     Inner = flatbuffers.Table(name=str, more=lambda: Outer)
     Outer = flatbuffers.Table(flag="?", small="B", large="Q", text=str, raw=bytes, numbers=["H"], words=[str],
                               tables=[Inner], one=Inner, absent=str, last="i")
-    value = {"flag": True, "small": 7, "large": 1 << 60, "text": "grün", "raw": b"\0\1", "numbers": [1, 65535],
-             "words": ["", "b"], "tables": [{"name": "x"}, {"more": {"last": -1}}], "one": {"name": "y"}, "last": -5}
+    value = {"flag": True, "small": 7, "large": 1 << 60, "text": "grün", "raw": b"\0\1",
+             "numbers": [1, 65535],
+             "words": ["", "b"], "tables": [{"name": "x"}, {"more": {"last": -1}}], "one": {"name": "y"},
+             "last": -5}
     data = flatbuffers.write(value, Outer)
     got = flatbuffers.read(data, Outer)
     assert {k: got[k] for k in value if k not in ("tables", "one")} == {
         k: v for k, v in value.items() if k not in ("tables", "one")}
-    assert got["tables"][1]["more"]["last"] == -1 and got["one"] == {"name": "y", "more": None} and got["absent"] is None
-    assert flatbuffers.write(got, Outer) != b"" and flatbuffers.read(flatbuffers.write(got, Outer), Outer) == got
-    # by the format's own rules: the root's offset, a vtable before its table, numbers at multiples of their size
+    assert got["tables"][1]["more"]["last"] == -1 and got["one"] == {"name": "y", "more": None} and got[
+        "absent"] is None
+    assert flatbuffers.write(got, Outer) != b"" and flatbuffers.read(
+        flatbuffers.write(got, Outer), Outer) == got
+    # by the format's own rules: the root's offset, a vtable before its table, numbers at multiples of their
+    # size
     root = int.from_bytes(data[:4], "little")
     vtable = root - int.from_bytes(data[root:root + 4], "little", signed=True)
     large = root + int.from_bytes(data[vtable + 8:vtable + 10], "little")
@@ -358,7 +380,8 @@ def test_weak_types_stay_where_the_artifact_is_not_written():
 
 def test_an_exported_function_is_a_frozen_dataclass():
     e = exported(jnp.sin, jax.ShapeDtypeStruct((2,), np.float32))
-    assert repr(e).startswith("Exported(fun_name='sin', in_tree=PyTreeDef(((*,), {})), in_avals=(ShapedArray(float32[2]),)")
+    assert repr(e).startswith(
+        "Exported(fun_name='sin', in_tree=PyTreeDef(((*,), {})), in_avals=(ShapedArray(float32[2]),)")
     assert dataclasses.replace(e, fun_name="g").fun_name == "g"
     with pytest.raises(dataclasses.FrozenInstanceError):
         e.fun_name = "g"
@@ -370,7 +393,8 @@ def test_static_data_of_containers_is_written_as_bytes():
         def __init__(self, x):
             self.x = x
     jax.tree_util.register_pytree_node(Held, lambda h: ((h.x,), "data"), lambda _, xs: Held(*xs))
-    export.register_pytree_node_serialization(Held, serialized_name="test.Held", serialize_auxdata=lambda data: data,
+    export.register_pytree_node_serialization(Held, serialized_name="test.Held",
+                                              serialize_auxdata=lambda data: data,
                                               deserialize_auxdata=lambda raw: raw.decode())
     with pytest.raises(ValueError, match="must return a `bytes` object"):
         exported(lambda h: h.x, Held(jnp.ones(2))).serialize()

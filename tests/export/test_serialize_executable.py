@@ -1,8 +1,7 @@
 """experimental.serialize_executable: compiled functions as bytes, read here and in another process."""
 import pickle
-import subprocess
-import sys
 
+import forked
 import numpy as np
 import pytest
 from mesh8 import devices, line
@@ -41,7 +40,7 @@ def test_another_process_calls_it(written, tmp_path):
             f"g = deserialize_and_load(*pickle.load(open({str(tmp_path / 'written')!r}, 'rb')))\n"
             "out = g(np.ones((3, 4), np.float32), {'b': np.arange(3), 'unused': np.ones(2)})\n"
             "print(np.asarray(out['a'])[0], out['n'], compilation.compile_count)")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = forked.run(code, check=True)
     assert done.stdout.splitlines()[-1] == "[5. 6. 7. 8.] 3 0"
 
 

@@ -1,10 +1,8 @@
 """extend.backend's clients and caches, extend.lowering, pxla's options, batching's batch_subtrace."""
 import functools
-import os
-import subprocess
-import sys
 import types
 
+import forked
 import numpy as np
 import pytest
 from jaxlib._hlo import HloSharding
@@ -43,7 +41,7 @@ assert jnp.ones(3).devices() == {jax.devices()[0]} and float(jax.jit(lambda x: x
 
 
 def test_clients_are_made_again():
-    subprocess.run([sys.executable, "-c", PROGRAM], check=True, env={**os.environ, "XLA_FLAGS": ""})
+    forked.run(PROGRAM, check=True, XLA_FLAGS="")
 
 
 FACTORIES = """
@@ -64,7 +62,7 @@ assert (jnp.arange(3) + jax.device_put(1, jax.devices("mine")[0])).devices() == 
 
 
 def test_clients_of_users():
-    subprocess.run([sys.executable, "-c", FACTORIES], check=True, env={**os.environ, "XLA_FLAGS": ""})
+    forked.run(FACTORIES, check=True, XLA_FLAGS="")
     with pytest.raises(NotImplementedError, match="experimental"):
         backend.register_backend_factory("mine", None, experimental=True)
 

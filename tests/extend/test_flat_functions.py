@@ -9,9 +9,11 @@ from hlotrace.extend import linear_util
 
 def test_flattened_functions():
     leaves, structure = jax.tree.flatten(((1, {"k": 2}), {"c": 3}))
-    flat, out_tree = api_util.flatten_fun(linear_util.wrap_init(lambda a, b, c: {"x": a * b["k"], "y": c}), structure)
+    flat, out_tree = api_util.flatten_fun(linear_util.wrap_init(lambda a, b, c: {"x": a * b["k"], "y": c}),
+                                          structure)
     assert flat.call_wrapped(*leaves) == [2, 3] and out_tree().num_leaves == 2
-    flat, _ = api_util.flatten_fun_nokwargs(linear_util.wrap_init(lambda a, b: a + b), jax.tree.structure((1, 2)))
+    flat, _ = api_util.flatten_fun_nokwargs(linear_util.wrap_init(lambda a, b: a + b),
+                                            jax.tree.structure((1, 2)))
     assert flat.call_wrapped(1, 2) == [3]
     held, moving = api_util.argnums_partial(linear_util.wrap_init(pow), (-1,), (2, 5))
     assert moving == (5,) and held.call_wrapped(3) == 8

@@ -3,6 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import numpy as np
 import pytest
 
@@ -287,8 +288,7 @@ print("library.py" in jax.jit(library.f).lower(1.0).as_text(debug_info=True))
 source_info_util.register_exclusion({str(tmp_path)!r})
 print("library.py" in jax.jit(lambda x: library.f(x)).lower(1.0).as_text(debug_info=True))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.split() == ["True", "False"], done.stderr
+    assert forked.run(program, check=True).stdout.split() == ["True", "False"]
 
 
 def test_backends_and_keys():

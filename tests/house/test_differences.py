@@ -1,4 +1,5 @@
-"""docs/differences.md says what is so: it is what its tool writes, and each row on purpose has a test that shows it."""
+"""docs/differences.md says what is so: it is what its tool writes, and each row on purpose has a test that
+shows it."""
 import logging
 
 import numpy as np
@@ -27,7 +28,7 @@ def test_what_is_refused_is_read_from_the_source():
         assert name in differences.options() or name.startswith("jax_"), name
 
 
-# --- rows that no other file shows ------------------------------------------------------------------------------
+# --- rows that no other file shows --------------------------------------------------------------------------
 
 def test_a_jit_of_an_equal_function_does_not_compile_again(caplog):
     with jax.log_compiles(True), caplog.at_level(logging.WARNING):

@@ -26,7 +26,8 @@ def test_values_and_dtypes():
                 assert found.dtype == jax.dtypes.canonicalize_dtype(dtype)
                 np.testing.assert_array_equal(found, x)
     narrow = jnp.arange(3, dtype="bfloat16")
-    assert from_dlpack(narrow).dtype == "bfloat16" and from_dlpack(from_dlpack(narrow, copy=True)).tolist() == [0, 1, 2]
+    assert from_dlpack(narrow).dtype == "bfloat16" and from_dlpack(
+        from_dlpack(narrow, copy=True)).tolist() == [0, 1, 2]
 
 
 def test_memory_is_shared_where_it_can_be():
@@ -36,7 +37,8 @@ def test_memory_is_shared_where_it_can_be():
     assert shared[0] == 5 and copied[0] == 0
     other = jax.devices()[-1]
     assert from_dlpack(x, other).devices() == {other}
-    for y, more in (aligned(16, "float32", 4), {}), (x[::2], {}), (aligned(4, "int64"), {}), (x, {"device": other}):
+    for y, more in (aligned(16, "float32", 4), {}), (x[::2], {}), (aligned(4, "int64"), {}), (
+        x, {"device": other}):
         with pytest.raises(ValueError, match="copy=False"):
             from_dlpack(y, copy=False, **more)
     for device in (None, jax.devices()[0], jnp.ones(2).sharding):

@@ -7,23 +7,37 @@ from pathlib import Path
 import forked
 import numpy as np
 import pytest
-from places import EXAMPLES
+from places import EXAMPLES, TESTS
 
 import hlotrace as jax
 
 
-def run(name, *arguments, silent=True):
-    """What the example prints; it must end well, and without warnings where it is `silent`."""
-    path = os.pathsep.join([str(EXAMPLES.parent), os.environ.get("PYTHONPATH", "")])
-    done = forked.run(forked.file(EXAMPLES / name), *arguments, timeout=300, PYTHONPATH=path)
+def run(name, *arguments, silent=True, light=False):
+    """What the example prints; it must end well, and without warnings where it is `silent`.
+
+    Where it is `light`, scikit-learn's digits are read without its import (tests/light/), which takes two
+    seconds.
+    """
+    path = [str(EXAMPLES.parent), os.environ.get("PYTHONPATH", "")]
+    program = forked.file(EXAMPLES / name)
+    if light:
+        path.insert(0, str(TESTS / "light"))        # of what it starts
+        program = f"import sys; sys.path.insert(1, {path[0]!r})\n{program}"
+    done = forked.run(program, *arguments, timeout=300, PYTHONPATH=os.pathsep.join(path))
     assert done.returncode == 0 and (not silent or done.stderr == ""), done.stdout + done.stderr
     return done.stdout
+
+
+def test_a_forked_process_has_the_library_already():
+    """Importing it takes each of a hundred processes half a second."""
+    assert forked.run("import sys; print('hlotrace.numpy' in sys.modules)").stdout == "True\n"
 
 
 def test_every_example_is_tested_and_short():
     files = {p.name: len(p.read_text("utf-8").splitlines()) for p in EXAMPLES.glob("*.py")}
     assert set(files) == {"digits.py", "quickstart.py", "inspect_program.py", "layer.py", "sharded_mlp.py",
-                          "ring_attention.py", "multi_process.py", "elastic.py", "checkpoints.py", "tpu_ahead_of_time.py",
+                          "ring_attention.py", "multi_process.py", "elastic.py", "checkpoints.py",
+                          "tpu_ahead_of_time.py",
                           "gpt.py", "resnet.py"}
     assert max(files.pop("gpt.py"), files.pop("resnet.py")) <= 120      # models, to be planned and measured
     assert max(files.values()) <= 80, files
@@ -65,7 +79,7 @@ def test_digits_learns_to_read():
 
 
 def test_sharded_mlp_learns_and_shows_how_it_lies():
-    out = run("sharded_mlp.py")
+    out = run("sharded_mlp.py", light=True)
     assert float(re.findall(r"test accuracy ([\d.]+)", out)[-1]) >= 0.95
     for title in ("a batch, (64, 64), P('data',):", "up w, (64, 256), P(None, 'model'):",
                   "down w, (256, 64), P('model', None):"):
@@ -79,7 +93,7 @@ def test_ring_attention_equals_attention():
 
 
 def test_processes_train_as_one_does():
-    out = run("multi_process.py", "--epochs", "3")
+    out = run("multi_process.py", "--epochs", "3", light=True)
     assert float(re.search(r"differ by (\S+) at most", out)[1]) < 1e-5
     assert float(re.findall(r"accuracy ([\d.]+)", out)[-1]) >= 0.9
 
@@ -99,12 +113,15 @@ def elastic_losses():
 
 def test_training_goes_on_with_the_same_losses_when_processes_are_killed():
     out = run("elastic.py", "--kill", "0:6", "--kill", "1:9", silent=False)
-    assert re.findall(r"process .*go on", out) == ["process 0 of 3 is lost; 2 go on", "process 1 of 2 is lost; 1 go on"]
+    assert re.findall(r"process .*go on", out) == [
+        "process 0 of 3 is lost; 2 go on", "process 1 of 2 is lost; 1 go on"]
     printed = re.findall(r"step (\d+): loss (\S+)", out)
     steps = [int(step) for step, _ in printed]
-    assert {*steps} == {*range(12)} and steps[:8] == [*range(6), 4, 5]      # again from the checkpoint after step 3
+    # again from the checkpoint after step 3
+    assert {*steps} == {*range(12)} and steps[:8] == [*range(6), 4, 5]
     wanted = [*elastic_losses()]
-    np.testing.assert_allclose([float(loss) for _, loss in printed], [wanted[step] for step in steps], rtol=1e-4)
+    np.testing.assert_allclose([float(loss) for _, loss in printed], [wanted[step] for step in steps],
+                               rtol=1e-4)
 
 
 def test_tpu_ahead_of_time_says_what_is_missing_or_what_chips_need():

@@ -1,4 +1,5 @@
-"""What `inspect` finds of public functions: each has the name that it is called by, a docstring and a signature."""
+"""What `inspect` finds of public functions: each has the name that it is called by, a docstring and a
+signature."""
 import importlib
 import inspect
 import typing
@@ -9,7 +10,8 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 
 pytestmark = pytest.mark.quick
-MODULES = ("numpy numpy.linalg numpy.fft lax lax.linalg random nn nn.initializers tree tree_util scipy.special scipy.linalg "
+MODULES = (
+    "numpy numpy.linalg numpy.fft lax lax.linalg random nn nn.initializers tree tree_util scipy.special scipy.linalg "
            "scipy.signal scipy.stats scipy.ndimage scipy.fft image ops experimental.sparse").split()
 
 
@@ -27,11 +29,13 @@ def test_functions_have_the_names_that_they_are_called_by(module):
 
 @pytest.mark.parametrize("names, signature", [
     ("sin acos abs absolute conj degrees isnan logical_not bitwise_not", "(x, /)"), ("real imag", "(val, /)"),
-    ("i0 trunc isreal", "(x)"), ("modf isposinf", "(x, /, out=None)"), ("arctan2 atan2 mod hypot true_divide", "(x1, x2, /)"),
+    ("i0 trunc isreal", "(x)"), ("modf isposinf", "(x, /, out=None)"),
+    ("arctan2 atan2 mod hypot true_divide", "(x1, x2, /)"),
     ("equal less left_shift float_power", "(x, y, /)"), ("fmax gcd lcm", "(x1, x2)"),
     ("add negative maximum logical_and bitwise_xor", "(*args, out=None, where=None)")])
 def test_signatures_of_elementwise_functions(names, signature):
-    assert {name: str(inspect.signature(getattr(jnp, name))) for name in names.split()} == dict.fromkeys(names.split(), signature)
+    assert {name: str(inspect.signature(getattr(jnp, name))) for name in names.split()} == dict.fromkeys(
+        names.split(), signature)
 
 
 @pytest.mark.parametrize("call, error", [

@@ -1,5 +1,5 @@
-"""The text of programs, byte for byte, as kept in `golden/`: StableHLO of five whole ones, and of each family of primitives
-(golden_programs.py) the jaxpr with its parameters and the StableHLO with its attributes.
+"""The text of programs, byte for byte, as kept in `golden/`: StableHLO of five whole ones, and of each family
+of primitives (golden_programs.py) the jaxpr with its parameters and the StableHLO with its attributes.
 
 After a change that is meant to change the text, write the files anew and read the difference:
 HLOTRACE_WRITE_GOLDEN=1 python -m pytest tests/house/test_golden.py && git diff tests/golden
@@ -24,7 +24,8 @@ from hlotrace.core.primitive import PRIMITIVES
 
 pytestmark = pytest.mark.quick
 
-WEIGHT, INPUT, TARGET = np.zeros((3, 2), np.float32), np.zeros((4, 3), np.float32), np.zeros((4, 2), np.float32)
+WEIGHT, INPUT, TARGET = np.zeros((3, 2), np.float32), np.zeros((4, 3), np.float32), np.zeros(
+    (4, 2), np.float32)
 LONGEST = 90      # lines of StableHLO that anybody would read; of longer ones the digest is kept
 
 
@@ -109,7 +110,8 @@ def test_text_of_a_family_is_the_golden_one(family):
 
 
 def result_types(row, weak):
-    """The types of a row's results, operand number i being weak where `weak(i)` says so; `*` marks a weak one."""
+    """The types of a row's results, operand number i being weak where `weak(i)` says so; `*` marks a weak
+    one."""
     def kind(i, x):
         return hlotrace.ShapeDtypeStruct(x.shape, x.dtype, weak_type=weak(i))
     args = [kind(i, x) for i, x in enumerate(map(np.asarray, row.sample(row.base)))]
@@ -131,8 +133,8 @@ OPTIONS = {
     "jax_debug_infs": True, "hlotrace_outline": False, "hlotrace_check_bounds": True, "jax_auto_pcast": False,
     "jax_disable_jit": True,
 }
-# They change how a program is compiled or run or where it is, or what functions do that no row calls: test_caches.py and
-# option_changes.py show them.
+# They change how a program is compiled or run or where it is, or what functions do that no row calls:
+# test_caches.py and option_changes.py show them.
 NO_TEXT = {
     "jax_compiler_enable_remat_pass", "jax_disable_most_optimizations", "jax_memory_fitting_level",
     "jax_optimization_level", "jax_xla_profile_version", "jax_no_execution", "jax_check_tracer_leaks",
@@ -144,17 +146,20 @@ NO_TEXT = {
 
 
 def fingerprint(row):
-    """A few digits of a row's text, of its value and of its derivative; the name of the error where it is refused."""
+    """A few digits of a row's text, of its value and of its derivative; the name of the error where it is
+    refused."""
     try:
         written = text(row)
     except Exception as error:
         return type(error).__name__
-    return hashlib.sha256(re.sub(r"(hlotrace_callback|index = )\d+", r"\1", written).encode()).hexdigest()[:10]
+    return hashlib.sha256(re.sub(r"(hlotrace_callback|index = )\d+", r"\1", written).encode()).hexdigest()[
+        :10]
 
 
 @pytest.mark.compiles
 def test_texts_under_each_option_are_the_golden_ones():
-    """Of each row of the op table, and of its derivative: as it is, and under each option that makes it another."""
+    """Of each row of the op table, and of its derivative: as it is, and under each option that makes it
+    another."""
     assert set(TRACING) == OPTIONS.keys() | NO_TEXT
     plain = {row.name: fingerprint(row) for row in ROWS}
     lines = {name: [name, found] for name, found in plain.items()}
@@ -169,12 +174,15 @@ def test_texts_under_each_option_are_the_golden_ones():
 
 def test_no_golden_file_is_left_over():
     assert {file.name for file in GOLDEN.iterdir()} == {
-        "types.txt", "options.txt", *(f"{name}.mlir" for name in PROGRAMS), *(f"{name}.txt" for name in FAMILIES)}
+        "types.txt", "options.txt", *(f"{name}.mlir" for name in PROGRAMS),
+        *(f"{name}.txt" for name in FAMILIES)}
 
 
-# Written by transformations into what they differentiate, a question to the compiler that leaves no operation, accesses
-# to references, which leave none either, and what stands only in what is exported (test_symbolic_shapes.py).
-INTERNAL = {"after_all", "create_token", "custom_lin", "dim_as_value", "inlined", "inspect_sharding", "get", "set", "swap",
+# Written by transformations into what they differentiate, a question to the compiler that leaves no
+# operation, accesses to references, which leave none either, and what stands only in what is exported
+# (test_symbolic_shapes.py).
+INTERNAL = {"after_all", "create_token", "custom_lin", "dim_as_value", "inlined", "inspect_sharding", "get",
+            "set", "swap",
             "addupdate"}
 
 

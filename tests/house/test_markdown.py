@@ -1,4 +1,5 @@
-"""Documents are whole: code blocks open and close, their Python parses, the files that they name are there."""
+"""Documents are whole: code blocks open and close, their Python parses, the files that they name are there.
+"""
 import ast
 import re
 
@@ -10,7 +11,8 @@ pytestmark = pytest.mark.quick
 
 
 def fences(text):
-    """(language, code, line) of each block; ValueError where one does not close, or a fence is inside of a line."""
+    """(language, code, line) of each block; ValueError where one does not close, or a fence is inside of a
+    line."""
     language, start, block = None, 0, []
     for number, line in enumerate(text.splitlines(), 1):
         mark = re.match(r" *```(\w*) *$", line)
@@ -41,12 +43,15 @@ def test_blocks_close_and_their_python_parses(page):
 
 def test_files_that_architecture_names_are_there():
     """In backquotes, with a folder in front and `.py` behind; a table of tests is read from `tests/`."""
-    for page in [ROOT / "ARCHITECTURE.md", ROOT / "docs" / "glossary.md", *sorted((ROOT / "docs" / "inside").glob("*.md"))]:
+    for page in [ROOT / "ARCHITECTURE.md", ROOT / "docs" / "glossary.md",
+                 *sorted((ROOT / "docs" / "inside").glob("*.md"))]:
         for name in re.findall(r"`([\w/]+/[\w]+\.(?:py|txt|toml))`", page.read_text("utf-8")):
-            assert any((base / name).exists() for base in (ROOT, ROOT / "hlotrace", ROOT / "tests")), f"{page.name}: {name}"
+            assert any((base / name).exists()
+                       for base in (ROOT, ROOT / "hlotrace", ROOT / "tests")), f"{page.name}: {name}"
 
 
-@pytest.mark.parametrize(("text", "said"), [("```python\nx = 1\n", "does not close"), ("a ```\n", "not alone"),
+@pytest.mark.parametrize(("text", "said"),
+                         [("```python\nx = 1\n", "does not close"), ("a ```\n", "not alone"),
                                             ("```\na\n```python\n", "opens in")])
 def test_broken_blocks_are_found(text, said):
     with pytest.raises(ValueError, match=said):

@@ -1,4 +1,5 @@
-"""Collectives over the named axis of a vmap work wherever they stand in the function, on operands mapped or not."""
+"""Collectives over the named axis of a vmap work wherever they stand in the function, on operands mapped or
+not."""
 import numpy as np
 import pytest
 from custom_rules import custom_jvp, custom_vjp
@@ -13,7 +14,8 @@ HOLDERS = {
     "jit": jax.jit,
     "scan": lambda f: lambda x: lax.scan(lambda carry, _: (carry, f(x)), 0.0, None, length=2)[1][1],
     "cond": lambda f: lambda x: lax.cond(jnp.sum(jnp.zeros(1)) == 0, f, lambda y: f(y) * 0, x),
-    "while": lambda f: lambda x: lax.while_loop(lambda s: s[0] < 1, lambda s: (s[0] + 1, f(x) + 0 * s[1]), (0, x * 0.0))[1],
+    "while": lambda f: lambda x: lax.while_loop(lambda s: s[0] < 1, lambda s: (s[0] + 1, f(x) + 0 * s[1]),
+                                                (0, x * 0.0))[1],
     "fori": lambda f: lambda x: lax.fori_loop(0, 1, lambda _, s: f(x) + 0 * s, x * 0.0),
     "checkpoint": jax.checkpoint,
     "custom_jvp": custom_jvp,

@@ -48,7 +48,8 @@ def test_a_round_trip_never_imports_jax(tmp_path):
     (fake / "__init__.py").write_text("raise SystemExit('jax was imported')")
     root = str(ROOT)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), root])}
-    result = subprocess.run([sys.executable, "-W", "error", "-c", PROGRAM], env=env, capture_output=True, text=True,
+    result = subprocess.run([sys.executable, "-W", "error", "-c", PROGRAM], env=env, capture_output=True,
+                            text=True,
                             timeout=120)
     assert result.returncode == 0 and result.stdout.strip().endswith("done"), result.stdout + result.stderr
     assert "jax was imported" not in result.stderr

@@ -1,4 +1,5 @@
-"""Numbers and their types: which Python ints fit, which dtypes they lead to, what gives way, values at infinity."""
+"""Numbers and their types: which Python ints fit, which dtypes they lead to, what gives way, values at
+infinity."""
 import re
 
 import numpy as np
@@ -11,18 +12,25 @@ from hlotrace import lax
 from hlotrace.core.dtypes import short_name
 
 U = jnp.arange(3, dtype="uint8")
-BINARY = ["add", "bitwise_and", "bitwise_or", "bitwise_xor", "copysign", "divide", "divmod", "float_power", "floor_divide",
-          "fmax", "fmin", "fmod", "gcd", "heaviside", "hypot", "isclose", "lcm", "left_shift", "logaddexp", "logical_and",
+BINARY = ["add", "bitwise_and", "bitwise_or", "bitwise_xor", "copysign", "divide", "divmod", "float_power",
+          "floor_divide",
+          "fmax", "fmin", "fmod", "gcd", "heaviside", "hypot", "isclose", "lcm", "left_shift", "logaddexp",
+          "logical_and",
           "maximum", "minimum", "multiply", "nextafter", "outer", "remainder", "right_shift", "subtract"]
-LAX = ["add", "atan2", "bitwise_and", "bitwise_or", "bitwise_xor", "div", "eq", "ge", "lt", "max", "min", "mul",
+LAX = ["add", "atan2", "bitwise_and", "bitwise_or", "bitwise_xor", "div", "eq", "ge", "lt", "max", "min",
+       "mul",
        "mulhi", "rem", "shift_left", "shift_right_logical", "sub"]
-OPERATORS = ["u + n", "n + u", "u - n", "u * n", "u / n", "u // n", "n // u", "u % n", "divmod(u, n)", "u & n", "n | u",
+OPERATORS = ["u + n", "n + u", "u - n", "u * n", "u / n", "u // n", "n // u", "u % n", "divmod(u, n)",
+             "u & n", "n | u",
              "u ^ n", "u << n", "n >> u", "n ** u"]
-PLACES = ["append(u, n)", "arange(n, n + 2, dtype=u.dtype)", "arange(0, 3, n, dtype=u.dtype)", "array(n, u.dtype)",
-          "asarray([[n, 1]], u.dtype)", "astype(n, u.dtype)", "choose(u, [1, n, 2], mode='clip')", "clip(u, 0, n)",
+PLACES = ["append(u, n)", "arange(n, n + 2, dtype=u.dtype)", "arange(0, 3, n, dtype=u.dtype)",
+          "array(n, u.dtype)",
+          "asarray([[n, 1]], u.dtype)", "astype(n, u.dtype)", "choose(u, [1, n, 2], mode='clip')",
+          "clip(u, 0, n)",
           "clip(u, n)", "diff(u, prepend=n)", "ediff1d(u, to_end=n)",
           "fill_diagonal(jnp.stack([u, u]), n, inplace=False)", "full(3, n, u.dtype)", "full_like(u, n)",
-          "insert(u, 0, n)", "max(u, initial=n)", "pad(u, 1, constant_values=n)", "pad(u, 1, constant_values=(0, n))",
+          "insert(u, 0, n)", "max(u, initial=n)", "pad(u, 1, constant_values=n)",
+          "pad(u, 1, constant_values=(0, n))",
           "pad(u, 1, 'linear_ramp', end_values=n)", "place(u, u > 0, n, inplace=False)", "polyval(u, n)",
           "put(u, 0, n, inplace=False)", "select([u > 0], [u], n)", "stack([u[0], n])", "sum(u, initial=n)",
           "take(u, 9, mode='fill', fill_value=n)", "take_along_axis(u, u + 9, 0, mode='fill', fill_value=n)",
@@ -45,15 +53,18 @@ def test_an_int_that_neither_its_dtype_nor_the_default_one_holds_is_refused(expr
 
 
 def test_an_int_that_fits_the_default_dtype_wraps():
-    assert (U - 1).tolist() == [255, 0, 1] and (U & -1).tolist() == [0, 1, 2] and (U + 300).tolist() == [44, 45, 46]
+    assert (U - 1).tolist() == [255, 0, 1] and (U & -1).tolist() == [0, 1, 2] and (U + 300).tolist() == [
+        44, 45, 46]
     assert jnp.full(1, 300, "uint8") == lax.full((1,), 300, "uint8") == lax.full_like(U[:1], 300) == 44
     assert jnp.astype(300, "uint8") == 44 and jnp.where(True, 300, U[0]) == 44
 
 
 def test_an_int_that_its_dtype_holds_is_taken():
     big = jnp.uint32(2**32 - 1)
-    assert jnp.uint32(7) & (2**32 - 1) == 7 and jnp.maximum(jnp.uint32(7), 2**32 - 1) == big and big == 2**32 - 1
-    assert jnp.full(1, 2**32 - 1, "uint32") == jnp.array([2**32 - 1], "uint32") == lax.add(jnp.uint32(0), 2**32 - 1) == big
+    assert jnp.uint32(7) & (2**32 - 1) == 7 and jnp.maximum(
+        jnp.uint32(7), 2**32 - 1) == big and big == 2**32 - 1
+    assert jnp.full(1, 2**32 - 1, "uint32") == jnp.array([2**32 - 1], "uint32") == lax.add(
+        jnp.uint32(0), 2**32 - 1) == big
     assert jnp.float32(1) + 2**40 == 2.0**40 and jnp.bfloat16(1) * 2**40 == 2.0**40
     with jax.enable_x64():
         assert jnp.int8(1) + 2**40 == 1 and jnp.uint64(1) * (2**64 - 1) == 2**64 - 1
@@ -64,7 +75,8 @@ def test_an_int_that_its_dtype_holds_is_taken():
 
 
 @pytest.mark.parametrize("make, words", [
-    (lambda: jnp.uint32(1) + 2**32, "4294967296 .* uint32, which holds 0 to 4294967295; int64 does: enable 64-bit types"),
+    (lambda: jnp.uint32(1) + 2**32,
+     "4294967296 .* uint32, which holds 0 to 4294967295; int64 does: enable 64-bit types"),
     (lambda: jnp.uint8(-1), "-1 .* uint8, which holds 0 to 255; int32 does: jnp.int32"),
     (lambda: jnp.array([[1, 300]], "uint8"), "300 .* uint8, which holds 0 to 255; int32 does"),
     (lambda: jnp.array([1, 2**40]), "1099511627776 .* int32, .*; int64 does: enable"),
@@ -83,13 +95,16 @@ def test_numpy_integers_wrap_as_arrays_do():
     assert jnp.int32(1) + np.int64(2**40) == 1 and jnp.uint8(np.int64(300)) == 44
 
 
-# --- dtypes with x64 on -----------------------------------------------------------------------------------------
+# --- dtypes with x64 on -------------------------------------------------------------------------------------
 
 WIDTHS = {"bool": "float32", "int8": "float32", "uint8": "float32", "int16": "float32", "int32": "float32",
-          "uint32": "float32", "int64": "float64", "uint64": "float64", "float16": "float16", "float32": "float32"}
-INEXACT = ["arctan", "average", "cbrt", "cos", "deg2rad", "exp", "expm1", "i0", "log1p", "log2", "mean", "median", "nanmean",
+          "uint32": "float32", "int64": "float64", "uint64": "float64", "float16": "float16",
+          "float32": "float32"}
+INEXACT = ["arctan", "average", "cbrt", "cos", "deg2rad", "exp", "expm1", "i0", "log1p", "log2", "mean",
+           "median", "nanmean",
            "nanmedian", "nanstd", "nanvar", "sin", "sinc", "sqrt", "std", "tanh", "var"]
-TWO = ["arctan2", "copysign", "divide", "float_power", "heaviside", "hypot", "linspace", "logaddexp", "nextafter"]
+TWO = ["arctan2", "copysign", "divide", "float_power", "heaviside", "hypot", "linspace", "logaddexp",
+       "nextafter"]
 
 
 @pytest.mark.parametrize("name", INEXACT + TWO)
@@ -106,7 +121,8 @@ def test_integers_of_64_bits_alone_become_float64(name):
 def test_places_and_triangles_keep_their_dtype_with_x64():
     with jax.enable_x64():
         v = jnp.arange(3.0)
-        assert jnp.searchsorted(v, v).dtype == jnp.digitize(v, v).dtype == jnp.argpartition(v, 1).dtype == "int32"
+        assert jnp.searchsorted(v, v).dtype == jnp.digitize(v, v).dtype == jnp.argpartition(
+            v, 1).dtype == "int32"
         assert jnp.argsort(v).dtype == jnp.nonzero(v)[0].dtype == "int64" and jnp.tri(2).dtype == "float32"
         assert jnp.sort_complex(jnp.arange(3)).dtype == "complex128"
         assert jnp.unwrap(jnp.arange(3, dtype="int8")).dtype == "float64"
@@ -124,10 +140,13 @@ def test_the_first_operand_decides_the_dtype_of_quantiles_and_bins():
         for a, q, dtype in ((half, x[1], "bfloat16"), (n, half[1], "float32"), (x, np.float64(1), "float32"),
                             (half, 1, "bfloat16"), (WEAK[2], half[1], "float32")):
             assert f(a, q).dtype == dtype, (name, a.dtype)
-    for a, bins, weights, dtype in ((half, x, None, "bfloat16"), (x, half, None, "float32"), (n, half, None, "float32"),
-                                    (half, 2, x, "float32"), (x, 2, n, "float32"), (x, 2, x + 1j, "complex64")):
+    for a, bins, weights, dtype in ((half, x, None, "bfloat16"), (x, half, None, "float32"),
+                                    (n, half, None, "float32"),
+                                    (half, 2, x, "float32"), (x, 2, n, "float32"),
+                                    (x, 2, x + 1j, "complex64")):
         assert {y.dtype for y in jnp.histogram(a, bins, weights=weights)} == {np.dtype(dtype)}
-        assert jnp.histogram_bin_edges(a, bins).dtype == jnp.result_type(a.dtype, "bfloat16" if a is half else "float32")
+        assert jnp.histogram_bin_edges(a, bins).dtype == jnp.result_type(
+            a.dtype, "bfloat16" if a is half else "float32")
 
 
 def test_complex_numbers_fall_into_bins_by_their_real_part_then_by_the_imaginary_one():
@@ -156,7 +175,8 @@ def test_lengths_of_windows_may_be_floats(name):
 @pytest.mark.parametrize("name, value, dtype", [
     ("leaky_relu", np.int8(-100), "float32"), ("hard_silu", np.float16(2), "float16"),
     ("sparse_plus", np.float16(0.3), "float16"), ("hard_sigmoid", np.arange(3, dtype=np.int16), "float32"),
-    ("soft_sign", np.int8(-127), "float32"), ("relu6", 2j, "complex64"), ("elu", np.array([2j, -1]), "complex64"),
+    ("soft_sign", np.int8(-127), "float32"), ("relu6", 2j, "complex64"),
+    ("elu", np.array([2j, -1]), "complex64"),
     ("sparse_sigmoid", np.float64(0.3), "float32")])
 def test_activations_of_numpy_values_are_those_of_arrays(name, value, dtype):
     f = getattr(jax.nn, name)
@@ -165,7 +185,7 @@ def test_activations_of_numpy_values_are_those_of_arrays(name, value, dtype):
         np.testing.assert_allclose(out, f(jnp.asarray(value)), 2e-3 if dtype == "float16" else 1e-6)
 
 
-# --- weak types -------------------------------------------------------------------------------------------------
+# --- weak types ---------------------------------------------------------------------------------------------
 
 WEAK = [jnp.asarray(2.5), jnp.broadcast_to(2.5, (3,)), jnp.broadcast_to(2, (3,)), 2.5, 2j]
 STRONG = [np.float32(2.5), np.ones(3), jnp.ones(3, "int8"), np.int64(2)]
@@ -182,16 +202,20 @@ def test_comparisons_are_weak_where_both_operands_give_way(name):
 
 def test_what_is_made_of_weak_comparisons_is_strong():
     w = WEAK[1] < 1
-    for out in (w & w, w | True, ~w, w.any(), w.astype(bool), jnp.where(w, w, w), jnp.stack([w, w]), jnp.maximum(w, w)):
+    for out in (w & w, w | True, ~w, w.any(), w.astype(bool), jnp.where(w, w, w), jnp.stack([w, w]),
+                jnp.maximum(w, w)):
         assert out.dtype == bool and not out.weak_type
-    assert (w + jnp.int8(1)).dtype == "int8" and jnp.isnan(WEAK[0]).weak_type and lax.is_finite(WEAK[1]).weak_type
+    assert (w + jnp.int8(1)).dtype == "int8" and jnp.isnan(WEAK[0]).weak_type and lax.is_finite(
+        WEAK[1]).weak_type
     assert lax.while_loop(lambda c: ~c, lambda c: c | (WEAK[0] > 1), False)
     assert lax.cond(True, lambda: WEAK[0] > 1, lambda: jnp.asarray(False))
     assert lax.scan(lambda c, x: (x > 1, c), jnp.asarray(False), WEAK[1])[0]
 
 
-# Functions made of several operations: what a weak scalar and a weak vector give, w for weak and s for strong.
-KEPT = {"ww": ["abs", "cbrt", "diff", "exp", "fabs", "flip", "negative", "nn.relu", "nn.sigmoid", "sin", "sqrt",
+# Functions made of several operations: what a weak scalar and a weak vector give, w for weak and s for
+# strong.
+KEPT = {"ww": ["abs", "cbrt", "diff", "exp", "fabs", "flip", "negative", "nn.relu", "nn.sigmoid", "sin",
+               "sqrt",
                "square", "tanh", "trunc"],
         "ws": ["deg2rad", "rad2deg", "sinc"], "ss": ["frexp", "log10", "log2", "spacing"],
         "ww2": ["add", "arctan2", "divide", "float_power", "fmax", "fmod", "logaddexp", "maximum", "multiply",
@@ -231,8 +255,10 @@ def test_logic_of_scalars_gives_way_as_their_sum_would(name):
 
 def test_a_spacing_of_1_decides_no_dtype_and_angles_of_small_scalars_are_float32():
     assert not jnp.gradient(np.arange(3)).weak_type and jnp.gradient(WEAK[2]).weak_type
-    assert jnp.gradient(np.arange(3), 2.0).weak_type and jnp.gradient(jnp.arange(3, dtype="bfloat16")).dtype == "bfloat16"
-    assert jnp.angle(jnp.float16(1)).dtype == "float32" and jnp.angle(jnp.ones(1, "float16")).dtype == "float16"
+    assert jnp.gradient(np.arange(3), 2.0).weak_type and jnp.gradient(
+        jnp.arange(3, dtype="bfloat16")).dtype == "bfloat16"
+    assert jnp.angle(jnp.float16(1)).dtype == "float32" and jnp.angle(
+        jnp.ones(1, "float16")).dtype == "float16"
     assert jnp.angle(WEAK[1]).weak_type and not jnp.angle(2.5).weak_type and jnp.angle(2j).weak_type
     with jax.enable_x64():
         assert jnp.angle(np.ones(3, np.int8)).dtype == jnp.rint(np.int8(1)).dtype == "float64"
@@ -267,14 +293,16 @@ def test_derivatives_have_the_weakness_of_what_they_belong_to():
         assert not jax.grad(f)(2j).weak_type
 
 
-@pytest.mark.parametrize("name", ["relu6", "elu", "celu", "selu", "leaky_relu", "hard_sigmoid", "hard_silu", "sparse_plus"])
+@pytest.mark.parametrize(
+    "name", ["relu6", "elu", "celu", "selu", "leaky_relu", "hard_sigmoid", "hard_silu", "sparse_plus"])
 def test_activations_of_integers_are_floats_that_give_way(name):
     f = getattr(jax.nn, name)
     out = jax.eval_shape(f, np.arange(3, dtype=np.int32))
-    assert out.dtype == "float32" and out.weak_type and jax.eval_shape(f, jnp.ones(3, "bfloat16")).dtype == "bfloat16"
+    assert out.dtype == "float32" and out.weak_type and jax.eval_shape(
+        f, jnp.ones(3, "bfloat16")).dtype == "bfloat16"
 
 
-# --- the whole table ---------------------------------------------------------------------------------------------
+# --- the whole table ----------------------------------------------------------------------------------------
 
 TABLE = (TESTS / "result_types.txt").read_text().split("## ")[1:]
 NUMBERS = {"bool": True, "int": 2, "float": 2.5, "complex": 2j}
@@ -308,7 +336,7 @@ def test_types_of_results_are_those_of_jax(block, module):
                     assert types == "-" or types_of_results(f, operand) == types, (name, kind)
 
 
-# --- complex numbers at infinity --------------------------------------------------------------------------------
+# --- complex numbers at infinity ----------------------------------------------------------------------------
 
 PARTS = [0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan]
 
@@ -327,22 +355,28 @@ def test_complex_values_on_the_axes_and_at_infinity_are_numpys(name, dtype):
         np.testing.assert_array_equal(np.signbit(got)[known], np.signbit(want)[known])
 
 
-# --- numbers beside mapped operands -----------------------------------------------------------------------------
+# --- numbers beside mapped operands -------------------------------------------------------------------------
 
 MAPPED = {"float": np.array([[1.5, 0.5, 2.0], [3.0, 0.25, 1.0]], np.float32),
           "int": np.array([[1, 2, 0], [3, 1, 2]], np.int32),
           "scalar": np.array([1.5, 0.5], np.float32), "index": np.array([1, 2], np.int32)}
 ORDERS = {"after": lambda f, n: lambda a: f(a, n), "before": lambda f, n: lambda a: f(n, a)}
-METHODS_OF_ROWS = [lambda a: a % 2, lambda a: 7 // (a + 1), lambda a: divmod(a, 2), lambda a: a ** 2, lambda a: 2 ** a,
-                   lambda a: jnp.arange(5.0)[a.astype(int) % 5], lambda a: jnp.clip(a, 1, 2), lambda a: a.round(1),
-                   lambda a: jnp.where(a > 1, 0, a), lambda a: jnp.take(jnp.arange(4.0), a.astype(int), mode="wrap"),
-                   lambda a: jnp.unravel_index(a.astype(int), (2, 3)), lambda a: jnp.unwrap(jnp.atleast_1d(a)),
-                   lambda a: jnp.choose(a.astype(int) % 2, [1, 2]), lambda a: lax.clamp(0.0, a.astype(float), 1.0)]
+METHODS_OF_ROWS = [lambda a: a % 2, lambda a: 7 // (a + 1), lambda a: divmod(a, 2), lambda a: a ** 2,
+                   lambda a: 2 ** a,
+                   lambda a: jnp.arange(5.0)[a.astype(int) % 5], lambda a: jnp.clip(a, 1, 2),
+                   lambda a: a.round(1),
+                   lambda a: jnp.where(a > 1, 0, a),
+                   lambda a: jnp.take(jnp.arange(4.0), a.astype(int), mode="wrap"),
+                   lambda a: jnp.unravel_index(a.astype(int), (2, 3)),
+                   lambda a: jnp.unwrap(jnp.atleast_1d(a)),
+                   lambda a: jnp.choose(a.astype(int) % 2, [1, 2]),
+                   lambda a: lax.clamp(0.0, a.astype(float), 1.0)]
 
 
 def mapped_functions(row, order):
     """Functions of a row: each public one that takes the row and a number in this order and gives numbers."""
-    makes = [ORDERS[order](f, 2) for module in (jnp, lax) for name in sorted(module.__dict__) if name[0] != "_"
+    makes = [ORDERS[order](f, 2) for module in (jnp, lax) for name in sorted(module.__dict__)
+             if name[0] != "_"
              and callable(f := getattr(module, name)) and not isinstance(f, type) and not name.endswith("_p")]
     for f in [*makes, *(METHODS_OF_ROWS if order == "after" else [])]:
         try:
@@ -365,4 +399,5 @@ def test_each_function_of_a_row_and_a_number_is_mapped_as_a_loop(kind, order):
     for f, results, expected in zip(functions, found, wanted, strict=True):
         for got, want in zip(results, expected, strict=True):
             assert got.dtype == want.dtype
-            np.testing.assert_allclose(got, want, 2e-5, 1e-6, err_msg=repr(f.__closure__ and f.__closure__[0].cell_contents))
+            np.testing.assert_allclose(got, want, 2e-5, 1e-6,
+                                       err_msg=repr(f.__closure__ and f.__closure__[0].cell_contents))

@@ -1,13 +1,15 @@
-"""README and the pages of docs/ as their reader takes them: each block pasted in an empty folder runs, and prints what
-is said under it.  Tutorials, whose blocks are one program, are in test_tutorials.py.
+"""README and the pages of docs/ as their reader takes them: each block pasted in an empty folder runs, and
+prints what is said under it.  Tutorials, whose blocks are one program, are in test_tutorials.py.
 
 A ```python block is a program of its own; under "save it as `name.py`" it is a file that the commands use.  A ```text block
 is what the block above it prints, with "..." for anything.  What would take minutes or the network has a stand-in that
-refuses what the real thing would: `make` shows what it would do, `pip` reads the requirement, bench.py its options.
+refuses what the real thing would: `make` shows what it would do, `pip` reads the requirement, bench.py its
+options.
 """
 import ast
 import pkgutil
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -33,7 +35,8 @@ FILES = {block.name: block.text for block in BLOCKS.values() if block.name != "b
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory):
-    """Runs a block in an empty folder, with the PATH of an environment that hlotrace was installed in: what it prints."""
+    """Runs a block in an empty folder, with the PATH of an environment that hlotrace was installed in: what
+    it prints."""
     folder, bin = tmp_path_factory.mktemp("reader"), tmp_path_factory.mktemp("bin")
     stand_ins = {
         "python": f"""
@@ -46,7 +49,7 @@ def reader(tmp_path_factory):
         "hlotrace-dump": f'exec "{sys.executable}" -m hlotrace.tools.dump_hlo "$@"',
         "make": f'exec "{shutil.which("make")}" --dry-run --no-print-directory -C "{ROOT}" "$@"',
         "bash": f'test -f "{ROOT}/$1"',
-        "pip": f'PYTHONPATH="{TESTS}" exec "{sys.executable}" "{__file__}" "$@"',
+        "pip": f'exec "{sys.executable}" "{TESTS}/pip_stand_in.py" "$@"',
     }
     for name, script in stand_ins.items():
         (bin / name).write_text(f"#!/bin/sh\n{textwrap.dedent(script)}\n")
@@ -60,27 +63,17 @@ def reader(tmp_path_factory):
         for name, text in (FILES | {block.name: block.text}).items():
             (folder / name).write_text(text, "utf-8")
         if block.language == "python":
-            with forked.Process(forked.file(block.name), env=environment, cwd=folder, stderr=subprocess.STDOUT) as process:
+            with forked.Process(forked.file(block.name), env=environment, cwd=folder,
+                                stderr=subprocess.STDOUT) as process:
                 printed, _ = process.communicate(120)
             assert process.returncode == 0, printed
             return printed
-        done = subprocess.run(["/bin/sh", "-euc", block.text], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+        done = subprocess.run(["/bin/sh", "-euc", block.text], cwd=folder, env=environment,
+                              stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
         assert done.returncode == 0, done.stdout
         return done.stdout
     return run
-
-
-def _requirements(arguments):
-    """The stand-in of pip: refuses what is not `install`, a folder without a project, or an extra that this one lacks."""
-    command, *wanted = [argument for argument in arguments if argument != "-e"]
-    assert command == "install" and wanted
-    for requirement in wanted:
-        name, extras, version = re.fullmatch(r"([\w.-]+)(?:\[(.*)\])?(?:==([\w.*]+))?", requirement).groups()
-        if name == ".":
-            assert set(filter(None, (extras or "").split(","))) <= PROJECT["optional-dependencies"].keys()
-        else:
-            assert version, f"{name}: which version?"
 
 
 @pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
@@ -94,20 +87,28 @@ def test_every_block_runs_as_it_stands_and_prints_what_is_said(block, reader):
 @pytest.mark.quick
 def test_every_block_is_in_a_language_that_is_run():
     assert {block.language for block in BLOCKS.values()} == {"sh", "python"} and len(BLOCKS) > 12
-    assert all(block.output for block in BLOCKS.values() if block.language == "python" and "print(" in block.text
+    assert all(block.output for block in BLOCKS.values() if block.language == "python"
+               and "print(" in block.text
                and "topologies" not in block.text)
     for name in APART:
         fenced = re.sub(r"^( *)```.*?^\1```$", "", PAGES[name], flags=re.M | re.S)
         assert not re.findall(r"\n\n(    .*)", fenced), f"{name}: an indented block is not run: fence it"
 
 
-COMMANDS = sorted({command for page in ("README.md", "CONTRIBUTING.md", "docs/performance.md") for command in re.findall(
+COMMANDS = sorted({command for page in ("README.md", "CONTRIBUTING.md", "docs/performance.md")
+                   for command in re.findall(
     r"`((?:python|pip|make|bash|hlotrace-dump) [^`]+)`", re.sub(r"```.*?```", "", PAGES[page], flags=re.S))})
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_within_a_sentence_runs_as_it_stands(command, reader):
-    reader(Block(0, "sh", command, "block.py", None))
+    """Those of bench.py, which would take minutes, with `--help`: it reads its options, and says what they
+    are."""
+    if command.startswith("python tools/bench.py"):
+        _, bench, *options = shlex.split(command)
+        assert forked.run(forked.file(ROOT / bench), *options, "--help", check=True).stdout
+    else:
+        reader(Block(0, "sh", command, "block.py", None))
 
 
 @pytest.mark.quick
@@ -144,7 +145,8 @@ def test_the_page_of_options_has_each_with_its_default():
     for names, defaults, _ in re.findall(r"^\| (`.*?) \| (.*?) \| (.*) \|$", PAGES["docs/options.md"], re.M):
         names, defaults = re.findall(r"`(\w+)`", names), [ast.literal_eval(d) for d in defaults.split(", ")]
         said |= dict(zip(names, defaults * (len(names) if len(defaults) == 1 else 1)))
-    more = {name for name in re.findall(r"`(jax_\w+)`", PAGES["docs/options.md"]) if name not in said}     # of a guard's kinds
+    # of a guard's kinds
+    more = {name for name in re.findall(r"`(jax_\w+)`", PAGES["docs/options.md"]) if name not in said}
     assert said | dict.fromkeys(more) == {name: default for name, (default, _, _) in config._OPTIONS.items()}
 
 
@@ -159,16 +161,15 @@ def test_every_link_leads_somewhere(page):
         target = here.parent / path if path else here
         assert target.exists(), (path, heading)
         if heading:
-            assert heading in [anchor(title) for title in re.findall(r"^#+ (.*)$", target.read_text("utf-8"), re.M)]
+            assert heading in [anchor(title)
+                               for title in re.findall(r"^#+ (.*)$", target.read_text("utf-8"), re.M)]
 
 
 @pytest.mark.quick
 @pytest.mark.parametrize(("wanted", "printed", "same"), [
-    ("a\nb", "a\nb\n", True), ("a", "a\nb", False), ("a ... c", "a b c", True), ("a\n...\nd", "a\nb\nc\nd", True),
-    ("a ... c", "a\nc", False), ("[...]", "[1. 2.]", True), ("a\n...", "a\nb\nc", True), ("...\nb", "b", False)])
+    ("a\nb", "a\nb\n", True), ("a", "a\nb", False), ("a ... c", "a b c", True),
+    ("a\n...\nd", "a\nb\nc\nd", True),
+    ("a ... c", "a\nc", False), ("[...]", "[1. 2.]", True), ("a\n...", "a\nb\nc", True),
+    ("...\nb", "b", False)])
 def test_what_counts_as_the_same_output(wanted, printed, same):
     assert matches(wanted, printed) == same
-
-
-if __name__ == "__main__":
-    _requirements(sys.argv[1:])

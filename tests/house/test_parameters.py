@@ -16,12 +16,14 @@ class Tpu:
 
 
 @pytest.mark.parametrize("call, error, words", [
-    (lambda: lax.cond(True, lambda x: x, lambda x: -x, 1.0, linear=(True,)), NotImplementedError, "cond: linear"),
+    (lambda: lax.cond(True, lambda x: x, lambda x: -x, 1.0, linear=(True,)), NotImplementedError,
+     "cond: linear"),
     (lambda: lax.erfc(1.0, accuracy=lax.AccuracyMode.HIGHEST), NotImplementedError, "lax.erfc: accuracy"),
     (lambda: lax.tanh(1.0, accuracy="highest"), NotImplementedError, "lax.tanh: accuracy"),
     (lambda: jnp.ones(3).__array_namespace__(api_version="2019.10"), ValueError, "'2019.10'"),
     (lambda: jnp.ones(3).to_device(jax.devices()[0], stream=1), NotImplementedError, "to_device.*: stream"),
-    (lambda: mesh_utils.create_device_mesh((4,), [Tpu(0, 0), Tpu(1, 1), Tpu(2, 1), Tpu(3, 0)], contiguous_submeshes=True),
+    (lambda: mesh_utils.create_device_mesh((4,), [Tpu(0, 0), Tpu(1, 1), Tpu(2, 1), Tpu(3, 0)],
+                                           contiguous_submeshes=True),
      ValueError, "leave contiguous_submeshes out"),
     (lambda: mesh_utils.create_device_mesh((2, 2), [Tpu(i, 0) for i in range(4)]), NotImplementedError,
      "pass allow_split_physical_axes=True"),

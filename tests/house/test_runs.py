@@ -46,7 +46,8 @@ def test_that_may():
 
 def test_a_quick_test_that_compiles_fails(tmp_path):
     (tmp_path / "test_it.py").write_text(RUN)
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "conftest", "-p", "no:cacheprovider", "-c", os.devnull,
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "conftest", "-p", "no:cacheprovider",
+                           "-c", os.devnull,
                            "--rootdir", tmp_path, tmp_path], capture_output=True, text=True, cwd=tmp_path,
                           env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), str(ROOT)])})
     assert "it is marked quick and compiles 1 program(s)" in done.stdout and "1 failed, 2 passed" in done.stdout, done.stdout

@@ -28,7 +28,8 @@ def test_other_small_modules(tmp_path):
 
 
 def test_where_a_function_becomes_a_part_of_its_caller():
-    ways = {jax.Inline.JAX_EARLY: 0, jax.Inline.JAX_LATE: 0, jax.Inline.AUTO: 1, jax.Inline.XLA_LATE: 1, True: 0, False: 1}
+    ways = {jax.Inline.JAX_EARLY: 0, jax.Inline.JAX_LATE: 0, jax.Inline.AUTO: 1, jax.Inline.XLA_LATE: 1,
+            True: 0, False: 1}
     for inline, calls in ways.items():
         program = jax.make_jaxpr(lambda x, i=inline: jax.jit(jnp.sin, inline=i)(x))(1.0)
         assert [eqn.primitive.name for eqn in program.eqns] == ["jit" if calls else "sin"]

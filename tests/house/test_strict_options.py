@@ -1,8 +1,9 @@
-"""The options for dtype and rank promotion are for what users mix: library functions of one dtype pass under both.
+"""The options for dtype and rank promotion are for what users mix: library functions of one dtype pass under
+both.
 
-The examples of all docstrings run under "strict" and "raise" (test_docstrings.py), and so do the public functions of arrays,
-and their gradients, of matrices and of vectors of one dtype: what passes without the options passes with them, and has the
-same type.
+The examples of all docstrings run under "strict" and "raise" (test_docstrings.py), and so do the public
+functions of arrays, and their gradients, of matrices and of vectors of one dtype: what passes without the
+options passes with them, and has the same type.
 """
 import importlib
 import inspect
@@ -15,12 +16,14 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 
-MODULES = ["numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "nn", "scipy.special", "scipy.linalg", "scipy.signal",
+MODULES = ["numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "nn", "scipy.special", "scipy.linalg",
+           "scipy.signal",
            "scipy.fft", "scipy.cluster.vq", "scipy.sparse.linalg", "scipy.stats"]
 DTYPES = [*((module, "float32") for module in MODULES),
           *((module, "complex64") for module in MODULES if module not in ("nn", "scipy.stats")),
           *((module, "bfloat16") for module in ("nn", "scipy.special", "scipy.signal", "scipy.fft"))]
-NEITHER = {"empty", "from_dlpack", "frombuffer", "fromfile", "histogramdd", "load", "printoptions", "save", "savez",
+NEITHER = {"empty", "from_dlpack", "frombuffer", "fromfile", "histogramdd", "load", "printoptions", "save",
+           "savez",
            "set_printoptions"}      # files, buffers, and as many axes of bins as there are columns
 
 
@@ -63,7 +66,8 @@ def test_functions_of_one_dtype_promote_nothing(module, dtype):
         if id(function) in seen:        # under another name
             continue
         seen.add(id(function))
-        for args in [tuple(values[:count]) for count in (1, 2, 3)] + [tuple(values[:count, 0]) for count in (1, 2, 3)]:
+        for args in [tuple(values[:count]) for count in (1, 2, 3)] + [
+            tuple(values[:count, 0]) for count in (1, 2, 3)]:
             try:
                 want = types(function, args)
             except Exception:       # of another number, rank or dtype
@@ -80,7 +84,8 @@ def test_functions_of_one_dtype_promote_nothing(module, dtype):
                         raise
                     refused.append(name)
                 else:
-                    assert f is not function or found == want, name     # a gradient's type is that of its argument
+                    # a gradient's type is that of its argument
+                    assert f is not function or found == want, name
                     passed += 1
     assert not refused and passed > 1
 
@@ -99,15 +104,18 @@ def test_medians_of_one_dtype_promote_nothing(function):
 X, I, ROW = jnp.ones((2, 3)), jnp.ones((2, 3), jnp.int32), jnp.ones(3)
 MIXES = {
     **{name: lambda name=name: getattr(jnp, name)(X, I) for name in (
-        "add", "multiply", "maximum", "hypot", "arctan2", "equal", "power", "floor_divide", "logaddexp", "remainder", "vdot",
+        "add", "multiply", "maximum", "hypot", "arctan2", "equal", "power", "floor_divide", "logaddexp",
+        "remainder", "vdot",
         "tensordot", "cov", "corrcoef", "polyval", "append", "union1d", "linspace")},
-    "where": lambda: jnp.where(X > 0, X, I), "concatenate": lambda: jnp.concatenate([X, I]), "dot": lambda: X @ I.T,
+    "where": lambda: jnp.where(X > 0, X, I), "concatenate": lambda: jnp.concatenate([X, I]),
+    "dot": lambda: X @ I.T,
     "einsum": lambda: jnp.einsum("ij,ij", X, I), "stack": lambda: jnp.stack([X, I]), "x + i": lambda: X + I,
     "trapezoid": lambda: jnp.trapezoid(X, I), "logsumexp": lambda: jax.nn.logsumexp(X, b=I),
     "vq": lambda: jax.scipy.cluster.vq.vq(X, I), "solve_sylvester": lambda: jax.scipy.linalg.solve_sylvester(
         jnp.eye(2), jnp.eye(3), I), "x + row": lambda: X + ROW, "maximum of row": lambda: jnp.maximum(X, ROW),
     "lax.add": lambda: lax.add(X, I),
-    "norm.logpdf": lambda: jax.scipy.stats.norm.logpdf(X, ROW), "logaddexp of row": lambda: jnp.logaddexp(X, ROW),
+    "norm.logpdf": lambda: jax.scipy.stats.norm.logpdf(X, ROW),
+    "logaddexp of row": lambda: jnp.logaddexp(X, ROW),
     "vectorize": lambda: jnp.vectorize(lambda a, b: a + b)(X, ROW)}
 
 

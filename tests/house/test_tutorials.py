@@ -21,13 +21,15 @@ BROUGHT = ("hlotrace", "jax")       # what `import jax` means under hlotrace.as_
 
 
 def prepare(page, folder):
-    """Write the files of a page and run its commands; returns its Python program and what each block must print."""
+    """Write the files of a page and run its commands; returns its Python program and what each block must
+    print."""
     code, wanted = [], []
     for block in blocks(page):
         if block.language == "cpp" or block.name != "block.py":
             (folder / block.name).write_text(block.text, "utf-8")
         elif block.language == "sh":
-            done = subprocess.run(["/bin/sh", "-euc", block.text.replace("python ", f"{shlex.quote(sys.executable)} ")],
+            done = subprocess.run(["/bin/sh", "-euc",
+                                   block.text.replace("python ", f"{shlex.quote(sys.executable)} ")],
                                   cwd=folder, check=True, stdout=subprocess.PIPE, text=True, timeout=300)
             assert block.output is None or matches(block.output, done.stdout), f"it prints:\n{done.stdout}"
         elif block.language == "python":
@@ -65,7 +67,8 @@ def test_a_tutorial_runs_and_prints_what_it_says(name, tmp_path):
 @pytest.mark.parametrize("name", SESSIONS)
 def test_a_session_goes_as_the_page_shows_it(name):
     text = "\n".join(block.text for block in blocks(PAGES[name]) if block.language == "pycon")
-    session = doctest.DocTestParser().get_doctest(text, {"jax": jax, "jnp": jnp, "lax": lax}, name, None, None)
+    session = doctest.DocTestParser().get_doctest(text, {"jax": jax, "jnp": jnp, "lax": lax}, name, None,
+                                                  None)
     report = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     assert session.examples and not runner.run(session, out=report.append).failed, "".join(report)
@@ -74,7 +77,8 @@ def test_a_session_goes_as_the_page_shows_it(name):
 @pytest.mark.quick
 def test_every_class_of_errors_is_on_a_page():
     text = "".join(PAGES[name] for name in SESSIONS)
-    assert [name for name, value in vars(jax.errors).items() if isinstance(value, type) and f"`{name}`" not in text] == []
+    assert [name for name, value in vars(jax.errors).items() if isinstance(value, type)
+            and f"`{name}`" not in text] == []
 
 
 @pytest.mark.quick

@@ -1,7 +1,7 @@
 """What type checkers and editors know of the public modules, and that it is true.
 
-The programs in tests/typed are those of a user: checkers accept them, they run, and of mistakes.py each line that is
-marked, and no other, is reported.
+The programs in tests/typed are those of a user: checkers accept them, they run, and of mistakes.py each line
+that is marked, and no other, is reported.
 """
 import importlib.util
 import inspect
@@ -27,7 +27,7 @@ FACES = stubs.faces()
 MENDING = "run `python tools/stubs.py` (or `make stubs`) and commit what it writes"
 
 
-# --- the stubs, and dir() ---------------------------------------------------------------------------------------
+# --- the stubs, and dir() -----------------------------------------------------------------------------------
 
 @pytest.fixture(scope="module")
 def now():
@@ -57,7 +57,8 @@ def test_dir_shows_public_names_and_nothing_else(name):
     for word in stubs.public(module):
         value = getattr(module, word)
         if isinstance(value, ModuleType):
-            assert value.__name__ in (*FACES, *stubs.OPEN, stubs.BY_HAND), f"{name}.{word} is no public module"
+            assert value.__name__ in (*FACES, *stubs.OPEN,
+                                      stubs.BY_HAND), f"{name}.{word} is no public module"
         elif inspect.isclass(value) or inspect.isfunction(value):
             home = value.__module__.partition(".")[0]
             assert home in ("hlotrace", "numpy", "ml_dtypes", "jaxlib"), f"{name}.{word} is {home}'s"
@@ -66,19 +67,23 @@ def test_dir_shows_public_names_and_nothing_else(name):
 
 @pytest.mark.quick
 def test_names_that_the_library_only_uses_are_not_public():
-    for face, names in {"hlotrace": "api primitives runtime importlib", "hlotrace.numpy": "np state array_methods util",
-                        "hlotrace.lax": "np functools PRIMITIVES", "hlotrace.nn.initializers": "math jnp Any Protocol",
-                        "hlotrace.distributed": "os clusters", "hlotrace.experimental.multihost_utils": "hashlib tree"
+    for face, names in {"hlotrace": "api primitives runtime importlib",
+                        "hlotrace.numpy": "np state array_methods util",
+                        "hlotrace.lax": "np functools PRIMITIVES",
+                        "hlotrace.nn.initializers": "math jnp Any Protocol",
+                        "hlotrace.distributed": "os clusters",
+                        "hlotrace.experimental.multihost_utils": "hashlib tree"
                         }.items():
         assert not set(names.split()) & set(dir(FACES[face]))
 
 
 @pytest.mark.quick
 def test_public_modules_are_in_dir_before_they_are_imported():
-    assert {"lax", "nn", "random", "tree_util", "typing", "NamedSharding", "shard_map", "make_mesh"} <= set(dir(jax))
+    assert {"lax", "nn", "random", "tree_util", "typing", "NamedSharding", "shard_map", "make_mesh"} <= set(
+        dir(jax))
 
 
-# --- checkers ---------------------------------------------------------------------------------------------------
+# --- checkers -----------------------------------------------------------------------------------------------
 
 def marked(checker):
     """The lines of mistakes.py that a checker has to report."""
@@ -93,17 +98,21 @@ def judged(checker, found):
     false = [f"{file}:{line}: {message}" for file, line, message in found
              if not (file == "mistakes.py" and line in marked(checker))]
     assert not false, f"{checker} finds fault with right lines:\n" + "\n".join(false)
-    assert mistakes == marked(checker), f"{checker} misses mistakes.py, lines {sorted(marked(checker) - mistakes)}"
+    assert mistakes == marked(
+        checker), f"{checker} misses mistakes.py, lines {sorted(marked(checker) - mistakes)}"
 
 
 def test_mypy_accepts_programs_and_finds_mistakes(tmp_path, pytestconfig):
-    """It keeps what it has read of files for the next run, and reads those again that changed or that it found fault with."""
+    """It keeps what it has read of files for the next run, and reads those again that changed or that it
+    found fault with."""
     cache = getattr(pytestconfig, "cache", None)
     kept = cache.mkdir("mypy") if cache and os.access(ROOT / ".pytest_cache", os.W_OK) else tmp_path
     assert importlib.util.find_spec("mypy"), "mypy is of the extra `test`: pip install -e '.[test]'"
     ran = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file=", "--strict", "--no-warn-return-any", "--follow-imports=silent",
-         "--cache-dir", kept, *PROGRAMS, "mistakes.py"], cwd=ROOT / "tests" / "typed", env={"MYPYPATH": str(ROOT)},
+        [sys.executable, "-m", "mypy", "--config-file=", "--strict", "--no-warn-return-any",
+         "--follow-imports=silent",
+         "--cache-dir", kept, *PROGRAMS, "mistakes.py"], cwd=ROOT / "tests" / "typed",
+         env={"MYPYPATH": str(ROOT)},
         capture_output=True, text=True)
     found = [re.match(r"(.*?):(\d+): error: (.*)", line) for line in ran.stdout.splitlines()]
     assert any(found), ran.stdout + ran.stderr
@@ -112,7 +121,8 @@ def test_mypy_accepts_programs_and_finds_mistakes(tmp_path, pytestconfig):
 
 def test_pyright_accepts_programs_and_finds_mistakes():
     pyright = next((path for name in ("basedpyright", "pyright")
-                    if (path := shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name))), None)
+                    if (path := shutil.which(name, path=str(Path(sys.executable).parent))
+                        or shutil.which(name))), None)
     if pyright is None:
         pytest.skip("no pyright: pip install basedpyright")
     ran = subprocess.run([pyright, "--outputjson", "--pythonpath", sys.executable, *PROGRAMS, "mistakes.py"],
@@ -122,7 +132,7 @@ def test_pyright_accepts_programs_and_finds_mistakes():
                        for report in reports if report["severity"] == "error"])
 
 
-# --- what they are told is true ---------------------------------------------------------------------------------
+# --- what they are told is true -----------------------------------------------------------------------------
 
 def program(name):
     """A module of tests/typed."""
@@ -142,23 +152,30 @@ def test_accepted_programs_run(capsys):
     arrays = program("arrays")
     assert all(isinstance(a, jax.Array) for a in arrays.operators())
     assert arrays.methods(arrays.x) == (4, 4)
-    for result in (arrays.indexing(arrays.x), arrays.functions(arrays.x), arrays.lower_level(), arrays.randomness(0),
+    for result in (arrays.indexing(arrays.x), arrays.functions(arrays.x), arrays.lower_level(),
+                   arrays.randomness(0),
                    arrays.placed()):
         assert isinstance(result, jax.Array)
 
 
 # The kind of result that stubs promise, where it is no Array.
 RESULTS = {
-    "tuple": ["nonzero(x)", "unravel_index(2, (3, 4))", "divmod(x, 2)", "modf(x)", "frexp(x)", "histogram(x)", "ix_(i, i)",
+    "tuple": ["nonzero(x)", "unravel_index(2, (3, 4))", "divmod(x, 2)", "modf(x)", "frexp(x)", "histogram(x)",
+              "ix_(i, i)",
               "where(x > 0)", "tril_indices(3)", "unstack(x)", "shape(x)", "broadcast_shapes((1,), (3,))",
-              "linspace(0, 1, 3, retstep=True)", "average(x, returned=True)", "intersect1d(i, i, return_indices=True)"],
-    "list": ["split(x, 3)", "array_split(x, 2)", "hsplit(x, 2)", "vsplit(x, 3)", "broadcast_arrays(x, 1)", "meshgrid(i, i)"],
+              "linspace(0, 1, 3, retstep=True)", "average(x, returned=True)",
+              "intersect1d(i, i, return_indices=True)"],
+    "list": ["split(x, 3)", "array_split(x, 2)", "hsplit(x, 2)", "vsplit(x, 3)", "broadcast_arrays(x, 1)",
+             "meshgrid(i, i)"],
     "int": ["ndim(x)", "size(x)"],
-    "bool": ["issubdtype(x.dtype, jnp.floating)", "can_cast('int8', 'int16')", "isscalar(3)", "iscomplexobj(x)",
+    "bool": ["issubdtype(x.dtype, jnp.floating)", "can_cast('int8', 'int16')", "isscalar(3)",
+             "iscomplexobj(x)",
              "isdtype(x.dtype, 'integral')"],
     "np.dtype": ["result_type(x, 1)", "promote_types('int8', 'float32')"],
-    "Array": ["allclose(x, x)", "array_equal(x, x)", "sort(x)", "indices((2, 2))", "linspace(0, 1, 3)", "add(1, 2)",
-              "float32(1)", "where(x > 0, x, 0)", "average(x)", "einsum('ij->ji', x)", "array([1, 2])", "interp(x, i, i)"],
+    "Array": ["allclose(x, x)", "array_equal(x, x)", "sort(x)", "indices((2, 2))", "linspace(0, 1, 3)",
+              "add(1, 2)",
+              "float32(1)", "where(x > 0, x, 0)", "average(x)", "einsum('ij->ji', x)", "array([1, 2])",
+              "interp(x, i, i)"],
 }
 
 
@@ -176,6 +193,7 @@ def test_results_are_what_stubs_say(kind):
 
 def test_annotations_are_values():
     from hlotrace.typing import ArrayLike, DTypeLike
-    assert isinstance(jnp.ones(2), ArrayLike) and isinstance(np.ones(2), ArrayLike) and isinstance(1.0, ArrayLike)
+    assert isinstance(jnp.ones(2), ArrayLike) and isinstance(np.ones(2), ArrayLike) and isinstance(
+        1.0, ArrayLike)
     assert not isinstance("x", ArrayLike) and not isinstance([1.0], ArrayLike)
     assert dir(jax.typing) == ["ArrayLike", "DTypeLike", "Shape"] and str in DTypeLike.__args__

@@ -1,4 +1,5 @@
-"""How often a `while` of an HLO module runs, found by its counter's arithmetic, against a loop of Python's."""
+"""How often a `while` of an HLO module runs, found by its counter's arithmetic, against a loop of Python's.
+"""
 import operator
 
 import pytest
@@ -7,7 +8,8 @@ from hlotrace.inspection.hlo_text import Module
 
 pytestmark = pytest.mark.quick
 
-COMPARE = {"LT": operator.lt, "LE": operator.le, "GT": operator.gt, "GE": operator.ge, "EQ": operator.eq, "NE": operator.ne}
+COMPARE = {"LT": operator.lt, "LE": operator.le, "GT": operator.gt, "GE": operator.ge, "EQ": operator.eq,
+           "NE": operator.ne}
 
 
 def trips(start, step, limit, direction, *, opcode="add", carry="%next"):
@@ -38,7 +40,8 @@ ENTRY %main (v: f32[8], w: s32[]) -> (s32[], f32[8]) {{
 
 
 @pytest.mark.parametrize("start, step, limit, direction", [
-    (0, 1, 10, "LT"), (0, 1, 10, "LE"), (3, 4, 20, "LT"), (10, -1, 0, "GT"), (10, -3, 0, "GE"), (0, 1, 0, "LT"), (5, 1, 5, "LE"),
+    (0, 1, 10, "LT"), (0, 1, 10, "LE"), (3, 4, 20, "LT"), (10, -1, 0, "GT"), (10, -3, 0, "GE"),
+    (0, 1, 0, "LT"), (5, 1, 5, "LE"),
     (0, 1, 8, "NE"), (4, 2, 4, "EQ"), (-6, 5, 1000, "LT"), (0, 1, 1, "LT"), (0, 1, 4097, "LT")])
 def test_counters_are_followed(start, step, limit, direction):
     count, i = 0, start

@@ -61,7 +61,8 @@ def cross_entropy(x, labels):
 
 
 def per_device(f):
-    return lambda *xs: jax.shard_map(f, mesh=grid(), in_specs=P("data"), out_specs=P("data"), check_vma=False)(*xs)
+    return lambda *xs: jax.shard_map(f, mesh=grid(), in_specs=P("data"), out_specs=P("data"),
+                                     check_vma=False)(*xs)
 
 
 @per_device
@@ -74,7 +75,9 @@ def every_collective(x):
 
 @per_device
 def ring(x):
-    return lax.fori_loop(0, 5, lambda _, x: lax.ppermute(jnp.sin(x), "data", [(i, (i + 1) % 4) for i in range(4)]), x)
+    return lax.fori_loop(0, 5,
+                         lambda _, x: lax.ppermute(jnp.sin(x), "data", [(i, (i + 1) % 4) for i in range(4)]),
+                         x)
 
 
 @per_device
@@ -83,7 +86,8 @@ def until_large(x):
 
 
 def partly_manual(x):
-    @functools.partial(jax.shard_map, mesh=grid(), in_specs=P("data"), out_specs=P("data"), axis_names={"data"},
+    @functools.partial(jax.shard_map, mesh=grid(), in_specs=P("data"), out_specs=P("data"),
+                       axis_names={"data"},
                        check_vma=False)
     def f(x):
         return lax.psum(x, "data") + x.sum(1, keepdims=True)
@@ -105,7 +109,8 @@ def batch_of_images(*shape):
 
 
 def conv(x, w, stride=1, padding="SAME"):
-    return lax.conv_general_dilated(x, w, (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    return lax.conv_general_dilated(x, w, (stride, stride), padding,
+                                    dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
 
 PROGRAMS = {    # name -> (function, arguments)
@@ -120,7 +125,8 @@ PROGRAMS = {    # name -> (function, arguments)
     "attention": lambda: (jax.grad(attention), split((4, 8, 16), "data"), {
         name: split((16, 16), *((None, "model") if name != "o" else ("model",))) for name in "qkvo"}),
     "optimizer": lambda: (adam, *[split((16, 32), "data", "model")] * 3, split((8, 16), "data")),
-    "cross entropy": lambda: (cross_entropy, split((16, 16), None, "model"), split((16,), "data", dtype=np.int32)),
+    "cross entropy": lambda: (cross_entropy, split((16, 16), None, "model"),
+                              split((16,), "data", dtype=np.int32)),
     "exact gelu": lambda: (lambda x, w: jax.nn.gelu(x @ w, approximate=False).mean(), split((16, 8), "data"),
                            split((8, 16), None, "model")),
     "embedding": lambda: (lambda t, i: jax.grad(lambda t: (t[i] ** 2).sum())(t), split((64, 16), "model"),
@@ -138,10 +144,13 @@ PROGRAMS = {    # name -> (function, arguments)
     "loop": lambda: (ring, split((16,), "data")),
     "loop without a count": lambda: (until_large, split((16,), "data")),
     "partly manual": lambda: (partly_manual, split((16, 16), "data", "model")),
-    "product and its gradient": lambda: (lambda x, y: jax.grad(lambda x, y: (jnp.tanh(x @ y) ** 2).sum(), (0, 1))(x, y),
+    "product and its gradient": lambda:
+        (lambda x, y: jax.grad(lambda x, y: (jnp.tanh(x @ y) ** 2).sum(), (0, 1))(x, y),
                                          *[split((16, 16), "data", "model")] * 2),
-    "twice the same": lambda: (lambda x: (x.T @ x + 1, (x.T @ x) * x.sum(0) - x.sum(0)), split((16, 16), "data")),
-    "twice the same by hand": lambda: (per_device(lambda x: lax.psum(x, "data") + jnp.sin(lax.psum(x, "data"))),
+    "twice the same": lambda: (lambda x: (x.T @ x + 1, (x.T @ x) * x.sum(0) - x.sum(0)),
+                               split((16, 16), "data")),
+    "twice the same by hand": lambda:
+        (per_device(lambda x: lax.psum(x, "data") + jnp.sin(lax.psum(x, "data"))),
                                        split((16,), "data")),
     # where XLA does otherwise than Shardy's collectives say
     "product split on one side": lambda: (jnp.matmul, split((4, 64), "data"), split((64, 64), "data")),
@@ -155,14 +164,16 @@ PROGRAMS = {    # name -> (function, arguments)
     "every second": lambda: (lambda x: x[3:16:3], split((16, 8), "data")),
     "halves": lambda: (lambda x: jnp.split(x, 2), split((16, 8), "data")),
     "shifted": lambda: (lambda x: lax.pad(x, np.float32(0), ((2, -2, 0), (0, 0, 0))), split((16, 8), "data")),
-    "with zeros between": lambda: (lambda x: lax.pad(x, np.float32(0), ((1, 1, 1), (0, 0, 0))), split((16, 8), "data")),
+    "with zeros between": lambda: (lambda x: lax.pad(x, np.float32(0), ((1, 1, 1), (0, 0, 0))),
+                                   split((16, 8), "data")),
     "padded": lambda: (lambda x: jnp.pad(x, ((2, 2), (0, 0))), split((16, 8), "data")),
     "padded by much": lambda: (lambda x: jnp.pad(x, ((8, 12), (0, 0))), split((16, 8), "data")),
     "backwards": lambda: (lambda x: x[::-1], split((16, 8), "data")),
     "rolled": lambda: (lambda x: x - jnp.roll(x, 1, 0), split((16, 8), "data")),
     "rolled far": lambda: (lambda x: x - jnp.roll(x, 5, 0), split((16, 8), "data")),
     "convolution": lambda: (conv, batch_of_images(8, 16, 16, 4), split((3, 3, 4, 8))),
-    "convolution with strides": lambda: (lambda x, w: conv(x, w, 2), batch_of_images(8, 16, 16, 4), split((5, 5, 4, 8))),
+    "convolution with strides": lambda: (lambda x, w: conv(x, w, 2), batch_of_images(8, 16, 16, 4),
+                                         split((5, 5, 4, 8))),
     "gradients of convolutions": lambda: (
         lambda x, w, v: jax.grad(lambda x, w, v: (conv(conv(x, w), v, 2) ** 2).sum(), (0, 1, 2))(x, w, v),
         batch_of_images(8, 16, 16, 4), split((3, 3, 4, 4)), split((5, 5, 4, 4))),
@@ -174,16 +185,21 @@ PROGRAMS = {    # name -> (function, arguments)
     "largest": lambda: (lambda x: lax.top_k(x, 2), split((16, 8), "data")),
     "all of the largest": lambda: (lambda x: lax.top_k(x.T, 16), split((16, 8), "data")),
     "batches of transforms": lambda: (lambda x: jnp.fft.fft(x).real, split((16, 8, 4), "data", "model")),
-    "a transform of what is split": lambda: (lambda x: jnp.fft.rfft2(x).real, split((8, 16, 8), "data", "model")),
+    "a transform of what is split": lambda: (lambda x: jnp.fft.rfft2(x).real,
+                                             split((8, 16, 8), "data", "model")),
     "factors": lambda: (jnp.linalg.qr, split((16, 8), "data")),
     "taken out of loops": lambda: (
-        lambda x, w: lax.fori_loop(0, 5, lambda i, x: lax.fori_loop(0, 3, lambda j, x: jnp.tanh(x @ w) * w.sum(0), x), x),
+        lambda x, w: lax.fori_loop(0, 5,
+                                   lambda i, x: lax.fori_loop(0, 3, lambda j, x: jnp.tanh(x @ w) * w.sum(0),
+                                                              x), x),
         *[split((16, 16), "data")] * 2),
     "scan over a split dimension": lambda: (
         lambda x: lax.scan(lambda c, row: (jnp.sin(c) + row, c), jnp.zeros(8), x), split((16, 8), "data")),
-    "callback": lambda: (lambda x: jax.pure_callback(np.asarray, jax.ShapeDtypeStruct((16, 8), np.float32), x),
+    "callback": lambda: (lambda x: jax.pure_callback(np.asarray, jax.ShapeDtypeStruct((16, 8), np.float32),
+                                                     x),
                          split((16, 8), "data")),
-    "labels": lambda: (lambda x: -jax.nn.log_softmax(x)[..., 0].mean(), split((8, 16, 8), "data", None, "model")),
+    "labels": lambda: (lambda x: -jax.nn.log_softmax(x)[..., 0].mean(),
+                       split((8, 16, 8), "data", None, "model")),
 }
 
 
@@ -259,7 +275,8 @@ def test_what_nothing_needs_is_left_out():
 
 @pytest.mark.quick
 @pytest.mark.parametrize("fun, error, words", [
-    (lambda: jax.explain_sharding(jnp.sin)(np.ones(3)), ValueError, "sin is a program of one device.*NamedSharding"),
+    (lambda: jax.explain_sharding(jnp.sin)(np.ones(3)), ValueError,
+     "sin is a program of one device.*NamedSharding"),
     (lambda: jax.explain_sharding(3), TypeError, "explain_sharding: .*callable.*3"),
     (lambda: jax.explain_sharding(lambda x: x @ x)(np.ones((2, 3))), TypeError, r"\(2, ?3\)"),
 ])

@@ -17,7 +17,8 @@ def test_tangents_of_programs():
     np.testing.assert_allclose([*map(float, tangents[:2])], slopes[:2], 1e-6)
     assert type(tangents[2]) is ad.Zero and float(outs[1]) == X + 1
     linear = jax.make_jaxpr(lambda x, y: (x * 3.0, y))(X, Y)
-    cts = ad.backward_pass(linear, True, (), [ad.UndefinedPrimal(jax.typeof(X)), Y], [1.0, ad.Zero.from_primal_value(Y)])
+    cts = ad.backward_pass(linear, True, (), [ad.UndefinedPrimal(jax.typeof(X)), Y],
+                           [1.0, ad.Zero.from_primal_value(Y)])
     assert float(cts[0]) == 3 and type(cts[1]) is ad.Zero
     with pytest.raises(NotImplementedError, match="return_logs"):
         ad.backward_pass(linear, False, (), [], [], return_logs=True)

@@ -24,4 +24,5 @@ def test_a_program_in_two():
     pruned, consts, inputs = pe.dce_jaxpr_consts(closed, [True, False])
     assert not any(consts) and inputs == [True, True] and run(pruned, X, Y) == [X * Y]
     assert pe.dce_jaxpr_consts(closed, [False, True])[2] == [True, False]
-    assert pe.abstract_eval_fun(lambda x, n: [x * n], jax.typeof(jnp.ones(2)), n=3) == [jax.typeof(jnp.ones(2))]
+    assert pe.abstract_eval_fun(lambda x, n: [x * n], jax.typeof(jnp.ones(2)), n=3) == [
+        jax.typeof(jnp.ones(2))]

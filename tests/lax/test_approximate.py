@@ -20,7 +20,8 @@ def test_values_places_and_derivative():
 
 
 @pytest.mark.parametrize("shape, k, recall, whole, size", [
-    ((50,), 3, 0.95, -1, 50), ((1025,), 1, 1.0, -1, 1024), ((1025,), 3, 0.5, 200000, 2048), ((5000,), 10, 1.0, -1, 5000),
+    ((50,), 3, 0.95, -1, 50), ((1025,), 1, 1.0, -1, 1024), ((1025,), 3, 0.5, 200000, 2048),
+    ((5000,), 10, 1.0, -1, 5000),
     ((2, 1000), 3, 0.95, -1, 256), ((2, 1000), 3, 0.99, -1, 256), ((2, 5000), 50, 0.99, -1, 5000),
     ((2, 5000), 10, 0.8, 200000, 128), ((2, 129), 3, 0.8, -1, 129)])
 def test_how_many_are_found_without_aggregation(shape, k, recall, whole, size):
@@ -33,5 +34,6 @@ def test_text_for_a_tpu():
     text = jax.jit(lambda x: lax.approx_min_k(x, 3, aggregate_to_topk=False)).trace(X).lower(
         lowering_platforms=("tpu",)).as_text()
     for part in ("custom_call @ApproxTopK(%arg0,", "called_computations = [@", "aggregate_to_topk = false",
-                 "recall_target = 9.500000000e-01 : f32", "reduction_dim = 1 : i64", "top_k = 3 : i64", "compare LT"):
+                 "recall_target = 9.500000000e-01 : f32", "reduction_dim = 1 : i64", "top_k = 3 : i64",
+                 "compare LT"):
         assert part in text

@@ -28,7 +28,8 @@ def test_associative_scan_of_pytrees():
     for factor, term in zip(m, c):
         want.append(factor * want[-1] + term)
     same(lax.associative_scan(compose, {"m": m, "c": c}), {"m": np.cumprod(m), "c": np.float32(want[1:])})
-    same(jax.grad(lambda x: lax.associative_scan(jnp.multiply, x).sum())(m), np.array([33.0, 16.0, 10.0, 6.0]))
+    same(jax.grad(lambda x: lax.associative_scan(jnp.multiply, x).sum())(m),
+         np.array([33.0, 16.0, 10.0, 6.0]))
     same(jax.vmap(lambda x: lax.associative_scan(jnp.add, x))(A(2, 3)), np.cumsum(A(2, 3), 1))
 
 

@@ -1,4 +1,5 @@
-"""platform_dependent: the function of the platform; composite: an operation that a compiler may know by its name."""
+"""platform_dependent: the function of the platform; composite: an operation that a compiler may know by its
+name."""
 import numpy as np
 import pytest
 from equal import same
@@ -11,7 +12,8 @@ X = np.arange(3, dtype=np.float32)
 
 
 def chosen(x):
-    return lax.platform_dependent(x, cpu=lambda x: jnp.sin(x), tpu=lambda x: jnp.cos(x), default=lambda x: jnp.exp(x))
+    return lax.platform_dependent(x, cpu=lambda x: jnp.sin(x), tpu=lambda x: jnp.cos(x),
+                                  default=lambda x: jnp.exp(x))
 
 
 def text(f, *args, platform="cpu"):
@@ -33,7 +35,8 @@ def test_it_is_transformed_before_it_is_chosen():
 
     def reference(x, y):
         return (jnp.sin(x * y) * y).sum()
-    for gradient in jax.grad(loss), jax.jit(jax.grad(jax.checkpoint(loss))), jax.vmap(jax.grad(loss), (0, None)):
+    for gradient in jax.grad(loss), jax.jit(jax.grad(jax.checkpoint(loss))), jax.vmap(
+        jax.grad(loss), (0, None)):
         same(gradient(X, 2.0), jax.grad(reference)(X, 2.0))
     same(jax.jvp(jax.jit(chosen), (X,), (X,))[1], np.cos(X) * X)
     step = jax.jit(jax.grad(lambda x: lax.scan(lambda c, _: (chosen(c), None), x, None, length=2)[0].sum()))
@@ -46,7 +49,8 @@ def test_functions_of_other_platforms_need_no_lowering_here():
     elsewhere = jax.extend.core.Primitive("only_on_tpu")
     elsewhere.def_abstract_eval(lambda x: x)
     same(lax.platform_dependent(X, tpu=lambda x: elsewhere.bind(x), default=lambda x: -x), -X)
-    with pytest.raises(NotImplementedError, match="no function for platform cpu, only for tpu, cuda: give one, cpu="):
+    with pytest.raises(NotImplementedError,
+                       match="no function for platform cpu, only for tpu, cuda: give one, cpu="):
         lax.platform_dependent(X, tpu=lambda x: x, cuda=lambda x: x)
 
 
@@ -55,13 +59,14 @@ def test_functions_of_platforms_that_do_not_fit():
         lax.platform_dependent(X)
     with pytest.raises(ValueError, match="Use 'cuda' or 'rocm'"):
         lax.platform_dependent(X, gpu=lambda x: x)
-    with pytest.raises(TypeError, match=r"cpu= has type float32\[3\] but the corresponding output of default= has type float32\[\]"):
+    with pytest.raises(TypeError,
+                       match=r"cpu= has type float32\[3\] but the corresponding output of default= has type float32\[\]"):
         lax.platform_dependent(X, cpu=lambda x: x, default=lambda x: x.sum())
     with pytest.raises(TypeError, match="tpu= must be a function, got 3"):
         lax.platform_dependent(X, cpu=lambda x: x, tpu=3)
 
 
-# --- composite --------------------------------------------------------------------------------------------------
+# --- composite ----------------------------------------------------------------------------------------------
 
 def two(a, b, *, k, scale=None):
     return a + b, {"m": a * b * k}
@@ -70,7 +75,8 @@ def two(a, b, *, k, scale=None):
 def test_a_composite_is_one_operation():
     op = lax.composite(two, "my.two", version=3)
     written = text(lambda a: op(a, a, k=2), X)
-    assert ('= stablehlo.composite "my.two" %arg0, %arg0 {composite_attributes = {k = 2 : i64}, decomposition = @my_two, '
+    assert (
+        '= stablehlo.composite "my.two" %arg0, %arg0 {composite_attributes = {k = 2 : i64}, decomposition = @my_two, '
             'version = 3 : i32}') in written
     assert written.count("func.func private @my_two(") == 1
     same(op(X, X, k=2), (X + X, {"m": X * X * 2}))
@@ -79,11 +85,13 @@ def test_a_composite_is_one_operation():
 
 @pytest.mark.parametrize(("value", "written"), [
     (True, "true"), (1.5, "1.5 : f64"), ('a"b', '"a\\22b"'), ((1, "x"), '[1 : i64, "x"]'), ([], "[]"),
-    (np.int8(3), "3 : i8"), (np.arange(2, dtype=np.int32), "dense<[0, 1]> : tensor<2xi32>"), ({"q": 1}, "{q = 1 : i64}"),
+    (np.int8(3), "3 : i8"), (np.arange(2, dtype=np.int32), "dense<[0, 1]> : tensor<2xi32>"),
+    ({"q": 1}, "{q = 1 : i64}"),
     (np.dtype(np.float32), "f32")])
 def test_attributes(value, written):
     op = lax.composite(lambda x, **_: -x, "my.op")
-    assert f"composite_attributes = {{a = {written}}}, decomposition" in text(lambda x: op(x, a=value, b=None), X)
+    assert f"composite_attributes = {{a = {written}}}, decomposition" in text(
+        lambda x: op(x, a=value, b=None), X)
 
 
 def test_a_composite_is_transformed_as_its_decomposition():

@@ -1,4 +1,5 @@
-"""hlotrace_check_bounds: reads and writes out of bounds are errors, where the index is only known when the program runs."""
+"""hlotrace_check_bounds: reads and writes out of bounds are errors, where the index is only known when the
+program runs."""
 import numpy as np
 import pytest
 
@@ -29,19 +30,25 @@ CASES = {
     "dynamic_slice": (lambda i: lax.dynamic_slice(X, (0, i), (3, 2)), -2, 3, (3, 1, 4)),
     "dynamic_index_in_dim": (lambda i: lax.dynamic_index_in_dim(X, i, 1), -4, -5, (-5, 1, 4)),
     "dynamic_update_slice": (lambda i: lax.dynamic_update_slice(X, X[:2], (i, 0)), 1, 2, (2, 0, 3)),
-    "gather": (lambda i: lax.gather(X, i[None, None], lax.GatherDimensionNumbers((1,), (0,), (0,)), (1, 4)), 2, -1,
+    "gather": (lambda i: lax.gather(X, i[None, None], lax.GatherDimensionNumbers((1,), (0,), (0,)), (1, 4)),
+               2, -1,
                (-1, 0, 3)),
-    "scatter": (lambda i: lax.scatter_add(X, i[None, None], X[:1], lax.ScatterDimensionNumbers((1,), (0,), (0,))), 2, 3,
+    "scatter": (lambda i: lax.scatter_add(X, i[None, None], X[:1],
+                                          lax.ScatterDimensionNumbers((1,), (0,), (0,))), 2, 3,
                 (3, 0, 3)),
-    "scan": (lambda i: lax.scan(lambda c, j: (c + X[j, 0], None), 0.0, i + jnp.arange(3))[0], 0, 1, (3, 0, 3)),
-    "while": (lambda i: lax.while_loop(lambda s: X[0, s[0]] < 2, lambda s: (s[0] + 1, s[1] + X[s[0], 0]), (i, 0.0)), 1, -5,
+    "scan": (lambda i: lax.scan(lambda c, j: (c + X[j, 0], None), 0.0, i + jnp.arange(3))[0], 0, 1,
+             (3, 0, 3)),
+    "while": (lambda i: lax.while_loop(lambda s: X[0, s[0]] < 2, lambda s: (s[0] + 1, s[1] + X[s[0], 0]),
+                                       (i, 0.0)), 1, -5,
               (-5, 1, 4)),
     "branch": (lambda i: lax.cond(i > 2, lambda i: X[i], lambda i: X[0], i), 1, 3, (3, 0, 3)),
     "mapped": (jax.vmap(lambda i: X[i]), [0, 2], [0, 3], (3, 0, 3)),
     "mapped with its array": (lambda i: jax.vmap(lambda x, i: x[i])(X, i), [0, 3, -4], [0, 4, 3], (4, 0, 4)),
-    "mapped branch": (jax.vmap(lambda i: lax.cond(i < 3, lambda i: X[i, 0], lambda i: X[i - 3, 1], i)), [0, 5], [0, 6],
+    "mapped branch": (jax.vmap(lambda i: lax.cond(i < 3, lambda i: X[i, 0], lambda i: X[i - 3, 1], i)),
+                      [0, 5], [0, 6],
                       (3, 0, 3)),
-    "mapped loop": (jax.vmap(lambda i: lax.while_loop(lambda i: i < 3, lambda i: i + 1 + (X[i, 0] < 0), i)), [0, 2], [2, -4],
+    "mapped loop": (jax.vmap(lambda i: lax.while_loop(lambda i: i < 3, lambda i: i + 1 + (X[i, 0] < 0), i)),
+                    [0, 2], [2, -4],
                     (-4, 0, 3)),
     "gradient": (jax.grad(lambda x, i: (x[i] ** 2).sum()), 2, 3, (3, 0, 3)),
     "checkpoint": (jax.grad(jax.checkpoint(lambda x, i: (x[i] ** 2).sum())), 2, 3, (3, 0, 3)),
@@ -67,7 +74,8 @@ def test_out_of_bounds(case):
     jax.tree.map(np.testing.assert_array_equal, checked, plain)
 
 
-EAGER = ("read", "read many", "write", "take_along_axis", "dynamic_slice", "gather", "scan", "branch", "mapped",
+EAGER = ("read", "read many", "write", "take_along_axis", "dynamic_slice", "gather", "scan", "branch",
+         "mapped",
          "mapped branch", "gradient")
 
 
@@ -75,14 +83,16 @@ EAGER = ("read", "read many", "write", "take_along_axis", "dynamic_slice", "gath
 def test_out_of_bounds_outside_of_jit(case):
     f, inside, outside, (index, axis, size) = CASES[case]
     with override("hlotrace_check_bounds", True):
-        with pytest.raises(IndexError, match=f"index {index} is out of bounds for axis {axis} with size {size}"):
+        with pytest.raises(IndexError,
+                           match=f"index {index} is out of bounds for axis {axis} with size {size}"):
             run(f, outside)
         run(f, inside)
 
 
 def test_a_mode_says_what_is_meant():
     def f(i):
-        return (X.at[i].get(mode="clip")[0], X.at[i].get(mode="fill", fill_value=7)[0], jnp.take(X, i, 0, mode="clip")[0],
+        return (X.at[i].get(mode="clip")[0], X.at[i].get(mode="fill", fill_value=7)[0],
+                jnp.take(X, i, 0, mode="clip")[0],
                 jnp.take(X, i, fill_value=9.0), X.at[i].set(1.0, mode="drop")[2, 0],
                 X.at[i].add(5, mode="promise_in_bounds")[2, 3],
                 jnp.take_along_axis(X, i[None, None], 0, mode="clip")[0, 0])
@@ -96,7 +106,8 @@ def test_programs_without_the_option_are_those_without_checks():
     f = lambda i: X[i]
     text = jax.jit(f).lower(0).as_text()
     with override("hlotrace_check_bounds", True):
-        assert "custom_call" not in (checked := jax.jit(f).lower(0).as_text()) and len(checked) > 2 * len(text)
+        assert "custom_call" not in (checked := jax.jit(f).lower(0).as_text()) and len(checked) > 2 * len(
+            text)
         compiled = jax.jit(f).lower(0).compile()
         with pytest.raises(IndexError):
             compiled(3)
@@ -105,7 +116,8 @@ def test_programs_without_the_option_are_those_without_checks():
 
 
 def test_the_first_index_and_no_result():
-    """The first read outside is told of; donated arguments are gone, effects have happened, and all is well afterwards."""
+    """The first read outside is told of; donated arguments are gone, effects have happened, and all is well
+    afterwards."""
     heard = []
 
     def f(x, i):

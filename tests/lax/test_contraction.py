@@ -22,7 +22,8 @@ DOTS = [  # lhs, rhs, ((lhs contract, rhs contract), (lhs batch, rhs batch)), th
 ]
 DTYPES = [  # lhs, rhs, preferred, result
     ("int8", "int8", None, "int8"), ("int8", "int8", "int32", "int32"), ("uint8", "int8", "int32", "int32"),
-    ("int4", "int4", "int32", "int32"), ("int8", "int8", "float32", "float32"), ("bool", "bool", None, "bool"),
+    ("int4", "int4", "int32", "int32"), ("int8", "int8", "float32", "float32"),
+    ("bool", "bool", None, "bool"),
     ("bfloat16", "bfloat16", "float32", "float32"), ("bfloat16", "float16", None, "bfloat16"),
     ("bfloat16", "float32", None, "float32"), ("float32", "float32", "bfloat16", "bfloat16"),
     ("float32", "float32", "int32", "int32"), ("complex64", "float32", None, "complex64"),
@@ -95,8 +96,10 @@ def test_dot_of_mixed_dtypes(a, b, preferred, result):
     np.testing.assert_array_equal(np.asarray(got).astype(wide), x.astype(wide) @ y.astype(wide))
 
 
-@pytest.mark.parametrize("a, b, preferred", [("bfloat16", "bfloat16", "float32"), ("bfloat16", "float32", None),
-                                             ("float32", "float32", "bfloat16"), ("complex64", "float32", None)])
+@pytest.mark.parametrize("a, b, preferred",
+                         [("bfloat16", "bfloat16", "float32"), ("bfloat16", "float32", None),
+                                             ("float32", "float32", "bfloat16"),
+                                             ("complex64", "float32", None)])
 def test_gradients_have_the_dtype_of_their_operand(a, b, preferred):
     x, y = ints(3, 4).astype(jnp.dtype(a)), ints(4, 2).astype(jnp.dtype(b))
     out, pullback = hlotrace.vjp(lambda x, y: lax.dot(x, y, preferred_element_type=preferred), x, y)
@@ -104,14 +107,16 @@ def test_gradients_have_the_dtype_of_their_operand(a, b, preferred):
     assert (x_bar.dtype, y_bar.dtype) == (x.dtype, y.dtype)
     ones = np.ones(out.shape, np.float32)
     np.testing.assert_array_equal(np.asarray(x_bar).astype("complex64"), ones @ y.T.astype("complex64"))
-    np.testing.assert_array_equal(np.asarray(y_bar).astype(np.float32), np.real(x).astype(np.float32).T @ ones)
+    np.testing.assert_array_equal(np.asarray(y_bar).astype(np.float32),
+                                  np.real(x).astype(np.float32).T @ ones)
 
 
 def test_precision_is_written_into_the_program():
     def text(precision, dtype=np.float32):
         x = np.ones((2, 2), dtype)
         return hlotrace.jit(lambda x: lax.dot(x, x, precision=precision)).lower(x).as_text()
-    assert "precision = [HIGHEST, HIGHEST]" in text("highest") and "[HIGHEST, HIGHEST]" in text(lax.Precision.HIGHEST)
+    assert "precision = [HIGHEST, HIGHEST]" in text("highest") and "[HIGHEST, HIGHEST]" in text(
+        lax.Precision.HIGHEST)
     assert "precision = [HIGH, DEFAULT]" in text(("tensorfloat32", "default"))
     assert "precision" not in text(None)
     algorithm = text("BF16_BF16_F32_X3")
@@ -121,7 +126,8 @@ def test_precision_is_written_into_the_program():
     assert "algorithm" not in text("F16_F16_F16", np.int32)
     with hlotrace.default_matmul_precision("float32"):
         assert "precision = [HIGHEST, HIGHEST]" in text(None)
-    np.testing.assert_array_equal(lax.dot(ints(2, 3), ints(3, 2) * 0, precision="F16_F16_F16"), np.zeros((2, 2)))
+    np.testing.assert_array_equal(lax.dot(ints(2, 3), ints(3, 2) * 0, precision="F16_F16_F16"),
+                                  np.zeros((2, 2)))
 
 
 def test_ragged_dot_multiplies_each_group_by_its_matrix():
@@ -167,18 +173,22 @@ def test_convolution_axes_in_any_order(numbers):
     check_bilinear(f, x, w)
 
 
-@pytest.mark.parametrize("dtype, preferred", [("int8", "int32"), ("int32", None), ("bool", None), ("complex64", None),
-                                              ("bfloat16", "float32"), ("float32", "bfloat16"), ("float16", None)])
+@pytest.mark.parametrize("dtype, preferred",
+                         [("int8", "int32"), ("int32", None), ("bool", None), ("complex64", None),
+                                              ("bfloat16", "float32"), ("float32", "bfloat16"),
+                                              ("float16", None)])
 def test_convolution_dtypes(dtype, preferred):
     dtype = jnp.dtype(dtype)
     x, w = (ints(*s, dtype=dtype) for s in ((1, 2, 5), (3, 2, 2)))
     got = lax.conv(x, w, (1,), "VALID", preferred_element_type=preferred)
     wide = np.complex64 if dtype.kind == "c" else np.float32
     want = naive_conv(x.astype(wide), w.astype(wide), (1,), ((0, 0),), (1,), (1,))
-    np.testing.assert_allclose(np.asarray(got).astype(wide), want != 0 if dtype.kind == "b" else want, atol=1e-5)
+    np.testing.assert_allclose(np.asarray(got).astype(wide), want != 0 if dtype.kind == "b" else want,
+                               atol=1e-5)
     assert got.dtype == jnp.dtype(preferred or dtype)
     if dtype.kind in "fV" or dtype == jnp.bfloat16:
-        bars = hlotrace.vjp(lambda x, w: lax.conv(x, w, (1,), "VALID", preferred_element_type=preferred), x, w)[1](got)
+        bars = hlotrace.vjp(lambda x, w: lax.conv(x, w, (1,), "VALID", preferred_element_type=preferred), x,
+                            w)[1](got)
         assert [b.dtype for b in bars] == [dtype, dtype]
 
 
@@ -220,7 +230,8 @@ def test_patches_and_local_convolution():
      r"contracting.*\(3,\) and \(4,\): in 'ab,bc->ac', 'b' is axis 1 of lhs with size 3 and axis 0 of rhs with size 4"),
     (lambda: lax.dot_general(F((2, 3)), F((3, 3)), (((1,), (0,)), ((0,), (1,)))), TypeError,
      r"batch.*\(2,\) and \(3,\)"),
-    (lambda: lax.dot_general(F((2, 3)), F((3, 3)), (((2,), (0,)), ((), ()))), TypeError, "less than the number"),
+    (lambda: lax.dot_general(F((2, 3)), F((3, 3)), (((2,), (0,)), ((), ()))), TypeError,
+     "less than the number"),
     (lambda: lax.dot_general(F((2, 3)), F((3, 3)), (((1,), (0,)), ((1,), (0,)))), TypeError, "disjoint"),
     (lambda: lax.dot_general(F((2, 3)), F((3, 3)), 1), TypeError, "dimension_numbers must be"),
     (lambda: lax.dot(F((2, 3)), F((2, 3))), ValueError, r"lhs_shape=\(2, 3\) rhs_shape=\(2, 3\)"),
@@ -228,16 +239,21 @@ def test_patches_and_local_convolution():
     (lambda: lax.dot(F((2, 2)), F((2, 2)), precision="exact"), ValueError, "'highest'.*'exact'"),
     (lambda: lax.dot(F((2, 2), int), F((2, 2), int), preferred_element_type=np.int8), TypeError, "narrower"),
     (lambda: lax.batch_matmul(F(2), F((2, 2))), ValueError, "at least 2D"),
-    (lambda: lax.conv(F((1, 3, 4)), F((5, 4, 3)), (1,), "SAME"), ValueError, "has 3 channels in 1 group.* takes 4"),
+    (lambda: lax.conv(F((1, 3, 4)), F((5, 4, 3)), (1,), "SAME"), ValueError,
+     "has 3 channels in 1 group.* takes 4"),
     (lambda: lax.conv(F((1, 3, 4)), F((5, 3, 3)), (1, 1), "SAME"), ValueError, "1 spatial axes"),
     (lambda: lax.conv(F((1, 3, 4)), F((5, 3, 3)), (1,), "FOO"), RuntimeError, "SAME_LOWER"),
-    (lambda: lax.conv(F((1, 3, 4)), F((5, 3, 3)), (1,), [(0, 0)] * 2), ValueError, "padding must have the same"),
+    (lambda: lax.conv(F((1, 3, 4)), F((5, 3, 3)), (1,), [(0, 0)] * 2), ValueError,
+     "padding must have the same"),
     (lambda: lax.conv(F((1, 3, 4)), F((5, 3, 3)), (1,), [(-3, -3)]), ValueError, "negative padding"),
     (lambda: lax.conv(F((1, 3, 4)), F((5, 3, 3), int), (1,), "SAME"), TypeError, "same dtypes"),
-    (lambda: lax.conv_general_dilated(F((1, 3, 4)), F((5, 3, 3)), (1,), "SAME", (2,)), ValueError, "conv_transpose"),
-    (lambda: lax.conv_general_dilated(F((1, 3, 4)), F((5, 3, 3)), (1,), "SAME", feature_group_count=2), ValueError,
+    (lambda: lax.conv_general_dilated(F((1, 3, 4)), F((5, 3, 3)), (1,), "SAME", (2,)), ValueError,
+     "conv_transpose"),
+    (lambda: lax.conv_general_dilated(F((1, 3, 4)), F((5, 3, 3)), (1,), "SAME", feature_group_count=2),
+     ValueError,
      "2 does not divide 3"),
-    (lambda: lax.conv_general_dilated(F((1, 3, 4)), F((5, 3, 3)), (1,), "SAME", dimension_numbers=("NCH", "OIH", "NCW")),
+    (lambda: lax.conv_general_dilated(F((1, 3, 4)), F((5, 3, 3)), (1,), "SAME",
+                                      dimension_numbers=("NCH", "OIH", "NCW")),
      TypeError, "same set of spatial characters"),
 ])
 def test_errors_name_axes_and_sizes(call, error, words):
@@ -246,13 +262,15 @@ def test_errors_name_axes_and_sizes(call, error, words):
 
 
 def test_dimension_numbers_of_convolutions_from_letters():
-    """Where batch or output feature, feature or input feature, and the spatial axes in the order of the kernel stand."""
+    """Where batch or output feature, feature or input feature, and the spatial axes in the order of the
+    kernel stand."""
     lhs, rhs = (2, 7, 8, 4), (3, 3, 4, 6)
     numbers = lax.conv_dimension_numbers(lhs, rhs, ("NHWC", "HWIO", "NCWH"))
     assert numbers == lax.ConvDimensionNumbers((0, 3, 1, 2), (3, 2, 0, 1), (0, 1, 3, 2))
     assert lax.conv_dimension_numbers(lhs, rhs, None) == lax.ConvDimensionNumbers(*[(0, 1, 2, 3)] * 3)
     assert lax.conv_dimension_numbers(lhs, rhs, numbers) == numbers
-    for wrong in (("NHWC", "HWIO"), ("NHWC", "HWIO", "NHC"), ("NHWC", "HWIO", "NHHC"), ("NHWC", "HWIO", "NHDC"), "NHWC"):
+    for wrong in (("NHWC", "HWIO"), ("NHWC", "HWIO", "NHC"), ("NHWC", "HWIO", "NHHC"),
+                  ("NHWC", "HWIO", "NHDC"), "NHWC"):
         with pytest.raises(TypeError, match="dimension_numbers"):
             lax.conv_dimension_numbers(lhs, rhs, wrong)
 
@@ -287,7 +305,9 @@ def test_groups_that_differ_along_other_axes(stage):
     lhs, rhs = (rng.normal(size=s).astype(np.float32) for s in ((2, 3, 5, 4), (2, 2, 4, 6)))
     numbers = lax.RaggedDotDimensionNumbers((([3], [2]), ([0], [1])), [2], [0])
     got = stage(lambda *args: lax.ragged_dot_general(*args, numbers))(lhs, rhs, SIZES)
-    same(got, np.stack([[_grouped(lhs[b, i], rhs[:, b], SIZES[b, i], True) for i in range(3)] for b in range(2)]), 10)
+    same(
+        got, np.stack([[_grouped(lhs[b, i], rhs[:, b], SIZES[b, i], True) for i in range(3)]
+                       for b in range(2)]), 10)
     lhs, rhs = (rng.normal(size=s).astype(np.float32) for s in ((3, 2, 5, 4), (3, 2, 5, 6)))
     numbers = lax.RaggedDotDimensionNumbers((([0, 2], [0, 2]), ([1], [1])), [2], [])
     got = stage(lambda *args: lax.ragged_dot_general(*args, numbers))(lhs, rhs, SIZES)
@@ -295,7 +315,8 @@ def test_groups_that_differ_along_other_axes(stage):
     same(got, np.stack(want, 1), 10)
 
 
-@pytest.mark.parametrize("sizes, words", [(np.ones((3, 2), int), r"the shape \(2, 'number of groups'\)"), (np.int32(3), "rank 1 at least"),
+@pytest.mark.parametrize("sizes, words", [(np.ones((3, 2), int), r"the shape \(2, 'number of groups'\)"),
+                                          (np.int32(3), "rank 1 at least"),
                                           (np.ones((2, 3), int), "rhs group dimension size to be 3, got 2")])
 def test_group_sizes_that_do_not_fit(sizes, words):
     numbers = lax.RaggedDotDimensionNumbers((([2], [2]), ([0], [1])), [1], [0])

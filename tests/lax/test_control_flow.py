@@ -23,7 +23,7 @@ def python_scan(f, init, xs, length=None, reverse=False):
     return carry, jax.tree.map(lambda *rows: jnp.stack(rows), *(ys[::-1] if reverse else ys))
 
 
-# --- scan -------------------------------------------------------------------------------------------------------
+# --- scan ---------------------------------------------------------------------------------------------------
 
 W = np.array([[0.5, -0.3], [0.2, 0.4]], np.float32)
 
@@ -85,6 +85,7 @@ def test_lengths():
     same(lax.scan(lambda c, _: (c * 2, c), 1.0, None, length=3), (8.0, np.array([1.0, 2.0, 4.0])))
     same(lax.scan(lambda c, _: (c * 2, c), 1.0, None, 0), (1.0, np.zeros(0)))
     same(lax.scan(lambda c, x: (c + x, c), 0.0, np.zeros((0,), np.float32)), (0.0, np.zeros(0)))
+    same(lax.scan(lambda c, x: (c + x, c), 0.0, np.zeros((0,), np.float32), unroll=True), (0.0, np.zeros(0)))
     same(lax.scan(lambda c, x: (c, x), None, A(2)), (None, A(2)))
     same(jax.grad(lambda x: lax.scan(lambda c, y: (c * y * x, c), x, np.zeros(0))[0])(2.0), 1.0)
     same(jax.grad(lambda x: lax.fori_loop(0, 0, lambda i, c: c * x, 1.0) + x)(3.0), 1.0)
@@ -93,12 +94,14 @@ def test_lengths():
 def test_carries_that_move():
     same(lax.scan(lambda c, x: (c, c), A(2), A(2)), (A(2), np.stack([A(2)] * 2)))
     same(lax.scan(lambda c, _: ((c[1], c[0]), None), (1.0, 2.0), None, length=3), ((2.0, 1.0), None))
-    same(jax.grad(lambda x: lax.scan(lambda c, _: ((c[1], c[0]), None), (x, 2 * x), None, length=3)[0][0])(1.0), 2.0)
+    same(jax.grad(lambda x: lax.scan(lambda c, _: ((c[1], c[0]), None), (x, 2 * x), None, length=3)[0][0])(
+        1.0), 2.0)
     same(lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[2], c[1]), (0, 1.0, 2.0)), (3, 2.0, 1.0))
 
 
 @pytest.mark.parametrize("loss, x, want", [
-    (lambda x: lax.scan(lambda c, _: ((c[0] + 1, c[1] * jnp.where(c[0] > 0, x, 1.0)), c[0]), (0, 1.0), None, length=3)[0][1],
+    (lambda x: lax.scan(lambda c, _: ((c[0] + 1, c[1] * jnp.where(c[0] > 0, x, 1.0)), c[0]), (0, 1.0), None,
+                        length=3)[0][1],
      2.0, 4.0),
     (lambda x: lax.scan(lambda c, y: (c, y ** 2), None, x)[1].sum(), A(3), 2 * A(3)),
     (lambda x: lax.scan(lambda c, y: (c + 1, y ** 2 * c), 0, x)[1].sum(), A(3), 2 * A(3) ** 2),
@@ -140,14 +143,17 @@ def test_nested_loops():
 
 
 def test_carry_types_settle():
-    for init, xs, dtype in ((0, A(2), "float32"), (0.0, A(2), "float32"), (0.0, jnp.ones(2, jnp.bfloat16), "bfloat16")):
+    for init, xs, dtype in ((0, A(2), "float32"), (0.0, A(2), "float32"),
+                            (0.0, jnp.ones(2, jnp.bfloat16), "bfloat16")):
         assert lax.scan(lambda c, x: (c + x, c), init, xs)[0].dtype == dtype
-    assert lax.scan(lambda c, x: (c + 1.5, c), 0, A(2))[0].dtype == "float32"      # a weak int becomes a float
+    # a weak int becomes a float
+    assert lax.scan(lambda c, x: (c + 1.5, c), 0, A(2))[0].dtype == "float32"
     assert lax.while_loop(lambda c: c < 3, lambda c: c + 1.5, 0).dtype == "float32"
     assert lax.while_loop(lambda c: c < 3, lambda c: c + jnp.bfloat16(1), 0.0).dtype == "bfloat16"
     same(lax.scan(lambda c, x: ((c[1], x), None), (0, 0), A(3))[0], (1.0, 2.0))
     assert lax.fori_loop(0, 3, lambda i, c: c + i, jnp.int8(0)).dtype == "int8"     # the index is weak
-    assert lax.scan(lambda c, x: (c + x, c), np.uint8(250), np.arange(8, dtype=np.uint8))[0] == (250 + 28) % 256
+    assert lax.scan(lambda c, x: (c + x, c), np.uint8(250), np.arange(8, dtype=np.uint8))[0] == (
+        250 + 28) % 256
     same(lax.scan(lambda c, x: (c | x, c), False, np.array([False, True])), (True, np.array([False, False])))
 
 
@@ -167,12 +173,13 @@ def test_bodies_are_traced_once():
     assert sorted(traced) == ["fori", "scan"]
 
 
-# --- while_loop and fori_loop -----------------------------------------------------------------------------------
+# --- while_loop and fori_loop -------------------------------------------------------------------------------
 
 def test_while_loop():
     same(lax.while_loop(lambda c: c < 10, lambda c: c * 2, 1), 16)
     same(jax.jit(lambda n: lax.while_loop(lambda c: c["i"] < n, lambda c: {"i": c["i"] + 1, "x": c["x"] * 2},
-                                          {"i": 0, "x": np.ones(2, np.float32)}))(3), {"i": 3, "x": np.full(2, 8.0)})
+                                          {"i": 0, "x": np.ones(2, np.float32)}))(3),
+                                          {"i": 3, "x": np.full(2, 8.0)})
     same(lax.while_loop(lambda c: False, lambda c: c, {"a": 1, "b": None}), {"a": 1, "b": None})
 
 
@@ -188,7 +195,8 @@ def test_forward_derivatives_of_while():
     same(jax.grad(lambda x: x * lax.stop_gradient(power(3, x)))(2.0), 16.0)
     same(jax.grad(lambda x: x * lax.while_loop(lambda i: i < 3, lambda i: i + 1, 0))(2.0), 3.0)
     for transform in (lambda f: f, jax.jit):
-        with pytest.raises(ValueError, match="Reverse-mode.*while_loop or lax.fori_loop with dynamic.*lax.scan"):
+        with pytest.raises(ValueError,
+                           match="Reverse-mode.*while_loop or lax.fori_loop with dynamic.*lax.scan"):
             transform(jax.grad(lambda x: power(3, x)))(2.0)
 
 
@@ -200,13 +208,16 @@ def test_mapped_predicates():
     same(jax.vmap(jax.vmap(power, (0, None)), (None, 0))(n, A(2)), A(2)[:, None] ** (n + 1))
     same(jax.vmap(lambda x: lax.while_loop(lambda c: (c < 10).all(), lambda c: c * 2, x))(A(2, 2) + 1),
          np.array([[8.0, 16.0], [12.0, 16.0]]))
-    same(jax.vmap(lambda x: lax.while_loop(lambda c: c.sum() < x, lambda c: c + 1, np.zeros(2, np.float32)))(A(4)),
+    same(jax.vmap(lambda x: lax.while_loop(lambda c: c.sum() < x, lambda c: c + 1, np.zeros(2, np.float32)))(
+        A(4)),
          np.array([[0.0] * 2, [1.0] * 2, [1.0] * 2, [2.0] * 2]))
-    same(jax.vmap(lambda x: lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, c[0] * x), (0.0, 0.0)))(A(2)),
+    same(jax.vmap(lambda x: lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, c[0] * x), (0.0, 0.0)))(
+        A(2)),
          (np.full(2, 2.0), A(2)))
 
 
-@pytest.mark.parametrize("lower, upper", [(0, 5), (2, 5), (5, 2), (-2, 1), (np.int8(0), np.int8(3)), (0, np.int32(3))])
+@pytest.mark.parametrize("lower, upper",
+                         [(0, 5), (2, 5), (5, 2), (-2, 1), (np.int8(0), np.int8(3)), (0, np.int32(3))])
 def test_fori_loop(lower, upper):
     want = sum(range(lower, upper))
     for bounds in ((lower, upper), (lower, jnp.asarray(upper))):
@@ -229,9 +240,10 @@ def test_fori_loop_derivatives():
     same(jax.vmap(lambda n: lax.fori_loop(0, n, lambda i, c: c + i, 0))(np.arange(4)), np.array([0, 0, 1, 3]))
 
 
-# --- cond and switch --------------------------------------------------------------------------------------------
+# --- cond and switch ----------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("pred, want", [(True, 2.0), (False, 0.0), (1, 2.0), (0.0, 0.0), (np.bool_(True), 2.0), (-3, 2.0)])
+@pytest.mark.parametrize("pred, want",
+                         [(True, 2.0), (False, 0.0), (1, 2.0), (0.0, 0.0), (np.bool_(True), 2.0), (-3, 2.0)])
 def test_cond(pred, want):
     f = lambda p, x: lax.cond(p, lambda x: x * 2, lambda x: x - 1, x)
     same([f(pred, 1.0), jax.jit(f)(pred, 1.0)], [want, want])
@@ -260,7 +272,8 @@ def test_operands_by_position_and_by_name(call):
 
 def test_cond_operands():
     same(lax.cond(True, lambda: 1, lambda: 2), 1)
-    same(lax.cond(False, lambda a, b: {"s": a + b, "n": None}, lambda a, b: {"s": a * b, "n": None}, 2.0, 3.0),
+    same(lax.cond(False, lambda a, b: {"s": a + b, "n": None}, lambda a, b: {"s": a * b, "n": None}, 2.0,
+                  3.0),
          {"s": 6.0, "n": None})
     same(lax.cond(True, lambda t: t[0], lambda t: t[1], operand=(1.0, 2.0)), 1.0)
     same(lax.switch(5, [lambda x: x], 4.0), 4.0)
@@ -277,7 +290,8 @@ def piecewise_reference(x, w=THREE):
     return jnp.where(x > 1, jnp.sin(x) * w, x ** 2 * w + w)
 
 
-@pytest.mark.parametrize("derivative", [lambda h: h, jax.grad, jax.hessian, lambda h: jax.grad(jax.grad(h)), jax.jacfwd,
+@pytest.mark.parametrize("derivative",
+                         [lambda h: h, jax.grad, jax.hessian, lambda h: jax.grad(jax.grad(h)), jax.jacfwd,
                                         lambda h: lambda x: jax.grad(h, 1)(x, jnp.float32(3))])
 def test_derivatives_of_cond(derivative):
     got, want = derivative(piecewise), derivative(piecewise_reference)
@@ -296,7 +310,8 @@ def test_branches_with_different_derivatives():
 
 
 def test_what_is_given_back_as_it_is_is_no_result():
-    """It is not mapped where what decides is, a derivative does not keep it for each step; a NumPy array is an Array."""
+    """It is not mapped where what decides is, a derivative does not keep it for each step; a NumPy array is
+    an Array."""
     def branch(p, x, y):
         return lax.cond(p, lambda x, y: (x, y + 1, x), lambda x, y: (x, y * x, y), x, y)
 
@@ -310,7 +325,8 @@ def test_what_is_given_back_as_it_is_is_no_result():
     got = jax.vmap(branch, (0, None, None), (None, 0, 0))(flags, x, y)
     same(got, (x, np.stack([y + 1, x * y]), np.stack([x, y])))
     assert isinstance(got[0], jax.Array)
-    same(jax.vmap(repeat, (0, None, None), (0, None, 0))(counts, x, y), (np.array([2, 2]), x, np.stack([y * x * x, y * x])))
+    same(jax.vmap(repeat, (0, None, None), (0, None, 0))(counts, x, y),
+         (np.array([2, 2]), x, np.stack([y * x * x, y * x])))
     (c, d), cs = loop(x, y)
     same((c, cs), (x, np.stack([x] * 3)))
     z = jnp.asarray(y)
@@ -320,7 +336,8 @@ def test_what_is_given_back_as_it_is_is_no_result():
     gradient = str(jax.make_jaxpr(jax.grad(lambda x, y: loop(x, y)[0][1].sum()))(x, y))
     assert "num_consts=1" in gradient and gradient.count("f32[3,2]") <= 4, gradient
     same(lax.while_loop(lambda c: False, lambda c: c, x), x)      # nothing else is carried
-    with pytest.raises(ValueError, match=r"at vmap out_axes\[2\], got axis spec None but output was batched on axis 0"):
+    with pytest.raises(ValueError,
+                       match=r"at vmap out_axes\[2\], got axis spec None but output was batched on axis 0"):
         jax.vmap(branch, (0, None, None), (None, 0, None))(flags, x, y)
 
 
@@ -357,19 +374,22 @@ def test_map():
     assert lax.map(lambda x: x, np.zeros((0, 2))).shape == (0, 2)
 
 
-# --- other dtypes, effects, modes -------------------------------------------------------------------------------
+# --- other dtypes, effects, modes ---------------------------------------------------------------------------
 
 def test_keys_in_loops():
     key, keys = jax.random.key(0), jax.random.split(jax.random.key(0), 3)
     uniform = jax.random.uniform
     same(lax.map(uniform, keys), np.stack([uniform(k) for k in keys]))
     same(lax.scan(lambda c, k: (c, uniform(k)), 0.0, keys)[1], np.stack([uniform(k) for k in keys]))
-    same(jax.vmap(lambda k: lax.scan(lambda k, _: (jax.random.split(k)[0], uniform(k)), k, None, length=2)[1][0])(keys),
+    same(jax.vmap(lambda k: lax.scan(lambda k, _: (jax.random.split(k)[0], uniform(k)), k, None,
+                                     length=2)[1][0])(keys),
          np.stack([uniform(k) for k in keys]))
     assert lax.scan(lambda c, _: (c, jax.random.key(1)), 0.0, None, length=2)[1].shape == (2,)
     assert lax.fori_loop(0, 2, lambda i, k: jax.random.fold_in(k, i), key).dtype == key.dtype
-    assert lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, jax.random.split(c[1])[1]), (0, key))[1].shape == ()
-    same(jax.vmap(lambda p, k: lax.cond(p, uniform, lambda k: jnp.float32(0), k))(np.array([True, False]), keys[:2]),
+    assert lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, jax.random.split(c[1])[1]), (0, key))[
+        1].shape == ()
+    same(jax.vmap(lambda p, k: lax.cond(p, uniform, lambda k: jnp.float32(0), k))(
+        np.array([True, False]), keys[:2]),
          np.array([float(uniform(keys[0])), 0.0]))
     same(jax.grad(lambda x: lax.scan(lambda c, k: (c * uniform(k) * x, None), x, keys[:2])[0])(1.0),
          3 * float(uniform(keys[0]) * uniform(keys[1])))
@@ -377,7 +397,8 @@ def test_keys_in_loops():
 
 def test_disable_jit():
     with jax.disable_jit():
-        same(lax.scan(lambda c, x: (c + float(x), (c, None)), 0.0, A(3)), (3.0, (np.array([0.0, 0.0, 1.0]), None)))
+        same(lax.scan(lambda c, x: (c + float(x), (c, None)), 0.0, A(3)),
+             (3.0, (np.array([0.0, 0.0, 1.0]), None)))
         same(lax.while_loop(lambda c: c < 3, lambda c: c + 1, 0), 3)
         same(lax.fori_loop(0, 3, lambda i, c: c + i, 0), 3)
         same(lax.cond(True, lambda x: x, lambda x: -x, 1.0), 1.0)
@@ -396,9 +417,11 @@ def test_disable_jit_where_something_else_is_traced():
 
 def test_constants_in_bodies():
     big = np.arange(1000.0, dtype=np.float32)
-    same(lax.scan(lambda c, _: (c + big.sum() + jnp.asarray(big)[1], None), 0.0, None, length=2)[0], 2 * (big.sum() + 1))
+    same(lax.scan(lambda c, _: (c + big.sum() + jnp.asarray(big)[1], None), 0.0, None, length=2)[0],
+         2 * (big.sum() + 1))
     same(lax.cond(True, lambda x: x + jnp.sum(big), lambda x: x - jnp.asarray(big)[0], 1.0), big.sum() + 1)
-    same(jax.grad(lambda x: lax.scan(lambda c, _: ((c * big).sum() * x, None), x, None, length=1)[0])(1.0), 2 * big.sum())
+    same(jax.grad(lambda x: lax.scan(lambda c, _: ((c * big).sum() * x, None), x, None, length=1)[0])(1.0),
+         2 * big.sum())
 
 
 CARRY = "carry input and carry output must have"
@@ -408,7 +431,8 @@ CARRY = "carry input and carry output must have"
     (lambda: lax.scan(lambda c, x: c, 0.0, A(2)), TypeError, "pair"),
     (lambda: lax.scan(lambda c, x: (c, x, x), 0.0, A(2)), TypeError, "pair"),
     (lambda: lax.scan(lambda c, x: ((c, c), x), 0.0, A(2)), TypeError, CARRY + " the same pytree structure"),
-    (lambda: lax.scan(lambda c, x: ({"b": c["a"]}, x), {"a": 0.0}, A(2)), TypeError, "The input carry c is a dict with 1 key but"),
+    (lambda: lax.scan(lambda c, x: ({"b": c["a"]}, x), {"a": 0.0}, A(2)), TypeError,
+     "The input carry c is a dict with 1 key but"),
     (lambda: lax.scan(lambda c, x: (c.astype(int), x), jnp.float32(0), A(2)), TypeError,
      r"The input carry c has type float32\[\] but .* has type int32\[\], so the dtypes do not match: cast"),
     (lambda: lax.scan(lambda c, x: ({"a": c["a"][:1]}, x), {"a": A(2)}, A(2)), TypeError,
@@ -423,15 +447,18 @@ CARRY = "carry input and carry output must have"
     (lambda: lax.scan(lambda c, x: (c, x), 0.0, None, length=-1), ValueError, "non-negative"),
     (lambda: jax.jit(lambda n: lax.scan(lambda c, x: (c, x), 0.0, None, length=n))(3),
      jax.errors.ConcretizationTypeError, "`length`"),
-    (lambda: lax.while_loop(lambda c: c, lambda c: c, 1), TypeError, r"boolean scalar, but got output type\(s\) \[ShapedArray\(int32\[\]"),
+    (lambda: lax.while_loop(lambda c: c, lambda c: c, 1), TypeError,
+     r"boolean scalar, but got output type\(s\) \[ShapedArray\(int32\[\]"),
     (lambda: lax.while_loop(lambda c: c > 0, lambda c: c, A(2)), TypeError, r"bool\[2\].*any\(\)"),
     (lambda: lax.while_loop(lambda c: (True,), lambda c: c, 1), TypeError, "pytree"),
     (lambda: lax.while_loop(lambda c: c < 0, lambda c: (c, c), 1), TypeError, CARRY),
-    (lambda: lax.while_loop(lambda c: c < 0, lambda c: c * 1.5, np.int32(1)), TypeError, r"The input carry c has type int32\[\]"),
+    (lambda: lax.while_loop(lambda c: c < 0, lambda c: c * 1.5, np.int32(1)), TypeError,
+     r"The input carry c has type int32\[\]"),
     (lambda: lax.while_loop(1, lambda c: c, 1), TypeError, "callable"),
     (lambda: lax.fori_loop(0.0, 3, lambda i, c: c, 0), TypeError, "lower must be an integer"),
     (lambda: lax.fori_loop(0, A(2).astype(int), lambda i, c: c, 0), TypeError, "upper must be an integer"),
-    (lambda: lax.fori_loop(np.int8(0), np.int32(3), lambda i, c: c, 0), TypeError, "equal types.*int8 and int32"),
+    (lambda: lax.fori_loop(np.int8(0), np.int32(3), lambda i, c: c, 0), TypeError,
+     "equal types.*int8 and int32"),
     (lambda: lax.fori_loop(0, 3, lambda i, c: (c, c), 0), TypeError, CARRY),
     (lambda: jax.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c, 0, unroll=2))(3), ValueError, "unroll"),
     (lambda: lax.cond(A(2) > 0, lambda: 1, lambda: 2), TypeError, r"scalar, got bool\[2\]"),
@@ -445,7 +472,8 @@ CARRY = "carry input and carry output must have"
     (lambda: lax.cond(True, lambda x: x, lambda x: x, "s"), TypeError, "str"),
     (lambda: lax.switch(0.5, BRANCHES, 1.0), TypeError, "must be an integer"),
     (lambda: lax.switch(0, [], 1.0), ValueError, "Empty branch"),
-    (lambda: lax.switch(0, [lambda x: x, lambda x: (x,)], 1.0), TypeError, "branch 0 output is .* but branch1 output is"),
+    (lambda: lax.switch(0, [lambda x: x, lambda x: (x,)], 1.0), TypeError,
+     "branch 0 output is .* but branch1 output is"),
     (lambda: lax.map(lambda x: x, 1.0), ValueError, "leading axis"),
     (lambda: lax.map(lambda x: x, A(2), batch_size=-1), ValueError, "batch_size"),
     (lambda: lax.associative_scan(1, A(2)), TypeError, "callable"),
@@ -461,7 +489,8 @@ def test_map_in_blocks_of_none_is_map():
     same(lax.map(lambda x: 2 * x, A(3), batch_size=0), 2 * A(3))
 
 
-@pytest.mark.parametrize("init, xs", [(0., np.arange(3, dtype="float32")), (0, np.arange(3)), (0., np.arange(3, dtype="bfloat16"))])
+@pytest.mark.parametrize("init, xs", [(0., np.arange(3, dtype="float32")), (0, np.arange(3)),
+                                      (0., np.arange(3, dtype="bfloat16"))])
 def test_a_weak_carry_that_becomes_strong_is_traced_once_where_its_dtype_stays(init, xs):
     traced = []
 

@@ -19,7 +19,8 @@ def array(dtype):
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda: lax.add(jnp.ones(2), jnp.ones(2, "int8")), TypeError, "same dtypes, got float32, int8"),
     (lambda: lax.add(jnp.ones(2), jnp.ones(3)), TypeError, "incompatible shapes"),
-    (lambda: lax.exp(1), TypeError, "exp does not accept dtype int32"), (lambda: lax.sin([1.0]), TypeError, "argument 0"),
+    (lambda: lax.exp(1), TypeError, "exp does not accept dtype int32"),
+    (lambda: lax.sin([1.0]), TypeError, "argument 0"),
     (lambda: lax.clamp(0, jnp.ones(2, "int8"), 1.5), TypeError, "max has dtype"),
     (lambda: lax.integer_pow(2, -1), TypeError, "negative powers"),
     (lambda: lax.stop_gradient({"a": "text"}), TypeError, "not a valid JAX type"),
@@ -62,33 +63,40 @@ def test_one_minus_square_is_exact_near_one():
 
 
 def test_second_derivatives_of_powers():
-    """d2/dx2 = y (y - 1) x**(y - 2), d2/dxdy = x**(y - 1) (1 + y log x), d2/dy2 = log(x)**2 x**y, also where y is 0."""
+    """d2/dx2 = y (y - 1) x**(y - 2), d2/dxdy = x**(y - 1) (1 + y log x), d2/dy2 = log(x)**2 x**y, also where
+    y is 0."""
     x, y = (v.ravel() for v in np.meshgrid([0.5, 1., 4.], [-1., 0., 1., 2.5]))
     want = [y * (y - 1) * x ** (y - 2), x ** (y - 1) * (1 + y * np.log(x)), np.log(x) ** 2 * x ** y]
-    for outer, inner in ((jax.grad, jax.grad), (jax.jacfwd, jax.grad), (jax.grad, jax.jacfwd), (jax.jacfwd, jax.jacfwd)):
+    for outer, inner in ((jax.grad, jax.grad), (jax.jacfwd, jax.grad), (jax.grad, jax.jacfwd),
+                         (jax.jacfwd, jax.jacfwd)):
         for (i, j), values in zip(((0, 0), (0, 1), (1, 1)), want):
             for a, b in ((i, j), (j, i)):
                 found = jax.vmap(outer(inner(lax.pow, a), b))(*map(jnp.asarray, (x, y)))
                 np.testing.assert_allclose(found, values, rtol=1e-5, atol=1e-6)
     slope = jax.grad(lax.pow)
-    for n in range(4):      # along x at 0, as of a polynomial: of integers; of floats y x**(y - 1), which may be 0 * inf
-        assert (float(slope(0., jnp.int32(n))), float(jax.grad(slope)(0., jnp.int32(n)))) == (n == 1, 2 * (n == 2))
+    # along x at 0, as of a polynomial: of integers; of floats y x**(y - 1), which may be 0 * inf
+    for n in range(4):
+        assert (float(slope(0., jnp.int32(n))), float(jax.grad(slope)(0., jnp.int32(n)))) == (
+            n == 1, 2 * (n == 2))
         with np.errstate(divide="ignore", invalid="ignore"):
             y = np.float64(n)
             want = y * np.float64(0) ** (y - 1), y * (y - 1) * np.float64(0) ** (y - 2)
         np.testing.assert_array_equal((slope(0., float(n)), jax.grad(slope)(0., float(n))), want)
 
 
-TWO = ("add sub mul div rem max min pow atan2 nextafter complex eq ne lt le gt ge igamma igammac zeta igamma_grad_a "
+TWO = (
+    "add sub mul div rem max min pow atan2 nextafter complex eq ne lt le gt ge igamma igammac zeta igamma_grad_a "
        "random_gamma_grad").split()
 SERIES = {"igamma", "igammac", "zeta", "igamma_grad_a", "random_gamma_grad"}
 BITS = "add mul max bitwise_and bitwise_or bitwise_xor shift_left shift_right_arithmetic shift_right_logical mulhi".split()
 
 
-@pytest.mark.parametrize("name, dtype", [*((name, "float32") for name in TWO), *((name, "int32") for name in BITS)])
+@pytest.mark.parametrize("name, dtype",
+                         [*((name, "float32") for name in TWO), *((name, "int32") for name in BITS)])
 def test_sizes_of_one_are_repeated(name, dtype):
     function = getattr(lax, name)
-    parts = [jnp.asarray(np.random.RandomState(0).uniform(1, 6, shape), dtype) for shape in [(3, 4), (1, 4), (3, 1), (1, 1)]]
+    parts = [jnp.asarray(np.random.RandomState(0).uniform(1, 6, shape), dtype)
+             for shape in [(3, 4), (1, 4), (3, 1), (1, 1)]]
     pairs = list(itertools.permutations(parts, 2))
 
     def slopes(*args):
@@ -115,11 +123,13 @@ def test_sizes_of_one_are_repeated(name, dtype):
 
 def test_sizes_that_are_not_repeated():
     x = jnp.ones((3, 4))
-    for wrong in (lambda: lax.add(x, jnp.ones(4)), lambda: lax.add(x, jnp.ones((2, 4))), lambda: lax.select(x > 0, x, x[:1]),
+    for wrong in (lambda: lax.add(x, jnp.ones(4)), lambda: lax.add(x, jnp.ones((2, 4))),
+                  lambda: lax.select(x > 0, x, x[:1]),
                   lambda: lax.clamp(x[:1], x, x), lambda: lax.add(x, jnp.ones((1, 0)))):
         with pytest.raises(TypeError, match="shape"):
             wrong()
-    assert lax.add(jnp.ones((1, 1)), jnp.ones((0, 4))).shape == (0, 4) and lax.betainc(x, x[:1], x[:, :1] / 2).shape == (3, 4)
+    assert lax.add(jnp.ones((1, 1)), jnp.ones((0, 4))).shape == (0, 4) and lax.betainc(
+        x, x[:1], x[:, :1] / 2).shape == (3, 4)
 
 
 WITH_ACCURACY = "cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh".split()
@@ -138,12 +148,15 @@ def test_an_accuracy_is_in_the_program_and_not_in_its_derivative(accuracy, attri
     x = jnp.float32(0.5)
     text = jax.jit(exact).lower(x).as_text()
     assert text.count("result_accuracy<") >= len(WITH_ACCURACY) and attribute in text
-    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6), jax.jit(exact)(x), jax.jit(both)(x))
-    assert all(getattr(lax, name)(1 + 1j, accuracy=accuracy).dtype == "complex64" for name in WITH_ACCURACY[1:4])
+    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6), jax.jit(exact)(x),
+                 jax.jit(both)(x))
+    assert all(getattr(lax, name)(1 + 1j, accuracy=accuracy).dtype == "complex64"
+               for name in WITH_ACCURACY[1:4])
 
 
 def test_tolerances():
-    assert lax.Tolerance(1e-3) == lax.Tolerance(1e-3) != lax.Tolerance(1e-2) and len({*[lax.Tolerance(1e-3)] * 2}) == 1
+    assert lax.Tolerance(1e-3) == lax.Tolerance(1e-3) != lax.Tolerance(1e-2) and len(
+        {*[lax.Tolerance(1e-3)] * 2}) == 1
     for wrong, words in [((), "must be set"), ((0.0, -1.0), "non-negative")]:
         with pytest.raises(ValueError, match=words):
             lax.Tolerance(*wrong)

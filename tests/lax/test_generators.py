@@ -32,9 +32,11 @@ def test_other_widths():
 @pytest.mark.parametrize("axis", [0, 1])
 def test_the_first_state_makes_the_bits_of_all_under_vmap(axis):
     states = np.arange(12, dtype=np.uint32).reshape(3, 4)
-    after, bits = jax.vmap(lambda s: lax.rng_bit_generator(s, (2,)), in_axes=axis)(states if axis == 0 else states.T)
+    after, bits = jax.vmap(lambda s: lax.rng_bit_generator(s, (2,)), in_axes=axis)(
+        states if axis == 0 else states.T)
     np.testing.assert_array_equal(after, [[0, 1, 4, 3], [4, 5, 6, 7], [8, 9, 10, 11]])
-    np.testing.assert_array_equal(bits, [[895509795, 3230209149], [3834998268, 2007387529], [550253412, 3629164905]])
+    np.testing.assert_array_equal(
+        bits, [[895509795, 3230209149], [3834998268, 2007387529], [550253412, 3629164905]])
 
 
 def test_uniform_numbers():
@@ -52,7 +54,8 @@ def test_uniform_numbers():
 
 
 @pytest.mark.parametrize("call, error, words", [
-    (lambda: lax.rng_bit_generator(STATE, (2,), algorithm=7), ValueError, "member of lax.RandomAlgorithm, got 7"),
+    (lambda: lax.rng_bit_generator(STATE, (2,), algorithm=7), ValueError,
+     "member of lax.RandomAlgorithm, got 7"),
     (lambda: lax.rng_bit_generator(STATE, (-1,)), ValueError, "non-negative"),
     (lambda: lax.rng_bit_generator([1, 2, 3, 4], (1,)), TypeError, "list"),
     (lambda: lax.rng_uniform(0, 1.0, (2,)), ValueError, "identical dtypes, got int32 and float32")])

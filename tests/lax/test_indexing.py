@@ -17,11 +17,13 @@ ERRORS = [
     (lambda x: lax.dynamic_slice(x, (0, 0), (1, 1)), ValueError, "one entry for each axis"),
     (lambda x: lax.dynamic_slice(x, (0, 0, 0.5), (1, 1, 1)), TypeError, "integer type"),
     (lambda x: lax.dynamic_update_slice(x, jnp.ones((4, 4, 4)), (0, 0, 0)), TypeError, "axis 0"),
-    (lambda x: lax.dynamic_update_slice(x, jnp.ones((1, 1, 1), int), (0, 0, 0)), TypeError, "float32 and int32"),
+    (lambda x: lax.dynamic_update_slice(x, jnp.ones((1, 1, 1), int), (0, 0, 0)), TypeError,
+     "float32 and int32"),
     (lambda x: lax.index_in_dim(x, 3), IndexError, "out of bounds for axis 0 with size 3"),
     (lambda x: lax.gather(x, jnp.zeros((2, 1), int), lax.GatherDimensionNumbers((1,), (0,), (0,)), (1, 4, 5)),
      TypeError, "offset_dims"),
-    (lambda x: lax.scatter(x, jnp.zeros((2, 1), int), jnp.ones((3, 4, 5)), _ROWS._replace(update_window_dims=(1, 2))),
+    (lambda x: lax.scatter(x, jnp.zeros((2, 1), int), jnp.ones((3, 4, 5)),
+                           _ROWS._replace(update_window_dims=(1, 2))),
      TypeError, "must equal the axes but the last of the indices"),
 ]
 
@@ -36,16 +38,19 @@ def test_lax_slices():
     for got, want in [
         (lax.slice(X, (0, 1, 1), (2, 4, 5), (1, 2, 3)), X[:2, 1:4:2, 1::3]),
         (lax.slice_in_dim(X, -3, None, 2, 1), X[:, 1::2]),
-        (lax.index_in_dim(X, -1, 1, False), X[:, -1]), (lax.dynamic_slice_in_dim(X, jnp.int32(1), 2, 1), X[:, 1:3]),
+        (lax.index_in_dim(X, -1, 1, False), X[:, -1]),
+        (lax.dynamic_slice_in_dim(X, jnp.int32(1), 2, 1), X[:, 1:3]),
         (lax.dynamic_index_in_dim(X, -1, 2), X[..., -1:]),
         (lax.dynamic_slice(X, jnp.array([1, 0, 2]), (1, 1, 1)), X[1:2, :1, 2:3]),
         (lax.dynamic_slice(X, (np.int8(1), 0, jnp.uint8(2)), (1, 1, 1)), X[1:2, :1, 2:3]),
         (lax.dynamic_update_index_in_dim(X, X[:, 0], 3, 1), np.concatenate([X[:, :3], X[:, :1]], 1)),
         (lax.dynamic_update_slice_in_dim(X, X[:2], -2, 0), np.concatenate([X[:1], X[:2]])),
         (lax.index_take(X, (I3, I3), (0, 1)), X[I3, I3]),
-        (lax.gather(X, jnp.array([[1, 2], [0, 0]]), lax.GatherDimensionNumbers((1,), (0, 1), (0, 1)), (1, 1, 5)),
+        (lax.gather(X, jnp.array([[1, 2], [0, 0]]), lax.GatherDimensionNumbers((1,), (0, 1), (0, 1)),
+                    (1, 1, 5)),
          X[[1, 0], [2, 0]]),
-        (lax.scatter_sub(jnp.ones(3), jnp.array([[0], [0]]), jnp.ones(2), lax.ScatterDimensionNumbers((), (0,), (0,))),
+        (lax.scatter_sub(jnp.ones(3), jnp.array([[0], [0]]), jnp.ones(2),
+                         lax.ScatterDimensionNumbers((), (0,), (0,))),
          [-1, 1, 1]),
     ]:
         np.testing.assert_array_equal(got, want)

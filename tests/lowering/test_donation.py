@@ -1,10 +1,8 @@
 """Donated arguments: whose memory results take, what is said where none can, numbers that are kept and donated."""
-import os
 import re
-import subprocess
-import sys
 import threading
 
+import forked
 import numpy as np
 import pytest
 from equal import same
@@ -140,5 +138,4 @@ assert told(None, lambda x: (jnp.int32(0), x + 1)) == (True, [])
 
 
 def test_donated_arguments_over_devices():
-    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
-    subprocess.run([sys.executable, "-c", OVER_DEVICES], check=True, env=environment)
+    forked.run(OVER_DEVICES, check=True, XLA_FLAGS="--xla_force_host_platform_device_count=4")

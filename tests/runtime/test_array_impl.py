@@ -14,7 +14,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core.trace import JaxprTrace
-from hlotrace.runtime.array_impl import as_array
+from hlotrace.runtime.array_impl import as_array, signature_of
 
 a = jnp.array
 SMALL = [jnp.bfloat16, jnp.float16, jnp.float8_e4m3fn, jnp.float8_e5m2, jnp.int4, jnp.uint4, jnp.int8, jnp.bool_]
@@ -277,3 +277,13 @@ def test_where_an_array_lies_and_what_its_class_tells_of():
             jax.jit(lambda x, name=name: getattr(x, name))(x)
     with pytest.raises(AttributeError, match="CUDA"):
         x.__cuda_array_interface__      # noqa: B018
+
+
+def test_a_signature_is_of_one_type_in_one_place():
+    first, second = (jax.sharding.SingleDeviceSharding(d) for d in jax.devices()[:2])
+    one, other = jax.typeof(jnp.ones(2)), jax.typeof(jnp.ones(3))
+    kept = signature_of(one, first)
+    assert kept is signature_of(one, jax.sharding.SingleDeviceSharding(jax.devices()[0]))
+    assert len({kept, signature_of(one, second), signature_of(other, first)}) == 3
+    x, y = jax.device_put(np.ones(2, np.float32), first), jnp.ones(2)
+    assert x._signature is kept and y._signature is y.aval

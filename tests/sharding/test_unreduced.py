@@ -239,6 +239,12 @@ def test_specs_name_them():
         reshard_p.bind(x, sharding=NamedSharding(x.sharding.mesh, P(unreduced={"x"})))
 
 
+def test_terms_over_different_axes_are_not_added():
+    one, other = product(*operands()), reshard(jnp.ones((8, 8)), P(unreduced={"x"}))
+    with pytest.raises(ShardingTypeError, match="still to be taken"):
+        reshard(one, P(unreduced={"y"})) + other
+
+
 def test_terms_over_other_axes_are_those_of_the_sum():
     for way in (lambda f: f, jax.jit):
         terms = way(lambda a, b: reshard(product(a, b), P(unreduced={"x"})))(*operands())

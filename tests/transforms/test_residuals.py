@@ -34,7 +34,12 @@ def several(x, w):
     return jnp.exp(-q * q) / (2 + k * k), jnp.sum(q)
 
 
-STEPS = [masked, normalized, emitted, several]
+def shifted(x, w):
+    """A scale that no step changes, and a number of each step: their sum is had from both."""
+    return x * (jnp.sin(jnp.ones((3, 4))) + jnp.tanh(w[0, 0])), None
+
+
+STEPS = [masked, normalized, emitted, several, shifted]
 
 
 def stacks(step):
@@ -58,6 +63,23 @@ def test_what_is_cheap_is_computed_again():
 
 def test_results_of_the_loop_are_not_saved_twice():
     assert stacks(emitted)[0] == [("float32", (3, 4))] * 2
+
+
+def test_what_all_steps_share_costs_once():
+    saved, shared = stacks(shifted)
+    assert saved == [("float32", ()), ("float32", (3, 4))] and (3, 4) in shared     # the number, and the carry
+
+
+def test_what_has_effects_is_done_in_every_step():
+    """Though it is given nothing that changes."""
+    numbers = iter(range(2, 10))
+
+    def loss(x):
+        def step(c, _):
+            factor = jax.experimental.io_callback(lambda: np.float32(next(numbers)), X[0, 0], ordered=True)
+            return c * factor, None
+        return lax.scan(step, x, None, length=3)[0]
+    assert jax.grad(loss)(1.0) == 2 * 3 * 4
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)

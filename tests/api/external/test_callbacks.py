@@ -31,7 +31,7 @@ def settle():
     jax.effects_barrier()
 
 
-# --- debug.print ------------------------------------------------------------------------------------------------
+# --- debug.print --------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("run, printed", [
     (lambda p: p("a {} {b} {c[0]} {d:.2f}", 1, b=np.arange(2), c=[2], d=1.5), "a 1 [0 1] 2 1.50"),
@@ -46,7 +46,8 @@ def settle():
     (lambda p: jax.jit(lambda x: lax.while_loop(lambda c: c < 3, lambda c: (p("w {}", c), c + 1)[1], x))(1.0),
      "w 1.0\nw 2.0"),
     (lambda p: lax.cond(True, lambda x: (p("t {}", x), x)[1], lambda x: x, 1.0), "t 1.0"),
-    (lambda p: jax.jit(jax.grad(lambda x: lax.scan(lambda c, _: ((p("c {}", c), c * 2)[1], None), x, None, length=2)[0]))(
+    (lambda p: jax.jit(jax.grad(lambda x: lax.scan(lambda c, _: ((p("c {}", c), c * 2)[1], None), x, None,
+                                                   length=2)[0]))(
         1.0), "c 1.0\nc 2.0"),
 ])
 @pytest.mark.parametrize("ordered", [False, True])
@@ -56,7 +57,8 @@ def test_print(run, printed, ordered, capfd):
     assert capfd.readouterr().out == printed + "\n"
 
 
-@pytest.mark.parametrize("args, error", [(("{} {}", 1), IndexError), (("{}", 1, 2), ValueError), (("{b}",), KeyError),
+@pytest.mark.parametrize("args, error",
+                         [(("{} {}", 1), IndexError), (("{}", 1, 2), ValueError), (("{b}",), KeyError),
                                          ((3,), TypeError)])
 def test_print_checks_its_format_when_it_is_traced(args, error):
     with pytest.raises(error):
@@ -71,11 +73,12 @@ def test_vmapped_branches_and_loops_print(capfd):
         jax.vmap(lambda x: lax.cond(x > 0, lambda x: io_callback(Log(), SCALAR, x), lambda x: x, x))(A(2))
 
 
-# --- order, repetition, dead code -------------------------------------------------------------------------------
+# --- order, repetition, dead code ---------------------------------------------------------------------------
 
 def test_order_within_and_across_programs():
     log = Log()
-    f = jax.jit(lambda x: (io_callback(log, SCALAR, x, ordered=True), io_callback(log, SCALAR, x + 0.5, ordered=True)))
+    f = jax.jit(lambda x: (io_callback(log, SCALAR, x, ordered=True),
+                           io_callback(log, SCALAR, x + 0.5, ordered=True)))
     g = jax.jit(lambda x: jax.debug.callback(log, x, ordered=True))
     for i in range(20):
         f(i)
@@ -117,15 +120,17 @@ def test_in_loops():
     assert log == [0, 1, 2, 0, 1, 2, 5, 1, 2]
 
 
-# --- results ----------------------------------------------------------------------------------------------------
+# --- results ------------------------------------------------------------------------------------------------
 
 @eager_and_jit
 def test_results_are_arrays_of_the_declared_types(transform):
     spec = (SCALAR, {"a": PAIR})
-    out = transform(lambda x: jax.pure_callback(lambda x, k: (x.sum(), {"a": x * k}), spec, x, k=np.float32(2)))(A(2))
+    out = transform(lambda x: jax.pure_callback(lambda x, k: (x.sum(), {"a": x * k}), spec, x,
+                                                k=np.float32(2)))(A(2))
     assert isinstance(out[0], jax.Array) and out[1]["a"].dtype == "float32"
     np.testing.assert_array_equal(out[1]["a"], [0, 2])
-    for x in (jnp.ones(2, jnp.bfloat16), jnp.array([True, False]), jnp.arange(2, dtype=jnp.int8), jnp.ones(2) * 1j,
+    for x in (jnp.ones(2, jnp.bfloat16), jnp.array([True, False]), jnp.arange(2, dtype=jnp.int8),
+              jnp.ones(2) * 1j,
               jnp.zeros((0, 3)), jnp.ones(2, jnp.float8_e4m3fn), jnp.ones((2, 3)).T):
         y = transform(lambda x: jax.pure_callback(lambda v: v, jax.ShapeDtypeStruct(x.shape, x.dtype), x))(x)
         assert (y.dtype, y.shape) == (x.dtype, x.shape)
@@ -142,9 +147,11 @@ def test_results_that_are_accepted(transform, result, spec, want):
 
 @eager_and_jit
 @pytest.mark.parametrize("result, spec, words", [
-    (np.ones(3, np.float32), PAIR, r"shape \(3,\).*declares \(2,\)"), (np.ones((2, 1), np.float32), PAIR, "shape"),
+    (np.ones(3, np.float32), PAIR, r"shape \(3,\).*declares \(2,\)"),
+    (np.ones((2, 1), np.float32), PAIR, "shape"),
     (np.float32(1), PAIR, "shape"), (np.ones(2, np.int32), PAIR, "dtype int32.*declares float32"),
-    (np.ones(2, np.float16), PAIR, "dtype float16"), ([1.0, 2.0], PAIR, "structure"), (None, PAIR, "structure"),
+    (np.ones(2, np.float16), PAIR, "dtype float16"), ([1.0, 2.0], PAIR, "structure"),
+    (None, PAIR, "structure"),
     ((), PAIR, "structure"), ({"a": 1}, PAIR, "structure"), (np.ones(2, np.float32), (PAIR,), "structure"),
     ("s", PAIR, ""), (object(), PAIR, "")])
 def test_wrong_results_are_clear_errors(transform, result, spec, words):
@@ -158,7 +165,8 @@ def test_wrong_results_are_clear_errors(transform, result, spec, words):
     lambda f, x: io_callback(f, None, x), lambda f, x: io_callback(f, None, x, ordered=True),
     lambda f, x: jax.debug.callback(f, x), lambda f, x: jax.debug.callback(f, x, ordered=True),
     lambda f, x: lax.scan(lambda c, _: (jax.pure_callback(f, SCALAR, c), None), x, None, length=2)[0],
-    lambda f, x: jax.vmap(lambda x: jax.pure_callback(f, SCALAR, x, vmap_method="sequential"))(jnp.stack([x, x]))])
+    lambda f, x: jax.vmap(lambda x: jax.pure_callback(f, SCALAR, x, vmap_method="sequential"))(
+        jnp.stack([x, x]))])
 def test_an_exception_comes_out_as_the_same_object(transform, call):
     error = KeyError("mine")
 
@@ -183,7 +191,7 @@ def test_a_callback_may_compute():
     assert float(jax.jit(lambda x: jax.pure_callback(inner, SCALAR, x))(2.0)) == 4
 
 
-# --- vmap and grad ----------------------------------------------------------------------------------------------
+# --- vmap and grad ------------------------------------------------------------------------------------------
 
 @eager_and_jit
 @pytest.mark.parametrize("method, shapes", [("sequential", [((), ())] * 3), ("expand_dims", [((3,), (1,))]),
@@ -204,7 +212,8 @@ def test_vmap_needs_a_method_and_io_is_sequential():
         jax.vmap(lambda x: jax.pure_callback(Log(), SCALAR, x))(A(2))
     with pytest.raises(ValueError, match="vmap_method must be on of"):
         jax.pure_callback(Log(), SCALAR, 1.0, vmap_method="bogus")
-    np.testing.assert_array_equal(jax.vmap(jax.vmap(lambda x: io_callback(Log(), SCALAR, x)))(A(2, 2)), A(2, 2) + 1)
+    np.testing.assert_array_equal(jax.vmap(jax.vmap(lambda x: io_callback(Log(), SCALAR, x)))(A(2, 2)),
+                                  A(2, 2) + 1)
     with pytest.raises(ValueError, match="ordered"):
         jax.vmap(lambda x: io_callback(Log(), None, x, ordered=True))(A(2))
 
@@ -215,7 +224,8 @@ def test_derivatives(transform):
     g = jax.custom_jvp(f)
     g.defjvp(lambda p, t: (g(p[0]), jax.pure_callback(lambda x: np.cos(x), SCALAR, p[0]) * t[0]))
     np.testing.assert_allclose(transform(jax.grad(g))(1.0), np.cos(1), rtol=1e-6)
-    np.testing.assert_allclose(transform(jax.grad(lambda x: x * f(lax.stop_gradient(x))))(1.0), np.sin(1), rtol=1e-6)
+    np.testing.assert_allclose(transform(jax.grad(lambda x: x * f(lax.stop_gradient(x))))(1.0), np.sin(1),
+                               rtol=1e-6)
     with pytest.raises(ValueError, match="Pure callbacks do not support JVP.*custom_jvp"):
         transform(jax.grad(f))(1.0)
     with pytest.raises(ValueError, match="IO callbacks do not support JVP"):
@@ -236,13 +246,16 @@ HOLDERS = {     # what holds the calls: f twice, the second time on a larger num
     "jit in jit": lambda f: (lambda g: lambda x: [jax.jit(g)(x), jax.jit(g)(x + 1)])(jax.jit(f)),
     "scan, its results": lambda f: lambda x: lax.scan(lambda c, i: (c, f(x + i)), 0.0, A(2)),
     "scan, what it carries": lambda f: lambda x: lax.scan(lambda c, i: (f(x + i) * 0 + c, None), 0.0, A(2)),
-    "scan in reverse": lambda f: lambda x: lax.scan(lambda c, i: (c, f(x + 1 - i)), 0.0, A(2), reverse=True)[1] * 2,
+    "scan in reverse": lambda f: lambda x: lax.scan(lambda c, i: (c, f(x + 1 - i)), 0.0, A(2),
+                                                    reverse=True)[1] * 2,
     "scan unrolled": lambda f: lambda x: lax.scan(lambda c, i: (c, f(x + i)), 0.0, A(2), unroll=2),
     "fori": lambda f: lambda x: lax.fori_loop(0, 2, lambda i, c: (f(x + i), c)[1], x),
-    "while": lambda f: lambda x: lax.while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, f(x + s[0])), (0, x)),
+    "while": lambda f: lambda x: lax.while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, f(x + s[0])),
+                                                (0, x)),
     "cond": lambda f: lambda x: [lax.cond(x + i < 9, f, lambda y: y, x + i) for i in (0, 1)],
     "checkpoint": lambda f: lambda x: jax.checkpoint(lambda y: [f(y), f(y + 1)])(x),
-    "jit in scan": lambda f: (lambda g: lambda x: lax.scan(lambda c, i: (c, g(x + i)), 0.0, A(2)))(jax.jit(f)),
+    "jit in scan": lambda f: (lambda g: lambda x: lax.scan(lambda c, i: (c, g(x + i)), 0.0, A(2)))(
+        jax.jit(f)),
 }
 
 
@@ -289,7 +302,8 @@ def test_in_a_process_for_jax_an_exception_is_that_of_jax():
 def test_what_is_returned_and_was_not_declared_is_said_in_jaxs_words(returned, words):
     for transform in lambda f: f, jax.jit:
         with pytest.raises(ValueError, match=words):
-            jax.block_until_ready(transform(lambda x: jax.pure_callback(lambda x: returned, SCALAR, x))(jnp.float32(1)))
+            jax.block_until_ready(
+                transform(lambda x: jax.pure_callback(lambda x: returned, SCALAR, x))(jnp.float32(1)))
 
 
 @pytest.mark.parametrize("over", ["pmap", "shard_map"])
@@ -297,7 +311,8 @@ def test_ordered_calls_on_several_devices(over):
     """Each device calls in its order; prints, which would be mixed, are refused."""
     def each(effect):
         return jax.pmap(effect) if over == "pmap" else jax.jit(jax.shard_map(
-            lambda x: effect(x[0])[None], mesh=jax.make_mesh((2,), ("i",)), in_specs=jax.P("i"), out_specs=jax.P("i")))
+            lambda x: effect(x[0])[None], mesh=jax.make_mesh((2,), ("i",)), in_specs=jax.P("i"),
+            out_specs=jax.P("i")))
     log = []
 
     def twice(x):
@@ -313,21 +328,23 @@ def test_ordered_calls_on_several_devices(over):
 
 def test_lists_may_be_returned_for_tuples_and_tuples_for_lists():
     one = jax.ShapeDtypeStruct((), jnp.float32)
-    for declared, returned in (((one, one), list), ([one, one], tuple), (((one,), one), lambda x: [[x[0]], x[1]])):
+    for declared, returned in (((one, one), list), ([one, one], tuple),
+                               (((one,), one), lambda x: [[x[0]], x[1]])):
         got = jax.jit(lambda x, d=declared, r=returned: jax.pure_callback(lambda x: r((x, x)), d, x))(2.)
         assert jax.tree.structure(got) == jax.tree.structure(declared) and jax.tree.leaves(got) == [2., 2.]
     with pytest.raises(ValueError, match="another structure"):
         jax.pure_callback(lambda x: {"a": x}, [one], 1.)
 
 
-# --- what callbacks get, and where they run ---------------------------------------------------------------------
+# --- what callbacks get, and where they run -----------------------------------------------------------------
 
 CALLS = {
     "pure": lambda f, *args: jax.pure_callback(f, SCALAR, *args),
     "io": lambda f, *args: io_callback(f, SCALAR, *args),
     "debug": lambda f, *args: jax.debug.callback(f, *args),
     **{method: lambda f, *args, method=method: jax.vmap(
-        lambda *args: jax.pure_callback(f, SCALAR, *args, vmap_method=method))(*(jnp.stack([x, x]) for x in args))
+        lambda *args: jax.pure_callback(f, SCALAR, *args, vmap_method=method))(
+            *(jnp.stack([x, x]) for x in args))
        for method in ("sequential", "expand_dims", "broadcast_all")}}
 
 

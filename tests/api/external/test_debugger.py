@@ -46,7 +46,8 @@ COMMANDS = [        # what is typed, and what the answer has
     ("l", "->          stop()"),
     ("list", "def inner(x, params):"),
     ("d", "At bottommost frame."),
-    ("u", "->      assert float(inner("), ("p held", "Held object"), ("up", "in prompt"[3:]), ("down", "return here"),
+    ("u", "->      assert float(inner("), ("p held", "Held object"), ("up", "in prompt"[3:]),
+    ("down", "return here"),
     ("w", "in outer"), ("bt", "Traceback:"), ("help q", "end the program"),
 ]
 
@@ -64,8 +65,10 @@ def test_frames_are_counted_and_filtered():
     said = prompt(["u", "c"], outer, num_frames=1)
     assert "At topmost frame." in said
     ours = " in Jit" + "Function."      # not as it would stand in this line
-    assert [ours in prompt(["bt", "c"], outer, filter_frames=filtered) for filtered in (True, False)] == [False, True]
-    for wrong, error in (({"num_frames": 0}, ValueError), ({"backend": "web"}, ValueError), ({"color": 3}, TypeError)):
+    assert [ours in prompt(["bt", "c"], outer, filter_frames=filtered) for filtered in (True, False)] == [
+        False, True]
+    for wrong, error in (({"num_frames": 0}, ValueError), ({"backend": "web"}, ValueError),
+                         ({"color": 3}, TypeError)):
         with pytest.raises(error, match="debug.breakpoint"):
             jax.debug.breakpoint(**wrong)
 
@@ -76,7 +79,8 @@ def test_frames_are_counted_and_filtered():
     (jax.grad, 1, "3."),
     (lambda f: jax.jit(jax.grad(f)), 1, "Array(3., dtype=float32)"),
     (lambda f: lambda x: jax.vmap(f)(jnp.array([3., 3.])), 2, "Array(3., dtype=float32)"),
-    (lambda f: lambda x: jax.lax.fori_loop(0, 2, lambda i, c: c + f(x + i * 0), 0.), 2, "Array(3., dtype=float32)"),
+    (lambda f: lambda x: jax.lax.fori_loop(0, 2, lambda i, c: c + f(x + i * 0), 0.), 2,
+     "Array(3., dtype=float32)"),
     (jax.checkpoint, 1, "3."),
 ], ids=["eager", "jit", "grad", "jit of grad", "vmap", "loop", "checkpoint"])
 def test_transformations(transform, times, value):
@@ -112,7 +116,8 @@ def test_without_a_terminal_the_frames_are_printed(capsys):
     f(2.)
     jax.effects_barrier()
     said = capsys.readouterr().out
-    assert said.startswith("Breakpoint at ") and "x = Array(2., dtype=float32)" in said and "jax.debug.breakpoint()" in said
+    assert said.startswith(
+        "Breakpoint at ") and "x = Array(2., dtype=float32)" in said and "jax.debug.breakpoint()" in said
     assert all(len(line) < 700 for line in said.splitlines())
 
 

@@ -31,7 +31,8 @@ def test_right_derivatives_pass():
 
 
 @pytest.mark.parametrize(("modes", "words"), [
-    ("fwd", r"check_grads: jvp: the derivative of the result\['b'\], float32\[2\], .* atol=0.002, .* at \[1\], expected"),
+    ("fwd",
+     r"check_grads: jvp: the derivative of the result\['b'\], float32\[2\], .* atol=0.002, .* at \[1\], expected"),
     ("rev", r"check_grads: vjp: the cotangent of args\[0\]\['k'\]")])
 def test_wrong_derivatives_are_found(modes, words):
     x = {"k": jnp.array([0.5, 1.0])}

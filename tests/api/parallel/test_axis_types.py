@@ -108,7 +108,8 @@ def test_stages_say_what_is_donated_and_closed_over():
     lowered = traced.lower()
     for stage in (traced, lowered, lowered.compile(), deserialize_and_load(*serialize(lowered.compile()))):
         (first,), rest = stage.args_info
-        assert stage.donate_argnums == (0,) and first == jax.stages.ArgInfo(first._aval, True) and not rest["y"].donated
+        assert stage.donate_argnums == (0,) and first == jax.stages.ArgInfo(first._aval, True) and not rest[
+            "y"].donated
         assert first.shape == () and first.dtype == "float32"
     assert traced.out_avals["a"].shape == () and traced.lojax is traced
     consts, open_ = traced.with_consts_as_arg()

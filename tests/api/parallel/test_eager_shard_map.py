@@ -1,4 +1,5 @@
-"""shard_map outside of jit: values of each device are printed, and those that all share decide what Python does."""
+"""shard_map outside of jit: values of each device are printed, and those that all share decide what Python
+does."""
 import numpy as np
 import pytest
 from equal import same
@@ -79,7 +80,8 @@ def test_python_decides_by_what_all_devices_share():
     for check in (True, False):
         seen = []
         same(on_line(f, check_vma=check)(np.ones(4, "f")), np.ones(4))
-        same(jax.grad(lambda x, check=check: on_line(f, check_vma=check)(x).sum())(np.ones(4, "f")), np.ones(4))
+        same(jax.grad(lambda x, check=check: on_line(f, check_vma=check)(x).sum())(np.ones(4, "f")),
+             np.ones(4))
         assert seen == [[4.0, 4, 4.0, True, 4.0, "4.0", 4]] * 2
 
 
@@ -88,7 +90,8 @@ def test_python_decides_by_what_all_devices_share():
                                         (float, jax.errors.ConcretizationTypeError),
                                         (lambda x: f"{x:.2f}", jax.errors.ConcretizationTypeError),
                                         (lambda x: x.tolist(), jax.errors.ConcretizationTypeError),
-                                        (lambda x: "abcd"[x.astype(int)], jax.errors.TracerIntegerConversionError)])
+                                        (lambda x: "abcd"[x.astype(int)],
+                                         jax.errors.TracerIntegerConversionError)])
 def test_where_devices_differ_the_values_are_listed(use, error, check):
     with raises(error, "each device of the shard_map", "lax.psum", "(x,) = (0,)", "lax.cond"):
         on_line(lambda x: use(x[0]), check_vma=check)(A(4))
@@ -99,7 +102,8 @@ def test_effects_happen_once_and_in_their_place():
     tell = lambda x: told.append(float(np.max(x)))
 
     def f(x):
-        y = jax.experimental.io_callback(lambda v: (tell(v), v + 1)[1], jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+        y = jax.experimental.io_callback(lambda v: (tell(v), v + 1)[1],
+                                         jax.ShapeDtypeStruct(x.shape, x.dtype), x)
         told.append(str(lax.pmax(y, "x"))[-5:])
         z = jax.pure_callback(lambda v: v * 2, jax.ShapeDtypeStruct(x.shape, x.dtype), y)
         assert lax.psum(z, "x").sum() == 20
@@ -108,8 +112,11 @@ def test_effects_happen_once_and_in_their_place():
     same(on_line(f)(A(4)), 2 * A(4) + 2)
     jax.effects_barrier()
     assert sorted(told[:4]) == [0, 1, 2, 3] and told[4] == "[4.]\n" and sorted(told[5:]) == [2, 4, 6, 8]
-    with raises(jax.errors.TracerBoolConversionError, "shard_map of <lambda>"):       # it would run a second time
-        jax.grad(lambda x: on_line(lambda x: (jax.debug.callback(tell, x), x if lax.psum(x, "x")[0] > 0 else -x)[1])(
+    # it would run a second time
+    with raises(jax.errors.TracerBoolConversionError, "shard_map of <lambda>"):
+        jax.grad(
+            lambda x: on_line(lambda x: (jax.debug.callback(tell, x),
+                                         x if lax.psum(x, "x")[0] > 0 else -x)[1])(
             x).sum())(A(4))
 
 
@@ -128,6 +135,7 @@ def test_what_is_closed_over_and_kept():
     same(on_line(lambda x: x[:0] if lax.psum(1, "x") else x)(A(4)), A(0))
     here = jax.shard_map(lambda: lax.axis_index("x")[None], mesh=LINE, in_specs=(), out_specs=ROWS)
     same(here(), np.arange(4, dtype=np.int32))
-    two = lambda x: jax.shard_map(lambda y: y * lax.psum(y, "y"), mesh=GRID, in_specs=P("y"), out_specs=P("y"),
+    two = lambda x: jax.shard_map(lambda y: y * lax.psum(y, "y"), mesh=GRID, in_specs=P("y"),
+                                  out_specs=P("y"),
                                   axis_names={"y"})(x) if str(x) else x
     same(on_grid(two, axis_names={"x"})(A(8)), jax.jit(on_grid(two, axis_names={"x"}))(A(8)))

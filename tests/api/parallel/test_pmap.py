@@ -1,4 +1,5 @@
-"""pmap: one program on several devices, a slice of the arguments each; against NumPy on all slices together."""
+"""pmap: one program on several devices, a slice of the arguments each; against NumPy on all slices together.
+"""
 import functools
 import re
 
@@ -32,8 +33,10 @@ def raises(error, *words):
     (lambda x: x, -1, 0, (A(3, 4),), A(3, 4).T),
     (lambda x: x, 0, 1, (A(4, 3),), A(4, 3).T),
     (lambda x: x, 1, -1, (A(3, 4),), A(3, 4)),
-    (lambda x: {"a": x, "b": (x, None)}, 0, {"a": 1, "b": 0}, (A(4, 3),), {"a": A(4, 3).T, "b": (A(4, 3), None)}),
-    (lambda d, k: d["a"] * d["b"] * k, ({"a": 0, "b": None}, None), 0, ({"a": A(4), "b": 2.0}, 3.0), A(4) * 6),
+    (lambda x: {"a": x, "b": (x, None)}, 0, {"a": 1, "b": 0}, (A(4, 3),),
+     {"a": A(4, 3).T, "b": (A(4, 3), None)}),
+    (lambda d, k: d["a"] * d["b"] * k, ({"a": 0, "b": None}, None), 0, ({"a": A(4), "b": 2.0}, 3.0),
+     A(4) * 6),
     (lambda x: 3.0, 0, 0, (A(4),), np.full(4, 3.0)),
     (lambda x: x, 0, 0, (A(1, 2),), A(1, 2)),
 ])
@@ -83,7 +86,8 @@ def test_static_arguments():
         return x * n if mode == "times" and n > 2 else x
 
     run = jax.pmap(f, static_broadcasted_argnums=(0, 2))
-    same([run(3, A(4), "times"), run(3, A(4) + 1, "times"), run(1, A(4), "times")], [A(4) * 3, (A(4) + 1) * 3, A(4)])
+    same([run(3, A(4), "times"), run(3, A(4) + 1, "times"), run(1, A(4), "times")],
+         [A(4) * 3, (A(4) + 1) * 3, A(4)])
     assert sorted(set(traces)) == [1, 3]
     same(jax.pmap(lambda x, n: x * n, static_broadcasted_argnums=1)(A(4), 5), A(4) * 5)
     same(jax.pmap(lambda n, x: x * n, in_axes=(None, 0), static_broadcasted_argnums=(0,))(3, A(4)), A(4) * 3)
@@ -180,7 +184,8 @@ def test_forward_mode_of_pmap():
 
 @pytest.mark.parametrize("loss, want", [
     (lambda w, x: (w * x).sum(), X),
-    (lambda w, x: lax.psum((w * x).sum(), "i"), 4 * X),     # each device's own gradient: psum transposes to psum
+    # each device's own gradient: psum transposes to psum
+    (lambda w, x: lax.psum((w * x).sum(), "i"), 4 * X),
     (lambda w, x: lax.pmean((w * x).sum(), "i"), X),
 ])
 def test_pmap_of_gradient(loss, want):
@@ -206,8 +211,10 @@ def test_control_flow_inside():
     def f(x):
         return lax.scan(lambda c, t: (c + lax.psum(x * t, "i"), c), 0.0, jnp.arange(3.0))
     same(jax.pmap(f, "i")(A(4)), (np.full(4, 18.0), np.tile(np.float32([0, 0, 6]), (4, 1))))
-    same(jax.pmap(lambda x: lax.cond(x > 1, lambda x: x * 10, lambda x: x, x))(A(4)), np.float32([0, 1, 20, 30]))
-    same(jax.pmap(lambda x: lax.while_loop(lambda c: c < 10, lambda c: 2 * c, x + 1))(A(4)), np.float32([16, 16, 12, 16]))
+    same(jax.pmap(lambda x: lax.cond(x > 1, lambda x: x * 10, lambda x: x, x))(A(4)),
+         np.float32([0, 1, 20, 30]))
+    same(jax.pmap(lambda x: lax.while_loop(lambda c: c < 10, lambda c: 2 * c, x + 1))(A(4)),
+         np.float32([16, 16, 12, 16]))
 
 
 def test_vmap_around_pmap():

@@ -27,14 +27,18 @@ MISSPELLED = {
     "jax.random.normall": "module 'hlotrace.random' has no attribute 'normall'; did you mean 'normal'?",
     "jax.vmapp": "module 'hlotrace' has no attribute 'vmapp'; did you mean 'vmap'?",
     "jax.lax.scann": "module 'hlotrace.lax' has no attribute 'scann'; did you mean 'scan'?",
-    "jax.errors.ShapError": "module 'hlotrace.errors' has no attribute 'ShapError'; did you mean 'ShapeError'?",
+    "jax.errors.ShapError":
+        "module 'hlotrace.errors' has no attribute 'ShapError'; did you mean 'ShapeError'?",
     "jax.tree.mapp": "module 'hlotrace.tree' has no attribute 'mapp'; did you mean 'map'?",
-    "jax.nn.initializers.zeross": "module 'hlotrace.nn.initializers' has no attribute 'zeross'; did you mean 'zeros'?",
+    "jax.nn.initializers.zeross":
+        "module 'hlotrace.nn.initializers' has no attribute 'zeross'; did you mean 'zeros'?",
     "jax.extend.core.primitives.tann_p":
         "module 'hlotrace.extend.core.primitives' has no attribute 'tann_p'; did you mean 'tan_p'?",
-    "jax.interpreters.ad.defjpv": "module 'hlotrace.interpreters.ad' has no attribute 'defjpv'; did you mean 'defjvp'?",
+    "jax.interpreters.ad.defjpv":
+        "module 'hlotrace.interpreters.ad' has no attribute 'defjpv'; did you mean 'defjvp'?",
     "jax.qqqq": "module 'hlotrace' has no attribute 'qqqq'",
-    "jnp.ones(2).reshap": "'ArrayImpl' object has no attribute 'reshap'",       # Python says which one is meant
+    # Python says which one is meant
+    "jnp.ones(2).reshap": "'ArrayImpl' object has no attribute 'reshap'",
     "jax.vmap(lambda x: x.platform())(jnp.ones(2))":
         "'BatchTracer' object has no attribute 'platform': concrete arrays have it, and this one is traced by vmap (BatchTracer "
         "has no attribute platform)",
@@ -84,17 +88,20 @@ def test_absent_names_of_arrays_are_those_on_the_list():
 def test_names_that_concrete_arrays_alone_have():
     x = jnp.ones(2)
     found = {name for name, value in vars(jax.Array).items() if type(value) is Concrete} - {"item"}
-    assert {"addressable_shards", "is_deleted", "unsafe_buffer_pointer"} <= found and not found & {"reshape", "aval"}
+    assert {"addressable_shards", "is_deleted", "unsafe_buffer_pointer"} <= found and not found & {
+        "reshape", "aval"}
     for name in found:
         assert hasattr(x, name)
         method = name in CONCRETE_METHODS
         if method or name in CONCRETE_PROPERTIES:
             error, words = jax.errors.ConcretizationTypeError, f"{name}: concrete arrays alone have it while"
         else:
-            error, words = AttributeError, (f"'JaxprTracer' object has no attribute '{name}': concrete arrays have it, "
+            error, words = AttributeError, (
+                f"'JaxprTracer' object has no attribute '{name}': concrete arrays have it, "
                                             "and this one is traced by jit of")
         with pytest.raises(error, match=words):
-            jax.jit(lambda tracer, name=name, method=method: getattr(tracer, name)() if method else getattr(tracer, name))(x)
+            jax.jit(lambda tracer, name=name, method=method: getattr(tracer, name)() if method
+                    else getattr(tracer, name))(x)
     assert jax.eval_shape(lambda x: x.__array_namespace__().ones(3) + x.__jax_array__()[0], x).shape == (3,)
 
 
@@ -111,7 +118,8 @@ def test_what_numpy_has_can_be_called(name):
     ("from hlotrace.numpy import arrange", "did you mean 'arange'?"),
     ("from hlotrace.tree_util import tree_mapp", "did you mean 'tree_map'?"),
     ("from hlotrace.dtypes import qqqq", "module 'hlotrace.dtypes' has no attribute 'qqqq'"),
-    ("import hlotrace.nunpy", "did you mean 'numpy'?"), ("from hlotrace import nunpy", "did you mean 'numpy'?"),
+    ("import hlotrace.nunpy", "did you mean 'numpy'?"),
+    ("from hlotrace import nunpy", "did you mean 'numpy'?"),
 ])
 def test_an_import_of_a_misspelled_name(line, words):
     with pytest.raises(ImportError, match=words.replace("?", r"\?")):
@@ -128,7 +136,8 @@ def test_looking_is_no_error():
 
 
 def test_nothing_is_read_before_something_is_missing():
-    code = ("import sys, hlotrace as jax, hlotrace.numpy as jnp; hasattr(jnp, 'qqqq'), hasattr(jnp.ones(2), 'qqqq'); "
+    code = (
+        "import sys, hlotrace as jax, hlotrace.numpy as jnp; hasattr(jnp, 'qqqq'), hasattr(jnp.ones(2), 'qqqq'); "
             "print([m for m in ('difflib', 'hlotrace.core.surface.missing_names') if m in sys.modules])")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -12,7 +12,8 @@ from hlotrace.core.surface.other_options import MEANS_NOTHING, NOT_DONE
 
 def test_those_that_are_not_done_are_refused_and_the_others_taken():
     for name, (default, words) in (MEANS_NOTHING | NOT_DONE).items():
-        assert jax.config.read(name) == getattr(jax.config, name) == jax.config.values[name] == default and words
+        assert jax.config.read(name) == getattr(jax.config, name) == jax.config.values[
+            name] == default and words
         jax.config.update(name, default)
         other = not default if type(default) is bool else default + 1 if type(default) is int else "something"
         if name in NOT_DONE:

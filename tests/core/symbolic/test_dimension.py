@@ -17,22 +17,28 @@ f32 = np.float32
 A, B = symbolic_shape("a, b")
 
 
-# --- sizes ------------------------------------------------------------------------------------------------------
+# --- sizes --------------------------------------------------------------------------------------------------
 
 @pytest.mark.quick
 @pytest.mark.parametrize("made, text", [
-    (lambda a, b: a + b, "b + a"), (lambda a, b: a * b + 2 * a - 3, "a*b + 2*a - 3"), (lambda a, b: a * a * a, "a^3"),
-    (lambda a, b: a ** 2, "a^2"), (lambda a, b: (a + b) * (a - b), "- b^2 + a^2"), (lambda a, b: 3 - a, "- a + 3"),
-    (lambda a, b: -a, "- a"), (lambda a, b: +a, "a"), (lambda a, b: a - a, "0"), (lambda a, b: a // 2, "floordiv(a, 2)"),
-    (lambda a, b: a % b, "mod(a, b)"), (lambda a, b: (2 * a + 3) // 2, "a + 1"), (lambda a, b: a * b // a, "b"),
-    (lambda a, b: (a * b) % a, "0"), (lambda a, b: (a * b + 2 * a) // (b + 2), "a"), (lambda a, b: 5 % a, "mod(5, a)"),
+    (lambda a, b: a + b, "b + a"), (lambda a, b: a * b + 2 * a - 3, "a*b + 2*a - 3"),
+    (lambda a, b: a * a * a, "a^3"),
+    (lambda a, b: a ** 2, "a^2"), (lambda a, b: (a + b) * (a - b), "- b^2 + a^2"),
+    (lambda a, b: 3 - a, "- a + 3"),
+    (lambda a, b: -a, "- a"), (lambda a, b: +a, "a"), (lambda a, b: a - a, "0"),
+    (lambda a, b: a // 2, "floordiv(a, 2)"),
+    (lambda a, b: a % b, "mod(a, b)"), (lambda a, b: (2 * a + 3) // 2, "a + 1"),
+    (lambda a, b: a * b // a, "b"),
+    (lambda a, b: (a * b) % a, "0"), (lambda a, b: (a * b + 2 * a) // (b + 2), "a"),
+    (lambda a, b: 5 % a, "mod(5, a)"),
     (lambda a, b: 7 // a, "floordiv(7, a)"), (lambda a, b: divmod(4 * a, 2), "(2*a, 0)"),
     (lambda a, b: divmod(7, a)[1], "mod(7, a)"),
     (lambda a, b: (a // 2) % 3 + b % 4 - 1, "mod(floordiv(a, 2), 3) + mod(b, 4) - 1"),
     (lambda a, b: (a % 2) % 5, "mod(a, 2)"),
     (lambda a, b: jax.core.max_dim(a, b), "max(a, b)"), (lambda a, b: jax.core.min_dim(a, 2), "min(a, 2)"),
     (lambda a, b: jax.core.max_dim(a, 1), "a"), (lambda a, b: jax.core.min_dim(a, 1), "1"),
-    (lambda a, b: np.prod((a, 2, b)), "2*a*b"), (lambda a, b: math.prod((a, 3)), "3*a"), (lambda a, b: max(a, 1), "a"),
+    (lambda a, b: np.prod((a, 2, b)), "2*a*b"), (lambda a, b: math.prod((a, 3)), "3*a"),
+    (lambda a, b: max(a, 1), "a"),
 ])
 def test_arithmetic(made, text):
     """As JAX writes it."""
@@ -49,14 +55,18 @@ def test_arithmetic(made, text):
 @pytest.mark.quick
 def test_comparisons():
     assert A >= 1 and A > 0 and not A < 1 and A + B >= 2 and A - B < A and 2 * A >= A + 1 and A // 2 <= A and A % 3 < 3
-    assert (A == A) and A != B and A != 3 and not A + 1 == A and A == A + 0 and hash(A) == hash(A + 0) and {A: 1}[A * 1] == 1
-    assert B - A % B >= 1 and A // 2 * 2 + 1 >= A and jax.core.max_dim(A, B) >= B and jax.core.min_dim(A, B) <= A and bool(A)
-    for undecided in (lambda: A >= 2, lambda: A < B, lambda: A * B <= A, lambda: sorted([A, 2]), lambda: int(A)):
+    assert (A == A) and A != B and A != 3 and not A + 1 == A and A == A + 0 and hash(A) == hash(A + 0) and {
+        A: 1}[A * 1] == 1
+    assert B - A % B >= 1 and A // 2 * 2 + 1 >= A and jax.core.max_dim(A, B) >= B and jax.core.min_dim(
+        A, B) <= A and bool(A)
+    for undecided in (lambda: A >= 2, lambda: A < B, lambda: A * B <= A, lambda: sorted([A, 2]),
+                      lambda: int(A)):
         with pytest.raises(InconclusiveDimensionOperation):
             undecided()
     with pytest.raises(InconclusiveDimensionOperation, match="'a' >= '2' is inconclusive.*constraints="):
         operator.ge(A, 2)
-    for error, wrong in ((TypeError, lambda: float(A)), (TypeError, lambda: range(A)), (TypeError, lambda: A < "x"),
+    for error, wrong in ((TypeError, lambda: float(A)), (TypeError, lambda: range(A)),
+                         (TypeError, lambda: A < "x"),
                          (ZeroDivisionError, lambda: A // 0), (NotImplementedError, lambda: jnp.asarray(A))):
         with pytest.raises(error):
             wrong()
@@ -84,19 +94,22 @@ def test_bounds_and_constraints():
         symbolic_dim_bounds("a")
 
 
-OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv,
+              "%": operator.mod,
               "max": jax.core.max_dim, "min": jax.core.min_dim}
 
 
 @pytest.mark.quick
 @pytest.mark.parametrize("constraints, known", [
-    ([], lambda a, b: True), (["a <= 4", "b <= 4"], lambda a, b: max(a, b) <= 4), (["2*a >= 5"], lambda a, b: 2 * a >= 5),
+    ([], lambda a, b: True), (["a <= 4", "b <= 4"], lambda a, b: max(a, b) <= 4),
+    (["2*a >= 5"], lambda a, b: 2 * a >= 5),
     (["a >= 2*b"], lambda a, b: a >= 2 * b), (["a >= b", "a + b <= 7"], lambda a, b: a >= b and a + b <= 7),
     (["3*a <= 2*b + 4"], lambda a, b: 3 * a <= 2 * b + 4), (["mod(a, 3) == 0"], lambda a, b: a % 3 == 0),
     (["floordiv(a, 2) >= 2"], lambda a, b: a // 2 >= 2), (["a == 2*b"], lambda a, b: a == 2 * b),
 ])
 def test_operations_and_bounds_hold_for_all_sizes(constraints, known):
-    """A result has the value of the same operation on numbers, and is between its bounds; these are integers."""
+    """A result has the value of the same operation on numbers, and is between its bounds; these are integers.
+    """
     a, b = symbolic_shape("a, b", constraints=constraints)
     sizes = [{"a": i, "b": j} for i in range(1, 8) for j in range(1, 8) if known(i, j)]
     def value(d, at):
@@ -106,7 +119,8 @@ def test_operations_and_bounds_hold_for_all_sizes(constraints, known):
         for y in operands:
             for name, operation in OPERATIONS.items():
                 # a divisor is positive
-                if not (export.is_symbolic_dim(x) or export.is_symbolic_dim(y)) or name in ("//", "%") and any(
+                if not (export.is_symbolic_dim(x) or export.is_symbolic_dim(y)) or name in (
+                    "//", "%") and any(
                         value(y, at) < 1 for at in sizes):
                     continue
                 result = operation(x, y)
@@ -118,10 +132,13 @@ def test_operations_and_bounds_hold_for_all_sizes(constraints, known):
 
 @pytest.mark.quick
 @pytest.mark.parametrize("constraints, text, bounds", [
-    (["2*a >= 5"], "a", (3, math.inf)), (["2*a <= 7"], "a", (1, 3)), (["3*a >= 2*b + 2", "b >= 4"], "a", (4, math.inf)),
-    (["a <= 4"], "mod(a, 4)", (0, 3)), (["a <= 4"], "mod(a, 5)", (1, 4)), (["a <= 3"], "floordiv(a, 4)", (0, 0)),
+    (["2*a >= 5"], "a", (3, math.inf)), (["2*a <= 7"], "a", (1, 3)),
+    (["3*a >= 2*b + 2", "b >= 4"], "a", (4, math.inf)),
+    (["a <= 4"], "mod(a, 4)", (0, 3)), (["a <= 4"], "mod(a, 5)", (1, 4)),
+    (["a <= 3"], "floordiv(a, 4)", (0, 0)),
     (["a <= 4"], "floordiv(a, 4)", (0, 1)),
-    (["a >= b"], "max(a, b) - a", (0, 0)), (["a >= b"], "min(a, b) - b", (0, 0)), ([], "a - b", (-math.inf, math.inf)),
+    (["a >= b"], "max(a, b) - a", (0, 0)), (["a >= b"], "min(a, b) - b", (0, 0)),
+    ([], "a - b", (-math.inf, math.inf)),
 ])
 def test_bounds_are_the_closest_integers(constraints, text, bounds):
     scope = export.SymbolicScope(constraints)
@@ -136,36 +153,42 @@ def test_shapes_as_texts():
                              ("max(a, b), min(a, 2), floordiv(a, 2), mod(a, -b + 9), a^2", None,
                               "(max(a, b), min(a, 2), floordiv(a, 2), mod(a, - b + 9), a^2)")):
         assert str(symbolic_shape(text, like=like)) == want
-    for text, like in (("a b", None), ("a, b*", None), ("2, b", (3, 3)), ("a, ?", None), ("max(a)", None), ("...", None),
+    for text, like in (("a b", None), ("a, b*", None), ("2, b", (3, 3)), ("a, ?", None), ("max(a)", None),
+                       ("...", None),
                        ("..., a", (2, 3)), ("a, _", (1,)), ("_", (None,)), ("a^b", None), ("-1", None)):
         with pytest.raises(ValueError, match="shape"):
             symbolic_shape(text, like=like)
     with pytest.raises(ValueError, match="both a `scope` and `constraints`"):
         symbolic_shape("a", scope=A.scope, constraints=["a >= 2"])
-    specs = export.symbolic_args_specs((np.ones((2, 3)), {"x": np.ones(4, np.int32)}), ("a, ...", {"x": None}))
+    specs = export.symbolic_args_specs((np.ones((2, 3)), {"x": np.ones(4, np.int32)}),
+                                       ("a, ...", {"x": None}))
     assert str(specs[0].shape) == "(a, 3)" and specs[1]["x"].shape == (4,) and specs[1]["x"].dtype == np.int32
     x, y = export.symbolic_args_specs((np.ones((2, 3)), np.ones((2, 4))), "b, ...", constraints=["b >= 2"])
     assert x.shape[0] == y.shape[0] and x.shape[0] >= 2 and (x.shape[1], y.shape[1]) == (3, 4)
 
 
-# --- exported functions -----------------------------------------------------------------------------------------
+# --- exported functions -------------------------------------------------------------------------------------
 
 def elementwise(x, y):
     centered = (x - x.mean(0)) / jnp.sqrt(x.var(0) + 1e-5)
-    return jnp.tanh(x) * y + jnp.where(x > 0, x, 1.0), centered, x - x.max(1, keepdims=True), x / x.shape[0], lax.erf(x)
+    return jnp.tanh(x) * y + jnp.where(x > 0, x, 1.0), centered, x - x.max(1, keepdims=True), x / x.shape[
+        0], lax.erf(x)
 
 
 def shapes(x, y):
     n = x.shape[0]
-    return (x.reshape(-1), x.reshape(2, -1), x.reshape(n * 2, 2), x.T, x[None], jnp.broadcast_to(y, (n, 3, 4)),
+    return (x.reshape(-1), x.reshape(2, -1), x.reshape(n * 2, 2), x.T, x[None],
+            jnp.broadcast_to(y, (n, 3, 4)),
             jnp.tile(x, (2, 1)), jnp.stack([x, x]), jnp.concatenate([x, x, x[:1]]), jnp.repeat(x, 2, axis=0),
             jnp.pad(x, ((1, n), (0, 2))),
-            jnp.roll(x, 1, 0), x.swapaxes(0, 1), jnp.diff(x, axis=0), jnp.full((n, 2), n), np.prod(x.shape) * y)
+            jnp.roll(x, 1, 0), x.swapaxes(0, 1), jnp.diff(x, axis=0), jnp.full((n, 2), n),
+            np.prod(x.shape) * y)
 
 
 def places(x, y):
     i = jnp.array([0, 2, 1])
-    return (x[0], x[-1], x[1:], x[:-1], x[::2], x[::-1], x[:, 1], x[i], jnp.take(x, i, axis=0), x.at[0].set(1.0),
+    return (x[0], x[-1], x[1:], x[:-1], x[::2], x[::-1], x[:, 1], x[i], jnp.take(x, i, axis=0),
+            x.at[0].set(1.0),
             x.at[i].add(2.0), x.at[:, 1].mul(2.0), lax.dynamic_slice(x, (1, 0), (2, 4)),
             lax.dynamic_slice_in_dim(x, 1, 2, 1),
             lax.dynamic_update_slice(x, jnp.ones((1, 4)), (1, 0)), x[jnp.argmax(x[:, 0])],
@@ -175,15 +198,18 @@ def places(x, y):
 def counting(x, y):
     n = x.shape[0]
     return (jnp.arange(n), jnp.arange(1, n + 1), jnp.arange(0, n, 2), jnp.eye(n), jnp.tril(jnp.ones((n, n))),
-            lax.iota(np.int32, n), jnp.zeros(x.shape), x + n, n * 2.0, 1 / jnp.asarray(n), jnp.arange(n)[:, None] + x,
+            lax.iota(np.int32, n), jnp.zeros(x.shape), x + n, n * 2.0, 1 / jnp.asarray(n),
+            jnp.arange(n)[:, None] + x,
             random.normal(random.key(0), x.shape), random.bernoulli(random.key(1), 0.5, (n,)))
 
 
 def reduced(x, y):
-    return (x.sum(), x.sum(1), x.prod(0), x.max(0), jnp.argmax(x, 0), jnp.argmin(x, 1), (x > 0).all(0), jnp.sort(x, 0),
+    return (x.sum(), x.sum(1), x.prod(0), x.max(0), jnp.argmax(x, 0), jnp.argmin(x, 1), (x > 0).all(0),
+            jnp.sort(x, 0),
             lax.top_k(x, 2), jnp.cumsum(x, 0), jnp.cumprod(x, 1), lax.cummax(x, 0, reverse=True),
             nn.dot_product_attention(*[x[None, :, None]] * 3, is_causal=True), nn.softmax(x, 0),
-            nn.logsumexp(x, axis=1), nn.gelu(x), x @ y, jnp.einsum("bi,bj->ij", x, x), ((x[:, None] - x[None]) ** 2).sum(-1))
+            nn.logsumexp(x, axis=1), nn.gelu(x), x @ y, jnp.einsum("bi,bj->ij", x, x),
+            ((x[:, None] - x[None]) ** 2).sum(-1))
 
 
 def loops(x, y):
@@ -205,10 +231,14 @@ KEY = jax.random.key(3)
 def sizes_in_numbers(x, y):
     n = x.shape[0]
     return ([jnp.pad(x, ((1, 2), (0, 1)), mode=mode) for mode in ("edge", "reflect", "symmetric", "wrap")],
-            jnp.median(x, 0), jnp.quantile(x, 0.3), jnp.linspace(0, 1, n), jnp.nonzero(x > 0, size=4), jnp.unique(x, size=4),
-            jnp.einsum("ij,kj,kl->il", x, x, x), jax.jacrev(lambda x: x[:, 0] * 2)(x), jax.jacfwd(lambda x: (x[:, 0], x * 2))(x),
-            jax.hessian(lambda v: (v ** 3).sum())(x[:, 0]), x.at[jnp.arange(n), 0].max(9.0), x.at[7].get(mode="fill"),
-            jnp.fill_diagonal(x @ x.T, 0.0, inplace=False), jax.random.normal(KEY, (n, 2)), jax.random.key_data(
+            jnp.median(x, 0), jnp.quantile(x, 0.3), jnp.linspace(0, 1, n), jnp.nonzero(x > 0, size=4),
+            jnp.unique(x, size=4),
+            jnp.einsum("ij,kj,kl->il", x, x, x), jax.jacrev(lambda x: x[:, 0] * 2)(x),
+            jax.jacfwd(lambda x: (x[:, 0], x * 2))(x),
+            jax.hessian(lambda v: (v ** 3).sum())(x[:, 0]), x.at[jnp.arange(n), 0].max(9.0),
+            x.at[7].get(mode="fill"),
+            jnp.fill_diagonal(x @ x.T, 0.0, inplace=False), jax.random.normal(KEY, (n, 2)),
+            jax.random.key_data(
                 jax.random.split(KEY, n)), jax.random.key_data(KEY))
 
 
@@ -221,10 +251,12 @@ def numbers(*shape):
     return jnp.asarray(np.random.default_rng(0).standard_normal(shape).astype(f32))
 
 
-@pytest.mark.parametrize("fun", [elementwise, shapes, places, counting, reduced, loops, sizes_in_numbers], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("fun", [elementwise, shapes, places, counting, reduced, loops, sizes_in_numbers],
+                         ids=lambda f: f.__name__)
 def test_one_program_for_all_sizes(fun):
     e = export.export(jax.jit(fun))(*specs("b, 4", "4", constraints=["b >= 3"]))
-    assert e.uses_global_constants and "?x4xf32" in e.mlir_module() and export.is_symbolic_dim(e.in_avals[0].shape[0])
+    assert e.uses_global_constants and "?x4xf32" in e.mlir_module() and export.is_symbolic_dim(
+        e.in_avals[0].shape[0])
     x, y = numbers(5, 4), numbers(4)
     same(export.deserialize(e.serialize()).call(x, y), jax.jit(fun)(x, y), slack=4)
 
@@ -232,11 +264,15 @@ def test_one_program_for_all_sizes(fun):
 def undecided(x, y):
     """What depends on how large a size is that may be 1, and is clamped or cut when the program runs."""
     square = jax.jacobian(lambda v: v ** 2)(x[:, 0])
-    return (x[2], x[-3], x[7], x[2:4], x[-3:], x[:-2], x[1:-1], x[np.array([0, 2])], x[np.array([0, -2])], x.at[2].set(0.0),
-            x.at[-3].add(1.0), lax.dynamic_index_in_dim(x, 1), *jnp.split(x, [1, -1]), jnp.delete(x, 1, axis=0), jnp.trace(x),
-            jnp.pad(x, ((2, 1), (0, 1)), mode="edge"), jnp.nonzero(x, size=3), jnp.unique(x, size=3), jnp.median(x, axis=0),
+    return (x[2], x[-3], x[7], x[2:4], x[-3:], x[:-2], x[1:-1], x[np.array([0, 2])], x[np.array([0, -2])],
+            x.at[2].set(0.0),
+            x.at[-3].add(1.0), lax.dynamic_index_in_dim(x, 1), *jnp.split(x, [1, -1]),
+            jnp.delete(x, 1, axis=0), jnp.trace(x),
+            jnp.pad(x, ((2, 1), (0, 1)), mode="edge"), jnp.nonzero(x, size=3), jnp.unique(x, size=3),
+            jnp.median(x, axis=0),
             jnp.quantile(x, 0.3), jnp.take_along_axis(x, jnp.zeros((x.shape[0], 1), int), 1), square,
-            jnp.compress(jnp.array([True, False]), x, axis=0, size=1), jax.image.resize(x, (2 * x.shape[0], 8), "cubic"))
+            jnp.compress(jnp.array([True, False]), x, axis=0, size=1),
+            jax.image.resize(x, (2 * x.shape[0], 8), "cubic"))
 
 
 def test_one_program_for_sizes_of_which_nothing_is_known():
@@ -257,7 +293,8 @@ def convolutions(x, k):
     def conv(padding, strides):
         return lax.conv_general_dilated(x, k, strides, padding, dimension_numbers=("NHWC", "HWIO", "NHWC"))
     y = nn.relu(conv("VALID", (1, 1)))
-    return y.mean((1, 2)), lax.reduce_window(y, 0.0, lax.add, (1, 2, 2, 1), (1, 2, 2, 1), "VALID"), conv("SAME", (1, 1)) ** 2
+    return y.mean((1, 2)), lax.reduce_window(y, 0.0, lax.add, (1, 2, 2, 1), (1, 2, 2, 1), "VALID"), conv(
+        "SAME", (1, 1)) ** 2
 
 
 def recurrent(xs, w):
@@ -276,13 +313,15 @@ def test_networks_and_their_gradients(fun, texts, constraints, sizes):
     e = export.export(jax.jit(fun))(*specs(*texts, constraints=constraints))
 
     def loss(call):
-        return jax.value_and_grad(lambda *args: sum(jnp.sum(out ** 2) for out in jax.tree.leaves(call(*args))), (0, 1))
+        return jax.value_and_grad(
+            lambda *args: sum(jnp.sum(out ** 2) for out in jax.tree.leaves(call(*args))), (0, 1))
     args = [numbers(*shape) for shape in sizes]
     same(loss(export.deserialize(e.serialize(vjp_order=1)).call)(*args), jax.jit(loss(fun))(*args), slack=40)
 
 
 def test_sizes_that_do_not_fit():
-    e = export.export(jax.jit(lambda x, y: (x + y, x.shape[0])))(*specs("b, 2*n + 1", "2*n + 1", constraints=["b >= 2"]))
+    e = export.export(jax.jit(lambda x, y: (x + y, x.shape[0])))(
+        *specs("b, 2*n + 1", "2*n + 1", constraints=["b >= 2"]))
     same(e.call(numbers(3, 5), numbers(5)), (numbers(3, 5) + numbers(5), 3))
     for x, y, words in (((3, 4), (4,), "Division had remainder 1 when computing the value of 'n'"),
                         ((3, 1), (1,), "Expected value >= 1 for dimension variable 'n'"),
@@ -291,7 +330,8 @@ def test_sizes_that_do_not_fit():
         with pytest.raises(ValueError, match=words):
             e.call(jnp.ones(x), jnp.ones(y))
     # what an artifact says of its sizes is in its program alone
-    with pytest.raises(ValueError, match="symbolic shape constraint b >= 2. Expected 'b - 2' to be greater or equal to 0, but found -1"):
+    with pytest.raises(ValueError,
+                       match="symbolic shape constraint b >= 2. Expected 'b - 2' to be greater or equal to 0, but found -1"):
         export.deserialize(e.serialize()).call(jnp.ones((1, 5)), jnp.ones(5))
     with pytest.raises(ValueError, match=r"Cannot solve for values of dimension variables \{'b'\}"):
         export.export(jax.jit(jnp.sin))(*specs("b*b"))
@@ -304,7 +344,8 @@ def test_sizes_that_do_not_fit():
 
 
 def test_an_index_that_is_traced():
-    e = export.export(jax.jit(lambda x, i: (x[i], x.at[i].set(0.0), x[0])))(*specs("b"), jax.ShapeDtypeStruct((), np.int32))
+    e = export.export(jax.jit(lambda x, i: (x[i], x.at[i].set(0.0), x[0])))(
+        *specs("b"), jax.ShapeDtypeStruct((), np.int32))
     for n, i in ((4, 2), (1, 0), (3, -1)):
         x = numbers(n)
         same(e.call(x, np.int32(i)), (x[i], np.where(np.arange(n) == i % n, f32(0), x), x[0]))
@@ -314,7 +355,8 @@ def test_an_index_that_is_traced():
 
 def test_kernels_of_linear_algebra():
     def f(x):
-        return [jnp.linalg.cholesky(x), jnp.linalg.inv(x), jnp.abs(jnp.linalg.qr(x)[1]), jnp.linalg.eigvalsh(x)]
+        return [jnp.linalg.cholesky(x), jnp.linalg.inv(x), jnp.abs(jnp.linalg.qr(x)[1]),
+                jnp.linalg.eigvalsh(x)]
 
     def total(g):
         return lambda x: sum(jnp.sum(y) for y in g(x))
@@ -351,7 +393,8 @@ def test_a_program_of_jax():
         return nn.softmax(x.reshape(x.shape[0], -1) @ w)[:-1]
     x, w = numbers(4, 2, 3), numbers(6, 4)
     same(e.call(x, w), want(x, w))
-    same(jax.grad(lambda w: jnp.sum(e.call(x, w) ** 2))(w), jax.grad(lambda w: jnp.sum(want(x, w) ** 2))(w), slack=4)
+    same(jax.grad(lambda w: jnp.sum(e.call(x, w) ** 2))(w), jax.grad(lambda w: jnp.sum(want(x, w) ** 2))(w),
+         slack=4)
     with pytest.raises(ValueError, match="symbolic shape constraint b >= 2"):
         e.call(x[:1], w)
 
@@ -362,7 +405,8 @@ def test_a_program_of_jax():
     (lambda a, b: b * a - 1, "for linear combination")])
 def test_sizes_of_two_scopes_name_both(use, words):
     (a,), (b,) = symbolic_shape("a"), symbolic_shape("b")
-    with pytest.raises(ValueError, match=rf"(?s)Invalid mixing of symbolic scopes {words}.\nExpected  scope \d+ created at .*"
+    with pytest.raises(ValueError,
+                       match=rf"(?s)Invalid mixing of symbolic scopes {words}.\nExpected  scope \d+ created at .*"
                                          r"test_dimension.py.*\nand found for '\w' \(unknown\) scope \d+ created at"):
         use(a, b)
 
@@ -370,7 +414,8 @@ def test_sizes_of_two_scopes_name_both(use, words):
 @pytest.mark.quick
 def test_what_is_inconclusive_says_what_is_known_of_the_scope():
     a, = symbolic_shape("a", constraints=["a >= 4"])
-    with pytest.raises(jax.core.InconclusiveDimensionOperation, match=r"(?s)'a' >= '5' is inconclusive.\nUsing symbolic scope "
+    with pytest.raises(jax.core.InconclusiveDimensionOperation,
+                       match=r"(?s)'a' >= '5' is inconclusive.\nUsing symbolic scope "
                                                                       r"\d+ created at .* with constraints:\n  a >= 4\n"):
         bool(a >= 5)
     with pytest.raises(ValueError, match=r"cannot be raised to negative powers: 'a' \*\* '-1'"):
@@ -379,7 +424,8 @@ def test_what_is_inconclusive_says_what_is_known_of_the_scope():
 
 @pytest.mark.quick
 @pytest.mark.parametrize("f, shape, want", [
-    (lambda x: x[::2], "a", "(floordiv(a + 1, 2),)"), (lambda x: x[::3, 1:], "a, b", "(floordiv(a + 2, 3), b - 1)"),
+    (lambda x: x[::2], "a", "(floordiv(a + 1, 2),)"),
+    (lambda x: x[::3, 1:], "a, b", "(floordiv(a + 2, 3), b - 1)"),
     (lambda x: x[::-2], "a", "(floordiv(a + 1, 2),)")])
 def test_sizes_of_slices_with_steps(f, shape, want):
     got = jax.eval_shape(f, jax.ShapeDtypeStruct(symbolic_shape(shape), np.float32)).shape

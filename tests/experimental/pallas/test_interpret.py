@@ -1,4 +1,5 @@
-"""pallas_call(interpret=True): kernels over grids, against NumPy; what memory that was not written holds is JAX's."""
+"""pallas_call(interpret=True): kernels over grids, against NumPy; what memory that was not written holds is
+JAX's."""
 from functools import partial
 
 import numpy as np
@@ -24,11 +25,14 @@ def test_products_of_blocks_that_are_added_up():
         def _():
             o[...] = acc[...]
     x, y = np.random.default_rng(0).normal(size=(2, 8, 8)).astype(np.float32)
-    product = call(kernel, jax.ShapeDtypeStruct((8, 8), F32), grid=(2, 4, 2), scratch_shapes=[tpu.VMEM((4, 2), F32)],
-                   in_specs=[pl.BlockSpec((4, 4), lambda i, j, k: (i, k)), pl.BlockSpec((4, 2), lambda i, j, k: (k, j))],
+    product = call(kernel, jax.ShapeDtypeStruct((8, 8), F32), grid=(2, 4, 2),
+                   scratch_shapes=[tpu.VMEM((4, 2), F32)],
+                   in_specs=[pl.BlockSpec((4, 4), lambda i, j, k: (i, k)),
+                             pl.BlockSpec((4, 2), lambda i, j, k: (k, j))],
                    out_specs=pl.BlockSpec((4, 2), lambda i, j, k: (i, j)))
     np.testing.assert_allclose(product(x, y), x @ y, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(jax.jit(jax.vmap(product))(np.stack([x, y]), np.stack([y, x])), np.stack([x @ y, y @ x]), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(jax.jit(jax.vmap(product))(np.stack([x, y]), np.stack([y, x])),
+                               np.stack([x @ y, y @ x]), rtol=1e-5, atol=1e-5)
 
 
 def test_rows_of_a_softmax_and_several_results():
@@ -39,19 +43,23 @@ def test_rows_of_a_softmax_and_several_results():
     x = jnp.arange(12.).reshape(3, 4) % 5
     soft, largest = call(kernel, [jax.ShapeDtypeStruct((3, 4), F32), jax.ShapeDtypeStruct((3,), F32)], grid=3,
                          in_specs=[pl.BlockSpec((None, 4), lambda i: (i, 0))],
-                         out_specs=[pl.BlockSpec((pl.squeezed, pl.Blocked(4)), lambda i: (i, 0)), pl.BlockSpec((1,), lambda i: i)])(x)
+                         out_specs=[pl.BlockSpec((pl.squeezed, pl.Blocked(4)), lambda i: (i, 0)),
+                                    pl.BlockSpec((1,), lambda i: i)])(x)
     np.testing.assert_allclose(soft, jax.nn.softmax(x, 1), rtol=1e-6)
     np.testing.assert_array_equal(largest, jnp.max(x, 1))
 
 
-@pytest.mark.parametrize("dtype, beyond", [("float32", np.nan), ("bfloat16", np.nan), ("int32", -2**31), ("uint8", 0), ("bool", False)])
+@pytest.mark.parametrize("dtype, beyond", [("float32", np.nan), ("bfloat16", np.nan), ("int32", -2**31),
+                                           ("uint8", 0), ("bool", False)])
 def test_blocks_that_go_beyond_the_array(dtype, beyond):
     def kernel(x, o):
         o[...] = x[...]
-    found = call(kernel, jax.ShapeDtypeStruct((8,), dtype), grid=(2,), in_specs=[pl.BlockSpec((4,), lambda i: (i,))],
+    found = call(kernel, jax.ShapeDtypeStruct((8,), dtype), grid=(2,),
+                 in_specs=[pl.BlockSpec((4,), lambda i: (i,))],
                  out_specs=pl.BlockSpec((4,), lambda i: (i,)))(jnp.ones(5, dtype))
     np.testing.assert_array_equal(np.asarray(found, np.float64), [1] * 5 + [float(beyond)] * 3)
-    cut = call(kernel, jax.ShapeDtypeStruct((5,), dtype), grid=(2,), in_specs=[pl.BlockSpec((4,), lambda i: (i,))],
+    cut = call(kernel, jax.ShapeDtypeStruct((5,), dtype), grid=(2,),
+               in_specs=[pl.BlockSpec((4,), lambda i: (i,))],
                out_specs=pl.BlockSpec((4,), lambda i: (i,)))(jnp.ones(8, dtype))
     assert cut.shape == (5,) and np.all(np.asarray(cut, np.float64) == 1)
     unwritten = call(lambda x, o: None, jax.ShapeDtypeStruct((2,), dtype))(jnp.ones(2, dtype))
@@ -61,12 +69,15 @@ def test_blocks_that_go_beyond_the_array(dtype, beyond):
 def test_scalars_first_windows_aliases_and_named_scratch():
     def gathers(p, x, o):
         o[...] = x[...] + p[pl.program_id(0)]
-    spec = tpu.PrefetchScalarGridSpec(1, (3,), [pl.BlockSpec((2,), lambda i, p: (p[i],))], pl.BlockSpec((2,), lambda i, p: (i,)))
-    assert call(gathers, jax.ShapeDtypeStruct((6,), F32), grid_spec=spec)(jnp.array([2, 0, 1]), jnp.arange(6.)).tolist() == [6, 7, 0, 1, 3, 4]
+    spec = tpu.PrefetchScalarGridSpec(1, (3,), [pl.BlockSpec((2,), lambda i, p: (p[i],))],
+                                      pl.BlockSpec((2,), lambda i, p: (i,)))
+    assert call(gathers, jax.ShapeDtypeStruct((6,), F32), grid_spec=spec)(
+        jnp.array([2, 0, 1]), jnp.arange(6.)).tolist() == [6, 7, 0, 1, 3, 4]
 
     def windows(x, o):
         o[...] = jnp.sum(x[...])[None]
-    assert call(windows, jax.ShapeDtypeStruct((3,), F32), grid=(3,), in_specs=[pl.BlockSpec((pl.Element(3),), lambda i: (i,))],
+    assert call(windows, jax.ShapeDtypeStruct((3,), F32), grid=(3,),
+                in_specs=[pl.BlockSpec((pl.Element(3),), lambda i: (i,))],
                 out_specs=pl.BlockSpec((1,), lambda i: (i,)))(jnp.arange(5.)).tolist() == [3, 6, 9]
 
     def first(x, o, *, total):
@@ -80,13 +91,15 @@ def test_windows_that_a_kernel_takes_itself():
     def kernel(x, o):
         i = pl.program_id(0)
         o[pl.ds(2 * i, 2)] = x[pl.ds(4 - 2 * i, 2)] + jnp.ones_like(x)[:2]
-    assert call(kernel, jax.ShapeDtypeStruct((6,), F32), grid=(3,))(jnp.arange(6.)).tolist() == [5, 6, 3, 4, 1, 2]
+    assert call(kernel, jax.ShapeDtypeStruct((6,), F32), grid=(3,))(jnp.arange(6.)).tolist() == [
+        5, 6, 3, 4, 1, 2]
 
 
 def test_derivatives_of_a_kernel():
     def square(x, o):
         o[...] = x[...] ** 2
-    f = call(square, jax.ShapeDtypeStruct((4,), F32), grid=(2,), in_specs=[pl.BlockSpec((2,), lambda i: (i,))],
+    f = call(square, jax.ShapeDtypeStruct((4,), F32), grid=(2,),
+             in_specs=[pl.BlockSpec((2,), lambda i: (i,))],
              out_specs=pl.BlockSpec((2,), lambda i: (i,)))
     assert jax.grad(lambda x: f(x).sum())(jnp.arange(4.)).tolist() == [0, 2, 4, 6]
     assert jax.jvp(f, (jnp.arange(4.),), (jnp.ones(4),))[1].tolist() == [0, 2, 4, 6]
@@ -95,9 +108,12 @@ def test_derivatives_of_a_kernel():
 def test_what_does_not_fit():
     x, out = jnp.zeros((2, 3)), jax.ShapeDtypeStruct((2, 3), F32)
     for options, kernel, words in (
-            ({"in_specs": [pl.BlockSpec((1,), lambda i: (i,))], "grid": 2}, lambda x, o: None, "number of dimensions"),
-            ({"in_specs": [pl.BlockSpec((1, 3), lambda i: (i,))], "grid": 2}, lambda x, o: None, "must return 2 values"),
-            ({"in_specs": []}, lambda x, o: None, "0 BlockSpecs, and there are 1 inputs"), ({}, lambda x, o: 1, "should return None"),
+            ({"in_specs": [pl.BlockSpec((1,), lambda i: (i,))], "grid": 2}, lambda x, o: None,
+             "number of dimensions"),
+            ({"in_specs": [pl.BlockSpec((1, 3), lambda i: (i,))], "grid": 2}, lambda x, o: None,
+             "must return 2 values"),
+            ({"in_specs": []}, lambda x, o: None, "0 BlockSpecs, and there are 1 inputs"),
+            ({}, lambda x, o: 1, "should return None"),
             ({"interpret": False}, lambda x, o: None, "interpret=True")):
         with pytest.raises(ValueError, match=words):
             call(kernel, out, **options)(x)
@@ -118,7 +134,8 @@ def test_memory_for_a_part_of_a_kernel():
             memory[...] = x[...] * 2
             more["sum"][...] = memory[...] + 1
             return memory[0], more["sum"][...]
-        first, rest = pl.run_scoped(part, tpu.VMEM((4,), jnp.float32), more={"sum": tpu.VMEM((4,), jnp.float32)})
+        first, rest = pl.run_scoped(part, tpu.VMEM((4,), jnp.float32),
+                                    more={"sum": tpu.VMEM((4,), jnp.float32)})
         out[...] = rest + first
     x = jnp.arange(1.0, 5.0)
     got = pl.pallas_call(kernel, jax.ShapeDtypeStruct((4,), jnp.float32), interpret=True)(x)

@@ -20,23 +20,29 @@ MASK = splash_attention.CausalMask((4, 4))
 
 
 def test_every_module_and_what_raises():
-    modules = [pl, *(importlib.import_module(f"{pl.__name__}.{m.name}") for m in pkgutil.iter_modules(pl.__path__))]
-    modules += [module for name, module in __import__("sys").modules.items() if name.startswith(f"{pl.__name__}.ops.")]
-    found = [value for module in modules for value in vars(module).values() if isinstance(value, KernelFunction)]
+    modules = [pl, *(importlib.import_module(f"{pl.__name__}.{m.name}")
+                     for m in pkgutil.iter_modules(pl.__path__))]
+    modules += [module for name, module in __import__("sys").modules.items()
+                if name.startswith(f"{pl.__name__}.ops.")]
+    found = [value for module in modules for value in vars(module).values()
+             if isinstance(value, KernelFunction)]
     assert len(modules) > 30 and len(found) > 150
     for function in found:
-        with pytest.raises(NotImplementedError, match=f"{function.__name__}: compiled Pallas kernels are not supported yet"):
+        with pytest.raises(NotImplementedError,
+                           match=f"{function.__name__}: compiled Pallas kernels are not supported yet"):
             function(1, x=2)
 
 
 def test_what_is_said_of_kernels():
     spec = pl.BlockSpec((8, None), lambda i: (i, 0), memory_space=tpu.VMEM)
-    assert spec.replace(block_shape=[4, 4]).block_shape == (4, 4) and spec.memory_space is tpu.MemorySpace.VMEM
+    assert spec.replace(block_shape=[4, 4]).block_shape == (
+        4, 4) and spec.memory_space is tpu.MemorySpace.VMEM
     with pytest.raises(TypeError, match="block_shape, index_map"):
         pl.BlockSpec(lambda i: (i, 0), (8, 8))
     assert pl.GridSpec(3).grid == (3,) and pl.GridSpec((2, 3)).in_specs is pl.no_block_spec
     assert tpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(2,)).num_scalar_prefetch == 1
-    assert tpu.CompilerParams(dimension_semantics=["parallel", tpu.ARBITRARY]).dimension_semantics == ("parallel", tpu.ARBITRARY)
+    assert tpu.CompilerParams(dimension_semantics=["parallel", tpu.ARBITRARY]).dimension_semantics == (
+        "parallel", tpu.ARBITRARY)
     assert triton.CompilerParams(num_warps=4).num_stages is None and pl.ANY((2,), "int8").dtype == jnp.int8
     assert BlockSizes(1, 2).q_layout == 1 and SegmentIds(1, 2).kv == 2 and isinstance(pl.ds(0, 2), pl.Slice)
 
@@ -71,13 +77,18 @@ def dense(rule, n=6):
 
 
 @pytest.mark.parametrize("mask, rule", [
-    (splash_attention.CausalMask((6, 6)), lambda q, k: q >= k), (splash_attention.CausalMask((6, 6), 2), lambda q, k: q + 2 >= k),
+    (splash_attention.CausalMask((6, 6)), lambda q, k: q >= k),
+    (splash_attention.CausalMask((6, 6), 2), lambda q, k: q + 2 >= k),
     (splash_attention.LocalMask((6, 6), (1, 2), 0), lambda q, k: q - 1 <= k <= q + 2),
-    (splash_attention.LocalMask((6, 6), (None, 0), 1), lambda q, k: k <= q + 1), (splash_attention.FullMask((6, 6)), lambda q, k: True),
-    (importlib.import_module(f"{splash_attention.__name__}.splash_attention_mask").ChunkedCausalMask((6, 6), 4),
+    (splash_attention.LocalMask((6, 6), (None, 0), 1), lambda q, k: k <= q + 1),
+    (splash_attention.FullMask((6, 6)), lambda q, k: True),
+    (importlib.import_module(f"{splash_attention.__name__}.splash_attention_mask").ChunkedCausalMask(
+        (6, 6), 4),
      lambda q, k: q // 4 == k // 4 and k <= q),
-    (splash_attention.CausalMask((6, 6)) & splash_attention.LocalMask((6, 6), (2, 0), 0), lambda q, k: q - 2 <= k <= q),
-    (splash_attention.CausalMask((6, 6)) | splash_attention.NumpyMask(np.eye(6, dtype=bool)[::-1]), lambda q, k: k <= q or q + k == 5)])
+    (splash_attention.CausalMask((6, 6)) & splash_attention.LocalMask((6, 6), (2, 0), 0),
+     lambda q, k: q - 2 <= k <= q),
+    (splash_attention.CausalMask((6, 6)) | splash_attention.NumpyMask(np.eye(6, dtype=bool)[::-1]),
+     lambda q, k: k <= q or q + k == 5)])
 def test_masks_and_their_parts(mask, rule):
     whole = dense(rule)
     np.testing.assert_array_equal(mask[:, :], whole)
@@ -88,8 +99,10 @@ def test_masks_and_their_parts(mask, rule):
 
 
 def test_faulty_masks():
-    assert MASK == splash_attention.CausalMask((4, 4)) and hash(MASK) != hash(splash_attention.CausalMask((4, 4), 1))
-    for make, words in ((lambda: splash_attention.MultiHeadMask([]), "one shape"), (lambda: splash_attention.NumpyMask(np.ones(3)), "2 dim"),
+    assert MASK == splash_attention.CausalMask((4, 4)) and hash(MASK) != hash(
+        splash_attention.CausalMask((4, 4), 1))
+    for make, words in ((lambda: splash_attention.MultiHeadMask([]), "one shape"),
+                        (lambda: splash_attention.NumpyMask(np.ones(3)), "2 dim"),
                         (lambda: MASK & splash_attention.FullMask((2, 2)), "must be equal"),
                         (lambda: splash_attention.CausalMask((3, 3), 0, 2), "shards")):
         with pytest.raises(ValueError, match=words):

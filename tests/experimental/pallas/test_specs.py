@@ -14,7 +14,8 @@ def place(i, j):
 
 def test_a_block_has_its_shape_as_a_tuple_and_may_be_changed():
     spec = pl.BlockSpec([8, None], place)
-    assert spec.block_shape == (8, None) and spec.index_map is place and spec.memory_space is None and spec.pipeline_mode is None
+    assert spec.block_shape == (
+        8, None) and spec.index_map is place and spec.memory_space is None and spec.pipeline_mode is None
     assert pl.BlockSpec().block_shape is None and pl.BlockSpec(memory_space=pl.ANY).memory_space is pl.ANY
     other = spec.replace(block_shape=(4, 4))
     assert (other.block_shape, other.index_map, spec.block_shape) == ((4, 4), place, (8, None))
@@ -36,15 +37,18 @@ def test_a_grid_is_a_tuple(grid, wanted):
 
 def test_what_is_not_given_says_so():
     spec = pl.GridSpec()
-    assert spec.grid == () and spec.in_specs is spec.out_specs is specs.no_block_spec and repr(spec.in_specs) == "NoBlockSpec"
+    assert spec.grid == () and spec.in_specs is spec.out_specs is specs.no_block_spec and repr(
+        spec.in_specs) == "NoBlockSpec"
     assert spec.scratch_shapes == ()
 
 
 @pytest.mark.parametrize("space", list(pl.MemorySpace))
 def test_scratch_is_in_a_memory(space):
     scratch = space([8, 128], "bfloat16")
-    assert (scratch.shape, scratch.dtype.name, scratch.memory_space, str(space)) == ((8, 128), "bfloat16", space, space.value)
-    assert scratch == space((8, 128), np.dtype("bfloat16")) and hash(scratch) == hash(space((8, 128), "bfloat16"))
+    assert (scratch.shape, scratch.dtype.name, scratch.memory_space, str(space)) == (
+        (8, 128), "bfloat16", space, space.value)
+    assert scratch == space((8, 128), np.dtype("bfloat16")) and hash(scratch) == hash(
+        space((8, 128), "bfloat16"))
 
 
 def test_dimensions_of_blocks_are_values():

@@ -18,12 +18,14 @@ def test_what_is_stored_is_what_jax_stores():
     assert entries(mat) == ([1, 2, 3, 4, 0, 0], [[0, 1], [0, 3], [2, 0], [2, 2], [3, 4], [3, 4]])
     assert entries(rows) == ([[1, 2], [0, 0], [3, 4]], [[[1], [3]], [[4], [4]], [[0], [2]]])
     assert entries(BCOO.fromdense(D, n_dense=1)) == ([[0, 1, 0, 2], [3, 0, 4, 0]], [[0], [2]])
-    twice = BCOO((np.array([1., 2, 3, 0, 5]), np.array([[1, 1], [0, 0], [1, 1], [2, 0], [0, 3]])), shape=(3, 4))
+    twice = BCOO((np.array([1., 2, 3, 0, 5]), np.array([[1, 1], [0, 0], [1, 1], [2, 0], [0, 3]])),
+                 shape=(3, 4))
 
     @jax.jit
     def made(mat, rows, twice):
         return {
-            "slice": mat[1:], "row": mat[0], "gather": mat[jnp.array([0, 2])], "columns": mat[:, jnp.array([0, 2])],
+            "slice": mat[1:], "row": mat[0], "gather": mat[jnp.array([0, 2])],
+            "columns": mat[:, jnp.array([0, 2])],
             "reshape": mat.reshape(4, -1), "sum": mat.sum(0), "new": mat[:, None], "product": mat @ mat.T,
             "times": mat * mat, "duplicates": twice.sum_duplicates(nse=4),
             "extract": sparse.bcoo_extract(twice, jnp.ones((3, 4))),
@@ -41,13 +43,15 @@ def test_what_is_stored_is_what_jax_stores():
         "times": ([1, 4, 9, 16, *[0] * 32], [[0, 1], [0, 3], [2, 0], [2, 2], *[[3, 4]] * 4, *[[4, 4]] * 28]),
         "duplicates": ([2, 5, 4, 0], [[0, 0], [0, 3], [1, 1], [3, 4]]),
         "zeros": ([2, 5, 4, 0], [[0, 0], [0, 3], [1, 1], [2, 0]]),
-        "extract": ([1, 1, 0, 1, 1], twice.indices.tolist()), "shared": ([3, 6, 9, 12, 0, 0], mat.indices.tolist()),
+        "extract": ([1, 1, 0, 1, 1], twice.indices.tolist()),
+        "shared": ([3, 6, 9, 12, 0, 0], mat.indices.tolist()),
         "layout": ([1, 2, 0, 0, 3, 4], [[0, 1], [0, 3], [1, 4], [1, 4], [2, 0], [2, 2]]),
         "not shared": ([1, 2, 3, 4, 0, 0, 2, 4, 6, 8, 0, 0], mat.indices.tolist() * 2)}
     found = made(mat, rows, twice)
     assert {name: entries(m) for name, m in found.items()} == expected
     assert entries(twice.sum_duplicates()) == ([2, 5, 4], [[0, 0], [0, 3], [1, 1]])
-    assert entries(sparse.random_bcoo(jax.random.PRNGKey(1), (3, 4), nse=0.3))[1] == [[2, 3], [0, 3], [2, 2], [0, 2]]
+    assert entries(sparse.random_bcoo(jax.random.PRNGKey(1), (3, 4), nse=0.3))[1] == [
+        [2, 3], [0, 3], [2, 2], [0, 2]]
 
 
 def test_functions_are_what_the_methods_are():
@@ -57,7 +61,8 @@ def test_functions_are_what_the_methods_are():
         "transpose": (sparse.bcoo_transpose(mat, permutation=(1, 0)), mat.T),
         "sum": (sparse.bcoo_reduce_sum(mat, axes=(-1,)), mat.sum(1)),
         "reshape": (sparse.bcoo_reshape(mat, new_sizes=(4, 3), dimensions=(1, 0)), mat.T.reshape(4, 3)),
-        "slice": (sparse.bcoo_slice(mat, start_indices=(0, 1), limit_indices=(3, 4), strides=(2, 1)), mat[::2, 1:]),
+        "slice": (sparse.bcoo_slice(mat, start_indices=(0, 1), limit_indices=(3, 4), strides=(2, 1)),
+                  mat[::2, 1:]),
         "squeeze": (sparse.bcoo_squeeze(mat[:, None], dimensions=(1,)), mat),
         "sort": (sparse.bcoo_sort_indices(mat.T), mat.T.sort_indices()),
         "duplicates": (sparse.bcoo_sum_duplicates(mat, nse=5), mat.sum_duplicates(nse=5)),
@@ -73,20 +78,24 @@ def test_functions_are_what_the_methods_are():
         assert getattr(sparse, f"coo_{function}").__name__ == f"coo_{function}"
     of_coo = sparse.coo_fromdense(D)
     np.testing.assert_array_equal(sparse.coo_todense(of_coo), sparse.csr_todense(sparse.csr_fromdense(D)))
-    np.testing.assert_array_equal(sparse.coo_matvec(of_coo, D[0]), sparse.csr_matvec(sparse.csr_fromdense(D), D[0]))
-    np.testing.assert_array_equal(sparse.coo_matmat(of_coo, D.T), sparse.csr_matmat(sparse.csr_fromdense(D), D.T))
+    np.testing.assert_array_equal(sparse.coo_matvec(of_coo, D[0]),
+                                  sparse.csr_matvec(sparse.csr_fromdense(D), D[0]))
+    np.testing.assert_array_equal(sparse.coo_matmat(of_coo, D.T),
+                                  sparse.csr_matmat(sparse.csr_fromdense(D), D.T))
 
 
 def test_vmap_and_loops_go_over_batch_axes():
     mat = BCOO.fromdense(CUBE, n_batch=1)
-    np.testing.assert_allclose(jax.vmap(lambda m, v: m @ v)(mat, OTHER[:, 0]), np.einsum("bij,bj->bi", CUBE, OTHER[:, 0]))
+    np.testing.assert_allclose(jax.vmap(lambda m, v: m @ v)(mat, OTHER[:, 0]),
+                               np.einsum("bij,bj->bi", CUBE, OTHER[:, 0]))
     turned = jax.jit(jax.vmap(lambda m: m.T))(mat)
     assert turned.shape == (2, 4, 3) and turned.n_batch == 1
     np.testing.assert_array_equal(turned.todense(), CUBE.swapaxes(1, 2))
     _, sums = lax.scan(lambda c, m: (c, m.todense().sum()), 0, mat)
     np.testing.assert_allclose(sums, CUBE.sum((1, 2)))
     np.testing.assert_allclose(jax.vmap(lambda v: BCOO.fromdense(D) @ v)(D), D @ D.T)
-    one = BCOO((np.ones((1, 2)), np.array([[[0], [1]], [[1], [1]]])), shape=(2, 3))      # one set of numbers for the batch
+    # one set of numbers for the batch
+    one = BCOO((np.ones((1, 2)), np.array([[[0], [1]], [[1], [1]]])), shape=(2, 3))
     np.testing.assert_array_equal(one.todense(), [[1, 1, 0], [0, 2, 0]])
     np.testing.assert_array_equal(one @ np.ones((3, 1), np.float32), [[2], [2]])
     np.testing.assert_array_equal(one.sum_duplicates().todense(), one.todense())

@@ -12,7 +12,8 @@ from hlotrace.experimental.sparse import BCOO
 def test_products_with_dense_and_with_sparse_arrays():
     stack = [BCOO.fromdense(CUBE, n_batch=b, nse=12 if not b else None) for b in (0, 1)]
     flat = BCOO.fromdense(D)
-    numbers = [(((2,), (2,)), ((), ())), (((1, 2), (1, 2)), ((), ())), (((), ()), ((), ())), (((0, 2), (0, 2)), ((), ()))]
+    numbers = [(((2,), (2,)), ((), ())), (((1, 2), (1, 2)), ((), ())), (((), ()), ((), ())),
+               (((0, 2), (0, 2)), ((), ()))]
     of_batch = [(((2,), (2,)), ((0,), (0,))), (((), ()), ((0,), (0,))), (((1,), (1,)), ((0,), (0,)))]
 
     def products(stack, flat, np_like):
@@ -28,7 +29,8 @@ def test_products_with_dense_and_with_sparse_arrays():
         found["sparse mixed"] = np_like(stack[1], stack[0], dimension_numbers=numbers[0])
         found["sparse batches"] = np_like(stack[1], stack[1], dimension_numbers=(((1, 2), (1, 2)), ((), ())))
         return found
-    found = jax.jit(lambda s, f: {k: dense(v) for k, v in products(s, f, sparse.bcoo_dot_general).items()})(stack, flat)
+    found = jax.jit(lambda s, f: {k: dense(v) for k, v in products(s, f, sparse.bcoo_dot_general).items()})(
+        stack, flat)
     of_dense = lambda a, b, dimension_numbers: lax.dot_general(a, b, dimension_numbers)
     expected = jax.jit(lambda s, f: products(s, f, of_dense))([CUBE] * 2, jnp.asarray(D))
     same(found, expected)
@@ -37,6 +39,7 @@ def test_products_with_dense_and_with_sparse_arrays():
     np.testing.assert_allclose(sampled, [0, 25, 0])
     for padding in ("SAME", "VALID", [(2, 1)]):
         lhs, rhs = np.array([[[0, 1, 2, 0]]], np.float32), np.array([[[1, 3]]], np.float32)
-        found = sparse.bcoo_conv_general_dilated(BCOO.fromdense(lhs), BCOO.fromdense(rhs), window_strides=(1,),
+        found = sparse.bcoo_conv_general_dilated(BCOO.fromdense(lhs), BCOO.fromdense(rhs),
+                                                 window_strides=(1,),
                                                  padding=padding)
         np.testing.assert_allclose(found.todense(), lax.conv_general_dilated(lhs, rhs, (1,), padding))

@@ -15,8 +15,10 @@ def test_compressed_rows_in_batches():
         "dense": mat.todense(), "product": mat @ WIDE,
         "batch": sparse.bcsr_dot_general(mat, OTHER, dimension_numbers=(((2,), (2,)), ((0,), (0,)))),
         "joined": sparse.bcsr_concatenate([mat, mat], dimension=1).todense(),
-        "data": sparse.bcsr_extract(mat.indices, mat.indptr, CUBE), "sin": sparse.sparsify(jnp.sin)(mat).todense(),
-        "wide": sparse.bcsr_todense(sparse.bcsr_broadcast_in_dim(mat, shape=(5, 2, 3, 4), broadcast_dimensions=(1, 2, 3))),
+        "data": sparse.bcsr_extract(mat.indices, mat.indptr, CUBE),
+        "sin": sparse.sparsify(jnp.sin)(mat).todense(),
+        "wide": sparse.bcsr_todense(
+            sparse.bcsr_broadcast_in_dim(mat, shape=(5, 2, 3, 4), broadcast_dimensions=(1, 2, 3))),
         "made": sparse.bcsr_fromdense(D, nse=6).todense()})(mat)
     same(found, {
         "dense": CUBE, "product": CUBE @ WIDE, "batch": np.einsum("bij,bkj->bik", CUBE, OTHER),

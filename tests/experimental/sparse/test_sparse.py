@@ -16,10 +16,13 @@ LAYOUTS = [(0, 0), (1, 1), (0, 3)]
 def of_any_layout(x, np, to, other):
     """What every layout can do; `to` and `np` are identity and NumPy for the array itself."""
     return {
-        "itself": to(x), "sums": [to(x.sum(a)).sum() for a in (0, 1, 2)], "sum0": to(x.sum(0)), "sum2": to(x.sum(2)),
+        "itself": to(x), "sums": [to(x.sum(a)).sum() for a in (0, 1, 2)], "sum0": to(x.sum(0)),
+        "sum2": to(x.sum(2)),
         "sum12": to(x.sum((1, 2))), "keepdims": to(x.sum(1, keepdims=True)), "total": x.sum(),
-        "scaled": to(-x * 2.0 / 4), "abs": to(abs(x)), "squared": to(x ** 2), "twice": to(x + x), "minus": to(x - 2 * x),
-        "product": to(x * x), "with dense": to(x * other), "row": to(other[0, 0] * x), "quotient": to(x / (abs(other) + 1)),
+        "scaled": to(-x * 2.0 / 4), "abs": to(abs(x)), "squared": to(x ** 2), "twice": to(x + x),
+        "minus": to(x - 2 * x),
+        "product": to(x * x), "with dense": to(x * other), "row": to(other[0, 0] * x),
+        "quotient": to(x / (abs(other) + 1)),
         "slice": to(x[:1, 1:, ::2]), "element": to(x[1, 2]), "last": to(x[..., -1]), "new axis": to(x[None]),
         "joined": to(np.concatenate([x, 2 * x, x], 0)), "reshaped": to(x.reshape(2, 3, 4, 1)),
         "added to dense": x + other}
@@ -31,7 +34,8 @@ def test_every_layout_does_what_arrays_do(n_batch, n_dense):
     assert (mat.n_batch, mat.n_dense, mat.shape) == (n_batch, n_dense, CUBE.shape)
 
     class Sparse:
-        concatenate = staticmethod(lambda xs, axis: sparse.bcoo_concatenate(xs, dimension=axis) if n_dense < 3 else
+        concatenate = staticmethod(lambda xs, axis: sparse.bcoo_concatenate(xs, dimension=axis) if n_dense < 3
+                                   else
                                    jnp.concatenate([dense(x) for x in xs], axis))
     found = jax.jit(lambda m: {
         **of_any_layout(m, Sparse, dense, OTHER), "sorted": dense(m.sort_indices()),
@@ -88,21 +92,25 @@ def test_every_format_is_the_matrix_it_was_made_of(kind):
 def test_empty_and_scalar_arrays_and_dtypes():
     ones = [(np.ones(shape, np.float32), n) for shape in ((0, 3), (3, 0), ()) for n in range(len(shape) + 1)]
     mats = [BCOO.fromdense(x, n_batch=n, nse=1) for x, n in ones]
-    found = jax.jit(lambda mats: [(m.todense(), m.sum(), m.sum_duplicates(nse=1).todense()) for m in mats])(mats)
+    found = jax.jit(lambda mats: [(m.todense(), m.sum(), m.sum_duplicates(nse=1).todense()) for m in mats])(
+        mats)
     for (x, _), (itself, total, summed) in zip(ones, found, strict=True):
         np.testing.assert_array_equal(itself, x)
         np.testing.assert_array_equal(summed, x)
         assert total == x.sum()
     kinds = [np.dtype(d) for d in (np.int8, np.int32, np.complex64, jnp.bfloat16, np.float16)]
     typed = [D.astype(d) for d in kinds]
-    products = jax.jit(lambda xs: [(m.todense(), m @ x[0]) for x in xs for m in [BCOO.fromdense(x, nse=5)]])(typed)
+    products = jax.jit(lambda xs: [(m.todense(), m @ x[0]) for x in xs for m in [BCOO.fromdense(x, nse=5)]])(
+        typed)
     for x, (itself, product) in zip(typed, products, strict=True):
         assert itself.dtype == product.dtype == x.dtype
         np.testing.assert_array_equal(itself, x)
         np.testing.assert_array_equal(product, np.array([5, 0, 0], x.dtype))
     assert BCOO.fromdense(D != 0, nse=4).todense().dtype == bool and BCOO.fromdense(D, nse=4).size == 12
-    beyond = BCOO((np.array([1., 7, 2]), np.array([[0, 0], [1, 9], [1, 1]])), shape=(3, 4))     # one index out of bounds
-    rows, total, product = jax.jit(lambda m: (m.sum(1).todense(), m.sum(), m @ np.ones(4, np.float32)))(beyond)
+    # one index out of bounds
+    beyond = BCOO((np.array([1., 7, 2]), np.array([[0, 0], [1, 9], [1, 1]])), shape=(3, 4))
+    rows, total, product = jax.jit(lambda m: (m.sum(1).todense(), m.sum(), m @ np.ones(4, np.float32)))(
+        beyond)
     assert rows.tolist() == product.tolist() == [1, 2, 0] and total == 3
 
 
@@ -111,10 +119,14 @@ def test_what_does_not_fit_is_told():
     rows = [
         (ValueError, r"Invalid data.shape=\(3,\) for nse=2",
          lambda: BCOO((np.ones(3), np.zeros((2, 2), int)), shape=(3, 4))),
-        (TypeError, "indices must be integers, got float32", lambda: BCOO((np.ones(2), np.zeros((2, 2))), shape=(3, 4))),
-        (ValueError, r"do not make an array of shape \(3,\)", lambda: BCOO((np.ones(2), np.zeros((2, 2), int)), shape=(3,))),
-        (ValueError, r"plus 1: 3 for 3 rows", lambda: BCSR((np.ones(3), np.zeros(3, int), np.zeros(3, int)), shape=(3, 4))),
-        (sparse.SparseEfficiencyError, "increasing n_batch from 0 to 1", lambda: mat.update_layout(n_batch=1)),
+        (TypeError, "indices must be integers, got float32",
+         lambda: BCOO((np.ones(2), np.zeros((2, 2))), shape=(3, 4))),
+        (ValueError, r"do not make an array of shape \(3,\)",
+         lambda: BCOO((np.ones(2), np.zeros((2, 2), int)), shape=(3,))),
+        (ValueError, r"plus 1: 3 for 3 rows",
+         lambda: BCSR((np.ones(3), np.zeros(3, int), np.zeros(3, int)), shape=(3, 4))),
+        (sparse.SparseEfficiencyError, "increasing n_batch from 0 to 1",
+         lambda: mat.update_layout(n_batch=1)),
         (ValueError, "on_inefficient='no'", lambda: mat.update_layout(n_batch=1, on_inefficient="no")),
         (ValueError, "cannot be larger than mat.ndim=2", lambda: mat.update_layout(n_batch=3)),
         (ValueError, "nse must be specified", lambda: jax.jit(lambda m: m.sum_duplicates())(mat)),
@@ -123,7 +135,8 @@ def test_what_does_not_fit_is_told():
         (ValueError, "cannot mix batch and sparse", lambda: BCOO.fromdense(D, n_batch=1).reshape(12)),
         (ValueError, r"12 elements, not 10", lambda: mat.reshape(10)),
         (NotImplementedError, "silent densification", lambda: mat + 1),
-        (NotImplementedError, "result is dense", lambda: mat == mat), (NotImplementedError, "dense", lambda: mat != D),
+        (NotImplementedError, "result is dense", lambda: mat == mat),
+        (NotImplementedError, "dense", lambda: mat != D),
         (NotImplementedError, "comparisons of BCSR", lambda: D < BCSR.fromdense(D)),
         (NotImplementedError, "different batch/dense", lambda: mat + BCOO.fromdense(D, n_batch=1)),
         (NotImplementedError, "sparse rule for pow", lambda: mat ** 0.5),

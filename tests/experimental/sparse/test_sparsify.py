@@ -23,7 +23,8 @@ def test_sparsified_functions():
         same({k: dense(x) for k, x in found.items()}, jax.jit(f)(D, v))
     looped = sparse.sparsify(lambda p, x: (
         lax.cond(p, lambda x: x, lambda x: 2 * x, x), lax.fori_loop(0, 3, lambda i, x: x * 2, x),
-        lax.scan(lambda c, row: (x @ c, row.sum()), v[:3] * 0 + 1, jnp.ones((2, 3)))[0] if x.shape[1] == 3 else 0,
+        lax.scan(lambda c, row: (x @ c, row.sum()), v[:3] * 0 + 1, jnp.ones((2, 3)))[0] if x.shape[1] == 3
+        else 0,
         jax.jit(lambda x: x * 2)(x), jax.checkpoint(jnp.sin)(x)))
     taken, doubled, scanned, under_jit, checkpointed = jax.jit(looped)(False, BCOO.fromdense(D[:, :3]))
     np.testing.assert_array_equal(taken.todense(), 2 * D[:, :3])
@@ -34,8 +35,10 @@ def test_sparsified_functions():
     seen = []
     sparse.sparsify(lambda x, y: seen.append((type(x), float(y))), use_tracer=True)(mat, 2.0)
     assert seen == [(sparse.SparseTracer, 2.0)]
-    assert jax.jvp(sparse.todense, (v,), (v,))[1].tolist() == v.tolist() == jax.vmap(sparse.todense)(D)[0].tolist()
+    assert jax.jvp(sparse.todense, (v,), (v,))[1].tolist() == v.tolist() == jax.vmap(sparse.todense)(D)[
+        0].tolist()
     for function, name in ((jnp.cos, "cos"), (lambda x: x > 0, "gt"), (lambda x: x + 1, "Addition"),
-                           (lambda x: 1 / x, "Division"), (lambda x: x ** -1, "integer_pow"), (jnp.sort, "sort")):
+                           (lambda x: 1 / x, "Division"), (lambda x: x ** -1, "integer_pow"),
+                           (jnp.sort, "sort")):
         with pytest.raises(NotImplementedError, match=name):
             sparse.sparsify(function)(mat)

@@ -1,4 +1,5 @@
-"""The page of two programs: lines beside their counterparts, what is the same folded away, text of the user's as text."""
+"""The page of two programs: lines beside their counterparts, what is the same folded away, text of the user's
+as text."""
 import pytest
 
 from hlotrace.inspection.matching import Change
@@ -12,7 +13,8 @@ def lines(marks):
 
 
 @pytest.mark.parametrize(("marks", "rows"), [
-    ("-+", ["-0|+1"]), ("--+", ["-0|+2", "-1|"]), ("+", ["|+0"]), ("-+-+", ["-0|+1", "-2|+3"]), ("- +", ["-0|", " 1| 1", "|+2"])])
+    ("-+", ["-0|+1"]), ("--+", ["-0|+2", "-1|"]), ("+", ["|+0"]), ("-+-+", ["-0|+1", "-2|+3"]),
+    ("- +", ["-0|", " 1| 1", "|+2"])])
 def test_lines_are_beside_their_counterparts(marks, rows):
     page = diff_page(("f", "g"), lines(marks))
     cells = [row.split("</td>")[:2] for row in page.split("<tr><td")[1:]]

@@ -1,4 +1,5 @@
-"""The page about a program: complete in one file, safe for any text of the user's, and it works in a browser."""
+"""The page about a program: complete in one file, safe for any text of the user's, and it works in a browser.
+"""
 import html
 import json
 import re
@@ -226,7 +227,8 @@ def test_measured_time_is_in_every_stage_the_tree_and_the_source(tmp_path):
     measured = sum(op.seconds for op in profile.operations)
     assert found["run"] == profile.seconds and found["column"] == ["time"] * 3
     assert found["sums"] + [found["tree"]] == pytest.approx([measured] * 4)
-    assert all(0 < seconds <= measured for seconds in found["loop"][:2])      # a small one may be one kernel of XLA
+    # a small one may be one kernel of XLA
+    assert all(0 < seconds <= measured for seconds in found["loop"][:2])
     assert any(re.fullmatch(r"first\d.*s", node) for node in found["nodes"]) and found["lines"] >= 2
 
 

@@ -1,10 +1,8 @@
 """Collectives under shard_map, pmap and vmap, over one axis and several, against NumPy on all the blocks together."""
 import itertools
 import math
-import os
-import subprocess
-import sys
 
+import forked
 import ml_dtypes
 import numpy as np
 import pytest
@@ -389,8 +387,7 @@ print(sum(float(y[0, 0]) for y in [step(x) for _ in range(300)]))
 
 def test_a_long_stream_of_launches_comes_to_its_end():
     # Some jaxlibs never return when many programs with collectives wait on more devices than there are cores.
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", MANY], env=env, capture_output=True, text=True, timeout=120)
+    done = forked.run(MANY)
     assert (done.returncode, done.stdout) == (0, "600.0\n"), done.stderr
 
 

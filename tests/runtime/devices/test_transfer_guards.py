@@ -1,10 +1,8 @@
 """`jax_transfer_guard` and its contexts: which transfers are let through, logged or refused."""
 import contextlib
-import os
-import subprocess
-import sys
 import threading
 
+import forked
 import numpy as np
 import pytest
 from mesh8 import low, on
@@ -128,8 +126,8 @@ with jax.transfer_guard({level!r}):
 
 
 def run(program, **environment):
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={
-        **os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "TF_CPP_MIN_LOG_LEVEL": "0", **environment})
+    return forked.run(program, XLA_FLAGS="--xla_force_host_platform_device_count=2", TF_CPP_MIN_LOG_LEVEL="0",
+                      **environment)
 
 
 @pytest.mark.parametrize("level, puts, operands", [("log", 0, 1), ("log_explicit", 1, 1)])

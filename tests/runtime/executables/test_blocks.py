@@ -1,14 +1,11 @@
 """Programs in pieces on the CPU: results, donated arguments, errors, other devices, what they tell of themselves."""
 import functools
-import os
-import subprocess
-import sys
 
+import forked
 import numpy as np
 import pytest
 from equal import same
 from piece_programs import PARAMS, X, block, in_pieces, loss, network, step, whole
-from places import ROOT, TESTS
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -174,8 +171,7 @@ with jax.default_device(second):
     same(run(params, jnp.array(X), key), want, 0)
 in_pieces(f, PARAMS, X, key)
 """
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=TESTS, env=os.environ | {
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "PYTHONPATH": str(ROOT)})
+    forked.run(code, check=True, XLA_FLAGS="--xla_force_host_platform_device_count=2")
 
 
 # --- what it tells of itself ------------------------------------------------------------------------------------

@@ -463,7 +463,7 @@ def pmap_maps_over_the_devices_of_all_processes():
 @pytest.fixture(scope="module", params=SIZES, ids="{0[0]} processes x {0[1]}".format)
 def job(request, tmp_path_factory):
     """(folder of a job that has run, its statuses, the output of each process)"""
-    from sklearn.datasets import load_digits  # not in the processes: it takes a second
+    from light.sklearn.datasets import load_digits  # not in the processes
 
     folder = tmp_path_factory.mktemp("job")
     images, labels = load_digits(return_X_y=True)

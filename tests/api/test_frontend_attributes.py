@@ -1,4 +1,5 @@
-"""experimental.compute_on and experimental.xla_metadata: functions whose operations carry what the compiler reads."""
+"""experimental.compute_on and experimental.xla_metadata: functions whose operations carry what the compiler
+reads."""
 import enum
 import re
 
@@ -34,7 +35,8 @@ def tags(f, *args):
     """The operations in the program of `f` that carry attributes, each with them."""
     text = jax.jit(f).lower(*args).as_text()
     return [f"{found[1]} {found[2]}" for found in
-            re.finditer(r"= \"?(?:stablehlo\.)?(\w+)[^\n]* (?:\{|, )mhlo.frontend_attributes = (\{[^}]*\})", text)]
+            re.finditer(r"= \"?(?:stablehlo\.)?(\w+)[^\n]* (?:\{|, )mhlo.frontend_attributes = (\{[^}]*\})",
+                        text)]
 
 
 @compute_on(compute_type="device_host", out_memory_spaces="device")
@@ -58,7 +60,8 @@ def test_a_block_is_computed_on_the_host():
             return jnp.sin(x) * 2
     decorated = compute_on(compute_type="device_host")(jax.jit(lambda x: jnp.sin(x) * 2))
     for g in f, decorated:
-        for h, want in ((g, 2 * np.sin(X)), (jax.vmap(g), 2 * np.sin(X)), (jax.grad(lambda x, g=g: g(x).sum()), 2 * np.cos(X))):
+        for h, want in ((g, 2 * np.sin(X)), (jax.vmap(g), 2 * np.sin(X)),
+                        (jax.grad(lambda x, g=g: g(x).sum()), 2 * np.cos(X))):
             np.testing.assert_allclose(jax.jit(h)(X), want, rtol=1e-6)
             np.testing.assert_allclose(h(X), want, rtol=1e-6)
         assert 'compute_type = "host"' in " ".join([*tags(g, X), *calls(g, X)])
@@ -70,17 +73,20 @@ def test_a_block_is_computed_on_the_host():
 
 def test_its_derivative_is_computed_there_too():
     loss = lambda x, w: (on_host(x * w)["sin"] ** 2).sum()
-    np.testing.assert_allclose(jax.jit(jax.grad(loss))(X, 2.0), 2 * np.sin(2 * X) * np.cos(2 * X) * 2, rtol=1e-5)
+    np.testing.assert_allclose(jax.jit(jax.grad(loss))(X, 2.0), 2 * np.sin(2 * X) * np.cos(2 * X) * 2,
+                               rtol=1e-5)
     assert calls(jax.grad(loss), X, 2.0) == ['{_xla_compute_type = "host"}'] * 2
     np.testing.assert_allclose(jax.hessian(loss)(X, 2.0), np.diag(8 * np.cos(4 * X)), rtol=1e-4, atol=1e-5)
     w = jnp.float32(2)
-    closed = lambda w: compute_on(lambda x: x * w, compute_type="device_host", out_memory_spaces=Space.Any)(X).sum()
+    closed = lambda w: compute_on(lambda x: x * w, compute_type="device_host", out_memory_spaces=Space.Any)(
+        X).sum()
     assert jax.grad(closed)(w) == 3
 
 
 def test_results_go_to_the_memory_that_is_named():
     def put(space):
-        return jax.jit(compute_on(jnp.sin, compute_type="device_host", out_memory_spaces=space)).lower(X).as_text()
+        return jax.jit(compute_on(jnp.sin, compute_type="device_host", out_memory_spaces=space)).lower(
+            X).as_text()
     assert '_xla_buffer_placement = "pinned_host"' in put(Space.Host) == put("pinned_host") == put("host")
     assert "_xla_buffer_placement" not in put("device") == put(Space.Device) == put("any")
 
@@ -97,7 +103,8 @@ def test_metadata_is_on_the_calls_of_a_function_and_of_its_derivative():
     assert calls(jax.grad(xla_metadata_call(tag="hi")(f)), X) == ['{tag = "hi"}'] * 2
     assert calls(jax.grad(xla_metadata_call2(f, {"tag": "hi"}, ad_metadata={"tag": "back"})), X) == [
         '{tag = "hi"}', '{tag = "back"}']
-    assert calls(jax.grad(xla_metadata_call2(f, {"tag": "hi"}, ad_metadata="drop")), X) == ['{tag = "hi"}', "}"]
+    assert calls(jax.grad(xla_metadata_call2(f, {"tag": "hi"}, ad_metadata="drop")), X) == [
+        '{tag = "hi"}', "}"]
     assert calls(must_fuse_call("1")(f), X) == ['{MUST_FUSE = "1"}']
 
 
@@ -113,13 +120,16 @@ def test_effects_go_through_a_tagged_function(capfd):
 
 @pytest.mark.quick
 @pytest.mark.parametrize("call, error, words", [
-    (lambda: compute_on(jnp.sin, compute_type="moon", out_memory_spaces="any"), ValueError, "Invalid compute type moon"),
+    (lambda: compute_on(jnp.sin, compute_type="moon", out_memory_spaces="any"), ValueError,
+     "Invalid compute type moon"),
     (lambda: compute_on(jnp.sin, compute_type="device", out_memory_spaces="moon"), ValueError, "must name"),
-    (lambda: compute_on("device_host", compute_type="device", out_memory_spaces="any"), TypeError, "Expected a callable"),
+    (lambda: compute_on("device_host", compute_type="device", out_memory_spaces="any"), TypeError,
+     "Expected a callable"),
     (lambda: compute_on(jnp.sin, compute_type="device", out_memory_spaces="any", compiler_options={"a": 1}),
      NotImplementedError, "compiler_options"),
     (lambda: xla_metadata_call(jnp.sin, tag=[1]), TypeError, r"tag=\[1\] is a list"),
-    (lambda: xla_metadata_call2(jnp.sin, {}, ad_metadata="other"), ValueError, "'same', 'drop' or a dict, got 'other'")])
+    (lambda: xla_metadata_call2(jnp.sin, {}, ad_metadata="other"), ValueError,
+     "'same', 'drop' or a dict, got 'other'")])
 def test_what_does_not_fit_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
@@ -180,15 +190,23 @@ def test_values_whose_origins_carry_metadata():
 KINDS = {
     "sort": lambda x: jnp.sort(x, axis=0), "product": lambda x: x @ x.T, "sum": lambda x: x.sum(0),
     "cumulative": lambda x: jnp.cumsum(x, 0), "gather": lambda x: x[jnp.array([1, 0])],
-    "scatter": lambda x: x.at[jnp.array([1])].add(2.0), "scan": lambda x: lax.scan(lambda c, r: (c + r, c * 2), x[0], x),
-    "cond": lambda x: lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x), "while": lambda x: lax.fori_loop(0, x.shape[0], lambda i, c: c * 2, x),
+    "scatter": lambda x: x.at[jnp.array([1])].add(2.0),
+    "scan": lambda x: lax.scan(lambda c, r: (c + r, c * 2), x[0], x),
+    "cond": lambda x: lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x),
+    "while": lambda x: lax.fori_loop(0, x.shape[0], lambda i, c: c * 2, x),
     "convolution": lambda x: lax.conv_general_dilated(x[None, None], x[None, None], (1, 1), "SAME"),
-    "kernel": lambda x: jnp.linalg.cholesky(x @ x.T + jnp.eye(3)), "random": lambda x: x + jax.random.normal(jax.random.key(0), (3, 3)),
-    "select": lambda x: jnp.where(x > 0, x, -x).astype("int32"), "pad": lambda x: jnp.pad(x, 1), "top": lambda x: lax.top_k(x, 2),
-    "dynamic slice": lambda x: lax.dynamic_slice(x, (x[0, 0].astype("int32"), 0), (1, 1)), "erf": lax.erf, "fft": jnp.fft.fft,
-    "window": lambda x: lax.reduce_window(x, 0.0, lax.add, (2, 2), (1, 1), "SAME"), "argmax": lambda x: jnp.argmax(x, 0),
-    "precision": lambda x: lax.reduce_precision(x, 5, 10), "complex": lambda x: lax.complex(x, x).real, "reverse": lambda x: x[::-1],
-    "bits": lambda x: lax.bitcast_convert_type(x, jnp.int32), "concatenate": lambda x: jnp.concatenate([x, x]), "clip": lambda x: jnp.clip(x, 0, 1)}
+    "kernel": lambda x: jnp.linalg.cholesky(x @ x.T + jnp.eye(3)),
+    "random": lambda x: x + jax.random.normal(jax.random.key(0), (3, 3)),
+    "select": lambda x: jnp.where(x > 0, x, -x).astype("int32"), "pad": lambda x: jnp.pad(x, 1),
+    "top": lambda x: lax.top_k(x, 2),
+    "dynamic slice": lambda x: lax.dynamic_slice(x, (x[0, 0].astype("int32"), 0), (1, 1)), "erf": lax.erf,
+    "fft": jnp.fft.fft,
+    "window": lambda x: lax.reduce_window(x, 0.0, lax.add, (2, 2), (1, 1), "SAME"),
+    "argmax": lambda x: jnp.argmax(x, 0),
+    "precision": lambda x: lax.reduce_precision(x, 5, 10), "complex": lambda x: lax.complex(x, x).real,
+    "reverse": lambda x: x[::-1],
+    "bits": lambda x: lax.bitcast_convert_type(x, jnp.int32),
+    "concatenate": lambda x: jnp.concatenate([x, x]), "clip": lambda x: jnp.clip(x, 0, 1)}
 
 
 def test_every_kind_of_operation_carries_metadata():
@@ -206,11 +224,13 @@ def test_a_block_computes_on_the_host():
         with compute_on("device_host"):
             y = jnp.sin(x)
         return y * 2
-    assert tags(f, X) == ['sine {_xla_compute_type = "host"}'] and "cosine" in str(tags(jax.grad(lambda x: f(x).sum()), X))
+    assert tags(f, X) == ['sine {_xla_compute_type = "host"}'] and "cosine" in str(
+        tags(jax.grad(lambda x: f(x).sum()), X))
     np.testing.assert_allclose(jax.jit(f)(X), 2 * np.sin(X), rtol=1e-6)
     assert compute_on("device_host")(lambda x: x * 2)(3) == 6
     assert compute_on2(lambda x: x * 2, compute_type="device_host", out_memory_spaces="device")(3) == 6
-    with compute_on("device_host"), compute_on("device_host"), pytest.raises(NotImplementedError, match="Nesting `compute_on`"):
+    with compute_on("device_host"), compute_on("device_host"), pytest.raises(
+        NotImplementedError, match="Nesting `compute_on`"):
         with compute_on("tpu_sparsecore"):
             pass
     with pytest.raises(ValueError, match="Invalid compute type moon"):
@@ -222,7 +242,8 @@ def test_a_block_computes_on_the_host():
 
 
 GIVING_BACK = {
-    "unchanged": lambda x: x, "beside another": lambda x: (x, x + 1), "through jit": jax.jit(lambda x: (x, x * 3)),
+    "unchanged": lambda x: x, "beside another": lambda x: (x, x + 1),
+    "through jit": jax.jit(lambda x: (x, x * 3)),
     "once simplified": lambda x: (x * 1, x * 3), "nothing of it": lambda x: jnp.ones(3)}
 
 
