@@ -37,7 +37,6 @@ def composite(fun: Callable[..., Any] | None = None, *, static: Any = (), name: 
     """Decorator of such a function.
 
     Args:
-        fun: the function.
         static: names of the parameters that are Python values, not arrays.
         name: what messages and programs call it, by default its own name.
         whole: eager transformations call it as one program; False where static values often change, which

@@ -11,7 +11,7 @@ from ..placement.out_sharding import devices_like, make_with_sharding, over_auto
 from ..primitives.arrays import shape as _shape
 from ..primitives.arrays.elementwise import convert, convert_element_type_p
 from ..primitives.arrays.random import random_wrap_p
-from ..primitives.arrays.shape import broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p
+from ..primitives.arrays.shape import broadcast_in_dim_p, squeeze_p, transpose_p
 from ..primitives.arrays.slicing import (
     as_array,
     concatenate_p,
@@ -32,11 +32,10 @@ from ..primitives.common import (
     static_int,
 )
 
-__all__ = ["broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_like", "broadcast_shapes",
-           "broadcast_to_rank", "broadcasted_iota", "collapse", "concatenate", "concatenate_p", "empty",
-           "expand_dims", "full", "full_like", "iota", "iota_p", "optimization_barrier",
-           "optimization_barrier_p", "pad", "pad_p", "reshape", "reshape_p", "rev", "rev_p", "split",
-           "squeeze", "squeeze_p", "stack", "tile", "transpose", "transpose_p", "unstack"]
+__all__ = ["broadcast", "broadcast_in_dim", "broadcast_like", "broadcast_shapes", "broadcast_to_rank",
+           "broadcasted_iota", "collapse", "concatenate", "empty", "expand_dims", "full", "full_like", "iota",
+           "optimization_barrier", "pad", "reshape", "rev", "split", "squeeze", "stack", "tile", "transpose",
+           "unstack"]
 
 
 def checked_shape(name, operand):
@@ -179,7 +178,6 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
     """`operand` repeated to `shape`.
 
     Args:
-        operand: an array.
         shape: the shape of the result.
         broadcast_dimensions: axis i of the operand becomes axis broadcast_dimensions[i] of the result, in any
             order.

@@ -32,7 +32,6 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
     All axes in front of the core axes are mapped with `vmap`; NumPy calls `pyfunc` once for each element.
 
     Args:
-        pyfunc: the function.
         excluded: positions and names of arguments that are passed as they are.
         signature: core axes, such as "(n,k),(k)->(n)"; None means that all arguments and results are scalars.
 
@@ -137,8 +136,6 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
 
     Args:
         func1d: a function of a vector, which is traced once.
-        axis: the axis.
-        arr: an array.
         args: passed on to `func1d`.
         kwargs: passed on to `func1d`.
 

@@ -215,7 +215,6 @@ def append(arr, values, axis=None):
     """`values` behind `arr`; the dtype is the promoted one.
 
     Args:
-        arr: an array.
         values: an array, with as many axes where there is an `axis`.
         axis: the axis; None flattens both.
 

@@ -29,27 +29,8 @@ from ..util import (
     shape,
 )
 from .ufunc import ufunc
-from .ufuncs import (
-    ALWAYS,
-    FIRST,
-    SCALARS,
-    Binary,
-    abs,
-    arctan2,
-    binary,
-    greater,
-    imag,
-    isnan,
-    less,
-    like,
-    maximum,
-    minimum,
-    numeric,
-    rad2deg,
-    real,
-    unary,
-    weakened,
-)
+from .ufunc_rules import ALWAYS, FIRST, SCALARS, Binary, binary, like, numeric, unary, weakened
+from .ufuncs import abs, arctan2, greater, imag, isnan, less, maximum, minimum, rad2deg, real
 
 
 def _round_even(x):
@@ -448,7 +429,6 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     The dtype stays; integers have nothing to replace.
 
     Args:
-        x: an array.
         copy: accepted, and has no effect: arrays are immutable.
         nan: a number.
         posinf: a number, the greatest finite one for None.

@@ -111,7 +111,6 @@ def nonzero(a, *, size=None, fill_value=None):
     """The indices of the nonzero elements, a tuple with one int32 vector for each axis.
 
     Args:
-        a: an array.
         size: how many, the first ones, for use under jit.
         fill_value: what fills the result up to `size`, 0 by default; a number, or one for each axis.
 
@@ -200,7 +199,6 @@ def piecewise(x, condlist, funclist, *args, **kw):
     """Each function of `funclist` where its condition holds; where several hold, the last one counts.
 
     Args:
-        x: an array.
         condlist: boolean arrays.
         funclist: as many functions, which are mapped over the elements of `x`, or numbers, which are
             constants; one more is for the rest (default: 0).
