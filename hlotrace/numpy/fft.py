@@ -94,7 +94,8 @@ def _transform(x, *, kind, axes, lengths, norm):
 def _along(name, kind, a, n, axis, norm):
     """A transform along one axis; None is the last, or all where there is no length `n`."""
     if isinstance(axis, (tuple, list)):
-        raise ValueError(f"jnp.fft.{name} does not support multiple axes, got axis={axis}: use jnp.fft.{name}n")
+        raise ValueError(f"jnp.fft.{name} does not support multiple axes, got axis={axis}: use "
+                         f"jnp.fft.{name}n")
     return _transformed(name, kind, a, *(None if v is None else (v,) for v in (n, axis)), norm)
 
 

@@ -265,8 +265,8 @@ def dtype_to_cast_to(x, dtype):
     """What `dtype` means for astype, which warns where imaginary parts are lost."""
     dtype = default_dtype(dtype, "astype")
     if dtypes.is_complex(aval_of(x).dtype) and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
-        warnings.warn("Casting from complex to real dtypes discards the imaginary part, and will be an error: "
-                      "take jnp.real(x) or jnp.imag(x) first", DeprecationWarning,
+        warnings.warn("Casting from complex to real dtypes discards the imaginary part, and will be an "
+                      "error: take jnp.real(x) or jnp.imag(x) first", DeprecationWarning,
                       stacklevel=source_info.user_stacklevel())
     return dtype
 
