@@ -99,7 +99,7 @@ def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
 def _fans(shape, in_axis, out_axis, batch_axis):
     """(fan in, fan out): products of the sizes of the axes, each times the receptive field."""
     shape = shape if isinstance(shape, (tuple, list)) else (shape,)
-    if len(shape) <= 1:
+    if len(shape) <= 1 and in_axis == -2:
         raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights "
                          f"tensor, of shape {tuple(shape)}, with default in_axis: it needs at least 2 axes, "
                          "or in_axis and out_axis. A bias is made by zeros or normal.")

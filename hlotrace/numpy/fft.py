@@ -91,13 +91,17 @@ def _transform(x, *, kind, axes, lengths, norm):
     return transpose(x, back)
 
 
+def _along(name, kind, a, n, axis, norm):
+    """A transform along one axis; None is the last, or all where there is no length `n`."""
+    if isinstance(axis, (tuple, list)):
+        raise ValueError(f"jnp.fft.{name} does not support multiple axes, got axis={axis}: use "
+                         f"jnp.fft.{name}n")
+    return _transformed(name, kind, a, *(None if v is None else (v,) for v in (n, axis)), norm)
+
+
 def _one(name, kind, doc, *example):
     def function(a, n=None, axis=-1, norm=None):
-        check_arraylike(f"jnp.fft.{name}", a)
-        if isinstance(axis, (tuple, list)):
-            raise ValueError(f"jnp.fft.{name} does not support multiple axes, got axis={axis}: use "
-                             f"jnp.fft.{name}n")
-        return _transformed(name, kind, a, None if n is None else (n,), (axis,), norm)
+        return _along(name, kind, a, n, axis, norm)
     return _named(function, name, doc + "  `n` is the length, to which a is cut or filled with zeros.",
                   *example)
 
@@ -162,8 +166,7 @@ def hfft(a, n=None, axis=-1, norm=None):
     Array([ 6.,  0., -2.,  0.], dtype=float32)
     """
     check_arraylike("jnp.fft.hfft", a)
-    return _transformed("hfft", FftType.IRFFT, conjugate(a), None if n is None else (n,), (axis,),
-                        _mirrored(norm))
+    return _along("hfft", FftType.IRFFT, conjugate(a), n, axis, _mirrored(norm))
 
 
 def ihfft(a, n=None, axis=-1, norm=None):
@@ -172,8 +175,7 @@ def ihfft(a, n=None, axis=-1, norm=None):
     >>> jnp.fft.ihfft(jnp.array([6., 0., -2., 0.]))
     Array([1.-0.j, 2.-0.j, 1.-0.j], dtype=complex64)
     """
-    return conjugate(_transformed("ihfft", FftType.RFFT, a, None if n is None else (n,), (axis,),
-                                  _mirrored(norm)))
+    return conjugate(_along("ihfft", FftType.RFFT, a, n, axis, _mirrored(norm)))
 
 
 # --- what belongs to coefficients -----------------------------------------------------------------

@@ -80,7 +80,8 @@ def _large(value: int, dtype: Any) -> Any:
 
 
 def dtype_of(x: Any) -> Any:
-    return x.dtype if hasattr(x, "dtype") else aval_of(x).dtype
+    known = hasattr(x, "dtype") and not isinstance(x, (np.ndarray, np.generic))     # theirs may have 64 bits
+    return x.dtype if known else aval_of(x).dtype
 
 
 def shape_of(x: Any) -> tuple[Any, ...]:

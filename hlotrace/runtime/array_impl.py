@@ -298,6 +298,9 @@ class ArrayImpl(Array):
         value: Any = self.__array__()
         return memoryview(value)
 
+    def __bytes__(self) -> bytes:       # before Python 3.12, bytes(x) does not see __buffer__
+        return self.__array__().tobytes()
+
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None,
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
         """A DLPack capsule that shares the buffer."""

@@ -108,8 +108,8 @@ def test_windows_of_any_computation_have_derivatives_forwards():
         return lax.reduce_window(x, 1.0, lax.mul, (2,), padding="SAME")
 
     def largest(x):     # and where it is
-        higher = lambda a, b: jax.tree.map(lambda p, q: lax.select(a[0] >= b[0], p, q), a, b)   # noqa: E731
-        return lax.reduce_window((x, np.arange(3)), (-np.inf, 0), higher, (2,))
+        return lax.reduce_window((x, np.arange(3)), (-np.inf, 0),
+                                 lambda a, b: jax.tree.map(lambda p, q: lax.select(a[0] >= b[0], p, q), a, b), (2,))
     x, dx = np.float32([2, 3, 5]), np.float32([1, 10, 100])
     same(jax.jvp(products, (x,), (dx,))[1], [23, 350, 100])
     same(jax.vmap(jax.jacfwd(products))(x[None])[0], [[3, 2, 0], [0, 5, 3], [0, 0, 1]])

@@ -61,7 +61,7 @@ UNCHANGED = [
 def test_numpy_arrays_come_back_as_arrays_where_nothing_changes():
     """So that they take traced indices: a NumPy array does not."""
     for function in UNCHANGED:
-        jaxpr = jax.make_jaxpr(lambda i: function(X)[i])(0)
+        jaxpr = jax.make_jaxpr(lambda i, function=function: function(X)[i])(0)
         assert jaxpr.out_avals[0].shape == (3,) * (function(X).ndim - 1)
 
 

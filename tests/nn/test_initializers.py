@@ -17,6 +17,7 @@ INITIALIZERS = [  # initializer, shape, JAX's first values for PRNGKey(0)
     (nn.initializers.normal(), (4,), [0.01622642, 0.02025265, -0.00433594]),
     (nn.initializers.uniform(), (4,), [0.00947667, 0.0097858, 0.00332291]),
     (nn.initializers.he_normal(batch_axis=0), (5, 4, 3), [1.1704054, 1.3784391, -0.3317383]),
+    (nn.initializers.he_normal(in_axis=0), (4,), [2.3408108, 2.7568781, -0.6634766]),
     (nn.initializers.orthogonal(), (3, 2), [0.96083665, 0.18604839, -0.25675002]),
     (nn.initializers.orthogonal(column_axis=0), (2, 4), [0.9220003, -0.24637239, 0.10005648]),
     (nn.initializers.constant(3), (4,), [3, 3]), (nn.initializers.zeros, (3,), [0, 0]), (nn.initializers.ones, (3,), [1]),

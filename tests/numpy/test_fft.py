@@ -53,6 +53,14 @@ def test_more_than_three_axes_and_lengths_without_axes():
     assert jnp.fft.fftn(x, s=()).dtype == np.complex64
 
 
+def test_an_axis_that_is_none_is_the_last_or_all_and_several_are_refused():
+    same(jnp.fft.ihfft(REAL, 4, axis=None), jnp.fft.ihfft(REAL, 4))
+    same(jnp.fft.fft(COMPLEX, axis=None), jnp.fft.fftn(COMPLEX))
+    for name in ("fft", "irfft", "hfft", "ihfft"):
+        with pytest.raises(ValueError, match=f"{name} does not support multiple axes"):
+            getattr(jnp.fft, name)(REAL, axis=(0,))
+
+
 def test_lengths_as_arrays_and_results_without_elements():
     x = np.ones((2, 2), np.complex64)
     same(jnp.fft.ifftn(x, s=jnp.array([1, 2])), np.fft.ifftn(x, s=[1, 2], axes=(0, 1)).astype(np.complex64))

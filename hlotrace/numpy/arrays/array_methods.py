@@ -7,7 +7,7 @@ from ...core.array import Array
 from ...core.surface.boundary import boundaries, boundary, reraise_for_user
 from ...core.symbolic.dimension import Dimension
 from ...core.trace import Tracer
-from ...lax.elementwise import bitcast_convert_type, convert_element_type
+from ...lax.elementwise import bitcast_convert_type
 from ...lax.indexing import dynamic_slice_in_dim, index_in_dim
 from ...placement.device_put import device_put
 from ...placement.out_sharding import over_auto_axes, with_out_sharding
@@ -151,7 +151,7 @@ def __round__(self, ndigits=None):
 
 def astype(self, dtype, copy=False, device=None):
     """The array with another dtype.  Complex to real drops the imaginary part, with a warning."""
-    result = convert_element_type(self, float if dtype is None else dtype)
+    result = convert(self, creation.dtype_to_cast_to(self, dtype))
     if copy and result is self:
         result = creation.array(self, copy=True)
     return result if device is None else to_device(result, device)

@@ -3,10 +3,11 @@
 A small array whose values are known is made on the host when called eagerly, with nothing to compile; under
 jit it is computed in the program.
 """
+import warnings
 from functools import partial
 
 from ...api.composite import composite
-from ...core import dtypes, errors
+from ...core import dtypes, errors, source_info
 from ...core.array import Array
 from ...core.avals import ShapedArray, aval_of, is_arraylike
 from ...core.config import state
@@ -250,6 +251,16 @@ def copy(a, order=None):
     return array(a, copy=True, order=order)
 
 
+def dtype_to_cast_to(x, dtype):
+    """What `dtype` means for astype, which warns where imaginary parts are lost."""
+    dtype = default_dtype(dtype, "astype")
+    if dtypes.is_complex(aval_of(x).dtype) and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
+        warnings.warn("Casting from complex to real dtypes discards the imaginary part, and will be an "
+                      "error: take jnp.real(x) or jnp.imag(x) first", DeprecationWarning,
+                      stacklevel=source_info.user_stacklevel())
+    return dtype
+
+
 def astype(x, dtype, /, *, copy=False, device=None):
     """`x` with another dtype; None is the default float.  Complex to real drops the imaginary part.
 
@@ -259,7 +270,7 @@ def astype(x, dtype, /, *, copy=False, device=None):
     (Array([-1,  0,  2], dtype=int32), Array([False,  True], dtype=bool))
     """
     check_arraylike("astype", x)
-    dtype = default_dtype(dtype, "astype")
+    dtype = dtype_to_cast_to(x, dtype)
     return array(cast(x, dtype) if type(x) in SCALARS else x, dtype, copy, device=device)
 
 

@@ -24,9 +24,7 @@ class _ScalarMeta(type):
     Jumanji's enumerations are subclasses of `int8`.
     """
 
-    @property
-    def dtype(cls):
-        return dtypes.canonicalize(cls._wide) if cls._narrows else cls._wide
+    dtype = property(lambda cls: cls._wide)
 
     @boundary.filtered
     def __call__(cls, x):
@@ -44,13 +42,9 @@ class _ScalarMeta(type):
         return isinstance(instance, cls.dtype.type)
 
 
-def _scalar(name, wide, narrows=False):
-    return _ScalarMeta(name, (), {"__module__": "hlotrace.numpy", "__doc__": f"The dtype {name}.",
-                                  "_wide": np.dtype(wide), "_narrows": narrows})
-
-
 def _named(names):
-    return [_scalar(name, as_dtype(name)) for name in names.split()]
+    return [_ScalarMeta(name, (), {"__module__": "hlotrace.numpy", "__doc__": f"The dtype {name}.",
+                                   "_wide": as_dtype(name)}) for name in names.split()]
 
 
 bool, = _named("bool")
@@ -64,9 +58,7 @@ float8_e3m4, float8_e4m3, float8_e4m3fn, float8_e4m3b11fnuz, float8_e4m3fnuz = _
     "float8_e3m4 float8_e4m3 float8_e4m3fn float8_e4m3b11fnuz float8_e4m3fnuz")
 float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu = _named("float8_e5m2 float8_e5m2fnuz float8_e8m0fnu")
 single, double, csingle, cdouble = float32, float64, complex64, complex128
-# these have 32 bits (complex_: 64) unless x64 is enabled
-int_, uint = _scalar("int_", "int64", True), _scalar("uint", "uint64", True)
-float_, complex_ = _scalar("float_", "float64", True), _scalar("complex_", "complex128", True)
+int_, uint, float_, complex_ = int64, uint64, float64, complex128
 
 
 def _is_weak(x):

@@ -369,8 +369,8 @@ def fill_diagonal(a, val, wrap=False, *, inplace=True):
 
 def _check_places(name, aval):
     if aval.size and not (dtypes.is_integer(aval.dtype) or dtypes.is_bool(aval.dtype)):
-        raise ValueError(f"jnp.{name}: obj must be integer or bool, got obj.dtype={aval.dtype}: convert it with "
-                         "int(i) or i.astype(int)")
+        raise ValueError(f"jnp.{name}: obj must be integer or bool, got obj.dtype={aval.dtype}: convert it "
+                         "with int(i) or i.astype(int)")
 
 
 def delete(arr, obj, axis=None, *, assume_unique_indices=False):

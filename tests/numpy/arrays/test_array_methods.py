@@ -120,6 +120,7 @@ def test_methods_agree_with_numpy():
     assert x.sum(axis=0, keepdims=True).shape == (1, 3)
     assert jnp.array([1, 3, 5]).searchsorted(jnp.array([2, 3])).tolist() == [1, 1]
     assert jnp.array([1, 0]).choose([jnp.array([1, 2]), jnp.array([3, 4])]).tolist() == [3, 2]
+    assert bytes(jnp.array([1, 256])) == np.int32([1, 256]).tobytes()
     z = jnp.array([1 + 2j])
     assert z.real == 1 and z.imag == 2 and x.imag.sum() == 0 and z.conj()[0] == 1 - 2j
     assert x.at[0, 1].set(9)[0, 1] == 9 and x[0, 1] == -2 and x.clone() is not x
@@ -132,8 +133,11 @@ def test_astype():
     assert x.astype(int).dtype == "int32" and x.astype("int8").tolist() == [1, -1]
     assert x.astype(jnp.bfloat16).dtype == jnp.bfloat16 and x.astype(bool).dtype == bool
     assert x.astype(None).dtype == "float32" and x.astype("float32").tolist() == x.tolist()
-    with pytest.warns(np.exceptions.ComplexWarning, match="discards the imaginary part"):
-        assert (x + 1j).astype("float32").dtype == "float32"
+    for cast in (lambda x: x.astype("float32"), lambda x: jnp.astype(x, "float32")):
+        with pytest.warns(DeprecationWarning, match="Casting from complex to real dtypes"):
+            assert cast(x + 1j).dtype == "float32"
+    with pytest.warns(jnp.ComplexWarning, match="discards the imaginary part"):
+        assert jax.lax.convert_element_type(x + 1j, "float32").tolist() == x.tolist()
     with pytest.warns(UserWarning, match="float64 requested in .* is not available, and will be truncated to dtype float32"):
         x.astype("float64")
 

@@ -20,7 +20,9 @@ def test_dtype_objects():
     assert jnp.float32 != np.float64 and jnp.float32 != jnp.bfloat16 and jnp.float32 != "float32"
     assert {np.float32: 1}[jnp.float32] == 1 and isinstance(jnp.float32, type)
     assert isinstance(np.float32(1), jnp.float32) and not isinstance(1.0, jnp.float32)
-    assert jnp.int_(3).dtype == np.int32 and jnp.zeros(1, jnp.float_).dtype == np.float32
+    assert jnp.int_ is jnp.int64 and jnp.uint is jnp.uint64 and jnp.complex_ is jnp.complex128
+    with pytest.warns(UserWarning, match="dtype float64 requested in .* is not available"):
+        assert jnp.zeros(1, jnp.float_).dtype == np.float32
     assert repr(jnp.int4) == "<class 'hlotrace.numpy.int4'>" and jnp.int4(3).dtype == ml_dtypes.int4
     assert jnp.finfo(jnp.bfloat16).eps == 0.0078125 and jnp.iinfo("int4").max == 7
     with pytest.warns(UserWarning, match="dtype float64 requested in .*array is not available"):
