@@ -1,6 +1,4 @@
 """Shapes and axes of arrays: reshape, transpose, squeeze, broadcast."""
-import math
-
 from ...api.composite import composite
 from ...core import errors
 from ...core.array import Array
@@ -8,6 +6,7 @@ from ...core.avals import aval_of
 from ...core.symbolic.dimension import as_size, is_constant_shape
 from ...lax import shapes as lax
 from ...placement.out_sharding import over_auto_axes, with_out_sharding
+from ...primitives.arrays.shape import reshape as reshape_array
 from ...primitives.arrays.slicing import slice_p
 from ...primitives.common import as_axes, canonical_axes, canonical_axis, canonical_shape, np, prod
 from ..util import (
@@ -77,13 +76,13 @@ def new_shape(name, old, wanted):
             unknown = not is_constant_shape((total, known))
             told = (f"Cannot divide evenly the sizes of shapes {old} and {wanted}. The remainder "
                     f"{total % known} should be 0: ") if unknown else ""
-            raise (errors.InconclusiveDimensionOperation if unknown else TypeError)(
+            raise (errors.InconclusiveDimensionOperation if unknown else errors.ShapeError)(
                 f"{told}cannot reshape array of shape {old} (size {total}) into shape {wanted}: the sizes "
                 f"without -1 multiply to {known}, which does not divide {total}")
         wanted = tuple(total // known if n == -1 else n for n in wanted)
     elif known != total:
-        raise TypeError(f"cannot reshape array of shape {old} (size {total}) into shape {wanted} (size "
-                        f"{known}); one size given as -1 takes what the others leave")
+        raise errors.ShapeError(f"cannot reshape array of shape {old} (size {total}) into shape {wanted} "
+                                f"(size {known}); one size given as -1 takes what the others leave")
     return wanted
 
 
@@ -91,7 +90,6 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
     """The elements under another shape, in row-major order, or column-major with order="F".
 
     Args:
-        a: an array.
         shape: an int or a tuple; one size may be -1, which takes what the others leave.
         order: "C" or "F".
         copy: True for memory of its own.
@@ -120,7 +118,9 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
     if order not in ("C", "F"):
         raise (NotImplementedError if order in ("A", "K") else ValueError)(
             f"order must be 'C' (rows first) or 'F' (columns first), got {order!r}")
-    result = asarray(lax.reshape(a, shape), copy=copy) if order == "C" else _reshape_columns(a, shape=shape)
+    result = reshape_array(a, shape) if order == "C" else _reshape_columns(a, shape=shape)
+    if copy:
+        result = asarray(result, copy=True)
     return with_out_sharding(result, out_sharding, "jnp.reshape")
 
 
@@ -142,8 +142,7 @@ def ravel(a, order="C", *, out_sharding=None):
     """
     if out_sharding is not None:
         a, = over_auto_axes(a)
-    return with_out_sharding(reshape(a, -1 if math.prod(shape_of(a)) else (0,), order), out_sharding,
-                             "jnp.ravel")
+    return with_out_sharding(reshape(a, (prod(shape_of(a)),), order), out_sharding, "jnp.ravel")
 
 
 def resize(a, new_shape):
@@ -172,7 +171,6 @@ def transpose(a, axes=None):
     """The axes in another order; without `axes`, in reverse.
 
     Args:
-        a: an array.
         axes: one int for each axis, negative ones from the end.
 
     Raises:
@@ -221,7 +219,6 @@ def moveaxis(a, source, destination):
     """The axes `source` moved to the positions `destination`; the others keep their order.
 
     Args:
-        a: an array.
         source: an int or a sequence of them.
         destination: the same number of ints.
 
