@@ -158,6 +158,8 @@ def test_an_equation_says_where_it_is_from_and_answers_to_jax_s_names():
             return square(x)
     called, = jax.make_jaxpr(f)(1.0).eqns
     assert (called.params["name"], called.params["donated_invars"]) == ("f", (False,))
+    assert [called.params[n] for n in ("in_shardings", "in_layouts", "out_shardings", "out_layouts", "inline")] == [
+        *[(None,)] * 4, False]
     assert set(called.params) == {"jaxpr", "donated"}
     custom, = called.params["jaxpr"].eqns
     assert custom.params["call_jaxpr"] is custom.params["jaxpr"]

@@ -81,7 +81,11 @@ jit_p = Holder(
     transpose=lambda cts, *args, jaxpr, donated: transpose_call(cts, args, jaxpr, jit_bind),
     batching=_jit_batching, discharge=_jit_discharge, dce=_jit_dce, partial_eval=partial_eval_call,
     also={"name": lambda params: params["jaxpr"].name, "donated_invars": lambda params: tuple(
-        i in params["donated"] for i in range(len(params["jaxpr"].invars)))})
+              i in params["donated"] for i in range(len(params["jaxpr"].invars))),
+          # an equation has none of these: shardings are equations of their own, and what is inline is spliced
+          **dict.fromkeys(("in_shardings", "in_layouts"), lambda p: (None,) * len(p["jaxpr"].invars)),
+          **dict.fromkeys(("out_shardings", "out_layouts"), lambda p: (None,) * len(p["jaxpr"].outvars)),
+          "inline": lambda p: False})
 _CALLED = {"call_jaxpr": lambda params: params["jaxpr"]}
 
 
