@@ -153,8 +153,10 @@ def arguments(fun, types, args_from):
         try:
             signature.bind(*args)
         except TypeError as error:
-            mend = f"{args_from} returns them" if args_from else "write a TYPE, as f32[8,128], for each behind it"
-            raise UsageError(f"FUNCTION takes {signature}, and {len(args)} are given: {error}; {mend}") from error
+            mend = f"{args_from} returns them" if args_from else (
+                "write a TYPE, as f32[8,128], for each behind it")
+            raise UsageError(
+                f"FUNCTION takes {signature}, and {len(args)} are given: {error}; {mend}") from error
     return args
 
 
