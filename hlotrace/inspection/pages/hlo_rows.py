@@ -73,8 +73,8 @@ class _Writer:
         return row.flops
 
     def held_in_memory(self, line, operands):
-        """The bytes of main memory that its results take: in tiles, and nothing beside the cores of a TPU.  Of
-        what has begun, the operands are among the results."""
+        """The bytes of main memory that its results take: in tiles, and nothing beside the cores of a TPU.
+        What begins has its operands among its results."""
         size = sum(array.padded_bytes for array in arrays(line.shape) if array.space == 0)
         if line.opcode.endswith("-start") and line.shape.startswith("("):
             size = max(size - sum(self.rows[i].size for i in operands), 0)

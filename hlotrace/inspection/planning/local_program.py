@@ -125,8 +125,8 @@ class _Reader:
         return ordered
 
     def block(self, block, known, gathered=None):
-        """(its operations, what it gives); `known` has the Values of MLIR's values outside of it, and `gathered`
-        what was gathered there at the same time."""
+        """(its operations, what it gives); `known` has the Values of MLIR's values outside of it,
+        `gathered` what was gathered there at the same time."""
         ops, gathered = [], set() if gathered is None else gathered
         for view in block.operations:
             op = view.operation
