@@ -3,6 +3,7 @@ import contextlib
 import functools
 import importlib
 import importlib.util
+import inspect
 import os
 import re
 import sys
@@ -141,13 +142,22 @@ def transformed(fun, options):
     return hlotrace.vmap(fun) if options.vmap else fun
 
 
-def arguments(types, args_from):
-    """The arguments to trace with, from TYPEs or from --args_from."""
-    if not args_from:
-        return tuple(map(parse_type, types))
-    if types:
+def arguments(fun, types, args_from):
+    """The arguments to trace `fun` with, from TYPEs or from --args_from."""
+    if types and args_from:
         raise UsageError("give TYPEs or --args_from, not both")
-    return called(args_from, "--args_from", "a tuple of arguments")
+    args = called(args_from, "--args_from", "a tuple of arguments") if args_from else (
+        tuple(map(parse_type, types)))
+    with contextlib.suppress(ValueError):       # a builtin has no signature
+        signature = inspect.signature(fun)
+        try:
+            signature.bind(*args)
+        except TypeError as error:
+            mend = f"{args_from} returns them" if args_from else (
+                "write a TYPE, as f32[8,128], for each behind it")
+            raise UsageError(
+                f"FUNCTION takes {signature}, and {len(args)} are given: {error}; {mend}") from error
+    return args
 
 
 def called(reference, flag, what):
@@ -198,7 +208,8 @@ def run_command(name, doc, define_flags, act, given=None):
             hlotrace.config.update("jax_enable_x64", True)
         act(positional, options)
     except (UsageError, flags.Error) as error:
-        print(f"{name}:", " ".join(str(error).split()), file=sys.stderr)
+        words = " ".join(str(error).split())
+        print(f"{name}:", words.removeprefix(f"{name.split()[-1]}: "), file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader has seen enough; nothing may be flushed to it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

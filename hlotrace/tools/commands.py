@@ -5,6 +5,7 @@ import sys
 
 import hlotrace
 from hlotrace import tools
+from hlotrace.core.errors import did_you_mean
 
 # verb -> its module in tools/, whose first line is "`what to type by itself`: purpose"
 VERBS = {"cache": "cache", "doctor": "doctor", "dump": "dump_hlo", "plan": "plan", "profile": "profile"}
@@ -26,12 +27,16 @@ def main(arguments=None):
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given and given[0] in VERBS:
         return _module(VERBS[given[0]]).main(given[1:])
-    parser = argparse.ArgumentParser(prog="hlotrace", description="List the commands, a line each; with a "
-                                     "verb, run that command with the arguments behind it.")
-    parser.add_argument("verb", nargs="?", choices=VERBS)
-    parser.parse_args(given)
-    print(f"hlotrace {hlotrace.__version__}\n")
-    for command, purpose in commands():
-        print(f"  {command:<28}{purpose}")
-    print(f"\nAs verbs: hlotrace {'|'.join(VERBS)}. --help after a command tells more.")
+    lines = [f"  {command:<28}{purpose}" for command, purpose in commands()]
+    listing = "\n".join([*lines, "", f"As verbs: hlotrace {'|'.join(VERBS)}. --help after a command tells "
+                         "more."])
+    version = f"hlotrace {hlotrace.__version__}"
+    parser = argparse.ArgumentParser(
+        prog="hlotrace", description="List the commands, a line each; with a verb, run that command with the "
+        "arguments behind it.", epilog=listing, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("verb", nargs="?", metavar="|".join(VERBS))
+    parser.add_argument("--version", action="version", version=version)
+    if verb := parser.parse_args(given[:1]).verb:
+        parser.error(f"invalid choice: {verb!r}; verbs are {', '.join(VERBS)}{did_you_mean(verb, VERBS)}")
+    print(version, "", listing, sep="\n")
     return 0

@@ -348,7 +348,7 @@ def dump(positional, options):
     compiles = not {*COMPILED}.isdisjoint(stages) or options.html and options.platform == "cpu"
     place = Place(options.mesh, options.platform, compiles)
     fun = cli.load(positional[0])
-    args = placed(cli.arguments(positional[1:], options.args_from),
+    args = placed(cli.arguments(fun, positional[1:], options.args_from),
                   cli.parse_specs(options.in_spec, "--in_spec"), place)
     program = Program(cli.transformed(fun, options), args, options.locations, place,
                       out_shardings(options.out_spec, place))

@@ -39,7 +39,7 @@ def planned(positional, options):
     if count := _cpu_devices(options.on):
         cli.make_cpu_devices(count)
     fun = cli.load(positional[0])
-    args = cli.arguments(positional[1:], options.args_from)
+    args = cli.arguments(fun, positional[1:], options.args_from)
     in_specs = cli.parse_specs(options.in_spec, "--in_spec")
     if in_specs and len(in_specs) != len(args):
         raise cli.UsageError(f"--in_spec gives {len(in_specs)} SPECs for {len(args)} arguments; `?` leaves "

@@ -33,7 +33,7 @@ def profiled(positional, options):
         cli.make_cpu_devices(math.prod(cli.parse_mesh(options.mesh).values()))
     place = Place(options.mesh, hlotrace.default_backend() if options.mesh else None)
     fun = cli.transformed(cli.load(positional[0]), options)
-    args = cli.arguments(positional[1:], options.args_from)
+    args = cli.arguments(fun, positional[1:], options.args_from)
     specs = cli.parse_specs(options.in_spec, "--in_spec")
     shardings = [getattr(x, "sharding", None) for x in hlotrace.tree.leaves(placed(args, specs, place))]
     leaves, structure = hlotrace.tree.flatten(args)

@@ -47,7 +47,7 @@ def test_a_verb_that_is_none_is_refused(arguments, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(arguments)
     error = capsys.readouterr().err
-    assert "unrecognized arguments" in error or "invalid choice" in error and "doctor" in error
+    assert "unrecognized arguments" in error or "invalid choice" in error and "did you mean 'doctor'?" in error
 
 
 @pytest.mark.parametrize(("files", "words"), [

@@ -327,7 +327,7 @@ def test_help_tells_of_types_and_flags(dump):
     (["model.py:add", "f32[2", "f32"], "'f32[2' is not of the form f32[8,128]"),
     (["model.py:add", "f33[2]", "f32"], "there is no dtype 'f33'"),
     (["model.py:add", "f64[2]", "f32"], "f64 needs --x64"),
-    (["model.py:add", "f32[2]"], "TypeError: add() missing 1 required positional argument: 'y'"),
+    (["model.py:add", "f32[2]"], "takes (x, y), and 1 are given: missing a required argument: 'y'; write a TYPE, as f32[8,128]"),
     (["model.py:add", "f32[2]", "f32[3]"], "model.py:14: "),
     (["model.py:branches", "f32"], "model.py:24: TracerBoolConversionError"),
     (["model.py:add", "f32[2]", "f32[2]", "--grad"], "TypeError"),

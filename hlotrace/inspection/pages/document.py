@@ -19,8 +19,9 @@ class Row:
     """One operation, argument, or holder of others.
 
     `holds` says of a holder what it is: "function", "loop", "branch", "fusion" or "block".  `operands` are
-    numbers of rows of the same stage.  `bytes` are what it reads and writes, `size` what its results take,
-    `seconds` what it took in a run, without the rows that are inside of it; None where that is not known.
+    numbers of rows of the same stage.  `bytes` are what it reads and writes, `size` what its results take of
+    main memory, `seconds` what it took in a run, without the rows that are inside of it; None where that is
+    not known.
     """
     depth: int
     op: str

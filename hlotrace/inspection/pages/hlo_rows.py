@@ -1,7 +1,7 @@
 """Optimized HLO as rows: the entry computation, and under an instruction the computations that it runs."""
 import re
 
-from ..hlo_text import METADATA, callees, closing, modules, shape_bytes, without_layouts
+from ..hlo_text import METADATA, arrays, callees, closing, modules, without_layouts
 from ..planning import hlo_costs
 from .document import Row
 
@@ -54,7 +54,7 @@ class _Writer:
         source, path = self.module.location(line) if METADATA.search(line.rest) else (None, None)
         operands = [values[n] for n in _NAME.findall(inputs) if n in values]
         row = Row(depth, line.opcode, f"%{line.name} = {shape} {line.opcode}({inputs}){attributes}", shape,
-                  size=shape_bytes(shape), source=source, path=path or "",
+                  size=self.held_in_memory(line, operands), source=source, path=path or "",
                   note=self.axes.get(line.name, "") or _memory(line.shape),
                   operands=tuple(dict.fromkeys(operands)))
         if timed := self.times.get((self.module.name, line.name)):
@@ -71,6 +71,14 @@ class _Writer:
             row.holds = _HOLDS.get(line.opcode, "function")
             self.held(line, held, number, operands)
         return row.flops
+
+    def held_in_memory(self, line, operands):
+        """The bytes of main memory that its results take: in tiles, and nothing beside the cores of a TPU.
+        What begins has its operands among its results."""
+        size = sum(array.padded_bytes for array in arrays(line.shape) if array.space == 0)
+        if line.opcode.endswith("-start") and line.shape.startswith("("):
+            size = max(size - sum(self.rows[i].size for i in operands), 0)
+        return size
 
     def parameter(self, row, position, arguments, path):
         if position < len(arguments):

@@ -20,7 +20,7 @@ def usage(rows, start=0, end=None, most=20):
     roots, last, sizes = {}, {}, {}
     for i in level:
         row = rows[i]
-        shared = row.operands if row.op in _VIEWS else None
+        shared = row.operands if row.op in _VIEWS or row.op.endswith("-done") else None
         if _updates(rows, i):
             shared = row.operands[:1]
         if shared is None:

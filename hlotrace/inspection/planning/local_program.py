@@ -126,8 +126,8 @@ class _Reader:
         return ordered
 
     def block(self, block, known, gathered=None):
-        """(its operations, what it gives); `known` has the Values of MLIR's values outside of it, and `gathered`
-        what was gathered there at the same time."""
+        """(its operations, what it gives); `known` has the Values of MLIR's values outside of it,
+        `gathered` what was gathered there at the same time."""
         ops, gathered = [], set() if gathered is None else gathered
         for view in block.operations:
             op = view.operation
@@ -199,14 +199,16 @@ class _Reader:
             made.dtype = made.dtype.removesuffix(hlo_costs.ONE_PASS)
 
     def convolution(self, op, made, gathered):
-        made.flops = costs.convolution(costs.stablehlo_window(str(op)), *(v.shape for v in (
-            *made.ins, *made.outs)), made.ins[0].dtype)
-        made.dtype = made.ins[0].dtype
-        left, right, out = [names.split(", ") for names in re.search(
-            r"\[(.*?)\]x\[(.*?)\]->\[(.*?)\]", str(op.attributes["dimension_numbers"])).groups()]
-        places = [{i: out.index(name) for i, name in enumerate(left) if name != "f"},
-                  {right.index("o"): out.index("f")}]
-        self.communicated(made, [[left.index("f")], [right.index("i")]], places, gathered)
+        """As `dot`."""
+        (left, right), out, window = made.ins, made.outs[0], costs.stablehlo_window(str(op))
+        places = [{i: window.result.index(letter) for i, letter in enumerate(window.image) if letter != "f"},
+                  {window.kernel.index("o"): window.result.index("f")}]
+        summed = window.kernel.index("i")
+        split = self.communicated(made, [[window.image.index("f")], [summed]], places, gathered)
+        whole = list(right.shape)
+        whole[summed] *= self.parts(right.axes[summed])
+        made.dtype = left.dtype
+        made.flops = costs.convolution(window, left.shape, whole, out.shape, left.dtype) // self.parts(split)
 
     def communicated(self, made, summed, places, gathered):
         """What devices send for a product, into `made`; the axes that split the sum and not the result.

@@ -240,7 +240,7 @@ class _Body:
             counts.bytes += sum(size for (value, piece), size in parts.items() if value not in self.near
                                 and (apart or read.isdisjoint({(value, piece), (value, None)})))
             read.update(() if apart else parts)
-            counts.bytes += op.moved if op.moved > self.vmem else 0
+            counts.bytes += op.moved if op.moved > self.vmem else 0        # less is beside a TPU's cores
             sizes = [[math.prod(v.shape) for v in values] for values in (op.outs, op.ins)]
             counts.elementwise += costs.elementwise(op.name, sum(sizes[0]), sizes[1])
             if op.flops:

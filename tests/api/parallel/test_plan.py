@@ -84,8 +84,9 @@ IMAGES, KERNELS = jax.ShapeDtypeStruct((16, 4, 4, 8), "float32"), jax.ShapeDtype
     (lambda w, i: jnp.zeros_like(w).at[i].add(1.0), (W, jax.ShapeDtypeStruct((64,), "int32")), (P(), P("data")),
      {"all-reduce": 32 * 16 * 4 * 2 * 7 // 8})])
 def test_what_convolutions_and_sums_send_by_hand(fun, types, specs, sent):
-    e = one(fun, *types, mesh="data=8", specs=specs, quick=True)
+    e, whole = (one(fun, *types, mesh=mesh, specs=specs, quick=True) for mesh in ("data=8", "data=1"))
     assert e.sent == {(kind, "data"): size for kind, size in sent.items()}
+    assert e.flops == {dtype: count // 8 for dtype, count in whole.flops.items()}
 
 
 @pytest.mark.parametrize("fun", [

@@ -197,6 +197,27 @@ def test_values_beside_the_cores_of_a_tpu_are_said(layout, note):
     assert next(row.note for row in rows if row.op == "dot") == note
 
 
+def test_the_memory_over_time_is_of_main_memory_alone():
+    """In tiles of 8 by 128, 4096 bytes for each value; what is copied beside the cores takes none."""
+    tiled, near = "f32[8,4]{1,0:T(8,128)}", "f32[8,4]{1,0:T(8,128)S(1)}"
+    rows = hlo_rows(f"""HloModule jit_f, is_scheduled=true
+
+ENTRY %main (x: f32[8,4]) -> f32[8,4] {{
+  %x = {tiled} parameter(0)
+  %a = {tiled} negate(%x)
+  %start = ({near}, {tiled}, u32[]{{:S(2)}}) copy-start(%a)
+  %done = {near} copy-done(%start)
+  %b = {near} negate(%done)
+  %gather-start = ({tiled}, f32[16,4]{{1,0:T(8,128)}}) all-gather-start(%a), dimensions={{0}}
+  %gather-done = f32[16,4]{{1,0:T(8,128)}} all-gather-done(%gather-start)
+  ROOT %c = {tiled} add(%b, %gather-done)
+}}
+""")
+    assert [(rows[i].op, size // 4096) for i, size in usage(rows).alive] == [
+        ("argument", 1), ("negate", 2), ("copy-start", 2), ("copy-done", 2), ("negate", 2), ("all-gather-start", 4),
+        ("all-gather-done", 3), ("add", 4)]
+
+
 def test_pieces_of_a_program_are_counted_as_often_as_they_run():
     rows = hlo_rows(f"// f: runs 1 times\n{HLO}\n\n// block: runs 3 times\n{HLO}")
     assert [(row.note, row.flops) for row in rows if row.op == "module"] == [
