@@ -452,7 +452,7 @@ def _without_platform(fun: Callable[..., Any], error: RuntimeError) -> Callable[
     """`fun` for a platform that is not there, which matters only to who calls it."""
     @wraps(fun)
     def unavailable(*args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(*error.args) from None
+        raise RuntimeError(f"jit of {name_of(fun)}: {error}") from None
     return unavailable
 
 
