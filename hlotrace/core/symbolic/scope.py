@@ -313,7 +313,8 @@ def solve(shapes: Sequence[Iterable[Size]], sizes: Iterable[Iterable[Any]],
         unused = ", ".join(f"'{d}' for dimension size {path}.shape[{j}]" for path, shape in zip(paths, shapes)
                            for j, d in enumerate(shape) if not variables(d) <= known)
         listed = ", ".join(map(repr, left))
-        raise ValueError(f"Cannot solve for values of dimension variables {{{listed}}}. We can only solve linear uni-variate constraints. Using the following polymorphic "
-                         f"shapes specifications: {said}. Unprocessed specifications: {unused}. Each must be "
-                         "alone in some size of an argument, times a number, as b is in '2*b + 1'")
+        raise ValueError(f"Cannot solve for values of dimension variables {{{listed}}}. We can only solve "
+                         "linear uni-variate constraints. Using the following polymorphic shapes "
+                         f"specifications: {said}. Unprocessed specifications: {unused}. Each must be alone "
+                         "in some size of an argument, times a number, as b is in '2*b + 1'")
     return steps
