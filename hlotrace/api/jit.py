@@ -462,7 +462,6 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: Any = (),
     """A function that gives the program of `fun` for its arguments (arrays or ShapeDtypeStructs).
 
     Args:
-        fun: the function.
         static_argnums: as for `jit`.
         axis_env: (name, size) pairs of named axes.
         return_shape: give (program, types of the result).

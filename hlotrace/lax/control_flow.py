@@ -66,7 +66,7 @@ def _settle_carry(trace, carry, n_out):
     """Trace with the carry's types; a weak carry that comes back strong is made strong.
 
     One that comes back of another dtype is converted and traced again.  So is one that comes back varying
-    over more manual axes, or is not split and comes back split over Explicit mesh axes.  `trace(avals)`
+    over more manual axes, or is over no mesh and comes back split over Explicit mesh axes.  `trace(avals)`
     traces; returns (traced, carry leaves).
     """
     for _ in range(3 + len(state.axis_env)):
@@ -79,7 +79,7 @@ def _settle_carry(trace, carry, n_out):
                    for a, o in zip(avals, outs)]
         retyped = any(c and a.dtype != o.dtype for c, a, o in zip(changed, avals, outs))
         grown = [not o.vma <= a.vma for a, o in zip(avals, outs)]
-        split = [a.explicit is None and o.explicit is not None and a.shape == o.shape
+        split = [a.mesh is None and o.explicit is not None and a.shape == o.shape
                  for a, o in zip(avals, outs)]
         settled = not (retyped or any(grown) or any(split))
         if settled and not any(changed):
@@ -109,9 +109,30 @@ def varying(traced, axes):
     if all(v.aval.vma >= wanted for v, wanted in zip(closed.outvars, axes)):
         return traced
     axes = [*axes, *[frozenset()] * (len(closed.outvars) - len(axes))]
+    return _with_outputs(traced, lambda outs: [vary(x, wanted) if wanted else x
+                                               for x, wanted in zip(outs, axes)])
+
+
+def _split_alike(traced):
+    """Branches of which those whose output is over no mesh give it as one does that splits it."""
+    outs = [t.closed.out_avals for t in traced]
+    if len({len(avals) for avals in outs}) > 1 or not any(a.explicit is not None for avals in outs for a in avals):
+        return traced
+    from ..primitives.parallel.sharding import as_type  # few programs are over Explicit axes
+    wanted = [next((a.explicit for a in avals if a.explicit is not None), None) for avals in zip(*outs)]
+
+    def change(xs):
+        return [as_type(x, a.update(sharding=w)) if w is not None and a.mesh is None and a.ndim == len(w.spec)
+                else x for x, a, w in zip(xs, [aval_of(x) for x in xs], wanted)]
+    return [_with_outputs(t, change) for t in traced]
+
+
+def _with_outputs(traced, change):
+    """The same, with the outputs that `change` makes of the list of them."""
+    closed = traced.closed
 
     def fun(*xs):
-        return [vary(x, wanted) if wanted else x for x, wanted in zip(eval_jaxpr(closed, (), *xs), axes)]
+        return change(eval_jaxpr(closed, (), *xs))
     found = copy.copy(traced)
     found.closed, found.branches = trace_closed(fun, closed.in_avals, closed.name), {}
     return found
@@ -434,7 +455,7 @@ def trace_branches(what, branches, operands, decides):
     if decides:
         leaves = [vary(x, decides) for x in leaves]
         avals = [aval_of(x) for x in leaves]
-    return [_trace(flat, avals, "branch") for flat in flats], leaves
+    return _split_alike([_trace(flat, avals, "branch") for flat in flats]), leaves
 
 
 def _apart(traced, decides):

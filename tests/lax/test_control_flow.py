@@ -75,6 +75,12 @@ def test_unroll_and_reverse(unroll, reverse):
     same(lax.scan(f, 1.0, A(5), reverse=reverse, unroll=unroll), python_scan(f, 1.0, A(5), reverse=reverse))
 
 
+def test_a_scan_that_is_unrolled_whole_updates_nothing_in_place():
+    """XLA fuses slices and a concatenation; a chain of updates it makes one by one."""
+    text = jax.jit(lambda xs: lax.scan(lambda c, x: (c + x, c), 0.0, xs, unroll=True)).lower(A(5)).as_text()
+    assert "while" not in text and "dynamic" not in text and text.count("concatenate") == 1
+
+
 def test_lengths():
     same(lax.scan(lambda c, _: (c * 2, c), 1.0, None, length=3), (8.0, np.array([1.0, 2.0, 4.0])))
     same(lax.scan(lambda c, _: (c * 2, c), 1.0, None, 0), (1.0, np.zeros(0)))

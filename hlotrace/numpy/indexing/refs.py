@@ -28,7 +28,6 @@ def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
     A function under jit that writes to it changes it for its caller.
 
     Args:
-        init_val: an array.
         memory_space: not supported; None.
         kind: None, or "no_grad_no_remat" for a Ref that is beside what is differentiated: what is written to
             it and read from it has no derivative.

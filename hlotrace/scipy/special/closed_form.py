@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from ... import lax
 from ... import numpy as jnp
+from ...api.autodiff import jvp
 from ...api.composite import composite
 from ...lax.special import betainc as _betainc
 from ...lax.special import igamma, igammac
@@ -145,6 +146,7 @@ def betaln(a, b):
     ratio = fall - fall * jnp.log(q) - (total - 0.5) * jnp.log1p(fall / q) + log_star(q) - log_star(total)
     outside = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
     outside = jnp.where(apart, lax.lgamma(small) + ratio, outside)
+    outside = jnp.where(positive & (small < jnp.inf) & (large == jnp.inf), -jnp.inf, outside)
     return jnp.where(positive & (large < jnp.inf), inside, outside)
 
 
@@ -258,7 +260,19 @@ def zeta(x, q=None):
     return _zeta(x, q)
 
 
-@special()
+def _euler_maclaurin(x, q):          # DLMF 25.11.28, whose terms have a derivative in x; for q > 0
+    start, order = 9, 12
+    z = q + start
+    total = sum((q + k) ** -x for k in range(start)) + z ** (1 - x) / (x - 1) + z ** -x / 2
+    factor = x * z ** (-x - 1)
+    for j in range(1, order + 1):
+        total = total + float(bernoulli_fractions(2 * j)[-1] / math.factorial(2 * j)) * factor
+        factor = factor * (x + 2 * j - 1) * (x + 2 * j) / z ** 2
+    return total
+
+
+@special(lambda _, x, q: jvp(lambda x: _euler_maclaurin(x, q), (x,), (jnp.ones_like(x),))[1],
+         lambda _, x, q: -x * _zeta(x + 1, q))
 def _zeta(x, q):
     return lax.zeta(*jnp.broadcast_arrays(x, q))
 
@@ -270,7 +284,7 @@ def multigammaln(a, d):
     1.5502
     """
     count = int(d)
-    return count * (count - 1) / 4 * math.log(math.pi) + sum(gammaln(a - j / 2) for j in range(count))
+    return sum((gammaln(a - j / 2) for j in range(count)), count * (count - 1) / 4 * math.log(math.pi))
 
 
 def bernoulli(n):

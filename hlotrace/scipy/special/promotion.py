@@ -5,6 +5,7 @@ import inspect
 from ... import numpy as jnp
 from ...api.composite import composite
 from ...api.custom_derivatives import custom_jvp
+from ...core.errors import ComplexError
 from ...core.pytrees.pytree import tree_map
 from ...numpy.util import SCALARS, promote_args_inexact, promotes, result_type
 from ...primitives.arrays.elementwise import convert
@@ -39,8 +40,8 @@ def special(*derivatives, complex=False, of="scipy.special"):
             args = [jnp.asarray(x) if type(x) in SCALARS else x for x in promote_args_inexact(name, *args)]
             dtype, weak = result_type(*args, return_weak_type_flag=True)
             if dtype.kind == "c" and not complex:
-                raise TypeError(f"{name} does not take complex numbers, got {dtype.name}: take .real, .imag "
-                                "or jnp.abs(x)")
+                raise ComplexError(f"{name} does not take complex numbers, got {dtype.name}: take .real, "
+                                   ".imag or jnp.abs(x)")
             if dtype.itemsize < 4:
                 args = [jnp.asarray(x, "float32") for x in args]
             return tree_map(lambda out: convert(out, out.dtype if out.dtype.kind == "c" else dtype, weak),

@@ -137,8 +137,18 @@ def test_those_that_are_primitives():
     found = jax.jit(lambda x: [f(x) for f in PRIMITIVE])(x)
     for function, got in zip(PRIMITIVE, found):
         np.testing.assert_allclose(got, getattr(theirs, function.__name__)(x), rtol=2e-6, err_msg=function.__name__)
+    np.testing.assert_array_equal(ours.poch(np.float32([2, 0.5, -0.5]), np.inf), [np.inf, np.inf, -np.inf])
     np.testing.assert_allclose(ours.zeta(x + 1.5, 2), theirs.zeta(x + 1.5, 2), rtol=2e-6)
     np.testing.assert_allclose(ours.gammaincc(2, x), theirs.gammaincc(2, x), rtol=2e-6)
+
+
+@pytest.mark.parametrize("x, q", [(1.1, 0.2), (1.5, 1.0), (2.0, 4.0), (5.5, 0.5), (30.0, 2.0), (3.0, 100.0)])
+def test_the_derivative_of_zeta_by_its_exponent_is_that_of_differences(x, q):
+    with jax.enable_x64(True):
+        slope = jax.grad(ours.zeta)(x, q)
+    step = 1e-4
+    around = theirs.zeta(x + step * np.array([-2, -1, 1, 2]), q)
+    np.testing.assert_allclose(slope, around @ [1, -8, 8, -1] / (12 * step), rtol=1e-7)
 
 
 PRIMITIVE = [ours.erf, ours.erfc, ours.erfinv, ours.digamma, ours.gammaln, ours.i0e, ours.i1e, ours.expit]
@@ -146,6 +156,7 @@ PRIMITIVE = [ours.erf, ours.erfc, ours.erfinv, ours.digamma, ours.gammaln, ours.
 
 @pytest.mark.parametrize("call, error, words", [
     (lambda: ours.erf(1j), TypeError, "does not take complex numbers, got complex64"),
+    (lambda: ours.entr(1j), ValueError, "does not take complex numbers, got complex64"),
     (lambda: ours.polygamma(1.5, 2.0), ValueError, "integer type, got float32"),
     (lambda: ours.zeta(2.0), NotImplementedError, "is zeta\\(x, 1\\)"),
     (lambda: ours.factorial(5, exact=True), NotImplementedError, "math.factorial"),
