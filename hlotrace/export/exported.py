@@ -210,11 +210,15 @@ class Exported:
         """
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         if in_tree != self.in_tree:
-            raise ValueError(pytree.structure_mismatch(
+            differences = [line for what, a, b in zip(
+                ("args", "kwargs"), self.in_tree.children(), in_tree.children())
+                for line in pytree.structure_differences(
+                    f"- {what}{{path}} is {{b}} in the invocation and {{a}} when exported, so {{why}}.", a, b,
+                    ("what was exported", "the invocation"))]
+            raise ValueError(pytree.report(
                 "The invocation args and kwargs must have the same pytree structure as when the function "
                 f"{self.fun_name!r} was exported, but they have the following structural differences",
-                self.in_tree, in_tree, ("exported", "called"), root="(args, kwargs)")
-                             + "\nGive it what `in_tree` says, or export it for this.")
+                differences) + "\nGive it what `in_tree` says, or export it for this.")
         flat = FlatFunction(self.call, leaves, in_tree, f"call of the exported function {self.fun_name}")
         self._result_avals(flat.avals())
         return self.out_tree.unflatten(self._call(*leaves))

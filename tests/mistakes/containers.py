@@ -225,7 +225,7 @@ def tangent_of_another_key():
     return jax.jvp(lambda p: p["w"], ({"w": 1.0},), ({"v": 1.0},))  # <-
 
 
-@mistake(ValueError, "vjp", "only the output has 'w'", advice="the output has a dict")
+@mistake(ValueError, "vjp", "only the output has 'w'", advice="out was a dict")
 def cotangent_of_another_key():
     _, pull = jax.vjp(lambda p: p, {"w": 1.0})
     return pull({"v": 1.0})  # <-
