@@ -377,19 +377,19 @@ class custom_vjp(_Custom):
         n = len(in_tree.children())
         if isinstance(result, list):
             result = tuple(result)
+        said = ("Custom VJP bwd rule must produce an output with the same container (pytree) structure as "
+                "the args tuple of the primal function, and in particular must produce a tuple of length "
+                "equal to the number of arguments to the primal function, but got bwd output structure "
+                f"{pytree.tree_structure(result)} for primal input structure {in_tree}")
         if not isinstance(result, tuple) or len(result) != n:
-            raise TypeError("Custom VJP bwd rule must produce an output with the same container (pytree) "
-                            "structure as the args tuple of the primal function, and in particular must "
-                            "produce a tuple of length equal to the number of arguments to the primal "
-                            f"function, {n}, None for one that is zero, but rule {rule} of function {name} "
-                            f"gave {result!r:.80}.")
+            raise TypeError(f"{said}. Rule {rule} of function {name} gave {result!r:.80}; None is for an "
+                            "argument whose cotangent is zero.")
         try:
             found = adapters.flatten_prefix("custom_vjp bwd", in_tree, result)
         except ValueError:
-            raise TypeError("Custom VJP bwd rule must produce an output with the same container (pytree) "
-                            f"structure as the args tuple of the primal function: rule {rule} of function "
-                            f"{name}:\n" + pytree.structure_mismatch(
-                                "cotangents", in_tree, result, ("arguments", "cotangents"))) from None
+            raise TypeError(pytree.structure_mismatch(
+                f"{said}. Of rule {rule} of function {name}", in_tree, result,
+                ("arguments", "cotangents"))) from None
         found = [None if type(ct) is SymbolicZero else ct for ct in found]
         checking = not config.jax_disable_bwd_checks
         for i, (ct, aval) in enumerate(zip(found, avals)):
