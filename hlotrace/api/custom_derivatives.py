@@ -352,7 +352,10 @@ class custom_vjp(_Custom):
             if not isinstance(result, (tuple, list)) or len(result) != 2:
                 raise TypeError(f"Custom VJP fwd rule {name_of(self.fwd)} for function {name} must produce a "
                                 "pair (list or tuple of length two) where the first element represents the "
-                                f"primal output and the second the residuals, but got {result!r:.80}.")
+                                f"primal output (equal to those of the custom_vjp-decorated function {name}) "
+                                "and the second element represents residuals (i.e. values stored from the "
+                                "forward pass for use on the backward pass), but instead of a pair the fwd "
+                                f"rule {name_of(self.fwd)} produced {result!r:.80}.")
             outs, out_tree = flatten(result[0])
             flat.out_tree, out_avals = out_tree, list(map(aval_of, outs))
             leaves, structure = flatten(result[1])
@@ -400,9 +403,11 @@ class custom_vjp(_Custom):
             if got.shape != want.shape or got.memory is not want.memory:
                 differ = "shapes" if got.shape != want.shape else "memory spaces"
                 raise ValueError("Custom VJP bwd rule must produce an output with the same type as the args "
-                                 f"tuple of the primal function, but rule {rule} of function {name} produced "
-                                 f"an output of type {got.str_short()} corresponding to an input "
-                                 f"{flat.path(i)} of type {aval.str_short()}, so the {differ} do not match")
+                                 "tuple of the primal function, but at output"
+                                 f"{pytree.leaf_paths(in_tree)[i]} the bwd rule produced an output of type "
+                                 f"{got.str_short()} corresponding to an input of type {aval.str_short()}, "
+                                 f"so the {differ} do not match: input {flat.path(i)}, rule {rule} of "
+                                 f"function {name}")
         return [None if ct is None or a.tangent().dtype == dtypes.float0
                 else match(cast_tangent(ct, a), a.vma) for ct, a in zip(found, avals)]
 
