@@ -451,7 +451,7 @@ def jit(fun: F = NOT_GIVEN, /, *, static_argnums: Any = None, static_argnames: A
 def _without_platform(fun: Callable[..., Any], error: RuntimeError) -> Any:
     """`fun` for a platform that is not there, which matters only to who calls it."""
     @wraps(fun)
-    def unavailable(*args: Any, **kwargs: Any) -> Any:
+    def unavailable(*_: Any, **__: Any) -> Any:
         raise RuntimeError(f"jit of {name_of(fun)}: {error}") from None
     return unavailable
 

@@ -68,8 +68,8 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
         else:
             advice = f"Return a carry of the structure that {init} has."
         lines = pytree.structure_differences(
-            f"he input carry {where}{{path}} is {{a}} but the corresponding component of the carry output is "
-            "{b}, so {why}.", in_tree, out_tree, ("the input carry", "the output carry"))
+            f"the input carry {where}{{path}} is {{a}} but the corresponding component of the carry output "
+            "is {b}, so {why}.", in_tree, out_tree, ("the input carry", "the output carry"))
         raise TypeError(f"{head} the same pytree structure, but they differ:\n\n{_several(lines)}\n{advice}")
     wrong, grows = [], False
     for path, i, o in zip(pytree.leaf_paths(in_tree), in_avals[skip:], out_avals[skip:]):
@@ -89,7 +89,7 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
                       f"jax.memory.Space.{i.memory_space.name})")
         else:
             continue
-        wrong.append(f"he input carry{' component' * bool(path)} {where}{path} has type {i.str_short()} but "
+        wrong.append(f"the input carry{' component' * bool(path)} {where}{path} has type {i.str_short()} but "
                      f"the corresponding output carry component has type {o.str_short()}, so {advice}")
     advice = ("\nA carry keeps its shape: write what grows into an array of its final size with "
               ".at[i].set(...)" + (", or return it as y." if what == "lax.scan" else ".")) * grows
@@ -97,10 +97,10 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
 
 
 def _several(lines):
-    """One sentence, or a list of the first; each lacks its first letter, a t."""
+    """One sentence, or a list of the first."""
     if len(lines) == 1:
-        return f"T{lines[0]}"
-    listed = [f"  * t{line}" for line in lines[:3]]
+        return lines[0][0].upper() + lines[0][1:]
+    listed = [f"  * {line}" for line in lines[:3]]
     return "\n".join(listed + [f"  and {len(lines) - 3} more"] * (len(lines) > 3))
 
 
