@@ -179,7 +179,7 @@ def transpose_of_what_is_not_linear():
     return jax.linear_transpose(square, 1.0)(1.0)  # <-
 
 
-@mistake(TypeError, "Custom VJP", "clip", "arguments to the primal function, 2", "(Array(1.", advice="None for")
+@mistake(TypeError, "Custom VJP", "clip", "arguments to the primal function", "PyTreeDef((*,))", "(Array(1.", advice="None is for")
 def cotangents_of_another_number():
     @jax.custom_vjp
     def clip(x, limit):
