@@ -239,11 +239,12 @@ class VJP:
         """The leaves of the cotangent of the output."""
         leaves, ct_tree = adapters.flatten_tangents(self.out_tree, ct, self.out_avals, _is_float0_leaf)
         if ct_tree != self.out_tree:
+            differences = pytree.structure_differences(
+                "* out{path} was {a} in the original output, but {b} here, so {why}.", self.out_tree,
+                ct_tree, ("the output", "the cotangent"))
             raise ValueError("unexpected tree structure.\nThe argument to a VJP function returned by "
                              "`jax.vjp` must match the pytree\nstructure of the differentiated function.\n"
-                             "Tree structure of cotangent input to the vjp function differs from the "
-                             "structure of the output of the function:\n" + pytree.structure_mismatch(
-                                 "cotangent", self.out_tree, ct_tree, ("the output", "the cotangent")))
+                             + pytree.report("But the tree structures differ", differences))
         for i, (x, a) in enumerate(zip(leaves, self.out_avals)):
             got, want = aval_of(x), a.tangent()
             if (got.shape != want.shape or got.dtype != want.dtype and want.dtype != dtypes.float0

@@ -352,7 +352,10 @@ class custom_vjp(_Custom):
             if not isinstance(result, (tuple, list)) or len(result) != 2:
                 raise TypeError(f"Custom VJP fwd rule {name_of(self.fwd)} for function {name} must produce a "
                                 "pair (list or tuple of length two) where the first element represents the "
-                                f"primal output and the second the residuals, but got {result!r:.80}.")
+                                f"primal output (equal to those of the custom_vjp-decorated function {name}) "
+                                "and the second element represents residuals (i.e. values stored from the "
+                                "forward pass for use on the backward pass), but instead of a pair the fwd "
+                                f"rule {name_of(self.fwd)} produced {result!r:.80}.")
             outs, out_tree = flatten(result[0])
             flat.out_tree, out_avals = out_tree, list(map(aval_of, outs))
             leaves, structure = flatten(result[1])
@@ -377,19 +380,19 @@ class custom_vjp(_Custom):
         n = len(in_tree.children())
         if isinstance(result, list):
             result = tuple(result)
+        said = ("Custom VJP bwd rule must produce an output with the same container (pytree) structure as "
+                "the args tuple of the primal function, and in particular must produce a tuple of length "
+                "equal to the number of arguments to the primal function, but got bwd output structure "
+                f"{pytree.tree_structure(result)} for primal input structure {in_tree}")
         if not isinstance(result, tuple) or len(result) != n:
-            raise TypeError("Custom VJP bwd rule must produce an output with the same container (pytree) "
-                            "structure as the args tuple of the primal function, and in particular must "
-                            "produce a tuple of length equal to the number of arguments to the primal "
-                            f"function, {n}, None for one that is zero, but rule {rule} of function {name} "
-                            f"gave {result!r:.80}.")
+            raise TypeError(f"{said}. Rule {rule} of function {name} gave {result!r:.80}; None is for an "
+                            "argument whose cotangent is zero.")
         try:
             found = adapters.flatten_prefix("custom_vjp bwd", in_tree, result)
         except ValueError:
-            raise TypeError("Custom VJP bwd rule must produce an output with the same container (pytree) "
-                            f"structure as the args tuple of the primal function: rule {rule} of function "
-                            f"{name}:\n" + pytree.structure_mismatch(
-                                "cotangents", in_tree, result, ("arguments", "cotangents"))) from None
+            raise TypeError(pytree.structure_mismatch(
+                f"{said}. Of rule {rule} of function {name}", in_tree, result,
+                ("arguments", "cotangents"))) from None
         found = [None if type(ct) is SymbolicZero else ct for ct in found]
         checking = not config.jax_disable_bwd_checks
         for i, (ct, aval) in enumerate(zip(found, avals)):
@@ -400,9 +403,11 @@ class custom_vjp(_Custom):
             if got.shape != want.shape or got.memory is not want.memory:
                 differ = "shapes" if got.shape != want.shape else "memory spaces"
                 raise ValueError("Custom VJP bwd rule must produce an output with the same type as the args "
-                                 f"tuple of the primal function, but rule {rule} of function {name} produced "
-                                 f"an output of type {got.str_short()} corresponding to an input "
-                                 f"{flat.path(i)} of type {aval.str_short()}, so the {differ} do not match")
+                                 "tuple of the primal function, but at output"
+                                 f"{pytree.leaf_paths(in_tree)[i]} the bwd rule produced an output of type "
+                                 f"{got.str_short()} corresponding to an input of type {aval.str_short()}, "
+                                 f"so the {differ} do not match: input {flat.path(i)}, rule {rule} of "
+                                 f"function {name}")
         return [None if ct is None or a.tangent().dtype == dtypes.float0
                 else match(cast_tangent(ct, a), a.vma) for ct, a in zip(found, avals)]
 

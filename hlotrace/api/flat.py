@@ -178,17 +178,12 @@ class FlatFunction:
         self._refuse_output(outs)
         return outs
 
-    def _refuse_reference(self, x: Any, where: str) -> None:
+    def _refuse_reference(self, x: Any, where: str, origin: str = "") -> None:
         raise ValueError(f"{self._traced()} returned a mutable array reference of type {x.aval}{where}, but "
-                         "mutable array references cannot be returned: return its value, ref[...]."
-                         + self._where_from(x))
+                         f"mutable array references cannot be returned: return its value, ref[...].{origin}")
 
     def _traced(self) -> str:
         return f"function {located(self.name, code_of(self.fun)[0])} traced for {traced_for(self.what)}"
-
-    def _where_from(self, x: Any) -> str:
-        """A line on where a mutable array came from, if it is one of the arguments."""
-        return ""
 
     def _refuse_output(self, outs: Sequence[Any]) -> None:
         for i, x in enumerate(outs):
@@ -253,14 +248,14 @@ class StatefulFunction(FlatFunction):
         self.inner = []
         return self.in_tree.unflatten(leaves)
 
-    def _where_from(self, x: Any) -> str:
+    def _refuse_reference(self, x: Any, where: str, origin: str = "") -> None:
         numbers = self.in_tree.unflatten(range(self.in_tree.num_leaves))
         nodes = filter(adapters.is_by_value, pytree.tree_leaves(numbers, is_leaf=adapters.is_by_value))
         for node, (_, value) in zip(nodes, self.inner):
             if value is x and node.arrays:
                 name = self.path(node.arrays[0]).partition("[<")[0]
-                return f"\n\nThe returned mutable array was passed in as the argument {name}."
-        return ""
+                origin = f"\n\nThe returned mutable array was passed in as the argument {name}."
+        super()._refuse_reference(x, where, origin)
 
     def _inside(self, x: Any) -> Any:
         if type(x) is not adapters.ByValue:

@@ -448,11 +448,11 @@ def jit(fun: F = NOT_GIVEN, /, *, static_argnums: Any = None, static_argnames: A
     return JitFunction(fun, place=place, **options)
 
 
-def _without_platform(fun: Callable[..., Any], error: RuntimeError) -> Callable[..., Any]:
+def _without_platform(fun: Callable[..., Any], error: RuntimeError) -> Any:
     """`fun` for a platform that is not there, which matters only to who calls it."""
     @wraps(fun)
-    def unavailable(*args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(*error.args) from None
+    def unavailable(*_: Any, **__: Any) -> Any:
+        raise RuntimeError(f"jit of {name_of(fun)}: {error}") from None
     return unavailable
 
 

@@ -210,11 +210,15 @@ class Exported:
         """
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         if in_tree != self.in_tree:
-            raise ValueError(pytree.structure_mismatch(
+            differences = [line for what, a, b in zip(
+                ("args", "kwargs"), self.in_tree.children(), in_tree.children())
+                for line in pytree.structure_differences(
+                    f"- {what}{{path}} is {{b}} in the invocation and {{a}} when exported, so {{why}}.", a, b,
+                    ("what was exported", "the invocation"))]
+            raise ValueError(pytree.report(
                 "The invocation args and kwargs must have the same pytree structure as when the function "
                 f"{self.fun_name!r} was exported, but they have the following structural differences",
-                self.in_tree, in_tree, ("exported", "called"), root="(args, kwargs)")
-                             + "\nGive it what `in_tree` says, or export it for this.")
+                differences) + "\nGive it what `in_tree` says, or export it for this.")
         flat = FlatFunction(self.call, leaves, in_tree, f"call of the exported function {self.fun_name}")
         self._result_avals(flat.avals())
         return self.out_tree.unflatten(self._call(*leaves))
@@ -285,7 +289,7 @@ class Exported:
             raise ValueError(f"Input shapes do not match the {what}. {problem} Using the following "
                              f"polymorphic shapes specifications: {said}. Obtained dimension variables: "
                              f"{''.join(obtained)}.")
-        for variable, (i, j), rest, factor in solve(shapes, places):
+        for variable, (i, j), rest, factor in solve(shapes, places, paths):
             size = avals[i].shape[j]
             value, left = divmod(size - evaluate(rest, values), factor)
             if left != 0:
@@ -434,9 +438,14 @@ def _export(jitted: JitFunction, args: Iterable[Any], kwargs: dict[str, Any], pl
                                   "implemented: a call of Python cannot leave this process. Take "
                                   "debug.print, pure_callback and io_callback out of it.")
     where, _ = jitted.device_assignment(traced, stage._flat.leaves)
-    symbolic = [d for a in jaxpr.in_avals for d in a.shape if is_symbolic_dim(d)]
-    for d in symbolic:
-        symbolic[0] - d     # ValueError where they are of two scopes
+    paths = _paths(stage.in_tree)
+    symbolic = [(d, path) for a, path in zip(jaxpr.in_avals, paths) for d in a.shape if is_symbolic_dim(d)]
+    for d, path in symbolic:
+        if d.scope is not symbolic[0][0].scope:
+            raise ValueError(f"Invalid mixing of symbolic scopes when exporting {jitted._name}.\nExpected "
+                             f"current (from {symbolic[0][1]}) scope {symbolic[0][0].scope}\nand found for "
+                             f"'{d}' ({path}) scope {d.scope}\nMake all shapes with one "
+                             "scope=SymbolicScope().")
     keep = traced.keep_unused or bool(symbolic)     # sizes are asked of all
     program, used = dce(embed_constants(jaxpr), keep_invars=keep)
     kept = tuple(i for i, u in enumerate(used) if u or keep)
@@ -451,7 +460,7 @@ def _export(jitted: JitFunction, args: Iterable[Any], kwargs: dict[str, Any], pl
         outs = where.outs
     partition = where if isinstance(where, Partition) and len(where.devices) > 1 else None
     results = ["result" + path for path in pytree.leaf_paths(traced.out_tree)]
-    text = _text(program, platforms, partition, _paths(stage.in_tree), results, checks)
+    text = _text(program, platforms, partition, paths, results, checks)
     version = config.jax_export_calling_convention_version
     _check_version(f"export of {jitted._name}: jax_export_calling_convention_version is {version}", version)
     return Exported(
@@ -621,6 +630,6 @@ def symbolic_args_specs(args: Any, shapes_specs: Any, constraints: Sequence[str]
         raise ValueError("symbolic_args_specs: cannot specify both a `scope` and `constraints`; give the "
                          "constraints to the SymbolicScope")
     scope = scope if scope is not None else SymbolicScope(constraints)
-    specs = pytree.flatten_axes("symbolic_args_specs: shapes_specs", treedef, shapes_specs)
+    specs = pytree.flatten_axes("export.symbolic_args_specs shapes_specs", treedef, shapes_specs)
     return treedef.unflatten([ShapeDtypeStruct(symbolic_shape(spec, scope=scope, like=a.shape), a.dtype)
                               for a, spec in zip(map(abstract, leaves), specs)])

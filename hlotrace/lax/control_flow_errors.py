@@ -68,10 +68,9 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
         else:
             advice = f"Return a carry of the structure that {init} has."
         lines = pytree.structure_differences(
-            f"he input carry {where}{{path}} is {{a}} but the corresponding component of the carry output is "
-            "{b}, so {why}.", in_tree, out_tree)
-        raise TypeError(f"{head} the same pytree structure, but they differ:\n\n{_several(lines)}\n\n"
-                        f"{advice}")
+            f"the input carry {where}{{path}} is {{a}} but the corresponding component of the carry output "
+            "is {b}, so {why}.", in_tree, out_tree, ("the input carry", "the output carry"))
+        raise TypeError(f"{head} the same pytree structure, but they differ:\n\n{_several(lines)}\n{advice}")
     wrong, grows = [], False
     for path, i, o in zip(pytree.leaf_paths(in_tree), in_avals[skip:], out_avals[skip:]):
         if i.shape != o.shape:
@@ -90,7 +89,7 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
                       f"jax.memory.Space.{i.memory_space.name})")
         else:
             continue
-        wrong.append(f"he input carry{' component' * bool(path)} {where}{path} has type {i.str_short()} but "
+        wrong.append(f"the input carry{' component' * bool(path)} {where}{path} has type {i.str_short()} but "
                      f"the corresponding output carry component has type {o.str_short()}, so {advice}")
     advice = ("\nA carry keeps its shape: write what grows into an array of its final size with "
               ".at[i].set(...)" + (", or return it as y." if what == "lax.scan" else ".")) * grows
@@ -98,10 +97,11 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
 
 
 def _several(lines):
-    """One sentence, or a list of the first; each lacks its first letter, a t."""
+    """One sentence, or a list of the first."""
     if len(lines) == 1:
-        return f"T{lines[0]}"
-    return "\n".join([f"  * t{line}" for line in lines[:3]] + [f"  and {len(lines) - 3} more"] * (len(lines) > 3))
+        return lines[0][0].upper() + lines[0][1:]
+    listed = [f"  * {line}" for line in lines[:3]]
+    return "\n".join(listed + [f"  and {len(lines) - 3} more"] * (len(lines) > 3))
 
 
 def _different(a, b):
@@ -131,26 +131,26 @@ def check_branches(what, traced, names, branches):
         same = t.out_tree == first.out_tree
         if same and not any(map(_different, first.closed.out_avals, t.closed.out_avals)):
             continue
-        both = [n if name_of(f) == "<lambda>" else f"{n} ({name_of(f)})"
-                for n, f in ((names[0], branches[0]), (name, fun))]
+        both = names[0], name
         which = "\n".join(f"{n} is {located(name_of(f), code_of(f)[0])}"
-                          for n, f in ((names[0], branches[0]), (name, fun)))
+                          for n, f in zip(both, (branches[0], fun)))
         if not same:
-            lacks = [label for label, x in zip(both, (first, t)) if x.out_tree == pytree.tree_structure(None)]
             lines = pytree.structure_differences(
                 f"{names[0]} output{{path}} is {{a}} but {name} output{{path}} is {{b}}, so {{why}}.",
-                first.out_tree, t.out_tree)
-            advice = "Return the same structure from both, with zeros where a branch has nothing to give."
-            raise TypeError(f"{what} branch outputs must have the same pytree structure, but they differ:"
-                            f"\n\n{which}\n\n" + "\n".join(lines[:3]) + "\n\n" +
-                            (f"Does {lacks[0]} lack a `return`?" if lacks else advice))
+                first.out_tree, t.out_tree, both)
+            lacks = [label for label, x in zip(both, (first, t)) if x.out_tree == pytree.tree_structure(None)]
+            advice = f"Does {lacks[0]} lack a `return`?" if lacks else (
+                "Return the same structure from both, with zeros where a branch has nothing to give.")
+            raise TypeError("\n".join([
+                f"{what} branch outputs must have the same pytree structure, but they differ:", "", which,
+                *lines[:3], advice]))
         wrong = [f"The output of {both[0]}{f' at path {path}' if path else ''} has type {a.str_short()} but "
                  f"the corresponding output of {both[1]} has type {b.str_short()}, so the {_different(a, b)} "
                  "do not match."
                  for path, a, b in zip(pytree.leaf_paths(first.out_tree), first.closed.out_avals,
                                        t.closed.out_avals)
                  if _different(a, b)]
-        raise TypeError(f"{what} branches must have equal output types but they differ.\n\n{which}\n\n" +
+        raise TypeError(f"{what} branches must have equal output types but they differ.\n\n{which}\n" +
                         "\n".join(wrong[:3] + [f"  and {len(wrong) - 3} more"] * (len(wrong) > 3)) +
                         "\nCast the outputs of one branch with .astype(...), or reshape, broadcast or "
                         "reshard them.")

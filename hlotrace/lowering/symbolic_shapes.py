@@ -90,7 +90,7 @@ class DynamicContext(Context):
             self.check(predicate, f"Input shapes do not match the {what}. {problem} Using the following "
                        f"polymorphic shapes specifications: {said}. Obtained dimension variables: {told}.",
                        *names)
-        for variable, place, rest, factor in solve(shapes, places):
+        for variable, place, rest, factor in solve(shapes, places, self.module.paths):
             spec = shapes[place[0]][place[1]]
             value = self.binary("subtract", found[place], self.size(rest)) if rest != 0 else found[place]
             if factor != 1:

@@ -30,7 +30,8 @@ def scalar(value: Any, dtype: Any) -> Any:
     """
     try:
         # 0.0 and -0.0 are equal, but not the same
-        return exactly(_scalar(value, dtype, state.x64 if value else str(value)))
+        made = _scalar(value, dtype, state.x64 if value else str(value))
+        return made if made.itemsize < 8 else exactly(made)
     except (TypeError, errors.InconclusiveDimensionOperation):
         if type(value) is not Dimension:
             raise
@@ -46,9 +47,7 @@ def exactly(x: Any) -> Any:
 
     An array of the time when jax_enable_x64 was set has constants of its dtype beside it.
     """
-    if state.x64 or x.itemsize < 8 or dtypes.canonicalize(x.dtype) == x.dtype:
-        return x
-    return convert(x, x.dtype)
+    return x if state.x64 or dtypes.canonicalize(x.dtype) == x.dtype else convert(x, x.dtype)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -52,15 +52,15 @@ class _Keys:
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.mask, self.what, self.line = np.zeros(shape, bool), "", ""
 
-    def use(self, mask: Any, what: str, line: str) -> None:
-        """Use up those of `mask`.
+    def use(self, mask: Any, what: str, line: str, said: str) -> None:
+        """Use up those of `mask`; `said` begins the error.
 
         Raises:
             KeyReuseError: if one of them is used up.
         """
         if np.any(self.mask & mask):
             raise KeyReuseError(
-                f"a PRNG key{'' if self.mask.ndim == 0 else ' of an array'} that was used by "
+                f"{said}: a PRNG key{'' if self.mask.ndim == 0 else ' of an array'} that was used by "
                 f"{self.what}{_at(self.line)} is used again by {what}{_at(line)}: the numbers would be the "
                 "same. Make two of it first, as in key, other = random.split(key), or random.fold_in(key, "
                 "i); random.clone(key) says that it is meant.")
@@ -132,9 +132,7 @@ def _apply(eqn: Eqn, env: dict[Var, _Keys], values: dict[Var, Any]) -> None:
 
 
 def _use_up(eqn: Eqn, keys: Keys, line: str, _: object) -> Keys | None:
-    for k in keys:
-        if k is not None:
-            k.use(True, f"`{eqn.primitive}`", line)
+    _use(keys, [np.True_] * len(keys), f"`{eqn.primitive}`", line, eqn.primitive)
     return None
 
 
@@ -169,15 +167,19 @@ def _part(eqn: Eqn, keys: Keys, line: str, values: dict[Var, Any], starts: Seque
         return _use_up(eqn, keys, line, values)
     mask = np.zeros_like(k.mask)
     mask[tuple(slice(*along) for along in zip(starts, limits, strides or [1] * len(starts)))] = True
-    k.use(mask, "an index", line)
+    k.use(mask, "an index", line, _consumed(eqn.primitive, 0))
     return None
 
 
-def _use(keys: Keys, masks: Iterable[Any], what: str, line: str) -> None:
-    """Use up what a program does, which is given these keys."""
-    for k, mask in zip(keys, masks):
+def _consumed(primitive: Any, i: int) -> str:
+    return f"In {primitive}, argument {i} is already consumed"
+
+
+def _use(keys: Keys, masks: Iterable[Any], what: str, line: str, primitive: Any, first: int = 0) -> None:
+    """Use up what a program does, which an equation gives these keys, its operands from `first` on."""
+    for i, (k, mask) in enumerate(zip(keys, masks), first):
         if k is not None and mask is not None:
-            k.use(mask if mask.shape == k.mask.shape else True, what, line)
+            k.use(mask if mask.shape == k.mask.shape else True, what, line, _consumed(primitive, i))
 
 
 def _called(eqn: Eqn, keys: Keys, line: str, values: dict[Var, Any], jaxprs: Iterable[Jaxpr] | None = None,
@@ -190,7 +192,7 @@ def _called(eqn: Eqn, keys: Keys, line: str, values: dict[Var, Any], jaxprs: Ite
     what = f"`{eqn.params.get('name') or eqn.primitive}`"
     masks = [next((m for m in column if m is not None), None)
              for column in zip(*[masks for masks, _ in found])]
-    _use(keys[skip:], masks, what, line)
+    _use(keys[skip:], masks, what, line, eqn.primitive, skip)
     same = [set(column) for column in zip(*[outs for _, outs in found])]
     return [keys[skip + i] if len(column) == 1 and (i := next(iter(column))) is not None else None
             for column in same]
@@ -210,7 +212,9 @@ def _repeated(what: str, eqn: Eqn, jaxpr: Jaxpr, constants: int, carry: int, lin
     for i, mask in enumerate(masks[:constants + carry]):
         if mask is not None and (i < constants or i in outs[:carry]):
             raise KeyReuseError(
-                f"the body of {what}{_at(line)} uses the same PRNG key in each round: "
+                f"{what} body function leads to key reuse when repeatedly executed"
+                + ", because key constants are repeatedly consumed" * (what == "scan")
+                + f": the body{_at(line)} uses the same PRNG key in each round: "
                 + ("it closes over it" if i < constants else "it hands it on as it was")
                 + ". Split the key in the body and carry on one half, or take each round's key from "
                 "random.split(key, n).")
@@ -221,10 +225,9 @@ def _scan(eqn: Eqn, keys: Keys, line: str, _: object) -> Keys:
     params = eqn.params
     first = params["num_consts"] + params["num_carry"]
     masks, outs = _repeated("scan", eqn, params["jaxpr"], params["num_consts"], params["num_carry"], line)
-    _use(keys[:first], masks[:first], "`scan`", line)
-    for k, mask in zip(keys[first:], masks[first:]):
-        if k is not None and mask is not None:
-            k.use(np.broadcast_to(mask, k.mask.shape), "`scan`", line)
+    spread = [m if k is None or m is None else np.broadcast_to(m, k.mask.shape)
+              for k, m in zip(keys[first:], masks[first:])]
+    _use(keys, [*masks[:first], *spread], "`scan`", line, "scan")
     carried = outs[:params["num_carry"]]
     return [keys[i] if i is not None and i < first else None for i in carried] + [None] * (
         len(outs) - len(carried))
@@ -242,10 +245,11 @@ def _while(eqn: Eqn, keys: Keys, line: str, _: object) -> Keys:
         place = constants + i - tests       # among the operands of the body
         if i < tests or outs[i - tests] == place or masks[place] is not None:
             raise KeyReuseError(
-                f"the condition of while_loop{_at(line)} uses a PRNG key that it has used in the round "
+                "while_loop cond function leads to key reuse when repeatedly executed: the condition"
+                f"{_at(line)} uses a PRNG key that it has used in the round "
                 "before, or that the body uses: carry a key for it and split that in the body.")
-    _use(keys[:tests], tested[:tests], "`while_loop`", line)
-    _use(keys[tests:], masks, "`while_loop`", line)
+    _use(keys[:tests], tested[:tests], "`while_loop`", line, "while")
+    _use(keys[tests:], masks, "`while_loop`", line, "while", tests)
     return [keys[tests + i] if i is not None else None for i in outs]
 
 
@@ -287,9 +291,14 @@ def _remember(x: Any, keys: _Keys) -> _Keys:
     return keys
 
 
-def use(jaxpr: Jaxpr, operands: Sequence[Any], what: str) -> Callable[[Sequence[Any]], None]:
+def use(jaxpr: Jaxpr, operands: Sequence[Any], what: str, kind: str = "jit-compiled function",
+        num_consts: int = 0) -> Callable[[Sequence[Any]], None]:
     """Note what a program without constvars that is about to run on these arrays does to keys.
 
+    Args:
+        what: the name of what runs.
+        kind: what it is.
+        num_consts: so many of the operands, the first, are no arguments.
     Returns:
         A function to be called with the results.
 
@@ -302,7 +311,12 @@ def use(jaxpr: Jaxpr, operands: Sequence[Any], what: str) -> Callable[[Sequence[
         known = {v: np.asarray(x) for x, v in zip(operands, jaxpr.invars)
                  if not is_extended(v.aval.dtype) and is_integer(v.aval.dtype) and v.aval.size <= _SMALL}
     masks, outs = signature(jaxpr, known)
-    _use(keys, masks, what, source_info.describe(source_info.user_frame()))
+    line = source_info.describe(source_info.user_frame())
+    for i, (k, mask) in enumerate(zip(keys, masks)):
+        if k is not None and mask is not None:
+            at = (i - num_consts) % len(keys)
+            k.use(mask if mask.shape == k.mask.shape else True, what, line,
+                  f"Previously-consumed key passed to {kind} at index {at}")
 
     def passed(results: Sequence[Any]) -> None:
         for x, i in zip(results, outs):
@@ -317,7 +331,7 @@ class OneCall:
         self.jaxpr, self.consts, self.name = jaxpr, consts, name
 
     def before(self, leaves: Sequence[Any]) -> Sequence[Any]:
-        self.passed = use(self.jaxpr, [*self.consts, *leaves], f"`{self.name}`")
+        self.passed = use(self.jaxpr, [*self.consts, *leaves], f"`{self.name}`", num_consts=len(self.consts))
         return leaves
 
     def after(self, results: Any) -> Any:
@@ -330,4 +344,4 @@ def use_by(primitive: Primitive, operands: Sequence[Any], avals: Iterable[Shaped
     """`use` of one operation, which is not part of a program."""
     ins, outs = [Var(a) for a in avals], [Var(a) for a in primitive.typecheck(avals, params)]
     eqn = Eqn(primitive, ins, outs, params, (), source_info.user_frame())
-    return use(Jaxpr((), (), ins, [eqn], outs), operands, f"`{primitive}`")
+    return use(Jaxpr((), (), ins, [eqn], outs), operands, f"`{primitive}`", str(primitive))

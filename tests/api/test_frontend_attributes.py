@@ -167,7 +167,7 @@ def test_blocks_whose_operations_carry_metadata():
     @set_xla_metadata(told="again")
     def g(x):
         return jax.jit(jnp.cos)(x)
-    assert tags(g, X) == tags(jax.vmap(g), X) == ['call {told = "again"}']
+    assert tags(g, X) == tags(jax.vmap(g), X) == ['cosine {told = "again"}']
     np.testing.assert_allclose(g(X), np.cos(X), rtol=1e-6)
     assert 'multiply {FUSE_LIMIT = "true"}' in tags(fuse_limit()(lambda x: x * 2), X)
     with set_xla_metadata(out=1):

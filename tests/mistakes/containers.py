@@ -208,7 +208,7 @@ def axes_for_some_of_the_keys():
     return jax.vmap(f, in_axes=({"w": 0},))({"w": jnp.ones(3), "b": jnp.ones(3)})  # <-
 
 
-@mistake(TypeError, "lax.scan", "at c", "dict with 1 key", "leaf", advice="Return a carry of the structure")
+@mistake(TypeError, "lax.scan", "carry c is", "dict with 1 key", "leaf", advice="Return a carry of the structure")
 def carry_of_another_structure():
     def body(c, x):
         return c["h"], x
@@ -225,7 +225,7 @@ def tangent_of_another_key():
     return jax.jvp(lambda p: p["w"], ({"w": 1.0},), ({"v": 1.0},))  # <-
 
 
-@mistake(ValueError, "vjp", "only the output has 'w'", advice="the output has a dict")
+@mistake(ValueError, "vjp", "only the output has 'w'", advice="out was a dict")
 def cotangent_of_another_key():
     _, pull = jax.vjp(lambda p: p, {"w": 1.0})
     return pull({"v": 1.0})  # <-

@@ -58,7 +58,7 @@ def carry_of_a_state():
     return lax.scan(step, state, jnp.ones(4))  # <-
 
 
-@mistake(TypeError, "lax.scan of step", "at state", "a tuple of length 2", "a tuple of length 1",
+@mistake(TypeError, "lax.scan of step", "carry state is", "a tuple of length 2", "a tuple of length 1",
          advice="Return a carry of the structure")
 def carry_that_lost_an_entry():
     def step(state, x):
@@ -74,19 +74,19 @@ def carry_with_another_key():
     return lax.scan(step, {"h": 0.0, "c": 1.0}, jnp.ones(4))  # <-
 
 
-@mistake(TypeError, "lax.scan", "pair", "float32[]", advice="return (carry, y), with None")
+@mistake(TypeError, "lax.scan", "pair", "float32[]", advice="Return (carry, y) from <lambda>, with None")
 def scan_without_outputs():
     return lax.scan(lambda c, x: c + x, 0.0, jnp.ones(4))  # <-
 
 
-@mistake(TypeError, "lax.scan", "step returned a tuple of length 3", advice="a tuple for several")
+@mistake(TypeError, "lax.scan", "from step", advice="a tuple for several")
 def scan_body_of_three():
     def step(c, x):
         return c + x, x, x
     return lax.scan(step, 0.0, jnp.ones(4))  # <-
 
 
-@mistake(TypeError, "lax.scan", "step returned None", advice="lack a `return`")
+@mistake(TypeError, "lax.scan", "got None", "from step", advice="lack a `return`")
 def scan_body_that_returns_nothing():
     def step(c, x):
         c + x
@@ -147,7 +147,7 @@ def while_condition_that_is_an_array():
     return lax.while_loop(lambda c: c < 3, lambda c: c + 1, jnp.zeros(3))  # <-
 
 
-@mistake(TypeError, "lax.while_loop", "cond_fun", "a tuple of length 2", advice="one comparison")
+@mistake(TypeError, "lax.while_loop", "cond_fun", "pytree PyTreeDef((*, *))", advice="one comparison")
 def while_condition_that_is_a_pair():
     return lax.while_loop(lambda c: (c < 3, c), lambda c: c + 1, 0.0)  # <-
 
@@ -181,7 +181,7 @@ def branches_of_other_shapes():
     return lax.cond(True, lambda x: x.sum(), lambda x: x, jnp.ones(3))  # <-
 
 
-@mistake(TypeError, "lax.cond", "true_fun (yes)", "false_fun (no)", "'aux'", advice="Return the same structure")
+@mistake(TypeError, "lax.cond", "true_fun is yes at", "false_fun is no at", "'aux'", advice="Return the same structure")
 def branches_of_other_structures():
     def yes(x):
         return {"loss": x, "aux": x}
@@ -226,7 +226,7 @@ def branch_called_already():
     return lax.cond(True, f(1.0), f(2.0), 1.0)  # <-
 
 
-@mistake(TypeError, "lax.switch", "integer scalar", "1.0", advice=".astype(int)")
+@mistake(TypeError, "lax.switch", "must be an integer", "1.0", advice=".astype(int)")
 def switch_by_a_float():
     return lax.switch(1.0, [lambda x: x, lambda x: -x], 1.0)  # <-
 
@@ -241,7 +241,7 @@ def switch_of_no_branches():
     return lax.switch(0, [], 1.0)  # <-
 
 
-@mistake(TypeError, "lax.switch", "branch 0 has type float32[]", "branch 2 has type bool[]", advice=".astype(...)")
+@mistake(TypeError, "lax.switch", "branch 0 has type float32[]", "branch2 has type bool[]", advice=".astype(...)")
 def switch_branches_that_differ():
     return lax.switch(0, [lambda x: x, lambda x: -x, lambda x: x > 0], 1.0)  # <-
 
@@ -334,7 +334,7 @@ def slice_in_a_loop():
     return lax.fori_loop(0, 3, lambda i, c: c + xs[:i].sum(), 0.0)  # <-
 
 
-@mistake(TypeError, "lax.fori_loop", "at c", "a tuple of length 2", advice="returns the new value alone")
+@mistake(TypeError, "lax.fori_loop", "carry c is", "a tuple of length 2", advice="returns the new value alone")
 def loop_in_a_gradient():
     def f(x):
         return lax.fori_loop(0, 3, lambda i, c: (c, x), x)  # <-
@@ -385,12 +385,12 @@ def scan_key_to_raw():
     return lax.scan(lambda k, x: (jax.random.key_data(k), x), jax.random.key(0), jnp.ones(3))  # <-
 
 
-@mistake(ValueError, "lax.scan", "unroll", "-1", advice="positive int or a bool")
+@mistake(ValueError, "lax.scan", "unroll", "-1", advice="`bool` or a non-negative `int`")
 def scan_unroll():
     return lax.scan(lambda c, x: (c, x), 0.0, jnp.ones(3), unroll=-1)  # <-
 
 
-@mistake(TypeError, "lax.while_loop", "at c[1]", "None", advice="Return a carry")
+@mistake(TypeError, "lax.while_loop", "carry c[1] is", "None", advice="Return a carry")
 def while_carry_none():
     return lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, jnp.ones(3)), (0, None))  # <-
 
@@ -424,7 +424,7 @@ def platform_without_a_function():
     return lax.platform_dependent(jnp.ones(3), tpu=jnp.sin)  # <-
 
 
-@mistake(TypeError, "lax.platform_dependent", "cpu= (sin) has type float32[3]", "(sum) has type float32[]", advice="Cast")
+@mistake(TypeError, "lax.platform_dependent", "cpu= is sin", "output of default= has type float32[]", advice="Cast")
 def platforms_that_do_not_agree():
     return lax.platform_dependent(jnp.ones(3), cpu=jnp.sin, default=jnp.sum)  # <-
 

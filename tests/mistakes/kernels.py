@@ -26,7 +26,7 @@ def gradient_of_a_kernel():
     jax.grad(loss)(jnp.ones((2, 3)))
 
 
-@mistake(NotImplementedError, "FFI call to `kernel`", "vmap_method=None", advice="'sequential'")
+@mistake(NotImplementedError, "ffi_call primitive", "vmap_method=None for `kernel`", advice="'sequential'")
 def vmap_of_a_kernel():
     def each(x):
         return ffi.ffi_call("kernel", jax.ShapeDtypeStruct((3,), "float32"))(x)  # <-

@@ -168,7 +168,7 @@ def cotangent_of_another_shape():
     return pull(jnp.ones(2))  # <-
 
 
-@mistake(ValueError, "vjp", "a tuple of length 1", advice="the output has a leaf")
+@mistake(ValueError, "vjp", "a tuple of length 1 here", advice="was a leaf in the original output")
 def cotangent_of_another_structure():
     _, pull = jax.vjp(square, jnp.ones(3))
     return pull((jnp.ones(3),))  # <-
@@ -179,7 +179,7 @@ def transpose_of_what_is_not_linear():
     return jax.linear_transpose(square, 1.0)(1.0)  # <-
 
 
-@mistake(TypeError, "Custom VJP", "clip", "arguments to the primal function, 2", "(Array(1.", advice="None for")
+@mistake(TypeError, "Custom VJP", "clip", "arguments to the primal function", "PyTreeDef((*,))", "(Array(1.", advice="None is for")
 def cotangents_of_another_number():
     @jax.custom_vjp
     def clip(x, limit):

@@ -117,12 +117,12 @@ def structure_mismatch(what: str, a_tree: Any, b_tree: Any,
     return report(what, _differences(a_tree, b_tree, names, root=root))
 
 
-def structure_differences(sentence: str, a_tree: Any, b_tree: Any) -> list[str]:
+def structure_differences(sentence: str, a_tree: Any, b_tree: Any, names: Names) -> list[str]:
     """A sentence for each place where the structures of two trees (or PyTreeDefs) differ.
 
     In `sentence`, {path} becomes the place, {a} and {b} what is there, and {why} in what they differ.
     """
-    return _differences(a_tree, b_tree, ("", ""), sentence=sentence)
+    return _differences(a_tree, b_tree, names, sentence=sentence)
 
 
 def described(x: Any) -> str:
@@ -177,7 +177,7 @@ def _differences(a: Any, b: Any, names: Names, is_leaf: IsLeaf | None = None,
     def differ(path: KeyPath, kind: str, left: str, right: str, note: str = "") -> None:
         if sentence:
             why = _WHY.get(kind, "the lengths do not match")
-            out.append(sentence.format(path=keystr(path), a=left, b=right, why=why))
+            out.append(sentence.format(path=keystr(path), a=left, b=right, why=why + note))
             return
         where = f"at {root}{keystr(path)}: " if path or root else ""
         if prefix:

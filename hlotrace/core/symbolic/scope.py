@@ -275,8 +275,8 @@ def split(text: str) -> list[str]:
 
 # --- solving
 
-def solve(shapes: Sequence[Iterable[Size]],
-          sizes: Iterable[Iterable[Any]]) -> list[tuple[str, Any, Any, int]]:
+def solve(shapes: Sequence[Iterable[Size]], sizes: Iterable[Iterable[Any]],
+          paths: Sequence[str]) -> list[tuple[str, Any, Any, int]]:
     """[(variable, size, rest, factor)], such that each variable of `shapes` is (size - rest) / factor.
 
     They are in an order in which each rest has only variables that come before.
@@ -284,6 +284,7 @@ def solve(shapes: Sequence[Iterable[Size]],
     Args:
         shapes: those of arguments
         sizes: something for each of their dimensions
+        paths: the names of the arguments
 
     Raises:
         ValueError: for a variable that no size determines: it must be alone in a size, times a number, beside
@@ -308,7 +309,12 @@ def solve(shapes: Sequence[Iterable[Size]],
                     known.add(variable)
                     progress = True
     if left := [v for v in needed if v not in known]:
-        raise ValueError(f"Cannot solve for values of dimension variables {set(left)}: each must be alone "
-                         "in some size of an argument, times a number, as b does in '2*b + 1'; the shapes "
-                         f"are {', '.join(map(str, shapes))}")
+        said = ",".join(f"{path}.shape = {shape}" for path, shape in zip(paths, shapes))
+        unused = ", ".join(f"'{d}' for dimension size {path}.shape[{j}]" for path, shape in zip(paths, shapes)
+                           for j, d in enumerate(shape) if not variables(d) <= known)
+        listed = ", ".join(map(repr, left))
+        raise ValueError(f"Cannot solve for values of dimension variables {{{listed}}}. We can only solve "
+                         "linear uni-variate constraints. Using the following polymorphic shapes "
+                         f"specifications: {said}. Unprocessed specifications: {unused}. Each must be alone "
+                         "in some size of an argument, times a number, as b is in '2*b + 1'")
     return steps

@@ -108,7 +108,8 @@ def solved(*shapes):
     scope = SymbolicScope()
     shapes = [[parse(text, scope) for text in shape] for shape in shapes]
     places = [[(i, j) for j in range(len(shape))] for i, shape in enumerate(shapes)]
-    return [(variable, place, str(rest), factor) for variable, place, rest, factor in solve(shapes, places)]
+    return [(variable, place, str(rest), factor) for variable, place, rest, factor
+            in solve(shapes, places, [f"args[{i}]" for i in range(len(shapes))])]
 
 
 @pytest.mark.parametrize("shapes, steps", [
