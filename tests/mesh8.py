@@ -105,3 +105,22 @@ def whole(array, want):
     for shard in shards:
         assert shard.data.devices() == {shard.device}
         _equal(np.asarray(shard.data), want[shard.index])
+
+
+# Shardings for an (8, 4) array, made when a test runs: devices are asked for then.
+PLACES = {
+    "first device": lambda: one(0),
+    "device 6": lambda: one(6),
+    "rows": lambda: on("data"),
+    "columns": lambda: on(None, "model"),
+    "tiles": lambda: on("data", "model"),
+    "tiles turned": lambda: on("model", "data"),
+    "a row each": lambda: on(("data", "model")),
+    "everywhere": lambda: on(),
+    "line": lambda: on("x", mesh=line),
+    "line backwards": lambda: on("x", mesh=backwards),
+    "low half": lambda: on("x", mesh=low),
+    "high half": lambda: on(None, "x", mesh=high),
+    "two": lambda: on("x", mesh=lambda: Mesh(devices()[2:4], "x")),
+    "mesh of one": lambda: on("x", mesh=lambda: Mesh(devices()[5:6], "x")),
+}

@@ -77,6 +77,7 @@ BY_NAME = {
     "slice": lambda x, start_indices, limit_indices, strides: x[tuple(map(slice, start_indices, limit_indices, strides or [1] * x.ndim))],
     "pad": _pad,
     "concatenate": lambda *xs, dimension: np.concatenate(xs, dimension),
+    "name": lambda x, name: x,
     "iota": lambda dtype, shape, dimension, **_: _broadcast(np.arange(shape[dimension], dtype=dtype), shape, (dimension,)),
     "select_n": lambda which, *cases: np.choose(which.astype(int), cases) if which.ndim else np.array(cases[int(which)]),
     "dot_general": _dot,

@@ -15,15 +15,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import dtypes
 from ..core.avals import aval_of, is_arraylike
 from ..core.pytrees import pytree
 from ..core.symbolic_zeros import UndefinedPrimal, is_undefined_primal
-
-if TYPE_CHECKING:
-    pass
 
 
 class Adapter:

@@ -17,7 +17,7 @@ from ..core.symbolic_zeros import UndefinedPrimal
 from ..core.trace import EVAL, trace_to_jaxpr
 from ..primitives.arrays.elementwise import convert
 from ..primitives.arrays.shape import in_memory_of, instantiate, zeros_of
-from ..primitives.common import np
+from ..primitives.common import np, scalar
 from ..runtime.array_impl import ArrayImpl, own
 from ..runtime.devices import transfer
 from ..transforms import residuals  # noqa: F401  it provides programs.linearize_steps
@@ -396,7 +396,7 @@ def value_and_grad(fun: Callable[_P, _R], argnums: Any = 0, has_aux: bool = Fals
         outs, aux, pullback = linearize_call(flat, avals)
         _check_scalar(flat, outs, holomorphic)
         aval = aval_of(outs[0])
-        one = in_memory_of(aval, np.ones((), aval.dtype))
+        one = in_memory_of(aval, scalar(1, aval.dtype))
         if holomorphic and aval.weak_type:
             one = one.item()
         cotangents = pullback.structured(pullback.flat([one]))

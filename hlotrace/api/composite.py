@@ -9,6 +9,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
 from ..core.caches import ContextCache
@@ -18,6 +20,7 @@ from ..core.programs import constant_key
 from ..core.pytrees import pytree
 from ..core.surface.boundary import HoldsArray, arrays_of, reraise_for_user
 from ..core.trace import EVAL, Tracer, entering, trace_to_jaxpr
+from ..primitives.arrays.slicing import copy_p
 from ..primitives.programs.calls import jit_p
 from .jit import JitFunction
 from .signatures import NotHashable
@@ -34,7 +37,6 @@ def composite(fun: Callable[..., Any] | None = None, *, static: Any = (), name: 
     """Decorator of such a function.
 
     Args:
-        fun: the function.
         static: names of the parameters that are Python values, not arrays.
         name: what messages and programs call it, by default its own name.
         whole: eager transformations call it as one program; False where static values often change, which
@@ -69,6 +71,10 @@ def composite(fun: Callable[..., Any] | None = None, *, static: Any = (), name: 
     return call
 
 
+def _no_numpy(x: Any) -> Any:
+    return copy_p.bind(x) if isinstance(x, (np.ndarray, np.generic)) and is_arraylike(x) else x
+
+
 def _tupled(x: Any) -> Any:
     return tuple(x) if type(x) is list else x
 
@@ -85,8 +91,10 @@ def splice(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
         else:
             part = constant_key(x)
             if part is None:
-                if is_arraylike(x) or getattr(x, "__closure__", None) is not None:
-                    return fun(*args, **kwargs)      # a NumPy array may change, a closure may hold anything
+                if is_arraylike(x):         # a NumPy array may change; the result is an Array all the same
+                    return pytree.tree_map(_no_numpy, fun(*args, **kwargs))
+                if getattr(x, "__closure__", None) is not None:
+                    return fun(*args, **kwargs)         # may hold anything
                 part = x
             parts.append(part)
     key = tuple(parts)

@@ -12,7 +12,7 @@ from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
 from ..core.config import config, state
-from ..core.errors import ShapeError
+from ..core.errors import ShapeError, UnexpectedTracerError
 from ..core.jaxpr import Var, close, eval_jaxpr
 from ..core.pytrees import pytree
 from ..core.surface.boundary import boundaries, filtered
@@ -334,6 +334,14 @@ class custom_vjp(_Custom):
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
         args = self._positional(args, kwargs)
+        fixed = pytree.tree_leaves([args[n:n + 1] for n in self.nondiff_argnums])
+        if any([isinstance(x, Tracer) for x in fixed]):
+            raise UnexpectedTracerError(
+                f"Found a JAX Tracer object passed as an argument to a custom_vjp function, {name}, in a "
+                "position indicated by nondiff_argnums as non-differentiable. Tracers cannot be passed as "
+                "non-differentiable arguments to custom_vjp functions; instead, nondiff_argnums should only "
+                "be used for arguments that can't be or contain JAX tracers, e.g. function-valued arguments: "
+                "let bwd return None for an array that has no derivative.")
         flat, leaves, static = self._flat(args, self.nondiff_argnums)
 
         def fwd(primals: Sequence[Any],

@@ -14,7 +14,7 @@ from ..core import dtypes, source_info
 from ..core.avals import MARK_STATIC, ShapedArray, aval_of, fault_of, is_arraylike, not_an_array
 from ..core.caches import WeakCache
 from ..core.config import config, scoped, state, uncollected
-from ..core.debug_info import Origin, code_of, located
+from ..core.debug_info import Origin, code_of, located, traced_for
 from ..core.jaxpr import close, dce
 from ..core.pytrees import pytree
 from ..core.refs import accesses
@@ -83,7 +83,7 @@ class FlatFunction:
                 pytree.tree_leaves(aux)) else aux)
             for x in aux:
                 if adapters.adapter_of(x) is not None:
-                    self._refuse_reference(x, "what is auxiliary")
+                    self._refuse_reference(x, " in what is auxiliary")
         outs, self.out_tree = pytree.tree_flatten(result)
         for x in outs:
             if not is_arraylike(x):
@@ -179,20 +179,27 @@ class FlatFunction:
         return outs
 
     def _refuse_reference(self, x: Any, where: str) -> None:
-        raise ValueError(f"function {self.name} traced for {self.what} returned a mutable array reference of "
-                         f"type {x.aval} at {where}, but mutable array references cannot be returned: return "
-                         "its value, ref[...]")
+        raise ValueError(f"{self._traced()} returned a mutable array reference of type {x.aval}{where}, but "
+                         "mutable array references cannot be returned: return its value, ref[...]."
+                         + self._where_from(x))
+
+    def _traced(self) -> str:
+        return f"function {located(self.name, code_of(self.fun)[0])} traced for {traced_for(self.what)}"
+
+    def _where_from(self, x: Any) -> str:
+        """A line on where a mutable array came from, if it is one of the arguments."""
+        return ""
 
     def _refuse_output(self, outs: Sequence[Any]) -> None:
         for i, x in enumerate(outs):
             if adapters.adapter_of(x) is not None:
-                self._refuse_reference(x, self.out_path(i))
+                path = pytree.leaf_paths(self.out_tree)[i]
+                self._refuse_reference(x, path and f" at output tree path result{path}")
             if not is_arraylike(x):
                 path = pytree.leaf_paths(self.out_tree)[i]
                 where = f" at output component {path}" if path else ""
-                raise TypeError(f"function {located(self.name, code_of(self.fun)[0])} traced for {self.what} "
-                                f"returned a value of type {type(x)}{where}, which is not a valid JAX type: "
-                                "return arrays, numbers, or pytrees of them")
+                raise TypeError(f"{self._traced()} returned a value of type {type(x)}{where}, which is not a "
+                                "valid JAX type: return arrays, numbers, or pytrees of them")
 
     def trace(self, avals: Sequence[ShapedArray], name: str | None = None,
               arg_names: Sequence[str] | None = None) -> TracedProgram:
@@ -245,6 +252,15 @@ class StatefulFunction(FlatFunction):
     def _begin(self, leaves: Sequence[Any]) -> Any:
         self.inner = []
         return self.in_tree.unflatten(leaves)
+
+    def _where_from(self, x: Any) -> str:
+        numbers = self.in_tree.unflatten(range(self.in_tree.num_leaves))
+        nodes = filter(adapters.is_by_value, pytree.tree_leaves(numbers, is_leaf=adapters.is_by_value))
+        for node, (_, value) in zip(nodes, self.inner):
+            if value is x and node.arrays:
+                name = self.path(node.arrays[0]).partition("[<")[0]
+                return f"\n\nThe returned mutable array was passed in as the argument {name}."
+        return ""
 
     def _inside(self, x: Any) -> Any:
         if type(x) is not adapters.ByValue:

@@ -11,7 +11,7 @@ from ..core.symbolic.dimension import is_symbolic_dim
 from ..primitives.arrays.elementwise import add, convert, eq
 from ..primitives.arrays.shape import instantiate, reshape
 from ..primitives.arrays.slicing import iota_p, slice_p
-from ..primitives.common import np
+from ..primitives.common import exactly, np
 from ..transforms.jvp import jvp_flat
 from . import adapters, autodiff
 from .flat import FlatFunction
@@ -36,7 +36,7 @@ def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
         else:
             block = np.zeros((total, n), a.dtype)
             block[start:start + n] = np.eye(n, dtype=a.dtype)
-            stacked.append(block.reshape(total, *a.shape))
+            stacked.append(exactly(block.reshape(total, *a.shape)))
         start += n
     return stacked
 

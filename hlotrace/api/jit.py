@@ -36,7 +36,15 @@ from .donation_warnings import warn_unusable
 from .fast_path import FastPath, keep
 from .flat import FlatFunction, StatefulFunction, abstract, forget
 from .jit_placement import Placement, maps_devices
-from .signatures import name_of, numbers_and_names, split_statics, static_key, static_values, take_names
+from .signatures import (
+    name_of,
+    numbers_and_names,
+    split_statics,
+    static_key,
+    static_values,
+    take_names,
+    wraps,
+)
 
 if TYPE_CHECKING:
     from .flat import TracedProgram
@@ -422,7 +430,10 @@ def jit(fun: F = NOT_GIVEN, /, *, static_argnums: Any = None, static_argnames: A
                              f"{backend=}")
         if device is not None and not hasattr(device, "device_kind"):
             raise TypeError(f"jit: device is one of hlotrace.devices(), got {device!r}")
-        place = placement.on_device(device or evaluate.client.local_devices(backend=backend)[0])
+        try:
+            place = placement.on_device(device or evaluate.client.local_devices(backend=backend)[0])
+        except RuntimeError as error:
+            fun = fun if fun is NOT_GIVEN else _without_platform(fun, error)
     if isinstance(inline, Inline):
         inline = inline in (Inline.JAX_EARLY, Inline.JAX_LATE)
     elif type(inline) is not bool:
@@ -437,13 +448,20 @@ def jit(fun: F = NOT_GIVEN, /, *, static_argnums: Any = None, static_argnames: A
     return JitFunction(fun, place=place, **options)
 
 
+def _without_platform(fun: Callable[..., Any], error: RuntimeError) -> Callable[..., Any]:
+    """`fun` for a platform that is not there, which matters only to who calls it."""
+    @wraps(fun)
+    def unavailable(*args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(*error.args) from None
+    return unavailable
+
+
 def make_jaxpr(fun: Callable[..., Any], static_argnums: Any = (),
                axis_env: Iterable[tuple[Any, int]] | None = None,
                return_shape: bool = False) -> Callable[..., Any]:
     """A function that gives the program of `fun` for its arguments (arrays or ShapeDtypeStructs).
 
     Args:
-        fun: the function.
         static_argnums: as for `jit`.
         axis_env: (name, size) pairs of named axes.
         return_shape: give (program, types of the result).

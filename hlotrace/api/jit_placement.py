@@ -36,7 +36,8 @@ def _over_devices(shardings: list[Any]) -> list[Any]:
     mesh = state.mesh_to_run_on
     if mesh is None:
         return shardings
-    return [s.update(mesh=mesh) if getattr(s, "mesh", None) == mesh.abstract_mesh else s for s in shardings]
+    return [s.update(mesh=mesh) if mesh.same_axes(getattr(s, "mesh", None)) and not hasattr(s.mesh, "devices")
+            else s for s in shardings]
 
 
 class _Moved:

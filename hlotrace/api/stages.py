@@ -259,18 +259,12 @@ class Traced(_Stage):
         return self._traced.result_tree
 
     @property
-    def in_avals(self) -> Any:
-        return adapters.raised(self._arg_tree.unflatten(self._traced.jaxpr.in_avals))
-
-    @property
     def out_avals(self) -> Any:
         return self.out_tree.unflatten(self._traced.closed.out_avals[:self.out_tree.num_leaves])
 
+    in_avals = property(lambda self: adapters.raised(self._arg_tree.unflatten(self._traced.jaxpr.in_avals)))
     _donated_leaves = property(lambda self: self._traced.donated)
-
-    @property
-    def effects(self) -> Any:
-        return self._traced.jaxpr.effects
+    effects = property(lambda self: self._traced.jaxpr.effects)
 
     @property
     def lojax(self) -> Traced:
@@ -480,12 +474,17 @@ class Compiled(FastPath, _Stage):
     @property
     def input_shardings(self) -> Any:
         """The shardings of the arguments, (positional, keyword); None for one that the program ignores."""
-        shardings = [None] * self._arg_tree.num_leaves
+        return self._arguments(self._executable.in_shardings)
+
+    def _arguments(self, found: Sequence[Any]) -> Any:
+        """Of what is known of each input of the program that of the function's arguments: constants and the
+        values of Refs are before them."""
+        known: list[Any] = [None] * self._arg_tree.num_leaves
         shift = len(self._lowered._references)
-        for i, s in zip(self._lowered._kept, self._executable.in_shardings[len(self._lowered._consts):]):
+        for i, value in zip(self._lowered._kept, found[len(self._lowered._consts):]):
             if i >= shift:
-                shardings[i - shift] = s
-        return adapters.raised(self._arg_tree.unflatten(shardings))
+                known[i - shift] = value
+        return adapters.raised(self._arg_tree.unflatten(known))
 
     @property
     def out_info(self) -> Any:
@@ -497,31 +496,25 @@ class Compiled(FastPath, _Stage):
     @property
     def output_shardings(self) -> Any:
         """The shardings of the results."""
-        return self.out_tree.unflatten(self._results(self._executable.out_shardings))
+        return self._results(self._executable.out_shardings)
 
-    def _results(self, found: Sequence[Any]) -> Sequence[Any]:
+    def _results(self, found: Sequence[Any]) -> Any:
         """Of what is known of each output of the program that of the function's results: the values of Refs
         are before them."""
         first = sum([written for _, written in self._lowered._references])
-        return found[first:first + self.out_tree.num_leaves]
+        return self.out_tree.unflatten(found[first:first + self.out_tree.num_leaves])
 
     @property
     def input_formats(self) -> Any:
         """The Formats of the arguments, (positional, keyword): as `input_shardings`, with layouts."""
         from ..runtime.devices import layouts  # few ask
-        formats: list[Any] = [None] * self._arg_tree.num_leaves
-        shift = len(self._lowered._references)
-        for i, found in zip(self._lowered._kept,
-                            layouts.of_executable(self._executable)[0][len(self._lowered._consts):]):
-            if i >= shift:
-                formats[i - shift] = found
-        return adapters.raised(self._arg_tree.unflatten(formats))
+        return self._arguments(layouts.of_executable(self._executable)[0])
 
     @property
     def output_formats(self) -> Any:
         """The Formats of the results."""
         from ..runtime.devices import layouts  # few ask
-        return self.out_tree.unflatten(self._results(layouts.of_executable(self._executable)[1]))
+        return self._results(layouts.of_executable(self._executable)[1])
 
     def as_text(self) -> str:
         """The optimized HLO."""

@@ -104,6 +104,12 @@ def user_frame(traceback: source_info.Source | None) -> Frame | None:
     return Frame(code.co_filename, code.co_qualname, line or 0, column or 0, end_line or 0, end_column or 0)
 
 
+def user_frames(traceback: source_info.Source | None) -> list[Frame]:
+    """The innermost place in the user's program alone, which is what equations keep."""
+    frame = user_frame(traceback)
+    return [] if frame is None else [frame]
+
+
 class TypedNdArray(np.ndarray):
     """Constants of JAX's programs: here they are NumPy's own arrays, and nothing is of this class."""
 

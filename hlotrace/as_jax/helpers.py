@@ -21,9 +21,8 @@ def safe_zip(*args: Iterable[Any]) -> list[tuple[Any, ...]]:
     lists = list(map(list, args))
     for i, x in enumerate(lists):
         if len(x) != len(lists[0]):
-            raise ValueError(f"safe_zip() argument {i} is "
-                             f"{'longer' if len(x) > len(lists[0]) else 'shorter'} than argument 0: "
-                             f"{[*map(len, lists)]}")
+            raise ValueError(f"safe_zip() argument {i} has length {len(x)} but argument 0 has length "
+                             f"{len(lists[0])}. All lengths: {(*map(len, lists),)}")
     return list(zip(*lists))
 
 

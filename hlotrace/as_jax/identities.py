@@ -62,7 +62,7 @@ _TABLE = """
 | `lax.elementwise` | `jax._src.lax.lax` | RoundingMethod |
 | `numpy.arrays.grids` | `jax._src.numpy.index_tricks` | CClass RClass |
 | `numpy.elementwise.ufunc` | `jax.numpy` | ufunc |
-| `numpy.indexing.indexing` | `jax._src.numpy.array_methods` | _IndexUpdateHelper _IndexUpdateRef |
+| `numpy.indexing.at` | `jax._src.numpy.array_methods` | _IndexUpdateHelper _IndexUpdateRef |
 | `numpy.indexing.refs` | `jax._src.state.types` | RefView=TransformedRef |
 | `primitives.arrays.conv` | `jax._src.lax.convolution` | ConvDimensionNumbers |
 | `primitives.arrays.fft` | `jax._src.lax.fft` | FftType |
@@ -83,14 +83,13 @@ _TABLE = """
 | `scipy.stats.density` | `jax._src.scipy.stats.kde` | gaussian_kde |
 | `sharding.abstract` | `jaxlib._jax` | Sharding |
 | `sharding.layout` | `jax._src.layout` | Format Layout _Auto=AutoLayoutSingleton |
-| `sharding.mesh` | `jax._src.mesh` | AbstractMesh AxisType Mesh use_abstract_mesh |
+| `sharding.mesh` | `jax._src.mesh` | AbstractDevice AbstractMesh AxisType Mesh use_abstract_mesh |
 | `sharding.mesh` | `jax._src.sharding_impls` | set_mesh |
 | `sharding.named` | `jax.sharding` | NamedSharding |
 | `sharding.rules` | `jax._src.custom_partitioning_sharding_rule` | ArrayMapping CompoundFactor |
 | `sharding.rules` | `jax._src.custom_partitioning_sharding_rule` | SdyShardingRule |
 | `sharding.single` | `jax.sharding` | SingleDeviceSharding |
 | `sharding.spec` | `jax` | PartitionSpec=P |
-| `sharding.spec` | `jax._src.mesh` | AbstractDevice |
 | `transforms.jet` | `jax.experimental.jet` | JetTrace JetTracer |
 | `transforms.jvp` | `jax._src.interpreters.ad` | JVPTrace JVPTracer |
 | `transforms.linearize` | `jax._src.interpreters.ad` | SplitTrace=LinearizeTrace |

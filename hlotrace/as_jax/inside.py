@@ -260,6 +260,7 @@ _NAMES = """
 | `sharding_impls.canonicalize_sharding` | packages | `faces.canonicalize_sharding` |
 | `source_info_util.Frame` | jaxls | `faces.Frame` |
 | `source_info_util.user_frame` | jaxls | `faces.user_frame` |
+| `source_info_util.user_frames` | JAX's tests | `faces.user_frames` |
 | `state.AbstractRef` | packages | `core.refs.AbstractRef` |
 | `state.primitives.ref_addupdate` | packages | `ref.addupdate` |
 | `state.primitives.ref_get` | packages | `ref.get` |

@@ -154,7 +154,7 @@ def _fill_struct(self: ShapeDtypeStruct, state: Any) -> None:
 
 def _aval(x: ShapedArray) -> Any:
     from ..sharding import AbstractMesh, NamedSharding, P  # at once only what all programs need
-    sharding = x.explicit or NamedSharding(AbstractMesh((), ()), P(*[None] * x.ndim))
+    sharding = x.explicit or NamedSharding(x.mesh or AbstractMesh((), ()), P(*[None] * x.ndim))
     named = {"sharding": sharding, "manual_axis_type": x.manual_axis_type, "memory_space": x.memory_space}
     return _new_by_names, (ShapedArray, (x.shape, x.dtype, x.weak_type), named)
 
@@ -164,7 +164,7 @@ def _spec(x: Any) -> Any:
 
 
 def _mesh(x: Any) -> Any:
-    return _new_by_names, (type(x), (x.axis_sizes, x.axis_names, x.axis_types), {"abstract_device": None})
+    return _new_by_names, (type(x), (x.axis_sizes, x.axis_names, x.axis_types), {"abstract_device": x.abstract_device})
 
 
 @_named("partition_spec", "_get_default_unconstrained")
@@ -206,14 +206,3 @@ def register(cls: type, home: str) -> None:
         copyreg.pickle(type(cls.UNCONSTRAINED), lambda _: (unconstrained, ()))  # type: ignore[attr-defined]
     if home in _FILLERS:
         cls.__setstate__ = _FILLERS[home]  # type: ignore[attr-defined]
-    if home == "sharding.mesh.AbstractMesh":
-        _take_device(cls)
-
-
-def _take_device(cls: Any) -> None:
-    """Let abstract meshes take JAX's parameter, the kind of devices: they are the same for all kinds here."""
-    make = cls.__new__
-
-    def new(kind: Any, *args: Any, abstract_device: Any = None, **named: Any) -> Any:
-        return make(kind, *args, **named)
-    cls.__new__ = staticmethod(new)

@@ -67,20 +67,22 @@ class OfArrays:
 
 class ShapedArray(OfArrays):
     """The type of an array: `shape` (tuple of int), `dtype` (np.dtype or ExtendedDType), `weak_type` (bool),
-    `vma`, `explicit`, `memory`.
+    `vma`, `explicit`, `mesh`, `memory`.
 
     A weak type comes from a Python scalar and gives way in promotion.  `vma`, a frozenset of names, are the
     manual axes of a `shard_map` along which the devices hold different values.  `explicit` is a NamedSharding
     over an AbstractMesh that says which Explicit mesh axes split which dimension; None where none does.
-    `memory` is the Space of memory, None being the device's.  `marked` is whether there is any of them.
+    `mesh` is that AbstractMesh, also of a value that is known to be whole on its devices; None where no mesh
+    is known.  `memory` is the Space of memory, None being the device's.  `marked` is whether there is any of them.
     """
-    __slots__ = ("shape", "dtype", "weak_type", "vma", "explicit", "memory", "marked", "ndim", "size",
-                 "mlir", "__weakref__")
+    __slots__ = ("shape", "dtype", "weak_type", "vma", "explicit", "mesh", "memory", "marked", "ndim",
+                 "size", "mlir", "__weakref__")
     shape: Shape
     dtype: Any       # a dtypes.DType
     weak_type: bool
     vma: frozenset[str]
     explicit: Any    # a NamedSharding or None
+    mesh: Any        # an AbstractMesh or None
     memory: Space | None
     marked: bool
     ndim: int
@@ -110,14 +112,16 @@ class ShapedArray(OfArrays):
                 return _interned[key]
         shape = tuple(map(as_size, key[0]))
         dtype = key[1] if isinstance(key[1], (np.dtype, dtypes.ExtendedDType)) else dtypes.as_dtype(key[1])
-        explicit = sharding.explicit(shape) if hasattr(sharding, "explicit") else None
+        stated = sharding.explicit(shape) if hasattr(sharding, "explicit") else None
         memory = None if memory_space is Space.Device else memory_space
-        canonical = (shape, dtype, bool(weak_type), frozenset(vma), explicit, memory)
+        canonical = (shape, dtype, bool(weak_type), frozenset(vma), stated, memory)
         self = _interned.get(canonical)
         if self is None:
             self = object.__new__(cls)
-            self.shape, self.dtype, self.weak_type, self.vma, self.explicit, self.memory = canonical
-            self.marked = bool(self.vma) or explicit is not None or memory is not None
+            self.shape, self.dtype, self.weak_type, self.vma, _, self.memory = canonical
+            self.mesh = getattr(stated, "mesh", stated)
+            self.explicit = None if stated is self.mesh else stated
+            self.marked = bool(self.vma) or stated is not None or memory is not None
             self.ndim = len(shape)
             if is_constant_shape(shape) and math.prod(filter(None, shape)) >= MOST_ELEMENTS:
                 raise errors.too_many_elements(shape, dtype, MOST_ELEMENTS)
@@ -132,7 +136,9 @@ class ShapedArray(OfArrays):
                memory_space: Any = UNCHANGED) -> ShapedArray:
         """The same but for what is given; of another shape, it is split only if `sharding` says so."""
         if sharding is UNCHANGED:
-            sharding = self.explicit if shape is None or shape == self.shape else None
+            sharding = self.explicit or self.mesh
+            if self.explicit is not None and shape is not None and shape != self.shape:
+                sharding = None
         return ShapedArray(self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
                            self.weak_type if weak_type is None else weak_type,
                            self.vma if vma is None else vma, sharding,
@@ -141,7 +147,7 @@ class ShapedArray(OfArrays):
     def without_axis(self, axis: int) -> ShapedArray:
         """The type of a slice along an axis, which has every other axis."""
         explicit = self.explicit and self.explicit.without_dimension(axis, self.ndim)
-        return self.update(self.shape[:axis] + self.shape[axis + 1:], sharding=explicit)
+        return self.update(self.shape[:axis] + self.shape[axis + 1:], sharding=explicit or self.mesh)
 
     def with_axis(self, axis: int, size: Any, along: Any = None) -> ShapedArray:
         """The type with one more axis, which is split as `along`, a sharding of vectors or None, says."""
@@ -150,15 +156,15 @@ class ShapedArray(OfArrays):
         else:
             explicit = (self.explicit or self.unsplit(along.mesh)).with_dimension(axis, self.ndim,
                                                                                   along.spec[0])
-        return self.update((*self.shape[:axis], size, *self.shape[axis:]), sharding=explicit)
+        return self.update((*self.shape[:axis], size, *self.shape[axis:]), sharding=explicit or self.mesh)
 
     @property
     def sharding(self) -> Any:
         """The NamedSharding over an AbstractMesh: which Explicit axes split the dimensions.
 
-        Where none does it is over the mesh in use, which is empty where there is none.
+        Where none does it is over the mesh of the type, or the one in use, which is empty where there is none.
         """
-        return self.explicit or self.unsplit()
+        return self.explicit or self.unsplit(self.mesh)
 
     @property
     def memory_space(self) -> Space:
@@ -191,7 +197,8 @@ class ShapedArray(OfArrays):
         return self if self.explicit is None else self.update(sharding=self.explicit.cotangent())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self.shape, self.dtype, self.weak_type, self.vma, self.explicit, self.memory)
+        return _unpickled, (self.shape, self.dtype, self.weak_type, self.vma, self.explicit or self.mesh,
+                             self.memory)
 
     def __len__(self) -> int:
         if not self.shape:

@@ -37,9 +37,12 @@ def _flag_or_auto(value: Any) -> bool | None:
 
 def _int(value: Any) -> int:
     try:
-        return int(value)
+        number = int(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{value!r} is not an int") from None
+        number = None
+    if number is None or isinstance(value, float) and number != value:
+        raise ValueError(f"{value!r} is not an int")
+    return number
 
 
 def _float(value: Any) -> float:

@@ -13,6 +13,12 @@ _TRACED_FOR = {"eval_shape": "jit", "checkpoint": "checkpoint / remat", "custom_
                "custom_vjp": "custom_vjp fun", "while_loop": "while_body", "while_loop cond": "while_cond"}
 
 
+def traced_for(what: str) -> str:
+    """JAX's word for what a function is traced for here."""
+    what = what.removeprefix("lax.")
+    return _TRACED_FOR.get(what, what)
+
+
 class DebugInfo(NamedTuple):
     """What is known of a function that is traced: for what, its place, the names of arguments and results."""
     traced_for: str
@@ -84,12 +90,11 @@ class Origin(NamedTuple):
 
     def debug_info(self, num_args: int, num_results: int) -> DebugInfo:
         """Of a program with so many inputs, the last of which are those of the function, and results."""
-        what = self.what.removeprefix("lax.")
         names = self._arg_names()
         closed_over = num_args - len(names)
         paths = None if self.out_tree is None else pytree.leaf_paths(self.out_tree, prefix="result")
         return DebugInfo(
-            _TRACED_FOR.get(what, what), located(self.name, self.code),
+            traced_for(self.what), located(self.name, self.code),
             ("",) * closed_over + tuple(names) if closed_over >= 0 else None,
             None if paths is None or len(paths) != num_results else tuple(paths))
 

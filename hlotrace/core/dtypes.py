@@ -339,7 +339,8 @@ def overflow(value: int, dtype: DType) -> OverflowError:
     else:
         mend = (f"{wide.name} does: enable 64-bit types with config.update('jax_enable_x64', True), or write "
                 "it as a float")
-    text = str(value) if -10**40 < value < 10**40 else f"of {value.bit_length()} bits"
+    small = isinstance(value, float) or -10**40 < value < 10**40
+    text = str(value) if small else f"of {value.bit_length()} bits"
     numpys = f" (Python integer {text} out of bounds for {dtype.name})" if isinstance(value, int) else ""
     return OverflowError(f"Python {type(value).__name__} {text} is too large to convert to {dtype.name}, "
                          f"which holds {limits.min} to {limits.max}; {mend}{numpys}")

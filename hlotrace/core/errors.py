@@ -4,7 +4,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -348,6 +348,13 @@ def not_one_of(parameter: str, got: object, choices: Iterable[object],
     """For an argument that must be one of a few texts."""
     *first, last = map(repr, choices)
     return kind(f"{parameter} must be {', '.join(first)} or {last}, got {got!r}{did_you_mean(got, choices)}")
+
+
+def check_choice(parameter: str, got: object, choices: Collection[object],
+                 kind: type[Exception] = ValueError) -> None:
+    """An error for an argument that is none of `choices`."""
+    if got not in choices:
+        raise not_one_of(parameter, got, choices, kind)
 
 
 def check_callable(got: object, instead: str = "not what it returns") -> None:

@@ -140,8 +140,9 @@ class Ref:
         if self._value is POISONED:
             raise ValueError(f"{self.aval} has lost its value: a call that wrote to it in place has failed")
         if self._value is IN_USE:
-            raise ValueError(f"{self.aval} is both closed over by a function and passed to it as an "
-                             "argument: it must come one way only")
+            raise ValueError(f"when tracing {state.trace.what}, a mutable array reference of type "
+                             f"{self.aval} was both closed over and passed as an argument: it must come one "
+                             "way only")
         trace = state.trace
         while trace is not self.home:
             trace = trace.parent

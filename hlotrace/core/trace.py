@@ -481,7 +481,7 @@ class JaxprTrace(Trace):
                 marked = True
         vma = self.unify(primitive, params, invars, avals) if marked else None
         try:
-            result = (self.typed(primitive, avals, params) if marked and any([a.explicit for a in avals])
+            result = (self.typed(primitive, avals, params) if marked and any([a.mesh for a in avals])
                       else primitive.abstract_eval(*avals, **params))
             if marked and any([a.memory for a in avals]):
                 result = _in_memory(primitive, avals, params, result)

@@ -23,34 +23,20 @@ from ..primitives.arrays.elementwise import ne, not_p
 from ..primitives.arrays.random import random_unwrap_p
 from ..primitives.arrays.shape import reshape
 from ..primitives.common import dtypes
+from ..primitives.programs import checks
 from ..primitives.programs.calls import jit_bind
-from ..primitives.programs.checks import (
-    DivisionByZeroError,
-    FailedCheckError,
-    Failure,
-    JaxException,
-    JaxRuntimeError,
-    NaNError,
-    OOBError,
-    any_of,
-    check_p,
-    last,
-    lines,
-    of_users,
-    report,
-    type_of,
-)
+from ..primitives.programs.checks import JaxRuntimeError
 from ..transforms.checks import functional
 
 __all__ = ["Error", "ErrorCategory", "JaxRuntimeError", "all_checks", "automatic_checks", "check",
            "check_error", "checkify", "debug_check", "div_checks", "float_checks", "index_checks",
            "init_error", "nan_checks", "user_checks"]
 
-ErrorCategory = type[JaxException]
-user_checks = frozenset({FailedCheckError})
-nan_checks = frozenset({NaNError})
-index_checks = frozenset({OOBError})
-div_checks = frozenset({DivisionByZeroError})
+ErrorCategory = type[checks.JaxException]
+user_checks = frozenset({checks.FailedCheckError})
+nan_checks = frozenset({checks.NaNError})
+index_checks = frozenset({checks.OOBError})
+div_checks = frozenset({checks.DivisionByZeroError})
 float_checks = nan_checks | div_checks
 automatic_checks = float_checks | index_checks
 all_checks = automatic_checks | user_checks
@@ -76,7 +62,7 @@ class Error:
     def get(self):
         """The message, or None; of a mapped function a line for each element that failed.  Values must be
         known."""
-        return lines(self._found()) or None
+        return checks.lines(self._found()) or None
 
     def get_exception(self):
         """An exception of the category of what failed (first), or None."""
@@ -98,7 +84,7 @@ class Error:
 
     def _found(self):
         """[(index of a mapped element, Failure, its values)] of all that failed."""
-        if not self._values or not bool(any_of(ne(self._values[0], 0))):
+        if not self._values or not bool(checks.any_of(ne(self._values[0], 0))):
             return []
         codes = np.asarray(self._values[0])
         found = [(i, self._failures.failed([codes[i], *(x[i] if i else x for x in self._values[1:])]))
@@ -155,8 +141,9 @@ def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
             raise TypeError("Formatting arguments to checkify.check need to be PyTrees of arrays, but got "
                             f"{x!r:.80} of type {type(x)}: write it into the message, as f\"...\"")
     values = [random_unwrap_p.bind(x) if dtypes.is_extended(aval_of(x).dtype) else x for x in leaves]
-    report(not_p.bind(pred), Failure(FailedCheckError, msg + " (`check` failed)", tuple(map(type_of, values)),
-                                     structure, bool(debug), users=True), values)
+    kinds = tuple(map(checks.type_of, values))
+    checks.report(not_p.bind(pred), checks.Failure(checks.FailedCheckError, msg + " (`check` failed)", kinds,
+                                                   structure, bool(debug), users=True), values)
 
 
 def debug_check(pred, msg, *fmt_args, **fmt_kwargs):
@@ -200,8 +187,8 @@ def check_error(error):
     if ndim:
         if not size:
             return
-        values = last([reshape(x, (size, *x.shape[ndim:])) for x in values])
-    check_p.bind(*values, failures=of_users(error._failures))
+        values = checks.last([reshape(x, (size, *x.shape[ndim:])) for x in values])
+    checks.check_p.bind(*values, failures=checks.of_users(error._failures))
 
 
 def _throw(error):

@@ -22,52 +22,16 @@ from ..core.primitive import Builtin, PassRules
 from ..core.pytrees import pytree
 from ..core.surface.public import export_names
 from ..inspection.costs import taps
+from ..primitives.arrays import elementwise as e
+from ..primitives.arrays import reduce as r
 from ..primitives.arrays.contract import dot_general_p
 from ..primitives.arrays.conv import conv_general_dilated_p
 from ..primitives.arrays.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
-from ..primitives.arrays.elementwise import (
-    bitcast_convert_type_p,
-    clamp_p,
-    convert_element_type_p,
-    reduce_precision_p,
-    select_n_p,
-    stop_gradient_p,
-)
-from ..primitives.arrays.gather import (
-    gather_p,
-    scatter_add_p,
-    scatter_apply_p,
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
-    scatter_p,
-)
+from ..primitives.arrays.gather import SCATTERS, gather_p
 from ..primitives.arrays.random import random_unwrap_p, random_wrap_p, threefry2x32_p
-from ..primitives.arrays.reduce import (
-    argmax_p,
-    argmin_p,
-    reduce_and_p,
-    reduce_max_p,
-    reduce_min_p,
-    reduce_or_p,
-    reduce_p,
-    reduce_prod_p,
-    reduce_xor_p,
-)
 from ..primitives.arrays.shape import reduce_sum_p
 from ..primitives.arrays.slicing import copy_p, iota_p, optimization_barrier_p
-from ..primitives.parallel.collectives import (
-    all_gather_p,
-    all_to_all_p,
-    axis_index_p,
-    pmax_p,
-    pmin_p,
-    ppermute_p,
-    psum_invariant_p,
-    psum_p,
-    pvary_p,
-    reduce_scatter_p,
-)
+from ..primitives.parallel import collectives as c
 from ..primitives.parallel.sharding import device_put_p, layout_constraint_p, sharding_constraint_p
 from ..primitives.programs.cond_while import cond_p
 from ..primitives.programs.remat import name_p
@@ -264,8 +228,8 @@ def _ppermute(ctx, x, *, axes, perm):
 def _most(ctx, *_, branches, **__):
     results = [_program(b, ctx) for b in branches]
     largest = results[0]
-    for r in results[1:]:
-        largest = largest._with(r, lambda _, a, b: max(a, b))
+    for other in results[1:]:
+        largest = largest._with(other, lambda _, a, b: max(a, b))
     return largest
 
 
@@ -295,19 +259,19 @@ def _other(ctx, *shapes, **params):
 # A warning names what has no rule, so the default is right for all.
 # Rules are called (ctx, *shapes, **params) -> RooflineResult.
 RULES = PassRules("roofline", _other, lambda p: True, {
-    _elementwise: (select_n_p, clamp_p, threefry2x32_p),
-    _reduction: (reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p, reduce_and_p, reduce_or_p,
-                 reduce_xor_p, argmax_p, argmin_p, reduce_p),
+    _elementwise: (e.select_n_p, e.clamp_p, threefry2x32_p),
+    _reduction: (reduce_sum_p, r.reduce_prod_p, r.reduce_max_p, r.reduce_min_p, r.reduce_and_p, r.reduce_or_p,
+                 r.reduce_xor_p, r.argmax_p, r.argmin_p, r.reduce_p),
     _cumulative: (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p),
     _dot: (dot_general_p,), _conv: (conv_general_dilated_p,), _gather: (gather_p,),
-    _scatter: (scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p, scatter_apply_p),
-    _ring(2, lambda size, n: size * (n - 1) // n): (psum_p, psum_invariant_p, pmax_p, pmin_p),
-    _ring(1, lambda size, n: size * (n - 1)): (all_gather_p,),
-    _ring(1, lambda size, n: size * (n - 1) // n): (reduce_scatter_p,),
-    _all_to_all: (all_to_all_p,), _ppermute: (ppermute_p,), _most: (cond_p,), _scan: (scan_p,),
-    _nothing: (convert_element_type_p, bitcast_convert_type_p, reduce_precision_p, stop_gradient_p, iota_p,
-               copy_p, pvary_p, axis_index_p, optimization_barrier_p, name_p, sharding_constraint_p,
-               layout_constraint_p, device_put_p, random_wrap_p, random_unwrap_p)})
+    _scatter: SCATTERS,
+    _ring(2, lambda size, n: size * (n - 1) // n): (c.psum_p, c.psum_invariant_p, c.pmax_p, c.pmin_p),
+    _ring(1, lambda size, n: size * (n - 1)): (c.all_gather_p,),
+    _ring(1, lambda size, n: size * (n - 1) // n): (c.reduce_scatter_p,),
+    _all_to_all: (c.all_to_all_p,), _ppermute: (c.ppermute_p,), _most: (cond_p,), _scan: (scan_p,),
+    _nothing: (e.convert_element_type_p, e.bitcast_convert_type_p, e.reduce_precision_p, e.stop_gradient_p,
+               iota_p, copy_p, c.pvary_p, c.axis_index_p, optimization_barrier_p, name_p,
+               sharding_constraint_p, layout_constraint_p, device_put_p, random_wrap_p, random_unwrap_p)})
 
 
 def _program(jaxpr, ctx, held=_total):
@@ -369,7 +333,6 @@ def roofline(f, mesh=None, in_specs=None, out_specs=None, *, pin_lhs_in_vmem=Fal
     steps.  What has no rule counts as nothing, with a warning.
 
     Args:
-        f: the function.
         mesh: with it, the estimate is that of one device of `shard_map(f, mesh, in_specs, out_specs)`.
         in_specs: for `shard_map`.
         out_specs: for `shard_map`.

@@ -11,7 +11,7 @@ import numpy as np
 from .. import lax
 from .. import numpy as jnp
 from ..api.composite import composite
-from ..core.errors import ShapeError, not_one_of
+from ..core.errors import ShapeError, check_choice
 from ..core.symbolic.dimension import is_constant_shape, max_dim
 from ..numpy.util import at_least_float32, check_arraylike, promote_dtypes_inexact, promotes
 from ..primitives.common import canonical_axes, canonical_shape
@@ -38,8 +38,7 @@ class ResizeMethod(enum.Enum):
     @staticmethod
     def from_string(s):
         """The member of a name.  ValueError for what is none."""
-        if s not in _NAMES:
-            raise not_one_of("image: method", s, _NAMES)
+        check_choice("image: method", s, _NAMES)
         return ResizeMethod[_NAMES[s]]
 
 
@@ -119,7 +118,6 @@ def scale_and_translate(image, shape, spatial_dims, scale, translation, method, 
     Pixels from outside of the image are 0.  Integers become floats.
 
     Args:
-        image: an array.
         shape: of the result; axes not in `spatial_dims` keep their sizes.
         spatial_dims: the axes.
         scale: an array (len(spatial_dims),), which may be traced and differentiated.

@@ -159,7 +159,6 @@ def jvp(fun, primals, tangents, has_aux=False, instantiate=True, transform_stack
     """(results, tangents) of a WrappedFun or a function from flat lists to flat lists.
 
     Args:
-        fun: the function.
         primals: its operands.
         tangents: for each a tangent, or a `Zero`.
         has_aux: not supported; False.
@@ -182,7 +181,6 @@ def jvp_jaxpr(jaxpr, nonzeros, instantiate):
     """(program of [*inputs, *tangents] -> [*outputs, *tangents], for each output whether it has a tangent).
 
     Args:
-        jaxpr: the program.
         nonzeros: which inputs have a tangent.
         instantiate: a bool or one for each output, which has a tangent also when it is zero.
     """
@@ -201,7 +199,6 @@ def backward_pass(jaxpr, transform_stack, consts, primals_in, cts_in, *, return_
     """The cotangents of a linear program's inputs, a `Zero` for one that has none.
 
     Args:
-        jaxpr: the program.
         transform_stack: what is in no scope of the program is in `transpose`.
         consts: values of its constants.
         primals_in: the inputs, an `UndefinedPrimal` for each by which it is transposed.

@@ -48,7 +48,6 @@ def batch_jaxpr_axes(closed_jaxpr, axis_data, in_axes, out_axes_dest):
     """(the program over a mapped axis, for each output whether it has that axis).
 
     Args:
-        closed_jaxpr: the program.
         axis_data: has a `size` and a `name`.
         in_axes: positions, `not_mapped` for none.
         out_axes_dest: positions; a result that does not depend on mapped inputs is repeated where there is

@@ -218,7 +218,6 @@ def lower_jaxpr_to_module(module_name, jaxpr, *, platforms, donated_args, num_co
 
     Args:
         module_name: the module's name.
-        jaxpr: the program.
         platforms: a sequence of one name.
         donated_args: a bool for each input.
 

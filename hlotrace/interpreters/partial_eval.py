@@ -63,7 +63,6 @@ def trace_to_jaxpr_nounits(fun, pvals, instantiate=False):
     """Run a WrappedFun of flat lists with tracers for unknown operands: what does not depend on them is done.
 
     Args:
-        fun: the function.
         pvals: for each operand a PartialVal.
         instantiate: a bool or one for each result, which results are outputs of the program also when known.
 
@@ -86,7 +85,6 @@ def dce_jaxpr(jaxpr, used_outputs, instantiate=False):
     """The program without what `used_outputs` do not need.
 
     Args:
-        jaxpr: the program.
         used_outputs: a bool or one for each output.
         instantiate: a bool or one for each input, which inputs stay whatever is used.
 
@@ -131,7 +129,6 @@ def partial_eval_jaxpr_nounits(jaxpr, unknowns, instantiate):
     """A program in two: what follows from its known inputs, and the rest.
 
     Args:
-        jaxpr: the program.
         unknowns: a bool for each input.
         instantiate: a bool or one for each output, which are among the unknown ones in any case.
 

@@ -23,10 +23,11 @@ def __getattr__(name):
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-# The primitives that have a function of their name here, or whose name is a word of Python's.
-_offer(globals(), "with_sharding_constraint", *(f"{name}_p" for name in _PRIMITIVES
-                                                if name in globals()
-                                                or name in ("and", "not", "or", "while", "xor")),
+# The primitives that have a function of their name here, and these.
+_OTHERS = """and approx_top_k not or reduce_window_max reduce_window_min reduce_window_sum
+    select_and_gather_add select_and_scatter_add while xor""".split()
+_offer(globals(), "with_sharding_constraint", "linear_solve_p",
+       *(f"{name}_p" for name in _PRIMITIVES if name in globals() or name in _OTHERS),
        lazy={"": "linalg",
               "associative": "associative_scan",
               "by_platform": "composite composite_p platform_dependent",

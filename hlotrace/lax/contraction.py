@@ -41,8 +41,6 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     The result's axes are the batch axes, the free axes of `lhs`, the free axes of `rhs`.
 
     Args:
-        lhs: an array.
-        rhs: an array.
         dimension_numbers: ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch)), tuples of axes.
         precision: a `Precision`, a pair of them, or a `DotAlgorithm`.
         preferred_element_type: the dtype of the result and of the sums; that of the operands for None.
@@ -124,8 +122,6 @@ def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers, prec
     the groups make no difference.  Needs memory for one masked copy of lhs for each group.
 
     Args:
-        lhs: an array.
-        rhs: an array.
         group_sizes: integers, the last axis for the groups.  The others, if there are any, are the batch axes
             of lhs, and those of the kind of the ragged one, free or contracted, that are before it.
         ragged_dot_dimension_numbers: a `RaggedDotDimensionNumbers`.
@@ -246,8 +242,6 @@ def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=No
     """dot_general of `lhs * lhs_scale` and `rhs * rhs_scale`.
 
     Args:
-        lhs: an array.
-        rhs: an array.
         lhs_scale: with the axes of `lhs`; along the contracted ones an element of it is for a block of 2 or
             more, and sizes divide.
         rhs_scale: the same for `rhs`.
@@ -648,7 +642,6 @@ def conv_general_dilated_local(lhs, rhs, window_strides, padding, filter_shape, 
 __all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "DotAlgorithm", "DotAlgorithmPreset",
            "DotDimensionNumbers", "Precision", "PrecisionLike", "RaggedDotDimensionNumbers", "batch_matmul",
            "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local",
-           "conv_general_dilated_p", "conv_general_dilated_patches", "conv_general_permutations",
-           "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose", "conv_transpose_shape_tuple",
-           "conv_with_general_padding", "dot", "dot_general", "dot_general_p", "padtype_to_pads",
-           "ragged_dot", "ragged_dot_general", "scaled_dot"]
+           "conv_general_dilated_patches", "conv_general_permutations", "conv_general_shape_tuple",
+           "conv_shape_tuple", "conv_transpose", "conv_transpose_shape_tuple", "conv_with_general_padding",
+           "dot", "dot_general", "padtype_to_pads", "ragged_dot", "ragged_dot_general", "scaled_dot"]

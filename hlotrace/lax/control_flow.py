@@ -17,7 +17,7 @@ from ..core.refs import AbstractRef
 from ..core.symbolic.dimension import Dimension, max_dim
 from ..core.trace import Tracer, is_concrete
 from ..primitives.arrays.elementwise import add_p, clamp_p, convert, lt_p, ne_p
-from ..primitives.common import np, scalar
+from ..primitives.common import np, scalar, shape_of
 from ..primitives.parallel.collectives import vary
 from ..primitives.parallel.divergent_collectives import for_varying
 from ..primitives.programs.bounded_while import bounded_while, spoiled
@@ -29,7 +29,7 @@ from .control_flow_errors import (
     check_parameters,
     check_predicate,
     check_steps,
-    returned,
+    no_return,
     scan_length,
     shown,
 )
@@ -66,7 +66,7 @@ def _settle_carry(trace, carry, n_out):
     """Trace with the carry's types; a weak carry that comes back strong is made strong.
 
     One that comes back of another dtype is converted and traced again.  So is one that comes back varying
-    over more manual axes, or is not split and comes back split over Explicit mesh axes.  `trace(avals)`
+    over more manual axes, or is over no mesh and comes back split over Explicit mesh axes.  `trace(avals)`
     traces; returns (traced, carry leaves).
     """
     for _ in range(3 + len(state.axis_env)):
@@ -79,7 +79,7 @@ def _settle_carry(trace, carry, n_out):
                    for a, o in zip(avals, outs)]
         retyped = any(c and a.dtype != o.dtype for c, a, o in zip(changed, avals, outs))
         grown = [not o.vma <= a.vma for a, o in zip(avals, outs)]
-        split = [a.explicit is None and o.explicit is not None and a.shape == o.shape
+        split = [a.mesh is None and o.explicit is not None and a.shape == o.shape
                  for a, o in zip(avals, outs)]
         settled = not (retyped or any(grown) or any(split))
         if settled and not any(changed):
@@ -109,9 +109,30 @@ def varying(traced, axes):
     if all(v.aval.vma >= wanted for v, wanted in zip(closed.outvars, axes)):
         return traced
     axes = [*axes, *[frozenset()] * (len(closed.outvars) - len(axes))]
+    return _with_outputs(traced, lambda outs: [vary(x, wanted) if wanted else x
+                                               for x, wanted in zip(outs, axes)])
+
+
+def _split_alike(traced):
+    """Branches of which those whose output is over no mesh give it as one does that splits it."""
+    outs = [t.closed.out_avals for t in traced]
+    if len({len(avals) for avals in outs}) > 1 or not any(a.explicit is not None for avals in outs for a in avals):
+        return traced
+    from ..primitives.parallel.sharding import as_type  # few programs are over Explicit axes
+    wanted = [next((a.explicit for a in avals if a.explicit is not None), None) for avals in zip(*outs)]
+
+    def change(xs):
+        return [as_type(x, a.update(sharding=w)) if w is not None and a.mesh is None and a.ndim == len(w.spec)
+                else x for x, a, w in zip(xs, [aval_of(x) for x in xs], wanted)]
+    return [_with_outputs(t, change) for t in traced]
+
+
+def _with_outputs(traced, change):
+    """The same, with the outputs that `change` makes of the list of them."""
+    closed = traced.closed
 
     def fun(*xs):
-        return [vary(x, wanted) if wanted else x for x, wanted in zip(eval_jaxpr(closed, (), *xs), axes)]
+        return change(eval_jaxpr(closed, (), *xs))
     found = copy.copy(traced)
     found.closed, found.branches = trace_closed(fun, closed.in_avals, closed.name), {}
     return found
@@ -156,7 +177,8 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
         unroll = int(not unroll)
     unroll = operator.index(unroll)
     if unroll < 0:
-        raise ValueError(f"lax.scan: unroll must be a positive int or a bool, or 0 for all, got {unroll}")
+        raise ValueError("lax.scan: `unroll` must be a `bool` or a non-negative `int`, 0 or True for all, "
+                         f"got {unroll}")
     unroll = unroll or max(length, 1)
     if state.disable_jit:
         return _python_scan(f, init, x_leaves, x_tree, length, reverse)
@@ -172,9 +194,10 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
                                         init_leaves, n)
     children = traced.out_tree.children() if traced.out_tree.node_data() is not None else []
     if len(children) != 2 or traced.out_tree.node_data()[0] not in (tuple, list):
-        raise TypeError(f"lax.scan: scan body output must be a pair (carry, y), but {name_of(f)} returned "
-                        f"{returned(traced)}: return (carry, y), with None for y where nothing is collected "
-                        "and a tuple for several")
+        raise TypeError("lax.scan: scan body output must be a pair, got "
+                        f"{traced.out_tree.unflatten(traced.closed.out_avals)!r}. Return (carry, y) from "
+                        f"{name_of(f)}, with None for y where nothing is collected and a tuple for several"
+                        + no_return(traced.out_tree))
     carry_tree, y_tree = children
     in_avals = [aval_of(x) for x in init_leaves]
     check_carry(what, _owner[0] if _owner else f, "init" if what == "lax.scan" else "init_val", init_tree,
@@ -290,7 +313,7 @@ def while_loop(cond_fun, body_fun, init_val, *, max_steps=None):
     max_steps = check_steps("lax.while_loop", max_steps)
     for name, fun in (("cond_fun", cond_fun), ("body_fun", body_fun)):
         if not callable(fun):
-            raise TypeError("lax.while_loop: cond_fun and body_fun arguments should be callable, got "
+            raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable, got "
                             f"{shown(fun)} for {name}: it is lax.while_loop(cond_fun, body_fun, init_val)")
     return _while(cond_fun, body_fun, init_val, max_steps=max_steps)
 
@@ -432,7 +455,7 @@ def trace_branches(what, branches, operands, decides):
     if decides:
         leaves = [vary(x, decides) for x in leaves]
         avals = [aval_of(x) for x in leaves]
-    return [_trace(flat, avals, "branch") for flat in flats], leaves
+    return _split_alike([_trace(flat, avals, "branch") for flat in flats]), leaves
 
 
 def _apart(traced, decides):
@@ -565,7 +588,8 @@ def switch(index, branches, *operands, operand=_NONE_GIVEN):
         if is_arraylike(index) and aval_of(index).shape:
             advice = ("under vmap each element chooses its own branch: "
                       "jax.vmap(lambda i: lax.switch(i, branches, x))")
-        raise TypeError(f"Branch index must be an integer scalar, got {shown(index)}: {advice}")
+        what = "Branch index must be scalar" if shape_of(index) else "Index type must be an integer"
+        raise TypeError(f"{what}, got {shown(index)}: {advice}")
     if len(branches) == 1:
         return branches[0](*operands)
     if state.disable_jit and is_concrete(index):
@@ -574,7 +598,7 @@ def switch(index, branches, *operands, operand=_NONE_GIVEN):
         min(max(index, 0), len(branches)))
     index = clamp_p.bind(scalar(0, np.int32), index, scalar(len(branches) - 1, np.int32))
     traced, leaves = trace_branches("lax.switch", branches, operands, aval_of(index).vma)
-    check_branches("switch", traced, [f"branch {i}" for i in range(len(branches))], branches)
+    check_branches("switch", traced, ["branch 0", *[f"branch{i}" for i in range(1, len(branches))]], branches)
     return bind_branches(index, traced, leaves)
 
 

@@ -4,6 +4,7 @@ import operator
 from ..api.signatures import name_of, signature_of
 from ..core import dtypes, errors
 from ..core.avals import aval_of, is_arraylike
+from ..core.debug_info import code_of, located
 from ..core.pytrees import pytree
 from ..core.symbolic.dimension import as_size
 
@@ -38,13 +39,6 @@ def shown(x):
     return f"the function {name_of(x)}" if callable(x) else f"{x!r:.60}"
 
 
-def returned(traced):
-    """What a traced function returned, in a few words."""
-    if traced.out_tree == pytree.tree_structure(0):
-        return traced.closed.out_avals[0].str_short()
-    return pytree.described(traced.out_tree) + no_return(traced.out_tree)
-
-
 def no_return(out_tree):
     return " (does it lack a `return`?)" if out_tree == pytree.tree_structure(None) else ""
 
@@ -73,9 +67,11 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
                       "pair (carry, y).")
         else:
             advice = f"Return a carry of the structure that {init} has."
-        raise TypeError(pytree.structure_mismatch(f"{head} the same pytree structure, but they differ",
-                                                  in_tree, out_tree, (
-            "the input carry", "the output carry"), root=where) + f"\n{advice}")
+        lines = pytree.structure_differences(
+            f"he input carry {where}{{path}} is {{a}} but the corresponding component of the carry output is "
+            "{b}, so {why}.", in_tree, out_tree)
+        raise TypeError(f"{head} the same pytree structure, but they differ:\n\n{_several(lines)}\n\n"
+                        f"{advice}")
     wrong, grows = [], False
     for path, i, o in zip(pytree.leaf_paths(in_tree), in_avals[skip:], out_avals[skip:]):
         if i.shape != o.shape:
@@ -96,12 +92,16 @@ def check_carry(what, fun, init, in_tree, in_avals, traced, out_tree):
             continue
         wrong.append(f"he input carry{' component' * bool(path)} {where}{path} has type {i.str_short()} but "
                      f"the corresponding output carry component has type {o.str_short()}, so {advice}")
-    wrong = [("  * t" if len(wrong) > 1 else "T") + line for line in wrong]
-    more = [f"  and {len(wrong) - 3} more"] if len(wrong) > 3 else []
-    if grows:
-        more.append("A carry keeps its shape: write what grows into an array of its final size with "
-                    ".at[i].set(...)" + (", or return it as y." if what == "lax.scan" else "."))
-    raise TypeError(f"{head} equal types, but they differ:\n" + "\n".join([*wrong[:3], *more]))
+    advice = ("\nA carry keeps its shape: write what grows into an array of its final size with "
+              ".at[i].set(...)" + (", or return it as y." if what == "lax.scan" else ".")) * grows
+    raise TypeError(f"{head} equal types, but they differ:\n\n{_several(wrong)}{advice}")
+
+
+def _several(lines):
+    """One sentence, or a list of the first; each lacks its first letter, a t."""
+    if len(lines) == 1:
+        return f"T{lines[0]}"
+    return "\n".join([f"  * t{line}" for line in lines[:3]] + [f"  and {len(lines) - 3} more"] * (len(lines) > 3))
 
 
 def _different(a, b):
@@ -113,14 +113,14 @@ def _different(a, b):
 
 def check_predicate(condition, cond_fun):
     if condition.out_tree != pytree.tree_structure(0):
-        raise TypeError("lax.while_loop: cond_fun must return a boolean scalar, but got pytree: "
-                        f"{name_of(cond_fun)} returned {returned(condition)}. Return one comparison, such "
-                        "as val[0] < 3")
+        raise TypeError(f"lax.while_loop: cond_fun must return a boolean scalar, but got pytree "
+                        f"{condition.out_tree}. Return one comparison from {name_of(cond_fun)}, such as "
+                        f"val[0] < 3{no_return(condition.out_tree)}")
     aval = condition.closed.out_avals[0]
     if aval.shape or not dtypes.is_bool(aval.dtype):
         raise TypeError("lax.while_loop: cond_fun must return a boolean scalar, but got output type(s) "
-                        f"{aval.str_short()} from {name_of(cond_fun)}: compare the value (x > 0), or reduce "
-                        "it with .any() or .all()")
+                        f"[{aval!r}]. In {name_of(cond_fun)} compare the value (x > 0), or reduce it with "
+                        ".any() or .all()")
 
 
 def check_branches(what, traced, names, branches):
@@ -133,23 +133,24 @@ def check_branches(what, traced, names, branches):
             continue
         both = [n if name_of(f) == "<lambda>" else f"{n} ({name_of(f)})"
                 for n, f in ((names[0], branches[0]), (name, fun))]
+        which = "\n".join(f"{n} is {located(name_of(f), code_of(f)[0])}"
+                          for n, f in ((names[0], branches[0]), (name, fun)))
         if not same:
             lacks = [label for label, x in zip(both, (first, t)) if x.out_tree == pytree.tree_structure(None)]
-            raise TypeError(pytree.structure_mismatch(f"{what} branch outputs must have the same pytree "
-                                                      "structure, but they "
-                                                      "differ", first.out_tree, t.out_tree, tuple(both),
-                                                      root="output") + (f"\nDoes {lacks[0]} lack a `return`?"
-                                                                        if lacks
-                                                                        else "\nReturn the same structure "
-                                                                        "from both, with zeros where a "
-                                                                        "branch has nothing to give."))
+            lines = pytree.structure_differences(
+                f"{names[0]} output{{path}} is {{a}} but {name} output{{path}} is {{b}}, so {{why}}.",
+                first.out_tree, t.out_tree)
+            advice = "Return the same structure from both, with zeros where a branch has nothing to give."
+            raise TypeError(f"{what} branch outputs must have the same pytree structure, but they differ:"
+                            f"\n\n{which}\n\n" + "\n".join(lines[:3]) + "\n\n" +
+                            (f"Does {lacks[0]} lack a `return`?" if lacks else advice))
         wrong = [f"The output of {both[0]}{f' at path {path}' if path else ''} has type {a.str_short()} but "
                  f"the corresponding output of {both[1]} has type {b.str_short()}, so the {_different(a, b)} "
                  "do not match."
                  for path, a, b in zip(pytree.leaf_paths(first.out_tree), first.closed.out_avals,
                                        t.closed.out_avals)
                  if _different(a, b)]
-        raise TypeError(f"{what} branches must have equal output types but they differ.\n" +
+        raise TypeError(f"{what} branches must have equal output types but they differ.\n\n{which}\n\n" +
                         "\n".join(wrong[:3] + [f"  and {len(wrong) - 3} more"] * (len(wrong) > 3)) +
                         "\nCast the outputs of one branch with .astype(...), or reshape, broadcast or "
                         "reshard them.")

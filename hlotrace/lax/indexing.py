@@ -64,7 +64,6 @@ def slice(operand, start_indices, limit_indices, strides=None):
     """The elements at `start, start + stride, ...` below `limit` along each axis.
 
     Args:
-        operand: an array.
         start_indices: ints, one for each axis.
         limit_indices: ints, one for each axis.
         strides: positive ints, one for each axis; 1 for None.
@@ -288,7 +287,6 @@ def gather(operand, start_indices, dimension_numbers, slice_sizes, *, unique_ind
     """One window of `operand` for each vector along the last axis of `start_indices`.
 
     Args:
-        operand: an array.
         start_indices: integers; the last axis holds the vectors.
         dimension_numbers: `offset_dims` are the axes of the result that the window has, without
             `collapsed_slice_dims`; its others are those of `start_indices` but the last.  `start_index_map`
@@ -333,7 +331,6 @@ def _scatter_function(name, effect, result):
     function.__doc__ = f"""`operand` with one window of `updates` {effect} for each vector of indices.
 
     Args:
-        operand: an array.
         scatter_indices: integers; the last axis holds the vectors.
         updates: the windows.
         dimension_numbers: `scatter_dims_to_operand_dims` says which operand axis each entry of a vector
@@ -376,7 +373,6 @@ def scatter_apply(operand, scatter_indices, func, dimension_numbers, *, update_s
     It is applied once for each time an element is addressed, and is not differentiable.
 
     Args:
-        operand: an array.
         scatter_indices: as in `scatter`.
         func: the elementwise function.
         dimension_numbers: as in `scatter`.
@@ -411,7 +407,6 @@ def index_take(src, idxs, axes):
     """The slices of `src` at positions `idxs` along `axes`.
 
     Args:
-        src: an array.
         idxs: one array of positions for each of `axes`, all of one shape.
         axes: axes of `src`.
 

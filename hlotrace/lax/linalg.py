@@ -55,7 +55,6 @@ def cholesky(x, *, symmetrize_input=True):
     """The lower triangular L with x = L L^H, of Hermitian positive definite matrices of shape [..., n, n].
 
     Args:
-        x: the matrices.
         symmetrize_input: take (x + x^H) / 2; otherwise only the lower triangle is read.
 
     Raises:
@@ -175,7 +174,6 @@ def qr(x, *, pivoting=False, full_matrices=True, use_magma=None):
     """The factors x = Q R, Q orthonormal and R upper triangular, of matrices of shape [..., m, n].
 
     Args:
-        x: the matrices.
         pivoting: x[:, p] = Q R instead, with the diagonal of R falling in size; p is a third result.
         full_matrices: Q of shape [..., m, m] and R of [..., m, n], instead of [..., m, k] and [..., k, n],
             k = min(m, n).
@@ -224,7 +222,6 @@ def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorit
     """(U, s, V^H) with x = U diag(s) V^H, of matrices of shape [..., m, n]; s alone unless `compute_uv`.
 
     Args:
-        x: the matrices.
         full_matrices: U of shape [..., m, m] and V^H of [..., n, n], instead of [..., m, k] and [..., k, n],
             k = min(m, n).
         compute_uv: return the vectors too.
@@ -249,7 +246,6 @@ def eigh(x, *, lower=True, symmetrize_input=True, sort_eigenvalues=True, subset_
     """(v, w) with x v = v diag(w), of Hermitian matrices of shape [..., n, n]; w rises, and v is orthonormal.
 
     Args:
-        x: the matrices.
         lower: which triangle is read, without `symmetrize_input`.
         symmetrize_input: take (x + x^H) / 2.
         sort_eigenvalues: False leaves their order to the implementation.

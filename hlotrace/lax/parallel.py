@@ -7,14 +7,7 @@ from ..core.config import state
 from ..core.dtypes import python_scalars
 from ..core.errors import did_you_mean
 from ..core.pytrees import pytree
-from ..primitives.arrays.elementwise import (
-    add,
-    convert,
-    div,
-    eq,
-    mul,
-    select,
-)
+from ..primitives.arrays import elementwise as e
 from ..primitives.arrays.reduce import reduce_max_p, reduce_min_p
 from ..primitives.arrays.shape import broadcast_axis, broadcast_in_dim, move_axis, reduce_sum_p, reshape
 from ..primitives.common import canonical_axes, canonical_axis, np, prod, shape_of
@@ -78,7 +71,7 @@ def axis_index(axis_name):
     index = None
     for name, size, kind in zip(names, sizes, kinds):
         own = axis_index_p.bind(axes=(name,), checked=kind == "checked")
-        index = own if index is None else add(mul(index, np.int32(size)), own)
+        index = own if index is None else e.add(e.mul(index, np.int32(size)), own)
     return np.int32(0) if index is None else index
 
 
@@ -149,7 +142,7 @@ def _along_positions(primitive, x, axis_name):
     names, positions = _split_axes(axis_name)
     if positions:
         x = pytree.tree_map(lambda v: primitive.bind(
-            convert(v, np.dtype(np.int32)) if dtypes.is_bool(aval_of(v).dtype) else v,
+            e.convert(v, np.dtype(np.int32)) if dtypes.is_bool(aval_of(v).dtype) else v,
             axes=canonical_axes(positions, len(shape_of(v)))), x)
     return x, names
 
@@ -177,7 +170,7 @@ def psum(x, axis_name, *, axis_index_groups=None):
         if _number(v) and not isinstance(v, bool):
             return v * count
         if dtypes.is_bool(aval_of(v).dtype):
-            v = convert(v, np.dtype(np.int32))
+            v = e.convert(v, np.dtype(np.int32))
         return _reduction("psum", psum_p, v, axis_name, axis_index_groups)
     return pytree.tree_map(one, x)
 
@@ -199,8 +192,8 @@ def pmean(x, axis_name, *, axis_index_groups=None):
             return total / count
         dtype = aval_of(total).dtype
         if not dtypes.is_inexact(dtype):
-            total = convert(total, dtypes.canonicalize(np.dtype(np.float64)))
-        return div(total, count)
+            total = e.convert(total, dtypes.canonicalize(np.dtype(np.float64)))
+        return e.div(total, count)
     return pytree.tree_map(one, x)
 
 
@@ -275,7 +268,7 @@ def _gathered_by_sum(x, axis_name, axis, tiled):
     """An all_gather as the sum of arrays of which each device fills in its own part."""
     size, shape = axis_size(axis_name), shape_of(x)
     dim = canonical_axis(axis, len(shape) + (not tiled))
-    mine = eq(np.arange(size, dtype=np.int32), broadcast_in_dim(axis_index(axis_name), (size,), ()))
+    mine = e.eq(np.arange(size, dtype=np.int32), broadcast_in_dim(axis_index(axis_name), (size,), ()))
     total = move_axis(_sum_where(mine, broadcast_axis(x, size, 0), axis_name), 0, dim)
     return reshape(total, (*shape[:dim], size * shape[dim], *shape[dim + 1:])) if tiled else total
 
@@ -284,7 +277,7 @@ def _sum_where(marks, x, axis_name):
     """The sum over devices of `x` where `marks`, for its leading axes, say so; dtype as that of `x`."""
     shape, dtype = shape_of(x), aval_of(x).dtype
     where = broadcast_in_dim(marks, shape, tuple(range(len(shape_of(marks)))))
-    return convert(psum(select(where, x, np.zeros(shape, dtype)), axis_name), dtype)
+    return e.convert(psum(e.select(where, x, np.zeros(shape, dtype)), axis_name), dtype)
 
 
 def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, tiled=False):
@@ -455,7 +448,7 @@ def _picked(x, axis_name, size, perm):
     row = dynamic_index_in_dim(all_gather(x, axis_name), dynamic_index_in_dim(source, here, keepdims=False),
                                keepdims=False)
     mask = broadcast_in_dim(dynamic_index_in_dim(sent, here, keepdims=False), shape_of(row), ())
-    return select(mask, row, np.zeros(shape_of(row), aval_of(row).dtype))
+    return e.select(mask, row, np.zeros(shape_of(row), aval_of(row).dtype))
 
 
 def pshuffle(x, axis_name, perm):
@@ -480,7 +473,7 @@ def pbroadcast(x, axis_name, source):
     if not 0 <= source < size:
         raise ValueError(f"pbroadcast: source {source} is not a position along {axis_name!r}: 0 to "
                          f"{size - 1}")
-    mine = eq(axis_index(axis_name), np.int32(source))
+    mine = e.eq(axis_index(axis_name), np.int32(source))
     return pytree.tree_map(lambda v: _sum_where(mine, v, axis_name), x)
 
 

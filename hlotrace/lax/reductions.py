@@ -26,26 +26,17 @@ from ..primitives.arrays.reduce import (
     reduce_xor_p,
 )
 from ..primitives.arrays.shape import broadcast_in_dim, move_axis, reduce_sum_p, unreduced_sum_p
-from ..primitives.arrays.sort import approx_top_k_p, sort_p, top_k_p
+from ..primitives.arrays.sort import approx_top_k_p, top_k_p
 from ..primitives.arrays.window import (
-    reduce_window_max_p,
-    reduce_window_min_p,
     reduce_window_p,
-    reduce_window_sum_p,
-    select_and_gather_add_p,
-    select_and_scatter_add_p,
 )
 from ..primitives.common import canonical_axes, canonical_axis, np, shape_of
 from .contraction import padtype_to_pads
 
-__all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p", "argmax", "argmax_p", "argmin", "argmin_p",
-           "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p", "cummin", "cummin_p", "cumprod",
-           "cumprod_p", "cumsum", "cumsum_p", "reduce", "reduce_and", "reduce_and_p", "reduce_max",
-           "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p", "reduce_p",
-           "reduce_prod", "reduce_prod_p", "reduce_sum", "reduce_sum_p", "reduce_window",
-           "reduce_window_max_p", "reduce_window_min_p", "reduce_window_p", "reduce_window_shape_tuple",
-           "reduce_window_sum_p", "reduce_xor", "reduce_xor_p", "select_and_gather_add_p",
-           "select_and_scatter_add_p", "sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
+__all__ = ["approx_max_k", "approx_min_k", "argmax", "argmin", "cumlogsumexp", "cummax", "cummin", "cumprod",
+           "cumsum", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",
+           "reduce_sum", "reduce_window", "reduce_window_shape_tuple", "reduce_xor", "sort", "sort_key_val",
+           "top_k"]
 
 
 def _axes_from_the_front(axes, ndim, what, name="axes"):
@@ -216,8 +207,7 @@ def _window_parameters(shape, window_dimensions, window_strides, padding, base_d
         ones if v is None else tuple(map(as_size, v))
         for v in (window_dimensions, window_strides, base_dilation, window_dilation))
     if isinstance(padding, str) and len(dimensions) == len(strides) == len(shape):
-        padding = padtype_to_pads([window.dilated(n, d) for n, d in zip(shape, base_dilation)],
-                                  [window.dilated(n, d) for n, d in zip(dimensions, window_dilation)],
+        padding = padtype_to_pads(shape, [window.dilated(n, d) for n, d in zip(dimensions, window_dilation)],
                                   strides, padding)
     padding = () if isinstance(padding, str) else tuple((as_size(lo), as_size(hi)) for lo, hi in padding)
     return dict(window_dimensions=dimensions, window_strides=strides, padding=padding,
@@ -240,7 +230,7 @@ def reduce_window(operand, init_value, computation, window_dimensions, window_st
                   base_dilation=None, window_dilation=None):
     """Reduce each window of arrays of one shape by an associative function of scalars.
 
-    Sums, max and min can be differentiated, other computations not.
+    Sums, max and min can be differentiated, other computations only forwards.
 
     Args:
         operand: a pytree of arrays, as in `reduce`.
@@ -249,6 +239,7 @@ def reduce_window(operand, init_value, computation, window_dimensions, window_st
         window_dimensions: the size of the window along each axis.
         window_strides: one for each axis; 1 for None.
         padding: 'SAME', 'VALID', 'SAME_LOWER' or (low, high) for each axis; it reads as the initial value.
+            The names go by the sizes of the operand without `base_dilation`.
         base_dilation: the distance of the operand's elements along each axis; 1 for None.
         window_dilation: the distance of the window's elements along each axis; 1 for None.
 
@@ -298,7 +289,6 @@ def sort(operand, dimension=-1, is_stable=True, num_keys=1):
 
     Args:
         operand: an array or a sequence of arrays, which gives a tuple.
-        dimension: the axis.
         is_stable: equal elements keep their order.
         num_keys: how many of the arrays are compared, the first ones, in order.
 
@@ -356,7 +346,6 @@ def approx_max_k(operand, k, reduction_dimension=-1, recall_target=0.95, reducti
     Args:
         operand: floating point.
         k: how many.
-        reduction_dimension: the axis.
         recall_target: the part of them that is expected to be found.
         reduction_input_size_override: the size of the whole of which the operand is a part.
         aggregate_to_topk: False does not pick the k out of the more, in no order, that are found first.

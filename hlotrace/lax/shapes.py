@@ -11,8 +11,16 @@ from ..placement.out_sharding import devices_like, make_with_sharding, over_auto
 from ..primitives.arrays import shape as _shape
 from ..primitives.arrays.elementwise import convert, convert_element_type_p
 from ..primitives.arrays.random import random_wrap_p
-from ..primitives.arrays.shape import broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p
-from ..primitives.arrays.slicing import concatenate_p, iota_p, optimization_barrier_p, pad_p, rev_p, slice_p
+from ..primitives.arrays.shape import broadcast_in_dim_p, squeeze_p, transpose_p
+from ..primitives.arrays.slicing import (
+    as_array,
+    concatenate_p,
+    iota_p,
+    optimization_barrier_p,
+    pad_p,
+    rev_p,
+    slice_p,
+)
 from ..primitives.common import (
     canonical_axes,
     canonical_axis,
@@ -24,11 +32,10 @@ from ..primitives.common import (
     static_int,
 )
 
-__all__ = ["broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_like", "broadcast_shapes",
-           "broadcast_to_rank", "broadcasted_iota", "collapse", "concatenate", "concatenate_p", "empty",
-           "expand_dims", "full", "full_like", "iota", "iota_p", "optimization_barrier",
-           "optimization_barrier_p", "pad", "pad_p", "reshape", "reshape_p", "rev", "rev_p", "split",
-           "squeeze", "squeeze_p", "stack", "tile", "transpose", "transpose_p", "unstack"]
+__all__ = ["broadcast", "broadcast_in_dim", "broadcast_like", "broadcast_shapes", "broadcast_to_rank",
+           "broadcasted_iota", "collapse", "concatenate", "empty", "expand_dims", "full", "full_like", "iota",
+           "optimization_barrier", "pad", "reshape", "rev", "split", "squeeze", "stack", "tile", "transpose",
+           "unstack"]
 
 
 def checked_shape(name, operand):
@@ -171,7 +178,6 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
     """`operand` repeated to `shape`.
 
     Args:
-        operand: an array.
         shape: the shape of the result.
         broadcast_dimensions: axis i of the operand becomes axis broadcast_dimensions[i] of the result, in any
             order.
@@ -189,7 +195,7 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
     if len(dimensions) == rank and order != list(range(rank)):
         operand, dimensions = _shape.transpose(operand, order), tuple(sorted(dimensions))
     out = _shape.broadcast_in_dim(operand, canonical_shape(shape, "broadcast_in_dim: shape"), dimensions)
-    return with_out_sharding(out, out_sharding, "lax.broadcast_in_dim")
+    return with_out_sharding(as_array(out), out_sharding, "lax.broadcast_in_dim")
 
 
 def broadcast(operand, sizes, *, out_sharding=None):
@@ -265,7 +271,7 @@ def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
     if out_sharding is not None:
         operand, = over_auto_axes(operand)
     out = _shape.reshape(operand, canonical_shape(new_sizes, "reshape: new_sizes"))
-    return with_out_sharding(out, out_sharding, "lax.reshape")
+    return with_out_sharding(as_array(out), out_sharding, "lax.reshape")
 
 
 def collapse(operand, start_dimension, stop_dimension=None):
@@ -293,7 +299,7 @@ def expand_dims(array, dimensions):
     new = canonical_axes(dimensions, rank)
     sizes = iter(shape)
     result = tuple(1 if i in new else next(sizes) for i in range(rank))
-    return _shape.broadcast_in_dim(array, result, tuple(i for i in range(rank) if i not in new))
+    return as_array(_shape.broadcast_in_dim(array, result, tuple(i for i in range(rank) if i not in new)))
 
 
 def squeeze(array, dimensions):
@@ -303,7 +309,7 @@ def squeeze(array, dimensions):
     (3, 1)
     """
     dimensions = canonical_axes(tuple(dimensions), len(checked_shape("squeeze", array)))
-    return squeeze_p.bind(array, dimensions=tuple(sorted(dimensions))) if dimensions else array
+    return squeeze_p.bind(array, dimensions=tuple(sorted(dimensions))) if dimensions else as_array(array)
 
 
 def transpose(operand, permutation):
@@ -314,7 +320,7 @@ def transpose(operand, permutation):
     """
     shape, permutation = checked_shape("transpose", operand), tuple(map(operator.index, permutation))
     if permutation == tuple(range(len(shape))):
-        return operand
+        return as_array(operand)
     return transpose_p.bind(operand, permutation=permutation)
 
 
@@ -327,7 +333,7 @@ def rev(operand, dimensions):
     """
     checked_shape("rev", operand)
     dimensions = tuple(map(operator.index, dimensions))
-    return rev_p.bind(operand, dimensions=dimensions) if dimensions else operand
+    return rev_p.bind(operand, dimensions=dimensions) if dimensions else as_array(operand)
 
 
 # --- joining, splitting, padding ------------------------------------------------------------------

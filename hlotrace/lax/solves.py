@@ -13,7 +13,7 @@ from ..primitives.programs.calls import custom_jvp_call_p
 from ..primitives.programs.linear_solve import linear_solve_p
 from .control_flow_errors import shown
 
-__all__ = ["custom_root", "custom_linear_solve", "linear_solve_p"]
+__all__ = ["custom_root", "custom_linear_solve"]
 
 
 class _Unknown:

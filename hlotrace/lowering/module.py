@@ -495,6 +495,8 @@ class Context:
              scope: str = "") -> list[str]:
         """Call the function of a program; `attributes` are pairs of strings that XLA gives on to its
         operations, and it puts `scope`, by default jit(name), in front of their names."""
+        if self.tags and not attributes:
+            return self.inline(jaxpr, names)    # each operation carries them
         name = self.module.function(jaxpr)
         if self.module.locations is not None:
             called = f"{self.scope}/{scope or f'jit({jaxpr.name})'}".lstrip("/")

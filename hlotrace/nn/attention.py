@@ -4,7 +4,6 @@ from ..api.composite import composite
 from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.errors import ShapeError
-from ..core.symbolic.dimension import is_constant_shape
 from ..numpy.util import at_least_float32, check_arraylike, promotes
 from ..primitives.common import np
 from .functions import logsumexp, softmax
@@ -71,18 +70,14 @@ def _logits(query, key, scale, bias):
 
 def _masks(target, source, mask, is_causal, window, query_lengths, source_lengths):
     """Who may attend to whom: masks that broadcast to (B, N, T, S), all of which must hold."""
-    counting = np if is_constant_shape((target, source)) else jnp
-    rows, columns = counting.arange(target)[:, None], counting.arange(source)[None, :]
-    allowed = counting.ones((1, 1, target, source), bool)
-    if is_causal:
-        allowed = allowed & (columns <= rows)
+    rows, columns = jnp.arange(target).reshape(1, 1, target, 1), jnp.arange(source)
+    parts = [columns <= rows] if is_causal else []
     if window is not None:
         pair = window if isinstance(window, (tuple, list)) else (window,) * 2
         if len(pair) != 2:
             raise ValueError(f"local_window_size must be an int or a pair (left, right), got {window!r}")
         left, right = pair
-        allowed = allowed & (columns >= rows - left) & (columns <= rows + right)
-    parts = [] if counting is np and allowed.all() else [jnp.asarray(allowed)]
+        parts += [columns >= rows - left, columns <= rows + right]
     parts += [] if mask is None else [mask]
     parts += [] if query_lengths is None else [rows < query_lengths]
     parts += [] if source_lengths is None else [columns < source_lengths]

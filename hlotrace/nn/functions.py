@@ -326,7 +326,6 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
     """log(sum(b * exp(a))) along `axis`, without overflow; -inf for no elements.
 
     Args:
-        a: an array.
         axis: an int, a tuple, or None for all axes.
         b: weights, 1 by default.
         keepdims: axes stay at size 1.
@@ -422,7 +421,6 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, 
     """(x - mean) / sqrt(variance + epsilon) along `axis`.
 
     Args:
-        x: an array.
         axis: an int, a tuple, or None for all axes.
         mean: computed where it is not given.
         variance: computed where it is not given.

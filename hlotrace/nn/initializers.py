@@ -5,7 +5,7 @@ from typing import Any, Protocol
 from .. import lax, random
 from .. import numpy as jnp
 from ..core import dtypes
-from ..core.errors import not_one_of
+from ..core.errors import check_choice, not_one_of
 from ..core.surface.boundary import filtered
 from ..core.surface.public import export_names
 from ..placement.out_sharding import with_out_sharding
@@ -149,8 +149,7 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         fans = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2,
                 "fan_geo_avg": math.sqrt(fan_in * fan_out)}
-        if mode not in fans:
-            raise not_one_of("invalid mode for variance scaling initializer: mode", mode, fans)
+        check_choice("invalid mode for variance scaling initializer: mode", mode, fans)
         variance = jnp.asarray(scale / fans[mode], dtype)
         deviation = jnp.sqrt(variance)
         is_real = not dtypes.is_complex(dtype)

@@ -9,7 +9,7 @@ from typing import Any
 from .. import lax
 from .. import numpy as jnp
 from ..api.custom_derivatives import custom_vjp
-from ..core.errors import not_one_of
+from ..core.errors import check_choice
 from ..primitives.common import prod
 
 
@@ -45,8 +45,7 @@ def get_scaled_dot_general_config(mode, global_scale=None):
     >>> config.block_size, config.data_type == jnp.float8_e4m3fn, config.scale_type == jnp.float8_e8m0fnu
     (32, True, True)
     """
-    if mode not in _MODES:
-        raise not_one_of("mode", mode, tuple(_MODES))
+    check_choice("mode", mode, _MODES)
     if mode == "nvfp4" and global_scale is None:
         global_scale = jnp.ones(1, "float32")
     if mode != "nvfp4" and global_scale is not None:
@@ -128,8 +127,6 @@ def scaled_dot_general(lhs, rhs, dimension_numbers, preferred_element_type=jnp.f
     Derivatives are those of the exact function, by products that are rounded too, but for nvfp4.
 
     Args:
-        lhs: an array.
-        rhs: an array.
         dimension_numbers: as for lax.dot_general.
         preferred_element_type: the dtype of the result.
         configs: how to round lhs, rhs, and the cotangents in the derivative; without them it is

@@ -7,7 +7,8 @@ Each file imports only files that come before it here (a test reads this list):
     arrays/ranges                   arange, linspace
     arrays/triangles                diagonals and triangles: eye, diag, tril
     arrays/dtype_objects            float32, int8, ... as they are written and called; finfo, promote_types
-    indexing/indexing               x[...] and x.at[...]
+    indexing/indexing               x[...]: an index, what it reads and what it writes
+    indexing/at                     x.at[...]
     reductions/reductions           sum, max, any, cumsum, argmax, and their kin
     reductions/sorting              sort, searchsorted, histogram
     arrays/shaping                  reshape, transpose, squeeze, broadcast
@@ -16,6 +17,7 @@ Each file imports only files that come before it here (a test reads this list):
     indexing/conditions             where, nonzero, select, piecewise
     mapping         vectorize, apply_along_axis
     elementwise/ufunc               the class of elementwise functions, with reduce, accumulate, at, outer
+    elementwise/ufunc_rules         elementwise functions by a rule for each kind of dtype
     elementwise/ufuncs              the tables of elementwise functions
     elementwise/arithmetic          quotients, powers, rounding, divisors, clip
     elementwise/floats              sign, mantissa and exponent
@@ -34,7 +36,8 @@ Each file imports only files that come before it here (a test reads this list):
     arrays/padding                  pad
     fft             Fourier transforms: jnp.fft, a module of its own
     arrays/array_api                what the array API standard requires; imported when first used
-    linalg          products, norms, solving, factorizations: jnp.linalg, a module of its own
+    factorizations  svd, qr, eigh, and what linear algebra does with its arguments
+    linalg          products, norms, solving: jnp.linalg, a module of its own
     polynomials     polyfit, roots, polyval; imported when first used
     arrays/printing                 array_repr, array_str; imported when first used
     indexing/refs                   ref[...], ref.at[...] and what is done to references

@@ -36,9 +36,7 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
     """The n-th differences of neighbours along `axis`; of bools, whether they differ.
 
     Args:
-        a: an array.
         n: how often differences are taken.
-        axis: the axis.
         prepend: a scalar or an array that is put before `a` first.
         append: a scalar or an array that is put behind `a` first.
 
@@ -96,7 +94,6 @@ def gradient(f, *varargs, axis=None, edge_order=None):
     Integers become the default float.
 
     Args:
-        f: an array.
         varargs: one spacing for all axes, or one for each: a number, or a vector of coordinates.
         axis: an int or a tuple; all axes for None, which gives a list if there are several.
         edge_order: not supported; None.
@@ -166,10 +163,8 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     """The integral by the trapezoidal rule.
 
     Args:
-        y: an array.
         x: the positions, in place of `dx`.
         dx: the distance; an array broadcasts against the intervals of `y`, as in NumPy.
-        axis: the axis.
 
     >>> jnp.trapezoid(jnp.array([1., 2., 3.]))
     Array(4., dtype=float32)
@@ -200,15 +195,15 @@ def unwrap(p, discont=None, axis=-1, period=2 * np.pi):
     """`p` with multiples of `period` added, so that neighbours along `axis` differ by at most half of it.
 
     Args:
-        p: an array.
         discont: smaller steps stay, half a period at least.
-        axis: the axis.
         period: the period.
 
     >>> jnp.unwrap(jnp.array([350., 355., 2., 8.]), period=360)
     Array([350., 355., 362., 368.], dtype=float32)
     """
     check_arraylike("unwrap", p, period, *([] if discont is None else [discont]))
+    if dtypes.is_complex(aval_of(p).dtype):
+        raise ValueError("jnp.unwrap does not support complex inputs: unwrap jnp.angle(p)")
     return _unwrap(asarray(p), discont, period, axis=canonical_axis(axis, ndim_of(p)))
 
 

@@ -102,8 +102,6 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     A vector is a row on the left, a column on the right.
 
     Args:
-        a: an array.
-        b: an array.
         precision: what `lax.dot_general` takes.
         preferred_element_type: the dtype to add up in and to give; else the promoted one.
         out_sharding: the sharding of the result.
@@ -410,8 +408,7 @@ def _correlate(name, a, v, mode, precision, preferred):
     """sum_k a[n + k] v[k] of vectors, a the longer one."""
     k = shape_of(v)[0]
     pads = {"full": (k - 1, k - 1), "same": (k // 2, k - k // 2 - 1), "valid": (0, 0)}
-    if mode not in pads:
-        raise errors.not_one_of(f"{name}: mode", mode, pads)
+    errors.check_choice(f"{name}: mode", mode, pads)
     if preferred is not None:
         preferred = dtypes.check_user_dtype(preferred, name)
     out = conv_general_dilated_p.bind(

@@ -164,7 +164,6 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
 
     Args:
         subscripts: a letter for each axis.
-        operands: arrays.
         out: not supported; None.
         optimize: 'auto', a name that np.einsum_path knows, a path, or False (left to right).
         precision: what `lax.dot_general` takes.

@@ -1,12 +1,10 @@
 """NumPy's linear algebra: products, norms, solving, factorizations of (..., m, n) matrices."""
 import functools
-from typing import NamedTuple
 
 from ..api.composite import composite
 from ..api.custom_derivatives import custom_jvp
 from ..core import dtypes
-from ..core.array import Array
-from ..core.errors import ShapeError, not_one_of
+from ..core.errors import ShapeError
 from ..core.surface.public import export_names as _offer
 from ..lax import linalg as lax
 from ..lax.control_flow import cond as branch
@@ -16,7 +14,6 @@ from ..primitives.common import canonical_axes, np, prod, static_int
 from ..primitives.linalg.factorizations import geqrf_p
 from .arrays.creation import asarray, ones, zeros, zeros_like
 from .arrays.ranges import arange
-from .arrays.rolling import flip
 from .arrays.shaping import expand_dims, matrix_transpose, moveaxis, reshape
 from .arrays.triangles import diag, eye
 from .arrays.triangles import diagonal as _diagonal
@@ -26,91 +23,34 @@ from .contraction import outer as _outer
 from .contraction import trace as _trace
 from .einstein_sums import einsum as _einsum
 from .elementwise.ufuncs import abs, conj, isnan, log, real, sign, sqrt
+from .factorizations import (
+    SlogdetResult,
+    adjoint,
+    cholesky,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    eps,
+    inexact,
+    matrices,
+    product,
+    qr,
+    square,
+    svd,
+    svdvals,
+)
 from .indexing.conditions import where
-from .indexing.selection import take_along_axis
 from .mapping import vectorize
 from .reductions.reductions import amax, amin, any, sum
 from .reductions.reductions import prod as _prod
 from .reductions.sorting import argsort
-from .util import check_arraylike, promote_dtypes_inexact, promotes
+from .util import check_arraylike, promotes
 
 __all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
            "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot",
            "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv",
            "tensorsolve", "trace", "vecdot", "vector_norm"]
-
-
-class EigResult(NamedTuple):
-    """Eigenvalues (..., n), and eigenvectors as the columns of (..., n, n)."""
-    eigenvalues: Array
-    eigenvectors: Array
-
-
-class EighResult(NamedTuple):
-    """Rising eigenvalues (..., n), and orthonormal eigenvectors as the columns of (..., n, n)."""
-    eigenvalues: Array
-    eigenvectors: Array
-
-
-class QRResult(NamedTuple):
-    """Q with orthonormal columns, and R upper triangular."""
-    Q: Array
-    R: Array
-
-
-class SlogdetResult(NamedTuple):
-    """The sign of a determinant, and the logarithm of its absolute value."""
-    sign: Array
-    logabsdet: Array
-
-
-class SVDResult(NamedTuple):
-    """Left singular vectors as columns, falling singular values, conjugated right ones as rows."""
-    U: Array
-    S: Array
-    Vh: Array
-
-
-# --- arguments ------------------------------------------------------------------------------------
-
-def inexact(name, *args):
-    """Arrays of one floating or complex dtype, made of the arguments."""
-    check_arraylike(name, *args)
-    return inexact_of(*args)
-
-
-def inexact_of(*args):
-    """As `inexact`, also of lists, which scipy.linalg takes."""
-    return promote_dtypes_inexact(*map(asarray, args))
-
-
-def _matrices(name, x):
-    x, = inexact(name, x)
-    if x.ndim < 2:
-        raise ShapeError(f"{name}: a matrix or a batch of them is needed, of shape [..., m, n], got shape "
-                         f"{x.shape}; x[:, None] makes a column of a vector")
-    return x
-
-
-def square(name, x):
-    x, = inexact(name, x)
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ShapeError(f"{name}: a square matrix or a batch of them is needed, of shape [..., n, n], got "
-                         f"shape {x.shape}")
-    return x
-
-
-def adjoint(x):
-    return conj(matrix_transpose(x))
-
-
-def product(*factors):
-    """The product of matrices from left to right, as exact as the device can."""
-    return functools.reduce(functools.partial(matmul, precision="highest"), factors)
-
-
-def _eps(x, *sizes):
-    return float(dtypes.finfo(x.dtype).eps) * max(1, *sizes)
 
 
 # --- products -------------------------------------------------------------------------------------
@@ -224,7 +164,6 @@ def norm(x, ord=None, axis=None, keepdims=False):
     """The norm of vectors along one axis, of matrices over two axes; by default of all as one vector.
 
     Args:
-        x: an array.
         ord: of a vector a number, the p of sum(abs(x)**p)**(1/p), with 0 for the number of nonzeros and inf,
             -inf for the largest and smallest absolute value; of a matrix "fro", "nuc" for the sum of the
             singular values, 1, -1 for the largest and smallest sum of a column, inf, -inf of a row, 2, -2 the
@@ -326,7 +265,7 @@ def cond(x, p=None):
     >>> jnp.linalg.cond(jnp.diag(jnp.array([2., 8.])))
     Array(4., dtype=float32)
     """
-    x = _matrices("linalg.cond", x)
+    x = matrices("linalg.cond", x)
     if 0 in x.shape[-2:]:
         raise ValueError(f"linalg.cond: the matrices must not be empty, got shape {x.shape}")
     if p in (None, 2, -2):
@@ -358,7 +297,7 @@ def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
         return any(M != 0).astype(int)
     s = svd(M, full_matrices=False, compute_uv=False, hermitian=hermitian)
     if tol is None:
-        rtol = _eps(s, *M.shape[-2:]) if rtol is None else rtol
+        rtol = eps(s, *M.shape[-2:]) if rtol is None else rtol
         tol = asarray(rtol)[..., None] * amax(s, -1, initial=0, keepdims=True)
     else:
         tol = asarray(tol)[..., None]
@@ -498,7 +437,6 @@ def pinv(a, rtol=None, hermitian=False, *, rcond=None):
     """The Moore-Penrose inverses (..., n, m) of matrices (..., m, n).
 
     Args:
-        a: the matrices.
         rtol: singular values up to it times the largest count as zero, ten times max(m, n) times the machine
             epsilon by default.
         hermitian: they are; the singular values are found as eigenvalues.
@@ -507,12 +445,12 @@ def pinv(a, rtol=None, hermitian=False, *, rcond=None):
     >>> jnp.linalg.pinv(jnp.array([[2.], [0.]]))
     Array([[0.5, 0. ]], dtype=float32)
     """
-    a = _matrices("linalg.pinv", a)
+    a = matrices("linalg.pinv", a)
     if rtol is not None and rcond is not None:
         raise ValueError("pinv: only one of rtol and rcond may be specified.")
     rtol = rcond if rtol is None else rtol
     u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
-    rtol = 10 * _eps(s, *a.shape[-2:]) if rtol is None else rtol
+    rtol = 10 * eps(s, *a.shape[-2:]) if rtol is None else rtol
     return _inverse_of(a, u, s, vh, s > asarray(rtol, s.dtype)[..., None] *
                        amax(s, -1, initial=0, keepdims=True))
 
@@ -552,9 +490,9 @@ def lstsq(a, b, rcond=None, *, numpy_resid=False):
 @composite
 def _lstsq(a, b, rcond):
     u, s, vh = lax.svd(a, full_matrices=False)
-    eps = _eps(s, *a.shape)
-    rcond = asarray(eps if rcond is None else rcond, s.dtype)
-    kept = s > where(rcond < 0, eps, rcond) * amax(s, -1, initial=0)
+    least = eps(s, *a.shape)
+    rcond = asarray(least if rcond is None else rcond, s.dtype)
+    kept = s > where(rcond < 0, least, rcond) * amax(s, -1, initial=0)
     x = product(_inverse_of(a, u, s, vh, kept), b)
     if b.size:
         missed = reshape(b - product(a, x), (b.shape[0], -1))
@@ -611,7 +549,7 @@ def _det_jvp(primals, tangents):
 
     def of_singular():      # the others are exchanged for a matrix whose decomposition has derivatives
         u, s, vh = lax.svd(where(singular, a, diag(arange(1, n + 1, dtype=a.dtype))))
-        others = _prod(where(np.eye(n, dtype=bool), 1, s[..., None, :]), -1)
+        others = _prod(where(eye(n, dtype=bool), 1, s[..., None, :]), -1)
         turns = [_prod(d, -1) * parity for d, parity in map(_pivots, (u, vh))]
         scale = others.astype(a.dtype) * (turns[0] * turns[1])[..., None]
         return where(singular, product(conj(u) * scale[..., None, :], conj(vh)), regular)
@@ -661,147 +599,6 @@ def _slogdet_jvp(by_qr, primals, tangents):
     if not dtypes.is_complex(a.dtype):
         return (turn, size), (zeros_like(turn), change)
     return (turn, size), (turn * (change - real(change)), real(change))
-
-
-# --- factorizations -------------------------------------------------------------------------------
-
-@composite(static=("upper", "symmetrize_input"))
-def cholesky(a, *, upper=False, symmetrize_input=True):
-    """L with a = L L^H, or with `upper` L^H, for Hermitian positive definite matrices; NaN for others.
-
-    Args:
-        a: matrices (..., n, n).
-        upper: return L^H.
-        symmetrize_input: take (a + a^H) / 2; otherwise only the lower triangle is read.
-
-    >>> jnp.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]]))
-    Array([[2., 0.],
-           [1., 2.]], dtype=float32)
-    """
-    factor = lax.cholesky(square("linalg.cholesky", a), symmetrize_input=symmetrize_input)
-    return adjoint(factor) if upper else factor
-
-
-def _lower(UPLO):
-    if UPLO not in (None, "L", "U"):
-        raise not_one_of("UPLO", UPLO, ("L", "U"))
-    return UPLO != "U"
-
-
-def eigh(a, UPLO=None, symmetrize_input=True):
-    """(eigenvalues, eigenvectors) of Hermitian matrices: rising values, orthonormal columns.
-
-    Args:
-        a: matrices (..., n, n).
-        UPLO: which triangle is read, "L" (which None is) or "U".
-        symmetrize_input: take (a + a^H) / 2 instead.
-
-    >>> jnp.linalg.eigh(jnp.array([[2., 1.], [1., 2.]])).eigenvalues
-    Array([1., 3.], dtype=float32)
-    """
-    lower = _lower(UPLO)
-    v, w = lax.eigh(square("linalg.eigh", a), lower=lower, symmetrize_input=symmetrize_input)
-    return EighResult(w, v)
-
-
-def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
-    """The eigenvalues that eigh gives.
-
-    >>> jnp.linalg.eigvalsh(jnp.array([[2., 1.], [1., 2.]]))
-    Array([1., 3.], dtype=float32)
-    """
-    return eigh(a, UPLO, symmetrize_input).eigenvalues
-
-
-def eig(a):
-    """(eigenvalues, eigenvectors as columns of length one) of square matrices, complex and in no order.
-
-    The eigenvalues can be differentiated; for the vectors see `enable_eigvec_derivs` of lax.linalg.eig.
-
-    >>> jnp.linalg.eig(jnp.array([[0., 1.], [-1., 0.]])).eigenvalues
-    Array([0.+1.j, 0.-1.j], dtype=complex64)
-    """
-    w, v = lax.eig(square("linalg.eig", a), compute_left_eigenvectors=False)
-    return EigResult(w, v)
-
-
-def eigvals(a):
-    """The eigenvalues (..., n) of square matrices (..., n, n), complex and in no order.
-
-    >>> jnp.linalg.eigvals(jnp.array([[2., 1.], [0., 3.]]))
-    Array([2.+0.j, 3.+0.j], dtype=complex64)
-    """
-    a = square("linalg.eigvals", a)
-    return lax.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
-
-
-def qr(a, mode="reduced"):
-    """(Q, R) with a = Q R, Q with orthonormal columns and R upper triangular, of matrices (..., m, n).
-
-    Args:
-        a: the matrices; k is min(m, n).
-        mode: "reduced" (or "full") for Q (..., m, k) and R (..., k, n); "complete" for Q (..., m, m) and R
-            (..., m, n); "r" for the R of "reduced" alone; "raw" for LAPACK's reflectors (..., n, m),
-            transposed, and their factors (..., k).
-
-    >>> abs(jnp.linalg.qr(jnp.array([[3., 1.], [4., 2.]])).R).round(3)
-    Array([[5. , 2.2],
-           [0. , 0.4]], dtype=float32)
-    """
-    a, = inexact("linalg.qr", a)
-    if mode not in ("reduced", "complete", "r", "raw", "full"):
-        raise not_one_of("mode", mode, ("reduced", "complete", "r", "raw"))
-    if mode == "raw":
-        packed, taus = geqrf_p.bind(a)
-        return QRResult(matrix_transpose(packed), taus)
-    q, r = lax.qr(a, full_matrices=mode == "complete")
-    return r if mode == "r" else QRResult(q, r)
-
-
-def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index=None):
-    """(U, S, Vh) with a = U diag(S) Vh and S falling, of matrices (..., m, n); S alone unless `compute_uv`.
-
-    Args:
-        a: the matrices.
-        full_matrices: U (..., m, m) and Vh (..., n, n), instead of (..., m, k) and (..., k, n), k = min(m,
-            n).
-        compute_uv: return U and Vh too.
-        hermitian: a is; its eigenvalues are found.
-        subset_by_index: (start, end) of the singular values to return with their vectors, which needs
-            full_matrices=False.
-
-    >>> jnp.linalg.svd(jnp.diag(jnp.array([3., 4.]))).S
-    Array([4., 3.], dtype=float32)
-    """
-    if not hermitian:
-        a, = inexact("linalg.svd", a)
-        out = lax.svd(a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index)
-        return SVDResult(*out) if compute_uv else out
-    if full_matrices and subset_by_index is not None:
-        raise ValueError("svd: full_matrices and subset_by_index cannot both be set: give "
-                         "full_matrices=False")
-    kept = slice(*(subset_by_index or (None,)))
-    out = _svd_hermitian(square("linalg.svd", a))
-    out = SVDResult(out[0][..., kept], out[1][..., kept], out[2][..., kept, :])
-    return out if compute_uv else out.S
-
-
-@composite
-def _svd_hermitian(a):
-    v, w = lax.eigh(a)
-    order = flip(argsort(abs(w), -1), -1)
-    v, w = take_along_axis(v, order[..., None, :], -1), take_along_axis(w, order, -1)
-    turned = v * where(w < 0, -1, 1).astype(v.dtype)[..., None, :]
-    return v, abs(w), adjoint(turned)
-
-
-def svdvals(x, /):
-    """The singular values (..., min(m, n)) of matrices (..., m, n), falling.
-
-    >>> jnp.linalg.svdvals(jnp.array([[0., 3.], [4., 0.]]))
-    Array([4., 3.], dtype=float32)
-    """
-    return lax.svd(*inexact("linalg.svdvals", x), full_matrices=False, compute_uv=False)
 
 
 _offer(globals())

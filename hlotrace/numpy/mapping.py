@@ -5,6 +5,7 @@ from ..api.signatures import wraps
 from ..api.vmap import vmap
 from ..core.surface.boundary import filtered
 from ..primitives.arrays.shape import reshape
+from ..primitives.arrays.slicing import as_array
 from ..primitives.common import canonical_axis
 from .arrays.creation import asarray
 from .arrays.shaping import expand_dims
@@ -31,7 +32,6 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
     All axes in front of the core axes are mapped with `vmap`; NumPy calls `pyfunc` once for each element.
 
     Args:
-        pyfunc: the function.
         excluded: positions and names of arguments that are passed as they are.
         signature: core axes, such as "(n,k),(k)->(n)"; None means that all arguments and results are scalars.
 
@@ -60,8 +60,8 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
     def wrapped(*args, **kwargs):
         where = f"on vectorized function with excluded={set(excluded) or '{}'} and signature={signature!r}"
         mapped = [i for i, a in enumerate(args) if i not in excluded and a is not None]
-        operands = [args[i] for i in mapped]
-        check_arraylike("vectorize", *operands)
+        check_arraylike("vectorize", *[args[i] for i in mapped])
+        operands = [as_array(args[i]) for i in mapped]
         core, results = parsed or ([()] * len(mapped), None)
         loops, sizes = bind_operands(operands, core, where)
 
@@ -136,8 +136,6 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
 
     Args:
         func1d: a function of a vector, which is traced once.
-        axis: the axis.
-        arr: an array.
         args: passed on to `func1d`.
         kwargs: passed on to `func1d`.
 

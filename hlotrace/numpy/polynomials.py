@@ -56,7 +56,6 @@ def polyval(p, x, *, unroll=None):
 
     Args:
         p: a vector, or a matrix: one polynomial for each column.
-        x: an array.
         unroll: how many steps one turn of the loop takes, by default 16.
 
     >>> jnp.polyval(jnp.array([2, 0, 1]), jnp.array([0, 1, 3]))      # 2 x**2 + 1

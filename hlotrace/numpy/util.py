@@ -11,7 +11,7 @@ from ..core.symbolic.dimension import Dimension
 from ..lax.shapes import broadcast_shapes
 from ..primitives.arrays.elementwise import convert_element_type_p
 from ..primitives.arrays.shape import broadcast_in_dim, in_memory_of
-from ..primitives.common import is_constant, np, scalar
+from ..primitives.common import exactly, is_constant, np, scalar
 
 SCALARS = (bool, int, float, complex)
 _PYTHON = {"c": complex, "i": int, "u": int, "b": int}       # of kinds of dtype; else float
@@ -146,7 +146,7 @@ def cast(x, dtype, weak_type=False):
     if type(x) is Dimension:
         x = x.as_value(None if weak_type else dtype)
     if not isinstance(x, Array) and not weak_type:
-        return np.asarray(x).astype(dtype)
+        return exactly(np.asarray(x).astype(dtype))
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
 
 
@@ -187,13 +187,13 @@ def broadcast_to_shape(x, target):
     return broadcast_in_dim(x, tuple(target), tuple(range(len(target) - len(old), len(target))))
 
 
-def broadcast_args(*args):
+def broadcast_args(*args, name=None):
     """The arguments with one common shape; constants of rank 0 stay as they are beside arrays."""
     shapes = [shape(x) for x in args]
     if all(s == shapes[0] for s in shapes):
         return list(args)
     target = broadcast_shapes(*shapes)
-    check_ranks(shapes)
+    check_ranks(shapes, name)
     spread = [x if is_constant(x) and ndim(x) == 0 else broadcast_to_shape(x, target) for x in args]
     if any([aval_of(x).memory for x in spread]):
         array = next(aval_of(x) for x in args if ndim(x))       # numbers go where arrays are
@@ -202,14 +202,14 @@ def broadcast_args(*args):
     return spread
 
 
-def check_ranks(shapes):
+def check_ranks(shapes, name=None):
     """Shapes of several ranks, but for (): what the option `jax_numpy_rank_promotion` says of them."""
     if config.jax_numpy_rank_promotion != "allow" and len({len(s) for s in shapes if s}) > 1:
-        shown = " ".join(map(str, shapes))
+        shown = f"{f'for {name} ' if name else ''}on shapes {' '.join(map(str, shapes))}"
         if config.jax_numpy_rank_promotion == "raise":
-            raise ValueError(f"Operands could not be broadcast together on shapes {shown} and with the "
+            raise ValueError(f"Operands could not be broadcast together {shown} and with the "
                              "config option jax_numpy_rank_promotion='raise': reshape them to equal ranks")
-        message = (f"Following NumPy automatic rank promotion on shapes {shown}. Set the "
+        message = (f"Following NumPy automatic rank promotion {shown}. Set the "
                    "jax_numpy_rank_promotion config option to 'allow' to disable this warning")
         warnings.warn(message, stacklevel=source_info.user_stacklevel())
 
@@ -217,13 +217,13 @@ def check_ranks(shapes):
 def promote_args(name, *args):
     """Check, cast to the common dtype, and broadcast."""
     check_arraylike(name, *args)
-    return broadcast_args(*promote_dtypes(*args))
+    return broadcast_args(*promote_dtypes(*args), name=name)
 
 
 def promote_args_inexact(name, *args):
     """Check, cast to the common floating or complex dtype, and broadcast."""
     check_arraylike(name, *args)
-    return broadcast_args(*promote_dtypes_inexact(*args))
+    return broadcast_args(*promote_dtypes_inexact(*args), name=name)
 
 
 MANY, PIECE = 256, 64

@@ -25,7 +25,6 @@ def with_out_sharding(x: Any, sharding: Any, what: str) -> Any:
     """`x` with a sharding; under a trace it is a constraint, otherwise the array is moved.
 
     Args:
-        x: an array.
         sharding: a NamedSharding, a PartitionSpec of the current mesh, or None for as it is.
         what: what errors begin with.
     Raises:
@@ -83,7 +82,8 @@ def new_array(value: Any, *, aval: ShapedArray, given: bool = False) -> ArrayImp
     from ..sharding.spec import PartitionSpec
     entries = 0 if given or not mesh.explicit_axes else aval.ndim
     sharding = NamedSharding(mesh, PartitionSpec(*[None] * entries))
-    return ArrayImpl(sharding.typed(aval), shards.put(np.asarray(value), aval, sharding), True)
+    typed = sharding.typed(aval) if given else aval
+    return ArrayImpl(typed, shards.put(np.asarray(value), aval, sharding), True)
 
 
 def devices_like(x: Any) -> Any:

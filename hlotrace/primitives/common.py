@@ -30,11 +30,25 @@ def scalar(value: Any, dtype: Any) -> Any:
     """
     try:
         # 0.0 and -0.0 are equal, but not the same
-        return _scalar(value, dtype, state.x64 if value else str(value))
+        return exactly(_scalar(value, dtype, state.x64 if value else str(value)))
     except (TypeError, errors.InconclusiveDimensionOperation):
         if type(value) is not Dimension:
             raise
         return value.as_value(dtype)
+
+
+# primitives/arrays/elementwise gives it: `x` with the given dtype
+convert: Any = None
+
+
+def exactly(x: Any) -> Any:
+    """A NumPy constant; an array where its dtype, of 64 bits, would be read as one of 32 bits.
+
+    An array of the time when jax_enable_x64 was set has constants of its dtype beside it.
+    """
+    if state.x64 or x.itemsize < 8 or dtypes.canonicalize(x.dtype) == x.dtype:
+        return x
+    return convert(x, x.dtype)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -5,28 +5,7 @@ from ..core.config import config
 from ..numpy.util import broadcast_shapes, broadcast_to_shape, cast, check_arraylike
 from ..numpy.util import shape as shape_of
 from ..placement.out_sharding import with_out_sharding
-from ..primitives.arrays.elementwise import (
-    abs_p,
-    add,
-    bitcast_convert_type_p,
-    complex_p,
-    convert,
-    div,
-    ge,
-    log,
-    log1p_p,
-    maximum,
-    minimum,
-    mul,
-    neg,
-    nextafter_p,
-    or_p,
-    select,
-    shift_right_logical_p,
-    sign_p,
-    sub,
-    tan_p,
-)
+from ..primitives.arrays import elementwise as e
 from ..primitives.arrays.random import WORDS, random_bits_p, random_split_p
 from ..primitives.arrays.shape import squeeze_p
 from ..primitives.arrays.slicing import slice_p
@@ -103,7 +82,6 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
     """Uniform values in [minval, maxval).
 
     Args:
-        key: a key.
         shape: a tuple or an int, known under jit too; bounds broadcast to it.  Where it has one element and
             bounds have one in more dimensions, the result has theirs.
         dtype: a float, the default one unless given.
@@ -133,11 +111,11 @@ def uniform_values(key, minval, maxval, *, shape, dtype):
     low, high = (spread(v, dtype, shape) for v in (minval, maxval))
     width, mantissa = dtype.itemsize * 8, dtypes.finfo(dtype).nmant
     source = 8 if mantissa < 8 else width
-    word = convert(random_bits_p.bind(key, bit_width=source, shape=shape), WORDS[width])
+    word = e.convert(random_bits_p.bind(key, bit_width=source, shape=shape), WORDS[width])
     one = np.ones((), dtype).view(WORDS[width])
-    word = or_p.bind(shift_right_logical_p.bind(word, scalar(source - mantissa, WORDS[width])), one)
-    unit = sub(bitcast_convert_type_p.bind(word, new_dtype=dtype), 1)
-    return maximum(low, add(mul(unit, sub(high, low)), low))
+    word = e.or_p.bind(e.shift_right_logical_p.bind(word, scalar(source - mantissa, WORDS[width])), one)
+    unit = e.sub(e.bitcast_convert_type_p.bind(word, new_dtype=dtype), 1)
+    return e.maximum(low, e.add(e.mul(unit, e.sub(high, low)), low))
 
 
 # --- normal ---------------------------------------------------------------------------------------
@@ -158,8 +136,8 @@ def normal(key, shape=(), dtype=None, *, out_sharding=None):
 def normal_values(key, *, shape, dtype):
     if dtypes.is_complex(dtype):
         real, imaginary = (normal_values(k, shape=shape, dtype=dtypes.real_of(dtype)) for k in halves(key))
-        return div(complex_p.bind(real, imaginary), np.sqrt(2).astype(dtype))
-    return mul(_sqrt2(dtype), erf_inv_p.bind(uniform_values(key, _above_minus_one(dtype), 1.0, shape=shape,
+        return e.div(e.complex_p.bind(real, imaginary), np.sqrt(2).astype(dtype))
+    return e.mul(_sqrt2(dtype), erf_inv_p.bind(uniform_values(key, _above_minus_one(dtype), 1.0, shape=shape,
                                                       dtype=dtype)))
 
 
@@ -175,7 +153,6 @@ def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=
     """Standard normal values given that they are in (lower, upper).
 
     Args:
-        key: a key.
         lower: the lower bound.
         upper: the upper bound.
         shape: that of the result, by default that of the bounds.
@@ -195,33 +172,33 @@ def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=
 @composite(static=("shape", "dtype"))
 def _truncated_normal(key, lower, upper, *, shape, dtype):
     lower, upper, root = spread(lower, dtype, shape), spread(upper, dtype, shape), _sqrt2(dtype)
-    a, b = (erf_p.bind(div(x, root)) for x in (lower, upper))
-    out = mul(root, erf_inv_p.bind(uniform_values(key, a, b, shape=shape, dtype=dtype)))
-    inside = [nextafter_p.bind(x, spread(to, dtype, shape)) for x, to in ((lower, np.inf), (upper, -np.inf))]
-    return minimum(inside[1], maximum(inside[0], out))
+    a, b = (erf_p.bind(e.div(x, root)) for x in (lower, upper))
+    out = e.mul(root, erf_inv_p.bind(uniform_values(key, a, b, shape=shape, dtype=dtype)))
+    lower = e.nextafter_p.bind(lower, spread(np.inf, dtype, shape))
+    return e.minimum(e.nextafter_p.bind(upper, spread(-np.inf, dtype, shape)), e.maximum(lower, out))
 
 
 # --- distributions of one uniform value -----------------------------------------------------------
 
 def exponential_of(u):
     """Exponential values from uniform ones."""
-    return neg(log1p_p.bind(neg(u)))
+    return e.neg(e.log1p_p.bind(e.neg(u)))
 
 
 def _laplace(u):
-    return mul(sign_p.bind(u), log1p_p.bind(neg(abs_p.bind(u))))
+    return e.mul(e.sign_p.bind(u), e.log1p_p.bind(e.neg(e.abs_p.bind(u))))
 
 
 def _logistic(u):
-    return sub(log(u), log1p_p.bind(neg(u)))
+    return e.sub(e.log(u), e.log1p_p.bind(e.neg(u)))
 
 
 def _cauchy(u):
-    return tan_p.bind(mul(np.pi, sub(u, 0.5)))
+    return e.tan_p.bind(e.mul(np.pi, e.sub(u, 0.5)))
 
 
 def _gumbel_low(u):
-    return neg(log(neg(log(u))))
+    return e.neg(e.log(e.neg(e.log(u))))
 
 
 @composite(static=("transform", "low", "shape", "dtype"))
@@ -301,11 +278,11 @@ def gumbel_values(key, *, shape, dtype, high):
     if not high:
         return _gumbel_low(uniform_values(key, float(_tiny(dtype)), 1.0, shape=shape, dtype=dtype))
     coarse, fine = two_scales(key, shape, dtype)
-    u = select(ge(coarse, 0.5), coarse, add(add(coarse, fine), float(_tiny(dtype))))
-    return neg(log(exponential_of(u)))
+    u = e.select(e.ge(coarse, 0.5), coarse, e.add(e.add(coarse, fine), float(_tiny(dtype))))
+    return e.neg(e.log(exponential_of(u)))
 
 
 def two_scales(key, shape, dtype):
     """Uniform values, and others smaller by the spacing of floats: together, twice the bits."""
     both = uniform_values(key, 0.0, 1.0, shape=(2, *shape), dtype=dtype)
-    return row(both, 0), mul(row(both, 1), float(dtypes.finfo(dtype).eps))
+    return row(both, 0), e.mul(row(both, 1), float(dtypes.finfo(dtype).eps))

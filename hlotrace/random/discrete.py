@@ -9,21 +9,8 @@ from ..numpy.reductions.sorting import searchsorted
 from ..numpy.util import broadcast_to_shape, check_arraylike
 from ..numpy.util import shape as shape_of
 from ..placement.out_sharding import with_out_sharding
+from ..primitives.arrays import elementwise as e
 from ..primitives.arrays.cumulative import cumsum_p
-from ..primitives.arrays.elementwise import (
-    add,
-    and_p,
-    clamp_p,
-    convert,
-    gt,
-    le,
-    log,
-    lt,
-    mul,
-    rem_p,
-    select,
-    sub,
-)
 from ..primitives.arrays.random import WORDS, random_bits_p
 from ..primitives.arrays.reduce import argmax_p
 from ..primitives.arrays.shape import broadcast_in_dim, move_axis, reshape
@@ -42,7 +29,6 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     """Uniform integers in [minval, maxval); minval everywhere where the range is empty.
 
     Args:
-        key: a key.
         shape: that of the result.
         minval: the least value, clipped to what `dtype` can hold.
         maxval: the end; beyond what `dtype` can hold it means that its greatest value can occur.
@@ -63,12 +49,12 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
 def _bound(x, low, high, dtype):
     """`x` within [low, high], Python ints, as `dtype`; and whether it was above all of `dtype`."""
     if not dtypes.is_integer(aval_of(x).dtype):
-        x = convert(x, dtypes.canonicalize(dtypes.int64))
+        x = e.convert(x, dtypes.canonicalize(dtypes.int64))
     info = dtypes.iinfo(aval_of(x).dtype)
     limits = [scalar(min(max(v, int(info.min)), int(info.max)), aval_of(x).dtype) for v in (low, high)]
     beyond = int(info.max) > high == dtypes.iinfo(dtype).max
-    above = gt(x, limits[1]) if beyond else scalar(False, dtypes.bool_)
-    return convert(clamp_p.bind(limits[0], x, limits[1]), dtype), above
+    above = e.gt(x, limits[1]) if beyond else scalar(False, dtypes.bool_)
+    return e.convert(e.clamp_p.bind(limits[0], x, limits[1]), dtype), above
 
 
 @composite(static=("shape", "dtype"))
@@ -81,20 +67,19 @@ def _randint(key, minval, maxval, *, shape, dtype):
     minval, _ = _bound(minval, int(info.min), int(info.max), work)
     maxval, above = _bound(maxval, int(info.min), int(info.max) + small, work)
     minval, maxval, above = (broadcast_to_shape(x, shape) for x in (minval, maxval, above))
-    span = select(le(maxval, minval), 1, convert(sub(maxval, minval), word))
-    span = select(and_p.bind(above, gt(maxval, minval)), add(span, 1), span)
+    span = e.select(e.le(maxval, minval), 1, e.convert(e.sub(maxval, minval), word))
+    span = e.select(e.and_p.bind(above, e.gt(maxval, minval)), e.add(span, 1), span)
     high, low = (random_bits_p.bind(k, bit_width=word.itemsize * 8, shape=shape) for k in halves(key))
-    half = rem_p.bind(broadcast_in_dim(scalar(2 ** (word.itemsize * 4), word), shape, ()), span)
-    scale = rem_p.bind(mul(half, half), span)        # 2 to the number of bits of a word, modulo the span
-    offset = rem_p.bind(add(mul(rem_p.bind(high, span), scale), rem_p.bind(low, span)), span)
-    return convert(add(minval, convert(offset, work)), dtype)
+    half = e.rem_p.bind(broadcast_in_dim(scalar(2 ** (word.itemsize * 4), word), shape, ()), span)
+    scale = e.rem_p.bind(e.mul(half, half), span)        # 2 to the number of bits of a word, modulo the span
+    offset = e.rem_p.bind(e.add(e.mul(e.rem_p.bind(high, span), scale), e.rem_p.bind(low, span)), span)
+    return e.convert(e.add(minval, e.convert(offset, work)), dtype)
 
 
 def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
     """True with probability `p`.
 
     Args:
-        key: a key.
         p: the probability.
         shape: that of the result, by default that of `p`.
         mode: "high" resolves small probabilities more finely than "low".
@@ -117,9 +102,9 @@ def _bernoulli(key, p, *, shape, high):
     dtype = aval_of(p).dtype
     p = broadcast_to_shape(p, shape)
     if not high:
-        return lt(uniform_values(key, 0.0, 1.0, shape=shape, dtype=dtype), p)
+        return e.lt(uniform_values(key, 0.0, 1.0, shape=shape, dtype=dtype), p)
     coarse, fine = two_scales(key, shape, dtype)
-    return lt(fine, sub(p, coarse))
+    return e.lt(fine, e.sub(p, coarse))
 
 
 def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
@@ -136,7 +121,7 @@ def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
 @composite(static=("shape", "dtype"), name="rademacher")
 def rademacher_values(key, *, shape, dtype):
     p = scalar(0.5, dtypes.canonicalize(dtypes.float64))
-    return sub(mul(convert(_bernoulli(key, p, shape=shape, high=False), dtype), 2), 1)
+    return e.sub(e.mul(e.convert(_bernoulli(key, p, shape=shape, high=False), dtype), 2), 1)
 
 
 # --- shuffles -------------------------------------------------------------------------------------
@@ -175,9 +160,7 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
     """The array `x` (or `arange(x)`) in random order along `axis`.
 
     Args:
-        key: a key.
         x: an array or an int.
-        axis: the axis.
         independent: shuffle each vector along the axis for itself, not all in the same way.
         out_sharding: the sharding of the result.
 
@@ -205,9 +188,7 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, ou
     """Indices along `axis` drawn with probability softmax(logits).
 
     Args:
-        key: a key.
         logits: logarithms of probabilities, up to a constant.
-        axis: the axis.
         shape: ends with the shape of logits without `axis`; what it has in front are independent draws.
         replace: with False the draws in front differ from each other.
         mode: that of `gumbel`.
@@ -239,8 +220,8 @@ def _categorical(key, logits, *, axis, prefix, shape, replace, high):
     """The largest of logits plus Gumbel noise is a draw; the k largest are k draws without replacement."""
     dtype, index = aval_of(logits).dtype, dtypes.canonicalize(dtypes.int64)
     noise_shape = (*prefix, *shape_of(logits)) if replace else shape_of(logits)
-    noisy = add(gumbel_values(key, shape=noise_shape, dtype=dtype, high=high),
-                broadcast_to_shape(logits, noise_shape))
+    noisy = e.add(gumbel_values(key, shape=noise_shape, dtype=dtype, high=high),
+                  broadcast_to_shape(logits, noise_shape))
     if replace:
         return argmax_p.bind(noisy, axes=(axis + len(prefix),), index_dtype=index)
     drawn = top_k_p.bind(move_axis(noisy, axis, len(noise_shape) - 1), k=prod(prefix))[1]
@@ -251,12 +232,10 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     """Draws from the entries of `a` along an axis.
 
     Args:
-        key: a key.
         a: an array, or an int for arange(a).
         shape: takes the place of the axis.
         replace: an entry may be drawn more than once.
         p: the probabilities, equal by default.
-        axis: the axis.
         mode: that of `gumbel`, for draws without replacement.
 
     >>> jax.random.choice(jax.random.key(0), 5, (3,), replace=False)
@@ -303,13 +282,13 @@ def _weighted(key, p, *, shape, replace, high):
     """Indices drawn with probabilities proportional to p."""
     dtype = aval_of(p).dtype
     if not dtypes.is_float(dtype):
-        p, dtype = convert(p, dtypes.to_inexact(dtype)), dtypes.to_inexact(dtype)
+        p, dtype = e.convert(p, dtypes.to_inexact(dtype)), dtypes.to_inexact(dtype)
     if not replace:
-        noisy = add(gumbel_values(key, shape=shape_of(p), dtype=dtype, high=high), log(p))
-        return reshape(convert(top_k_p.bind(noisy, k=prod(shape))[1], dtypes.canonicalize(dtypes.int64)),
+        noisy = e.add(gumbel_values(key, shape=shape_of(p), dtype=dtype, high=high), e.log(p))
+        return reshape(e.convert(top_k_p.bind(noisy, k=prod(shape))[1], dtypes.canonicalize(dtypes.int64)),
                        shape)
     total = cumsum_p.bind(p, axis=0, reverse=False)
     last = slice_p.bind(total, start_indices=(shape_of(p)[0] - 1,), limit_indices=shape_of(p), strides=None)
     uniform = uniform_values(key, 0.0, 1.0, shape=shape, dtype=dtype)
-    at = mul(broadcast_to_shape(last, shape) if shape else reshape(last, ()), sub(1, uniform))
+    at = e.mul(broadcast_to_shape(last, shape) if shape else reshape(last, ()), e.sub(1, uniform))
     return searchsorted(total, at)

@@ -19,7 +19,6 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
     The shape of the result is `shape`, by default that of the parameters before their last axes, and then n.
 
     Args:
-        key: a key.
         mean: (..., n).
         cov: the covariance, (..., n, n).
         shape: that of the result without n.
@@ -84,7 +83,6 @@ def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
     classical compact groups" (2007) gets them from a QR decomposition.
 
     Args:
-        key: a key.
         n: the number of rows.
         shape: the result is (*shape, n, m).
         dtype: that of the result, the default float by default.

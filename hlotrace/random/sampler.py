@@ -23,7 +23,6 @@ def law(fun=None, *, dtype=float_dtype, shape=None, fit=result_shape, work=lambd
     """Decorator: `fun(key, *parameters, *, shape, dtype)` draws; users choose shape, dtype, `out_sharding`.
 
     Args:
-        fun: the function.
         dtype: (name, requested dtype) -> that of the result.
         shape: the default; None is the shape of the parameters.
         fit: (name, requested shape, *parameters) -> the shape that `fun` is given, or an error.

@@ -61,10 +61,8 @@ def dct(x, type=2, n=None, axis=-1, norm=None):
     Complex numbers are transformed part by part.
 
     Args:
-        x: an array.
         type: 2.
         n: the axis is cut or filled with zeros to this length.
-        axis: the axis.
         norm: with "ortho" it is an orthogonal matrix.
 
     Raises:
@@ -89,7 +87,6 @@ def dctn(x, type=2, s=None, axes=None, norm=None):
     """`dct` along several axes.
 
     Args:
-        x: an array.
         type: 2.
         s: the lengths of the axes.
         axes: None means all, or as many of the last as there are lengths.

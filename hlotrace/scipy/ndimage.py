@@ -31,7 +31,6 @@ def map_coordinates(input, coordinates, order, mode="constant", cval=0.0):
     The dtype is that of input; integers are rounded.
 
     Args:
-        input: an array.
         coordinates: as many arrays as input has axes, which broadcast.
         order: 0 takes the nearest element, 1 interpolates linearly.
         mode: beyond the edges, 'constant' `cval`, 'nearest' the last element, 'wrap' the array again (SciPy's

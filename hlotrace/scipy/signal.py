@@ -9,7 +9,7 @@ import numpy as np
 from .. import lax
 from .. import numpy as jnp
 from ..api.composite import composite
-from ..core.errors import ShapeError, not_one_of
+from ..core.errors import ShapeError, check_choice, not_one_of
 from ..core.surface.public import export_names as _offer
 from ..numpy import fft
 from ..numpy.util import at_least_float32, check_arraylike, promote_dtypes_inexact, promotes
@@ -29,8 +29,7 @@ def _operands(name, in1, in2, mode, ndim=None):
     if len(shapes[0]) != len(shapes[1]) or ndim not in (None, len(shapes[0])):
         raise ShapeError(f"{name}: in1 and in2 must have {f'{ndim}' if ndim else 'the same number of'} "
                          f"dimensions, got shapes {shapes[0]} and {shapes[1]}")
-    if mode not in ("full", "same", "valid"):
-        raise not_one_of(f"{name}: mode", mode, ("full", "same", "valid"))
+    check_choice(f"{name}: mode", mode, ("full", "same", "valid"))
     return [jnp.asarray(x) for x in promote_dtypes_inexact(in1, in2)]
 
 
@@ -70,8 +69,7 @@ def _convolved(in1, in2, fillvalue=0, *, name, mode, precision, boundary="fill",
 
 
 def _by_method(name, in1, in2, mode, method, precision):
-    if method not in ("auto", "direct", "fft"):
-        raise not_one_of(f"{name}: method", method, ("auto", "direct", "fft"))
+    check_choice(f"{name}: method", method, ("auto", "direct", "fft"))
     if method == "fft":
         return _by_transforms(in1, in2, name=name, mode=mode, axes=tuple(range(in1.ndim)))
     return _convolved(in1, in2, name=name, mode=mode, precision=precision)
@@ -81,8 +79,6 @@ def convolve(in1, in2, mode="full", method="auto", precision=None):
     """The convolution of two arrays of one rank, sum_k in1[n - k] in2[k]; the dtype is floating.
 
     Args:
-        in1: an array.
-        in2: an array.
         mode: 'full'; 'same', the middle of it in the shape of in1; 'valid', where one is inside of the other.
         method: 'direct', 'fft', or 'auto', which is direct.
         precision: of the direct one.
@@ -107,8 +103,7 @@ def correlate(in1, in2, mode="full", method="auto", precision=None):
 
 def _in_a_plane(name, in1, in2, mode, boundary, fillvalue, precision, conjugate):
     in1, in2 = _operands(name, in1, in2, mode, 2)
-    if boundary not in _PADDING:
-        raise not_one_of(f"{name}: boundary", boundary, _PADDING)
+    check_choice(f"{name}: boundary", boundary, _PADDING)
     check_arraylike(name, fillvalue)
     in2 = jnp.flip(jnp.conj(in2)) if conjugate else in2
     return _convolved(in1, in2, fillvalue, name=name, mode=mode, precision=precision, boundary=boundary,
@@ -119,8 +114,6 @@ def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0, precision=No
     """The convolution of two matrices.
 
     Args:
-        in1: a matrix.
-        in2: a matrix.
         mode: as in `convolve`.
         boundary: in1 goes on with `fillvalue` ('fill'), from its other end ('wrap', 'circular'), or mirrored
             ('symm', 'symmetric'); JAX has 'fill' with 0 alone.
@@ -147,7 +140,6 @@ def fftconvolve(in1, in2, mode="full", axes=None):
     """The convolution of two arrays along axes, by Fourier transforms.
 
     Args:
-        in1: an array.
         in2: an array; other axes broadcast.
         mode: as in `convolve`.
         axes: all by default.
@@ -197,8 +189,6 @@ def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=None):
     """The data less the line that fits them best along an axis, or less their mean; the dtype is floating.
 
     Args:
-        data: an array.
-        axis: the axis.
         type: 'linear' or 'constant'.
         bp: where one line ends and the next begins: ints from 0 to the size of the axis.
         overwrite_data: None.
@@ -312,8 +302,7 @@ def _spectra(name, x, y, fs, window, nperseg, noverlap, nfft, detrend_type, ones
              boundary=None, padded=False):
     """(frequencies, times, spectra (..., segments, frequencies)) of x, with y cross spectra, `axis` last."""
     check_arraylike(name, x, fs, *([] if y is None else [y]))
-    if scaling not in ("density", "spectrum"):
-        raise not_one_of(f"{name}: scaling", scaling, ("density", "spectrum"))
+    check_choice(f"{name}: scaling", scaling, ("density", "spectrum"))
     if boundary is not None and boundary not in _EDGES:
         raise not_one_of(f"{name}: boundary", boundary, (*_EDGES, None))
     if not callable(detrend_type) and detrend_type is not False and detrend_type not in _TRENDS:
@@ -441,8 +430,7 @@ def csd(x, y, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, det
 @promotes("x", "y")
 def _averaged(name, x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis,
               average):
-    if average not in ("mean", "median"):
-        raise not_one_of(f"{name}: average", average, ("mean", "median"))
+    check_choice(f"{name}: average", average, ("mean", "median"))
     frequencies, _, found = _spectra(name, x, y, fs, window, nperseg, noverlap, nfft, detrend,
                                      return_onesided, scaling, axis)
     if average == "median":

@@ -8,11 +8,11 @@ from ..core.surface.public import export_names as _offer
 
 _offer(globals(), lazy={
     "abstract": "Sharding",
-    "mesh": "AbstractMesh AxisType Mesh get_abstract_mesh get_mesh set_mesh use_abstract_mesh use_mesh",
+    "mesh": "AbstractDevice AbstractMesh AxisType Mesh get_abstract_mesh get_mesh set_mesh use_abstract_mesh use_mesh",
     "named": "NamedSharding",
     "positional": "PositionalSharding",
     "single": "SingleDeviceSharding make_single_device_sharding",
-    "spec": "AbstractDevice ManualAxisType P PartitionSpec UnreducedKind",
+    "spec": "ManualAxisType P PartitionSpec UnreducedKind",
     ".api.parallel.axis_types": "auto_axes explicit_axes no_collectives",
     ".placement.shardings": "reshard",
 })

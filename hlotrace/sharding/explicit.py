@@ -40,11 +40,13 @@ def typed(primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, 
                                     f"{', '.join(map(_text, of))}; unreduced values do not go through it. "
                                     "Take the sum first, with jax.reshard.")
         return result
-    result = primitive.abstract_eval(*[a.update(sharding=None) if a.explicit else a for a in avals], **params)
+    result = primitive.abstract_eval(*[a.update(sharding=None) if a.mesh else a for a in avals], **params)
     if all(a.explicit is None for a in avals):
         if "unreduced" in params:
             raise _no_terms(primitive, avals, params["unreduced"], frozenset())
-        return result
+        mesh = next(a.mesh for a in avals if a.mesh is not None)
+        return ([a.update(sharding=mesh) for a in result] if primitive.multiple_results else
+                result.update(sharding=mesh))
     results = result if primitive.multiple_results else [result]
     mesh = _mesh(primitive, avals)
     if rule is None:
@@ -74,7 +76,7 @@ def _with(primitive: Primitive, avals: Sequence[ShapedArray], mesh: Any, aval: S
           split: Sequence[Split], partial: dict[str, Any]) -> ShapedArray:
     """The type of a result that is split so, and unreduced and reduced as `partial` says."""
     if not any(split) and not partial:
-        return aval
+        return aval.update(sharding=mesh)
     used = [name for axes in split for name in axes]
     for name in used:
         if used.count(name) > 1:
@@ -156,7 +158,8 @@ def _by_axes(primitive: Primitive, rule: Any, avals: Sequence[ShapedArray], resu
     in_results = {label for labels in of_all for label in labels}
     found: dict[Any, tuple[Split, int, int]] = {}       # label -> (split, operand, its dimension)
     for number, (aval, labels) in enumerate(zip(avals, axes.operands)):
-        for dim, split in enumerate(aval.splits if aval.explicit is not None else ()):
+        known = aval.mesh is not None if primitive.alike else aval.explicit is not None
+        for dim, split in enumerate(aval.splits if known else ()):
             label = labels[dim]
             if not split and (label is None or not primitive.alike) or label is None and computed == "gone":
                 continue
@@ -169,8 +172,8 @@ def _by_axes(primitive: Primitive, rule: Any, avals: Sequence[ShapedArray], resu
                     f"first, as in {_resharded(avals, number, dim)}, give the function out_sharding= if it "
                     f"has it, {AUTO}.")
             key = (None, dim) if label is None else label
-            known, first, where = found.setdefault(key, (split, number, dim))
-            if known != split:
+            before, first, where = found.setdefault(key, (split, number, dim))
+            if before != split:
                 raise _conflict(primitive, avals, found[key], (split, number, dim),
                                 label not in (None, *in_results))
             if split and label not in (None, *in_results) and first != number and computed == "refused" and (
@@ -224,7 +227,7 @@ def _conflict(primitive: Primitive, avals: Sequence[ShapedArray], one: tuple[Spl
     if not primitive.elementwise:
         words = ("requires contracting dimensions to have consistent sharding" if gone else
                  "requires lhs batch dimensions and rhs batch dimensions to have the consistent sharding")
-    spec = [one[0] if dim == other[2] else entry for dim, entry in enumerate(avals[other[1]].explicit.spec)]
+    spec = [one[0] if dim == other[2] else entry for dim, entry in enumerate(avals[other[1]].sharding.spec)]
     splits = [f"dimension {dim} of operand {number} is "
               + (f"split over {named_axes(axes)}" if axes else "whole") for axes, number, dim in (one, other)]
     return ShardingTypeError(

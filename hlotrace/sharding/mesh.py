@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import enum
+import functools
 import math
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, SupportsIndex
 
 import numpy as np
@@ -82,6 +84,18 @@ def _types(kind: str, axis_types: AxisType | Iterable[AxisType] | None,
     return types
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class AbstractDevice:
+    """A kind of device, such as programs are compiled for."""
+    device_kind: str
+    num_cores: int | None
+    platform: str
+
+    def __repr__(self) -> str:
+        return (f"AbstractDevice(device_kind={self.device_kind}, num_cores={self.num_cores}, "
+                f"platform={self.platform})")
+
+
 _interned: dict = {}
 
 
@@ -127,6 +141,11 @@ class _Axes:
     def empty(self) -> bool:
         """Are there no axes?"""
         return not self.axis_names
+
+    def same_axes(self, other: object) -> bool:
+        """Is the other a mesh with axes of the same names, sizes and types?"""
+        return isinstance(other, _Axes) and self.shape_tuple == other.shape_tuple and (
+            self.axis_types == other.axis_types)
 
     def _of_type(self, wanted: AxisType) -> tuple[str, ...]:
         return tuple(name for name, type_ in zip(self.axis_names, self.axis_types) if type_ is wanted)
@@ -262,10 +281,13 @@ class Mesh(_Axes):
         """The devices' ids, an integer array of the mesh's shape."""
         return np.array([device.id for device in self.devices.flat]).reshape(self.axis_sizes)
 
-    @property
+    @functools.cached_property
     def abstract_mesh(self) -> AbstractMesh:
-        """The names, sizes and types of the axes, without devices."""
-        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+        """The names, sizes and types of the axes, and of what kind the devices are."""
+        device = self._devices[0]
+        kind = AbstractDevice(device.device_kind, getattr(device, "num_cores", None), device.platform) if (
+            hasattr(device, "device_kind")) else None
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types, abstract_device=kind)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Mesh, (np.array(self.devices), self.axis_names, self.axis_types)
@@ -273,7 +295,7 @@ class Mesh(_Axes):
 
 @boundaries
 class AbstractMesh(_Axes):
-    """A mesh whose devices are not known: enough to check and to lower a program.
+    """A mesh whose devices are not known, at most their kind: enough to check and to lower a program.
 
     >>> mesh = jax.sharding.AbstractMesh((4, 2), ("data", "model"))
     >>> jax.NamedSharding(mesh, jax.P("data")).shard_shape((8, 8))
@@ -281,9 +303,15 @@ class AbstractMesh(_Axes):
     """
 
     def __new__(cls, axis_sizes: Iterable[SupportsIndex], axis_names: str | Iterable[str],
-                axis_types: AxisType | Iterable[AxisType] | None = None) -> AbstractMesh:
+                axis_types: AxisType | Iterable[AxisType] | None = None, *,
+                abstract_device: AbstractDevice | None = None) -> AbstractMesh:
         sizes, names = sizes_and_names("AbstractMesh", axis_sizes, axis_names)
-        return cls._intern(sizes, names, _types("AbstractMesh", axis_types, names))
+        return cls._intern(sizes, names, _types("AbstractMesh", axis_types, names), abstract_device)
+
+    def _fill(self, axis_sizes: tuple[int, ...], axis_names: tuple[str, ...],
+              axis_types: tuple[AxisType, ...], abstract_device: AbstractDevice | None = None) -> None:
+        super()._fill(axis_sizes, axis_names, axis_types)
+        self.abstract_device = abstract_device
 
     def __getattr__(self, name: str) -> Any:
         devices = name in ("devices", "device_ids", "local_devices", "local_mesh")
@@ -293,13 +321,18 @@ class AbstractMesh(_Axes):
     def abstract_mesh(self) -> AbstractMesh:
         return self
 
+    def explicit(self, shape: Sequence[Any]) -> AbstractMesh | None:
+        """What the type of an array that none of the axes splits says of the mesh; None without Explicit axes."""
+        return self if self.explicit_axes else None
+
     def update(self, axis_sizes: Iterable[SupportsIndex] | None = None,
                axis_names: str | Iterable[str] | None = None,
-               axis_types: AxisType | Iterable[AxisType] | None = None) -> AbstractMesh:
-        """The same but for what is given."""
+               axis_types: AxisType | Iterable[AxisType] | None = None, **device: Any) -> AbstractMesh:
+        """The same but for what is given, `abstract_device` among it."""
         return AbstractMesh(self.axis_sizes if axis_sizes is None else axis_sizes,
                             self.axis_names if axis_names is None else axis_names,
-                            self.axis_types if axis_types is None else axis_types)
+                            self.axis_types if axis_types is None else axis_types,
+                            **{"abstract_device": self.abstract_device, **device})
 
     def update_axis_types(self, name_to_type: Mapping[str, AxisType]) -> AbstractMesh:
         """The same but for the types of the axes that are named.
@@ -315,7 +348,14 @@ class AbstractMesh(_Axes):
                                        zip(self.axis_names, self.axis_types)])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return AbstractMesh, (self.axis_sizes, self.axis_names, self.axis_types)
+        return functools.partial(AbstractMesh, abstract_device=self.abstract_device), (
+            self.axis_sizes, self.axis_names, self.axis_types)
+
+    def __str__(self) -> str:
+        text, device = super().__str__(), self.abstract_device
+        return text if device is None else f"{text[:-1]}, {repr(device).partition('(')[2]}"
+
+    __repr__ = __str__
 
 
 def only_mesh(like: _Axes) -> Mesh | None:
@@ -435,5 +475,5 @@ def get_abstract_mesh() -> AbstractMesh:
     """
     manual = {name for name, _, kind in state.axis_env if kind != "vmap"}
     mesh = state.meshes[-1][0] if manual else mesh_in_use()
-    return AbstractMesh(mesh.axis_sizes, mesh.axis_names, [
-        AxisType.Manual if name in manual else kind for name, kind in zip(mesh.axis_names, mesh.axis_types)])
+    return mesh.abstract_mesh.update_axis_types({name: AxisType.Manual for name in mesh.axis_names
+                                                 if name in manual})

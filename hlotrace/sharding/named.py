@@ -127,11 +127,12 @@ class NamedSharding(Sharding):
         """The same but for `mesh`, `spec` or `memory_kind`."""
         return NamedSharding(**{"mesh": self.mesh, "spec": self.spec, "memory_kind": self._kind, **changes})
 
-    def explicit(self, shape: Sequence[Any]) -> NamedSharding | None:
+    def explicit(self, shape: Sequence[Any]) -> NamedSharding | AbstractMesh | None:
         """What the type of an array of `shape` says of this sharding: Explicit axes alone, without devices.
 
         Returns:
-            One with an AbstractMesh and an entry for each dimension; None where no Explicit axis splits any.
+            One with an AbstractMesh and an entry for each dimension; that mesh alone where no Explicit axis
+            splits any; None where it has none.
 
         Raises:
             ValueError: where a dimension does not divide.
@@ -194,13 +195,13 @@ _AT = "", "@{}", "@({})"      # by the number of axes
 
 
 @functools.lru_cache(4096)
-def _explicit(sharding: NamedSharding, shape: tuple[Any, ...]) -> NamedSharding | None:
+def _explicit(sharding: NamedSharding, shape: tuple[Any, ...]) -> NamedSharding | AbstractMesh | None:
     names = {*sharding.mesh.explicit_axes}
     split = [tuple(name for name in sharding.spec.axes(dim) if name in names)
              for dim in range(len(sharding.spec))]
     unreduced, reduced = (names & given for given in (sharding.spec.unreduced, sharding.spec.reduced))
     if not (any(split) or unreduced or reduced):
-        return None
+        return sharding.mesh.abstract_mesh if names else None
     sharding.check_rank(len(shape))
     spec = PartitionSpec(*split, *[None] * (len(shape) - len(split)), unreduced=unreduced, reduced=reduced)
     found = NamedSharding(sharding.mesh.abstract_mesh, spec)
@@ -217,7 +218,7 @@ def over_mesh_in_use(sharding: Any) -> Any:
     if not isinstance(getattr(sharding, "mesh", None), AbstractMesh):
         return sharding
     mesh = current_mesh()
-    if isinstance(mesh, Mesh) and mesh.abstract_mesh == sharding.mesh:
+    if isinstance(mesh, Mesh) and mesh.same_axes(sharding.mesh):
         return sharding.update(mesh=mesh)
     return sharding if sharding.mesh.axis_names else None
 

@@ -5,7 +5,6 @@ that: the value is whole on every device, and its cotangent is unreduced.
 """
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Iterator, Set
 from typing import Any, Self
@@ -30,14 +29,6 @@ def _names(what: str, given: Any) -> frozenset[str]:
         if not isinstance(name, str):
             raise ValueError(f"PartitionSpec: {what} cannot contain {name!r}: it has names of mesh axes")
     return frozenset(given)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class AbstractDevice:
-    """A kind of device, such as programs are compiled for."""
-    device_kind: str
-    num_cores: int | None
-    platform: str
 
 
 class _Unconstrained:

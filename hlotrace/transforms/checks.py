@@ -19,33 +19,13 @@ from ..core.primitive import PassRules
 from ..core.trace import EVAL, entering
 from ..primitives.arrays import elementwise as e
 from ..primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
-from ..primitives.arrays.gather import (
-    Scatter,
-    gather_p,
-    scatter_add_p,
-    scatter_apply_p,
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
-    scatter_p,
-)
+from ..primitives.arrays.gather import SCATTERS, Scatter, gather_p
 from ..primitives.arrays.gather_numbers import last_starts, window_sizes
 from ..primitives.arrays.shape import broadcast_in_dim_p, reshape, reshape_p, squeeze_p, transpose_p
 from ..primitives.arrays.slicing import concatenate_p, copy_p, pad_p, rev_p, slice_p
 from ..primitives.common import aval_of, dtypes, is_constant
+from ..primitives.programs import checks
 from ..primitives.programs.callbacks import callback_p
-from ..primitives.programs.checks import (
-    DivisionByZeroError,
-    Failure,
-    Failures,
-    NaNError,
-    OOBError,
-    any_of,
-    check_p,
-    failures_of,
-    outside,
-    report_all,
-)
 from ..primitives.programs.remat import name_p
 
 if TYPE_CHECKING:
@@ -53,13 +33,13 @@ if TYPE_CHECKING:
     from ..core.primitive import Primitive
 
 # What a check found: [(a boolean scalar that is true where it failed, what failed, values for the message)]
-Found = list[tuple[Any, Failure, Sequence[Any]]]
+Found = list[tuple[Any, checks.Failure, Sequence[Any]]]
 
 # --- what can go wrong ----------------------------------------------------------------------------
 
 def _any(test: Callable[[Any], Any], values: Iterable[Any]) -> Any:
     """Does `test` hold for an element of any of the inexact values?  None where there are none."""
-    found = [any_of(test(x)) for x in values if dtypes.is_inexact(aval_of(x).dtype)]
+    found = [checks.any_of(test(x)) for x in values if dtypes.is_inexact(aval_of(x).dtype)]
     while len(found) > 1:
         found.append(e.or_p.bind(found.pop(0), found.pop(0)))
     return found[0] if found else None
@@ -85,7 +65,7 @@ def _nan(eqn: Eqn, operands: Sequence[Any], results: Sequence[Any]) -> Found:
 
 def _any_value(test: Callable[[Any], Any], values: Sequence[Any], text: str, eqn: Eqn) -> Found:
     failed = _any(test, values)
-    return [] if failed is None else [(failed, Failure(NaNError, text, source=eqn.source), ())]
+    return [] if failed is None else [(failed, checks.Failure(checks.NaNError, text, source=eqn.source), ())]
 
 
 def _made(test: Callable[[Any], Any], what: str, also: tuple[Primitive, ...]) -> Callable[..., Found]:
@@ -100,8 +80,8 @@ def _made(test: Callable[[Any], Any], what: str, also: tuple[Primitive, ...]) ->
 def _division(eqn: Eqn, operands: Sequence[Any], results: Sequence[Any]) -> Found:
     if eqn.primitive is not e.div_p:
         return []
-    failed = any_of(e.eq(operands[1], np.zeros((), aval_of(operands[1]).dtype)))
-    return [(failed, Failure(DivisionByZeroError, "division by zero", source=eqn.source), ())]
+    failed = checks.any_of(e.eq(operands[1], np.zeros((), aval_of(operands[1]).dtype)))
+    return [(failed, checks.Failure(checks.DivisionByZeroError, "division by zero", source=eqn.source), ())]
 
 
 def _gather(eqn: Eqn, x: Any, indices: Any) -> Found:
@@ -118,7 +98,7 @@ def _scatter(eqn: Eqn, x: Any, indices: Any, updates: Any) -> Found:
 def _windows(eqn: Eqn, x: Any, indices: Any, axes: Sequence[int], window: Sequence[int]) -> Found:
     shape = aval_of(x).shape
     lasts = last_starts(shape, window, axes, aval_of(indices).dtype)
-    return outside(shape, axes, indices, lasts, window=window, source=eqn.source)
+    return checks.outside(shape, axes, indices, lasts, window=window, source=eqn.source)
 
 
 def _dynamic_slice(eqn: Eqn, x: Any, *starts: Any) -> Found:
@@ -136,7 +116,7 @@ def _window(eqn: Eqn, x: Any, starts: Sequence[Any], window: Sequence[int]) -> F
     if not moving:
         return []
     vector = concatenate_p.bind(*[reshape(starts[a], (1,)) for a in moving], dimension=0)
-    return outside(shape, moving, vector, [lasts[a] for a in moving], window=window, source=eqn.source)
+    return checks.outside(shape, moving, vector, [lasts[a] for a in moving], window=window, source=eqn.source)
 
 
 def _no_index(eqn: Eqn, *operands: Any) -> Found:
@@ -147,9 +127,7 @@ def _no_index(eqn: Eqn, *operands: Any) -> Found:
 INDICES = PassRules("indices out of bounds", _no_index,
                     lambda p: not p.structural and not isinstance(p, Scatter), {
     _gather: (gather_p,),
-    _scatter: (scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p, scatter_apply_p),
-    _dynamic_slice: (dynamic_slice_p,),
-    _dynamic_update: (dynamic_update_slice_p,),
+    _scatter: SCATTERS, _dynamic_slice: (dynamic_slice_p,), _dynamic_update: (dynamic_update_slice_p,),
     _no_index: (broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p, e.select_n_p, rev_p, slice_p, pad_p,
                 concatenate_p, copy_p, name_p)})
 
@@ -159,7 +137,7 @@ def _index(eqn: Eqn, operands: Sequence[Any], results: Sequence[Any]) -> Found:
 
 
 # (eqn, its operands, its results) -> [(boolean scalar that says that it went wrong, Failure, values)]
-RULES = {OOBError: _index, DivisionByZeroError: _division, NaNError: _nan,
+RULES = {checks.OOBError: _index, checks.DivisionByZeroError: _division, checks.NaNError: _nan,
          "nan": _made(_is_nan, "nan", (gather_p, callback_p)),
          "inf": _made(_is_inf, "inf", (gather_p, callback_p, e.convert_element_type_p, e.reduce_precision_p))}
 
@@ -190,9 +168,9 @@ def _run(jaxpr: Jaxpr, args: Sequence[Any], rules: list[Callable[..., Found]], *
             state.source, state.name_stack = eqn.source, eqn.name_stack
             operands = [literal_value(v) if type(v) is Literal else env[v] for v in eqn.invars]
             if eqn.primitive.discharge:       # what it finds comes after what was found so far
-                report_all(found)
+                checks.report_all(found)
                 found = []
-            if eqn.primitive is check_p:
+            if eqn.primitive is checks.check_p:
                 _check_again(operands, eqn, which[1])
                 continue
             # a program held by a primitive without the rule `thread` can have no checks
@@ -204,7 +182,7 @@ def _run(jaxpr: Jaxpr, args: Sequence[Any], rules: list[Callable[..., Found]], *
             if eqn.primitive.discharge is None or not any(True for _ in sub_jaxprs(params)):
                 found += [entry for rule in rules for entry in rule(eqn, operands, results)]
             env.update(zip(eqn.outvars, results))
-        report_all(found)
+        checks.report_all(found)
     finally:
         state.source, state.name_stack = saved, stack
     return [literal_value(v) if type(v) is Literal else env[v] for v in jaxpr.outvars]
@@ -215,10 +193,10 @@ def _check_again(operands: Sequence[Any], eqn: Eqn, classes: tuple[type, ...] | 
     kept = [f for f in old.all if not f.users or classes is None or f.kind in classes]
     if kept:
         if len(kept) < len(old.all):
-            less = Failures(tuple(kept))
+            less = checks.Failures(tuple(kept))
             old, operands = less, less.joined(less.start(), old, operands)
         failures = [f if f.source else dataclasses.replace(f, source=eqn.source) for f in old.all]
-        check_p.bind(*operands, failures=Failures(tuple(failures)))
+        checks.check_p.bind(*operands, failures=checks.Failures(tuple(failures)))
 
 
 def _each(value: Any, which: tuple[Any, ...]) -> Any:
@@ -229,7 +207,7 @@ def _each(value: Any, which: tuple[Any, ...]) -> Any:
 
 @programs.cached
 def functional(jaxpr: Jaxpr, kinds: tuple[Any, ...], reported: tuple[type, ...],
-               users: bool = True) -> tuple[Jaxpr, Failures | None]:
+               users: bool = True) -> tuple[Jaxpr, checks.Failures | None]:
     """A program whose checks are results.
 
     Args:
@@ -242,14 +220,14 @@ def functional(jaxpr: Jaxpr, kinds: tuple[Any, ...], reported: tuple[type, ...],
         none.
     """
     program = instrument(jaxpr, kinds, reported if users else None)
-    known = failures_of([effect for effect in program.effects if type(effect) is Check
-                         and effect.failure.kind in reported and (users or not effect.failure.users)])
+    known = checks.failures_of([effect for effect in program.effects if type(effect) is Check
+                                and effect.failure.kind in reported and (users or not effect.failure.users)])
     return (programs.discharge(program, known.states()), known) if known else (program, None)
 
 
 @programs.cached
-def exposed(jaxpr: Jaxpr, kinds: tuple[Any, ...], reported: tuple[type,
-                                                                  ...]) -> tuple[Jaxpr, Failures | None]:
+def exposed(jaxpr: Jaxpr, kinds: tuple[Any, ...],
+            reported: tuple[type, ...]) -> tuple[Jaxpr, checks.Failures | None]:
     """(the program of inputs -> [*outputs, *states], its Failures), as `functional`; itself and None if it
     has none."""
     program, known = functional(jaxpr, kinds, reported, False)

@@ -218,19 +218,24 @@ def test_what_vmap_maps_may_be_closed_over(kind, how):
     same(jax.lax.scan(lambda c, _: (c, jax.vmap(value if kind else slope)(ys)), 0., None, 2)[1], jnp.stack([2 * ys if kind else 3 * ys] * 2))
 
 
-@pytest.mark.parametrize("kind", [0, 1], ids=["custom_jvp", "custom_vjp"])
-def test_mapped_keys_that_are_not_differentiated(kind):
-    def draw(key, x):
-        return x * jax.random.uniform(key)
-    forward, backward = jax.custom_jvp(draw, nondiff_argnums=(0,)), jax.custom_vjp(draw, nondiff_argnums=(0,))
-    forward.defjvp(lambda key, p, t: (forward(key, *p), t[0] * jax.random.uniform(key)))
-    backward.defvjp(lambda key, x: (backward(key, x), None), lambda key, _, ct: (ct * jax.random.uniform(key),))
+def test_mapped_keys_that_are_not_differentiated():
+    f = jax.custom_jvp(lambda key, x: x * jax.random.uniform(key), nondiff_argnums=(0,))
+    f.defjvp(lambda key, p, t: (f(key, *p), t[0] * jax.random.uniform(key)))
     keys = jax.random.split(jax.random.key(0), 3)
     want = jnp.stack([jax.random.uniform(key) for key in keys])
-    f = (forward, backward)[kind]
     same(jax.vmap(lambda key: jax.grad(f, 1)(key, 2.))(keys), want)
     same(jax.jit(jax.vmap(lambda key: f(key, 2.)))(keys), 2 * want)
     same(jax.vmap(lambda key, x: jax.grad(f, 1)(key, x))(keys, jnp.ones(3)), want)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("transform", [jax.jit, jax.vmap, jax.grad], ids=["jit", "vmap", "grad"])
+def test_custom_vjp_refuses_tracers_that_are_not_differentiated(transform):
+    f = jax.custom_vjp(lambda c, x: x * c["by"], nondiff_argnums=(0,))
+    f.defvjp(lambda c, x: (f(c, x), None), lambda c, _, ct: (ct * c["by"],))
+    assert jax.eval_shape(lambda x: f({"by": 2.}, x), 1.).shape == ()
+    with pytest.raises(jax.errors.UnexpectedTracerError, match="indicated by nondiff_argnums as non-differentiable"):
+        transform(lambda by: f({"by": by}, 1.))(jnp.ones(3 * (transform is jax.vmap) or ()))
 
 
 def test_a_rule_that_closes_over_nothing_mapped_stays_unmapped():

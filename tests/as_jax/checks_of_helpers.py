@@ -26,7 +26,7 @@ def test_lists_tuples_and_names(found, wanted):
 
 
 @pytest.mark.parametrize("wrong, error, words", [
-    (lambda: u.safe_zip([1], [2, 3]), ValueError, r"safe_zip\(\) argument 1 is longer than argument 0"),
+    (lambda: u.safe_zip([1], [2, 3]), ValueError, r"safe_zip\(\) argument 1 has length 2 but argument 0 has length 1"),
     (lambda: u.safe_zip(), TypeError, "at least 1 argument"), (lambda: u.foreach(print, [1], [2, 3]), ValueError, "longer"),
     (lambda: u.partition_list([True], [1, 2]), AssertionError, None), (lambda: u.merge_lists([True], [1], []), AssertionError, None),
     (lambda: u.split_list_checked([1], [2]), AssertionError, None), (lambda: u.tuple_insert((), 1, 1), AssertionError, None)])

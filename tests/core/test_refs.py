@@ -61,7 +61,7 @@ def test_a_ref_is_of_its_trace(ref):
 def test_a_call_takes_the_value_and_gives_it_back(ref):
     before = ref._value
     assert ref.take() is before
-    with pytest.raises(ValueError, match="both closed over by a function and passed to it"):
+    with pytest.raises(ValueError, match="both closed over and passed as an argument"):
         ref[...]
     ref.keep(before)
     assert ref[...].tolist() == [0, 1, 2]

@@ -52,7 +52,9 @@ def reader(tmp_path_factory):
         (bin / name).write_text(f"#!/bin/sh\n{textwrap.dedent(script)}\n")
         (bin / name).chmod(0o755)
     (folder / "examples").symlink_to(ROOT / "examples")
-    environment = {"PATH": f"{bin}:/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"}
+    environment = forked.COMPILED | {
+        "PATH": f"{bin}:/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8",
+        "XLA_FLAGS": forked.of_one_job()["XLA_FLAGS"]}
 
     def run(block):
         for name, text in (FILES | {block.name: block.text}).items():

@@ -100,6 +100,25 @@ def test_window_shapes_and_paddings():
     assert lax.reduce_window_shape_tuple((5, 6), (2, 3), (2, 1), "SAME") == (3, 6)
     same(lax.reduce_window(X[0], 0.0, lax.add, (1, 2), (1, 1), "SAME"), X[0] + np.pad(X[0, :, 1:], ((0, 0), (0, 1))))
     assert lax.reduce_window(X, 0.0, lax.add, (9, 9, 9)).shape == (0, 0, 0)
+    named = lax.reduce_window_shape_tuple((5, 6), (1, 3), (2, 3), "SAME", base_dilation=(2, 2))
+    assert named == (5, 3)      # the padding is that of (5, 6), not of (9, 11)
+
+
+def test_windows_of_any_computation_have_derivatives_forwards():
+    def products(x):
+        return lax.reduce_window(x, 1.0, lax.mul, (2,), padding="SAME")
+
+    def largest(x):     # and where it is
+        higher = lambda a, b: jax.tree.map(lambda p, q: lax.select(a[0] >= b[0], p, q), a, b)   # noqa: E731
+        return lax.reduce_window((x, np.arange(3)), (-np.inf, 0), higher, (2,))
+    x, dx = np.float32([2, 3, 5]), np.float32([1, 10, 100])
+    same(jax.jvp(products, (x,), (dx,))[1], [23, 350, 100])
+    same(jax.vmap(jax.jacfwd(products))(x[None])[0], [[3, 2, 0], [0, 5, 3], [0, 0, 1]])
+    same(jax.jacfwd(jax.jacfwd(lambda x: products(x).sum()))(x), [[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    (values, places), (slopes, _) = jax.jvp(largest, (x,), (dx,))
+    assert [v.tolist() for v in (values, places, slopes)] == [[3, 5], [1, 2], [10, 100]]
+    with pytest.raises(NotImplementedError, match="reduce_window"):
+        jax.grad(lambda x: products(x).sum())(x)
 
 
 @pytest.mark.parametrize("start", [0, 0.0, np.float32(0), np.zeros(())])

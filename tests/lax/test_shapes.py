@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import hlotrace as jax
+import hlotrace.numpy as jnp
 from hlotrace import lax
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -46,6 +47,22 @@ def test_lax_shapes(call, want):
 def test_lax_shapes_refuse(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+UNCHANGED = [
+    lambda x: lax.broadcast(x, ()), lambda x: lax.broadcast_in_dim(x, (2, 3), (0, 1)), lambda x: lax.broadcast_to_rank(x, 2),
+    lambda x: lax.collapse(x, 1), lambda x: lax.expand_dims(x, ()), lambda x: lax.reshape(x, (2, 3)),
+    lambda x: lax.rev(x, ()), lambda x: lax.squeeze(x, ()), lambda x: lax.transpose(x, (0, 1)), jnp.clip, jnp.ravel,
+    lambda x: jnp.einsum("ij", x), lambda x: jnp.round(x.astype(int)), lambda x: jnp.nan_to_num(x.astype(int)),
+    lambda x: jnp.meshgrid(x[0])[0], lambda x: jax.image.resize(x, (2, 3), "linear"), jnp.vectorize(lambda v: v),
+]
+
+
+def test_numpy_arrays_come_back_as_arrays_where_nothing_changes():
+    """So that they take traced indices: a NumPy array does not."""
+    for function in UNCHANGED:
+        jaxpr = jax.make_jaxpr(lambda i: function(X)[i])(0)
+        assert jaxpr.out_avals[0].shape == (3,) * (function(X).ndim - 1)
 
 
 def test_broadcast_to_rank_puts_axes_of_size_one_in_front():

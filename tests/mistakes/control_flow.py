@@ -10,7 +10,7 @@ def body_without_the_index():
     return lax.fori_loop(0, 3, lambda c: c, 1.0)  # <-
 
 
-@mistake(TypeError, "lax.fori_loop of step", "at x: the input carry has a leaf", "a tuple of length 2",
+@mistake(TypeError, "lax.fori_loop of step", "The input carry x is a leaf", "a tuple of length 2",
          advice="returns the new value alone")
 def body_of_a_scan_in_a_loop():
     def step(carry, x):
@@ -190,7 +190,7 @@ def branches_of_other_structures():
     return jax.jit(lambda x: lax.cond(x > 0, yes, no, x))(1.0)  # <-
 
 
-@mistake(TypeError, "lax.cond", "false_fun (no) has None", advice="lack a `return`")
+@mistake(TypeError, "lax.cond", "false_fun output is None", advice="lack a `return`")
 def branch_that_forgets_to_return():
     def no(x):
         x + 1
@@ -358,7 +358,7 @@ def output_that_is_text():
     return lax.scan(lambda c, x: (c, "hello"), 0.0, jnp.ones(3))  # <-
 
 
-@mistake(TypeError, "lax.fori_loop of body", "at x: the input carry has a leaf", "None", advice="lack a `return`")
+@mistake(TypeError, "lax.fori_loop of body", "The input carry x is a leaf", "None", advice="lack a `return`")
 def body_that_leaves_none():
     def body(i, x):
         x.at[i].set(1.0)

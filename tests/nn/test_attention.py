@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import scipy.special
 
+import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import nn
 
@@ -13,6 +14,14 @@ def naive_attention(q, k, v, allowed, bias=0):
     k, v = (np.repeat(x, q.shape[2] // k.shape[2], 2) for x in (k, v))
     logits = np.einsum("btnh,bsnh->bnts", q, k) / np.sqrt(q.shape[-1]) + bias
     return np.einsum("bnts,bsnh->btnh", scipy.special.softmax(np.where(allowed, logits, -1e30), -1), v)
+
+
+@pytest.mark.quick
+def test_masks_are_made_in_the_program():
+    """A table of all pairs of positions would be an argument that grows with their square."""
+    q = np.ones((1, 100, 1, 2), np.float32)
+    closed = jax.make_jaxpr(lambda q: nn.dot_product_attention(q, q, q, is_causal=True, local_window_size=3))(q)
+    assert not closed.consts
 
 
 @pytest.mark.parametrize("option", ["plain", "causal", "window", "mask", "lengths", "bias", "unbatched"])

@@ -45,6 +45,7 @@ def test_interpolation_goes_on_with_the_slope_at_each_end():
     (lambda: jnp.gradient(X, 1, 2, 3), TypeError, "spacing"),
     (lambda: jnp.interp(V, X, X), ValueError, "one-dimensional"),
     (lambda: jnp.interp(V, V, V, left="a"), ValueError, "left"),
+    (lambda: jnp.unwrap(V * 1j), ValueError, "complex"),
 ])
 def test_calculus_refuses(call, error, words):
     with pytest.raises(error, match=words):

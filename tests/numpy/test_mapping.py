@@ -27,6 +27,8 @@ def test_vectorize():
     np.testing.assert_allclose(scaled(x, "mul", jnp.array([[2.0], [3.0]])), np.asarray(x) * [[2], [3]])
     high, low = jnp.vectorize(lambda a, b: (jnp.maximum(a, b), jnp.minimum(a, b)))(x, 2.0)
     assert high.min() == 2 and low.max() == 2
+    filled = jnp.vectorize(lambda v: v.at[0].set(9), signature="(n)->(n)")
+    np.testing.assert_allclose(filled(np.ones(2)), [9, 1])      # the function sees Arrays
     with pytest.raises(ValueError, match="inconsistent size for core dimension 'n'"):
         dot(x, jnp.ones(4))
     with pytest.raises(ValueError, match="does not match core dimensions"):

@@ -62,6 +62,8 @@ def test_ranks_are_promoted_as_the_option_says():
     both = lambda: jax.make_jaxpr(lambda *xs: util.broadcast_args(*xs))(row, table)
     with override("jax_numpy_rank_promotion", "raise"), pytest.raises(ValueError, match=r"\(3,\) \(2, 3\)"):
         both()
+    with override("jax_numpy_rank_promotion", "raise"), pytest.raises(ValueError, match=r"for add on shapes \(2, 3\)"):
+        util.promote_args("add", table, row)
     with override("jax_numpy_rank_promotion", "warn"), pytest.warns(UserWarning, match="automatic rank promotion on shapes"):
         both()
     with override("jax_numpy_rank_promotion", "allow"), warnings.catch_warnings():

@@ -74,7 +74,8 @@ def test_types_say_which_explicit_axes_split_what():
     x = split(("x", "y"), None)
     aval = jax.typeof(x)
     assert str(aval) == "float32[8@(x,y),8]" and aval.sharding.spec == P(("x", "y"), None)
-    assert jax.typeof(split()) == jax.typeof(X)
+    assert jax.typeof(split()) == jax.typeof(X).update(sharding=mesh().abstract_mesh) != jax.typeof(X)
+    assert jax.typeof(split()).sharding.mesh == mesh().abstract_mesh
     assert aval != jax.typeof(X) and aval == jax.typeof(split(("x", "y")))
     assert aval.update(dtype="int32").sharding == aval.sharding and aval.update(shape=(8,)).explicit is None
     assert aval.update(sharding=NamedSharding(mesh(), P(None, "y"))).str_short() == "float32[8,8@y]"
@@ -214,7 +215,7 @@ def test_exported_functions_keep_types():
     x = split("x", "y")
     exported = jax.export.export(jax.jit(lambda x: (x * 2, x.sum(1))))(x)
     again = jax.export.deserialize(exported.serialize(vjp_order=1))
-    assert (again.in_avals, again.out_avals) == (exported.in_avals, exported.out_avals)
+    assert str((again.in_avals, again.out_avals)) == str((exported.in_avals, exported.out_avals))
     for call in (exported.call, again.call, jax.jit(again.call)):
         assert [kind(y) for y in call(x)] == ["f32[8@x,8@y]", "f32[8@x]"]
         np.testing.assert_array_equal(call(x)[0], 2 * X)
@@ -360,8 +361,26 @@ def test_a_carry_keeps_its_type():
     assert kind(jnp.gcd(split("x", value=X.astype(int)), X.astype(int))) == "i32[8@x,8]"
     with pytest.raises(TypeError, match=r"start with jax.reshard\(init, P\('y', None\)\)"):
         lax.scan(lambda c, _: (jax.reshard(c, NamedSharding(mesh(), P("y"))), None), split("x"), None, 2)
+    with pytest.raises(TypeError, match=r"start with jax.reshard\(init, P\('x', None\)\)"):
+        lax.scan(lambda c, _: (c + split("x"), None), split(), None, 2)     # one that is known to be whole
+
+
+def test_branches_have_one_type():
+    for other in (lambda: jnp.zeros((8, 8)), lambda: X):
+        assert kind(jax.jit(lambda x: lax.cond(True, lambda: x, other))(split("x"))) == "f32[8@x,8]"
     with pytest.raises(TypeError, match=r"float32\[8@x,8\]"):
-        jax.jit(lambda x: lax.cond(True, lambda: x, lambda: jnp.zeros((8, 8))))(split("x"))
+        jax.jit(lambda x, y: lax.cond(True, lambda: x, lambda: y))(split("x"), split())
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, y: lax.select(x > 0, x, y), lambda x, y: lax.select(y > 0, x, x), lambda x, y: jnp.where(x > 0, x, y),
+    lambda x, y: lax.concatenate([x, y], 1), lambda x, y: lax.sort([x, y], dimension=1)])
+def test_what_is_known_to_be_whole_is_refused_beside_what_is_split(function):
+    for way in (lambda f: f, jax.jit):
+        with pytest.raises(ShardingTypeError, match="is split over mesh axis 'x'|is whole"):
+            way(function)(split("x"), split())
+        for free in (X, jnp.asarray(X), jnp.zeros((8, 8))):
+            assert jax.tree.leaves(way(function)(split("x"), free))[0].aval.splits[0] == ("x",)
 
 
 def test_jit_says_how_its_arguments_are_split():

@@ -103,7 +103,8 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
     if not isinstance(target_name, str):
         raise TypeError(f"ffi_call: the name of the target must be a str, got {target_name!r:.60}")
     if vmap_method not in VMAP_METHODS:
-        raise ValueError(f"vmap_method must be one of {VMAP_METHODS}, got {vmap_method!r}")
+        raise ValueError(f"vmap_method must be on of the allowed methods {VMAP_METHODS}, but got: "
+                         f"{vmap_method!r}")
     typed = custom_call_api_version >= 4
     if typed and legacy_backend_config is not None:
         raise ValueError("The use of the legacy_backend_config parameter requires custom_call_api_version < "

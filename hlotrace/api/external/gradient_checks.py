@@ -88,7 +88,6 @@ def check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Any, atol:
     """Check that `f_jvp(args, tangents)` gives the values of `f(*args)` and the tangents of differences.
 
     Args:
-        f: the function.
         f_jvp: its forward derivative, as `functools.partial(jvp, f)`.
         args: the tuple of its arguments.
         atol: as for `check_grads`.
@@ -110,7 +109,6 @@ def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Any, atol:
     Those must be what differences give, along a random direction.
 
     Args:
-        f: the function.
         f_vjp: its reverse derivative, as `functools.partial(vjp, f)`.
         args: the tuple of its arguments.
         atol: as for `check_grads`.

@@ -69,7 +69,6 @@ def auto_axes(f: Callable[..., Any], *, axes: Any = None, out_sharding: Any = No
     """`f` with the compiler deciding over some mesh axes: in it they are Auto, and types do not name them.
 
     Args:
-        f: the function.
         axes: names of axes of the current mesh, all by default.
         out_sharding: the sharding of the results, a PartitionSpec of the current mesh or a NamedSharding, or
             a prefix of the results of them; each call may give another.
@@ -103,7 +102,6 @@ def explicit_axes(f: Callable[..., Any], *, axes: Any = None, in_sharding: Any =
     """`f` with mesh axes in types: there they are Explicit, and arguments are divided by `in_sharding`.
 
     Args:
-        f: the function.
         axes: names of axes of the current mesh, all by default.
         in_sharding: the sharding of the arguments, a PartitionSpec of the current mesh or a NamedSharding, or
             a prefix of the tuple of arguments of them; each call may give another.

@@ -117,6 +117,14 @@ def structure_mismatch(what: str, a_tree: Any, b_tree: Any,
     return report(what, _differences(a_tree, b_tree, names, root=root))
 
 
+def structure_differences(sentence: str, a_tree: Any, b_tree: Any) -> list[str]:
+    """A sentence for each place where the structures of two trees (or PyTreeDefs) differ.
+
+    In `sentence`, {path} becomes the place, {a} and {b} what is there, and {why} in what they differ.
+    """
+    return _differences(a_tree, b_tree, ("", ""), sentence=sentence)
+
+
 def described(x: Any) -> str:
     """`a tuple of length 2`: what a tree, or a PyTreeDef, is at its root."""
     return _describe(_as_tree(x)[0])
@@ -139,6 +147,10 @@ def report(title: str, lines: list[str]) -> str:
     return "\n  ".join([f"{title}:" if lines else title, *lines])
 
 
+_WHY = {"types": "their Python types differ", "pytree metadata": "the pytree node metadata does not match",
+        "numbers of pytree children": "the numbers of children do not match"}
+
+
 class _Leaf:
     def __repr__(self) -> str:
         return "*"
@@ -155,7 +167,7 @@ def _as_tree(x: Any) -> tuple[Any, bool]:
 
 
 def _differences(a: Any, b: Any, names: Names, is_leaf: IsLeaf | None = None,
-                 prefix: bool = False, root: str = "", skipped: int = 0) -> list[str]:
+                 prefix: bool = False, root: str = "", skipped: int = 0, sentence: str = "") -> list[str]:
     (a, a_ok), (b, b_ok) = _as_tree(a), _as_tree(b)
     if not (a_ok and b_ok):
         a, b = (x if isinstance(x, pytree.PyTreeDef) else registry.flatten(x)[1] for x in (a, b))
@@ -163,6 +175,10 @@ def _differences(a: Any, b: Any, names: Names, is_leaf: IsLeaf | None = None,
     out: list[str] = []
 
     def differ(path: KeyPath, kind: str, left: str, right: str, note: str = "") -> None:
+        if sentence:
+            why = _WHY.get(kind, "the lengths do not match")
+            out.append(sentence.format(path=keystr(path), a=left, b=right, why=why))
+            return
         where = f"at {root}{keystr(path)}: " if path or root else ""
         if prefix:
             where = (f"pytree structure error: different {kind} at key path\n    {root}"

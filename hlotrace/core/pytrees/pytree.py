@@ -30,6 +30,7 @@ from .key_paths import (  # noqa: F401 - offered from here too
     pytree,
     registry,
     report,
+    structure_differences,
     structure_mismatch,
     unsortable_text,
 )

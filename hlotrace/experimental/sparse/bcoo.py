@@ -203,7 +203,6 @@ def bcoo_fromdense(mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=jnp.int32
     """The BCOO of an array's numbers that are not zero, in order.
 
     Args:
-        mat: an array.
         nse: how many elements are stored, for each of the batch; the most there are by default, which must
             then be known: not under jit.  With less, the last ones are left out.
         n_batch: how many leading axes are not sparse.
@@ -246,7 +245,6 @@ def bcoo_extract(sparr, arr, *, assume_unique=None):
 
     Args:
         sparr: a BCOO.
-        arr: the array.
         assume_unique: no two of its indices are the same; by default what `sparr.unique_indices` says.
             Otherwise the first of them gets the number, the others 0.
 

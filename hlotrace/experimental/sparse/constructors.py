@@ -5,7 +5,7 @@ import operator
 from ... import numpy as jnp
 from ... import random
 from ...core import dtypes
-from ...core.errors import not_one_of
+from ...core.errors import check_choice
 from .bcoo import BCOO
 from .bcsr import BCSR
 from .coo import COO, CSC, CSR
@@ -14,8 +14,7 @@ _FORMATS = {"bcsr": BCSR, "bcoo": BCOO, "coo": COO, "csr": CSR, "csc": CSC}
 
 
 def _format(name):
-    if name not in _FORMATS:
-        raise not_one_of("sparse_format", name, _FORMATS)
+    check_choice("sparse_format", name, _FORMATS)
     return _FORMATS[name]
 
 

@@ -1,7 +1,7 @@
 """Optimized HLO as rows: the entry computation, and under an instruction the computations that it runs."""
 import re
 
-from ..hlo_text import METADATA, callees, modules, shape_bytes, without_layouts
+from ..hlo_text import METADATA, callees, closing, modules, shape_bytes, without_layouts
 from ..planning import hlo_costs
 from .document import Row
 
@@ -39,9 +39,6 @@ def hlo_rows(text, collectives=(), profile=None):
 class _Writer:
     def __init__(self, module, rows, axes, times):
         self.module, self.rows, self.axes, self.times = module, rows, axes, times
-        self.computations = {}
-        for line in module.lines:
-            self.computations.setdefault(line.computation, []).append(line)
         self.costs = hlo_costs.by_instruction(module)
         self.written = {}       # computation -> the row that it was written under
 
@@ -49,7 +46,7 @@ class _Writer:
         """Writes it; returns its FLOPs.  `arguments`: the rows of what its parameters are."""
         values = {}
         return sum([self.instruction(line, depth, arguments, values)
-                    for line in self.computations.get(name, ())])
+                    for line in self.module.computations.get(name, {}).values()])
 
     def instruction(self, line, depth, arguments, values):
         inputs, attributes = _inputs(line.rest)
@@ -112,10 +109,5 @@ def _memory(shape):
 
 def _inputs(rest):
     """(the operands of an instruction, its attributes without metadata and settings of the backend)."""
-    depth = 1
-    for i, letter in enumerate(rest):
-        depth += (letter in "([{") - (letter in ")]}")
-        if depth == 0:
-            attributes = METADATA.sub("", rest[i + 1:])
-            return rest[:i], _SETTINGS.sub("", attributes).rstrip(", ")
-    return rest, ""
+    end = closing(rest)
+    return rest[:end], _SETTINGS.sub("", METADATA.sub("", rest[end + 1:])).rstrip(", ")

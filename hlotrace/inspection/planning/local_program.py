@@ -45,8 +45,9 @@ class Op:
     Attributes:
         name: StableHLO's.
         ins, outs: Values.
-        flops, dtype, sent: of a product: what a device computes, of what, and what it sends for it, as in
-            `estimates.Estimate`.
+        flops, dtype, sent: what a device computes for a product, of what, and what it sends for it or for a
+            sum, as in `estimates.Estimate`.
+        moved: bytes to and from memory of what is sent, and of what a product reads of it.
         bodies: for a loop or branches, (operations, the Values that they begin with, those that they give).
         trips: how often a loop runs its body; None where that is not known.
     """
@@ -56,6 +57,7 @@ class Op:
     flops: int = 0
     dtype: str = ""
     sent: Counter = field(default_factory=Counter)
+    moved: int = 0
     bodies: list = field(default_factory=list)
     trips: int | None = 1
 
@@ -86,6 +88,7 @@ class _Reader:
     def __init__(self, functions, mesh, tiles):
         self.functions, self.tiles = functions, tiles
         self.sizes = dict(zip(mesh.axis_names, mesh.axis_sizes)) if mesh is not None else {}
+        self.source = {}        # what a Value is, in another dtype or another order
 
     def parts(self, names):
         """In how many parts mesh axes, or parts of them, split a dimension."""
@@ -121,9 +124,10 @@ class _Reader:
         ops.append(Op("transpose", [value], [ordered]))
         return ordered
 
-    def block(self, block, known):
-        """(its operations, what it gives); `known` has the Values of what MLIR's values are outside of it."""
-        ops = []
+    def block(self, block, known, gathered=None):
+        """(its operations, what it gives); `known` has the Values of MLIR's values outside of it, and `gathered`
+        what was gathered there at the same time."""
+        ops, gathered = [], set() if gathered is None else gathered
         for view in block.operations:
             op = view.operation
             ins, name = [known[v] for v in op.operands], op.name.partition(".")[2]
@@ -134,7 +138,7 @@ class _Reader:
                 if op.name == "func.call":
                     inner = self.functions[ir.FlatSymbolRefAttr(op.attributes["callee"]).value]
                 body = inner.regions[0].blocks[0]
-                more, outs = self.block(body, dict(zip(body.arguments, ins)))
+                more, outs = self.block(body, dict(zip(body.arguments, ins)), gathered)
                 ops += more
                 known.update(zip(op.results, outs))
                 continue
@@ -144,11 +148,13 @@ class _Reader:
                     ins[0].axes == outs[0].axes):
                 outs = ins
             else:
-                ops.append(self.op(op, name, ins, outs, known))
+                ops.append(self.op(op, name, ins, outs, known, gathered))
+                if name in ("convert", "transpose"):
+                    self.source[outs[0]] = self.source.get(ins[0], ins[0])
             known.update(zip(op.results, outs))
         return ops, []
 
-    def op(self, op, name, ins, outs, known):
+    def op(self, op, name, ins, outs, known, gathered):
         made = Op(name, ins, outs)
         if name == "while":
             condition, body = (region.blocks[0] for region in op.regions)
@@ -160,45 +166,88 @@ class _Reader:
                 ops, results = self.block(region.blocks[0], dict(known))
                 made.bodies.append((ops, [], results))
         elif name == "dot_general":
-            self.dot(op, made)
+            self.dot(op, made, gathered)
         elif name == "convolution":
-            made.flops = costs.convolution(costs.stablehlo_window(str(op)), *(v.shape for v in (*ins, *outs)),
-                                           ins[0].dtype)
-            made.dtype = ins[0].dtype
+            self.convolution(op, made, gathered)
+        elif name in ("reduce", "scatter"):     # axes that split what is summed up, and not the result
+            summed = ins[:len(outs)] if name == "reduce" else ins[-len(outs):]
+            self.all_reduced(made, dict.fromkeys(
+                axis for v in summed for names in v.axes for axis in names
+                if not any(axis in kept for kept in outs[0].axes)))
         return made
 
-    def dot(self, op, made):
+    def dot(self, op, made, gathered):
         """A device's part: that of its part of the result, and of the sum where mesh axes split the sum."""
         left, right, out = *made.ins, made.outs[0]
         numbers = str(op.attributes["dot_dimension_numbers"])
-        summed = []
-        for side in ("lhs", "rhs"):
-            found = re.search(rf"{side}_contracting_dimensions = \[([\d, ]*)\]", numbers)
-            summed.append([int(n) for n in re.findall(r"\d+", found[1])] if found else [])
-        kept = {name for names in out.axes for name in names}
-        split = dict.fromkeys(name for i, j in zip(*summed) for name in (*left.axes[i], *right.axes[j])
-                              if name not in kept)
+        summed, batch = [[[int(n) for n in re.findall(r"\d+", found[1])] if found else [] for found in [
+            re.search(rf"{side}_{kind}_dimensions = \[([\d, ]*)\]", numbers) for side in ("lhs", "rhs")]]
+            for kind in ("contracting", "batching")]
+        # the result's dimensions are those of the batch, then the others of the left, then of the right
+        place, places = len(batch[0]), []
+        for operand, dims, batched in zip((left, right), summed, batch):
+            places.append({dim: i for i, dim in enumerate(batched)})
+            for dim in range(len(operand.shape)):
+                if dim not in dims and dim not in batched:
+                    places[-1][dim], place = place, place + 1
+        split = self.communicated(made, summed, places, gathered)
         size = math.prod(left.shape[i] * self.parts(left.axes[i]) for i in summed[0])
         made.flops = costs.product(math.prod(out.shape), [size], left.dtype) // self.parts(split)
         made.dtype = left.dtype
         if "HIGHEST" in str(op.attributes["precision_config"] if "precision_config" in op.attributes else ""):
             made.dtype = made.dtype.removesuffix(hlo_costs.ONE_PASS)
-        if split:
-            made.sent["all-reduce", "+".join(map(str, split))] += int(
-                out.bytes * estimates.ring_share("all-reduce", self.parts(split)))
+
+    def convolution(self, op, made, gathered):
+        made.flops = costs.convolution(costs.stablehlo_window(str(op)), *(v.shape for v in (
+            *made.ins, *made.outs)), made.ins[0].dtype)
+        made.dtype = made.ins[0].dtype
+        left, right, out = [names.split(", ") for names in re.search(
+            r"\[(.*?)\]x\[(.*?)\]->\[(.*?)\]", str(op.attributes["dimension_numbers"])).groups()]
+        places = [{i: out.index(name) for i, name in enumerate(left) if name != "f"},
+                  {right.index("o"): out.index("f")}]
+        self.communicated(made, [[left.index("f")], [right.index("i")]], places, gathered)
+
+    def communicated(self, made, summed, places, gathered):
+        """What devices send for a product, into `made`; the axes that split the sum and not the result.
+
+        Args:
+            made: the Op.
+            summed: for each operand the dimensions that are summed, in pairs.
+            places: for each operand {dimension: that of the result}.
+            gathered: what was gathered at the same time: see `block`.
+        """
+        left, right, out = *made.ins, made.outs[0]
+        kept = {name for names in out.axes for name in names}
+        pairs = [(left.axes[i], right.axes[j]) for i, j in zip(*summed)]
+        split = dict.fromkeys(name for pair in pairs for name in (*pair[0], *pair[1]) if name not in kept)
+        self.all_reduced(made, split)
         # axes that split the sum, and then the result: each device is sent the sum of its part
-        scattered = dict.fromkeys(name for i, j in zip(*summed) for name in left.axes[i]
-                                  if name in right.axes[j] and name in kept)
+        scattered = dict.fromkeys(name for a, b in pairs for name in a if name in b and name in kept)
         if scattered:
+            made.moved += out.bytes * 2 * self.parts(scattered)
             made.sent["reduce-scatter", "+".join(map(str, scattered))] += out.bytes * (
                 self.parts(scattered) - 1)
-        for operand, dims in zip((left, right), summed):        # what splits it otherwise is gathered
-            gathered = dict.fromkeys(
-                name for i, names in enumerate(operand.axes) for name in names
-                if name not in split and name not in scattered and (i in dims or name not in kept))
-            if gathered:
-                made.sent["all-gather", "+".join(map(str, gathered))] += operand.bytes * (
-                    self.parts(gathered) - 1)
+        for operand, place in zip((left, right), places):        # what splits it otherwise is gathered
+            missing = dict.fromkeys(
+                name for i, names in enumerate(operand.axes) for name in names if name not in split
+                and name not in scattered and (i not in place or name not in out.axes[place[i]]))
+            whole = self.source.get(operand, operand), tuple(missing)
+            made.moved += operand.bytes * (self.parts(missing) - 1)
+            # a TPU gathers within the loop of each product, other compilers once for all
+            if missing and (self.tiles is not None or whole not in gathered):
+                gathered.add(whole)
+                made.moved += operand.bytes * self.parts(missing)
+                made.sent["all-gather", "+".join(map(str, missing))] += operand.bytes * (
+                    self.parts(missing) - 1)
+        return split
+
+    def all_reduced(self, made, names):
+        """Sums over mesh axes, of which each device has a part."""
+        if names:
+            size = sum(out.bytes for out in made.outs)
+            made.moved += 2 * size
+            made.sent["all-reduce", "+".join(map(str, names))] += int(
+                size * estimates.ring_share("all-reduce", self.parts(names)))
 
 
 def _dtype(text):

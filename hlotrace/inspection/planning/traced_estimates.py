@@ -76,7 +76,7 @@ def traced(text, devices, mesh=None, donated=()):
     values = sorted({*arguments, *beside, *run.values}, key=lambda v: -v.bytes)
     at_peak = [{"bytes": v.bytes, "type": f"{v.dtype.removesuffix(hlo_costs.ONE_PASS)}{list(v.shape)}",
                 "kind": v.kind, "name": v.name, "where": v.where} for v in values[:10] if v.bytes]
-    notes = ["of what is sent only that of products is counted"] if mesh is not None else []
+    notes = ["of what is sent only that of products and sums is counted"] if mesh is not None else []
     if run.counts.unknown_loops:
         notes.append(estimates.UNKNOWN_LOOPS)
     return estimates.assembled(
@@ -107,11 +107,15 @@ class _Body:
         stored: the Values that are in memory.
         reads: for each operation, the Values in memory that it reads; none for one that is computed where it
             is read.
+        parts: for each Value, what computing it reads: {(Value in memory, the slice of it or None): bytes}.
     """
 
-    def __init__(self, ops, arguments, results, widens, vmem):
+    def __init__(self, ops, arguments, results, widens, vmem, loop=False):
         self.widens, self.vmem = widens, vmem
         self.readers = _READERS if widens else _READERS - _PRODUCTS
+        made = {v for op in ops for v in op.outs}
+        # branches take values from outside without being given them
+        arguments = list(dict.fromkeys([*arguments, *(v for op in ops for v in op.ins if v not in made)]))
         self.ops, self.ends, self.outside = ops, set(results), {*arguments, *results}
         self.users = {}
         for op in ops:
@@ -122,6 +126,7 @@ class _Body:
             if op.name in _FUSED and self.constants.issuperset(op.ins):
                 self.constants.update(op.outs)
         self.behind, self.stored = {v: (v,) for v in arguments}, set(arguments)
+        self.parts = {v: {(v, None): v.bytes} for v in arguments}
         self.reads = []
         followed = self.followed()
         for op in ops:
@@ -130,13 +135,27 @@ class _Body:
                 if out not in followed and self.kept(op, out, behind, followed):
                     self.stored.add(out)
                     self.behind[out] = (out,)
+                    self.parts[out] = {(out, None): out.bytes}
                 else:
                     self.behind[out] = tuple(behind)
+                    self.parts[out] = self.parts_read(op)
             computed = op.name not in _FUSED or not self.stored.isdisjoint(op.outs)
             self.reads.append(behind if computed else [])
         self.ops, self.reads = self.scheduled()
         self.last = {v: i for i, reads in enumerate(self.reads) for v in reads}
+        updated = {v for op in ops if op.name == "dynamic_update_slice" for v in op.outs}
+        self.carried = {v: i for pair in zip(arguments, results) if loop and pair[0] is not pair[1]
+                        and pair[1] not in updated for i, v in enumerate(pair)}
         self.near = self.beside_the_cores() if vmem else set()
+
+    def parts_read(self, op):
+        """What an operation reads: as in `parts`."""
+        ins = op.ins[1:] if op.name == "dynamic_update_slice" else op.ins
+        found = {key: size for v in ins for key, size in self.parts[v].items()}
+        if op.name in _SLICES:
+            return {(value, piece or op.outs[0]): min(size, op.outs[0].bytes)
+                    for (value, piece), size in found.items()}
+        return {} if op.name == "while" else found
 
     def scheduled(self):
         """The operations and what they read: those that free more than they take as soon as they can."""
@@ -159,10 +178,10 @@ class _Body:
     def beside_the_cores(self):
         made = {v: i for i, op in enumerate(self.ops) for v in op.outs}
         spans = {}
-        for v, first in made.items():
-            if v in self.stored and v not in self.outside and v.bytes:
-                last = self.last.get(v, first)
-                handed_on = self.ops[last].name in _IN_PLACE and last > first
+        for v, first in [*((v, 0) for v, given in self.carried.items() if not given), *made.items()]:
+            if v in self.stored and (v not in self.outside or v in self.carried) and v.bytes:
+                last = len(self.ops) if self.carried.get(v) else self.last.get(v, first)
+                handed_on = last < len(self.ops) and self.ops[last].name in _IN_PLACE and last > first
                 spans[v] = first, last - handed_on
         loops = [i for i, op in enumerate(self.ops) if op.bodies]
         return tpu_memory.in_vmem(spans, loops, self.vmem)
@@ -204,7 +223,7 @@ class _Body:
 
     def run(self):
         """The _Run."""
-        inner = {op: [_Body(*body, self.widens, self.vmem).run() for body in op.bodies]
+        inner = {op: [_Body(*body, self.widens, self.vmem, op.name == "while").run() for body in op.bodies]
                  for op in self.ops if op.bodies}
         for op in inner:
             if op.name == "while":      # what goes through a loop unchanged stays where it was
@@ -215,16 +234,18 @@ class _Body:
     def counts(self, inner):
         counts, read = _Counts(), set()
         for op, reads in zip(self.ops, self.reads):
-            # each is written once, and read once: a compiler has one kernel read it for several uses
-            counts.bytes += sum(_part(op, out) for out in op.outs if out in self.stored - self.near)
-            counts.bytes += sum(_part(op, v) for v in reads if v not in read and v not in self.near)
-            if op.name not in _SLICES:
-                read.update(reads)
+            # each is written once, and read once by all that is no product; on TPUs, by products too
+            counts.bytes += sum(_written(op, out) for out in op.outs if out in self.stored - self.near)
+            parts, apart = self.parts_read(op) if reads else {}, op.name in _PRODUCTS and not self.widens
+            counts.bytes += sum(size for (value, piece), size in parts.items() if value not in self.near
+                                and (apart or read.isdisjoint({(value, piece), (value, None)})))
+            read.update(() if apart else parts)
+            counts.bytes += op.moved if op.moved > self.vmem else 0
             sizes = [[math.prod(v.shape) for v in values] for values in (op.outs, op.ins)]
             counts.elementwise += costs.elementwise(op.name, sum(sizes[0]), sizes[1])
             if op.flops:
                 counts.flops[op.dtype] += op.flops
-                counts.sent.update(op.sent)
+            counts.sent.update(op.sent)
             if op in inner:
                 most = max(inner[op], key=lambda run: sum(run.counts.flops.values()))
                 counts.unknown_loops += op.trips is None
@@ -254,10 +275,8 @@ class _Body:
         return most, best
 
 
-def _part(op, value):
-    """The bytes of a value in memory that an operation reads or writes."""
-    if op.name in _SLICES:
-        return min(value.bytes, sum(out.bytes for out in op.outs))
+def _written(op, out):
+    """The bytes of a value in memory that an operation writes."""
     if op.name == "dynamic_update_slice":
         return op.ins[1].bytes
-    return 0 if op.name == "while" else value.bytes
+    return 0 if op.name == "while" else out.bytes

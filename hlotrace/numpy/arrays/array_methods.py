@@ -15,7 +15,7 @@ from ...primitives.arrays.shape import reshape
 from ...primitives.arrays.slicing import concatenate_p, rev_p
 from ...primitives.common import np
 from ..elementwise import arithmetic, ufuncs
-from ..indexing import indexing, selection
+from ..indexing import at, indexing, selection
 from . import creation, shaping
 
 _OPERANDS = (Array, int, float, complex, np.ndarray, np.generic, Dimension)
@@ -268,7 +268,7 @@ def install(functions):
     Array.reshape = boundary(reshape_method, "Array.reshape")
     Array.flatten = boundary(functions["ravel"], "Array.flatten")
     Array.conjugate, Array.clone = conj, copy
-    Array.at = property(indexing._IndexUpdateHelper,
+    Array.at = property(at._IndexUpdateHelper,
                         doc="x.at[idx].set(y) and its kin: updated copies of the array.")
     Array.T = property(lambda self: transpose(self), doc="The array with its axes reversed.")
     Array.mT = property(functions["matrix_transpose"], doc="The array with its last two axes swapped.")

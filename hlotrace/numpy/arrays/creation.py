@@ -21,7 +21,7 @@ from ...primitives.arrays.elementwise import (
 )
 from ...primitives.arrays.shape import reshape
 from ...primitives.arrays.slicing import copy_p
-from ...primitives.common import canonical_shape, np, scalar
+from ...primitives.common import canonical_shape, dtype_of, np, scalar
 from ...primitives.parallel.collectives import vary
 from ...runtime.array_impl import from_dlpack as import_dlpack
 from ..util import (
@@ -403,13 +403,13 @@ def _fill(shape, value, dtype, weak=False):
         return asarray(broadcast_to_shape(value, shape))
     if type(value) in SCALARS and not dtypes.is_extended(dtype):
         value = scalar(value, dtype)
-        if not staging() and aval.size * dtype.itemsize <= HOST_BYTES:
+        if not staging() and isinstance(value, np.ndarray) and aval.size * dtype.itemsize <= HOST_BYTES:
             return new_array(np.full(shape, value), aval=aval)
         value = value.item() if weak else value
     if ndim(value) == 0:
         if weak and not aval_of(value).weak_type:
             return convert(lax.full(shape, value, dtype), dtype, True)
-        return lax.full(shape, value, None if weak else dtype)
+        return lax.full(shape, value, None if weak or dtype_of(value) == dtype else dtype)
     return asarray(broadcast_to_shape(cast(value, dtype, weak), shape))
 
 
@@ -464,7 +464,10 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     aval = aval_of(a) if is_arraylike(a) else a
     weak = dtype is None and getattr(aval, "weak_type", False) and not ndim(fill_value)
     shape = aval.shape if shape is None else _shape("full_like", shape)
-    dtype = dtypes.canonicalize(aval.dtype) if dtype is None else dtypes.check_user_dtype(dtype, "full_like")
+    if dtype is None:
+        dtype = aval.dtype if aval is not a else dtypes.canonicalize(aval.dtype)
+    else:
+        dtype = dtypes.check_user_dtype(dtype, "full_like")
     if device is None and out_sharding is None:
         device = devices_like(a)
         if shape != aval.shape and device is not None and device.num_devices > 1:

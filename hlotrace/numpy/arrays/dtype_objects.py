@@ -105,7 +105,7 @@ def promote_types(a, b):
     dtype('int8')
     """
     kinds = tuple((as_dtype(t), _is_weak(t)) for t in [float if t is None else t for t in (a, b)])
-    with override("jax_enable_x64", state.x64 or any(weak or dtype.itemsize == 8 for dtype, weak in kinds)):
+    with override("jax_enable_x64", state.x64 or any(weak or dtype.itemsize >= 8 for dtype, weak in kinds)):
         return dtypes.lattice_result(kinds)[0]
 
 

@@ -8,7 +8,7 @@ from ...api.composite import composite
 from ...core import dtypes
 from ...core.array import Array
 from ...core.avals import aval_of
-from ...core.errors import not_one_of
+from ...core.errors import check_choice, not_one_of
 from ...core.trace import concrete_or_error
 from ...lax import shapes as lax
 from ...primitives.arrays.shape import reshape
@@ -56,8 +56,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     check_arraylike("meshgrid", *xi)
     if not copy:
         raise ValueError("jax.numpy.meshgrid only supports copy=True")
-    if indexing not in ("xy", "ij"):
-        raise not_one_of("indexing", indexing, ("xy", "ij"))
+    check_choice("indexing", indexing, ("xy", "ij"))
     if any(ndim(x) > 1 for x in xi):
         raise ValueError("the coordinates of each axis must be a vector (at most 1D), got shapes "
                          f"{[shape_of(x) for x in xi]}: flatten them with .ravel()")
@@ -321,8 +320,7 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None)
     for i in multi_index:
         if not dtypes.is_integer(aval_of(i).dtype):
             raise TypeError("only int indices permitted")
-    if order not in ("C", "F"):
-        raise not_one_of("order", order, ("C", "F"))
+    check_choice("order", order, ("C", "F"))
     if mode == "raise":
         for i, n in zip(multi_index, dims):
             values = np.asarray(concrete_or_error(i,

@@ -187,7 +187,7 @@ def block(arrays):
     """
     def depth_of(x):
         if isinstance(x, tuple):
-            raise TypeError("block arguments must be nested lists, not tuples")
+            raise ValueError("block arguments must be nested lists, not tuples")
         if not isinstance(x, list):
             return 0
         if not x:
@@ -215,7 +215,6 @@ def append(arr, values, axis=None):
     """`values` behind `arr`; the dtype is the promoted one.
 
     Args:
-        arr: an array.
         values: an array, with as many axes where there is an `axis`.
         axis: the axis; None flattens both.
 

@@ -4,7 +4,7 @@ import operator
 from ...api.composite import composite
 from ...core import dtypes
 from ...core.array import Array
-from ...core.errors import not_one_of
+from ...core.errors import check_choice
 from ...core.pytrees import pytree
 from ...core.symbolic.dimension import is_symbolic_dim
 from ...core.trace import concrete_or_error
@@ -58,8 +58,7 @@ def pad(array, pad_width, mode="constant", **kwargs):
     widths = _widths(pad_width, ndim_of(array))
     if callable(mode):
         return _by_function(array, widths, mode, kwargs)
-    if mode not in _OPTIONS:
-        raise not_one_of("mode", mode, _OPTIONS, NotImplementedError)
+    check_choice("mode", mode, _OPTIONS, NotImplementedError)
     unknown = set(kwargs) - _OPTIONS[mode]
     if unknown:
         own = ", ".join(sorted(_OPTIONS[mode])) or "none"

@@ -51,7 +51,6 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
     """Each entry along `axis` repeated.
 
     Args:
-        a: an array.
         repeats: how often, a number or one for each entry; an array under jit needs `total_repeat_length`.
         axis: the axis; None flattens the array.
         total_repeat_length: longer results are cut off there, shorter ones are filled with the last entry.
@@ -178,7 +177,6 @@ def roll(a, shift, axis=None):
     """The elements moved by `shift` along `axis`, around the end.
 
     Args:
-        a: an array.
         shift: an int or several, which may be traced; then one program does for all of them.
         axis: as many axes as shifts; None moves the elements of the flattened array.
 

@@ -77,13 +77,13 @@ def new_shape(name, old, wanted):
             unknown = not is_constant_shape((total, known))
             told = (f"Cannot divide evenly the sizes of shapes {old} and {wanted}. The remainder "
                     f"{total % known} should be 0: ") if unknown else ""
-            raise (errors.InconclusiveDimensionOperation if unknown else TypeError)(
+            raise (errors.InconclusiveDimensionOperation if unknown else errors.ShapeError)(
                 f"{told}cannot reshape array of shape {old} (size {total}) into shape {wanted}: the sizes "
                 f"without -1 multiply to {known}, which does not divide {total}")
         wanted = tuple(total // known if n == -1 else n for n in wanted)
     elif known != total:
-        raise TypeError(f"cannot reshape array of shape {old} (size {total}) into shape {wanted} (size "
-                        f"{known}); one size given as -1 takes what the others leave")
+        raise errors.ShapeError(f"cannot reshape array of shape {old} (size {total}) into shape {wanted} "
+                                f"(size {known}); one size given as -1 takes what the others leave")
     return wanted
 
 
@@ -91,7 +91,6 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
     """The elements under another shape, in row-major order, or column-major with order="F".
 
     Args:
-        a: an array.
         shape: an int or a tuple; one size may be -1, which takes what the others leave.
         order: "C" or "F".
         copy: True for memory of its own.
@@ -172,7 +171,6 @@ def transpose(a, axes=None):
     """The axes in another order; without `axes`, in reverse.
 
     Args:
-        a: an array.
         axes: one int for each axis, negative ones from the end.
 
     Raises:
@@ -221,7 +219,6 @@ def moveaxis(a, source, destination):
     """The axes `source` moved to the positions `destination`; the others keep their order.
 
     Args:
-        a: an array.
         source: an int or a sequence of them.
         destination: the same number of ints.
 

@@ -141,7 +141,7 @@ def _triangle(name, m, k, lower):
 def _keep_triangle(m, *, k, lower):
     shape = shape_of(m)
     mask = broadcast_to_shape(ge(*_positions(*shape[-2:], k)), shape)
-    zero = lax.full(shape, 0, aval_of(m).dtype)
+    zero = lax.full(shape, scalar(0, aval_of(m).dtype))
     return select(mask, m, zero) if lower else select(mask, zero, m)
 
 
@@ -200,7 +200,7 @@ def _diag(v, *, k):
     zero = scalar(0, aval.dtype)
     padded = pad_p.bind(v, zero, padding_config=((max(0, k), max(0, -k), 0),))
     filled = select(eq(*_positions(n, n, k)), broadcast_to_shape(padded, (n, n)),
-                    lax.full((n, n), 0, zero.dtype))
+                    lax.full((n, n), zero))
     return convert(filled, aval.dtype, aval.weak_type)
 
 

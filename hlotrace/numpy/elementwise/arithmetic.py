@@ -29,27 +29,8 @@ from ..util import (
     shape,
 )
 from .ufunc import ufunc
-from .ufuncs import (
-    ALWAYS,
-    FIRST,
-    SCALARS,
-    Binary,
-    abs,
-    arctan2,
-    binary,
-    greater,
-    imag,
-    isnan,
-    less,
-    like,
-    maximum,
-    minimum,
-    numeric,
-    rad2deg,
-    real,
-    unary,
-    weakened,
-)
+from .ufunc_rules import ALWAYS, FIRST, SCALARS, Binary, binary, like, numeric, unary, weakened
+from .ufuncs import abs, arctan2, greater, imag, isnan, less, maximum, minimum, rad2deg, real
 
 
 def _round_even(x):
@@ -259,13 +240,15 @@ def heaviside(x1, x2):
     return select(ne(x1, x1), x1, step)
 
 
-@binary(promote_args_inexact, "f", weak=SCALARS, identity=0)
+@binary(promote_args_inexact, "fc", weak=SCALARS, identity=0)
 def hypot(x1, x2):
     """sqrt(x1**2 + x2**2) without overflow on the way.
 
     >>> jnp.hypot(3, jnp.array([4., jnp.inf])), jnp.hypot(3e30, 4e30)
     (Array([ 5., inf], dtype=float32), Array(5.e+30, dtype=float32, weak_type=True))
     """
+    if dtypes.is_complex(dtype_of(x1)):
+        raise ValueError("jnp.hypot is not well defined for complex-valued inputs: pass their abs(x)")
     a, b = e.abs_p.bind(x1), e.abs_p.bind(x2)
     first = lt(a, b)        # not maximum and minimum: at a tie second derivatives would be wrong
     large, small = select(first, b, a), select(first, a, b)
@@ -446,7 +429,6 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     The dtype stays; integers have nothing to replace.
 
     Args:
-        x: an array.
         copy: accepted, and has no effect: arrays are immutable.
         nan: a number.
         posinf: a number, the greatest finite one for None.

@@ -19,7 +19,6 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     """|a - b| <= atol + rtol * |b|, elementwise; infinities are close to themselves.
 
     Args:
-        a: an array.
         b: the reference, an array that broadcasts with `a`.
         rtol: the relative tolerance.
         atol: the absolute tolerance.

@@ -5,7 +5,8 @@ from ...primitives.arrays.elementwise import add as _add
 from ...primitives.arrays.elementwise import convert, div, eq, lt, mul, neg, select, sub
 from ...primitives.common import np, scalar
 from ..util import broadcast_args, check_arraylike, dtype_of, promote_args_inexact, promote_dtypes_inexact
-from .ufuncs import NEVER, binary, isinf, like, trunc, unary
+from .ufunc_rules import NEVER, binary, like, unary
+from .ufuncs import isinf, trunc
 
 __all__ = ["copysign", "frexp", "ldexp", "modf", "signbit", "spacing"]
 

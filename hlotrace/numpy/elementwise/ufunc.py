@@ -4,11 +4,11 @@ from ...api.signatures import name_of
 from ...api.vmap import vmap
 from ...core.array import Array
 from ...core.avals import aval_of
-from ...core.dtypes import check_user_dtype
+from ...core.dtypes import check_user_dtype, min_value
 from ...core.surface.boundary import boundaries
 from ...lax.control_flow import scan
 from ...primitives.arrays.shape import full, reshape
-from ...primitives.common import canonical_axes, canonical_axis, np
+from ...primitives.common import canonical_axes, canonical_axis, np, prod
 from ..arrays.creation import asarray
 from ..arrays.joining import concatenate
 from ..arrays.ranges import arange
@@ -169,7 +169,7 @@ def frompyfunc(func, /, nin, nout, *, identity=None):
 def _front(fun, a, axes, dtype):
     """`a` with `axes` as one leading axis, in the dtype that `fun` gives."""
     a = moveaxis(a, axes, tuple(range(len(axes))))
-    a = a.reshape((-1, *a.shape[len(axes):]))
+    a = a.reshape((prod(a.shape[:len(axes)]), *a.shape[len(axes):]))
     if dtype is None:
         dtype = fun(a[:1], a[:1]).dtype
     return a.astype(dtype)
@@ -185,8 +185,8 @@ def _reduce(fun, a, axes, dtype, keepdims, initial, where):
     kept = tuple(1 if i in axes else n for i, n in enumerate(shape(a)))
     mask = None if where is None else _front(fun, broadcast_to_shape(where, shape(a)), axes, bool)
     a = _front(fun, a, axes, dtype)
-    if initial is None:
-        initial = fun.identity
+    if initial is None:         # that of logaddexp is -inf, which some dtypes do not have
+        initial = min_value(a.dtype) if fun.identity == -np.inf else fun.identity
     if initial is None:
         if where is not None:
             raise ValueError(f"reduction operation {fun.__name__} does not have an identity, so to use a "

@@ -111,7 +111,6 @@ def nonzero(a, *, size=None, fill_value=None):
     """The indices of the nonzero elements, a tuple with one int32 vector for each axis.
 
     Args:
-        a: an array.
         size: how many, the first ones, for use under jit.
         fill_value: what fills the result up to `size`, 0 by default; a number, or one for each axis.
 
@@ -130,7 +129,7 @@ def nonzero(a, *, size=None, fill_value=None):
     if size is None:
         return tuple(as_array(i.astype(index_dtype())) for i in np.nonzero(known(a)))
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * ndim(a)
-    if len(fills) != ndim(a):
+    if len(fills) != ndim(a) or any(f is not None and ndim(f) for f in fills):
         raise ValueError(f"nonzero: fill_value must be a number or have one for each of the {ndim(a)} axes, "
                          f"got {fill_value}")
     return _nonzero(a, tuple(0 if f is None else f for f in fills), as_size(size))
@@ -200,7 +199,6 @@ def piecewise(x, condlist, funclist, *args, **kw):
     """Each function of `funclist` where its condition holds; where several hold, the last one counts.
 
     Args:
-        x: an array.
         condlist: boolean arrays.
         funclist: as many functions, which are mapped over the elements of `x`, or numbers, which are
             constants; one more is for the rest (default: 0).

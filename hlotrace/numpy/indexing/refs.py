@@ -9,6 +9,7 @@ from ...core import dtypes, programs
 from ...core.avals import aval_of, is_arraylike, not_an_array
 from ...core.caches import cached
 from ...core.config import state
+from ...core.errors import ShapeError
 from ...core.refs import KINDS, AbstractRef, Ref
 from ...core.surface.boundary import boundaries, boundary
 from ...core.trace import EVAL, is_concrete, trace_to_jaxpr
@@ -27,7 +28,6 @@ def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
     A function under jit that writes to it changes it for its caller.
 
     Args:
-        init_val: an array.
         memory_space: not supported; None.
         kind: None, or "no_grad_no_remat" for a Ref that is beside what is differentiated: what is written to
             it and read from it has no derivative.
@@ -304,13 +304,17 @@ register(_Views())
 
 def _checked(ref, what):
     if type(ref) is not Ref:
-        raise TypeError(f"{what} takes a Ref, as new_ref makes it, not {ref!r:.60} of type "
-                        f"{type(ref).__name__}")
+        raise ValueError(f"Can only call `{what}` on a `Ref`, as new_ref makes it: {ref!r:.60}")
     return ref
 
 
+def _operation(primitive):
+    """What errors call it, as JAX's do."""
+    return "addupdate" if primitive is addupdate_p else "swap"
+
+
 def _access(primitive, ref, index, *values):
-    of, steps = (ref.ref, ref.steps) if type(ref) is RefView else (_checked(ref, f"ref.{primitive}"), ())
+    of, steps = (ref.ref, ref.steps) if type(ref) is RefView else (_checked(ref, f"ref_{primitive}"), ())
     of.check()
     if index is not None and index is not Ellipsis:
         steps = (*steps, ("at", index))
@@ -366,7 +370,7 @@ def _value(primitive, want, value):
     aval = aval_of(value)
     if aval.dtype != want and not (aval.weak_type
                                    and dtypes.lattice_result(((aval.dtype, True), (want, False)))[0] == want):
-        raise ValueError(f"Invalid dtype for `{primitive}`. Ref dtype: {want.name}. Value dtype: "
+        raise ValueError(f"Invalid dtype for `{_operation(primitive)}`. Ref dtype: {want.name}. Value dtype: "
                          f"{aval.dtype.name}. Convert the value with .astype({want.name!r})")
     return asarray(value, dtype=want)
 
@@ -407,7 +411,12 @@ def _program(primitive, aval, layout, operand_avals, value_avals):
         if primitive is get_p:
             return [before]
         written = next(operands)
-        after = _replaced(value, steps, written, "add" if primitive is addupdate_p else "set")
+        try:
+            after = _replaced(value, steps, written, "add" if primitive is addupdate_p else "set")
+        except ShapeError:
+            raise ShapeError(f"Invalid shape for `{_operation(primitive)}`. Ref shape: {value.shape}. "
+                             f"Expected shape: {before.shape}. Value shape: {written.shape}. A value must "
+                             "broadcast to what the index selects") from None
         return [after, before] if primitive is swap_p else [after]
     return programs.without_source_info(trace_to_jaxpr(fun, [aval, *operand_avals, *value_avals],
                                                        primitive.name))

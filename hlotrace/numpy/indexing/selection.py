@@ -49,7 +49,6 @@ def take(a, indices, axis=None, out=None, mode=None, unique_indices=False, indic
     """The slices of `a` at `indices` along `axis`.
 
     Args:
-        a: an array.
         indices: ints of any shape, which takes the place of `axis`.
         axis: the axis; None flattens the array.
         out: not supported; None.
@@ -98,9 +97,7 @@ def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_n
     """`arr[i, indices[i, j], ...]`: entries along `axis`, chosen for each position of the other axes.
 
     Args:
-        arr: an array.
         indices: ints with as many axes as `arr`; the other axes broadcast.
-        axis: the axis.
         mode: out of bounds, "fill" (the default) gives `fill_value`, "clip" the nearest entry.
         fill_value: as in `take`.
         wrap_negative_indices: negative indices count from the end, as they do by default unless `mode` is
@@ -208,7 +205,6 @@ def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
 
     Args:
         condition: a vector of bools.
-        a: an array.
         axis: the axis; None flattens the array.
         size: that many slices; needed under a trace.
         fill_value: what fills the result up to `size`.
@@ -283,7 +279,6 @@ def put(a, ind, v, mode=None, *, inplace=True):
     """`a` with the elements at flat positions `ind` replaced by `v`, repeated as needed.
 
     Args:
-        a: an array.
         ind: ints.
         v: values.
         mode: "clip" (the default) or "wrap", for positions out of bounds.
@@ -343,7 +338,6 @@ def fill_diagonal(a, val, wrap=False, *, inplace=True):
     """`a` with `val` (a scalar, or values used in turn) on its main diagonal.
 
     Args:
-        a: an array.
         val: the values.
         wrap: for a matrix with more rows than columns, begin again below, one row apart; not supported.
         inplace: False is required.
@@ -373,6 +367,12 @@ def fill_diagonal(a, val, wrap=False, *, inplace=True):
 
 # --- removing and adding --------------------------------------------------------------------------
 
+def _check_places(name, aval):
+    if aval.size and not (dtypes.is_integer(aval.dtype) or dtypes.is_bool(aval.dtype)):
+        raise ValueError(f"jnp.{name}: obj must be integer or bool, got obj.dtype={aval.dtype}: convert it with "
+                         "int(i) or i.astype(int)")
+
+
 def delete(arr, obj, axis=None, *, assume_unique_indices=False):
     """`arr` without the slices `obj` (an int, slice, mask or array of ints) along `axis` (None: flattened).
 
@@ -391,6 +391,7 @@ def delete(arr, obj, axis=None, *, assume_unique_indices=False):
     if not isinstance(obj, slice):
         check_arraylike("delete", obj)
         aval = aval_of(obj)
+        _check_places("delete", aval)
         if dtypes.is_integer(aval.dtype) and (not is_concrete(obj) or is_symbolic_dim(n)) and (
                 assume_unique_indices or aval.size == 1):
             return _delete_unique(arr, ravel(obj), axis=axis)
@@ -414,7 +415,6 @@ def insert(arr, obj, values, axis=None):
     """`arr` with `values` inserted along an axis; the dtype is that of `arr`.
 
     Args:
-        arr: an array.
         obj: before which positions: an int, a slice or an array of ints, clipped where out of bounds.
         values: what is inserted.
         axis: the axis; None flattens both.
@@ -430,6 +430,7 @@ def insert(arr, obj, values, axis=None):
     n = arr.shape[axis]
     if isinstance(obj, slice):
         obj = np.arange(n)[obj]
+    _check_places("insert", aval_of(obj))
     check_index(obj, n, axis, after=1)
     if aval_of(obj).dtype == np.bool_:
         obj = np.flatnonzero(np.asarray(concrete_argument(obj, "insert", "'obj' mask")))

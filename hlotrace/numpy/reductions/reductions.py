@@ -11,17 +11,9 @@ from ...core.array import Array
 from ...core.avals import aval_of
 from ...core.config import state
 from ...core.surface.public import renamed
+from ...primitives.arrays import reduce
 from ...primitives.arrays.cumulative import cumprod_p, cumsum_p
 from ...primitives.arrays.elementwise import add_p, and_p, convert, max_p, min_p, mul_p, ne, or_p, select, sub
-from ...primitives.arrays.reduce import (
-    argmax_p,
-    argmin_p,
-    reduce_and_p,
-    reduce_max_p,
-    reduce_min_p,
-    reduce_or_p,
-    reduce_prod_p,
-)
 from ...primitives.arrays.shape import broadcast_in_dim, full, reduce_sum_p, reshape
 from ...primitives.arrays.slicing import concatenate_p
 from ...primitives.common import Primitive, as_axes, canonical_axes, canonical_axis, np, scalar, shape_of
@@ -43,11 +35,11 @@ class Kind:
 
 
 SUM = Kind(reduce_sum_p, add_p, lambda dtype: scalar(0, dtype), True)
-PROD = Kind(reduce_prod_p, mul_p, lambda dtype: scalar(1, dtype), True)
-MAX = Kind(reduce_max_p, max_p, dtypes.min_value, False)
-MIN = Kind(reduce_min_p, min_p, dtypes.max_value, False)
-ALL = Kind(reduce_and_p, and_p, lambda dtype: scalar(True, dtype), True)
-ANY = Kind(reduce_or_p, or_p, lambda dtype: scalar(False, dtype), True)
+PROD = Kind(reduce.reduce_prod_p, mul_p, lambda dtype: scalar(1, dtype), True)
+MAX = Kind(reduce.reduce_max_p, max_p, dtypes.min_value, False)
+MIN = Kind(reduce.reduce_min_p, min_p, dtypes.max_value, False)
+ALL = Kind(reduce.reduce_and_p, and_p, lambda dtype: scalar(True, dtype), True)
+ANY = Kind(reduce.reduce_or_p, or_p, lambda dtype: scalar(False, dtype), True)
 
 
 def wider(dtype):
@@ -174,7 +166,6 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
     """The sum over an axis.
 
     Args:
-        a: an array.
         axis: an int, a tuple of them, or None for all axes; the name of a mapped axis is an axis too.
         dtype: what to add up in, and that of the result.  By default small integers and bools add up in int32
             (int64 with x64), unsigned ones in uint32; float16 and bfloat16 add up in float32 and come back
@@ -209,7 +200,6 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """The maximum over an axis, in the dtype of `a`; NaN where there is a NaN.
 
     Args:
-        a: an array.
         axis: an int, a tuple of them, or None for all axes.
         out: not supported; None.
         keepdims: axes stay at size 1.
@@ -232,7 +222,6 @@ def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """The minimum over an axis, in the dtype of `a`; NaN where there is a NaN.
 
     Args:
-        a: an array.
         axis: an int, a tuple of them, or None for all axes.
         out: not supported; None.
         keepdims: axes stay at size 1.
@@ -257,7 +246,6 @@ def minmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """(minimum, maximum) over an axis.
 
     Args:
-        a: an array.
         axis: as for `min`.
         out: not supported; None.
         keepdims: axes stay at size 1.
@@ -278,7 +266,6 @@ def all(a, axis=None, out=None, keepdims=False, *, where=None):
     The result is boolean, True for no elements.
 
     Args:
-        a: an array.
         axis: an int, a tuple of them, or None for all axes.
         out: not supported; None.
         keepdims: axes stay at size 1.
@@ -297,7 +284,6 @@ def any(a, axis=None, out=None, keepdims=False, *, where=None):
     The result is boolean, False for no elements.
 
     Args:
-        a: an array.
         axis: an int, a tuple of them, or None for all axes.
         out: not supported; None.
         keepdims: axes stay at size 1.
@@ -447,7 +433,7 @@ def argmax(a, axis=None, out=None, keepdims=None):
     >>> jnp.argmax(x), jnp.argmax(x, axis=1), jnp.argmax(x, axis=0, keepdims=True)
     (Array(1, dtype=int32), Array([1, 0], dtype=int32), Array([[1, 0, 0]], dtype=int32))
     """
-    return _position("argmax", argmax_p, a, axis, out, keepdims)
+    return _position("argmax", reduce.argmax_p, a, axis, out, keepdims)
 
 
 def argmin(a, axis=None, out=None, keepdims=None):
@@ -462,7 +448,7 @@ def argmin(a, axis=None, out=None, keepdims=None):
     >>> jnp.argmin(x), jnp.argmin(x, axis=1)
     (Array(4, dtype=int32), Array([0, 1], dtype=int32))
     """
-    return _position("argmin", argmin_p, a, axis, out, keepdims)
+    return _position("argmin", reduce.argmin_p, a, axis, out, keepdims)
 
 
 @composite(static=("position", "fill", "axis", "keepdims"))
@@ -597,7 +583,6 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     """The running sum along an axis; small integers become int32.
 
     Args:
-        x: an array.
         axis: the axis, which may be left out for a vector only.
         dtype: what to add up in and to give.
         include_initial: put a 0 before the sums.
@@ -615,7 +600,6 @@ def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
     """The running product along an axis; integers keep their dtype.
 
     Args:
-        x: an array.
         axis: the axis, which may be left out for a vector only.
         dtype: what to multiply in and to give.
         include_initial: put a 1 before the products.

@@ -134,7 +134,6 @@ def unique(ar, return_index=False, return_inverse=False, return_counts=False, ax
     """The distinct elements in order, or the distinct slices along an axis.
 
     Args:
-        ar: an array.
         return_index: return the index of the first of each too.
         return_inverse: return for each element the number of its value too.
         return_counts: return how often each occurs too.
@@ -288,8 +287,6 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=Non
     """The values common to both arrays, in order.
 
     Args:
-        ar1: an array.
-        ar2: an array.
         assume_unique: changes nothing.
         return_indices: return also where each first occurs in both.
         size: how many there are, for use under jit.
@@ -333,8 +330,6 @@ def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     """The distinct values of `ar1` that are not in `ar2`, in order.
 
     Args:
-        ar1: an array.
-        ar2: an array.
         assume_unique: the values come in the order that they have.
         size: how many there are, for use under jit.
         fill_value: what fills the result up, by default 0.
@@ -358,8 +353,6 @@ def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     """The distinct values that are in one of the arrays only, in order.
 
     Args:
-        ar1: an array.
-        ar2: an array.
         assume_unique: changes nothing.
         size: how many there are, for use under jit.
         fill_value: what fills the result up, by default the least.
@@ -398,7 +391,6 @@ def isin(element, test_elements, assume_unique=False, invert=False, *, method="a
     """Is each element one of `test_elements`?  NaN never is.
 
     Args:
-        element: an array.
         test_elements: an array; both are promoted to one dtype.
         assume_unique: changes nothing.
         invert: return the contrary.

@@ -5,32 +5,13 @@ import operator
 from ...api.composite import composite
 from ...core import dtypes, errors
 from ...core.avals import aval_of
-from ...core.errors import not_one_of
+from ...core.errors import check_choice, not_one_of
 from ...core.symbolic.dimension import is_symbolic_dim, surely
 from ...core.trace import concrete_or_error, is_concrete
 from ...lax.control_flow import fori_loop
 from ...lax.reductions import top_k as lax_top_k
 from ...placement.out_sharding import over_auto_axes, with_out_sharding
-from ...primitives.arrays.elementwise import (
-    add,
-    and_p,
-    convert,
-    div,
-    eq,
-    imag_p,
-    lt,
-    maximum,
-    minimum,
-    mul,
-    ne,
-    neg,
-    not_p,
-    or_p,
-    real,
-    select,
-    shift_right_logical_p,
-    sub,
-)
+from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.gather import scatter_add_p
 from ...primitives.arrays.gather_numbers import FILL, ScatterDimensionNumbers
 from ...primitives.arrays.shape import broadcast_in_dim, full, reduce_sum, reshape
@@ -86,7 +67,6 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
     NaN counts as the greatest; complex numbers go by real, then imaginary part.
 
     Args:
-        a: an array.
         axis: the axis; None flattens the array.
         kind: not supported; None.
         order: not supported; None.
@@ -200,7 +180,7 @@ def argpartition(a, kth, axis=-1):
     at = [slice(None)] * axis
     order = argsort(a, axis)
     places = concatenate_p.bind(order[*at, :kth + 1], sort(order[*at, kth + 1:], axis), dimension=axis)
-    return convert(places, dtypes.int32, aval_of(a).weak_type)
+    return e.convert(places, dtypes.int32, aval_of(a).weak_type)
 
 
 @composite
@@ -227,9 +207,7 @@ def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
     Equal ones keep their order.  NaN counts as the greatest, -0. as less than 0.  No complex numbers.
 
     Args:
-        a: an array.
         k: how many.
-        axis: the axis.
         mode: "smallest" gives the k least instead, the least first.
         sorted: accepted; they come in order also for False.
 
@@ -237,8 +215,7 @@ def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
     (Array([5, 4], dtype=int32), Array([4, 2], dtype=int32))
     """
     check_arraylike("top_k", a)
-    if mode not in ("largest", "smallest"):
-        raise not_one_of("mode", mode, ("largest", "smallest"))
+    check_choice("mode", mode, ("largest", "smallest"))
     if dtypes.is_complex(dtype_of(a)):
         raise ValueError(f"top_k: complex numbers have no order, got {aval_of(a).str_short()}")
     axis = canonical_axis(operator.index(axis), ndim(a))
@@ -250,7 +227,7 @@ def _top_k(a, k, axis, mode):
     if mode == "largest":
         return lax_top_k(a, k, axis=axis)
     # ~x turns the order of ints and bools round
-    turned = neg if dtypes.is_float(dtype_of(a)) else not_p.bind
+    turned = e.neg if dtypes.is_float(dtype_of(a)) else e.not_p.bind
     values, places = lax_top_k(turned(a), k, axis=axis)
     return turned(values), places
 
@@ -260,16 +237,16 @@ def _top_k(a, k, axis, mode):
 def _before(x, y):
     """x < y with NaN after all else, elementwise; complex numbers by real, then by imaginary part."""
     if dtypes.is_complex(dtype_of(x)):
-        (a, b), (c, d) = ((real(z), imag_p.bind(z)) for z in (x, y))
-        return or_p.bind(_before(a, c), and_p.bind(not_p.bind(_before(c, a)), _before(b, d)))
+        (a, b), (c, d) = ((e.real(z), e.imag_p.bind(z)) for z in (x, y))
+        return e.or_p.bind(_before(a, c), e.and_p.bind(e.not_p.bind(_before(c, a)), _before(b, d)))
     if not dtypes.is_float(dtype_of(x)):
-        return lt(x, y)
-    return or_p.bind(lt(x, y), and_p.bind(ne(y, y), eq(x, x)))
+        return e.lt(x, y)
+    return e.or_p.bind(e.lt(x, y), e.and_p.bind(e.ne(y, y), e.eq(x, x)))
 
 
 def _goes_after(a, v, side):
     """Does `v` belong after `a`?"""
-    return _before(a, v) if side == "left" else not_p.bind(_before(v, a))
+    return _before(a, v) if side == "left" else e.not_p.bind(_before(v, a))
 
 
 def _by_bisection(a, v, side):
@@ -278,11 +255,11 @@ def _by_bisection(a, v, side):
 
     def step(_, bounds):
         low, high = bounds
-        middle = shift_right_logical_p.bind(add(low, high), full(shape_of(low), 1, dtypes.int32))
-        after = _goes_after(take_along(a, minimum(middle, n - 1), 0), v, side)
-        open_ = lt(low, high)
-        return (select(and_p.bind(open_, after), add(middle, 1), low),
-                select(and_p.bind(open_, not_p.bind(after)), middle, high))
+        middle = e.shift_right_logical_p.bind(e.add(low, high), full(shape_of(low), 1, dtypes.int32))
+        after = _goes_after(take_along(a, e.minimum(middle, n - 1), 0), v, side)
+        open_ = e.lt(low, high)
+        return (e.select(e.and_p.bind(open_, after), e.add(middle, 1), low),
+                e.select(e.and_p.bind(open_, e.not_p.bind(after)), middle, high))
     bounds = (full(shape_of(v), 0, dtypes.int32), full(shape_of(v), n, dtypes.int32))
     return fori_loop(0, 31 if is_symbolic_dim(n) else n.bit_length(), step, bounds)[0]
 
@@ -297,14 +274,14 @@ def _by_sorting(a, v, side):
     start = 0 if side == "left" else n       # the side of equal elements on which `v` sorts
     together = concatenate_p.bind(*((v, a) if side == "left" else (a, v)), dimension=0)
     mine = slice_p.bind(ranks(together), start_indices=(start,), limit_indices=(start + m,), strides=None)
-    return sub(mine, ranks(v))
+    return e.sub(mine, ranks(v))
 
 
 def _by_comparing(a, v, side):
     """The insertion points of `v` in `a` as counts of the elements before them: m * n comparisons."""
     target = (shape_of(v)[0], shape_of(a)[0])
     after = _goes_after(broadcast_in_dim(a, target, (1,)), broadcast_in_dim(v, target, (0,)), side)
-    return reduce_sum(convert(after, dtypes.int32), (1,))
+    return reduce_sum(e.convert(after, dtypes.int32), (1,))
 
 
 _SEARCHES = {"compare_all": _by_comparing, "scan": _by_bisection, "scan_unrolled": _by_bisection,
@@ -319,7 +296,7 @@ def _searchsorted(a, v, sorter, side, method):
     if not shape_of(a)[0]:
         return full(shape_of(v), 0, dtypes.int32)
     found = _SEARCHES[method](a, flat(cast(v, dtype_of(v))), side)
-    return reshape(convert(found, index_dtype() if surely(shape_of(a)[0], low=2**31) else dtypes.int32),
+    return reshape(e.convert(found, index_dtype() if surely(shape_of(a)[0], low=2**31) else dtypes.int32),
                    shape_of(v))
 
 
@@ -330,7 +307,6 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
 
     Args:
         a: a vector; it and `v` are promoted to one dtype.
-        v: an array.
         side: before equal elements ('left') or after them ('right').
         sorter: the indices that sort `a`.
         method: 'scan' and 'scan_unrolled' bisect, 'sort' sorts all together, 'compare_all' compares all
@@ -344,8 +320,7 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
     (Array([0, 1, 4], dtype=int32), Array(3, dtype=int32))
     """
     check_arraylike("searchsorted", a, v)
-    if side not in ("left", "right"):
-        raise not_one_of("side", side, ("left", "right"))
+    check_choice("side", side, ("left", "right"))
     if method not in _SEARCHES:
         raise not_one_of("method", method, sorted(_SEARCHES))
     if ndim(a) != 1:
@@ -366,17 +341,16 @@ def _digitize(x, bins, right, method):
         return full(shape_of(x), 0, dtypes.int32)
     side = "left" if right else "right"
     upward = searchsorted(bins, x, side, method=method)
-    downward = sub(n, searchsorted(rev_p.bind(bins, dimensions=(0,)), x, side, method=method))
+    downward = e.sub(n, searchsorted(rev_p.bind(bins, dimensions=(0,)), x, side, method=method))
     first, last = (slice_p.bind(bins, start_indices=(i,), limit_indices=(i + 1,), strides=None)
                    for i in (0, n - 1))
-    return select(reshape(_before(last, first), ()), downward, upward)
+    return e.select(reshape(_before(last, first), ()), downward, upward)
 
 
 def digitize(x, bins, right=False, *, method=None):
     """The index of the bin that each of `x` is in, as int32; 0 and len(bins) are outside.
 
     Args:
-        x: an array.
         bins: a vector, monotonic, up or down.
         right: bins[i-1] < x <= bins[i], instead of bins[i-1] <= x < bins[i], for bins that go up.
         method: as for `searchsorted`.
@@ -399,7 +373,8 @@ def digitize(x, bins, right=False, *, method=None):
 @composite(static=("length",))
 def _bincount(x, weights, length):
     weights = full(shape_of(x), 1, index_dtype()) if weights is None else cast(weights, dtype_of(weights))
-    x = convert(maximum(convert(x, dtypes.int32) if aval_of(x).dtype.itemsize < 4 else x, 0), index_dtype())
+    x = e.convert(x, dtypes.int32) if aval_of(x).dtype.itemsize < 4 else x
+    x = e.convert(e.maximum(x, 0), index_dtype())
     return scatter_add_p.bind(
         full((length,), 0, dtype_of(weights)), reshape(x, (*shape_of(x), 1)), weights, mode=FILL,
         dimension_numbers=ScatterDimensionNumbers((), (0,), (0,)), indices_are_sorted=False,
@@ -454,11 +429,11 @@ def _even_edges(a, bounds, bins):
         low, high = min_(a), max_(a)
     else:
         low, high = (cast(b, dtype) for b in bounds or (0, 1))
-    alone = eq(low, high)
-    low, high = select(alone, sub(low, 0.5), low), select(alone, add(high, 0.5), high)
-    t = div(positions((bins + 1,), 0, dtype), float(bins))
+    alone = e.eq(low, high)
+    low, high = e.select(alone, e.sub(low, 0.5), low), e.select(alone, e.add(high, 0.5), high)
+    t = e.div(positions((bins + 1,), 0, dtype), float(bins))
     low, high = (broadcast_in_dim(b, (bins + 1,), ()) for b in (low, high))
-    return add(mul(low, sub(1.0, t)), mul(high, t))
+    return e.add(e.mul(low, e.sub(1.0, t)), e.mul(high, t))
 
 
 def histogram_bin_edges(a, bins=10, range=None, weights=None):
@@ -481,7 +456,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
                                   "number of bins, or an array of their edges")
     check_arraylike("histogram_bin_edges", a, bins)
     if ndim(bins) == 1:
-        return convert(bins, dtypes.to_inexact(dtype_of(a)))
+        return e.convert(bins, dtypes.to_inexact(dtype_of(a)))
     if ndim(bins) > 1:
         raise ValueError(f"bins must be an int or a 1-dimensional array of edges, got shape {shape_of(bins)}")
     if range is not None:
@@ -500,8 +475,8 @@ def _histogram(a, edges, weights, density):
     if weights is None:
         weights = full(shape_of(a), 1, dtype_of(edges))
     last = slice_p.bind(edges, start_indices=(n - 1,), limit_indices=(n,), strides=None)
-    on_last_edge = eq(a, broadcast_in_dim(last, shape_of(a), (0,)))
-    place = select(on_last_edge, n - 1, searchsorted(edges, a, "right"))
+    on_last_edge = e.eq(a, broadcast_in_dim(last, shape_of(a), (0,)))
+    place = e.select(on_last_edge, n - 1, searchsorted(edges, a, "right"))
     counts = slice_p.bind(bincount(place, flat(weights), length=n), start_indices=(1,), limit_indices=(n,),
                           strides=None)
     if density:
@@ -509,7 +484,7 @@ def _histogram(a, edges, weights, density):
         ends = (slice_p.bind(edges, start_indices=(i,), limit_indices=(n - 1 + i,), strides=None)
                 for i in (1, 0))
         total = broadcast_in_dim(reduce_sum(counts, (0,)), (n - 1,), ())
-        counts = div(div(counts, sub(*ends)), total)
+        counts = e.div(e.div(counts, e.sub(*ends)), total)
     return counts
 
 
@@ -520,7 +495,6 @@ def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=N
     `weights`, floating point also for integers.
 
     Args:
-        a: an array.
         bins: a number, or an array of edges.
         range: (low, high); from the least to the greatest element by default.
         weights: of the shape of `a`.
@@ -548,18 +522,18 @@ def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=N
 
 @composite(static=("density",))
 def _histogramdd(sample, weights, edges, density):
-    sizes, place = [shape_of(e)[0] + 1 for e in edges], 0
-    for i, e in enumerate(edges):
+    sizes, place = [shape_of(x)[0] + 1 for x in edges], 0
+    for i, ends in enumerate(edges):
         x = sample[:, i]
-        inside = select(eq(x, broadcast_in_dim(e[-1], shape_of(x), ())), sizes[i] - 2,
-                        searchsorted(e, x, "right"))
-        place = add(mul(place, sizes[i]), inside) if i else inside
+        inside = e.select(e.eq(x, broadcast_in_dim(ends[-1], shape_of(x), ())), sizes[i] - 2,
+                          searchsorted(ends, x, "right"))
+        place = e.add(e.mul(place, sizes[i]), inside) if i else inside
     counts = reshape(bincount(place, weights, length=math.prod(sizes)), sizes)[(slice(1, -1),) * len(edges)]
     if density:
         counts = cast(counts, dtype_of(sample))
-        counts = div(counts, broadcast_in_dim(counts.sum(), shape_of(counts), ()))
-        for i, e in enumerate(edges):
-            counts = div(counts, broadcast_in_dim(sub(e[1:], e[:-1]), shape_of(counts), (i,)))
+        counts = e.div(counts, broadcast_in_dim(counts.sum(), shape_of(counts), ()))
+        for i, ends in enumerate(edges):
+            counts = e.div(counts, broadcast_in_dim(e.sub(ends[1:], ends[:-1]), shape_of(counts), (i,)))
     return counts
 
 

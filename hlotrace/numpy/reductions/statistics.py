@@ -3,33 +3,11 @@ from ... import lax
 from ...api.composite import composite
 from ...core import dtypes
 from ...core.avals import aval_of
-from ...core.errors import not_one_of
+from ...core.errors import check_choice
 from ...core.symbolic.dimension import is_symbolic_dim
 from ...placement.out_sharding import over_auto_axes, with_out_sharding
+from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.cumulative import cumsum_p
-from ...primitives.arrays.elementwise import (
-    add,
-    and_p,
-    ceil_p,
-    complex_p,
-    conj_p,
-    convert,
-    div,
-    floor_p,
-    ge,
-    gt,
-    imag_p,
-    maximum,
-    minimum,
-    mul,
-    not_p,
-    real,
-    round_p,
-    select,
-    sqrt,
-    square,
-    sub,
-)
 from ...primitives.arrays.reduce import argmax_p, reduce_or_p
 from ...primitives.arrays.shape import broadcast_in_dim, full, kept_axes, reduce_sum, reshape, transpose
 from ...primitives.arrays.sort import sort, take_along
@@ -75,9 +53,9 @@ def _mean(a, where, axis, keepdims, dtype):
     dtype = dtypes.to_inexact(dtype_of(a)) if dtype is None else dtype
     computed = wider(dtype)
     mask = None if where is None else as_mask(where, shape(a))
-    total = sum_(cast(a, computed), axes, computed, keepdims=keepdims, where=mask)
+    total = sum_(cast(a, computed), axes, keepdims=keepdims, where=mask)
     count = _count(a, axes, keepdims, mask, computed)
-    return cast(div(total, cast(count, computed)), dtype)
+    return cast(e.div(total, cast(count, computed)), dtype)
 
 
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
@@ -87,7 +65,6 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     rounded.
 
     Args:
-        a: an array.
         axis: the axes.
         dtype: what to compute in and to give.
         out: not supported; None.
@@ -116,7 +93,7 @@ def _average(a, weights, axes, keepdims, with_weights):
         order = sorted(range(len(axes)), key=axes.__getitem__)
         weights = broadcast_in_dim(transpose(weights, order), shape(a), tuple(sorted(axes)))
     total = sum_(weights, axes, keepdims=keepdims)
-    result = div(sum_(mul(a, weights), axes, keepdims=keepdims), total)
+    result = e.div(sum_(e.mul(a, weights), axes, keepdims=keepdims), total)
     return (result, total) if with_weights else result
 
 
@@ -161,15 +138,16 @@ def _var(a, where, center, correction, axis, keepdims, dtype, name):
     a = cast(a, computed)
     mask = None if where is None else as_mask(where, shape(a))
     if center is None:
-        center = mean(a, axes, computed, keepdims=True, where=mask)
-    centered = sub(a, broadcast_to_shape(cast(center, computed), shape(a)))
-    squares = real(mul(centered, conj_p.bind(centered))) if dtypes.is_complex(computed) else square(centered)
+        center = mean(a, axes, keepdims=True, where=mask)
+    centered = e.sub(a, broadcast_to_shape(cast(center, computed), shape(a)))
+    squares = (e.real(e.mul(centered, e.conj_p.bind(centered))) if dtypes.is_complex(computed)
+               else e.square(centered))
     kind = dtypes.real_of(computed)
-    count = sub(_count(a, axes, keepdims, mask, kind), cast(correction, kind))
+    count = e.sub(_count(a, axes, keepdims, mask, kind), cast(correction, kind))
     total = sum_(squares, axes, keepdims=keepdims, where=mask)
     count = broadcast_to_shape(count, shape_of(total))
-    found = cast(select(gt(count, 0), div(total, count), np.nan), dtype)
-    return sqrt(found) if name == "std" else found
+    found = cast(e.select(e.gt(count, 0), e.div(total, count), np.nan), dtype)
+    return e.sqrt(found) if name == "std" else found
 
 
 def _variance(name, a, axis, dtype, out, ddof, keepdims, where, center, correction):
@@ -189,7 +167,6 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
     Dtypes are as for `mean`; complex `a` has a real variance.  NaN where n <= ddof.
 
     Args:
-        a: an array.
         axis: the axes.
         dtype: what to compute in and to give.
         out: not supported; None.
@@ -220,8 +197,8 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
 def _present(a, where):
     """The mask of the elements that are not NaN and for which `where` is true."""
     a = cast(a, dtype_of(a))
-    mask = not_p.bind(is_nan(a))
-    return mask if where is None else and_p.bind(mask, as_mask(where, shape(a)))
+    mask = e.not_p.bind(is_nan(a))
+    return mask if where is None else e.and_p.bind(mask, as_mask(where, shape(a)))
 
 
 def _without_nan(name, function, a, out, where, **options):
@@ -323,13 +300,13 @@ def _cov(variables, fweights, aweights, ddof, dtype):
     kind = dtypes.real_of(dtype_of(x))
     ones = full(shape_of(x)[1:], 1, kind)
     often, much = (ones if w is None else cast(absolute(w), kind) for w in (fweights, aweights))
-    weights = mul(often, much)
+    weights = e.mul(often, much)
     total = sum_(weights)
     # Unbiased for repeated observations; with aweights as NumPy has it, n being total ** 2 / sum(often * much
     # ** 2)
-    divisor = sub(total, mul(cast(ddof, kind), div(sum_(mul(weights, much)), total)))
+    divisor = e.sub(total, e.mul(cast(ddof, kind), e.div(sum_(e.mul(weights, much)), total)))
     x = x - (sum_(x * weights, 1) / total)[:, None]
-    return (matmul(x * weights, conj(x).T) / maximum(divisor, 0.0)).squeeze().astype(dtype)
+    return (matmul(x * weights, conj(x).T) / e.maximum(divisor, 0.0)).squeeze().astype(dtype)
 
 
 @promotes("x", "y")
@@ -350,11 +327,11 @@ def corrcoef(x, y=None, rowvar=True, dtype=None):
 def _corrcoef(c):
     if not ndim(c):
         return c / c
-    deviation = sqrt(c.diagonal().real)
+    deviation = e.sqrt(c.diagonal().real)
     c = c / deviation[:, None] / deviation
-    if not dtypes.is_complex(c.dtype):
-        return maximum(minimum(c, 1.0), -1.0)
-    return complex_p.bind(*(maximum(minimum(part, 1.0), -1.0) for part in (real(c), imag_p.bind(c))))
+    parts = (e.real(c), e.imag_p.bind(c)) if dtypes.is_complex(c.dtype) else (c,)
+    parts = [e.maximum(e.minimum(part, 1.0), -1.0) for part in parts]
+    return e.complex_p.bind(*parts) if len(parts) == 2 else parts[0]
 
 
 # --- quantiles ------------------------------------------------------------------------------------
@@ -369,34 +346,34 @@ def _as_float(n, like):
 
 def _at(rows, position):
     """The elements of the sorted `rows` (m, n) at whole float positions (m, k), clamped to the row."""
-    inside = maximum(minimum(position, _as_float(shape_of(rows)[1] - 1, position)), 0.0)
-    return take_along(rows, convert(inside, dtypes.int32), 1)
+    inside = e.maximum(e.minimum(position, _as_float(shape_of(rows)[1] - 1, position)), 0.0)
+    return take_along(rows, e.convert(inside, dtypes.int32), 1)
 
 
 def _at_fraction(rows, counts, q, method):
     """The quantiles `q` (m, k) of the first `counts` (m, k) elements of sorted rows (m, n)."""
     if method == "inverted_cdf":
-        return _at(rows, sub(ceil_p.bind(mul(counts, q)), 1.0))
-    position = mul(sub(counts, 1.0), q)
+        return _at(rows, e.sub(e.ceil_p.bind(e.mul(counts, q)), 1.0))
+    position = e.mul(e.sub(counts, 1.0), q)
     if method == "nearest":      # halves go to the even position, as in NumPy
-        return _at(rows, round_p.bind(position, rounding_method=1))
-    floor, ceiling = floor_p.bind(position), ceil_p.bind(position)
+        return _at(rows, e.round_p.bind(position, rounding_method=1))
+    floor, ceiling = e.floor_p.bind(position), e.ceil_p.bind(position)
     if method in ("lower", "higher"):
         return _at(rows, floor if method == "lower" else ceiling)
     low, high = _at(rows, floor), _at(rows, ceiling)
     if method == "midpoint":
-        return mul(add(low, high), 0.5)
-    fraction = sub(position, floor)
-    return add(mul(low, sub(1.0, fraction)), mul(high, fraction))
+        return e.mul(e.add(low, high), 0.5)
+    fraction = e.sub(position, floor)
+    return e.add(e.mul(low, e.sub(1.0, fraction)), e.mul(high, fraction))
 
 
 def _at_weight(rows, weights, q):
     """The least elements of sorted rows (m, n) up to which they hold the shares `q` (m, k) of the weight."""
     (m, n), k = shape_of(rows), shape_of(q)[1]
     running = broadcast_in_dim(cumsum_p.bind(weights, axis=1, reverse=False), (m, k, n), (0, 2))
-    wanted = mul(broadcast_in_dim(reduce_sum(weights, (1,)), (m, k), (0,)), q)
-    enough = and_p.bind(ge(running, broadcast_in_dim(wanted, (m, k, n), (0, 1))),
-                        gt(broadcast_in_dim(weights, (m, k, n), (0, 2)), 0.0))
+    wanted = e.mul(broadcast_in_dim(reduce_sum(weights, (1,)), (m, k), (0,)), q)
+    enough = e.and_p.bind(e.ge(running, broadcast_in_dim(wanted, (m, k, n), (0, 1))),
+                          e.gt(broadcast_in_dim(weights, (m, k, n), (0, 2)), 0.0))
     return take_along(rows, argmax_p.bind(enough, axes=(2,), index_dtype=dtypes.int32), 1)
 
 
@@ -416,19 +393,19 @@ def _quantile(a, q, weights, axes, keepdims, method, skip_nan):
     rows, fractions = as_rows(a), broadcast_in_dim(reshape(q, target[1:]), target, (1,))
     missing = is_nan(rows)
     if weights is None:
-        present = reduce_sum(convert(missing, dtype_of(rows)), (1,))
-        counts = sub(_as_float(n, present), present)
+        present = reduce_sum(e.convert(missing, dtype_of(rows)), (1,))
+        counts = e.sub(_as_float(n, present), present)
         rows, = sort(rows, dimension=1)
         out = _at_fraction(rows, broadcast_in_dim(counts, target, (0,)), fractions, method)
     else:
         if shape_of(weights) != shape:
             weights = broadcast_in_dim(weights, shape, axes)
-        weights = select(missing, 0.0, as_rows(cast(weights, dtype_of(rows))))
+        weights = e.select(missing, 0.0, as_rows(cast(weights, dtype_of(rows))))
         rows, weights = sort(rows, weights, dimension=1)
         out = _at_weight(rows, weights, fractions)
     if not skip_nan:
         spoilt = broadcast_in_dim(reduce_or_p.bind(missing, axes=(1,)), target, (0,))
-        out = select(spoilt, full(target, np.nan, dtype_of(out)), out)
+        out = e.select(spoilt, full(target, np.nan, dtype_of(out)), out)
     rest = tuple(1 if i in axes else n for i, n in enumerate(shape)) if keepdims else rest
     out = cast(reshape(transpose(out, (1, 0)), (*shape_of(q), *rest)), dtype)
     if of.explicit is None:
@@ -449,8 +426,7 @@ def _quantiles(name, a, q, axis, out, overwrite_input, method, keepdims, weights
                          "those of x.real and x.imag.")
     if ndim(q) > 1:
         raise ValueError(f"q must have rank <= 1, got shape {shape(q)}: flatten it with .ravel()")
-    if method not in _METHODS:
-        raise not_one_of("method", method, _METHODS)
+    check_choice("method", method, _METHODS)
     axes = canonical_axes(axis, ndim(a))
     if not prod(shape(a)[i] for i in axes):
         raise ValueError(f"{name} of an empty axis is not defined: shape {shape(a)}, axis {axis}")
@@ -473,7 +449,6 @@ def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", 
     Integers become the default float.
 
     Args:
-        a: an array.
         q: 0 to 1, a scalar or a vector, whose axis comes first in the result.
         axis: an int, a tuple of them, or None for all axes.
         out: not supported; None.
@@ -512,7 +487,7 @@ def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear
 def _fraction(q):
     check_arraylike("percentile", q)
     q, = promote_dtypes_inexact(q)
-    return div(q, 100.0)
+    return e.div(q, 100.0)
 
 
 def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,

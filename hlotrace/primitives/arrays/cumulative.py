@@ -1,24 +1,7 @@
 """Running sums, products, extremes and log-sum-exps along one axis."""
 from ...core.axes import same_axes
 from ..common import dtype_of, dtypes, kind_of, scalar, shape_of
-from .elementwise import (
-    abs_p,
-    add,
-    add_p,
-    convert,
-    exp,
-    is_finite_p,
-    log1p_p,
-    max_p,
-    maximum,
-    min_p,
-    mul,
-    mul_p,
-    ne,
-    neg,
-    select,
-    sub,
-)
+from . import elementwise as e
 from .reduce import combiner, reducer_of, region
 from .shape import Mapped
 from .slicing import concatenate_p, pad_p, rev_p, slice_p
@@ -56,8 +39,7 @@ def cumulative(name, combine, identity, kinds, jvp, transpose=None, **facts):
 
     def scan_jvp(primals, tangents, **params):
         """A scan over pairs of value and tangent, whose combination carries the tangent by `jvp`."""
-        return p.bind(*primals, **params), associative_scan(
-            lambda a, b: jvp(*a, *b), [*primals, *tangents], **params)[1]
+        return tuple(associative_scan(lambda a, b: jvp(*a, *b), [*primals, *tangents], **params))
 
     p = Mapped(name, abstract_eval=abstract_eval, lower=lower, transpose=transpose,
                axes=same_axes("axis"), whole="Input should be unsharded over the axis being reduced", **facts)
@@ -80,7 +62,7 @@ def _interleave(even, odd, axis):
     def spread(x, low, high):
         config = tuple((low, high, 1) if i == axis else (0, 0, 0) for i in range(len(shape_of(x))))
         return pad_p.bind(x, scalar(0, dtype_of(x)), padding_config=config)
-    return add(spread(even, 0, 1 + n_odd - n_even), spread(odd, 1, n_even - n_odd))
+    return e.add(spread(even, 0, 1 + n_odd - n_even), spread(odd, 1, n_even - n_odd))
 
 
 def associative_scan(combine, values, *, axis, reverse=False):
@@ -101,8 +83,8 @@ def associative_scan(combine, values, *, axis, reverse=False):
     later = [_strided(v, axis, 2, n, 2) for v in values]
     even = combine(shorter, later) if n > 2 else shorter
     first = [_strided(v, axis, 0, 1) for v in values]
-    even = [concatenate_p.bind(f, e, dimension=axis) for f, e in zip(first, even)]
-    return [_interleave(e, o, axis) for e, o in zip(even, odd)]
+    even = [concatenate_p.bind(x, y, dimension=axis) for x, y in zip(first, even)]
+    return [_interleave(x, y, axis) for x, y in zip(even, odd)]
 
 
 def _by(primitive):
@@ -115,26 +97,27 @@ def _reduction(name, primitive, jvp=None, transpose=None, **facts):
                       transpose, **facts)
 
 
-cumsum_p = _reduction("cumsum", add_p, transpose=lambda ct, x, *, axis, reverse: [
+cumsum_p = _reduction("cumsum", e.add_p, transpose=lambda ct, x, *, axis, reverse: [
     cumsum_p.bind(ct, axis=axis, reverse=not reverse)], linear="first")
-cumprod_p = _reduction("cumprod", mul_p, _by(mul_p))
-cummax_p = _reduction("cummax", max_p, _by(max_p), makes_nan=False)
-cummin_p = _reduction("cummin", min_p, _by(min_p), makes_nan=False)
+cumprod_p = _reduction("cumprod", e.mul_p, _by(e.mul_p))
+cummax_p = _reduction("cummax", e.max_p, _by(e.max_p), makes_nan=False)
+cummin_p = _reduction("cummin", e.min_p, _by(e.min_p), makes_nan=False)
 
 
 def _logaddexp(x, y):
     """log(exp(x) + exp(y)); equal infinities give themselves."""
-    difference = sub(x, y)
-    value = add(maximum(x, y), log1p_p.bind(exp(neg(abs_p.bind(difference)))))
-    return [select(ne(difference, difference), add(x, y), value)]
+    difference = e.sub(x, y)
+    value = e.add(e.maximum(x, y), e.log1p_p.bind(e.exp(e.neg(e.abs_p.bind(difference)))))
+    return [e.select(e.ne(difference, difference), e.add(x, y), value)]
 
 
 def _logaddexp_jvp(x, dx, y, dy):
     out, = _logaddexp(x, y)
 
     def weight(v):     # exp(v - out), 0 where v is -inf and out too
-        return select(is_finite_p.bind(out), exp(sub(v, out)), convert(is_finite_p.bind(v), dtype_of(v)))
-    return [out, add(mul(dx, weight(x)), mul(dy, weight(y)))]
+        return e.select(e.is_finite_p.bind(out), e.exp(e.sub(v, out)),
+                        e.convert(e.is_finite_p.bind(v), dtype_of(v)))
+    return [out, e.add(e.mul(dx, weight(x)), e.mul(dy, weight(y)))]
 
 
 cumlogsumexp_p = cumulative("cumlogsumexp", lambda dtype: _logaddexp, dtypes.min_value, "f", _logaddexp_jvp)

@@ -7,6 +7,7 @@ constant of rank 0 may be an operand beside arrays of any shape.
 from ...core.avals import physical
 from ...core.axes import AxisMap, leading_axes, same_axes
 from ...core.symbolic.dimension import Dimension
+from .. import common
 from ..common import (
     ShapedArray,
     aval_of,
@@ -125,19 +126,12 @@ def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype,
 
 # --- small functions over the primitives, for rules -----------------------------------------------
 
-def _number(value, aval):
-    made = number(value, aval)
-    if aval.dtype.itemsize > 4 and dtypes.canonicalize(aval.dtype) != aval.dtype:
-        return convert(made, aval.dtype)        # beside an array of the time when jax_enable_x64 was set
-    return made
-
-
 def _pair(a, b):
     """A Python number beside an array becomes a constant of the array's dtype."""
     if type(b) in dtypes.python_scalars:
-        b = _number(b, aval_of(a))
+        b = number(b, aval_of(a))
     elif type(a) in dtypes.python_scalars:
-        a = _number(a, aval_of(b))
+        a = number(a, aval_of(b))
     elif type(b) is Dimension:
         b = b.as_value(dtype_of(a))
     elif type(a) is Dimension:
@@ -182,6 +176,9 @@ def convert(x, dtype, weak_type=False):
     if aval.dtype == dtype and aval.weak_type == weak_type and hasattr(x, "aval"):
         return x
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
+
+
+common.convert = convert
 
 
 def select(mask, on_true, on_false):

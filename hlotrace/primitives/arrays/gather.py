@@ -25,24 +25,7 @@ from ..common import (
     scalar,
     shape_of,
 )
-from .elementwise import (
-    accumulate,
-    add,
-    add_p,
-    and_p,
-    clamp_p,
-    convert,
-    div,
-    eq,
-    ge,
-    le,
-    max_p,
-    maximum,
-    min_p,
-    mul,
-    mul_p,
-    select,
-)
+from . import elementwise as e
 from .gather_numbers import (
     CLIP,
     FILL,
@@ -121,12 +104,12 @@ def _gather_filling(x, indices, *, fill_value, **params):
     shape, rank = shape_of(indices), len(shape_of(indices))
     upper = broadcast_in_dim(last_starts(shape_of(x), params["slice_sizes"], dnums.start_index_map, dtype),
                              shape, (rank - 1,))
-    inside = and_p.bind(ge(indices, 0), le(indices, upper))
+    inside = e.and_p.bind(e.ge(indices, 0), e.le(indices, upper))
     inside = reduce_and_p.bind(inside, axes=(rank - 1,))
     batch_dims = tuple(d for d in range(len(shape_of(out))) if d not in dnums.offset_dims)
     inside = broadcast_in_dim(inside, shape_of(out), batch_dims)
     value = fill_for(dtype_of(x)) if fill_value is None else fill_value
-    return select(inside, out, full(shape_of(out), np.asarray(value).astype(dtype_of(x))[()], dtype_of(x)))
+    return e.select(inside, out, full(shape_of(out), np.asarray(value).astype(dtype_of(x))[()], dtype_of(x)))
 
 
 def _gather_lower(ctx, eqn, x, indices):
@@ -297,7 +280,7 @@ class Scatter(Primitive):
         upper = last_starts(shape_of(x), window_sizes(dnums, shape_of(x), shape_of(updates)),
                             dnums.scatter_dims_to_operand_dims, dtype)
         upper = broadcast_in_dim(upper, shape, (len(shape) - 1,))
-        return self.bind(x, clamp_p.bind(scalar(0, dtype), maximum(indices, 0), upper), updates,
+        return self.bind(x, e.clamp_p.bind(scalar(0, dtype), e.maximum(indices, 0), upper), updates,
                          **{**params, "mode": PROMISE})
 
     def _batching(self, axis, args, dims, *, dimension_numbers, **params):
@@ -336,13 +319,13 @@ def _winners(shape, indices, updates_shape, params):
     Found by writing the number of each update element in its place.
     """
     numbers = iota_p.bind(dtype=dtypes.int32, shape=(prod(updates_shape),), dimension=0)
-    numbers = add(reshape(numbers, updates_shape), 1)
+    numbers = e.add(reshape(numbers, updates_shape), 1)
     written = scatter_p.bind(full(shape, 0, dtypes.int32), indices, numbers, **params)
-    return eq(written, 0), eq(_read_back(written, indices, updates_shape, **params), numbers)
+    return e.eq(written, 0), e.eq(_read_back(written, indices, updates_shape, **params), numbers)
 
 
 def _masked(mask, x):
-    return select(mask, x, full(shape_of(x), 0, dtype_of(x)))
+    return e.select(mask, x, full(shape_of(x), 0, dtype_of(x)))
 
 
 def _scatter_jvp(primals, tangents, **params):
@@ -394,9 +377,9 @@ def _mul_jvp(primals, tangents, **params):
                 "scatter_mul has a derivative in its updates only where no element is updated twice: pass "
                 "unique_indices=True if that is so (in x.at[idx].multiply(y, unique_indices=True) for "
                 "example)")
-        change = mul(tangents[2], _read_back(x, indices, shape_of(updates), **params))
+        change = e.mul(tangents[2], _read_back(x, indices, shape_of(updates), **params))
         term = scatter_add_p.bind(zeros_of(aval_of(x)), indices, change, **params)
-        tangent = term if tangent is None else accumulate(tangent, term)
+        tangent = term if tangent is None else e.accumulate(tangent, term)
     return out, tangent
 
 
@@ -409,20 +392,20 @@ def _extreme_jvp(p, primals, tangents, **params):
     x, indices, updates = primals
     out = p.bind(*primals, **params)
     dtype = dtype_of(x)
-    hit_x = convert(eq(x, out), dtype)
-    hit_updates = convert(eq(_read_back(out, indices, shape_of(updates), **params), updates), dtype)
+    hit_x = e.convert(e.eq(x, out), dtype)
+    hit_updates = e.convert(e.eq(_read_back(out, indices, shape_of(updates), **params), updates), dtype)
     count = scatter_add_p.bind(hit_x, indices, hit_updates, **params)
-    total = mul(instantiate(tangents[0], aval_of(x)), hit_x)
+    total = e.mul(instantiate(tangents[0], aval_of(x)), hit_x)
     if tangents[2] is not None:
-        total = scatter_add_p.bind(total, indices, mul(tangents[2], hit_updates), **params)
-    return out, div(total, count)
+        total = scatter_add_p.bind(total, indices, e.mul(tangents[2], hit_updates), **params)
+    return out, e.div(total, count)
 
 
 scatter_p = Scatter("scatter", jvp=_scatter_jvp, transpose=_scatter_transpose)
-scatter_add_p = Scatter("scatter_add", add_p, "fciu", _add_jvp, _add_transpose)
-scatter_mul_p = Scatter("scatter_mul", mul_p, "fciu", _mul_jvp, _mul_transpose)
-scatter_min_p = Scatter("scatter_min", min_p, "fciub", makes_nan=False)
-scatter_max_p = Scatter("scatter_max", max_p, "fciub", makes_nan=False)
+scatter_add_p = Scatter("scatter_add", e.add_p, "fciu", _add_jvp, _add_transpose)
+scatter_mul_p = Scatter("scatter_mul", e.mul_p, "fciu", _mul_jvp, _mul_transpose)
+scatter_min_p = Scatter("scatter_min", e.min_p, "fciub", makes_nan=False)
+scatter_max_p = Scatter("scatter_max", e.max_p, "fciub", makes_nan=False)
 for _p in (scatter_min_p, scatter_max_p):
     _p.jvp = functools.partial(_extreme_jvp, _p)
 
@@ -436,3 +419,4 @@ class ScatterApply(Scatter):
 
 
 scatter_apply_p = ScatterApply("scatter_apply", kinds="fciub")
+SCATTERS = scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p, scatter_apply_p

@@ -13,18 +13,7 @@ from ...core.programs import trace_closed
 from ...core.symbolic.dimension import surely
 from ...core.trace import EVAL, entering
 from ..common import ShapedArray, aval_of, dtypes, no_tangent_jvp, np, prod, scalar, shape_of
-from .elementwise import (
-    ELEMENTWISE,
-    add,
-    and_p,
-    convert,
-    elementwise_shape,
-    mul,
-    or_p,
-    shift_left_p,
-    shift_right_logical_p,
-    xor_p,
-)
+from . import elementwise as e
 from .generators import RandomAlgorithm, rng_bit_generator_p
 from .shape import Mapped, broadcast_axis, broadcast_in_dim, full, move_axis, reshape, squeeze_p
 from .slicing import concatenate_p, iota_p, slice_p
@@ -66,20 +55,20 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
 def _rotate(x, by):
-    return or_p.bind(shift_left_p.bind(x, scalar(by, U32)),
-                     shift_right_logical_p.bind(x, scalar(32 - by, U32)))
+    return e.or_p.bind(e.shift_left_p.bind(x, scalar(by, U32)),
+                       e.shift_right_logical_p.bind(x, scalar(32 - by, U32)))
 
 
 def threefry2x32(k0, k1, x0, x1):
     """The two output words for key words and counter words; uint32 arrays of one shape."""
-    schedule = (k0, k1, xor_p.bind(xor_p.bind(k0, k1), scalar(0x1BD11BDA, U32)))
-    x0, x1 = add(x0, k0), add(x1, k1)
+    schedule = (k0, k1, e.xor_p.bind(e.xor_p.bind(k0, k1), scalar(0x1BD11BDA, U32)))
+    x0, x1 = e.add(x0, k0), e.add(x1, k1)
     for group in range(5):
         for by in _ROTATIONS[group % 2]:
-            x0 = add(x0, x1)
-            x1 = xor_p.bind(x0, _rotate(x1, by))
-        x0 = add(x0, schedule[(group + 1) % 3])
-        x1 = add(x1, add(schedule[(group + 2) % 3], group + 1))
+            x0 = e.add(x0, x1)
+            x1 = e.xor_p.bind(x0, _rotate(x1, by))
+        x0 = e.add(x0, schedule[(group + 1) % 3])
+        x1 = e.add(x1, e.add(schedule[(group + 2) % 3], group + 1))
     return x0, x1
 
 
@@ -111,10 +100,11 @@ def _counters(lead, shape):
     for axis in reversed(range(len(shape))):
         if not surely(shape[axis], high=1):
             place = iota_p.bind(dtype=dtype, shape=shape, dimension=axis)
-            total = add(total, mul(place, stride))
+            total = e.add(total, e.mul(place, stride))
         stride *= shape[axis]
     if wide:
-        high, low = convert(shift_right_logical_p.bind(total, scalar(32, dtype)), U32), convert(total, U32)
+        high = e.convert(e.shift_right_logical_p.bind(total, scalar(32, dtype)), U32)
+        low = e.convert(total, U32)
     else:
         high, low = broadcast_in_dim(scalar(0, U32), shape, ()), total
     axes = tuple(range(len(lead), len(lead) + len(shape)))
@@ -126,7 +116,7 @@ def _flat_hash(words, n):
     lead, half = shape_of(words)[:-1], (n + 1) // 2
     shape = (*lead, half)
     low = iota_p.bind(dtype=U32, shape=shape, dimension=len(lead))
-    high = add(low, half)
+    high = e.add(low, half)
     if n % 2:       # an odd count is filled up with a zero
         last = (*lead, 1)
         high = slice_p.bind(high, start_indices=(0,) * len(shape), limit_indices=(*lead, half - 1),
@@ -152,7 +142,7 @@ def _bits(words, *, bit_width, shape):
     lead = shape_of(words)[:-1]
     if config.jax_threefry_partitionable:
         x0, x1 = _hash(words, *_counters(lead, shape))
-        return _join64(x0, x1) if bit_width == 64 else convert(xor_p.bind(x0, x1), WORDS[bit_width])
+        return _join64(x0, x1) if bit_width == 64 else e.convert(e.xor_p.bind(x0, x1), WORDS[bit_width])
     size = prod(shape)
     count = -(-size * bit_width // 32)
     flat = _flat_hash(words, count)
@@ -162,17 +152,17 @@ def _bits(words, *, bit_width, shape):
                                       limit_indices=(*lead, lo + size), strides=None) for lo in (0, size))
         flat = _join64(first, second)
     elif bit_width < 32:
-        parts = [shift_right_logical_p.bind(flat, scalar(at, U32)) for at in range(0, 32, bit_width)]
-        rows = [broadcast_axis(and_p.bind(p, scalar(2 ** bit_width - 1, U32)), 1, axis + 1) for p in parts]
-        flat = convert(reshape(concatenate_p.bind(*rows, dimension=axis + 1), (*lead, count * len(rows))),
-                       WORDS[bit_width])
+        parts = [e.shift_right_logical_p.bind(flat, scalar(at, U32)) for at in range(0, 32, bit_width)]
+        rows = [broadcast_axis(e.and_p.bind(p, scalar(2 ** bit_width - 1, U32)), 1, axis + 1) for p in parts]
+        flat = e.convert(reshape(concatenate_p.bind(*rows, dimension=axis + 1), (*lead, count * len(rows))),
+                         WORDS[bit_width])
         flat = slice_p.bind(flat, start_indices=(0,) * (axis + 1), limit_indices=(*lead, size), strides=None)
     return reshape(flat, (*lead, *shape))
 
 
 def _join64(high, low):
     wide = WORDS[64]
-    return or_p.bind(shift_left_p.bind(convert(high, wide), scalar(32, wide)), convert(low, wide))
+    return e.or_p.bind(e.shift_left_p.bind(e.convert(high, wide), scalar(32, wide)), e.convert(low, wide))
 
 
 def _threefry_seed(seed):
@@ -180,8 +170,10 @@ def _threefry_seed(seed):
     wide = aval_of(seed).dtype.itemsize == 8
     if not isinstance(seed, Array):
         return np.array([int(seed) >> 32 & 0xFFFFFFFF if wide else 0, int(seed) & 0xFFFFFFFF], U32)
-    high = convert(shift_right_logical_p.bind(seed, scalar(32, seed.dtype)), U32) if wide else scalar(0, U32)
-    return pair(high, convert(seed, U32))
+    if not wide:
+        return pair(scalar(0, U32), e.convert(seed, U32))
+    high = e.convert(e.shift_right_logical_p.bind(seed, scalar(32, seed.dtype)), U32)
+    return pair(high, e.convert(seed, U32))
 
 
 # --- the generators of XLA's bits -----------------------------------------------------------------
@@ -241,7 +233,7 @@ def _unsafe_fold_in(words, data):
     last = slice_p.bind(rows, start_indices=(*(0,) * len(lead), _APART - 1, 0), limit_indices=shape_of(rows),
                         strides=None)
     axes = (*range(len(lead)), len(shape_of(words)) - 1)
-    return xor_p.bind(words, broadcast_in_dim(reshape(last, (*lead, 4)), shape_of(words), axes))
+    return e.xor_p.bind(words, broadcast_in_dim(reshape(last, (*lead, 4)), shape_of(words), axes))
 
 
 KEY = KeyDType("threefry2x32", "fry", (2,), _threefry_seed, _split, _bits, _fold_in)
@@ -275,7 +267,7 @@ def _program(name, implementation, dtype, avals, params):
     """
     with entering(EVAL), override("jax_enable_x64", True), override("jax_disable_jit", False):
         jaxpr = trace_closed(lambda *xs: [implementation(dtype, *xs, **dict(params))], avals, name)
-    return jaxpr.replace(eqns=[e.replace(source=None, name_stack="") for e in jaxpr.eqns])
+    return jaxpr.replace(eqns=[eqn.replace(source=None, name_stack="") for eqn in jaxpr.eqns])
 
 
 _EACH_KEY = leading_axes(lambda *avals, shape=(), **_: (0, len(shape)))
@@ -367,7 +359,7 @@ def _threefry_abstract_eval(*avals):
     if any(a.dtype != U32 for a in avals):
         raise TypeError("Arguments to threefry2x32 must have uint32 type, got "
                         f"{', '.join(a.str_short() for a in avals)}")
-    return [ShapedArray(elementwise_shape("threefry2x32", avals), U32)] * 2
+    return [ShapedArray(e.elementwise_shape("threefry2x32", avals), U32)] * 2
 
 
 def _threefry_lower(ctx, eqn, *names):
@@ -378,5 +370,5 @@ def _threefry_lower(ctx, eqn, *names):
 
 
 threefry2x32_p = Mapped("threefry2x32", multiple_results=True, abstract_eval=_threefry_abstract_eval,
-                        lower=_threefry_lower, axes=ELEMENTWISE)
+                        lower=_threefry_lower, axes=e.ELEMENTWISE)
 threefry2x32_p.jvp = no_tangent_jvp(threefry2x32_p)

@@ -1,5 +1,6 @@
 """Parts of arrays, and arrays of parts: rev, slice, pad, concatenate; iota, copy, barriers, dce_sink."""
 from ...core import errors
+from ...core.array import Array
 from ...core.axes import SIZE, same_axes
 from ...core.effects import Effect
 from ...core.symbolic.dimension import max_dim, may_be_at_most, surely
@@ -198,6 +199,11 @@ def copy_lower(ctx, eqn, x):
 
 
 copy_p = structural("copy", lambda x: x, copy_lower, lambda ct, x: [ct], same_axes())
+
+
+def as_array(x):
+    """`x` as an Array: a NumPy value becomes a constant of the program, with an Array's methods."""
+    return x if isinstance(x, Array) else copy_p.bind(x)
 
 
 def _barrier_lower(ctx, eqn, *xs):

@@ -1,14 +1,15 @@
 """Reductions over sliding windows: sum, max, min, a user's program; derivatives of max and min pooling."""
 import functools
 
-from ...core import errors
+from ...core import errors, programs
 from ...core.axes import same_axes
+from ...core.jaxpr import eval_jaxpr
 from ...core.symbolic.dimension import max_dim
-from ..common import ShapedArray, dtypes, first_operand_jvp, kind_of, scalar, shape_of
+from ..common import ShapedArray, aval_of, dtype_of, dtypes, first_operand_jvp, kind_of, scalar, shape_of
 from .conv import dilated
 from .elementwise import add_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, select
 from .reduce import check_reducer, combiner, initial_values, only_operands, reducer_of, region
-from .shape import Mapped, full, int_array, int_list
+from .shape import Mapped, full, instantiate, int_array, int_list
 from .slicing import pad_p, slice_p
 
 _WINDOW = ("window_dimensions", "window_strides", "base_dilation", "window_dilation")
@@ -232,6 +233,29 @@ def _general_lower(ctx, eqn, *names):
                     len(eqn.outvars))
 
 
+def _general_jvp(primals, tangents, *, jaxpr, **params):
+    """Windows of values and tangents together, by the computation's own derivative."""
+    n = len(primals) // 2
+    smooth = tuple(dtypes.is_inexact(dtype_of(x)) for x in primals[:n])
+    given = [instantiate(t, aval_of(x)) for x, t, s in zip(primals, tangents, 2 * smooth) if s]
+    m = sum(smooth)
+    program, nonzero = programs.jvp(jaxpr, 2 * smooth)
+    order = [*range(n), *range(2 * n, 2 * n + m), *range(n, 2 * n), *range(2 * n + m, 2 * n + 2 * m)]
+    program = program.replace(invars=[program.invars[i] for i in order])
+
+    def combine(*pairs):
+        outs = eval_jaxpr(program, (), *pairs)
+        moved = iter(outs[n:])
+        moved = [next(moved) if found else None for found in nonzero]
+        return [*outs[:n], *(instantiate(t, aval_of(x)) for x, t, s in zip(outs, moved, smooth) if s)]
+    outs = reduce_window_p.bind(*primals[:n], *given[:m], *primals[n:], *given[m:], **params,
+                                jaxpr=programs.trace_closed(combine, program.in_avals, program.name))
+    moved = iter(outs[n:])
+    return (reduce_window_p.bind(*primals, jaxpr=jaxpr, **params),
+            [next(moved) if s else None for s in smooth])
+
+
 reduce_window_p = Mapped("reduce_window", multiple_results=True, abstract_eval=_general_abstract_eval,
-                         lower=_general_lower, axes=same_axes(**_ALONE, scalars=initial_values))
+                         lower=_general_lower, jvp=_general_jvp,
+                         axes=same_axes(**_ALONE, scalars=initial_values))
 reduce_window_p.batching = functools.partial(only_operands, reduce_window_p)

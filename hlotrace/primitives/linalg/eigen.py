@@ -7,22 +7,7 @@ which do not exist there, are infinite or NaN.
 """
 import enum
 
-from ..arrays.elementwise import (
-    abs_p,
-    add,
-    complex_p,
-    conj_p,
-    convert,
-    div,
-    eq,
-    gt,
-    imag_p,
-    mul,
-    real,
-    select,
-    sqrt,
-    sub,
-)
+from ..arrays import elementwise as e
 from ..arrays.reduce import argmax_p
 from ..arrays.shape import Mapped, full, reduce_sum
 from ..common import aval_of, dtype_of, dtypes, np, scalar, shape_of
@@ -77,9 +62,9 @@ def refuse(name, parameter, value, platform, able):
 def differences(values):
     """1 / (values[j] - values[i]) at [i, j], and 0 on the diagonal."""
     n = shape_of(values)[-1]
-    gaps = sub(columns(values, n), rows(values, n))
+    gaps = e.sub(columns(values, n), rows(values, n))
     eye = eye_like(gaps)
-    return sub(div(1.0, add(eye, gaps)), eye)
+    return e.sub(e.div(1.0, e.add(eye, gaps)), eye)
 
 
 # --- eigh -----------------------------------------------------------------------------------------
@@ -131,8 +116,8 @@ def _eigh_jvp(primals, tangents, *, lower, subset_by_index, **params):
                                   "part of them")
     v, w = eigh_p.bind(x, lower=lower, subset_by_index=subset_by_index, **params)
     inner = matmul(adjoint(v), matmul(hermitian(dx, lower), v))     # nothing but one triangle is read
-    dw = diagonal(real(inner) if dtypes.is_complex(dtype_of(x)) else inner)
-    return [v, w], [matmul(v, mul(convert(differences(w), dtype_of(x)), inner)), dw]
+    dw = diagonal(e.real(inner) if dtypes.is_complex(dtype_of(x)) else inner)
+    return [v, w], [matmul(v, e.mul(e.convert(differences(w), dtype_of(x)), inner)), dw]
 
 
 eigh_p = Mapped(
@@ -168,7 +153,7 @@ def _eig_by(target, settings):
         *w, left, right, info = kernel(target(aval.dtype), (x,), [*values, *every[1:], infos(aval)],
                                        **settings(compute_left_eigenvectors, compute_right_eigenvectors,
                                                   implementation))
-        w = complex_p.bind(*w) if real_kind else w[0]
+        w = e.complex_p.bind(*w) if real_kind else w[0]
         wanted = [w, *([left] if compute_left_eigenvectors else []),
                   *([right] if compute_right_eigenvectors else [])]
         return checked(info, *wanted)
@@ -192,16 +177,16 @@ def _hybrid(left, right, implementation):
 def _scaled_vectors(v):
     """Of length one, and with a real largest component, as LAPACK has them."""
     axis, n = len(shape_of(v)) - 2, shape_of(v)[-1]
-    v = div(v, columns(convert(sqrt(reduce_sum(size_squared(v), (axis,))), dtype_of(v)), n))
-    largest = reduce_sum(mul(v, _largest(v)), (axis,))
-    return mul(v, columns(div(conj_p.bind(largest), convert(abs_p.bind(largest), dtype_of(v))), n))
+    v = e.div(v, columns(e.convert(e.sqrt(reduce_sum(size_squared(v), (axis,))), dtype_of(v)), n))
+    largest = reduce_sum(e.mul(v, _largest(v)), (axis,))
+    return e.mul(v, columns(e.div(e.conj_p.bind(largest), e.convert(e.abs_p.bind(largest), dtype_of(v))), n))
 
 
 def _largest(v):
     """One at the largest component of each column, and zero elsewhere."""
     axis = len(shape_of(v)) - 2
-    largest = argmax_p.bind(abs_p.bind(v), axes=(axis,), index_dtype=np.dtype(np.int32))
-    return convert(eq(place(shape_of(v), -2), columns(largest, shape_of(v)[-2])), dtype_of(v))
+    largest = argmax_p.bind(e.abs_p.bind(v), axes=(axis,), index_dtype=np.dtype(np.int32))
+    return e.convert(e.eq(place(shape_of(v), -2), columns(largest, shape_of(v)[-2])), dtype_of(v))
 
 
 def _eig_by_schur(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs,
@@ -211,15 +196,15 @@ def _eig_by_schur(x, *, compute_left_eigenvectors, compute_right_eigenvectors, e
     if implementation is not None:
         raise refuse("eig", "implementation", implementation, "this platform", "None")
     n = shape_of(x)[-1]
-    t, q = complex_schur(convert(x, dtypes.complex_of(real_dtype(dtype_of(x)))))
+    t, q = complex_schur(e.convert(x, dtypes.complex_of(real_dtype(dtype_of(x)))))
     w, small = diagonal(t), scalar(dtypes.finfo(real_dtype(dtype_of(x))).tiny ** 0.5, dtype_of(t))
 
     def substitute(i, v, t, w):
-        i = sub(n - 1, i)
-        row = reduce_sum(mul(rows(chosen(t, i, -2), n), sub(v, eye_like(v))), (len(shape_of(v)) - 2,))
-        gaps = sub(w, scaled(full(shape_of(w), 1, dtype_of(w)), chosen(w, i)))
-        found = div(add(row, chosen(t, i, -2)), select(eq(gaps, 0), small, gaps))
-        return [replaced(v, i, select(gt(place(shape_of(w), -1), i), found, chosen(v, i, -2)), -2), t, w]
+        i = e.sub(n - 1, i)
+        row = reduce_sum(e.mul(rows(chosen(t, i, -2), n), e.sub(v, eye_like(v))), (len(shape_of(v)) - 2,))
+        gaps = e.sub(w, scaled(full(shape_of(w), 1, dtype_of(w)), chosen(w, i)))
+        found = e.div(e.add(row, chosen(t, i, -2)), e.select(e.eq(gaps, 0), small, gaps))
+        return [replaced(v, i, e.select(e.gt(place(shape_of(w), -1), i), found, chosen(v, i, -2)), -2), t, w]
     v = matmul(q, counted(n, substitute, eye_like(t), t, w)[0])
     left = [_scaled_vectors(adjoint(solve(v, eye_like(v))))] if compute_left_eigenvectors else []
     return [w, *left, *([_scaled_vectors(v)] if compute_right_eigenvectors else [])]
@@ -233,11 +218,12 @@ def _moved_vectors(v, w, da):
     stays real.
     """
     n = shape_of(v)[-1]
-    dv = matmul(v, mul(differences(w), solve(v, matmul(da, v))))
+    dv = matmul(v, e.mul(differences(w), solve(v, matmul(da, v))))
     axis, there = len(shape_of(v)) - 2, _largest(v)
-    along = real(reduce_sum(mul(conj_p.bind(v), dv), (axis,)))
-    turned = div(imag_p.bind(reduce_sum(mul(dv, there), (axis,))), real(reduce_sum(mul(v, there), (axis,))))
-    return sub(dv, mul(v, columns(complex_p.bind(along, turned), n)))
+    along = e.real(reduce_sum(e.mul(e.conj_p.bind(v), dv), (axis,)))
+    across = e.imag_p.bind(reduce_sum(e.mul(dv, there), (axis,)))
+    turned = e.div(across, e.real(reduce_sum(e.mul(v, there), (axis,))))
+    return e.sub(dv, e.mul(v, columns(e.complex_p.bind(along, turned), n)))
 
 
 def _eig_jvp(primals, tangents, *, compute_left_eigenvectors, compute_right_eigenvectors,
@@ -252,9 +238,9 @@ def _eig_jvp(primals, tangents, *, compute_left_eigenvectors, compute_right_eige
             "enable_eigvec_derivs=True to lax.linalg.eig if that is so, or compute eigenvalues alone")
     w, *vs = eig_p.bind(x, compute_left_eigenvectors=left, compute_right_eigenvectors=True,
                         enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation)
-    da, v = convert(dx, dtype_of(w)), vs[-1]
+    da, v = e.convert(dx, dtype_of(w)), vs[-1]
     dw = diagonal(solve(v, matmul(da, v)))
-    dvs = [_moved_vectors(vs[0], conj_p.bind(w), adjoint(da))] if left else []
+    dvs = [_moved_vectors(vs[0], e.conj_p.bind(w), adjoint(da))] if left else []
     dvs += [_moved_vectors(v, w, da)] if right else []
     return [w, *vs[:left + right]], [dw, *dvs]
 

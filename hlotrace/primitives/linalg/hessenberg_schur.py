@@ -2,24 +2,7 @@
 import numpy as np
 
 from ...core.errors import ShapeError
-from ..arrays.elementwise import (
-    abs_p,
-    add,
-    and_p,
-    convert,
-    div,
-    eq,
-    ge,
-    gt,
-    le,
-    lt,
-    mul,
-    or_p,
-    rem_p,
-    select,
-    sqrt,
-    sub,
-)
+from ..arrays import elementwise as e
 from ..arrays.reduce import reduce_max_p
 from ..arrays.shape import Mapped, broadcast_in_dim, full
 from ..common import aval_of, dtype_of, dtypes, scalar, shape_of
@@ -134,45 +117,45 @@ def complex_schur(x):
     tiny, most = scalar(dtypes.finfo(real_dtype(dtype)).eps, real_dtype(dtype)), 30 * n
 
     def below(t):       # the element left of each diagonal one, where it still counts
-        size = abs_p.bind(t)
-        on = total(mul(size, eye_like(size)))
-        left = total(select(eq(place((n, n), -2), add(place((n, n), -1), 1)), size, 0.0))
-        return gt(left, mul(tiny, add(on, shifted(on, 1))))
+        size = e.abs_p.bind(t)
+        on = total(e.mul(size, eye_like(size)))
+        left = total(e.select(e.eq(place((n, n), -2), e.add(place((n, n), -1), 1)), size, 0.0))
+        return e.gt(left, e.mul(tiny, e.add(on, shifted(on, 1))))
 
     def last_of(t):
-        return reduce_max_p.bind(select(below(t), place((n,), -1), full((n,), 0, INT32)), axes=(0,))
+        return reduce_max_p.bind(e.select(below(t), place((n,), -1), full((n,), 0, INT32)), axes=(0,))
 
     def going_on(i, t, q):
-        return and_p.bind(lt(i, most), gt(last_of(t), 0))
+        return e.and_p.bind(e.lt(i, most), e.gt(last_of(t), 0))
 
     def step(i, t, q):
         coupled, places, last = below(t), place((n,), -1), last_of(t)
-        parted = and_p.bind(le(places, last), eq(coupled, False))
-        first = reduce_max_p.bind(select(parted, places, full((n,), 0, INT32)), axes=(0,))
+        parted = e.and_p.bind(e.le(places, last), e.eq(coupled, False))
+        first = reduce_max_p.bind(e.select(parted, places, full((n,), 0, INT32)), axes=(0,))
         row, column = place((n, n), -2), place((n, n), -1)
         # what is small enough is zero
-        kept = or_p.bind(le(row, column), broadcast_in_dim(coupled, (n, n), (0,)))
-        t = triangle(select(kept, t, full((n, n), 0, dtype)), False, -1)
+        kept = e.or_p.bind(e.le(row, column), broadcast_in_dim(coupled, (n, n), (0,)))
+        t = triangle(e.select(kept, t, full((n, n), 0, dtype)), False, -1)
 
         def at(i, j):
             return chosen(chosen(t, i, -2), j)
-        prev = sub(last, 1)
+        prev = e.sub(last, 1)
         a, b, c, d = at(prev, prev), at(prev, last), at(last, prev), at(last, last)
-        half = div(sub(a, d), 2)
-        root = sqrt(add(mul(half, half), mul(b, c)))
-        one, other = add(half, root), sub(half, root)
-        near = select(lt(abs_p.bind(one), abs_p.bind(other)), one, other)
-        stuck = eq(rem_p.bind(i, scalar(10, INT32)), 9)
-        shift = add(d, select(stuck, convert(abs_p.bind(c), dtype), near))
-        inside = and_p.bind(and_p.bind(ge(row, first), le(row, last)),
-                            and_p.bind(ge(column, first), le(column, last)))
+        half = e.div(e.sub(a, d), 2)
+        root = e.sqrt(e.add(e.mul(half, half), e.mul(b, c)))
+        one, other = e.add(half, root), e.sub(half, root)
+        near = e.select(e.lt(e.abs_p.bind(one), e.abs_p.bind(other)), one, other)
+        stuck = e.eq(e.rem_p.bind(i, scalar(10, INT32)), 9)
+        shift = e.add(d, e.select(stuck, e.convert(e.abs_p.bind(c), dtype), near))
+        inside = e.and_p.bind(e.and_p.bind(e.ge(row, first), e.le(row, last)),
+                              e.and_p.bind(e.ge(column, first), e.le(column, last)))
         eye = eye_like(t)
-        work = select(inside, sub(t, mul(eye, broadcast_in_dim(shift, (n, n), ()))), eye)
+        work = e.select(inside, e.sub(t, e.mul(eye, broadcast_in_dim(shift, (n, n), ()))), eye)
         turn, _ = qr_p.bind(work, pivoting=False, full_matrices=False, use_magma=None)
-        return [add(i, 1), matmul(adjoint(turn), matmul(t, turn)), matmul(q, turn)]
+        return [e.add(i, 1), matmul(adjoint(turn), matmul(t, turn)), matmul(q, turn)]
     start, q, _, _ = linalg_fallbacks.reduced(x)
     i, t, q = repeated(going_on, step, scalar(0, INT32), start, q)
-    return checked(convert(ge(i, most), INT32), triangle(t, False), q)
+    return checked(e.convert(e.ge(i, most), INT32), triangle(t, False), q)
 
 
 def _schur_loop(x, *, compute_schur_vectors, sort_eig_vals, select_callable):

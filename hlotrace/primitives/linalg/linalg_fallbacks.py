@@ -7,24 +7,7 @@ import functools
 
 from ...core import programs
 from ...core.symbolic_zeros import MappedAxis
-from ..arrays.elementwise import (
-    abs_p,
-    add,
-    and_p,
-    convert,
-    div,
-    eq,
-    gt,
-    imag_p,
-    lt,
-    mul,
-    neg,
-    real,
-    select,
-    sqrt,
-    square,
-    sub,
-)
+from ..arrays import elementwise as e
 from ..arrays.reduce import argmax_p, reduce_max_p
 from ..arrays.shape import broadcast_in_dim, full, reduce_sum, reshape
 from ..arrays.slicing import rev_p
@@ -54,7 +37,7 @@ def repeated(going_on, body, *state):
 
 def counted(n, body, *state):
     """state = body(i, *state) for i from 0 to n - 1."""
-    return repeated(lambda i, *_: lt(i, n), lambda i, *xs: [add(i, 1), *body(i, *xs)], scalar(0, INT32),
+    return repeated(lambda i, *_: e.lt(i, n), lambda i, *xs: [e.add(i, 1), *body(i, *xs)], scalar(0, INT32),
                     *state)[1:]
 
 
@@ -80,19 +63,19 @@ def total(x, axis=-1):
 
 def _is(shape, axis, i):
     """Where the index along an axis is `i`, which each matrix or vector of a batch has its own of."""
-    return eq(place(shape, axis), broadcast_in_dim(i, shape, tuple(range(len(shape_of(i))))))
+    return e.eq(place(shape, axis), broadcast_in_dim(i, shape, tuple(range(len(shape_of(i))))))
 
 
 def chosen(x, i, axis=-1):
     """Row (axis -2) or column (-1) number `i` of a matrix, element of a vector: its sum with zeros."""
-    return total(select(_is(shape_of(x), axis, i), x, full(shape_of(x), 0, dtype_of(x))), axis)
+    return total(e.select(_is(shape_of(x), axis, i), x, full(shape_of(x), 0, dtype_of(x))), axis)
 
 
 def replaced(x, i, new, axis=-1):
     """The matrix with column (axis -1) or row number `i` replaced; the vector, with an element."""
     shape = shape_of(x)
     spread = broadcast_in_dim(new, shape, tuple(d for d in range(len(shape)) if d != len(shape) + axis))
-    return select(_is(shape, axis, i), spread, x)
+    return e.select(_is(shape, axis, i), spread, x)
 
 
 def exchanged(x, i, j, axis=-1):
@@ -102,7 +85,9 @@ def exchanged(x, i, j, axis=-1):
 
 
 def size_squared(x):
-    return add(square(real(x)), square(imag_p.bind(x))) if dtypes.is_complex(dtype_of(x)) else square(x)
+    if dtypes.is_complex(dtype_of(x)):
+        return e.add(e.square(e.real(x)), e.square(e.imag_p.bind(x)))
+    return e.square(x)
 
 
 def reflector(x, at):
@@ -110,35 +95,35 @@ def reflector(x, at):
     real multiple of its first unit vector; v is zero before `at` and one there (LAPACK's larfg)."""
     dtype, places = dtype_of(x), place(shape_of(x), -1)
     alpha = chosen(x, at)
-    tail = select(gt(places, at), x, full(shape_of(x), 0, dtype))
+    tail = e.select(e.gt(places, at), x, full(shape_of(x), 0, dtype))
     # squares of what is left neither overflow nor vanish
-    scale = reduce_max_p.bind(abs_p.bind(x), axes=(0,))
-    scale = select(eq(scale, 0), 1.0, scale)
-    unit = convert(scale, dtype)
-    rest = total(size_squared(div(tail, broadcast_in_dim(unit, shape_of(x), ()))))
-    norm = mul(scale, sqrt(add(rest, size_squared(div(alpha, unit)))))
-    real_alpha = real(alpha) if dtypes.is_complex(dtype) else alpha
-    beta = convert(select(gt(real_alpha, 0), neg(norm), norm), dtype)
-    done = eq(rest, 0)
+    scale = reduce_max_p.bind(e.abs_p.bind(x), axes=(0,))
+    scale = e.select(e.eq(scale, 0), 1.0, scale)
+    unit = e.convert(scale, dtype)
+    rest = total(size_squared(e.div(tail, broadcast_in_dim(unit, shape_of(x), ()))))
+    norm = e.mul(scale, e.sqrt(e.add(rest, size_squared(e.div(alpha, unit)))))
+    real_alpha = e.real(alpha) if dtypes.is_complex(dtype) else alpha
+    beta = e.convert(e.select(e.gt(real_alpha, 0), e.neg(norm), norm), dtype)
+    done = e.eq(rest, 0)
     if dtypes.is_complex(dtype):
-        done = and_p.bind(done, eq(imag_p.bind(alpha), 0))
+        done = e.and_p.bind(done, e.eq(e.imag_p.bind(alpha), 0))
     one, zero = scalar(1, dtype), scalar(0, dtype)
-    tau = select(done, zero, div(sub(beta, alpha), select(done, one, beta)))
-    v = div(tail, broadcast_in_dim(select(done, one, sub(alpha, beta)), shape_of(x), ()))
+    tau = e.select(done, zero, e.div(e.sub(beta, alpha), e.select(done, one, beta)))
+    v = e.div(tail, broadcast_in_dim(e.select(done, one, e.sub(alpha, beta)), shape_of(x), ()))
     return replaced(v, at, one), tau
 
 
 def scaled(x, factor):
-    return mul(x, broadcast_in_dim(factor, shape_of(x), tuple(range(len(shape_of(factor))))))
+    return e.mul(x, broadcast_in_dim(factor, shape_of(x), tuple(range(len(shape_of(factor))))))
 
 
 def reflected(c, v, tau, left=True):
     """(I - tau v v^H) C, or C (I - tau v v^H), for one matrix or batches of them."""
     if left:
-        inner = total(mul(rows(conj(v), shape_of(c)[-1]), c), -2)
-        return sub(c, scaled(mul(rows(v, shape_of(c)[-1]), columns(inner, shape_of(c)[-2])), tau))
-    inner = total(mul(columns(v, shape_of(c)[-2]), c))
-    return sub(c, scaled(mul(rows(inner, shape_of(c)[-1]), columns(conj(v), shape_of(c)[-2])), tau))
+        inner = total(e.mul(rows(conj(v), shape_of(c)[-1]), c), -2)
+        return e.sub(c, scaled(e.mul(rows(v, shape_of(c)[-1]), columns(inner, shape_of(c)[-2])), tau))
+    inner = total(e.mul(columns(v, shape_of(c)[-2]), c))
+    return e.sub(c, scaled(e.mul(rows(inner, shape_of(c)[-1]), columns(conj(v), shape_of(c)[-2])), tau))
 
 
 def multiplied(a, taus, c, *, left, transpose):
@@ -147,10 +132,10 @@ def multiplied(a, taus, c, *, left, transpose):
     forward = left == transpose
 
     def step(i, c, a, taus):
-        i = i if forward else sub(k - 1, i)
+        i = i if forward else e.sub(k - 1, i)
         column, tau = chosen(a, i), chosen(taus, i)
         places = place(shape_of(column), -1)
-        v = select(gt(places, i), column, convert(eq(places, i), dtype_of(a)))
+        v = e.select(e.gt(places, i), column, e.convert(e.eq(places, i), dtype_of(a)))
         return [reflected(c, v, conj(tau) if transpose else tau, left), a, taus]
     return [counted(k, step, c, a, taus)[0]]
 
@@ -163,16 +148,17 @@ def eliminated(x):
 
     def step(i, a, pivots):
         column, row_places = chosen(a, i), place((m,), -1)
-        parts = [real(column), imag_p.bind(column)] if dtypes.is_complex(dtype_of(a)) else [column]
-        size = functools.reduce(add, map(abs_p.bind, parts))
-        at = argmax_p.bind(select(lt(row_places, i), -1.0, size), axes=(0,), index_dtype=np.dtype(np.int32))
+        parts = [e.real(column), e.imag_p.bind(column)] if dtypes.is_complex(dtype_of(a)) else [column]
+        size = functools.reduce(e.add, map(e.abs_p.bind, parts))
+        size = e.select(e.lt(row_places, i), -1.0, size)
+        at = argmax_p.bind(size, axes=(0,), index_dtype=np.dtype(np.int32))
         a = exchanged(a, i, at, -2)
         column, pivot = chosen(a, i), chosen(chosen(a, i, -2), i)
-        below = gt(row_places, i)
-        low = select(below, div(column, broadcast_in_dim(pivot, (m,), ())), full((m,), 0, dtype_of(a)))
-        right = select(gt(place((n,), -1), i), chosen(a, i, -2), full((n,), 0, dtype_of(a)))
-        a = sub(a, mul(rows(low, n), columns(right, m)))
-        return [replaced(a, i, select(below, low, column)), replaced(pivots, i, at)]
+        below = e.gt(row_places, i)
+        low = e.select(below, e.div(column, broadcast_in_dim(pivot, (m,), ())), full((m,), 0, dtype_of(a)))
+        right = e.select(e.gt(place((n,), -1), i), chosen(a, i, -2), full((n,), 0, dtype_of(a)))
+        a = e.sub(a, e.mul(rows(low, n), columns(right, m)))
+        return [replaced(a, i, e.select(below, low, column)), replaced(pivots, i, at)]
     return counted(k, step, x, full((k,), 0, INT32))
 
 
@@ -182,16 +168,16 @@ def pivoted(x):
     m, n = shape_of(x)
 
     def step(i, a, vectors, taus, order):
-        below = lt(place((m, n), -2), i)
-        left = total(size_squared(select(below, full((m, n), 0, dtype_of(a)), a)), -2)
-        left = select(lt(place((n,), -1), i), -1.0, left)
+        below = e.lt(place((m, n), -2), i)
+        left = total(size_squared(e.select(below, full((m, n), 0, dtype_of(a)), a)), -2)
+        left = e.select(e.lt(place((n,), -1), i), -1.0, left)
         best = argmax_p.bind(left, axes=(0,), index_dtype=np.dtype(np.int32))
         a, order = exchanged(a, i, best), exchanged(order, i, best)
         v, tau = reflector(chosen(a, i), i)
         return [reflected(a, v, conj(tau)), replaced(vectors, i, v), replaced(taus, i, tau), order]
     start = x, full((m, n), 0, dtype_of(x)), full((min(m, n),), 0, dtype_of(x)), place((n,), -1)
     a, vectors, taus, order = counted(min(m, n), step, *start)
-    return [add(triangle(a, lower=False), triangle(vectors, inset=1)), order, taus]
+    return [e.add(triangle(a, lower=False), triangle(vectors, inset=1)), order, taus]
 
 
 def reduced(x):
@@ -199,7 +185,7 @@ def reduced(x):
     n, dtype = shape_of(x)[-1], dtype_of(x)
 
     def step(i, a, q, vectors, taus):
-        v, tau = reflector(chosen(a, i), add(i, 1))
+        v, tau = reflector(chosen(a, i), e.add(i, 1))
         return [reflected(reflected(a, v, conj(tau)), v, tau, False), reflected(q, v, tau, False),
                 replaced(vectors, i, v), replaced(taus, i, tau)]
     zeros = full((n, n), 0, dtype)
@@ -209,7 +195,7 @@ def reduced(x):
 @one_by_one
 def hessenberg(x):
     a, _, vectors, taus = reduced(x)
-    return [add(triangle(a, False, -1), triangle(vectors, inset=2)), taus]
+    return [e.add(triangle(a, False, -1), triangle(vectors, inset=2)), taus]
 
 
 @one_by_one
@@ -218,9 +204,10 @@ def tridiagonal(x, *, lower):
     triangle LAPACK goes from the last row to the first."""
     flip = (lambda y: y) if lower else (lambda y: rev_p.bind(y, dimensions=tuple(range(len(shape_of(y))))))
     a, _, vectors, taus = reduced(flip(hermitian(x, lower)))
-    packed = add(triangle(a, False, -1), triangle(vectors, inset=2))
-    d, e = diagonal(a), total(select(eq(place(shape_of(a), -2), add(place(shape_of(a), -1), 1)), a, 0.0), -2)
+    packed = e.add(triangle(a, False, -1), triangle(vectors, inset=2))
+    d = diagonal(a)
+    off = total(e.select(e.eq(place(shape_of(a), -2), e.add(place(shape_of(a), -1), 1)), a, 0.0), -2)
     if dtypes.is_complex(dtype_of(x)):
-        d, e = real(d), real(e)
+        d, off = e.real(d), e.real(off)
     n = shape_of(x)[-1]
-    return [flip(packed), flip(d), flip(part(e, (0, n - 1))), flip(taus)]
+    return [flip(packed), flip(d), flip(part(off, (0, n - 1))), flip(taus)]

@@ -30,9 +30,9 @@ def _jvp(primals, tangents, *, target, **_):
 def _batching(axis, args, dims, *, target, out_avals, vmap_method, input_layouts, output_layouts, aliases,
            leading, **params):
     if vmap_method is None:
-        raise NotImplementedError(f"vmap of the FFI call to `{target}` needs to know how to call it: give "
-                                  "ffi_call one of the vmap_method "
-                                  f"{', '.join(map(repr, VMAP_METHODS[:3]))}, ... Got vmap_method=None.")
+        raise NotImplementedError("vmap is only supported for the ffi_call primitive when vmap_method is one "
+                                  f"of {', '.join(map(repr, VMAP_METHODS[:-1]))}. Got vmap_method=None for "
+                                  f"`{target}`.")
     if any(a is ORDERED_TOKEN.aval for a in out_avals):
         raise NotImplementedError(f"vmap of the FFI call to `{target}`, which gives a token: the calls for "
                                   "the mapped elements would give many")

@@ -16,6 +16,8 @@ from .calls import jit_bind
 Ref.copy = staticmethod(copy_p.bind)
 
 def _access(name, writes):
+    operation = "an addupdate" if name == "addupdate" else "a set/swap"
+
     def inside(out_avals):
         return list(out_avals[writes:])
 
@@ -30,16 +32,17 @@ def _access(name, writes):
 
     def jvp(primals, tangents, *, ref, program):
         if any(t is not None for t in tangents):
-            raise ValueError(f"{name} of a differentiated value in {ref.aval}, which is not differentiated: "
-                             "make the Ref inside of the differentiated function, or write "
-                             "lax.stop_gradient(value)")
+            raise ValueError(f"performing {operation} operation with a differentiated value on a "
+                             f"non-differentiated array reference of type {ref.aval}: make the Ref inside of "
+                             "the differentiated function, or write lax.stop_gradient(value)")
         outs = access_p.bind(*primals, ref=ref, program=program)
         return outs, [None] * len(outs)
 
     def batching(axis, args, dims, *, ref, program):
         if writes and any(nonzero_mask(dims)):
-            raise ValueError(f"{name} of a mapped value in {ref.aval}, which is not mapped: pass the Ref as "
-                             "an argument of the mapped function, with an axis in in_axes, or make it inside")
+            raise ValueError(f"performing {operation} operation with vmapped value on an unbatched array "
+                             f"reference of type {ref.aval}: pass the Ref as an argument of the mapped "
+                             "function, with an axis in in_axes, or make it inside")
         moved, out_batched = programs.batch(program, axis, (False, *nonzero_mask(dims)))
         return access_p.bind(*front(args, dims), ref=ref, program=moved), front_dims(out_batched)
 

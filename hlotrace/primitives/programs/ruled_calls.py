@@ -7,18 +7,7 @@ from ...core.errors import UnexpectedTracerError
 from ...core.refs import Holder
 from ...core.symbolic_zeros import is_undefined_primal, nonzero_mask
 from ..arrays.shape import front, reduce_sum
-from .calls import (
-    AS_JIT,
-    MappedOuts,
-    explicit_tangents,
-    inline,
-    jit_bind,
-    linearize_by_rule,
-    map_jvp_rule,
-    map_vjp_rules,
-    mapped_over,
-    vary_call,
-)
+from . import calls
 
 
 class Rules(NamedTuple):
@@ -47,23 +36,24 @@ def _jvp(primals, tangents, *, jaxpr, rules, name, num_consts):
         if rules.lacks:
             raise NotImplementedError(f"hijax primitive {name} has no rule for its derivatives: define jvp, "
                                       "or vjp_fwd and vjp_bwd_retval")
-        return AS_JIT["jvp"](primals, tangents, jaxpr=jaxpr)
-    return rules.jvp(primals[num_consts:], explicit_tangents(tangents, num_consts, name))
+        return calls.AS_JIT["jvp"](primals, tangents, jaxpr=jaxpr)
+    return rules.jvp(primals[num_consts:], calls.explicit_tangents(tangents, num_consts, name))
 
 
 def _linearize(trace, primals, tangents, *, jaxpr, rules, name, num_consts):
     if rules.fwd is not None:
-        return linearize_by_rule(trace, primals, tangents, fwd=rules.fwd, name=name, num_consts=num_consts)
+        return calls.linearize_by_rule(trace, primals, tangents, fwd=rules.fwd, name=name,
+                                       num_consts=num_consts)
     if rules.lin is not None:
-        return rules.lin(primals[num_consts:], explicit_tangents(tangents, num_consts, name))
+        return rules.lin(primals[num_consts:], calls.explicit_tangents(tangents, num_consts, name))
     if rules.jvp is not None or rules.lacks:
         return _jvp(primals, tangents, jaxpr=jaxpr, rules=rules, name=name, num_consts=num_consts)
-    return AS_JIT["linearize"](trace, primals, tangents, jaxpr=jaxpr)
+    return calls.AS_JIT["linearize"](trace, primals, tangents, jaxpr=jaxpr)
 
 
 def _transpose(cts, *args, jaxpr, rules, name, num_consts):
     if rules.transpose is None:
-        return AS_JIT["transpose"](cts, *args, jaxpr=jaxpr)
+        return calls.AS_JIT["transpose"](cts, *args, jaxpr=jaxpr)
     return [None] * num_consts + rules.transpose(cts, args[num_consts:])
 
 
@@ -76,10 +66,10 @@ def _batching(axis, args, dims, *, jaxpr, rules, name, num_consts):
         return rules.batch(axis, args[num_consts:], dims[num_consts:])
     args, batched = front(args, dims), nonzero_mask(dims)
     program, _ = programs.batch(jaxpr, axis, batched, True)
-    marks, outs_of = batched[num_consts:], MappedOuts(axis, [True] * len(jaxpr.outvars))
+    marks, outs_of = batched[num_consts:], calls.MappedOuts(axis, [True] * len(jaxpr.outvars))
     other = Rules(
-        jvp=rules.jvp and map_jvp_rule(axis, marks, outs_of, rule=rules.jvp, name=name)["rule"],
-        fwd=rules.fwd and map_vjp_rules(axis, marks, outs_of, fwd=rules.fwd, name=name)["fwd"],
+        jvp=rules.jvp and calls.map_jvp_rule(axis, marks, outs_of, rule=rules.jvp, name=name)["rule"],
+        fwd=rules.fwd and calls.map_vjp_rules(axis, marks, outs_of, fwd=rules.fwd, name=name)["fwd"],
         transpose=rules.transpose and _mapped_transpose(axis, marks, rules.transpose), lacks=rules.lacks)
     outs = ruled_call_p.bind(*args, jaxpr=program, rules=other, name=name, num_consts=num_consts)
     return outs, outs_of.dims
@@ -96,12 +86,12 @@ def _mapped_transpose(axis, marks, rule):
             return rule([None if ct is None else next(each) for ct in cts], unknown)
         live = [ct for ct in cts if ct is not None]
         batched = [m for m, a in zip(marks, args) if not is_undefined_primal(a)] + [True] * len(live)
-        found = mapped_over(one, axis, tuple(batched))(*known, *live)
+        found = calls.mapped_over(one, axis, tuple(batched))(*known, *live)
         return [ct if ct is None or m else reduce_sum(ct, (0,)) for ct, m in zip(found, marks)]
     return mapped
 
 
 ruled_call_p = Holder("ruled_call", **{
-    **AS_JIT, "jvp": _jvp, "linearize": _linearize, "transpose": _transpose, "batching": _batching,
-    "lower": inline, "vary": vary_call,
-    "impl_rule": lambda *args, jaxpr, **_: jit_bind(jaxpr, args)})
+    **calls.AS_JIT, "jvp": _jvp, "linearize": _linearize, "transpose": _transpose, "batching": _batching,
+    "lower": calls.inline, "vary": calls.vary_call,
+    "impl_rule": lambda *args, jaxpr, **_: calls.jit_bind(jaxpr, args)})

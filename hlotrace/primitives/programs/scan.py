@@ -42,6 +42,8 @@ def _scan_lower(ctx, eqn, *names):
         unroll = max(1, min(p["unroll"], length))
         main = length // unroll * unroll if unroll < length else 0
     consts, carry, xs = groups(list(names), *sizes)
+    if main == 0 < length:
+        return _unrolled(ctx, eqn, consts, carry, xs)
     xs_avals, stacked = [v.aval for v in eqn.invars[sum(sizes):]], [v.aval for v in eqn.outvars[len(carry):]]
     ys = [_zeros(ctx, a) for a in stacked]
     index_type = "tensor<i32>"
@@ -72,6 +74,22 @@ def _scan_lower(ctx, eqn, *names):
     return [*carry, *ys]
 
 
+def _unrolled(ctx, eqn, consts, carry, xs):
+    """All iterations without a loop: XLA fuses slices at fixed places and one concatenation, and no chain of
+    updates."""
+    p = eqn.params
+    length, avals = p["length"], [v.aval for v in eqn.invars[len(consts) + len(carry):]]
+    produced = []
+    for n in reversed(range(length)) if p["reverse"] else range(length):
+        slices = [_row_at(ctx, x, a, n) for x, a in zip(xs, avals)]
+        carry, rows = groups(ctx.inline(p["jaxpr"], [*consts, *carry, *slices]), len(carry))
+        produced.append([_with_axis(ctx, row, v.aval) for row, v in zip(rows, eqn.outvars[len(carry):])])
+    if p["reverse"]:
+        produced.reverse()
+    ys = [_joined(ctx, rows, v.aval) for rows, v in zip(zip(*produced), eqn.outvars[len(carry):])]
+    return [*carry, *ys]
+
+
 def _step(ctx, eqn, at, consts, carry, xs, ys):
     """One iteration at index value `at`, counted from the start of the loop: (the carry, the ys)."""
     p = eqn.params
@@ -99,17 +117,44 @@ def _read(ctx, x, aval, at):
     shape = physical(aval).shape
     starts, types = _starts(ctx, at, len(shape))
     one = _row(aval).with_axis(0, 1)
-    sliced = ctx.emit(f"stablehlo.dynamic_slice {x}, {starts}, sizes = "
-                      f"[{', '.join(map(str, (1, *shape[1:])))}] : ({aval.mlir}, {types}) -> {one.mlir}")
-    return ctx.emit(f"stablehlo.reshape {ctx.terms(sliced, one)} : ({one.mlir}) -> {_row(aval).mlir}")
+    return _without_axis(ctx, ctx.emit(
+        f"stablehlo.dynamic_slice {x}, {starts}, sizes = [{', '.join(map(str, (1, *shape[1:])))}] : "
+        f"({aval.mlir}, {types}) -> {one.mlir}"), aval)
+
+
+def _row_at(ctx, x, aval, n):
+    """Row number `n`."""
+    shape, one = physical(aval).shape, _row(aval).with_axis(0, 1)
+    if shape[0] > 1:
+        ranges = ", ".join([f"{n}:{n + 1}", *(f"0:{d}" for d in shape[1:])])
+        x = ctx.emit(f"stablehlo.slice {x} [{ranges}] : ({aval.mlir}) -> {one.mlir}")
+    return _without_axis(ctx, x, aval)
+
+
+def _without_axis(ctx, row, aval):
+    one = _row(aval).with_axis(0, 1)
+    return ctx.emit(f"stablehlo.reshape {ctx.terms(row, one)} : ({one.mlir}) -> {_row(aval).mlir}")
+
+
+def _with_axis(ctx, row, aval):
+    one = _row(aval).with_axis(0, 1)
+    return ctx.terms(ctx.emit(f"stablehlo.reshape {row} : ({_row(aval).mlir}) -> {one.mlir}"), one)
+
+
+def _joined(ctx, rows, aval):
+    """The rows below each other."""
+    if len(rows) == 1:
+        return rows[0]
+    types = ", ".join([_row(aval).with_axis(0, 1).mlir] * len(rows))
+    return ctx.terms(ctx.emit(
+        f"stablehlo.concatenate {', '.join(rows)}, dim = 0 : ({types}) -> {aval.mlir}"), aval)
 
 
 def _write(ctx, y, aval, row, at):
     one = _row(aval).with_axis(0, 1)
     starts, types = _starts(ctx, at, len(physical(aval).shape))
-    row = ctx.emit(f"stablehlo.reshape {row} : ({_row(aval).mlir}) -> {one.mlir}")
-    y = ctx.emit(f"stablehlo.dynamic_update_slice {y}, {ctx.terms(row, one)}, {starts} : ({aval.mlir}, "
-                 f"{one.mlir}, {types}) -> {aval.mlir}")
+    y = ctx.emit(f"stablehlo.dynamic_update_slice {y}, {_with_axis(ctx, row, aval)}, {starts} : "
+                 f"({aval.mlir}, {one.mlir}, {types}) -> {aval.mlir}")
     return ctx.terms(y, aval)
 
 

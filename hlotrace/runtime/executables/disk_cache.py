@@ -1,8 +1,9 @@
 """Compiled programs kept in a directory, where the next process finds them.
 
-A file is named after what the machine code depends on: the program without its names of lines, arguments and
-results, jaxlib, the compile options (XLA_FLAGS and the device's number are among them), the device and the
-CPU.  It holds three lines (format, SHA-256 of what follows, a description in JSON) and jaxlib's bytes.
+A file is named after the program, as JAX's are, and what the machine code depends on: its text without names
+of lines, arguments and results, jaxlib, the compile options (XLA_FLAGS and the device's number are among
+them), the device and the CPU.  It holds three lines (format, SHA-256 of what follows, a description in JSON)
+and jaxlib's bytes.
 Nothing is unpickled, and jaxlib sees no byte before the checksum has been compared: it crashes on damaged
 ones, or computes something else.
 
@@ -29,7 +30,8 @@ from ...core.config import config
 from .. import binding
 
 _FORMAT = b"hlotrace executable 2\n"
-_ENTRY = re.compile(r"[0-9a-f]{64}\.xla")
+_MODULE = re.compile(r"module @([\w.-]{1,100})")
+_ENTRY = re.compile(r"([\w.-]{1,100}-)?[0-9a-f]{64}(-cache|\.xla)")      # .xla: of versions up to 0.1
 _TEMPORARY = re.compile(r"[0-9a-f]{64}\.\d+-\d+\.tmp")
 _UNLIMITED = 1 << 28         # bytes after which abandoned files are looked for where there is no limit
 _ABANDONED = 3600            # seconds after which a file that was never finished is removed
@@ -63,7 +65,9 @@ def directory() -> str | None:
 def entry(text: str, devices: Sequence[binding.Device], options: Any) -> Entry | None:
     """The Entry of a program, whether its file exists or not; None if programs are not kept."""
     where = directory()
-    return Entry(where, key_of(text, devices[0], options), devices, options) if where else None
+    module = _MODULE.match(text)
+    prefix = f"{module[1]}-" if module else ""
+    return Entry(where, key_of(text, devices[0], options), devices, options, prefix) if where else None
 
 
 def key_of(text: str, device: binding.Device, options: Any) -> str:
@@ -100,10 +104,11 @@ def _machine() -> bytes:
 class Entry:
     """The file of one program."""
 
-    def __init__(self, where: str, key: Any, devices: Sequence[binding.Device], options: Any) -> None:
+    def __init__(self, where: str, key: Any, devices: Sequence[binding.Device], options: Any,
+                 prefix: str = "") -> None:
         self.where, self.key, self.devices, self.options = where, key, devices, options
         self.device = devices[0]
-        self.path = os.path.join(where, key + ".xla")
+        self.path = os.path.join(where, f"{prefix}{key}-cache")
         self.seconds = 0.0          # that compiling took whoever wrote what was loaded
 
     def load(self, takes: int | None = None, gives: int | None = None) -> binding.LoadedExecutable | None:

@@ -59,7 +59,10 @@ class SpmdExecutable(executable.Executable):
         self.may_starve = _may_starve(device, len(self.devices))
         self.company, self.agreed = consistency_checks.company_of(self.devices), None
         super().__init__(loaded, lowered, device, compile_seconds, stored)
-        self.out_avals = [s.typed(a) for s, a in zip(self.out_shardings, self.out_avals)]
+        # what was not made of values over a mesh goes with such as are split
+        typed = [s.typed(a) for s, a in zip(self.out_shardings, self.out_avals)]
+        self.out_avals = [a if t.explicit is None and a.mesh is None else t
+                          for t, a in zip(typed, self.out_avals)]
 
     def _shardings(self, loaded: Any, lowered: Lowered) -> tuple[Any, Any]:
         """Those of the inputs and of the outputs, each a list."""

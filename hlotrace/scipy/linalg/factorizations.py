@@ -5,9 +5,9 @@ from ... import lax
 from ... import numpy as jnp
 from ...api.composite import composite
 from ...core import dtypes
-from ...core.errors import not_one_of
+from ...core.errors import check_choice
 from ...lax import linalg
-from ...numpy.linalg import adjoint, inexact_of, product, square
+from ...numpy.factorizations import adjoint, inexact_of, product, square
 from ...numpy.util import promotes
 from ...primitives.common import static_int
 
@@ -84,8 +84,7 @@ def eigh_tridiagonal(d, e, *, eigvals_only=False, select="a", select_range=None,
     if select == "v":
         raise NotImplementedError("eigh_tridiagonal(..., select='v') is not implemented: compute all, and "
                                   "mask some")
-    if select not in ("a", "i"):
-        raise not_one_of("select", select, ("a", "i"))
+    check_choice("select", select, ("a", "i"))
     if select == "i" and select_range is None:
         raise ValueError("for select='i', select_range must be specified: (first, last), both included")
     d, e = inexact_of(d, e)
@@ -115,8 +114,7 @@ def svd(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=
     >>> jax.scipy.linalg.svd(jnp.array([[0., 3.], [4., 0.]]), compute_uv=False)
     Array([4., 3.], dtype=float32)
     """
-    if lapack_driver not in _DRIVERS:
-        raise not_one_of("lapack_driver", lapack_driver, tuple(_DRIVERS))
+    check_choice("lapack_driver", lapack_driver, _DRIVERS)
     return linalg.svd(*inexact_of(a), full_matrices=full_matrices, compute_uv=compute_uv,
                       algorithm=_DRIVERS[lapack_driver])
 
@@ -134,8 +132,7 @@ def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_fini
     Array([[5. , 2.2],
            [0. , 0.4]], dtype=float32)
     """
-    if mode not in ("full", "r", "economic"):
-        raise not_one_of("mode", mode, ("full", "r", "economic"))
+    check_choice("mode", mode, ("full", "r", "economic"))
     out = linalg.qr(*inexact_of(a), pivoting=pivoting, full_matrices=mode != "economic")
     return out[1:] if mode == "r" else out
 
@@ -153,8 +150,7 @@ def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False, overwrite_a
     >>> abs(jax.scipy.linalg.qr_multiply(jnp.array([[3.], [4.]]), jnp.array([[3., 4.]]))[0]).round(3)
     Array([[5.]], dtype=float32)
     """
-    if mode not in ("right", "left"):
-        raise not_one_of("mode", mode, ("right", "left"))
+    check_choice("mode", mode, ("right", "left"))
     a, c = inexact_of(a, c)
     q, *rest = linalg.qr(a, pivoting=pivoting, full_matrices=False)
     q = jnp.conj(q) if conjugate else q
@@ -203,8 +199,7 @@ def schur(a, output="real"):
     Array([[1., 2.],
            [0., 3.]], dtype=float32)
     """
-    if output not in ("real", "complex"):
-        raise not_one_of("output", output, ("real", "complex"))
+    check_choice("output", output, ("real", "complex"))
     a = square("schur", a)
     return tuple(linalg.schur(a.astype(dtypes.complex_of(a.dtype)) if output == "complex" else a))
 

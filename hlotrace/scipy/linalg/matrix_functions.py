@@ -12,9 +12,9 @@ from ...api.autodiff import jvp
 from ...api.composite import composite
 from ...api.custom_derivatives import custom_jvp
 from ...core import dtypes
-from ...core.errors import not_one_of
+from ...core.errors import check_choice, not_one_of
 from ...lax import linalg
-from ...numpy.linalg import adjoint, inexact_of, product, square
+from ...numpy.factorizations import adjoint, inexact_of, product, square
 from ...numpy.util import promotes
 from ...primitives.common import static_int
 
@@ -63,8 +63,7 @@ def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
     >>> jax.scipy.linalg.solve_sylvester(jnp.array([[1.]]), jnp.array([[3.]]), jnp.array([[8.]]))
     Array([[2.]], dtype=float32)
     """
-    if method not in ("schur", "eigen"):
-        raise not_one_of("method", method, ("schur", "eigen"))
+    check_choice("method", method, ("schur", "eigen"))
     return _solve_sylvester(A, B, C, tol, by_schur=method == "schur")
 
 
@@ -118,7 +117,6 @@ def expm(A, *, upper_triangular=False, max_squarings=16):
     on Matrix Analysis and Applications 26, 2005.
 
     Args:
-        A: the matrices.
         upper_triangular: they are, which makes solving quicker.
         max_squarings: where more were needed, as norms are large, the result is NaN.
 
@@ -174,7 +172,6 @@ def expm_frechet(A, E, *, method=None, compute_expm=True):
     """(expm(A), its derivative in the direction E) for square matrices.
 
     Args:
-        A: the matrices.
         E: the directions.
         method: "SPS", which None is, differentiates scaling, Pade approximant and squaring (Al-Mohy and
             Higham, SIAM Journal on Matrix Analysis and Applications 30, 2009); "blockEnlarge" takes the
@@ -247,7 +244,6 @@ def funm(A, func, disp=True):
     elements of functions of triangular matrices", Linear Algebra and its Applications 14, 1976.
 
     Args:
-        A: the matrices.
         func: elementwise, on complex arrays.
         disp: False returns also an estimate of the relative error.
 
@@ -299,10 +295,8 @@ def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):
     >>> jax.scipy.linalg.polar(jnp.array([[-3.]]))
     (Array([[-1.]], dtype=float32), Array([[3.]], dtype=float32))
     """
-    if side not in ("right", "left"):
-        raise not_one_of("side", side, ("right", "left"))
-    if method not in ("qdwh", "svd"):
-        raise not_one_of("method", method, ("qdwh", "svd"))
+    check_choice("side", side, ("right", "left"))
+    check_choice("method", method, ("qdwh", "svd"))
     a, = inexact_of(a)
     if a.ndim < 2:
         raise ValueError("polar: a matrix or a batch of them is needed, of shape [..., m, n], got shape "

@@ -8,9 +8,10 @@ from ... import lax
 from ... import numpy as jnp
 from ...api.composite import composite
 from ...core import dtypes
-from ...core.errors import fits, not_one_of
+from ...core.errors import check_choice, fits
 from ...lax import linalg
-from ...numpy.linalg import adjoint, after_lu, inexact, inexact_of, product, square
+from ...numpy.factorizations import adjoint, inexact, inexact_of, product, square
+from ...numpy.linalg import after_lu
 from ...numpy.util import promotes
 
 __all__ = ["cho_factor", "cho_solve", "cholesky", "det", "inv", "lu", "lu_factor", "lu_solve", "solve",
@@ -206,8 +207,7 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, debug=False, 
     >>> jax.scipy.linalg.solve(jnp.array([[4.]]), jnp.array([2.]), assume_a='pos')
     Array([0.5], dtype=float32)
     """
-    if assume_a not in ("gen", "sym", "her", "pos"):
-        raise not_one_of("assume_a", assume_a, ("gen", "sym", "her", "pos"))
+    check_choice("assume_a", assume_a, ("gen", "sym", "her", "pos"))
     if assume_a != "pos":
         return jnp.linalg.solve(a, b)
     return _solve_positive(a, b, lower=bool(lower))

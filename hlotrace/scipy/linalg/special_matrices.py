@@ -9,7 +9,7 @@ from ... import lax
 from ... import numpy as jnp
 from ...api.composite import composite
 from ...core import dtypes
-from ...core.errors import not_one_of
+from ...core.errors import check_choice
 from ...numpy.util import check_arraylike, promote_dtypes, promote_dtypes_inexact
 from ...primitives.common import np, static_int
 
@@ -112,8 +112,7 @@ def convolution_matrix(a, n, mode="full"):
     if not m:
         raise ValueError("convolution_matrix: a must have at least one element along its last axis, got "
                          f"shape {a.shape}")
-    if mode not in ("full", "valid", "same"):
-        raise not_one_of("mode", mode, ("full", "valid", "same"))
+    check_choice("mode", mode, ("full", "valid", "same"))
     zeros = jnp.zeros((*a.shape[:-1], n - 1), a.dtype)
     full = _toeplitz(jnp.concatenate([a, zeros], -1), jnp.concatenate([a[..., :1], zeros], -1))
     rows = {"full": m + n - 1, "same": max(m, n), "valid": max(m, n) - min(m, n) + 1}[mode]
@@ -332,8 +331,7 @@ def invpascal(n, kind="symmetric"):
 def _triangle(name, n, kind, sign):
     n = _size(name, n)
     kind = "symmetric" if kind is None else kind
-    if kind not in ("symmetric", "lower", "upper"):
-        raise not_one_of("kind", kind, ("symmetric", "lower", "upper"))
+    check_choice("kind", kind, ("symmetric", "lower", "upper"))
     lower = [[sign ** (i - j) * math.comb(i, j) for j in range(n)] for i in range(n)]
     upper = list(zip(*lower))
     if kind == "symmetric" and sign == 1:

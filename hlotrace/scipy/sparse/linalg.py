@@ -11,7 +11,7 @@ from ... import numpy as jnp
 from ...api.autodiff import linear_transpose
 from ...api.stages import ShapeDtypeStruct, eval_shape
 from ...core import dtypes
-from ...core.errors import ShapeError, not_one_of
+from ...core.errors import ShapeError, check_choice
 from ...core.pytrees import pytree
 from ...core.surface.public import export_names as _offer
 from ...numpy.util import at_least_float32, check_arraylike, dtype_of, shape
@@ -225,8 +225,7 @@ def gmres(A, b, x0=None, *, tol=1e-5, atol=0.0, restart=20, maxiter=None, M=None
     `info` is -1 for NaN, or 0.
     """
     name = "scipy.sparse.linalg.gmres"
-    if solve_method not in ("batched", "incremental"):
-        raise not_one_of(f"{name}: solve_method", solve_method, ("batched", "incremental"))
+    check_choice(f"{name}: solve_method", solve_method, ("batched", "incremental"))
     restart = static_int(restart, f"{name}: restart")
     if restart < 1:
         raise ValueError(f"{name}: restart is the size of the basis and must be at least 1, got {restart}")

@@ -344,7 +344,6 @@ def bessel_jn(z, *, v, n_iter=50):
     (DLMF 3.6(iii), 10.6.1)
 
     Args:
-        z: an array.
         v: the last order.
         n_iter: the order where the recurrence begins, which has to be well above v and |z|.
 
@@ -360,15 +359,12 @@ def bessel_jn(z, *, v, n_iter=50):
                          f"v={v} and n_iter={n_iter}")
     z, = promote_args_inexact("scipy.special.bessel_jn", z)
     z = jnp.asarray(z)
-    ratio, ratios = jnp.zeros_like(z), []
-    for k in range(n_iter, 0, -1):       # J_k / J_{k - 1}
-        ratio = z / (2 * k - z * ratio)
-        ratios.append(ratio)
-    products = [jnp.ones_like(z)]
-    for ratio in reversed(ratios):
-        products.append(products[-1] * ratio)
-    whole = products[0] + 2 * sum(products[2::2])        # DLMF 10.12.4
-    return jnp.stack([p / whole for p in products[:v + 1]])
+    _, ratios = lax.scan(lambda ratio, k: (z / (2 * k - z * ratio),) * 2,        # J_k / J_{k - 1}
+                         jnp.zeros_like(z), jnp.arange(n_iter, 0, -1, dtype=z.dtype))
+    one = jnp.ones_like(z)
+    _, products = lax.scan(lambda product, ratio: (product * ratio,) * 2, one, ratios, reverse=True)
+    whole = 1 + 2 * products[n_iter % 2::2].sum(0)       # of even orders, DLMF 10.12.4
+    return jnp.concatenate([one[None], products[::-1][:v]]) / whole
 
 
 # --- confluent hypergeometric ---------------------------------------------------------------------

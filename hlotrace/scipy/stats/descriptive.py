@@ -5,7 +5,7 @@ from ... import lax
 from ... import numpy as jnp
 from ...api.composite import composite
 from ...core.array import Array
-from ...core.errors import not_one_of
+from ...core.errors import check_choice
 from ...numpy.util import check_arraylike, promotes
 from ...primitives.common import canonical_axis
 
@@ -22,8 +22,7 @@ class ModeResult(NamedTuple):
 
 def _check(name, a, nan_policy, supported=("propagate",)):
     check_arraylike(f"scipy.stats.{name}", a)
-    if nan_policy not in _POLICIES:
-        raise not_one_of("nan_policy", nan_policy, _POLICIES)
+    check_choice("nan_policy", nan_policy, _POLICIES)
     if nan_policy not in supported:
         raise NotImplementedError(f"scipy.stats.{name}: nan_policy={nan_policy!r} is not supported: "
                                   f"{' and '.join(map(repr, supported))} "
@@ -75,7 +74,6 @@ def rankdata(a, method="average", *, axis=None, nan_policy="propagate"):
     """The ranks of values, from 1; floats, NaN for all along an axis that has a NaN.
 
     Args:
-        a: an array.
         method: what equal values get: their mean rank "average", or the "min" or "max" of their ranks, or
             "dense", without gaps, or "ordinal", each its own in the order that they have.
         axis: the axis; None flattens the array.
@@ -88,8 +86,7 @@ def rankdata(a, method="average", *, axis=None, nan_policy="propagate"):
     Array([4. , 1.5, 1.5, 3. ], dtype=float32)
     """
     _check("rankdata", a, nan_policy)
-    if method not in _METHODS:
-        raise not_one_of("method", method, _METHODS)
+    check_choice("method", method, _METHODS)
     return _rankdata(a, method=method, axis=axis)
 
 
@@ -118,7 +115,6 @@ def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
     The result is real and floating; NaN where there are not more than `ddof` values.
 
     Args:
-        a: an array.
         axis: the axis; None flattens the array.
         ddof: what is subtracted from the number in the variance.
         nan_policy: "propagate", or "omit", which leaves NaN out.

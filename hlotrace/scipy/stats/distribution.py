@@ -110,7 +110,6 @@ def _of_values(law, name, form):
     _, below, above = FUNCTIONS[name]
 
     def body(x, *given):
-        x, *given = jnp.broadcast_arrays(x, *given)
         own, loc, scale, good = _divided(law, given)
         z = x - loc if law.counts else (x - loc) / scale
         if law.counts and not name.endswith("pmf"):
@@ -128,7 +127,6 @@ def _of_values(law, name, form):
 
 def _of_probabilities(law, form):
     def body(q, *given):
-        q, *given = jnp.broadcast_arrays(q, *given)
         own, loc, scale, good = _divided(law, given)
         inside = (q >= 0) & (q <= 1)
         return jnp.where(inside & good, form(jnp.where(inside, q, 0.5), *own) * scale + loc, jnp.nan)

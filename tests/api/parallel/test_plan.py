@@ -54,6 +54,48 @@ def test_a_product_by_hand(mesh, specs, parts, arguments, quick):
         assert e.sent["all-reduce", "data"] == 64 * 16 * 4 * 2 * 7 // 8
 
 
+@pytest.mark.parametrize(("fun", "spec", "sent"), [
+    (layer, P("data"), 32 * 16 * 4 * 7 // 8),                    # split where it is summed, and x is not
+    (layer, P(None, "data"), 32 * 16 * 4 * 7 // 8),              # split where the result is not: its rows are
+    (lambda x, w: layer(x, w) @ w.T, P("data"), 32 * 16 * 4 * 7 // 8),      # read twice, gathered once
+    (lambda x, w: layer(x, w.astype("bfloat16")) * (x @ w)[0, 0], P(None, "data"), 32 * 16 * 4 * 7 // 8),
+    (lambda x, w: jnp.einsum("bi,bio->bo", x, jnp.zeros((64, 32, 16)) + w), P(None, "data"), 0),    # rows of both
+    (layer, P(), 0)])
+def test_what_products_gather_by_hand(fun, spec, sent):
+    e = one(fun, X, W, mesh="data=8", specs=(P("data"), spec), quick=True)
+    assert e.sent == ({("all-gather", "data"): sent} if sent else {})
+
+
+def convolved(x, w):
+    return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
+IMAGES, KERNELS = jax.ShapeDtypeStruct((16, 4, 4, 8), "float32"), jax.ShapeDtypeStruct((3, 3, 8, 8), "float32")
+
+
+@pytest.mark.parametrize(("fun", "types", "specs", "sent"), [
+    (convolved, (IMAGES, KERNELS), (P("data"), P(None, None, None, "data")), {"all-gather": 3 * 3 * 8 * 8 * 4 * 7 // 8}),
+    (convolved, (IMAGES, KERNELS), (P(None, None, None, "data"), P(None, None, "data")),
+     {"all-reduce": 16 * 4 * 4 * 8 * 4 * 2 * 7 // 8}),
+    (jax.grad(lambda w, x: convolved(x, w).sum()), (KERNELS, IMAGES), (P(), P("data")),
+     {"all-reduce": 3 * 3 * 8 * 8 * 4 * 2 * 7 // 8}),
+    (lambda x: x.sum(0), (X,), (P("data"),), {"all-reduce": 32 * 4 * 2 * 7 // 8}),
+    (lambda x: x.sum(1), (X,), (P("data"),), {}),
+    (lambda w, i: jnp.zeros_like(w).at[i].add(1.0), (W, jax.ShapeDtypeStruct((64,), "int32")), (P(), P("data")),
+     {"all-reduce": 32 * 16 * 4 * 2 * 7 // 8})])
+def test_what_convolutions_and_sums_send_by_hand(fun, types, specs, sent):
+    e = one(fun, *types, mesh="data=8", specs=specs, quick=True)
+    assert e.sent == {(kind, "data"): size for kind, size in sent.items()}
+
+
+@pytest.mark.parametrize("fun", [
+    lambda x, i: jax.lax.cond(i > 0, lambda: x @ x, lambda: jnp.sin(x)),
+    lambda x, i: jax.lax.fori_loop(0, 1, lambda j, y: jax.lax.cond(j > i, lambda: y @ x, lambda: y), x)])
+def test_branches_may_take_values_from_outside(fun):
+    types = jax.ShapeDtypeStruct((16, 16), "float32"), jax.ShapeDtypeStruct((), "int32")
+    assert sum(jax.jit(fun).lower(*types).estimate(quick=True).flops.values()) == 2 * 16**3
+
+
 @pytest.mark.parametrize("quick", [False, True])
 def test_loops_count_with_their_lengths(quick):
     ws = jax.ShapeDtypeStruct((6, 32, 16), "float32")

@@ -69,7 +69,7 @@ def test_array_of_arrays_tracers_and_protocols():
     ({1: 2}, {}, TypeError, "not a valid JAX array type"), (object(), {}, TypeError, "not a valid JAX array type"),
     (np.datetime64("2020"), {}, TypeError, "not a valid JAX array type"),
     ([[1, 2], [3]], {}, ValueError, "same length"), (2**31, {}, OverflowError, "too large"),
-    ([2**31], {}, OverflowError, "too large"), (-1, {"dtype": "uint8"}, OverflowError, "too large"),
+    ([2**31], {}, OverflowError, "too large"), (np.inf, {"dtype": "uint8"}, OverflowError, "float inf is too large"), (-1, {"dtype": "uint8"}, OverflowError, "too large"),
     (1, {"dtype": object}, TypeError, "not a numeric dtype"), (X, {"order": "F"}, NotImplementedError, "order"),
 ])
 def test_array_refuses(value, kwargs, error, words):

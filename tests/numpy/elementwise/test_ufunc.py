@@ -49,6 +49,8 @@ def test_ufunc_methods_agree_with_numpy(kind):
 def test_reductions_that_are_nothing_or_not_there():
     assert jnp.add.reduce(jnp.ones(3), initial=5.0, where=np.array([True, False, True])) == 7
     assert jnp.logaddexp.reduce(jnp.ones(0)) == -INF
+    assert jnp.logaddexp.reduce(jnp.zeros(2, "float8_e4m3fn")) == jnp.float8_e4m3fn(np.log(2))      # has no infinity
+    assert jnp.maximum.accumulate(jnp.ones((2, 0, 3)), axis=1).shape == (2, 0, 3)
     with pytest.raises(ValueError, match="zero-size"):
         jnp.subtract.reduce(jnp.ones(0))
     with pytest.raises(ValueError, match="only supported for binary"):

@@ -463,7 +463,7 @@ def _checked(read):
 @pytest.mark.parametrize("wrong, error, words", [
     (lambda: jax.jit(lambda a, b: a[0] + b[0])(R, R), ValueError, r"only one .* Ref\{float32\[4\]\} .* both a and b"),
     (lambda: jax.vmap(lambda a, b: a[...] + b[...])(R, R), ValueError, "only one reference"),
-    (lambda: jax.jit(lambda a: a[0] + R[0])(R), ValueError, "closed over .* and passed"),
+    (lambda: jax.jit(lambda a: a[0] + R[0])(R), ValueError, "closed over and passed"),
     (lambda: _returned(1.0), ValueError, "cannot be returned: return its value"),
     (lambda: jax.jit(lambda r: r)(R), ValueError, "cannot be returned"),
     (lambda: lax.scan(lambda r, x: (r, x), R, jnp.ones(3)), ValueError, "cannot be returned"),
@@ -472,7 +472,7 @@ def _checked(read):
     (lambda: jax.jit(lambda: jax.freeze(R))(), ValueError, "made outside of jit"),
     (lambda: _checked(lambda: R[4]), IndexError, "index 4 is out of bounds for axis 0 with size 4"),
     (lambda: _checked(lambda: jax.jit(lambda r: r[4])(R)), IndexError, "index 4 is out of bounds"),
-    (lambda: R.__setitem__(0, jnp.ones(3)), jax.errors.ShapeError, r"shape \(3,\) .* \(\)"),
+    (lambda: R.__setitem__(0, jnp.ones(3)), jax.errors.ShapeError, r"Expected shape: \(\). Value shape: \(3,\)"),
     (lambda: R.__setitem__(0, jnp.int32(1)), ValueError, r"Value dtype: int32. .* \.astype\('float32'\)"),
     (lambda: R.__setitem__(0, 1j), ValueError, "Value dtype: complex64"),
     (lambda: jax.new_ref(1).__setitem__(..., 1.5), ValueError, "Ref dtype: int32. Value dtype: float32"),
@@ -481,13 +481,15 @@ def _checked(read):
     (lambda: np.asarray(R), TypeError, r"Read the value of a Ref with ref\[\.\.\.\]"),
     (lambda: jax.new_ref([1.0]), TypeError, "of type <class 'list'> .* init_val"),
     (lambda: jax.new_ref(1.0, memory_space="vmem"), NotImplementedError, "memory_space='vmem'"),
-    (lambda: jax.freeze(jnp.ones(3)), TypeError, "freeze takes a Ref"),
+    (lambda: jax.freeze(jnp.ones(3)), ValueError, "Can only call `freeze` on a `Ref`"),
+    (lambda: R.__setitem__(0, jnp.ones(2)), ValueError, r"Invalid shape for `swap`. Ref shape: \(4,\). Expected shape: \(\). "),
+    (lambda: jax.jit(lambda x, r: (x, {"a": r}))(1., R), ValueError, r"result\[1\]\['a'\],(.|\n)* passed in as the argument r\."),
     (lambda: list(R), TypeError, "not iterable"),
     (lambda: len(jax.new_ref(1.0)), TypeError, "no axes"),
-    (lambda: jax.vmap(lambda x: R.__setitem__(0, x))(jnp.ones(3)), ValueError, "set of a mapped value in Ref"),
+    (lambda: jax.vmap(lambda x: R.__setitem__(0, x))(jnp.ones(3)), ValueError, "a set/swap operation with vmapped value on an unbatched"),
     (lambda: jax.vmap(lambda p: lax.cond(p, lambda: R.__setitem__(0, 1.0), lambda: None))(jnp.array([True, False])),
      NotImplementedError, r"a write to Ref\{float32\[4\]\}"),
-    (lambda: jax.grad(lambda x: (R.__setitem__(0, x), x)[1])(1.0), ValueError, "set of a differentiated value in Ref"),
+    (lambda: jax.grad(lambda x: (R.__setitem__(0, x), x)[1])(1.0), ValueError, "a set/swap operation with a differentiated value"),
     (lambda: jax.grad(lambda r: r[0])(R), TypeError, "with respect to an argument that is a Ref: leave it out of argnums"),
 ])
 def test_mistakes(wrong, error, words):
@@ -706,7 +708,7 @@ def test_views():
     assert "at[0]" in repr(r.at[0]) and str(jax.typeof(r.at[0])) == "Ref{float32[4]}" and len(r.at[0]) == 4
     for wrong, error, words in [
             (lambda: jax.jit(lambda a, b: None)(r.at[0], r), ValueError, "only one reference"),
-            (lambda: jax.jit(lambda a: r[0])(r.at[0]), ValueError, "closed over .* and passed"),
+            (lambda: jax.jit(lambda a: r[0])(r.at[0]), ValueError, "closed over and passed"),
             (lambda: jax.jit(lambda a: a)(r.at[0]), ValueError, "cannot be returned"),
             (lambda: jax.grad(lambda a: a[0])(r.at[0]), TypeError, "cannot differentiate with respect to"),
             (lambda: r.reshape(5), TypeError, "reshape"), (lambda: r.bitcast("int8"), NotImplementedError, "another width"),

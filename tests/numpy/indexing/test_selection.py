@@ -64,6 +64,8 @@ def test_functions_like_numpy(function):
 ERRORS = [
     (lambda x: jnp.take(x, jnp.array([0]), axis=3), ValueError, "axis 3 is out of bounds"),
     (lambda x: jnp.take(x, [0]), TypeError, "list"), (lambda x: jnp.delete(x, 99), IndexError, "out of bounds"),
+    (lambda x: jnp.delete(x, 1.5), ValueError, "obj must be integer"),
+    (lambda x: jnp.insert(x, 1.5, 0), ValueError, "obj must be integer"),
     (lambda x: jnp.choose(jnp.array([5]), [x, x]), ValueError, "holds 5, and with 2 choices"),
     (lambda x: jax.jit(lambda m: jnp.compress(m, V))(V > 3), jax.errors.ConcretizationTypeError, "size="),
     (lambda x: jnp.take_along_axis(x, I3, 0), ValueError, "same number of dimensions; 1 vs. 3"),
