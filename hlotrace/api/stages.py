@@ -31,8 +31,8 @@ from . import adapters, refs
 from .compiled_calls import WRONG_DEVICE, call_of
 from .donation_warnings import warn_unusable
 from .fast_path import FastPath, keep
-from .frontend_attributes import attributes_of_block, with_attributes
 from .flat import FlatFunction, StatefulFunction, abstract
+from .frontend_attributes import attributes_of_block, with_attributes
 from .jit_placement import Placement
 
 if TYPE_CHECKING:
