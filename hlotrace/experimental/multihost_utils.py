@@ -104,9 +104,9 @@ def process_allgather(in_tree, tiled=False):
     gathered = iter(_unpacked(_gather(_packed(values)), values))
     results = [_whole(x) if s else next(gathered) for x, s in zip(leaves, shared)]
     if tiled:
-        alone = client.process_count() == 1
-        results = [r if s else r.reshape(r.shape[1:] if alone else (-1, *r.shape[2:]))
-                   for r, s in zip(results, shared)]
+        def joined(r):
+            return r.reshape(r.shape[1:] if client.process_count() == 1 else (-1, *r.shape[2:]))
+        results = [r if s else joined(r) for r, s in zip(results, shared)]
     return treedef.unflatten(results)
 
 
