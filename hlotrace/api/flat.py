@@ -25,7 +25,7 @@ from . import adapters
 from .signatures import NotHashable, insert_statics, name_of, static_key
 
 if TYPE_CHECKING:
-    from ..core.jaxpr import Jaxpr
+    from ..core.jaxpr import Eqn, Jaxpr
 
 _MEND = {       # what to do about an argument that is not an array
     "jit": MARK_STATIC,
@@ -314,6 +314,13 @@ class TracedProgram:
     def result_tree(self) -> pytree.PyTreeDef:
         """The structure of what the function returned; a stateful one's `out_tree` has more: what changed."""
         return self.out_tree if self.changed is None else self.out_tree.children()[0]
+
+    def with_equations(self, change: Callable[[Eqn], Eqn]) -> TracedProgram:
+        """The same with other equations."""
+        other = copy.copy(self)
+        other.jaxpr = self.jaxpr.replace(eqns=[change(eqn) for eqn in self.jaxpr.eqns])
+        (other.closed, other.consts), other.branches, other._pruned = close(other.jaxpr), {}, None
+        return other
 
     def donating(self, given: Iterable[int], references: Iterable[int], keep_unused: bool) -> TracedProgram:
         """The same, for calls that donate the leaves `given` and those that references may give away.

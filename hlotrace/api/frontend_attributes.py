@@ -17,7 +17,7 @@ from ..core.trace import JaxprTracer, Trace, Tracer, entering
 from ..primitives.programs.frontend_attributes import tagged_call_p
 from ..transforms.jvp import JVPTracer
 from ..transforms.vmap import BatchTracer
-from .flat import FlatFunction
+from .flat import FlatFunction, TracedProgram
 from .signatures import name_of, take_names
 
 if TYPE_CHECKING:
@@ -272,13 +272,25 @@ def _tell_origin(x: Any, attributes: tuple[tuple[str, str], ...]) -> None:
                                   "operations that it comes from in a block, with set_xla_metadata(...):")
     for i, eqn in reversed(list(enumerate(x._trace.eqns))):
         if any(v is x._var for v in eqn.outvars):
-            if not eqn.effects:
-                x._trace.eqns[i] = _told(eqn, attributes)
+            x._trace.eqns[i] = _told(eqn, attributes)
             return
 
 
+def attributes_of_block() -> tuple[tuple[str, str], ...]:
+    """Those that operations carry which are bound here, to be given to a program that is traced here."""
+    return state.trace.attributes if type(state.trace) is _Told else ()
+
+
+def with_attributes(traced: TracedProgram, attributes: tuple[tuple[str, str], ...]) -> TracedProgram:
+    """A program whose operations carry attributes."""
+    return traced.with_equations(lambda eqn: _told(eqn, attributes)) if attributes else traced
+
+
 def _told(eqn: Eqn, attributes: tuple[tuple[str, str], ...]) -> Eqn:
-    """The equation as a call that carries attributes."""
+    """The equation as a call that carries attributes, if it has no effects."""
+    if eqn.effects:
+        return eqn
+
     def operation(*args: Any) -> Any:
         out = eqn.primitive.bind(*args, **eqn.params)
         return out if eqn.primitive.multiple_results else [out]

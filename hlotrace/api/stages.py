@@ -32,6 +32,7 @@ from .compiled_calls import WRONG_DEVICE, call_of
 from .donation_warnings import warn_unusable
 from .fast_path import FastPath, keep
 from .flat import FlatFunction, StatefulFunction, abstract
+from .frontend_attributes import attributes_of_block, with_attributes
 from .jit_placement import Placement
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ class Traced(_Stage):
 
     def __init__(self, traced: TracedProgram, jitted: Any, flat: FlatFunction, key: tuple[Any, ...]) -> None:
         # under which what is made of it is found by calls
-        self._key, self._trace_key = key, state.trace_key
+        self._key, self._trace_key, self._attributes = key, state.trace_key, attributes_of_block()
         self._traced = traced
         self._jitted = jitted
         self._flat = flat
@@ -312,7 +313,7 @@ class Lowered(_Stage):
 
     def __init__(self, traced: Traced, platform: str | None = None) -> None:
         self._stage = traced
-        self._traced = traced._traced
+        self._traced = with_attributes(traced._traced, traced._attributes)
         self._runs, self._references = _with_references(self._traced)
         self._program, self._consts, self._kept, self._donated = self._runs.pruned()
         leaves = [*[ref.value() for ref, _ in self._references], *traced._flat.leaves]

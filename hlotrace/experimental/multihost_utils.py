@@ -79,8 +79,8 @@ def process_allgather(in_tree, tiled=False):
 
     Args:
         in_tree: a pytree of NumPy arrays, numbers and arrays.
-        tiled: join values of shape (n, ...) as (processes * n, ...), those of shape () as (processes,).
-            Otherwise there is a new first axis: (processes, n, ...).
+        tiled: join values of shape (n, ...) as (processes * n, ...), those of shape () as (processes,), of
+            one process as (). Otherwise there is a new first axis: (processes, n, ...).
 
     Returns:
         The pytree with NumPy arrays.  An array that already is over several processes is one value: the
@@ -104,7 +104,9 @@ def process_allgather(in_tree, tiled=False):
     gathered = iter(_unpacked(_gather(_packed(values)), values))
     results = [_whole(x) if s else next(gathered) for x, s in zip(leaves, shared)]
     if tiled:
-        results = [r if s else r.reshape(-1, *r.shape[2:]) for r, s in zip(results, shared)]
+        def joined(r):
+            return r.reshape(r.shape[1:] if client.process_count() == 1 else (-1, *r.shape[2:]))
+        results = [r if s else joined(r) for r, s in zip(results, shared)]
     return treedef.unflatten(results)
 
 

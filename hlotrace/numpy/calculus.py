@@ -177,8 +177,8 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     Array(6.5, dtype=float32)
     """
     check_arraylike("trapezoid", y, *([] if x is None else [x]), dx)
-    return _trapezoid(asarray(y), None if x is None else asarray(x), dx,
-                      axis=canonical_axis(axis, ndim_of(y)))
+    canonical_axis(axis, ndim_of(y))        # x may have other axes, so each counts its own
+    return _trapezoid(asarray(y), None if x is None else asarray(x), dx, axis=int(axis))
 
 
 @composite(static=("axis",))
@@ -188,12 +188,11 @@ def _trapezoid(y, x, dx, *, axis):
         y, = promote_dtypes_inexact(y)
         y = moveaxis(y, axis, -1)
         if shape_of(dx):    # it broadcasts against the intervals in their places
-            return (0.5 * dx * moveaxis(y[..., 1:] + y[..., :-1], -1, axis)).sum(axis - y.ndim)
+            return (0.5 * dx * moveaxis(y[..., 1:] + y[..., :-1], -1, axis)).sum(axis % y.ndim - y.ndim)
         return dx * (y.sum(-1) - 0.5 * (y[..., 0] + y[..., -1]))
     y, x = promote_dtypes_inexact(y, x)
-    step = x[1:] - x[:-1] if x.ndim == 1 else moveaxis(_diff(x, None, None, n=1, axis=axis), axis, -1)
-    y = moveaxis(y, axis, -1)
-    return 0.5 * (step * (y[..., 1:] + y[..., :-1])).sum(-1)
+    x, y = x if x.ndim == 1 else moveaxis(x, axis, -1), moveaxis(y, axis, -1)
+    return 0.5 * ((x[..., 1:] - x[..., :-1]) * (y[..., 1:] + y[..., :-1])).sum(-1)
 
 
 def unwrap(p, discont=None, axis=-1, period=2 * np.pi):

@@ -69,15 +69,13 @@ class RegularGridInterpolator:
         if isinstance(xi, (tuple, list)):
             check_arraylike("RegularGridInterpolator", *xi)
             xi = jnp.stack(jnp.broadcast_arrays(*promote_dtypes_inexact(*xi)), -1)
-        elif jnp.ndim(xi) == 1 < d:         # one place, as a batch of one
-            xi = jnp.asarray(xi)[None]
         check_arraylike("RegularGridInterpolator", xi)
-        if d > 1 and jnp.shape(xi)[-1:] != (d,):
+        if jnp.ndim(xi) == 1 and len(xi) % d == 0:
+            xi = jnp.reshape(xi, (-1, d))
+        if jnp.shape(xi)[-1:] != (d,):
             raise ShapeError(f"RegularGridInterpolator: places must have shape (..., {d}), as the grid has "
                              f"{d} axes, got {jnp.shape(xi)}")
-        xi = jnp.atleast_1d(xi)
-        return _evaluated(self.grid, self.values, xi if xi.shape[-1] == d else xi[..., None], self.fill_value,
-                          method=method)
+        return _evaluated(self.grid, self.values, jnp.asarray(xi), self.fill_value, method=method)
 
     def tree_flatten(self):
         return (self.grid, self.values, self.fill_value), self.method

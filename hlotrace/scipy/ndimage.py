@@ -44,12 +44,12 @@ def map_coordinates(input, coordinates, order, mode="constant", cval=0.0):
     >>> jax.scipy.ndimage.map_coordinates(x, places, order=1, mode='nearest')
     Array([2.  , 2.75, 3.  ], dtype=float32)
     """
-    coordinates = list(coordinates)
-    check_arraylike("scipy.ndimage.map_coordinates", input, *coordinates, cval)
-    if len(coordinates) != jnp.ndim(input):
+    input, coordinates = jnp.asarray(input), [jnp.asarray(c) for c in coordinates]
+    check_arraylike("scipy.ndimage.map_coordinates", cval)
+    if len(coordinates) != input.ndim:
         raise ShapeError("scipy.ndimage.map_coordinates: coordinates must be a sequence of length "
                          f"input.ndim, an array for each axis, but there are {len(coordinates)} for input "
-                         f"of shape {jnp.shape(input)}")
+                         f"of shape {input.shape}")
     order = static_int(order, "scipy.ndimage.map_coordinates: order")
     if order not in (0, 1):
         raise NotImplementedError(f"scipy.ndimage.map_coordinates: order={order} is not supported, 0 and 1 "
@@ -57,8 +57,7 @@ def map_coordinates(input, coordinates, order, mode="constant", cval=0.0):
     if mode not in _PLACES:
         raise NotImplementedError(f"scipy.ndimage.map_coordinates: mode={mode!r} is not supported, "
                                   f"{', '.join(_PLACES)} are")
-    return _interpolated(jnp.asarray(input), [jnp.asarray(c) for c in coordinates], cval, order=order,
-                         mode=mode)
+    return _interpolated(input, coordinates, cval, order=order, mode=mode)
 
 
 @composite(static=("order", "mode"))

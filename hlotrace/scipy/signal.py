@@ -210,12 +210,12 @@ def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=None):
     if type not in _TRENDS:
         raise not_one_of("scipy.signal.detrend: type", type, ("linear", "constant"))
     axis = canonical_axis(axis, len(shape_of(data)))
-    n = shape_of(data)[axis]
-    ends = sorted({0, n, *np.ravel(bp).tolist()})
+    n, linear = shape_of(data)[axis], _TRENDS[type] == "linear"
+    ends = sorted({0, n, *(np.ravel(bp).tolist() if linear else ())})
     if ends[0] < 0 or ends[-1] > n:
         raise ValueError(f"scipy.signal.detrend: breaks bp must be from 0 to {n}, the size of axis {axis}, "
                          f"got {bp}")
-    return _detrended(data, axis=axis, linear=_TRENDS[type] == "linear", ends=tuple(ends))
+    return _detrended(data, axis=axis, linear=linear, ends=tuple(ends))
 
 
 @composite(static=("axis", "linear", "ends"))

@@ -170,9 +170,12 @@ def test_blocks_whose_operations_carry_metadata():
     assert tags(g, X) == tags(jax.vmap(g), X) == ['cosine {told = "again"}']
     np.testing.assert_allclose(g(X), np.cos(X), rtol=1e-6)
     assert 'multiply {FUSE_LIMIT = "true"}' in tags(fuse_limit()(lambda x: x * 2), X)
+    h = jax.jit(lambda x: x * 2)
     with set_xla_metadata(out=1):
+        assert 'out = "1"' in h.lower(X).as_text() and "tagged" not in str(h.trace(X).jaxpr)
         np.testing.assert_array_equal(jax.jit(lambda x: x + 1)(X), X + 1)
         assert jnp.stack([X, X])[1].tolist() == [0, 1, 2]
+    assert "frontend" not in h.lower(X).as_text()
 
 
 def test_values_whose_origins_carry_metadata():

@@ -18,6 +18,7 @@ SAME = [
     lambda xp: xp.gradient(V, np.array([0, 1, 3, 4, 8], np.float32)), lambda xp: xp.trapezoid(V, dx=2),
     lambda xp: xp.trapezoid(X, np.array([0, 1, 3], np.float32)), lambda xp: xp.trapezoid(X, axis=0),
     lambda xp: xp.trapezoid(V, dx=np.arange(1., 5)), lambda xp: xp.trapezoid(V, dx=np.arange(1., 3)[:, None]),
+    lambda xp: xp.trapezoid(V, np.square(np.arange(5., dtype=np.float32))[None]),
     lambda xp: xp.trapezoid(X, dx=np.arange(1., X.shape[0])[:, None], axis=0), lambda xp: xp.trapezoid(X, dx=.5, axis=0),
     lambda xp: xp.unwrap(V * 2), lambda xp: xp.unwrap(X * 4, axis=0),
     lambda xp: xp.unwrap(np.array([0, 3, 1, 5, 9], np.int32), period=np.int32(4)),

@@ -22,5 +22,6 @@ def test_grids():
     f = RegularGridInterpolator((jnp.arange(3.),), jnp.array([0, 1, 4]))
     np.testing.assert_allclose(f((jnp.array([0.5, 1.5]),)), [0.5, 2.5])
     np.testing.assert_allclose(f(jnp.array([0.5, 1.5])), [0.5, 2.5])
+    np.testing.assert_allclose(f(jnp.array([0.5])), [0.5])
     np.testing.assert_allclose(jax.jit(lambda f, x: f(x, method="nearest"))(f, jnp.array([[1.7]])), [4])
     assert len(jax.tree.leaves(f)) == 3

@@ -30,3 +30,4 @@ def test_coordinates():
     for mode in MODES:
         np.testing.assert_allclose(map_coordinates(jnp.ones(1), [np.array([-2., 0, 3])], 1, mode, 1.), 1)
     np.testing.assert_allclose(map_coordinates(X, [1.5, np.array([0, 2])], 1), (X[1] + X[2])[[0, 2]] / 2, rtol=1e-6)
+    np.testing.assert_allclose(map_coordinates([1.0, 3.0], [[0.5]], 1), [2])

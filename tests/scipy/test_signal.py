@@ -50,7 +50,7 @@ def test_convolutions():
 
 def test_trends():
     compare([("detrend", (X, ), kwargs) for kwargs in (
-        {}, dict(type="constant"), dict(axis=0), dict(bp=[3, 20]), dict(bp=5, type="linear"), dict(axis=0, bp=1, type="l"))]
+        {}, dict(type="constant"), dict(type="c", bp=99), dict(axis=0), dict(bp=[3, 20]), dict(bp=5, type="linear"), dict(axis=0, bp=1, type="l"))]
         + [("detrend", (X + 1j * Y,), {})])
 
 

@@ -281,8 +281,9 @@ def multigammaln(a, d):
     >>> round(float(jax.scipy.special.multigammaln(3., 2)), 4)
     1.5502
     """
-    count = int(d)
-    return sum((gammaln(a - j / 2) for j in range(count)), count * (count - 1) / 4 * math.log(math.pi))
+    count, (a,) = int(d), promote_args_inexact("scipy.special.multigammaln", a)
+    first = jnp.full_like(a, count * (count - 1) / 4 * math.log(math.pi))
+    return sum((gammaln(a - j / 2) for j in range(count)), first)
 
 
 def bernoulli(n):

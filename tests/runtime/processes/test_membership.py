@@ -540,7 +540,7 @@ def test_with_one_process_nothing_travels():
     identical(multihost_utils.process_allgather({"a": np.arange(3)}), {"a": np.arange(3)[None]})
     identical(
         multihost_utils.process_allgather([np.arange(3), 2], tiled=True),
-        [np.arange(3), np.array([2])],
+        [np.arange(3), np.array(2)],
     )
     multihost_utils.sync_global_devices("alone")
     multihost_utils.assert_equal(tree_of(7))

@@ -137,6 +137,7 @@ def test_those_that_are_primitives():
     found = jax.jit(lambda x: [f(x) for f in PRIMITIVE])(x)
     for function, got in zip(PRIMITIVE, found):
         np.testing.assert_allclose(got, getattr(theirs, function.__name__)(x), rtol=2e-6, err_msg=function.__name__)
+    np.testing.assert_array_equal(ours.multigammaln(x, 0), [0, 0])
     np.testing.assert_array_equal(ours.poch(np.float32([2, 0.5, -0.5]), np.inf), [np.inf, np.inf, -np.inf])
     np.testing.assert_allclose(ours.zeta(x + 1.5, 2), theirs.zeta(x + 1.5, 2), rtol=2e-6)
     np.testing.assert_allclose(ours.gammaincc(2, x), theirs.gammaincc(2, x), rtol=2e-6)
