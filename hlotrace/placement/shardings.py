@@ -42,6 +42,9 @@ def check_kind(value: Any, what: str, devices: bool = True, error: type[Exceptio
     is_device = hasattr(value, "device_kind") and not isinstance(value, type)
     if not (value is None or isinstance(value, (Sharding, PartitionSpec, Format, Space))
             or devices and is_device):
+        if isinstance(value, Layout):
+            raise ValueError(f"{what}: `jax.jit` does not accept device-local layouts directly. Create a "
+                             f"`Format` instance of this layout, Format({value}, sharding), and give that")
         advice = ""
         if is_device:
             advice = "; write SingleDeviceSharding(device)"
