@@ -260,6 +260,8 @@ def _resharded(x: Any, sharding: NamedSharding) -> Any:
                     "of type Explicit. Over Auto axes use lax.with_sharding_constraint (in jit) or "
                     "device_put; jax.make_mesh(..., axis_types=(AxisType.Explicit,) * "
                     f"{len(sharding.mesh.axis_names)}) makes a mesh of Explicit ones.")
+    if aval_of(x).memory is Space.Host:     # where it stays
+        sharding = sharding.with_memory_kind(HOST)
     return constrained([x], [sharding], "reshard", reshard_terms)[0]
 
 
