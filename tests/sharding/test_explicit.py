@@ -380,7 +380,7 @@ def test_a_carry_keeps_its_type():
 
 def test_branches_have_one_type():
     for other in (lambda: jnp.zeros((8, 8)), lambda: X):
-        assert kind(jax.jit(lambda x: lax.cond(True, lambda: x, other))(split("x"))) == "f32[8@x,8]"
+        assert kind(jax.jit(lambda x, other=other: lax.cond(True, lambda: x, other))(split("x"))) == "f32[8@x,8]"
     with pytest.raises(TypeError, match=r"float32\[8@x,8\]"):
         jax.jit(lambda x, y: lax.cond(True, lambda: x, lambda: y))(split("x"), split())
 
