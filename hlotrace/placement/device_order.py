@@ -45,7 +45,7 @@ def arrange(shape: Sequence[int], devices: Sequence[Any], *, split: bool = False
         found = _in_array(devices).reshape(shape)
     if contiguous and not _contiguous(found):
         raise ValueError(f"create_device_mesh cannot create contiguous submeshes for mesh_shape {shape}: the "
-                         "devices of a process are not a block of it; choose axes that these divide, or leave "
+                         "devices of a process are no block of it; choose axes that these divide, or leave "
                          "contiguous_submeshes out")
     return found
 
