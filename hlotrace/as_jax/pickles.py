@@ -164,7 +164,8 @@ def _spec(x: Any) -> Any:
 
 
 def _mesh(x: Any) -> Any:
-    return _new_by_names, (type(x), (x.axis_sizes, x.axis_names, x.axis_types), {"abstract_device": x.abstract_device})
+    return _new_by_names, (type(x), (x.axis_sizes, x.axis_names, x.axis_types),
+                           {"abstract_device": x.abstract_device})
 
 
 @_named("partition_spec", "_get_default_unconstrained")

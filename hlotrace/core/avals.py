@@ -73,7 +73,7 @@ class ShapedArray(OfArrays):
     manual axes of a `shard_map` along which the devices hold different values.  `explicit` is a NamedSharding
     over an AbstractMesh that says which Explicit mesh axes split which dimension; None where none does.
     `mesh` is that AbstractMesh, also of a value that is known to be whole on its devices; None where no mesh
-    is known.  `memory` is the Space of memory, None being the device's.  `marked` is whether there is any of them.
+    is known.  `memory` is the Space of memory, None being the device's.  `marked`: is there any of them?
     """
     __slots__ = ("shape", "dtype", "weak_type", "vma", "explicit", "mesh", "memory", "marked", "ndim",
                  "size", "mlir", "__weakref__")
@@ -162,7 +162,7 @@ class ShapedArray(OfArrays):
     def sharding(self) -> Any:
         """The NamedSharding over an AbstractMesh: which Explicit axes split the dimensions.
 
-        Where none does it is over the mesh of the type, or the one in use, which is empty where there is none.
+        Where none does it is over the mesh of the type, or that in use, which is empty where there is none.
         """
         return self.explicit or self.unsplit(self.mesh)
 

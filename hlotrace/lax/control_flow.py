@@ -116,7 +116,8 @@ def varying(traced, axes):
 def _split_alike(traced):
     """Branches of which those whose output is over no mesh give it as one does that splits it."""
     outs = [t.closed.out_avals for t in traced]
-    if len({len(avals) for avals in outs}) > 1 or not any(a.explicit is not None for avals in outs for a in avals):
+    splits = any(a.explicit is not None for avals in outs for a in avals)
+    if not splits or len({len(avals) for avals in outs}) > 1:
         return traced
     from ..primitives.parallel.sharding import as_type  # few programs are over Explicit axes
     wanted = [next((a.explicit for a in avals if a.explicit is not None), None) for avals in zip(*outs)]

@@ -458,10 +458,11 @@ class Context:
                   avals: Sequence[ShapedArray] | None = None) -> Any:
         """Lower an equation as what a Python function over primitives does with `names`: its operands, or of
         `avals`."""
+        # in which memory they are is known of the operands and results of the equation
+        plain = [a.update(memory_space=None) if a.memory else a for a in avals or [
+            physical(v.aval.update(sharding=None)) for v in eqn.invars]]
         with entering(EVAL):
-            jaxpr = trace_to_jaxpr(lambda *xs: _listed(fun(*xs)),
-                                   avals or [physical(v.aval.update(sharding=None)) for v in eqn.invars],
-                                   source=eqn.source)
+            jaxpr = trace_to_jaxpr(lambda *xs: _listed(fun(*xs)), plain, source=eqn.source)
         results = self.inline(embed_constants(jaxpr), names)
         return results if eqn.primitive.multiple_results else results[0]
 

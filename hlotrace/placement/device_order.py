@@ -18,6 +18,11 @@ STACKED_TRAYS = ("TPU7x",)      # such trays, of which up to that many are wired
 PLANES = ("TPU v5 lite", "TPU v6 lite")     # chips in a plane, whose axes do not wrap around below 16
 _IN_TRAY = (0, 1, 2, 3, 6, 7, 4, 5)     # the devices of a tray in a ring
 _IN_CUBE = (0, 1, 3, 2, 6, 7, 5, 4)     # the chips of a cube of 2x2x2 in a ring
+_IN_PLANE = (0, 1, 2, 3, 7, 6, 5, 4)    # eight chips of a plane in a ring, two hosts of four
+# JAX's orders in which hosts are blocks: (physical axes, logical axes) -> which physical axes vary slowest
+_BLOCKS = {((2, 2, 1), (2, 2)): "zyx", ((2, 2, 4), (4, 4)): "zxy", ((4, 4, 4), (16, 4)): "zyx",
+           ((4, 8, 8), (64, 4)): "zyx", ((4, 8, 8), (4, 64)): "xzy", ((8, 8, 8), (64, 8)): "zyx",
+           ((8, 16, 16), (256, 8)): "zyx", ((8, 16, 16), (8, 256)): "xzy"}
 Factors = tuple[tuple[int, ...], ...]       # [physical axis][logical axis] -> size
 
 
@@ -39,8 +44,8 @@ def arrange(shape: Sequence[int], devices: Sequence[Any], *, split: bool = False
     if found is None:
         found = _in_array(devices).reshape(shape)
     if contiguous and not _contiguous(found):
-        raise ValueError(f"create_device_mesh: in mesh_shape {shape} the devices of a process are not "
-                         "contiguous; choose axes that the devices of a process divide, or leave "
+        raise ValueError(f"create_device_mesh cannot create contiguous submeshes for mesh_shape {shape}: the "
+                         "devices of a process are no block of it; choose axes that these divide, or leave "
                          "contiguous_submeshes out")
     return found
 
@@ -60,28 +65,34 @@ def _wired(shape: tuple[int, ...], devices: Sequence[Any], split: bool,
         return _trays(devices).reshape(shape) if len(devices) == 8 or shape[-1:] == (8,) else None
     if devices[0].device_kind == "TPU v4 lite" and len(devices) == 4:
         return _ring_of(devices, _IN_CUBE[:4]).reshape(shape)
+    if devices[0].device_kind in PLANES and len(devices) == 8:
+        return _ring_of(devices, _IN_PLANE).reshape(shape)
     grid = _grid(devices)
     if grid is None:
         return None
-    if devices[0].device_kind == "TPU v5p" and grid.shape == (2, 2, 2) and not contiguous:
+    if devices[0].device_kind == "TPU v5p" and grid.shape == (2, 2, 2):
         return _ring_of(sorted(devices, key=_place), _IN_CUBE).reshape(shape)
     if devices[0].device_kind in STACKED_TRAYS and len(devices) % 8 == 0 and all(
             max(place) - min(place) < 2 for place in [[d.coords[i] for d in devices] for i in (0, 1)]):
         return _trays(sorted(devices, key=_place)).reshape(shape)
-    if devices[0].device_kind in PLANES and not contiguous:
+    if devices[0].device_kind in PLANES and not (contiguous and len(devices) > 8):
         ring = _ring_of_chips(grid)
         if ring is not None and (len(devices) <= 8 or len(devices) in shape):
             return ring.reshape(shape)
-    cores = grid.ndim - 1 if any(getattr(d, "core_on_chip", 0) for d in devices) else None
-    factors = _first_whole_axes(grid.shape, shape, cores)
+    chips = tuple(len({d.coords[i] for d in devices}) for i in range(3))
+    if contiguous and (chips, shape) in _BLOCKS and len(devices) == math.prod(chips):
+        slowest = _BLOCKS[chips, shape]
+        return _in_array(sorted(devices, key=lambda d: [d.coords["xyz".index(axis)] for axis in slowest])
+                         ).reshape(shape)
+    factors = _first_whole_axes(grid.shape, shape)
     if factors is None:
-        several = _divided_axes(grid.shape, shape) if split else _whole_axes(grid.shape, shape, cores)
+        several = _divided_axes(grid.shape, shape) if split else _whole_axes(grid.shape, shape)
         factors = next(several, None)
     if factors is None:
-        chips = "x".join(map(str, grid.shape))
+        sizes = "x".join(map(str, grid.shape))
         raise NotImplementedError(
             f"create_device_mesh: no axis of mesh_shape {shape} may share a physical axis with another, and "
-            f"the devices are a grid of {chips}: make each size a product of some of these, or pass "
+            f"the devices are a grid of {sizes}: make each size a product of some of these, or pass "
             "allow_split_physical_axes=True")
     return _fold(grid, factors, shape, contiguous)
 
@@ -134,13 +145,12 @@ def _ring(x: int, y: int) -> Iterator[tuple[int, int]]:
     yield from ((0, row) for row in range(y - 1, 0, -1))
 
 
-def _first_whole_axes(physical: tuple[int, ...], logical: tuple[int, ...],
-                      cores: int | None) -> Factors | None:
+def _first_whole_axes(physical: tuple[int, ...], logical: tuple[int, ...]) -> Factors | None:
     """Each physical axis for one logical axis, the last choosing first; None where the rest does not fit."""
     free = frozenset(range(len(physical)))
     owners: dict[int, int] = {}
     for index in reversed(range(len(logical))):
-        chosen = next(_choices(physical, logical[index], free, cores), None)
+        chosen = next(_choices(physical, logical[index], free), None)
         if chosen is None:
             return None
         owners |= dict.fromkeys(chosen, index)
@@ -148,15 +158,13 @@ def _first_whole_axes(physical: tuple[int, ...], logical: tuple[int, ...],
     return None if free else _owned(physical, logical, owners)
 
 
-def _choices(physical: tuple[int, ...], size: int, free: frozenset[int],
-             cores: int | None) -> Iterator[tuple[int, ...]]:
+def _choices(physical: tuple[int, ...], size: int, free: frozenset[int]) -> Iterator[tuple[int, ...]]:
     """The physical axes that a logical axis of a size may take, the best first.
 
-    It takes as many as it can: they have more links.  Of choices of as many it takes that with the cores of a
-    chip, which are the nearest to each other.
+    It takes as many as it can: they have more links.
     """
     for count in range(len(free) if size > 1 else 0, -1, -1):
-        for chosen in sorted(itertools.combinations(sorted(free), count), key=lambda c: cores not in c):
+        for chosen in itertools.combinations(sorted(free), count):
             if math.prod(physical[i] for i in chosen) == size:
                 yield chosen
 
@@ -166,14 +174,14 @@ def _owned(physical: tuple[int, ...], logical: tuple[int, ...], owners: dict[int
                  for i, size in enumerate(physical))
 
 
-def _whole_axes(physical: tuple[int, ...], logical: tuple[int, ...], cores: int | None) -> Iterator[Factors]:
+def _whole_axes(physical: tuple[int, ...], logical: tuple[int, ...]) -> Iterator[Factors]:
     """All ways to give each physical axis to one logical axis, the last of which chooses first."""
     def give(free: frozenset[int], index: int) -> Iterator[dict[int, int]]:
         if index < 0:
             if not free:
                 yield {}
             return
-        for chosen in _choices(physical, logical[index], free, cores):
+        for chosen in _choices(physical, logical[index], free):
             for rest in give(free.difference(chosen), index - 1):
                 yield rest | dict.fromkeys(chosen, index)
 
@@ -182,30 +190,27 @@ def _whole_axes(physical: tuple[int, ...], logical: tuple[int, ...], cores: int 
 
 
 def _divided_axes(physical: tuple[int, ...], logical: tuple[int, ...]) -> Iterator[Factors]:
-    """Ways to divide physical axes between logical axes.
+    """Ways to divide physical axes between logical axes, the last of which chooses first.
 
-    The largest logical axis chooses first, of two equal ones the later; it divides as few axes as it can,
-    takes as many as it can, and the longest whole.
+    It takes as much as it can of physical axes that it takes whole, and as many of these.
     """
     def choices(free: tuple[int, ...], size: int) -> list[tuple[int, ...]]:
         divisors = [[k for k in range(1, n + 1) if n % k == 0 and size % k == 0] for n in free]
         found = [taken for taken in itertools.product(*divisors) if math.prod(taken) == size]
-        return sorted(found, key=lambda taken: (sum(1 < k < n for k, n in zip(taken, free)),
-                                                -sum(k > 1 for k in taken),
-                                                -math.prod(k for k, n in zip(taken, free) if k == n),
-                                                [-k for k in taken]))
+        whole = [[k for k, n in zip(taken, physical) if k == n] for taken in found]
+        best = sorted(range(len(found)), key=lambda i: (math.prod(whole[i]), len(whole[i]), found[i]))
+        return [found[i] for i in reversed(best)]
 
-    def give(free: tuple[int, ...], left: tuple[int, ...]) -> Iterator[dict[int, tuple[int, ...]]]:
+    def give(free: tuple[int, ...], left: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:
         if not left:
-            yield {}
+            yield ()
             return
-        for taken in choices(free, logical[left[0]]):
-            for rest in give(tuple(n // k for n, k in zip(free, taken)), left[1:]):
-                yield rest | {left[0]: taken}
+        for taken in choices(free, left[-1]):
+            for rest in give(tuple(n // k for n, k in zip(free, taken)), left[:-1]):
+                yield (*rest, taken)
 
-    largest_first = tuple(sorted(range(len(logical)), key=lambda j: (-logical[j], -j)))
-    for taken in give(physical, largest_first):
-        yield tuple(tuple(taken[j][i] for j in range(len(logical))) for i in range(len(physical)))
+    for taken in give(physical, logical):
+        yield tuple(zip(*taken))
 
 
 def _fold(grid: np.ndarray, factors: Factors, shape: tuple[int, ...], contiguous: bool) -> np.ndarray:

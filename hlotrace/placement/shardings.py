@@ -42,6 +42,9 @@ def check_kind(value: Any, what: str, devices: bool = True, error: type[Exceptio
     is_device = hasattr(value, "device_kind") and not isinstance(value, type)
     if not (value is None or isinstance(value, (Sharding, PartitionSpec, Format, Space))
             or devices and is_device):
+        if isinstance(value, Layout):
+            raise ValueError(f"{what}: `jax.jit` does not accept device-local layouts directly. Create a "
+                             f"`Format` instance of this layout, Format({value}, sharding), and give that")
         advice = ""
         if is_device:
             advice = "; write SingleDeviceSharding(device)"
@@ -257,6 +260,8 @@ def _resharded(x: Any, sharding: NamedSharding) -> Any:
                     "of type Explicit. Over Auto axes use lax.with_sharding_constraint (in jit) or "
                     "device_put; jax.make_mesh(..., axis_types=(AxisType.Explicit,) * "
                     f"{len(sharding.mesh.axis_names)}) makes a mesh of Explicit ones.")
+    if aval_of(x).memory is Space.Host:     # where it stays
+        sharding = sharding.with_memory_kind(HOST)
     return constrained([x], [sharding], "reshard", reshard_terms)[0]
 
 

@@ -8,7 +8,8 @@ from ..core.surface.public import export_names as _offer
 
 _offer(globals(), lazy={
     "abstract": "Sharding",
-    "mesh": "AbstractDevice AbstractMesh AxisType Mesh get_abstract_mesh get_mesh set_mesh use_abstract_mesh use_mesh",
+    "mesh": "AbstractDevice AbstractMesh AxisType Mesh get_abstract_mesh get_mesh set_mesh use_abstract_mesh "
+            "use_mesh",
     "named": "NamedSharding",
     "positional": "PositionalSharding",
     "single": "SingleDeviceSharding make_single_device_sharding",

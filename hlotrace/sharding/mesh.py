@@ -322,7 +322,7 @@ class AbstractMesh(_Axes):
         return self
 
     def explicit(self, shape: Sequence[Any]) -> AbstractMesh | None:
-        """What the type of an array that none of the axes splits says of the mesh; None without Explicit axes."""
+        """What the type of an array that no axis splits says of the mesh; None without Explicit axes."""
         return self if self.explicit_axes else None
 
     def update(self, axis_sizes: Iterable[SupportsIndex] | None = None,

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..core.avals import Space
 from ..core.errors import DuplicateSpecError, did_you_mean
 from ..core.surface.boundary import boundaries
 from ..core.symbolic.dimension import Dimension
 from ..core.trace import JaxprTrace
-from .abstract import Sharding, checked_kind
+from .abstract import HOST, Sharding, checked_kind
 from .explicit import typed
 from .mesh import AbstractMesh, Mesh, current_mesh
 from .spec import PartitionSpec
@@ -232,7 +233,8 @@ def of_type(aval: Any, mesh: Mesh | AbstractMesh) -> NamedSharding | None:
         return found if isinstance(found.mesh, Mesh) else None
     else:
         spec = PartitionSpec(*[None] * aval.ndim)
-    return None if mesh.auto_axes and not spec.partial else NamedSharding(mesh, spec)
+    kind = HOST if aval.memory is Space.Host else None
+    return None if mesh.auto_axes and not spec.partial else NamedSharding(mesh, spec, kind)
 
 
 def as_named(sharding: Sharding, ndim: int) -> NamedSharding:

@@ -28,6 +28,8 @@ class ArrayMapping(tuple):
             if not isinstance(dim, (str, CompoundFactor)):
                 raise ValueError(f"ArrayMapping: dimension {i} must be a factor, a str, or a CompoundFactor, "
                                  f"got {dim!r}")
+            if isinstance(dim, str) and dim != BATCHING and not dim[:1].isalpha():
+                raise ValueError(f"Factor names have to start with a letter, but got {dim!r}")
             if dim == BATCHING and i:
                 raise ValueError("Ellipsis can only be used at the beginning of a dimension")
         return super().__new__(cls, dims)

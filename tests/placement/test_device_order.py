@@ -63,7 +63,7 @@ def test_trays_of_v2_and_v3_are_rings(devices, shape, order):
     ("TPU v5 lite", (4, 2, 1), [0, 1, 2, 3, 7, 6, 5, 4]),
     ("TPU v6 lite", (4, 4, 1), [0, 1, 2, 3, 7, 6, 5, 9, 10, 11, 15, 14, 13, 12, 8, 4]),
     ("TPU v5 lite", (2, 2, 1), [0, 1, 3, 2]),
-    ("TPU v6 lite", (2, 4, 1), None),
+    ("TPU v6 lite", (3, 4, 1), None),
 ])
 @pytest.mark.parametrize("ones", [(0, 0), (1, 0), (0, 2)])
 def test_an_axis_of_all_chips_of_a_plane_without_wrapped_axes_is_a_ring(kind, sizes, order, ones):
@@ -86,9 +86,12 @@ def test_an_axis_of_all_chips_of_a_plane_without_wrapped_axes_is_a_ring(kind, si
     ("TPU v5 lite", (2, 2, 1), 1, (2, 2), [0, 1, 3, 2]),
     ("TPU v5 lite", (4, 2, 1), 1, (2, 2, 2), [0, 1, 2, 3, 7, 6, 5, 4]),
     ("TPU v6 lite", (4, 2, 1), 1, (4, 2), [0, 1, 2, 3, 7, 6, 5, 4]),
+    ("TPU v5 lite", (2, 4, 1), 1, (2, 4), [0, 1, 2, 3, 7, 6, 5, 4]),
     ("TPU v2", (4, 2, 1), 1, (2, 4), TRAY),
     ("TPU7x", (2, 2, 1), 2, (4, 2), TRAY),
     ("TPU7x", (2, 2, 2), 2, (4, 4), [*TRAY, *(8 + i for i in TRAY)]),
+    ("TPU7x", (4, 1, 1), 2, (4, 2), [0, 1, 2, 3, 4, 5, 6, 7]),
+    ("TPU7x", (2, 4, 1), 2, (8, 2), [0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15]),
     ("TPU7x", (2, 4, 1), 2, (16,), [0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15]),
 ])
 def test_small_slices_of_each_generation(kind, sizes, cores, shape, order):
@@ -173,9 +176,23 @@ def test_physical_axes_are_divided_where_they_must_and_may_be(kind, sizes, shape
             assert all(len(set(np.diff(v))) <= 1 for v in values)
 
 
-def test_the_largest_axis_chooses_first_and_divides_little():
-    mesh = create_device_mesh((2, 32), slice_of("TPU v4", (4, 4, 4)), allow_split_physical_axes=True)
-    assert sorted(len({d.coords[i] for d in mesh[0]}) for i in range(3)) == [2, 4, 4]
+@pytest.mark.parametrize("sizes, shape, parts", [
+    ((4, 4, 4), (2, 32), [(1, 1, 2), (4, 4, 2)]), ((4, 4, 1), (8, 2), [(2, 4, 1), (2, 1, 1)]),
+    ((4, 4, 4), (2, 8, 4), [(1, 1, 2), (1, 4, 2), (4, 1, 1)]), ((4, 4, 8), (2, 16, 4), [(1, 2, 1), (1, 2, 8), (4, 1, 1)]),
+    ((4, 8, 1), (4, 4, 2), [(1, 4, 1), (2, 2, 1), (2, 1, 1)]), ((4, 2, 2), (2, 2, 4), [(2, 1, 1), (2, 1, 1), (1, 2, 2)])])
+def test_the_last_axis_chooses_first_and_takes_whole_physical_axes(sizes, shape, parts):
+    mesh = create_device_mesh(shape, slice_of("TPU v4", sizes), allow_split_physical_axes=True)
+    lines = [np.moveaxis(mesh, axis, 0).reshape(size, -1)[:, 0] for axis, size in enumerate(shape)]
+    assert [tuple(len({d.coords[i] for d in line}) for i in range(3)) for line in lines] == parts
+
+
+@pytest.mark.parametrize("sizes, shape, first", [
+    ((2, 2, 1), (2, 2), [0, 1, 2, 3]), ((2, 2, 4), (4, 4), [0, 2, 1, 3]), ((4, 4, 4), (16, 4), [0, 1, 2, 3]),
+    ((4, 8, 8), (64, 4), [0, 1, 2, 3]), ((4, 8, 8), (4, 64), [0, 4, 8, 12])])
+def test_orders_of_slices_whose_hosts_are_blocks(sizes, shape, first):
+    mesh = create_device_mesh(shape, slice_of("TPU v4", sizes, host=sizes), contiguous_submeshes=True)
+    x, y = sizes[:2]
+    assert [(d.coords[2] * y + d.coords[1]) * x + d.coords[0] for d in mesh.ravel()[:4]] == first
 
 
 @pytest.mark.parametrize("kind, sizes, host, shape", [
@@ -200,7 +217,7 @@ def test_the_devices_of_a_process_are_a_block_when_asked(kind, sizes, host, shap
 
 def test_a_divided_axis_may_leave_no_blocks():
     devices = slice_of("TPU v4", (6, 2, 1), (3, 2, 1))
-    with pytest.raises(ValueError, match=r"mesh_shape \(3, 4\) the devices of a process are not contiguous"):
+    with pytest.raises(ValueError, match=r"cannot create contiguous submeshes for mesh_shape \(3, 4\)"):
         create_device_mesh((3, 4), devices, allow_split_physical_axes=True, contiguous_submeshes=True)
     assert create_device_mesh((2, 6), devices, contiguous_submeshes=True).shape == (2, 6)
 

@@ -100,3 +100,19 @@ def test_in_shardings_of_another_memory_are_an_error():
     for x, wanted in ((jax.device_put(X, device), host), (jax.device_put(X, host), device), (jax.numpy.asarray(X), host)):
         with pytest.raises(ValueError, match="Memory kinds passed to jax.jit does not match memory kind on the respective arg"):
             jax.jit(lambda x: x * 2, in_shardings=wanted)(x)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: x % 2, lambda x: x // 2, lambda x: divmod(x, 2)[1], lambda x: x * 2, lambda x: x > 1], ids=range(5))
+@pytest.mark.parametrize("kind", [jax.sharding.AxisType.Auto, jax.sharding.AxisType.Explicit])
+def test_what_is_computed_of_arrays_in_the_hosts_memory_is_there(function, kind):
+    mesh = jax.make_mesh((1,), ("x",), axis_types=(kind,))
+    for dtype in (np.float32, np.int32):
+        x = np.arange(8).astype(dtype)
+        there = jax.device_put(x, jax.sharding.NamedSharding(mesh, jax.P("x"), memory_kind="pinned_host"))
+        for way in (lambda f: f, jax.jit):
+            out = way(function)(there)
+            assert out.sharding.memory_kind == "pinned_host"
+            np.testing.assert_array_equal(out, function(x))
+    if kind is jax.sharding.AxisType.Explicit:
+        assert jax.reshard(there, jax.sharding.NamedSharding(mesh, jax.P())).sharding.memory_kind == "pinned_host"

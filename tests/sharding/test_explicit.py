@@ -229,6 +229,19 @@ def test_shard_map_refuses_in_specs_that_the_type_does_not_say(spec, given):
             way(jax.shard_map(lambda v: v * 2, mesh=mesh(), in_specs=given, out_specs=given))(split(*spec))
 
 
+def test_in_specs_of_what_is_known_to_be_whole_and_beside_auto_axes():
+    f = jax.shard_map(lambda v: v * 2, mesh=mesh(), in_specs=P("x"), out_specs=P("x"))
+    with pytest.raises(ValueError, match="does not match the specs of the input: P\\(None, None\\)"):
+        f(split())
+    assert kind(f(jnp.asarray(X))) == "f32[8@x,8]"
+    one = jax.shard_map(lambda v: v * 2, mesh=mesh(), in_specs=P(None, "x"), out_specs=P(None, "x"), axis_names={"x"})
+    mixed = mesh(AxisType.Explicit, AxisType.Auto)
+    both = jax.shard_map(lambda v: v * 2, mesh=mixed, in_specs=P(None, "x"), out_specs=P(None, "x"))
+    for g, x in ((one, split("x")), (both, jax.device_put(X, NamedSharding(mixed, P("x"))))):
+        assert kind(jax.jit(g)(x)) == "f32[8,8@x]"
+        np.testing.assert_array_equal(jax.jit(g)(x), 2 * X)
+
+
 def test_iteration_is_over_arrays_on_one_device():
     for row, want in zip(split("x", "y"), X, strict=True):
         assert kind(row) == "f32[8]" and len(row.devices()) == 1
@@ -367,7 +380,7 @@ def test_a_carry_keeps_its_type():
 
 def test_branches_have_one_type():
     for other in (lambda: jnp.zeros((8, 8)), lambda: X):
-        assert kind(jax.jit(lambda x: lax.cond(True, lambda: x, other))(split("x"))) == "f32[8@x,8]"
+        assert kind(jax.jit(lambda x, other=other: lax.cond(True, lambda: x, other))(split("x"))) == "f32[8@x,8]"
     with pytest.raises(TypeError, match=r"float32\[8@x,8\]"):
         jax.jit(lambda x, y: lax.cond(True, lambda: x, lambda: y))(split("x"), split())
 

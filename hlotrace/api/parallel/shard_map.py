@@ -221,7 +221,9 @@ class _ShardMapped:
             raise ShardingTypeError(f"{flat}: argument {flat.path(i)} is of type {aval}, and in_specs says "
                                     f"{spec}: both are to be unreduced and reduced over the same of the axes "
                                     f"{manual}. Change in_specs, or reshard the argument.")
-        for dim, split in enumerate(aval.splits if aval.explicit is not None else ()):
+        # as JAX: where it maps over some of the axes, or some are Auto, it is divided as in_specs say
+        checked = aval.mesh is not None and {*manual} == {*mesh.explicit_axes} == {*mesh.axis_names}
+        for dim, split in enumerate(aval.splits if checked else ()):
             cut = spec.axes(dim) if dim < len(spec) else ()
             if [a for a in split if a in manual] != [a for a in cut if a in mesh.explicit_axes]:
                 held = PartitionSpec(*[axes or None for axes in aval.splits])

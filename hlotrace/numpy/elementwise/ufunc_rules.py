@@ -17,7 +17,7 @@ from ...core.pytrees import pytree
 from ...core.surface.boundary import reraise_for_user
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.elementwise import convert
-from ...primitives.arrays.shape import full
+from ...primitives.arrays.shape import full, in_memory_of
 from ...primitives.common import Primitive, kind_of, np, scalar
 from ..util import check_arraylike, dtype_of, promote_args, promote_args_inexact, shape
 from .ufunc import ufunc
@@ -241,4 +241,4 @@ def as_is(x):
 
 
 def like(x, value):
-    return full(shape(x), value, dtype_of(x))
+    return in_memory_of(aval_of(x), full(shape(x), value, dtype_of(x)))

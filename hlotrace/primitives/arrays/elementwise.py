@@ -21,7 +21,7 @@ from ..common import (
     shape_of,
 )
 from .precision import result_accuracy
-from .shape import Mapped, broadcast_in_dim, full, instantiate, zeros_of
+from .shape import Mapped, broadcast_in_dim, full, in_memory_of, instantiate, zeros_of
 
 _KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer",
           "b": "boolean", "k": "PRNG key", "0": "float0"}
@@ -190,7 +190,7 @@ def select(mask, on_true, on_false):
 
     def fill(x):
         if type(x) in dtypes.python_scalars:
-            return full(shape, x, dtype)
+            return in_memory_of(aval_of(mask), full(shape, x, dtype))
         return broadcast_in_dim(x, shape, ()) if shape_of(x) == () != shape else x
     return select_n_p.bind(mask, fill(on_false), fill(on_true))
 
