@@ -170,7 +170,6 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: Arr
 def column_stack(tup: Sequence[ArrayLike] | Array) -> Array: ...
 complex128: ScalarType
 complex64: ScalarType
-complex_: ScalarType
 def compress(
     condition: ArrayLike, a: ArrayLike, axis: Axis | None = None, *, size: Int | None = None, fill_value: ArrayLike = 0,
     out: None = None,
@@ -277,7 +276,6 @@ float8_e4m3fnuz: ScalarType
 float8_e5m2: ScalarType
 float8_e5m2fnuz: ScalarType
 float8_e8m0fnu: ScalarType
-float_: ScalarType
 float_power: Ufunc2
 floor: Ufunc1
 floor_divide: Ufunc2
@@ -348,7 +346,6 @@ int32: ScalarType
 int4: ScalarType
 int64: ScalarType
 int8: ScalarType
-int_: ScalarType
 def interp(
     x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | None = None, right: ArrayLike | str | None = None,
     period: ArrayLike | None = None,
@@ -698,7 +695,6 @@ class ufunc:
     ) -> Any: ...
     def __call__(self, *args: Any, out: None = None, where: ArrayLike | None = None) -> Any: ...
 
-uint: ScalarType
 uint1: ScalarType
 uint16: ScalarType
 uint2: ScalarType
@@ -754,6 +750,10 @@ def zeros_like(
 ) -> Array: ...
 bool_ = bool
 cdouble = complex128
+complex_ = complex128
 csingle = complex64
 double = float64
+float_ = float64
+int_ = int64
 single = float32
+uint = uint64
