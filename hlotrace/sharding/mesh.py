@@ -321,7 +321,7 @@ class AbstractMesh(_Axes):
     def abstract_mesh(self) -> AbstractMesh:
         return self
 
-    def explicit(self, shape: Sequence[Any]) -> AbstractMesh | None:
+    def explicit(self, _shape: Sequence[Any]) -> AbstractMesh | None:
         """What the type of an array that no axis splits says of the mesh; None without Explicit axes."""
         return self if self.explicit_axes else None
 
