@@ -20,9 +20,10 @@ _IN_TRAY = (0, 1, 2, 3, 6, 7, 4, 5)     # the devices of a tray in a ring
 _IN_CUBE = (0, 1, 3, 2, 6, 7, 5, 4)     # the chips of a cube of 2x2x2 in a ring
 _IN_PLANE = (0, 1, 2, 3, 7, 6, 5, 4)    # eight chips of a plane in a ring, two hosts of four
 # JAX's orders in which hosts are blocks: (physical axes, logical axes) -> which physical axes vary slowest
-_BLOCKS = {((2, 2, 1), (2, 2)): "zyx", ((2, 2, 4), (4, 4)): "zxy", ((4, 4, 4), (16, 4)): "zyx",
-           ((4, 8, 8), (64, 4)): "zyx", ((4, 8, 8), (4, 64)): "xzy", ((8, 8, 8), (64, 8)): "zyx",
-           ((8, 16, 16), (256, 8)): "zyx", ((8, 16, 16), (8, 256)): "xzy"}
+_BLOCKS: dict[tuple[tuple[int, ...], ...], str] = {
+    ((2, 2, 1), (2, 2)): "zyx", ((2, 2, 4), (4, 4)): "zxy", ((4, 4, 4), (16, 4)): "zyx",
+    ((4, 8, 8), (64, 4)): "zyx", ((4, 8, 8), (4, 64)): "xzy", ((8, 8, 8), (64, 8)): "zyx",
+    ((8, 16, 16), (256, 8)): "zyx", ((8, 16, 16), (8, 256)): "xzy"}
 Factors = tuple[tuple[int, ...], ...]       # [physical axis][logical axis] -> size
 
 

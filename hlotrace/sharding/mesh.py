@@ -123,7 +123,7 @@ class _Axes:
         return found
 
     def _fill(self, axis_sizes: tuple[int, ...], axis_names: tuple[str, ...],
-              axis_types: tuple[AxisType, ...], _devices: tuple[Any, ...] = ()) -> None:
+              axis_types: tuple[AxisType, ...], _of: Any = None) -> None:
         for name, value in zip(("axis_sizes", "axis_names", "axis_types", "size"),
                                (axis_sizes, axis_names, axis_types, math.prod(axis_sizes))):
             object.__setattr__(self, name, value)
@@ -229,10 +229,10 @@ class Mesh(_Axes):
         return cls._intern(devices.shape, names, _types("Mesh", axis_types, names), tuple(devices.flat))
 
     def _fill(self, axis_sizes: tuple[int, ...], axis_names: tuple[str, ...],
-              axis_types: tuple[AxisType, ...], devices: tuple[Any, ...] = ()) -> None:
+              axis_types: tuple[AxisType, ...], _of: tuple[Any, ...] = ()) -> None:
         super()._fill(axis_sizes, axis_names, axis_types)
-        self._devices = devices
-        object.__setattr__(self, "devices", np.array(devices, dtype=object).reshape(axis_sizes))
+        self._devices = _of
+        object.__setattr__(self, "devices", np.array(_of, dtype=object).reshape(axis_sizes))
         self.devices.flags.writeable = False
 
     def __repr__(self) -> str:
@@ -309,9 +309,9 @@ class AbstractMesh(_Axes):
         return cls._intern(sizes, names, _types("AbstractMesh", axis_types, names), abstract_device)
 
     def _fill(self, axis_sizes: tuple[int, ...], axis_names: tuple[str, ...],
-              axis_types: tuple[AxisType, ...], abstract_device: AbstractDevice | None = None) -> None:
+              axis_types: tuple[AxisType, ...], _of: AbstractDevice | None = None) -> None:
         super()._fill(axis_sizes, axis_names, axis_types)
-        self.abstract_device = abstract_device
+        self.abstract_device = _of
 
     def __getattr__(self, name: str) -> Any:
         devices = name in ("devices", "device_ids", "local_devices", "local_mesh")
@@ -321,7 +321,7 @@ class AbstractMesh(_Axes):
     def abstract_mesh(self) -> AbstractMesh:
         return self
 
-    def explicit(self, shape: Sequence[Any]) -> AbstractMesh | None:
+    def explicit(self, _shape: Sequence[Any]) -> AbstractMesh | None:
         """What the type of an array that no axis splits says of the mesh; None without Explicit axes."""
         return self if self.explicit_axes else None
 
