@@ -39,6 +39,7 @@ OTHER_WORDS = {
     "'dynamic_slice', 'slice', 'gather'": "the same",
     "'dynamic_update_slice', 'while', 'scatter'": "the same",
     "'scatter', 'dynamic_update_slice'": "the same",
+    "'reduce', 'scatter'": "the same",
 }
 
 

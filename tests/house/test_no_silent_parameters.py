@@ -31,7 +31,6 @@ EXEMPT = {
     # a program over several devices takes each input under a sharding of its own
     "runtime/executables/executable.py:Executable.has_there": {"i"},
     "core/jaxpr.py:Eqn.replace": {"ctx"},                               # nothing depends on it here
-    "as_jax/pickles.py:_take_device.new": {"abstract_device"},          # meshes are the same for all kinds of devices
     # for people, and for compilers of kernels; what is exact is right for what may be approximate
     "experimental/pallas/interpret.py:pallas_call": {"compiler_params", "cost_estimate", "debug", "metadata"},
     "experimental/pallas/parts.py:multiple_of": {"values"},
