@@ -8,8 +8,9 @@ from ...core.symbolic.dimension import is_symbolic_dim
 from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.cumulative import cumsum_p
-from ...primitives.arrays.reduce import argmax_p, reduce_or_p
+from ...primitives.arrays.reduce import argmax_p
 from ...primitives.arrays.shape import broadcast_in_dim, full, kept_axes, reduce_sum, reshape, transpose
+from ...primitives.arrays.slicing import slice_p
 from ...primitives.arrays.sort import sort, take_along
 from ...primitives.common import canonical_axes, np, prod, shape_of
 from ..arrays.creation import asarray
@@ -390,20 +391,22 @@ def _quantile(a, q, weights, axes, keepdims, method, skip_nan):
     def as_rows(x):
         return reshape(transpose(x, (*kept, *axes)), (prod(rest), n))
     rows, fractions = as_rows(a), broadcast_in_dim(reshape(q, target[1:]), target, (1,))
-    missing = is_nan(rows)
     if weights is None:
-        present = reduce_sum(e.convert(missing, dtype_of(rows)), (1,))
-        counts = e.sub(_as_float(n, present), present)
+        counts = full(target, n, dtype_of(rows))
+        if skip_nan:
+            missing = reduce_sum(e.convert(is_nan(rows), dtype_of(rows)), (1,))
+            counts = e.sub(counts, broadcast_in_dim(missing, target, (0,)))
         rows, = sort(rows, dimension=1)
-        out = _at_fraction(rows, broadcast_in_dim(counts, target, (0,)), fractions, method)
+        out = _at_fraction(rows, counts, fractions, method)
     else:
         if shape_of(weights) != shape:
             weights = broadcast_in_dim(weights, shape, axes)
-        weights = e.select(missing, 0.0, as_rows(cast(weights, dtype_of(rows))))
+        weights = e.select(is_nan(rows), 0.0, as_rows(cast(weights, dtype_of(rows))))
         rows, weights = sort(rows, weights, dimension=1)
         out = _at_weight(rows, weights, fractions)
     if not skip_nan:
-        spoilt = broadcast_in_dim(reduce_or_p.bind(missing, axes=(1,)), target, (0,))
+        last = slice_p.bind(rows, start_indices=(0, n - 1), limit_indices=(target[0], n), strides=None)
+        spoilt = broadcast_in_dim(is_nan(last), target, (0, 1))      # NaN is sorted last
         out = e.select(spoilt, full(target, np.nan, dtype_of(out)), out)
     rest = tuple(1 if i in axes else n for i, n in enumerate(shape)) if keepdims else rest
     out = cast(reshape(transpose(out, (1, 0)), (*shape_of(q), *rest)), dtype)
