@@ -203,7 +203,8 @@ def _rearranged(a, *, widths, mode, odd):
             a = _joined(a, width, mode, axis, odd)
             continue
         indices = np.pad(np.arange(n), width, mode)
-        padded = _runs(a, indices, axis)
+        before, after = indices[:width[0]], indices[width[0] + n:]
+        padded = lax.concatenate([*_runs(a, before, axis), a, *_runs(a, after, axis)], axis)
         if odd and (n > 1 or mode == "symmetric"):
             padded = _odd(a, padded, width, mode, axis)
         a = padded
@@ -228,7 +229,7 @@ def _joined(a, width, mode, axis, odd):
 
 
 def _runs(a, indices, axis):
-    """`a` at static indices along an axis: runs of them that rise, fall or repeat become slices."""
+    """Parts of `a` at static indices along an axis: runs of them that rise, fall or repeat become slices."""
     pieces, i = [], 0
     while i < len(indices):
         step, j = 1, i + 1
@@ -242,7 +243,7 @@ def _runs(a, indices, axis):
             piece = _repeated(piece, axis, j - i)
         pieces.append(lax.rev(piece, (axis,)) if step < 0 else piece)
         i = j
-    return lax.concatenate(pieces, axis)
+    return pieces
 
 
 def _odd(a, padded, width, mode, axis):
