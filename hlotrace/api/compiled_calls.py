@@ -16,6 +16,7 @@ from ..core.trace import EVAL
 from ..primitives.programs.calls import jit_p
 from ..runtime.array_impl import ArrayImpl, as_array, own
 from ..runtime.binding import JaxRuntimeError
+from ..runtime.devices import transfer
 
 if TYPE_CHECKING:
     from .flat import TracedProgram
@@ -215,6 +216,8 @@ def call_of(executable: Any, where: Any, requested: Any, traced: TracedProgram,
     If `fixed`, it is only for arguments that are committed as those were for which it was compiled.
     """
     _, consts, kept, donated = traced.pruned()
+    consts = [transfer.move(c, executable.in_shardings[i]) if type(c) is ArrayImpl and c._committed
+              and not executable.has_there(c, i) else c for i, c in enumerate(consts)]
     ins = getattr(where, "ins", None)       # of a Partition
     if ins is None:
         return CompiledCall(executable, consts, kept, donated, traced)

@@ -96,9 +96,7 @@ class Placement:
         program, consts, kept, _ = traced.pruned()
         found = fact_of(program, "meshes")
         if self.place is not None:
-            where, _ = evaluate.device_assignment(consts, None, (self.place,), found,
-                                                  f"a constant of {self.name}".format)
-            return where, None
+            return evaluate.device_assignment([c.aval for c in consts], None, (self.place,), found)[0], None
         if state.mesh_to_run_on and not any(map(evaluate.committed_sharding, leaves)):
             if not any(hasattr(m, "devices") for m in found):
                 found = (state.mesh_to_run_on, *found)
@@ -121,7 +119,13 @@ class Placement:
             if s:
                 placement.check_fits(s, a, partial(name, i))
         values = [*consts, *[leaves[i] for i in kept]]
-        where, _ = evaluate.device_assignment(values, requested, outs, found, name)
+        try:
+            where, _ = evaluate.device_assignment(values, requested, outs, found, name)
+        except ValueError:
+            if not any(map(evaluate.committed_sharding, consts)):
+                raise
+            values[:len(consts)] = [c.aval for c in consts]      # they give way, and are brought there
+            where, _ = evaluate.device_assignment(values, requested, outs, found, name)
         return with_memories(program, where), requested
 
     def requested(self, traced: TracedProgram) -> tuple[list[Any] | None, tuple[Any, ...] | None]:

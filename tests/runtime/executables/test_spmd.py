@@ -582,14 +582,17 @@ def test_device_is_for_programs_without_arguments_and_with_static_ones():
 ])
 def test_a_wrong_device_is_refused(how, error, words):
     with pytest.raises(error, match=words):
-        jax.jit(lambda x: x, **how())
+        jax.jit(lambda x: x, **how())(1.0)
 
 
-@pytest.mark.skipif(ON_JAX, reason="JAX moves constants")
-def test_constants_elsewhere_are_named():
-    c = on_device(A, 2)
-    with pytest.raises(ValueError, match="a constant of <lambda> is on CPU 2"):
-        jax.jit(lambda a: a + c, device=devices()[3])(A)
+@pytest.mark.parametrize("how", [{}, {"device": devices()[3]}, {"out_shardings": on()}, {"in_shardings": on()}], ids=str)
+def test_constants_give_way_to_arguments_and_shardings(how):
+    """They are brought where the program runs, also from several places, for calls and for what is compiled ahead."""
+    one, split = on_device(A, 2), jax.device_put(A, on("data"))
+    f, x = jax.jit(lambda a: a + one - split, **how), A if how else on_device(A, 1)
+    for call in (f, f, f.lower(x).compile()):
+        np.testing.assert_array_equal(call(x), A)
+    assert f(x).devices() == ({devices()[3]} if "device" in how else set(devices()[:8]) if how else x.devices())
 
 
 # --- the words of a result's sharding ---
