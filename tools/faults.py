@@ -440,9 +440,8 @@ FAULTS = (
           "einsum without an arrow keeps the letters that are summed over"),
     Fault("kron-order", "numpy/contraction.py", 'map("".join, zip(rows, columns))', 'map("".join, zip(columns, rows))',
           "the Kronecker product of b and a"),
-    Fault("mirrored-norm", "numpy/fft.py", "_transformed(\"ihfft\", FftType.RFFT, a, None if n is None else (n,), (axis,),\n"
-          "                                  _mirrored(norm))", "_transformed(\"ihfft\", FftType.RFFT, a, None if n is None else (n,),"
-          " (axis,), norm)", "ihfft is scaled as hfft"),
+    Fault("mirrored-norm", "numpy/fft.py", "_along(\"ihfft\", FftType.RFFT, a, n, axis, _mirrored(norm))",
+          "_along(\"ihfft\", FftType.RFFT, a, n, axis, norm)", "ihfft is scaled as hfft"),
     Fault("frequencies-odd", "numpy/fft.py", "lambda n: (n + 1) // 2)", "lambda n: n // 2)",
           "frequencies of an odd number of samples lack one"),
     Fault("polyint-constants", "numpy/polynomials.py", "return concatenate([p, k]) / _column", "return concatenate([p, k[::-1]]) / _column",

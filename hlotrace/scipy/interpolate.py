@@ -69,9 +69,10 @@ class RegularGridInterpolator:
         if isinstance(xi, (tuple, list)):
             check_arraylike("RegularGridInterpolator", *xi)
             xi = jnp.stack(jnp.broadcast_arrays(*promote_dtypes_inexact(*xi)), -1)
-        check_arraylike("RegularGridInterpolator", xi)
-        if jnp.ndim(xi) == 1 and len(xi) % d == 0:
-            xi = jnp.reshape(xi, (-1, d))
+        else:
+            check_arraylike("RegularGridInterpolator", xi)
+            if jnp.ndim(xi) == 1 and len(xi) % d == 0:
+                xi = jnp.reshape(xi, (-1, d))
         if jnp.shape(xi)[-1:] != (d,):
             raise ShapeError(f"RegularGridInterpolator: places must have shape (..., {d}), as the grid has "
                              f"{d} axes, got {jnp.shape(xi)}")

@@ -296,7 +296,7 @@ def test_a_pullback_takes_one_cotangent_for_all_results():
 
 @pytest.mark.parametrize("name, make", [
     ("ones", lambda: jnp.ones(2, np.float64)), ("zeros", lambda: jnp.zeros(2, "int64")),
-    ("convert_element_type", lambda: jnp.ones(2).astype("float64")), ("array", lambda: jnp.array(1., dtype="float64")),
+    ("astype", lambda: jnp.ones(2).astype("float64")), ("array", lambda: jnp.array(1., dtype="float64")),
     ("convert_element_type", lambda: lax.convert_element_type(1., np.float64))])
 def test_a_dtype_of_64_bits_is_truncated_with_a_warning_each_time(name, make):
     for _ in range(2):

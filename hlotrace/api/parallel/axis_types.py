@@ -163,7 +163,7 @@ def smap(f: Callable[..., Any], *, in_axes: Any = _INFER, out_axes: Any,
 
     >>> f = jax.smap(lambda x: x - lax.pmean(x, "x"), in_axes=0, out_axes=0, axis_name="x")
     >>> with jax.set_mesh(jax.make_mesh((2,), ("x",), devices=jax.devices()[:2])):
-    ...     f(jnp.array([1., 3.]))
+    ...     f(jax.device_put(jnp.array([1., 3.]), jax.P("x")))
     Array([-1.,  1.], dtype=float32)
     """
     if in_axes is _INFER:

@@ -101,8 +101,7 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
     >>> jnp.reshape(jnp.arange(6), (4, -1))
     Traceback (most recent call last):
         ...
-    TypeError: jnp.reshape(int32[6], (4, -1)): cannot reshape array of shape (6,) (size 6) into shape (4, -1):
-    ...
+    hlotrace.errors.ShapeError: jnp.reshape(int32[6], (4, -1)): cannot reshape array of shape (6,) ...
     """
     check_arraylike("reshape", a)
     if out_sharding is not None:

@@ -53,7 +53,7 @@ def _mean(a, where, axis, keepdims, dtype):
     dtype = dtypes.to_inexact(dtype_of(a)) if dtype is None else dtype
     computed = wider(dtype)
     mask = None if where is None else as_mask(where, shape(a))
-    total = sum_(cast(a, computed), axes, keepdims=keepdims, where=mask)
+    total = cast(sum_(cast(a, computed), axes, keepdims=keepdims, where=mask), computed)
     count = _count(a, axes, keepdims, mask, computed)
     return cast(e.div(total, cast(count, computed)), dtype)
 

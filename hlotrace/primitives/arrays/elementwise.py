@@ -127,7 +127,7 @@ def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype,
 # --- small functions over the primitives, for rules -----------------------------------------------
 
 def _pair(a, b):
-    """A Python number beside an array becomes a constant of the array's dtype."""
+    """A Python number beside an array becomes a constant of its dtype, and one of 64 bits stays one."""
     if type(b) in dtypes.python_scalars:
         b = number(b, aval_of(a))
     elif type(a) in dtypes.python_scalars:
@@ -136,6 +136,10 @@ def _pair(a, b):
         b = b.as_value(dtype_of(a))
     elif type(a) is Dimension:
         a = a.as_value(dtype_of(b))
+    elif type(b) is np.ndarray and b.itemsize == 8 and b.dtype == dtype_of(a):
+        b = common.exactly(b)
+    elif type(a) is np.ndarray and a.itemsize == 8 and a.dtype == dtype_of(b):
+        a = common.exactly(a)
     return a, b
 
 

@@ -82,7 +82,7 @@ def test_over_explicit_axes(small_blocks):
         one = jax.jit(lambda *a: g(*a)).lower(*args).compile()
     assert type(pieces._executable) is SpmdBlockExecutable
     for a, b in zip(jax.tree.leaves(pieces(*args)), jax.tree.leaves(one(*args)), strict=True):
-        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=3e-6)     # sums of some hundred terms of size 1
         assert jax.typeof(a) == jax.typeof(b) and a.sharding == b.sharding
 
 
