@@ -34,6 +34,12 @@ def slopes(function, *points):
         return [float(x) for x in run(jax.grad(function, tuple(range(len(points)))), *map(np.float64, points))]
 
 
+def test_derivatives_of_a_quotient_divide_once():
+    """They are made of the result and the divisor, which others keep too: no second quotient is kept for them."""
+    both = jax.make_jaxpr(jax.grad(lambda x, y: lax.reduce(lax.div(x, y), 0.0, lax.add, (0, 1)), (0, 1)))
+    assert str(both(X, Y)).count(" div ") == 2
+
+
 def test_ties_share_the_derivative():
     assert slopes(lax.max, 2.0, 2.0) == slopes(lax.min, 2.0, 2.0) == [0.5, 0.5]
     assert slopes(lax.max, 3.0, 2.0) == slopes(lax.min, 2.0, 3.0) == [1, 0]
