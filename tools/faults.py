@@ -406,7 +406,7 @@ FAULTS = (
           "half floats are summed in half", also=("numpy/reductions/test_statistics.py",), tests="half or narrow or bfloat16"),
     Fault("falling-slices", "numpy/indexing/indexing.py", "len(how) == 1 or how[2] > 0 for", "len(how) == 1 or how[2] for",
           "scatters claim sorted positions for falling slices", near=("numpy/indexing/test_index_claims.py",)),
-    Fault("weight-of-nan", "numpy/reductions/statistics.py", "weights = e.select(missing, 0.0, as_rows(cast(weights, dtype_of(rows))))",
+    Fault("weight-of-nan", "numpy/reductions/statistics.py", "weights = e.select(is_nan(rows), 0.0, as_rows(cast(weights, dtype_of(rows))))",
           "weights = as_rows(cast(weights, dtype_of(rows)))", "weighted nanquantile counts the weights of NaN"),
     Fault("minmax-initial", "numpy/reductions/reductions.py", "    low, high = initial if", "    high, low = initial if",
           "the pair of initial values of minmax is swapped"),

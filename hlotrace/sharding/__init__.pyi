@@ -3,7 +3,7 @@ import enum
 import numpy as np
 from collections.abc import Iterator, Mapping, Sequence
 from hlotrace import NamedSharding, get_abstract_mesh, get_mesh, reshard, set_mesh, set_mesh as use_mesh, use_abstract_mesh
-from hlotrace._types import Axis, Device, Place, ShapeLike
+from hlotrace._types import Axis, Device, Place
 from hlotrace.typing import ArrayLike
 from typing import Any, NamedTuple
 
@@ -49,7 +49,7 @@ class AbstractMesh:
     def axis_types(self) -> Any: ...
     @property
     def empty(self) -> bool: ...
-    def explicit(self, shape: ShapeLike) -> Any: ...
+    def explicit(self) -> Any: ...
     @property
     def explicit_axes(self) -> Any: ...
     @property
