@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..core.avals import aval_of
 from ..core.config import state
 from ..core.jaxpr import sub_jaxprs
 from ..core.primitive import fact_of
@@ -96,7 +97,7 @@ class Placement:
         program, consts, kept, _ = traced.pruned()
         found = fact_of(program, "meshes")
         if self.place is not None:
-            return evaluate.device_assignment([c.aval for c in consts], None, (self.place,), found)[0], None
+            return evaluate.device_assignment([*map(aval_of, consts)], None, (self.place,), found)[0], None
         if state.mesh_to_run_on and not any(map(evaluate.committed_sharding, leaves)):
             if not any(hasattr(m, "devices") for m in found):
                 found = (state.mesh_to_run_on, *found)
@@ -124,7 +125,7 @@ class Placement:
         except ValueError:
             if not any(map(evaluate.committed_sharding, consts)):
                 raise
-            values[:len(consts)] = [c.aval for c in consts]      # they give way, and are brought there
+            values[:len(consts)] = map(aval_of, consts)      # they give way, and are brought there
             where, _ = evaluate.device_assignment(values, requested, outs, found, name)
         return with_memories(program, where), requested
 

@@ -34,7 +34,7 @@ _applications = ContextCache(4096)    # of primitives, compiled
 _programs = ContextCache(512)       # compiled; with those that primitives hold, which may be new on each call
 
 
-def device_assignment(arrays: Sequence[ArrayImpl], requested: Sequence[Sharding | None] | None = None,
+def device_assignment(arrays: Sequence[Any], requested: Sequence[Sharding | None] | None = None,
                       outs: Sequence[Sharding | None] | None = None, meshes: Sequence[Any] = (),
                       names: Callable[[int], str] | None = None) -> tuple[Where, bool]:
     """(device or Partition, is it more than a default?) for a computation on these arrays.

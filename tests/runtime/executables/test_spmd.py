@@ -588,8 +588,8 @@ def test_a_wrong_device_is_refused(how, error, words):
 @pytest.mark.parametrize("how", [{}, {"device": devices()[3]}, {"out_shardings": on()}, {"in_shardings": on()}], ids=str)
 def test_constants_give_way_to_arguments_and_shardings(how):
     """They are brought where the program runs, also from several places, for calls and for what is compiled ahead."""
-    one, split = on_device(A, 2), jax.device_put(A, on("data"))
-    f, x = jax.jit(lambda a: a + one - split, **how), A if how else on_device(A, 1)
+    one, split, host = on_device(A, 2), jax.device_put(A, on("data")), np.zeros((8, 4), np.float32)
+    f, x = jax.jit(lambda a: a + one - split + host, **how), A if how else on_device(A, 1)
     for call in (f, f, f.lower(x).compile()):
         np.testing.assert_array_equal(call(x), A)
     assert f(x).devices() == ({devices()[3]} if "device" in how else set(devices()[:8]) if how else x.devices())
