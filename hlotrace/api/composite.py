@@ -20,7 +20,7 @@ from ..core.programs import constant_key
 from ..core.pytrees import pytree
 from ..core.surface.boundary import HoldsArray, arrays_of, reraise_for_user
 from ..core.trace import EVAL, Tracer, entering, trace_to_jaxpr
-from ..primitives.arrays.slicing import copy_p
+from ..primitives.arrays.slicing import as_array
 from ..primitives.programs.calls import jit_p
 from .jit import JitFunction
 from .signatures import NotHashable
@@ -72,7 +72,7 @@ def composite(fun: Callable[..., Any] | None = None, *, static: Any = (), name: 
 
 
 def _no_numpy(x: Any) -> Any:
-    return copy_p.bind(x) if isinstance(x, (np.ndarray, np.generic)) and is_arraylike(x) else x
+    return as_array(x) if isinstance(x, (np.ndarray, np.generic)) and is_arraylike(x) else x
 
 
 def _tupled(x: Any) -> Any:

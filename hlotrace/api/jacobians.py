@@ -6,12 +6,13 @@ from typing import Any, ParamSpec
 
 from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of
+from ..core.jaxpr import exactly
 from ..core.surface.boundary import filtered
 from ..core.symbolic.dimension import is_symbolic_dim
 from ..primitives.arrays.elementwise import add, convert, eq
 from ..primitives.arrays.shape import instantiate, reshape
 from ..primitives.arrays.slicing import iota_p, slice_p
-from ..primitives.common import exactly, np
+from ..primitives.common import np
 from ..transforms.jvp import jvp_flat
 from . import adapters, autodiff
 from .flat import FlatFunction

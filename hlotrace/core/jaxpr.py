@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, final
 import numpy as np
 
 from ..runtime.binding import pretty_printer as pp
+from . import dtypes
 from .avals import ShapedArray, aval_of
 from .config import state
 from .debug_info import DebugInfo, Origin
@@ -248,7 +249,19 @@ def literal_value(literal: Literal) -> Any:
     """The value of a literal, with the literal's dtype where it is not a plain weak Python scalar."""
     if literal.aval == aval_of(literal.val):
         return literal.val
-    return np.asarray(literal.val, literal.aval.dtype)
+    return exactly(np.asarray(literal.val, literal.aval.dtype))
+
+
+# primitives/arrays/elementwise gives it: `x` with the given dtype
+convert: Any = None
+
+
+def exactly(x: Any) -> Any:
+    """A NumPy constant; an array where its dtype, of 64 bits, would be read as one of 32 bits.
+
+    An array of the time when jax_enable_x64 was set has constants of its dtype beside it.
+    """
+    return x if state.x64 or dtypes.canonicalize(x.dtype) == x.dtype else convert(x, x.dtype)
 
 
 def dce(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None,

@@ -6,12 +6,13 @@ from ..core import dtypes, source_info
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
 from ..core.config import config, override, state
+from ..core.jaxpr import exactly
 from ..core.surface.boundary import HoldsArray
 from ..core.symbolic.dimension import Dimension
 from ..lax.shapes import broadcast_shapes
 from ..primitives.arrays.elementwise import convert_element_type_p
 from ..primitives.arrays.shape import broadcast_in_dim, in_memory_of
-from ..primitives.common import exactly, is_constant, np, scalar
+from ..primitives.common import is_constant, np, scalar
 
 SCALARS = (bool, int, float, complex)
 _PYTHON = {"c": complex, "i": int, "u": int, "b": int}       # of kinds of dtype; else float

@@ -14,6 +14,7 @@ from ..core import dtypes, errors, source_info
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
 from ..core.config import config, state
+from ..core.jaxpr import exactly
 from ..core.primitive import Builtin as Primitive
 from ..core.symbolic.dimension import Dimension, as_size, may_be_at_most
 from ..core.symbolic_zeros import UndefinedPrimal, is_undefined_primal
@@ -36,18 +37,6 @@ def scalar(value: Any, dtype: Any) -> Any:
         if type(value) is not Dimension:
             raise
         return value.as_value(dtype)
-
-
-# primitives/arrays/elementwise gives it: `x` with the given dtype
-convert: Any = None
-
-
-def exactly(x: Any) -> Any:
-    """A NumPy constant; an array where its dtype, of 64 bits, would be read as one of 32 bits.
-
-    An array of the time when jax_enable_x64 was set has constants of its dtype beside it.
-    """
-    return x if state.x64 or dtypes.canonicalize(x.dtype) == x.dtype else convert(x, x.dtype)
 
 
 @functools.lru_cache(maxsize=4096)

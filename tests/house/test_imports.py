@@ -312,7 +312,7 @@ GIVEN_DOWNWARD = {
         "jit_p.impl_rule shard_map_p.impl_rule device_put_p.impl_rule sharding_constraint_p.impl_rule callback_p.impl_rule "
         "mesh_cast_p.impl_rule reshard_p.impl_rule",
     "operations that a trace writes by itself": "JaxprTrace.pvary JaxprTrace.held JaxprTrace.typed Dimension.as_value "
-        "shape.as_type common.convert",
+        "shape.as_type jaxpr.convert",
     "methods of a class below that are functions of this floor":
         "Array.__array_namespace__ Ref.copy Ref.at Ref.T Ref.reshape Ref.transpose Ref.bitcast Ref.swap Ref.addupdate Ref.__getitem__ "
         "Ref.__setitem__ ShapedArray.unsplit Jaxpr.view Sharding._internal_device_list "

@@ -4,10 +4,10 @@ A derivative is a lambda of the tangent, the result and the operands; a row has 
 no derivative; NotImplemented rows are left out).  Operands have equal shapes and dtypes; a NumPy or Python
 constant of rank 0 may be an operand beside arrays of any shape.
 """
+from ...core import jaxpr
 from ...core.avals import physical
 from ...core.axes import AxisMap, leading_axes, same_axes
 from ...core.symbolic.dimension import Dimension
-from .. import common
 from ..common import (
     ShapedArray,
     aval_of,
@@ -127,7 +127,7 @@ def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype,
 # --- small functions over the primitives, for rules -----------------------------------------------
 
 def _pair(a, b):
-    """A Python number beside an array becomes a constant of its dtype, and one of 64 bits stays one."""
+    """A Python number beside an array becomes a constant of the array's dtype."""
     if type(b) in dtypes.python_scalars:
         b = number(b, aval_of(a))
     elif type(a) in dtypes.python_scalars:
@@ -136,10 +136,6 @@ def _pair(a, b):
         b = b.as_value(dtype_of(a))
     elif type(a) is Dimension:
         a = a.as_value(dtype_of(b))
-    elif type(b) is np.ndarray and b.itemsize == 8 and b.dtype == dtype_of(a):
-        b = common.exactly(b)
-    elif type(a) is np.ndarray and a.itemsize == 8 and a.dtype == dtype_of(b):
-        a = common.exactly(a)
     return a, b
 
 
@@ -182,7 +178,7 @@ def convert(x, dtype, weak_type=False):
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
 
 
-common.convert = convert
+jaxpr.convert = convert
 
 
 def select(mask, on_true, on_false):
