@@ -234,7 +234,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Iterable[Any], *args: Any) -> list[Any]:
             state.source = eqn.source
             state.name_stack = (f"{stack}/{eqn.name_stack}" if stack and eqn.name_stack
                                 else stack or eqn.name_stack)
-            operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
+            operands = [literal_value(v) if type(v) is Literal else env[v] for v in eqn.invars]
             results = eqn.primitive.bind(*operands, **eqn.params)
             if eqn.primitive.multiple_results:
                 env.update(zip(eqn.outvars, results))

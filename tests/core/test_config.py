@@ -283,6 +283,19 @@ def _twice():
     return [forward, backward, wide]
 
 
+@pytest.mark.parametrize("f", [
+    lambda x: x + 2.0, lambda x: jnp.where(x > 1, x, 2.0), lambda x: (x * np.arange(3.0)).sum(), lambda x: jnp.clip(x, 0.0, 2.0) / 3.0])
+def test_a_program_made_in_x64_runs_outside_of_it(f):
+    """Its constants keep their width."""
+    with jax.enable_x64(True):
+        x = jnp.asarray(1.5)
+        program, want, slope = jax.make_jaxpr(f)(x), f(x), jax.linearize(f, x)[1]
+        moved = slope(x)
+    for got, wanted in ((jax.extend.core.jaxpr_as_fun(program)(x)[0], want), (slope(x), moved)):
+        assert got.dtype == np.float64
+        np.testing.assert_array_equal(got, wanted)
+
+
 @pytest.mark.parametrize("x64", [True, False])
 def test_x64_inside_of_functions_that_were_entered_without(x64):
     """Weak values keep their dtype beside a Python int, and take that of a Python float that is wider."""
