@@ -19,8 +19,10 @@ LEGACY = np.array([0, 3], np.uint32)
 
 
 @pytest.mark.parametrize("name, value, error, words", [
-    ("jax_default_prng_impl", "mersenne", ValueError, "jax_default_prng_impl: new enum value .*, got mersenne"),
-    ("jax_traceback_filtering", "sometimes", ValueError, "jax_traceback_filtering: new enum value .*, got sometimes"),
+    ("jax_default_prng_impl", "mersenne", ValueError,
+     "jax_default_prng_impl: new enum value .*, got mersenne"),
+    ("jax_traceback_filtering", "sometimes", ValueError,
+     "jax_traceback_filtering: new enum value .*, got sometimes"),
     ("jax_legacy_prng_key", "never", ValueError, "jax_legacy_prng_key"),
     ("jax_softmax_custom_jvp", "maybe", ValueError, "jax_softmax_custom_jvp"),
     ("jax_platforms", 3, ValueError, "jax_platforms: 3"),
@@ -48,7 +50,8 @@ def test_values_that_are_done_are_taken():
             assert jax.config.read(name) == value
 
 
-@pytest.mark.parametrize("use", [random.split, random.key_data, random.normal, lambda key: random.fold_in(key, 1),
+@pytest.mark.parametrize(
+    "use", [random.split, random.key_data, random.normal, lambda key: random.fold_in(key, 1),
                                  lambda key: jax.jit(lambda: random.uniform(key))()])
 def test_legacy_prng_key(use):
     with warnings.catch_warnings(), jax.legacy_prng_key("allow"):
@@ -71,7 +74,8 @@ def test_softmax_custom_jvp():
     x = jnp.array([0.5, -1.0, 2.0])
 
     def gradient():
-        return jax.jacobian(jax.nn.softmax)(x), str(jax.make_jaxpr(jax.jvp, static_argnums=0)(jax.nn.softmax, (x,), (x,)))
+        return jax.jacobian(jax.nn.softmax)(x), str(
+            jax.make_jaxpr(jax.jvp, static_argnums=0)(jax.nn.softmax, (x,), (x,)))
     (with_rule, short) = gradient()
     with jax.softmax_custom_jvp(False):
         without, long = gradient()
@@ -126,7 +130,8 @@ def test_rank_promotion():
     assert (x + y).shape == (2, 3)
 
 
-@pytest.mark.parametrize("option, value", [("jax_enable_x64", True), ("jax_default_matmul_precision", "highest"),
+@pytest.mark.parametrize("option, value",
+                         [("jax_enable_x64", True), ("jax_default_matmul_precision", "highest"),
                                            ("jax_log_compiles", True), ("hlotrace_outline", False)])
 def test_an_option_is_as_before_after_a_block_whatever_ends_it(option, value):
     before = jax.config.read(option), state.trace_key
@@ -157,20 +162,25 @@ app.run(lambda argv: print(argv[1:], *map(jax.config.read, options)))
     assert "jax_numpy_rank_promotion: new enum value must be in ['allow', 'warn', 'raise'], got perhaps" in run("--jax_numpy_rank_promotion=perhaps").stderr
 
 
-# --- the table of options ------------------------------------------------------------------------------------------------
+# --- the table of options -----------------------------------------------------------------------------------
 
 # option: values that it takes, with what they are read as; values that it refuses
 VALUES = {
-    "jax_enable_x64": ([(True, True), ("true", True), ("0", False), ("Off", False), (1, True), ("", False)], ["maybe", 1.5, None]),
+    "jax_enable_x64": ([(True, True), ("true", True), ("0", False), ("Off", False), (1, True), ("", False)],
+                       ["maybe", 1.5, None]),
     "jax_explain_cache_misses": ([(None, None), ("auto", None), ("1", True)], ["sometimes"]),
     "jax_persistent_cache_min_entry_size_bytes": ([(5, 5), ("5", 5)], ["five", None]),
     "jax_persistent_cache_min_compile_time_secs": ([(0, 0.0), ("1.5", 1.5)], ["long"]),
-    "jax_compilation_cache_dir": ([(None, None), ("", ""), (pathlib.PurePath("a/b"), os.path.join("a", "b"))], [3, True]),
-    "jax_optimization_level": ([("O1", "O1"), (1, "O1"), (jax.CompilerEffortLevel.O2, "O2"), ("UNKNOWN", "UNKNOWN")],
+    "jax_compilation_cache_dir": ([(None, None), ("", ""), (pathlib.PurePath("a/b"), os.path.join("a", "b"))],
+                                  [3, True]),
+    "jax_optimization_level":
+        ([("O1", "O1"), (1, "O1"), (jax.CompilerEffortLevel.O2, "O2"), ("UNKNOWN", "UNKNOWN")],
                                [4, True, "O4", None]),
     "jax_default_matmul_precision": ([(None, None), ("highest", "highest")], ["hihgest"]),
-    "jax_dump_ir_modes": ([("jaxpr", "jaxpr"), ("stablehlo,jaxpr", "stablehlo,jaxpr")], ["text", "jaxpr,text", None]),
-    "jax_platforms": ([(None, None), ("cpu", "cpu")], [3]), "jax_default_device": ([(None, None), ("cpu", "cpu")], [3, 1.5]),
+    "jax_dump_ir_modes": ([("jaxpr", "jaxpr"), ("stablehlo,jaxpr", "stablehlo,jaxpr")],
+                          ["text", "jaxpr,text", None]),
+    "jax_platforms": ([(None, None), ("cpu", "cpu")], [3]),
+    "jax_default_device": ([(None, None), ("cpu", "cpu")], [3, 1.5]),
 }
 
 
@@ -191,12 +201,14 @@ def test_what_an_option_takes(name):
 
 @pytest.mark.quick
 def test_what_is_no_option():
-    with pytest.raises(AttributeError, match="Unrecognized config option: jax_enable_x46; did you mean 'jax_enable_x64'"):
+    with pytest.raises(AttributeError,
+                       match="Unrecognized config option: jax_enable_x46; did you mean 'jax_enable_x64'"):
         jax.config.update("jax_enable_x46", True)
     for wrong in (lambda: jax.config.nothing_like_it, lambda: jax.config.read("nothing_like_it")):
         with pytest.raises(AttributeError, match="Unrecognized config option: nothing_like_it"):
             wrong()
-    with pytest.raises(AttributeError, match="not set by assignment: config.update\\('jax_enable_x64', True\\)"):
+    with pytest.raises(AttributeError,
+                       match="not set by assignment: config.update\\('jax_enable_x64', True\\)"):
         jax.config.jax_enable_x64 = True
     assert not hasattr(jax.config, "__nothing__")
 
@@ -218,7 +230,8 @@ def test_blocks_inside_of_each_other_and_of_other_threads():
 
 @pytest.mark.quick
 def test_what_is_read_in_hot_paths_follows_the_options():
-    for name, attribute in [("jax_enable_x64", "x64"), ("jax_disable_jit", "disable_jit"), ("jax_debug_nans", "check_floats"),
+    for name, attribute in [("jax_enable_x64", "x64"), ("jax_disable_jit", "disable_jit"),
+                            ("jax_debug_nans", "check_floats"),
                             ("jax_debug_infs", "check_floats"), ("hlotrace_check_bounds", "check_bounds"),
                             ("jax_no_execution", "no_execution")]:
         assert getattr(state, attribute) is False
@@ -284,7 +297,8 @@ def _twice():
 
 
 @pytest.mark.parametrize("f", [
-    lambda x: x + 2.0, lambda x: jnp.where(x > 1, x, 2.0), lambda x: (x * np.arange(3.0)).sum(), lambda x: jnp.clip(x, 0.0, 2.0) / 3.0])
+    lambda x: x + 2.0, lambda x: jnp.where(x > 1, x, 2.0), lambda x: (x * np.arange(3.0)).sum(),
+    lambda x: jnp.clip(x, 0.0, 2.0) / 3.0])
 def test_a_program_made_in_x64_runs_outside_of_it(f):
     """Its constants keep their width."""
     with jax.enable_x64(True):
@@ -317,6 +331,8 @@ def test_x64_inside_of_functions_that_were_entered_without(x64):
     with jax.enable_x64(x64):
         wider = "float64" if x64 else "float32"
         for how in (lambda f: f(weak), lambda f: jax.jit(f)(weak)):
-            assert [how(f).dtype.name for f in (lambda w: w * 2, lambda w: 2 - w, lambda w: w + 1.5, lambda w: jnp.where(w > 0, w, 1.),
-                                                lambda w: jnp.maximum(w, 0), lambda w: w // 2, lambda w: w ** 0.5)] == [
+            assert [how(f).dtype.name for f in (lambda w: w * 2, lambda w: 2 - w, lambda w: w + 1.5,
+                                                lambda w: jnp.where(w > 0, w, 1.),
+                                                lambda w: jnp.maximum(w, 0), lambda w: w // 2,
+                                                lambda w: w ** 0.5)] == [
                 "float32", "float32", wider, wider, "float32", "float32", wider]

@@ -20,7 +20,8 @@ def naive_attention(q, k, v, allowed, bias=0):
 def test_masks_are_made_in_the_program():
     """A table of all pairs of positions would be an argument that grows with their square."""
     q = np.ones((1, 100, 1, 2), np.float32)
-    closed = jax.make_jaxpr(lambda q: nn.dot_product_attention(q, q, q, is_causal=True, local_window_size=3))(q)
+    closed = jax.make_jaxpr(lambda q: nn.dot_product_attention(q, q, q, is_causal=True, local_window_size=3))(
+        q)
     assert not closed.consts
 
 
@@ -56,15 +57,18 @@ def test_attention(option):
 
 def test_attention_checks_its_arguments():
     q = np.ones((2, 4, 6, 3), np.float32)
-    for keywords, words in [({"key": q[:, :, :4]}, "multiple of key/value heads"), ({"value": q[:, 1:]}, "value shape"),
-                            ({"mask": q}, "mask dtype should be bool"), ({"implementation": "x"}, "implementation"),
+    for keywords, words in [({"key": q[:, :, :4]}, "multiple of key/value heads"),
+                            ({"value": q[:, 1:]}, "value shape"),
+                            ({"mask": q}, "mask dtype should be bool"),
+                            ({"implementation": "x"}, "implementation"),
                             ({"bias": q}, "bias of shape"), ({"query_seq_lengths": np.ones(2)}, "int32")]:
         arguments = {"query": q, "key": q, "value": keywords.get("key", q), **keywords}
         with pytest.raises(ValueError, match=words):
             nn.dot_product_attention(**arguments)
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (5,), (3, 5), (1, 5), (1, 1, 5), (4, 3, 5), (2, 1, 3, 5), (2, 4, 1, 1)])
+@pytest.mark.parametrize(
+    "shape", [(), (1,), (5,), (3, 5), (1, 5), (1, 1, 5), (4, 3, 5), (2, 1, 3, 5), (2, 4, 1, 1)])
 @pytest.mark.parametrize("batched", [True, False])
 def test_masks_and_biases_broadcast(shape, batched):
     if not batched and len(shape) == 4:
@@ -80,7 +84,8 @@ def test_masks_and_biases_broadcast(shape, batched):
 
 
 @pytest.mark.parametrize("shape, error, words", [
-    ((4, 5), (TypeError, ValueError), "should broadcast to"), ((1,) * 5, ValueError, "ndim should be 4 at most, but got 5")])
+    ((4, 5), (TypeError, ValueError), "should broadcast to"),
+    ((1,) * 5, ValueError, "ndim should be 4 at most, but got 5")])
 def test_masks_that_do_not_broadcast(shape, error, words):
     q = jnp.ones((2, 3, 4, 8))
     for options in ({"mask": jnp.ones(shape, bool)}, {"bias": jnp.ones(shape)}):

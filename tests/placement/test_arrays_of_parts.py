@@ -1,4 +1,5 @@
-"""Arrays made of parts on eight devices: by a callback, of arrays on one device each, of a process's own data."""
+"""Arrays made of parts on eight devices: by a callback, of arrays on one device each, of a process's own
+data."""
 import numpy as np
 import pytest
 from mesh8 import PLACES, UNEVEN, backwards, counting, high, lies, low, on, on_device, one, put, whole

@@ -1,4 +1,5 @@
-"""Which TPU comes where in a mesh, by stand-ins for devices: rings, whole physical axes, divided ones, blocks of processes."""
+"""Which TPU comes where in a mesh, by stand-ins for devices: rings, whole physical axes, divided ones, blocks
+of processes."""
 import itertools
 import math
 import types
@@ -27,7 +28,8 @@ def slice_of(kind, sizes, host=(2, 2, 1), cores=1, first=0, **more):
     places = [(process, tuple(a * n + b for a, b, n in zip(at, inside, host)), core)
               for process, at in enumerate(points(hosts)) for inside in points(host) for core in range(cores)]
     return [Device(id=first + i, process_index=process, coords=coords, core_on_chip=core, platform="tpu",
-                                  device_kind=kind, **more) for i, (process, coords, core) in enumerate(places)]
+                                  device_kind=kind, **more)
+                                  for i, (process, coords, core) in enumerate(places)]
 
 
 def ids(mesh):
@@ -56,7 +58,8 @@ TRAY = [0, 1, 2, 3, 6, 7, 4, 5]
 ])
 def test_trays_of_v2_and_v3_are_rings(devices, shape, order):
     assert np.ravel(ids(create_device_mesh(shape, devices))).tolist() == order
-    assert ids(jax.make_mesh(shape, tuple("abcd"[:len(shape)]), devices=devices).devices) == ids(create_device_mesh(shape, devices))
+    assert ids(jax.make_mesh(shape, tuple("abcd"[:len(shape)]), devices=devices).devices) == ids(
+        create_device_mesh(shape, devices))
 
 
 @pytest.mark.parametrize("kind, sizes, order", [
@@ -96,13 +99,15 @@ def test_an_axis_of_all_chips_of_a_plane_without_wrapped_axes_is_a_ring(kind, si
 ])
 def test_small_slices_of_each_generation(kind, sizes, cores, shape, order):
     devices = slice_of(kind, sizes, host=sizes, cores=cores)
-    place = {(*d.coords, d.core_on_chip): (((d.coords[2] * sizes[1] + d.coords[1]) * sizes[0]) + d.coords[0]) * cores + d.core_on_chip
+    place = {(*d.coords, d.core_on_chip): (((d.coords[2] * sizes[1] + d.coords[1]) * sizes[0]) + d.coords[0])
+             * cores + d.core_on_chip
              for d in devices}
     found = create_device_mesh(shape, sorted(devices, key=lambda d: place[(*d.coords, d.core_on_chip)]))
     assert [place[(*d.coords, d.core_on_chip)] for d in found.ravel()] == order and found.shape == shape
 
 
-# kind, grid, chips to a link around an axis, shape, size of steps along each logical axis: 1 for one physical axis
+# kind, grid, chips to a link around an axis, shape, size of steps along each logical axis: 1 for one physical
+# axis
 WHOLE = [
     ("TPU v4", (4, 4, 4), (4, 16), [1, None]),
     ("TPU v4", (4, 4, 4), (16, 4), [None, 1]),
@@ -134,7 +139,8 @@ def test_an_axis_of_a_mesh_is_a_product_of_whole_physical_axes(kind, sizes, shap
             assert all(n in (1, size) for n, size in zip(passed, sizes)) and math.prod(passed) == shape[axis]
             if step is not None:
                 assert {distance(a, b, sizes, 99) for a, b in itertools.pairwise(line)} <= {step}
-    if shape != (2, 4, 8):      # where the last axis would rather take two whole ones, and the first divide one
+    # where the last axis would rather take two whole ones, and the first divide one
+    if shape != (2, 4, 8):
         assert (create_device_mesh(shape, devices, allow_split_physical_axes=True) == mesh).all()
 
 
@@ -164,7 +170,8 @@ def test_cores_of_a_chip_are_the_last_physical_axis():
 ])
 def test_physical_axes_are_divided_where_they_must_and_may_be(kind, sizes, shape):
     devices = slice_of(kind, sizes)
-    with pytest.raises(NotImplementedError, match=rf"mesh_shape \({shape[0]}, .*a grid of {sizes[0]}x.*allow_split_physical_axes=True"):
+    with pytest.raises(NotImplementedError,
+                       match=rf"mesh_shape \({shape[0]}, .*a grid of {sizes[0]}x.*allow_split_physical_axes=True"):
         create_device_mesh(shape, devices)
     mesh = create_device_mesh(shape, devices, allow_split_physical_axes=True)
     assert mesh.shape == shape and sorted(ids(mesh.ravel())) == [*range(len(devices))]
@@ -178,8 +185,10 @@ def test_physical_axes_are_divided_where_they_must_and_may_be(kind, sizes, shape
 
 @pytest.mark.parametrize("sizes, shape, parts", [
     ((4, 4, 4), (2, 32), [(1, 1, 2), (4, 4, 2)]), ((4, 4, 1), (8, 2), [(2, 4, 1), (2, 1, 1)]),
-    ((4, 4, 4), (2, 8, 4), [(1, 1, 2), (1, 4, 2), (4, 1, 1)]), ((4, 4, 8), (2, 16, 4), [(1, 2, 1), (1, 2, 8), (4, 1, 1)]),
-    ((4, 8, 1), (4, 4, 2), [(1, 4, 1), (2, 2, 1), (2, 1, 1)]), ((4, 2, 2), (2, 2, 4), [(2, 1, 1), (2, 1, 1), (1, 2, 2)])])
+    ((4, 4, 4), (2, 8, 4), [(1, 1, 2), (1, 4, 2), (4, 1, 1)]),
+    ((4, 4, 8), (2, 16, 4), [(1, 2, 1), (1, 2, 8), (4, 1, 1)]),
+    ((4, 8, 1), (4, 4, 2), [(1, 4, 1), (2, 2, 1), (2, 1, 1)]),
+    ((4, 2, 2), (2, 2, 4), [(2, 1, 1), (2, 1, 1), (1, 2, 2)])])
 def test_the_last_axis_chooses_first_and_takes_whole_physical_axes(sizes, shape, parts):
     mesh = create_device_mesh(shape, slice_of("TPU v4", sizes), allow_split_physical_axes=True)
     lines = [np.moveaxis(mesh, axis, 0).reshape(size, -1)[:, 0] for axis, size in enumerate(shape)]
@@ -248,10 +257,12 @@ def test_slices_are_arranged_each_by_itself():
     mixed = slices[1] + slices[0]
     order = [TRAY, [8 + i for i in TRAY]]
     assert ids(create_hybrid_device_mesh((1, 8), (2, 1), mixed)) == order
-    assert ids(create_hybrid_device_mesh((1, 8), (2, 1), mixed, should_sort_granules_by_key=False)) == order[::-1]
+    assert ids(create_hybrid_device_mesh((1, 8), (2, 1), mixed, should_sort_granules_by_key=False)) == order[
+        ::-1]
     assert ids(create_hybrid_device_mesh((8,), (2,), mixed)) == sum(order, [])
     # dcn axes are the outer part of each axis
-    assert ids(create_hybrid_device_mesh((4, 2), (1, 2), mixed)) == [[*TRAY[i:i + 2], *(8 + j for j in TRAY[i:i + 2])] for i in (0, 2, 4, 6)]
+    assert ids(create_hybrid_device_mesh((4, 2), (1, 2), mixed)) == [
+        [*TRAY[i:i + 2], *(8 + j for j in TRAY[i:i + 2])] for i in (0, 2, 4, 6)]
     hosts = slice_of("TPU v4", (4, 4, 1))
     grouped = create_hybrid_device_mesh((2, 2), (2, 2), hosts, process_is_granule=True)
     assert [[{d.process_index for d in block.flat} for block in np.split(half, 2, axis=1)]

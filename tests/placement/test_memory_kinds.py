@@ -1,4 +1,5 @@
-"""Memory kinds: arrays are put into a kind of their devices' memory, and programs take, make and give such arrays."""
+"""Memory kinds: arrays are put into a kind of their devices' memory, and programs take, make and give such
+arrays."""
 import re
 
 import numpy as np
@@ -9,8 +10,10 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 
 KINDS = ["pinned_host", "unpinned_host"]
-PLACES = {"one device": lambda: one(3), "rows": lambda: on("data"), "tiles": lambda: on("data", "model"), "copies": on}
-SOURCES = {"NumPy": lambda x: x, "the default device": jnp.asarray, "another device": lambda x: jax.device_put(x, one(5)),
+PLACES = {"one device": lambda: one(3), "rows": lambda: on("data"), "tiles": lambda: on("data", "model"),
+          "copies": on}
+SOURCES = {"NumPy": lambda x: x, "the default device": jnp.asarray,
+           "another device": lambda x: jax.device_put(x, one(5)),
            "columns": lambda x: jax.device_put(x, on(None, "model"))}
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 
@@ -43,8 +46,10 @@ def test_arrays_go_into_a_kind_of_memory_and_back(place, kind, source):
 @pytest.mark.parametrize("kind", KINDS)
 def test_results_are_given_in_a_kind_of_memory(place, kind):
     pinned = place.with_memory_kind(kind)
-    asked, put = jax.jit(lambda x: x * 2, out_shardings=pinned), jax.jit(lambda x: jax.device_put(x * 2, pinned))
-    for f in (asked, put, asked.lower(X).compile(), put.lower(X).compile(), jax.jit(asked, out_shardings=pinned),
+    asked, put = jax.jit(lambda x: x * 2, out_shardings=pinned), jax.jit(
+        lambda x: jax.device_put(x * 2, pinned))
+    for f in (asked, put, asked.lower(X).compile(), put.lower(X).compile(),
+              jax.jit(asked, out_shardings=pinned),
               jax.jit(jax.vmap(lambda x: x * 2), out_shardings=pinned)):
         assert holds(f(X), 2 * X, pinned)
     assert holds(asked(asked(X)), 4 * X, pinned)
@@ -63,11 +68,13 @@ def test_inside_of_programs_values_go_there_and_back(place, kind):
     assert got.sharding.memory_kind == place.memory_kind
     np.testing.assert_array_equal(jax.jit(jax.vmap(f))(np.stack([X, -X])), np.stack([2 * X + 1, 1 - 2 * X]))
     np.testing.assert_array_equal(jax.jit(jax.grad(lambda x: (f(x) ** 2).sum()))(X), 4 * (2 * X + 1))
-    np.testing.assert_array_equal(jax.jit(jax.grad(lambda x: (jax.device_put(x, pinned) ** 2).sum()))(X), 2 * X)
+    np.testing.assert_array_equal(jax.jit(jax.grad(lambda x: (jax.device_put(x, pinned) ** 2).sum()))(X),
+                                  2 * X)
 
 
 def kinds(f, **options):
-    """The placements that the text of a program names, in order, and the kinds of its arguments and results."""
+    """The placements that the text of a program names, in order, and the kinds of its arguments and results.
+    """
     text = jax.jit(f, **options).lower(X).as_text()
     calls = re.findall(r'@annotate_device_placement.*_xla_buffer_placement = "(\w+)"', text)
     return calls, re.findall(r'mhlo.memory_kind = "(\w+)"', text)
@@ -80,7 +87,8 @@ def test_the_text_says_where_values_go():
     assert kinds(lambda x: x * 2, out_shardings=pinned) == (["pinned_host"], ["pinned_host"])
     assert kinds(lambda x: jax.device_put(x * 2, pinned)) == (["pinned_host"], ["pinned_host"])
     assert kinds(lambda x: jax.device_put(x * 2, pinned) + 1) == (["pinned_host"] * 2, ["pinned_host"])
-    assert kinds(lambda x: jax.device_put(jax.device_put(x, pinned), plain)) == (["pinned_host", "device"], [])
+    assert kinds(lambda x: jax.device_put(jax.device_put(x, pinned), plain)) == (
+        ["pinned_host", "device"], [])
     assert kinds(lambda x: jax.device_put(x, plain), in_shardings=pinned) == (["device"], ["pinned_host"])
 
 
@@ -90,20 +98,24 @@ def test_a_kind_of_memory_wherever_the_array_lies():
     assert holds(host, X, on("data").with_memory_kind("pinned_host"))
     assert holds(jax.device_put({"a": host}, jax.memory.Space.Device)["a"], X, on("data"))
     assert jax.device_put(X, jax.memory.Space.Host).sharding.memory_kind == "pinned_host"
-    there = jax.jit(jax.grad(lambda x: (jax.device_put(jax.vmap(jnp.sin)(x), jax.memory.Space.Host) ** 2).sum()))
+    there = jax.jit(
+        jax.grad(lambda x: (jax.device_put(jax.vmap(jnp.sin)(x), jax.memory.Space.Host) ** 2).sum()))
     np.testing.assert_allclose(there(X), 2 * np.sin(X) * np.cos(X), atol=1e-6)
     assert "pinned_host" in there.lower(X).as_text()
 
 
 def test_in_shardings_of_another_memory_are_an_error():
     host, device = (on("data").with_memory_kind(kind) for kind in ("pinned_host", None))
-    for x, wanted in ((jax.device_put(X, device), host), (jax.device_put(X, host), device), (jax.numpy.asarray(X), host)):
-        with pytest.raises(ValueError, match="Memory kinds passed to jax.jit does not match memory kind on the respective arg"):
+    for x, wanted in ((jax.device_put(X, device), host), (jax.device_put(X, host), device),
+                      (jax.numpy.asarray(X), host)):
+        with pytest.raises(ValueError,
+                           match="Memory kinds passed to jax.jit does not match memory kind on the respective arg"):
             jax.jit(lambda x: x * 2, in_shardings=wanted)(x)
 
 
 @pytest.mark.parametrize("function", [
-    lambda x: x % 2, lambda x: x // 2, lambda x: divmod(x, 2)[1], lambda x: x * 2, lambda x: x > 1], ids=range(5))
+    lambda x: x % 2, lambda x: x // 2, lambda x: divmod(x, 2)[1], lambda x: x * 2, lambda x: x > 1],
+    ids=range(5))
 @pytest.mark.parametrize("kind", [jax.sharding.AxisType.Auto, jax.sharding.AxisType.Explicit])
 def test_what_is_computed_of_arrays_in_the_hosts_memory_is_there(function, kind):
     mesh = jax.make_mesh((1,), ("x",), axis_types=(kind,))
@@ -115,4 +127,5 @@ def test_what_is_computed_of_arrays_in_the_hosts_memory_is_there(function, kind)
             assert out.sharding.memory_kind == "pinned_host"
             np.testing.assert_array_equal(out, function(x))
     if kind is jax.sharding.AxisType.Explicit:
-        assert jax.reshard(there, jax.sharding.NamedSharding(mesh, jax.P())).sharding.memory_kind == "pinned_host"
+        assert jax.reshard(there,
+                           jax.sharding.NamedSharding(mesh, jax.P())).sharding.memory_kind == "pinned_host"

@@ -1,4 +1,5 @@
-"""Elementwise operations: derivatives against slopes of NumPy's functions, types, and the operands that they take."""
+"""Elementwise operations: derivatives against slopes of NumPy's functions, types, and the operands that they
+take."""
 import numpy as np
 import pytest
 from reference import check_rules, draw
@@ -31,11 +32,13 @@ def slopes(function, *points):
     """The derivative by each operand, of scalars, evaluated by NumPy."""
     from reference import run
     with jax.enable_x64():
-        return [float(x) for x in run(jax.grad(function, tuple(range(len(points)))), *map(np.float64, points))]
+        return [float(x) for x in run(jax.grad(function, tuple(range(len(points)))),
+                                      *map(np.float64, points))]
 
 
 def test_derivatives_of_a_quotient_divide_once():
-    """They are made of the result and the divisor, which others keep too: no second quotient is kept for them."""
+    """They are made of the result and the divisor, which others keep too: no second quotient is kept for
+    them."""
     both = jax.make_jaxpr(jax.grad(lambda x, y: lax.reduce(lax.div(x, y), 0.0, lax.add, (0, 1)), (0, 1)))
     assert str(both(X, Y)).count(" div ") == 2
 
@@ -46,25 +49,32 @@ def test_ties_share_the_derivative():
 
 
 def test_powers_at_zero():
-    assert slopes(lambda x: lax.integer_pow(x, 1), 0.0) == [1] and slopes(lambda x: lax.integer_pow(x, 2), 0.0) == [0]
-    assert slopes(lambda x: lax.pow(x, 2.0), 0.0) == [0] and slopes(lambda y: lax.pow(2.0, y), 0.0) == pytest.approx([np.log(2)])
+    assert slopes(lambda x: lax.integer_pow(x, 1), 0.0) == [1] and slopes(
+        lambda x: lax.integer_pow(x, 2), 0.0) == [0]
+    assert slopes(lambda x: lax.pow(x, 2.0), 0.0) == [0] and slopes(
+        lambda y: lax.pow(2.0, y), 0.0) == pytest.approx([np.log(2)])
 
 
 @pytest.mark.parametrize("call, dtype", [
-    (lambda x: x < 1, "bool"), (lax.abs, "float32"), (lambda x: lax.complex(x, x), "complex64"), (lambda x: lax.real(lax.complex(x, x)), "float32"),
+    (lambda x: x < 1, "bool"), (lax.abs, "float32"), (lambda x: lax.complex(x, x), "complex64"),
+    (lambda x: lax.real(lax.complex(x, x)), "float32"),
     (lambda x: lax.abs(lax.complex(x, x)), "float32"), (lambda x: lax.is_finite(x), "bool"),
-    (lambda x: lax.convert_element_type(x, np.int8), "int8"), (lambda x: lax.population_count(lax.convert_element_type(x, np.uint8)), "uint8")])
+    (lambda x: lax.convert_element_type(x, np.int8), "int8"),
+    (lambda x: lax.population_count(lax.convert_element_type(x, np.uint8)), "uint8")])
 def test_types(call, dtype):
     found = jax.eval_shape(call, jax.ShapeDtypeStruct((2, 3), np.float32))
     assert (found.shape, found.dtype) == ((2, 3), dtype)
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda: lax.sin(np.int32([1])), "sin"), (lambda: lax.add(np.float32([1]), np.int32([1])), "add.*same dtypes"),
-    (lambda: lax.add(np.ones(2, "f"), np.ones(3, "f")), r"add.*\(2,\).*\(3,\)"), (lambda: lax.population_count(np.float32(1)), "population_count"),
+    (lambda: lax.sin(np.int32([1])), "sin"),
+    (lambda: lax.add(np.float32([1]), np.int32([1])), "add.*same dtypes"),
+    (lambda: lax.add(np.ones(2, "f"), np.ones(3, "f")), r"add.*\(2,\).*\(3,\)"),
+    (lambda: lax.population_count(np.float32(1)), "population_count"),
     (lambda: lax.bitwise_and(np.float32([1]), np.float32([1])), "and"),
     (lambda: lax.select(np.ones(2, bool), np.ones(3, "f"), np.ones(3, "f")), "select"),
-    (lambda: lax.shift_left(np.float32(1), np.float32(1)), "shift_left"), (lambda: lax.integer_pow(np.int32(2), -1), "integer_pow")])
+    (lambda: lax.shift_left(np.float32(1), np.float32(1)), "shift_left"),
+    (lambda: lax.integer_pow(np.int32(2), -1), "integer_pow")])
 def test_operands_that_are_not_taken(call, words):
     with pytest.raises((TypeError, ValueError), match=words):
         jax.eval_shape(call)

@@ -546,11 +546,13 @@ def test_a_training_step_is_the_same_on_any_mesh():
 
 
 @pytest.mark.filterwarnings("ignore:backend and device argument:DeprecationWarning")
-@pytest.mark.parametrize("source", [lambda: A, lambda: jnp.asarray(A), lambda: on_device(A, 2), lambda: put(A, "data")])
+@pytest.mark.parametrize(
+    "source", [lambda: A, lambda: jnp.asarray(A), lambda: on_device(A, 2), lambda: put(A, "data")])
 def test_device_says_where_a_program_runs(source):
     """Arguments go there wherever they lie, and the results stay."""
     third = devices()[3]
-    for f, want in [(lambda a: a + 1, A + 1), (lambda a: a, A), (lambda a: jnp.zeros(3), np.zeros(3, np.float32))]:
+    for f, want in [(lambda a: a + 1, A + 1), (lambda a: a, A),
+                    (lambda a: jnp.zeros(3), np.zeros(3, np.float32))]:
         for how, place in (dict(device=third), third), (dict(backend="cpu"), devices()[0]):
             run = jax.jit(f, **how)
             for results in (run(source()), jax.jit(**how)(f)(a=source()), jax.vmap(run)(source())):
@@ -575,9 +577,11 @@ def test_device_is_for_programs_without_arguments_and_with_static_ones():
 
 @pytest.mark.skipif(ON_JAX, reason="hlotrace's words")
 @pytest.mark.parametrize("how, error, words", [
-    (lambda: dict(device=devices()[1], backend="cpu"), ValueError, "can't specify both a device and a backend"),
+    (lambda: dict(device=devices()[1], backend="cpu"), ValueError,
+     "can't specify both a device and a backend"),
     (lambda: dict(device=3), TypeError, "jit: device is one of hlotrace.devices\\(\\), got 3"),
-    (lambda: dict(device=devices()[1], out_shardings=on()), ValueError, "device and backend say in another way"),
+    (lambda: dict(device=devices()[1], out_shardings=on()), ValueError,
+     "device and backend say in another way"),
     (lambda: dict(backend="nope"), RuntimeError, "nope"),
 ])
 def test_a_wrong_device_is_refused(how, error, words):
@@ -585,28 +589,33 @@ def test_a_wrong_device_is_refused(how, error, words):
         jax.jit(lambda x: x, **how())(1.0)
 
 
-@pytest.mark.parametrize("how", [{}, {"device": devices()[3]}, {"out_shardings": on()}, {"in_shardings": on()}], ids=str)
+@pytest.mark.parametrize(
+    "how", [{}, {"device": devices()[3]}, {"out_shardings": on()}, {"in_shardings": on()}], ids=str)
 def test_constants_give_way_to_arguments_and_shardings(how):
-    """They are brought where the program runs, also from several places, for calls and for what is compiled ahead."""
+    """They are brought where the program runs, also from several places, for calls and for what is compiled
+    ahead."""
     one, split, host = on_device(A, 2), jax.device_put(A, on("data")), np.zeros((8, 4), np.float32)
     f, x = jax.jit(lambda a: a + one - split + host, **how), A if how else on_device(A, 1)
     for call in (f, f, f.lower(x).compile()):
         np.testing.assert_array_equal(call(x), A)
-    assert f(x).devices() == ({devices()[3]} if "device" in how else set(devices()[:8]) if how else x.devices())
+    assert f(x).devices() == ({devices()[3]} if "device" in how else set(devices()[:8]) if how
+                              else x.devices())
 
 
 # --- the words of a result's sharding ---
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (4, 2), (8, 1)])
-@pytest.mark.parametrize("spec", [P("data", "model"), P("data"), P("model"), P("data", None), P(None, "model"), P(),
+@pytest.mark.parametrize(
+    "spec", [P("data", "model"), P("data"), P("model"), P("data", None), P(None, "model"), P(),
                                   P(("data", "model")), P(None, None)], ids=str)
 def test_axes_that_split_nothing_stay_in_the_spec_of_a_result(shape, spec):
     mesh = Mesh(np.array(devices()[:shape[0] * shape[1]]).reshape(shape), ("data", "model"))
     x = jax.device_put(counting((8, 8)), NamedSharding(mesh, spec))
     slope = jax.grad(lambda x: jnp.sum(x ** 2))
     square = jax.jit(lambda x: {
-        "same": x * 2, "loop": lax.fori_loop(0, 3, lambda i, c: c * 2, x), "row": x[None], "slope": slope(x)})(x)
+        "same": x * 2, "loop": lax.fori_loop(0, 3, lambda i, c: c * 2, x), "row": x[None],
+        "slope": slope(x)})(x)
     for y in (x + 1, jnp.sin(x), square["same"], square["loop"], square["slope"], slope(x),
               jax.jit(lambda x: x)(x)):
         assert y.sharding == x.sharding
