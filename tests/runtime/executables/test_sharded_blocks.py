@@ -152,3 +152,33 @@ def test_a_result_that_other_blocks_gather_has_its_own_sharding(small_blocks):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
         assert a.sharding.is_equivalent_to(b.sharding, a.ndim)
     assert communicated(pieces, AUTO) == communicated(one, AUTO)
+
+
+def test_rows_of_lighter_blocks_are_pieces_too(monkeypatch):
+    def adam(params, x):
+        return jax.tree.map(lambda p, g: p - 0.1 * g / (jnp.sqrt(g * g) + 1e-3) + jnp.sin(p) * jnp.cos(g) ** 2,
+                            params, jax.grad(loss)(params, x))
+    whole, args = compiled(adam, AUTO)
+    assert type(whole._executable) is not SpmdBlockExecutable
+    monkeypatch.setattr(blocks, "LIGHTEST_EACH", 2e4)      # the blocks of the network do more, the updates less
+    pieces, _ = compiled(adam, AUTO)
+    names = {e.lowered.jaxpr.name: n for e, n in pieces._executable.pieces}
+    assert any("_x" in name and n > 1 for name, n in names.items()), names
+    for a, b in zip(jax.tree.leaves(pieces(*args)), jax.tree.leaves(whole(*args)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+    assert communicated(pieces, AUTO) == communicated(whole, AUTO)
+
+
+def test_what_shardy_decides_is_the_same_by_the_shorter_way(small_blocks, monkeypatch):
+    from hlotrace.runtime.mlir import shardy
+    texts = set()
+    monkeypatch.setattr(shardy, "main_specs", lambda text, collectives=True, specs=shardy.main_specs: (
+        texts.add(text), specs(text, collectives))[1])
+    for odd in (COLUMNS, ROWS):
+        compiled(step, AUTO, odd)
+    short = [shardy.main_specs(text) for text in texts]
+    monkeypatch.setattr(shardy, "_WITHOUT_CALLS", shardy.PROPAGATION)
+    assert len(texts) > 4 and any(specs.exchanges for specs in short)
+    for text, specs in zip(texts, short):
+        assert shardy.main_specs(text) == specs
+        assert shardy.main_specs(text, collectives=False)[:2] == specs[:2]
