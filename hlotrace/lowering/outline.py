@@ -83,10 +83,10 @@ def outline(jaxpr: Jaxpr, thin: bool = True) -> tuple[Jaxpr, list[Block]]:
 
 
 def joined_rows(jaxpr: Jaxpr, blocks: Set[Jaxpr], most: int) -> tuple[Jaxpr, set[Jaxpr]]:
-    """(the program with rows of more than `most` calls of one of `blocks` as that many calls of more work, the
-    programs of these)."""
+    """(the program with rows of more than `most` calls of one of `blocks` as that many calls of more work,
+    the programs of these)."""
     used, calls, at = _last_uses(jaxpr), [], 0
-    programs = (eqn.params["jaxpr"] if eqn.primitive is jit_p else None for eqn in jaxpr.eqns)
+    programs: Any = (eqn.params["jaxpr"] if eqn.primitive is jit_p else None for eqn in jaxpr.eqns)
     for block, row in itertools.groupby(programs):
         end = at + len([*row])
         each = -(-(end - at) // most) if block in blocks else 1
