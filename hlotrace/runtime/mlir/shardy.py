@@ -72,7 +72,7 @@ def main_specs(text: str, collectives: bool = True) -> MainSpecs:
     numbers = {value: i for i, value in enumerate(main.regions[0].blocks[0].arguments)}
     gathered: dict[int, Spec] = {}
     exchanges = set()
-    for op, _ in walk(main):
+    for op, _ in walk(main) if collectives else ():
         if op.name in _EXCHANGES:
             source, sharding = _before_slices(op.operands[0]), result_shardings(op)[0]
             exchanges.add((source, str(sharding)))
@@ -139,7 +139,8 @@ def passed(text: str, passes: str, prepare: Callable[[Any], None] | None = None)
     """
     module = parsed(text)
     _check(functions(module))
-    _say_elementwise(module)
+    if "chlo." in text:
+        _say_elementwise(module)
     if prepare:
         prepare(module)
     try:
