@@ -12,7 +12,7 @@ from hlotrace import P
 from hlotrace.core.config import override
 from hlotrace.experimental import serialize_executable
 from hlotrace.inspection.communication import collectives
-from hlotrace.runtime.executables import blocks
+from hlotrace.runtime.executables import blocks, spmd
 from hlotrace.runtime.executables.sharded_blocks import SpmdBlockExecutable
 from hlotrace.sharding import AxisType, NamedSharding
 
@@ -20,6 +20,7 @@ AUTO, EXPLICIT = (jax.make_mesh((4, 2), ("data", "model"), axis_types=(kind,) * 
                   for kind in (AxisType.Auto, AxisType.Explicit))
 
 
+LINE = jax.make_mesh((8,), ("i",), axis_types=(AxisType.Auto,))
 COLUMNS, ROWS = P(None, "model"), P("data", None)
 
 
@@ -182,3 +183,22 @@ def test_what_shardy_decides_is_the_same_by_the_shorter_way(small_blocks, monkey
     for text, specs in zip(texts, short):
         assert shardy.main_specs(text) == specs
         assert shardy.main_specs(text, collectives=False)[:2] == specs[:2]
+
+
+def by_device(f):
+    return jax.shard_map(f, mesh=LINE, in_specs=P("i"), out_specs=P("i"))
+
+
+@pytest.mark.parametrize(("waits", "f"), [
+    (False, lambda x: x * 2 + 1),
+    (False, by_device(lambda x: x.sum(0, keepdims=True))),
+    (True, lambda x: x.sum()),
+    (True, lambda x: jnp.roll(x, 1, 0)),
+    (True, by_device(lambda x: jax.lax.all_gather(x, "i"))),
+    (True, by_device(lambda x: jax.lax.all_to_all(x, "i", 1, 1))),
+    (True, by_device(lambda x: jax.lax.psum_scatter(x, "i", scatter_dimension=1))),
+    (True, by_device(lambda x: jax.lax.ppermute(x, "i", [(0, 1)])))])
+def test_only_launches_with_collectives_may_starve(waits, f, monkeypatch):
+    monkeypatch.setattr(spmd.binding, "version", (0, 10, 2))
+    x = jax.device_put(jnp.ones((64, 8)), NamedSharding(LINE, P("i")))
+    assert jax.jit(lambda x: f(x)).lower(x).compile()._executable.may_starve is waits
