@@ -110,8 +110,8 @@ def splice(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     jaxpr, consts, out_tree = found
     if state.trace.staging:
         results = state.trace.splice(jaxpr, [*consts, *arrays])
-    elif _is_one_operation(jaxpr) or any([aval_of(x).explicit for x in arrays]):  # whose types know no devices
-        return fun(*args, **kwargs)
+    elif _is_one_operation(jaxpr) or any([aval_of(x).explicit for x in arrays]):
+        return fun(*args, **kwargs)     # types over Explicit axes know no devices
     else:       # one program, found again, where the operations would be as many
         results = jit_p.bind(*consts, *arrays, jaxpr=jaxpr, donated=())
     return out_tree.unflatten(results)
