@@ -70,7 +70,6 @@ def set_error_if(pred: Any, /, msg: str) -> None:
         ValueError: in a shard_map, where each device has a `pred` of its own: return it instead.
         Exception: under vmap, as for all writes to a Ref from outside of it.
 
-    >>> from hlotrace.experimental import error_check
     >>> @jax.jit
     ... def f(x):
     ...     error_check.set_error_if(x < 0, "x must not be negative")

@@ -68,7 +68,6 @@ def create_hybrid_device_mesh(mesh_shape, dcn_mesh_shape, devices=None, *, proce
         ValueError: unless the slices are as many as dcn_mesh_shape multiplies to, and their devices as
             mesh_shape does.
 
-    >>> from hlotrace.experimental import mesh_utils
     >>> one = jax.devices()[:1]
     >>> mesh_utils.create_hybrid_device_mesh((1, 1), (1, 1), one, process_is_granule=True).shape
     (1, 1)

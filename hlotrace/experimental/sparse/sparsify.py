@@ -111,7 +111,6 @@ def sparsify(f, use_tracer=False):
     Raises:
         NotImplementedError: for an operation whose result would not be sparse.
 
-    >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.eye(3))
     >>> sparse.sparsify(lambda x, v: jnp.sin(x) @ (2 * v))(mat, jnp.zeros(3))
     Array([0., 0., 0.], dtype=float32)
@@ -158,7 +157,6 @@ todense_p = Primitive("todense", abstract_eval=lambda x: x, lower=lambda ctx, eq
 def todense(arr):
     """The array with all its numbers, of a sparse one, also inside of a sparsified function, or a dense one.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.todense(sparse.eye(2))
     Array([[1., 0.],
            [0., 1.]], dtype=float32)
