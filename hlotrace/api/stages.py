@@ -363,7 +363,6 @@ class Lowered(_Stage):
 
         Args:
             path: a file to save the page in.
-
         Returns:
             A View: notebooks show it, `save(path)` writes it, `html` is its text.
 

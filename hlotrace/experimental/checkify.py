@@ -109,7 +109,6 @@ def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
         fmt_args: pytrees of arrays for `msg`, which may be traced.
         debug: outside of `checkify`, do nothing.
         fmt_kwargs: pytrees of arrays for `msg`, which may be traced.
-
     Raises:
         JaxRuntimeError: at once, outside of every program.
         ValueError: in a program, when it is compiled: give it to `checkify` first.
@@ -206,10 +205,8 @@ def checkify(f, errors=user_checks):
             wrong: `nan_checks` to operations that give a NaN, `div_checks` to divisions, `index_checks` to
             reads and writes at indices, whatever their `mode`; `float_checks`, `automatic_checks` and
             `all_checks` are unions.
-
     Returns:
         A pure function, which can be compiled, mapped and differentiated.
-
     Raises:
         TypeError: for what is no function, or no set of categories.
 

@@ -45,11 +45,9 @@ def jet(fun, primals, series, factorial_scaled=True):
             all; for a pytree a pytree of such lists.
         factorial_scaled: derivatives go in and come out; False: the coefficients of polynomials, which are
             the derivatives divided by k!.
-
     Returns:
         `(out, out_series)`: the value of `fun` at the primals, and for each array of it the list of K
         derivatives of `fun(*curves)`.
-
     Raises:
         ValueError: where the series are of several lengths, or have other shapes than their primals.
         TypeError: for an integer with derivatives.

@@ -50,10 +50,8 @@ def broadcast_one_to_all(in_tree, is_source=None):
         in_tree: a pytree of NumPy arrays, numbers, and arrays of which this process holds the whole.  Of the
             processes that are not the source only structure, shapes and dtypes matter.
         is_source: this process is the one whose values count; process 0 is, by default.
-
     Returns:
         The pytree with NumPy arrays of the same shapes and dtypes.
-
     Raises:
         ValueError: in every process, where structures, shapes or dtypes differ, or there is not just one
             source.
@@ -79,11 +77,9 @@ def process_allgather(in_tree, tiled=False):
         in_tree: a pytree of NumPy arrays, numbers and arrays.
         tiled: join values of shape (n, ...) as (processes * n, ...), those of shape () as (processes,), of
             one process as (). Otherwise there is a new first axis: (processes, n, ...).
-
     Returns:
         The pytree with NumPy arrays.  An array that already is over several processes is one value: the
         result is the whole of it, of its own shape; `tiled` must be true for it.
-
     Raises:
         ValueError: in every process, where structures, shapes or dtypes differ.
 
@@ -129,11 +125,9 @@ def host_local_array_to_global_array(local_inputs, global_mesh, pspecs):
             processes stay as they are.
         global_mesh: a Mesh over the devices of all processes.
         pspecs: a PartitionSpec, or a pytree of them that is a prefix of `local_inputs`.
-
     Returns:
         The pytree of arrays with `NamedSharding(global_mesh, spec)`.  A dimension is as much larger than the
         local one as there are processes along the mesh axes that split it.
-
     Raises:
         ValueError: where a spec is missing, or a process's part of an array is not a block of it.
 

@@ -57,11 +57,9 @@ def odeint(func, y0, t, *args, rtol=1.4e-8, atol=1.4e-8, mxstep=np.inf, hmax=np.
         mxstep: the most steps from one of the times to the next; where they do not suffice, the result is
             extrapolated.
         hmax: the longest step.
-
     Returns:
         `y` at the times: its arrays have a new leading axis of size len(t).  It is NaN from where on no step
         is small enough.
-
     Raises:
         TypeError: for times or states that are not floats, and for arguments that are not arrays.
         ValueError: where `func` gives another structure or other shapes than y0 has.
@@ -253,7 +251,6 @@ def runge_kutta_step(func, y0, f0, t0, dt):
         f0: the rate at y0 and t0.
         t0: the time.
         dt: the step.
-
     Returns:
         `(y1, f1, error, rates)`: the state and its rate after the step, an estimate of the error of y1, and
         the seven rates that the step is made of, (7, *y0.shape).

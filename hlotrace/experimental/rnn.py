@@ -178,7 +178,6 @@ def lstm(x, h_0, c_0, weights, seq_lengths, input_size, hidden_size, num_layers,
         dropout: 0.0.
         bidirectional: a second cell in each layer goes from the last step to the first.
         precision: of the products, as in `lax.dot_general`.
-
     Raises:
         NotImplementedError: for another `dropout`.
 

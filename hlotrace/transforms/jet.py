@@ -293,7 +293,6 @@ def jet_program(jaxpr: Jaxpr, order: int, marks: Sequence[bool],
     Args:
         marks: which inputs have terms.
         force: are all outs of inexact dtype marked?
-
     Returns:
         The program of [*inputs, *terms of the marked ones] -> [*outs, *terms of the marked outs], and the
         marks of the outs.

@@ -75,7 +75,6 @@ def bcoo_reshape(mat, *, new_sizes, dimensions=None, sharding=None):
         new_sizes: the shape; axes of the batch, sparse and dense ones are reshaped among themselves.
         dimensions: the order in which its axes are read.
         sharding: not supported; None.
-
     Raises:
         ValueError: for a shape that mixes the kinds of axes.
 

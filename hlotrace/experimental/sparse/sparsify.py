@@ -107,7 +107,6 @@ def sparsify(f, use_tracer=False):
     Args:
         use_tracer: run `f` itself each time, so that it may look at the numbers of dense arguments; otherwise
             its program is traced first.
-
     Raises:
         NotImplementedError: for an operation whose result would not be sparse.
 

@@ -213,7 +213,6 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
         keepdims: axes stay at size 1.
         initial: a lower bound of the result.
         where: booleans, which broadcast; what is False is left out.
-
     Raises:
         ValueError: for an empty axis, or a `where`, without `initial`.
 
@@ -235,7 +234,6 @@ def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
         keepdims: axes stay at size 1.
         initial: an upper bound of the result.
         where: booleans, which broadcast; what is False is left out.
-
     Raises:
         ValueError: for an empty axis, or a `where`, without `initial`.
 
@@ -594,7 +592,6 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
         axis: the axis, which may be left out for a vector only.
         dtype: what to add up in and to give.
         include_initial: put a 0 before the sums.
-
     Raises:
         ValueError: for a scalar.
 
@@ -611,7 +608,6 @@ def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
         axis: the axis, which may be left out for a vector only.
         dtype: what to multiply in and to give.
         include_initial: put a 1 before the products.
-
     Raises:
         ValueError: for a scalar.
 

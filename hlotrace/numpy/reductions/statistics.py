@@ -255,7 +255,6 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         fweights: ints (n,), how often each observation is there.
         aweights: (n,), how much it counts; their absolute values are taken.
         dtype: what to compute in and to give.
-
     Returns:
         (k, k), of shape () for one variable; inf or NaN where the divisor is not above zero.
 
@@ -459,7 +458,6 @@ def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", 
             weights.
         keepdims: axes stay at size 1.
         weights: of the shape of `a` or of its axis.
-
     Raises:
         ValueError: for `out` and `overwrite_input`.
 

@@ -286,7 +286,6 @@ def kernel(target: str, operands: Sequence[Any], outs: Iterable[ShapedArray], *,
         config: its configuration as text, for XLA's own kernels.
         row_major: are what has two axes of its own in row-major order?  Else they are in column-major order.
         settings: its configuration by name.
-
     Returns:
         A list of the kernel's results, of the types `outs`.
     """
