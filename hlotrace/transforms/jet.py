@@ -31,7 +31,7 @@ from ..primitives.arrays.cumulative import cumsum_p
 from ..primitives.arrays.elementwise_rules import add_any_p
 from ..primitives.arrays.fft import fft_p
 from ..primitives.arrays.gather import scatter_add_p
-from ..primitives.arrays.shape import reduce_sum_p, zeros_of
+from ..primitives.arrays.shape import instantiate, reduce_sum_p
 from ..primitives.arrays.slicing import optimization_barrier_p
 from ..primitives.arrays.window import reduce_window_sum_p, select_and_gather_add_p, select_and_scatter_add_p
 from ..primitives.common import number
@@ -156,7 +156,7 @@ def driven(x: Sequence[Any], slope: Sequence[Any], k: int) -> Any:
 
 def filled(terms: Any, order: int, aval: ShapedArray) -> list[Any]:
     """All coefficients, written out."""
-    return [zeros_of(aval.tangent()) if t is None else t for t in terms or [None] * order]
+    return [instantiate(t, aval) for t in terms or [None] * order]
 
 
 # --- rules: (primitive, order, primals, series, params) -> (outs, their series) -------------------
@@ -182,7 +182,7 @@ def _rate(trace: JetTrace, primal: Any, terms: Any) -> Any:
     """x' of x(t)."""
     rates = [_scaled(j, t) for j, t in enumerate(terms, 1)]
     with entering(trace.parent):
-        first = zeros_of(aval_of(primal).tangent()) if rates[0] is None else rates[0]
+        first = instantiate(rates[0], aval_of(primal))
     return trace.join(first, rates[1:])
 
 
@@ -206,7 +206,7 @@ def linear(primitive: Primitive, order: int, primals: Sequence[Any], series: Seq
         operands = list(primals)
         for i, (p, s) in enumerate(zip(primals, series)):
             if inexact[i]:
-                operands[i] = zeros_of(aval_of(p).tangent()) if s is None or s[k] is None else s[k]
+                operands[i] = instantiate(s and s[k], aval_of(p))
         terms.append(primitive.bind(*operands, **params))
     if not primitive.multiple_results:
         return outs, terms if dtypes.is_inexact(aval_of(outs).dtype) else None

@@ -164,15 +164,11 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
         correction=None):
     """The variance over `axis`: the mean of |a - mean|^2, divided by n - ddof instead of n.
 
-    Dtypes are as for `mean`; complex `a` has a real variance.  NaN where n <= ddof.
+    Dtypes, and arguments that are not named here, are as for `mean`; complex `a` has a real variance.  NaN
+    where n <= ddof.
 
     Args:
-        axis: the axes.
-        dtype: what to compute in and to give.
-        out: not supported; None.
         ddof: what is taken off the divisor.
-        keepdims: axes stay at size 1.
-        where: booleans that say which elements count.
         mean: a mean computed before, with keepdims.
         correction: another name of `ddof`.
 
