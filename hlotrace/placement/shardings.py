@@ -231,7 +231,6 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
         xs: a pytree of arrays.
         out_shardings: a NamedSharding, or a PartitionSpec of the mesh in use, or a pytree of them that is a
             prefix of `xs`; None leaves a value as it is.
-
     Raises:
         ValueError: for axes that are Auto (see `with_sharding_constraint`), and where a dimension does not
             divide.
