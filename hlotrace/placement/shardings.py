@@ -163,6 +163,11 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
     flat = [over_mesh_in_use(s) for s in flat_shardings(f"{what} shardings", treedef, shardings, free=True,
                                                           laid_out=True)]
     for v, s in zip(leaves, flat):
+        over = getattr(s, "mesh", None)
+        if over is not None and over.auto_axes and any(name in over.explicit_axes for name in s._used):
+            raise ValueError(f"The spec of NamedSharding passed to {what} can only refer to Auto axes of the "
+                             f"mesh. Got spec={s.spec} and mesh={over}: jax.reshard divides over Explicit "
+                             "ones")
         if s and getattr(v, "_committed", False) and v.sharding.device_set != s.device_set:
             raise ValueError(f"Received incompatible devices: {what} says {s}, and the array of type "
                              f"{aval_of(v).str_short()} is committed to {v.sharding}. device_put moves it.")
@@ -230,11 +235,11 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
     Args:
         xs: a pytree of arrays.
         out_shardings: a NamedSharding, or a PartitionSpec of the mesh in use, or a pytree of them that is a
-            prefix of `xs`; None leaves a value as it is.
+            prefix of `xs`.
 
     Raises:
-        ValueError: for axes that are Auto (see `with_sharding_constraint`), and where a dimension does not
-            divide.
+        ValueError: for axes that are Auto (see `with_sharding_constraint`), for None, and where a dimension
+            does not divide.
         TypeError: for what is no such sharding.
 
     >>> mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
@@ -245,8 +250,10 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
     """
     leaves, treedef = pytree.tree_flatten(xs)
     flat = pytree.flatten_axes("reshard out_shardings", treedef, out_shardings)
-    return treedef.unflatten([x if s is None else _resharded(x, named(s, "reshard"))
-                              for x, s in zip(leaves, flat)])
+    if None in flat:
+        raise ValueError("Reshard should only be used with out_shardings which are non-None and have a "
+                         "non-empty mesh. Got sharding None: leave that value out")
+    return treedef.unflatten([_resharded(x, named(s, "reshard")) for x, s in zip(leaves, flat)])
 
 
 def _resharded(x: Any, sharding: NamedSharding) -> Any:

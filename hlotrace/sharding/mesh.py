@@ -314,7 +314,7 @@ class AbstractMesh(_Axes):
         self.abstract_device = _of
 
     def __getattr__(self, name: str) -> Any:
-        devices = name in ("devices", "device_ids", "local_devices", "local_mesh")
+        devices = name in ("devices", "device_ids", "local_devices", "local_mesh", "is_multi_process")
         raise (_NoDevices if devices else AttributeError)(f"AbstractMesh does not implement {name}")
 
     @property
