@@ -10,8 +10,8 @@ from ..core.jaxpr import exactly
 from ..core.surface.boundary import HoldsArray
 from ..core.symbolic.dimension import Dimension
 from ..lax.shapes import broadcast_shapes
-from ..primitives.arrays.elementwise import convert_element_type_p
 from ..primitives.arrays import shape as shapes
+from ..primitives.arrays.elementwise import convert_element_type_p
 from ..primitives.arrays.shape import broadcast_in_dim, in_memory_of
 from ..primitives.common import is_constant, np, scalar
 
@@ -205,7 +205,7 @@ def broadcast_args(*args, name=None):
 
 
 def split_alike(*args):
-    """Arrays of one shape, and constants of rank 0: what no Explicit mesh axis splits is split as others are."""
+    """Arrays of one shape and constants of rank 0; what no Explicit mesh axis splits is split as others are."""
     avals = [aval_of(x) for x in args]
     if all([a.explicit is None or a.explicit.spec.partial for a in avals]):
         return args
