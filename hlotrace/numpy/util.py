@@ -205,7 +205,7 @@ def broadcast_args(*args, name=None):
 
 
 def split_alike(*args):
-    """Arrays of one shape and constants of rank 0; what no Explicit mesh axis splits is split as others are."""
+    """Arrays of one shape, and constants of rank 0, of which all are split over Explicit axes as some are."""
     avals = [aval_of(x) for x in args]
     if all([a.explicit is None or a.explicit.spec.partial for a in avals]):
         return args
