@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import programs
+from ..core.array import Array
 from ..core.avals import Space, aval_of
 from ..core.config import state
 from ..core.pytrees import pytree
@@ -293,14 +294,25 @@ def put(x: Any, sharding: Any) -> Any:
     return constrained([summed(x)], [sharding], "device_put", bind)[0]
 
 
+def _in_layout_of_memory(x: Any, layout: Layout) -> Any:
+    if state.trace.staging or isinstance(x, Tracer):
+        return layout_constraint_p.bind(x, layout=layout)
+    if not isinstance(x, Array):
+        raise ValueError("with_layout_constraint in eager mode can only be applied to jax.Arrays. Got "
+                         f"{type(x)}; jnp.asarray makes one")
+    from ..runtime.devices import layouts  # few arrays are in a layout of their own
+    wanted = layouts.settled(x.sharding.in_layout(layout), aval_of(x), "with_layout_constraint")
+    return transfer.move(x, wanted, getattr(x, "_committed", True))
+
+
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
-    """The arrays of a pytree with a layout in memory that they must have at this point of a program.
+    """The arrays of a pytree with a layout in memory that they must have at this point of a program, or now.
 
     Args:
         x: a pytree of arrays.
         layouts: a Layout, or a pytree of them that is a prefix of `x`; None leaves a value to the compiler.
     Raises:
-        ValueError: for one that does not order the axes of its array.
+        ValueError: for one that does not order the axes of its array, and for a value that is no Array.
         TypeError: for what is no Layout.
 
     >>> from hlotrace.experimental.layout import Layout, with_layout_constraint
@@ -317,7 +329,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
             raise TypeError(f"with_layout_constraint: layouts must be Layouts, got {layout!r:.60}; a Format "
                             "is for device_put and jit")
         if layout is not None and layout is not Layout.AUTO:
-            leaf = layout_constraint_p.bind(leaf, layout=layout)
+            leaf = _in_layout_of_memory(leaf, layout)
         results.append(leaf)
     return treedef.unflatten(results)
 
