@@ -88,8 +88,8 @@ def _check_sum(what, x, names, kinds):
     if over and len(over) < len(checked):
         raise ValueError(f"jax.lax.{what} can only accept axis_name which corresponds to one of varying, "
                          "unreduced, reduced or invarying state of the input. Got input type: "
-                         f"{aval_of(x).str_short()}, which varies over {sorted(over)} alone, axes: {names}: sum "
-                         "over those, or make it vary over all with lax.pcast(x, axes, to='varying')")
+                         f"{aval_of(x).str_short()}, which varies over {sorted(over)} alone, axes: {names}: "
+                         "sum over those, or make it vary over all: lax.pcast(x, axes, to='varying')")
 
 
 def _groups(what, axis_index_groups, names, sizes, kinds):
