@@ -35,7 +35,7 @@ from ..primitives.common import canonical_shape
 from ..runtime.devices import client
 from ..runtime.executables.executable import effects_barrier
 from ..runtime.executables.monitors import listeners_of
-from ..sharding.mesh import AbstractMesh, Mesh, mesh_in_use
+from ..sharding.mesh import NO_MESH, AbstractMesh, Mesh, mesh_in_use
 from .nothing import NoRules
 
 DType = np.dtype
@@ -484,19 +484,7 @@ class _ResourceEnv:
     def physical_mesh(self) -> Mesh:
         """The mesh of devices; one without axes and devices if there is none."""
         found = [mesh for mesh, in_use in state.meshes if isinstance(mesh, Mesh) and not in_use]
-        return found[-1] if found else _no_mesh
-
-
-def _without_devices() -> Mesh:
-    mesh = object.__new__(Mesh)
-    fields = dict(axis_sizes=(), axis_names=(), axis_types=(), size=0, _devices=(),
-                  devices=np.empty((), object))
-    for name, value in fields.items():
-        object.__setattr__(mesh, name, value)       # the class lets none be set
-    return mesh
-
-
-_no_mesh = _without_devices()
+        return found[-1] if found else NO_MESH
 
 
 class _ThreadResources:

@@ -88,10 +88,10 @@ def make_mesh(topo: TopologyDescription, mesh_shape: Iterable[int], axis_names: 
         topo: the topology.
         mesh_shape: the sizes of the axes.
         axis_names: their names.
-        contiguous_submeshes: the devices of each process are a block of the mesh.
+        contiguous_submeshes: the devices of each process are a block of the mesh; see `create_device_mesh`.
         axis_types: their types.
     Raises:
-        ValueError: where there are too few devices, or those of a process cannot be a block.
+        ValueError: where there are too few devices, or no order is known of such blocks.
 
     >>> from hlotrace import topologies
     >>> topologies.make_mesh(topologies.get_attached_topology("cpu"), (1,), ("x",))

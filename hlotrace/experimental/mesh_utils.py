@@ -25,12 +25,13 @@ def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False,
     Args:
         mesh_shape: a size for each axis, in the order of growing communication.
         devices: all unless given.
-        contiguous_submeshes: the devices of each process are a block of the array.
+        contiguous_submeshes: the devices of each process are a block of the array, of TPU slices for which
+            JAX has such an order.
         allow_split_physical_axes: divide a physical axis between axes of the mesh where there is no other
             way.
     Raises:
-        ValueError: unless there are as many devices as the sizes multiply to; when the devices of a process
-            cannot be a block.
+        ValueError: unless there are as many devices as the sizes multiply to; where no order is known in
+            which the devices of a process are a block.
         NotImplementedError: when a physical axis would have to be divided, without
             `allow_split_physical_axes`.
 

@@ -14,6 +14,7 @@ from ..api.jit import jit
 from ..core.avals import ShapedArray, aval_of
 from ..core.pytrees import pytree
 from ..core.surface.public import export_names
+from ..core.trace import Tracer
 from ..distributed import job
 from ..interpreters import batching  # noqa: F401 - found here in JAX too
 from ..placement.make_arrays import check_block, from_local_data, make_array_from_process_local_data
@@ -152,6 +153,8 @@ def host_local_array_to_global_array_impl(arr, *, global_mesh, pspec):
     """
     if isinstance(arr, ArrayImpl) and not arr.is_fully_addressable:
         return arr
+    if isinstance(arr, Tracer):
+        return _same_shape("host_local_array_to_global_array", arr, ltg_abstract_eval, global_mesh, pspec)
     return from_local_data("host_local_array_to_global_array", NamedSharding(global_mesh, pspec), arr, None)
 
 
@@ -211,6 +214,8 @@ def global_array_to_host_local_array_impl(arr, *, global_mesh, pspec):
     """
     if isinstance(arr, ArrayImpl) and arr.is_fully_addressable:
         return arr
+    if isinstance(arr, Tracer):
+        return _same_shape("global_array_to_host_local_array", arr, gtl_abstract_eval, global_mesh, pspec)
     return _local("global_array_to_host_local_array", arr, NamedSharding(global_mesh, pspec))
 
 
@@ -234,6 +239,14 @@ def _specs(name, treedef, pspecs):
             raise ValueError(f"{name}: {spec!r} in pspecs is not a PartitionSpec; for a value that each "
                              "process holds whole, write PartitionSpec()")
     return specs
+
+
+def _same_shape(name, x, typed, mesh, spec):
+    """`x`, a value of a program, if this process holds the whole of such an array."""
+    if typed(aval_of(x), global_mesh=mesh, pspec=spec).shape != x.shape:
+        raise NotImplementedError(f"{name}: within a program an array has one shape in all processes, and "
+                                  f"{spec} divides {aval_of(x).str_short()} between them: call it outside")
+    return x
 
 
 def _local(name, x, sharding):

@@ -19,7 +19,7 @@ from ...primitives.arrays.elementwise import convert
 from ...primitives.arrays.elementwise_rules import KINDS
 from ...primitives.arrays.shape import full, in_memory_of
 from ...primitives.common import Primitive, kind_of, np, scalar
-from ..util import check_arraylike, dtype_of, promote_args, promote_args_inexact, shape
+from ..util import check_arraylike, dtype_of, promote_args, promote_args_inexact, shape, split_alike
 from .ufunc import ufunc
 
 _KINDS = {kind: [d for d in SUPPORTED if kind_of(d) == kind] for kind in "bufic"}
@@ -128,6 +128,7 @@ def _general(name, doc, promote, rules, table, weak, nin):
         if dtype not in table:
             accepted = ", ".join(KINDS[kind] for kinds in rules for kind in kinds)
             raise TypeError(f"{name} does not accept dtype {dtype.name}; accepted dtypes are {accepted}")
+        args = split_alike(*args)
         if not all([aval_of(x).weak_type for x in args]):
             return rule(*args)
         kept = weak.get(kind_of(dtype), NEVER) if isinstance(weak, dict) else weak
