@@ -420,6 +420,14 @@ def test_what_is_inconclusive_says_what_is_known_of_the_scope():
         bool(a >= 5)
     with pytest.raises(ValueError, match=r"cannot be raised to negative powers: 'a' \*\* '-1'"):
         a ** -1
+    with pytest.raises(ValueError, match="cannot be raised to non-integer powers"):
+        a ** 0.5
+
+
+def test_sizes_as_exponents_are_values():
+    exported = jax.export.export(jax.jit(lambda x: (2 ** x.shape[0], x.shape[0] ** x.shape[0])))(
+        jax.ShapeDtypeStruct(symbolic_shape("a"), np.float32))
+    assert tuple(map(int, exported.call(np.ones(3, np.float32)))) == (8, 27)
 
 
 @pytest.mark.quick
