@@ -72,6 +72,7 @@ def carry_batched(axis, carry, have, marks):
 
 def write_while(ctx, types, start, cond, body):
     """A while loop over values of `types`; cond(names) -> [name] of a boolean, body(names) -> names."""
+    ctx.locate("while")
     regions = several(ctx.region(types, lambda names: (cond(names), ["tensor<i1>"]), scope="while/cond"),
                       ctx.region(types, lambda names: (body(names), types), scope="while/body"))
     listed = ", ".join(types)
