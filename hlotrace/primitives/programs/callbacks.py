@@ -123,6 +123,23 @@ pure_callback_p, io_callback_p, debug_callback_p = CALLBACKS = [
     for name in ("pure_callback", "io_callback", "debug_callback")]
 
 
+def _shown(eqn):
+    """JAX's parameters."""
+    p = eqn.params
+    shown = {"callback": p["function"], "sharding": None,
+             "result_avals": tuple([a for a in p["out_avals"] if a is not ORDERED_TOKEN.aval])}
+    if p["effect"] is None:
+        return {**shown, "vmap_method": p["vmap_method"]}
+    if type(p["effect"]) is IO:
+        return {**shown, "ordered": p["effect"].ordered}
+    return {"callback": p["function"], "effect": p["effect"],
+            "partitioned": getattr(p["function"], "partitioned", False)}
+
+
+for primitive in CALLBACKS:
+    primitive.shown = _shown
+
+
 def bind(*args, effect, **params):
     """An application of the callback primitive that has this effect."""
     primitive = pure_callback_p
