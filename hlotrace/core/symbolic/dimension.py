@@ -356,7 +356,9 @@ def _chosen(op: str, a: Any, b: Any) -> Any:
     low, high = bounds(a - b)
     if low >= 0 or high <= 0:
         return a if (low >= 0) == (op == "max") else b
-    return _operation(op, a, b, (a if isinstance(a, Dimension) else b).scope)
+    if not isinstance(a, Dimension):
+        a, b = b, a
+    return _operation(op, a, b, a.scope)
 
 
 def max_dim(a: Any, b: Any) -> Any:
