@@ -544,11 +544,15 @@ def cond(pred, true_fun, false_fun, *operands, operand=_NONE_GIVEN, linear=None)
                         "reduce a mask use .any() or .all().")
     if state.disable_jit and is_concrete(pred):
         return (true_fun if pred else false_fun)(*operands)
-    if not dtypes.is_bool(aval_of(pred).dtype):
-        dtype = aval_of(pred).dtype
-        if not (dtypes.is_float(dtype) or dtypes.is_integer(dtype)):
-            raise TypeError(f"Pred type must be either boolean or number, got {dtype}.")
+    dtype = aval_of(pred).dtype
+    if not (dtypes.is_bool(dtype) or dtypes.is_float(dtype) or dtypes.is_integer(dtype)):
+        raise TypeError(f"Pred type must be either boolean or number, got {dtype}.")
+    if isinstance(pred, (int, float, np.generic, np.ndarray)):
+        pred = np.int32(bool(pred))
+    elif not dtypes.is_bool(dtype):
         pred = ne_p.bind(pred, scalar(0, dtype))
+    if isinstance(pred, Tracer):
+        pred = convert(pred, np.dtype(np.int32))
     traced, leaves = trace_branches("lax.cond", (false_fun, true_fun), operands, aval_of(pred).vma)
     check_branches("cond", traced[::-1], ["true_fun", "false_fun"], [true_fun, false_fun])
     return bind_branches(pred, traced, leaves)

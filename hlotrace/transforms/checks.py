@@ -25,7 +25,7 @@ from ..primitives.arrays.shape import broadcast_in_dim_p, reshape, reshape_p, sq
 from ..primitives.arrays.slicing import concatenate_p, copy_p, pad_p, rev_p, slice_p
 from ..primitives.common import aval_of, dtypes, is_constant
 from ..primitives.programs import checks
-from ..primitives.programs.callbacks import callback_p
+from ..primitives.programs.callbacks import CALLBACKS
 from ..primitives.programs.remat import name_p
 
 if TYPE_CHECKING:
@@ -138,8 +138,8 @@ def _index(eqn: Eqn, operands: Sequence[Any], results: Sequence[Any]) -> Found:
 
 # (eqn, its operands, its results) -> [(boolean scalar that says that it went wrong, Failure, values)]
 RULES = {checks.OOBError: _index, checks.DivisionByZeroError: _division, checks.NaNError: _nan,
-         "nan": _made(_is_nan, "nan", (gather_p, callback_p)),
-         "inf": _made(_is_inf, "inf", (gather_p, callback_p, e.convert_element_type_p, e.reduce_precision_p))}
+         "nan": _made(_is_nan, "nan", (gather_p, *CALLBACKS)),
+         "inf": _made(_is_inf, "inf", (gather_p, *CALLBACKS, e.convert_element_type_p, e.reduce_precision_p))}
 
 
 # --- programs -------------------------------------------------------------------------------------

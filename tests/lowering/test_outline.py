@@ -367,7 +367,7 @@ def test_what_has_effects_is_in_no_block(eager, ordered):
             note(x[0, 0])
         return x
     blocks = found(f, X)
-    assert blocks and not any(eqn.primitive.name == "callback" for b in blocks for eqn in b.jaxpr.eqns)
+    assert blocks and not any(eqn.primitive.name == "debug_callback" for b in blocks for eqn in b.jaxpr.eqns)
     jax.block_until_ready(jax.jit(f)(X))
     jax.effects_barrier()
     assert len(seen) == 8

@@ -55,11 +55,11 @@ class SymbolicScope:
         self.constraints.append((text, rest, equal))
         if not isinstance(rest, Dimension):
             if rest < 0 or rest and equal:
-                raise ValueError(f"Unsatisfiable constraint: {text}")
+                raise ValueError(f"Unsatisfiable explicit constraint: {text}")
             return
         low, high = bounds(rest)
         if high < 0 or equal and low > 0:
-            raise ValueError(f"Unsatisfiable constraint: {text}")
+            raise ValueError(f"Unsatisfiable explicit constraint: {text}")
         self.known.append((rest.terms, equal))
         if equal and isinstance(left, Dimension) and len(left.terms) == 1:
             (monomial, c), = left.terms.items()

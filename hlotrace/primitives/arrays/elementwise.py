@@ -483,7 +483,8 @@ def _integer_pow_value(x, y):
 
 integer_pow_p = elementwise(
     "integer_pow", None, "fciu",
-    lambda g, o, x, y: mul(g, full(shape_of(x), 0, dtype_of(x)) if y == 0 else mul(integer_pow(x, y - 1), y)),
+    lambda g, o, x, y: mul(g, full(shape_of(x), 0, dtype_of(x)) if y == 0 else
+                           mul(y, x if y == 2 else integer_pow(x, y - 1))),
     lower=lambda ctx, eqn, x: ctx.lower_fun(lambda v: _integer_pow_value(v, eqn.params["y"]), eqn, x))
 
 

@@ -13,6 +13,7 @@ import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.core.config import override
 from hlotrace.experimental import checkify
+from hlotrace.runtime import binding
 
 
 def ref(n=4):
@@ -98,7 +99,6 @@ def test_what_a_ref_is():
     assert repr(jax.new_ref(jnp.ones(2))) == "Ref([1., 1.], dtype=float32)"
     assert jax.tree.leaves([r, {"a": r}]) == [r, r]
     assert r.sharding == r[...].sharding and not r.committed and "0" in repr(r.at[0])
-    assert not jax.typeof(jax.new_ref(3)).weak_type
     assert r.unsafe_buffer_pointer() > 0
 
 
@@ -564,3 +564,11 @@ def test_a_ref_beside_what_is_differentiated():
     assert jax.typeof(log).kind == "no_grad_no_remat"
     with pytest.raises(ValueError, match="kind is one of None, 'no_grad_no_remat'"):
         jax.new_ref(0.0, kind="other")
+
+
+def test_a_ref_of_a_python_number_has_the_type_that_it_has_in_the_jax_of_this_jaxlib():
+    ref = jax.new_ref(2.0)
+    ref[...] = jnp.float32(3.0)
+    weak = binding.refs_have_weak_types
+    product = ref[...] * jnp.bfloat16(1)
+    assert ref[...].weak_type is weak and product.dtype == ("bfloat16" if weak else "float32")
