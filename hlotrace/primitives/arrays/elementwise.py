@@ -4,7 +4,7 @@ A derivative is a lambda of the tangent, the result and the operands; a row has 
 no derivative; NotImplemented rows are left out).  Operands have equal shapes and dtypes; a NumPy or Python
 constant of rank 0 may be an operand beside arrays of any shape.
 """
-from ...core import jaxpr
+from ...core import errors, jaxpr
 from ...core.avals import physical
 from ...core.axes import AxisMap, leading_axes, same_axes
 from ...core.symbolic.dimension import Dimension
@@ -23,8 +23,7 @@ from ..common import (
 from .precision import result_accuracy
 from .shape import Mapped, broadcast_in_dim, full, in_memory_of, instantiate, zeros_of
 
-_KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer",
-          "b": "boolean", "k": "PRNG key", "0": "float0"}
+_CLASSES = {"i": "integer", "u": "integer", "f": "floating", "c": "complexfloating", "b": "bool"}
 
 
 def elementwise_shape(name, avals):
@@ -37,11 +36,25 @@ def elementwise_shape(name, avals):
     for a in avals:
         if a.ndim:
             if shape and a.shape != shape:
+                _check_ranks(name, avals)
                 raise TypeError(f"{name} got incompatible shapes for broadcasting: "
                                 f"{', '.join(str(a.shape) for a in avals)}. lax functions need equal "
                                 "shapes; the hlotrace.numpy function of the same name broadcasts.")
             shape = a.shape
     return shape
+
+
+def _check_ranks(name, avals):
+    ranks = {a.ndim for a in avals if a.ndim}
+    if len(ranks) > 1:
+        raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}: "
+                        f"{', '.join(str(a.shape) for a in avals)}; the hlotrace.numpy function of the "
+                        "same name broadcasts.")
+
+
+def accepted(kinds):
+    """The dtypes of `kinds` as NumPy's classes."""
+    return ", ".join(dict.fromkeys(_CLASSES.get(kind, kind) for kind in sorted(kinds, key="iufcb".find)))
 
 
 def _cast_to(kind, kinds, of_bools):
@@ -61,15 +74,19 @@ def _cast_to(kind, kinds, of_bools):
 def _abstract_eval(name, kinds, result, of_bools):
     def abstract_eval(*avals, **_):
         dtype = avals[0].dtype
-        for a in avals:
-            if a.dtype != dtype:
-                raise TypeError(f"{name} requires arguments to have the same dtypes, got "
-                                f"{', '.join(a.dtype.name for a in avals)}. Cast one with .astype(dtype), "
-                                "or use the hlotrace.numpy function, which promotes.")
-        if kind_of(dtype) not in kinds:
-            raise TypeError(f"{name} does not accept dtype {dtype.name}; accepted dtypes are "
-                            f"{', '.join(_KINDS[k] for k in kinds)}: "
-                            f"{_cast_to(kind_of(dtype), kinds, of_bools)}")
+        same = all([a.dtype == dtype for a in avals])
+        if not same:
+            _check_ranks(name, avals)
+        for i, a in enumerate(avals[:1] if same else avals):
+            if kind_of(a.dtype) not in kinds:
+                where = f" at position {i}" if len(avals) > 1 else ""
+                raise TypeError(f"{name} does not accept dtype {a.dtype.name}{where}. Accepted dtypes{where} "
+                                f"are subtypes of {accepted(kinds)}: "
+                                f"{_cast_to(kind_of(a.dtype), kinds, of_bools)}")
+        if not same:
+            raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got "
+                            f"{', '.join(a.dtype.name for a in avals)}. Cast one with .astype(dtype), "
+                            "or use the hlotrace.numpy function, which promotes.")
         return ShapedArray(elementwise_shape(name, avals), result(dtype),
                            dtype != dtypes.bool_ and all([a.weak_type for a in avals]))
     return abstract_eval
@@ -660,15 +677,17 @@ def _bitcast_abstract_eval(x, *, new_dtype):
                          "random.key_data")
     old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
     if any(kind(x.dtype) != kind(new_dtype) for kind in (dtypes.is_bool, dtypes.is_complex)):
-        raise TypeError(f"bitcast_convert_type cannot convert {x.dtype} to {new_dtype}: it reads the same "
-                        "bits as another type; .astype converts values")
+        raise errors.ShapeError("lax.bitcast_convert_type does not support bool or complex values unless "
+                                f"the operand and destination types match. Got operand dtype={x.dtype}, "
+                                f"{new_dtype=}: it reads the same bits as another type; .astype converts "
+                                "values")
     if old == new:
         return ShapedArray(x.shape, new_dtype)
     if old > new:
         return ShapedArray((*x.shape, old // new), new_dtype)
     if x.ndim == 0 or x.shape[-1] != new // old:
-        raise ValueError(f"bitcast_convert_type from {x.dtype} to the wider {new_dtype} needs a last axis of "
-                         f"size {new // old}, got shape {x.shape}")
+        raise ValueError(f"Attempting to convert array of shape {x.shape} from {x.dtype} of size {old} bits "
+                         f"to {new_dtype} of size {new} bits: the last axis must have size {new // old}")
     return ShapedArray(x.shape[:-1], new_dtype)
 
 
@@ -704,19 +723,23 @@ reduce_precision_p = unary_with_params(
 
 def _select_abstract_eval(which, *cases):
     if not (dtypes.is_bool(which.dtype) or which.dtype == dtypes.int32):
-        raise TypeError(f"select_n: which must have dtype bool or int32, got {which.dtype}: compare it, as "
-                        "in x > 0")
+        raise TypeError(f"select `which` must be boolean or int32 type, got {which.dtype}: compare it, as in "
+                        "x > 0")
     if dtypes.is_bool(which.dtype) and len(cases) > 2:
-        raise TypeError(f"select_n: a boolean which chooses between at most 2 cases, got {len(cases)}")
+        raise TypeError(f"select with boolean `which` cannot have > 2 cases, got {len(cases)}")
     first = cases[0]
     for c in cases:
-        if c.shape != first.shape or c.dtype != first.dtype:
-            raise TypeError("select_n: cases must have equal shapes and dtypes, got "
-                            f"{', '.join(c.str_short() for c in cases)}: reshape or broadcast them, or cast "
-                            "with .astype; jnp.where does so by itself")
+        if c.shape != first.shape:
+            raise TypeError("select cases must have the same shapes, got "
+                            f"[{', '.join(str(c.shape) for c in cases)}]: reshape or broadcast them; "
+                            "jnp.where does so by itself")
+        if c.dtype != first.dtype:
+            raise TypeError("lax.select requires arguments to have the same dtypes, got "
+                            f"{', '.join(c.dtype.name for c in cases)}: cast with .astype; jnp.where "
+                            "promotes by itself")
     if which.shape and which.shape != first.shape:
-        raise TypeError(f"select_n: which of shape {which.shape} must be a scalar or have the shape of the "
-                        f"cases, {first.shape}; jnp.where broadcasts")
+        raise TypeError("select `which` must be scalar or have the same shape as cases, got `which` shape "
+                        f"{which.shape} but case shape {first.shape}; jnp.where broadcasts")
     return ShapedArray(first.shape, first.dtype, first.dtype != dtypes.bool_
                        and all([c.weak_type for c in cases]))
 
