@@ -492,7 +492,7 @@ def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, r
                       for x, spec in ((lhs, numbers[0]), (rhs, numbers[1])))
     if len(strides) != rank:
         raise ValueError(f"{name} window and window_strides must have the same number of dimensions, but got "
-                         f"{rank} and {len(strides)}")
+                         f"{rank} and {len(strides)}: one for each of the {rank} spatial axes")
     if any(s < 1 for s in strides):
         raise ValueError(f"{name}: all window_strides must be positive, got {strides}")
     if out_sharding is not None:

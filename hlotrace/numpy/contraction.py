@@ -76,7 +76,8 @@ def _product(name, a, a_labels, b, b_labels, out, precision=None, preferred=None
                 f"dot_general requires contracting dimensions to have the same shape, got ({m},) and ({n},)")
             raise errors.ShapeError(
                 f"{name}: {rule}: axis {i} of the first operand (shape {a_shape}) has size {m} but axis {j} "
-                f"of the second (shape {b_shape}) has size {n} ('{a_labels},{b_labels}->{out}')")
+                f"of the second (shape {b_shape}) has size {n}, which must be equal "
+                f"('{a_labels},{b_labels}->{out}')")
     if preferred is not None:
         preferred = dtypes.check_user_dtype(preferred, name)
     return _contract(a, b, a_labels, b_labels, out, canonical_precision(precision), preferred, conjugate, dot)

@@ -3,6 +3,7 @@ from collections.abc import Iterable
 
 from ..api.composite import composite
 from ..core import dtypes
+from ..core.errors import did_you_mean
 from ..core.surface.public import export_names as _offer
 from ..core.symbolic.dimension import max_dim
 from ..lax import fourier
@@ -30,7 +31,8 @@ def _checked(norm):
     "backward": the inverse; "ortho": both, by its square root; "forward": the other one.
     """
     if norm is not None and norm not in _NORMS:
-        raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
+        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward"'
+                         + did_you_mean(norm, _NORMS))
     return norm or "backward"
 
 
@@ -52,7 +54,8 @@ def spans(name, a, s, axes):
     if s is None:
         return axes, tuple([shape(a)[i] for i in axes])
     if len(lengths) != len(axes):
-        raise ValueError(f"{name}: Shape and axes have different lengths, got s={lengths} and axes={axes}")
+        raise ValueError(f"{name}: Shape and axes have different lengths, got s={lengths} and axes={axes}: "
+                         "one length for each axis")
     if any(n < 1 for n in lengths):
         raise ValueError(f"{name}: Shape should be positive, the lengths of transforms, got {lengths}")
     return axes, lengths

@@ -5,7 +5,7 @@ import operator
 from ...api.composite import composite
 from ...core import dtypes, errors
 from ...core.avals import aval_of
-from ...core.errors import check_choice
+from ...core.errors import check_choice, did_you_mean
 from ...core.symbolic.dimension import is_symbolic_dim, surely
 from ...core.trace import concrete_or_error, is_concrete
 from ...lax.control_flow import fori_loop
@@ -319,7 +319,8 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
     """
     check_arraylike("searchsorted", a, v)
     if side not in ("left", "right"):
-        raise ValueError(f"invalid argument {side=}, expected 'left' or 'right'")
+        raise ValueError(f"invalid argument {side=}, expected 'left' or 'right'"
+                         + did_you_mean(side, ("left", "right")))
     if method not in _SEARCHES:
         raise ValueError(f"invalid argument {method=}, expected one of {sorted(_SEARCHES)}")
     if ndim(a) != 1:
