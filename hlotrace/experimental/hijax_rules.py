@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 from ..api.autodiff import linear_transpose, linearize, vjp
 from ..api.custom_derivatives import custom_jvp
 from ..api.vmap import vmap
-from ..core.avals import aval_of
 from ..core.pytrees import pytree
 from ..core.surface.jax_core_names import ShapedArray
 from ..interpreters.ad import Zero, instantiate_zeros

@@ -184,7 +184,8 @@ def broadcast_to_shape(x, target):
     if old == target:
         return x
     if len(old) > len(target) or broadcast_shapes(old, target) != tuple(target):
-        raise ValueError(f"Incompatible shapes for broadcasting: {old} and requested shape {tuple(target)}")
+        raise ValueError(f"Incompatible shapes for broadcasting: {old} and requested shape {tuple(target)}"
+                         + ": Cannot broadcast to shape with fewer dimensions" * (len(old) > len(target)))
     return broadcast_in_dim(x, tuple(target), tuple(range(len(target) - len(old), len(target))))
 
 

@@ -212,7 +212,7 @@ def test_a_bound_for_each_example():
     (jax.lax.add, [(2, 3), (3,)], TypeError, "add"),
     (lambda x, y: jax.lax.concatenate([x, y], 0), [(2, 3), (3,)], TypeError, "concatenate"),
     (lambda x, y: PRIMITIVES["select_n"].bind(x > 0, x, y), [(2, 3), ()], TypeError,
-     "cases must have equal shapes"),
+     "cases must have the same shapes"),
     (lambda x, y: PRIMITIVES["sort"].bind(x, y, dimension=0, is_stable=True, num_keys=1), [(2, 3), ()],
      TypeError, "sort"),
     (lambda x, y: jax.lax.clamp(y, x, y), [(2, 3), (3,)], TypeError, "clamp"),

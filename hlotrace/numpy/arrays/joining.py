@@ -190,7 +190,7 @@ def block(arrays):
             raise ValueError("block does not allow empty list arguments")
         depths = {depth_of(v) for v in x}
         if len(depths) > 1:
-            raise ValueError("block list depths are mismatched")
+            raise ValueError("Mismatched list depths in jax.numpy.block")
         return depths.pop() + 1
     depth = depth_of(arrays)
     leaves = [arrays]

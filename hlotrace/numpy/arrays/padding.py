@@ -79,8 +79,8 @@ def pad(array, pad_width, mode="constant", **kwargs):
             lengths = tuple(tuple(map(operator.index, pair))
                             for pair in _pairs(lengths, ndim_of(array)).tolist())
             if any(n < 1 for pair in lengths for n in pair):
-                raise ValueError(f"stat_length must be positive, got {lengths}: no element is left to "
-                                 f"compute {mode} of")
+                raise ValueError(f"stat_length of 0 yields no value for padding: it must be positive, got "
+                                 f"{lengths}, to compute {mode}")
         return _statistic(asarray(array), widths=widths, mode=mode, lengths=lengths)
     kind = kwargs.get("reflect_type", "even")
     if kind not in ("even", "odd"):

@@ -58,7 +58,7 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
             raise ValueError(f"arange: arguments must be scalars; got an array of shape {shape_of(v)}; for "
                              "as many numbers as it has entries write jnp.arange(x.size)")
         if aval_of(v).dtype.kind == "c":
-            raise ValueError("jnp.arange: complex start, stop and step are not supported")
+            raise ValueError("Passing complex start/stop/step to jnp.arange is not supported")
     if dtype is None:
         if all(type(v) in (int, Dimension) for v in given):
             dtype = dtypes.canonicalize(int)

@@ -70,7 +70,8 @@ def new_shape(name, old, wanted):
         wanted = tuple(map(as_size, wanted))
     total = prod(old)
     if wanted.count(-1) > 1 or any(n < -1 for n in wanted):
-        raise ValueError(f"{name}: the shape {wanted} may have one size -1, and no other negative one")
+        raise errors.ShapeError(f"{name}: can only specify one unknown axis size with a `-1` value, and no "
+                                f"other negative one, got {wanted}")
     known = prod(n for n in wanted if n != -1)
     if -1 in wanted:
         if not known or total % known:
@@ -116,7 +117,8 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
     a = a if isinstance(a, Array) else asarray(a)
     if order not in ("C", "F"):
         raise (NotImplementedError if order in ("A", "K") else ValueError)(
-            f"order must be 'C' (rows first) or 'F' (columns first), got {order!r}")
+            f"np.reshape order={order} is not implemented: it must be 'C' (rows first) or 'F' (columns first)"
+            if order in ("A", "K") else f"Unexpected value for 'order' argument: {order}; it is 'C' or 'F'")
     result = reshape_array(a, shape) if order == "C" else _reshape_columns(a, shape=shape)
     if copy:
         result = asarray(result, copy=True)
@@ -183,8 +185,8 @@ def transpose(a, axes=None):
     n = ndim_of(a)
     axes = range(n)[::-1] if axes is None else canonical_axes(tuple(axes), n)
     if len(axes) != n:
-        raise TypeError(f"transpose: axes {tuple(axes)} must name each of the {n} axes of an array of shape "
-                         f"{shape_of(a)}")
+        raise TypeError("transpose permutation isn't a permutation of operand dimensions, got permutation "
+                        f"{tuple(axes)} for operand shape {shape_of(a)}")
     return lax.transpose(a if isinstance(a, Array) else asarray(a), axes)
 
 
@@ -209,7 +211,8 @@ def matrix_transpose(x, /):
     """
     check_arraylike("matrix_transpose", x)
     if ndim_of(x) < 2:
-        raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got shape {shape_of(x)}")
+        raise ValueError("matrix_transpose requires at least 2 dimensions: x must be at least "
+                         f"two-dimensional for matrix_transpose; got shape {shape_of(x)}")
     return swapaxes(x, -1, -2)
 
 

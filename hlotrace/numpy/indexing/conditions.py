@@ -133,8 +133,7 @@ def nonzero(a, *, size=None, fill_value=None):
         return tuple(as_array(i.astype(index_dtype())) for i in np.nonzero(known(a)))
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * ndim(a)
     if len(fills) != ndim(a) or any(f is not None and ndim(f) for f in fills):
-        raise ValueError(f"nonzero: fill_value must be a number or have one for each of the {ndim(a)} axes, "
-                         f"got {fill_value}")
+        raise ValueError(f"fill_value must be a scalar or a tuple of length {ndim(a)}; got {fill_value}")
     return _nonzero(a, tuple(0 if f is None else f for f in fills), as_size(size))
 
 

@@ -391,13 +391,14 @@ def _fit(y, shape, x):
     """`y` with the dtype and in the memory of `x`, broadcast to `shape`."""
     old = shape_of(y)
     if len(old) > len(shape):
-        raise errors.ShapeError(f"the value of shape {old} has more axes than {tuple(shape)}, the shape that "
-                                f"the index selects from an array of shape {x.shape}, and does not "
-                                "broadcast to it")
+        raise errors.ShapeError(f"Incompatible types for broadcasting: the value of shape {old} has more "
+                                f"axes than {tuple(shape)}, the shape that the index selects from an array "
+                                f"of shape {x.shape}, and does not broadcast to it")
     lead = len(shape) - len(old)
     if any(a != 1 and a != b for a, b in zip(old, shape[lead:])):
-        raise errors.ShapeError(f"the value of shape {old} does not broadcast to {tuple(shape)}, the shape "
-                                f"that the index selects from an array of shape {x.shape}")
+        raise errors.ShapeError(f"Incompatible types for broadcasting: the value of shape {old} does not "
+                                f"broadcast to {tuple(shape)}, the shape that the index selects from an "
+                                f"array of shape {x.shape}")
     y = shapes.in_memory_of(aval_of(x), convert(y, aval_of(x).dtype))
     return broadcast_in_dim(y, shape, tuple(range(lead, len(shape))))
 

@@ -552,7 +552,8 @@ def nancumprod(a, axis=None, dtype=None, out=None):
 def _array_api(name, primitive, x, axis, dtype, first, promote_integers):
     check_arraylike(name, x)
     if ndim(x) == 0:
-        raise ValueError(f"{name}: the input must be non-scalar to accumulate along an axis, got a scalar")
+        raise ValueError(f"{name}: The input must be non-scalar to take a cumulative "
+                         f"{'sum' if name.endswith('sum') else 'product'}, got a scalar")
     if axis is None:
         if ndim(x) > 1:
             raise ValueError(f"The input array has rank {ndim(x)}, however axis was not set to an explicit "

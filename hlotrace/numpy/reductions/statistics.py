@@ -132,8 +132,8 @@ def _var(a, where, center, correction, axis, keepdims, dtype, name):
     elif not dtypes.is_inexact(dtype):
         raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
     elif dtypes.is_complex(dtype_of(a)) and not dtypes.is_complex(dtype):
-        raise ValueError(f"jnp.{name} does not take a real dtype for an array of complex values: got dtype "
-                         f"{dtype}")
+        raise ValueError(f"jax.numpy.{name} does not yet support real dtype parameters when computing the "
+                         f"variance of an array of complex values: got dtype {dtype}")
     computed = wider(dtypes.complex_of(dtype) if dtypes.is_complex(dtype_of(a)) else dtype)
     a = cast(a, computed)
     mask = None if where is None else as_mask(where, shape(a))
@@ -267,8 +267,8 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         if not dtypes.is_inexact(dtype):
             raise ValueError(f"cov: dtype must be floating point or complex, got {dtype.name}")
     if any(ndim(x) > 2 for x in variables):
-        raise ValueError("cov: a variable is a vector, and several are a matrix; got shapes "
-                         f"{', '.join(str(shape(x)) for x in variables)}")
+        raise ValueError("cov: m has more than 2 dimensions, or y has: a variable is a vector, and several "
+                         f"are a matrix; got shapes {', '.join(str(shape(x)) for x in variables)}")
     variables = [x.T if ndim(x) == 2 and not rowvar else x for x in map(asarray, variables)]
     samples = shape(variables[0])[-1:] or (1,)
     if any((shape(x)[-1:] or (1,)) != samples for x in variables):
@@ -277,8 +277,9 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
                         f"{rowvar=}")
     for name, w in weights.items():
         if shape(w) != samples:
-            raise RuntimeError(f"cov: {name} must have shape {samples}, a weight for each observation; got "
-                               f"{shape(w)}")
+            what = "cannot handle multidimensional" if ndim(w) > 1 else "incompatible numbers of samples and"
+            raise RuntimeError(f"cov: {what} {name}: it must have shape {samples}, a weight for each "
+                               f"observation; got {shape(w)}")
     if fweights is not None and not dtypes.is_integer(dtype_of(fweights)):
         raise TypeError("cov: fweights must be integers, how often each observation is there; got "
                         f"{dtype_of(fweights)}: aweights takes others")

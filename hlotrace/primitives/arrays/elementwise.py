@@ -1,5 +1,5 @@
 """Elementwise primitives, a table row each: the StableHLO or CHLO operation, the dtypes, the derivative."""
-from ...core import jaxpr
+from ...core import errors, jaxpr
 from ...core.avals import physical
 from ...core.axes import AxisMap, leading_axes, same_axes
 from ...core.symbolic.dimension import Dimension
@@ -535,15 +535,17 @@ def _bitcast_abstract_eval(x, *, new_dtype):
                          "random.key_data")
     old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
     if any(kind(x.dtype) != kind(new_dtype) for kind in (dtypes.is_bool, dtypes.is_complex)):
-        raise TypeError(f"bitcast_convert_type cannot convert {x.dtype} to {new_dtype}: it reads the same "
-                        "bits as another type; .astype converts values")
+        raise errors.ShapeError("lax.bitcast_convert_type does not support bool or complex values unless "
+                                f"the operand and destination types match. Got operand dtype={x.dtype}, "
+                                f"{new_dtype=}: it reads the same bits as another type; .astype converts "
+                                "values")
     if old == new:
         return ShapedArray(x.shape, new_dtype)
     if old > new:
         return ShapedArray((*x.shape, old // new), new_dtype)
     if x.ndim == 0 or x.shape[-1] != new // old:
-        raise ValueError(f"bitcast_convert_type from {x.dtype} to the wider {new_dtype} needs a last axis of "
-                         f"size {new // old}, got shape {x.shape}")
+        raise ValueError(f"Attempting to convert array of shape {x.shape} from {x.dtype} of size {old} bits "
+                         f"to {new_dtype} of size {new} bits: the last axis must have size {new // old}")
     return ShapedArray(x.shape[:-1], new_dtype)
 
 
@@ -579,19 +581,23 @@ reduce_precision_p = unary_with_params(
 
 def _select_abstract_eval(which, *cases):
     if not (dtypes.is_bool(which.dtype) or which.dtype == dtypes.int32):
-        raise TypeError(f"select_n: which must have dtype bool or int32, got {which.dtype}: compare it, as "
-                        "in x > 0")
+        raise TypeError(f"select `which` must be boolean or int32 type, got {which.dtype}: compare it, as in "
+                        "x > 0")
     if dtypes.is_bool(which.dtype) and len(cases) > 2:
-        raise TypeError(f"select_n: a boolean which chooses between at most 2 cases, got {len(cases)}")
+        raise TypeError(f"select with boolean `which` cannot have > 2 cases, got {len(cases)}")
     first = cases[0]
     for c in cases:
-        if c.shape != first.shape or c.dtype != first.dtype:
-            raise TypeError("select_n: cases must have equal shapes and dtypes, got "
-                            f"{', '.join(c.str_short() for c in cases)}: reshape or broadcast them, or cast "
-                            "with .astype; jnp.where does so by itself")
+        if c.shape != first.shape:
+            raise TypeError("select cases must have the same shapes, got "
+                            f"[{', '.join(str(c.shape) for c in cases)}]: reshape or broadcast them; "
+                            "jnp.where does so by itself")
+        if c.dtype != first.dtype:
+            raise TypeError("lax.select requires arguments to have the same dtypes, got "
+                            f"{', '.join(c.dtype.name for c in cases)}: cast with .astype; jnp.where "
+                            "promotes by itself")
     if which.shape and which.shape != first.shape:
-        raise TypeError(f"select_n: which of shape {which.shape} must be a scalar or have the shape of the "
-                        f"cases, {first.shape}; jnp.where broadcasts")
+        raise TypeError("select `which` must be scalar or have the same shape as cases, got `which` shape "
+                        f"{which.shape} but case shape {first.shape}; jnp.where broadcasts")
     return ShapedArray(first.shape, first.dtype, first.dtype != dtypes.bool_
                        and all([c.weak_type for c in cases]))
 

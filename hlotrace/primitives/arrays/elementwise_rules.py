@@ -18,8 +18,7 @@ from ..common import (
 from .precision import result_accuracy
 from .shape import Mapped, broadcast_in_dim
 
-KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer",
-          "b": "boolean", "k": "PRNG key", "0": "float0"}
+_CLASSES = {"i": "integer", "u": "integer", "f": "floating", "c": "complexfloating", "b": "bool"}
 
 
 def elementwise_shape(name, avals):
@@ -32,11 +31,25 @@ def elementwise_shape(name, avals):
     for a in avals:
         if a.ndim:
             if shape and a.shape != shape:
+                _check_ranks(name, avals)
                 raise TypeError(f"{name} got incompatible shapes for broadcasting: "
                                 f"{', '.join(str(a.shape) for a in avals)}. lax functions need equal "
                                 "shapes; the hlotrace.numpy function of the same name broadcasts.")
             shape = a.shape
     return shape
+
+
+def _check_ranks(name, avals):
+    ranks = {a.ndim for a in avals if a.ndim}
+    if len(ranks) > 1:
+        raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}: "
+                        f"{', '.join(str(a.shape) for a in avals)}; the hlotrace.numpy function of the "
+                        "same name broadcasts.")
+
+
+def accepted(kinds):
+    """The dtypes of `kinds` as NumPy's classes."""
+    return ", ".join(dict.fromkeys(_CLASSES.get(kind, kind) for kind in sorted(kinds, key="iufcb".find)))
 
 
 def _cast_to(kind, kinds, of_bools):
@@ -56,12 +69,17 @@ def _cast_to(kind, kinds, of_bools):
 def type_rule(name, kinds, result=lambda dtype: dtype, of_bools=None):
     """The rule of a type: all dtypes are one of `kinds`; `result(dtype)` is that of the result."""
     def abstract_eval(*avals, **_):
-        same_dtype(name, *avals)
         dtype = avals[0].dtype
-        if kind_of(dtype) not in kinds:
-            raise TypeError(f"{name} does not accept dtype {dtype.name}; accepted dtypes are "
-                            f"{', '.join(KINDS[k] for k in kinds)}: "
-                            f"{_cast_to(kind_of(dtype), kinds, of_bools)}")
+        same = all([a.dtype == dtype for a in avals])
+        if not same:
+            _check_ranks(name, avals)
+        for i, a in enumerate(avals[:1] if same else avals):
+            if kind_of(a.dtype) not in kinds:
+                where = f" at position {i}" if len(avals) > 1 else ""
+                raise TypeError(f"{name} does not accept dtype {a.dtype.name}{where}. Accepted dtypes{where} "
+                                f"are subtypes of {accepted(kinds)}: "
+                                f"{_cast_to(kind_of(a.dtype), kinds, of_bools)}")
+        same_dtype(name, *avals)
         return ShapedArray(elementwise_shape(name, avals), result(dtype),
                            dtype != dtypes.bool_ and all([a.weak_type for a in avals]))
     return abstract_eval

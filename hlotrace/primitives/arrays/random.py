@@ -253,7 +253,7 @@ def generator(impl=None):
     for each in GENERATORS:
         if each.impl == (impl or config.jax_default_prng_impl):
             return each
-    raise ValueError(f"unrecognized PRNG implementation {impl!r}: hlotrace has 'threefry2x32', 'rbg' and "
+    raise ValueError(f'unrecognized PRNG implementation "{impl}": ' "hlotrace has 'threefry2x32', 'rbg' and "
                      "'unsafe_rbg'")
 
 
