@@ -319,7 +319,8 @@ def _rows() -> Iterator[tuple[str, str]]:
 
 
 _homes = {**dict(_rows()), **dict.fromkeys(_PARTS, "module"),
-          **{f"jax.{module}.{name}": "nothing" for module, names in _NOTHING.items() for name in names.split()}}
+          **{f"jax.{module}.{name}": "nothing"
+             for module, names in _NOTHING.items() for name in names.split()}}
 # {"hlotrace.core": {"is_concrete", ...}}: names of public modules that these lack
 _more: dict[str, set[str]] = {}
 for _name in _homes:

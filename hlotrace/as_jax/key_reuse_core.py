@@ -1,4 +1,4 @@
-"""`jax.experimental.key_reuse._core`: what a function does to the keys that it takes, as values to compare."""
+"""`jax.experimental.key_reuse._core`: what a function does to the keys that it takes, as values."""
 from __future__ import annotations
 
 import dataclasses
@@ -90,8 +90,8 @@ def _assert_rule(eqn: Eqn, keys: Any, _line: str, _: object) -> Any:
 
 def _marker(name: str, rule: Callable[..., Any]) -> Primitive:
     def not_compiled(_ctx: Any, eqn: Eqn, *_: Any) -> Any:
-        raise ValueError(f"{eqn.primitive}: programs that are checked for key reuse may have it, and not those "
-                         "that are compiled")
+        raise ValueError(f"{eqn.primitive}: programs that are checked for key reuse may have it, and not "
+                         "those that are compiled")
     marker = Primitive(name, abstract_eval=lambda x, **_: x, lower=not_compiled, impl_rule=lambda x, **_: x)
     checks.RULES.given[marker] = rule
     return marker

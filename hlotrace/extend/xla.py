@@ -18,7 +18,8 @@ def _check(name, stage, platforms):
         raise TypeError(f"the stage of the compiler pass {name!r} must be a PipelineStage, got {stage!r}")
     others = {*([platforms] if isinstance(platforms, str) else platforms or ())} - {"cpu"}
     if others:
-        raise NotImplementedError(f"compiler passes for {', '.join(sorted(others))}: they are here for the CPU only")
+        raise NotImplementedError(f"compiler passes for {', '.join(sorted(others))}: they are here for the "
+                                  "CPU only")
 
 
 def register_hlo_module_transformation(callback, *, name, stage=PipelineStage.PRE_SCHEDULER, platforms=None):

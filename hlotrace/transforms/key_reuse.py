@@ -66,9 +66,9 @@ class _Keys:
         if np.any(self.mask & mask):
             raise KeyReuseError(
                 f"{said}: a PRNG key{'' if self.mask.ndim == 0 else ' of an array'} that was used by "
-                f"{self.first[0]}{_at(self.first[1])} is used again by {what}{_at(line)}: the numbers would be the "
-                "same. Make two of it first, as in key, other = random.split(key), or random.fold_in(key, "
-                "i); random.clone(key) says that it is meant.")
+                f"{self.first[0]}{_at(self.first[1])} is used again by {what}{_at(line)}: the numbers "
+                "would be the same. Make two of it first, as in key, other = random.split(key), or "
+                "random.fold_in(key, i); random.clone(key) says that it is meant.")
         self.mask |= mask       # in place: a reshaped array has the same
         self.first[:] = what, line
 
