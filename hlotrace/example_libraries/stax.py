@@ -7,21 +7,23 @@ Shapes may have -1 for the size of a batch.  `serial` and `parallel` make a laye
 """
 import functools
 
-from .. import lax, nn, numpy as jnp, random
+from .. import lax, numpy as jnp, random
 from ..api.stages import ShapeDtypeStruct, eval_shape
 from ..core.surface.public import export_names
-from ..nn.initializers import glorot_normal as glorot, normal as randn, ones, zeros
+from ..nn import elu, gelu, leaky_relu, log_softmax, relu, selu, sigmoid, softmax, softplus, standardize
+from ..nn.initializers import glorot_normal, normal, ones, zeros
 
 __all__ = ["AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu",
            "Exp", "FanInConcat", "FanInSum", "FanOut", "Flatten", "Gelu", "GeneralConv",
            "GeneralConvTranspose", "Identity", "LeakyRelu", "LogSoftmax", "MaxPool", "Relu", "Selu",
-           "Sigmoid", "Softmax", "Softplus", "SumPool", "Tanh", "elementwise", "glorot", "logsoftmax",
-           "parallel", "randn", "serial", "shape_dependent"]
+           "Sigmoid", "Softmax", "Softplus", "SumPool", "Tanh", "elementwise", "elu", "gelu", "glorot",
+           "glorot_normal", "leaky_relu", "log_softmax", "logsoftmax", "normal", "parallel", "randn", "relu",
+           "selu", "serial", "shape_dependent", "sigmoid", "softmax", "softplus", "standardize"]
 
 # what weights and biases are unless they are given
-_WIDE, _LITTLE, _LEAST = glorot(), randn(), randn(1e-6)
+_WIDE, _LITTLE, _LEAST = glorot_normal(), normal(), normal(1e-6)
 
-logsoftmax = nn.log_softmax
+glorot, logsoftmax, randn = glorot_normal, log_softmax, normal
 
 
 def _plain(shape_of, fun):
@@ -152,7 +154,7 @@ def BatchNorm(axis=(0, 1, 2), epsilon=1e-5, center=True, scale=True, beta_init=z
 
     def apply_fun(params, x, **_):
         beta, gamma = (jnp.expand_dims(p, axis) if len(p) else p for p in params)
-        z = nn.standardize(x, axis, epsilon=epsilon)
+        z = standardize(x, axis, epsilon=epsilon)
         return (gamma * z if scale else z) + (beta if center else 0)
     return init_fun, apply_fun
 
@@ -217,7 +219,7 @@ def Dropout(rate, mode="train"):
 
 
 def elementwise(fun, **fun_kwargs):
-    """The layer of a function that keeps shapes: `Relu` is `elementwise(nn.relu)`.
+    """The layer of a function that keeps shapes: `Relu` is `elementwise(relu)`.
 
     >>> init, apply = stax.elementwise(jnp.clip, min=0, max=1)
     >>> apply((), jnp.array([-1.0, 2.0]))
@@ -227,16 +229,16 @@ def elementwise(fun, **fun_kwargs):
 
 
 Tanh = elementwise(jnp.tanh)
-Relu = elementwise(nn.relu)
+Relu = elementwise(relu)
 Exp = elementwise(jnp.exp)
-LogSoftmax = elementwise(nn.log_softmax, axis=-1)
-Softmax = elementwise(nn.softmax, axis=-1)
-Softplus = elementwise(nn.softplus)
-Sigmoid = elementwise(nn.sigmoid)
-Elu = elementwise(nn.elu)
-LeakyRelu = elementwise(nn.leaky_relu)
-Selu = elementwise(nn.selu)
-Gelu = elementwise(nn.gelu)
+LogSoftmax = elementwise(log_softmax, axis=-1)
+Softmax = elementwise(softmax, axis=-1)
+Softplus = elementwise(softplus)
+Sigmoid = elementwise(sigmoid)
+Elu = elementwise(elu)
+LeakyRelu = elementwise(leaky_relu)
+Selu = elementwise(selu)
+Gelu = elementwise(gelu)
 Identity = elementwise(lambda x: x)
 
 

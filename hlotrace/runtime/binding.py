@@ -147,6 +147,12 @@ def profiler() -> tuple[Any, Any]:
     return _profiler, _profile_data
 
 
+def xla_transforms() -> Any:
+    """jaxlib's module of passes in Python over what XLA compiles."""
+    from jaxlib import _xla  # type: ignore[attr-defined]
+    return _xla
+
+
 def garbage_level(name: str | None) -> Any:
     """jaxlib's level of the guard of arrays in cycles for "allow", "log", "fatal"; that of "allow" for None.
     """

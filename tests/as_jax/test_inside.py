@@ -35,7 +35,8 @@ assert importlib.util.find_spec("jax").name == "jax" and jax.numpy.__spec__.name
 assert jnp.arange(3.).dtype == "float64"
 assert core.Tracer is jax.core.Tracer and jax._src.tree_util.flatten_one_level({"a": 1})[0] == (1,)
 for missing, words in [("from jax._src.core import nonsense", "nonsense"), ("import jax._src.nonsense", "nonsense"),
-                       ("import jax.experimental.transfer", "hlotrace does not have jax.experimental.transfer")]:
+                       ("import jax.experimental.source_mapper",
+                        "hlotrace does not have jax.experimental.source_mapper")]:
     try:
         exec(missing)
     except ImportError as error:

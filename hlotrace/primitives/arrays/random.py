@@ -32,6 +32,8 @@ class KeyDType(dtypes.ExtendedDType):
     """
     physical_dtype = U32
     type = dtypes.prng_key
+    key_shape = property(lambda self: self.physical_shape)
+    tag = property(lambda self: self.name[4:-1])
 
     def __init__(self, impl, tag, key_shape, seed, split, random_bits, fold_in):
         self.impl, self.name, self.physical_shape = impl, f"key<{tag}>", key_shape
