@@ -67,11 +67,12 @@ _LIKE = {
 }
 # public modules of JAX that are parts of one here
 _PARTS = {**{f"jax.experimental.sparse.{name}": "experimental.sparse" for name in (
-              "_base", "api", "csr", "random", "transform", "util")},
+              "_base", "api", "csr", "random")},
           **{f"jax.experimental.colocated_python.{name}": "experimental.colocated_python" for name in (
               "api", "obj")}}
 # public modules that have JAX's names of the same module, and those of the one around it
-_AROUND = {f"hlotrace.experimental.sparse.{name}" for name in ("ad", "bcoo", "bcsr", "coo", "linalg")}
+_AROUND = {f"hlotrace.experimental.sparse.{name}" for name in (
+    "ad", "bcoo", "bcsr", "coo", "linalg", "transform", "util")}
 # parts of JAX's machinery by the module, beside those in the page
 _NOTHING = {
     "experimental.sparse": "bcoo_dot_general_p bcoo_dot_general_sampled_p bcoo_extract_p bcoo_fromdense_p "
