@@ -7,8 +7,8 @@ import numpy as np
 from ...sharding.layout import Layout
 from . import hlo_costs
 
-# The rest is where kernels keep the tiles that they work on; of values larger than half of the whole, found by
-# comparing with what libtpu 0.0.42 does, there are few.
+# The rest is where kernels keep the tiles that they work on; of values larger than half of the whole there
+# are few, found by comparing with what libtpu 0.0.42 does.
 _FOR_VALUES = 7 / 8
 
 
