@@ -92,6 +92,7 @@ class _Reader:
         self.functions, self.tiles = functions, tiles
         self.sizes = dict(zip(mesh.axis_names, mesh.axis_sizes)) if mesh is not None else {}
         self.source = {}        # what a Value is, in another dtype or another order
+        self.loops = 0          # that what is read is in
 
     def parts(self, names):
         """In how many parts mesh axes, or parts of them, split a dimension."""
@@ -162,8 +163,10 @@ class _Reader:
         if name == "while":
             body = op.regions[1].blocks[0]
             made.trips = trip_count(op)
+            self.loops += 1
             made.bodies = [(lambda ops, results: (ops, outs, results))(
                 *self.block(body, dict(zip(body.arguments, outs))))]
+            self.loops -= 1
         elif name in ("case", "if"):
             for region in op.regions:
                 inner, results = self.block(region.blocks[0], dict(known))
@@ -238,9 +241,9 @@ class _Reader:
             missing = dict.fromkeys(
                 name for dim, names in enumerate(operand.axes) for name in names if name not in split
                 and name not in scattered and (dim not in place or name not in out.axes[place[dim]]))
-            # a TPU gathers for each product, other compilers once for all
+            # in loops a TPU gathers for each product, elsewhere compilers do once for all
             key = self.source.get(operand, operand), tuple(missing)
-            if missing and (self.tiles is not None or key not in gathered):
+            if missing and (key not in gathered or self.tiles is not None and self.loops):
                 gathered[key] = self.gather(ops, operand, missing)
             made.ins[i] = gathered.get(key, operand)
         return split
