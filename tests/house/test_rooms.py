@@ -42,7 +42,6 @@ TESTED_BY = {
     **dict.fromkeys(("inspection/planning/estimates.py", "inspection/planning/local_program.py",
                      "inspection/planning/traced_estimates.py", "inspection/planning/plan_report.py"),
                     "api/parallel/test_plan.py"),
-    "inspection/timing/times.py": "api/external/test_profile.py",
     "inspection/timing/time_report.py": "api/external/test_profile.py",
     "runtime/executables/introspect.py": "api/test_stages.py",
     "tools/command_line.py": "tools/test_dump_hlo.py",
