@@ -28,7 +28,7 @@ from .array import Array
 from .avals import ShapedArray
 from .caches import ContextCache
 from .config import scoped
-from .jaxpr import Atom, Jaxpr, Literal, Var
+from .jaxpr import Atom, Jaxpr, Literal, Var, dce
 from .primitive import Primitive
 from .symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
 from .trace import EVAL, entering, trace_to_jaxpr
@@ -52,6 +52,12 @@ def cached(function: Callable[..., R]) -> Callable[..., R]:
                 found = jaxpr.derived.keep(key, function(jaxpr, *key[1:]))
         return found
     return call
+
+
+@cached
+def alive(jaxpr: Jaxpr, used_outputs: tuple[bool, ...]) -> tuple[Jaxpr, list[bool]]:
+    """What `dce` gives for these outputs without the inputs that are not used; it must not be changed."""
+    return dce(jaxpr, used_outputs, keep_invars=False)
 
 
 def register(function: Callable[..., R]) -> Callable[..., R]:

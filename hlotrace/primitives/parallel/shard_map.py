@@ -14,7 +14,7 @@ from ...core import programs
 from ...core.avals import Space
 from ...core.config import named_axes
 from ...core.effects import Check
-from ...core.jaxpr import Eqn, Var, dce, eval_jaxpr
+from ...core.jaxpr import Eqn, Var, eval_jaxpr
 from ...core.primitive import fact_of
 from ...core.refs import Holder, Ref
 from ...core.symbolic_zeros import MappedAxis, drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
@@ -301,7 +301,7 @@ def _effects(params):
 
 def _dce(used_outputs, eqn):
     p = eqn.params
-    jaxpr, used = dce(p["jaxpr"], used_outputs, keep_invars=False)
+    jaxpr, used = programs.alive(p["jaxpr"], tuple(used_outputs))
     return Eqn(eqn.primitive, [v for v, u in zip(eqn.invars, used) if u],
                [v for v, u in zip(eqn.outvars, used_outputs) if u],
                {**p, "jaxpr": jaxpr, "in_specs": tuple(_where(p["in_specs"], used)),

@@ -4,7 +4,7 @@ import functools
 from ...core import programs
 from ...core.config import state
 from ...core.errors import UnexpectedTracerError
-from ...core.jaxpr import Eqn, Jaxpr, Var, close, dce, eval_jaxpr
+from ...core.jaxpr import Eqn, Jaxpr, Var, close, eval_jaxpr
 from ...core.primitive import fact_of
 from ...core.programs import transpose_call
 from ...core.refs import Holder
@@ -49,7 +49,7 @@ def _jit_discharge(states, values, args, *, jaxpr, donated):
 
 
 def _jit_dce(used_outputs, eqn):
-    jaxpr, used_inputs = dce(eqn.params["jaxpr"], used_outputs, keep_invars=False)
+    jaxpr, used_inputs = programs.alive(eqn.params["jaxpr"], tuple(used_outputs))
     donated = tuple(sum(used_inputs[:i]) for i in eqn.params["donated"] if used_inputs[i])
     return Eqn(eqn.primitive, [v for v, used in zip(eqn.invars, used_inputs) if used],
                [v for v, used in zip(eqn.outvars, used_outputs) if used],

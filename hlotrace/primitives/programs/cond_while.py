@@ -253,13 +253,20 @@ def _cond_discharge(states, values, args, *, branches, **by):
     return results[:len(states)], results[len(states):]
 
 
+@programs.cached
+def _alive_branches(first, others, used_outputs):
+    """(the branches with these outputs and the inputs that one of them uses, which inputs these are)."""
+    pruned, used = zip(*[dce(b, used_outputs) for b in (first, *others)])
+    used = [any(flags) for flags in zip(*used)]
+    return tuple([b.replace(invars=[v for v, u in zip(b.invars, used) if u], arg_names=None)
+                  for b in pruned]), used
+
+
 def _cond_dce(used_outputs, eqn):
     branches = eqn.params["branches"]
     if any(b.effects for b in branches):
         return eqn
-    pruned = [dce(b, used_outputs)[0] for b in branches]
-    used = [any(flags) for flags in zip(*(dce(b, used_outputs)[1] for b in branches))]
-    kept = tuple(b.replace(invars=[v for v, u in zip(b.invars, used) if u], arg_names=None) for b in pruned)
+    kept, used = _alive_branches(branches[0], branches[1:], tuple(used_outputs))
     operands = [v for v, u in zip(eqn.invars[1:], used) if u]
     return eqn.replace(invars=[eqn.invars[0], *operands], params={**eqn.params, "branches": kept},
                        outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u])

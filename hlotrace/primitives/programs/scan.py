@@ -281,18 +281,24 @@ def _scan_discharge(states, values, args, *, jaxpr, num_consts, num_carry, **par
     return results[:n], results[n:]
 
 
+@programs.cached
+def _alive_body(jaxpr, used_outputs, num_consts, num_carry):
+    """(the program of a step with what is used, which inputs that are, which of the carry)."""
+    carries, ys = slice(num_consts, num_consts + num_carry), used_outputs[num_carry:]
+    carry = carry_fixpoint(used_outputs[:num_carry], lambda m: dce(jaxpr, (*m, *ys))[1][carries])
+    pruned, used = dce(jaxpr, [*carry, *ys])
+    used[carries] = carry
+    return pruned.replace(invars=[v for v, u in zip(pruned.invars, used) if u], arg_names=None), used, carry
+
+
 def _scan_dce(used_outputs, eqn):
     """Drop what is not used, and what only that needs; of the carry, what no step feeds into what is used."""
     p = eqn.params
     jaxpr, nc, n = p["jaxpr"], p["num_consts"], p["num_carry"]
     if jaxpr.effects or all(used_outputs):
         return eqn
-    ys = used_outputs[n:]
-    carry = carry_fixpoint(tuple(used_outputs[:n]), lambda m: dce(jaxpr, (*m, *ys))[1][nc:nc + n])
-    wanted = [*carry, *ys]
-    pruned, used_inputs = dce(jaxpr, wanted)
-    used_inputs[nc:nc + n] = carry
-    kept = pruned.replace(invars=[v for v, u in zip(pruned.invars, used_inputs) if u], arg_names=None)
+    kept, used_inputs, carry = _alive_body(jaxpr, tuple(used_outputs), nc, n)
+    wanted = [*carry, *used_outputs[n:]]
     return eqn.replace(invars=[v for v, u in zip(eqn.invars, used_inputs) if u],
                        outvars=[v for v, u in zip(eqn.outvars, wanted) if u],
                        params={**p, "jaxpr": kept, "num_consts": sum(used_inputs[:nc]),
