@@ -12,16 +12,8 @@ from ..core.config import state
 from ..core.pytrees import pytree
 from ..core.trace import Tracer
 from ..primitives.parallel.sharding import (
-    InMemory,
-    device_put_p,
-    layout_constraint_p,
-    mesh_cast_p,
-    over_auto_axes,
-    reshard as reshard_terms,
-    reshard_p,
-    sharding_constraint_p,
-    summed,
-)
+    InMemory, device_put_p, layout_constraint_p, mesh_cast_p, over_auto_axes, reshard as reshard_terms,
+    reshard_p, sharding_constraint_p, summed)
 from ..primitives.programs.calls import jit_bind
 from ..runtime.array_impl import own
 from ..runtime.devices import placement, transfer
