@@ -41,6 +41,7 @@ quick: $(TEST)
 
 lint: $(call installed,lint)
 	$(RUN) -m ruff check
+	$(RUN) -m isort --check-only hlotrace tests tools examples
 
 types: $(call installed,lint) $(TEST)
 	$(RUN) -m mypy

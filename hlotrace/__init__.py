@@ -17,31 +17,13 @@ from .core.surface import importing as _importing
 from .core.surface.public import export_names as _offer
 from .core.trace import ensure_compile_time_eval
 from .placement.device_put import (
-    block_until_ready,
-    clear_caches,
-    copy_to_host_async,
-    device_get,
-    device_put,
-    live_arrays,
-    named_call,
-    named_scope,
-    typeof,
-)
+    block_until_ready, clear_caches, copy_to_host_async, device_get, device_put, live_arrays, named_call,
+    named_scope, typeof)
 from .runtime.devices.client import (
-    default_backend,
-    device_count,
-    devices,
-    local_device_count,
-    local_devices,
-    process_count,
-    process_index,
-)
+    default_backend, device_count, devices, local_device_count, local_devices, process_count, process_index)
 from .runtime.devices.transfer_guards import (
-    transfer_guard,
-    transfer_guard_device_to_device,
-    transfer_guard_device_to_host,
-    transfer_guard_host_to_device,
-)
+    transfer_guard, transfer_guard_device_to_device, transfer_guard_device_to_host,
+    transfer_guard_host_to_device)
 from .runtime.executables.executable import effects_barrier
 
 __version__ = "0.1.0"

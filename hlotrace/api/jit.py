@@ -37,14 +37,7 @@ from .fast_path import FastPath, keep
 from .flat import FlatFunction, StatefulFunction, abstract, forget
 from .jit_placement import Placement, maps_devices
 from .signatures import (
-    name_of,
-    numbers_and_names,
-    split_statics,
-    static_key,
-    static_values,
-    take_names,
-    wraps,
-)
+    name_of, numbers_and_names, split_statics, static_key, static_values, take_names, wraps)
 
 if TYPE_CHECKING:
     from .flat import TracedProgram

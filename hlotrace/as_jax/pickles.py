@@ -14,14 +14,7 @@ from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import ShapedArray, Space
 from ..primitives.arrays.random import (
-    KEY,
-    RBG,
-    UNSAFE_RBG,
-    KeyDType,
-    generator,
-    random_unwrap_p,
-    random_wrap_p,
-)
+    KEY, RBG, UNSAFE_RBG, KeyDType, generator, random_unwrap_p, random_wrap_p)
 from ..runtime.array_impl import ArrayImpl, from_numpy
 
 _new = copyreg.__newobj__  # type: ignore[attr-defined]

@@ -108,6 +108,7 @@ def k8s(env: Mapping[str, str]) -> Place | None:
     if not dash or number != str(index):        # a host name of the pod's own
         return Place(process_id=index)
     import socket
+
     # A pod's name without its service's, which its full name has, is known to itself alone.
     domain = socket.getfqdn(env["HOSTNAME"]).partition(".")[2]
     return Place(f"{job}-0.{domain}:{_port(job)}" if domain else None, process_id=index)

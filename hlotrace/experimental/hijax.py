@@ -17,14 +17,7 @@ from ..core.surface.public import export_names
 from ..interpreters.ad import Zero, instantiate_zeros, is_undefined_primal
 from ..numpy.indexing.refs import RefView as TransformedRef
 from .hijax_rules import (
-    bdims_at_front,
-    jvp_from_lin,
-    linearize_from_jvp,
-    unmap_avals,
-    vjp_from_jvp,
-    vjp_from_lin,
-    vmap_rule,
-)
+    bdims_at_front, jvp_from_lin, linearize_from_jvp, unmap_avals, vjp_from_jvp, vjp_from_lin, vmap_rule)
 
 __all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "GradAccum", "HiPrim",
            "HiPrimitive", "HiPspec", "HiType", "MappingSpec", "MutableHiType", "NullAccum", "RefAccum", "ShapedArray", "TransformedRef",

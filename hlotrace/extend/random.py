@@ -5,12 +5,8 @@ from .. import numpy as jnp
 from ..api.vmap import vmap
 from ..core.surface.public import install_getattr as _explain
 from ..primitives.arrays.random import (
-    KEY as threefry_prng_impl,
-    RBG as rbg_prng_impl,
-    UNSAFE_RBG as unsafe_rbg_prng_impl,
-    KeyDType,
-    threefry2x32_p,
-)
+    KEY as threefry_prng_impl, RBG as rbg_prng_impl, UNSAFE_RBG as unsafe_rbg_prng_impl, KeyDType,
+    threefry2x32_p)
 from ..random.keys import key
 
 __all__ = ["define_prng_impl", "random_seed", "rbg_prng_impl", "seed_with_impl", "threefry2x32_p",

@@ -3,11 +3,8 @@ import numpy as np
 
 from ..core.surface.public import install_getattr as _explain
 from ..runtime.devices.shardings_of_xla import (
-    get_hlo_sharding_from_serialized_proto,
-    get_op_sharding_from_serialized_proto,
-    get_serialized_proto_from_hlo_sharding,
-    tiles,
-)
+    get_hlo_sharding_from_serialized_proto, get_op_sharding_from_serialized_proto,
+    get_serialized_proto_from_hlo_sharding, tiles)
 from ..sharding.positional import PositionalSharding
 
 __all__ = ["GSPMDSharding", "get_hlo_sharding_from_serialized_proto", "get_op_sharding_from_serialized_proto",

@@ -11,17 +11,7 @@ from ..runtime.mlir.bindings import ir, sdy, stablehlo
 from ..sharding.spec import PartitionSpec
 from .communication import aligned, axes_text, mesh_axes, totals
 from .needed_values import (
-    HOLDERS,
-    Needed,
-    body,
-    callee,
-    has_effect,
-    operation,
-    owner,
-    returned,
-    trip_count,
-    users,
-)
+    HOLDERS, Needed, body, callee, has_effect, operation, owner, returned, trip_count, users)
 from .partitioner_exchanges import Applied, Divided, exchanges, gathered
 
 

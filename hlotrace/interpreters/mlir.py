@@ -21,13 +21,7 @@ from ..primitives.programs import callbacks
 from ..runtime.mlir import lowering_rules
 from ..runtime.mlir.bindings import context as make_ir_context, parse_module
 from ..runtime.mlir.lowering_rules import (
-    LoweringRuleContext,
-    ModuleContext,
-    flatten as flatten_ir_values,
-    func_dialect,
-    hlo,
-    ir,
-)
+    LoweringRuleContext, ModuleContext, flatten as flatten_ir_values, func_dialect, hlo, ir)
 from ..sharding.mesh import Mesh
 from .partial_eval import convert_constvars_jaxpr
 

@@ -24,15 +24,8 @@ from ..primitives.programs.bounded_while import bounded_while, spoiled
 from ..primitives.programs.cond_while import cond_p, groups, while_p
 from ..primitives.programs.scan import scan_p
 from .control_flow_errors import (
-    check_branches,
-    check_carry,
-    check_parameters,
-    check_predicate,
-    check_steps,
-    no_return,
-    scan_length,
-    shown,
-)
+    check_branches, check_carry, check_parameters, check_predicate, check_steps, no_return, scan_length,
+    shown)
 from .shapes import concatenate, reshape, stack
 
 __all__ = ["scan", "while_loop", "fori_loop", "cond", "switch", "map"]

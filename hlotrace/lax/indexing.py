@@ -15,11 +15,7 @@ from ..primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_sl
 from ..primitives.arrays.elementwise import add, convert, lt, neg, select
 from ..primitives.arrays.gather import gather_p
 from ..primitives.arrays.gather_numbers import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-    window_sizes,
-)
+    GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, window_sizes)
 from ..primitives.arrays.shape import full, reshape, squeeze_p
 from ..primitives.arrays.slicing import concatenate_p, slice_p
 from ..primitives.common import canonical_axis, check_index, dtype_of, is_constant, np, scalar, shape_of

@@ -13,22 +13,13 @@ from ..primitives.arrays.elementwise import add, and_p, convert, div, lt, select
 from ..primitives.arrays.shape import broadcast_axis, full, squeeze_p
 from ..primitives.linalg.eigen import EighImplementation, EigImplementation, eig_p, eigh_p
 from ..primitives.linalg.factorizations import (
-    householder_product_p,
-    lu_p,
-    lu_pivots_to_permutation_p,
-    ormqr_p,
-    qr_p,
-)
+    householder_product_p, lu_p, lu_pivots_to_permutation_p, ormqr_p, qr_p)
 from ..primitives.linalg.hessenberg_schur import hessenberg_p, schur_p, tridiagonal_p
 from ..primitives.linalg.polar import polar
 from ..primitives.linalg.shared import adjoint, check_dtypes, check_square, place, transposed, triangle
 from ..primitives.linalg.svd import SvdAlgorithm, svd_p
 from ..primitives.linalg.triangular import (
-    cholesky_p,
-    cholesky_update_p,
-    symmetric_product_p,
-    triangular_solve_p,
-)
+    cholesky_p, cholesky_update_p, symmetric_product_p, triangular_solve_p)
 from ..primitives.linalg.tridiagonal import tridiagonal_solve_p
 
 __all__ = ["EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_p",

@@ -12,17 +12,8 @@ from ..primitives.arrays.reduce import reduce_max_p, reduce_min_p
 from ..primitives.arrays.shape import broadcast_axis, broadcast_in_dim, move_axis, reduce_sum_p, reshape
 from ..primitives.common import canonical_axes, canonical_axis, np, prod, shape_of
 from ..primitives.parallel.collectives import (
-    all_gather_p,
-    all_to_all_p,
-    axis_index_p,
-    pmax_p,
-    pmin_p,
-    ppermute_p,
-    psum_invariant_p,
-    psum_p,
-    reduce_scatter_p,
-    vary,
-)
+    all_gather_p, all_to_all_p, axis_index_p, pmax_p, pmin_p, ppermute_p, psum_invariant_p, psum_p,
+    reduce_scatter_p, vary)
 from ..primitives.parallel.ragged import by_gathering, ragged_all_to_all_p
 from .indexing import dynamic_index_in_dim
 

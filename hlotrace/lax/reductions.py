@@ -13,16 +13,8 @@ from ..primitives.arrays import reduce as _reduce, sort as _sort, window
 from ..primitives.arrays.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
 from ..primitives.arrays.elementwise import convert, max_p, min_p
 from ..primitives.arrays.reduce import (
-    argmax_p,
-    argmin_p,
-    reduce_and_p,
-    reduce_max_p,
-    reduce_min_p,
-    reduce_or_p,
-    reduce_p,
-    reduce_prod_p,
-    reduce_xor_p,
-)
+    argmax_p, argmin_p, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p, reduce_p, reduce_prod_p,
+    reduce_xor_p)
 from ..primitives.arrays.shape import broadcast_in_dim, move_axis, reduce_sum_p, unreduced_sum_p
 from ..primitives.arrays.sort import approx_top_k_p, top_k_p
 from ..primitives.arrays.window import reduce_window_p

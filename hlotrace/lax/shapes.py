@@ -13,24 +13,9 @@ from ..primitives.arrays.elementwise import convert, convert_element_type_p
 from ..primitives.arrays.random import random_wrap_p
 from ..primitives.arrays.shape import broadcast_in_dim_p, squeeze_p, transpose_p
 from ..primitives.arrays.slicing import (
-    as_array,
-    concatenate_p,
-    iota_p,
-    optimization_barrier_p,
-    pad_p,
-    rev_p,
-    slice_p,
-)
+    as_array, concatenate_p, iota_p, optimization_barrier_p, pad_p, rev_p, slice_p)
 from ..primitives.common import (
-    canonical_axes,
-    canonical_axis,
-    canonical_shape,
-    is_constant,
-    np,
-    prod,
-    scalar,
-    static_int,
-)
+    canonical_axes, canonical_axis, canonical_shape, is_constant, np, prod, scalar, static_int)
 
 __all__ = ["broadcast", "broadcast_in_dim", "broadcast_like", "broadcast_shapes", "broadcast_to_rank",
            "broadcasted_iota", "collapse", "concatenate", "empty", "expand_dims", "full", "full_like", "iota",

@@ -1,11 +1,6 @@
 """Incomplete gamma and beta functions, of operands of one floating-point dtype and one shape."""
 from ..primitives.arrays.incomplete import (
-    igamma_grad_a_p,
-    igamma_p,
-    igammac_p,
-    random_gamma_grad_p,
-    regularized_incomplete_beta_p,
-)
+    igamma_grad_a_p, igamma_p, igammac_p, random_gamma_grad_p, regularized_incomplete_beta_p)
 from .elementwise import coerced_operands
 
 __all__ = ["betainc", "igamma", "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac", "igammac_p",

@@ -43,19 +43,8 @@ Each file imports only files that come before it here (a test reads this list):
     arrays/array_methods            the operators and methods of arrays, installed after all functions
 """
 from numpy import (
-    e,
-    euler_gamma,
-    get_printoptions,
-    inf,
-    iterable,
-    nan,
-    newaxis,
-    pi,
-    printoptions,
-    save,
-    savez,
-    set_printoptions,
-)
+    e, euler_gamma, get_printoptions, inf, iterable, nan, newaxis, pi, printoptions, save, savez,
+    set_printoptions)
 
 from ..core.array import Array as ndarray
 from ..core.surface.public import export_names as _offer

@@ -18,14 +18,8 @@ from .indexing.indexing import get
 from .reductions.reductions import cumsum
 from .reductions.sorting import searchsorted
 from .util import (
-    cast,
-    check_arraylike,
-    ndim as ndim_of,
-    promote_dtypes,
-    promote_dtypes_inexact,
-    promotes,
-    shape as shape_of,
-)
+    cast, check_arraylike, ndim as ndim_of, promote_dtypes, promote_dtypes_inexact, promotes,
+    shape as shape_of)
 
 __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 

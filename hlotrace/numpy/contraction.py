@@ -20,15 +20,8 @@ from ..primitives.arrays.shape import move_axis, reduce_sum, reshape, squeeze_p
 from ..primitives.arrays.slicing import concatenate_p, pad_p, rev_p, slice_p
 from ..primitives.common import canonical_axes, canonical_axis, np, prod, scalar
 from .util import (
-    broadcast_shapes,
-    broadcast_to_shape,
-    check_arraylike,
-    ndim,
-    no_out,
-    promote_dtypes,
-    promote_dtypes_inexact,
-    shape as shape_of,
-)
+    broadcast_shapes, broadcast_to_shape, check_arraylike, ndim, no_out, promote_dtypes,
+    promote_dtypes_inexact, shape as shape_of)
 
 LETTERS = string.ascii_letters
 

@@ -20,22 +20,8 @@ from .contraction import cross as _cross, matmul, outer as _outer, tensordot, tr
 from .einstein_sums import einsum as _einsum
 from .elementwise.ufuncs import abs, conj, isnan, log, real, sign, sqrt
 from .factorizations import (
-    SlogdetResult,
-    adjoint,
-    cholesky,
-    eig,
-    eigh,
-    eigvals,
-    eigvalsh,
-    eps,
-    inexact,
-    matrices,
-    product,
-    qr,
-    square,
-    svd,
-    svdvals,
-)
+    SlogdetResult, adjoint, cholesky, eig, eigh, eigvals, eigvalsh, eps, inexact, matrices, product, qr,
+    square, svd, svdvals)
 from .indexing.conditions import where
 from .mapping import vectorize
 from .reductions.reductions import amax, amin, any, prod as _prod, sum

@@ -12,16 +12,8 @@ from ..core.config import state
 from ..core.pytrees import pytree
 from ..core.trace import Tracer
 from ..primitives.parallel.sharding import (
-    InMemory,
-    device_put_p,
-    layout_constraint_p,
-    mesh_cast_p,
-    over_auto_axes,
-    reshard as reshard_terms,
-    reshard_p,
-    sharding_constraint_p,
-    summed,
-)
+    InMemory, device_put_p, layout_constraint_p, mesh_cast_p, over_auto_axes, reshard as reshard_terms,
+    reshard_p, sharding_constraint_p, summed)
 from ..primitives.programs.calls import jit_bind
 from ..runtime.array_impl import own
 from ..runtime.devices import placement, transfer
@@ -237,7 +229,6 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
         xs: a pytree of arrays.
         out_shardings: a NamedSharding, or a PartitionSpec of the mesh in use, or a pytree of them that is a
             prefix of `xs`.
-
     Raises:
         ValueError: for axes that are Auto (see `with_sharding_constraint`), for None, and where a dimension
             does not divide.

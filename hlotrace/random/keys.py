@@ -9,15 +9,8 @@ from ..core.trace import JaxprTrace
 from ..numpy.util import cast
 from ..placement.out_sharding import new_array
 from ..primitives.arrays.random import (
-    GENERATORS,
-    U32,
-    generator,
-    random_clone_p,
-    random_fold_in_p,
-    random_split_p,
-    random_unwrap_p,
-    random_wrap_p,
-)
+    GENERATORS, U32, generator, random_clone_p, random_fold_in_p, random_split_p, random_unwrap_p,
+    random_wrap_p)
 from ..primitives.common import canonical_shape, np
 from ..runtime.array_impl import ArrayImpl, as_array
 from ..runtime.devices.transfer import move

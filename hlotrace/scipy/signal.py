@@ -12,12 +12,7 @@ from ..core.errors import ShapeError, check_choice, not_one_of
 from ..core.surface.public import export_names as _offer
 from ..numpy import fft
 from ..numpy.util import (
-    at_least_float32,
-    check_arraylike,
-    promote_dtypes_inexact,
-    promotes,
-    shape as shape_of,
-)
+    at_least_float32, check_arraylike, promote_dtypes_inexact, promotes, shape as shape_of)
 from ..primitives.common import canonical_axes, canonical_axis, static_int
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "istft",

@@ -36,14 +36,7 @@ from ..primitives.arrays.slicing import optimization_barrier_p
 from ..primitives.arrays.window import reduce_window_sum_p, select_and_gather_add_p, select_and_scatter_add_p
 from ..primitives.common import number
 from ..primitives.parallel.collectives import (
-    all_gather_p,
-    all_to_all_p,
-    ppermute_p,
-    psum_invariant_p,
-    psum_p,
-    pvary_p,
-    reduce_scatter_p,
-)
+    all_gather_p, all_to_all_p, ppermute_p, psum_invariant_p, psum_p, pvary_p, reduce_scatter_p)
 from ..primitives.parallel.sharding import device_put_p, sharding_constraint_p
 from ..primitives.programs.calls import custom_vjp_call_p, jit_p
 from ..primitives.programs.cond_while import cond_p, groups, while_p

@@ -24,13 +24,7 @@ from ..primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_sl
 from ..primitives.arrays.elementwise import convert_element_type_p, eq_p, ne_p, select_n_p, stop_gradient_p
 from ..primitives.arrays.gather import gather_p, scatter_apply_p, scatter_p
 from ..primitives.arrays.random import (
-    random_bits_p,
-    random_clone_p,
-    random_fold_in_p,
-    random_split_p,
-    random_unwrap_p,
-    random_wrap_p,
-)
+    random_bits_p, random_clone_p, random_fold_in_p, random_split_p, random_unwrap_p, random_wrap_p)
 from ..primitives.arrays.shape import broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p
 from ..primitives.arrays.slicing import concatenate_p, copy_p, optimization_barrier_p, pad_p, rev_p, slice_p
 from ..primitives.parallel.collectives import pvary_p

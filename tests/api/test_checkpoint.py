@@ -11,12 +11,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.ad_checkpoint import (
-    Offloadable,
-    checkpoint_name,
-    name_p,
-    print_saved_residuals,
-    saved_residuals,
-)
+    Offloadable, checkpoint_name, name_p, print_saved_residuals, saved_residuals)
 
 
 def test_derivatives_stay_what_they_are():

@@ -2,17 +2,7 @@
 import numpy as np
 import pytest
 from checkpointed import (
-    PLACES,
-    X,
-    in_checkpoint,
-    in_cond,
-    in_jit,
-    in_scan,
-    in_shard_map,
-    in_vmap,
-    kept,
-    policies,
-)
+    PLACES, X, in_checkpoint, in_cond, in_jit, in_scan, in_shard_map, in_vmap, kept, policies)
 from equal import same
 
 import hlotrace as jax

@@ -10,13 +10,7 @@ import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.ad_checkpoint import checkpoint_name
 from hlotrace.custom_derivatives import (
-    SymbolicZero,
-    custom_jvp_call_p,
-    custom_vjp_call_p,
-    linear_call,
-    remat_opt_p,
-    zero_from_primal,
-)
+    SymbolicZero, custom_jvp_call_p, custom_vjp_call_p, linear_call, remat_opt_p, zero_from_primal)
 
 X = np.arange(3, dtype=np.float32)
 

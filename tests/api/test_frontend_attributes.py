@@ -13,12 +13,7 @@ import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.experimental.compute_on import compute_on, compute_on2
 from hlotrace.experimental.xla_metadata import (
-    fuse_limit,
-    must_fuse_call,
-    set_xla_metadata,
-    xla_metadata_call,
-    xla_metadata_call2,
-)
+    fuse_limit, must_fuse_call, set_xla_metadata, xla_metadata_call, xla_metadata_call2)
 
 X = np.arange(3, dtype=np.float32)
 Space = enum.Enum("Space", "Device Host Any")

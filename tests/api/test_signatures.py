@@ -6,18 +6,8 @@ import numpy as np
 import pytest
 
 from hlotrace.api.signatures import (
-    Static,
-    alike,
-    as_tuple,
-    insert_statics,
-    name_of,
-    numbers_and_names,
-    signature_of,
-    split_statics,
-    static_key,
-    static_values,
-    take_names,
-)
+    Static, alike, as_tuple, insert_statics, name_of, numbers_and_names, signature_of, split_statics,
+    static_key, static_values, take_names)
 
 pytestmark = pytest.mark.quick
 

@@ -12,17 +12,7 @@ from hlotrace.core.avals import ShapedArray, aval_of
 from hlotrace.core.config import scoped, state
 from hlotrace.core.effects import IO
 from hlotrace.core.jaxpr import (
-    Eqn,
-    Jaxpr,
-    Literal,
-    Var,
-    check_jaxpr,
-    close,
-    dce,
-    eval_jaxpr,
-    literal_value,
-    sub_jaxprs,
-)
+    Eqn, Jaxpr, Literal, Var, check_jaxpr, close, dce, eval_jaxpr, literal_value, sub_jaxprs)
 from hlotrace.core.primitive import Primitive
 from hlotrace.core.trace import trace_to_jaxpr
 from hlotrace.errors import JaxprTypeError

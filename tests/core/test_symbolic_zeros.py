@@ -7,13 +7,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core.symbolic_zeros import (
-    MappedAxis,
-    UndefinedPrimal,
-    drop_zeros,
-    fill_zeros,
-    is_undefined_primal,
-    nonzero_mask,
-)
+    MappedAxis, UndefinedPrimal, drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask)
 
 pytestmark = pytest.mark.quick
 

@@ -9,11 +9,7 @@ import hlotrace as jax
 import hlotrace.experimental.colocated_python as module
 import hlotrace.numpy as jnp
 from hlotrace.experimental.colocated_python import (
-    colocated_cpu_devices,
-    colocated_python,
-    colocated_python_class,
-    serialization,
-)
+    colocated_cpu_devices, colocated_python, colocated_python_class, serialization)
 from hlotrace.extend import ifrt_programs
 
 DEVICES = jax.devices("cpu")

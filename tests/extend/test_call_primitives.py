@@ -5,13 +5,8 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.extend import linear_util
 from hlotrace.extend.core import (
-    Primitive,
-    TraceTag,
-    create_call_primitive,
-    eval_jaxpr_transpose,
-    primitives,
-    register_call_primitive_rules,
-)
+    Primitive, TraceTag, create_call_primitive, eval_jaxpr_transpose, primitives,
+    register_call_primitive_rules)
 from hlotrace.interpreters import ad, partial_eval as pe
 
 TABLE = jnp.arange(3.0)

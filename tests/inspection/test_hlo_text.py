@@ -2,15 +2,7 @@
 import pytest
 
 from hlotrace.inspection.hlo_text import (
-    Module,
-    arrays,
-    callees,
-    closing,
-    instruction_sources,
-    modules,
-    shape_bytes,
-    tuple_parts,
-)
+    Module, arrays, callees, closing, instruction_sources, modules, shape_bytes, tuple_parts)
 
 pytestmark = pytest.mark.quick
 

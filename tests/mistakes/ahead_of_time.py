@@ -1,7 +1,8 @@
 """Programs lowered and compiled ahead of time, and called otherwise."""
+from mistakes import mistake
+
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from mistakes import mistake
 
 
 def spec(*shape, dtype="float32"):

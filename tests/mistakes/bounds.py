@@ -1,10 +1,10 @@
 """Indices that are out of bounds, too many or of the wrong kind."""
 import numpy as np
+from mistakes import CHECKED, mistake
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from mistakes import CHECKED, mistake
 
 
 @mistake(IndexError, "(x: int32[10])[10]", "index 10", "axis 0 with size 10", advice="mode=", **CHECKED)

@@ -1,9 +1,9 @@
 """Callbacks whose results, formats and functions do not fit."""
 import numpy as np
+from mistakes import mistake
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from mistakes import mistake
 
 
 def like(*shape, dtype="float32"):

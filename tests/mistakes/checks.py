@@ -1,9 +1,10 @@
 """Checks that are not checks, and checks where nobody looks."""
+from mistakes import mistake
+
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core.config import override
 from hlotrace.experimental import checkify
-from mistakes import mistake
 
 
 def positive(x):

@@ -2,10 +2,11 @@
 import dataclasses
 import functools
 
+from mistakes import mistake
+
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax, tree, tree_util
-from mistakes import mistake
 
 PARAMS = {"w": jnp.ones(3), "b": {"c": jnp.ones(3)}}
 

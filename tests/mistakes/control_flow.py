@@ -1,8 +1,9 @@
 """Loops and branches whose functions do not fit them."""
+from mistakes import mistake
+
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from mistakes import mistake
 
 
 @mistake(TypeError, "lax.fori_loop", "(i, val)", "takes 1 positional argument but 2", advice="lambda i, val")

@@ -1,12 +1,12 @@
 """Devices, meshes, shardings and what runs on several devices, put together wrongly."""
 import numpy as np
 from mesh8 import auto_mesh
+from mistakes import mistake
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.sharding import AxisType, NamedSharding, PartitionSpec as P, SingleDeviceSharding
-from mistakes import mistake
 
 
 def mesh(*sizes, names=("x", "y", "z")):

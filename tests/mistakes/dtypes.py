@@ -1,10 +1,10 @@
 """Dtypes that do not exist, do not fit, or cannot hold what is given."""
 import numpy as np
+from mistakes import mistake
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import errors, lax
-from mistakes import mistake
 
 
 @mistake(TypeError, "jnp.zeros", "'float23'", advice="did you mean 'float32'?")

@@ -1,4 +1,6 @@
 """Functions of `experimental`, called with what does not fit."""
+from mistakes import mistake
+
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.experimental import rnn, sparse
@@ -8,7 +10,6 @@ from hlotrace.experimental.jet import jet
 from hlotrace.experimental.layout import Format, Layout, with_layout_constraint
 from hlotrace.experimental.ode import odeint
 from hlotrace.experimental.serialize_executable import deserialize_and_load, serialize
-from mistakes import mistake
 
 
 @mistake(ValueError, "jet", "of one length", "1, 2", advice="fill the shorter ones")

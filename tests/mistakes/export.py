@@ -1,8 +1,9 @@
 """Functions exported, and artifacts called otherwise than they were exported."""
+from mistakes import mistake
+
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import export
-from mistakes import mistake
 
 X = jnp.ones((4, 3))
 

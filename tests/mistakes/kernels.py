@@ -1,10 +1,10 @@
 """Kernels of the user's, called with what does not fit them."""
 import numpy as np
+from mistakes import mistake
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import ffi
-from mistakes import mistake
 
 LIKE = jax.ShapeDtypeStruct((2, 3), "float32")
 

@@ -1,8 +1,9 @@
 """Functions of lax: dimension numbers, windows, starts and sizes that do not go together."""
+from mistakes import mistake
+
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from mistakes import mistake
 
 IMAGES, KERNEL = jnp.ones((2, 3, 8, 8)), jnp.ones((16, 3, 3, 3))
 

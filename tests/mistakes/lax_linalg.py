@@ -1,8 +1,9 @@
 """lax.linalg: matrices that are none, systems that do not fit, what a platform does not have."""
+from mistakes import mistake
+
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.lax import linalg
-from mistakes import mistake
 
 A, B = jnp.eye(3), jnp.ones((4, 2))
 

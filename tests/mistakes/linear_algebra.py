@@ -1,9 +1,9 @@
 """Mistakes with matrices: sizes that do not fit, vectors for matrices, what is not square, words that are not known."""
 import numpy as np
+from mistakes import mistake
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from mistakes import mistake
 
 a = jnp.ones((3, 3))
 tall = jnp.ones((4, 3))

@@ -1,8 +1,9 @@
 """Functions of neural networks: heads, masks, classes and initializers that do not fit."""
+from mistakes import mistake
+
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import nn
-from mistakes import mistake
 
 Q = jnp.ones((2, 4, 6, 8))      # batch, length, heads, size of a head
 KEY = jax.random.key(0)

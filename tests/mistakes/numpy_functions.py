@@ -1,9 +1,9 @@
 """Functions of numpy: subscripts, modes, options and keywords that are not what the function takes."""
 import numpy as np
+from mistakes import CHECKED, mistake
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from mistakes import CHECKED, mistake
 
 
 @mistake(ValueError, "jnp.einsum", "'ij->jk->k'", advice="one arrow")

@@ -1,7 +1,8 @@
 """Options: names, values and context managers."""
+from mistakes import mistake
+
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from mistakes import mistake
 
 
 @mistake(AttributeError, "config.update", "jax_enable_x46", advice="did you mean 'jax_enable_x64'")

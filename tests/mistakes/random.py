@@ -1,11 +1,11 @@
 """Keys that are none, keys in the wrong place, distributions of what does not fit."""
 import numpy as np
+from mistakes import mistake
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax, random
 from hlotrace.errors import KeyReuseError
-from mistakes import mistake
 
 KEY = random.key(0)
 

@@ -1,8 +1,9 @@
 """Functions of samples: images and grids that do not fit."""
+from mistakes import mistake
+
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.scipy import interpolate, ndimage
-from mistakes import mistake
 
 
 @mistake(ValueError, "image.resize", "(8, 8)", "(1, 4, 4, 3)", advice="equal to the number of dimensions")

@@ -1,10 +1,10 @@
 """Shapes that do not fit."""
 import numpy as np
+from mistakes import mistake
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from mistakes import mistake
 
 PARAMS = {"w1": jnp.ones((784, 128)), "b1": jnp.ones(100), "w2": jnp.ones((128, 10))}
 

@@ -1,9 +1,10 @@
 """Solvers, rotations, signals: systems, angles and segments that do not fit."""
+from mistakes import mistake
+
 import hlotrace.numpy as jnp
 from hlotrace.scipy import optimize, signal
 from hlotrace.scipy.sparse import linalg
 from hlotrace.scipy.spatial.transform import Rotation
-from mistakes import mistake
 
 
 @mistake(ValueError, "scipy.sparse.linalg.cg", "(3, 3)", "(4,)", advice="whose first size is that of the matrix")

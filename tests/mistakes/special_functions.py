@@ -1,9 +1,10 @@
 """Special functions, transforms and generators: types and parameters that they do not take."""
+from mistakes import mistake
+
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.scipy import special
-from mistakes import mistake
 
 
 @mistake(TypeError, "lax.igamma", "int32", advice=".astype(float)")

@@ -2,11 +2,11 @@
 import math
 
 import numpy as np
+from mistakes import mistake
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import errors, lax
-from mistakes import mistake
 
 
 @mistake(errors.TracerBoolConversionError, "bool(", "bool[]", "computed at", "jit of sign", advice="jnp.where or lax.cond")

@@ -2,13 +2,13 @@
 import functools
 
 import numpy as np
+from mistakes import mistake
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.ad_checkpoint import checkpoint_name
 from hlotrace.custom_batching import custom_vmap
 from hlotrace.custom_derivatives import linear_call
-from mistakes import mistake
 
 
 def square(x):

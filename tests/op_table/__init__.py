@@ -7,7 +7,8 @@ import hlotrace.primitives
 for module in pkgutil.walk_packages(hlotrace.primitives.__path__, "hlotrace.primitives."):
     importlib.import_module(module.name)
 
-from . import elementwise, keys, linear_algebra, programs, reducing, sharding, structural, transforms  # noqa: E402 - their primitives have to exist
+from . import (  # noqa: E402 - their primitives have to exist
+    elementwise, keys, linear_algebra, programs, reducing, sharding, structural, transforms)
 
 ROWS = [*elementwise.ROWS, *structural.ROWS, *reducing.ROWS, *keys.ROWS, *programs.ROWS,
         *sharding.ROWS, *transforms.ROWS, *linear_algebra.ROWS]

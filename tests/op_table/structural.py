@@ -3,10 +3,7 @@ import numpy as np
 
 from hlotrace.core.avals import aval_of
 from hlotrace.primitives.arrays.gather_numbers import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-)
+    GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers)
 from hlotrace.primitives.arrays.reduce import scalar_program
 
 from .row import Row, between, fails, fixed, op

@@ -9,16 +9,8 @@ import hlotrace as jax
 from hlotrace.core.config import override
 from hlotrace.primitives import common
 from hlotrace.primitives.common import (
-    as_axes,
-    canonical_axes,
-    canonical_axis,
-    canonical_shape,
-    check_index,
-    is_constant,
-    kind_of,
-    same_dtype,
-    static_int,
-)
+    as_axes, canonical_axes, canonical_axis, canonical_shape, check_index, is_constant, kind_of, same_dtype,
+    static_int)
 
 pytestmark = pytest.mark.quick
 

@@ -10,19 +10,8 @@ from op_table import ROWS
 from op_table.row import listed
 from places import ROOT, TESTS
 from row_checks import (
-    BATCH,
-    adjoint,
-    assert_all_near,
-    assert_near,
-    differentiable,
-    direction,
-    inner,
-    mappable,
-    rows,
-    rows_together,
-    stacked,
-    text,
-)
+    BATCH, adjoint, assert_all_near, assert_near, differentiable, direction, inner, mappable, rows,
+    rows_together, stacked, text)
 
 import hlotrace
 from hlotrace.core.jaxpr import check_jaxpr

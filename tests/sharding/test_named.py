@@ -8,13 +8,7 @@ from stand_ins import DEVICES, MESH, grid, raises
 
 import hlotrace as jax
 from hlotrace.sharding import (
-    AbstractMesh,
-    AxisType,
-    NamedSharding,
-    P,
-    PositionalSharding,
-    SingleDeviceSharding,
-)
+    AbstractMesh, AxisType, NamedSharding, P, PositionalSharding, SingleDeviceSharding)
 from hlotrace.sharding.named import as_named
 
 pytestmark = pytest.mark.quick

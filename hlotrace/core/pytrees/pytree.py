@@ -12,28 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
 from .key_paths import (  # noqa: F401 - offered from here too
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    IsLeaf,
-    KeyPath,
-    PyTreeDef,
-    SequenceKey,
-    arg_names,
-    arg_paths,
-    described,
-    flatten_error,
-    keystr,
-    leaf_paths,
-    one_level,
-    prefix_errors,
-    pytree,
-    registry,
-    report,
-    structure_differences,
-    structure_mismatch,
-    unsortable_text,
-)
+    DictKey, FlattenedIndexKey, GetAttrKey, IsLeaf, KeyPath, PyTreeDef, SequenceKey, arg_names, arg_paths,
+    described, flatten_error, keystr, leaf_paths, one_level, prefix_errors, pytree, registry, report,
+    structure_differences, structure_mismatch, unsortable_text)
 
 __all__ = ["DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyPath", "Partial", "PyTreeDef", "SequenceKey",
            "all_leaves", "build_tree", "flatten_one_level", "flatten_one_level_with_keys", "is_tree_node",

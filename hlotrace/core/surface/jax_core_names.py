@@ -19,16 +19,8 @@ from ..dtypes import tangent_dtype as primal_dtype_to_tangent_dtype
 from ..effects import ORDERED_TOKEN, Effect
 from ..errors import JaxprTypeError
 from ..jaxpr import (
-    Atom,
-    DebugInfo,
-    Eqn as JaxprEqn,
-    Jaxpr as Program,
-    Literal,
-    Var,
-    check_jaxpr,
-    eval_jaxpr,
-    sub_jaxprs as jaxprs_in_params,
-)
+    Atom, DebugInfo, Eqn as JaxprEqn, Jaxpr as Program, Literal, Var, check_jaxpr, eval_jaxpr,
+    sub_jaxprs as jaxprs_in_params)
 from ..primitive import Primitive
 from ..source_info import SourceInfo
 from ..symbolic.dimension import InconclusiveDimensionOperation, max_dim, min_dim

@@ -20,16 +20,8 @@ from ...core import dtypes
 from ...core.errors import ConcretizationTypeError
 from ...core.pytrees.pytree import register_pytree_node_class
 from .sparse_array import (
-    JAXSparse,
-    SparseEfficiencyError,
-    SparseEfficiencyWarning,
-    batched,
-    columns,
-    described,
-    masked,
-    outside,
-    static_count,
-)
+    JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning, batched, columns, described, masked, outside,
+    static_count)
 
 __all__ = ["BCOO", "bcoo_extract", "bcoo_fromdense", "bcoo_reduce_sum", "bcoo_sort_indices",
            "bcoo_sum_duplicates", "bcoo_todense", "bcoo_transpose", "bcoo_update_layout"]

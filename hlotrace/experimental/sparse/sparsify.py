@@ -22,13 +22,7 @@ from ...primitives.arrays.dynamic_slice import dynamic_slice_p
 from ...primitives.arrays.elementwise_rules import add_any_p
 from ...primitives.arrays.gather import gather_p
 from ...primitives.arrays.shape import (
-    broadcast_in_dim_p,
-    reduce_sum_p,
-    reshape_p,
-    same_axes,
-    squeeze_p,
-    transpose_p,
-)
+    broadcast_in_dim_p, reduce_sum_p, reshape_p, same_axes, squeeze_p, transpose_p)
 from ...primitives.arrays.slicing import concatenate_p, copy_p, rev_p, slice_p
 from ...primitives.arrays.special import bessel_i1e_p, digamma_p, erfc_p, lgamma_p
 from ...primitives.programs.calls import custom_jvp_call_p, custom_vjp_call_p, jit_p
@@ -38,16 +32,8 @@ from ...primitives.programs.scan import scan_p
 from .bcoo import BCOO, bcoo_reduce_sum, bcoo_sum_duplicates, bcoo_transpose
 from .bcoo_products import bcoo_conv_general_dilated, bcoo_dot_general, bcoo_multiply_sparse, beside
 from .bcoo_shapes import (
-    bcoo_broadcast_in_dim,
-    bcoo_concatenate,
-    bcoo_dynamic_slice,
-    bcoo_gather,
-    bcoo_reshape,
-    bcoo_rev,
-    bcoo_slice,
-    bcoo_squeeze,
-    reshaped,
-)
+    bcoo_broadcast_in_dim, bcoo_concatenate, bcoo_dynamic_slice, bcoo_gather, bcoo_reshape, bcoo_rev,
+    bcoo_slice, bcoo_squeeze, reshaped)
 from .bcsr import BCSR, bcsr_broadcast_in_dim, bcsr_concatenate, bcsr_dot_general
 from .sparse_array import JAXSparse
 

@@ -14,15 +14,8 @@ from ...primitives.arrays.shape import broadcast_in_dim, move_axis, reshape
 from ...primitives.arrays.slicing import concatenate_p, iota_p
 from ...primitives.common import canonical_axis, canonical_shape, np, scalar, static_int
 from ..util import (
-    broadcast_shapes,
-    broadcast_to_shape,
-    cast,
-    check_arraylike,
-    ndim,
-    promotes,
-    result_type,
-    shape as shape_of,
-)
+    broadcast_shapes, broadcast_to_shape, cast, check_arraylike, ndim, promotes, result_type,
+    shape as shape_of)
 from .creation import HOST_BYTES, known_array, made_on, on_device, staging
 
 __all__ = ["arange", "fromfunction", "geomspace", "linspace", "logspace"]

@@ -11,35 +11,14 @@ from ...core.surface.public import renamed
 from ...lax.control_flow import while_loop
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.elementwise import (
-    add as _add,
-    convert,
-    div,
-    eq,
-    ge,
-    gt,
-    lt,
-    mul,
-    ne,
-    neg,
-    select,
-    sub,
-)
+    add as _add, convert, div, eq, ge, gt, lt, mul, ne, neg, select, sub)
 from ...primitives.arrays.special import bessel_i0e_p
 from ...primitives.common import np
 from ..indexing.conditions import where
 from ..reductions.reductions import any
 from ..util import (
-    broadcast_args,
-    broadcast_shapes,
-    broadcast_to_shape,
-    cast,
-    check_arraylike,
-    dtype_of,
-    promote_args,
-    promote_args_inexact,
-    result_type,
-    shape,
-)
+    broadcast_args, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, dtype_of, promote_args,
+    promote_args_inexact, result_type, shape)
 from .ufunc import ufunc
 from .ufunc_rules import ALWAYS, FIRST, SCALARS, Binary, binary, like, numeric, unary, weakened
 from .ufuncs import abs, arctan2, greater, imag, isnan, less, maximum, minimum, rad2deg, real

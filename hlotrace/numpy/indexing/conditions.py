@@ -17,16 +17,8 @@ from ..arrays.creation import asarray
 from ..arrays.shaping import broadcast_to, ravel
 from ..reductions.sorting import flat, index_dtype, positions, searchsorted
 from ..util import (
-    broadcast_shapes,
-    broadcast_to_shape,
-    cast,
-    check_arraylike,
-    dtype_of,
-    ndim,
-    promote_dtypes,
-    shape,
-    split_alike,
-)
+    broadcast_shapes, broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, promote_dtypes, shape,
+    split_alike)
 
 __all__ = ["argwhere", "flatnonzero", "nonzero", "piecewise", "select", "where"]
 

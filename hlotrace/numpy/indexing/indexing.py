@@ -26,20 +26,9 @@ from ...primitives.arrays import shape as shapes
 from ...primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from ...primitives.arrays.elementwise import add, convert, lt, mul, select
 from ...primitives.arrays.gather import (
-    gather_p,
-    scatter_add_p,
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
-    scatter_p,
-)
+    gather_p, scatter_add_p, scatter_max_p, scatter_min_p, scatter_mul_p, scatter_p)
 from ...primitives.arrays.gather_numbers import (
-    FILL,
-    PROMISE,
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-)
+    FILL, PROMISE, GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers)
 from ...primitives.arrays.shape import broadcast_in_dim, full, reshape, squeeze_p
 from ...primitives.arrays.slicing import concatenate_p, iota_p, rev_p, slice_p
 from ...primitives.common import check_index, prod, scalar, shape_of

@@ -17,15 +17,7 @@ from ...primitives.arrays.elementwise import add_p, and_p, convert, max_p, min_p
 from ...primitives.arrays.shape import broadcast_in_dim, full, reduce_sum_p, reshape
 from ...primitives.arrays.slicing import concatenate_p
 from ...primitives.common import (
-    Primitive,
-    as_axes,
-    canonical_axes,
-    canonical_axis,
-    np,
-    prod as size_of,
-    scalar,
-    shape_of,
-)
+    Primitive, as_axes, canonical_axes, canonical_axis, np, prod as size_of, scalar, shape_of)
 from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, no_out
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",

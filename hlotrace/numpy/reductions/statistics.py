@@ -19,16 +19,8 @@ from ..arrays.shaping import atleast_2d
 from ..contraction import matmul
 from ..elementwise.ufuncs import absolute, conj
 from ..util import (
-    broadcast_to_shape,
-    cast,
-    check_arraylike,
-    dtype_of,
-    ndim,
-    no_out,
-    promote_dtypes_inexact,
-    promotes,
-    shape,
-)
+    broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, no_out, promote_dtypes_inexact, promotes,
+    shape)
 from .reductions import as_mask, hashable_axis, is_nan, reduced_axes, sum as sum_, wider
 
 __all__ = ["average", "corrcoef", "cov", "mean", "median", "nanmean", "nanmedian", "nanpercentile",

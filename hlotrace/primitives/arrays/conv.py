@@ -11,16 +11,7 @@ from ...core import errors
 from ...core.axes import AxisMap
 from ...core.symbolic.dimension import max_dim, surely
 from ..common import (
-    Primitive,
-    ShapedArray,
-    aval_of,
-    dtype_of,
-    dtypes,
-    is_undefined_primal,
-    prod,
-    same_dtype,
-    shape_of,
-)
+    Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, prod, same_dtype, shape_of)
 from .contract import bilinear_jvp, lower_converted, product_dtype
 from .elementwise import add, complex_p, convert, imag_p, real, sub
 from .shape import full, move_axis, reshape

@@ -8,17 +8,8 @@ from ...core import errors
 from ...core.axes import AxisMap, inserted
 from ...core.symbolic.dimension import may_be_at_most
 from ..common import (
-    Primitive,
-    ShapedArray,
-    aval_of,
-    dtype_of,
-    dtypes,
-    first_operand_jvp,
-    is_undefined_primal,
-    same_dtype,
-    scalar,
-    shape_of,
-)
+    Primitive, ShapedArray, aval_of, dtype_of, dtypes, first_operand_jvp, is_undefined_primal, same_dtype,
+    scalar, shape_of)
 from .gather import gather_p, scatter_p
 from .gather_numbers import CLIP, GatherDimensionNumbers, ScatterDimensionNumbers
 from .shape import broadcast_axis, broadcast_in_dim, full, instantiate, int_list, move_axis, types_text

@@ -4,26 +4,9 @@ from ...core.avals import physical
 from ...core.axes import AxisMap, leading_axes, same_axes
 from ...core.symbolic.dimension import Dimension
 from ..common import (
-    ShapedArray,
-    aval_of,
-    dtype_of,
-    dtypes,
-    is_undefined_primal,
-    kind_of,
-    np,
-    number,
-    shape_of,
-)
+    ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, kind_of, np, number, shape_of)
 from .elementwise_rules import (
-    accumulate,
-    addition,
-    elementwise,
-    full_operands,
-    if_linear,
-    lower_op,
-    type_rule,
-    unary_with_params,
-)
+    accumulate, addition, elementwise, full_operands, if_linear, lower_op, type_rule, unary_with_params)
 from .shape import Mapped, broadcast_in_dim, full, in_memory_of, instantiate, zeros_of
 
 # --- small functions over the primitives, for rules -----------------------------------------------

@@ -6,15 +6,7 @@ beside arrays of any shape.
 """
 from ...core.axes import same_axes
 from ..common import (
-    ShapedArray,
-    dtype_of,
-    dtypes,
-    is_undefined_primal,
-    kind_of,
-    no_tangent_jvp,
-    same_dtype,
-    shape_of,
-)
+    ShapedArray, dtype_of, dtypes, is_undefined_primal, kind_of, no_tangent_jvp, same_dtype, shape_of)
 from .precision import result_accuracy
 from .shape import Mapped, broadcast_in_dim
 

@@ -4,16 +4,7 @@ import enum
 from ...core.axes import leading_axes
 from ...core.symbolic.dimension import is_constant_shape
 from ..common import (
-    ShapedArray,
-    dtype_of,
-    dtypes,
-    first_operand_jvp,
-    kind_of,
-    ndim_of,
-    prod,
-    scalar,
-    shape_of,
-)
+    ShapedArray, dtype_of, dtypes, first_operand_jvp, kind_of, ndim_of, prod, scalar, shape_of)
 from .elementwise import conj_p, eq, mul, or_p, real, select
 from .shape import Mapped, full, int_list, types_text
 from .slicing import iota_p, pad_p

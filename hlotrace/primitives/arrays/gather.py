@@ -12,46 +12,16 @@ import functools
 from ...core.axes import AxisMap
 from ...core.symbolic.dimension import min_dim, surely
 from ..common import (
-    Primitive,
-    ShapedArray,
-    aval_of,
-    dtype_of,
-    dtypes,
-    is_undefined_primal,
-    kind_of,
-    np,
-    prod,
-    same_dtype,
-    scalar,
-    shape_of,
-)
+    Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, kind_of, np, prod, same_dtype,
+    scalar, shape_of)
 from . import elementwise as e
 from .gather_numbers import (
-    CLIP,
-    FILL,
-    PROMISE,
-    GatherDimensionNumbers,
-    ScatterDimensionNumbers,
-    check_batching_dims,
-    check_dims,
-    check_index_vectors,
-    last_starts,
-    shift,
-    window_sizes,
-)
+    CLIP, FILL, PROMISE, GatherDimensionNumbers, ScatterDimensionNumbers, check_batching_dims, check_dims,
+    check_index_vectors, last_starts, shift, window_sizes)
 from .reduce import reduce_and_p
 from .shape import (
-    broadcast_axis,
-    broadcast_in_dim,
-    full,
-    instantiate,
-    int_array,
-    int_list,
-    move_axis,
-    reshape,
-    types_text,
-    zeros_of,
-)
+    broadcast_axis, broadcast_in_dim, full, instantiate, int_array, int_list, move_axis, reshape, types_text,
+    zeros_of)
 from .slicing import iota_p
 
 # --- gather ---------------------------------------------------------------------------------------

@@ -17,29 +17,8 @@ from ...core.trace import EVAL, entering
 from ..common import aval_of, dtype_of, dtypes, np, shape_of
 from ..programs.cond_while import while_p
 from .elementwise import (
-    abs_p,
-    add,
-    and_p,
-    convert,
-    div,
-    elementwise,
-    eq,
-    exp,
-    ge,
-    gt,
-    le,
-    log,
-    log1p_p,
-    lt,
-    mul,
-    neg,
-    not_p,
-    or_p,
-    select,
-    sqrt,
-    square,
-    sub,
-)
+    abs_p, add, and_p, convert, div, elementwise, eq, exp, ge, gt, le, log, log1p_p, lt, mul, neg, not_p,
+    or_p, select, sqrt, square, sub)
 from .reduce import reduce_or_p
 from .shape import broadcast_in_dim, full
 from .special import digamma_p, erfc_p, lgamma_p, no_derivative

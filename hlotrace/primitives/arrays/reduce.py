@@ -8,36 +8,11 @@ from ...core.jaxpr import eval_jaxpr
 from ...core.symbolic_zeros import MappedAxis
 from ...core.trace import EVAL, entering
 from ..common import (
-    ShapedArray,
-    aval_of,
-    dtype_of,
-    dtypes,
-    kind_of,
-    no_tangent_jvp,
-    np,
-    prod,
-    scalar,
-    shape_of,
-)
+    ShapedArray, aval_of, dtype_of, dtypes, kind_of, no_tangent_jvp, np, prod, scalar, shape_of)
 from . import elementwise as e
 from .shape import (
-    Mapped,
-    batch_by_axes,
-    broadcast_in_dim,
-    check_axes,
-    expand,
-    full,
-    instantiate,
-    int_array,
-    kept_axes,
-    lower_reduction,
-    reduce_sum,
-    reduce_sum_p,
-    reduction,
-    reshape,
-    transpose,
-    zero,
-)
+    Mapped, batch_by_axes, broadcast_in_dim, check_axes, expand, full, instantiate, int_array, kept_axes,
+    lower_reduction, reduce_sum, reduce_sum_p, reduction, reshape, transpose, zero)
 from .slicing import concatenate_p, iota_p, slice_p
 
 # --- programs on scalars, as regions --------------------------------------------------------------

@@ -10,18 +10,8 @@ from ...core.axes import AxisMap, AxisRule, inserted, plan, renumbered, same_axe
 from ...core.config import config, state
 from ...runtime.binding import counts_units
 from ..common import (
-    Primitive,
-    ShapedArray,
-    aval_of,
-    dtypes,
-    first_operand_jvp,
-    is_constant,
-    kind_of,
-    np,
-    prod,
-    scalar,
-    shape_of,
-)
+    Primitive, ShapedArray, aval_of, dtypes, first_operand_jvp, is_constant, kind_of, np, prod, scalar,
+    shape_of)
 
 
 def int_list(values):

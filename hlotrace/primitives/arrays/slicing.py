@@ -5,31 +5,11 @@ from ...core.axes import SIZE, same_axes
 from ...core.effects import Effect
 from ...core.symbolic.dimension import max_dim, may_be_at_most, surely
 from ..common import (
-    Primitive,
-    ShapedArray,
-    aval_of,
-    dtypes,
-    is_undefined_primal,
-    np,
-    same_dtype,
-    scalar,
-    shape_of,
-)
+    Primitive, ShapedArray, aval_of, dtypes, is_undefined_primal, np, same_dtype, scalar, shape_of)
 from .elementwise import select_n_p, sub
 from .shape import (
-    Mapped,
-    batch_by_axes,
-    broadcast_axis,
-    broadcast_in_dim,
-    full,
-    instantiate,
-    int_list,
-    linear_jvp,
-    move_axis,
-    reduce_sum,
-    structural,
-    types_text,
-)
+    Mapped, batch_by_axes, broadcast_axis, broadcast_in_dim, full, instantiate, int_list, linear_jvp,
+    move_axis, reduce_sum, structural, types_text)
 
 # --- rev, slice, pad, concatenate -----------------------------------------------------------------
 

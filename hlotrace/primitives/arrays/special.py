@@ -5,25 +5,8 @@ Formulas are those of Abramowitz & Stegun, Handbook of Mathematical Functions (1
 from ...runtime.binding import exact_lgamma
 from ..common import dtype_of, dtypes, np, shape_of
 from .elementwise import (
-    abs_p,
-    add,
-    and_p,
-    convert,
-    div,
-    eq,
-    exp,
-    log,
-    lt,
-    mul,
-    neg,
-    select,
-    shift_right_arithmetic_p,
-    shift_right_logical_p,
-    sign_p,
-    sqrt,
-    square,
-    sub,
-)
+    abs_p, add, and_p, convert, div, eq, exp, log, lt, mul, neg, select, shift_right_arithmetic_p,
+    shift_right_logical_p, sign_p, sqrt, square, sub)
 from .elementwise_rules import elementwise, lower_op
 from .rational_fits import chebyshev
 from .shape import full

@@ -15,28 +15,8 @@ from .factorizations import solve
 from .hessenberg_schur import complex_schur
 from .linalg_fallbacks import chosen, counted, replaced, scaled, size_squared
 from .shared import (
-    adjoint,
-    batched,
-    block,
-    by_kernels,
-    check_matrices,
-    checked,
-    columns,
-    diagonal,
-    eye_like,
-    hermitian,
-    infos,
-    kernel,
-    lapack,
-    letter,
-    matmul,
-    matrices,
-    part,
-    place,
-    real_dtype,
-    rows,
-    vectors,
-)
+    adjoint, batched, block, by_kernels, check_matrices, checked, columns, diagonal, eye_like, hermitian,
+    infos, kernel, lapack, letter, matmul, matrices, part, place, real_dtype, rows, vectors)
 
 
 class EighImplementation(enum.Enum):

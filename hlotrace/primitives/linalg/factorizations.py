@@ -16,30 +16,9 @@ from ..common import ShapedArray, aval_of, no_tangent_jvp, scalar, shape_of
 from . import linalg_fallbacks
 from .linalg_fallbacks import counted
 from .shared import (
-    INT32,
-    adjoint,
-    batched,
-    block,
-    by_kernels,
-    check_dtypes,
-    check_matrices,
-    check_ranks,
-    checked,
-    conj,
-    eye_like,
-    infos,
-    joined,
-    kernel,
-    lapack,
-    matmul,
-    matrices,
-    place,
-    skew,
-    taken_columns,
-    taken_rows,
-    triangle,
-    vectors,
-)
+    INT32, adjoint, batched, block, by_kernels, check_dtypes, check_matrices, check_ranks, checked, conj,
+    eye_like, infos, joined, kernel, lapack, matmul, matrices, place, skew, taken_columns, taken_rows,
+    triangle, vectors)
 from .triangular import triangular_solve
 
 # --- lu -------------------------------------------------------------------------------------------

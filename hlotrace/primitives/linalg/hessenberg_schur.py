@@ -10,25 +10,8 @@ from . import linalg_fallbacks
 from .factorizations import qr_p
 from .linalg_fallbacks import chosen, one_by_one, repeated, total
 from .shared import (
-    INT32,
-    adjoint,
-    batched,
-    by_kernels,
-    check_dtypes,
-    checked,
-    eye_like,
-    infos,
-    kernel,
-    lapack,
-    letter,
-    matmul,
-    matrices,
-    place,
-    real_dtype,
-    shifted,
-    triangle,
-    vectors,
-)
+    INT32, adjoint, batched, by_kernels, check_dtypes, checked, eye_like, infos, kernel, lapack, letter,
+    matmul, matrices, place, real_dtype, shifted, triangle, vectors)
 
 
 def _check(name, x):

@@ -13,27 +13,8 @@ from ..common import aval_of, dtype_of, dtypes, shape_of
 from .eigen import refuse
 from .polar import polar_svd
 from .shared import (
-    adjoint,
-    batched,
-    block,
-    by_kernels,
-    check_matrices,
-    checked,
-    columns,
-    diagonal,
-    eye_like,
-    infos,
-    kernel,
-    lapack,
-    letter,
-    matmul,
-    matrices,
-    mul_exactly,
-    part,
-    real_dtype,
-    rows,
-    vectors,
-)
+    adjoint, batched, block, by_kernels, check_matrices, checked, columns, diagonal, eye_like, infos, kernel,
+    lapack, letter, matmul, matrices, mul_exactly, part, real_dtype, rows, vectors)
 
 
 class SvdAlgorithm(enum.Enum):

@@ -9,27 +9,8 @@ from ..arrays.shape import Mapped, full
 from ..common import aval_of, dtype_of, dtypes, scalar, shape_of
 from .linalg_fallbacks import chosen, counted, replaced, scaled
 from .shared import (
-    batched,
-    by_kernels,
-    check_dtypes,
-    check_matrices,
-    check_ranks,
-    checked,
-    columns,
-    columns_together,
-    conj,
-    eye_like,
-    hermitian,
-    infos,
-    kernel,
-    lapack,
-    letter,
-    matmul,
-    mul_exactly,
-    rows,
-    transposed,
-    triangle,
-)
+    batched, by_kernels, check_dtypes, check_matrices, check_ranks, checked, columns, columns_together, conj,
+    eye_like, hermitian, infos, kernel, lapack, letter, matmul, mul_exactly, rows, transposed, triangle)
 
 # --- triangular_solve -----------------------------------------------------------------------------
 

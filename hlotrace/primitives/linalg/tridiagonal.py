@@ -9,17 +9,7 @@ from ..arrays.shape import Mapped, full, move_axis
 from ..common import aval_of, shape_of
 from ..programs.scan import scan_p
 from .shared import (
-    batched,
-    by_kernels,
-    check_dtypes,
-    checked,
-    columns_together,
-    infos,
-    kernel,
-    lapack,
-    rows,
-    shifted,
-)
+    batched, by_kernels, check_dtypes, checked, columns_together, infos, kernel, lapack, rows, shifted)
 
 
 def _abstract_eval(dl, d, du, b, *, perturb_singular):

@@ -11,14 +11,7 @@ from ...core.symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, 
 from ..arrays.elementwise import clamp_p, ge, select_n_p
 from ..arrays.reduce import reduce_or_p
 from ..arrays.shape import (
-    broadcast_axis,
-    broadcast_in_dim,
-    front,
-    front_dims,
-    instantiate,
-    move_axis,
-    zeros_of,
-)
+    broadcast_axis, broadcast_in_dim, front, front_dims, instantiate, move_axis, zeros_of)
 from ..common import aval_of, dtypes, ndim_of, np, scalar
 from ..parallel import divergent_collectives
 from . import checks

@@ -42,6 +42,7 @@ def wanted(lowered: Lowered) -> bool:
         return False
     if lowered.kernels:
         from . import kernels
+
         # the process that compiles has not got them
         if kernels.given_by_user(lowered.kernels, lowered.platform):
             return False

@@ -12,12 +12,7 @@ from ...core.pytrees import pytree
 from ...core.surface.boundary import boundaries
 from ...core.surface.public import export_names as _offer
 from ...numpy.util import (
-    check_arraylike,
-    ndim as ndim_of,
-    promote_dtypes_inexact,
-    promotes,
-    shape as shape_of,
-)
+    check_arraylike, ndim as ndim_of, promote_dtypes_inexact, promotes, shape as shape_of)
 from ...random import normal
 
 __all__ = ["Rotation", "Slerp"]

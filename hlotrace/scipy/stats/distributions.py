@@ -10,12 +10,7 @@ import math
 from ... import lax, numpy as jnp
 from ...numpy import where
 from ...primitives.arrays.incomplete import (
-    beta_tail,
-    log_gap,
-    log_star,
-    lower_gamma_series,
-    upper_gamma_fraction,
-)
+    beta_tail, log_gap, log_star, lower_gamma_series, upper_gamma_fraction)
 from ...primitives.common import np
 from .. import special as sp
 from ..special.promotion import special

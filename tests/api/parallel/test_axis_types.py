@@ -9,20 +9,8 @@ import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.experimental.serialize_executable import deserialize_and_load, serialize
 from hlotrace.sharding import (
-    AbstractDevice,
-    AbstractMesh,
-    AxisType,
-    ManualAxisType,
-    Mesh,
-    NamedSharding,
-    P,
-    UnreducedKind,
-    auto_axes,
-    explicit_axes,
-    make_single_device_sharding,
-    no_collectives,
-    reshard,
-)
+    AbstractDevice, AbstractMesh, AxisType, ManualAxisType, Mesh, NamedSharding, P, UnreducedKind, auto_axes,
+    explicit_axes, make_single_device_sharding, no_collectives, reshard)
 
 MESH = auto_mesh((2, 2), ("x", "y"), devices=jax.devices()[:4])
 X = np.arange(8, dtype=np.float32).reshape(4, 2)

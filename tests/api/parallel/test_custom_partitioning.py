@@ -7,12 +7,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import NamedSharding, P, lax
 from hlotrace.experimental.custom_partitioning import (
-    BATCHING,
-    ArrayMapping,
-    CompoundFactor,
-    SdyShardingRule,
-    custom_partitioning,
-)
+    BATCHING, ArrayMapping, CompoundFactor, SdyShardingRule, custom_partitioning)
 from hlotrace.experimental.shard_alike import shard_alike
 
 X = np.arange(128, dtype=np.float32).reshape(16, 8)

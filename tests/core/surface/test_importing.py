@@ -77,10 +77,9 @@ def test_the_package_goes_by_the_name_of_jax(said):
 
 def test_modules_of_extend_mlir_are_those_of_jaxlib():
     """A module is built with the bindings alone."""
-    from hlotrace.extend.mlir.dialects import func, stablehlo as hlo
-
     from hlotrace.extend import mlir
     from hlotrace.extend.mlir import ir
+    from hlotrace.extend.mlir.dialects import func, stablehlo as hlo
     with ir.Context() as context, ir.Location.unknown():
         hlo.register_dialect(context)
         module = ir.Module.create()

@@ -4,16 +4,14 @@ import pkgutil
 
 import numpy as np
 import pytest
-from hlotrace.experimental.pallas.ops.tpu import splash_attention
-from hlotrace.experimental.pallas.ops.tpu.splash_attention.splash_attention_kernel import (
-    BlockSizes,
-    SegmentIds,
-)
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.experimental import pallas as pl
 from hlotrace.experimental.pallas import tpu, triton
+from hlotrace.experimental.pallas.ops.tpu import splash_attention
+from hlotrace.experimental.pallas.ops.tpu.splash_attention.splash_attention_kernel import (
+    BlockSizes, SegmentIds)
 from hlotrace.experimental.pallas.unsupported import KernelFunction
 
 MASK = splash_attention.CausalMask((4, 4))

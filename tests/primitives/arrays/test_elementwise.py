@@ -66,6 +66,13 @@ def test_types(call, dtype):
     assert (found.shape, found.dtype) == ((2, 3), dtype)
 
 
+@pytest.mark.parametrize("p", [lax.add_p, lax.sub_p, lax.mul_p, lax.max_p])
+def test_the_tangent_of_a_scalar_beside_an_array_has_the_shape_of_the_result(p):
+    moved = lambda s: jax.jvp(lambda s: p.bind(s, np.ones(3, "f")), (s,), (s,))
+    out, tangent = jax.eval_shape(moved, np.float32(2))
+    assert out.shape == tangent.shape == (3,)
+
+
 @pytest.mark.parametrize("call, words", [
     (lambda: lax.sin(np.int32([1])), "sin"),
     (lambda: lax.add(np.float32([1]), np.int32([1])), "add.*same dtypes"),

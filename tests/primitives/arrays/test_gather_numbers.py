@@ -5,15 +5,8 @@ import pytest
 import hlotrace as jax
 from hlotrace.core.avals import ShapedArray
 from hlotrace.primitives.arrays.gather_numbers import (
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-    check_batching_dims,
-    check_dims,
-    check_index_vectors,
-    last_starts,
-    shift,
-    window_sizes,
-)
+    GatherScatterMode, ScatterDimensionNumbers, check_batching_dims, check_dims, check_index_vectors,
+    last_starts, shift, window_sizes)
 
 pytestmark = pytest.mark.quick
 

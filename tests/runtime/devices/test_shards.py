@@ -6,36 +6,13 @@ import tracemalloc
 import numpy as np
 import pytest
 from mesh8 import (
-    DELETED,
-    MIXED,
-    ON_JAX,
-    PLACES,
-    UNEVEN,
-    auto_mesh,
-    backwards,
-    counting,
-    devices,
-    grid,
-    high,
-    lies,
-    line,
-    low,
-    on,
-    on_device,
-    one,
-    put,
-    whole,
-)
+    DELETED, MIXED, ON_JAX, PLACES, UNEVEN, auto_mesh, backwards, counting, devices, grid, high, lies, line,
+    low, on, on_device, one, put, whole)
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.sharding import (
-    Mesh,
-    NamedSharding,
-    PartitionSpec as P,
-    PositionalSharding,
-    SingleDeviceSharding,
-)
+    Mesh, NamedSharding, PartitionSpec as P, PositionalSharding, SingleDeviceSharding)
 
 A = counting((8, 4))
 

@@ -4,24 +4,8 @@ import functools
 import numpy as np
 import pytest
 from mesh8 import (
-    DELETED,
-    MIXED,
-    ON_JAX,
-    UNEVEN,
-    backwards,
-    counting,
-    devices,
-    grid,
-    high,
-    lies,
-    line,
-    low,
-    on,
-    on_device,
-    one,
-    put,
-    whole,
-)
+    DELETED, MIXED, ON_JAX, UNEVEN, backwards, counting, devices, grid, high, lies, line, low, on, on_device,
+    one, put, whole)
 
 import hlotrace as jax
 import hlotrace.numpy as jnp

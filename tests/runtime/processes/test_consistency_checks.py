@@ -17,14 +17,7 @@ from hlotrace.runtime import binding
 from hlotrace.runtime.devices import client
 from hlotrace.runtime.processes import consistency_checks
 from hlotrace.runtime.processes.consistency_checks import (
-    Company,
-    company_of,
-    contradiction,
-    counts,
-    missed,
-    progress,
-    strayed,
-)
+    Company, company_of, contradiction, counts, missed, progress, strayed)
 
 pytestmark = pytest.mark.quick
 
