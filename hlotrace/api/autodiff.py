@@ -203,7 +203,6 @@ class VJP:
             wishes: for each argument a pytree of its structure: a Ref, to which the cotangent is added, in
                 whose place ad.GradRef() is returned; ad.GradValue() for the cotangent itself; or
                 ad.DontWant(), for ad.DidntWant().
-
         Returns:
             The function, from cotangents of the outputs.
         Raises:

@@ -24,7 +24,7 @@ from ..core.primitive import Primitive
 from ..core.pytrees import pytree
 from ..core.surface import boundary
 from ..core.symbolic.dimension import Dimension
-from ..core.trace import EVAL, Trace, Tracer
+from ..core.trace import EVAL, Trace
 from ..distributed import clusters
 from ..interpreters.mlir import lowerable_effects
 from ..interpreters.xla import apply_primitive
@@ -285,11 +285,6 @@ def _limit(given: Any, dtype: Any, default: float) -> float:
     if isinstance(given, dict):
         given = {np.dtype(key): value for key, value in given.items()}.get(dtype)
     return default if given is None else given
-
-
-def is_concrete(x: Any) -> bool:
-    """Is the value of an array, a number or a tracer known?"""
-    return not isinstance(x, Tracer) or x.concrete() is not None
 
 
 def is_constant_dim(size: Any) -> bool:

@@ -73,7 +73,6 @@ def get_topology_desc(topology_name: str = "", platform: str | None = None,
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:
     """The topology of the devices that are here, of the default platform unless given.
 
-    >>> from hlotrace.experimental import topologies
     >>> topologies.get_attached_topology("cpu").platform
     'cpu'
     """

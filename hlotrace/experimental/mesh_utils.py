@@ -29,7 +29,6 @@ def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False,
             JAX has such an order.
         allow_split_physical_axes: divide a physical axis between axes of the mesh where there is no other
             way.
-
     Raises:
         ValueError: unless there are as many devices as the sizes multiply to; where no order is known in
             which the devices of a process are a block.
@@ -64,12 +63,10 @@ def create_hybrid_device_mesh(mesh_shape, dcn_mesh_shape, devices=None, *, proce
         process_is_granule: a slice is the devices of a process, not those of one `slice_index`.
         should_sort_granules_by_key: take slices by their number, not as they come.
         allow_split_physical_axes: as for `create_device_mesh`.
-
     Raises:
         ValueError: unless the slices are as many as dcn_mesh_shape multiplies to, and their devices as
             mesh_shape does.
 
-    >>> from hlotrace.experimental import mesh_utils
     >>> one = jax.devices()[:1]
     >>> mesh_utils.create_hybrid_device_mesh((1, 1), (1, 1), one, process_is_granule=True).shape
     (1, 1)

@@ -39,7 +39,6 @@ def sync_global_devices(name):
     Raises:
         AssertionError: in every process, where names differ.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> multihost_utils.sync_global_devices("data is ready")
     """
     _agree(f"sync_global_devices({name!r})", AssertionError)
@@ -52,15 +51,12 @@ def broadcast_one_to_all(in_tree, is_source=None):
         in_tree: a pytree of NumPy arrays, numbers, and arrays of which this process holds the whole.  Of the
             processes that are not the source only structure, shapes and dtypes matter.
         is_source: this process is the one whose values count; process 0 is, by default.
-
     Returns:
         The pytree with NumPy arrays of the same shapes and dtypes.
-
     Raises:
         ValueError: in every process, where structures, shapes or dtypes differ, or there is not just one
             source.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> multihost_utils.broadcast_one_to_all({"seed": 17})
     {'seed': array(17)}
     """
@@ -82,15 +78,12 @@ def process_allgather(in_tree, tiled=False):
         in_tree: a pytree of NumPy arrays, numbers and arrays.
         tiled: join values of shape (n, ...) as (processes * n, ...), those of shape () as (processes,), of
             one process as (). Otherwise there is a new first axis: (processes, n, ...).
-
     Returns:
         The pytree with NumPy arrays.  An array that already is over several processes is one value: the
         result is the whole of it, of its own shape; `tiled` must be true for it.
-
     Raises:
         ValueError: in every process, where structures, shapes or dtypes differ.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> multihost_utils.process_allgather(np.array([1, 2])).shape == (jax.process_count(), 2)
     True
     """
@@ -117,7 +110,6 @@ def assert_equal(in_tree, fail_message=""):
     Raises:
         AssertionError: in every process, unless they have.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> multihost_utils.assert_equal({"seed": 17}, "seeds differ")
     """
     values, treedef = _host_values(in_tree)
@@ -134,15 +126,12 @@ def host_local_array_to_global_array(local_inputs, global_mesh, pspecs):
             processes stay as they are.
         global_mesh: a Mesh over the devices of all processes.
         pspecs: a PartitionSpec, or a pytree of them that is a prefix of `local_inputs`.
-
     Returns:
         The pytree of arrays with `NamedSharding(global_mesh, spec)`.  A dimension is as much larger than the
         local one as there are processes along the mesh axes that split it.
-
     Raises:
         ValueError: where a spec is missing, or a process's part of an array is not a block of it.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> x = multihost_utils.host_local_array_to_global_array(np.arange(4), mesh, jax.P("x"))
     >>> x.shape, x.sharding.spec
@@ -157,7 +146,6 @@ def host_local_array_to_global_array(local_inputs, global_mesh, pspecs):
 def host_local_array_to_global_array_impl(arr, *, global_mesh, pspec):
     """`host_local_array_to_global_array` of one array.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> to_global = multihost_utils.host_local_array_to_global_array_impl
     >>> to_global(np.arange(4), global_mesh=mesh, pspec=jax.P("x"))
@@ -173,7 +161,6 @@ def host_local_array_to_global_array_impl(arr, *, global_mesh, pspec):
 def ltg_abstract_eval(arr, *, global_mesh, pspec):
     """The type of what `host_local_array_to_global_array` makes of an array of the type `arr`.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> multihost_utils.ltg_abstract_eval(jax.core.ShapedArray((4,), "f"), global_mesh=mesh, pspec=jax.P("x"))
     ShapedArray(float32[4])
@@ -186,7 +173,6 @@ def ltg_abstract_eval(arr, *, global_mesh, pspec):
 def gtl_abstract_eval(arr, *, global_mesh, pspec):
     """The type of what `global_array_to_host_local_array` makes of an array of the type `arr`.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> multihost_utils.gtl_abstract_eval(jax.core.ShapedArray((4,), "f"), global_mesh=mesh, pspec=jax.P("x"))
     ShapedArray(float32[4])
@@ -206,7 +192,6 @@ def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):
     Raises:
         ValueError: where that is not a block of the mesh, or its part of an array not one of the array.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> x = multihost_utils.host_local_array_to_global_array(np.arange(4), mesh, jax.P("x"))
     >>> multihost_utils.global_array_to_host_local_array(x, mesh, jax.P("x"))
@@ -221,7 +206,6 @@ def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):
 def global_array_to_host_local_array_impl(arr, *, global_mesh, pspec):
     """`global_array_to_host_local_array` of one array.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> to_global = multihost_utils.host_local_array_to_global_array_impl
     >>> x = to_global(np.arange(4), global_mesh=mesh, pspec=jax.P("x"))
@@ -241,7 +225,6 @@ def reached_preemption_sync_point(step_id):
     All call it at every step, with the number of the step, from the first on: the first call begins to listen
     for SIGTERM, which then no longer ends the process at once.  False in a process that is none of several.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> multihost_utils.reached_preemption_sync_point(0)
     False
     """

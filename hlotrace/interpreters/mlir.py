@@ -225,7 +225,6 @@ def lower_jaxpr_to_module(module_name, jaxpr, *, platforms, donated_args, num_co
         module_name: the module's name.
         platforms: a sequence of one name.
         donated_args: a bool for each input.
-
     Raises:
         ValueError: where `backend` is of another platform.
     """

@@ -149,10 +149,8 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
         length: number of iterations; needed if `xs` has no leaves.
         reverse: go from the last to the first.
         unroll: iterations written out in one step of the compiled loop (True or 0: all of them).
-
     Returns:
         (final carry, ys stacked along a new leading axis).
-
     Raises:
         TypeError: if the carry changes type.
         ValueError: if lengths disagree.
@@ -301,10 +299,8 @@ def while_loop(cond_fun, body_fun, init_val, *, max_steps=None):
         body_fun: function of `val` that gives the next one.
         init_val: a pytree of arrays; structure, shapes and dtypes stay.
         max_steps: an int, or None.
-
     Returns:
         The last value.
-
     Raises:
         TypeError: if `cond_fun` does not give a boolean scalar or the value changes type.
 
@@ -373,7 +369,6 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None, max_steps=None):
         init_val: a pytree of arrays.
         unroll: an int or bool, as in `scan`, for known bounds.
         max_steps: an int, or None.
-
     Raises:
         ValueError: if known bounds need more than `max_steps` steps.
 

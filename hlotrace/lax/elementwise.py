@@ -14,7 +14,7 @@ from ..primitives.arrays import elementwise as e, special as s
 from ..primitives.arrays.precision import AccuracyMode, Tolerance
 from ..primitives.arrays.shape import broadcast_in_dim, full
 from ..primitives.arrays.special import polygamma_p, zeta_p
-from ..primitives.common import is_constant, kind_of, np, number, scalar, shape_of, static_int
+from ..primitives.common import is_constant, kind_of, np, number, same_dtype, scalar, shape_of, static_int
 
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}      # kinds of dtype in the order of python_scalars
 
@@ -44,11 +44,7 @@ def coerced_operands(name, *args):
         rank = _RANK.get(kind_of(aval.dtype), -1)
         args = [number(x, aval) if type(x) in python_scalars and python_scalars.index(type(x)) <= rank else x
                 for x in args]
-    found = {aval_of(x).dtype: None for x in args}
-    if len(found) > 1:
-        raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got "
-                        f"{', '.join(aval_of(x).dtype.name for x in args)}. Cast one with .astype(dtype), "
-                        "or use the hlotrace.numpy function, which promotes.")
+    same_dtype(f"lax.{name}", *map(aval_of, args))
     return _repeat_operands(args)
 
 

@@ -390,7 +390,6 @@ def ragged_all_to_all(operand, output, input_offsets, send_sizes, output_offsets
         recv_sizes: integers of shape (k,), how many rows come from each device; no more are taken.
         axis_name: the axis, or a tuple of axes.
         axis_index_groups: lists of positions, each exchanging for itself; all positions for None.
-
     Raises:
         ValueError: for other types and shapes.
 
@@ -509,7 +508,6 @@ def pcast(x, axis_name, *, to):
     Args:
         to: "varying"; "reduced", the same, for results that out_specs says to be reduced; "unreduced" for a
             value that varies and is a term of a sum, which out_specs says.
-
     Raises:
         ValueError: for a value that varies over one of them already; for "unreduced", that does not.
 

@@ -102,7 +102,6 @@ def result_type(*args, return_weak_type_flag=False):
     Args:
         args: arrays, dtypes and scalars.
         return_weak_type_flag: return also whether the result is weak.
-
     Raises:
         ValueError: for no arguments.
 

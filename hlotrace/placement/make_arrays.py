@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def _check_sharding(name: str, sharding: Any) -> None:
     if not isinstance(sharding, Sharding):
         error = ValueError if isinstance(sharding, PartitionSpec) else TypeError
-        raise error(f"{name}: sharding is a Sharding, got {sharding!r} of type {type(sharding).__name__}; write "
-                    "NamedSharding(mesh, spec), or SingleDeviceSharding(device)")
+        raise error(f"{name}: sharding is a Sharding, got {sharding!r} of type {type(sharding).__name__}; "
+                    "write NamedSharding(mesh, spec), or SingleDeviceSharding(device)")
 
 
 def _type(name: str, shape: Iterable[int], dtype: Any, sharding: Sharding) -> ShapedArray:

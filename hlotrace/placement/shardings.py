@@ -237,7 +237,6 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
         xs: a pytree of arrays.
         out_shardings: a NamedSharding, or a PartitionSpec of the mesh in use, or a pytree of them that is a
             prefix of `xs`.
-
     Raises:
         ValueError: for axes that are Auto (see `with_sharding_constraint`), for None, and where a dimension
             does not divide.

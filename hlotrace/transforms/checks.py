@@ -214,7 +214,6 @@ def functional(jaxpr: Jaxpr, kinds: tuple[Any, ...], reported: tuple[type, ...],
         kinds: of checks that are written into it, keys of RULES.
         reported: the classes of failures that the states report.
         users: the user's checks are reported too, or left out where their class is not.  Else they stay.
-
     Returns:
         The program of [*states, *inputs] -> [*states, *outputs], and its Failures, None where it can have
         none.

@@ -17,7 +17,6 @@ class SymbolicScope:
     Args:
         constraints_str: texts such as "a >= 3", "2*a <= b" or "mod(a, 2) == 0", each of which holds for all
             sizes that occur
-
     Raises:
         ValueError: for a text that does not parse, or that holds for no sizes
 
@@ -200,7 +199,6 @@ def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (),
         scope: a SymbolicScope, for shapes that are used in one computation; by default a new one with these
             constraints
         like: a shape, whose sizes are taken for placeholders
-
     Raises:
         ValueError: for what does not parse, for a number that is not that of `like`, and for no text
 
@@ -285,7 +283,6 @@ def solve(shapes: Sequence[Iterable[Size]], sizes: Iterable[Iterable[Any]],
         shapes: those of arguments
         sizes: something for each of their dimensions
         paths: the names of the arguments
-
     Raises:
         ValueError: for a variable that no size determines: it must be alone in a size, times a number, beside
             others that are determined already

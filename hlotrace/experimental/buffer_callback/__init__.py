@@ -63,7 +63,6 @@ def buffer_callback(callback, result_shape_dtypes, *, has_side_effect=False, vma
         vmap_method: as in `pure_callback`.
         input_output_aliases: {i: j}: result j starts with what argument i has, counted by arrays.
         command_buffer_compatible: of GPUs, and changes nothing.
-
     Returns:
         The function of arrays, or pytrees of them.
 

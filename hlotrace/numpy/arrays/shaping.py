@@ -95,7 +95,6 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
         order: "C" or "F".
         copy: True for memory of its own.
         out_sharding: the sharding of the result.
-
     Raises:
         TypeError: where the sizes do not fit.
 
@@ -172,7 +171,6 @@ def transpose(a, axes=None):
 
     Args:
         axes: one int for each axis, negative ones from the end.
-
     Raises:
         TypeError: for a wrong number of axes.
         ValueError: for repeated ones.

@@ -117,7 +117,6 @@ def nonzero(a, *, size=None, fill_value=None):
     Args:
         size: how many, the first ones, for use under jit.
         fill_value: what fills the result up to `size`, 0 by default; a number, or one for each axis.
-
     Raises:
         ConcretizationTypeError: under jit without `size`.
 

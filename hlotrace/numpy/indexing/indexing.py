@@ -73,7 +73,6 @@ def ds(start, size=_ABSENT, stride=None):
             inside of the array, and has no stride.
         size: an int; `ds(n)` is `:n`, `ds(None)` is `:`.
         stride: an int, 1 for None.
-
     Raises:
         ValueError: for a negative stride.
 

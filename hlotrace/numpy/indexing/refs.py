@@ -32,7 +32,6 @@ def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
         kind: None, or "no_grad_no_remat" for a Ref that is beside what is differentiated: what is written to
             it and read from it has no derivative.
         pin: not supported; False.
-
     Raises:
         TypeError: where `init_val` is no array.
         ValueError: for another kind.

@@ -142,7 +142,6 @@ def unique(ar, return_index=False, return_inverse=False, return_counts=False, ax
         size: how many there are, for use under jit.
         fill_value: what fills the results up, a value or a slice along `axis`; by default the least.
         sorted: accepted; they are in order also for False.
-
     Raises:
         ConcretizationTypeError: under jit without `size`.
 
