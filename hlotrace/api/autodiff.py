@@ -251,8 +251,7 @@ class VJP:
         for i, (x, a) in enumerate(zip(leaves, self.out_avals)):
             got, want = aval_of(x), a.tangent()
             if (got.shape != want.shape or got.dtype != want.dtype and want.dtype != dtypes.float0
-                    or got.memory is not want.memory
-                    or got.explicit not in (None, want.explicit, want.cotangent().explicit)):
+                    or got.memory is not want.memory or not got.goes_as(want)):
                 path = pytree.leaf_paths(self.out_tree)[i]
                 raise ValueError("unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                                  f"{got.str_short()}, but expected {want.str_short()} because the "

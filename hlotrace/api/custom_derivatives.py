@@ -402,8 +402,10 @@ class custom_vjp(_Custom):
             if not checking or ct is None or want.dtype == dtypes.float0:
                 continue
             got = aval_of(ct)
-            if got.shape != want.shape or got.memory is not want.memory:
-                differ = "shapes" if got.shape != want.shape else "memory spaces"
+            differ = next((what for what, same in (
+                ("shapes", got.shape == want.shape), ("memory spaces", got.memory is want.memory),
+                ("shardings", got.goes_as(want))) if not same), None)
+            if differ:
                 raise ValueError("Custom VJP bwd rule must produce an output with the same type as the args "
                                  "tuple of the primal function, but at output"
                                  f"{pytree.leaf_paths(in_tree)[i]} the bwd rule produced an output of type "

@@ -174,6 +174,10 @@ class ShapedArray(OfArrays):
     def strip_weak_type(self) -> ShapedArray:
         return self.update(weak_type=False) if self.weak_type else self
 
+    def goes_as(self, primal: ShapedArray) -> bool:
+        """May it be the type of a tangent or cotangent of one of `primal`, as Explicit axes split them?"""
+        return self.mesh is None or self.explicit in (primal.explicit, primal.cotangent().explicit)
+
     @property
     def splits(self) -> list[tuple[str, ...]]:
         """For each dimension the Explicit mesh axes that split it, major first."""

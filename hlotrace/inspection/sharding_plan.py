@@ -235,7 +235,7 @@ class _Reader:
             self.hold(op)
 
     def join_sums(self, op, row, operands):
-        """Of a sum of two sums over the same mesh axes, which nothing else takes, XLA adds the terms first."""
+        """Of a sum of two sums over the same mesh axes that nothing else takes, XLA first adds the terms."""
         if op.name == "stablehlo.all_reduce":
             self.summed[op.results[0]] = row, row.collectives
         known = [self.summed.get(value) for value in operands]

@@ -207,15 +207,15 @@ def broadcast_args(*args, name=None):
 def split_alike(*args):
     """Arrays of one shape, and constants of rank 0, of which all are split over Explicit axes as some are."""
     avals = [aval_of(x) for x in args]
-    if all([a.explicit is None or a.explicit.spec.partial for a in avals]):
+    split = [a.explicit for a in avals if a.explicit is not None]
+    if not split or any(s.spec.partial for s in split):
         return args
     rank = max(a.ndim for a in avals)
-    of = next(a.explicit for a in avals if a.explicit is not None)
     common = [next(filter(None, axes), ()) for axes in zip(*[a.splits for a in avals if a.ndim == rank])]
     used = [name for axes in common for name in axes]
-    if len(used) > len({*used}) or any(a.explicit is not None and a.explicit.mesh != of.mesh for a in avals):
+    if len(used) > len({*used}) or any(s.mesh != split[0].mesh for s in split):
         return args     # what takes them refuses it
-    return [shapes.as_type(x, a.update(sharding=of.with_entries(*[
+    return [shapes.as_type(x, a.update(sharding=split[0].with_entries(*[
         axes or both for axes, both in zip(a.splits, common)]))) if a.ndim == rank else x
         for x, a in zip(args, avals)]
 

@@ -14,9 +14,17 @@ from ..runtime import array_impl
 from ..runtime.devices import placement, shards, transfer
 from ..sharding.abstract import Sharding, is_local
 from ..sharding.layout import Format
+from ..sharding.spec import PartitionSpec
 
 if TYPE_CHECKING:
     from ..runtime.array_impl import ArrayImpl
+
+
+def _check_sharding(name: str, sharding: Any) -> None:
+    if not isinstance(sharding, Sharding):
+        error = ValueError if isinstance(sharding, PartitionSpec) else TypeError
+        raise error(f"{name}: sharding is a Sharding, got {sharding!r} of type {type(sharding).__name__}; "
+                    "write NamedSharding(mesh, spec), or SingleDeviceSharding(device)")
 
 
 def _type(name: str, shape: Iterable[int], dtype: Any, sharding: Sharding) -> ShapedArray:
@@ -49,9 +57,7 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
         plain: Any = sharding.sharding
         made = make_array_from_callback(shape, plain, data_callback, dtype)
         return transfer.move(made, plain.in_layout(sharding.layout))
-    if not isinstance(sharding, Sharding):
-        raise TypeError(f"{name}: sharding is a Sharding or a Format, got {sharding!r} of type "
-                        f"{type(sharding).__name__}")
+    _check_sharding(name, sharding)
     found, values = {}, []
     where = sharding.addressable_devices_indices_map(tuple(shape))
     for index in where.values():
@@ -100,6 +106,7 @@ def make_array_from_single_device_arrays(shape: Iterable[int], sharding: Shardin
     if not isinstance(arrays, (list, tuple)):
         raise TypeError(f"{name}: arrays must be a list of arrays on one device each, got "
                         f"{type(arrays).__name__}")
+    _check_sharding(name, sharding)
     if dtype is None and not arrays:
         raise ValueError(f"{name}: arrays is empty; pass dtype=")
     aval = _type(name, shape, arrays[0].dtype if dtype is None else dtype, sharding)
@@ -153,6 +160,7 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
 def from_local_data(name: str, sharding: Sharding, value: Any,
                     global_shape: Sequence[int | None] | None) -> ArrayImpl:
     """`make_array_from_process_local_data` for one value; `name` begins errors."""
+    _check_sharding(name, sharding)
     value = np.asarray(value)
     box = check_block(name, sharding, value.ndim)
     if global_shape is None:

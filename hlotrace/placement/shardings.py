@@ -286,7 +286,7 @@ def put(x: Any, sharding: Any) -> Any:
 
 
 def _in_layout_of_memory(x: Any, layout: Layout) -> Any:
-    if state.trace.staging or isinstance(x, Tracer):
+    if state.trace.staging or isinstance(x, Tracer) or aval_of(x).explicit and aval_of(x).explicit._terms:
         return layout_constraint_p.bind(x, layout=layout)
     if not isinstance(x, Array):
         raise ValueError("with_layout_constraint in eager mode can only be applied to jax.Arrays. Got "

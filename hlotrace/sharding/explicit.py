@@ -112,8 +112,10 @@ def _partial(primitive: Primitive, avals: Sequence[ShapedArray], result: ShapedA
     # what rounds is not linear
     other = any(dtypes.is_inexact(avals[i].dtype) and not dtypes.is_inexact(result.dtype) for i in terms)
     if terms and (not how or {*terms} != {*of} or len({*terms.values()}) > 1 or other):
-        raise ShardingTypeError(
-            f"{primitive}: {_operands(avals)}; over {named_axes(tuple(sorted(unreduced)))} the devices hold "
+        error = ShardingTypeError if how else _NoUnreducedRule
+        raise error(
+            f"unreduced rule for {primitive} is not implemented: {_operands(avals)}; over "
+            f"{named_axes(tuple(sorted(unreduced)))} the devices hold "
             f"the terms of a sum, which is still to be taken, and {_REFUSED.get(how, _REFUSED[''])}. Take "
             f"the sum first, as in jax.reshard(x, {specs[min(terms)].update(unreduced=frozenset())}).")
     unreduced |= params.get("unreduced", frozenset())
@@ -126,6 +128,10 @@ def _partial(primitive: Primitive, avals: Sequence[ShapedArray], result: ShapedA
                                 f"result, and one operand is {'un' * (name in unreduced)}reduced over it. "
                                 f"Reshard one, {AUTO}.")
     return {"unreduced": unreduced, "reduced": reduced} if unreduced or reduced else {}
+
+
+class _NoUnreducedRule(ShardingTypeError, NotImplementedError):
+    """An operation that gives no terms of terms."""
 
 
 _REFUSED = {"": "only linear functions give terms again", "each": "only one operand may be such",

@@ -260,6 +260,7 @@ LOCAL_IMPORTS = {
         hlotrace.runtime.executables.spmd: hlotrace.runtime.devices.layouts
         hlotrace.api.jit_placement: hlotrace.runtime.devices.layouts
         hlotrace.placement.device_put: hlotrace.runtime.devices.layouts hlotrace.sharding.layout
+        hlotrace.placement.shardings: hlotrace.runtime.devices.layouts
         hlotrace.runtime.binding: jaxlib
         hlotrace.runtime.devices.client: hlotrace.runtime.devices.plugins
         hlotrace.runtime.evaluate: hlotrace.runtime.executables.spmd hlotrace.runtime.executables.tiers hlotrace.transforms.key_reuse

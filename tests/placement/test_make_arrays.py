@@ -56,6 +56,9 @@ def pieces(shape=(2, 8), dtype=np.float32, devices=tuple(MESH.devices.flat)):
 
 
 @pytest.mark.parametrize("make, error, words", [
+    (lambda: jax.make_array_from_callback((8, 8), 3, lambda index: WHOLE), TypeError, "sharding is a Sharding, got 3"),
+    (lambda: jax.make_array_from_single_device_arrays((8, 8), jax.devices()[0], [WHOLE]), TypeError, "SingleDeviceSharding"),
+    (lambda: jax.make_array_from_process_local_data(jax.P("x"), WHOLE), ValueError, "NamedSharding\\(mesh, spec\\)"),
     (lambda: jax.make_array_from_callback((8, 8), ROWS, lambda index: WHOLE), ValueError, r"must have shape \(2, 8\)"),
     (lambda: jax.make_array_from_callback((8, 8), ROWS, lambda index: WHOLE[index], np.int32), ValueError, "dtype int32"),
     (lambda: jax.make_array_from_callback((6, 8), ROWS, lambda index: WHOLE[index]), ValueError, "partitioned 4 times"),

@@ -302,7 +302,7 @@ def test_gradients_over_data_are_summed():
     (lambda: jnp.cumsum(split("x", "y"), 1), ["dimension 1 of operand 0", "jax.reshard(x, P('x', None))"]),
     (lambda: lax.rng_bit_generator(split("x", value=np.arange(4, dtype=np.uint32)), (2,)), ["no rule", "auto_axes"]),
     (lambda: lax.with_sharding_constraint(split("x"), NamedSharding(mesh(), P("y"))), ["checks", "jax.reshard"]),
-    (lambda: lax.scan(lambda c, v: (c, v), 0, split("x")), ["leading axis", "jax.reshard(x, P(None, None))"]),
+    (lambda: lax.scan(lambda c, v: (c, v), 0, split("x")), ["0th dimension of all xs should be replicated. Got P('x', None)", "jax.reshard(x, P(None, None))"]),
     (lambda: split("x") + jax.device_put(X, NamedSharding(Mesh(devices()[:2], "x", (AxisType.Explicit,)), P("x"))),
      ["Mesh for all inputs should be equal"])])
 def test_errors_name_operands_and_what_mends_them(call, words):
@@ -435,3 +435,11 @@ def test_gradients_of_what_is_whole_are_over_explicit_axes_too():
 def test_a_cotangent_of_another_sharding_is_refused():
     with pytest.raises(ValueError, match=r"got float32\[8@x,8\], but expected float32\[8@x,8@y\]"):
         jax.vjp(jnp.sin, split("x", "y"))[1](split("x"))
+
+
+@pytest.mark.parametrize("rule", [lambda _, ct: (jax.reshard(ct, P("x")),), lambda _, ct: (jax.reshard(ct, P()),)])
+def test_a_rule_gives_cotangents_of_the_types_of_its_arguments(rule):
+    double = jax.custom_vjp(lambda x: 2 * x)
+    double.defvjp(lambda x: (2 * x, x), rule)
+    with jax.set_mesh(mesh()), pytest.raises(ValueError, match="bwd rule must produce .* so the shardings do not match"):
+        jax.grad(lambda x: double(x).sum())(split("x", "y"))

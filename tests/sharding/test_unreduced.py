@@ -110,7 +110,7 @@ def test_what_is_not_linear_is_refused():
     a, b = operands()
     x = product(a, b)
     refused = [
-        (jnp.sin, "only linear functions"), (lambda x: x + 1, "all operands"), (lambda x: x * x, "only one operand"),
+        (jnp.sin, "unreduced rule for sin is not implemented.*only linear functions"), (lambda x: x + 1, "all operands"), (lambda x: x * x, "only one operand"),
         (lambda x: x > 0, "only linear"), (jnp.max, "only linear"), (lambda x: x.astype(int), "only linear"),
         (lambda x: 1 / x, "only linear"), (lambda x: jnp.conj(x * 1j), "only linear"),
         (lambda x: x.at[:, 0].set(1.0), "all operands"), (jnp.sort, "only linear"),
@@ -268,7 +268,7 @@ def test_over_a_mesh_that_has_auto_axes_too():
         cases = [
             (lambda: reshard(made(a, b), P()), A @ B), (lambda: reshard(made(a, b), P("x")), A @ B),
             (lambda: reshard(made(a, b) + made(a, b), P()), 2 * A @ B), (lambda: reshard(loop(a, b), P()), 2 * A @ B),
-            (lambda: reshard(made(lax.with_sharding_constraint(a, P("z", "x")), b) * 2, P()), 2 * A @ B),
+            (lambda: reshard(made(lax.with_sharding_constraint(a, P("z")), b) * 2, P()), 2 * A @ B),
             (lambda: reshard(lax.reduce_sum(rows, (0,), out_sharding=terms), P()), A.sum(0)),
             (lambda: reshard(reshard(whole, terms) * 3, P()), 3 * A),
             (lambda: reshard(jax.grad(lambda w: jnp.dot(rows, w).sum())(kept), P()), A.sum(0)[:, None] + 0 * B)]

@@ -93,6 +93,11 @@ def auto_axes(f: Callable[..., Any], *, axes: Any = None, out_sharding: Any = No
             outs = f(*_cast(args, mesh), **_cast(kwargs, mesh))
         leaves, treedef = pytree.tree_flatten(outs)
         wanted = pytree.flatten_axes("auto_axes out_sharding", treedef, out_sharding)
+        for s in wanted:
+            over, inside = getattr(s, "mesh", None), get_abstract_mesh()
+            if over is not None and not over.same_axes(inside):
+                raise ValueError(f"auto_axes: Context mesh {inside} must match the mesh passed to shardings "
+                                 f"{over.abstract_mesh}: give a PartitionSpec")
         return treedef.unflatten([with_out_sharding(x, s, "auto_axes") for x, s in zip(leaves, wanted)])
     return call
 
@@ -173,7 +178,8 @@ def smap(f: Callable[..., Any], *, in_axes: Any = _INFER, out_axes: Any,
 
     def spec(axis: int | None) -> PartitionSpec:
         if axis is not None and not (isinstance(axis, int) and axis >= 0):
-            raise ValueError(f"smap: in_axes and out_axes hold axes counted from 0, or None; got {axis!r}")
+            raise (ValueError if isinstance(axis, int) else TypeError)(
+                f"smap: in_axes and out_axes hold axes counted from 0, or None; got {axis!r}")
         return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, axis_name)
 
     def call(*args: Any) -> Any:

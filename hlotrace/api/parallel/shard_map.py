@@ -97,6 +97,9 @@ class _ShardMapped:
                  axis_names: Iterable[str], check_vma: bool) -> None:
         self.f = f
         self.name = name_of(f)
+        if isinstance(axis_names, str):
+            raise TypeError("`axis_names` argument of shard_map should be of type `frozenset` or `set`. Got "
+                            f"type: {type(axis_names)}: write {{{axis_names!r}}}")
         self.mesh, self.axis_names, self.check_vma = mesh, axis_names, check_vma
         self.in_specs, self.out_specs = in_specs, out_specs
         take_names(self, f)

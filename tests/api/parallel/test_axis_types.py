@@ -43,6 +43,12 @@ def test_axes_of_either_type():
             pass
 
 
+def test_the_sharding_of_results_is_over_the_mesh_in_use():
+    call = jax.sharding.auto_axes(double, out_sharding=NamedSharding(auto_mesh((2, 2), ("x", "y")), P("x")))
+    with jax.set_mesh(EXPLICIT), pytest.raises(ValueError, match="Context mesh .* must match the mesh passed"):
+        call(jnp.ones((4, 2)))
+
+
 def test_smap():
     with jax.set_mesh(MESH):
         out = jax.smap(lambda x, rest: (x - lax.pmean(x, "x"), rest["a"]), in_axes=(1, None),
@@ -50,6 +56,7 @@ def test_smap():
         np.testing.assert_array_equal(out[0], X - X.mean(1, keepdims=True))
         assert out[1] == 2
         for options, error in (({"out_axes": 0}, TypeError), ({"in_axes": -1, "out_axes": 0}, ValueError),
+                               ({"in_axes": "x", "out_axes": 0}, TypeError),
                                ({"in_axes": 0, "out_axes": 0, "axis_name": ("x", "y")}, TypeError)):
             with pytest.raises(error, match="smap"):
                 jax.smap(double, **{"axis_name": "x", **options})(X)

@@ -461,6 +461,8 @@ def test_a_sum_is_over_axes_along_which_its_operand_varies_or_over_others(total,
 def test_other_wrong_uses():
     with raises(TypeError, "callable"):
         on_line(3)(A(4))
+    with raises(TypeError, "should be of type `frozenset` or `set`"):
+        on_grid(lambda x: x, axis_names="x")
     with raises(TypeError, "k"):
         on_line(lambda x, k=0: x)(A(4), k=1)
     with raises(NameError, "unbound axis name", "y"):
