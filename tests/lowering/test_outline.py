@@ -16,7 +16,7 @@ from hlotrace import lax
 from hlotrace.core.config import override
 from hlotrace.core.jaxpr import check_jaxpr, eval_jaxpr
 from hlotrace.lowering import outline as outlining
-from hlotrace.lowering.outline import Block, outline, structure
+from hlotrace.lowering.outline import Block, joined_rows, outline, structure
 from hlotrace.runtime.executables import blocks as pieces
 
 
@@ -146,6 +146,26 @@ def test_layers_are_found_forward_and_backward_and_counted():
     assert [(b.calls, len(b.jaxpr.eqns)) for b in blocks] == [(4, 120), (3, 120)]
     assert str(blocks[0]).startswith("repeated_0: ")
     assert all(b.saved == (b.calls - 1) * len(b.jaxpr.eqns) for b in blocks)
+
+
+@pytest.mark.parametrize(("most", "names"), [
+    (16, ["repeated_0"] * 16), (5, ["repeated_0_x4"] * 4), (6, ["repeated_0_x3"] * 5 + ["repeated_0"]),
+    (1, ["repeated_0_x16"])])
+def test_rows_of_calls_become_fewer_calls(most, names):
+    def layer(w, x):
+        for k in range(9):
+            x = jnp.tanh(x @ w) * (k + 2) + 0.1
+        return x
+    flat = program(lambda ws, x: network(ws * 2, x, layer), WS, X)
+    outlined, blocks = outline(flat)
+    assert [b.calls for b in blocks] == [16]
+    short, made = joined_rows(outlined, {b.jaxpr for b in blocks}, most)
+    check_jaxpr(short)
+    calls = [eqn.params["jaxpr"] for eqn in short.eqns if eqn.primitive.name == "jit"]
+    assert [c.name for c in calls] == names and made == {c for c in calls if "_x" in c.name}
+    for a, b in zip(eval_jaxpr(short, (), *WS, X), eval_jaxpr(flat, (), *WS, X), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+    assert len(joined_rows(outlined, set(), most)[0].eqns) == len(outlined.eqns)
 
 
 def test_layers_in_which_every_operation_comes_several_times_are_found():
