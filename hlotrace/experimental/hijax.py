@@ -26,11 +26,12 @@ from .hijax_rules import (
     vmap_rule,
 )
 
-__all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "GradAccum", "HiPrim",
-           "HiPrimitive", "HiPspec", "HiType", "MappingSpec", "MutableHiType", "NullAccum", "RefAccum", "ShapedArray", "TransformedRef",
-           "VJPHiPrimitive", "ValAccum", "Zero", "aval_method", "aval_property", "bdims_at_front",
-           "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal", "jvp_from_lin",
-           "linearize_from_jvp", "register_hitype", "unmap_avals", "vjp_from_jvp", "vjp_from_lin", "vmap_rule"]
+__all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "GradAccum", "HiPrim", "HiPrimitive",
+           "HiPspec", "HiType", "MappingSpec", "MutableHiType", "NullAccum", "RefAccum", "ShapedArray",
+           "TransformedRef", "VJPHiPrimitive", "ValAccum", "Zero", "aval_method", "aval_property",
+           "bdims_at_front", "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal",
+           "jvp_from_lin", "linearize_from_jvp", "register_hitype", "unmap_avals", "vjp_from_jvp",
+           "vjp_from_lin", "vmap_rule"]
 
 
 class _HiPrimitive:

@@ -1,10 +1,10 @@
 """Rules of hijax primitives that follow from other rules of theirs, and help for `batch`."""
+import functools
 from typing import Any, NamedTuple
 
 from ..api.autodiff import linear_transpose, linearize, vjp
 from ..api.custom_derivatives import custom_jvp
 from ..api.vmap import vmap
-from ..core.avals import aval_of
 from ..core.pytrees import pytree
 from ..core.surface.jax_core_names import ShapedArray
 from ..interpreters.ad import Zero, instantiate_zeros
@@ -60,7 +60,7 @@ vjp_from_jvp = Rules(
 vjp_from_lin = Rules(
     lambda self, perturbed, *args: self.lin(perturbed, *args),
     lambda self, residuals, cotangent: linear_transpose(
-        lambda *tangents: self.linearized(residuals, *tangents), *map(_tangent_type, self.in_avals))(cotangent))
+        functools.partial(self.linearized, residuals), *map(_tangent_type, self.in_avals))(cotangent))
 
 
 def bdims_at_front(axis_data, args, dims):
