@@ -355,6 +355,7 @@ EFFECTS = {
     "ordered callbacks": (lambda x: (shown(x, True), shown(x + 1, True), x)[-1], np.float32(0)),
     "unordered callbacks": (lambda x: (shown(x, False), shown(x + 1, False), x)[-1], np.float32(0)),
     "pure callback": (lambda x: jax.pure_callback(np.sin, x, x), f32(2)),
+    "debug callback": (lambda x: (jax.debug.callback(print, x), x)[1], f32(2)),
     "kernels": (lambda x: called(x, "broadcast_all") + jax.vmap(lambda x: called(x, "broadcast_all"))(x), f32(2, 3)),
     "attributes of calls": (lambda x: jax.grad(xla_metadata_call2(
         lambda x: lax.sin(x).sum(), {"a": 1, "b": True}, ad_metadata={"c": "d"}))(x), f32(2)),

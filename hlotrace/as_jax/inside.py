@@ -45,11 +45,11 @@ _LIKE = {
     **{name: f"experimental.{name}" for name in (
         "checkify compute_on custom_partitioning error_check hijax layout mesh_utils shard_alike "
         "xla_metadata").split()},
-    **dict.fromkeys(("debugger", "debugger.core", "debugging"), "debug"),
+    **dict.fromkeys(("debugger", "debugger.core"), "debug"), "debugging": "debug extend.core.primitives",
     **dict.fromkeys(("export._export", "export.shape_poly"), "export"),
     **dict.fromkeys(("indexing", "state.indexing"), "experimental.pallas"),
     "abstract_arrays": "core", "ad_checkpoint": "ad_checkpoint ", "ad_util": "interpreters.ad",
-    "callback": " experimental interpreters.mlir",
+    "callback": " experimental interpreters.mlir extend.core.primitives",
     "compilation_cache": "experimental.compilation_cache.compilation_cache",
     "config": "as_jax.options ", "core": "core extend.core ref", "dispatch": "interpreters.xla",
     "extend.random": "extend.random",

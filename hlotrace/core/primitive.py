@@ -197,7 +197,11 @@ class Primitive:
         """Decorator: `function(*avals, **params)` gives the ShapedArray of the result, or several."""
         def abstract_eval(*avals: ShapedArray, **params: Any) -> Any:
             result = function(*avals, **params)
-            several = self.multiple_results and isinstance(result, (list, tuple))
+            several = isinstance(result, (list, tuple))
+            if several is not self.multiple_results:
+                raise ValueError(f"{self}.abstract_eval() method should return a tuple or a list iff "
+                                 f"{self}.multiple_results, which is {self.multiple_results}; it gave "
+                                 f"{result!r:.80}")
             for aval in result if several else (result,):
                 if not isinstance(aval, ShapedArray):
                     wanted = "a sequence of ShapedArrays" if self.multiple_results else "a ShapedArray"

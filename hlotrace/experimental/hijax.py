@@ -4,26 +4,31 @@ All transformations take and return values of types that are registered, and upd
 inside of a traced function they are values of their class, made of traced arrays (`api/hijax.py`).  Not here:
 AvalQDD and AvalMutableQDD other than as classes.
 """
-from typing import Any
+import functools
+from typing import Any, NamedTuple
 
 from ..api import adapters
 from ..api.adapters import MappingSpec
+from ..api.autodiff import linear_transpose, linearize, vjp
+from ..api.custom_derivatives import custom_jvp
 from ..api.hijax import GradAccum, NullAccum, RefAccum, ValAccum, apply
+from ..api.vmap import vmap
 from ..core import hitypes
 from ..core.effects import Effect
+from ..core.pytrees import pytree
 from ..core.refs import AbstractRef
 from ..core.surface.jax_core_names import AbstractValue, ShapedArray
 from ..core.surface.public import export_names
 from ..interpreters.ad import Zero, instantiate_zeros, is_undefined_primal
+from ..interpreters.batching import bdim_at_front
 from ..numpy.indexing.refs import RefView as TransformedRef
-from .hijax_rules import (
-    bdims_at_front, jvp_from_lin, linearize_from_jvp, unmap_avals, vjp_from_jvp, vjp_from_lin, vmap_rule)
 
-__all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "GradAccum", "HiPrim",
-           "HiPrimitive", "HiPspec", "HiType", "MappingSpec", "MutableHiType", "NullAccum", "RefAccum", "ShapedArray", "TransformedRef",
-           "VJPHiPrimitive", "ValAccum", "Zero", "aval_method", "aval_property", "bdims_at_front",
-           "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal", "jvp_from_lin",
-           "linearize_from_jvp", "register_hitype", "unmap_avals", "vjp_from_jvp", "vjp_from_lin", "vmap_rule"]
+__all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "GradAccum", "HiPrim", "HiPrimitive",
+           "HiPspec", "HiType", "MappingSpec", "MutableHiType", "NullAccum", "RefAccum", "ShapedArray",
+           "TransformedRef", "VJPHiPrimitive", "ValAccum", "Zero", "aval_method", "aval_property",
+           "bdims_at_front", "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal",
+           "jvp_from_lin", "linearize_from_jvp", "register_hitype", "unmap_avals", "vjp_from_jvp",
+           "vjp_from_lin", "vmap_rule"]
 
 
 class _HiPrimitive:
@@ -151,6 +156,123 @@ class VJPHiPrimitive(_HiPrimitive):
 
 HiPrim = VJPHiPrimitive     # its name in JAX 0.12
 
+
+# --- rules that follow from other rules of a primitive, and help for `batch` ---
+
+class Rules(NamedTuple):
+    """Two methods, for an assignment to both names in a class."""
+    first: Any
+    second: Any
+
+
+def jvp_from_lin(self, primals, tangents):
+    """The `jvp` of a primitive that has `lin` and `linearized`.
+
+    >>> from hlotrace.experimental import hijax
+    >>> class Sine(hijax.HiPrim):
+    ...     def __init__(self, x):
+    ...         self.in_avals, self.out_aval, self.params = (x,), x, {}
+    ...         super().__init__()
+    ...     def expand(self, x):
+    ...         return jnp.sin(x)
+    ...     def lin(self, perturbed, x):
+    ...         return self(x), jnp.cos(x)
+    ...     def linearized(self, cosine, t):
+    ...         return cosine * t
+    ...     jvp = hijax.jvp_from_lin
+    ...     vjp_fwd, vjp_bwd_retval = hijax.vjp_from_lin
+    >>> x = jnp.float32(0)
+    >>> jax.jvp(Sine(jax.typeof(x)), (x,), (x + 2,)), jax.grad(Sine(jax.typeof(x)))(x)
+    ((Array(0., dtype=float32), Array(2., dtype=float32)), Array(1., dtype=float32))
+    """
+    out, residuals = self.lin(tuple(type(t) is not Zero for t in tangents), *primals)
+    return out, self.linearized(residuals, *tangents)
+
+
+def _with_jvp(primitive):
+    fun = custom_jvp(lambda *xs: primitive.expand(*xs))
+    fun.defjvp(lambda primals, tangents: primitive.jvp(primals, tangents))
+    return fun
+
+
+def _tangent_type(aval):
+    return aval.to_tangent_aval() if hasattr(aval, "to_tangent_aval") else aval
+
+
+linearize_from_jvp = Rules(
+    lambda self, perturbed, *primals: linearize(_with_jvp(self), *primals),
+    lambda self, residuals, *tangents: residuals(*map(instantiate_zeros, tangents)))
+vjp_from_jvp = Rules(
+    lambda self, perturbed, *args: vjp(_with_jvp(self), *args),
+    lambda self, residuals, cotangent: residuals(cotangent))
+vjp_from_lin = Rules(
+    lambda self, perturbed, *args: self.lin(perturbed, *args),
+    lambda self, residuals, cotangent: linear_transpose(
+        functools.partial(self.linearized, residuals), *map(_tangent_type, self.in_avals))(cotangent))
+
+
+def bdims_at_front(axis_data, args, dims):
+    """The arguments of a `batch` rule with the mapped axis in front, also where they have none.
+
+    >>> from types import SimpleNamespace
+    >>> from hlotrace.experimental import hijax
+    >>> both = hijax.bdims_at_front(SimpleNamespace(size=2), (jnp.ones((3, 2)), jnp.ones(3)), (1, None))
+    >>> [x.shape for x in both]
+    [(2, 3), (2, 3)]
+    """
+    return pytree.tree_map(lambda x, d: bdim_at_front(x, d, axis_data.size), args, _dims_of(args, dims))
+
+
+def unmap_avals(axis_data, avals, dims):
+    """The types that the arguments of a `batch` rule have less the mapped axis, which is where `dims` say.
+
+    >>> from types import SimpleNamespace
+    >>> from hlotrace.experimental import hijax
+    >>> hijax.unmap_avals(SimpleNamespace(size=2), (jax.typeof(jnp.ones((3, 2))),), (1,))
+    (ShapedArray(float32[3]),)
+    """
+    def unmapped(aval: ShapedArray, d: Any) -> ShapedArray:
+        if d is None:
+            return aval
+        if aval.shape[d] != axis_data.size:
+            raise ValueError(f"unmap_avals: axis {d} of {aval.str_short()} is not the mapped axis, which has "
+                             f"size {axis_data.size}")
+        return aval.update(shape=(*aval.shape[:d], *aval.shape[d + 1:]))
+    return pytree.tree_map(unmapped, avals, _dims_of(avals, dims))
+
+
+def _dims_of(args, dims):
+    """`dims`, a prefix of the arguments, with an entry for each leaf."""
+    structure = pytree.tree_structure(args)
+    flat = pytree.broadcast_prefix(dims, args, is_leaf=lambda d: d is None)
+    return structure.unflatten(flat)
+
+
+def vmap_rule(axis_data, f, in_axes, out_axes, *, sum_match=False):
+    """`f` mapped along the axis that a `batch` rule is given.
+
+    Raises:
+        NotImplementedError: for `sum_match`.
+
+    >>> from hlotrace.experimental import hijax
+    >>> class Doubled(hijax.HiPrim):
+    ...     def __init__(self, x):
+    ...         self.in_avals, self.out_aval, self.params = (x,), x, {}
+    ...         super().__init__()
+    ...     def expand(self, x):
+    ...         return 2 * x
+    ...     def batch(self, axis_data, args, dims):
+    ...         return hijax.vmap_rule(axis_data, self.expand, dims, 0)(*args), 0
+    >>> jax.vmap(Doubled(jax.typeof(1.)))(jnp.arange(3.))
+    Array([0., 2., 4.], dtype=float32)
+    """
+    if sum_match:
+        raise NotImplementedError("vmap_rule: sum_match=True is not supported: sum what is mapped, and is "
+                                  "not to be, along its axis")
+    return vmap(f, in_axes, out_axes, axis_size=axis_data.size, axis_name=axis_data.name)
+
+
+# --- types ---
 
 class HiType:
     """A type whose values are made of arrays, to be derived from; equal types are made of arrays alike.

@@ -38,8 +38,8 @@ def _operands(name, operands, operand):
     if operand is _NONE_GIVEN:
         return operands
     if operands:
-        raise TypeError(f"{name}: operand={operand!r:.80} is given beside the {len(operands)} positional "
-                        "operands: give all of them by position")
+        raise TypeError(f"{name}: if 'operand' keyword is passed then no positional operands can be passed, "
+                        f"got operand={operand!r:.80} and positional operands {operands!r:.80}")
     return (operand,)
 
 

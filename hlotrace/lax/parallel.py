@@ -93,8 +93,9 @@ def _groups(what, axis_index_groups, names, sizes, kinds):
         raise TypeError(f"{what}: axis_index_groups is a list of lists of positions along the axis, such as "
                         f"[[0, 1], [2, 3]], got {axis_index_groups!r}") from None
     if len(names) != 1 or kinds[0] == "vmap":
-        raise NotImplementedError(f"{what}: axis_index_groups needs one axis, of shard_map or pmap, got "
-                                  f"{names}")
+        where = " in vmap collectives" if "vmap" in kinds else ""
+        raise NotImplementedError(f"{what}: axis_index_groups not supported{where}: it needs one axis, of "
+                                  f"shard_map or pmap, got {names}")
     if sorted(i for g in groups for i in g) != list(range(sizes[0])):
         raise ValueError(f"{what}: axis_index_groups {groups} must hold each position along {names[0]!r}, 0 "
                          f"to {sizes[0] - 1}, once")

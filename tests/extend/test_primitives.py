@@ -349,6 +349,7 @@ def lowered_by(rule):
     (lowered_by(lambda ctx, x: ["%0"]), TypeError, "must give a sequence of MLIR values, not str"),
     (lowered_by(mlir.lower_fun(lambda x: x.sum(), multiple_results=False)), TypeError, r"gives tensor<f32>, but"),
     (lambda: jax.eval_shape(returning(3), 1.0), TypeError, "abstract evaluation rule must give a ShapedArray, not 3"),
+    (lambda: jax.eval_shape(returning([]), 1.0), ValueError, "return a tuple or a list iff"),
     (lambda: jax.jvp(moved_by(lambda g, x: g.sum()), (jnp.ones(3),), (jnp.ones(3),)), ValueError,
      r"jvp rule of mul_sub gives a result of shape \(3,\) a tangent of shape \(\)"),
     (lambda: transposed(lambda ct, x: ct), TypeError, "must give a sequence of 1 cotangents"),

@@ -1,4 +1,6 @@
 """scan, while_loop, fori_loop, cond, switch, map: the oracle is the loop written out in Python."""
+import functools
+
 import numpy as np
 import pytest
 from equal import same
@@ -266,7 +268,7 @@ def test_none_is_an_operand_and_each_branch_may_have_its_own(call):
 @pytest.mark.parametrize("call", [lambda: lax.cond(True, lambda x: 1, lambda x: 2, 3, operand=None),
                                   lambda: lax.switch(0, [lambda x: 1], 3, operand=4)])
 def test_operands_by_position_and_by_name(call):
-    with pytest.raises(TypeError, match="operand=.* beside the 1 positional"):
+    with pytest.raises(TypeError, match="no positional operands can be passed, got operand="):
         call()
 
 
@@ -346,7 +348,8 @@ def test_the_predicate_of_a_cond_is_an_index_in_programs():
     text = str(jax.make_jaxpr(lambda p, x: lax.cond(p, jnp.sin, jnp.cos, x))(True, 1.0))
     assert "c:i32[] = convert_element_type[new_dtype=int32 weak_type=False] a" in text and "] c b" in text
     for known in (True, 2, np.bool_(True)):
-        assert "] 1:i32[] a" in str(jax.make_jaxpr(lambda x: lax.cond(known, jnp.sin, jnp.cos, x))(1.0))  # noqa: B023
+        chosen = functools.partial(lax.cond, known, jnp.sin, jnp.cos)
+        assert "] 1:i32[] a" in str(jax.make_jaxpr(chosen)(1.0))
 
 
 def test_vmap_of_cond():

@@ -464,10 +464,15 @@ def _integer_pow_value(x, y):
     return div(1, result) if y < 0 else result
 
 
+def _integer_pow_slope(x, y):
+    if y == 0:
+        return full(shape_of(x), 0, dtype_of(x))
+    return mul(y, x if y == 2 else integer_pow(x, y - 1))
+
+
 integer_pow_p = elementwise(
     "integer_pow", None, "fciu",
-    lambda g, o, x, y: mul(g, full(shape_of(x), 0, dtype_of(x)) if y == 0 else
-                           mul(y, x if y == 2 else integer_pow(x, y - 1))),
+    lambda g, o, x, y: mul(g, _integer_pow_slope(x, y)),
     lower=lambda ctx, eqn, x: ctx.lower_fun(lambda v: _integer_pow_value(v, eqn.params["y"]), eqn, x))
 
 

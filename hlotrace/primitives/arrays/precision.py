@@ -9,16 +9,19 @@ from ...core import dtypes
 from ...core.config import config
 
 
-class Precision(enum.Enum):
+class _Named(enum.Enum):
+    def __repr__(self):
+        return f"{type(self).__name__}.{self.name}"
+
+    def __str__(self):
+        return self.name
+
+
+class Precision(_Named):
     """How many passes an accelerator spends on a product of float32; a CPU always uses full float32."""
     DEFAULT = 0
     HIGH = 1
     HIGHEST = 2
-
-    def __repr__(self):
-        return f"Precision.{self.name}"
-
-    __str__ = property(lambda self: lambda: self.name)
 
 
 class DotAlgorithm(NamedTuple):
@@ -55,7 +58,7 @@ _PRESETS = {
     "F32_F32_F32": ("f32", "f32", 1, False),
     "F64_F64_F64": ("f64", "f64", 1, False),
 }
-DotAlgorithmPreset = enum.Enum("DotAlgorithmPreset", list(_PRESETS), start=0, module=__name__)
+DotAlgorithmPreset = _Named("DotAlgorithmPreset", list(_PRESETS), start=0, module=__name__)
 DotAlgorithmPreset.__doc__ = ("Named dot algorithms: lhs type, rhs type, type of the sum, and the number of "
                               "products.")
 

@@ -36,7 +36,8 @@ def _lu_by(target):
         if not aval.size:       # nothing to exchange
             return [x, *(place(vectors(aval, k).shape, -1) for k in (min_dim(m, n), m))]
         packed, pivots, info = kernel(target(aval.dtype), (x,),
-                                      [aval, vectors(aval, min_dim(m, n), INT32), infos(aval)], aliases=((0, 0),))
+                                      [aval, vectors(aval, min_dim(m, n), INT32), infos(aval)],
+                                      aliases=((0, 0),))
         # info > 0 says that U is singular: the factors are right all the same
         packed = checked(select(lt(info, 0), info, full(shape_of(info), 0, INT32)), packed)[0]
         pivots = sub(pivots, 1)
@@ -52,8 +53,8 @@ def _lu_by_steps(x):
 def _lu_xla(x):
     aval = aval_of(x)
     m, n = aval.shape[-2:]
-    return kernel("LuDecomposition", (x,), [aval, vectors(aval, min_dim(m, n), INT32), vectors(aval, m, INT32)],
-                  config="", api_version=2)
+    results = [aval, vectors(aval, min_dim(m, n), INT32), vectors(aval, m, INT32)]
+    return kernel("LuDecomposition", (x,), results, config="", api_version=2)
 
 
 def _padded(x, rows, columns):

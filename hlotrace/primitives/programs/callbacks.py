@@ -115,12 +115,6 @@ after_all_p = Primitive(
     "after_all", abstract_eval=lambda *tokens: ORDERED_TOKEN.aval,
     lower=lambda ctx, eqn, *tokens: ctx.emit(
         f"stablehlo.after_all {', '.join(tokens)} : {ORDERED_TOKEN.aval.mlir}"))
-# effect: a Debug, an IO, or None (pure: may be dropped or repeated); it says which of the three a call is
-pure_callback_p, io_callback_p, debug_callback_p = CALLBACKS = [
-    Primitive(name, multiple_results=True, abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
-              lower=_lower, says_sharding=True, jvp=_jvp, batching=_batching, discharge=_discharge,
-              effects=lambda params: (params["effect"],) if params["effect"] else (), makes_nan=False)
-    for name in ("pure_callback", "io_callback", "debug_callback")]
 
 
 def _shown(eqn):
@@ -136,8 +130,20 @@ def _shown(eqn):
             "partitioned": getattr(p["function"], "partitioned", False)}
 
 
-for primitive in CALLBACKS:
+def _callback(name):
+    primitive = Primitive(
+        name, multiple_results=True, abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
+        lower=_lower, says_sharding=True, jvp=_jvp, batching=_batching, discharge=_discharge, makes_nan=False,
+        effects=lambda params: (params["effect"],) if params["effect"] else ())
     primitive.shown = _shown
+    return primitive
+
+
+# effect: a Debug, an IO, or None (pure: may be dropped or repeated); it says which of the three a call is
+pure_callback_p = _callback("pure_callback")
+io_callback_p = _callback("io_callback")
+debug_callback_p = _callback("debug_callback")
+CALLBACKS = pure_callback_p, io_callback_p, debug_callback_p
 
 
 def bind(*args, effect, **params):

@@ -273,10 +273,10 @@ def _cond_vary(params, varied, which):
 
 def _cond_abstract_eval(index, *avals, branches, platforms=None):
     if index.vma:
-        named = ("the false branch", "the true branch") if len(branches) == 2 else map(
-            "branch {}".format, range(len(branches)))
-        divergent_collectives.check("The predicate of lax.cond" if len(branches) == 2 else
-                                    "The index of lax.switch", index, [*zip(named, branches)], transposed=True)
+        what, names = "The index of lax.switch", [f"branch {i}" for i in range(len(branches))]
+        if len(branches) == 2:
+            what, names = "The predicate of lax.cond", ["the false branch", "the true branch"]
+        divergent_collectives.check(what, index, [*zip(names, branches)], transposed=True)
     return [_either(index.vma, column) for column in zip(*[b.out_avals for b in branches])]
 
 
@@ -290,9 +290,9 @@ def _either(vma, avals):
     return first
 
 
-# index: bool (two branches: false, true; where it is known) or int32, clamped to the last branch.  With `platforms`, a name for
-# each branch, of which the last may be None, it has no meaning: the branch is chosen when the program is
-# lowered.
+# index: bool (two branches: false, true) where it is known, or int32, clamped to the last branch.  With
+# `platforms`, a name for each branch, of which the last may be None, it has no meaning: the branch is chosen
+# when the program is lowered.
 cond_p = Holder(
     "cond", multiple_results=True, linear="typed", abstract_eval=_cond_abstract_eval, lower=_cond_lower,
                 jvp=_cond_jvp, linearize=_cond_linearize, transpose=_cond_transpose, batching=_cond_batching,
