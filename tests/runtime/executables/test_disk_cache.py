@@ -9,6 +9,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import forked
 import numpy as np
 import pytest
 from places import ROOT
@@ -60,7 +61,8 @@ def start(program, where, *arguments, **options):
 
 
 def finish(process):
-    out, err = process.communicate(timeout=120)
+    with process:
+        out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     return json.loads(out)
 
@@ -108,9 +110,10 @@ def test_the_next_process_compiles_nothing_even_from_another_file_and_line(tmp_p
 
 def test_processes_that_start_together_all_succeed(tmp_path):
     program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
+    program.write_text(f"import warnings; warnings.simplefilter('error')\n{PROGRAM}")
     where = tmp_path / "programs"
-    results = [finish(p)["results"] for p in [start(program, where) for _ in range(4)]]
+    started = [forked.Process(forked.file(program), env=environment(where)) for _ in range(4)]
+    results = [finish(process)["results"] for process in started]
     assert all(r == results[0] for r in results)
     assert all(path.name.endswith("-cache") for path in where.iterdir())
     assert cache.verify(str(where)) == 0
