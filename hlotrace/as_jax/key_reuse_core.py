@@ -160,10 +160,10 @@ def key_reuse_signature_from_primitive(prim: Primitive, *args: Any, **params: An
 
 
 def check_key_reuse_jaxpr(jaxpr: Jaxpr) -> None:
-    """Raise KeyReuseError if a program uses a key twice."""
+    """That a program uses each key once, or KeyReuseError."""
     jaxpr_type_signature(jaxpr)
 
 
 def check_key_reuse(fun: Callable[..., Any], /, *args: Any) -> None:
-    """Raise KeyReuseError if a function of these arguments uses a key twice."""
+    """That a function of these arguments uses each key once, or KeyReuseError."""
     function_type_signature(fun, *args)

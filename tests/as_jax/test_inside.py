@@ -112,8 +112,8 @@ def test_inside_of_jax_every_row_is_there():
     program = """
 import hlotrace.as_jax, importlib
 from hlotrace.as_jax import inside
-for module in [*inside._LIKE, *inside._SAME]:
-    module = importlib.import_module(f"jax._src.{module}")
+for module in [*(f"jax._src.{name}" for name in inside._LIKE), *inside._SAME]:
+    importlib.import_module(module)
 for place in inside._homes:
     module, _, name = place.rpartition(".")
     assert hasattr(importlib.import_module(module), name), place

@@ -15,7 +15,7 @@ SIDES = """
     __main__ ad cache callbacks checkpoint_policies checks contraction custom_batching custom_derivatives
     custom_partitioning doctor dtypes elementwise errors exported factorizations ffi fft frontend_attributes
     generators hijax indexing jacobians jet key_reuse layout linalg mlir partial_eval plan profile random reductions refs serialization
-    serialize_executable shard_map sharding special stages topologies vmap
+    serialize_executable shard_map sharding special stages topologies transform util vmap xla
 """.split()
 
 # Files, or folders, that are tested together: by which file.  Others have a file of their own, tests/<path>/test_<name>.py.

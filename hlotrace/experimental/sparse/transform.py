@@ -8,10 +8,10 @@ from ...core.jaxpr import eval_jaxpr
 from ...core.pytrees import pytree
 from .bcoo import BCOO
 from .bcsr import BCSR
-from .sparsify import SparseTracer, is_sparse, sparsify
+from .sparsify import is_sparse, sparsify as _sparsify
 
-__all__ = ["SparseTracer", "SparsifyEnv", "SparsifyValue", "arrays_to_spvalues", "eval_sparse", "sparsify",
-           "sparsify_raw", "spvalues_to_arrays"]
+__all__ = ["SparsifyEnv", "SparsifyValue", "arrays_to_spvalues", "eval_sparse", "sparsify_raw",
+           "spvalues_to_arrays"]
 
 
 class SparsifyValue(NamedTuple):
@@ -116,7 +116,7 @@ def spvalues_to_arrays(spenv, spvalues):
 def sparsify_raw(f):
     """`f` as a function (spenv, *spvalues, **params) -> (list of the results' values, their structure)."""
     def wrapped(spenv, *spvalues, **params):
-        out = sparsify(f)(*spvalues_to_arrays(spenv, spvalues), **params)
+        out = _sparsify(f)(*spvalues_to_arrays(spenv, spvalues), **params)
         leaves, tree = pytree.tree_flatten(out, is_leaf=is_sparse)
         known = {id(x): i for i, x in enumerate(spenv._buffers)}
 

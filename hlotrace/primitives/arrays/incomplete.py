@@ -179,7 +179,7 @@ def _regions(a, x):
     good = and_p.bind(and_p.bind(gt(a, 0), lt(a, np.inf)), and_p.bind(gt(x, 0), lt(x, np.inf)))
     transition = and_p.bind(good, and_p.bind(gt(a, big), lt(abs_p.bind(sub(x, a)), mul(a, wide))))
     rest = and_p.bind(good, not_p.bind(transition))
-    upper = and_p.bind(gt(x, 1), gt(x, a))
+    upper = and_p.bind(ge(x, 1), gt(x, a))
     masks = [and_p.bind(rest, not_p.bind(upper)), and_p.bind(rest, upper), transition]
     return masks, [(select(m, a, b), select(m, x, y))
                    for m, b, y in zip(masks, (1.0, 1.0, 64.0), (0.5, 2.0, 64.0))]

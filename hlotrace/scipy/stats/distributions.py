@@ -31,7 +31,12 @@ def log_poisson(k, mean):
     """log(mean**k exp(-mean) / gamma(k + 1)), for k >= 0 and mean >= 0 that need not be whole."""
     some, mass = k > 0, mean > 0
     n, m = where(some, k, 1), where(mass, mean, 1)
-    value = -(n * log_gap((m - n) / n, m / n) + log_star(n) + jnp.log(n) / 2 + _LOG_2PI / 2)
+    # m / n may be too large or too small for a number
+    apart = (n < 1) | (m / n < jnp.finfo(m.dtype).tiny)
+    a, x = where(apart, 1, n), where(apart, 1, m)
+    near = a * log_gap((x - a) / a, x / a) + log_star(a) + jnp.log(a) / 2 + _LOG_2PI / 2
+    b, y = where(apart, n, 1), where(apart, m, 1)
+    value = where(apart, b * jnp.log(y) - y - sp.gammaln(b + 1), -near)
     return where(some, where(mass, value, -INF), -mean)
 
 

@@ -264,3 +264,14 @@ def test_ends_of_the_support():
     np.testing.assert_allclose(found, [0.5, 1, 3], rtol=1e-6)
     with pytest.raises(TypeError, match="does not take complex numbers"):
         ours.norm.pdf(1j)
+
+
+@pytest.mark.parametrize("law, function, arguments", [
+    ("gamma", "logpdf", ([3.4e38, 2.0**-126, 2.0**-126, 1e-30, 1e30, 0.5, 1.5],
+                         [0.5, 1e4, 1e-10, 1e6, 0.999, 0.3, 0.999])),
+    ("gamma", "logcdf", ([2.0**-126, 1e-30], [1e-10, 1e-3])),
+    ("poisson", "logpmf", ([0, 1, 5, 0], [1e-30, 1e-37, 1e-30, 1e30]))])
+def test_ratios_that_are_no_numbers_of_float32(law, function, arguments):
+    x, parameter = (np.array(a, np.float32) for a in arguments)
+    wanted = getattr(getattr(theirs, law), function)(x.astype(float), parameter.astype(float))
+    np.testing.assert_allclose(getattr(getattr(ours, law), function)(x, parameter), wanted, rtol=1e-4, atol=1e-6)

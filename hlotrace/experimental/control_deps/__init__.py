@@ -1,6 +1,6 @@
 """The order in which XLA runs operations that do not need each other."""
-from ..api.external.ffi import ffi_call
-from ..core.surface.public import export_names
+from ...api.external.ffi import ffi_call
+from ...core.surface.public import export_names
 
 __all__ = ["control_dep", "schedule"]
 
@@ -14,7 +14,7 @@ def control_dep(src, dst):
     ...     control_dep(a, b)
     ...     return a + b
     >>> jax.jit(f)(0.)
-    Array(1., dtype=float32)
+    Array(1., dtype=float32, weak_type=True)
     """
     return ffi_call("control_dep", (), has_side_effect=True)(src, dst)
 

@@ -1,8 +1,8 @@
 """What XLA reads of an earlier profile, to schedule a program better."""
 import os
 
-from ..core.surface.public import export_names
-from ..runtime import binding
+from ...core.surface.public import export_names
+from ...runtime import binding
 
 __all__ = ["get_profiled_instructions_proto"]
 
