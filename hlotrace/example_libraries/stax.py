@@ -43,7 +43,6 @@ def _result_shape(fun, shape, *operands, batch):
 def Dense(out_dim, W_init=_WIDE, b_init=_LITTLE):
     """x @ W + b, with W of shape (last size of the input, out_dim).
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.Dense(3)
     >>> shape, (W, b) = init(jax.random.key(0), (-1, 2))
     >>> shape, apply((W, b), jnp.ones((5, 2))).shape
@@ -97,7 +96,6 @@ def GeneralConv(dimension_numbers, out_chan, filter_shape, strides=None, padding
         W_init: the initializer of the kernel.
         b_init: the initializer of the bias.
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.GeneralConv(("NCHW", "OIHW", "NCHW"), 4, (3, 3), padding="SAME")
     >>> shape, params = init(jax.random.key(0), (-1, 2, 8, 8))
     >>> shape, params[0].shape
@@ -113,7 +111,6 @@ def GeneralConvTranspose(dimension_numbers, out_chan, filter_shape, strides=None
 
     The arguments are those of `GeneralConv`.
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.ConvTranspose(4, (3, 3), strides=(2, 2), padding="SAME")
     >>> init(jax.random.key(0), (-1, 8, 8, 2))[0]
     (-1, 16, 16, 4)
@@ -140,7 +137,6 @@ def BatchNorm(axis=(0, 1, 2), epsilon=1e-5, center=True, scale=True, beta_init=z
         beta_init: the initializer of beta.
         gamma_init: the initializer of gamma.
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.BatchNorm(axis=0)
     >>> shape, params = init(jax.random.key(0), (-1, 1))
     >>> apply(params, jnp.array([[1.0], [3.0]])).round(2)
@@ -188,7 +184,6 @@ def _pooling(name, what, reduce, start, mean=False):
         padding: "VALID", "SAME" or pairs.
         spec: what the axes are, in letters, "NHWC" unless given.
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.{name}((2, 2), strides=(2, 2))
     >>> init(jax.random.key(0), (-1, 8, 8, 3))
     ((-1, 4, 4, 3), ())
@@ -206,7 +201,6 @@ def Dropout(rate, mode="train"):
 
     With mode="test" nothing changes.  The apply_fun raises a ValueError without `rng=`, a key.
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.Dropout(0.5)
     >>> sorted(set(apply((), jnp.ones(100), rng=jax.random.key(0)).tolist()))
     [0.0, 2.0]
@@ -225,7 +219,6 @@ def Dropout(rate, mode="train"):
 def elementwise(fun, **fun_kwargs):
     """The layer of a function that keeps shapes: `Relu` is `elementwise(nn.relu)`.
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.elementwise(jnp.clip, min=0, max=1)
     >>> apply((), jnp.array([-1.0, 2.0]))
     Array([0., 1.], dtype=float32)
@@ -262,7 +255,6 @@ Flatten = _plain(_rest, lambda inputs: jnp.reshape(inputs, _rest(inputs.shape)))
 def FanOut(num):
     """The input, `num` times, for `parallel`.
 
-    >>> from hlotrace.example_libraries import stax
     >>> stax.FanOut(2)[0](jax.random.key(0), (-1, 3))
     ([(-1, 3), (-1, 3)], ())
     """
@@ -275,7 +267,6 @@ FanInSum = _plain(lambda shapes: shapes[0], sum)
 def FanInConcat(axis=-1):
     """What `parallel` gives, joined along `axis`.
 
-    >>> from hlotrace.example_libraries import stax
     >>> stax.FanInConcat()[0](jax.random.key(0), [(-1, 3), (-1, 2)])
     ((-1, 5), ())
     """
@@ -288,7 +279,6 @@ def FanInConcat(axis=-1):
 def serial(*layers):
     """One layer after another: params are the list of theirs, and each gets a key of its own from `rng`.
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.serial(stax.Dense(4), stax.Relu, stax.Dense(2), stax.LogSoftmax)
     >>> shape, params = init(jax.random.key(0), (-1, 3))
     >>> shape, apply(params, jnp.ones((5, 3))).shape
@@ -315,7 +305,6 @@ def serial(*layers):
 def parallel(*layers):
     """Layers side by side, each with its input: lists of shapes and inputs in (see `FanOut`), lists out.
 
-    >>> from hlotrace.example_libraries import stax
     >>> both = stax.parallel(stax.Dense(4), stax.Identity)
     >>> init, apply = stax.serial(stax.FanOut(2), both, stax.FanInConcat())
     >>> init(jax.random.key(0), (-1, 3))[0]
@@ -351,7 +340,6 @@ def _same_number(name, given, layers):
 def shape_dependent(make_layer):
     """The layer that `make_layer` makes of the shape of the input.
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.shape_dependent(lambda shape: stax.Dense(2 * shape[-1]))
     >>> init(jax.random.key(0), (-1, 3))[0]
     (-1, 6)

@@ -30,7 +30,6 @@ def define_prng_impl(*, key_shape, seed, split, random_bits, fold_in, name="<unn
         fold_in: fold_in(key, data) makes a key.
         name: a name.
         tag: the dtype is printed `key<tag>`.
-
     Raises:
         NotImplementedError: unless keys are vectors.
     """
@@ -69,7 +68,6 @@ def threefry_2x32(keypair, count):
     Args:
         keypair: two words.
         count: an array of uint32, whose first half is hashed with its second half; the result has its shape.
-
     Raises:
         TypeError: for other dtypes.
     """

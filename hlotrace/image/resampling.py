@@ -126,7 +126,6 @@ def scale_and_translate(image, shape, spatial_dims, scale, translation, method, 
         method: a ResizeMethod or its name, not nearest.
         antialias: widen kernels where the image shrinks.
         precision: of the products.
-
     Raises:
         ValueError: for nearest.
         ShapeError: for shapes that do not fit (JAX ignores sizes of other axes).
@@ -162,7 +161,6 @@ def resize(image, shape, method, antialias=True, precision=lax.Precision.HIGHEST
         method: a ResizeMethod or its name.
         antialias: widen kernels where the image shrinks.
         precision: of the products.
-
     Raises:
         ValueError: for axes without elements.
         ShapeError: for another rank.

@@ -45,7 +45,6 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
         precision: a `Precision`, a pair of them, or a `DotAlgorithm`.
         preferred_element_type: the dtype of the result and of the sums; that of the operands for None.
         out_sharding: the sharding of the result.
-
     Raises:
         TypeError: where axes or sizes do not fit.
 
@@ -247,7 +246,6 @@ def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=No
         rhs_scale: the same for `rhs`.
         dimension_numbers: as in `dot_general`; for None a product of matrices, or of batches of them.
         preferred_element_type: the dtype it is computed in, bfloat16 for None.
-
     Raises:
         TypeError: where axes or sizes do not fit.
 
@@ -319,7 +317,6 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
         rhs_shape: the shape of the kernel.
         dimension_numbers: None for (batch, feature, spatial...), strings such as ('NHWC', 'HWIO', 'NHWC'), or
             a ConvDimensionNumbers.
-
     Raises:
         TypeError: where the strings do not fit each other or the ranks.
 
@@ -392,7 +389,6 @@ def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
         strides: one for each spatial axis.
         pads: 'SAME', 'SAME_LOWER', 'VALID' or a (low, high) pair for each spatial axis.
         batch_group_count: the number of groups of the batch.
-
     Raises:
         TypeError: for another number of pads.
         ValueError: where `batch_group_count` does not divide the batch.
@@ -469,7 +465,6 @@ def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, r
         precision: a `Precision` or a pair of them.
         preferred_element_type: the dtype of the result; that of the operands for None.
         out_sharding: the sharding of the result.
-
     Returns:
         An array (batch, feature, *spatial).
 

@@ -67,7 +67,6 @@ def slice(operand, start_indices, limit_indices, strides=None):
         start_indices: ints, one for each axis.
         limit_indices: ints, one for each axis.
         strides: positive ints, one for each axis; 1 for None.
-
     Raises:
         TypeError: unless 0 <= start <= limit <= size.
 

@@ -247,8 +247,10 @@ def tile(operand, reps):
     if len(reps) != len(shape):
         raise TypeError(f"reps length must be equal to the ndim of x, got len(reps)={len(reps)} and "
                         f"x.ndim={len(shape)}")
-    spread = tuple(itertools.chain.from_iterable(zip(reps, shape)))
-    repeated = _shape.broadcast_in_dim(operand, spread, tuple(range(1, 2 * len(shape), 2)))
+    # an axis that is not repeated stays one axis, split as it is
+    pairs = [(n,) if times == 1 else (times, n) for times, n in zip(reps, shape)]
+    axes = [end - 1 for end in itertools.accumulate(map(len, pairs))]
+    repeated = _shape.broadcast_in_dim(operand, tuple(itertools.chain.from_iterable(pairs)), axes)
     return _shape.reshape(repeated, tuple(r * n for r, n in zip(reps, shape)))
 
 

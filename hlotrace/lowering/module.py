@@ -395,6 +395,11 @@ class Context:
         return self.region(jaxpr.in_avals, lambda names: (self.inline(jaxpr, names),
                                                           [a.mlir for a in jaxpr.out_avals]))
 
+    def locate(self, name: str) -> None:
+        """Give the operations that are written now this name behind the scopes of the equation."""
+        if self.module.locations is not None:
+            self.loc = self.source, f"{self.base}{provenance.scope_text(self.scope)}{name}"
+
     def inline(self, jaxpr: Jaxpr, names: Sequence[str]) -> list[str]:
         """Write a program's equations here, its inputs being `names`; returns the names of its outputs."""
         env = dict(zip(jaxpr.invars, names, strict=True))
@@ -406,7 +411,7 @@ class Context:
         for eqn in jaxpr.eqns:
             if locations is not None:
                 self.source, self.base, self.scope = eqn.source, base, eqn.name_stack
-                self.loc = eqn.source, f"{base}{provenance.scope_text(eqn.name_stack)}{eqn.primitive.name}"
+                self.locate(eqn.primitive.name)
             operands = [self.terms(self.constant(v.val, v.aval.dtype), v.aval, True) if type(v) is Literal
                         else env[v] for v in eqn.invars]
             primitive = eqn.primitive

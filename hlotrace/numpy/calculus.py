@@ -102,7 +102,6 @@ def gradient(f, *varargs, axis=None, edge_order=None):
         varargs: one spacing for all axes, or one for each: a number, or a vector of coordinates.
         axis: an int or a tuple; all axes for None, which gives a list if there are several.
         edge_order: not supported; None.
-
     Raises:
         NotImplementedError: for an `edge_order`.
 

@@ -105,7 +105,6 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
         precision: what `lax.dot_general` takes.
         preferred_element_type: the dtype to add up in and to give; else the promoted one.
         out_sharding: the sharding of the result.
-
     Raises:
         ValueError: for scalars.
         ShapeError: where the inner sizes differ.

@@ -166,7 +166,6 @@ def norm(x, ord=None, axis=None, keepdims=False):
             largest and smallest singular value.
         axis: one axis, or two.
         keepdims: axes stay at size 1.
-
     Raises:
         ValueError: for another order or number of axes.
 
@@ -462,7 +461,6 @@ def lstsq(a, b, rcond=None, *, numpy_resid=False):
             max(m, n) times the machine epsilon.
         numpy_resid: residuals are empty where a has a rank below n or m <= n, as NumPy has it, which needs
             the rank to be known, not traced.
-
     Returns:
         (x, residuals, rank, singular values); residuals are the squared norms of the columns of the
         difference.

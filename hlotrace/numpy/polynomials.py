@@ -293,7 +293,6 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
         full: return more.
         w: weights (m,) of the differences, not squared.
         cov: return the covariance, which is scaled by the mean squared residual unless it is "unscaled".
-
     Returns:
         Coefficients (deg + 1,) or (deg + 1, k).  With `full` (coefficients, residuals, rank, singular values,
         rcond); with `cov` (coefficients, their covariance).

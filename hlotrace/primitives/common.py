@@ -214,13 +214,11 @@ def same_dtype(name: str, *avals: ShapedArray) -> None:
     Raises:
         TypeError: if they are not.
     """
-    first = avals[0].dtype
     for a in avals:
-        if a.dtype != first:
-            listed = ", ".join(x.dtype.name for x in avals)
-            raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got {listed}. (lax "
-                            "functions do not promote; use the hlotrace.numpy function or cast with "
-                            ".astype.)")
+        if a.dtype != avals[0].dtype:
+            raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got "
+                            f"{', '.join(x.dtype.name for x in avals)}. Cast one with .astype(dtype), or use "
+                            "the hlotrace.numpy function, which promotes.")
 
 
 def first_operand_jvp(primitive: Primitive) -> Callable[..., tuple[Any, Any]]:

@@ -92,10 +92,8 @@ def signature(jaxpr: Jaxpr, known: Mapping[Var, np.ndarray] | tuple[()] = ()) ->
 
     Args:
         known: numbers given for inputs, {variable: array}, for the places that indices name.
-
     Returns:
         For each input the mask of its keys that are used up, or None; for each result which input it is.
-
     Raises:
         KeyReuseError: if the program uses a key twice.
     """
@@ -301,7 +299,6 @@ def use(jaxpr: Jaxpr, operands: Sequence[Any], what: str, kind: str = "jit-compi
         num_consts: so many of the operands, the first, are no arguments.
     Returns:
         A function to be called with the results.
-
     Raises:
         KeyReuseError: where a key is used up already.
     """

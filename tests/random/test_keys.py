@@ -246,6 +246,8 @@ def test_a_generator_of_ones_own():
     assert random.key_data(random.fold_in(key, 4)).tolist() == [7, 7, 7] and random.key_impl(key) == mine
     assert hlotrace.vmap(random.bits)(random.split(key, 4)).tolist() == [3, 4, 5, 6]
     assert random.key_data(generators.random_seed(np.arange(2), mine)).tolist() == [[0] * 3, [1] * 3]
+    folded = hlotrace.vmap(random.fold_in)(random.split(key, 2), jnp.array([5, 7], "uint32"))
+    assert random.key_data(folded)[:, 0].tolist() == [8, 11]
     assert generators.seed_with_impl(generators.rbg_prng_impl, 3) == random.key(3, impl="rbg")
     assert random.key(3, impl=generators.unsafe_rbg_prng_impl).dtype.name == "key<urbg>"
     with pytest.raises(NotImplementedError, match="vectors"):

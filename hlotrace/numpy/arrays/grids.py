@@ -40,7 +40,6 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
         copy: True.
         sparse: axes of size 1 instead of repeated values.
         indexing: "xy" has the second one run along the first axis, "ij" keeps the order.
-
     Raises:
         ValueError: for `copy=False`.
 

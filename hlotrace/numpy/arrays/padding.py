@@ -35,7 +35,6 @@ def pad(array, pad_width, mode="constant", **kwargs):
         mode: "constant" (constant_values=), "edge", "linear_ramp" (end_values=), "maximum", "mean", "median",
             "minimum" (stat_length=), "reflect", "symmetric" (reflect_type="even" or "odd"), "wrap", "empty",
             or a function of (padded vector, pair of widths, axis, kwargs) that returns the vector.
-
     Raises:
         ValueError: for negative widths.
         NotImplementedError: for an unknown mode.

@@ -73,7 +73,7 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
     start, stop = (0, start) if stop is None else (start, stop)
     step = 1 if step is None else step
     if Dimension in (type(start), type(stop)) and type(step) is int and step:
-        count = max_dim(0, -((start - stop) // step))
+        count = max_dim(0, (abs(step) - 1 + (stop - start if step > 0 else start - stop)) // abs(step))
         return add(mul(lax.broadcasted_iota(dtype, (count,), 0, out_sharding=out_sharding),
                        scalar(step, dtype)), scalar(start, dtype))
     if step == 0:

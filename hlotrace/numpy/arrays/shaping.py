@@ -9,7 +9,14 @@ from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays.shape import reshape as reshape_array
 from ...primitives.arrays.slicing import slice_p
 from ...primitives.common import as_axes, canonical_axes, canonical_axis, canonical_shape, np, prod
-from ..util import broadcast_shapes, broadcast_to_shape, check_arraylike, ndim as ndim_of, shape as shape_of
+from ..util import (
+    broadcast_shapes,
+    broadcast_to_shape,
+    check_arraylike,
+    ndim as ndim_of,
+    shape as shape_of,
+    split_alike,
+)
 from .creation import asarray
 
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
@@ -89,7 +96,6 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
         order: "C" or "F".
         copy: True for memory of its own.
         out_sharding: the sharding of the result.
-
     Raises:
         TypeError: where the sizes do not fit.
 
@@ -167,7 +173,6 @@ def transpose(a, axes=None):
 
     Args:
         axes: one int for each axis, negative ones from the end.
-
     Raises:
         TypeError: for a wrong number of axes.
         ValueError: for repeated ones.
@@ -346,5 +351,7 @@ def broadcast_arrays(*args):
     [[[1, 2], [1, 2]], [[5, 5], [6, 6]]]
     """
     check_arraylike("broadcast_arrays", *args)
-    common = broadcast_shapes(*map(shape_of, args))
-    return [asarray(broadcast_to_shape(a, common)) for a in args]
+    shapes = [*map(shape_of, args)]
+    common = broadcast_shapes(*shapes)
+    spread = [broadcast_to_shape(a, common) for a in args]
+    return [asarray(a) for a in (split_alike(*spread) if len({*shapes}) > 1 else spread)]

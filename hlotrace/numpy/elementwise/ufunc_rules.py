@@ -15,11 +15,11 @@ from ...core.config import state
 from ...core.dtypes import SUPPORTED, python_scalars
 from ...core.pytrees import pytree
 from ...core.surface.boundary import reraise_for_user
-from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.elementwise import convert
+from ...primitives.arrays.elementwise_rules import accepted
 from ...primitives.arrays.shape import full, in_memory_of
 from ...primitives.common import Primitive, kind_of, np, scalar
-from ..util import check_arraylike, dtype_of, promote_args, promote_args_inexact, shape
+from ..util import check_arraylike, dtype_of, promote_args, promote_args_inexact, shape, split_alike
 from .ufunc import ufunc
 
 _WORDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer",
@@ -129,7 +129,8 @@ def _general(name, doc, promote, rules, table, weak, nin):
             return rule.bind(*args)       # a dtype without a rule is an error of the primitive, or else here
         if dtype not in table:
             raise TypeError(f"{name} does not accept dtype {dtype.name}. Accepted dtypes are subtypes of "
-                            f"{e.accepted(''.join(rules))}")
+                            f"{accepted(''.join(rules))}")
+        args = split_alike(*args)
         if not all([aval_of(x).weak_type for x in args]):
             return rule(*args)
         kept = weak.get(kind_of(dtype), NEVER) if isinstance(weak, dict) else weak

@@ -25,6 +25,7 @@ from ..util import (
     ndim,
     promote_dtypes,
     shape,
+    split_alike,
 )
 
 __all__ = ["argwhere", "flatnonzero", "nonzero", "piecewise", "select", "where"]
@@ -64,8 +65,11 @@ def _where(condition, x, y):
         condition = ne(condition, 0)
     x, y = promote_dtypes(x, y)
     target = broadcast_shapes(shape(condition), shape(x), shape(y))
+    spread = not shape(condition) == shape(x) == shape(y)
     x, y = broadcast_to_shape(x, target), broadcast_to_shape(y, target)
-    return e.select_n_p.bind(broadcast_to_shape(condition, target) if ndim(condition) else condition, y, x)
+    if ndim(condition):
+        condition = broadcast_to_shape(condition, target)
+    return e.select_n_p.bind(*split_alike(condition, y, x) if spread else (condition, y, x))
 
 
 # --- positions of what is true --------------------------------------------------------------------
@@ -113,7 +117,6 @@ def nonzero(a, *, size=None, fill_value=None):
     Args:
         size: how many, the first ones, for use under jit.
         fill_value: what fills the result up to `size`, 0 by default; a number, or one for each axis.
-
     Raises:
         ConcretizationTypeError: under jit without `size`.
 

@@ -73,7 +73,6 @@ def ds(start, size=_ABSENT, stride=None):
             inside of the array, and has no stride.
         size: an int; `ds(n)` is `:n`, `ds(None)` is `:`.
         stride: an int, 1 for None.
-
     Raises:
         ValueError: for a negative stride.
 
@@ -204,7 +203,7 @@ def _symbolic_slice(item, size):
     def place(part, default):
         if part is None:
             return default
-        return max_dim(low, min_dim(part + size if surely(part, high=-1) else part, high))
+        return max_dim(low, min_dim(high, part + size if surely(part, high=-1) else part))
     start, stop = place(item.start, low if step > 0 else high), place(item.stop, high if step > 0 else low)
     span, stride = (stop - start, step) if step > 0 else (start - stop, -step)
     return Entry("slice", (start, max_dim(0, (span + stride - 1) // stride), step))

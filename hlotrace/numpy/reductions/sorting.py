@@ -309,7 +309,6 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
         sorter: the indices that sort `a`.
         method: 'scan' and 'scan_unrolled' bisect, 'sort' sorts all together, 'compare_all' compares all
             pairs.
-
     Returns:
         int32 of the shape of `v`.
 
@@ -354,7 +353,6 @@ def digitize(x, bins, right=False, *, method=None):
         bins: a vector, monotonic, up or down.
         right: bins[i-1] < x <= bins[i], instead of bins[i-1] <= x < bins[i], for bins that go up.
         method: as for `searchsorted`.
-
     Raises:
         ValueError: for bins that are not a vector.
 
@@ -390,7 +388,6 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
         minlength: the least length of the result, which is max(x) + 1 by default.
         length: the length of the result, for use under jit.
         out_sharding: the sharding of the result.
-
     Raises:
         TypeError: for an `x` of floats.
 
@@ -548,7 +545,6 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
         range: None, or for each axis None or (low, high).
         weights: (n,).
         density: make the integral 1.
-
     Returns:
         Counts with d axes, int32 without weights and density; and a tuple of d vectors of edges, floating
         point also for integers.

@@ -164,15 +164,11 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
         correction=None):
     """The variance over `axis`: the mean of |a - mean|^2, divided by n - ddof instead of n.
 
-    Dtypes are as for `mean`; complex `a` has a real variance.  NaN where n <= ddof.
+    Dtypes, and arguments that are not named here, are as for `mean`; complex `a` has a real variance.  NaN
+    where n <= ddof.
 
     Args:
-        axis: the axes.
-        dtype: what to compute in and to give.
-        out: not supported; None.
         ddof: what is taken off the divisor.
-        keepdims: axes stay at size 1.
-        where: booleans that say which elements count.
         mean: a mean computed before, with keepdims.
         correction: another name of `ddof`.
 
@@ -255,7 +251,6 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         fweights: ints (n,), how often each observation is there.
         aweights: (n,), how much it counts; their absolute values are taken.
         dtype: what to compute in and to give.
-
     Returns:
         (k, k), of shape () for one variable; inf or NaN where the divisor is not above zero.
 
@@ -460,7 +455,6 @@ def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", 
             weights.
         keepdims: axes stay at size 1.
         weights: of the shape of `a` or of its axis.
-
     Raises:
         ValueError: for `out` and `overwrite_input`.
 
