@@ -86,7 +86,7 @@ def test_derivatives():
 
 
 @pytest.mark.parametrize("call, error, words", [
-    (lambda x: resize(x, (3,), "linear"), ValueError, "a size for each axis"),
+    (lambda x: resize(x, (3,), "linear"), ValueError, "equal to the number of dimensions"),
     (lambda x: resize(x, (3, 3), "cubik"), ValueError, "did you mean 'cubic'"),
     (lambda x: resize(x[:0], (3, 5), "linear"), ValueError, "without elements"),
     (lambda x: scale_and_translate(x, (3, 3), (0, 1), jnp.ones(2), jnp.ones(2), "nearest"), ValueError,

@@ -126,6 +126,9 @@ def test_precision_is_written_into_the_program():
     assert "algorithm" not in text("F16_F16_F16", np.int32)
     with hlotrace.default_matmul_precision("float32"):
         assert "precision = [HIGHEST, HIGHEST]" in text(None)
+    image, kernel = ints(1, 2, 5), ints(3, 2, 2)
+    convolution = lax.conv(image, kernel, (1,), "SAME", precision="BF16_BF16_F32")      # which it has not
+    np.testing.assert_array_equal(convolution, lax.conv(image, kernel, (1,), "SAME"))
     np.testing.assert_array_equal(lax.dot(ints(2, 3), ints(3, 2) * 0, precision="F16_F16_F16"),
                                   np.zeros((2, 2)))
 
@@ -240,7 +243,7 @@ def test_patches_and_local_convolution():
     (lambda: lax.dot(F((2, 2), int), F((2, 2), int), preferred_element_type=np.int8), TypeError, "narrower"),
     (lambda: lax.batch_matmul(F(2), F((2, 2))), ValueError, "at least 2D"),
     (lambda: lax.conv(F((1, 3, 4)), F((5, 4, 3)), (1,), "SAME"), ValueError,
-     "has 3 channels in 1 group.* takes 4"),
+     "but 3 // 1 != 4: .* has 3 channels.* takes 4"),
     (lambda: lax.conv(F((1, 3, 4)), F((5, 3, 3)), (1, 1), "SAME"), ValueError, "1 spatial axes"),
     (lambda: lax.conv(F((1, 3, 4)), F((5, 3, 3)), (1,), "FOO"), RuntimeError, "SAME_LOWER"),
     (lambda: lax.conv(F((1, 3, 4)), F((5, 3, 3)), (1,), [(0, 0)] * 2), ValueError,

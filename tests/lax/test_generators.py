@@ -56,7 +56,7 @@ def test_uniform_numbers():
 @pytest.mark.parametrize("call, error, words", [
     (lambda: lax.rng_bit_generator(STATE, (2,), algorithm=7), ValueError,
      "member of lax.RandomAlgorithm, got 7"),
-    (lambda: lax.rng_bit_generator(STATE, (-1,)), ValueError, "non-negative"),
+    (lambda: lax.rng_bit_generator(STATE, (-1,)), ValueError, "nonnegative"),
     (lambda: lax.rng_bit_generator([1, 2, 3, 4], (1,)), TypeError, "list"),
     (lambda: lax.rng_uniform(0, 1.0, (2,)), ValueError, "identical dtypes, got int32 and float32")])
 def test_refused(call, error, words):

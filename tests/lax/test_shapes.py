@@ -37,16 +37,16 @@ def test_lax_shapes(call, want):
 @pytest.mark.parametrize("call, error, words", [
     (lambda: lax.broadcast([1.0], (2,)), TypeError, "not an array"),
     (lambda: lax.full((2,), V), TypeError, "scalar"),
-    (lambda: lax.broadcast_in_dim(X, (2, 5), (0, 1)), TypeError, r"axis 1 of size 3 \(shape \(2, 3\)\)"),
+    (lambda: lax.broadcast_in_dim(X, (2, 5), (0, 1)), TypeError, "3 does not fit 5"),
     (lambda: lax.concatenate([X, V], 0), TypeError, "numbers of dimensions"),
     (lambda: lax.iota(bool, 3), TypeError, "iota"),
     (lambda: lax.concatenate([X, X.astype("int32")], 0), TypeError, "same dtypes"),
     (lambda: lax.reshape(X, (4, 2)), TypeError, "cannot reshape"),
     (lambda: lax.split(V, (1, 1)), ValueError, "Sum of sizes 2"),
     (lambda: lax.pad(X, 0, [(0, 0, 0)] * 2), TypeError, "same dtypes"),
-    (lambda: lax.tile(X, (2,)), TypeError, "one entry"),
+    (lambda: lax.tile(X, (2,)), TypeError, "equal to the ndim of x"),
     (lambda: lax.transpose(X, (1, 1)), TypeError, "permutation"),
-    (lambda: lax.rev(X, (5,)), ValueError, "axes"),
+    (lambda: lax.rev(X, (5,)), ValueError, "dimensions"),
 ])
 def test_lax_shapes_refuse(call, error, words):
     with pytest.raises(error, match=words):

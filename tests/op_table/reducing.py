@@ -146,7 +146,7 @@ for name, function, low in (("reduce_window_sum", np.sum, 0), ("reduce_window_ma
     row(name, lambda x: np.full((3, 0), 0.0), np.zeros((4, 1)), params=window((2, 2)), variant="no window fits")
 program_row("reduce_window", log_add, lambda x, v: np.logaddexp.reduce(
     windows(x, POOLS["padded"], v), (-2, -1), initial=v), IMAGE, np.float64(-np.inf), derivative="forward",
-    **POOLS["padded"], bad=[two_of("reduce_window", TypeError, "wrong number of window_strides",
+    **POOLS["padded"], bad=[two_of("reduce_window", TypeError, "inconsistent window_strides and window_dimensions",
                                    np.zeros((2, 2), np.float32), np.float32(0),
                                    **{**window((1, 1)), "window_strides": (1,)})])
 

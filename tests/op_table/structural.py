@@ -23,7 +23,7 @@ X23, X234 = between(-3, 3, 2, 3), between(-3, 3, 2, 3, 4)
 
 row("broadcast_in_dim", lambda x: np.broadcast_to(x[:, None], (2, 4, 3)), X23,
     params={"shape": (2, 4, 3), "broadcast_dimensions": (0, 2)}, bad=[
-        fails(TypeError, "operand axis 0 of size 2", "broadcast_in_dim", (2,), shape=(3,), broadcast_dimensions=(0,)),
+        fails(TypeError, "dimension sizes must either be 1", "broadcast_in_dim", (2,), shape=(3,), broadcast_dimensions=(0,)),
         fails(TypeError, "must have length equal to operand ndim", "broadcast_in_dim", (2,), shape=(2,),
               broadcast_dimensions=()),
         fails(ValueError, "strictly increasing", "broadcast_in_dim", (2, 2), shape=(2, 2),
@@ -35,9 +35,9 @@ row("broadcast_in_dim", lambda x: np.full((2, 2), x), np.float64(2), variant="of
 row("reshape", lambda x: x.reshape(3, 2), X23, params={"new_sizes": (3, 2), "dimensions": None}, bad=[
     fails(TypeError, r"cannot reshape array of shape \(2, 3\)", "reshape", (2, 3), new_sizes=(4,), dimensions=None)])
 row("squeeze", lambda x: x.reshape(3), between(-3, 3, 1, 3, 1), params={"dimensions": (0, 2)}, bad=[
-    fails(ValueError, "only axes of size 1", "squeeze", (2, 3), dimensions=(0,))])
+    fails(ValueError, "size not equal to one", "squeeze", (2, 3), dimensions=(0,))])
 row("transpose", lambda x: x.transpose(2, 0, 1), X234, params={"permutation": (2, 0, 1)}, bad=[
-    fails(TypeError, "is not a permutation", "transpose", (2, 3), permutation=(0, 0))])
+    fails(TypeError, "isn't a permutation", "transpose", (2, 3), permutation=(0, 0))])
 row("rev", lambda x: x[::-1, :, ::-1], X234, params={"dimensions": (0, 2)}, bad=[
     fails(ValueError, "must all be less than operand ndim", "rev", (2, 3), dimensions=(2,))])
 row("slice", lambda x: x[1:5:3, 0:2], between(-3, 3, 6, 4), bad=[
@@ -51,12 +51,12 @@ row("pad", lambda x, v: np.pad(x[:, :2], ((1, 2), (0, 0)), constant_values=v), X
     params={"padding_config": ((1, 2, 0), (0, -1, 0))}, bad=[
         fails(TypeError, "same dtypes", "pad", (2,), np.int32(0), padding_config=((0, 0, 0),)),
         fails(TypeError, "padding_value must be a scalar", "pad", (2,), (1,), padding_config=((0, 0, 0),)),
-        fails(ValueError, "negative size", "pad", (2,), (), padding_config=((-3, 0, 0),))])
+        fails(ValueError, "not at least 0", "pad", (2,), (), padding_config=((-3, 0, 0),))])
 row("pad", lambda x, v: np.array([v, x[0], v, v, x[1], v, v, x[2]]), between(-3, 3, 3), np.float64(2),
     params={"padding_config": ((1, 0, 2),)}, variant="interior")
 row("concatenate", lambda *xs: np.concatenate(xs, 1), X23, between(-3, 3, 2, 1), between(-3, 3, 2, 2),
     params={"dimension": 1}, bad=[
-        fails(TypeError, "all their other axes must be equal", "concatenate", (2, 3), (3, 3), dimension=1),
+        fails(TypeError, "shapes that differ in dimensions other", "concatenate", (2, 3), (3, 3), dimension=1),
         fails(ValueError, "out of bounds", "concatenate", (2,), (2,), dimension=1)])
 row("iota", lambda: np.broadcast_to(np.arange(3), (2, 3)), kinds="", bad=[
     fails(ValueError, "iota dimension must be between", "iota", dtype=np.dtype(np.int32), shape=(2, 3), dimension=2)],
@@ -86,8 +86,8 @@ def updated(x, value, *where):
 
 row("dynamic_update_slice", lambda x, u, i, j: updated(x, u, slice(1, 3), slice(2, 3)), between(-3, 3, 4, 5),
     between(-3, 3, 2, 1), ONE, TWO, bad=[
-        fails(TypeError, "must have the same dtype", "dynamic_update_slice", (3,), np.zeros(1, int), ONE),
-        fails(TypeError, "at most the operand shape", "dynamic_update_slice", (3,), (4,), ONE)])
+        fails(TypeError, "requires arguments to have the same dtypes", "dynamic_update_slice", (3,), np.zeros(1, int), ONE),
+        fails(TypeError, "must be smaller than operand shape", "dynamic_update_slice", (3,), (4,), ONE)])
 row("dynamic_update_slice", lambda x, u, i: updated(x, u, slice(2, 5)), between(-3, 3, 5), between(-3, 3, 3),
     fixed(4), variant="moved inside")
 

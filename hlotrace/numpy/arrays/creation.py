@@ -117,6 +117,9 @@ def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=N
     return array(a, dtype, bool(copy), order, device=device, out_sharding=out_sharding)
 
 
+_READ = "USO"       # kinds of NumPy's values, texts and objects, which are read where a dtype is given
+
+
 def _convert(value, dtype):
     if hasattr(value, "__jax_array__"):
         value = value.__jax_array__()
@@ -137,6 +140,8 @@ def _convert(value, dtype):
                          "is missing")
     elif not isinstance(value, (np.ndarray, np.generic)):
         value = _foreign(value)
+    if dtype is not None and value.dtype.kind in _READ:
+        value = np.asarray(given, dtype)
     if value.dtype not in dtypes.SUPPORTED and value.dtype != dtypes.float0:
         raise errors.no_numbers(given, value)
     if value.dtype == dtypes.float0 and dtype is None:
@@ -164,6 +169,8 @@ def _nested(value, dtype):
     """Nested lists: one NumPy array where the leaves are numbers, else a stack of what they hold."""
     leaves = list(_leaves(value))
     kinds = {type(leaf) for leaf in leaves}
+    if dtype is not None and kinds and kinds <= {str, bytes}:
+        return _convert(np.asarray(value), dtype)
     if not kinds <= set(SCALARS):
         value = _protocols(value)
         leaves = list(_leaves(value))

@@ -34,7 +34,7 @@ def elementwise_shape(name, avals):
 def _check_ranks(name, avals):
     ranks = {a.ndim for a in avals if a.ndim}
     if len(ranks) > 1:
-        raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}: "
+        raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}: shapes "
                         f"{', '.join(str(a.shape) for a in avals)}; the hlotrace.numpy function of the "
                         "same name broadcasts.")
 

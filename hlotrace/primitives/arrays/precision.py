@@ -74,8 +74,8 @@ _DTYPES = {mlir: dtype for dtype, mlir in dtypes.SUPPORTED.items()}
 def canonical_precision(precision, algorithms=True):
     """None, a pair of Precision, a DotAlgorithmPreset or a DotAlgorithm, from what a user gave.
 
-    None takes the option jax_default_matmul_precision.  With `algorithms=False` (convolutions) an algorithm
-    raises, and one that comes from the option is ignored.
+    None takes the option jax_default_matmul_precision.  With `algorithms=False` (convolutions, which have
+    none) an algorithm is the default precision.
 
     Raises:
         ValueError: for anything else.
@@ -93,12 +93,7 @@ def canonical_precision(precision, algorithms=True):
         return found, found
     if found is DotAlgorithmPreset.DEFAULT:
         return Precision.DEFAULT, Precision.DEFAULT
-    if not algorithms:
-        if precision is None:
-            return None
-        raise ValueError("a convolution has no dot algorithms: precision must be a Precision, a string or a "
-                         f"pair of them, got {given}")
-    return found
+    return found if algorithms else None
 
 
 def _one(value, given):

@@ -123,7 +123,7 @@ def test_values_dtype_and_weakness(make, value, dtype, weak):
 
 
 @pytest.mark.parametrize("call, error, words", [
-    (lambda: jnp.zeros((2, -3)), ValueError, "non-negative"), (lambda: jnp.zeros(2.0), TypeError, "shape"),
+    (lambda: jnp.zeros((2, -3)), ValueError, "nonnegative"), (lambda: jnp.zeros(2.0), TypeError, "shape"),
     (lambda: jnp.zeros(2, "S3"), TypeError, "not a numeric dtype"), (lambda: jnp.full(2, [1, 2]), TypeError, "full"),
     (lambda: jnp.full((2, 3), V[:2]), ValueError, "broadcasting"),
     (lambda: jnp.zeros_like([1]), TypeError, "full_like"),
@@ -134,6 +134,19 @@ def test_creation_refuses(call, error, words):
 
 
 # --- text, files, printing -----------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("value, dtype, expected", [
+    ("1.5", float, 1.5), (b"2", "int8", 2), (["1", "2"], complex, [1, 2]), (np.array(["3"]), "uint8", [3]),
+    ("", bool, False),
+    (np.array([1, 2.5], object), "float16", [1, 2.5])])
+def test_texts_and_objects_are_read_where_a_dtype_is_given(value, dtype, expected):
+    result = jnp.array(value, dtype)
+    assert result.dtype == jnp.ones(1, dtype).dtype
+    np.testing.assert_array_equal(result, expected)
+    assert jnp.float32("1.5") == 1.5
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        jnp.float32("a")
+
 
 def test_arrays_from_text_iterators_and_files(tmp_path):
     is_array(jnp.fromstring("1 2 3", dtype=np.float32, sep=" "), [1, 2, 3], "float32")

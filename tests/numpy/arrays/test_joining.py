@@ -36,7 +36,7 @@ def test_result_is_that_of_numpy(function):
     (lambda: jnp.concatenate(V, V), ValueError, r"Zero-dim.*in one list: concatenate\(\[a, b\]\)"),
     (lambda: jnp.concatenate([[1], [2]]), TypeError, "lists"),
     (lambda: jnp.concatenate([X, V]), TypeError, "dimensions"), (lambda: jnp.concatenate(3), TypeError, "sequence"),
-    (lambda: jnp.stack([X, V]), ValueError, "same shape"), (lambda: jnp.block([[X], X]), ValueError, "mismatched"),
+    (lambda: jnp.stack([X, V]), ValueError, "same shape"), (lambda: jnp.block([[X], X]), ValueError, "Mismatched list depths"),
     (lambda: jnp.split(V, 2), ValueError, "does not divide into 2 equal parts"),
     (lambda: jnp.split(V, 0), ValueError, "larger than 0"), (lambda: jnp.unstack(1.0), ValueError, "rank > 0"),
 ])

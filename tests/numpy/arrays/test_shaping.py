@@ -51,10 +51,10 @@ def test_several_axes_in_any_collection():
     (lambda: jnp.reshape(X, (4, -1)), TypeError, "does not divide"),
     (lambda: jnp.reshape(X, (-1, -1)), ValueError, "-1"), (lambda: jnp.reshape([1], (1,)), TypeError, "reshape"),
     (lambda: jnp.reshape(X, 6, "Q"), ValueError, "order"),
-    (lambda: jnp.transpose(C, (0, 1)), TypeError, "must name each"),
+    (lambda: jnp.transpose(C, (0, 1)), TypeError, "permutation of operand dimensions"),
     (lambda: jnp.transpose(C, (0, 0, 1)), ValueError, "dup"),
     (lambda: jnp.moveaxis(C, 0, (1, 2)), ValueError, "1 vs 2"),
-    (lambda: jnp.squeeze(X, 1), ValueError, "has size 3, and only axes of size 1"),
+    (lambda: jnp.squeeze(X, 1), ValueError, "which has size not equal to one"),
     (lambda: jnp.expand_dims(X, 4), ValueError, "out of bounds"),
     (lambda: jnp.broadcast_to(V, (5, 2)), ValueError, "broadc"),
 ])

@@ -54,7 +54,7 @@ def test_agrees_with_numpy(name, options, x):
 
 @pytest.mark.parametrize("call, error, words", [
     (lambda: jax.jit(jnp.nonzero)(U), jax.errors.ConcretizationTypeError, "size"),
-    (lambda: jnp.nonzero(U, size=9, fill_value=jnp.array([1, 2])), ValueError, "fill_value must be a number"),
+    (lambda: jnp.nonzero(U, size=9, fill_value=jnp.array([1, 2])), ValueError, "fill_value must be a scalar or a tuple of length 1"),
 ])
 def test_errors_say_what_is_wrong(call, error, words):
     with pytest.raises(error, match=words):

@@ -81,7 +81,7 @@ def test_derivatives(row):
 
 
 @pytest.mark.parametrize("call, error, words", [
-    (lambda: s.solve_triangular(M, V), ValueError, r"square matrix .* got shape \(4, 3\)"),
+    (lambda: s.solve_triangular(M, V), ValueError, r"square matrix .* got \(4, 3\)"),
     (lambda: s.solve_triangular(S, M[:3]), ValueError, r"b must have shape \(4,\) or \[..., 4, k\], got shape \(3, 3\)"),
     (lambda: s.solve_triangular(S, V, trans=3), ValueError, "'T' or 'C', got 3"),
     (lambda: s.lu_solve(s.lu_factor(S), V, trans="T"), ValueError, "0, 1 or 2, got 'T'"),
