@@ -281,10 +281,11 @@ _used: dict = {}        # id of a key array -> (a weak reference to it, its _Key
 
 
 def _keys_of(x: Any, aval: ShapedArray) -> _Keys | None:
-    if not is_watched((aval,)):
-        return None
-    found = _used.get(id(x))
-    return found[1] if found is not None and found[0]() is x else _remember(x, _new(aval))
+    found = _used.get(id(x)) if is_watched((aval,)) else None
+    if found is not None and found[0]() is x:
+        return found[1]
+    keys = _new(aval)
+    return keys and _remember(x, keys)
 
 
 def _remember(x: Any, keys: _Keys) -> _Keys:
