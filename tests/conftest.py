@@ -16,6 +16,8 @@ import tempfile
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
+from xdist.scheduler import LoadFileScheduling
 
 TESTS = pathlib.Path(__file__).resolve().parent
 
@@ -99,6 +101,7 @@ sys.dont_write_bytecode = False
 
 # What is read of the report of a test that passed.
 REPORTED = "nodeid", "location", "when", "sections", "duration", "start", "stop", "user_properties"
+SHORT = 0.005       # seconds from which `--durations` lists a report
 
 
 def pytest_report_header() -> list[str]:
@@ -121,6 +124,48 @@ def pytest_report_from_serializable(data: dict[str, Any]) -> pytest.TestReport |
     if passed := data.pop("passed", None):
         return pytest.TestReport(**passed, **data, keywords={}, outcome="passed", longrepr=None)
     return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """A worker says of a test that passed that it did, in place of five messages: a third of what running an empty test takes."""
+    if not hasattr(item.config, "workerinput"):
+        return None
+    reports = runtestprotocol(item, log=False, nextitem=nextitem)
+    passed = all(report.passed for report in reports)
+    for report in reports:
+        if not passed or report.when == "call" or report.duration >= SHORT:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
+
+
+class Files(LoadFileScheduling):
+    """A file is one worker's; what is done is not counted again, nor a test looked for among all, after each test."""
+
+    def add_node_collection(self, node: Any, collection: Any) -> None:
+        super().add_node_collection(node, collection)
+        self.registered_collections[node] = Names(collection)
+
+    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+        super().mark_test_complete(node, item_index, duration)
+        file = self._split_scope(self.registered_collections[node][item_index])
+        if all(self.assigned_work[node][file].values()):
+            del self.assigned_work[node][file]
+
+
+class Names(list):
+    """Names of tests that know where in the list they are."""
+
+    @functools.cached_property
+    def places(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self)}
+
+    def index(self, name: str) -> int:
+        return self.places[name]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
+    return Files(config, log)
 
 
 def _wants_quick(config: pytest.Config) -> bool:
@@ -172,8 +217,8 @@ def _forget(stack: contextlib.ExitStack) -> None:
         stack.callback(forget)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None):
+@pytest.hookimpl(wrapper=True, specname="pytest_runtest_protocol")
+def pytest_compiling_as_listed(item: pytest.Item, nextitem: pytest.Item | None):
     each_time, as_users = _listed(item, COMPILE_EACH_TIME), _listed(item, AS_USERS_COMPILE)
     with contextlib.ExitStack() as stack:
         if each_time and PROGRAMS:

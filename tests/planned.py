@@ -10,6 +10,14 @@ def predicted(lowered):
     return collections.Counter((c.kind, c.axes, c.bytes, c.times) for c in plan_of(lowered).collectives)
 
 
+def by_kind(found):
+    """Bytes by kind, axes and times of such a Counter: where XLA makes one array of several."""
+    totals = collections.Counter()
+    for (kind, axes, size, times), count in found.items():
+        totals[kind, axes, times] += size * count
+    return totals
+
+
 def compiled(text, mesh):
     """The same of an optimized HLO text: what XLA combined counts by its arrays."""
     found = collections.Counter()

@@ -69,6 +69,8 @@ def docstring_offences(path: Path) -> Iterator[str]:
         order = [(*SECTIONS, ">>>").index(a or b) for a, b in heads]
         if sorted(order) != order:
             yield f"{where}: sections are {', '.join(SECTIONS)}, then the examples"
+        if re.search(rf"^(?:{'|'.join(SECTIONS)}):\n(?: .*\n)+\n(?:{'|'.join(SECTIONS)}):$", text, re.M):
+            yield f"{where}: sections follow each other without a blank line"
         for line in re.findall(rf"^(?:{'|'.join(SECTIONS)}|Arguments|Parameters|Example|Examples|Raise|Return)\b.*$", text, re.M):
             if not re.fullmatch(rf"(?:{'|'.join(SECTIONS)}):", line):
                 yield f"{where}: {line[:50]!r} is a section of its own: `Returns:`, and its text indented below"

@@ -54,9 +54,11 @@ host, all links together, and to other hosts. A dash: its maker does not say, or
 
 ## Where the figures are from
 
-Every figure has a source; where it names one that a table above has a dash for, the source says nothing of it. On 25 November 2026
-those from OpenXLA and from Google's pages of v3, v4, v5e, v5p and 7x were compared with the pages. Rates of the NVIDIA GPUs and their
-networks, VMEM, and all of v2 and v6e, were not compared again. The memory of the L4 has no page: a device reported it.
+Every figure has a source; where it names one that a table above has a dash for, the source says nothing of it. On 25 and 26
+November 2026 those from OpenXLA and from Google's pages of v3, v4, v5e, v5p, v6e and 7x were compared with the pages, which have two
+bandwidths of v5e, 819 GB/s and 800 GiB/s. Rates of the H100 are as others quote table 2; of the B200, some quote 40 for float64 and 80
+for float32. Rates of the other NVIDIA GPUs, their networks, VMEM, and all of v2 were not compared. The memory of the L4 has no page: a
+device reported it.
 
 {sources}
 """

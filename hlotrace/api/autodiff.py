@@ -77,9 +77,13 @@ def chosen_arguments(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[
     numbers = (argnums,) if isinstance(argnums, int) else argnums
     for k in numbers:
         if not -n <= k < n:
-            raise TypeError(f"differentiating with respect to argnums={argnums} requires at least "
-                            f"{k + 1 if k >= 0 else -k} positional arguments to be passed by the caller, "
-                            f"but {what} of {name_of(fun)} got only {n} positional arguments.")
+            forward = k >= 0 and not what.startswith("jac")
+            raise (TypeError if forward else ValueError)(
+                f"differentiating with respect to argnums={argnums} requires at least "
+                f"{k + 1 if k >= 0 else -k} positional arguments to be passed by the caller, but {what} of "
+                f"{name_of(fun)} got only {n} positional arguments."
+                + f" Positional argument indices must have value greater than or equal to -len(args) and "
+                f"less than len(args), but got value {k} for len(args) == {n}." * (not forward))
     places = [k % n for k in numbers]
     chosen = sorted({*places})
     dynamic, named, statics = split_statics(args, kwargs, [i for i in range(n) if i not in chosen], kwargs)
@@ -203,7 +207,6 @@ class VJP:
             wishes: for each argument a pytree of its structure: a Ref, to which the cotangent is added, in
                 whose place ad.GradRef() is returned; ad.GradValue() for the cotangent itself; or
                 ad.DontWant(), for ad.DidntWant().
-
         Returns:
             The function, from cotangents of the outputs.
         Raises:

@@ -15,7 +15,7 @@ from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
 from ..core.caches import ContextCache
 from ..core.config import scoped, state
-from ..core.jaxpr import close
+from ..core.jaxpr import close, sub_jaxprs
 from ..core.programs import constant_key
 from ..core.pytrees import pytree
 from ..core.surface.boundary import HoldsArray, arrays_of, reraise_for_user
@@ -110,11 +110,15 @@ def splice(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     jaxpr, consts, out_tree = found
     if state.trace.staging:
         results = state.trace.splice(jaxpr, [*consts, *arrays])
-    elif len(jaxpr.eqns) < 2 or any([aval_of(x).explicit for x in arrays]):    # whose types know no devices
-        return fun(*args, **kwargs)
+    elif _is_one_operation(jaxpr) or any([aval_of(x).explicit for x in arrays]):
+        return fun(*args, **kwargs)     # types over Explicit axes know no devices
     else:       # one program, found again, where the operations would be as many
         results = jit_p.bind(*consts, *arrays, jaxpr=jaxpr, donated=())
     return out_tree.unflatten(results)
+
+
+def _is_one_operation(jaxpr: Jaxpr) -> bool:
+    return len(jaxpr.eqns) < 2 and not any(True for eqn in jaxpr.eqns for _ in sub_jaxprs(eqn.params))
 
 
 def _trace(fun: Callable[..., Any], leaves: list[Any],

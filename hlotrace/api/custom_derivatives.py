@@ -370,6 +370,8 @@ class custom_vjp(_Custom):
                 cts = adapters.unflatten_tangents(out_tree, cts, out_avals)
                 return self._cotangents(self.bwd(*static, structure.unflatten(full), cts), flat, name)
             return outs, residuals, bwd
+        fwd.__name__, fwd.__dict__["bwd"] = name_of(self.fwd), self.bwd
+        fwd.__dict__["symbolic_zeros"] = self.symbolic_zeros
         outs = custom_vjp_call_p.bind(*leaves, fun=flat, name=name,
                                       fwd=_optimized(fwd, flat, name) if self.optimize_remat else fwd)
         return flat.out_tree.unflatten(outs)

@@ -10,11 +10,12 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core import dtypes, source_info
+from ..core import dtypes, programs, source_info
 from ..core.avals import MARK_STATIC, ShapedArray, aval_of, fault_of, is_arraylike, not_an_array
 from ..core.caches import WeakCache
 from ..core.config import config, scoped, state, uncollected
 from ..core.debug_info import Origin, code_of, located, traced_for
+from ..core.effects import State
 from ..core.jaxpr import close, dce
 from ..core.pytrees import pytree
 from ..core.refs import accesses
@@ -26,6 +27,7 @@ from .signatures import NotHashable, insert_statics, name_of, static_key
 
 if TYPE_CHECKING:
     from ..core.jaxpr import Eqn, Jaxpr
+    from ..core.refs import Ref
 
 _MEND = {       # what to do about an argument that is not an array
     "jit": MARK_STATIC,
@@ -331,6 +333,30 @@ class TracedProgram:
         other.given, other.donated = tuple(given), tuple(sorted({*given, *references}))
         other.keep_unused, other._pruned = keep_unused, None
         return other
+
+    def with_references(self) -> tuple[TracedProgram, Sequence[tuple[Ref, bool]]]:
+        """(the same with its Refs from outside as arguments and results, [(such a Ref, is it written?)]).
+
+        Their values come in front of its leaves, and of those that it writes in front of its results.
+        """
+        found: dict[Ref, bool] = {}
+        for e in accesses(self.closed.effects):
+            if e.ref.home is EVAL:
+                found[e.ref] = found.get(e.ref, False) or e.writes
+        if not found:
+            return self, ()
+        states = tuple([State(ref.inner_aval, ref.handles, written) for ref, written in found.items()])
+        program, n, shift = programs.discharge(self.closed, states), len(found), len(self.consts)
+        invars = [*program.invars[n:n + shift], *program.invars[:n], *program.invars[n + shift:]]
+        written = [i for i, w in enumerate(found.values()) if w]
+        outvars = [*[program.outvars[i] for i in written], *program.outvars[n:]]
+        other = copy.copy(self)
+        other.closed, other.branches = program.replace(invars=invars, outvars=outvars, arg_names=None), {}
+        values, changed = (pytree.tree_structure((0,) * k) for k in (n, len(written)))
+        other.in_tree = pytree.treedef_tuple((values, self.in_tree))
+        other.out_tree = pytree.treedef_tuple((changed, self.out_tree))
+        return other.donating([i + n for i in self.given], [*written, *[i + n for i in self.donated]],
+                              self.keep_unused), tuple(found.items())
 
     def pruned(self) -> tuple[Jaxpr, list[Any], list[int], tuple[int, ...]]:
         """(program of what is used, its constants, positions of the leaves it takes, positions donated)."""

@@ -26,7 +26,7 @@ from ..core.pytrees import pytree
 from ..core.refs import Ref
 from ..core.trace import EVAL, Tracer, entering
 from ..primitives.arrays.elementwise import add, convert
-from ..primitives.arrays.shape import broadcast_axis, move_axis, zeros_of
+from ..primitives.arrays.shape import broadcast_axis, instantiate, move_axis, zeros_of
 from ..primitives.programs.ruled_calls import Rules, ruled_call_p
 from . import adapters, refs
 from .custom_derivatives import cast_tangent
@@ -139,14 +139,14 @@ class _HiValues(adapters.Adapter):
     def raise_tangent(self, kind: tuple[Any, Any], tangents: Sequence[Any], avals: Sequence[Any]) -> Any:
         ty, made_of = kind
         if ty.has_qdd:
-            return ty.new_from_loval(made_of, *map(_filled, tangents, avals))
+            return ty.new_from_loval(made_of, *map(instantiate, tangents, avals))
         tangent, beside = tangents_of(ty)
         if beside is not None:
             given, left = _split(ty, list(zip(tangents, avals)))
             left = iter(left)
-            filled = [_filled(*next(left)) if _has_tangent(a) else _filled(None, a) for a in beside]
+            filled = [instantiate(*next(left)) if _has_tangent(a) else instantiate(None, a) for a in beside]
         else:
-            filled = list(map(_filled, tangents, avals))
+            filled = list(map(instantiate, tangents, avals))
         return tangent.raise_val(*filled)
 
     def lower_tangent(self, kind: tuple[Any, Any], tangent: Any, avals: Sequence[Any]) -> list[Any]:
@@ -242,10 +242,6 @@ def _axis(whole: Sequence[int], part: Sequence[int], size: int | None, spec: Any
         raise ValueError(f"hijax type {ty}: by {spec!r}, an array of shape {tuple(whole)} has slices of "
                          f"shape {tuple(part)}, which are not those along an axis of size {size}")
     return likely[0]
-
-
-def _filled(t: Any, aval: Any) -> Any:
-    return zeros_of(aval.tangent()) if t is None else t
 
 
 _values = _HiValues()
@@ -484,7 +480,7 @@ class _Call:
         return [None if _is_zero(t) else cast_tangent(t, a) for t, a in zip(leaves, self.out_avals)]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        filled = [zeros_of(a.tangent()) if t is None else t for t, a in zip(tangents, self.avals)]
+        filled = list(map(instantiate, tangents, self.avals))
         out, moved = self.primitive.jvp(self.in_tree.unflatten(primals), adapters.unflatten_tangents(
             self.in_tree, filled, self.avals), **self.params)
         outs, structure = adapters.flatten(tuple(out) if self.primitive.multiple_results else out)
@@ -496,7 +492,7 @@ class _Call:
         out, kept = self.primitive.lin(given, *self.in_tree.unflatten(primals))[:2]
         outs, structure = adapters.flatten(out)
         self._refuse("lin", outs, structure)
-        filled = [zeros_of(a.tangent()) if t is None else t for t, a in zip(tangents, self.avals)]
+        filled = list(map(instantiate, tangents, self.avals))
         moved = self.primitive.linearized(kept, *adapters.unflatten_tangents(self.in_tree, filled,
                                                                              self.avals))
         return outs, self._tangents("linearized", moved)
@@ -523,7 +519,7 @@ class _Call:
                 for ct, a in zip(flat, self.avals)]
 
     def _filled(self, cts: Sequence[Any]) -> Any:
-        filled = [zeros_of(a.tangent()) if ct is None else ct for ct, a in zip(cts, self.out_avals)]
+        filled = list(map(instantiate, cts, self.out_avals))
         return adapters.unflatten_tangents(self.out_tree, filled, self.out_avals)
 
     def _pulled_back(self, kept: Any, cts: Sequence[Any]) -> list[Any]:

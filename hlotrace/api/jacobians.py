@@ -10,7 +10,7 @@ from ..core.jaxpr import exactly
 from ..core.surface.boundary import filtered
 from ..core.symbolic.dimension import is_symbolic_dim
 from ..primitives.arrays.elementwise import add, convert, eq
-from ..primitives.arrays.shape import instantiate, reshape
+from ..primitives.arrays.shape import reshape, zeros_of
 from ..primitives.arrays.slicing import iota_p, slice_p
 from ..primitives.common import np
 from ..transforms.jvp import jvp_flat
@@ -44,8 +44,6 @@ def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
 
 def _unstack(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:
     """Cut the axis that ran over a basis into one block for each aval, shaped like it."""
-    if aval_of(x).dtype == dtypes.float0:
-        return [np.zeros((*x.shape[:axis], *a.shape, *x.shape[axis + 1:]), x.dtype) for a in avals]
     blocks, start = [], 0
     for a in avals:
         lo, hi = [0] * x.ndim, list(x.shape)
@@ -54,6 +52,12 @@ def _unstack(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:
         blocks.append(reshape(part, (*x.shape[:axis], *a.shape, *x.shape[axis + 1:])))
         start += a.size
     return blocks
+
+
+def _slope_type(aval: ShapedArray) -> ShapedArray:
+    """The type of a derivative of, or by, a value of this type: what is counted has zeros of its own type."""
+    tangent = aval.tangent()
+    return aval if tangent.dtype == dtypes.float0 else tangent
 
 
 def _jacobian(fun: Callable[..., Any], argnums: Any, what: str, has_aux: bool,
@@ -94,8 +98,9 @@ def jacfwd(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False,
         def push(*tangents: Any) -> tuple[list[Any], list[Any]]:
             outs, moved = jvp_flat(flat, leaves, tangents, "jvp()")
             n = flat.out_tree.num_leaves
-            types = [aval_of(o).tangent() for o in outs[:n]]
-            moved = [autodiff.giving_way(instantiate(t, a), a.weak_type) for t, a in zip(moved, types)]
+            types = [_slope_type(aval_of(o)) for o in outs[:n]]
+            moved = [zeros_of(a) if t is None or aval_of(t).dtype == dtypes.float0 else
+                     autodiff.giving_way(t, a.weak_type) for t, a in zip(moved, types)]
             return moved, outs[n:]
         columns, aux = vmap(push, out_axes=(-1, None))(*_basis([a.tangent() for a in avals]))
         if holomorphic:
@@ -121,6 +126,8 @@ def jacrev(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False, holo
         outs, aux, pullback = autodiff.linearize_call(flat, avals)
         autodiff.check_output_dtype(flat, pullback.out_avals, holomorphic)
         rows = vmap(lambda *cts: pullback.flat(list(cts)))(*_basis(pullback.out_avals))
+        rows = [zeros_of(_slope_type(a).update(shape=r.shape)) if aval_of(r).dtype == dtypes.float0 else r
+                for r, a in zip(rows, avals)]
         return zip(*[_unstack(r, 0, pullback.out_avals) for r in rows]), aux
     return _jacobian(fun, argnums, "jacrev", has_aux, build)
 

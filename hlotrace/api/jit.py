@@ -104,6 +104,9 @@ class JitFunction(FastPath):
         self._has_statics = bool(self._static_numbers or self._static_names)
         take_names(self, fun)
 
+    def __deepcopy__(self, memo: Any) -> JitFunction:
+        return self
+
     def call_any(self, args: tuple[Any, ...], kwargs: dict[str, Any],
                  fast_key: tuple[Any, ...] | None) -> Any:
         """Any call.  Where its arguments and program are simple, it is found under `fast_key` next time."""

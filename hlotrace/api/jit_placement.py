@@ -106,7 +106,7 @@ class Placement:
             # an AbstractMesh has no devices: those of arguments that the program does not use
             places: Any = map(evaluate.committed_sharding, leaves)
             found = (*dict.fromkeys(s.mesh for s in places if hasattr(s, "mesh")), *found)
-        requested, outs = self.requested(traced)
+        requested, outs = self.requested(traced, leaves)
         requested = requested and [*[None] * len(consts), *[requested[i] for i in kept]]
         if put := {v: s for v, s in put_in_memory(program).items() if isinstance(s, Sharding)}:
             outs = tuple([s or put.get(v) for s, v in zip(outs or [None] * len(program.outvars),
@@ -129,8 +129,12 @@ class Placement:
             where, _ = evaluate.device_assignment(values, requested, outs, found, name)
         return with_memories(program, where), requested
 
-    def requested(self, traced: TracedProgram) -> tuple[list[Any] | None, tuple[Any, ...] | None]:
-        """The shardings requested for the leaves of the arguments and of the results, lists or None."""
+    def requested(self, traced: TracedProgram, leaves: Sequence[Any] = (),
+                  ) -> tuple[list[Any] | None, tuple[Any, ...] | None]:
+        """The shardings requested for the leaves of the arguments and of the results, lists or None.
+
+        The devices' own layout is as none, but beside one of `leaves` that has another, which it refuses.
+        """
         if not self.asks:
             return None, None
         from ..placement.shardings import flat_shardings
@@ -139,7 +143,8 @@ class Placement:
         if self.ins is not None:
             requested = self.inputs(traced.in_tree)
             for i, (s, a) in enumerate(zip(requested, traced.jaxpr.in_avals)):
-                if s and s._layout is not None:
+                held = evaluate.committed_sharding(leaves[i]) if leaves else None
+                if s and s._layout is not None and (held is None or held._layout is None):
                     requested[i] = self._settled(s, a, f"argument {i}")
         if self.outs is not None:
             outs = _over_devices(flat_shardings(f"jit out_shardings of {self.name}", traced.result_tree,

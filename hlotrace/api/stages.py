@@ -1,7 +1,6 @@
 """Ahead of time: trace, lower, compile, each step open to look into; eval_shape."""
 from __future__ import annotations
 
-import copy
 import dataclasses
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -9,18 +8,16 @@ from numbers import Number
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ..core import dtypes, programs
+from ..core import dtypes
 from ..core.avals import ShapedArray
 from ..core.caches import LRUCache
 from ..core.config import config, state
-from ..core.effects import State
 from ..core.errors import check_callable
 from ..core.jaxpr import Jaxpr, eval_jaxpr
 from ..core.platforms import platform_named
 from ..core.pytrees import pytree
-from ..core.refs import AbstractRef, accesses
+from ..core.refs import AbstractRef
 from ..core.surface.boundary import boundaries
-from ..core.trace import EVAL
 from ..primitives.common import canonical_shape, np
 from ..runtime import evaluate
 from ..runtime.array_impl import ArrayImpl
@@ -314,7 +311,7 @@ class Lowered(_Stage):
     def __init__(self, traced: Traced, platform: str | None = None) -> None:
         self._stage = traced
         self._traced = with_attributes(traced._traced, traced._attributes)
-        self._runs, self._references = _with_references(self._traced)
+        self._runs, self._references = self._traced.with_references()
         self._program, self._consts, self._kept, self._donated = self._runs.pruned()
         leaves = [*[ref.value() for ref, _ in self._references], *traced._flat.leaves]
         self._where, self._requested = traced._jitted.device_assignment(self._runs, leaves)
@@ -366,7 +363,6 @@ class Lowered(_Stage):
 
         Args:
             path: a file to save the page in.
-
         Returns:
             A View: notebooks show it, `save(path)` writes it, `html` is its text.
 
@@ -632,31 +628,6 @@ def _view_jaxpr(self: Jaxpr, path: str | os.PathLike[str] | None = None) -> View
 
 
 Jaxpr.view = _view_jaxpr
-
-
-def _with_references(traced: TracedProgram) -> tuple[TracedProgram, Sequence[Any]]:
-    """(a TracedProgram whose Refs from outside are arguments and results, [(such a Ref, is it written?)]).
-
-    Their values come in front of its leaves, and of those that it writes in front of its results.
-    """
-    found: dict[Any, bool] = {}
-    for e in accesses(traced.closed.effects):
-        if e.ref.home is EVAL:
-            found[e.ref] = found.get(e.ref, False) or e.writes
-    if not found:
-        return traced, ()
-    states = tuple([State(ref.inner_aval, ref.handles, written) for ref, written in found.items()])
-    program, n, shift = programs.discharge(traced.closed, states), len(found), len(traced.consts)
-    invars = [*program.invars[n:n + shift], *program.invars[:n], *program.invars[n + shift:]]
-    written = [i for i, w in enumerate(found.values()) if w]
-    outvars = [*[program.outvars[i] for i in written], *program.outvars[n:]]
-    other = copy.copy(traced)
-    other.closed, other.branches = program.replace(invars=invars, outvars=outvars, arg_names=None), {}
-    values, changed = (pytree.tree_structure((0,) * k) for k in (n, len(written)))
-    other.in_tree = pytree.treedef_tuple((values, traced.in_tree))
-    other.out_tree = pytree.treedef_tuple((changed, traced.out_tree))
-    return other.donating([i + n for i in traced.given], [*written, *[i + n for i in traced.donated]],
-                          traced.keep_unused), tuple(found.items())
 
 
 def trace(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], statics: Any) -> Traced:

@@ -24,7 +24,7 @@ from ..core.primitive import Primitive
 from ..core.pytrees import pytree
 from ..core.surface import boundary
 from ..core.symbolic.dimension import Dimension
-from ..core.trace import EVAL, Trace, Tracer
+from ..core.trace import EVAL, Trace
 from ..distributed import clusters
 from ..interpreters.mlir import lowerable_effects
 from ..interpreters.xla import apply_primitive
@@ -35,7 +35,7 @@ from ..primitives.common import canonical_shape
 from ..runtime.devices import client
 from ..runtime.executables.executable import effects_barrier
 from ..runtime.executables.monitors import listeners_of
-from ..sharding.mesh import AbstractMesh, Mesh, mesh_in_use
+from ..sharding.mesh import NO_MESH, AbstractMesh, Mesh, mesh_in_use
 from .nothing import NoRules
 
 DType = np.dtype
@@ -287,11 +287,6 @@ def _limit(given: Any, dtype: Any, default: float) -> float:
     return default if given is None else given
 
 
-def is_concrete(x: Any) -> bool:
-    """Is the value of an array, a number or a tracer known?"""
-    return not isinstance(x, Tracer) or x.concrete() is not None
-
-
 def is_constant_dim(size: Any) -> bool:
     """Is a size known, a number?"""
     return not isinstance(size, Dimension)
@@ -489,19 +484,7 @@ class _ResourceEnv:
     def physical_mesh(self) -> Mesh:
         """The mesh of devices; one without axes and devices if there is none."""
         found = [mesh for mesh, in_use in state.meshes if isinstance(mesh, Mesh) and not in_use]
-        return found[-1] if found else _no_mesh
-
-
-def _without_devices() -> Mesh:
-    mesh = object.__new__(Mesh)
-    fields = dict(axis_sizes=(), axis_names=(), axis_types=(), size=0, _devices=(),
-                  devices=np.empty((), object))
-    for name, value in fields.items():
-        object.__setattr__(mesh, name, value)       # the class lets none be set
-    return mesh
-
-
-_no_mesh = _without_devices()
+        return found[-1] if found else NO_MESH
 
 
 class _ThreadResources:

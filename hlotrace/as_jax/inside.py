@@ -66,14 +66,35 @@ _LIKE = {
     "source_info_util": "extend.source_info_util", "util": "as_jax.helpers ", "xla_bridge": "extend.backend ",
 }
 # public modules of JAX that are parts of one here
-_PARTS = {f"jax.experimental.sparse.{name}": "experimental.sparse" for name in (
-    "_base", "api", "csr", "random", "transform", "util")}
+_PARTS = {**{f"jax.experimental.sparse.{name}": "experimental.sparse" for name in (
+              "_base", "api", "csr", "random")},
+          **{f"jax.experimental.colocated_python.{name}": "experimental.colocated_python" for name in (
+              "api", "obj")}}
+# public modules that have JAX's names of the same module, and those of the one around it
+_AROUND = {f"hlotrace.experimental.sparse.{name}" for name in (
+    "ad", "bcoo", "bcsr", "coo", "linalg", "transform", "util")}
+# parts of JAX's machinery by the module, beside those in the page
+_NOTHING = {
+    "experimental.sparse": "bcoo_dot_general_p bcoo_dot_general_sampled_p bcoo_extract_p bcoo_fromdense_p "
+                           "bcoo_sort_indices_p bcoo_spdot_general_p bcoo_sum_duplicates_p bcoo_todense_p "
+                           "bcoo_transpose_p bcsr_dot_general_p bcsr_extract_p bcsr_fromdense_p "
+                           "bcsr_todense_p",
+    "experimental.sparse.linalg": "spsolve_p",
+    "experimental.custom_partitioning": "custom_partitioning_p",
+    "experimental.multihost_utils": "global_array_to_host_local_array_p host_local_array_to_global_array_p "
+                                    "ltg_batcher",
+    "experimental.rnn": "rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p",
+    "experimental.transfer": "TransferConnection TransferServer make_error_array start_transfer_server",
+    "extend.pallas": "GridMapping register_lowering_rule",
+    "lax": "precv psend psum_scatter_start"}
 # where the names are found that most modules of JAX import
 _IMPORTED = " typing sharding tree_util api_util core extend.core errors"
 
 # modules of jax._src that are modules of hlotrace, since libraries write to them
-_SAME = {"compiler": "runtime.executables.compilation", "deprecations": "as_jax.deprecations",
-         "jaxpr_util": "as_jax.jaxpr_util", "pretty_printer": "as_jax.pretty_printer"}
+_SAME = {"jax._src.compiler": "runtime.executables.compilation",
+         "jax._src.deprecations": "as_jax.deprecations", "jax._src.jaxpr_util": "as_jax.jaxpr_util",
+         "jax._src.pretty_printer": "as_jax.pretty_printer",
+         "jax.experimental.key_reuse._core": "as_jax.key_reuse_core"}
 
 _NAMES = """
 | name in `jax._src` | who takes it | what it is here |
@@ -167,8 +188,9 @@ _NAMES = """
 | `interpreters.partial_eval.custom_staging_rules` | packages | `faces.custom_staging_rules` |
 | `interpreters.pxla._cached_lowering_to_hlo` | easydel | nothing |
 | `interpreters.pxla.global_result_handlers` | packages | `faces.global_result_handlers` |
+| `jax.cloud_tpu_init` | packages | module |
 | `jax.core.CallPrimitive` | packages | `extend.call_primitives.CallPrimitive` |
-| `jax.core.is_concrete` | packages | `faces.is_concrete` |
+| `jax.core.is_concrete` | packages | `core.trace.is_concrete` |
 | `jax.core.is_constant_dim` | packages | `faces.is_constant_dim` |
 | `jax.core.trace_ctx` | packages | `faces.trace_ctx` |
 | `jax.experimental.array_serialization.serialization.TS_CONTEXT` | packages | nothing |
@@ -181,8 +203,11 @@ _NAMES = """
 | `jax.experimental.colocated_python.serialization._reduce_mesh` | packages | nothing |
 | `jax.experimental.colocated_python.serialization._reduce_single_device_sharding` | packages | nothing |
 | `jax.experimental.colocated_python.serialization.xb` | packages | `jax._src.xla_bridge` |
+| `jax.experimental.key_reuse._core` | JAX's tests | module |
 | `jax.experimental.ode.api_util` | packages | `jax._src.api_util` |
+| `jax.experimental.transfer` | packages | module |
 | `jax.extend.core.CallPrimitive` | packages | `extend.call_primitives.CallPrimitive` |
+| `jax.extend.pallas` | packages | module |
 | `jax.interpreters.mlir._call_lowering` | packages | nothing |
 | `jax.interpreters.pxla.global_avals_to_results_handler` | packages | nothing |
 | `jax.interpreters.pxla.thread_resources` | packages | `faces.thread_resources` |
@@ -294,7 +319,9 @@ def _rows() -> Iterator[tuple[str, str]]:
         yield name if name.startswith("jax.") else f"jax._src.{name}", home
 
 
-_homes = {**dict(_rows()), **dict.fromkeys(_PARTS, "module")}
+_homes = {**dict(_rows()), **dict.fromkeys(_PARTS, "module"),
+          **{f"jax.{module}.{name}": "nothing"
+             for module, names in _NOTHING.items() for name in names.split()}}
 # {"hlotrace.core": {"is_concrete", ...}}: names of public modules that these lack
 _more: dict[str, set[str]] = {}
 for _name in _homes:
@@ -305,22 +332,23 @@ for _name in _homes:
 
 def modules() -> Iterator[str]:
     """The names of all modules of `jax._src` that there are."""
-    places = {f"jax._src.{name}" for name in (*_LIKE, *_SAME)}
+    places = {f"jax._src.{name}" for name in _LIKE}
     places.update(name.rpartition(".")[0] for name in (*_homes, *homes) if name.startswith("jax._src."))
+    places.update(name for name in _SAME if name.startswith("jax._src."))
     yield from sorted(places)
 
 
 def has(module: str) -> bool:
     """Is there a module of this name in `jax._src`, such as "jax._src.core"?"""
-    if module.partition("._src")[0] != "jax":
-        return _homes.get(module) == "module"
-    return module == "jax._src" or module[9:] in _LIKE or module[9:] in _SAME or any(
+    if module in _SAME or module.partition("._src")[0] != "jax":
+        return module in _SAME or _homes.get(module) == "module"
+    return module == "jax._src" or module[9:] in _LIKE or any(
         name.startswith(module + ".") for name in (*_homes, *homes, *(f"jax._src.{like}" for like in _LIKE)))
 
 
 def same(name: str) -> ModuleSpec | None:
     """How the module `jax._src...` of this name is found, if it is one of this package's."""
-    home = _SAME.get(name[9:])
+    home = _SAME.get(name)
     return home and ModuleSpec(name, Loaded(f"hlotrace.{home}"))
 
 
@@ -332,8 +360,9 @@ def module(name: str) -> ModuleType:
 def add_names(module: ModuleType) -> None:
     """Let a public module, by its name here, have those of its names in the table."""
     space = vars(module)
-    names = _more.get(space["__spec__"].name)
-    if names is None:
+    own = space["__spec__"].name
+    names = _more.get(own, ())
+    if not names and own not in _AROUND:
         return
     others = space.get("__getattr__")
 
@@ -341,6 +370,8 @@ def add_names(module: ModuleType) -> None:
         if name in names:
             value = space[name] = _object(f"{module.__name__}.{name}")
             return value
+        if own in _AROUND and hasattr(around := import_module(module.__package__), name):
+            return getattr(around, name)
         if others is None:
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}", name=name)
         return others(name)

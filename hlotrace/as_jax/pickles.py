@@ -90,7 +90,7 @@ def _impl(dtype: KeyDType) -> PRNGImpl:
     if dtype not in _OF:
         raise TypeError(f"keys of {dtype} cannot be pickled for JAX: their generator is one of the program's "
                         "own; pickle jax.random.key_data(keys)")
-    return PRNGImpl(dtype.physical_shape, *_OF[dtype], dtype.impl, dtype.name[4:-1])
+    return PRNGImpl(dtype.physical_shape, *_OF[dtype], dtype.impl, dtype.tag)
 
 
 class _OfKeys(type):

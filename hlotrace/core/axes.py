@@ -143,7 +143,6 @@ def plan(rule: AxisRule, avals: tuple[ShapedArray | None, ...], dims: tuple[int 
         dims: where each operand has the axis; None where it is not mapped
         size: of the axis
         params: the items of the parameters
-
     Returns:
         (what to do with each operand, parameters, axis of the result).  What to do is None, or (shape,
         dimensions) for a broadcast_in_dim, or (None, permutation) for a transpose; None for nothing at all.

@@ -115,12 +115,12 @@ def as_dtype(dtype: Any) -> DType:
         raise TypeError("expected a dtype, got None")
     try:
         return np.dtype(dtype)
-    except TypeError:
+    except TypeError as error:
         advice = did_you_mean(dtype, (*map(str, SUPPORTED),)) if isinstance(dtype, str) else ""
         if isinstance(dtype, (int, np.integer)):
             advice = "; if it is a size, put the sizes into one tuple"
-        raise TypeError(f"{dtype!r:.80} is not a dtype: give one such as jnp.float32, 'int8' or bool"
-                        f"{advice}") from None
+        raise TypeError(f"{str(error):.80}: {dtype!r:.80} is not a dtype: give one such as jnp.float32, "
+                        f"'int8' or bool{advice}") from None
 
 
 def check_user_dtype(dtype: Any, name: str) -> DType:

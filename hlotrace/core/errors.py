@@ -230,7 +230,12 @@ def not_a_key(value: Any, aval: Any, words: Sequence[int]) -> TypeError:
         got += f" (the data of keys has shape (..., {words[0]}))"
     elif aval is not None and aval.dtype.name == "uint32":
         got += " (half of a key of random.PRNGKey? To map over keys, make an array of them with random.split)"
-    return TypeError(f"a PRNG key is needed where {got} was given: make a key with "
+    wrong = "expected key_data.dtype = uint32"
+    if aval is None or type(value) in (int, float):
+        wrong = "expected key_data to have ndim, shape, and dtype attributes"
+    elif aval.shape[-1:] != tuple(words):
+        wrong = f"expected key_data.shape to end with {tuple(words)}"
+    return TypeError(f"JAX encountered invalid PRNG key data: {wrong}; got {got}: make a key with "
                      f"random.key({value if type(value) is int else 0}), and give it to random functions as "
                      "their first argument, as in random.normal(key, (3,))")
 

@@ -172,7 +172,6 @@ class Jaxpr:
             jaxpr: the program of the same constants that it becomes, where JAX has two classes
             debug_info: gives names to the function and its arguments
             effects: those of the equations
-
         Raises:
             ValueError: for other effects
         """
@@ -222,7 +221,6 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Iterable[Any], *args: Any) -> list[Any]:
     Args:
         consts: the values of `jaxpr.constvars`
         *args: those of `jaxpr.invars`
-
     Returns:
         The list of outputs.
     """
@@ -271,7 +269,6 @@ def dce(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None,
     Args:
         used_outputs: for each output, whether it is to stay; None for all
         keep_invars: do inputs that are not used stay inputs?
-
     Returns:
         (the program, for each input whether it is used)
     """

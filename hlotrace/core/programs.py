@@ -162,7 +162,6 @@ def split_for_remat(jaxpr: Jaxpr, policy: Any, wanted: Sequence[bool],
     Args:
         wanted: for each output, whether the second program is to compute it
         first: how many outputs at the start are not to be used as saved values
-
     Returns:
         (forward, again, places, kept).  What is saved and is an output anyway, not among the first ones, is
         that output; `places` says which outputs of forward are the saved inputs of again.  `kept` marks the
@@ -199,7 +198,6 @@ def transpose_call(cotangents: Sequence[Any], args: Sequence[Any], jaxpr: Jaxpr,
 
     Args:
         bind: (jaxpr, operands) -> results; it calls the transposed program
-
     Returns:
         Cotangents for every operand.
     """

@@ -611,7 +611,6 @@ def trace_to_jaxpr(fun: Callable[..., Iterable[Any]], in_avals: Iterable[ShapedA
         arg_names: of the inputs, for messages
         source: what equations carry in place of the line of the user's that made them
         doing: of which function it is what, as in "grad of loss"; by default "jit of" the name
-
     Returns:
         A Jaxpr; constants it closes over, tracers of outer traces among them, are its `consts`.
     """

@@ -73,7 +73,6 @@ def get_topology_desc(topology_name: str = "", platform: str | None = None,
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:
     """The topology of the devices that are here, of the default platform unless given.
 
-    >>> from hlotrace.experimental import topologies
     >>> topologies.get_attached_topology("cpu").platform
     'cpu'
     """
@@ -89,10 +88,10 @@ def make_mesh(topo: TopologyDescription, mesh_shape: Iterable[int], axis_names: 
         topo: the topology.
         mesh_shape: the sizes of the axes.
         axis_names: their names.
-        contiguous_submeshes: the devices of each process are a block of the mesh.
+        contiguous_submeshes: the devices of each process are a block of the mesh; see `create_device_mesh`.
         axis_types: their types.
     Raises:
-        ValueError: where there are too few devices, or those of a process cannot be a block.
+        ValueError: where there are too few devices, or no order is known of such blocks.
 
     >>> from hlotrace import topologies
     >>> topologies.make_mesh(topologies.get_attached_topology("cpu"), (1,), ("x",))

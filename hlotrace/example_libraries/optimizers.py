@@ -52,7 +52,6 @@ def optimizer(opt_maker):
     The maker returns three functions: init(x) gives a state, a pytree; update(step, grad, state) the next
     one, which must have the same structure; get_params(state) the array.
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> @optimizers.optimizer
     ... def descent(rate):
     ...     return lambda x: x, lambda i, g, x: x - rate * g, lambda x: x
@@ -111,7 +110,6 @@ def _zeros(count):
 def sgd(step_size):
     """Gradient descent: x - step_size * g.
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> init, update, params = optimizers.sgd(0.1)
     >>> params(update(0, jnp.float32(1), init(jnp.float32(3))))
     Array(2.9, dtype=float32)
@@ -124,7 +122,6 @@ def sgd(step_size):
 def momentum(step_size, mass):
     """Gradient descent with a velocity v = mass * v + g: x - step_size * v  (Polyak 1964).
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> init, update, params = optimizers.momentum(0.1, mass=0.9)
     >>> params(update(0, jnp.float32(1), init(jnp.float32(3))))
     Array(2.9, dtype=float32)
@@ -141,7 +138,6 @@ def momentum(step_size, mass):
 def nesterov(step_size, mass):
     """As `momentum`, a step ahead: x - step_size * (mass * v + g)  (Nesterov 1983; Sutskever et al. 2013).
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> init, update, params = optimizers.nesterov(0.1, mass=0.5)
     >>> params(update(0, jnp.float32(1), init(jnp.float32(3))))
     Array(2.85, dtype=float32)
@@ -163,7 +159,6 @@ def _scaled(g, squares):
 def adagrad(step_size, momentum=0.9):
     """Gradients over the root of the sum of their squares, averaged with `momentum`  (Duchi et al. 2011).
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> init, update, params = optimizers.adagrad(0.1)
     >>> params(update(0, jnp.float32(4), init(jnp.float32(3))))
     Array(2.99, dtype=float32)
@@ -182,7 +177,6 @@ def rmsprop(step_size, gamma=0.9, eps=1e-8):
     """Gradients over the root of a running mean of their squares, which `gamma` weighs  (Tieleman and Hinton
     2012).
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> init, update, params = optimizers.rmsprop(0.1, gamma=0.75)
     >>> params(update(0, jnp.float32(4), init(jnp.float32(3))))
     Array(2.8, dtype=float32)
@@ -199,7 +193,6 @@ def rmsprop(step_size, gamma=0.9, eps=1e-8):
 def rmsprop_momentum(step_size, gamma=0.9, eps=1e-8, momentum=0.9):
     """`rmsprop`, its steps added up with `momentum`.
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> init, update, params = optimizers.rmsprop_momentum(0.1, gamma=0.75)
     >>> params(update(0, jnp.float32(4), init(jnp.float32(3))))
     Array(2.8, dtype=float32)
@@ -217,7 +210,6 @@ def rmsprop_momentum(step_size, gamma=0.9, eps=1e-8, momentum=0.9):
 def adam(step_size, b1=0.9, b2=0.999, eps=1e-8):
     """Running means of the gradient and of its square, both corrected for their start  (Kingma and Ba 2014).
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> init, update, params = optimizers.adam(0.1)
     >>> f"{params(update(0, jnp.float32(4), init(jnp.float32(3)))):.4f}"
     '2.9000'
@@ -237,7 +229,6 @@ def adamax(step_size, b1=0.9, b2=0.999, eps=1e-8):
     """`adam` with the greatest gradient of late in place of the root of the mean square  (Kingma and Ba 2014,
     section 7).
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> init, update, params = optimizers.adamax(0.1)
     >>> f"{params(update(0, jnp.float32(4), init(jnp.float32(3)))):.4f}"
     '2.9000'
@@ -255,7 +246,6 @@ def adamax(step_size, b1=0.9, b2=0.999, eps=1e-8):
 def sm3(step_size, momentum=0.9):
     """`adagrad` with sums of squares for each index of each axis, not for each element  (Anil et al. 2019).
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> init, update, params = optimizers.sm3(0.1)
     >>> params(update(0, jnp.ones((1, 2)), init(jnp.ones((1, 2)))))
     Array([[0.99, 0.99]], dtype=float32)
@@ -283,7 +273,6 @@ def sm3(step_size, momentum=0.9):
 def constant(step_size):
     """The schedule of one step size.
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> optimizers.constant(0.1)(5)
     0.1
     """
@@ -293,7 +282,6 @@ def constant(step_size):
 def exponential_decay(step_size, decay_steps, decay_rate):
     """step_size * decay_rate ** (i / decay_steps).
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> optimizers.exponential_decay(1.0, 10, 0.5)(20)
     0.25
     """
@@ -303,7 +291,6 @@ def exponential_decay(step_size, decay_steps, decay_rate):
 def inverse_time_decay(step_size, decay_steps, decay_rate, staircase=False):
     """step_size / (1 + decay_rate * i / decay_steps), or with the quotient rounded down if `staircase`.
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> optimizers.inverse_time_decay(1.0, 10, 0.5)(20)
     0.5
     """
@@ -315,7 +302,6 @@ def inverse_time_decay(step_size, decay_steps, decay_rate, staircase=False):
 def polynomial_decay(step_size, decay_steps, final_step_size, power=1.0):
     """From step_size to final_step_size in `decay_steps`, by (1 - i / decay_steps) ** power.
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> optimizers.polynomial_decay(1.0, 10, 0.5)(5)
     Array(0.75, dtype=float32, weak_type=True)
     """
@@ -331,7 +317,6 @@ def piecewise_constant(boundaries, values):
     Raises:
         ValueError: unless there is one value more.
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> [float(optimizers.piecewise_constant([2], [1.0, 0.5])(i)) for i in range(5)]
     [1.0, 1.0, 1.0, 0.5, 0.5]
     """
@@ -351,7 +336,6 @@ def make_schedule(scalar_or_schedule):
     Raises:
         TypeError: for anything else.
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> optimizers.make_schedule(0.1)(5)
     0.1
     """
@@ -368,7 +352,6 @@ def make_schedule(scalar_or_schedule):
 def l2_norm(tree):
     """The root of the sum of squares of all leaves.
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> optimizers.l2_norm({"a": jnp.array(3.0), "b": jnp.array([4.0])})
     Array(5., dtype=float32)
     """
@@ -378,7 +361,6 @@ def l2_norm(tree):
 def clip_grads(grad_tree, max_norm):
     """The gradients, scaled so that their `l2_norm` is at most `max_norm`.
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> optimizers.clip_grads(jnp.array([3.0, 4.0]), 1.0)
     Array([0.6, 0.8], dtype=float32)
     """
@@ -399,7 +381,6 @@ class JoinPoint:
 def unpack_optimizer_state(opt_state):
     """The states of all leaves in a pytree like the parameters', each in a JoinPoint, to be saved.
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> optimizers.unpack_optimizer_state(optimizers.sgd(0.1).init_fn({"w": 1.0}))["w"].subtree
     (1.0,)
     """
@@ -410,7 +391,6 @@ def unpack_optimizer_state(opt_state):
 def pack_optimizer_state(marked_pytree):
     """The OptimizerState of what `unpack_optimizer_state` gave.
 
-    >>> from hlotrace.example_libraries import optimizers
     >>> state = optimizers.sgd(0.1).init_fn({"w": 1.0})
     >>> optimizers.pack_optimizer_state(optimizers.unpack_optimizer_state(state)) == state
     True

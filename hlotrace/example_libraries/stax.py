@@ -7,21 +7,23 @@ Shapes may have -1 for the size of a batch.  `serial` and `parallel` make a laye
 """
 import functools
 
-from .. import lax, nn, numpy as jnp, random
+from .. import lax, numpy as jnp, random
 from ..api.stages import ShapeDtypeStruct, eval_shape
 from ..core.surface.public import export_names
-from ..nn.initializers import glorot_normal as glorot, normal as randn, ones, zeros
+from ..nn import elu, gelu, leaky_relu, log_softmax, relu, selu, sigmoid, softmax, softplus, standardize
+from ..nn.initializers import glorot_normal, normal, ones, zeros
 
 __all__ = ["AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu",
            "Exp", "FanInConcat", "FanInSum", "FanOut", "Flatten", "Gelu", "GeneralConv",
            "GeneralConvTranspose", "Identity", "LeakyRelu", "LogSoftmax", "MaxPool", "Relu", "Selu",
-           "Sigmoid", "Softmax", "Softplus", "SumPool", "Tanh", "elementwise", "glorot", "logsoftmax",
-           "parallel", "randn", "serial", "shape_dependent"]
+           "Sigmoid", "Softmax", "Softplus", "SumPool", "Tanh", "elementwise", "elu", "gelu", "glorot",
+           "glorot_normal", "leaky_relu", "log_softmax", "logsoftmax", "normal", "parallel", "randn", "relu",
+           "selu", "serial", "shape_dependent", "sigmoid", "softmax", "softplus", "standardize"]
 
 # what weights and biases are unless they are given
-_WIDE, _LITTLE, _LEAST = glorot(), randn(), randn(1e-6)
+_WIDE, _LITTLE, _LEAST = glorot_normal(), normal(), normal(1e-6)
 
-logsoftmax = nn.log_softmax
+glorot, logsoftmax, randn = glorot_normal, log_softmax, normal
 
 
 def _plain(shape_of, fun):
@@ -43,7 +45,6 @@ def _result_shape(fun, shape, *operands, batch):
 def Dense(out_dim, W_init=_WIDE, b_init=_LITTLE):
     """x @ W + b, with W of shape (last size of the input, out_dim).
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.Dense(3)
     >>> shape, (W, b) = init(jax.random.key(0), (-1, 2))
     >>> shape, apply((W, b), jnp.ones((5, 2))).shape
@@ -97,7 +98,6 @@ def GeneralConv(dimension_numbers, out_chan, filter_shape, strides=None, padding
         W_init: the initializer of the kernel.
         b_init: the initializer of the bias.
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.GeneralConv(("NCHW", "OIHW", "NCHW"), 4, (3, 3), padding="SAME")
     >>> shape, params = init(jax.random.key(0), (-1, 2, 8, 8))
     >>> shape, params[0].shape
@@ -113,7 +113,6 @@ def GeneralConvTranspose(dimension_numbers, out_chan, filter_shape, strides=None
 
     The arguments are those of `GeneralConv`.
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.ConvTranspose(4, (3, 3), strides=(2, 2), padding="SAME")
     >>> init(jax.random.key(0), (-1, 8, 8, 2))[0]
     (-1, 16, 16, 4)
@@ -140,7 +139,6 @@ def BatchNorm(axis=(0, 1, 2), epsilon=1e-5, center=True, scale=True, beta_init=z
         beta_init: the initializer of beta.
         gamma_init: the initializer of gamma.
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.BatchNorm(axis=0)
     >>> shape, params = init(jax.random.key(0), (-1, 1))
     >>> apply(params, jnp.array([[1.0], [3.0]])).round(2)
@@ -156,7 +154,7 @@ def BatchNorm(axis=(0, 1, 2), epsilon=1e-5, center=True, scale=True, beta_init=z
 
     def apply_fun(params, x, **_):
         beta, gamma = (jnp.expand_dims(p, axis) if len(p) else p for p in params)
-        z = nn.standardize(x, axis, epsilon=epsilon)
+        z = standardize(x, axis, epsilon=epsilon)
         return (gamma * z if scale else z) + (beta if center else 0)
     return init_fun, apply_fun
 
@@ -188,7 +186,6 @@ def _pooling(name, what, reduce, start, mean=False):
         padding: "VALID", "SAME" or pairs.
         spec: what the axes are, in letters, "NHWC" unless given.
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.{name}((2, 2), strides=(2, 2))
     >>> init(jax.random.key(0), (-1, 8, 8, 3))
     ((-1, 4, 4, 3), ())
@@ -206,7 +203,6 @@ def Dropout(rate, mode="train"):
 
     With mode="test" nothing changes.  The apply_fun raises a ValueError without `rng=`, a key.
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.Dropout(0.5)
     >>> sorted(set(apply((), jnp.ones(100), rng=jax.random.key(0)).tolist()))
     [0.0, 2.0]
@@ -223,9 +219,8 @@ def Dropout(rate, mode="train"):
 
 
 def elementwise(fun, **fun_kwargs):
-    """The layer of a function that keeps shapes: `Relu` is `elementwise(nn.relu)`.
+    """The layer of a function that keeps shapes: `Relu` is `elementwise(relu)`.
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.elementwise(jnp.clip, min=0, max=1)
     >>> apply((), jnp.array([-1.0, 2.0]))
     Array([0., 1.], dtype=float32)
@@ -234,16 +229,16 @@ def elementwise(fun, **fun_kwargs):
 
 
 Tanh = elementwise(jnp.tanh)
-Relu = elementwise(nn.relu)
+Relu = elementwise(relu)
 Exp = elementwise(jnp.exp)
-LogSoftmax = elementwise(nn.log_softmax, axis=-1)
-Softmax = elementwise(nn.softmax, axis=-1)
-Softplus = elementwise(nn.softplus)
-Sigmoid = elementwise(nn.sigmoid)
-Elu = elementwise(nn.elu)
-LeakyRelu = elementwise(nn.leaky_relu)
-Selu = elementwise(nn.selu)
-Gelu = elementwise(nn.gelu)
+LogSoftmax = elementwise(log_softmax, axis=-1)
+Softmax = elementwise(softmax, axis=-1)
+Softplus = elementwise(softplus)
+Sigmoid = elementwise(sigmoid)
+Elu = elementwise(elu)
+LeakyRelu = elementwise(leaky_relu)
+Selu = elementwise(selu)
+Gelu = elementwise(gelu)
 Identity = elementwise(lambda x: x)
 
 
@@ -262,7 +257,6 @@ Flatten = _plain(_rest, lambda inputs: jnp.reshape(inputs, _rest(inputs.shape)))
 def FanOut(num):
     """The input, `num` times, for `parallel`.
 
-    >>> from hlotrace.example_libraries import stax
     >>> stax.FanOut(2)[0](jax.random.key(0), (-1, 3))
     ([(-1, 3), (-1, 3)], ())
     """
@@ -275,7 +269,6 @@ FanInSum = _plain(lambda shapes: shapes[0], sum)
 def FanInConcat(axis=-1):
     """What `parallel` gives, joined along `axis`.
 
-    >>> from hlotrace.example_libraries import stax
     >>> stax.FanInConcat()[0](jax.random.key(0), [(-1, 3), (-1, 2)])
     ((-1, 5), ())
     """
@@ -288,7 +281,6 @@ def FanInConcat(axis=-1):
 def serial(*layers):
     """One layer after another: params are the list of theirs, and each gets a key of its own from `rng`.
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.serial(stax.Dense(4), stax.Relu, stax.Dense(2), stax.LogSoftmax)
     >>> shape, params = init(jax.random.key(0), (-1, 3))
     >>> shape, apply(params, jnp.ones((5, 3))).shape
@@ -315,7 +307,6 @@ def serial(*layers):
 def parallel(*layers):
     """Layers side by side, each with its input: lists of shapes and inputs in (see `FanOut`), lists out.
 
-    >>> from hlotrace.example_libraries import stax
     >>> both = stax.parallel(stax.Dense(4), stax.Identity)
     >>> init, apply = stax.serial(stax.FanOut(2), both, stax.FanInConcat())
     >>> init(jax.random.key(0), (-1, 3))[0]
@@ -351,7 +342,6 @@ def _same_number(name, given, layers):
 def shape_dependent(make_layer):
     """The layer that `make_layer` makes of the shape of the input.
 
-    >>> from hlotrace.example_libraries import stax
     >>> init, apply = stax.shape_dependent(lambda shape: stax.Dense(2 * shape[-1]))
     >>> init(jax.random.key(0), (-1, 3))[0]
     (-1, 6)

@@ -48,7 +48,6 @@ class Error:
 
     It is a pytree, so functions may return it; under vmap there is one for each element.
 
-    >>> from hlotrace.experimental import checkify
     >>> positive = checkify.checkify(lambda x: checkify.check(x > 0, "got {x}", x=x))
     >>> error, _ = jax.vmap(positive)(jnp.array([1, -2, -3]))
     >>> print(error.get())
@@ -110,13 +109,11 @@ def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
         fmt_args: pytrees of arrays for `msg`, which may be traced.
         debug: outside of `checkify`, do nothing.
         fmt_kwargs: pytrees of arrays for `msg`, which may be traced.
-
     Raises:
         JaxRuntimeError: at once, outside of every program.
         ValueError: in a program, when it is compiled: give it to `checkify` first.
         TypeError: for another `pred`, or values that are not arrays.
 
-    >>> from hlotrace.experimental import checkify
     >>> def f(x):
     ...     checkify.check(x > 0, "x must be positive, got {x}", x=x)
     ...     return jnp.log(x)
@@ -149,7 +146,6 @@ def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
 def debug_check(pred, msg, *fmt_args, **fmt_kwargs):
     """`check` inside of `checkify` alone; elsewhere nothing is done.
 
-    >>> from hlotrace.experimental import checkify
     >>> def f(x):
     ...     checkify.debug_check(x > 0, "not positive")
     ...     return x
@@ -167,7 +163,6 @@ def check_error(error):
         ValueError: as `check` does.
         TypeError: for another argument.
 
-    >>> from hlotrace.experimental import checkify
     >>> error, _ = checkify.checkify(lambda x: checkify.check(x > 0, "not positive"))(-2.)
     >>> checkify.check_error(error)
     Traceback (most recent call last):
@@ -210,14 +205,11 @@ def checkify(f, errors=user_checks):
             wrong: `nan_checks` to operations that give a NaN, `div_checks` to divisions, `index_checks` to
             reads and writes at indices, whatever their `mode`; `float_checks`, `automatic_checks` and
             `all_checks` are unions.
-
     Returns:
         A pure function, which can be compiled, mapped and differentiated.
-
     Raises:
         TypeError: for what is no function, or no set of categories.
 
-    >>> from hlotrace.experimental import checkify
     >>> f = jax.jit(checkify.checkify(lambda x, i: 1 / x[i], errors=checkify.automatic_checks))
     >>> error, y = f(jnp.array([2., 0.]), 0)
     >>> error.get(), y

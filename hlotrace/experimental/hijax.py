@@ -16,11 +16,21 @@ from ..core.surface.jax_core_names import AbstractValue, ShapedArray
 from ..core.surface.public import export_names
 from ..interpreters.ad import Zero, instantiate_zeros, is_undefined_primal
 from ..numpy.indexing.refs import RefView as TransformedRef
+from .hijax_rules import (
+    bdims_at_front,
+    jvp_from_lin,
+    linearize_from_jvp,
+    unmap_avals,
+    vjp_from_jvp,
+    vjp_from_lin,
+    vmap_rule,
+)
 
-__all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "GradAccum", "HiPrimitive", "HiPspec",
-           "HiType", "MappingSpec", "MutableHiType", "NullAccum", "RefAccum", "ShapedArray", "TransformedRef",
-           "VJPHiPrimitive", "ValAccum", "Zero", "aval_method", "aval_property",
-           "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal", "register_hitype"]
+__all__ = ["AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "GradAccum", "HiPrim",
+           "HiPrimitive", "HiPspec", "HiType", "MappingSpec", "MutableHiType", "NullAccum", "RefAccum", "ShapedArray", "TransformedRef",
+           "VJPHiPrimitive", "ValAccum", "Zero", "aval_method", "aval_property", "bdims_at_front",
+           "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal", "jvp_from_lin",
+           "linearize_from_jvp", "register_hitype", "unmap_avals", "vjp_from_jvp", "vjp_from_lin", "vmap_rule"]
 
 
 class _HiPrimitive:
@@ -144,6 +154,9 @@ class VJPHiPrimitive(_HiPrimitive):
 
     def __repr__(self):
         return type(self).__name__
+
+
+HiPrim = VJPHiPrimitive     # its name in JAX 0.12
 
 
 class HiType:

@@ -45,11 +45,9 @@ def jet(fun, primals, series, factorial_scaled=True):
             all; for a pytree a pytree of such lists.
         factorial_scaled: derivatives go in and come out; False: the coefficients of polynomials, which are
             the derivatives divided by k!.
-
     Returns:
         `(out, out_series)`: the value of `fun` at the primals, and for each array of it the list of K
         derivatives of `fun(*curves)`.
-
     Raises:
         ValueError: where the series are of several lengths, or have other shapes than their primals.
         TypeError: for an integer with derivatives.
@@ -240,7 +238,6 @@ jet_rules = _Rules()
 def deflinear(prim):
     """Give a primitive the rule of what is linear in all of its operands together.
 
-    >>> from hlotrace.experimental import jet
     >>> twice = jax.extend.core.Primitive("twice")
     >>> _ = twice.def_impl(lambda x: 2 * x), jet.deflinear(twice)
     >>> [float(d) for d in jet.jet(twice.bind, (1.,), ((1., 5.),))[1]]
@@ -252,7 +249,6 @@ def deflinear(prim):
 def linear_prop(prim, primals_in, series_in, **params):
     """The rule of what is linear in all operands together: each coefficient is that of the operands' ones.
 
-    >>> from hlotrace.experimental import jet
     >>> out, series = jet.linear_prop(jax.lax.neg_p, (1.,), ([2., 3.],))
     >>> float(out), [float(c) for c in series]
     (-1.0, [-2.0, -3.0])
@@ -263,7 +259,6 @@ def linear_prop(prim, primals_in, series_in, **params):
 def defzero(prim):
     """Give a primitive the rule of what does not move where its operands do, such as a step function.
 
-    >>> from hlotrace.experimental import jet
     >>> stairs = jax.extend.core.Primitive("stairs")
     >>> _ = stairs.def_impl(jnp.floor), jet.defzero(stairs)
     >>> jet.jet(stairs.bind, (1.5,), ((1.,),))[1]
@@ -275,7 +270,6 @@ def defzero(prim):
 def zero_prop(prim, primals_in, series_in, **params):
     """The rule of what does not move, whatever `series_in` are: the value, and `zero_series`.
 
-    >>> from hlotrace.experimental import jet
     >>> jet.zero_prop(jax.lax.floor_p, (1.5,), ([1.],))[1] is jet.zero_series
     True
     """
@@ -288,7 +282,6 @@ def def_deriv(prim, deriv):
 
     `deriv` does not get the primitive's parameters.
 
-    >>> from hlotrace.experimental import jet
     >>> wave = jax.extend.core.Primitive("wave")
     >>> _ = wave.def_impl(jnp.sin), jet.def_deriv(wave, jnp.cos)
     >>> [float(d) for d in jet.jet(wave.bind, (0.,), ((1., 0., 0.),))[1]]
@@ -301,7 +294,6 @@ def def_deriv(prim, deriv):
 def deriv_prop(prim, deriv, primals_in, series_in):
     """The rule of what has one operand and a derivative, a function of it: y' = deriv(x) x'.
 
-    >>> from hlotrace.experimental import jet
     >>> out, series = jet.deriv_prop(jax.lax.sin_p, jnp.cos, (0.,), ([1., 0., 0.],))
     >>> [round(float(c), 4) for c in series]
     [1.0, 0.0, -0.1667]
@@ -321,7 +313,6 @@ def def_comp(prim, comp, **kwargs):
 
     It gets `kwargs`, and not the primitive's parameters.
 
-    >>> from hlotrace.experimental import jet
     >>> cubed = jax.extend.core.Primitive("cubed")
     >>> _ = cubed.def_impl(lambda x: x**3), jet.def_comp(cubed, lambda x: x * x * x)
     >>> [float(d) for d in jet.jet(cubed.bind, (1.,), ((1., 0., 0.),))[1]]
@@ -339,7 +330,6 @@ def jet_subtrace(f, trace, order, primals, series):
     `trace` is the one that the operations on coefficients are done in, `series` lists of coefficients.
     `jet_fun` calls it.
 
-    >>> from hlotrace.experimental import jet
     >>> fun = jet.jet_subtrace(jax.extend.linear_util.wrap_init(lambda x: [x * x]))
     >>> jet.jet_fun(fun, 2).call_wrapped([3.], [[1., 0.]])[1]
     [[Array(6., dtype=float32), Array(1., dtype=float32)]]
@@ -355,7 +345,6 @@ def jet_subtrace(f, trace, order, primals, series):
 def jet_fun(f, order, primals, series):
     """What `jet_subtrace` gives as a WrappedFun of `(primals, series)`, with zeros written out.
 
-    >>> from hlotrace.experimental import jet
     >>> fun = jet.jet_subtrace(jax.extend.linear_util.wrap_init(lambda x: [x, 1.0]))
     >>> jet.jet_fun(fun, 1).call_wrapped([3.], [[2.]])[1]
     [[Array(2., dtype=float32)], [Array(0., dtype=float32)]]
@@ -372,7 +361,6 @@ def traceable(f, store, in_tree, *primals_and_series):
 
     `in_tree` is the structure of (primals, series).
 
-    >>> from hlotrace.experimental import jet
     >>> fun = jet.jet_subtrace(jax.extend.linear_util.wrap_init(lambda x: [x * x]))
     >>> leaves, in_tree = jax.tree.flatten(([3.], [[1.]]))
     >>> flat, out_tree = jet.traceable(jet.jet_fun(fun, 1), in_tree)

@@ -25,13 +25,13 @@ def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False,
     Args:
         mesh_shape: a size for each axis, in the order of growing communication.
         devices: all unless given.
-        contiguous_submeshes: the devices of each process are a block of the array.
+        contiguous_submeshes: the devices of each process are a block of the array, of TPU slices for which
+            JAX has such an order.
         allow_split_physical_axes: divide a physical axis between axes of the mesh where there is no other
             way.
-
     Raises:
-        ValueError: unless there are as many devices as the sizes multiply to; when the devices of a process
-            cannot be a block.
+        ValueError: unless there are as many devices as the sizes multiply to; where no order is known in
+            which the devices of a process are a block.
         NotImplementedError: when a physical axis would have to be divided, without
             `allow_split_physical_axes`.
 
@@ -63,12 +63,10 @@ def create_hybrid_device_mesh(mesh_shape, dcn_mesh_shape, devices=None, *, proce
         process_is_granule: a slice is the devices of a process, not those of one `slice_index`.
         should_sort_granules_by_key: take slices by their number, not as they come.
         allow_split_physical_axes: as for `create_device_mesh`.
-
     Raises:
         ValueError: unless the slices are as many as dcn_mesh_shape multiplies to, and their devices as
             mesh_shape does.
 
-    >>> from hlotrace.experimental import mesh_utils
     >>> one = jax.devices()[:1]
     >>> mesh_utils.create_hybrid_device_mesh((1, 1), (1, 1), one, process_is_granule=True).shape
     (1, 1)

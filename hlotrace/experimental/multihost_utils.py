@@ -14,6 +14,7 @@ from ..api.jit import jit
 from ..core.avals import ShapedArray, aval_of
 from ..core.pytrees import pytree
 from ..core.surface.public import export_names
+from ..core.trace import Tracer
 from ..distributed import job
 from ..interpreters import batching  # noqa: F401 - found here in JAX too
 from ..placement.make_arrays import check_block, from_local_data, make_array_from_process_local_data
@@ -38,7 +39,6 @@ def sync_global_devices(name):
     Raises:
         AssertionError: in every process, where names differ.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> multihost_utils.sync_global_devices("data is ready")
     """
     _agree(f"sync_global_devices({name!r})", AssertionError)
@@ -51,15 +51,12 @@ def broadcast_one_to_all(in_tree, is_source=None):
         in_tree: a pytree of NumPy arrays, numbers, and arrays of which this process holds the whole.  Of the
             processes that are not the source only structure, shapes and dtypes matter.
         is_source: this process is the one whose values count; process 0 is, by default.
-
     Returns:
         The pytree with NumPy arrays of the same shapes and dtypes.
-
     Raises:
         ValueError: in every process, where structures, shapes or dtypes differ, or there is not just one
             source.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> multihost_utils.broadcast_one_to_all({"seed": 17})
     {'seed': array(17)}
     """
@@ -81,15 +78,12 @@ def process_allgather(in_tree, tiled=False):
         in_tree: a pytree of NumPy arrays, numbers and arrays.
         tiled: join values of shape (n, ...) as (processes * n, ...), those of shape () as (processes,), of
             one process as (). Otherwise there is a new first axis: (processes, n, ...).
-
     Returns:
         The pytree with NumPy arrays.  An array that already is over several processes is one value: the
         result is the whole of it, of its own shape; `tiled` must be true for it.
-
     Raises:
         ValueError: in every process, where structures, shapes or dtypes differ.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> multihost_utils.process_allgather(np.array([1, 2])).shape == (jax.process_count(), 2)
     True
     """
@@ -116,7 +110,6 @@ def assert_equal(in_tree, fail_message=""):
     Raises:
         AssertionError: in every process, unless they have.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> multihost_utils.assert_equal({"seed": 17}, "seeds differ")
     """
     values, treedef = _host_values(in_tree)
@@ -133,15 +126,12 @@ def host_local_array_to_global_array(local_inputs, global_mesh, pspecs):
             processes stay as they are.
         global_mesh: a Mesh over the devices of all processes.
         pspecs: a PartitionSpec, or a pytree of them that is a prefix of `local_inputs`.
-
     Returns:
         The pytree of arrays with `NamedSharding(global_mesh, spec)`.  A dimension is as much larger than the
         local one as there are processes along the mesh axes that split it.
-
     Raises:
         ValueError: where a spec is missing, or a process's part of an array is not a block of it.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> x = multihost_utils.host_local_array_to_global_array(np.arange(4), mesh, jax.P("x"))
     >>> x.shape, x.sharding.spec
@@ -156,7 +146,6 @@ def host_local_array_to_global_array(local_inputs, global_mesh, pspecs):
 def host_local_array_to_global_array_impl(arr, *, global_mesh, pspec):
     """`host_local_array_to_global_array` of one array.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> to_global = multihost_utils.host_local_array_to_global_array_impl
     >>> to_global(np.arange(4), global_mesh=mesh, pspec=jax.P("x"))
@@ -164,13 +153,14 @@ def host_local_array_to_global_array_impl(arr, *, global_mesh, pspec):
     """
     if isinstance(arr, ArrayImpl) and not arr.is_fully_addressable:
         return arr
+    if isinstance(arr, Tracer):
+        return _same_shape("host_local_array_to_global_array", arr, ltg_abstract_eval, global_mesh, pspec)
     return from_local_data("host_local_array_to_global_array", NamedSharding(global_mesh, pspec), arr, None)
 
 
 def ltg_abstract_eval(arr, *, global_mesh, pspec):
     """The type of what `host_local_array_to_global_array` makes of an array of the type `arr`.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> multihost_utils.ltg_abstract_eval(jax.core.ShapedArray((4,), "f"), global_mesh=mesh, pspec=jax.P("x"))
     ShapedArray(float32[4])
@@ -183,7 +173,6 @@ def ltg_abstract_eval(arr, *, global_mesh, pspec):
 def gtl_abstract_eval(arr, *, global_mesh, pspec):
     """The type of what `global_array_to_host_local_array` makes of an array of the type `arr`.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> multihost_utils.gtl_abstract_eval(jax.core.ShapedArray((4,), "f"), global_mesh=mesh, pspec=jax.P("x"))
     ShapedArray(float32[4])
@@ -203,7 +192,6 @@ def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):
     Raises:
         ValueError: where that is not a block of the mesh, or its part of an array not one of the array.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> x = multihost_utils.host_local_array_to_global_array(np.arange(4), mesh, jax.P("x"))
     >>> multihost_utils.global_array_to_host_local_array(x, mesh, jax.P("x"))
@@ -218,7 +206,6 @@ def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):
 def global_array_to_host_local_array_impl(arr, *, global_mesh, pspec):
     """`global_array_to_host_local_array` of one array.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> mesh = jax.make_mesh((2,), ("x",))
     >>> to_global = multihost_utils.host_local_array_to_global_array_impl
     >>> x = to_global(np.arange(4), global_mesh=mesh, pspec=jax.P("x"))
@@ -227,6 +214,8 @@ def global_array_to_host_local_array_impl(arr, *, global_mesh, pspec):
     """
     if isinstance(arr, ArrayImpl) and arr.is_fully_addressable:
         return arr
+    if isinstance(arr, Tracer):
+        return _same_shape("global_array_to_host_local_array", arr, gtl_abstract_eval, global_mesh, pspec)
     return _local("global_array_to_host_local_array", arr, NamedSharding(global_mesh, pspec))
 
 
@@ -236,7 +225,6 @@ def reached_preemption_sync_point(step_id):
     All call it at every step, with the number of the step, from the first on: the first call begins to listen
     for SIGTERM, which then no longer ends the process at once.  False in a process that is none of several.
 
-    >>> from hlotrace.experimental import multihost_utils
     >>> multihost_utils.reached_preemption_sync_point(0)
     False
     """
@@ -251,6 +239,14 @@ def _specs(name, treedef, pspecs):
             raise ValueError(f"{name}: {spec!r} in pspecs is not a PartitionSpec; for a value that each "
                              "process holds whole, write PartitionSpec()")
     return specs
+
+
+def _same_shape(name, x, typed, mesh, spec):
+    """`x`, a value of a program, if this process holds the whole of such an array."""
+    if typed(aval_of(x), global_mesh=mesh, pspec=spec).shape != x.shape:
+        raise NotImplementedError(f"{name}: within a program an array has one shape in all processes, and "
+                                  f"{spec} divides {aval_of(x).str_short()} between them: call it outside")
+    return x
 
 
 def _local(name, x, sharding):

@@ -57,11 +57,9 @@ def odeint(func, y0, t, *args, rtol=1.4e-8, atol=1.4e-8, mxstep=np.inf, hmax=np.
         mxstep: the most steps from one of the times to the next; where they do not suffice, the result is
             extrapolated.
         hmax: the longest step.
-
     Returns:
         `y` at the times: its arrays have a new leading axis of size len(t).  It is NaN from where on no step
         is small enough.
-
     Raises:
         TypeError: for times or states that are not floats, and for arguments that are not arrays.
         ValueError: where `func` gives another structure or other shapes than y0 has.
@@ -173,7 +171,6 @@ def _solution(fun, options, y0, t, *args):
 def abs2(x):
     """The square of |x|, real for complex numbers; the dtype of integers stays.
 
-    >>> from hlotrace.experimental import ode
     >>> ode.abs2(jnp.array([3 + 4j, -2]))
     Array([25.,  4.], dtype=float32)
     """
@@ -186,7 +183,6 @@ def mean_error_ratio(error_estimate, rtol, atol, y0, y1):
 
     A step is accepted where it is at most 1.  Allowed is `atol + rtol * max(|y0|, |y1|)`.
 
-    >>> from hlotrace.experimental import ode
     >>> ode.mean_error_ratio(jnp.array([0.25, -0.25]), 0.0, 0.5, jnp.ones(2), jnp.ones(2))
     Array(0.5, dtype=float32)
     """
@@ -208,7 +204,6 @@ def initial_step_size(fun, t0, y0, order, rtol, atol, f0):
         atol: the allowed error, absolute.
         f0: the rate at y0 and t0.
 
-    >>> from hlotrace.experimental import ode
     >>> y = jnp.array([1.0])
     >>> ode.initial_step_size(lambda y, t: -y, 0.0, y, 4, 1e-4, 1e-4, -y).round(3)
     Array(0.072, dtype=float32)
@@ -240,7 +235,6 @@ def optimal_step_size(last_step, mean_error_ratio, safety=0.9, ifactor=10.0, dfa
         dfactor: to what part of itself it shrinks at most.
         order: the error grows as the step to this power.
 
-    >>> from hlotrace.experimental import ode
     >>> [float(ode.optimal_step_size(0.5, ratio)) for ratio in (0.0, 1e9)]
     [5.0, 0.10000000149011612]
     """
@@ -257,12 +251,10 @@ def runge_kutta_step(func, y0, f0, t0, dt):
         f0: the rate at y0 and t0.
         t0: the time.
         dt: the step.
-
     Returns:
         `(y1, f1, error, rates)`: the state and its rate after the step, an estimate of the error of y1, and
         the seven rates that the step is made of, (7, *y0.shape).
 
-    >>> from hlotrace.experimental import ode
     >>> y1, *_ = ode.runge_kutta_step(lambda y, t: y, jnp.array([1.0]), jnp.array([1.0]), 0.0, 1.0)
     >>> y1.round(2)     # e
     Array([2.72], dtype=float32)
@@ -287,7 +279,6 @@ def fit_4th_order_polynomial(y0, y1, y_mid, dy0, dy1, dt):
 
     Its values at 0, 1 and 1/2 are y0, y1 and y_mid, its derivatives by t at 0 and 1 are dy0 and dy1.
 
-    >>> from hlotrace.experimental import ode
     >>> [int(c) for c in ode.fit_4th_order_polynomial(0., 1., 1 / 16, 0., 4., 1.)]     # t**4
     [1, 0, 0, 0, 0]
     """
@@ -301,7 +292,6 @@ def interp_fit_dopri(y0, y1, k, dt):
 
     Five coefficients by (t - t0) / dt, the highest power first: (5, *y0.shape).
 
-    >>> from hlotrace.experimental import ode
     >>> y = jnp.array([1.0])
     >>> y1, f1, error, rates = ode.runge_kutta_step(lambda y, t: y, y, y, 0.0, 1.0)
     >>> jnp.polyval(ode.interp_fit_dopri(y, y1, rates, 1.0), 0.5).round(2)      # the root of e
@@ -317,7 +307,6 @@ def ravel_first_arg(f, unravel):
     Args:
         unravel: makes the argument of a vector, as `ravel_pytree` gives it.
 
-    >>> from hlotrace.experimental import ode
     >>> vector, unravel = jax.flatten_util.ravel_pytree({"x": jnp.ones(2)})
     >>> ode.ravel_first_arg(lambda y, t: {"x": y["x"] * t}, unravel)(vector, 3.0)
     Array([3., 3.], dtype=float32)

@@ -81,7 +81,6 @@ def stateful_rng(seed=None, *, impl=None):
     Args:
         seed: an int; None, outside of transformations only, takes one of the system's.
         impl: as for `random.key`.
-
     Raises:
         TypeError: for no seed inside of a transformation; as `random.key` for other seeds.
 

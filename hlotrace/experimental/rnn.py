@@ -31,7 +31,6 @@ def _weight_shapes(input_size, hidden_size, num_layers, bidirectional):
 def get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional):
     """How many numbers the weights of an LSTM are.
 
-    >>> from hlotrace.experimental import rnn
     >>> rnn.get_num_params_in_lstm(input_size=2, hidden_size=3, num_layers=1, bidirectional=False)
     84
     """
@@ -42,7 +41,6 @@ def get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional):
 def init_lstm_weight(rng, input_size, hidden_size, num_layers, bidirectional):
     """Weights of an LSTM, one vector, uniform between -k and k, where k = 1 / sqrt(hidden_size).
 
-    >>> from hlotrace.experimental import rnn
     >>> rnn.init_lstm_weight(jax.random.key(0), 2, 3, 1, False).shape
     (84,)
     """
@@ -62,7 +60,6 @@ def unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectio
     Raises:
         ValueError: where its size is another than `get_num_params_in_lstm`.
 
-    >>> from hlotrace.experimental import rnn
     >>> w_ih, w_hh, b_ih, b_hh = rnn.unpack_lstm_weights(jnp.arange(84.), 2, 3, 1, False)
     >>> w_ih[0].shape, w_hh[0].shape, b_ih[0][0], b_hh[0][0]
     ((12, 2), (12, 3), Array(60., dtype=float32), Array(72., dtype=float32))
@@ -84,7 +81,6 @@ def unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectio
 def swap_lstm_gates(weights, input_size, hidden_size, num_layers, bidirectional):
     """The weights with the rows of the cell and of the output gate exchanged, as some libraries have them.
 
-    >>> from hlotrace.experimental import rnn
     >>> rnn.swap_lstm_gates(jnp.arange(16), 1, 1, 1, False)
     Array([ 0,  1,  3,  2,  4,  5,  7,  6,  8,  9, 11, 10, 12, 13, 15, 14],      dtype=int32)
     """
@@ -150,7 +146,6 @@ def lstm_ref(x, h_0, c_0, W_ih, W_hh, b_ih, b_hh, seq_lengths, input_size, hidde
              bidirectional):
     """`lstm` of weights that are unpacked.
 
-    >>> from hlotrace.experimental import rnn
     >>> weights = rnn.unpack_lstm_weights(jnp.full(84, 0.1), 2, 3, 1, False)
     >>> state = jnp.zeros((1, 1, 3))
     >>> x, lengths = jnp.ones((1, 2, 2)), jnp.array([2])
@@ -183,11 +178,9 @@ def lstm(x, h_0, c_0, weights, seq_lengths, input_size, hidden_size, num_layers,
         dropout: 0.0.
         bidirectional: a second cell in each layer goes from the last step to the first.
         precision: of the products, as in `lax.dot_general`.
-
     Raises:
         NotImplementedError: for another `dropout`.
 
-    >>> from hlotrace.experimental import rnn
     >>> state = jnp.zeros((1, 1, 3))
     >>> x, weights, lengths = jnp.ones((1, 3, 2)), jnp.full(84, 0.1), jnp.array([2])
     >>> y, h, c = rnn.lstm(x, state, state, weights, lengths, 2, 3, 1, 0.0, False)
@@ -203,7 +196,6 @@ def lstm_fwd(x, h_0, c_0, w, seq_lengths, input_size, hidden_size, num_layers, d
              precision=None):
     """((y, h_n, c_n), residuals): what `lstm` gives, and what `lstm_bwd` takes.
 
-    >>> from hlotrace.experimental import rnn
     >>> state = jnp.zeros((1, 1, 3))
     >>> x, weights, lengths = jnp.ones((1, 3, 2)), jnp.full(84, 0.1), jnp.array([3])
     >>> (y, h, c), residuals = rnn.lstm_fwd(x, state, state, weights, lengths, 2, 3, 1, 0.0, False)
@@ -218,7 +210,6 @@ def lstm_fwd(x, h_0, c_0, w, seq_lengths, input_size, hidden_size, num_layers, d
 def lstm_bwd(input_size, hidden_size, num_layers, dropout, bidirectional, precision, residuals, gradients):
     """The cotangents of `lstm`'s x, h_0, c_0 and weights, given those of its results; and None.
 
-    >>> from hlotrace.experimental import rnn
     >>> state, sizes = jnp.zeros((1, 1, 3)), (2, 3, 1, 0.0, False)
     >>> x, weights, lengths = jnp.ones((1, 3, 2)), jnp.full(84, 0.1), jnp.array([3])
     >>> out, residuals = rnn.lstm_fwd(x, state, state, weights, lengths, *sizes)

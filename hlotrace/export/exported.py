@@ -30,7 +30,7 @@ from ..core.programs import embed_constants, trace_closed
 from ..core.pytrees import pytree
 from ..core.refs import accesses
 from ..core.surface.boundary import boundaries, boundary, filtered
-from ..core.symbolic.dimension import Dimension, evaluate, is_symbolic_dim, variables
+from ..core.symbolic.dimension import Dimension, evaluate, is_symbolic_dim, surely, variables
 from ..core.symbolic.scope import SymbolicScope, solve, symbolic_shape
 from ..core.trace import Tracer
 from ..lowering.module import Module, lower
@@ -306,7 +306,7 @@ class Exported:
                            f"{avals[i].shape[j]}) and the specification '{d}' (= {evaluate(d, values)}).")
         for text, rest, equal in self._symbolic[0].scope.constraints:
             found = evaluate(rest, values) if variables(rest) <= values.keys() else 0
-            if found != 0 if equal else not found >= 0:
+            if found != 0 if equal else not surely(found, 0):
                 refuse(f"Expected '{rest}' to be {'equal' if equal else 'greater or equal'} to 0, but found "
                        f"{found}. ", f"symbolic shape constraint {text}")
         return values

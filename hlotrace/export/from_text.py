@@ -27,11 +27,9 @@ def load_text(text: str) -> Callable[..., Any]:
 
     Args:
         text: a module with a public function @main, whose types and shardings those of the function are.
-
     Returns:
         A jitted function of arrays, one for each argument of @main; it gives the result of @main, or a tuple
         where there are several or none.  It may be called within other functions, and has no derivative.
-
     Raises:
         ValueError: for a text that is wrong, with line and column, and for one without @main.
         NotImplementedError: for open sizes, tokens and calls of Python.

@@ -24,10 +24,8 @@ def serialize(compiled: Compiled) -> tuple[bytes, pytree.PyTreeDef, pytree.PyTre
 
     Args:
         compiled: a Compiled.
-
     Returns:
         (payload, in_tree, out_tree): the bytes, and the structures of (args, kwargs) and of the result.
-
     Raises:
         TypeError: for what is not compiled.
         ValueError: for a program with host callbacks, and for one from the cache on disk whose file is gone.

@@ -30,19 +30,12 @@ def define_prng_impl(*, key_shape, seed, split, random_bits, fold_in, name="<unn
         fold_in: fold_in(key, data) makes a key.
         name: a name.
         tag: the dtype is printed `key<tag>`.
-
-    Raises:
-        NotImplementedError: unless keys are vectors.
     """
-    if len(key_shape) != 1:
-        raise NotImplementedError(f"define_prng_impl: key_shape={key_shape} is not supported: let keys be "
-                                  "vectors, as (4,)")
-
     def of_each(fun):
         def mapped(words, *data, **params):
             def rule(words, *data):
                 return fun(words, *data, *params.values())
-            for _ in range(words.ndim - 1):
+            for _ in range(words.ndim - len(key_shape)):
                 rule = vmap(rule, (0, *(0 if x.ndim else None for x in data)))
             return rule(words, *data)
         return mapped
@@ -69,7 +62,6 @@ def threefry_2x32(keypair, count):
     Args:
         keypair: two words.
         count: an array of uint32, whose first half is hashed with its second half; the result has its shape.
-
     Raises:
         TypeError: for other dtypes.
     """

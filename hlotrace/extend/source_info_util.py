@@ -23,8 +23,8 @@ def new_source_info():
 
 
 def summarize(source_info):
-    """`train.py:12 (loss_fn)`, or an empty string."""
-    return provenance.describe(source_info.source)
+    """`train.py:12:4 (loss_fn)`, or an empty string."""
+    return provenance.describe_column(source_info.source)
 
 
 def current_name_stack():

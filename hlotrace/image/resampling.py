@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import lax, numpy as jnp
 from ..api.composite import composite
-from ..core.errors import ShapeError, check_choice
+from ..core.errors import ShapeError, did_you_mean
 from ..core.symbolic.dimension import is_constant_shape, max_dim
 from ..numpy.util import at_least_float32, check_arraylike, promote_dtypes_inexact, promotes
 from ..primitives.common import canonical_axes, canonical_shape
@@ -37,7 +37,9 @@ class ResizeMethod(enum.Enum):
     @staticmethod
     def from_string(s):
         """The member of a name.  ValueError for what is none."""
-        check_choice("image: method", s, _NAMES)
+        if s not in _NAMES:
+            raise ValueError(f'Unknown resize method "{s}": it is one of {", ".join(_NAMES)}'
+                             f"{did_you_mean(s, _NAMES)}")
         return ResizeMethod[_NAMES[s]]
 
 
@@ -105,8 +107,8 @@ def _arguments(name, image, shape, method):
     check_arraylike(f"image.{name}", image)
     shape = canonical_shape(shape)
     if len(shape) != jnp.ndim(image):
-        raise ShapeError(f"image.{name}: shape must have a size for each axis of the image, got {shape} and "
-                         f"an image of shape {jnp.shape(image)}")
+        raise ShapeError(f"image.{name}: shape must have length equal to the number of dimensions of x;  "
+                         f"{shape} vs {jnp.shape(image)}")
     return shape, method if isinstance(method, ResizeMethod) else ResizeMethod.from_string(method)
 
 
@@ -124,7 +126,6 @@ def scale_and_translate(image, shape, spatial_dims, scale, translation, method, 
         method: a ResizeMethod or its name, not nearest.
         antialias: widen kernels where the image shrinks.
         precision: of the products.
-
     Raises:
         ValueError: for nearest.
         ShapeError: for shapes that do not fit (JAX ignores sizes of other axes).
@@ -135,8 +136,8 @@ def scale_and_translate(image, shape, spatial_dims, scale, translation, method, 
     """
     shape, method = _arguments("scale_and_translate", image, shape, method)
     if method is ResizeMethod.NEAREST:
-        raise ValueError("image.scale_and_translate: method 'nearest' is not supported, use image.resize or "
-                         "another method")
+        raise ValueError("Nearest neighbor resampling is not currently supported for scale_and_translate: "
+                         "use image.resize or another method")
     check_arraylike("image.scale_and_translate", scale, translation)
     axes = canonical_axes(tuple(spatial_dims), len(shape), "spatial_dims")
     for what, x in (("scale", scale), ("translation", translation)):
@@ -160,7 +161,6 @@ def resize(image, shape, method, antialias=True, precision=lax.Precision.HIGHEST
         method: a ResizeMethod or its name.
         antialias: widen kernels where the image shrinks.
         precision: of the products.
-
     Raises:
         ValueError: for axes without elements.
         ShapeError: for another rank.

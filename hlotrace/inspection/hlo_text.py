@@ -123,8 +123,8 @@ class Module:
 
     def _where(self, metadata):
         file, number = _quoted(metadata, "source_file"), re.search(r"source_line=(\d+)", metadata)
-        if file and number:
-            return file, int(number[1])
+        if file and number:     # "-" is the StableHLO text, where that says no line of the user's
+            return None if file == "-" else (file, int(number[1]))
         frame = re.search(r"stack_frame_id=(\d+)", metadata)
         return self.frames.get(int(frame[1])) if frame else None
 

@@ -313,10 +313,8 @@ def start_server(port, requires_backend=True):
 
     Args:
         requires_backend: make the devices' clients first, without which they are not seen.
-
     Returns:
         The server, which `stop_server` ends.
-
     Raises:
         ValueError: where one is running.
 
@@ -354,7 +352,6 @@ def register_subprocess(pid, port):
 
     Returns:
         A function that ends this.
-
     Raises:
         JaxRuntimeError: after half a minute, where nothing listens.
 

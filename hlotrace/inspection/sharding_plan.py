@@ -151,6 +151,7 @@ class _Reader:
         self.same = {}          # value -> the one that was computed first
         self.row_of = {}        # value -> the _Row of the operation that gives it
         self.moved = {}         # result of Shardy's collectives -> (the value before, collectives)
+        self.summed = {}        # value -> (the row, its all-reduces) that make it of terms
 
     def rows(self):
         self.block(body(self.functions["main"]))
@@ -232,6 +233,8 @@ class _Reader:
         for _, collectives in moved:
             row.collectives += collectives
             collectives.clear()     # once is enough for all that take the value
+        if not self.on_host:
+            self.join_sums(op, row, operands)
         if op.name not in (*HOLDERS, *_OF_PROGRAM):
             row.collectives += self.left_to_xla(op, row, operands)
         if row.collectives or op.name not in HOLDERS and any(
@@ -240,6 +243,19 @@ class _Reader:
             self.row_of.update((value, row) for value in op.results)
         if op.name in HOLDERS:
             self.hold(op)
+
+    def join_sums(self, op, row, operands):
+        """Of a sum of two sums over the same mesh axes, which nothing else takes, XLA adds the terms first."""
+        if op.name == "stablehlo.all_reduce":
+            self.summed[op.results[0]] = row, row.collectives
+        known = [self.summed.get(value) for value in operands]
+        if op.name == "stablehlo.reshape" and known[0] and len([*operands[0].uses]) == 1:
+            self.summed[op.results[0]] = known[0]
+        if op.name == "stablehlo.add" and None not in known and operands[0] != operands[1]:
+            (_, kept), (later, same) = known
+            if kept == same and all(len([*value.uses]) == 1 for value in operands):
+                later.collectives = [c for c in later.collectives if not any(c is d for d in same)]
+                self.summed[op.results[0]] = known[0]
 
     def not_as_shardy(self, op, row, moved):
         """The PlannedCollectives of XLA in place of those of Shardy, which are dropped."""
@@ -291,6 +307,8 @@ class _Reader:
         ends = all(user.name in _SILENT for user in users(op))
         if made and (op.name in _REDUCING or made.reshards and made is self.found[-1] or serves and ends):
             made.collectives += collectives
+            if op.name == "sdy.all_reduce":
+                self.summed[result] = made, collectives
             made.results[0 if made.reshards else source.result_number] = self.spec(result)
             self.row_of[result] = made
             return
@@ -321,7 +339,7 @@ class _Reader:
             axes = [a for a in self.axes(op.attributes[_REDUCING[op.name]]) if a not in whole]
             if kind == "reduce-scatter" and not self.on_host:
                 return [(kind, axes, after.bytes())] if axes else []
-            groups = self.by_dimension(source, axes)
+            groups = self.by_dimension(source, axes) if self.on_host else [axes]
             return [("all-reduce", group, before.bytes()) for group in groups if group]
         if kind == "all-gather":
             if owner(source).name == "sdy.all_slice":       # XLA cuts what it has gathered

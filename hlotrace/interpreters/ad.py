@@ -14,7 +14,7 @@ from ..core.pytrees import pytree
 from ..core.surface.public import install_getattr as _explain
 from ..core.symbolic_zeros import UndefinedPrimal, fill_zeros, is_undefined_primal
 from ..placement.device_put import named_scope
-from ..primitives.arrays.elementwise import add_any_p
+from ..primitives.arrays.elementwise_rules import add_any_p
 from ..primitives.arrays.shape import zeros_of
 from ..primitives.common import shape_of
 from ..primitives.programs.calls import no_tangent

@@ -17,7 +17,7 @@ from ..core.surface.public import install_getattr as _explain
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from ..lowering.module import lower as _lower
 from ..placement.device_put import clear_caches
-from ..primitives.programs.callbacks import callback_p
+from ..primitives.programs import callbacks
 from ..runtime.mlir import lowering_rules
 from ..runtime.mlir.bindings import context as make_ir_context, parse_module
 from ..runtime.mlir.lowering_rules import (
@@ -172,7 +172,7 @@ def emit_python_callback(ctx, callback, token, operands, operand_avals, result_a
     effect = IO() if has_side_effect else None
 
     def fun(*args):
-        return callback_p.bind(*args, function=callback, out_avals=tuple(result_avals), effect=effect)
+        return callbacks.bind(*args, function=callback, out_avals=tuple(result_avals), effect=effect)
     results = lowering_rules.lower_fun(fun, ctx.replace(avals_in=tuple(operand_avals)),
                                        flatten_ir_values(operands))
     return results, token, None
@@ -225,7 +225,6 @@ def lower_jaxpr_to_module(module_name, jaxpr, *, platforms, donated_args, num_co
         module_name: the module's name.
         platforms: a sequence of one name.
         donated_args: a bool for each input.
-
     Raises:
         ValueError: where `backend` is of another platform.
     """

@@ -65,7 +65,6 @@ def trace_to_jaxpr_nounits(fun, pvals, instantiate=False):
     Args:
         pvals: for each operand a PartialVal.
         instantiate: a bool or one for each result, which results are outputs of the program also when known.
-
     Returns:
         (program, out pvals, consts): the program's constants are its constvars and `consts` their values, its
         inputs the unknown operands and its outputs the unknown results.
@@ -87,7 +86,6 @@ def dce_jaxpr(jaxpr, used_outputs, instantiate=False):
     Args:
         used_outputs: a bool or one for each output.
         instantiate: a bool or one for each input, which inputs stay whatever is used.
-
     Returns:
         (program, which inputs it has).
     """
@@ -131,7 +129,6 @@ def partial_eval_jaxpr_nounits(jaxpr, unknowns, instantiate):
     Args:
         unknowns: a bool for each input.
         instantiate: a bool or one for each output, which are among the unknown ones in any case.
-
     Returns:
         (program of known inputs -> [*known outputs, *residuals], program of [*residuals, *unknown inputs] ->
         unknown outputs, for each output whether it is unknown, avals of residuals).

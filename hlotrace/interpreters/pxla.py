@@ -19,7 +19,6 @@ def create_compile_options(computation, tuple_args, allow_prop_to_inputs, allow_
         backend: the client.
         np_dev: the devices, (partitions,) or (replicas, partitions).
         compiler_options: XLA's flags by name, or None.
-
     Raises:
         ValueError: for devices of another client than `backend`, or other numbers of them than the module
             says.

@@ -28,7 +28,6 @@ def platform_dependent(*args, default=None, **per_platform):
         args: the arguments of the functions.
         default: the function of the platforms that are not named.
         per_platform: functions by platform, as `cpu=f, cuda=g, tpu=h`.
-
     Raises:
         NotImplementedError: when lowered for a platform that has no function, where there is no `default`.
 
@@ -78,7 +77,6 @@ def composite(decomposition, name, version=0):
         decomposition: a function of arrays, that closes over none that are traced.
         name: with a name space, "my.gelu".
         version: a non-negative int.
-
     Raises:
         UnexpectedTracerError: where the decomposition closes over a traced value.
 

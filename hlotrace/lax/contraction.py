@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ..core import dtypes
 from ..core.avals import aval_of
-from ..core.errors import not_one_of
+from ..core.errors import did_you_mean
 from ..core.symbolic.dimension import as_size, max_dim
 from ..placement.out_sharding import over_auto_axes, unreduced_axes, with_out_sharding
 from ..primitives.arrays.contract import contract, dot_general_p, labels, unreduced_dot
@@ -45,7 +45,6 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
         precision: a `Precision`, a pair of them, or a `DotAlgorithm`.
         preferred_element_type: the dtype of the result and of the sums; that of the operands for None.
         out_sharding: the sharding of the result.
-
     Raises:
         TypeError: where axes or sizes do not fit.
 
@@ -247,7 +246,6 @@ def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=No
         rhs_scale: the same for `rhs`.
         dimension_numbers: as in `dot_general`; for None a product of matrices, or of batches of them.
         preferred_element_type: the dtype it is computed in, bfloat16 for None.
-
     Raises:
         TypeError: where axes or sizes do not fit.
 
@@ -304,7 +302,8 @@ def padtype_to_pads(in_shape, window_shape, window_strides, padding):
     if kind == "VALID":
         return [(0, 0)] * len(in_shape)
     if kind not in ("SAME", "SAME_LOWER"):
-        raise not_one_of("padding", padding, ("VALID", "SAME", "SAME_LOWER"), RuntimeError)
+        raise RuntimeError("Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got "
+                           f"{padding}{did_you_mean(padding, ('VALID', 'SAME', 'SAME_LOWER'))}")
     totals = [max_dim(as_size((-(-n // stride) - 1) * stride + window - n), 0)
               for n, window, stride in zip(in_shape, window_shape, window_strides, strict=True)]
     return [(t // 2, t - t // 2) if kind == "SAME" else (t - t // 2, t // 2) for t in totals]
@@ -318,7 +317,6 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
         rhs_shape: the shape of the kernel.
         dimension_numbers: None for (batch, feature, spatial...), strings such as ('NHWC', 'HWIO', 'NHWC'), or
             a ConvDimensionNumbers.
-
     Raises:
         TypeError: where the strings do not fit each other or the ranks.
 
@@ -343,8 +341,9 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
                         f"{len(dimension_numbers)}.")
     for i, (text, needed) in enumerate(zip(dimension_numbers, ("NC", "OI", "NC"))):
         if not isinstance(text, str) or len(text) != ndim:
-            raise TypeError(f"convolution dimension_numbers[{i}] must have one character for each of the "
-                            f"{ndim} axes of the operands, got {text!r}.")
+            raise TypeError(f"convolution dimension_numbers[{i}] must have len equal to the ndim of lhs and "
+                            f"rhs, got {text!r} for lhs and rhs shapes {tuple(lhs_shape)} and "
+                            f"{tuple(rhs_shape)}.")
         if len(set(text)) != ndim:
             raise TypeError(f"convolution dimension_numbers[{i}] cannot have duplicate characters, got "
                             f"{text}.")
@@ -390,7 +389,6 @@ def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
         strides: one for each spatial axis.
         pads: 'SAME', 'SAME_LOWER', 'VALID' or a (low, high) pair for each spatial axis.
         batch_group_count: the number of groups of the batch.
-
     Raises:
         TypeError: for another number of pads.
         ValueError: where `batch_group_count` does not divide the batch.
@@ -467,7 +465,6 @@ def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, r
         precision: a `Precision` or a pair of them.
         preferred_element_type: the dtype of the result; that of the operands for None.
         out_sharding: the sharding of the result.
-
     Returns:
         An array (batch, feature, *spatial).
 
@@ -488,9 +485,11 @@ def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, r
                          "either exactly specify the required padding or use conv_transpose.")
     sizes, windows = ([shape_of(x)[i] for i in spec[2:]]
                       for x, spec in ((lhs, numbers[0]), (rhs, numbers[1])))
-    if len(strides) != rank or any(s < 1 for s in strides):
-        raise ValueError(f"{name} window_strides must be one positive int for each of the {rank} spatial "
-                         f"axes, got {strides}")
+    if len(strides) != rank:
+        raise ValueError(f"{name} window and window_strides must have the same number of dimensions, but got "
+                         f"{rank} and {len(strides)}: one for each of the {rank} spatial axes")
+    if any(s < 1 for s in strides):
+        raise ValueError(f"{name}: all window_strides must be positive, got {strides}")
     if out_sharding is not None:
         lhs, rhs = over_auto_axes(lhs, rhs)
     out = conv_general_dilated_p.bind(

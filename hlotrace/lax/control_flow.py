@@ -149,10 +149,8 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
         length: number of iterations; needed if `xs` has no leaves.
         reverse: go from the last to the first.
         unroll: iterations written out in one step of the compiled loop (True or 0: all of them).
-
     Returns:
         (final carry, ys stacked along a new leading axis).
-
     Raises:
         TypeError: if the carry changes type.
         ValueError: if lengths disagree.
@@ -301,10 +299,8 @@ def while_loop(cond_fun, body_fun, init_val, *, max_steps=None):
         body_fun: function of `val` that gives the next one.
         init_val: a pytree of arrays; structure, shapes and dtypes stay.
         max_steps: an int, or None.
-
     Returns:
         The last value.
-
     Raises:
         TypeError: if `cond_fun` does not give a boolean scalar or the value changes type.
 
@@ -373,7 +369,6 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None, max_steps=None):
         init_val: a pytree of arrays.
         unroll: an int or bool, as in `scan`, for known bounds.
         max_steps: an int, or None.
-
     Raises:
         ValueError: if known bounds need more than `max_steps` steps.
 
@@ -549,11 +544,15 @@ def cond(pred, true_fun, false_fun, *operands, operand=_NONE_GIVEN, linear=None)
                         "reduce a mask use .any() or .all().")
     if state.disable_jit and is_concrete(pred):
         return (true_fun if pred else false_fun)(*operands)
-    if not dtypes.is_bool(aval_of(pred).dtype):
-        dtype = aval_of(pred).dtype
-        if not (dtypes.is_float(dtype) or dtypes.is_integer(dtype)):
-            raise TypeError(f"Pred type must be either boolean or number, got {dtype}.")
+    dtype = aval_of(pred).dtype
+    if not (dtypes.is_bool(dtype) or dtypes.is_float(dtype) or dtypes.is_integer(dtype)):
+        raise TypeError(f"Pred type must be either boolean or number, got {dtype}.")
+    if isinstance(pred, (int, float, np.generic, np.ndarray)):
+        pred = np.int32(bool(pred))
+    elif not dtypes.is_bool(dtype):
         pred = ne_p.bind(pred, scalar(0, dtype))
+    if isinstance(pred, Tracer):
+        pred = convert(pred, np.dtype(np.int32))
     traced, leaves = trace_branches("lax.cond", (false_fun, true_fun), operands, aval_of(pred).vma)
     check_branches("cond", traced[::-1], ["true_fun", "false_fun"], [true_fun, false_fun])
     return bind_branches(pred, traced, leaves)

@@ -44,11 +44,6 @@ def coerced_operands(name, *args):
         rank = _RANK.get(kind_of(aval.dtype), -1)
         args = [number(x, aval) if type(x) in python_scalars and python_scalars.index(type(x)) <= rank else x
                 for x in args]
-    found = {aval_of(x).dtype: None for x in args}
-    if len(found) > 1:
-        raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got "
-                        f"{', '.join(aval_of(x).dtype.name for x in args)}. Cast one with .astype(dtype), "
-                        "or use the hlotrace.numpy function, which promotes.")
     return _repeat_operands(args)
 
 

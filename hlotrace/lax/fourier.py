@@ -19,7 +19,6 @@ def fft(x, fft_type, fft_lengths):
         fft_type: an FftType or its name.  RFFT gives n // 2 + 1 coefficients along the last axis, IRFFT takes
             those and gives n real numbers; the others take and give complex numbers.
         fft_lengths: the lengths of the last axes, up to 3 of them.
-
     Raises:
         ValueError: for lengths that are not those of `x`.
 

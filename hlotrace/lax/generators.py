@@ -21,10 +21,8 @@ def rng_bit_generator(key, shape, dtype="uint32", algorithm=RandomAlgorithm.RNG_
         algorithm: the default differs between platforms; RNG_PHILOX and RNG_THREE_FRY are those of Salmon et
             al. (2011).
         out_sharding: the sharding of the bits.
-
     Returns:
         (the state after it, the bits).
-
     Raises:
         TypeError: for other dtypes.
 
@@ -50,7 +48,6 @@ def rng_uniform(a, b, shape):
         a: a scalar.
         b: a scalar of the same dtype, which the result has.
         shape: the shape of the result.
-
     Raises:
         ValueError: where `a` and `b` are not scalars of one dtype.
 

@@ -67,7 +67,6 @@ def slice(operand, start_indices, limit_indices, strides=None):
         start_indices: ints, one for each axis.
         limit_indices: ints, one for each axis.
         strides: positive ints, one for each axis; 1 for None.
-
     Raises:
         TypeError: unless 0 <= start <= limit <= size.
 
@@ -124,8 +123,8 @@ def index_dtype(values):
     avals = [aval_of(v) for v in values if type(v) is not int]
     for a in avals:
         if not dtypes.is_integer(a.dtype):
-            raise TypeError(f"indices must have an integer type, got {a.str_short()}: convert it with "
-                            ".astype(int)")
+            raise TypeError("index arguments must be integers of the same type, got: "
+                            f"{', '.join(a.dtype.name for a in avals)}: convert with .astype(int)")
     wide = [a.dtype for a in avals if a.dtype.itemsize >= 4]
     if len(set(wide)) == 1:
         return wide[0]
@@ -153,8 +152,8 @@ def _starts(name, operand, start_indices, negative):
         start_indices = [reshape(slice(start_indices, (i,), (i + 1,)), ()) if isinstance(start_indices, Array)
                          else start_indices[i] for i in range(aval.size)]
     if len(start_indices) != len(shape):
-        raise ValueError(f"{name}: start_indices must have one entry for each axis of the operand of shape "
-                         f"{shape}, got {len(start_indices)}")
+        raise ValueError("Length of slice indices must match number of operand dimensions "
+                         f"({len(start_indices)} vs {shape})")
     dtype = index_dtype(start_indices)
     if isinstance(negative, bool):
         negative = [negative] * len(shape)

@@ -56,7 +56,6 @@ def cholesky(x, *, symmetrize_input=True):
 
     Args:
         symmetrize_input: take (x + x^H) / 2; otherwise only the lower triangle is read.
-
     Raises:
         ValueError: unless they are square.
 
@@ -121,7 +120,6 @@ def triangular_solve(a, b, *, left_side=False, lower=False, transpose_a=False, c
         transpose_a: op transposes.
         conjugate_a: op conjugates.
         unit_diagonal: take the diagonal of `a` for ones, and do not read it.
-
     Raises:
         TypeError: where dtypes or batch axes do not fit.
         ValueError: where sizes do not fit.
@@ -228,7 +226,6 @@ def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorit
         subset_by_index: (start, end) of the singular values, the largest being number 0, to return with their
             vectors.
         algorithm: a SvdAlgorithm.
-
     Raises:
         NotImplementedError: for an algorithm that the platform does not have.
 
@@ -251,7 +248,6 @@ def eigh(x, *, lower=True, symmetrize_input=True, sort_eigenvalues=True, subset_
         sort_eigenvalues: False leaves their order to the implementation.
         subset_by_index: (start, end) of the eigenvalues to return with their vectors.
         implementation: an EighImplementation.
-
     Raises:
         NotImplementedError: for an implementation that the platform does not have.
 
@@ -325,7 +321,6 @@ def tridiagonal(a, *, lower=True):
     Args:
         a: matrices of shape [..., n, n], of which one triangle is read.
         lower: which triangle.
-
     Returns:
         (a, d, e, taus): the diagonal d and the one beside it e; in `a` these, and the reflectors in the rest
         of the triangle; and the factors of the reflectors.
@@ -369,10 +364,8 @@ def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=
             the dtype.
         dynamic_shape: (m, n), the part of x that counts, which may be traced; the rest of the results is
             zero.
-
     Returns:
         (u, h, number of iterations, whether they sufficed), u orthonormal and h positive semidefinite.
-
     Raises:
         ValueError: if a matrix is wide.
 

@@ -81,6 +81,17 @@ def _varying(x, names, kinds):
     return vary(x, checked) if checked else x
 
 
+def _check_sum(what, x, names, kinds):
+    """ValueError for a sum over some axes of a checked shard_map along which `x` varies, and some others."""
+    checked = [n for n, kind in zip(names, kinds) if kind == "checked"]
+    over = aval_of(x).vma.intersection(checked)
+    if over and len(over) < len(checked):
+        raise ValueError(f"jax.lax.{what} can only accept axis_name which corresponds to one of varying, "
+                         "unreduced, reduced or invarying state of the input. Got input type: "
+                         f"{aval_of(x).str_short()}, which varies over {sorted(over)} alone, axes: {names}: "
+                         "sum over those, or make it vary over all: lax.pcast(x, axes, to='varying')")
+
+
 def _groups(what, axis_index_groups, names, sizes, kinds):
     """`axis_index_groups` as a tuple of tuples, or None, and the number of devices in each."""
     if axis_index_groups is None:
@@ -117,6 +128,8 @@ def _reduction(what, primitive, x, axis_name, axis_index_groups):
                                   "varies in part")
 
     def one(v):
+        if primitive is psum_p:
+            _check_sum(what, v, names, kinds)
         v = _varying(v, names, kinds)
         if mapped:
             v = primitive.bind(v, axes=mapped, groups=None)
@@ -302,6 +315,7 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
         if not tiled and shape[dim] != size:
             raise ValueError(f"psum_scatter: dimension {dim} of an operand of shape {shape} must have size "
                              f"{size}, the size of axis {axis_name!r}; with tiled=True it may be a multiple")
+        _check_sum("psum_scatter", v, names, kinds)
         v = _varying(v, names, kinds)
         if _one_by_one(names, kinds):
             for name, n in zip(names, sizes):
@@ -376,7 +390,6 @@ def ragged_all_to_all(operand, output, input_offsets, send_sizes, output_offsets
         recv_sizes: integers of shape (k,), how many rows come from each device; no more are taken.
         axis_name: the axis, or a tuple of axes.
         axis_index_groups: lists of positions, each exchanging for itself; all positions for None.
-
     Raises:
         ValueError: for other types and shapes.
 
@@ -495,7 +508,6 @@ def pcast(x, axis_name, *, to):
     Args:
         to: "varying"; "reduced", the same, for results that out_specs says to be reduced; "unreduced" for a
             value that varies and is a term of a sum, which out_specs says.
-
     Raises:
         ValueError: for a value that varies over one of them already; for "unreduced", that does not.
 

@@ -136,10 +136,10 @@ def _prepare(name, operands, init_values, computation):
     xs, structure = pytree.tree_flatten(operands)
     inits, init_structure = pytree.tree_flatten(init_values)
     if structure != init_structure:
-        raise ValueError(f"{name}: operands must have the same tree structure as the initial values: "
+        raise ValueError(f"{name}: Operands must have the same tree structure as init_values: "
                          f"{structure} vs. {init_structure}")
     if not xs:
-        raise ValueError(f"{name} needs at least one operand")
+        raise ValueError(f"{name} must have at least one operand.")
     inits = [_initial(init, aval_of(x).dtype) for x, init in zip(xs, inits)]
     jaxpr = _traced(computation, structure, tuple(aval_of(x).dtype for x in xs), name)
     return xs, inits, structure, jaxpr

@@ -245,10 +245,12 @@ def tile(operand, reps):
     """
     shape, reps = checked_shape("tile", operand), canonical_shape(reps, "tile: reps")
     if len(reps) != len(shape):
-        raise TypeError(f"tile: reps {reps} must have one entry for each axis of the operand of shape "
-                        f"{shape}")
-    spread = tuple(itertools.chain.from_iterable(zip(reps, shape)))
-    repeated = _shape.broadcast_in_dim(operand, spread, tuple(range(1, 2 * len(shape), 2)))
+        raise TypeError(f"reps length must be equal to the ndim of x, got len(reps)={len(reps)} and "
+                        f"x.ndim={len(shape)}")
+    # an axis that is not repeated stays one axis, split as it is
+    pairs = [(n,) if times == 1 else (times, n) for times, n in zip(reps, shape)]
+    axes = [end - 1 for end in itertools.accumulate(map(len, pairs))]
+    repeated = _shape.broadcast_in_dim(operand, tuple(itertools.chain.from_iterable(pairs)), axes)
     return _shape.reshape(repeated, tuple(r * n for r, n in zip(reps, shape)))
 
 
@@ -408,7 +410,7 @@ def pad(operand, padding_value, padding_config):
     """
     checked_shape("pad", operand)
     if checked_shape("pad", padding_value) != ():
-        raise ValueError(f"pad: padding_value must be a scalar, got shape {aval_of(padding_value).shape}")
+        raise ValueError(f"padding_value must be a scalar; got shape {aval_of(padding_value).shape}")
     config = tuple(tuple(map(as_size, entry)) for entry in padding_config)
     if any(len(entry) != 3 for entry in config):
         raise ValueError(f"pad: each entry of padding_config must be (low, high, interior), got {config}")

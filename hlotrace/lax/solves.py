@@ -69,10 +69,8 @@ def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False,
             `has_aux` it gives a pair as `solve` does.
         symmetric: the transposed system is the same; `solve` solves it.
         has_aux: `solve` gives (x, aux).
-
     Returns:
         x like `b`, or (x, aux).
-
     Raises:
         ShapeError: where a function gives another structure or shape.
 
@@ -127,10 +125,8 @@ def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
         tangent_solve: (g, y) -> the x with `g(x) = y`, `g` being `f` linearized at the root; linear in y.
             For scalars it is `lambda g, y: y / g(1.0)`.
         has_aux: `solve` gives (x, aux).
-
     Returns:
         x like `initial_guess`, or (x, aux).
-
     Raises:
         TypeError: where a function gives another structure or other dtypes.
         ShapeError: where a function gives another shape.

@@ -75,7 +75,6 @@ def text(target: str, names: Sequence[str], avals: Sequence[Any], out_avals: Seq
         aliases: {operand: result} of those that are one buffer.
         effect: is it called though nothing uses its results?
         attributes: more of them, as text that starts with a comma.
-
     Raises:
         TypeError: for a configuration that does not go with the API version, or that has no attribute.
     """
@@ -130,7 +129,6 @@ def attribute(value: Any) -> str:
     Args:
         value: a bool, int (i64), float (f64), string, bytes, dtype, NumPy scalar of that type, NumPy array,
             or a tuple, list or table of such.
-
     Raises:
         TypeError: for any other value.
     """

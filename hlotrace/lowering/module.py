@@ -5,6 +5,7 @@ use, so the same program gives the same bytes in any process.
 """
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from ..core.primitive import missing
 from ..core.programs import embed_constants
 from ..core.symbolic_zeros import MappedAxis
 from ..core.trace import EVAL, entering, trace_to_jaxpr
-from ..primitives.arrays.shape import transpose
+from ..primitives.arrays.shape import reshape, transpose
 from ..transforms.discharge import thread_tokens
 from . import custom_calls
 from .constants import dense
@@ -395,6 +396,11 @@ class Context:
         return self.region(jaxpr.in_avals, lambda names: (self.inline(jaxpr, names),
                                                           [a.mlir for a in jaxpr.out_avals]))
 
+    def locate(self, name: str) -> None:
+        """Give the operations that are written now this name behind the scopes of the equation."""
+        if self.module.locations is not None:
+            self.loc = self.source, f"{self.base}{provenance.scope_text(self.scope)}{name}"
+
     def inline(self, jaxpr: Jaxpr, names: Sequence[str]) -> list[str]:
         """Write a program's equations here, its inputs being `names`; returns the names of its outputs."""
         env = dict(zip(jaxpr.invars, names, strict=True))
@@ -406,7 +412,7 @@ class Context:
         for eqn in jaxpr.eqns:
             if locations is not None:
                 self.source, self.base, self.scope = eqn.source, base, eqn.name_stack
-                self.loc = eqn.source, f"{base}{provenance.scope_text(eqn.name_stack)}{eqn.primitive.name}"
+                self.locate(eqn.primitive.name)
             operands = [self.terms(self.constant(v.val, v.aval.dtype), v.aval, True) if type(v) is Literal
                         else env[v] for v in eqn.invars]
             primitive = eqn.primitive
@@ -467,14 +473,17 @@ class Context:
         return results if eqn.primitive.multiple_results else results[0]
 
     def lower_extended(self, eqn: Eqn, names: Sequence[str]) -> Any:
-        """A structural operation on PRNG keys: the batching rule over their words says what to do."""
+        """A structural operation on PRNG keys: the batching rule over their words, as one axis, says what to
+        do."""
         def fun(*values: Any) -> Any:
-            aval = next(v.aval for v in eqn.invars if is_extended(v.aval.dtype))
-            axis = MappedAxis(aval.dtype.physical_shape[0])
+            words = next(v.aval for v in eqn.invars if is_extended(v.aval.dtype)).dtype.physical_shape
+            axis = MappedAxis(math.prod(words))
             dims = [v.aval.ndim if is_extended(v.aval.dtype) else None for v in eqn.invars]
-            out, dim = eqn.primitive.batching(axis, values, dims, **eqn.params)
-            order = [i for i in range(out.ndim) if i != dim] + [dim]
-            return transpose(out, order)
+            flat = [x if dim is None else reshape(x, (*x.shape[:dim], axis.size))
+                    for x, dim in zip(values, dims)]
+            out, dim = eqn.primitive.batching(axis, flat, dims, **eqn.params)
+            out = transpose(out, [i for i in range(out.ndim) if i != dim] + [dim])
+            return reshape(out, (*out.shape[:-1], *words))
         return self.lower_fun(fun, eqn, *names)
 
     def replicate(self, name: str, aval: ShapedArray, axes: Sequence[int]) -> str:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,25 @@ def outline(jaxpr: Jaxpr, thin: bool = True) -> tuple[Jaxpr, list[Block]]:
     from .handed_over import hand_over_little  # few programs have blocks
     flat, became = hand_over_little(flat, [b.jaxpr for b in blocks])
     return flat, [Block(became[b.jaxpr], b.calls) for b in blocks]
+
+
+def joined_rows(jaxpr: Jaxpr, blocks: Set[Jaxpr], most: int) -> tuple[Jaxpr, set[Jaxpr]]:
+    """(the program with rows of more than `most` calls of one of `blocks` as that many calls of more work,
+    the programs of these)."""
+    used, calls, at = _last_uses(jaxpr), [], 0
+    programs: Any = (eqn.params["jaxpr"] if eqn.primitive is jit_p else None for eqn in jaxpr.eqns)
+    for block, row in itertools.groupby(programs):
+        end = at + len([*row])
+        each = -(-(end - at) // most) if block in blocks else 1
+        groups: dict[Any, Group] = {}
+        for start in range(at, end - 1, each) if each > 1 else ():
+            length = min(each, end - start)
+            wires, outside = _wiring(jaxpr, start, length)
+            groups.setdefault((wires, length), []).append((start, outside))
+        for (wires, length), group in groups.items():
+            calls += _block(jaxpr, wires, group, length, used, f"{block.name}_x{length}")[1]
+        at = end
+    return _with_calls(jaxpr, calls), {block for _, _, block, *_ in calls}
 
 
 def flatten(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Block]]:

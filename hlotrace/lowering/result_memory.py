@@ -22,7 +22,6 @@ def matched(donated: Iterable[int], ins: Sequence[ShapedArray],
         donated: positions of inputs.
         ins: the types of what one device holds of the inputs.
         outs: as `ins`, of the results.
-
     Returns:
         {position of a donated input: that of a result}, without the inputs that no result fits.
     """

@@ -115,7 +115,6 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
         local_window_size: (left, right) or one int, how far from a query keys are attended to.
         implementation: None or "xla".
         return_residual: return also the logsumexp of the logits, (B, T, N).
-
     Raises:
         ValueError: where shapes or dtypes do not fit.
 

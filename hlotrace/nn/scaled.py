@@ -36,7 +36,6 @@ def get_scaled_dot_general_config(mode, global_scale=None):
     Args:
         mode: "nvfp4", "mxfp8" or "mxfp4".
         global_scale: an array of one element, a factor of the whole array; nvfp4 alone has one, 1 for None.
-
     Raises:
         ValueError: for another mode.
 
@@ -62,7 +61,6 @@ def scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type=jnp.f
         lhs_scales: (B, M, K / k), a factor of each block of k.
         rhs_scales: (B, N, K / k).
         preferred_element_type: the dtype of the result (B, M, N).
-
     Raises:
         ValueError: where K is no multiple of the number of scales.
 
@@ -131,7 +129,6 @@ def scaled_dot_general(lhs, rhs, dimension_numbers, preferred_element_type=jnp.f
         configs: how to round lhs, rhs, and the cotangents in the derivative; without them it is
             lax.dot_general.
         implementation: not supported; None.
-
     Raises:
         ValueError: where blocks do not fit.
 

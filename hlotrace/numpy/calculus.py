@@ -102,7 +102,6 @@ def gradient(f, *varargs, axis=None, edge_order=None):
         varargs: one spacing for all axes, or one for each: a number, or a vector of coordinates.
         axis: an int or a tuple; all axes for None, which gives a list if there are several.
         edge_order: not supported; None.
-
     Raises:
         NotImplementedError: for an `edge_order`.
 
@@ -130,8 +129,9 @@ def gradient(f, *varargs, axis=None, edge_order=None):
             raise ValueError("Shape of array too small to calculate a numerical gradient, at least 2 "
                              f"elements are required: axis {i} of shape {shape_of(f)}")
         if ndim_of(h) > 1 or ndim_of(h) == 1 and shape_of(h) != (shape_of(f)[i],):
-            raise ValueError(f"gradient: the spacing along axis {i} must be a scalar or a vector of its size "
-                             f"{shape_of(f)[i]}, got shape {shape_of(h)}")
+            raise ValueError("Spacing arrays must be 1D arrays or scalars, and must have the same length "
+                             f"as the dimension along which the gradient is calculated: {shape_of(f)[i]} "
+                             f"along axis {i}, got shape {shape_of(h)}")
     results = _gradient(f, varargs, axes=axes)
     return results[0] if len(axes) == 1 else results
 

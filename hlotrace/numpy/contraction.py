@@ -72,12 +72,12 @@ def _product(name, a, a_labels, b, b_labels, out, precision=None, preferred=None
         m = sizes.get(c, n)
         if m != n and not (c.isupper() and 1 in (m, n)):
             i = a_labels.index(c)
+            rule = "batch axes must be equal or 1" if c.isupper() else (
+                f"dot_general requires contracting dimensions to have the same shape, got ({m},) and ({n},)")
             raise errors.ShapeError(
-                f"{name}: axis {i} of the first operand (shape {a_shape}) has size {m} but axis {j} of the "
-                f"second (shape {b_shape}) has size {n}; "
-                + ("batch axes must be equal or 1" if c.isupper()
-                   else "they are summed together and must be equal")
-                + f" ('{a_labels},{b_labels}->{out}')")
+                f"{name}: {rule}: axis {i} of the first operand (shape {a_shape}) has size {m} but axis {j} "
+                f"of the second (shape {b_shape}) has size {n}, which must be equal "
+                f"('{a_labels},{b_labels}->{out}')")
     if preferred is not None:
         preferred = dtypes.check_user_dtype(preferred, name)
     return _contract(a, b, a_labels, b_labels, out, canonical_precision(precision), preferred, conjugate, dot)
@@ -105,7 +105,6 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
         precision: what `lax.dot_general` takes.
         preferred_element_type: the dtype to add up in and to give; else the promoted one.
         out_sharding: the sharding of the result.
-
     Raises:
         ValueError: for scalars.
         ShapeError: where the inner sizes differ.
@@ -197,8 +196,8 @@ def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
 
 def _core_sizes(name, x1, x2, axis1, axis2):
     if shape_of(x1)[axis1] != shape_of(x2)[axis2]:
-        raise ValueError(f"{name}: inconsistent size for core dimension: {shape_of(x1)[axis1]} (axis {axis1} "
-                         f"of shape {shape_of(x1)}) vs {shape_of(x2)[axis2]} (axis {axis2} of shape "
+        raise ValueError(f"{name}: inconsistent size for core dimension 'n': {shape_of(x1)[axis1]} (axis "
+                         f"{axis1} of shape {shape_of(x1)}) vs {shape_of(x2)[axis2]} (axis {axis2} of shape "
                          f"{shape_of(x2)})")
 
 

@@ -52,9 +52,9 @@ def _parse(subscripts, shapes):
     ranks = [len(s) - len(t.replace("...", "")) for t, s in zip(inputs, shapes)]
     for i, (term, rank) in enumerate(zip(inputs, ranks)):
         if rank < 0 or rank and "..." not in term:
-            raise ValueError(f"subscript '{term}' has {len(term)} letters, but operand {i} of shape "
-                             f"{shapes[i]} has {len(shapes[i])} axes: write one letter for each axis, or "
-                             "... for those in front")
+            raise ValueError(f"Einstein sum subscript '{term}' does not contain the correct number of "
+                             f"indices for operand {i} of shape {shapes[i]}: write one letter for each "
+                             "axis, or ... for those in front")
     longest = max((r for r, t in zip(ranks, inputs) if "..." in t), default=0)
     ellipsis = "".join(chr(0x3b1 + i) for i in range(longest))
     inputs = tuple(t.replace("...", ellipsis[longest - r:]) for t, r in zip(inputs, ranks))

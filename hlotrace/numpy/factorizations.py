@@ -74,8 +74,8 @@ def matrices(name, x):
 def square(name, x):
     x, = inexact(name, x)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ShapeError(f"{name}: a square matrix or a batch of them is needed, of shape [..., n, n], got "
-                         f"shape {x.shape}")
+        raise ShapeError(f"Argument to {name} must have shape [..., n, n], a square matrix or a batch of "
+                         f"them, got {x.shape}")
     return x
 
 
@@ -113,7 +113,7 @@ def cholesky(a, *, upper=False, symmetrize_input=True):
 
 def _lower(UPLO):
     if UPLO not in (None, "L", "U"):
-        raise not_one_of("UPLO", UPLO, ("L", "U"))
+        raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
     return UPLO != "U"
 
 

@@ -3,7 +3,7 @@ from collections.abc import Iterable
 
 from ..api.composite import composite
 from ..core import dtypes
-from ..core.errors import not_one_of
+from ..core.errors import did_you_mean
 from ..core.surface.public import export_names as _offer
 from ..core.symbolic.dimension import max_dim
 from ..lax import fourier
@@ -31,7 +31,8 @@ def _checked(norm):
     "backward": the inverse; "ortho": both, by its square root; "forward": the other one.
     """
     if norm is not None and norm not in _NORMS:
-        raise not_one_of("norm", norm, _NORMS)
+        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward"'
+                         + did_you_mean(norm, _NORMS))
     return norm or "backward"
 
 
@@ -53,10 +54,10 @@ def spans(name, a, s, axes):
     if s is None:
         return axes, tuple([shape(a)[i] for i in axes])
     if len(lengths) != len(axes):
-        raise ValueError(f"{name}: s and axes must have equal lengths, one length for each axis, got "
-                         f"s={lengths} and axes={axes}")
+        raise ValueError(f"{name}: Shape and axes have different lengths, got s={lengths} and axes={axes}: "
+                         "one length for each axis")
     if any(n < 1 for n in lengths):
-        raise ValueError(f"{name}: lengths of transforms must be positive, got {lengths}")
+        raise ValueError(f"{name}: Shape should be positive, the lengths of transforms, got {lengths}")
     return axes, lengths
 
 
@@ -94,8 +95,8 @@ def _transform(x, *, kind, axes, lengths, norm):
 def _along(name, kind, a, n, axis, norm):
     """A transform along one axis; None is the last, or all where there is no length `n`."""
     if isinstance(axis, (tuple, list)):
-        raise ValueError(f"jnp.fft.{name} does not support multiple axes, got axis={axis}: use "
-                         f"jnp.fft.{name}n")
+        raise ValueError(f"jax.numpy.fft.{name} does not support multiple axes. Please use "
+                         f"jax.numpy.fft.{name}n. Got axis = {axis}.")
     return _transformed(name, kind, a, *(None if v is None else (v,) for v in (n, axis)), norm)
 
 
@@ -109,8 +110,8 @@ def _one(name, kind, doc, *example):
 def _two(name, kind, doc, *example):
     def function(a, s=None, axes=(-2, -1), norm=None):
         if not isinstance(axes, (tuple, list)) or len(axes) != 2:
-            raise ValueError(f"jnp.fft.{name} only supports 2 axes, got axes={axes!r}: use "
-                             f"jnp.fft.{name[:-1]}n for others")
+            raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes!r}: "
+                             f"jnp.fft.{name[:-1]}n takes others")
         return _transformed(name, kind, a, s, axes, norm)
     return _named(function, name, doc + "  `s` are the lengths, to which a is cut or filled with zeros.",
                   *example)

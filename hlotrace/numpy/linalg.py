@@ -59,8 +59,8 @@ def cross(x1, x2, /, *, axis=-1):
     check_arraylike("linalg.cross", x1, x2)
     x1, x2 = asarray(x1), asarray(x2)
     if [x.shape[axis] if x.ndim else 1 for x in (x1, x2)] != [3, 3]:
-        raise ValueError("linalg.cross: both arguments must hold vectors of 3 elements along axis "
-                         f"{axis}, got shapes {x1.shape} and {x2.shape}; jnp.cross also takes vectors of 2")
+        raise ValueError(f"Both input arrays must be (arrays of) 3-dimensional vectors along axis {axis}, "
+                         f"but they have shapes {x1.shape} and {x2.shape}; jnp.cross also takes vectors of 2")
     return _cross(x1, x2, axis=axis)
 
 
@@ -74,8 +74,8 @@ def outer(x1, x2, /):
     check_arraylike("linalg.outer", x1, x2)
     x1, x2 = asarray(x1), asarray(x2)
     if x1.ndim != 1 or x2.ndim != 1:
-        raise ValueError(f"linalg.outer: both arguments must be vectors, got shapes {x1.shape} and "
-                         f"{x2.shape}; jnp.outer flattens them")
+        raise ValueError(f"Input arrays must be one-dimensional, but they are x1.ndim={x1.ndim} "
+                         f"x2.ndim={x2.ndim}; jnp.outer flattens them")
     return _outer(x1, x2)
 
 
@@ -108,8 +108,9 @@ def matrix_power(a, n):
     check_arraylike("matrix_power", a)
     a, n = asarray(a), static_int(n, "exponent")
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise TypeError("matrix_power: the matrices must be square, of shape [..., m, m], got shape "
-                        f"{a.shape}")
+        what = ("Last 2 dimensions of the array must be square" if a.ndim > 1
+                else f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
+        raise TypeError(f"{what}: matrix_power takes matrices of shape [..., m, m], got shape {a.shape}")
     if n == 0:
         if a.ndim > 2:
             return asarray(eye(a.shape[-1], dtype=a.dtype) + 0 * a)
@@ -139,12 +140,12 @@ def multi_dot(arrays, *, precision=None):
     shapes = [x.shape for x in arrays]
     first, *inner, last = map(len, shapes)
     if inner.count(2) != len(inner) or not {first, last} <= {1, 2}:
-        raise ValueError("multi_dot: the arrays must be matrices, but for the first and the last, which may "
-                         f"be vectors, got shapes {shapes}")
+        raise ValueError("multi_dot: input arrays must all be two-dimensional, except for the first and "
+                         f"last array which may be 1 or 2 dimensional. Got array shapes {shapes}")
     for i, (left, right) in enumerate(zip(shapes, shapes[1:])):
         if left[-1] != right[0]:
-            raise ValueError(f"multi_dot: array {i} has {left[-1]} columns and array {i + 1} {right[0]} "
-                             f"rows, which must be equal, got shapes {shapes}")
+            raise ValueError("multi_dot: last dimension of each array must match first dimension of "
+                             f"following array: {left[-1]} of array {i} and {right[0]}, got shapes {shapes}")
     first = len(shapes[0]) == 1
     starts = [first, *range(1, len(arrays))]        # of the letters of each array's axes
     operands = [part for i, x in zip(starts, arrays) for part in (x, list(range(i, i + x.ndim)))]
@@ -165,7 +166,6 @@ def norm(x, ord=None, axis=None, keepdims=False):
             largest and smallest singular value.
         axis: one axis, or two.
         keepdims: axes stay at size 1.
-
     Raises:
         ValueError: for another order or number of axes.
 
@@ -377,8 +377,8 @@ def tensorinv(a, ind=2):
     if ind <= 0:
         raise ValueError(f"ind must be a positive integer; got ind={ind}")
     if prod(a.shape[:ind]) != prod(a.shape[ind:]):
-        raise ValueError(f"tensorinv: the first {ind} axes of shape {a.shape} have {prod(a.shape[:ind])} "
-                         f"elements and the others {prod(a.shape[ind:])}, which must be equal")
+        raise ValueError("tensorinv is only possible when the product of the first `ind` dimensions equals "
+                         f"that of the remaining dimensions. got shape {a.shape} with {ind=}.")
     n = prod(a.shape[:ind])
     return reshape(inv(reshape(a, (n, n))), a.shape[ind:] + a.shape[:ind])
 
@@ -394,9 +394,9 @@ def tensorsolve(a, b, axes=None):
         a = moveaxis(a, axes, [a.ndim - len(axes) + i for i in range(len(axes))])
     behind = a.shape[b.ndim:]
     if a.shape[:b.ndim] != b.shape or prod(behind) != b.size:
-        raise ValueError(f"tensorsolve: a has shape {a.shape}, its axes={axes} moved to the end; the first "
-                         f"{b.ndim} sizes must be the shape of b, {b.shape}, and the others must multiply "
-                         f"to its size, {b.size}")
+        raise ValueError("After moving axes to end, leading shape of a must match shape of b, and the "
+                         f"others must multiply to its size, {b.size}. got a.shape={a.shape}, "
+                         f"b.shape={b.shape}")
     return reshape(solve(reshape(a, (b.size, b.size)), reshape(b, (b.size,))), behind)
 
 
@@ -461,7 +461,6 @@ def lstsq(a, b, rcond=None, *, numpy_resid=False):
             max(m, n) times the machine epsilon.
         numpy_resid: residuals are empty where a has a rank below n or m <= n, as NumPy has it, which needs
             the rank to be known, not traced.
-
     Returns:
         (x, residuals, rank, singular values); residuals are the squared norms of the columns of the
         difference.
@@ -471,11 +470,13 @@ def lstsq(a, b, rcond=None, *, numpy_resid=False):
     """
     a, b = inexact("linalg.lstsq", a, b)
     if a.ndim != 2 or b.ndim not in (1, 2):
-        raise TypeError(f"linalg.lstsq: a must be a matrix and b a vector or a matrix, got shapes {a.shape} "
-                        f"and {b.shape}; jax.vmap takes batches")
+        which, needed = (a, "two") if a.ndim != 2 else (b, "one or two")
+        raise TypeError(f"{which.ndim}-dimensional array given. Array must be {needed}-dimensional: a is a "
+                        f"matrix and b a vector or a matrix, got shapes {a.shape} and {b.shape}; jax.vmap "
+                        "takes batches")
     if a.shape[0] != b.shape[0]:
-        raise ValueError(f"linalg.lstsq: a and b must have equally many rows, got shapes {a.shape} and "
-                         f"{b.shape}")
+        raise ValueError("Leading dimensions of input arrays must match: they are the rows of a and b, of "
+                         f"shapes {a.shape} and {b.shape}")
     x, residuals, rank, s = _lstsq(a, b, rcond)
     if numpy_resid and (a.shape[0] <= a.shape[1] or rank < a.shape[1]):
         residuals = residuals[:0]

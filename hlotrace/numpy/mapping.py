@@ -34,7 +34,6 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
     Args:
         excluded: positions and names of arguments that are passed as they are.
         signature: core axes, such as "(n,k),(k)->(n)"; None means that all arguments and results are scalars.
-
     Raises:
         ValueError: where core sizes disagree.
         TypeError: for a wrong number of arguments.

@@ -39,7 +39,8 @@ def _coefficients(name, *ps, ndim=1):
 def _order(name, m):
     m = static_int(m, f"{name}: m")
     if m < 0:
-        raise ValueError(f"{name}: the order m must not be negative, got {m}: polyint integrates, polyder "
+        what = "integral" if name == "polyint" else "derivative"
+        raise ValueError(f"Order of {what} must be positive, got {m}: polyint integrates, polyder "
                          "differentiates")
     return m
 
@@ -224,8 +225,7 @@ def poly(seq_of_zeros):
     """
     z, = _coefficients("poly", seq_of_zeros, ndim=np.inf)
     if z.ndim > 2 or z.ndim == 2 and (not z.size or z.shape[0] != z.shape[1]):
-        raise ValueError("poly: the roots must be a vector, or a matrix that is square and not empty; got "
-                         f"shape {z.shape}")
+        raise ValueError(f"poly: input must be 1d or non-empty square 2d array, got shape {z.shape}")
     z = eigvals(z) if z.ndim == 2 else z
     return _poly(z) if z.size else ones((), z.dtype)
 
@@ -293,7 +293,6 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
         full: return more.
         w: weights (m,) of the differences, not squared.
         cov: return the covariance, which is scaled by the mean squared residual unless it is "unscaled".
-
     Returns:
         Coefficients (deg + 1,) or (deg + 1, k).  With `full` (coefficients, residuals, rank, singular values,
         rcond); with `cov` (coefficients, their covariance).
@@ -306,13 +305,15 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     x, y, *w = (asarray(v) for v in promote_dtypes_inexact(*given))
     deg = static_int(deg, "polyfit: deg")
     if deg < 0:
-        raise ValueError(f"polyfit: deg must not be negative, got {deg}")
-    if x.ndim != 1 or not x.size or y.ndim not in (1, 2):
-        raise TypeError("polyfit: x must be a vector with at least one element, and y a vector or a matrix; "
-                        f"got shapes {x.shape} and {y.shape}")
-    if len(y) != len(x) or w and w[0].shape != x.shape:
-        raise TypeError("polyfit: y, and w if given, must have one entry for each of x; got shapes "
-                        + ", ".join(str(v.shape) for v in (x, y, *w)))
+        raise ValueError(f"polyfit: expected deg >= 0, got {deg}")
+    for fits, what in ((x.ndim == 1, "1D vector for x"), (x.size, "non-empty vector for x"),
+                       (y.ndim in (1, 2), "1D or 2D array for y"),
+                       (x.shape == y.shape[:1], "x and y to have same length"),
+                       (not w or w[0].ndim == 1, "a 1-d array for weights"),
+                       (not w or w[0].shape == y.shape[:1], "w and y to have the same length")):
+        if not fits:
+            raise TypeError(f"polyfit: expected {what}; got shapes "
+                            f"{', '.join(str(v.shape) for v in (x, y, *w))}")
     if cov and not full and cov != "unscaled" and len(x) <= deg + 1:
         raise ValueError("polyfit: to scale the covariance there must be more points than coefficients, got "
                          f"{len(x)} and {deg + 1}: use cov='unscaled'")

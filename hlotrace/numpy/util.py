@@ -10,6 +10,7 @@ from ..core.jaxpr import exactly
 from ..core.surface.boundary import HoldsArray
 from ..core.symbolic.dimension import Dimension
 from ..lax.shapes import broadcast_shapes
+from ..primitives.arrays import shape as shapes
 from ..primitives.arrays.elementwise import convert_element_type_p
 from ..primitives.arrays.shape import broadcast_in_dim, in_memory_of
 from ..primitives.common import is_constant, np, scalar
@@ -101,7 +102,6 @@ def result_type(*args, return_weak_type_flag=False):
     Args:
         args: arrays, dtypes and scalars.
         return_weak_type_flag: return also whether the result is weak.
-
     Raises:
         ValueError: for no arguments.
 
@@ -184,7 +184,8 @@ def broadcast_to_shape(x, target):
     if old == target:
         return x
     if len(old) > len(target) or broadcast_shapes(old, target) != tuple(target):
-        raise ValueError(f"Incompatible shapes for broadcasting: {old} and requested shape {tuple(target)}")
+        raise ValueError(f"Incompatible shapes for broadcasting: {old} and requested shape {tuple(target)}"
+                         + ": Cannot broadcast to shape with fewer dimensions" * (len(old) > len(target)))
     return broadcast_in_dim(x, tuple(target), tuple(range(len(target) - len(old), len(target))))
 
 
@@ -201,6 +202,22 @@ def broadcast_args(*args, name=None):
         return [x if ndim(given) or is_constant(x) else in_memory_of(array, x)
                 for x, given in zip(spread, args)]
     return spread
+
+
+def split_alike(*args):
+    """Arrays of one shape, and constants of rank 0, of which all are split over Explicit axes as some are."""
+    avals = [aval_of(x) for x in args]
+    if all([a.explicit is None or a.explicit.spec.partial for a in avals]):
+        return args
+    rank = max(a.ndim for a in avals)
+    of = next(a.explicit for a in avals if a.explicit is not None)
+    common = [next(filter(None, axes), ()) for axes in zip(*[a.splits for a in avals if a.ndim == rank])]
+    used = [name for axes in common for name in axes]
+    if len(used) > len({*used}) or any(a.explicit is not None and a.explicit.mesh != of.mesh for a in avals):
+        return args     # what takes them refuses it
+    return [shapes.as_type(x, a.update(sharding=of.with_entries(*[
+        axes or both for axes, both in zip(a.splits, common)]))) if a.ndim == rank else x
+        for x, a in zip(args, avals)]
 
 
 def check_ranks(shapes, name=None):

@@ -19,7 +19,8 @@ PLANES = ("TPU v5 lite", "TPU v6 lite")     # chips in a plane, whose axes do no
 _IN_TRAY = (0, 1, 2, 3, 6, 7, 4, 5)     # the devices of a tray in a ring
 _IN_CUBE = (0, 1, 3, 2, 6, 7, 5, 4)     # the chips of a cube of 2x2x2 in a ring
 _IN_PLANE = (0, 1, 2, 3, 7, 6, 5, 4)    # eight chips of a plane in a ring, two hosts of four
-# JAX's orders in which hosts are blocks: (physical axes, logical axes) -> which physical axes vary slowest
+# The orders in which the devices of each host are a block; JAX has them of these slices alone: (physical
+# axes, logical axes) -> which physical axes vary slowest
 _BLOCKS: dict[tuple[tuple[int, ...], ...], str] = {
     ((2, 2, 1), (2, 2)): "zyx", ((2, 2, 4), (4, 4)): "zxy", ((4, 4, 4), (16, 4)): "zyx",
     ((4, 8, 8), (64, 4)): "zyx", ((4, 8, 8), (4, 64)): "xzy", ((8, 8, 8), (64, 8)): "zyx",
@@ -35,20 +36,14 @@ def arrange(shape: Sequence[int], devices: Sequence[Any], *, split: bool = False
         shape: the logical axes; those with the most communication come last.
         devices: as many as they multiply to.
         split: a physical axis may be divided between logical ones.
-        contiguous: the devices of each process are a block of the array.
+        contiguous: the devices of each process of TPUs are a block of the array.
     Raises:
         NotImplementedError: when an axis of TPUs would have to be split, and may not.
-        ValueError: when `contiguous` is requested and there is none.
+        ValueError: when `contiguous` is requested of a slice and axes of which no such order is known.
     """
     shape = tuple(shape)
     found = _wired(shape, devices, split, contiguous)
-    if found is None:
-        found = _in_array(devices).reshape(shape)
-    if contiguous and not _contiguous(found):
-        raise ValueError(f"create_device_mesh cannot create contiguous submeshes for mesh_shape {shape}: the "
-                         "devices of a process are no block of it; choose axes that these divide, or leave "
-                         "contiguous_submeshes out")
-    return found
+    return _in_array(devices).reshape(shape) if found is None else found
 
 
 def _in_array(devices: Sequence[Any]) -> np.ndarray:
@@ -66,8 +61,11 @@ def _wired(shape: tuple[int, ...], devices: Sequence[Any], split: bool,
         return _trays(devices).reshape(shape) if len(devices) == 8 or shape[-1:] == (8,) else None
     if devices[0].device_kind == "TPU v4 lite" and len(devices) == 4:
         return _ring_of(devices, _IN_CUBE[:4]).reshape(shape)
+    chips = tuple(len({d.coords[i] for d in devices}) for i in range(3))
     if devices[0].device_kind in PLANES and len(devices) == 8:
-        return _ring_of(devices, _IN_PLANE).reshape(shape)
+        ordered = _ring_of(devices, _IN_PLANE) if chips[2] == 1 else _in_array(
+            sorted(devices, key=lambda d: d.coords))
+        return ordered.reshape(shape)
     grid = _grid(devices)
     if grid is None:
         return None
@@ -76,15 +74,13 @@ def _wired(shape: tuple[int, ...], devices: Sequence[Any], split: bool,
     if devices[0].device_kind in STACKED_TRAYS and len(devices) % 8 == 0 and all(
             max(place) - min(place) < 2 for place in [[d.coords[i] for d in devices] for i in (0, 1)]):
         return _trays(sorted(devices, key=_place)).reshape(shape)
-    if devices[0].device_kind in PLANES and not (contiguous and len(devices) > 8):
+    if devices[0].device_kind in PLANES:
         ring = _ring_of_chips(grid)
         if ring is not None and (len(devices) <= 8 or len(devices) in shape):
             return ring.reshape(shape)
-    chips = tuple(len({d.coords[i] for d in devices}) for i in range(3))
-    if contiguous and (chips, shape) in _BLOCKS and len(devices) == math.prod(chips):
-        slowest = _BLOCKS[chips, shape]
-        return _in_array(sorted(devices, key=lambda d: [d.coords["xyz".index(axis)] for axis in slowest])
-                         ).reshape(shape)
+    if contiguous:
+        cores = (len(devices) // math.prod(chips),) if devices[0].device_kind in STACKED_TRAYS else ()
+        return _in_blocks(shape, devices, (*chips, *cores))
     factors = _first_whole_axes(grid.shape, shape)
     if factors is None:
         several = _divided_axes(grid.shape, shape) if split else _whole_axes(grid.shape, shape)
@@ -95,7 +91,21 @@ def _wired(shape: tuple[int, ...], devices: Sequence[Any], split: bool,
             f"create_device_mesh: no axis of mesh_shape {shape} may share a physical axis with another, and "
             f"the devices are a grid of {sizes}: make each size a product of some of these, or pass "
             "allow_split_physical_axes=True")
-    return _fold(grid, factors, shape, contiguous)
+    return _fold(grid, factors, shape)
+
+
+def _in_blocks(shape: tuple[int, ...], devices: Sequence[Any], chips: tuple[int, ...]) -> np.ndarray:
+    """The devices of a slice of `chips`, those of each host a block."""
+    long = tuple(size for size in shape if size > 1)
+    if (chips, long) not in _BLOCKS or len(devices) != math.prod(chips):
+        known = [axes for slice_, axes in _BLOCKS if slice_ == chips]
+        shapes = f"mesh_shape {shape} and " if known else ""
+        raise ValueError(f"create_device_mesh cannot create contiguous submeshes for {shapes}physical mesh "
+                         f"topology {chips}{f'. Available mesh_shapes: {known}' * bool(known)}; leave "
+                         "contiguous_submeshes out")
+    slowest = _BLOCKS[chips, long]
+    return _in_array(sorted(devices, key=lambda d: [d.coords["xyz".index(axis)] for axis in slowest])
+                     ).reshape(shape)
 
 
 def _trays(devices: Sequence[Any]) -> np.ndarray:
@@ -214,41 +224,8 @@ def _divided_axes(physical: tuple[int, ...], logical: tuple[int, ...]) -> Iterat
         yield tuple(zip(*taken))
 
 
-def _fold(grid: np.ndarray, factors: Factors, shape: tuple[int, ...], contiguous: bool) -> np.ndarray:
-    """The grid with the factors of its axes collected by logical axis.
-
-    Where processes are to be blocks, a factor is divided once more: by which process, and by place in it.
-    """
-    host = _extent_of_a_process(grid) if contiguous else None
-    sizes: list[int] = []
-    outer: list[list[int]] = [[] for _ in shape]
-    inner: list[list[int]] = [[] for _ in shape]
-    for i, row in enumerate(factors):
-        within = [1] * len(row)
-        left = host[i] if host else 1
-        for j in reversed(range(len(row))):
-            within[j] = math.gcd(left, row[j])
-            left //= within[j]
-        for j, size in enumerate(row):
-            outer[j].append(len(sizes))
-            inner[j].append(len(sizes) + 1)
-            sizes += [size // within[j], within[j]]
-    order = [axis for first, second in zip(outer, inner) for axis in first + second]
+def _fold(grid: np.ndarray, factors: Factors, shape: tuple[int, ...]) -> np.ndarray:
+    """The grid with the factors of its axes collected by logical axis."""
+    sizes = [size for row in factors for size in row]
+    order = [i * len(shape) + j for j in range(len(shape)) for i in range(len(factors))]
     return grid.reshape(sizes).transpose(order).reshape(shape)
-
-
-def _extent_of_a_process(grid: np.ndarray) -> list[int]:
-    """How many devices along each axis the first process has."""
-    first = grid.flat[0].process_index
-    mine = np.vectorize(lambda d: d.process_index == first, otypes=[bool])(grid)
-    return [int(mine.any(axis=tuple(j for j in range(grid.ndim) if j != i)).sum()) for i in range(grid.ndim)]
-
-
-def _contiguous(mesh: np.ndarray) -> bool:
-    """Are the devices of each process a block?"""
-    processes = np.vectorize(lambda d: d.process_index, otypes=[int])(mesh)
-    for process in np.unique(processes):
-        where = np.nonzero(processes == process)
-        if math.prod(int(at.max() - at.min()) + 1 for at in where) != len(where[0]):
-            return False
-    return True

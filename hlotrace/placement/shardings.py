@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import programs
+from ..core.array import Array
 from ..core.avals import Space, aval_of
 from ..core.config import state
 from ..core.pytrees import pytree
@@ -163,6 +164,11 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
     flat = [over_mesh_in_use(s) for s in flat_shardings(f"{what} shardings", treedef, shardings, free=True,
                                                           laid_out=True)]
     for v, s in zip(leaves, flat):
+        over = getattr(s, "mesh", None)
+        if over is not None and over.auto_axes and any(name in over.explicit_axes for name in s._used):
+            raise ValueError(f"The spec of NamedSharding passed to {what} can only refer to Auto axes of the "
+                             f"mesh. Got spec={s.spec} and mesh={over}: jax.reshard divides over Explicit "
+                             "ones")
         if s and getattr(v, "_committed", False) and v.sharding.device_set != s.device_set:
             raise ValueError(f"Received incompatible devices: {what} says {s}, and the array of type "
                              f"{aval_of(v).str_short()} is committed to {v.sharding}. device_put moves it.")
@@ -230,11 +236,11 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
     Args:
         xs: a pytree of arrays.
         out_shardings: a NamedSharding, or a PartitionSpec of the mesh in use, or a pytree of them that is a
-            prefix of `xs`; None leaves a value as it is.
+            prefix of `xs`.
 
     Raises:
-        ValueError: for axes that are Auto (see `with_sharding_constraint`), and where a dimension does not
-            divide.
+        ValueError: for axes that are Auto (see `with_sharding_constraint`), for None, and where a dimension
+            does not divide.
         TypeError: for what is no such sharding.
 
     >>> mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
@@ -245,8 +251,10 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
     """
     leaves, treedef = pytree.tree_flatten(xs)
     flat = pytree.flatten_axes("reshard out_shardings", treedef, out_shardings)
-    return treedef.unflatten([x if s is None else _resharded(x, named(s, "reshard"))
-                              for x, s in zip(leaves, flat)])
+    if None in flat:
+        raise ValueError("Reshard should only be used with out_shardings which are non-None and have a "
+                         "non-empty mesh. Got sharding None: leave that value out")
+    return treedef.unflatten([_resharded(x, named(s, "reshard")) for x, s in zip(leaves, flat)])
 
 
 def _resharded(x: Any, sharding: NamedSharding) -> Any:
@@ -286,14 +294,25 @@ def put(x: Any, sharding: Any) -> Any:
     return constrained([summed(x)], [sharding], "device_put", bind)[0]
 
 
+def _in_layout_of_memory(x: Any, layout: Layout) -> Any:
+    if state.trace.staging or isinstance(x, Tracer):
+        return layout_constraint_p.bind(x, layout=layout)
+    if not isinstance(x, Array):
+        raise ValueError("with_layout_constraint in eager mode can only be applied to jax.Arrays. Got "
+                         f"{type(x)}; jnp.asarray makes one")
+    from ..runtime.devices import layouts  # few arrays are in a layout of their own
+    wanted = layouts.settled(x.sharding.in_layout(layout), aval_of(x), "with_layout_constraint")
+    return transfer.move(x, wanted, getattr(x, "_committed", True))
+
+
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
-    """The arrays of a pytree with a layout in memory that they must have at this point of a program.
+    """The arrays of a pytree with a layout in memory that they must have at this point of a program, or now.
 
     Args:
         x: a pytree of arrays.
         layouts: a Layout, or a pytree of them that is a prefix of `x`; None leaves a value to the compiler.
     Raises:
-        ValueError: for one that does not order the axes of its array.
+        ValueError: for one that does not order the axes of its array, and for a value that is no Array.
         TypeError: for what is no Layout.
 
     >>> from hlotrace.experimental.layout import Layout, with_layout_constraint
@@ -310,7 +329,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
             raise TypeError(f"with_layout_constraint: layouts must be Layouts, got {layout!r:.60}; a Format "
                             "is for device_put and jit")
         if layout is not None and layout is not Layout.AUTO:
-            leaf = layout_constraint_p.bind(leaf, layout=layout)
+            leaf = _in_layout_of_memory(leaf, layout)
         results.append(leaf)
     return treedef.unflatten(results)
 

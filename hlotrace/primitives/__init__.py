@@ -6,6 +6,7 @@ are each other's transpose share a file, or the upper one's rules are written wi
     common          what the families share: dtypes and shapes of operands, error words
     arrays/shape                    axes made, merged, put in order and summed away; batching by axis maps
     arrays/precision                how exactly a contraction multiplies, and a function is computed
+    arrays/elementwise_rules        what they share: types, lowering, derivatives by rows
     arrays/elementwise              one row for each function of elements
     arrays/rational_fits            numbers of approximations, what evaluates them
     arrays/special                  erf, the gamma family, Bessel functions

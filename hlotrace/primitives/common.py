@@ -113,8 +113,7 @@ def canonical_axis(axis: Any, ndim: int, name: str = "axis") -> int:
                       if isinstance(axis, (Array, np.ndarray)) and axis.shape else "")
     if not -ndim <= axis < ndim:
         range_ = f"-{ndim} <= {name} < {ndim}" if ndim else "it has no axes"
-        raise np.exceptions.AxisError(f"{name} {axis} is out of bounds for array of dimension {ndim}: "
-                                      f"{range_}")
+        raise np.exceptions.AxisError(f"axis {axis} is out of bounds for array of dimension {ndim}: {range_}")
     return axis + ndim if axis < 0 else axis
 
 
@@ -190,7 +189,7 @@ def canonical_shape(shape: Any, what: str = "shape", undecided: bool = False) ->
         raise type(error)("Shapes must be 1D sequences of concrete values of integer type, got "
                           f"{shape!r}: {why}") from None
     if any(d < 0 for d in result if not (undecided and isinstance(d, Dimension))):
-        raise errors.ShapeError(f"{what} must have non-negative sizes, got {result}")
+        raise errors.ShapeError(f"{what} must have every element be nonnegative, got {result}")
     return result
 
 
@@ -215,13 +214,11 @@ def same_dtype(name: str, *avals: ShapedArray) -> None:
     Raises:
         TypeError: if they are not.
     """
-    first = avals[0].dtype
     for a in avals:
-        if a.dtype != first:
-            listed = ", ".join(x.dtype.name for x in avals)
-            raise TypeError(f"{name} requires arguments to have the same dtypes, got {listed}. (lax "
-                            "functions do not promote; use the hlotrace.numpy function or cast with "
-                            ".astype.)")
+        if a.dtype != avals[0].dtype:
+            raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got "
+                            f"{', '.join(x.dtype.name for x in avals)}. Cast one with .astype(dtype), or use "
+                            "the hlotrace.numpy function, which promotes.")
 
 
 def first_operand_jvp(primitive: Primitive) -> Callable[..., tuple[Any, Any]]:

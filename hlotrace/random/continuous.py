@@ -37,8 +37,9 @@ def result_shape(name, shape, *parameters):
         return broadcast_shapes(*shapes)
     shape = canonical_shape(shape, f"{name}: shape")
     if broadcast_shapes(shape, *shapes) != shape:
-        raise ValueError(f"{name}: the requested shape {shape} does not hold parameters of shapes {shapes}: "
-                         "they must broadcast to it")
+        raise ValueError(f"{name} parameter shapes must be broadcast-compatible with shape argument, and "
+                         "the result of broadcasting the shapes must equal the shape argument, but got "
+                         f"shapes {shapes} for shape argument {shape}")
     return shape
 
 
@@ -268,7 +269,7 @@ def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
 def is_high(name, mode):
     """Is this the mode of twice as many bits?  ValueError for an unknown one."""
     if mode not in (None, "low", "high"):
-        raise ValueError(f"got mode={mode!r} for {name}, expected 'high' or 'low'")
+        raise ValueError(f"Must provide valid mode for {name} got: {mode}, expected 'high' or 'low'")
     return mode == "high" or mode is None and config.jax_high_dynamic_range_gumbel
 
 

@@ -33,7 +33,7 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
     """
     key = one_key("multivariate_normal", key)
     if method not in _ROOTS:
-        raise ValueError("multivariate_normal: method must be one of 'svd', 'eigh' and 'cholesky', got "
+        raise ValueError("method must be one of {'svd', 'eigh', 'cholesky'}, got "
                          f"{method!r:.60}")
     check_arraylike("multivariate_normal", mean, cov)
     mean, cov = promote_dtypes_inexact(mean, cov)

@@ -105,6 +105,8 @@ most_cpu_elements = 2 ** 36 - 16 if version >= (0, 11) else None
 
 # XLA of 0.10 reads a slice of a slice at the sum of their starts, in range or not.
 sums_slice_starts = version < (0, 11)
+# does a Ref made of a Python number give way to other dtypes, as the number does?
+refs_have_weak_types = version < (0, 11)
 
 # XLA of 0.10 computes a Fourier transform on each device as a whole, its batches too.
 divides_transforms = version >= (0, 11)
@@ -143,6 +145,12 @@ def profiler() -> tuple[Any, Any]:
     """jaxlib's modules of the profiler, and of what it finds."""
     from jaxlib import _profile_data, _profiler  # type: ignore[attr-defined]
     return _profiler, _profile_data
+
+
+def xla_transforms() -> Any:
+    """jaxlib's module of passes in Python over what XLA compiles."""
+    from jaxlib import _xla  # type: ignore[attr-defined]
+    return _xla
 
 
 def garbage_level(name: str | None) -> Any:

@@ -15,7 +15,7 @@ from ..core.jaxpr import Jaxpr, dce, sub_jaxprs
 from ..core.primitive import fact_of
 from ..core.trace import EVAL, JaxprTrace, Tracer, may_trace, set_evaluator
 from ..lowering.result_memory import with_memories
-from ..primitives.programs.callbacks import callback_p, checked
+from ..primitives.programs.callbacks import CALLBACKS, checked
 from . import binding, callback_guard
 from .array_impl import ArrayImpl, as_array, from_numpy, own
 from .devices import client, placement
@@ -269,4 +269,5 @@ def run_callback(*args: Any, function: Callable[..., Any], out_avals: Sequence[S
 set_evaluator(evaluate)
 fork_safety.watch()
 shutdown.watch()
-callback_p.impl_rule = run_callback
+for primitive in CALLBACKS:
+    primitive.impl_rule = run_callback

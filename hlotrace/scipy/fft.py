@@ -63,7 +63,6 @@ def dct(x, type=2, n=None, axis=-1, norm=None):
         type: 2.
         n: the axis is cut or filled with zeros to this length.
         norm: with "ortho" it is an orthogonal matrix.
-
     Raises:
         NotImplementedError: for types other than 2.
 

@@ -26,7 +26,6 @@ class RegularGridInterpolator:
         method: 'linear', of the 2**d points around, or 'nearest'.
         bounds_error: False, as places may be traced.
         fill_value: the value outside of the grid, None to extrapolate.
-
     Raises:
         ShapeError: for points that do not fit the values.
         NotImplementedError: for `bounds_error=True`.

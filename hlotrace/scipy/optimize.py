@@ -196,7 +196,6 @@ def minimize(fun, x0, args=(), *, method, tol=None, options=None):
         tol: in place of gtol and ftol (JAX does not read it).
         options: a dict: gtol, maxiter, norm (of the gradient); line_search_maxiter for BFGS; maxcor, ftol,
             maxfun, maxgrad, maxls for L-BFGS.
-
     Raises:
         ValueError: for other methods.
         TypeError: for other options and types.

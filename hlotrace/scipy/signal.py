@@ -147,7 +147,6 @@ def fftconvolve(in1, in2, mode="full", axes=None):
         in2: an array; other axes broadcast.
         mode: as in `convolve`.
         axes: all by default.
-
     Raises:
         ShapeError: for arrays that do not fit.
 
@@ -196,7 +195,6 @@ def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=None):
         type: 'linear' or 'constant'.
         bp: where one line ends and the next begins: ints from 0 to the size of the axis.
         overwrite_data: None.
-
     Raises:
         ValueError: for another type, or breaks outside of the data.
 
@@ -391,11 +389,9 @@ def stft(x, fs=1.0, window="hann", nperseg=256, noverlap=None, nfft=None, detren
             None not at all.
         padded: fill the last segment with zeros.
         axis: the axis of time.
-
     Returns:
         Zxx has the shape (..., frequencies in place of `axis`, ..., segments), and is scaled by 1 /
         sum(window).
-
     Raises:
         ValueError: for arguments that do not fit.
         ShapeError: for shapes that do not fit.

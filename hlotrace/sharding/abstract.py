@@ -53,7 +53,6 @@ def checked_kind(kind: str | None, devices: tuple[Any, ...] | None, what: str) -
     Args:
         devices: those whose memory it is; None: any.
         what: the function or class that users called, for the error.
-
     Raises:
         ValueError: for a kind that the devices do not have.
     """

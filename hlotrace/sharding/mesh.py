@@ -236,8 +236,11 @@ class Mesh(_Axes):
         self.devices.flags.writeable = False
 
     def __repr__(self) -> str:
-        return (f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
-                f"axis_types={self.axis_types})")
+        types = f", axis_types={self.axis_types}" if self.size else ""
+        return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}{types})"
+
+    def __str__(self) -> str:
+        return super().__str__() if self.size else "Mesh()"
 
     @property
     def local_devices(self) -> list[Any]:
@@ -314,7 +317,7 @@ class AbstractMesh(_Axes):
         self.abstract_device = _of
 
     def __getattr__(self, name: str) -> Any:
-        devices = name in ("devices", "device_ids", "local_devices", "local_mesh")
+        devices = name in ("devices", "device_ids", "local_devices", "local_mesh", "is_multi_process")
         raise (_NoDevices if devices else AttributeError)(f"AbstractMesh does not implement {name}")
 
     @property
@@ -444,8 +447,20 @@ class use_abstract_mesh(using):
         return super().__enter__()
 
 
-def get_mesh() -> Mesh | AbstractMesh:
-    """The mesh in use, by `set_mesh` or `use_abstract_mesh`; an empty one if there is none.
+def _without_devices() -> Mesh:
+    mesh = object.__new__(Mesh)
+    fields = dict(axis_sizes=(), axis_names=(), axis_types=(), size=0, _devices=(),
+                  devices=np.empty((), object))
+    for name, value in fields.items():
+        object.__setattr__(mesh, name, value)       # the class lets none be set
+    return mesh
+
+
+NO_MESH = _without_devices()
+
+
+def get_mesh() -> Mesh:
+    """The mesh of devices in use, by `set_mesh`; one without axes and devices if there is none.
 
     Raises:
         ValueError: inside of a function that jit traces.
@@ -457,11 +472,12 @@ def get_mesh() -> Mesh | AbstractMesh:
     if state.trace.staging:
         raise ValueError("`get_mesh` can only be used outside of `jax.jit`. Maybe you want "
                          "`jax.sharding.get_abstract_mesh()`?")
-    return mesh_in_use()
+    return next((mesh for mesh, in_use in reversed(state.meshes) if in_use and isinstance(mesh, Mesh)),
+                NO_MESH)
 
 
 def mesh_in_use() -> Mesh | AbstractMesh:
-    """As `get_mesh`, everywhere."""
+    """The mesh in use, by `set_mesh` or `use_abstract_mesh`; an empty one if there is none."""
     return next((mesh for mesh, in_use in reversed(state.meshes) if in_use), AbstractMesh((), ()))
 
 

@@ -134,7 +134,6 @@ class NamedSharding(Sharding):
         Returns:
             One with an AbstractMesh and an entry for each dimension; that mesh alone where no Explicit axis
             splits any; None where it has none.
-
         Raises:
             ValueError: where a dimension does not divide.
         """

@@ -9,6 +9,11 @@ from typing import Any
 BATCHING = "…"      # in front of the dimensions of an array: all those that are not named
 
 
+def _check_name(factor: str) -> None:
+    if not factor[:1].isalpha():
+        raise ValueError(f"Factor names have to start with a letter, but got {factor!r}")
+
+
 class CompoundFactor(tuple):
     """A dimension that is several factors, the slowest first: `CompoundFactor("b", "c")`, in text `(b c)`."""
     __slots__ = ()
@@ -16,6 +21,10 @@ class CompoundFactor(tuple):
     def __new__(cls, *factors: str) -> CompoundFactor:
         if len(factors) < 2:
             raise ValueError(f"A compound factor should contain at least two factors, got {factors}")
+        for factor in factors:
+            if factor == BATCHING:
+                raise ValueError("Ellipsis can't be used in a compound factor")
+            _check_name(factor)
         return super().__new__(cls, factors)
 
 
@@ -28,8 +37,8 @@ class ArrayMapping(tuple):
             if not isinstance(dim, (str, CompoundFactor)):
                 raise ValueError(f"ArrayMapping: dimension {i} must be a factor, a str, or a CompoundFactor, "
                                  f"got {dim!r}")
-            if isinstance(dim, str) and dim != BATCHING and not dim[:1].isalpha():
-                raise ValueError(f"Factor names have to start with a letter, but got {dim!r}")
+            if isinstance(dim, str) and dim != BATCHING:
+                _check_name(dim)
             if dim == BATCHING and i:
                 raise ValueError("Ellipsis can only be used at the beginning of a dimension")
         return super().__new__(cls, dims)
@@ -41,13 +50,21 @@ class SdyShardingRule:
     """
 
     def __init__(self, operand_mappings: Iterable[Iterable[Any]], result_mappings: Iterable[Iterable[Any]], *,
-                 reduction_factors: Iterable[str] = (), need_replication_factors: Iterable[str] = (),
-                 permutation_factors: Iterable[str] = (), **factor_sizes: int) -> None:
+                 reduction_factors: tuple[str, ...] = (), need_replication_factors: tuple[str, ...] = (),
+                 permutation_factors: tuple[str, ...] = (), **factor_sizes: int) -> None:
         self.operand_mappings, self.result_mappings = ([ArrayMapping(*m) for m in part] for part in (
             operand_mappings, result_mappings))
-        self.kinds = {"reduction": tuple(reduction_factors),
-                      "need_replication": tuple(need_replication_factors),
-                      "permutation": tuple(permutation_factors)}
+        self.kinds: dict[str, tuple[str, ...]] = {}
+        for kind, given in (("reduction", reduction_factors), ("need_replication", need_replication_factors),
+                            ("permutation", permutation_factors)):
+            if not isinstance(given, tuple):
+                raise ValueError(f"{kind}_factors must be a tuple of factors, got {given!r}")
+            self.kinds[kind] = given
+        said = [factor for factors in self.kinds.values() for factor in factors]
+        for factor in said:
+            if said.count(factor) > 1:
+                raise ValueError(f"Factor {factor} can only be in one of the reduction, need replication, or "
+                                 "permutation factor sets.")
         self.factor_sizes = factor_sizes
         named = {f for m in (*self.operand_mappings, *self.result_mappings) for dim in m
                  for f in (dim if isinstance(dim, CompoundFactor) else (dim,))}
@@ -58,6 +75,8 @@ class SdyShardingRule:
                                      f"rule, whose factors are {', '.join(sorted(named))}")
         alone = {dim for m in (*self.operand_mappings, *self.result_mappings) for dim in m
                  if isinstance(dim, str)}
+        for factor in sorted(alone & set(factor_sizes)):
+            raise ValueError(f"Factor {factor} represents a whole dimension; do not specify its size")
         for factor in sorted(named - alone - set(factor_sizes)):
             raise ValueError(f"Factor {factor} is only used in compound factors; must specify its size")
 
@@ -76,6 +95,8 @@ class SdyShardingRule:
             if factor not in numbers:
                 numbers[factor] = len(sizes)
                 sizes.append(size)
+            elif sizes[numbers[factor]] is None:
+                sizes[numbers[factor]] = size
             return numbers[factor]
         parts = []
         for what, mappings, given in (("operand", self.operand_mappings, shapes),

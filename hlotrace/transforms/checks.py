@@ -25,7 +25,7 @@ from ..primitives.arrays.shape import broadcast_in_dim_p, reshape, reshape_p, sq
 from ..primitives.arrays.slicing import concatenate_p, copy_p, pad_p, rev_p, slice_p
 from ..primitives.common import aval_of, dtypes, is_constant
 from ..primitives.programs import checks
-from ..primitives.programs.callbacks import callback_p
+from ..primitives.programs.callbacks import CALLBACKS
 from ..primitives.programs.remat import name_p
 
 if TYPE_CHECKING:
@@ -138,8 +138,8 @@ def _index(eqn: Eqn, operands: Sequence[Any], results: Sequence[Any]) -> Found:
 
 # (eqn, its operands, its results) -> [(boolean scalar that says that it went wrong, Failure, values)]
 RULES = {checks.OOBError: _index, checks.DivisionByZeroError: _division, checks.NaNError: _nan,
-         "nan": _made(_is_nan, "nan", (gather_p, callback_p)),
-         "inf": _made(_is_inf, "inf", (gather_p, callback_p, e.convert_element_type_p, e.reduce_precision_p))}
+         "nan": _made(_is_nan, "nan", (gather_p, *CALLBACKS)),
+         "inf": _made(_is_inf, "inf", (gather_p, *CALLBACKS, e.convert_element_type_p, e.reduce_precision_p))}
 
 
 # --- programs -------------------------------------------------------------------------------------
@@ -214,7 +214,6 @@ def functional(jaxpr: Jaxpr, kinds: tuple[Any, ...], reported: tuple[type, ...],
         kinds: of checks that are written into it, keys of RULES.
         reported: the classes of failures that the states report.
         users: the user's checks are reported too, or left out where their class is not.  Else they stay.
-
     Returns:
         The program of [*states, *inputs] -> [*states, *outputs], and its Failures, None where it can have
         none.

@@ -28,9 +28,10 @@ from ..primitives.arrays import elementwise as e
 from ..primitives.arrays.contract import dot_general_p
 from ..primitives.arrays.conv import conv_general_dilated_p
 from ..primitives.arrays.cumulative import cumsum_p
+from ..primitives.arrays.elementwise_rules import add_any_p
 from ..primitives.arrays.fft import fft_p
 from ..primitives.arrays.gather import scatter_add_p
-from ..primitives.arrays.shape import reduce_sum_p, zeros_of
+from ..primitives.arrays.shape import instantiate, reduce_sum_p
 from ..primitives.arrays.slicing import optimization_barrier_p
 from ..primitives.arrays.window import reduce_window_sum_p, select_and_gather_add_p, select_and_scatter_add_p
 from ..primitives.common import number
@@ -155,7 +156,7 @@ def driven(x: Sequence[Any], slope: Sequence[Any], k: int) -> Any:
 
 def filled(terms: Any, order: int, aval: ShapedArray) -> list[Any]:
     """All coefficients, written out."""
-    return [zeros_of(aval.tangent()) if t is None else t for t in terms or [None] * order]
+    return [instantiate(t, aval) for t in terms or [None] * order]
 
 
 # --- rules: (primitive, order, primals, series, params) -> (outs, their series) -------------------
@@ -181,7 +182,7 @@ def _rate(trace: JetTrace, primal: Any, terms: Any) -> Any:
     """x' of x(t)."""
     rates = [_scaled(j, t) for j, t in enumerate(terms, 1)]
     with entering(trace.parent):
-        first = zeros_of(aval_of(primal).tangent()) if rates[0] is None else rates[0]
+        first = instantiate(rates[0], aval_of(primal))
     return trace.join(first, rates[1:])
 
 
@@ -205,7 +206,7 @@ def linear(primitive: Primitive, order: int, primals: Sequence[Any], series: Seq
         operands = list(primals)
         for i, (p, s) in enumerate(zip(primals, series)):
             if inexact[i]:
-                operands[i] = zeros_of(aval_of(p).tangent()) if s is None or s[k] is None else s[k]
+                operands[i] = instantiate(s and s[k], aval_of(p))
         terms.append(primitive.bind(*operands, **params))
     if not primitive.multiple_results:
         return outs, terms if dtypes.is_inexact(aval_of(outs).dtype) else None
@@ -292,7 +293,6 @@ def jet_program(jaxpr: Jaxpr, order: int, marks: Sequence[bool],
     Args:
         marks: which inputs have terms.
         force: are all outs of inexact dtype marked?
-
     Returns:
         The program of [*inputs, *terms of the marked ones] -> [*outs, *terms of the marked outs], and the
         marks of the outs.
@@ -417,7 +417,7 @@ def _custom_vjp(*args: Any, fun: Any = None, jaxpr: Jaxpr | None = None, **_: An
 
 # The general rule holds for whatever has a derivative; `rule_of` takes the linear one for what moves values.
 RULES = PassRules("jet", by_derivative, lambda p: True, {
-    linear: (e.add_p, e.add_any_p, e.sub_p, e.neg_p, e.real_p, e.imag_p, e.conj_p, e.complex_p,
+    linear: (e.add_p, add_any_p, e.sub_p, e.neg_p, e.real_p, e.imag_p, e.conj_p, e.complex_p,
              e.convert_element_type_p, e.reduce_precision_p, reduce_sum_p, optimization_barrier_p,
              scatter_add_p, cumsum_p, reduce_window_sum_p, pvary_p, psum_p, psum_invariant_p, all_gather_p,
              reduce_scatter_p, all_to_all_p, ppermute_p, sharding_constraint_p, device_put_p, fft_p,

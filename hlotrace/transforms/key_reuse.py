@@ -6,6 +6,7 @@ is in RULES; one that is not listed uses up all and makes new ones, as `random_s
 """
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -47,10 +48,14 @@ _SMALL = 20     # equations in a program, elements in an index, that are worked 
 
 class _Keys:
     """The keys of one array: which of them are used up, by what and at which line."""
-    __slots__ = ("mask", "what", "line")
+    __slots__ = ("mask", "first")
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.mask, self.what, self.line = np.zeros(shape, bool), "", ""
+    def __init__(self, mask: np.ndarray, first: list[str]) -> None:
+        self.mask, self.first = mask, first
+
+    def reshaped(self, shape: tuple[int, ...]) -> _Keys:
+        """The same keys in another shape; those of a broadcast array are as they were."""
+        return self if math.prod(shape) != self.mask.size else _Keys(self.mask.reshape(shape), self.first)
 
     def use(self, mask: Any, what: str, line: str, said: str) -> None:
         """Use up those of `mask`; `said` begins the error.
@@ -61,10 +66,11 @@ class _Keys:
         if np.any(self.mask & mask):
             raise KeyReuseError(
                 f"{said}: a PRNG key{'' if self.mask.ndim == 0 else ' of an array'} that was used by "
-                f"{self.what}{_at(self.line)} is used again by {what}{_at(line)}: the numbers would be the "
-                "same. Make two of it first, as in key, other = random.split(key), or random.fold_in(key, "
-                "i); random.clone(key) says that it is meant.")
-        self.mask, self.what, self.line = self.mask | mask, what, line
+                f"{self.first[0]}{_at(self.first[1])} is used again by {what}{_at(line)}: the numbers "
+                "would be the same. Make two of it first, as in key, other = random.split(key), or "
+                "random.fold_in(key, i); random.clone(key) says that it is meant.")
+        self.mask |= mask       # in place: a reshaped array has the same
+        self.first[:] = what, line
 
 
 Keys = Sequence[_Keys | None]       # of operands or results, None for what is no key
@@ -82,7 +88,7 @@ def is_watched(avals: Iterable[ShapedArray]) -> bool:
 
 
 def _new(aval: ShapedArray) -> _Keys | None:
-    return _Keys(aval.shape) if is_watched((aval,)) else None
+    return _Keys(np.zeros(aval.shape, bool), ["", ""]) if is_watched((aval,)) else None
 
 
 # --- a program ------------------------------------------------------------------------------------
@@ -92,10 +98,8 @@ def signature(jaxpr: Jaxpr, known: Mapping[Var, np.ndarray] | tuple[()] = ()) ->
 
     Args:
         known: numbers given for inputs, {variable: array}, for the places that indices name.
-
     Returns:
         For each input the mask of its keys that are used up, or None; for each result which input it is.
-
     Raises:
         KeyReuseError: if the program uses a key twice.
     """
@@ -106,9 +110,9 @@ def signature(jaxpr: Jaxpr, known: Mapping[Var, np.ndarray] | tuple[()] = ()) ->
     values = dict(known) if len(jaxpr.eqns) <= _SMALL else {}
     for eqn in jaxpr.eqns:
         _apply(eqn, env, values)
-    of = {id(k): i for i, k in enumerate(given) if k is not None}
+    of = {id(k.first): i for i, k in enumerate(given) if k is not None}
     found = ([k.mask if k is not None and k.mask.any() else None for k in given],
-             [of.get(id(env.get(v))) if type(v) is Var else None for v in jaxpr.outvars])
+             [of.get(id(env[v].first)) if v in env else None for v in jaxpr.outvars])
     return jaxpr.facts.setdefault("key_reuse", found) if not known else found
 
 
@@ -143,6 +147,10 @@ def _read(eqn: Eqn, keys: Keys, line: str, _: object) -> None:
 def _pass(eqn: Eqn, keys: Keys, line: str, _: object) -> Keys:
     """The results are the operands in their order."""
     return keys
+
+
+def _reshape(eqn: Eqn, keys: Keys, line: str, _: object) -> Keys:
+    return [keys[0] and keys[0].reshaped(eqn.outvars[0].aval.shape)]
 
 
 def _slice(eqn: Eqn, keys: Keys, line: str, values: dict[Var, Any]) -> Keys | None:
@@ -265,8 +273,9 @@ RULES = PassRules("key reuse", _any, lambda p: not p.structural, {
     # vmap broadcasts keys that are not mapped
     _pass: (broadcast_in_dim_p, convert_element_type_p, copy_p, device_put_p, name_p, pvary_p,
             sharding_constraint_p, stop_gradient_p),
+    _reshape: (reshape_p, squeeze_p),
     # where a key is afterwards is not followed
-    _use_up: (reshape_p, squeeze_p, transpose_p, select_n_p, rev_p, pad_p, concatenate_p, gather_p, scatter_p,
+    _use_up: (transpose_p, select_n_p, rev_p, pad_p, concatenate_p, gather_p, scatter_p,
               scatter_apply_p, dynamic_update_slice_p, random_split_p, random_bits_p),
     _slice: (slice_p,), _dynamic_slice: (dynamic_slice_p,),
     _cond: (cond_p,), _scan: (scan_p,), _while: (while_p,)})
@@ -281,7 +290,7 @@ def _keys_of(x: Any, aval: ShapedArray) -> _Keys | None:
     if not is_watched((aval,)):
         return None
     found = _used.get(id(x))
-    return found[1] if found is not None and found[0]() is x else _remember(x, _Keys(aval.shape))
+    return found[1] if found is not None and found[0]() is x else _remember(x, _new(aval))
 
 
 def _remember(x: Any, keys: _Keys) -> _Keys:
@@ -301,7 +310,6 @@ def use(jaxpr: Jaxpr, operands: Sequence[Any], what: str, kind: str = "jit-compi
         num_consts: so many of the operands, the first, are no arguments.
     Returns:
         A function to be called with the results.
-
     Raises:
         KeyReuseError: where a key is used up already.
     """
@@ -321,7 +329,7 @@ def use(jaxpr: Jaxpr, operands: Sequence[Any], what: str, kind: str = "jit-compi
     def passed(results: Sequence[Any]) -> None:
         for x, i in zip(results, outs):
             if i is not None and x is not operands[i]:
-                _remember(x, keys[i])
+                _remember(x, keys[i].reshaped(x.shape))
     return passed
 
 

@@ -9,18 +9,11 @@ from ..core.config import state
 from ..core.jaxpr import Literal, literal_value, sub_jaxprs
 from ..core.primitive import missing
 from ..core.symbolic_zeros import UndefinedPrimal, drop_zeros, fill_zeros, is_undefined_primal
-from ..primitives.arrays import elementwise
+from ..primitives.arrays.elementwise_rules import accumulate
 from ..primitives.programs.calls import custom_lin_p
 
 if TYPE_CHECKING:
     from ..core.jaxpr import Eqn, Jaxpr
-
-
-def accumulate(a: Any, b: Any) -> Any:
-    """The sum of two cotangents, either of which may be None (zero)."""
-    if a is None or b is None:
-        return b if a is None else a
-    return elementwise.accumulate(a, b)
 
 
 def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cotangents: Sequence[Any],

@@ -234,6 +234,17 @@ def test_linear_transpose():
          (X @ matrix,))
 
 
+@pytest.mark.parametrize("jacobian, x, want", [
+    (jax.jacfwd(lambda x: jnp.int32(3)), 1.0, np.int32(0)),
+    (jax.jacfwd(lambda x: (x, x.astype(int))), X, (np.eye(3, dtype=np.float32), np.zeros((3, 3), np.int32))),
+    (jax.jacrev(lambda n: n * 1.0, allow_int=True), np.arange(2), np.zeros((2, 2), np.int32)),
+])
+def test_jacobians_of_and_by_integers_are_zeros_of_their_type(jacobian, x, want):
+    found = jacobian(x)
+    same(found, want)
+    assert jax.tree.map(lambda a: a.dtype, found) == jax.tree.map(lambda a: a.dtype, want)
+
+
 @pytest.mark.parametrize("call, error, words", [
     (lambda: jax.jvp(f, 1.0, 1.0), TypeError, "tuples or lists"),
     (lambda: jax.jvp(f, (1.0,), (1.0, 1.0)), TypeError, "tree structure"),
@@ -251,6 +262,10 @@ def test_linear_transpose():
     (lambda: jax.linearize(f, 1.0)[1](X), ValueError, "inconsistent"),
     (lambda: jax.linearize(f, 1.0)[1](1.0, 1.0), TypeError, "structure"),
     (lambda: jax.linear_transpose(lambda x: x * 2, X)(X[:2]), TypeError, "cotangent type"),
+    (lambda: jax.grad(jnp.multiply, 2)(1.0, 1.0), TypeError, "requires at least 3 positional"),
+    (lambda: jax.grad(jnp.multiply, (0, -3))(1.0, 1.0), ValueError, r"value -3 for len\(args\) == 2"),
+    (lambda: jax.jacfwd(jnp.multiply, 2)(1.0, 1.0), ValueError, r"value 2 for len\(args\) == 2"),
+    (lambda: jax.jacrev(jnp.multiply, -3)(1.0, 1.0), ValueError, r"value -3 for len\(args\) == 2"),
     (lambda: jax.linear_transpose(lambda x: x * x, 1.0)(1.0), TypeError, "not linear"),
     (lambda: jax.linear_transpose(jnp.sin, 1.0)(1.0), NotImplementedError,
      "Transpose rule .* for 'sin' not implemented"),

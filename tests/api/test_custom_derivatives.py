@@ -334,3 +334,34 @@ applied.defjvp(lambda scale, how, primals, tangents: (applied(scale, *primals, h
 def test_a_traced_argument_that_is_not_differentiated_has_no_derivative(transformed, expected):
     got = transformed(lambda scale, x: applied(scale, x, jnp.abs))(2., 3.)
     assert jax.tree.map(float, got) == expected
+
+
+@jax.custom_vjp
+def doubled(x):
+    return x * 2
+
+
+def forward_of_doubled(x):
+    return doubled(x), None
+
+
+def backward_of_doubled(_, g):
+    return (g * 2,)
+
+
+doubled.defvjp(forward_of_doubled, backward_of_doubled)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("f, words", [
+    (doubled, ["custom_vjp_call[\n      name=doubled\n      bwd=backward_of_doubled\n      call_jaxpr={",
+              "fwd=forward_of_doubled\n      symbolic_zeros=False"]),
+    (jax.vmap(doubled), ["bwd=backward_of_doubled", "fwd=forward_of_doubled"]),
+    (jax.vmap(jax.nn.relu), ["custom_jvp_call[\n      name=relu", "jvp=_relu_jvp"]),
+    (lambda x: jax.pure_callback(np.sin, x, x), ["pure_callback[\n      callback=sin\n", "sharding=None"]),
+    (lambda x: jax.experimental.io_callback(np.sin, x, x), ["io_callback[\n", "ordered=False\n"]),
+    (lambda x: jax.debug.callback(print, x), ["debug_callback[callback=print effect=debug partitioned=False]"]),
+])
+def test_texts_of_programs_name_the_functions_of_the_user(f, words):
+    text = str(jax.make_jaxpr(f)(np.ones(3, np.float32)))
+    assert all(word in text for word in words), text

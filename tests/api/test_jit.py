@@ -1,5 +1,6 @@
 """jit: what goes in and out, when it traces again, static and donated arguments, how it is applied."""
 import collections
+import copy
 import functools
 import threading
 
@@ -352,3 +353,8 @@ def test_a_platform_that_is_not_there_matters_when_it_is_called():
     for call in (lambda: f(1.0), lambda: f.lower(1.0), lambda: jax.jit(lambda x: f(x))(1.0)):
         with pytest.raises(RuntimeError, match="Unknown backend nope"):
             call()
+
+
+def test_a_copy_of_what_holds_a_jitted_function_calls_it():
+    f = jax.jit(lambda x: x * 2)
+    assert float(f(1.0)) == 2 and float(copy.deepcopy({"f": f})["f"](2.0)) == 4 == float(copy.copy(f)(2.0))

@@ -35,6 +35,11 @@ def test_a_box_holds_any_pytree():
     assert type(state) is BoxTypeState and [a.shape for a in state.leaf_avals] == [(), (3,)]
 
 
+def test_weak_numbers_are_of_the_type_of_strong_ones():
+    weak, strong = (jax.experimental.cur_qdd(Box(x)) for x in (jnp.asarray(1.), jnp.float32(1.)))
+    assert weak != strong and weak.normalize() == strong.normalize()
+
+
 @pytest.mark.parametrize("transform, want",
                          [(jax.jit, 9.), (jax.grad, 6.), (lambda f: jax.jit(jax.grad(f)), 6.),
                                              (lambda f: lambda x: jax.vmap(f)(jnp.full(1, x))[0], 9.)])

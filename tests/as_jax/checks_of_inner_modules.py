@@ -73,6 +73,8 @@ def test_deprecations():
     deprecations.accelerate("an-id")
     with warnings.catch_warnings(), pytest.raises(KeyError):
         deprecations.warn("an-id", "now", stacklevel=1, error_class=KeyError)
+    deprecations.register("an-id")
+    assert not deprecations.is_accelerated("an-id")
     deprecations.unregister("an-id")
     for use in (deprecations.is_accelerated, deprecations.accelerate, deprecations.unregister):
         with pytest.raises(ValueError, match="not registered"):
@@ -90,6 +92,9 @@ def test_what_is_in_a_program():
     assert [[user and user.primitive.name for user in users] for *_, users in inner] == [["sin"], [None]]
     assert [eqn.primitive.name for eqn in jaxpr_util.eqns_using_var(jaxpr, jaxpr.invars[0])] == ["jit", "mul"]
     assert gzip.decompress(jaxpr_util.pprof_equation_profile(jaxpr))
+    sine = jax.jit(jnp.sin)
+    twice = jax.make_jaxpr(lambda x: sine(x) + sine(-x))(1.0).jaxpr
+    assert [jaxpr_util.count_eqns(twice, again) for again in (True, False)] == [6, 5]
 
 
 def test_cache_misses_are_told_in_the_words_of_jax(caplog):

@@ -9,7 +9,7 @@ from places import ROOT, TESTS
 
 def test_faces_helpers_and_jacobians():
     files = [TESTS / "as_jax" / f"checks_of_{name}.py"
-             for name in ("boxes", "faces", "helpers", "inner_modules", "jacobians")]
+             for name in ("boxes", "faces", "helpers", "inner_modules", "jacobians", "key_reuse_core")]
     ran = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *files],
                          cwd=ROOT, text=True,
                          capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)})

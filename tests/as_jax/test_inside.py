@@ -35,7 +35,8 @@ assert importlib.util.find_spec("jax").name == "jax" and jax.numpy.__spec__.name
 assert jnp.arange(3.).dtype == "float64"
 assert core.Tracer is jax.core.Tracer and jax._src.tree_util.flatten_one_level({"a": 1})[0] == (1,)
 for missing, words in [("from jax._src.core import nonsense", "nonsense"), ("import jax._src.nonsense", "nonsense"),
-                       ("import jax.experimental.transfer", "hlotrace does not have jax.experimental.transfer")]:
+                       ("import jax.experimental.source_mapper",
+                        "hlotrace does not have jax.experimental.source_mapper")]:
     try:
         exec(missing)
     except ImportError as error:
@@ -90,18 +91,21 @@ def test_what_this_process_starts_is_not_asked():
     program = ("import hlotrace.as_jax, jax, subprocess, sys\n"
                "print(subprocess.run([sys.executable, '-c', \"import importlib.util as u, sys; u.find_spec('jax'); \"\n"
                "      \"print('hlotrace' in sys.modules)\"], capture_output=True, text=True).stdout)")
-    assert run("-c", program).strip() == "False"
+    assert forked.run(program, check=True, PYTHONPATH=str(ROOT)).stdout.strip() == "False"
 
 
 def test_the_real_jax_is_refused():
     program = "import sys, types\nsys.modules['jax'] = types.ModuleType('jax')\nimport hlotrace.as_jax"
-    assert "ImportError: hlotrace.as_jax: the real jax is already imported" in run("-c", program, code=1)
+    done = forked.run(program)
+    assert done.returncode == 1 and "ImportError: hlotrace.as_jax: the real jax is already imported" in done.stderr
 
 
 @pytest.mark.parametrize("arguments, words", [
     ([], "which program?"), (["no_such_file.py"], "no file 'no_such_file.py'; a module is run with -m")])
 def test_what_cannot_be_run(arguments, words):
-    assert words in run("-m", "hlotrace.as_jax", *arguments, code=2)
+    program = "import runpy; runpy.run_module('hlotrace.as_jax', run_name='__main__', alter_sys=True)"
+    done = forked.run(program, *arguments)
+    assert done.returncode == 2 and words in done.stderr
 
 
 def test_inside_of_jax_every_row_is_there():

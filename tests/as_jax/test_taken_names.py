@@ -1,10 +1,7 @@
 """Every name that packages were seen to take from JAX resolves in a process for JAX; a few raise when they
 are called."""
-import os
-import subprocess
-import sys
-
-from places import ROOT, TESTS
+import forked
+from places import TESTS
 
 PROGRAM = """
 import hlotrace.as_jax, importlib, sys, warnings
@@ -35,7 +32,4 @@ assert not wrong, wrong
 
 
 def test_all_of_them_in_one_process():
-    done = subprocess.run([sys.executable, "-c", PROGRAM, TESTS / "data" / "taken_names.txt"],
-                          capture_output=True, text=True, cwd=ROOT,
-                          env={**os.environ, "PYTHONPATH": str(ROOT)})
-    assert done.returncode == 0, done.stderr
+    forked.run(PROGRAM, TESTS / "data" / "taken_names.txt", check=True, HLOTRACE_AS_JAX="1")

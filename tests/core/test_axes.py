@@ -65,8 +65,8 @@ def along(primitive, operands, labels, label, params):
 def test_families_state_their_axes():
     """What is left computes places, holds programs or talks to devices: it says itself how it is mapped."""
     assert set(PRIMITIVES) - STATED == {
-        "addupdate", "anywhere", "axis_index", "bounded_while", "by_platform", "call_exported", "callback",
-        "check",
+        "addupdate", "anywhere", "axis_index", "bounded_while", "by_platform", "call_exported", "check",
+        "pure_callback", "io_callback", "debug_callback",
         "after_all", "checkpoint", "composite", "cond", "conv_general_dilated", "create_token",
         "custom_jvp_call",
         "custom_lin", "custom_linear_solve", "custom_partitioning", "custom_vjp_call", "custom_vmap_call",
@@ -212,7 +212,7 @@ def test_a_bound_for_each_example():
     (jax.lax.add, [(2, 3), (3,)], TypeError, "add"),
     (lambda x, y: jax.lax.concatenate([x, y], 0), [(2, 3), (3,)], TypeError, "concatenate"),
     (lambda x, y: PRIMITIVES["select_n"].bind(x > 0, x, y), [(2, 3), ()], TypeError,
-     "cases must have equal shapes"),
+     "cases must have the same shapes"),
     (lambda x, y: PRIMITIVES["sort"].bind(x, y, dimension=0, is_stable=True, num_keys=1), [(2, 3), ()],
      TypeError, "sort"),
     (lambda x, y: jax.lax.clamp(y, x, y), [(2, 3), (3,)], TypeError, "clamp"),

@@ -7,6 +7,7 @@ import sys
 import threading
 import warnings
 
+import forked
 import numpy as np
 import pytest
 
@@ -154,7 +155,7 @@ app.run(lambda argv: print(argv[1:], *map(jax.config.read, options)))
     first = ["--jax_enable_x64", "--jax_numpy_rank_promotion=raise"]
     later = ["--nojax_threefry_partitionable", "--jax_debug_nans=1"]
     def run(*words):
-        return subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True)
+        return forked.run(program, *words)
     for words, said in [([*first, "a", *later], "True raise False True\n['a'] True raise False True\n"),
                         ([*first, "--", *later], f"True raise True False\n{later} True raise True False\n"),
                         ([], "False allow True False\n[] False allow True False\n")]:

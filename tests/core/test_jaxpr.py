@@ -339,3 +339,15 @@ def test_replace_changes_what_is_given_and_nothing_else():
     assert differ(*cases[0][1:3], program, other.replace(jaxpr=program)) == []
     assert differ(*cases[1][1:3], eqn, eqn.replace(source_info=cases[1][3].source_info)) == [
         "source", "name_stack"]
+
+
+@pytest.mark.parametrize("f, words", [
+    (jax.grad(lambda x: x[0] ** 2), "mul 2.0:f32[] "), (jax.grad(lambda x: x[0] ** 3), "mul 3.0:f32[] "),
+    (lambda x: lax.iota(int, 3), "iota[dimension=0 dtype=int32 shape=(3,) sharding=None]"),
+    (lambda x: lax.top_k(x, 2), "top_k[axis=0 k=2]"), (jax.checkpoint(jnp.sin), "differentiated=False"),
+    (jax.checkpoint(jnp.sin), "policy=None"),
+    (lambda x: lax.conv(x[None, None], x[None, None], (1,), "SAME"), "out_sharding=None"),
+])
+@pytest.mark.quick
+def test_texts_have_the_parameters_that_jax_has(f, words):
+    assert words in str(jax.make_jaxpr(f)(np.ones(3, np.float32)))

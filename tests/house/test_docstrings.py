@@ -18,7 +18,8 @@ from hlotrace.core.config import override
 from tools import stubs
 
 WITHOUT = TESTS / "without_example.txt"
-NAMES = {"jax": jax, "jnp": jnp, "lax": lax, "nn": nn, "np": np}       # what examples may use without an import
+# What examples may use without an import; a module too, by its last name, in those of its functions.
+NAMES = {"jax": jax, "jnp": jnp, "lax": lax, "nn": nn, "np": np}
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 # Faces whose functions are for authors of primitives, and modules that are tested as documents.
 OTHERS = ("hlotrace.extend", "hlotrace.interpreters", "hlotrace.core", "hlotrace.tree", "hlotrace.typing")
@@ -37,7 +38,9 @@ def functions(face):
 
 
 def examples(name, function):
-    found = doctest.DocTestParser().get_doctest(function.__doc__ or "", dict(NAMES), name, None, None)
+    face = name.rpartition(".")[0]
+    known = NAMES | {face.rpartition(".")[2]: FACES.get(face)}
+    found = doctest.DocTestParser().get_doctest(function.__doc__ or "", known, name, None, None)
     return found if found.examples else None
 
 

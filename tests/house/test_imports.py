@@ -309,7 +309,7 @@ def test_imports_inside_of_functions_are_found():
 GIVEN_DOWNWARD = {
     "transformations of programs, for the rules of primitives that hold programs": "programs.batch_flat programs.batch_nonzero programs.map_flat",
     "how a primitive runs outside of programs, which only the runtime knows":
-        "jit_p.impl_rule shard_map_p.impl_rule device_put_p.impl_rule sharding_constraint_p.impl_rule callback_p.impl_rule "
+        "jit_p.impl_rule shard_map_p.impl_rule device_put_p.impl_rule sharding_constraint_p.impl_rule "
         "mesh_cast_p.impl_rule reshard_p.impl_rule",
     "operations that a trace writes by itself": "JaxprTrace.pvary JaxprTrace.held JaxprTrace.typed Dimension.as_value "
         "shape.as_type jaxpr.convert",

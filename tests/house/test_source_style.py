@@ -38,7 +38,8 @@ def test_pending_entries_are_needed():
     ('def f(x):\n    """A sum.\n\n    Args:\n        y: an array.\n    """\n', "'y' does not appear in the function signature"),
     ('def f(x):\n    """A sum.\n\n    x: an array.\n    """\n', "outside of `Args:`"),
     ('def f(x):\n    """A sum.\n\n    Returns: x.\n    """\n', "section of its own"),
-    ('def f(x):\n    """A sum.\n\n    Raises:\n        TypeError: for text.\n\n    Args:\n        x: an array.\n    """\n', "sections are"),
+    ('def f(x):\n    """A sum.\n\n    Raises:\n        TypeError: for text.\n    Args:\n        x: an array.\n    """\n', "sections are"),
+    ('def f(x):\n    """A sum.\n\n    Args:\n        x: an array.\n\n    Returns:\n        x.\n    """\n', "without a blank line"),
     ('"""What lies here."""\n', "'lies'"),
     ("y = 1 if a else 2 if b else 3\n", "inside of another"),
     ("from .other import _hidden\n", "private"),
@@ -55,6 +56,6 @@ def test_offences_are_found(tmp_path, source, said):
 def test_good_source_has_none(tmp_path):
     path = tmp_path / "module.py"
     path.write_text('"""A module."""\n\n\ndef f(x, *args):\n    """The sum of all.\n\n    Args:\n        x: an array.\n'
-                    "        *args: more arrays.\n\n    Returns:\n        The sum, of shape ().\n\n    Raises:\n"
+                    "        *args: more arrays.\n    Returns:\n        The sum, of shape ().\n    Raises:\n"
                     '        TypeError: where one is no array.\n\n    >>> f(1)\n    1\n    """\n', "utf-8")
     assert [text for check in source_style.CHECKS for text in check(path)] == []

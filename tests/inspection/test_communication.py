@@ -260,6 +260,7 @@ StackFrames
         ),
         (r'op_name="f" source_file="C:\\a\\b.py" source_line=5 source_end_line=6', "b.py:5", "f"),
         ('op_name="f" stack_frame_id=9', None, "f"),
+        ('op_name="f" source_file="-" source_line=5', None, "f"),
         ('op_name="f"', None, "f"),
         ("", None, None),
     ],

@@ -341,6 +341,14 @@ def test_what_is_given_back_as_it_is_is_no_result():
         jax.vmap(branch, (0, None, None), (None, 0, None))(flags, x, y)
 
 
+@pytest.mark.quick
+def test_the_predicate_of_a_cond_is_an_index_in_programs():
+    text = str(jax.make_jaxpr(lambda p, x: lax.cond(p, jnp.sin, jnp.cos, x))(True, 1.0))
+    assert "c:i32[] = convert_element_type[new_dtype=int32 weak_type=False] a" in text and "] c b" in text
+    for known in (True, 2, np.bool_(True)):
+        assert "] 1:i32[] a" in str(jax.make_jaxpr(lambda x: lax.cond(known, jnp.sin, jnp.cos, x))(1.0))  # noqa: B023
+
+
 def test_vmap_of_cond():
     f = lambda p, x, y: lax.cond(p, lambda x, y: (x, y), lambda x, y: (y, y), x, y)
     p = np.array([True, False])

@@ -1,6 +1,7 @@
 """The names of operations: scopes of the user's, of transformations, of calls and of control flow, as JAX has them."""
 import re
 
+import numpy as np
 import pytest
 
 import hlotrace as jax
@@ -71,3 +72,15 @@ def test_compiled_programs_have_the_names_of_calls_in_front():
     ("a/vmap()/b/jvp()", "a/vmap(b)/jvp()/"), ("jvp()/jit(f)", "jvp(jit(f))/")])
 def test_scopes_of_transformations_go_around_the_next(stack, text):
     assert scope_text(stack) == text
+
+
+@pytest.mark.parametrize("f, want", [
+    (lambda x: jax.lax.scan(lambda c, _: (jnp.sin(c), None), x, None, length=3)[0],
+     {"jit(f)/while", "jit(f)/while/body/sin"}),
+    (lambda x: jax.pure_callback(np.sin, x, x), {"jit(f)/pure_callback"}),
+    (lambda x: jax.experimental.io_callback(np.sin, x, x), {"jit(f)/io_callback"}),
+])
+def test_operations_have_the_names_that_profiles_of_jax_show(f, want):
+    f.__name__ = "f"
+    text = jax.jit(f).lower(np.float32(1)).as_text(debug_info=True)
+    assert all(f'loc("{name}"' in text for name in want)

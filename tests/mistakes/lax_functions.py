@@ -67,7 +67,7 @@ def conv_dimension_numbers_of_a_wrong_letter():
     return lax.conv_general_dilated(IMAGES, KERNEL, (1, 1), "SAME", dimension_numbers=("NCHV", "OIHW", "NCHW"))  # <-
 
 
-@mistake(TypeError, "lax.conv_general_dilated", "'NHC'", "4 axes", advice="one character for each")
+@mistake(TypeError, "lax.conv_general_dilated", "'NHC'", "(2, 3, 8, 8)", advice="len equal to the ndim")
 def conv_dimension_numbers_of_a_wrong_length():
     return lax.conv_general_dilated(IMAGES, KERNEL, (1, 1), "SAME", dimension_numbers=("NHC", "OIH", "NHC"))  # <-
 
@@ -159,7 +159,7 @@ def reduce_window_of_one_axis():
     return lax.reduce_window(IMAGES, -jnp.inf, lax.max, (2, 2), (2, 2), "VALID")  # <-
 
 
-@mistake(TypeError, "lax.reduce_window", "window_strides (2, 2)", advice="one for each axis")
+@mistake(TypeError, "lax.reduce_window", "window_strides (2, 2)", advice="inconsistent window_strides and window_dimensions")
 def reduce_window_strides():
     return lax.reduce_window(IMAGES, -jnp.inf, lax.max, (1, 1, 2, 2), (2, 2), "VALID")  # <-
 
@@ -174,7 +174,7 @@ def reduce_window_of_no_function():
     return lax.reduce_window(IMAGES, 0.0, jnp.ones(3), (1, 1, 2, 2), (1, 1, 2, 2), "VALID")  # <-
 
 
-@mistake(ValueError, "lax.reduce", "dimensions 2", advice="-2 <= dimensions < 2")
+@mistake(ValueError, "lax.reduce", "axis 2", advice="-2 <= dimensions < 2")
 def reduce_axis():
     return lax.reduce(jnp.ones((2, 3)), 0.0, lax.add, (2,))  # <-
 
@@ -232,7 +232,7 @@ def pad_value_of_another_type():
     return lax.pad(jnp.ones(3), 0, [(1, 1, 0)])  # <-
 
 
-@mistake(ValueError, "lax.pad", "((1, 1, -1),)", advice="non-negative")
+@mistake(ValueError, "lax.pad", "((1, 1, -1),)", advice="nonnegative")
 def pad_interior_negative():
     return lax.pad(jnp.ones(3), 0.0, [(1, 1, -1)])  # <-
 
@@ -242,12 +242,12 @@ def select_of_different_shapes():
     return lax.select(jnp.ones(3) > 0, jnp.ones(4), jnp.ones(4))  # <-
 
 
-@mistake(TypeError, "lax.select", "float32[]", "float32[3]", advice="jnp.where does so")
+@mistake(TypeError, "lax.select", "()", "float32[3]", advice="jnp.where does so")
 def select_of_a_scalar_case():
     return lax.select(jnp.ones(3) > 0, jnp.ones(3), 0.0)  # <-
 
 
-@mistake(TypeError, "lax.select", "float32", "bool or int32", advice="x > 0")
+@mistake(TypeError, "lax.select", "float32", "boolean or int32", advice="x > 0")
 def select_by_floats():
     return lax.select(jnp.ones(3), jnp.ones(3), jnp.ones(3))  # <-
 
@@ -262,7 +262,7 @@ def clamp_of_shapes():
     return lax.clamp(jnp.zeros(2), jnp.ones(3), jnp.ones(3))  # <-
 
 
-@mistake(TypeError, "lax.slice", "axis 1", "limit 9", "(4, 5)", advice="x[start:limit]")
+@mistake(TypeError, "lax.slice", "operand shape (4, 5)", "limit_indices (4, 9)", "(4, 5)", advice="x[start:limit]")
 def slice_beyond():
     return lax.slice(jnp.ones((4, 5)), (0, 2), (4, 9))  # <-
 
@@ -272,7 +272,7 @@ def slice_of_one_axis():
     return lax.slice(jnp.ones((4, 5)), (0,), (4,))  # <-
 
 
-@mistake(TypeError, "lax.slice", "start 4, limit 2", "axis 0", advice="start <= limit")
+@mistake(TypeError, "lax.slice", "start_indices (4,)", "limit_indices (2,)", advice="greater than or equal to start_indices")
 def slice_backwards():
     return lax.slice(jnp.ones(5), (4,), (2,))  # <-
 
@@ -290,12 +290,12 @@ def slice_in_dim_axis():
     return lax.slice_in_dim(jnp.ones((4, 5)), 0, 2, axis=2)  # <-
 
 
-@mistake(ValueError, "lax.dynamic_slice", "start_indices", "(4, 5)", "got 1", advice="one entry for each axis")
+@mistake(ValueError, "lax.dynamic_slice", "slice indices", "(4, 5)", "(1 vs (4, 5))", advice="must match number of operand dimensions")
 def dynamic_slice_starts():
     return lax.dynamic_slice(jnp.ones((4, 5)), (0,), (2, 2))  # <-
 
 
-@mistake(TypeError, "lax.dynamic_slice", "float32[]", advice=".astype(int)")
+@mistake(TypeError, "lax.dynamic_slice", "float32", advice=".astype(int)")
 def dynamic_slice_start_of_floats():
     return lax.dynamic_slice(jnp.ones(5), (1.0,), (2,))  # <-
 
@@ -308,7 +308,7 @@ def dynamic_slice_of_a_traced_size():
     return f(jnp.ones(5), 2)
 
 
-@mistake(TypeError, "lax.dynamic_slice", "x: float32[6,3]", "axis 1", "got 4", "size 3", advice="at most")
+@mistake(TypeError, "lax.dynamic_slice", "x: float32[6,3]", "axis 1", "4 for axis 1", "size 3", advice="smaller than operand shape")
 def dynamic_slice_in_a_loop():
     x = jnp.ones((6, 3))
 
@@ -317,12 +317,12 @@ def dynamic_slice_in_a_loop():
     return lax.scan(body, jnp.zeros((2, 4)), jnp.arange(3))
 
 
-@mistake(TypeError, "lax.dynamic_update_slice", "(5,)", "(4, 5)", advice="one entry for each axis")
+@mistake(TypeError, "lax.dynamic_update_slice", "(5,)", "(4, 5)", advice="the same rank")
 def dynamic_update_of_another_rank():
     return lax.dynamic_update_slice(jnp.ones((4, 5)), jnp.ones(5), (0, 0))  # <-
 
 
-@mistake(TypeError, "lax.dynamic_update_slice", "float32 and int32", advice="cast the update with .astype")
+@mistake(TypeError, "lax.dynamic_update_slice", "float32, int32", advice="cast the update with .astype")
 def dynamic_update_of_another_type():
     return lax.dynamic_update_slice(jnp.ones(5), jnp.ones(2, "int32"), (0,))  # <-
 
@@ -337,37 +337,37 @@ def iota_of_a_shape():
     return lax.iota("int32", (2, 3))  # <-
 
 
-@mistake(TypeError, "lax.iota", "bool", advice="must be a number")
+@mistake(TypeError, "lax.iota", "bool", advice="subtypes of integer, floating")
 def iota_of_bools():
     return lax.iota(bool, 3)  # <-
 
 
-@mistake(ValueError, "lax.broadcasted_iota", "dimension 2", "(2, 3)", advice="out of bounds")
+@mistake(ValueError, "lax.broadcasted_iota", "dimension=2", "(2, 3)", advice="between 0 and len(shape)")
 def broadcasted_iota_dimension():
     return lax.broadcasted_iota("int32", (2, 3), 2)  # <-
 
 
-@mistake(ValueError, "lax.bitcast_convert_type", "int8", "int32", "(3,)", advice="a last axis of size 4")
+@mistake(ValueError, "lax.bitcast_convert_type", "int8", "int32", "(3,)", advice="the last axis must have size 4")
 def bitcast_of_another_width():
     return lax.bitcast_convert_type(jnp.ones(3, "int8"), "int32")  # <-
 
 
-@mistake(TypeError, "lax.bitcast_convert_type", "bool to float32", advice=".astype")
+@mistake(TypeError, "lax.bitcast_convert_type", "operand dtype=bool", advice=".astype")
 def bitcast_of_bools():
     return lax.bitcast_convert_type(jnp.ones(3) > 0, "float32")  # <-
 
 
-@mistake(TypeError, "lax.broadcast_in_dim", "size 3", "size 2", "axis 0", advice="1 or equal")
+@mistake(TypeError, "lax.broadcast_in_dim", "(3,)", "(2, 3)", "broadcast_dimensions (0,)", advice="either be 1, or be equal")
 def broadcast_in_dim_places():
     return lax.broadcast_in_dim(jnp.ones(3), (2, 3), (0,))  # <-
 
 
-@mistake(TypeError, "lax.broadcast_in_dim", "(0,)", "(3, 2)", advice="one result axis for each of the 2 axes")
+@mistake(TypeError, "lax.broadcast_in_dim", "(0,)", "ndim 2", advice="length equal to operand ndim")
 def broadcast_in_dim_too_few():
     return lax.broadcast_in_dim(jnp.ones((3, 2)), (3, 2, 4), (0,))  # <-
 
 
-@mistake(TypeError, "lax.transpose", "(0, 0)", "(2, 3)", advice="permutation of the axes")
+@mistake(TypeError, "lax.transpose", "(0, 0)", "(2, 3)", advice="permutation of operand dimensions")
 def transpose_permutation():
     return lax.transpose(jnp.ones((2, 3)), (0, 0))  # <-
 
@@ -377,7 +377,7 @@ def reshape_sizes():
     return lax.reshape(jnp.ones((2, 3)), (7,))  # <-
 
 
-@mistake(TypeError, "lax.rev", "(2,)", "(2, 3)", advice="0 to 1")
+@mistake(TypeError, "lax.rev", "(2,)", "(2, 3)", advice="less than operand ndim")
 def rev_axis():
     return lax.rev(jnp.ones((2, 3)), (2,))  # <-
 
@@ -392,7 +392,7 @@ def concatenate_of_types():
     return lax.concatenate([jnp.ones(3), jnp.ones(3, "int32")], 0)  # <-
 
 
-@mistake(ValueError, "lax.squeeze", "axis 0", "size 2", advice="size 1")
+@mistake(ValueError, "lax.squeeze", "axis 0", "(2, 1)", advice="equal to one")
 def squeeze_axis():
     return lax.squeeze(jnp.ones((2, 1)), (0,))  # <-
 
@@ -432,7 +432,7 @@ def add_of_a_list():
     return lax.add([1.0, 2.0], [3.0, 4.0])  # <-
 
 
-@mistake(TypeError, "lax.sin", "int32", "floating point", advice=".astype(float)")
+@mistake(TypeError, "lax.sin", "int32", "floating", advice=".astype(float)")
 def sin_of_ints():
     return lax.sin(jnp.arange(3))  # <-
 
@@ -457,7 +457,7 @@ def convert_to_an_unknown_type():
     return lax.convert_element_type(jnp.ones(3), "float31")  # <-
 
 
-@mistake(TypeError, "lax.complex", "int32", "floating point", advice=".astype")
+@mistake(TypeError, "lax.complex", "int32", "floating", advice=".astype")
 def complex_of_ints():
     return lax.complex(jnp.arange(3), jnp.arange(3))  # <-
 
@@ -508,7 +508,7 @@ def high_half_of_floats():
     return lax.mulhi(x, x)  # <-
 
 
-@mistake(ValueError, "lax.reshape", "x: float32[2,3]", "(-1,)", advice="non-negative")
+@mistake(ValueError, "lax.reshape", "x: float32[2,3]", "(-1,)", advice="nonnegative")
 def reshape_to_what_is_left():
     x = jnp.ones((2, 3))
     return lax.reshape(x, (-1,))  # <-

@@ -117,7 +117,7 @@ def shape_that_is_no_int():
     return random.normal(KEY, 3.5)  # <-
 
 
-@mistake(ValueError, "random.normal", "(3, -1)", advice="non-negative")
+@mistake(ValueError, "random.normal", "(3, -1)", advice="nonnegative")
 def negative_size():
     return random.normal(KEY, (3, -1))  # <-
 
@@ -204,7 +204,7 @@ def several_seeds():
     return random.key(jnp.arange(3))  # <-
 
 
-@mistake(ValueError, "random.key", "'mt19937'", advice="threefry2x32")
+@mistake(ValueError, "random.key", "mt19937", advice="threefry2x32")
 def generator_that_is_not_there():
     return random.key(0, impl="mt19937")  # <-
 
@@ -269,7 +269,7 @@ def gamma_without_its_parameter():
     return random.gamma(KEY)  # <-
 
 
-@mistake(ValueError, "random.key", "'philox'", advice="'rbg'")
+@mistake(ValueError, "random.key", "philox", advice="'rbg'")
 def generator_that_there_is_not():
     return random.key(0, impl="philox")  # <-
 

@@ -5,7 +5,7 @@ from hlotrace.scipy import interpolate, ndimage
 from mistakes import mistake
 
 
-@mistake(ValueError, "image.resize", "(8, 8)", "(1, 4, 4, 3)", advice="a size for each axis")
+@mistake(ValueError, "image.resize", "(8, 8)", "(1, 4, 4, 3)", advice="equal to the number of dimensions")
 def image_resized_without_its_batch():
     return jax.image.resize(jnp.ones((1, 4, 4, 3)), (8, 8), "linear")  # <-
 

@@ -78,7 +78,7 @@ def where():
     return jnp.where(mask, jnp.ones(4), 0.0)  # <-
 
 
-@mistake(TypeError, "jnp.concatenate", "(2, 3)", "(2, 4)", "axis 0", advice="equal")
+@mistake(TypeError, "jnp.concatenate", "(2, 3)", "(2, 4)", "dimension 0", advice="differ")
 def concatenate():
     return jnp.concatenate([jnp.ones((2, 3)), jnp.ones((2, 4))])  # <-
 
@@ -113,12 +113,12 @@ def maximum_of_nothing():
     return jnp.max(jnp.ones((0, 3)), axis=0)  # <-
 
 
-@mistake(ValueError, "jnp.squeeze", "axis 1", "(3, 2)", "size 2", advice="size 1")
+@mistake(ValueError, "jnp.squeeze", "axis 1", "(3, 2)", "equal to one", advice="dimensions=")
 def squeeze():
     return jnp.squeeze(jnp.ones((3, 2)), axis=1)  # <-
 
 
-@mistake(TypeError, "jnp.transpose", "(0, 1)", "float32[2,3,4]", advice="name each of the 3 axes")
+@mistake(TypeError, "jnp.transpose", "(0, 1)", "float32[2,3,4]", advice="permutation of operand dimensions")
 def transpose():
     return jnp.transpose(jnp.ones((2, 3, 4)), (0, 1))  # <-
 
@@ -149,12 +149,12 @@ def convolution_channels():
     return lax.conv_general_dilated(image, kernel, (1, 1), "SAME")  # <-
 
 
-@mistake(TypeError, "lax.dynamic_slice", "(5,)", "(7,)", advice="at most")
+@mistake(TypeError, "lax.dynamic_slice", "(5,)", "(7,)", advice="smaller than operand shape")
 def dynamic_slice():
     return lax.dynamic_slice(jnp.ones(5), (0,), (7,))  # <-
 
 
-@mistake(TypeError, "lax.dynamic_update_slice", "(5,)", "(7,)", advice="at most")
+@mistake(TypeError, "lax.dynamic_update_slice", "(5,)", "(7,)", advice="smaller than operand shape")
 def dynamic_update():
     return lax.dynamic_update_slice(jnp.ones(5), jnp.ones(7), (0,))  # <-
 
@@ -169,7 +169,7 @@ def ragged():
     return jnp.array([[1, 2], [3]])  # <-
 
 
-@mistake(ValueError, "jnp.zeros", "(3, -1)", advice="non-negative")
+@mistake(ValueError, "jnp.zeros", "(3, -1)", advice="nonnegative")
 def negative_size():
     return jnp.zeros((3, -1))  # <-
 

@@ -168,10 +168,10 @@ MASK = fixed([[True, False, True], [False, False, True]], bool)
 CASES = [between(-3, 3, 2, 3) for _ in range(3)]
 F32 = np.float32(0)
 row("select_n", lambda m, x, y: np.where(m, y, x), MASK, *CASES[:2], kinds="fciub", bad=[
-    fails(TypeError, "which must have dtype bool or int32", "select_n", F32, F32, F32),
+    fails(TypeError, "must be boolean or int32 type", "select_n", F32, F32, F32),
     fails(TypeError, "at most 2 cases", "select_n", np.True_, F32, F32, F32),
     fails(TypeError, "equal shapes and dtypes", "select_n", np.True_, (2,), (3,)),
-    fails(TypeError, "must be a scalar or have the shape of the cases", "select_n", np.array([True]), (2,), (2,))])
+    fails(TypeError, "must be scalar or have the same shape as cases", "select_n", np.array([True]), (2,), (2,))])
 row("select_n", lambda m, x, y: np.where(m, y, x), fixed(True, bool), *CASES[:2], kinds="fciub",
     variant="one predicate")
 row("select_n", lambda i, *xs: np.choose(i, xs), fixed([[0, 1, 2], [2, 1, 0]]), *CASES, kinds="fciub",

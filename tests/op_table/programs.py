@@ -249,7 +249,7 @@ def doubled_on_host(x):
                                   vmap_method="sequential")
 
 
-row("callback", doubled_on_host, lambda x: x * 2, X, kinds="fi", derivative="refused", bad=[
+row("pure_callback", doubled_on_host, lambda x: x * 2, X, kinds="fi", derivative="refused", bad=[
     (lambda: hlotrace.jvp(doubled_on_host, (X,), (X,)), ValueError, "Pure callbacks do not support JVP"),
     (lambda: hlotrace.vmap(lambda x: hlotrace.pure_callback(np.sin, hlotrace.ShapeDtypeStruct((), np.float32), x))(
         np.ones(3, np.float32)), NotImplementedError, "vmap_method")])

@@ -204,39 +204,28 @@ def test_orders_of_slices_whose_hosts_are_blocks(sizes, shape, first):
     assert [(d.coords[2] * y + d.coords[1]) * x + d.coords[0] for d in mesh.ravel()[:4]] == first
 
 
-@pytest.mark.parametrize("kind, sizes, host, shape", [
-    ("TPU v4", (4, 4, 4), (2, 2, 1), (4, 16)),
-    ("TPU v4", (4, 4, 4), (2, 2, 1), (16, 4)),
-    ("TPU v4", (4, 4, 4), (2, 2, 1), (64,)),
-    ("TPU v4", (8, 8, 8), (2, 2, 1), (8, 64)),
-    ("TPU v5 lite", (4, 4, 1), (2, 2, 1), (16,)),
-    ("TPU v5 lite", (4, 4, 1), (4, 2, 1), (4, 4)),
-    ("TPU v5 lite", (16, 16, 1), (4, 2, 1), (16, 16)),
-    ("TPU v3", (2, 2, 1), (2, 2, 1), (8,)),
-])
-def test_the_devices_of_a_process_are_a_block_when_asked(kind, sizes, host, shape):
-    devices = slice_of(kind, sizes, host, cores=1 + (kind == "TPU v3"))
-    mesh = create_device_mesh(shape, devices, contiguous_submeshes=True)
-    assert mesh.shape == shape and sorted(ids(mesh.ravel())) == [*range(len(devices))]
-    owners = np.vectorize(lambda d: d.process_index)(mesh)
-    for process in {d.process_index for d in devices}:
-        at = np.argwhere(owners == process)
-        assert math.prod(at.max(0) - at.min(0) + 1) == len(at) == math.prod(host) * (1 + (kind == "TPU v3"))
+@pytest.mark.parametrize("kind, sizes, shape, words", [
+    ("TPU v4", (4, 4, 4), (4, 16), r"mesh_shape \(4, 16\) and physical mesh topology \(4, 4, 4\). Available .*16, 4"),
+    ("TPU v4", (4, 2, 1), (2, 4), r"physical mesh topology \(4, 2, 1\)"),
+    ("TPU v5 lite", (4, 4, 1), (4, 4), r"physical mesh topology \(4, 4, 1\)"),
+    ("TPU7x", (4, 4, 4), (16, 4), r"physical mesh topology \(4, 4, 4, 1\)")])
+def test_of_other_slices_no_order_is_known_whose_hosts_are_blocks(kind, sizes, shape, words):
+    with pytest.raises(ValueError, match="cannot create contiguous submeshes for " + words):
+        create_device_mesh(shape, slice_of(kind, sizes), contiguous_submeshes=True)
 
 
-def test_a_divided_axis_may_leave_no_blocks():
-    devices = slice_of("TPU v4", (6, 2, 1), (3, 2, 1))
-    with pytest.raises(ValueError, match=r"cannot create contiguous submeshes for mesh_shape \(3, 4\)"):
-        create_device_mesh((3, 4), devices, allow_split_physical_axes=True, contiguous_submeshes=True)
-    assert create_device_mesh((2, 6), devices, contiguous_submeshes=True).shape == (2, 6)
+@pytest.mark.parametrize("kind, sizes, shape", [("TPU v5 lite", (4, 4, 1), (16,)), ("TPU v5 lite", (4, 2, 1), (2, 4)),
+                                                ("TPU v3", (2, 2, 1), (8,)), ("TPU v6 lite", (2, 2, 2), (2, 4))])
+def test_orders_of_small_slices_are_the_same_in_blocks(kind, sizes, shape):
+    devices = slice_of(kind, sizes, cores=1 + (kind == "TPU v3"))
+    alone, blocks = (ids(create_device_mesh(shape, devices, contiguous_submeshes=c)) for c in (False, True))
+    assert alone == blocks
 
 
-def test_other_devices_are_in_their_order_and_blocks_are_asked_of_them_too():
+def test_other_devices_are_in_their_order():
     devices = [Device(id=i, process_index=i // 3, platform="gpu", device_kind="H100") for i in range(6)]
-    assert ids(create_device_mesh((2, 3), devices, contiguous_submeshes=True)) == [[0, 1, 2], [3, 4, 5]]
-    assert ids(create_device_mesh((3, 2), devices)) == [[0, 1], [2, 3], [4, 5]]
-    with pytest.raises(ValueError, match="leave contiguous_submeshes out"):
-        create_device_mesh((3, 2), devices, contiguous_submeshes=True)
+    for contiguous in (False, True):
+        assert ids(create_device_mesh((3, 2), devices, contiguous_submeshes=contiguous)) == [[0, 1], [2, 3], [4, 5]]
     with pytest.raises(ValueError, match="holds 4 devices, and there are 6"):
         create_device_mesh((4,), devices)
 

@@ -1,7 +1,6 @@
 """`out_sharding=`, `device=`, `sharding=`: the result lies as asked, eagerly and when traced, or an error says why."""
-import subprocess
-import sys
 
+import forked
 import numpy as np
 import pytest
 from mesh8 import auto_mesh, grid, lies, on, on_device, one, whole
@@ -265,5 +264,4 @@ def test_without_it_the_modules_of_meshes_stay_unimported():
     program = ("import sys, hlotrace.numpy as jnp, hlotrace.lax as lax, hlotrace.random as random\n"
                "random.normal(random.key(0), (2, 2)) @ jnp.ones((2, 2)) + lax.full((2,), 1.0)\n"
                "print([m for m in sys.modules if m in ('hlotrace.sharding.named', 'hlotrace.placement.shardings')])")
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+    assert forked.run(program, check=True).stdout.strip() == "[]"

@@ -17,18 +17,20 @@ from hlotrace.core.primitive import PRIMITIVES, PassRules
 # a bounded_while asks of all elements of a vmap (test_max_steps.py), what `export` writes around a program that differs
 # between platforms (test_export.py); accesses to references, whose operands are those of a program (test_refs.py);
 # symbolic sizes as numbers (test_symbolic_shapes.py); and parts that users make, which nothing maps
-# (test_custom_partitioning.py).
+# (test_custom_partitioning.py); callbacks that do something, whose rules are those of pure ones (test_callbacks.py).
 NO_ROW = {"custom_lin", "inlined", "create_token", "after_all", "anywhere", "by_platform", "custom_partitioning",
-          "dim_as_value", "get", "set", "swap", "addupdate"}
+          "dim_as_value", "get", "set", "swap", "addupdate", "io_callback", "debug_callback"}
 # Typing rules without errors: they take anything, or what the public functions that bind them have checked.
 ACCEPT_ANYTHING = {"copy", "dce_sink", "name", "optimization_barrier", "stop_gradient", "convert_element_type", "jit",
-                   "scan", "while", "cond", "custom_linear_solve", "callback", "check", "checkpoint", "custom_jvp_call",
+                   "scan", "while", "cond", "custom_linear_solve", "pure_callback", "io_callback",
+                   "debug_callback", "check", "checkpoint", "custom_jvp_call",
                    "custom_vjp_call", "all_gather", "axis_index", "ffi_call", "inspect_sharding", "ppermute", "psum",
                    "psum_invariant", "pvary", "tagged_call", "composite", "custom_vmap_call", "linear_call", "remat_opt",
                    "bounded_while", "ruled_call", "sharding_constraint"}
 PASSES = {"indices out of bounds", "jet", "key reuse", "roofline", "sparsify of BCOO", "sparsify of BCSR"}
 # What holds programs, and refuses where operands vary over more manual axes: its programs would have to change.
-VARIES_AS_IT_IS = {"addupdate", "bounded_while", "callback", "check", "composite", "custom_linear_solve", "custom_vmap_call",
+VARIES_AS_IT_IS = {"addupdate", "bounded_while", "pure_callback", "io_callback", "debug_callback", "check",
+                   "composite", "custom_linear_solve", "custom_vmap_call",
                    "get", "inlined", "linear_call", "remat_opt", "scan", "set", "shard_map", "swap", "tagged_call", "while"}
 RULES = ("abstract_eval", "lower", "jvp", "linearize", "transpose", "batching")
 BY_PRIMITIVE = {name: [r for r in ROWS if r.primitive == name] for name in sorted(PRIMITIVES)}

@@ -246,10 +246,40 @@ def test_a_generator_of_ones_own():
     assert random.key_data(random.fold_in(key, 4)).tolist() == [7, 7, 7] and random.key_impl(key) == mine
     assert hlotrace.vmap(random.bits)(random.split(key, 4)).tolist() == [3, 4, 5, 6]
     assert random.key_data(generators.random_seed(np.arange(2), mine)).tolist() == [[0] * 3, [1] * 3]
+    folded = hlotrace.vmap(random.fold_in)(random.split(key, 2), jnp.array([5, 7], "uint32"))
+    assert random.key_data(folded)[:, 0].tolist() == [8, 11]
     assert generators.seed_with_impl(generators.rbg_prng_impl, 3) == random.key(3, impl="rbg")
     assert random.key(3, impl=generators.unsafe_rbg_prng_impl).dtype.name == "key<urbg>"
-    with pytest.raises(NotImplementedError, match="vectors"):
-        generators.define_prng_impl(key_shape=(), seed=None, split=None, random_bits=None, fold_in=None)
+    assert mine.tag == "my" and mine.key_shape == (3,)
+
+
+WITH_KEYS = {
+    "an element": lambda ks: (ks[1], [1]), "reshaped": lambda ks: (ks.reshape(2, 2).T, [[0, 2], [1, 3]]),
+    "set": lambda ks: (ks.at[0].set(ks[3]), [3, 1, 2, 3]), "flipped": lambda ks: (jnp.flip(ks), [3, 2, 1, 0]),
+    "joined": lambda ks: (jnp.concatenate([ks[2:], ks[:1]]), [2, 3, 0]),
+    "gathered": lambda ks: (ks[jnp.array([3, 0])], [3, 0]),
+    "chosen": lambda ks: (jnp.where(jnp.arange(4) > 1, ks, ks[0]), [0, 0, 2, 3]),
+    "broadcast": lambda ks: (jnp.broadcast_to(ks[2], (2,)), [2, 2]),
+    "at a place that is not known": lambda ks: (hlotrace.jit(lambda i: ks[i])(2), [2]),
+    "carried": lambda ks: (lax.scan(lambda c, k: (k, c), ks[0], ks)[1], [0, 0, 1, 2]),
+    "a branch": lambda ks: (lax.cond(True, lambda k: k, lambda k: k, ks[3]), [3]),
+}
+
+
+@pytest.mark.parametrize("what", WITH_KEYS)
+def test_keys_of_several_axes_of_words(what):
+    from hlotrace.extend.random import define_prng_impl
+    words = jnp.arange(6, dtype="uint32").reshape(2, 3)
+    mine = define_prng_impl(
+        key_shape=(2, 3), seed=lambda seed: words + seed.astype("uint32"), name="wide", tag="w",
+        fold_in=lambda k, i: k + i,
+        split=lambda k, shape: k + jnp.arange(np.prod(shape), dtype="uint32").reshape(*shape, 1, 1) * 10,
+        random_bits=lambda k, width, shape: jnp.full(shape, k[1, 2], f"uint{width}"))
+    keys = random.split(random.key(0, impl=mine), 4)
+    got, wanted = WITH_KEYS[what](keys)
+    np.testing.assert_array_equal(random.key_data(got).reshape(-1, 2, 3) - words, np.broadcast_to(
+        10 * np.reshape(wanted, (-1, 1, 1)), (np.size(wanted), 2, 3)))
+    assert hlotrace.vmap(random.bits)(keys).tolist() == [5, 15, 25, 35]
 
 
 def test_the_hash():

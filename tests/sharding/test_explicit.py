@@ -150,6 +150,12 @@ def test_what_is_traced_ahead_has_types():
     (lambda x: jnp.matmul(x, x, out_sharding=P("y", "x")), "f32[8@y,8@x]"),
     (lambda x: jnp.einsum("ij,kj->ik", x, x, out_sharding=P("x")), "f32[8@x,8]"),
     (lambda x: jax.reshard(x, P("y", None)), "f32[8@y,8]"), (lambda x: jax.device_put(x, P("y")), "f32[8@y,8]"),
+    (lambda x: jnp.tile(jax.reshard(x, P("x")), (1, 2)), "f32[8@x,16]"), (lambda x: jnp.tile(x, (2, 1)), None),
+    (lambda x: jnp.tile(x, (3, 1, 1)), "f32[3,8@x,8@y]"), (lambda x: x % jax.reshard(x + 1, P()), "f32[8@x,8@y]"),
+    (lambda x: jnp.hypot(jax.reshard(x, P("x")), jax.reshard(x, P(None, "y"))), "f32[8@x,8@y]"),
+    (lambda x: jnp.logaddexp(x, X), "f32[8@x,8@y]"), (lambda x: jnp.floor_divide(X, x + 1), "f32[8@x,8@y]"),
+    (lambda x: jnp.where(jax.reshard(x[:4].max(0), P("y")) > 40, x, 0.0), "f32[8@x,8@y]"),
+    (lambda x: jnp.broadcast_arrays(x, jax.reshard(x[:4].max(0), P()))[1], "f32[8@x,8@y]"),
     (lambda x: jnp.zeros_like(x), "f32[8@x,8@y]"), (lambda x: jnp.where(x > 1, x, 0.0), "f32[8@x,8@y]"),
     (lambda x: jnp.fft.rfft(x), None), (lambda x: jnp.linalg.inv(x), None), (lambda x: jnp.pad(x, 1), None),
     (lambda x: lax.fori_loop(0, 2, lambda i, c: c * 2, x), "f32[8@x,8@y]"),
@@ -339,6 +345,9 @@ REFUSED = [
     (lambda: jax.vmap(jnp.add)(split("x"), split("y")), ValueError, "Mapped away dimension of inputs passed to vmap"),
     (lambda: jax.vmap(jnp.add)(split("x"), X), ValueError, "Mapped away dimension of inputs passed to vmap"),
     (lambda: jax.vmap(jnp.add, (0, None))(split("x"), split(None, "x")), ValueError, "Unmapped values passed to vmap"),
+    (lambda: jax.reshard(X, None), ValueError, "out_shardings which are non-None"),
+    (lambda: lax.with_sharding_constraint(X, NamedSharding(mesh(AxisType.Auto, AxisType.Explicit), P("x", "y"))),
+     ValueError, "can only refer to Auto axes of the mesh"),
     (lambda: jax.vmap(jnp.sin, spmd_axis_name="y")(split("x")), ValueError, "Only one of spmd_axis_name or arrays")]
 
 

@@ -177,6 +177,21 @@ def test_the_compilers_choice_is_not_for_device_put():
     np.testing.assert_array_equal(jax.lax.with_sharding_constraint(X, BY_COLUMNS), X)
 
 
+def test_the_layout_given_to_jit_is_that_of_the_array():
+    rows, columns = Format(Layout((0, 1)), DEVICE), jax.device_put(X, BY_COLUMNS)
+    for array, asked in ((columns, rows), (jax.device_put(X, DEVICE), BY_COLUMNS)):
+        with pytest.raises(ValueError, match="Layout passed to jit does not match the layout on the respective arg"):
+            jax.jit(jnp.sin, in_shardings=asked)(array)
+    for array in columns, X:
+        np.testing.assert_allclose(jax.jit(jnp.sin, in_shardings=BY_COLUMNS)(array), np.sin(X), rtol=1e-6)
+
+
+def test_a_constraint_outside_of_programs_moves_an_array():
+    assert_columns(with_layout_constraint(jax.device_put(X, DEVICE), COLUMNS), X)
+    with pytest.raises(ValueError, match="eager mode can only be applied to jax.Arrays"):
+        with_layout_constraint(X, COLUMNS)
+
+
 def test_a_constraint_within_a_program():
     f = lambda x: with_layout_constraint({"a": x * 2, "b": x}, {"a": COLUMNS, "b": None})["a"] + 1
     lowered = jax.jit(f).lower(X)
@@ -200,8 +215,8 @@ def test_layouts_and_formats_are_values():
 
 @pytest.mark.quick
 @pytest.mark.parametrize("call, error, words", [
-    (lambda: with_layout_constraint(X, Layout((0,))), ValueError, r"does not order the 2 axes of .* \(3, 4\)"),
-    (lambda: with_layout_constraint(X, Layout((0, 0))), ValueError, "names each of them once"),
+    (lambda: with_layout_constraint(jnp.asarray(X), Layout((0,))), ValueError, r"does not order the 2 axes of .* \(3, 4\)"),
+    (lambda: with_layout_constraint(jnp.asarray(X), Layout((0, 0))), ValueError, "names each of them once"),
     (lambda: with_layout_constraint(X, (1, 0)), ValueError, "layouts"),
     (lambda: with_layout_constraint(X, Format()), TypeError, "layouts must be Layouts, got Format"),
     (lambda: jax.jit(lambda x: with_layout_constraint(x, Layout((0, 1), ((8, 128),)))).lower(X).as_text(),

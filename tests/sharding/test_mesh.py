@@ -103,7 +103,10 @@ def test_names_with_which_xla_crashes_are_refused(name):
 
 def test_the_mesh_in_use():
     assert jax.sharding.get_mesh().empty and jax.sharding.get_abstract_mesh().empty
+    assert repr(jax.sharding.get_mesh()) == "Mesh(axis_sizes=(), axis_names=())" and str(jax.sharding.get_mesh()) == "Mesh()"
     mesh = auto_mesh((4, 2), ("data", "model"))
+    with jax.set_mesh(mesh), jax.sharding.use_abstract_mesh(AbstractMesh((8,), ("x",))):
+        assert jax.sharding.get_mesh() is mesh and jax.sharding.get_abstract_mesh().axis_names == ("x",)
     with pytest.raises(KeyError), jax.sharding.use_mesh(mesh):
         assert jax.sharding.get_mesh() is mesh and jax.sharding.get_abstract_mesh() == mesh.abstract_mesh
         raise KeyError

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.quick
     (parsed("i k, k j -> i j"), [(2, 3), (3, 4)], [(2, 4)], [[(0,), (1,)], [(1,), (2,)]], [[(0,), (2,)]], [2, 3, 4]),
     (parsed("... i -> ..."), [(5, 6, 7)], [(5, 6)], [[(0,), (1,), (2,)]], [[(0,), (1,)]], [5, 6, 7]),
     (parsed("... i -> ... i"), [(7,)], [(7,)], [[(0,)]], [[(0,)]], [7]),
-    (parsed("i (j k) -> j i k", j=2, k=4), [(3, 8)], [(2, 3, 4)], [[(0,), (1, 2)]], [[(1,), (0,), (2,)]], [3, 2, 4]),
+    (parsed("i (j k) -> j i k"), [(3, 8)], [(2, 3, 4)], [[(0,), (1, 2)]], [[(1,), (0,), (2,)]], [3, 2, 4]),
     (parsed("->i"), [()], [(3,)], [[]], [[(0,)]], [3]),
     (SdyShardingRule([(BATCHING, "i")], [(BATCHING,)]), [(2, 3)], [(2,)], [[(0,), (1,)]], [[(0,)]], [2, 3]),
     (SdyShardingRule([ArrayMapping("i", CompoundFactor("j", "k"))], [("i",)], j=2, k=2), [(3, 4)], [(3,)],
@@ -30,6 +30,10 @@ def test_kinds_are_of_numbered_factors():
 
 @pytest.mark.parametrize("make, words", [
     (lambda: ArrayMapping("i", BATCHING), "only be used at the beginning"), (lambda: ArrayMapping(3), "got 3"),
+    (lambda: CompoundFactor("i", BATCHING), "Ellipsis can't be"), (lambda: CompoundFactor("1", "j"), "start with a letter"),
+    (lambda: parsed("i -> i", i=4), "Factor i represents a whole dimension; do not specify its size"),
+    (lambda: parsed("i -> i", reduction_factors="i"), "reduction_factors must be a tuple of factors"),
+    (lambda: parsed("i -> i", reduction_factors=("i",), permutation_factors=("i",)), "can only be in one of"),
     (lambda: CompoundFactor("i"), "at least two"), (lambda: SdyShardingRule([("i",)], [("i",)], k=2), "a size is said"),
     (lambda: parsed("i -> i", permutation_factors=("z",)), "a permutation is said, is not in the sharding rule"),
     (lambda: parsed("((i j) k) -> i"), r"Unknown character '\('"), (lambda: parsed("i) -> i"), r"Unknown character '\)'"),

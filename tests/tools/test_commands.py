@@ -27,11 +27,11 @@ def test_every_command_is_listed_with_a_line(tmp_path):
     faces = {path.stem for path in (ROOT / "hlotrace").glob("*.py") if "from .tools." in path.read_text("utf-8")}
     typed = {f"python -m hlotrace.{name}".removesuffix(".__main__") for name in faces} | set(PROJECT["scripts"])
     assert typed - {"hlotrace"} == {typed for typed, _ in commands() if not typed.startswith("hlotrace ")}
-    version, _, *listed, _, _ = python("-m", "hlotrace", cwd=tmp_path).splitlines()
+    said = python("-m", "hlotrace", cwd=tmp_path)
+    version, _, *listed, _, _ = said.splitlines()
     assert version == f"hlotrace {hlotrace.__version__}" == f"hlotrace {PROJECT['version']}"
     assert listed == [f"  {command:<28}{purpose}" for command, purpose in commands()]
-    assert python("-c", "import sys; from hlotrace.tools.commands import main; sys.exit(main([]))", cwd=tmp_path) == \
-        python("-m", "hlotrace", cwd=tmp_path)
+    assert python("-c", "import sys; from hlotrace.tools.commands import main; sys.exit(main([]))", cwd=tmp_path) == said
     assert all(purpose for _, purpose in commands()) and max(map(len, listed)) < 120
 
 

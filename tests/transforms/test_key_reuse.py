@@ -50,6 +50,8 @@ TWICE = {
     "a loop that closes over it": lambda k: lax.fori_loop(0, 3, lambda i, x: x + uniform(k), 0.0),
     "the condition of a loop": lambda k: lax.while_loop(lambda s: uniform(s[1]) < 0.5, lambda s: (s[0] + 1, s[1]), (0, k)),
     "in the function that is differentiated": lambda k: jax.grad(lambda x: x * uniform(k) + random.normal(k))(1.0),
+    "an element, and another shape's": lambda k: (
+        lambda ks: (uniform(ks[1]), uniform(ks.reshape(2, 2)[0, 1])))(split(k, 4)),
     "gamma values": lambda k: (random.gamma(k, 1.0), uniform(k)),
     "other generators": lambda k: (lambda k: (uniform(k), uniform(k)))(random.wrap_key_data(
         jnp.tile(random.key_data(k), 2), impl="rbg")),
@@ -73,6 +75,8 @@ ONCE = {
         lax.scan(lambda c, _: (random.fold_in(c, 1), c), k, length=3)[1]),
     "the last of those scanned over": lambda k: (lambda ks: (uniform(lax.scan(lambda c, x: (x, None), k, ks)[0]),
                                                              uniform(ks[0])))(split(k, 3)),
+    "reshaped": lambda k: (lambda ks: (ks.reshape(4, 1), ks[:, None], uniform(ks.reshape(2, 2)[0, 0]),
+                                       uniform(ks.reshape(2, 2)[1, 1]), uniform(ks[1])))(split(k, 4)),
     "data wrapped again": lambda k: (uniform(random.wrap_key_data(random.key_data(k))), uniform(k)),
 }
 

@@ -61,10 +61,8 @@ def bisect_numeric(f: Callable[..., Any], g: Callable[..., Any], /, *args: Any, 
         args: the arguments, pytrees of arrays.
         rtol: how far an element may be from that of `f`, relative to it.
         atol: how far it may be besides, absolutely.
-
     Returns:
         A Parting, or None where no operation parts.
-
     Raises:
         ValueError: where the results of `f` and `g` are not of one structure and shape.
 

@@ -17,7 +17,7 @@ from ...core.effects import IO, debug_effect
 from ...core.errors import did_you_mean
 from ...core.pytrees import pytree
 from ...core.trace import EVAL
-from ...primitives.programs.callbacks import callback_p
+from ...primitives.programs import callbacks
 from ...runtime.array_impl import ArrayImpl, put
 from ...runtime.devices import client
 from ...sharding.single import SingleDeviceSharding
@@ -117,7 +117,7 @@ def _call(what: str, callback: Callable[..., Any], spec: Any, args: Sequence[Any
     function = take_names(call, callback)
     function.partitioned = partitioned and state.trace is not EVAL
     function.__name__, function.mapped, function.paths = name_of(callback), False, pytree.leaf_paths(out_tree)
-    outs = callback_p.bind(*operands, function=function, out_avals=out_avals, effect=effect,
+    outs = callbacks.bind(*operands, function=function, out_avals=out_avals, effect=effect,
                            vmap_method=vmap_method)
     return out_tree.unflatten(outs)
 

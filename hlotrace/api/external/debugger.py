@@ -17,7 +17,7 @@ from ...core.avals import aval_of
 from ...core.effects import debug_effect
 from ...core.pytrees import pytree
 from ...core.trace import Tracer
-from ...primitives.programs.callbacks import callback_p
+from ...primitives.programs import callbacks
 from .callbacks import as_array, types_in_callback
 
 __all__ = ["breakpoint"]
@@ -77,7 +77,7 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True, num_fr
         return held
     function: Any = reached
     function.mapped, function.paths, function.__name__ = False, pytree.leaf_paths(structure), "breakpoint"
-    results = callback_p.bind(*operands, *leaves, function=function, out_avals=tuple(map(aval_of, leaves)),
+    results = callbacks.bind(*operands, *leaves, function=function, out_avals=tuple(map(aval_of, leaves)),
                               effect=debug_effect(ordered), vmap_method="sequential")
     return structure.unflatten(results)
 

@@ -109,12 +109,7 @@ def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Any, atol:
     Those must be what differences give, along a random direction.
 
     Args:
-        f_vjp: its reverse derivative, as `functools.partial(vjp, f)`.
-        args: the tuple of its arguments.
-        atol: as for `check_grads`.
-        rtol: as for `check_grads`.
-        eps: the size of the step.
-        err_msg: what the error's words begin with.
+        f_vjp: its reverse derivative, as `functools.partial(vjp, f)`; all others are as for `check_jvp`.
     Raises:
         AssertionError: where it does not.
 

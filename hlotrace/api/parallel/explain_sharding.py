@@ -26,8 +26,9 @@ def explain_sharding(fun: Callable[..., Any]) -> Callable[..., ShardingPlan]:
     the CPU it gives one by one; XLA combines small ones of a kind.  It may do otherwise for slices and
     paddings that take rows from devices farther away than the next one, for the gradient of a maximum over
     windows of a split dimension, and where a value comes to be split along axes with another number of
-    devices or along idle ones.  TPUs' compiler moreover sends operands of products as bfloat16, joins equal
-    sums, and takes sums out of loops that add them up.
+    devices or along idle ones.  GPUs' compiler joins sums over the same axes as one array.  TPUs' compiler
+    moreover sends operands of products as bfloat16, joins equal sums, and takes sums out of loops that add
+    them up.
 
     Args:
         fun: a function, or what `jit` makes of one, with its `in_shardings` and `out_shardings`.

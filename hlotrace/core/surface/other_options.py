@@ -10,6 +10,7 @@ from typing import Any
 
 # name -> (default, why nothing depends on it here)
 MEANS_NOTHING: dict[str, tuple[Any, str]] = {
+    "eager_constant_folding": (False, "XLA folds what is known; the numbers are the same"),
     "jax2tf_associative_scan_reductions": (False, "there is no jax2tf"),
     "jax2tf_default_native_serialization": (True, "there is no jax2tf"),
     "jax_bcoo_cusparse_lowering": (
@@ -20,11 +21,16 @@ MEANS_NOTHING: dict[str, tuple[Any, str]] = {
     "jax_custom_vjp3": (False, "another implementation inside JAX, of the same results"),
     "jax_disable_vmap_shmap_error": (False, "shard_map under vmap is not an error"),
     "jax_embedded_constants_max_bytes": (32, "which constants are in a program's text changes no result"),
+    "jax_export_ignore_forward_compatibility": (
+        False, "artifacts are written so that older readers know them, and newer ones do too"),
     "jax_include_full_tracebacks_in_locations": (
         True, "a location is the user's innermost line and the named scopes"),
     "jax_mosaic_allow_hlo": (False, "there is no Mosaic compiler"),
     "jax_mosaic_unzip_debug_locations": (True, "there is no Mosaic compiler"),
+    "jax_persistent_cache_enable_xla_caches": (
+        "xla_gpu_per_fusion_autotune_cache_dir", "XLA's caches of tuned kernels are where XLA_FLAGS say"),
     "jax_pprint_use_color": (True, "programs are printed without colors"),
+    "jax_raise_on_ppermute_sort_diff": (True, "the pairs of ppermute are in the order that is given"),
     "jax_ragged_dot_use_ragged_dot_instruction": (
         True, "ragged_dot is other operations; the numbers are the same"),
     "jax_remat3": (False, "another implementation inside JAX, of the same results"),
@@ -32,6 +38,10 @@ MEANS_NOTHING: dict[str, tuple[Any, str]] = {
     "jax_remove_custom_partitioning_ptr_from_cache_key": (
         False, "programs with custom_partitioning are not cached on disk"),
     "jax_scan3": (False, "another implementation inside JAX, of the same results"),
+    "jax_share_binary_between_hosts": (False, "each process compiles, or finds the program on disk"),
+    "jax_share_binary_between_hosts_timeout_ms": (
+        1200000, "each process compiles, or finds the program on disk"),
+    "jax_sort_devices_by_process_index": (True, "devices are in the order of their processes"),
     "jax_source_url_schema": (None, "programs are printed without links"),
     "jax_threefry_gpu_kernel_lowering": (
         False, "random bits are written in other operations; they are the same"),
@@ -54,7 +64,6 @@ _PALLAS = "there is no compiler of Pallas kernels"
 # name -> (default, what is to be said)
 NOT_DONE: dict[str, tuple[Any, str]] = {
     "check_vma": (False, "pass check_vma= to shard_map"),
-    "eager_constant_folding": (False, "ensure_compile_time_eval computes at once what is known"),
     "jax_accurate_erf_inv": (False, "erf_inv is as exact as XLA's"),
     "jax_backend_target": ("", "there are no remote backends"),
     "jax_compilation_cache_check_contents": (
@@ -80,8 +89,6 @@ NOT_DONE: dict[str, tuple[Any, str]] = {
     "jax_experimental_unsafe_xla_runtime_errors": (False, _ERROR_CHECKS),
     "jax_export_deserialize_expired_versions": (
         False, "artifacts older than the versions that are read are refused"),
-    "jax_export_ignore_forward_compatibility": (
-        False, "artifacts are written so that older readers know them"),
     "jax_force_dcn_cross_host_transfers": (False, _CROSS_HOST),
     "jax_log_checkpoint_residuals": (False, "ad_checkpoint.print_saved_residuals prints them"),
     "jax_mock_gpu_topology": ("", "topologies.get_topology_desc describes devices that are not here"),
@@ -96,19 +103,12 @@ NOT_DONE: dict[str, tuple[Any, str]] = {
     "jax_pallas_enable_debug_checks": (False, _PALLAS),
     "jax_pallas_poison_buffers": (False, _PALLAS),
     "jax_pallas_verbose_errors": (False, _PALLAS),
-    "jax_persistent_cache_enable_xla_caches": (
-        "xla_gpu_per_fusion_autotune_cache_dir", "XLA_FLAGS place XLA's own caches"),
     "jax_pgle_aggregation_percentile": (90, _PGLE),
     "jax_pgle_profiling_runs": (3, _PGLE),
-    "jax_raise_on_ppermute_sort_diff": (True, "the pairs of ppermute are in the order that is given"),
     "jax_remove_size_one_mesh_axis_from_type": (False, "types name all axes along which a value varies"),
     "jax_rocm_visible_devices": ("all", "there is no plugin for ROCm"),
     "jax_send_traceback_to_runtime": ("off", "programs carry the lines of their operations in locations"),
     "jax_serialization_version": (0, "artifacts are written in one version"),
-    "jax_share_binary_between_hosts": (False, "each process compiles, or finds the program on disk"),
-    "jax_share_binary_between_hosts_timeout_ms": (
-        1200000, "each process compiles, or finds the program on disk"),
-    "jax_sort_devices_by_process_index": (True, "devices are in the order of their processes"),
     "jax_use_magma": ("auto", "eig on a GPU is a loop over array operations"),
     "jax_use_shardy_partitioner": (
         True, "XLA's older partitioner is going away, and jaxlib ends the process over some programs for it"),

@@ -108,11 +108,15 @@ class Dimension:
         return operation(self.as_value(), other) if isinstance(other, (float, complex)) else NotImplemented
 
     def __pow__(self, power: Any) -> Any:
-        if type(power) is not int:
-            return NotImplemented
-        if power < 0:
-            raise ValueError(f"Symbolic dimension cannot be raised to negative powers: '{self}' ** '{power}'")
-        return math.prod([self] * power)
+        if isinstance(power, Dimension):
+            return self.as_value() ** power.as_value()
+        if isinstance(power, (float, int)) and (power < 0 or power != int(power)):
+            kind = "negative" if power < 0 else "non-integer"
+            raise ValueError(f"Symbolic dimension cannot be raised to {kind} powers: '{self}' ** '{power}'")
+        return math.prod([self] * power) if type(power) is int else NotImplemented
+
+    def __rpow__(self, base: Any) -> Any:
+        return base ** self.as_value()
 
     def __floordiv__(self, other: Any) -> Any:
         return NotImplemented if _terms(other, self) is None else divide(self, other)[0]
@@ -352,7 +356,9 @@ def _chosen(op: str, a: Any, b: Any) -> Any:
     low, high = bounds(a - b)
     if low >= 0 or high <= 0:
         return a if (low >= 0) == (op == "max") else b
-    return _operation(op, a, b, (a if isinstance(a, Dimension) else b).scope)
+    if not isinstance(a, Dimension):
+        a, b = b, a
+    return _operation(op, a, b, a.scope)
 
 
 def max_dim(a: Any, b: Any) -> Any:

@@ -17,7 +17,6 @@ class SymbolicScope:
     Args:
         constraints_str: texts such as "a >= 3", "2*a <= b" or "mod(a, 2) == 0", each of which holds for all
             sizes that occur
-
     Raises:
         ValueError: for a text that does not parse, or that holds for no sizes
 
@@ -56,11 +55,11 @@ class SymbolicScope:
         self.constraints.append((text, rest, equal))
         if not isinstance(rest, Dimension):
             if rest < 0 or rest and equal:
-                raise ValueError(f"Unsatisfiable constraint: {text}")
+                raise ValueError(f"Unsatisfiable explicit constraint: {text}")
             return
         low, high = bounds(rest)
         if high < 0 or equal and low > 0:
-            raise ValueError(f"Unsatisfiable constraint: {text}")
+            raise ValueError(f"Unsatisfiable explicit constraint: {text}")
         self.known.append((rest.terms, equal))
         if equal and isinstance(left, Dimension) and len(left.terms) == 1:
             (monomial, c), = left.terms.items()
@@ -200,7 +199,6 @@ def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (),
         scope: a SymbolicScope, for shapes that are used in one computation; by default a new one with these
             constraints
         like: a shape, whose sizes are taken for placeholders
-
     Raises:
         ValueError: for what does not parse, for a number that is not that of `like`, and for no text
 
@@ -285,7 +283,6 @@ def solve(shapes: Sequence[Iterable[Size]], sizes: Iterable[Iterable[Any]],
         shapes: those of arguments
         sizes: something for each of their dimensions
         paths: the names of the arguments
-
     Raises:
         ValueError: for a variable that no size determines: it must be alone in a size, times a number, beside
             others that are determined already

@@ -35,7 +35,6 @@ def get_tensorstore_spec(ckpt_path, *, ocdbt=False, process_idx=None, arr=None, 
         process_idx: of the process whose part of the database this is.
         arr: an array whose shape and dtype are to be written down; its shard is the chunk.
         driver: the format, "zarr" or "zarr3".
-
     Raises:
         ValueError: for a relative path with `ocdbt`, and for another driver.
 
@@ -95,7 +94,6 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
 
     Args:
         timeout_secs: how long a process waits for the others to have written theirs.
-
     Raises:
         ImportError: without tensorstore.
 
@@ -126,7 +124,6 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
             on_commit_callback: called in process 0, in the background, when all processes have written
                 everything.
             transaction: tensorstore's, to write within.
-
         Raises:
             TypeError: for what is not a jax.Array, or keys (write their `key_data`).
             ValueError: unless there is a spec for each array.
@@ -193,7 +190,6 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
                 zeros behind it, where it was larger it ends.
             dtypes: those of the results, if not what was written.
             concurrent_gb: begin to read while what is read and not yet in arrays has fewer bytes, in 10^9.
-
         Raises:
             ValueError: where nothing was written, and unless there are as many of each argument.
         """

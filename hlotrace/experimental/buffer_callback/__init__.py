@@ -10,7 +10,7 @@ from ...core.avals import ShapedArray, aval_of, is_arraylike
 from ...core.effects import IO
 from ...core.pytrees import pytree
 from ...core.surface.public import export_names
-from ...primitives.programs.callbacks import callback_p
+from ...primitives.programs import callbacks
 
 __all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]
 
@@ -63,7 +63,6 @@ def buffer_callback(callback, result_shape_dtypes, *, has_side_effect=False, vma
         vmap_method: as in `pure_callback`.
         input_output_aliases: {i: j}: result j starts with what argument i has, counted by arrays.
         command_buffer_compatible: of GPUs, and changes nothing.
-
     Returns:
         The function of arrays, or pytrees of them.
 
@@ -102,7 +101,7 @@ def buffer_callback(callback, result_shape_dtypes, *, has_side_effect=False, vma
             return outs
         function.__name__, function.mapped, function.paths = (
             name_of(callback), False, pytree.leaf_paths(out_tree))
-        return out_tree.unflatten(callback_p.bind(
+        return out_tree.unflatten(callbacks.bind(
             *operands, function=function, out_avals=out_avals, effect=IO(False) if has_side_effect else None,
             vmap_method=vmap_method))
     return call

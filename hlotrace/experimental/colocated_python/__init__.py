@@ -58,7 +58,6 @@ def colocated_python(fun):
 
     Args:
         fun: takes and gives pytrees of jax.Arrays.
-
     Returns:
         A function of the same arguments.  Its `specialize(in_specs=None, out_specs_fn=None, devices=None)`
         gives one that knows more, each of which is said once: `in_specs`, the ShapeDtypeStructs of `(args,

@@ -11,7 +11,6 @@ def set_cache_dir(path):
     None is the default directory, "" stores none.  Whoever can write there can have this process run what
     they want.
 
-    >>> from hlotrace.experimental.compilation_cache import compilation_cache
     >>> before = jax.config.jax_compilation_cache_dir
     >>> compilation_cache.set_cache_dir("/tmp/programs")
     >>> jax.config.jax_compilation_cache_dir
@@ -24,7 +23,6 @@ def set_cache_dir(path):
 def reset_cache():
     """Look at the option anew, as each compilation does here: the directory is not held open, nor in memory.
 
-    >>> from hlotrace.experimental.compilation_cache import compilation_cache
     >>> compilation_cache.reset_cache()
     """
 

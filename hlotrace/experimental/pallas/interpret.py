@@ -28,7 +28,6 @@ def run_scoped(f, *types, collective_axes=(), **named):
         types: of the memory that its arguments are, such as `tpu.VMEM((8, 128), jnp.float32)`, or pytrees.
         collective_axes: not supported; empty.
         named: those of its keyword arguments.
-
     Returns:
         What it returns.
 
@@ -180,7 +179,6 @@ def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block
         compiler_params: for compilers of kernels, as are `cost_estimate` and `metadata`.
         cost_estimate: see `compiler_params`.
         metadata: see `compiler_params`.
-
     Raises:
         ValueError: on the CPU without `interpret`, for specs that do not fit, for a kernel that returns a
             value.

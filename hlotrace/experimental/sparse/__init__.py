@@ -14,4 +14,4 @@ from .coo import *
 from .sparse_array import CuSparseEfficiencyWarning, JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning
 from .sparsify import SparseTracer, sparsify, todense, todense_p
 
-_offer(globals(), "ad", lazy={"": "linalg"})
+_offer(globals(), "ad", lazy={"": "linalg transform util"})

@@ -55,7 +55,6 @@ def _by_numbers(transformation, fun, argnums, has_aux, kwargs, filled):
 def value_and_grad(fun, argnums=0, has_aux=False, **kwargs):
     """`hlotrace.value_and_grad` of a function of sparse arrays, with respect to the numbers that they store.
 
-    >>> from hlotrace.experimental import sparse
     >>> value, gradient = sparse.value_and_grad(lambda m: (m @ jnp.array([1., 2.])).sum())(sparse.eye(2))
     >>> value, gradient.data
     (Array(3., dtype=float32), Array([1., 2.], dtype=float32))
@@ -69,7 +68,6 @@ def grad(fun, argnums=0, has_aux=False, **kwargs):
 
     A gradient with respect to a sparse array is one with the same indices.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.grad(lambda m: (m @ jnp.array([1., 2.])).sum())(sparse.eye(2)).todense()
     Array([[1., 0.],
            [0., 2.]], dtype=float32)
@@ -92,7 +90,6 @@ def jacfwd(fun, argnums=0, has_aux=False, **kwargs):
 
     With respect to a BCOO it is a BCOO with the axes of the result as batch axes in front.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.jacfwd(lambda m: m @ jnp.array([1., 2.]))(sparse.eye(2))
     BCOO(float32[2, 2, 2], nse=2, n_batch=1)
     """
@@ -102,7 +99,6 @@ def jacfwd(fun, argnums=0, has_aux=False, **kwargs):
 def jacrev(fun, argnums=0, has_aux=False, **kwargs):
     """`hlotrace.jacrev` of a function of sparse arrays; the result is that of `sparse.jacfwd`.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.jacrev(lambda m: m @ jnp.array([1., 2.]))(sparse.eye(2))
     BCOO(float32[2, 2, 2], nse=2, n_batch=1)
     """

@@ -47,7 +47,6 @@ class BCOO(JAXSparse):
         ValueError: for arrays that do not fit to each other or to the shape.
         TypeError: for indices that are no integers.
 
-    >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.array([[0., 1.], [2., 0.]]))
     >>> mat, mat @ jnp.array([1., 10.])
     (BCOO(float32[2, 2], nse=2), Array([10.,  2.], dtype=float32))
@@ -173,7 +172,6 @@ def is_bcoo(what, mat):
 def bcoo_todense(mat):
     """The array with all its numbers; elements with the same indices are added.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.bcoo_todense(sparse.BCOO((jnp.array([1., 2.]), jnp.array([[1], [1]])), shape=(3,)))
     Array([0., 3., 0.], dtype=float32)
     """
@@ -208,7 +206,6 @@ def bcoo_fromdense(mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=jnp.int32
         n_dense: how many trailing axes are not sparse.
         index_dtype: that of the indices.
 
-    >>> from hlotrace.experimental import sparse
     >>> mat = sparse.bcoo_fromdense(jnp.array([[0., 1.], [2., 3.]]), nse=4)
     >>> mat.data.tolist(), mat.indices.tolist()
     ([1.0, 2.0, 3.0, 0.0], [[0, 1], [1, 0], [1, 1], [2, 2]])
@@ -247,7 +244,6 @@ def bcoo_extract(sparr, arr, *, assume_unique=None):
         assume_unique: no two of its indices are the same; by default what `sparr.unique_indices` says.
             Otherwise the first of them gets the number, the others 0.
 
-    >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.array([0., 1., 0., 1.]))
     >>> sparse.bcoo_extract(mat, jnp.arange(4.)).data
     Array([1., 3.], dtype=float32)
@@ -293,7 +289,6 @@ def _firsts(indices, sizes):
 def bcoo_sort_indices(mat):
     """The BCOO with its elements in the order of their indices.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.bcoo_sort_indices(sparse.BCOO((jnp.array([1., 2.]), jnp.array([[2], [0]])), shape=(3,))).data
     Array([2., 1.], dtype=float32)
     """
@@ -310,7 +305,6 @@ def bcoo_sum_duplicates(mat, nse=None):
     Args:
         nse: how many are stored; as many as needed by default, which must then be known: not under jit.
 
-    >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO((jnp.array([1., 2., 3.]), jnp.array([[1], [0], [1]])), shape=(3,))
     >>> sparse.bcoo_sum_duplicates(mat).data
     Array([2., 4.], dtype=float32)
@@ -353,7 +347,6 @@ def bcoo_transpose(mat, *, permutation):
     Raises:
         NotImplementedError: for a permutation that mixes them.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.bcoo_transpose(sparse.BCOO.fromdense(jnp.eye(2, 3)), permutation=(1, 0))
     BCOO(float32[3, 2], nse=2)
     """
@@ -375,7 +368,6 @@ def bcoo_transpose(mat, *, permutation):
 def bcoo_reduce_sum(mat, *, axes):
     """The sum along axes, as a BCOO: the indices of sparse axes are left out, batch axes become elements.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.bcoo_reduce_sum(sparse.BCOO.fromdense(jnp.eye(3)), axes=(0,)).todense()
     Array([1., 1., 1.], dtype=float32)
     """
@@ -405,7 +397,6 @@ def bcoo_update_layout(mat, *, n_batch=None, n_dense=None, on_inefficient="error
         on_inefficient: what to do where sparse axes longer than 1 become batch or dense ones, so that each
             element is stored as often as they are long: "error" (a SparseEfficiencyError), "warn" or None.
 
-    >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.eye(3), n_batch=1)
     >>> sparse.bcoo_update_layout(mat, n_batch=0)
     BCOO(float32[3, 3], nse=3)

@@ -36,7 +36,6 @@ def beside(what, mat, v, fill=0):
 def bcoo_multiply_dense(sp_mat, v):
     """The `data` of a BCOO times the numbers of a dense array, which broadcasts to its shape, at its places.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.bcoo_multiply_dense(sparse.BCOO.fromdense(jnp.array([0., 2., 3.])), jnp.array([1., 2., 3.]))
     Array([4., 9.], dtype=float32)
     """
@@ -51,7 +50,6 @@ def bcoo_multiply_sparse(lhs, rhs):
     It has lhs.nse * rhs.nse elements.  Where these are many, `bcoo_sum_duplicates(result, nse=)` leaves out
     what is padding.
 
-    >>> from hlotrace.experimental import sparse
     >>> a, b = (sparse.BCOO.fromdense(jnp.array(x)) for x in ([0., 2., 3.], [4., 5., 0.]))
     >>> sparse.bcoo_multiply_sparse(a, b).todense()
     Array([ 0., 10.,  0.], dtype=float32)
@@ -117,7 +115,6 @@ def bcoo_dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_e
     Raises:
         NotImplementedError: for dense axes that are contracted, and other batch dimensions.
 
-    >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.array([[0., 1.], [2., 0.]]))
     >>> sparse.bcoo_dot_general(mat, jnp.array([1., 10.]), dimension_numbers=(((1,), (0,)), ((), ())))
     Array([10.,  2.], dtype=float32)
@@ -227,7 +224,6 @@ def _of_sparse(lhs, rhs, numbers, preferred):
 def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers):
     """The numbers of `lax.dot_general(A, B, dimension_numbers)` at `indices` alone, [*batch, nse, n_sparse].
 
-    >>> from hlotrace.experimental import sparse
     >>> a, numbers = jnp.arange(6.).reshape(2, 3), (((1,), (1,)), ((), ()))
     >>> sparse.bcoo_dot_general_sampled(a, a, jnp.array([[0, 1], [1, 1]]), dimension_numbers=numbers)
     Array([14., 50.], dtype=float32)
@@ -258,7 +254,6 @@ def bcoo_conv_general_dilated(lhs, rhs, *, window_strides, padding, lhs_dilation
     Raises:
         NotImplementedError: for strides, groups, other shapes and other dimension numbers.
 
-    >>> from hlotrace.experimental import sparse
     >>> lhs, rhs = (sparse.BCOO.fromdense(jnp.array([[x]])) for x in ([1., 0., 2.], [1., 1.]))
     >>> sparse.bcoo_conv_general_dilated(lhs, rhs, window_strides=(1,), padding="VALID").todense()
     Array([[[1., 2.]]], dtype=float32)

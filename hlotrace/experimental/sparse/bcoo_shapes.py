@@ -22,7 +22,6 @@ def bcoo_broadcast_in_dim(mat, *, shape, broadcast_dimensions, sharding=None):
     Raises:
         NotImplementedError: for others, unless they have size 1.
 
-    >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.eye(3))
     >>> sparse.bcoo_broadcast_in_dim(mat, shape=(2, 3, 3), broadcast_dimensions=(1, 2))
     BCOO(float32[2, 3, 3], nse=3, n_batch=1)
@@ -54,7 +53,6 @@ def bcoo_broadcast_in_dim(mat, *, shape, broadcast_dimensions, sharding=None):
 def bcoo_squeeze(arr, *, dimensions):
     """The BCOO without axes of size 1.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.bcoo_squeeze(sparse.BCOO.fromdense(jnp.ones((1, 3))), dimensions=(0,))
     BCOO(float32[3], nse=3)
     """
@@ -77,11 +75,9 @@ def bcoo_reshape(mat, *, new_sizes, dimensions=None, sharding=None):
         new_sizes: the shape; axes of the batch, sparse and dense ones are reshaped among themselves.
         dimensions: the order in which its axes are read.
         sharding: not supported; None.
-
     Raises:
         ValueError: for a shape that mixes the kinds of axes.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.bcoo_reshape(sparse.BCOO.fromdense(jnp.eye(2)), new_sizes=(4,)).indices
     Array([[0],
            [3]], dtype=int32)
@@ -148,7 +144,6 @@ def reshaped(mat, new):
 def bcoo_rev(operand, dimensions):
     """The BCOO with axes reversed.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.bcoo_rev(sparse.BCOO.fromdense(jnp.array([1., 0., 0.])), (0,)).todense()
     Array([0., 0., 1.], dtype=float32)
     """
@@ -166,7 +161,6 @@ def bcoo_rev(operand, dimensions):
 def bcoo_concatenate(operands, *, dimension):
     """BCOOs of the same layout one after the other, along a batch or a sparse axis.
 
-    >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.eye(2))
     >>> sparse.bcoo_concatenate([mat, mat], dimension=1).todense()
     Array([[1., 0., 1., 0.],
@@ -242,7 +236,6 @@ def _part(mat, start, sizes, strides=None):
 def bcoo_slice(mat, *, start_indices, limit_indices, strides=None):
     """The part of a BCOO that `lax.slice` gives.
 
-    >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.arange(5.))
     >>> sparse.bcoo_slice(mat, start_indices=(1,), limit_indices=(5,), strides=(2,)).todense()
     Array([1., 3.], dtype=float32)
@@ -267,7 +260,6 @@ def bcoo_slice(mat, *, start_indices, limit_indices, strides=None):
 def bcoo_dynamic_slice(mat, start_indices, slice_sizes):
     """The part of a BCOO that `lax.dynamic_slice` gives.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.bcoo_dynamic_slice(sparse.BCOO.fromdense(jnp.arange(5.)), (2,), (2,)).todense()
     Array([2., 3.], dtype=float32)
     """
@@ -297,7 +289,6 @@ def bcoo_gather(operand, start_indices, dimension_numbers, slice_sizes, *, uniqu
     Raises:
         NotImplementedError: for a mode or `fill_value` that says otherwise, and for batching dimensions.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.BCOO.fromdense(jnp.eye(3))[jnp.array([2, 0])].todense()
     Array([[0., 0., 1.],
            [1., 0., 0.]], dtype=float32)

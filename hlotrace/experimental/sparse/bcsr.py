@@ -28,7 +28,6 @@ class BCSR(JAXSparse):
     Raises:
         ValueError: for arrays that do not fit to each other or to the shape.
 
-    >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCSR.fromdense(jnp.array([[0., 1.], [2., 3.]]))
     >>> mat.indptr, mat @ jnp.array([1., 10.])
     (Array([0, 1, 3], dtype=int32), Array([10., 32.], dtype=float32))
@@ -134,7 +133,6 @@ def _as_bcoo(what, mat):
 def bcsr_fromdense(mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=jnp.int32):
     """The BCSR of an array's numbers that are not zero; as `bcoo_fromdense`, with two axes that are sparse.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.bcsr_fromdense(jnp.eye(2)).indptr
     Array([0, 1, 2], dtype=int32)
     """
@@ -149,7 +147,6 @@ def bcsr_fromdense(mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=jnp.int32
 def bcsr_todense(mat):
     """The array with all its numbers.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.bcsr_todense(sparse.BCSR.fromdense(jnp.eye(2)))
     Array([[1., 0.],
            [0., 1.]], dtype=float32)
@@ -160,7 +157,6 @@ def bcsr_todense(mat):
 def bcsr_extract(indices, indptr, mat):
     """The numbers of a matrix at the places that `indices` and `indptr` give: the `data` of a BCSR.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.bcsr_extract(jnp.array([1, 0]), jnp.array([0, 1, 2]), jnp.array([[1., 2.], [3., 4.]]))
     Array([2., 3.], dtype=float32)
     """
@@ -174,7 +170,6 @@ def bcsr_dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_e
                      out_sharding=None):
     """`lax.dot_general` of a BCSR and a dense array; see `bcoo_dot_general`.
 
-    >>> from hlotrace.experimental import sparse
     >>> mat, numbers = sparse.BCSR.fromdense(jnp.eye(2)), (((1,), (0,)), ((), ()))
     >>> sparse.bcsr_dot_general(mat, jnp.array([1., 2.]), dimension_numbers=numbers)
     Array([1., 2.], dtype=float32)
@@ -189,7 +184,6 @@ def bcsr_dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_e
 def bcsr_broadcast_in_dim(mat, *, shape, broadcast_dimensions, sharding=None):
     """The BCSR with more batch or dense axes; see `bcoo_broadcast_in_dim`.
 
-    >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCSR.fromdense(jnp.eye(2))
     >>> sparse.bcsr_broadcast_in_dim(mat, shape=(3, 2, 2), broadcast_dimensions=(1, 2))
     BCSR(float32[3, 2, 2], nse=2, n_batch=1)
@@ -202,7 +196,6 @@ def bcsr_broadcast_in_dim(mat, *, shape, broadcast_dimensions, sharding=None):
 def bcsr_concatenate(operands, *, dimension):
     """BCSRs of the same layout one after the other, along a batch or a sparse axis.
 
-    >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCSR.fromdense(jnp.eye(2))
     >>> sparse.bcsr_concatenate([mat, mat], dimension=0).indptr
     Array([0, 1, 2, 3, 4], dtype=int32)
@@ -214,7 +207,6 @@ def bcsr_concatenate(operands, *, dimension):
 def bcsr_sum_duplicates(mat, nse=None):
     """The BCSR with elements at the same place added; `nse` as in `bcoo_sum_duplicates`.
 
-    >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCSR((jnp.array([1., 2.]), jnp.array([1, 1]), jnp.array([0, 2])), shape=(1, 2))
     >>> sparse.bcsr_sum_duplicates(mat).data
     Array([3.], dtype=float32)

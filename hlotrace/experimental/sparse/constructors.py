@@ -27,7 +27,6 @@ def empty(shape, dtype=None, index_dtype="int32", sparse_format="bcoo", **kwds):
         sparse_format: "bcoo", "bcsr", "coo", "csr" or "csc".
         kwds: of "bcoo" and "bcsr", `n_batch`, `n_dense` and `nse`, how many elements are stored as padding.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.empty((2, 3), nse=1).indices
     Array([[2, 3]], dtype=int32)
     """
@@ -47,7 +46,6 @@ def eye(N, M=None, k=0, dtype=None, index_dtype="int32", sparse_format="bcoo", *
         sparse_format: as in `empty`.
         kwds: as in `empty`.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.eye(2, 3, k=1).indices
     Array([[0, 1],
            [1, 2]], dtype=int32)
@@ -65,7 +63,6 @@ def random_bcoo(key, shape, *, dtype=jnp.float64, indices_dtype=None, nse=0.2, n
         unique_indices: places are drawn without replacement.
         generator: `generator(key, shape=, dtype=, **kwds)` makes the numbers.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.random_bcoo(jax.random.key(0), (4, 5), nse=0.5)
     BCOO(float32[4, 5], nse=10)
     """

@@ -73,7 +73,6 @@ def product(mat, other, transpose=False):
 class COO(_Matrix):
     """A sparse matrix by coordinates: `COO((data, row, col), shape=)`, three arrays of one axis.
 
-    >>> from hlotrace.experimental import sparse
     >>> arrays = jnp.array([2., 3.]), jnp.array([0, 1]), jnp.array([1, 1])
     >>> sparse.COO(arrays, shape=(2, 2)) @ jnp.array([1., 10.])
     Array([20., 30.], dtype=float32)
@@ -131,7 +130,6 @@ class CSR(_Compressed):
 
     `indices` are ints [nse], of columns, and `indptr` ints [rows + 1], where each row's elements begin.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.CSR.fromdense(jnp.array([[0., 1.], [2., 3.]])).indptr
     Array([0, 1, 3], dtype=int32)
     """
@@ -147,7 +145,6 @@ class CSC(_Compressed):
 
     `indices` are ints [nse], of rows, and `indptr` ints [columns + 1], where each column's elements begin.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.CSC.fromdense(jnp.array([[0., 1.], [2., 3.]])).data
     Array([2., 1., 3.], dtype=float32)
     """
@@ -168,7 +165,6 @@ def _of_kind(kind, what, mat):
 def _functions(kind):
     name = kind.__name__.lower()
     made = f"""
-    >>> from hlotrace.experimental import sparse
     >>> mat = sparse.{kind.__name__}.fromdense(jnp.array([[0., 1.], [2., 0.]]))
     """
 

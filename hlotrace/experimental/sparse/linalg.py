@@ -53,10 +53,8 @@ def lobpcg_standard(A, X, m=100, tol=None):
         m: the most iterations.
         tol: a vector v with |v| = 1 is found if |A v - t v| is at most 10 n tol (t + |A v|); the resolution
             of the dtype by default.
-
     Returns:
         (eigenvalues (k,), the largest first; vectors (n, k); the number of iterations).
-
     Raises:
         ValueError: for an X that is too wide.
 

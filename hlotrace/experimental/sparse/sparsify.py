@@ -19,6 +19,7 @@ from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.contract import dot_general_p
 from ...primitives.arrays.conv import conv_general_dilated_p
 from ...primitives.arrays.dynamic_slice import dynamic_slice_p
+from ...primitives.arrays.elementwise_rules import add_any_p
 from ...primitives.arrays.gather import gather_p
 from ...primitives.arrays.shape import (
     broadcast_in_dim_p,
@@ -106,11 +107,9 @@ def sparsify(f, use_tracer=False):
     Args:
         use_tracer: run `f` itself each time, so that it may look at the numbers of dense arguments; otherwise
             its program is traced first.
-
     Raises:
         NotImplementedError: for an operation whose result would not be sparse.
 
-    >>> from hlotrace.experimental import sparse
     >>> mat = sparse.BCOO.fromdense(jnp.eye(3))
     >>> sparse.sparsify(lambda x, v: jnp.sin(x) @ (2 * v))(mat, jnp.zeros(3))
     Array([0., 0., 0.], dtype=float32)
@@ -157,7 +156,6 @@ todense_p = Primitive("todense", abstract_eval=lambda x: x, lower=lambda ctx, eq
 def todense(arr):
     """The array with all its numbers, of a sparse one, also inside of a sparsified function, or a dense one.
 
-    >>> from hlotrace.experimental import sparse
     >>> sparse.todense(sparse.eye(2))
     Array([[1., 0.],
            [0., 1.]], dtype=float32)
@@ -350,7 +348,7 @@ def _of_both(by_places):
 RULES = {
     BCSR: PassRules("sparsify of BCSR", _refuse, lambda p: True, _of_both({})),
     BCOO: PassRules("sparsify of BCOO", _refuse, lambda p: True, _of_both({
-        _sum: (e.add_p, e.add_any_p, e.sub_p), _mul: (e.mul_p,), _div: (e.div_p,), _sum_axes: (reduce_sum_p,),
+        _sum: (e.add_p, add_any_p, e.sub_p), _mul: (e.mul_p,), _div: (e.div_p,), _sum_axes: (reduce_sum_p,),
         _gather: (gather_p,), _dynamic_slice: (dynamic_slice_p,), _conv: (conv_general_dilated_p,),
         _cond: (cond_p,), _while: (while_p,), _scan: (scan_p,), _by(bcoo_rev): (rev_p,),
         _by(lambda mat, *, new_sizes, **_: reshaped(mat, new_sizes)): (reshape_p,),

@@ -2,10 +2,10 @@
 
 Calls and shard_map's bodies are written out; loops and branches hold their bodies' operations.
 """
+import dataclasses
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass, field
 
 from ...runtime.mlir import shardy
 from ...runtime.mlir.bindings import ir, parse_module
@@ -18,7 +18,7 @@ _DTYPES = {"i1": ("bool", 8), "bf16": ("bfloat16", 16), "f16": ("float16", 16), 
            "complex<f64>": ("complex128", 128)}
 
 
-@dataclass(eq=False)
+@dataclasses.dataclass(eq=False)
 class Value:
     """An array, or the part of it that a device has.
 
@@ -29,6 +29,7 @@ class Value:
         bytes: that it takes, with the padding of the chip's tiles.
         kind: "argument", "result" or "temporary".
         name, where: the argument or the operation, "train.py:12"; None where they are not known.
+        bits: of an element.
     """
     shape: tuple
     axes: tuple
@@ -37,9 +38,10 @@ class Value:
     kind: str = "temporary"
     name: str | None = None
     where: str | None = None
+    bits: int = 8
 
 
-@dataclass(eq=False)
+@dataclasses.dataclass(eq=False)
 class Op:
     """An operation.
 
@@ -57,9 +59,9 @@ class Op:
     outs: list
     flops: int = 0
     dtype: str = ""
-    sent: Counter = field(default_factory=Counter)
+    sent: Counter = dataclasses.field(default_factory=Counter)
     moved: int = 0
-    bodies: list = field(default_factory=list)
+    bodies: list = dataclasses.field(default_factory=list)
     trips: int | None = 1
 
 
@@ -90,6 +92,7 @@ class _Reader:
         self.functions, self.tiles = functions, tiles
         self.sizes = dict(zip(mesh.axis_names, mesh.axis_sizes)) if mesh is not None else {}
         self.source = {}        # what a Value is, in another dtype or another order
+        self.loops = 0          # that what is read is in
 
     def parts(self, names):
         """In how many parts mesh axes, or parts of them, split a dimension."""
@@ -111,7 +114,7 @@ class _Reader:
         dtype, bits = _dtype(str(type_.element_type))
         where, name = _located(str(location))
         size = self.bytes(dtype, bits, shape, tuple(type_.shape) if ordered_whole else None)
-        return Value(shape, axes, dtype, size, "temporary", name, where)
+        return Value(shape, axes, dtype, size, "temporary", name, where, bits)
 
     def ordered_whole(self, ops, value, found, given):
         """A result as it is given: with its axes in the order of the whole array, where the text does not say
@@ -127,8 +130,8 @@ class _Reader:
 
     def block(self, block, known, gathered=None):
         """(its operations, what it gives); `known` has the Values of MLIR's values outside of it,
-        `gathered` what was gathered there at the same time."""
-        ops, gathered = [], set() if gathered is None else gathered
+        `gathered` what was gathered there, whole: {(Value, mesh axes): Value}."""
+        ops, gathered = [], {} if gathered is None else gathered
         for view in block.operations:
             op = view.operation
             ins, name = [known[v] for v in op.operands], op.name.partition(".")[2]
@@ -149,27 +152,29 @@ class _Reader:
                     ins[0].axes == outs[0].axes):
                 outs = ins
             else:
-                ops.append(self.op(op, name, ins, outs, known, gathered))
+                ops.append(self.op(op, name, ins, outs, known, ops, gathered))
                 if name in ("convert", "transpose"):
                     self.source[outs[0]] = self.source.get(ins[0], ins[0])
             known.update(zip(op.results, outs))
         return ops, []
 
-    def op(self, op, name, ins, outs, known, gathered):
+    def op(self, op, name, ins, outs, known, ops, gathered):
         made = Op(name, ins, outs)
         if name == "while":
             body = op.regions[1].blocks[0]
             made.trips = trip_count(op)
+            self.loops += 1
             made.bodies = [(lambda ops, results: (ops, outs, results))(
                 *self.block(body, dict(zip(body.arguments, outs))))]
+            self.loops -= 1
         elif name in ("case", "if"):
             for region in op.regions:
-                ops, results = self.block(region.blocks[0], dict(known))
-                made.bodies.append((ops, [], results))
+                inner, results = self.block(region.blocks[0], dict(known))
+                made.bodies.append((inner, [], results))
         elif name == "dot_general":
-            self.dot(op, made, gathered)
+            self.dot(op, made, ops, gathered)
         elif name == "convolution":
-            self.convolution(op, made, gathered)
+            self.convolution(op, made, ops, gathered)
         elif name in ("reduce", "scatter"):     # axes that split what is summed up, and not the result
             summed = ins[:len(outs)] if name == "reduce" else ins[-len(outs):]
             self.all_reduced(made, dict.fromkeys(
@@ -177,7 +182,7 @@ class _Reader:
                 if not any(axis in kept for kept in outs[0].axes)))
         return made
 
-    def dot(self, op, made, gathered):
+    def dot(self, op, made, ops, gathered):
         """A device's part: that of its part of the result, and of the sum where mesh axes split the sum."""
         left, right, out = *made.ins, made.outs[0]
         numbers = str(op.attributes["dot_dimension_numbers"])
@@ -191,33 +196,34 @@ class _Reader:
             for dim in range(len(operand.shape)):
                 if dim not in dims and dim not in batched:
                     places[-1][dim], place = place, place + 1
-        split = self.communicated(made, summed, places, gathered)
+        split = self.communicated(made, summed, places, ops, gathered)
         size = math.prod(left.shape[i] * self.parts(left.axes[i]) for i in summed[0])
         made.flops = costs.product(math.prod(out.shape), [size], left.dtype) // self.parts(split)
         made.dtype = left.dtype
         if "HIGHEST" in str(op.attributes["precision_config"] if "precision_config" in op.attributes else ""):
             made.dtype = made.dtype.removesuffix(hlo_costs.ONE_PASS)
 
-    def convolution(self, op, made, gathered):
+    def convolution(self, op, made, ops, gathered):
         """As `dot`."""
         (left, right), out, window = made.ins, made.outs[0], costs.stablehlo_window(str(op))
         places = [{i: window.result.index(letter) for i, letter in enumerate(window.image) if letter != "f"},
                   {window.kernel.index("o"): window.result.index("f")}]
         summed = window.kernel.index("i")
-        split = self.communicated(made, [[window.image.index("f")], [summed]], places, gathered)
+        split = self.communicated(made, [[window.image.index("f")], [summed]], places, ops, gathered)
         whole = list(right.shape)
         whole[summed] *= self.parts(right.axes[summed])
         made.dtype = left.dtype
         made.flops = costs.convolution(window, left.shape, whole, out.shape, left.dtype) // self.parts(split)
 
-    def communicated(self, made, summed, places, gathered):
+    def communicated(self, made, summed, places, ops, gathered):
         """What devices send for a product, into `made`; the axes that split the sum and not the result.
 
         Args:
             made: the Op.
             summed: for each operand the dimensions that are summed, in pairs.
             places: for each operand {dimension: that of the result}.
-            gathered: what was gathered at the same time: see `block`.
+            ops: those before it; what gathers its operands is added.
+            gathered: what was gathered before: see `block`.
         """
         left, right, out = *made.ins, made.outs[0]
         kept = {name for names in out.axes for name in names}
@@ -230,19 +236,28 @@ class _Reader:
             made.moved += out.bytes * 2 * self.parts(scattered)
             made.sent["reduce-scatter", "+".join(map(str, scattered))] += out.bytes * (
                 self.parts(scattered) - 1)
-        for operand, place in zip((left, right), places):        # what splits it otherwise is gathered
+        for i, place in enumerate(places):      # what splits an operand otherwise is gathered
+            operand = made.ins[i]
             missing = dict.fromkeys(
-                name for i, names in enumerate(operand.axes) for name in names if name not in split
-                and name not in scattered and (i not in place or name not in out.axes[place[i]]))
-            whole = self.source.get(operand, operand), tuple(missing)
-            made.moved += operand.bytes * (self.parts(missing) - 1)
-            # a TPU gathers within the loop of each product, other compilers once for all
-            if missing and (self.tiles is not None or whole not in gathered):
-                gathered.add(whole)
-                made.moved += operand.bytes * self.parts(missing)
-                made.sent["all-gather", "+".join(map(str, missing))] += operand.bytes * (
-                    self.parts(missing) - 1)
+                name for dim, names in enumerate(operand.axes) for name in names if name not in split
+                and name not in scattered and (dim not in place or name not in out.axes[place[dim]]))
+            # in loops a TPU gathers for each product, elsewhere compilers do once for all
+            key = self.source.get(operand, operand), tuple(missing)
+            if missing and (key not in gathered or self.tiles is not None and self.loops):
+                gathered[key] = self.gather(ops, operand, missing)
+            made.ins[i] = gathered.get(key, operand)
         return split
+
+    def gather(self, ops, operand, names):
+        """A Value without the mesh axes `names`; the Op that makes it is added to `ops`."""
+        shape = tuple(n * self.parts([name for name in axes if name in names])
+                      for n, axes in zip(operand.shape, operand.axes))
+        axes = tuple(tuple(name for name in axes if name not in names) for axes in operand.axes)
+        whole = dataclasses.replace(operand, shape=shape, axes=axes, kind="temporary",
+                                    bytes=self.bytes(operand.dtype, operand.bits, shape))
+        ops.append(Op("all_gather", [operand], [whole], sent=Counter({
+            ("all-gather", "+".join(map(str, names))): operand.bytes * (self.parts(names) - 1)})))
+        return whole
 
     def all_reduced(self, made, names):
         """Sums over mesh axes, of which each device has a part."""

@@ -164,10 +164,10 @@ def estimate_table(e):
 
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 85rem; padding: 0 1rem }
 body { color: #222 }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
-th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid #ddd }
+th, td { padding: .25rem .5rem; text-align: right; border-bottom: 1px solid #ddd }
 th:first-child, td:first-child, .text { text-align: left }
 h1 { font-size: 1.4rem } h2 { font-size: 1.1rem } td { white-space: nowrap }
 .wide { overflow-x: auto } p, summary { overflow-wrap: anywhere }

@@ -7,8 +7,8 @@ import numpy as np
 from ...sharding.layout import Layout
 from . import hlo_costs
 
-# The rest is where kernels keep the tiles that they work on; of a value larger than half, found by comparing
-# with what libtpu 0.0.42 does, there is none.
+# The rest is where kernels keep the tiles that they work on; of values larger than half of the whole there
+# are few, found by comparing with what libtpu 0.0.42 does.
 _FOR_VALUES = 7 / 8
 
 
@@ -48,7 +48,7 @@ def in_vmem(spans, loops, vmem):
     for value, (first, last) in sorted(spans.items(), key=lambda item: item[1][1] - item[1][0]):
         during = slice(first, last + 1)
         if any(first <= i <= last for i in loops) or (
-                2 * value.bytes > budget or used[during].max() + value.bytes > budget):
+                2 * value.bytes > vmem or used[during].max() + value.bytes > budget):
             continue
         used[during] += value.bytes
         found.add(value)

@@ -255,11 +255,13 @@ class _Body:
     def peak(self, inner):
         """(the most bytes of temporaries at one time, these)."""
         last, alive, most, best = self.last, {}, 0, []
+        # XLA:GPU's kernels seldom write where they read
+        in_place = _IN_PLACE if self.widens else _IN_PLACE - _FUSED
         for i, op in enumerate(self.ops):
             dying = [v for v in self.reads[i] if last[v] == i and v in alive]
             new = [v for v in op.outs
                    if v in self.stored and v not in self.outside and v not in self.near and v.bytes]
-            if op.name in _IN_PLACE:        # a result takes the memory of what is read for the last time
+            if op.name in in_place:         # a result takes the memory of what is read for the last time
                 for v in new:
                     same = next((d for d in dying if d.bytes == v.bytes), None)
                     if same is not None:

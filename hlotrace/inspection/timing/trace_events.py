@@ -5,7 +5,9 @@ with the instruction in `hlo_op`, the module in `hlo_module` and the device in `
 branch is an event around those in it.  An operation may go on after its event, on other threads: a second
 event, `end: <operation>`, of the same number in `_c` as the first has in `_p`, says when it was done.  GPUs
 have a plane each, `/device:GPU:0`, with a line for each stream; events are kernels and copies, one after the
-other, and those of loops are not among them.
+other, and those of loops are not among them.  TPUs have a plane each, `/device:TPU:0`, with the line
+`XLA Ops`: an event is an instruction, by its text, `%fusion.1 = ...`, those of loops around those in them.
+Its module is an event around it on the line `XLA Modules`, `jit_step(1234)`.
 """
 import math
 import re
@@ -14,7 +16,7 @@ from collections import Counter
 from typing import NamedTuple
 
 RUN = "hlotrace profile run"        # the annotation around a run
-_DEVICE = re.compile(r"/device:[A-Z]+:(\d+)")
+_DEVICE = re.compile(r"/device:([A-Z]+):(\d+)")
 
 
 class Interval(NamedTuple):
@@ -52,6 +54,9 @@ def _read(profile_data):
     marks, found, ends = [], [], {}
     for plane in profile_data.planes:
         device = _DEVICE.fullmatch(plane.name)
+        if device and device[1] == "TPU":
+            found += _tpu(plane, int(device[2]))
+            continue
         for line in plane.lines:
             for event in line.events:
                 if event.name == RUN:
@@ -61,10 +66,20 @@ def _read(profile_data):
                 if event.name.startswith("end: "):
                     ends[stats.get("_c")] = event.start_ns
                 elif "hlo_op" in stats or device and line.name.startswith("Stream"):
-                    number = int(device[1]) if device else stats.get("device_ordinal", 0)
+                    number = int(device[2]) if device else stats.get("device_ordinal", 0)
                     found.append((event.start_ns, event.end_ns, stats.get("_p"), number,
                                   stats.get("hlo_module"), stats.get("hlo_op"), event.name))
     return marks, found, ends
+
+
+def _tpu(plane, number):
+    """The operations of a TPU's plane, as `_read` gives them."""
+    lines = {line.name: list(line.events) for line in plane.lines}
+    modules = [(m.start_ns, m.end_ns, m.name.partition("(")[0]) for m in lines.get("XLA Modules", ())]
+    for event in lines.get("XLA Ops", ()):
+        name = event.name.partition(" = ")[0].removeprefix("%")
+        module = next((of for start, end, of in modules if start <= event.start_ns < end), None)
+        yield event.start_ns, event.end_ns, None, number, module, name, name
 
 
 def exclusive(intervals, inside):

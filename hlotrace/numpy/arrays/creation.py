@@ -78,7 +78,6 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None, out
         ndmin: axes of size 1 are put in front until there are so many.
         device: a Device or a Sharding, where the result is placed.
         out_sharding: the sharding of the result.
-
     Raises:
         TypeError: for values that are not numbers.
         ValueError: for nested lists of unequal lengths.
@@ -283,7 +282,6 @@ def share(external_array, device=None, copy=None):
         copy: True copies; False raises an error where the memory cannot be shared: another device, strides,
             64-bit numbers while those are off, an address that is not a multiple of 64; None, the default,
             copies only then.
-
     Raises:
         TypeError: for other objects, and for element types that `is_supported_dtype` does not have.
         ValueError: where `copy` is False and the memory cannot be shared.

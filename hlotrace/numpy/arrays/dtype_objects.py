@@ -96,9 +96,10 @@ def promote_types(a, b):
     >>> jnp.promote_types(jnp.int8, int)
     dtype('int8')
     """
-    kinds = tuple((as_dtype(t), _is_weak(t)) for t in [float if t is None else t for t in (a, b)])
-    with override("jax_enable_x64", state.x64 or any(weak or dtype.itemsize >= 8 for dtype, weak in kinds)):
-        return dtypes.lattice_result(kinds)[0]
+    types = [float if t is None else t for t in (a, b)]
+    wide = any(_is_weak(t) or as_dtype(t).itemsize >= 8 for t in types)
+    with override("jax_enable_x64", state.x64 or wide):
+        return dtypes.lattice_result(tuple((as_dtype(t), _is_weak(t)) for t in types))[0]
 
 
 def can_cast(from_, to, casting="safe"):

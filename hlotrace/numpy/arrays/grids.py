@@ -40,7 +40,6 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
         copy: True.
         sparse: axes of size 1 instead of repeated values.
         indexing: "xy" has the second one run along the first axis, "ij" keeps the order.
-
     Raises:
         ValueError: for `copy=False`.
 
@@ -57,7 +56,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
         raise ValueError("jax.numpy.meshgrid only supports copy=True")
     check_choice("indexing", indexing, ("xy", "ij"))
     if any(ndim(x) > 1 for x in xi):
-        raise ValueError("the coordinates of each axis must be a vector (at most 1D), got shapes "
+        raise ValueError("Arguments to jax.numpy.meshgrid must be 1D, got shapes "
                          f"{[shape_of(x) for x in xi]}: flatten them with .ravel()")
     axes = list(range(len(xi)))
     if indexing == "xy" and len(xi) >= 2:
@@ -175,7 +174,8 @@ def diag_indices(n, ndim=2):
     """
     n, ndim = operator.index(n), operator.index(ndim)
     if n < 0 or ndim < 1:
-        raise ValueError(f"diag_indices needs n >= 0 and ndim >= 1, got n={n} and ndim={ndim}")
+        name, value = ("n", n) if n < 0 else ("ndim", ndim)
+        raise ValueError(f"{name} argument to diag_indices must be nonnegative, got {value}")
     return (_int_array(np.arange(n)),) * ndim
 
 
@@ -217,7 +217,7 @@ def triu_indices(n, k=0, m=None):
 
 def _matrix_shape(arr):
     if ndim(arr) != 2:
-        raise ValueError(f"input array must be 2-d, got shape {shape_of(arr)}")
+        raise ValueError(f"Only 2-D inputs are accepted: input array must be 2-d, got shape {shape_of(arr)}")
     return shape_of(arr)
 
 

@@ -65,7 +65,6 @@ def concatenate(arrays, axis=0, dtype=None):
             axis are joined.
         axis: the axis; None flattens all of them.
         dtype: that of the result instead of the promoted one.
-
     Raises:
         ValueError: for none, or for scalars.
         TypeError: for sizes that differ.
@@ -104,7 +103,6 @@ def stack(arrays, axis=0, out=None, dtype=None):
         axis: where the new axis is.
         out: not supported; None.
         dtype: that of the result instead of the promoted one.
-
     Raises:
         ValueError: for none and for shapes that differ.
 
@@ -192,7 +190,7 @@ def block(arrays):
             raise ValueError("block does not allow empty list arguments")
         depths = {depth_of(v) for v in x}
         if len(depths) > 1:
-            raise ValueError("block list depths are mismatched")
+            raise ValueError("Mismatched list depths in jax.numpy.block")
         return depths.pop() + 1
     depth = depth_of(arrays)
     leaves = [arrays]

@@ -35,7 +35,6 @@ def pad(array, pad_width, mode="constant", **kwargs):
         mode: "constant" (constant_values=), "edge", "linear_ramp" (end_values=), "maximum", "mean", "median",
             "minimum" (stat_length=), "reflect", "symmetric" (reflect_type="even" or "odd"), "wrap", "empty",
             or a function of (padded vector, pair of widths, axis, kwargs) that returns the vector.
-
     Raises:
         ValueError: for negative widths.
         NotImplementedError: for an unknown mode.
@@ -80,8 +79,8 @@ def pad(array, pad_width, mode="constant", **kwargs):
             lengths = tuple(tuple(map(operator.index, pair))
                             for pair in _pairs(lengths, ndim_of(array)).tolist())
             if any(n < 1 for pair in lengths for n in pair):
-                raise ValueError(f"stat_length must be positive, got {lengths}: no element is left to "
-                                 f"compute {mode} of")
+                raise ValueError(f"stat_length of 0 yields no value for padding: it must be positive, got "
+                                 f"{lengths}, to compute {mode}")
         return _statistic(asarray(array), widths=widths, mode=mode, lengths=lengths)
     kind = kwargs.get("reflect_type", "even")
     if kind not in ("even", "odd"):

@@ -58,7 +58,7 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
             raise ValueError(f"arange: arguments must be scalars; got an array of shape {shape_of(v)}; for "
                              "as many numbers as it has entries write jnp.arange(x.size)")
         if aval_of(v).dtype.kind == "c":
-            raise ValueError("jnp.arange: complex start, stop and step are not supported")
+            raise ValueError("Passing complex start/stop/step to jnp.arange is not supported")
     if dtype is None:
         if all(type(v) in (int, Dimension) for v in given):
             dtype = dtypes.canonicalize(int)
@@ -73,7 +73,7 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
     start, stop = (0, start) if stop is None else (start, stop)
     step = 1 if step is None else step
     if Dimension in (type(start), type(stop)) and type(step) is int and step:
-        count = max_dim(0, -((start - stop) // step))
+        count = max_dim(0, (abs(step) - 1 + (stop - start if step > 0 else start - stop)) // abs(step))
         return add(mul(lax.broadcasted_iota(dtype, (count,), 0, out_sharding=out_sharding),
                        scalar(step, dtype)), scalar(start, dtype))
     if step == 0:

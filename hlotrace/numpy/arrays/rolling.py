@@ -53,7 +53,6 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
         axis: the axis; None flattens the array.
         total_repeat_length: longer results are cut off there, shorter ones are filled with the last entry.
         out_sharding: the sharding of the result.
-
     Raises:
         TypeError: for repeats that are no integers.
         ValueError: for negative ones or a wrong number.

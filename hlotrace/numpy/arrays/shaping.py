@@ -9,7 +9,14 @@ from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays.shape import reshape as reshape_array
 from ...primitives.arrays.slicing import slice_p
 from ...primitives.common import as_axes, canonical_axes, canonical_axis, canonical_shape, np, prod
-from ..util import broadcast_shapes, broadcast_to_shape, check_arraylike, ndim as ndim_of, shape as shape_of
+from ..util import (
+    broadcast_shapes,
+    broadcast_to_shape,
+    check_arraylike,
+    ndim as ndim_of,
+    shape as shape_of,
+    split_alike,
+)
 from .creation import asarray
 
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
@@ -63,7 +70,8 @@ def new_shape(name, old, wanted):
         wanted = tuple(map(as_size, wanted))
     total = prod(old)
     if wanted.count(-1) > 1 or any(n < -1 for n in wanted):
-        raise ValueError(f"{name}: the shape {wanted} may have one size -1, and no other negative one")
+        raise errors.ShapeError(f"{name}: can only specify one unknown axis size with a `-1` value, and no "
+                                f"other negative one, got {wanted}")
     known = prod(n for n in wanted if n != -1)
     if -1 in wanted:
         if not known or total % known:
@@ -88,7 +96,6 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
         order: "C" or "F".
         copy: True for memory of its own.
         out_sharding: the sharding of the result.
-
     Raises:
         TypeError: where the sizes do not fit.
 
@@ -110,7 +117,8 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
     a = a if isinstance(a, Array) else asarray(a)
     if order not in ("C", "F"):
         raise (NotImplementedError if order in ("A", "K") else ValueError)(
-            f"order must be 'C' (rows first) or 'F' (columns first), got {order!r}")
+            f"np.reshape order={order} is not implemented: it must be 'C' (rows first) or 'F' (columns first)"
+            if order in ("A", "K") else f"Unexpected value for 'order' argument: {order}; it is 'C' or 'F'")
     result = reshape_array(a, shape) if order == "C" else _reshape_columns(a, shape=shape)
     if copy:
         result = asarray(result, copy=True)
@@ -165,7 +173,6 @@ def transpose(a, axes=None):
 
     Args:
         axes: one int for each axis, negative ones from the end.
-
     Raises:
         TypeError: for a wrong number of axes.
         ValueError: for repeated ones.
@@ -178,8 +185,8 @@ def transpose(a, axes=None):
     n = ndim_of(a)
     axes = range(n)[::-1] if axes is None else canonical_axes(tuple(axes), n)
     if len(axes) != n:
-        raise TypeError(f"transpose: axes {tuple(axes)} must name each of the {n} axes of an array of shape "
-                         f"{shape_of(a)}")
+        raise TypeError("transpose permutation isn't a permutation of operand dimensions, got permutation "
+                        f"{tuple(axes)} for operand shape {shape_of(a)}")
     return lax.transpose(a if isinstance(a, Array) else asarray(a), axes)
 
 
@@ -204,7 +211,8 @@ def matrix_transpose(x, /):
     """
     check_arraylike("matrix_transpose", x)
     if ndim_of(x) < 2:
-        raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got shape {shape_of(x)}")
+        raise ValueError("matrix_transpose requires at least 2 dimensions: x must be at least "
+                         f"two-dimensional for matrix_transpose; got shape {shape_of(x)}")
     return swapaxes(x, -1, -2)
 
 
@@ -343,5 +351,7 @@ def broadcast_arrays(*args):
     [[[1, 2], [1, 2]], [[5, 5], [6, 6]]]
     """
     check_arraylike("broadcast_arrays", *args)
-    common = broadcast_shapes(*map(shape_of, args))
-    return [asarray(broadcast_to_shape(a, common)) for a in args]
+    shapes = [*map(shape_of, args)]
+    common = broadcast_shapes(*shapes)
+    spread = [broadcast_to_shape(a, common) for a in args]
+    return [asarray(a) for a in (split_alike(*spread) if len({*shapes}) > 1 else spread)]

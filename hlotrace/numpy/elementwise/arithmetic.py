@@ -318,8 +318,8 @@ fmin = Binary("fmin", """The lesser; the other where one is NaN.
 def _integers(name, *args):
     args = numeric(name, *args)
     if not dtypes.is_integer(dtype_of(args[0])):
-        raise ValueError(f"Arguments to {name} must be integers, got {dtype_of(args[0]).name}: convert it "
-                         "with .astype(int)")
+        raise ValueError(f"Arguments to jax.numpy.{name} must be integers, got {dtype_of(args[0]).name}: "
+                         "convert it with .astype(int)")
     return args
 
 

@@ -29,7 +29,6 @@ def packbits(a, axis=None, bitorder="big"):
         a: an array of integers or bools.
         axis: the axis; None flattens the array.
         bitorder: the first bit of a byte is its highest one for "big", its lowest for "little".
-
     Raises:
         TypeError: for floats.
 
@@ -62,7 +61,6 @@ def unpackbits(a, axis=None, count=None, bitorder="big"):
         axis: the axis; None flattens the array.
         count: how many, or all but the last -count.
         bitorder: as in `packbits`.
-
     Raises:
         TypeError: for another dtype.
 

@@ -8,7 +8,7 @@ from ...primitives.arrays.shape import full
 from ...primitives.common import np, scalar
 from ..arrays.creation import asarray
 from ..reductions.reductions import all
-from ..util import broadcast_shapes, dtype_of, promote_args, promote_dtypes_inexact, shape
+from ..util import broadcast_shapes, check_arraylike, dtype_of, promote_args, promote_dtypes_inexact, shape
 from .ufuncs import abs, add, equal, isfinite, isnan, less_equal, logical_and, logical_or, multiply, subtract
 
 __all__ = ["allclose", "array_equal", "array_equiv", "isclose", "iscomplexobj", "isrealobj", "isscalar"]
@@ -51,7 +51,6 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     return all(isclose(a, b, rtol, atol, equal_nan))
 
 
-@composite(static=("equal_nan",))
 def array_equal(a1, a2, equal_nan=False):
     """Have both arrays the same shape and the same elements?
 
@@ -60,7 +59,11 @@ def array_equal(a1, a2, equal_nan=False):
     >>> jnp.array_equal(jnp.arange(3), [0, 1, 2]), jnp.array_equal(jnp.arange(3), 0)
     (Array(True, dtype=bool), Array(False, dtype=bool))
     """
-    a1, a2 = _sequences(a1, a2)
+    return _array_equal(*_sequences("array_equal", a1, a2), equal_nan=equal_nan)
+
+
+@composite(static=("equal_nan",))
+def _array_equal(a1, a2, equal_nan):
     if shape(a1) != shape(a2):
         return full((), False, np.dtype(bool))
     same = equal(a1, a2)
@@ -69,14 +72,17 @@ def array_equal(a1, a2, equal_nan=False):
     return all(same)
 
 
-@composite
 def array_equiv(a1, a2):
     """Have both arrays, broadcast to one shape, the same elements?  False where they do not broadcast.
 
     >>> jnp.array_equiv(jnp.ones(3), 1), jnp.array_equiv(jnp.ones(3), jnp.ones(2))
     (Array(True, dtype=bool), Array(False, dtype=bool))
     """
-    a1, a2 = _sequences(a1, a2)
+    return _array_equiv(*_sequences("array_equiv", a1, a2))
+
+
+@composite
+def _array_equiv(a1, a2):
     try:
         broadcast_shapes(shape(a1), shape(a2))
     except ValueError:
@@ -84,8 +90,10 @@ def array_equiv(a1, a2):
     return all(equal(a1, a2))
 
 
-def _sequences(*args):
-    return [asarray(x) if isinstance(x, (list, tuple)) else x for x in args]
+def _sequences(name, *args):
+    arrays = [asarray(x) if isinstance(x, (list, tuple)) else x for x in args]
+    check_arraylike(name, *arrays)
+    return arrays
 
 
 def iscomplexobj(x):

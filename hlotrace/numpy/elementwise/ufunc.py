@@ -134,8 +134,9 @@ class ufunc:
     def at(self, a, indices, b=None, /, *, inplace=True):
         """A copy of `a` where the elements at `indices` are combined with `b`, repeated ones repeatedly."""
         if inplace:
-            raise NotImplementedError("arrays are immutable, so ufunc.at() cannot work in place: pass "
-                                      "inplace=False and use the result, or write x.at[idx].add(y)")
+            raise NotImplementedError("Because JAX arrays are immutable, jnp.ufunc.at() cannot operate "
+                                      "inplace: pass inplace=False and use the result, or write "
+                                      "x.at[idx].add(y)")
         check_arraylike(f"{self.__name__}.at", a)
         return _at(self, a, indices, b)
 

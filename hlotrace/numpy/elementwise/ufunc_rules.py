@@ -15,13 +15,15 @@ from ...core.config import state
 from ...core.dtypes import SUPPORTED, python_scalars
 from ...core.pytrees import pytree
 from ...core.surface.boundary import reraise_for_user
-from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.elementwise import convert
+from ...primitives.arrays.elementwise_rules import accepted
 from ...primitives.arrays.shape import full, in_memory_of
 from ...primitives.common import Primitive, kind_of, np, scalar
-from ..util import check_arraylike, dtype_of, promote_args, promote_args_inexact, shape
+from ..util import check_arraylike, dtype_of, promote_args, promote_args_inexact, shape, split_alike
 from .ufunc import ufunc
 
+_WORDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer",
+          "b": "boolean"}
 _KINDS = {kind: [d for d in SUPPORTED if kind_of(d) == kind] for kind in "bufic"}
 ALWAYS, SCALARS, FIRST, NEVER = "always", "scalars", "first", "never"
 _ORDER = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}      # kinds of dtype in the order of python_scalars
@@ -103,7 +105,7 @@ def _documented(doc, promote, rules, nin):
 
     `python -OO` has no docstrings, and no such paragraphs.
     """
-    taken = ", ".join(e._KINDS[kind] for kinds in rules for kind in kinds)
+    taken = ", ".join(_WORDS[kind] for kinds in rules for kind in kinds)
     sentence = _PROMOTED.get(promote)
     if not doc or sentence is None:
         return doc
@@ -126,8 +128,9 @@ def _general(name, doc, promote, rules, table, weak, nin):
         if isinstance(rule, Primitive):
             return rule.bind(*args)       # a dtype without a rule is an error of the primitive, or else here
         if dtype not in table:
-            accepted = ", ".join(e._KINDS[kind] for kinds in rules for kind in kinds)
-            raise TypeError(f"{name} does not accept dtype {dtype.name}; accepted dtypes are {accepted}")
+            raise TypeError(f"{name} does not accept dtype {dtype.name}. Accepted dtypes are subtypes of "
+                            f"{accepted(''.join(rules))}")
+        args = split_alike(*args)
         if not all([aval_of(x).weak_type for x in args]):
             return rule(*args)
         kept = weak.get(kind_of(dtype), NEVER) if isinstance(weak, dict) else weak

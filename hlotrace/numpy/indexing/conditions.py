@@ -25,6 +25,7 @@ from ..util import (
     ndim,
     promote_dtypes,
     shape,
+    split_alike,
 )
 
 __all__ = ["argwhere", "flatnonzero", "nonzero", "piecewise", "select", "where"]
@@ -64,8 +65,11 @@ def _where(condition, x, y):
         condition = ne(condition, 0)
     x, y = promote_dtypes(x, y)
     target = broadcast_shapes(shape(condition), shape(x), shape(y))
+    spread = not shape(condition) == shape(x) == shape(y)
     x, y = broadcast_to_shape(x, target), broadcast_to_shape(y, target)
-    return e.select_n_p.bind(broadcast_to_shape(condition, target) if ndim(condition) else condition, y, x)
+    if ndim(condition):
+        condition = broadcast_to_shape(condition, target)
+    return e.select_n_p.bind(*split_alike(condition, y, x) if spread else (condition, y, x))
 
 
 # --- positions of what is true --------------------------------------------------------------------
@@ -113,7 +117,6 @@ def nonzero(a, *, size=None, fill_value=None):
     Args:
         size: how many, the first ones, for use under jit.
         fill_value: what fills the result up to `size`, 0 by default; a number, or one for each axis.
-
     Raises:
         ConcretizationTypeError: under jit without `size`.
 
@@ -130,8 +133,7 @@ def nonzero(a, *, size=None, fill_value=None):
         return tuple(as_array(i.astype(index_dtype())) for i in np.nonzero(known(a)))
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * ndim(a)
     if len(fills) != ndim(a) or any(f is not None and ndim(f) for f in fills):
-        raise ValueError(f"nonzero: fill_value must be a number or have one for each of the {ndim(a)} axes, "
-                         f"got {fill_value}")
+        raise ValueError(f"fill_value must be a scalar or a tuple of length {ndim(a)}; got {fill_value}")
     return _nonzero(a, tuple(0 if f is None else f for f in fills), as_size(size))
 
 

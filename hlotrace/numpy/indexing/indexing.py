@@ -73,7 +73,6 @@ def ds(start, size=_ABSENT, stride=None):
             inside of the array, and has no stride.
         size: an int; `ds(n)` is `:n`, `ds(None)` is `:`.
         stride: an int, 1 for None.
-
     Raises:
         ValueError: for a negative stride.
 
@@ -204,7 +203,7 @@ def _symbolic_slice(item, size):
     def place(part, default):
         if part is None:
             return default
-        return max_dim(low, min_dim(part + size if surely(part, high=-1) else part, high))
+        return max_dim(low, min_dim(high, part + size if surely(part, high=-1) else part))
     start, stop = place(item.start, low if step > 0 else high), place(item.stop, high if step > 0 else low)
     span, stride = (stop - start, step) if step > 0 else (start - stop, -step)
     return Entry("slice", (start, max_dim(0, (span + stride - 1) // stride), step))
@@ -392,13 +391,14 @@ def _fit(y, shape, x):
     """`y` with the dtype and in the memory of `x`, broadcast to `shape`."""
     old = shape_of(y)
     if len(old) > len(shape):
-        raise errors.ShapeError(f"the value of shape {old} has more axes than {tuple(shape)}, the shape that "
-                                f"the index selects from an array of shape {x.shape}, and does not "
-                                "broadcast to it")
+        raise errors.ShapeError(f"Incompatible types for broadcasting: the value of shape {old} has more "
+                                f"axes than {tuple(shape)}, the shape that the index selects from an array "
+                                f"of shape {x.shape}, and does not broadcast to it")
     lead = len(shape) - len(old)
     if any(a != 1 and a != b for a, b in zip(old, shape[lead:])):
-        raise errors.ShapeError(f"the value of shape {old} does not broadcast to {tuple(shape)}, the shape "
-                                f"that the index selects from an array of shape {x.shape}")
+        raise errors.ShapeError(f"Incompatible types for broadcasting: the value of shape {old} does not "
+                                f"broadcast to {tuple(shape)}, the shape that the index selects from an "
+                                f"array of shape {x.shape}")
     y = shapes.in_memory_of(aval_of(x), convert(y, aval_of(x).dtype))
     return broadcast_in_dim(y, shape, tuple(range(lead, len(shape))))
 

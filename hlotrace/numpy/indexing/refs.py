@@ -15,6 +15,7 @@ from ...core.surface.boundary import boundaries, boundary
 from ...core.trace import EVAL, is_concrete, trace_to_jaxpr
 from ...primitives.arrays.elementwise import stop_gradient_p
 from ...primitives.programs.refs import addupdate_p, get_p, set_p, swap_p
+from ...runtime import binding
 from ..arrays.creation import asarray, zeros
 from ..util import unsigned
 from . import indexing
@@ -32,7 +33,6 @@ def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
         kind: None, or "no_grad_no_remat" for a Ref that is beside what is differentiated: what is written to
             it and read from it has no derivative.
         pin: not supported; False.
-
     Raises:
         TypeError: where `init_val` is no array.
         ValueError: for another kind.
@@ -55,7 +55,8 @@ def new_ref(init_val, *, memory_space=None, kind=None, pin=False):
     value = asarray(init_val)
     if kind not in KINDS:
         raise ValueError(f"new_ref: kind is one of {', '.join(map(repr, KINDS))}, got {kind!r}")
-    return Ref(value.astype(value.dtype) if value.weak_type else value, kind)
+    weak = value.weak_type and not binding.refs_have_weak_types
+    return Ref(value.astype(value.dtype) if weak else value, kind)
 
 
 def empty_ref(ty, memory_space=None, pin=False):

@@ -28,8 +28,9 @@ __all__ = ["choose", "compress", "delete", "extract", "fill_diagonal", "insert",
 
 def _not_inplace(name, inplace):
     if inplace:
-        raise ValueError(f"jnp.{name} cannot change an array in place, as arrays are immutable: write x = "
-                         f"jnp.{name}(x, ..., inplace=False), or x = x.at[index].set(values)")
+        raise ValueError(f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are "
+                         f"immutable: write x = jnp.{name}(x, ..., inplace=False), or x = "
+                         "x.at[index].set(values)")
 
 
 def _flat_or_axis(x, axis):
@@ -347,8 +348,8 @@ def fill_diagonal(a, val, wrap=False, *, inplace=True):
            [0., 5., 0.]], dtype=float32)
     """
     if inplace:
-        raise NotImplementedError("arrays are immutable: write x = jnp.fill_diagonal(x, value, "
-                                  "inplace=False)")
+        raise NotImplementedError("JAX arrays are immutable, must use inplace=False: write x = "
+                                  "jnp.fill_diagonal(x, value, inplace=False)")
     if wrap:
         raise NotImplementedError("wrap=True is not implemented, must use wrap=False")
     check_arraylike("fill_diagonal", a, val)

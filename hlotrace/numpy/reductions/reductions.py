@@ -213,7 +213,6 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
         keepdims: axes stay at size 1.
         initial: a lower bound of the result.
         where: booleans, which broadcast; what is False is left out.
-
     Raises:
         ValueError: for an empty axis, or a `where`, without `initial`.
 
@@ -229,15 +228,7 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """The minimum over an axis, in the dtype of `a`; NaN where there is a NaN.
 
-    Args:
-        axis: an int, a tuple of them, or None for all axes.
-        out: not supported; None.
-        keepdims: axes stay at size 1.
-        initial: an upper bound of the result.
-        where: booleans, which broadcast; what is False is left out.
-
-    Raises:
-        ValueError: for an empty axis, or a `where`, without `initial`.
+    What it takes and raises is as for `max`; `initial` is an upper bound of the result.
 
     >>> x = jnp.array([[1, 5], [7, 3]])
     >>> jnp.min(x), jnp.min(x, axis=1, keepdims=True), jnp.min(jnp.array([1., jnp.nan]))
@@ -253,12 +244,7 @@ amax, amin = renamed(max, "amax"), renamed(min, "amin")
 def minmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """(minimum, maximum) over an axis.
 
-    Args:
-        axis: as for `min`.
-        out: not supported; None.
-        keepdims: axes stay at size 1.
-        initial: a value for both, or a pair (for min, for max).
-        where: booleans, which broadcast; what is False is left out.
+    What it takes is as for `max`; `initial` is a value for both, or a pair (for min, for max).
 
     >>> jnp.minmax(jnp.array([[3., 1.], [2., 5.]]), axis=0)
     (Array([2., 1.], dtype=float32), Array([3., 5.], dtype=float32))
@@ -271,13 +257,7 @@ def minmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 def all(a, axis=None, out=None, keepdims=False, *, where=None):
     """Are all elements along `axis` nonzero?  NaN counts as nonzero.
 
-    The result is boolean, True for no elements.
-
-    Args:
-        axis: an int, a tuple of them, or None for all axes.
-        out: not supported; None.
-        keepdims: axes stay at size 1.
-        where: booleans, which broadcast; what is False is left out.
+    The result is boolean, True for no elements.  Arguments are those of `max`.
 
     >>> x = jnp.array([[1, 2], [3, 0]])
     >>> jnp.all(x), jnp.all(x > 0, axis=0), jnp.all(jnp.array([]))
@@ -289,13 +269,7 @@ def all(a, axis=None, out=None, keepdims=False, *, where=None):
 def any(a, axis=None, out=None, keepdims=False, *, where=None):
     """Is any element along `axis` nonzero?  NaN counts as nonzero.
 
-    The result is boolean, False for no elements.
-
-    Args:
-        axis: an int, a tuple of them, or None for all axes.
-        out: not supported; None.
-        keepdims: axes stay at size 1.
-        where: booleans, which broadcast; what is False is left out.
+    The result is boolean, False for no elements.  Arguments are those of `max`.
 
     >>> x = jnp.array([[0, 0], [3, 0]])
     >>> jnp.any(x), jnp.any(x > 0, axis=0), jnp.any(jnp.array([]))
@@ -578,7 +552,8 @@ def nancumprod(a, axis=None, dtype=None, out=None):
 def _array_api(name, primitive, x, axis, dtype, first, promote_integers):
     check_arraylike(name, x)
     if ndim(x) == 0:
-        raise ValueError(f"{name}: the input must be non-scalar to accumulate along an axis, got a scalar")
+        raise ValueError(f"{name}: The input must be non-scalar to take a cumulative "
+                         f"{'sum' if name.endswith('sum') else 'product'}, got a scalar")
     if axis is None:
         if ndim(x) > 1:
             raise ValueError(f"The input array has rank {ndim(x)}, however axis was not set to an explicit "
@@ -594,7 +569,6 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
         axis: the axis, which may be left out for a vector only.
         dtype: what to add up in and to give.
         include_initial: put a 0 before the sums.
-
     Raises:
         ValueError: for a scalar.
 
@@ -611,7 +585,6 @@ def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
         axis: the axis, which may be left out for a vector only.
         dtype: what to multiply in and to give.
         include_initial: put a 1 before the products.
-
     Raises:
         ValueError: for a scalar.
 

@@ -9,6 +9,7 @@ from ...api.composite import composite
 from ...core import dtypes
 from ...core.array import Array
 from ...core.avals import aval_of
+from ...core.symbolic.dimension import surely
 from ...primitives.arrays.cumulative import cummax_p, cummin_p, cumsum_p
 from ...primitives.arrays.elementwise import add, and_p, convert, eq, lt, minimum, ne, not_p, select, sub
 from ...primitives.arrays.reduce import reduce_or_p
@@ -51,7 +52,7 @@ def _sorted_rows(a, axis, equal_nan):
                for i in range(width)]
     *columns, order = sort(*map(_last_if_nan, columns), positions((n,)), dimension=0, num_keys=width)
     rows = concatenate_p.bind(*[reshape(c, (n, 1)) for c in columns], dimension=1)
-    if n < 2:
+    if surely(n, high=1):
         return rows, order, full((n,), True, dtypes.bool_)
     before, after = part(rows, 0, n - 1), part(rows, 1, n)
     differ = ne(before, after)
@@ -142,7 +143,6 @@ def unique(ar, return_index=False, return_inverse=False, return_counts=False, ax
         size: how many there are, for use under jit.
         fill_value: what fills the results up, a value or a slice along `axis`; by default the least.
         sorted: accepted; they are in order also for False.
-
     Raises:
         ConcretizationTypeError: under jit without `size`.
 

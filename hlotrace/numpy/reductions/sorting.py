@@ -5,7 +5,7 @@ import operator
 from ...api.composite import composite
 from ...core import dtypes, errors
 from ...core.avals import aval_of
-from ...core.errors import check_choice, not_one_of
+from ...core.errors import check_choice, did_you_mean
 from ...core.symbolic.dimension import is_symbolic_dim, surely
 from ...core.trace import concrete_or_error, is_concrete
 from ...lax.control_flow import fori_loop
@@ -309,7 +309,6 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
         sorter: the indices that sort `a`.
         method: 'scan' and 'scan_unrolled' bisect, 'sort' sorts all together, 'compare_all' compares all
             pairs.
-
     Returns:
         int32 of the shape of `v`.
 
@@ -318,9 +317,11 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
     (Array([0, 1, 4], dtype=int32), Array(3, dtype=int32))
     """
     check_arraylike("searchsorted", a, v)
-    check_choice("side", side, ("left", "right"))
+    if side not in ("left", "right"):
+        raise ValueError(f"invalid argument {side=}, expected 'left' or 'right'"
+                         + did_you_mean(side, ("left", "right")))
     if method not in _SEARCHES:
-        raise not_one_of("method", method, sorted(_SEARCHES))
+        raise ValueError(f"invalid argument {method=}, expected one of {sorted(_SEARCHES)}")
     if ndim(a) != 1:
         raise ValueError(f"a should be 1-dimensional, got shape {shape(a)}: vmap goes over the rows of a "
                          "table")
@@ -352,7 +353,6 @@ def digitize(x, bins, right=False, *, method=None):
         bins: a vector, monotonic, up or down.
         right: bins[i-1] < x <= bins[i], instead of bins[i-1] <= x < bins[i], for bins that go up.
         method: as for `searchsorted`.
-
     Raises:
         ValueError: for bins that are not a vector.
 
@@ -388,7 +388,6 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
         minlength: the least length of the result, which is max(x) + 1 by default.
         length: the length of the result, for use under jit.
         out_sharding: the sharding of the result.
-
     Raises:
         TypeError: for an `x` of floats.
 
@@ -459,7 +458,8 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
         raise ValueError(f"bins must be an int or a 1-dimensional array of edges, got shape {shape_of(bins)}")
     if range is not None:
         if not hasattr(range, "__len__") or len(range) != 2:
-            raise ValueError(f"range must be a pair (low, high), got {range!r}")
+            raise ValueError("`range` must be either None or a sequence of scalars (low, high), got "
+                             f"{range!r}")
         low, high = range
         range = (low, high)
         if any(dtypes.is_complex(dtype_of(x)) for x in range):
@@ -545,7 +545,6 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
         range: None, or for each axis None or (low, high).
         weights: (n,).
         density: make the integral 1.
-
     Returns:
         Counts with d axes, int32 without weights and density; and a tuple of d vectors of edges, floating
         point also for integers.

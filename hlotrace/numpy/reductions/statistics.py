@@ -132,8 +132,8 @@ def _var(a, where, center, correction, axis, keepdims, dtype, name):
     elif not dtypes.is_inexact(dtype):
         raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
     elif dtypes.is_complex(dtype_of(a)) and not dtypes.is_complex(dtype):
-        raise ValueError(f"jnp.{name} does not take a real dtype for an array of complex values: got dtype "
-                         f"{dtype}")
+        raise ValueError(f"jax.numpy.{name} does not yet support real dtype parameters when computing the "
+                         f"variance of an array of complex values: got dtype {dtype}")
     computed = wider(dtypes.complex_of(dtype) if dtypes.is_complex(dtype_of(a)) else dtype)
     a = cast(a, computed)
     mask = None if where is None else as_mask(where, shape(a))
@@ -164,15 +164,11 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
         correction=None):
     """The variance over `axis`: the mean of |a - mean|^2, divided by n - ddof instead of n.
 
-    Dtypes are as for `mean`; complex `a` has a real variance.  NaN where n <= ddof.
+    Dtypes, and arguments that are not named here, are as for `mean`; complex `a` has a real variance.  NaN
+    where n <= ddof.
 
     Args:
-        axis: the axes.
-        dtype: what to compute in and to give.
-        out: not supported; None.
         ddof: what is taken off the divisor.
-        keepdims: axes stay at size 1.
-        where: booleans that say which elements count.
         mean: a mean computed before, with keepdims.
         correction: another name of `ddof`.
 
@@ -255,7 +251,6 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         fweights: ints (n,), how often each observation is there.
         aweights: (n,), how much it counts; their absolute values are taken.
         dtype: what to compute in and to give.
-
     Returns:
         (k, k), of shape () for one variable; inf or NaN where the divisor is not above zero.
 
@@ -272,8 +267,8 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         if not dtypes.is_inexact(dtype):
             raise ValueError(f"cov: dtype must be floating point or complex, got {dtype.name}")
     if any(ndim(x) > 2 for x in variables):
-        raise ValueError("cov: a variable is a vector, and several are a matrix; got shapes "
-                         f"{', '.join(str(shape(x)) for x in variables)}")
+        raise ValueError("cov: m has more than 2 dimensions, or y has: a variable is a vector, and several "
+                         f"are a matrix; got shapes {', '.join(str(shape(x)) for x in variables)}")
     variables = [x.T if ndim(x) == 2 and not rowvar else x for x in map(asarray, variables)]
     samples = shape(variables[0])[-1:] or (1,)
     if any((shape(x)[-1:] or (1,)) != samples for x in variables):
@@ -282,8 +277,9 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
                         f"{rowvar=}")
     for name, w in weights.items():
         if shape(w) != samples:
-            raise RuntimeError(f"cov: {name} must have shape {samples}, a weight for each observation; got "
-                               f"{shape(w)}")
+            what = "cannot handle multidimensional" if ndim(w) > 1 else "incompatible numbers of samples and"
+            raise RuntimeError(f"cov: {what} {name}: it must have shape {samples}, a weight for each "
+                               f"observation; got {shape(w)}")
     if fweights is not None and not dtypes.is_integer(dtype_of(fweights)):
         raise TypeError("cov: fweights must be integers, how often each observation is there; got "
                         f"{dtype_of(fweights)}: aweights takes others")
@@ -459,7 +455,6 @@ def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", 
             weights.
         keepdims: axes stay at size 1.
         weights: of the shape of `a` or of its axis.
-
     Raises:
         ValueError: for `out` and `overwrite_input`.
 

@@ -69,9 +69,11 @@ def _check_groups(name, lhs, rhs, feature_groups, batch_groups):
         raise ValueError("At most one of batch_group_count and feature_group_count may be > 1, got "
                          f"batch_group_count={batch_groups} and feature_group_count={feature_groups}")
     if feature // feature_groups != rhs_in:
-        raise errors.ShapeError(f"{name}: the image (lhs) has {feature} channels in {feature_groups} "
-                                f"group(s), but the kernel (rhs) takes {rhs_in} a group; they must be "
-                                "equal: dimension_numbers says which axis is which")
+        raise errors.ShapeError(f"{name} lhs feature dimension size divided by feature_group_count must "
+                                f"equal the rhs input feature dimension size, but {feature} // "
+                                f"{feature_groups} != {rhs_in}: the image (lhs) has {feature} channels, the "
+                                f"kernel (rhs) takes {rhs_in} a group; dimension_numbers says which axis is "
+                                "which")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -94,7 +96,8 @@ def _abstract_eval(x, y, *, window_strides, padding, lhs_dilation, rhs_dilation,
             raise errors.ShapeError(f"{name} window and {what} must have the same number of dimensions, but "
                                     f"got {len(windows)} and {len(values)}")
         if what != "padding" and any(v < 1 for v in values):
-            raise ValueError(f"{name}: all elements of {what} must be positive, got {values}")
+            raise errors.ShapeError(f"All {'strides' if what == 'window_strides' else 'dilations'} must be "
+                                    f"positive, got {values}: {name} {what}")
     _check_groups(name, [x.shape[i] for i in lhs_spec[:2]], [y.shape[i] for i in rhs_spec[:2]],
                   feature_group_count, batch_group_count)
     for i, (n, dilation, (low, high)) in enumerate(zip(sizes, lhs_dilation, padding)):
@@ -264,4 +267,5 @@ conv_general_dilated_p = Primitive("conv_general_dilated", abstract_eval=_abstra
                                    sharding=_sharding, whole="Please specify the output sharding via "
                                    "`out_sharding` parameter of `conv_general_dilated`",
                                    transpose=_transpose, batching=_batching)
+conv_general_dilated_p.shown = lambda eqn: {**eqn.params, "out_sharding": None}
 conv_general_dilated_p.jvp = bilinear_jvp(conv_general_dilated_p)

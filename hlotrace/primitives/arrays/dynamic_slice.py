@@ -26,13 +26,17 @@ from .slicing import concatenate_p
 
 
 def _check_starts(name, x, starts, sizes, what):
+    if what == "update shape" and len(sizes) != x.ndim:
+        raise errors.ShapeError(f"{name} update must have the same rank as operand, got {what} "
+                                f"{tuple(sizes)} for operand shape {x.shape}")
     if len(starts) != x.ndim or len(sizes) != x.ndim:
         raise errors.ShapeError(f"{name}: start_indices ({len(starts)} entries) and {what} {tuple(sizes)} "
                                 f"must have one entry for each axis of the operand of shape {x.shape}")
     for d, (size, bound) in enumerate(zip(sizes, x.shape)):
         if not (may_be_at_most(0, size) and may_be_at_most(size, bound)):
-            raise TypeError(f"{name}: axis {d}: {what} {tuple(sizes)} must be at most the operand shape "
-                            f"{x.shape}, got {size} for an axis of size {bound}")
+            raise TypeError(f"{name} {what} must be smaller than operand shape, and nonnegative, got {what} "
+                            f"{tuple(sizes)} for operand shape {x.shape}: {size} for axis {d} of size "
+                            f"{bound}")
     for s in starts:
         if s.ndim or not dtypes.is_integer(s.dtype):
             raise TypeError(f"{name}: index arguments must be integer scalars, got {s.str_short(True)}")
@@ -111,8 +115,8 @@ dynamic_slice_p.jvp = first_operand_jvp(dynamic_slice_p)
 @functools.lru_cache(maxsize=4096)
 def _update_abstract_eval(x, update, *starts):
     if update.dtype != x.dtype:
-        raise TypeError("dynamic_update_slice: operand and update must have the same dtype, got "
-                        f"{x.dtype.name} and {update.dtype.name}; cast the update with .astype")
+        raise TypeError("lax.dynamic_update_slice requires arguments to have the same dtypes, got "
+                        f"{x.dtype.name}, {update.dtype.name}; cast the update with .astype")
     _check_starts("dynamic_update_slice", x, starts, update.shape, "update shape")
     return x
 

@@ -1,10 +1,5 @@
-"""Elementwise primitives, a table row each: the StableHLO or CHLO operation, the dtypes, the derivative.
-
-A derivative is a lambda of the tangent, the result and the operands; a row has one for each operand (None:
-no derivative; NotImplemented rows are left out).  Operands have equal shapes and dtypes; a NumPy or Python
-constant of rank 0 may be an operand beside arrays of any shape.
-"""
-from ...core import jaxpr
+"""Elementwise primitives, a table row each: the StableHLO or CHLO operation, the dtypes, the derivative."""
+from ...core import errors, jaxpr
 from ...core.avals import physical
 from ...core.axes import AxisMap, leading_axes, same_axes
 from ...core.symbolic.dimension import Dimension
@@ -15,114 +10,21 @@ from ..common import (
     dtypes,
     is_undefined_primal,
     kind_of,
-    no_tangent_jvp,
     np,
     number,
     shape_of,
 )
-from .precision import result_accuracy
+from .elementwise_rules import (
+    accumulate,
+    addition,
+    elementwise,
+    full_operands,
+    if_linear,
+    lower_op,
+    type_rule,
+    unary_with_params,
+)
 from .shape import Mapped, broadcast_in_dim, full, in_memory_of, instantiate, zeros_of
-
-_KINDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer",
-          "b": "boolean", "k": "PRNG key", "0": "float0"}
-
-
-def elementwise_shape(name, avals):
-    """The shape of the result.
-
-    Raises:
-        TypeError: unless all shapes are equal, constants of rank 0 apart.
-    """
-    shape = ()
-    for a in avals:
-        if a.ndim:
-            if shape and a.shape != shape:
-                raise TypeError(f"{name} got incompatible shapes for broadcasting: "
-                                f"{', '.join(str(a.shape) for a in avals)}. lax functions need equal "
-                                "shapes; the hlotrace.numpy function of the same name broadcasts.")
-            shape = a.shape
-    return shape
-
-
-def _cast_to(kind, kinds, of_bools):
-    """What to do where operands of a kind are not among those that an operation takes."""
-    if kind == "b" and of_bools:
-        return of_bools
-    if kind == "k":
-        return "a PRNG key is not a number; see random.key_data"
-    if "b" in kinds and kind in "fc":
-        return "compare first, as in x > 0, for logic, or convert with .astype(int) for bits"
-    if kind == "c":
-        return "take .real, .imag or jnp.abs(x)"
-    other = "int" if "i" in kinds else "complex"
-    return f"convert with .astype({'float' if 'f' in kinds else other})"
-
-
-def _abstract_eval(name, kinds, result, of_bools):
-    def abstract_eval(*avals, **_):
-        dtype = avals[0].dtype
-        for a in avals:
-            if a.dtype != dtype:
-                raise TypeError(f"{name} requires arguments to have the same dtypes, got "
-                                f"{', '.join(a.dtype.name for a in avals)}. Cast one with .astype(dtype), "
-                                "or use the hlotrace.numpy function, which promotes.")
-        if kind_of(dtype) not in kinds:
-            raise TypeError(f"{name} does not accept dtype {dtype.name}; accepted dtypes are "
-                            f"{', '.join(_KINDS[k] for k in kinds)}: "
-                            f"{_cast_to(kind_of(dtype), kinds, of_bools)}")
-        return ShapedArray(elementwise_shape(name, avals), result(dtype),
-                           dtype != dtypes.bool_ and all([a.weak_type for a in avals]))
-    return abstract_eval
-
-
-def lower_op(ctx, eqn, *names):
-    out = eqn.outvars[0].aval
-    operands = [name if v.aval.ndim == out.ndim else ctx.emit(
-        f"stablehlo.broadcast_in_dim {name}, dims = [] : ({v.aval.mlir}) -> "
-        f"{v.aval.update(shape=out.shape).mlir}") for name, v in zip(names, eqn.invars)]
-    mnemonic = eqn.primitive.mnemonic
-    listed = ", ".join(operands)
-    kind = eqn.invars[0].aval.dtype
-    if kind == out.dtype:
-        if mnemonic.startswith("chlo.") and len(names) > 1:
-            return ctx.emit(f"{mnemonic} {listed} : {', '.join([out.mlir] * len(names))} -> {out.mlir}")
-        if mnemonic.startswith("chlo."):
-            return ctx.emit(f"{mnemonic} {listed} : {out.mlir} -> {out.mlir}")
-        accuracy = result_accuracy(eqn.params.get("accuracy"))
-        return ctx.emit(f"{mnemonic} {listed}{accuracy} : {out.mlir}")
-    source = out.update(dtype=kind).mlir
-    if mnemonic == "stablehlo.complex":
-        return ctx.emit(f"{mnemonic} {listed} : {out.mlir}")
-    return ctx.emit(f"{mnemonic} {listed} : ({', '.join([source] * len(names))}) -> {out.mlir}")
-
-
-ELEMENTWISE = same_axes(constants=True)
-
-
-def elementwise(name, mnemonic, kinds, *derivatives, result=lambda dtype: dtype, transpose=None, lower=None,
-                of_bools=None, abstract_eval=None, **facts):
-    """Make and register an elementwise primitive from its table row.  of_bools: what to write for booleans
-    instead."""
-    abstract_eval = abstract_eval or _abstract_eval(name, kinds, result, of_bools)
-    p = Mapped(name, mnemonic=mnemonic, abstract_eval=abstract_eval, lower=lower or lower_op,
-               transpose=transpose, kinds=kinds, elementwise=True, axes=ELEMENTWISE, **facts)
-
-    def jvp(primals, tangents, **params):
-        out = p.bind(*primals, **params)
-        params.pop("accuracy", None)        # of this function, not of its derivative
-        total = None
-        for rule, t in zip(derivatives, tangents):
-            if t is not None and rule is not None:
-                term = rule(t, out, *primals, **params)
-                total = term if total is None else accumulate(total, term)
-        shape = shape_of(out)
-        if total is not None and shape_of(total) != shape:
-            total = broadcast_in_dim(total, shape, ())
-        return out, total
-
-    p.jvp = jvp if derivatives else no_tangent_jvp(p)
-    return p
-
 
 # --- small functions over the primitives, for rules -----------------------------------------------
 
@@ -137,12 +39,6 @@ def _pair(a, b):
     elif type(a) is Dimension:
         a = a.as_value(dtype_of(b))
     return a, b
-
-
-def accumulate(a, b):
-    """The sum of two cotangents, by the dtype's own rule where that is a user's."""
-    dtype = dtype_of(a)
-    return dtype._rules.add(dtype, a, b) if dtypes.is_extended(dtype) else add_any_p.bind(a, b)
 
 
 def add(a, b): return add_p.bind(*_pair(a, b))
@@ -201,12 +97,8 @@ def _nonzero_or_one(x):
 
 # --- transpose rules of the linear ones -----------------------------------------------------------
 
-def _if_linear(x, rule):
-    return rule() if is_undefined_primal(x) else None
-
-
 def _mul_transpose(ct, x, y):
-    return [_if_linear(x, lambda: mul(ct, y)), _if_linear(y, lambda: mul(x, ct))]
+    return [if_linear(x, lambda: mul(ct, y)), if_linear(y, lambda: mul(x, ct))]
 
 
 def _float_result(dtype):
@@ -220,16 +112,9 @@ neg_p = elementwise("neg", "stablehlo.negate", "fciu", lambda g, o, x: neg(g),
                     makes_nan=False, linear="first")
 
 
-def _sum(name):
-    return elementwise(name, "stablehlo.add", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: g,
-                       transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: ct)],
-                       linear="all")
-
-
-add_p = _sum("add")
-add_any_p = _sum("add_any")      # of terms of derivatives
+add_p = addition("add")
 sub_p = elementwise("sub", "stablehlo.subtract", "fciu", lambda g, o, x, y: g, lambda g, o, x, y: neg(g),
-                    transpose=lambda ct, x, y: [_if_linear(x, lambda: ct), _if_linear(y, lambda: neg(ct))],
+                    transpose=lambda ct, x, y: [if_linear(x, lambda: ct), if_linear(y, lambda: neg(ct))],
                     of_bools="x ^ y tells where bools differ", linear="all")
 mul_p = elementwise("mul", "stablehlo.multiply", "fciu", lambda g, o, x, y: mul(g, y),
                     lambda g, o, x, y: mul(x, g), transpose=_mul_transpose, linear="each")
@@ -302,7 +187,7 @@ def _pow_abstract_eval(x, y):
     return _equal_dtypes(x, y)
 
 
-_equal_dtypes = _abstract_eval("pow", "fciu", lambda dtype: dtype, None)
+_equal_dtypes = type_rule("pow", "fciu")
 pow_p = elementwise("pow", "stablehlo.power", "fciu", _pow_dx, _pow_dy, lower=_pow_lower,
                     abstract_eval=_pow_abstract_eval)
 rem_p = elementwise("rem", "stablehlo.remainder", "fiu", lambda g, o, x, y: g,
@@ -541,8 +426,8 @@ complex_p = elementwise("complex", "stablehlo.complex", "f",
                         lambda g, o, x, y: complex_p.bind(g, full(shape_of(g), 0, dtype_of(g))),
                         lambda g, o, x, y: complex_p.bind(full(shape_of(g), 0, dtype_of(g)), g),
                         result=_complex_result,
-                        transpose=lambda ct, x, y: [_if_linear(x, lambda: real(ct)),
-                                                    _if_linear(y, lambda: imag_p.bind(neg(ct)))],
+                        transpose=lambda ct, x, y: [if_linear(x, lambda: real(ct)),
+                                                    if_linear(y, lambda: imag_p.bind(neg(ct)))],
                         makes_nan=False)
 
 
@@ -550,16 +435,13 @@ complex_p = elementwise("complex", "stablehlo.complex", "f",
 
 def _compare(name, direction, kinds, total=False):
     def lower(ctx, eqn, *names):
-        a, b = (v.aval for v in eqn.invars)
-        out = eqn.outvars[0].aval
-        x, y = (n if v.ndim == out.ndim else ctx.emit(
-            f"stablehlo.broadcast_in_dim {n}, dims = [] : ({v.mlir}) -> {v.update(shape=out.shape).mlir}")
-            for n, v in zip(names, (a, b)))
-        operand = out.update(dtype=a.dtype)
+        out, dtype = eqn.outvars[0].aval, eqn.invars[0].aval.dtype
+        operand = out.update(dtype=dtype)
         kind = {"f": "TOTALORDER" if total else "FLOAT", "c": "FLOAT",
-                "i": "SIGNED"}.get(kind_of(a.dtype), "UNSIGNED")
+                "i": "SIGNED"}.get(kind_of(dtype), "UNSIGNED")
         result = physical(operand).update(dtype=out.dtype)
-        found = ctx.emit(f"stablehlo.compare {direction}, {x}, {y}, {kind} : ({operand.mlir}, "
+        listed = ", ".join(full_operands(ctx, eqn, names))
+        found = ctx.emit(f"stablehlo.compare {direction}, {listed}, {kind} : ({operand.mlir}, "
                          f"{operand.mlir}) -> {result.mlir}")
         if result.ndim == out.ndim:
             return found
@@ -601,16 +483,9 @@ def _integer_pow_value(x, y):
 
 integer_pow_p = elementwise(
     "integer_pow", None, "fciu",
-    lambda g, o, x, y: mul(g, full(shape_of(x), 0, dtype_of(x)) if y == 0 else mul(integer_pow(x, y - 1), y)),
+    lambda g, o, x, y: mul(g, full(shape_of(x), 0, dtype_of(x)) if y == 0 else
+                           mul(y, x if y == 2 else integer_pow(x, y - 1))),
     lower=lambda ctx, eqn, x: ctx.lower_fun(lambda v: _integer_pow_value(v, eqn.params["y"]), eqn, x))
-
-
-def unary_with_params(name, abstract_eval, lower, jvp=None, transpose=None, axes=ELEMENTWISE, **facts):
-    """An elementwise primitive of one operand whose result type depends on its parameters."""
-    p = Mapped(name, abstract_eval=abstract_eval, lower=lower, transpose=transpose, elementwise=True,
-               axes=axes, **facts)
-    p.jvp = jvp or no_tangent_jvp(p)
-    return p
 
 
 def _convert_abstract_eval(x, *, new_dtype, weak_type):
@@ -660,15 +535,17 @@ def _bitcast_abstract_eval(x, *, new_dtype):
                          "random.key_data")
     old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
     if any(kind(x.dtype) != kind(new_dtype) for kind in (dtypes.is_bool, dtypes.is_complex)):
-        raise TypeError(f"bitcast_convert_type cannot convert {x.dtype} to {new_dtype}: it reads the same "
-                        "bits as another type; .astype converts values")
+        raise errors.ShapeError("lax.bitcast_convert_type does not support bool or complex values unless "
+                                f"the operand and destination types match. Got operand dtype={x.dtype}, "
+                                f"{new_dtype=}: it reads the same bits as another type; .astype converts "
+                                "values")
     if old == new:
         return ShapedArray(x.shape, new_dtype)
     if old > new:
         return ShapedArray((*x.shape, old // new), new_dtype)
     if x.ndim == 0 or x.shape[-1] != new // old:
-        raise ValueError(f"bitcast_convert_type from {x.dtype} to the wider {new_dtype} needs a last axis of "
-                         f"size {new // old}, got shape {x.shape}")
+        raise ValueError(f"Attempting to convert array of shape {x.shape} from {x.dtype} of size {old} bits "
+                         f"to {new_dtype} of size {new} bits: the last axis must have size {new // old}")
     return ShapedArray(x.shape[:-1], new_dtype)
 
 
@@ -704,19 +581,23 @@ reduce_precision_p = unary_with_params(
 
 def _select_abstract_eval(which, *cases):
     if not (dtypes.is_bool(which.dtype) or which.dtype == dtypes.int32):
-        raise TypeError(f"select_n: which must have dtype bool or int32, got {which.dtype}: compare it, as "
-                        "in x > 0")
+        raise TypeError(f"select `which` must be boolean or int32 type, got {which.dtype}: compare it, as in "
+                        "x > 0")
     if dtypes.is_bool(which.dtype) and len(cases) > 2:
-        raise TypeError(f"select_n: a boolean which chooses between at most 2 cases, got {len(cases)}")
+        raise TypeError(f"select with boolean `which` cannot have > 2 cases, got {len(cases)}")
     first = cases[0]
     for c in cases:
-        if c.shape != first.shape or c.dtype != first.dtype:
-            raise TypeError("select_n: cases must have equal shapes and dtypes, got "
-                            f"{', '.join(c.str_short() for c in cases)}: reshape or broadcast them, or cast "
-                            "with .astype; jnp.where does so by itself")
+        if c.shape != first.shape:
+            raise TypeError("select cases must have the same shapes, got "
+                            f"[{', '.join(str(c.shape) for c in cases)}]: reshape or broadcast them; "
+                            "jnp.where does so by itself")
+        if c.dtype != first.dtype:
+            raise TypeError("lax.select requires arguments to have the same dtypes, got "
+                            f"{', '.join(c.dtype.name for c in cases)}: cast with .astype; jnp.where "
+                            "promotes by itself")
     if which.shape and which.shape != first.shape:
-        raise TypeError(f"select_n: which of shape {which.shape} must be a scalar or have the shape of the "
-                        f"cases, {first.shape}; jnp.where broadcasts")
+        raise TypeError("select `which` must be scalar or have the same shape as cases, got `which` shape "
+                        f"{which.shape} but case shape {first.shape}; jnp.where broadcasts")
     return ShapedArray(first.shape, first.dtype, first.dtype != dtypes.bool_
                        and all([c.weak_type for c in cases]))
 
@@ -784,8 +665,7 @@ def _clamp_jvp(primals, tangents):
     for mask, t in zip(masks, tangents):
         if t is not None:
             t = broadcast_in_dim(t, shape, ()) if shape_of(t) != shape else t
-            term = select(mask, t, full(shape, 0, dtype))
-            total = term if total is None else accumulate(total, term)
+            total = accumulate(total, select(mask, t, full(shape, 0, dtype)))
     return out, total
 
 

@@ -378,8 +378,7 @@ def _mul_jvp(primals, tangents, **params):
                 "unique_indices=True if that is so (in x.at[idx].multiply(y, unique_indices=True) for "
                 "example)")
         change = e.mul(tangents[2], _read_back(x, indices, shape_of(updates), **params))
-        term = scatter_add_p.bind(zeros_of(aval_of(x)), indices, change, **params)
-        tangent = term if tangent is None else e.accumulate(tangent, term)
+        tangent = e.accumulate(tangent, scatter_add_p.bind(zeros_of(aval_of(x)), indices, change, **params))
     return out, tangent
 
 

@@ -130,8 +130,12 @@ def log_star(a):
 
 def _density(a, x):
     """x**a exp(-x) / gamma(a + 1)."""
-    main = mul(a, log_gap(div(sub(x, a), a), div(x, a)))
-    return div(exp(neg(add(main, log_star(a)))), sqrt(mul(a, 2 * math.pi)))
+    little = lt(a, 1)       # there x / a may be larger than any number
+    b, y = select(little, 1.0, a), select(little, 1.0, x)
+    main = mul(b, log_gap(div(sub(y, b), b), div(y, b)))
+    large = div(exp(neg(add(main, log_star(b)))), sqrt(mul(b, 2 * math.pi)))
+    c, z = select(little, a, 0.5), select(little, x, 0.5)
+    return select(little, exp(sub(sub(mul(c, log(z)), z), lgamma_p.bind(add(c, 1)))), large)
 
 
 def lower_gamma_series(a, x):

@@ -14,6 +14,7 @@ from ...core.symbolic.dimension import surely
 from ...core.trace import EVAL, entering
 from ..common import ShapedArray, aval_of, dtypes, no_tangent_jvp, np, prod, scalar, shape_of
 from . import elementwise as e
+from .elementwise_rules import ELEMENTWISE, elementwise_shape
 from .generators import RandomAlgorithm, rng_bit_generator_p
 from .shape import Mapped, broadcast_axis, broadcast_in_dim, full, move_axis, reshape, squeeze_p
 from .slicing import concatenate_p, iota_p, slice_p
@@ -31,6 +32,8 @@ class KeyDType(dtypes.ExtendedDType):
     """
     physical_dtype = U32
     type = dtypes.prng_key
+    key_shape = property(lambda self: self.physical_shape)
+    tag = property(lambda self: self.name[4:-1])
 
     def __init__(self, impl, tag, key_shape, seed, split, random_bits, fold_in):
         self.impl, self.name, self.physical_shape = impl, f"key<{tag}>", key_shape
@@ -252,7 +255,7 @@ def generator(impl=None):
     for each in GENERATORS:
         if each.impl == (impl or config.jax_default_prng_impl):
             return each
-    raise ValueError(f"unrecognized PRNG implementation {impl!r}: hlotrace has 'threefry2x32', 'rbg' and "
+    raise ValueError(f'unrecognized PRNG implementation "{impl}": ' "hlotrace has 'threefry2x32', 'rbg' and "
                      "'unsafe_rbg'")
 
 
@@ -359,7 +362,7 @@ def _threefry_abstract_eval(*avals):
     if any(a.dtype != U32 for a in avals):
         raise TypeError("Arguments to threefry2x32 must have uint32 type, got "
                         f"{', '.join(a.str_short() for a in avals)}")
-    return [ShapedArray(e.elementwise_shape("threefry2x32", avals), U32)] * 2
+    return [ShapedArray(elementwise_shape("threefry2x32", avals), U32)] * 2
 
 
 def _threefry_lower(ctx, eqn, *names):
@@ -370,5 +373,5 @@ def _threefry_lower(ctx, eqn, *names):
 
 
 threefry2x32_p = Mapped("threefry2x32", multiple_results=True, abstract_eval=_threefry_abstract_eval,
-                        lower=_threefry_lower, axes=e.ELEMENTWISE)
+                        lower=_threefry_lower, axes=ELEMENTWISE)
 threefry2x32_p.jvp = no_tangent_jvp(threefry2x32_p)

@@ -1,7 +1,7 @@
 """Reductions: prod, max, min, and, or, xor, argmax, argmin, and `reduce` by a user's program."""
 import functools
 
-from ...core import programs
+from ...core import errors, programs
 from ...core.axes import same_axes
 from ...core.caches import cached
 from ...core.jaxpr import eval_jaxpr
@@ -223,7 +223,8 @@ def check_reducer(name, avals, jaxpr):
                         f"{', '.join(str(x.shape) for x in operands)}")
     for i, (x, init) in enumerate(zip(operands, inits)):
         if init.shape:
-            raise ValueError(f"{name} found a non-scalar initial value: number {i} has shape {init.shape}")
+            raise errors.ShapeError(f"{name} found non-scalar initial value: it expected init_values to be "
+                                    f"scalars but number {i} has shape {init.shape}")
         if init.dtype != x.dtype:
             raise TypeError(f"{name}: operand {i} has dtype {x.dtype}, its initial value {init.dtype}; they "
                             "must be equal")

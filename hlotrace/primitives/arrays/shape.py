@@ -80,19 +80,21 @@ def structural(name, abstract_eval, lower, transpose, axes, kind=Mapped, **rules
 
 def _broadcast_abstract_eval(x, *, shape, broadcast_dimensions):
     if len(broadcast_dimensions) != x.ndim:
-        raise TypeError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must name one result "
-                        f"axis for each of the {x.ndim} axes of the operand of shape {x.shape}")
+        raise TypeError("broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; got "
+                        f"broadcast_dimensions {broadcast_dimensions} for operand ndim {x.ndim}")
     for i, d in enumerate(broadcast_dimensions):
         if not 0 <= d < len(shape):
-            raise errors.ShapeError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} names "
-                                    f"axis {d}, but the result shape is {shape}")
+            raise errors.ShapeError("broadcast_in_dim broadcast_dimensions must be a subset of output "
+                                    f"dimensions, got {broadcast_dimensions} for operand ndim {x.ndim} and "
+                                    f"shape {shape}")
         if x.shape[i] != 1 and x.shape[i] != shape[d]:
-            raise TypeError(f"broadcast_in_dim: operand axis {i} of size {x.shape[i]} (shape {x.shape}) does "
-                            f"not fit result axis {d} of size {shape[d]} (shape {shape}): it must be 1 or "
-                            "equal")
+            raise TypeError("broadcast_in_dim operand dimension sizes must either be 1, or be equal to their "
+                            "corresponding dimensions in the target broadcast shape; got operand of shape "
+                            f"{x.shape}, target broadcast shape {shape}, broadcast_dimensions "
+                            f"{broadcast_dimensions}: {x.shape[i]} does not fit {shape[d]}")
     if any(a >= b for a, b in zip(broadcast_dimensions, broadcast_dimensions[1:])):
-        raise ValueError(f"broadcast_in_dim: broadcast_dimensions {broadcast_dimensions} must be strictly "
-                         "increasing")
+        raise errors.ShapeError("broadcast_in_dim broadcast_dimensions must be strictly increasing; got "
+                                f"broadcast_dimensions {broadcast_dimensions}")
     return ShapedArray(shape, x.dtype, x.weak_type)
 
 
@@ -248,8 +250,9 @@ def reshape(x, shape):
 def _squeeze_abstract_eval(x, *, dimensions):
     for d in dimensions:
         if x.shape[d] != 1:
-            raise ValueError(f"axis {d} of an array of shape {x.shape} has size {x.shape[d]}, and only axes "
-                             f"of size 1 can be squeezed out; x[{':, ' * d}0] takes its first element")
+            raise ValueError("cannot select an axis to squeeze out which has size not equal to one, got "
+                             f"shape={x.shape} and dimensions={dimensions}; x[{':, ' * d}0] takes the first "
+                             f"element of axis {d}")
     return ShapedArray(tuple(s for i, s in enumerate(x.shape) if i not in dimensions), x.dtype, x.weak_type)
 
 
@@ -261,8 +264,8 @@ squeeze_p = structural(
 
 def _transpose_abstract_eval(x, *, permutation):
     if sorted(permutation) != list(range(x.ndim)):
-        raise TypeError(f"transpose: permutation {permutation} is not a permutation of the axes of an "
-                        f"operand of shape {x.shape}")
+        raise TypeError("transpose permutation isn't a permutation of operand dimensions, got permutation "
+                        f"{permutation} for operand shape {x.shape}")
     return ShapedArray(tuple(x.shape[i] for i in permutation), x.dtype, x.weak_type)
 
 
@@ -305,7 +308,7 @@ def front_dims(batched):
 
 def check_axes(name, axes, ndim, shape):
     if any(not 0 <= a < ndim for a in axes):
-        raise ValueError(f"{name}: reduction axes {axes} contain out-of-bounds indices for an operand of "
+        raise ValueError(f"{name}: reduction axes {axes} contains out-of-bounds indices for an operand of "
                          f"shape {shape}")
     if len(set(axes)) != len(axes):
         raise ValueError(f"{name}: duplicate value in 'axes' of reduction: {axes}")

@@ -34,9 +34,12 @@ from .shape import (
 # --- rev, slice, pad, concatenate -----------------------------------------------------------------
 
 def _rev_abstract_eval(x, *, dimensions):
-    if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < x.ndim for d in dimensions):
-        raise errors.ShapeError(f"rev: dimensions {dimensions} must be distinct axes of an operand of shape "
-                                f"{x.shape}: 0 to {x.ndim - 1}")
+    if len(set(dimensions)) != len(dimensions):
+        raise errors.ShapeError(f"rev dimensions must be unique, got {dimensions}")
+    if any(not 0 <= d < x.ndim for d in dimensions):
+        what = "have every element be nonnegative" if min(dimensions) < 0 else "all be less than operand ndim"
+        raise errors.ShapeError(f"rev dimensions must {what}, got {dimensions} for operand ndim {x.ndim}: "
+                                f"shape {x.shape}")
     return x
 
 
@@ -53,11 +56,19 @@ def _slice_abstract_eval(x, *, start_indices, limit_indices, strides):
         raise errors.ShapeError(f"slice: start_indices {start_indices}, limit_indices {limit_indices} and "
                                 f"strides {strides} must each have one entry for each axis of the operand "
                                 f"of shape {x.shape}")
-    for i, (lo, hi, step, size) in enumerate(zip(start_indices, limit_indices, strides, x.shape)):
-        if step <= 0 or not all(map(may_be_at_most, (0, lo, hi), (lo, hi, size))):
-            raise TypeError(f"slice: axis {i}: start {lo}, limit {hi}, stride {step} do not satisfy 0 <= "
-                            f"start <= limit <= {size} and stride > 0 (operand shape {x.shape}); "
-                            "x[start:limit] cuts what is beyond")
+    for lo, hi, step, size in zip(start_indices, limit_indices, strides, x.shape):
+        if not may_be_at_most(0, lo):
+            raise TypeError("slice start_indices must be greater than or equal to zero, got start_indices of "
+                            f"{start_indices}; x[start:limit] counts from the end")
+        if not may_be_at_most(hi, size):
+            raise TypeError("slice limit_indices must be less than or equal to operand shape, got "
+                            f"limit_indices {limit_indices} for operand shape {x.shape}; x[start:limit] cuts "
+                            "what is beyond")
+        if not may_be_at_most(lo, hi):
+            raise TypeError("slice limit_indices must be greater than or equal to start_indices, got "
+                            f"start_indices {start_indices} and limit_indices {limit_indices}")
+        if step <= 0:
+            raise TypeError(f"slice strides must be positive, got {strides}")
     shape = tuple((hi - lo + step - 1) // step for lo, hi, step in zip(start_indices, limit_indices, strides))
     return ShapedArray(shape, x.dtype, x.weak_type)
 
@@ -86,17 +97,19 @@ slice_p = structural("slice", _slice_abstract_eval, _slice_lower, _slice_transpo
 def _pad_abstract_eval(x, value, *, padding_config):
     same_dtype("pad", x, value)
     if value.ndim:
-        raise TypeError(f"pad: padding_value must be a scalar, got shape {value.shape}")
+        raise TypeError(f"padding_value must be a scalar; got shape {value.shape}")
     if len(padding_config) != x.ndim:
-        raise ValueError(f"pad: padding_config {padding_config} must have one (low, high, interior) for each "
-                         f"axis of the operand of shape {x.shape}")
+        raise ValueError("length of padding_config must equal the number of axes of operand, got "
+                         f"padding_config {padding_config} for operand shape {x.shape}: one (low, high, "
+                         "interior) for each axis")
     shape = tuple(lo + hi + n + max_dim(n - 1, 0) * inner
                   for n, (lo, hi, inner) in zip(x.shape, padding_config))
     if any(inner < 0 for _, _, inner in padding_config):
-        raise ValueError(f"pad: interior padding must be non-negative, got {padding_config}")
+        raise ValueError("interior padding in padding_config must be nonnegative, got padding_config "
+                         f"{padding_config}")
     if any(surely(n, high=-1) for n in shape):
-        raise ValueError(f"pad: padding_config {padding_config} would give an axis of negative size: operand "
-                         f"shape {x.shape}, result shape {shape}")
+        raise ValueError(f"Dimension size after padding is not at least 0, got result shape {shape}, for "
+                         f"padding_config {padding_config} and operand shape {x.shape}")
     return ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)
 
 
@@ -144,13 +157,14 @@ def _concatenate_abstract_eval(*xs, dimension):
     same_dtype("concatenate", *xs)
     first = xs[0]
     if not 0 <= dimension < first.ndim:
-        raise errors.ShapeError(f"concatenate: dimension {dimension} is out of bounds for shapes "
-                                f"{[x.shape for x in xs]}; jnp.stack joins along a new axis")
+        raise errors.ShapeError(f"concatenate dimension out of bounds: dimension {dimension} for shapes "
+                                f"{', '.join(str(x.shape) for x in xs)}; jnp.stack joins along a new axis")
     for x in xs:
         sizes = enumerate(zip(x.shape, first.shape))
         if x.ndim != first.ndim or any(a != b for i, (a, b) in sizes if i != dimension):
-            raise errors.ShapeError(f"arrays of shapes {errors.listed(x.shape for x in xs)} are joined along "
-                                    f"axis {dimension}: all their other axes must be equal")
+            raise errors.ShapeError("Cannot concatenate arrays with shapes that differ in dimensions other "
+                                    "than the one being concatenated: concatenating along dimension "
+                                    f"{dimension} for shapes {', '.join(str(x.shape) for x in xs)}")
     shape = list(first.shape)
     shape[dimension] = sum(x.shape[dimension] for x in xs)
     return ShapedArray(tuple(shape), first.dtype, first.dtype != dtypes.bool_
@@ -184,14 +198,17 @@ concatenate_p.jvp = linear_jvp(concatenate_p)
 
 def _iota_abstract_eval(*, dtype, shape, dimension):
     if not 0 <= dimension < len(shape):
-        raise ValueError(f"iota: dimension {dimension} is out of bounds for shape {shape}")
+        raise ValueError("iota dimension must be between 0 and len(shape), got "
+                         f"dimension={dimension} for shape={shape}")
     if dtypes.is_bool(dtype) or dtypes.is_extended(dtype):
-        raise TypeError(f"iota: dtype must be a number, got {dtype}")
+        raise TypeError(f"iota does not accept dtype {dtype}. Accepted dtypes are subtypes of integer, "
+                        "floating, complexfloating")
     return ShapedArray(shape, dtype)
 
 
 iota_p = Primitive("iota", abstract_eval=_iota_abstract_eval, lower=lambda ctx, eqn: ctx.emit(
     f"stablehlo.iota dim = {eqn.params['dimension']} : {eqn.outvars[0].aval.mlir}"))
+iota_p.shown = lambda eqn: {**eqn.params, "sharding": None}
 
 
 def copy_lower(ctx, eqn, x):

@@ -124,6 +124,7 @@ def _top_k_jvp(primals, tangents, *, k):
 top_k_p = Mapped("top_k", multiple_results=True, abstract_eval=_top_k_abstract_eval, lower=_top_k_lower,
                  jvp=_top_k_jvp, axes=leading_axes(lambda x, *, k: (1, 1)), makes_nan=False,
                  whole="The input should be unsharded over the axis along which to compute the top_k values")
+top_k_p.shown = lambda eqn: {**eqn.params, "axis": eqn.invars[0].aval.ndim - 1}
 
 
 # --- approx_top_k ---------------------------------------------------------------------------------

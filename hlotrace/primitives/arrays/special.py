@@ -10,11 +10,9 @@ from .elementwise import (
     and_p,
     convert,
     div,
-    elementwise,
     eq,
     exp,
     log,
-    lower_op,
     lt,
     mul,
     neg,
@@ -26,6 +24,7 @@ from .elementwise import (
     square,
     sub,
 )
+from .elementwise_rules import elementwise, lower_op
 from .rational_fits import chebyshev
 from .shape import full
 

@@ -20,12 +20,15 @@ def window_shape(name, shape, window_dimensions, window_strides, padding, base_d
     given = dict(window_dimensions=window_dimensions, window_strides=window_strides, padding=padding,
                  base_dilation=base_dilation, window_dilation=window_dilation)
     for key, value in given.items():
+        if key in _WINDOW[1:] and len(value) != len(window_dimensions):
+            raise errors.ShapeError(f"{name} got inconsistent {key} and window_dimensions: got {key} {value} "
+                                    f"and window_dimensions {window_dimensions}")
         if len(value) != len(shape):
             raise errors.ShapeError(f"{name} got the wrong number of {key} for operand: got operand shape "
                                     f"{shape} with {key} {value}; give one for each axis, 1 where the "
                                     "window is not to reach")
         if key != "padding" and any(v < 1 for v in value):
-            raise TypeError(f"{name} {key} must have every element be at least 1, got {value}")
+            raise TypeError(f"{name} {key} must have every element be strictly positive, got {value}")
     sizes = (dilated(n, d) + lo + hi for n, d, (lo, hi) in zip(shape, base_dilation, padding))
     windows = (dilated(w, d) for w, d in zip(window_dimensions, window_dilation))
     return tuple(max_dim((n - w) // s + 1, 0) for n, w, s in zip(sizes, windows, window_strides))

@@ -7,6 +7,7 @@ functions with application in optimum experimental design" (2010), and for wide 
 Roberts, "QR and LQ decomposition matrix backpropagation algorithms for square, wide, and deep matrices"
 (2020).
 """
+from ...core.symbolic.dimension import min_dim
 from ..arrays.dynamic_slice import dynamic_slice_p
 from ..arrays.elementwise import add, eq, lt, select, sub
 from ..arrays.shape import Mapped, broadcast_in_dim, full, reshape
@@ -46,7 +47,7 @@ from .triangular import triangular_solve
 def _lu_abstract_eval(x):
     check_matrices("lu", x)
     m, n = x.shape[-2:]
-    return [x.strip_weak_type(), vectors(x, min(m, n), INT32), vectors(x, m, INT32)]
+    return [x.strip_weak_type(), vectors(x, min_dim(m, n), INT32), vectors(x, m, INT32)]
 
 
 def _lu_by(target):
@@ -54,9 +55,9 @@ def _lu_by(target):
         aval = aval_of(x)
         m, n = aval.shape[-2:]
         if not aval.size:       # nothing to exchange
-            return [x, *(place(vectors(aval, k).shape, -1) for k in (min(m, n), m))]
+            return [x, *(place(vectors(aval, k).shape, -1) for k in (min_dim(m, n), m))]
         packed, pivots, info = kernel(target(aval.dtype), (x,),
-                                      [aval, vectors(aval, min(m, n), INT32), infos(aval)], aliases=((0, 0),))
+                                      [aval, vectors(aval, min_dim(m, n), INT32), infos(aval)], aliases=((0, 0),))
         # info > 0 says that U is singular: the factors are right all the same
         packed = checked(select(lt(info, 0), info, full(shape_of(info), 0, INT32)), packed)[0]
         pivots = sub(pivots, 1)
@@ -72,7 +73,7 @@ def _lu_by_steps(x):
 def _lu_xla(x):
     aval = aval_of(x)
     m, n = aval.shape[-2:]
-    return kernel("LuDecomposition", (x,), [aval, vectors(aval, min(m, n), INT32), vectors(aval, m, INT32)],
+    return kernel("LuDecomposition", (x,), [aval, vectors(aval, min_dim(m, n), INT32), vectors(aval, m, INT32)],
                   config="", api_version=2)
 
 
@@ -92,7 +93,7 @@ def _lu_jvp(primals, tangents):
     (x,), (dx,) = primals, tangents
     packed, pivots, order = lu_p.bind(x)
     m, n = shape_of(x)[-2:]
-    k = min(m, n)
+    k = min_dim(m, n)
     low = _padded(block(packed, cols=(0, k)), m, m)
     low = add(triangle(low, inset=1), eye_like(low))
     up = _padded(triangle(block(packed, rows=(0, k)), lower=False), n, n)
@@ -164,7 +165,7 @@ lu_pivots_to_permutation_p.jvp = no_tangent_jvp(lu_pivots_to_permutation_p)
 
 def _geqrf_abstract_eval(x):
     check_matrices("geqrf", x)
-    return [x.strip_weak_type(), vectors(x, min(x.shape[-2:]))]
+    return [x.strip_weak_type(), vectors(x, min_dim(*x.shape[-2:]))]
 
 
 def _geqrf_by(target):
@@ -182,7 +183,7 @@ geqrf_p = Mapped(
 
 def _geqp3_abstract_eval(x, *, use_magma):
     check_matrices("geqp3", x)
-    return [x.strip_weak_type(), vectors(x, x.shape[-1], INT32), vectors(x, min(x.shape[-2:]))]
+    return [x.strip_weak_type(), vectors(x, x.shape[-1], INT32), vectors(x, min_dim(*x.shape[-2:]))]
 
 
 def _geqp3_by(target, **settings):
@@ -238,9 +239,9 @@ def _ormqr_abstract_eval(a, taus, c, *, left, transpose):
     check_dtypes("ormqr", a, taus, c)
     check_ranks("ormqr", (a, 2), (taus, 1), (c, 2))
     m, n = a.shape[-2:]
-    if taus.shape[-1] > min(m, n):
+    if taus.shape[-1] > min_dim(m, n):
         raise ValueError(f"ormqr: there are {taus.shape[-1]} taus, but a of shape {a.shape} has only "
-                         f"{min(m, n)} reflectors")
+                         f"{min_dim(m, n)} reflectors")
     if c.shape[-2 if left else -1] != m:
         raise ValueError(f"ormqr with left={left} expects c to have the same number of "
                          f"{'rows' if left else 'columns'} as the Householder matrix a has rows. Got a "
@@ -281,13 +282,13 @@ ormqr_p = Mapped("ormqr", abstract_eval=_ormqr_abstract_eval, jvp=_ormqr_jvp, tr
 def _qr_abstract_eval(x, *, pivoting, full_matrices, use_magma):
     check_matrices("qr", x)
     m, n = x.shape[-2:]
-    k = m if full_matrices else min(m, n)
+    k = m if full_matrices else min_dim(m, n)
     return [matrices(x, m, k), matrices(x, k, n), *([vectors(x, n, INT32)] if pivoting else [])]
 
 
 def _qr(x, *, pivoting, full_matrices, use_magma):
     m, n = shape_of(x)[-2:]
-    k = m if full_matrices else min(m, n)
+    k = m if full_matrices else min_dim(m, n)
     packed, *order, taus = geqp3_p.bind(x, use_magma=use_magma) if pivoting else geqrf_p.bind(x)
     reflectors = _padded(packed, m, k) if n < k else block(packed, cols=(0, k))
     return [householder_product_p.bind(reflectors, taus), triangle(block(packed, rows=(0, k)), lower=False),
@@ -308,7 +309,7 @@ def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
     if pivoting:
         dx = taken_columns(dx, order[0])
     m, n = shape_of(x)[-2:]
-    k = min(m, n)
+    k = min_dim(m, n)
     thin, square = block(q, cols=(0, k)), block(r, (0, k), (0, k))
     inner = triangular_solve(square, block(dx, cols=(0, k)), left_side=False, lower=False)
     seen = matmul(adjoint(thin), inner)

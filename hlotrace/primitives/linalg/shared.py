@@ -19,7 +19,7 @@ from ..arrays.gather_numbers import PROMISE, GatherDimensionNumbers
 from ..arrays.precision import Precision
 from ..arrays.shape import batch_by_axes, broadcast_in_dim, full, move_axis, reduce_sum, reshape, transpose
 from ..arrays.slicing import concatenate_p, iota_p, pad_p, slice_p
-from ..common import ShapedArray, dtype_of, dtypes, kind_of, ndim_of, np, prod, shape_of
+from ..common import ShapedArray, dtype_of, dtypes, kind_of, ndim_of, np, prod, same_dtype, shape_of
 
 if TYPE_CHECKING:
     from ...core.jaxpr import Eqn
@@ -44,9 +44,7 @@ def check_dtypes(name: str, *avals: ShapedArray, kinds: str = "fc") -> None:
             taken = " and ".join(dtype.name for dtype in PREFIXES if kind_of(dtype) in kinds)
             raise TypeError(f"{name} does not accept dtype {dtypes.short_name(a.dtype)} at position {i}: it "
                             f"takes {taken}; cast with .astype(dtype)")
-        if a.dtype != avals[0].dtype:
-            raise TypeError(f"{name} requires arguments to have the same dtypes, got "
-                            f"{', '.join(x.dtype.name for x in avals)}: cast with .astype(dtype)")
+    same_dtype(name, *avals)
 
 
 def check_ranks(name: str, *pairs: tuple[ShapedArray, int]) -> None:
@@ -288,7 +286,6 @@ def kernel(target: str, operands: Sequence[Any], outs: Iterable[ShapedArray], *,
         config: its configuration as text, for XLA's own kernels.
         row_major: are what has two axes of its own in row-major order?  Else they are in column-major order.
         settings: its configuration by name.
-
     Returns:
         A list of the kernel's results, of the types `outs`.
     """

@@ -24,7 +24,6 @@ def check(what, decides, regions, *, transposed=False):
         decides: the aval of the predicate.
         regions: pairs of words and a program: ("the true branch", jaxpr).
         transposed: are they made by transposition?  Then sums in them may be the library's.
-
     Raises:
         ValueError: where one does.
     """

@@ -64,7 +64,7 @@ def _jvp(primals, tangents, **params):
         raise ValueError(f"{kind} callbacks do not support JVP. Please use custom_jvp or custom_vjp to give "
                          "the derivative of the function that makes the callback, or stop_gradient on its "
                          "arguments.")
-    outs = callback_p.bind(*primals, **params)
+    outs = bind(*primals, **params)
     return outs, [None] * len(outs)
 
 
@@ -98,13 +98,13 @@ def _batching(axis, args, dims, *, function, out_avals, effect, vmap_method):
         mapped.mapped = False
     mapped.__name__, mapped.paths = function.__name__, function.paths
     mapped.partitioned = getattr(function, "partitioned", False)
-    outs = callback_p.bind(*args, function=mapped, out_avals=stacked, effect=effect, vmap_method=vmap_method)
+    outs = bind(*args, function=mapped, out_avals=stacked, effect=effect, vmap_method=vmap_method)
     return outs, [0] * len(outs)
 
 
 def _discharge(states, values, args, *, out_avals, **params):
     """`states` is (ORDER,): the call takes a token and gives one."""
-    token, *outs = callback_p.bind(*values, *args, out_avals=(ORDERED_TOKEN.aval, *out_avals), **params)
+    token, *outs = bind(*values, *args, out_avals=(ORDERED_TOKEN.aval, *out_avals), **params)
     return [token], outs
 
 
@@ -115,10 +115,35 @@ after_all_p = Primitive(
     "after_all", abstract_eval=lambda *tokens: ORDERED_TOKEN.aval,
     lower=lambda ctx, eqn, *tokens: ctx.emit(
         f"stablehlo.after_all {', '.join(tokens)} : {ORDERED_TOKEN.aval.mlir}"))
-# effect: a Debug, an IO, or None (pure: may be dropped or repeated)
-callback_p = Primitive("callback", multiple_results=True,
-                       abstract_eval=lambda *avals, out_avals, **_: list(out_avals), lower=_lower,
-                       says_sharding=True, jvp=_jvp, batching=_batching, discharge=_discharge,
-                       effects=lambda params: (params["effect"],) if params["effect"] else (),
-                       makes_nan=False)
+# effect: a Debug, an IO, or None (pure: may be dropped or repeated); it says which of the three a call is
+pure_callback_p, io_callback_p, debug_callback_p = CALLBACKS = [
+    Primitive(name, multiple_results=True, abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
+              lower=_lower, says_sharding=True, jvp=_jvp, batching=_batching, discharge=_discharge,
+              effects=lambda params: (params["effect"],) if params["effect"] else (), makes_nan=False)
+    for name in ("pure_callback", "io_callback", "debug_callback")]
+
+
+def _shown(eqn):
+    """JAX's parameters."""
+    p = eqn.params
+    shown = {"callback": p["function"], "sharding": None,
+             "result_avals": tuple([a for a in p["out_avals"] if a is not ORDERED_TOKEN.aval])}
+    if p["effect"] is None:
+        return {**shown, "vmap_method": p["vmap_method"]}
+    if type(p["effect"]) is IO:
+        return {**shown, "ordered": p["effect"].ordered}
+    return {"callback": p["function"], "effect": p["effect"],
+            "partitioned": getattr(p["function"], "partitioned", False)}
+
+
+for primitive in CALLBACKS:
+    primitive.shown = _shown
+
+
+def bind(*args, effect, **params):
+    """An application of the callback primitive that has this effect."""
+    primitive = pure_callback_p
+    if effect is not None:
+        primitive = io_callback_p if type(effect) is IO else debug_callback_p
+    return primitive.bind(*args, effect=effect, **params)
 

@@ -1,4 +1,6 @@
 """Primitives that call a program: jit, and functions with derivatives given by the user."""
+import functools
+
 from ...core import programs
 from ...core.config import state
 from ...core.errors import UnexpectedTracerError
@@ -238,7 +240,7 @@ def map_jvp_rule(axis, batched, outs_of, *, rule, name):
                                                front_dims((*batched, *moving)))
         results = outs_of.settle(results, dims, flat.n_out)
         return results[:flat.n_out], results[flat.n_out:]
-    return {"rule": mapped, "name": name}
+    return {"rule": functools.update_wrapper(mapped, rule, ("__name__",)), "name": name}
 
 
 def _custom_jvp(primals, tangents, *, rule, name, num_consts=0, **_):
@@ -342,7 +344,7 @@ def map_vjp_rules(axis, batched, outs_of, *, fwd, name):
                                                  (*residuals, *cts), (*residual_dims, *ct_dims))
             return [_of_input(ct, d, b, axis.size) for ct, d, b in zip(found, dims, batched)]
         return outs, results[n_out:], mapped_bwd
-    return {"fwd": mapped_fwd, "name": name}
+    return {"fwd": functools.update_wrapper(mapped_fwd, fwd, ("__name__",)), "name": name}
 
 
 def _of_input(ct, dim, batched, size):
@@ -400,13 +402,13 @@ def _shown_jit(eqn):
 
 
 def _shown_custom_call(eqn):
-    """JAX's parameters, those of custom_jvp_call in their order."""
+    """JAX's parameters; a rule has the name, and what else is to be shown, of the user's."""
     p = eqn.params
-    if eqn.primitive is custom_jvp_call_p and "jaxpr" in p:
-        return {"call_jaxpr": p["jaxpr"], "jvp": p["rule"], "name": p["name"], "symbolic_zeros": False}
-    return {"call_jaxpr" if k == "jaxpr" else k: v for k, v in p.items()}
+    rules = {"jvp": p["rule"]} if "rule" in p else {"bwd": getattr(p["fwd"], "bwd", None), "fwd": p["fwd"]}
+    zeros = getattr(p.get("fwd"), "symbolic_zeros", False)
+    return {"call_jaxpr": p.get("jaxpr"), **rules, "name": p["name"], "symbolic_zeros": zeros}
 
 
 jit_p.shown = _shown_jit
 custom_jvp_call_p.shown = custom_vjp_call_p.shown = _shown_custom_call
-jit_p.keeps_names = custom_jvp_call_p.keeps_names = True
+jit_p.keeps_names = custom_jvp_call_p.keeps_names = custom_vjp_call_p.keeps_names = True

@@ -8,7 +8,7 @@ from ...core.jaxpr import Var, dce, eval_jaxpr
 from ...core.programs import trace_closed
 from ...core.refs import Holder, refuse_again
 from ...core.symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
-from ..arrays.elementwise import clamp_p, select_n_p
+from ..arrays.elementwise import clamp_p, ge, select_n_p
 from ..arrays.reduce import reduce_or_p
 from ..arrays.shape import (
     broadcast_axis,
@@ -72,6 +72,7 @@ def carry_batched(axis, carry, have, marks):
 
 def write_while(ctx, types, start, cond, body):
     """A while loop over values of `types`; cond(names) -> [name] of a boolean, body(names) -> names."""
+    ctx.locate("while")
     regions = several(ctx.region(types, lambda names: (cond(names), ["tensor<i1>"]), scope="while/cond"),
                       ctx.region(types, lambda names: (body(names), types), scope="while/body"))
     listed = ", ".join(types)
@@ -221,7 +222,8 @@ def _cond_batching(axis, args, dims, *, branches, **by):
     marks = (True,) * len(operands)
     outs = [eval_jaxpr(programs.batch(b, axis, marks, True)[0], (), *operands) for b in branches]
     if not dtypes.is_bool(aval_of(index).dtype):
-        index = clamp_p.bind(scalar(0, np.int32), index, scalar(len(branches) - 1, np.int32))
+        last = scalar(len(branches) - 1, np.int32)
+        index = ge(index, last) if len(branches) == 2 else clamp_p.bind(scalar(0, np.int32), index, last)
 
     def choose(*values):
         shape = values[0].shape
@@ -271,12 +273,10 @@ def _cond_vary(params, varied, which):
 
 def _cond_abstract_eval(index, *avals, branches, platforms=None):
     if index.vma:
-        choice = dtypes.is_bool(index.dtype)
-        divergent_collectives.check("The predicate of lax.cond" if choice else "The index of lax.switch",
-                                    index, [
-            ((f"the {('false', 'true')[i]} branch" if choice else f"branch {i}"), b)
-            for i, b in enumerate(branches)],
-            transposed=True)
+        named = ("the false branch", "the true branch") if len(branches) == 2 else map(
+            "branch {}".format, range(len(branches)))
+        divergent_collectives.check("The predicate of lax.cond" if len(branches) == 2 else
+                                    "The index of lax.switch", index, [*zip(named, branches)], transposed=True)
     return [_either(index.vma, column) for column in zip(*[b.out_avals for b in branches])]
 
 
@@ -288,7 +288,7 @@ def _either(vma, avals):
     return first
 
 
-# index: bool (two branches: false, true) or int32, clamped to the last branch.  With `platforms`, a name for
+# index: bool (two branches: false, true; where it is known) or int32, clamped to the last branch.  With `platforms`, a name for
 # each branch, of which the last may be None, it has no meaning: the branch is chosen when the program is
 # lowered.
 cond_p = Holder(

@@ -4,7 +4,7 @@ from ...core.jaxpr import close, eval_jaxpr
 from ...core.refs import Holder
 from ...core.symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
 from ...core.trace import trace_to_jaxpr
-from ..arrays.elementwise import add_any_p
+from ..arrays.elementwise_rules import accumulate
 from ..arrays.shape import front, front_dims, instantiate, reduce_sum
 from ..common import aval_of
 from .calls import AS_JIT, inline, jit_bind, mapped_over
@@ -25,8 +25,7 @@ def _jvp(primals, tangents, *, jaxpr, num_res, transpose):
         program, marks = programs.jvp(jaxpr, (*nonzero_mask(of_res), *[False] * len(moving)))
         more = fill_zeros(eval_jaxpr(program, (), *primals, *drop_zeros(of_res))[len(outs):], marks)
         for i, t in enumerate(more):
-            if t is not None:
-                found[i] = t if found[i] is None else add_any_p.bind(found[i], t)
+            found[i] = accumulate(found[i], t)
     return outs, found
 
 

@@ -148,6 +148,8 @@ remat_p = Holder(
     transpose=_transpose, discharge=_discharge, partial_eval=partial_eval_call, vary=vary_call,
     impl_rule=lambda *args, jaxpr, **_: (eval_jaxpr(jaxpr, (), *args) if _eager_alone(jaxpr) else
                                         jit_p.bind(*args, jaxpr=jaxpr, donated=())))
+remat_p.shown = lambda eqn: {**eqn.params, "differentiated": False, "policy": (
+    None if eqn.params["policy"] is nothing_saveable else eqn.params["policy"])}
 
 name_p = structural("name", lambda x, *, name: x, copy_lower, lambda ct, x, *, name: [ct], same_axes())
 name_p.jvp = lambda primals, tangents, *, name: (name_p.bind(*primals, name=name), tangents[0])

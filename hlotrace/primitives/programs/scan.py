@@ -10,7 +10,7 @@ from ...core.jaxpr import Var, dce, eval_jaxpr
 from ...core.refs import Holder
 from ...core.symbolic.dimension import Dimension
 from ...core.symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
-from ..arrays.elementwise import accumulate
+from ..arrays.elementwise_rules import accumulate
 from ..arrays.shape import front, move_axis, zeros_of
 from ..common import aval_of, np
 from .calls import jit_bind
@@ -248,7 +248,7 @@ def _scan_transpose(cts, *args, jaxpr, reverse, num_consts, num_carry, **params)
     def body(fixed, state, slices):
         (sums, ct_k), (x, ct_y) = groups(state, len(sum_avals)), groups(slices, len(fixed_xs))
         found = fill_zeros(eval_jaxpr(program, (), *fixed, *x, *ct_k, *ct_y), in_nonzero)
-        found[:len(sums)] = [s if c is None else accumulate(s, c) for s, c in zip(sums, found)]
+        found[:len(sums)] = map(accumulate, sums, found)
         return [zeros_of(a) if ct is None else ct for ct, a in zip(found, ct_avals)]
     sums, slices = [zeros_of(a) for a in sum_avals], [*fixed_xs, *drop_zeros(ct_ys)]
     state_avals = [a.strip_weak_type() for a in (*sum_avals, *carry_avals)]

@@ -137,7 +137,6 @@ def devices(backend: str | None = None) -> list[binding.Device]:
 
     Args:
         backend: the name of a platform, "cpu", "gpu" or "tpu"; without it, the best one.
-
     Raises:
         RuntimeError: for a platform that is not there.
 

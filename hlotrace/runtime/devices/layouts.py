@@ -68,7 +68,6 @@ def settled(sharding: Any, aval: ShapedArray, what: str) -> Any:
 
     Args:
         what: the start of errors.
-
     Raises:
         ValueError: for a layout that does not order the array's axes, and for tiles on a CPU.
     """

@@ -251,28 +251,28 @@ def entries(where: str, pattern: re.Pattern[str] = _ENTRY) -> list[tuple[float, 
 def _make_room(where: str, limit: int, written: int) -> None:
     """Evict what is too much after so many bytes were written.
 
-    Listing a directory of thousands of programs takes as long as compiling a small one.  So it is listed
-    when a quarter of what was free may have been written: other processes write too.
+    Listing a directory of thousands of programs takes as long as compiling a small one, and asking for their
+    sizes ten times that.  So it is listed when a quarter of what was free may have been written, as other
+    processes write too; and nothing is asked where all may stay.
     """
     room = _room.get((where, limit), 0) - written
     if room < 0:
-        taken = evict(where, limit)
-        room = (limit - taken) // 4 if limit >= 0 else _UNLIMITED
+        for last_written, _, path in entries(where, _TEMPORARY):
+            if last_written < time.time() - _ABANDONED:
+                _remove(path)
+        room = (limit - evict(where, limit)) // 4 if limit >= 0 else _UNLIMITED
     _room[where, limit] = room
 
 
 def evict(where: str, limit: int) -> int:
-    """Remove what was used longest ago until the programs take no more than `limit` bytes (-1: all may stay).
+    """Remove what was used longest ago until the programs take no more than `limit` bytes.
 
     Returns:
         How many bytes they take.
     """
-    for written, _, path in entries(where, _TEMPORARY):
-        if written < time.time() - _ABANDONED:
-            _remove(path)
     found = entries(where)
     taken = sum(size for _, size, _ in found)
-    for _, size, path in found if limit >= 0 else ():
+    for _, size, path in found:
         if taken <= limit:
             break
         _remove(path)

@@ -40,7 +40,6 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
         fn: a PyCapsule around the address of an XLA FFI handler, or a dict of them by stage: "instantiate",
             "prepare", "initialize", "execute".
         api_version: 1 for the typed FFI (api_version 4 of a custom call), 0 for an untyped function.
-
     Raises:
         ValueError: where jaxlib refuses it: another kernel has the name, or it is no handler.
 

@@ -17,6 +17,7 @@ from ...core.avals import aval_of
 from ...core.jaxpr import Eqn, Jaxpr, Literal, Var
 from ...lowering.module import lower
 from ...primitives.arrays.slicing import copy_p
+from ...primitives.programs.calls import jit_p
 from ...sharding.mesh import Mesh
 from ...sharding.named import NamedSharding
 from ...sharding.spec import PartitionSpec
@@ -56,7 +57,7 @@ def compile_lowered(lowered: Lowered, device: binding.Device,
     plan = _plan(lowered, thin=True) if lowered.platform.in_pieces and _over_one_mesh(lowered) else None
     if plan is not None and plan.exchanges:     # what a piece computes again it may gather again
         plan = min((p for p in (plan, _plan(lowered, thin=False)) if p), key=lambda p: p.exchanges)
-    if plan is None or plan.exchanges > plan.in_one:
+    if plan is None or plan.exchanges and plan.exchanges > plan.in_one():
         return compilation.compile_whole(lowered, device, compiler_options)
     made = {program: compilation.compile_whole(program, device, compiler_options, len(plan.pieces))
             for program in dict.fromkeys(map(plan.alone, plan.pieces))}
@@ -80,7 +81,7 @@ class _Plan:
     shardings: dict[Any, NamedSharding]     # of the inputs, and of what pieces give
     alone: Callable[[Block], Lowered]       # a piece as a program of its own
     exchanges: int                          # values that the pieces gather or move
-    in_one: int                             # the same of the whole program
+    in_one: Callable[[], int]               # the same of the whole program
 
 
 def _plan(lowered: Lowered, thin: bool) -> _Plan | None:
@@ -92,7 +93,7 @@ def _plan(lowered: Lowered, thin: bool) -> _Plan | None:
     partition: Any = lowered.partition
     text, crossing = _with_crossing(lowered, jaxpr, pieces)
     try:
-        specs = shardy.main_specs(text)
+        specs = shardy.main_specs(text, collectives=False)
     except ValueError:
         return None
     pairs = [*zip(jaxpr.invars, specs.arguments),
@@ -118,7 +119,7 @@ def _plan(lowered: Lowered, thin: bool) -> _Plan | None:
                 if type(v := piece.operands[i]) is Var}
     pieces = _gathered_once(jaxpr, pieces, shardings, gathered, moving)
     return _Plan(jaxpr, pieces, shardings, alone, sum(specs_of(alone(piece)).exchanges for piece in pieces),
-                 specs.exchanges)
+                 lambda: shardy.main_specs(text).exchanges)
 
 
 def put_everywhere(value: Any, mesh: Mesh) -> binding.Buffer:
@@ -143,21 +144,32 @@ def _with_crossing(lowered: Lowered, jaxpr: Jaxpr, pieces: Sequence[Block]) -> t
     """(the text of the program without calls, whose results are followed by what pieces leave for others,
     these variables).
 
-    Through calls Shardy decides otherwise here and there than in the whole program.
+    Through calls Shardy decides otherwise here and there than in the whole program, and takes longer.
     """
     partition: Any = lowered.partition
-    eqns: list[Eqn] = []
     env: dict[Any, Any] = {}
-    for piece in pieces:
-        atoms: dict[Any, Any] = dict(zip(piece.program.invars, [env.get(v, v) for v in piece.operands]))
-        eqns += renamed(piece.program.eqns, atoms)
-        env.update(zip(piece.results, [atoms.get(v, v) for v in piece.program.outvars]))
+    eqns = _written_out([Eqn(jit_p, piece.operands, piece.results, {"jaxpr": piece.program})
+                         for piece in pieces], env)
     outs = {*jaxpr.outvars}
-    crossing = [v for v in env if v not in outs]
+    crossing = list(dict.fromkeys(v for piece in pieces for v in piece.results if v not in outs))
     flat = jaxpr.replace(eqns=eqns, outvars=[env[v] for v in (*jaxpr.outvars, *crossing)])
     partition = partition._replace(outs=(*partition.outs, *[None] * len(crossing)))
     return lower(flat, platform=lowered.platform, blocks=[], debug_info=False,
                  partition=partition).text, crossing
+
+
+def _written_out(eqns: Sequence[Eqn], env: dict[Any, Any]) -> list[Eqn]:
+    """Equations with those of called functions in place of calls; `env` gets what their variables became."""
+    found: list[Eqn] = []
+    for eqn in eqns:
+        if eqn.primitive is not jit_p:
+            found += renamed([eqn], env)
+            continue
+        program = eqn.params["jaxpr"]
+        inner = dict(zip(program.invars, [env.get(v, v) for v in eqn.invars]))
+        found += _written_out(program.eqns, inner)
+        env.update(zip(eqn.outvars, [inner.get(v, v) for v in program.outvars]))
+    return found
 
 
 def _gathered_once(jaxpr: Jaxpr, pieces: Sequence[Block], shardings: dict[Any, NamedSharding],

@@ -56,7 +56,7 @@ class SpmdExecutable(executable.Executable):
                         for s, a, requested in outs]
         self.out_shardings = [s if i is False else self.in_shardings[i].in_layout(None)
                               for s, i in zip(self.out_shardings, self.follows)]
-        self.may_starve = _may_starve(device, len(self.devices))
+        self.may_starve = _may_starve(loaded, lowered, device)
         self.company, self.agreed = consistency_checks.company_of(self.devices), None
         super().__init__(loaded, lowered, device, compile_seconds, stored)
         # what was not made of values over a mesh goes with such as are split
@@ -168,9 +168,18 @@ class SpmdExecutable(executable.Executable):
         return results.consume_with_handlers(self.handlers)
 
 
-def _may_starve(device: binding.Device, count: int) -> bool:
+LONGEST_SEARCHED = 1 << 16      # characters of a program whose compiled text is made to look into it
+
+
+def _may_starve(loaded: Any, lowered: Lowered, device: binding.Device) -> bool:
     """jaxlib's CPU client before 0.11 does when many programs wait in each other's collectives."""
-    return device.platform == "cpu" and count > 1 and binding.version < (0, 11)
+    partition: Any = lowered.partition
+    if device.platform != "cpu" or len(partition.devices) == 1 or binding.version >= (0, 11):
+        return False
+    if loaded is None or len(lowered.text) > LONGEST_SEARCHED:
+        return True
+    text = "".join(module.to_string() for module in loaded.hlo_modules())
+    return "replica_groups=" in text or "source_target_pairs=" in text      # each collective has one of these
 
 
 def _is_open(requested: Any) -> bool:

@@ -13,8 +13,16 @@ from typing import Any, NamedTuple
 from .bindings import ir, parse_module, passmanager, sdy
 
 PROPAGATION = "sdy-propagation-pipeline"
+_INSERT = "sdy-export-pipeline{enable-insert-explicit-collectives=true}"
 # the same, and then Shardy's collectives where a value is needed in another sharding than it has
-COLLECTIVES = f"{PROPAGATION},sdy-export-pipeline{{enable-insert-explicit-collectives=true}}"
+COLLECTIVES = f"{PROPAGATION},{_INSERT}"
+# what of the first is for programs without calls, up to the shardings of @main: half of the time
+_WITHOUT_CALLS = (
+    "sdy-import-pipeline,sdy-apply-sharding-constraints,sdy-sharding-group-import,"
+    "sdy-user-priority-propagate{keep-sharding-rules=true},sdy-propagate-to-func-results")
+_SETTLED = ("func.func(sdy-sink-data-flow-edges),sdy-remove-sharding-groups,"
+            "sdy-update-non-divisible-input-output-shardings,sdy-remove-sub-axes-in-input-output-shardings,"
+            "sdy-close-shardings")
 
 
 class SubAxis(NamedTuple):
@@ -50,20 +58,21 @@ class MainSpecs(NamedTuple):
 _EXCHANGES = ("sdy.all_gather", "sdy.all_to_all")
 
 
-def main_specs(text: str) -> MainSpecs:
-    """The MainSpecs of a text.
+def main_specs(text: str, collectives: bool = True) -> MainSpecs:
+    """The MainSpecs of a text; without `collectives` nothing is said of those, which takes less time.
 
     Raises:
         ValueError: for one that does not parse, that has no @main, or that Shardy rejects.
     """
     # held: operations do not keep it alive, and to read one of a module that is gone crashes
-    module = passed(text, f"cse,{COLLECTIVES}")
+    propagation = PROPAGATION if " call @" in text else _WITHOUT_CALLS
+    module = passed(text, f"cse,{propagation},{_INSERT if collectives else _SETTLED}")
     main = functions(module)["main"]
     arguments, results = ([spec(*pair) for pair in pairs] for pairs in signature(main))
     numbers = {value: i for i, value in enumerate(main.regions[0].blocks[0].arguments)}
     gathered: dict[int, Spec] = {}
     exchanges = set()
-    for op, _ in walk(main):
+    for op, _ in walk(main) if collectives else ():
         if op.name in _EXCHANGES:
             source, sharding = _before_slices(op.operands[0]), result_shardings(op)[0]
             exchanges.add((source, str(sharding)))
@@ -130,7 +139,8 @@ def passed(text: str, passes: str, prepare: Callable[[Any], None] | None = None)
     """
     module = parsed(text)
     _check(functions(module))
-    _say_elementwise(module)
+    if "chlo." in text:
+        _say_elementwise(module)
     if prepare:
         prepare(module)
     try:

@@ -17,7 +17,6 @@ def vq(obs, code_book, check_finite=True):
         obs: (m, n), or (m,) numbers.
         code_book: (k, n) or (k,), k > 0.
         check_finite: accepted, and not used.
-
     Raises:
         ShapeError: for shapes that do not fit.
 

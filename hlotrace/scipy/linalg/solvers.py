@@ -148,7 +148,6 @@ def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
     Args:
         a: matrices.
         permute_l: return (P L, U).
-
     Returns:
         P (m, m) is a permutation, L (m, k) has ones on its diagonal, U is (k, n).
 

@@ -134,7 +134,9 @@ def betaln(a, b):
     positive = small > 0
     p, q = jnp.where(positive, small, 1), jnp.where(positive, large, 1)
     total = p + q
-    inside = (math.log(2 * math.pi) / 2 - jnp.log(p) / 2 + p * jnp.log(p / total) - (q - 0.5) *
+    under = p / total < jnp.finfo(a.dtype).tiny
+    log_part = jnp.where(under, jnp.log(p) - jnp.log(total), jnp.log(jnp.where(under, 1, p) / total))
+    inside = (math.log(2 * math.pi) / 2 - jnp.log(p) / 2 + p * log_part - (q - 0.5) *
               jnp.log1p(p / q) + log_star(p) + log_star(q) - log_star(total))
     # where small is negative and large is not little, its own logarithms cancel
     apart = ~positive & (large > 10) & (large < jnp.inf) & (a + b > 1)

@@ -28,7 +28,6 @@ def sph_harm_y(n, m, theta, phi, diff_n=None, n_max=None):
         phi: the azimuth, reals.
         diff_n: not supported; None.
         n_max: the result is NaN where n is above it; max(n) by default, which under jit a traced n has not.
-
     Raises:
         NotImplementedError: for `diff_n`.
 
@@ -87,10 +86,8 @@ def lpmn_values(m, n, z, is_normalized):
         n: the largest degree, equal to m.
         z: a vector of floats from -1 to 1.
         is_normalized: are they multiplied by what makes spherical harmonics orthonormal?
-
     Returns:
         An array [order, degree, z], 0 where the order is above the degree.
-
     Raises:
         NotImplementedError: where m is not n.
         TypeError: for other dtypes.

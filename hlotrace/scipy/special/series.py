@@ -345,7 +345,6 @@ def bessel_jn(z, *, v, n_iter=50):
     Args:
         v: the last order.
         n_iter: the order where the recurrence begins, which has to be well above v and |z|.
-
     Raises:
         ValueError: for negative v, or n_iter that is not above v.
 

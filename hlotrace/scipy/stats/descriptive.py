@@ -77,7 +77,6 @@ def rankdata(a, method="average", *, axis=None, nan_policy="propagate"):
             "dense", without gaps, or "ordinal", each its own in the order that they have.
         axis: the axis; None flattens the array.
         nan_policy: "propagate".
-
     Raises:
         NotImplementedError: for other policies.
 
@@ -118,7 +117,6 @@ def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
         ddof: what is subtracted from the number in the variance.
         nan_policy: "propagate", or "omit", which leaves NaN out.
         keepdims: the axis stays at size 1.
-
     Raises:
         NotImplementedError: for the policy "raise".
 

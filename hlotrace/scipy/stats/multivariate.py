@@ -106,7 +106,6 @@ def multinomial_logpmf(x, n, p):
         x: ints (..., k).
         n: ints (...).
         p: (..., k), which is not checked to sum to 1; all are broadcast.
-
     Raises:
         ValueError: where x or n is not of integers.
 
@@ -164,7 +163,6 @@ def multivariate_normal_logpdf(x, mean, cov, allow_singular=None):
         mean: (..., n), or a number.
         cov: (..., n, n), or a number, that times the identity; all are broadcast.
         allow_singular: not supported; None.
-
     Raises:
         NotImplementedError: for `allow_singular`.
 

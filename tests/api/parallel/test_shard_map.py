@@ -448,6 +448,16 @@ def test_a_result_of_too_low_a_rank():
         on_line(lambda x: x.sum())(A(4))
 
 
+@pytest.mark.parametrize("total, words", [
+    (lambda x: lax.psum(x, ("x", "y")), "lax.psum can only accept axis_name which corresponds to one of varying"),
+    (lambda x: lax.pmean(x, ("x", "y")), "lax.psum can only accept"),
+    (lambda x: lax.psum_scatter(x, ("x", "y"), tiled=True), "lax.psum_scatter can only accept")])
+def test_a_sum_is_over_axes_along_which_its_operand_varies_or_over_others(total, words):
+    with raises(ValueError, words):
+        on_grid(total, P("x"), P())(A(64))
+    on_grid(lambda x: total(lax.pcast(x, "y", to="varying")), P("x"), P(), check_vma=False)(A(64))
+
+
 def test_other_wrong_uses():
     with raises(TypeError, "callable"):
         on_line(3)(A(4))

@@ -2,9 +2,8 @@
 import importlib
 import importlib.util
 import pickle
-import subprocess
-import sys
 
+import forked
 import pytest
 
 import hlotrace as jax
@@ -139,5 +138,4 @@ def test_nothing_is_read_before_something_is_missing():
     code = (
         "import sys, hlotrace as jax, hlotrace.numpy as jnp; hasattr(jnp, 'qqqq'), hasattr(jnp.ones(2), 'qqqq'); "
             "print([m for m in ('difflib', 'hlotrace.core.surface.missing_names') if m in sys.modules])")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert forked.run(code, check=True).stdout == "[]\n"

@@ -420,6 +420,14 @@ def test_what_is_inconclusive_says_what_is_known_of_the_scope():
         bool(a >= 5)
     with pytest.raises(ValueError, match=r"cannot be raised to negative powers: 'a' \*\* '-1'"):
         a ** -1
+    with pytest.raises(ValueError, match="cannot be raised to non-integer powers"):
+        a ** 0.5
+
+
+def test_sizes_as_exponents_are_values():
+    exported = jax.export.export(jax.jit(lambda x: (2 ** x.shape[0], x.shape[0] ** x.shape[0])))(
+        jax.ShapeDtypeStruct(symbolic_shape("a"), np.float32))
+    assert tuple(map(int, exported.call(np.ones(3, np.float32)))) == (8, 27)
 
 
 @pytest.mark.quick
@@ -431,3 +439,26 @@ def test_sizes_of_slices_with_steps(f, shape, want):
     got = jax.eval_shape(f, jax.ShapeDtypeStruct(symbolic_shape(shape), np.float32)).shape
     assert [size.evaluate({"a": 5, "b": 4}) for size in got] == list(f(np.ones((5, 4)[:len(got)])).shape)
     assert str(got) == want
+
+
+@pytest.mark.parametrize("f, sizes, x, types, want", [
+    (lambda x: jnp.unique(x, size=3), "a", [3, 1, 3, 2], "(3,)", [1, 2, 3]),
+    (lambda x: jnp.linalg.qr(x)[1] ** 2, "a, b", [[3, 0, 4], [4, 0, 3]], "(min(a, b), b)",
+     [[25, 0, 23.04], [0, 0, 1.96]]),
+    (lambda x: jnp.arange(0, x.shape[0], 2), "a", [1, 1, 1, 1, 1], "(floordiv(a + 1, 2),)", [0, 2, 4]),
+    (lambda x: jnp.arange(x.shape[0], 0, -2), "a", [1, 1, 1, 1, 1], "(floordiv(a + 1, 2),)", [5, 3, 1]),
+    (lambda x: x[:3], "a", [1, 2, 3, 4], "(min(a, 3),)", [1, 2, 3]),
+])
+def test_functions_whose_results_have_sizes_of_their_own(f, sizes, x, types, want):
+    x = np.array(x, np.float32)
+    exported = jax.export.export(jax.jit(f))(jax.ShapeDtypeStruct(symbolic_shape(sizes), x.dtype))
+    assert str(exported.out_avals[0].shape) == types
+    np.testing.assert_allclose(exported.call(x), want, atol=1e-5)
+
+
+def test_sizes_that_may_not_fulfil_a_constraint_of_an_exported_function():
+    inner, outer = (jax.export.export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct(shape, np.float32)) for shape in (
+        symbolic_shape("a", constraints=["a >= 3"]), symbolic_shape("b", constraints=["b >= 4"])))
+    jax.eval_shape(inner.call, jax.ShapeDtypeStruct(outer.in_avals[0].shape, np.float32))
+    with pytest.raises(ValueError, match="constraint a >= 3. Expected 'a - 3' to be greater or equal to 0"):
+        jax.eval_shape(inner.call, jax.ShapeDtypeStruct(symbolic_shape("c"), np.float32))

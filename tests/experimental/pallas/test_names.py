@@ -61,6 +61,10 @@ def test_sizes_branches_and_loops():
         def _(i):
             ref[i] += 1
 
+        @pl.loop(1, 4, step=2)
+        def _(i):
+            ref[i] += 10
+
         @pl.when(n > 2)
         def _():
             ref[0] = 9.
@@ -69,7 +73,7 @@ def test_sizes_branches_and_loops():
         def _():
             ref[1] = 7.
         return ref[...]
-    assert f(jnp.zeros(4), 1).tolist() == [1, 7, 1, 1] and f(jnp.zeros(4), 3).tolist() == [9, 7, 1, 1]
+    assert f(jnp.zeros(4), 1).tolist() == [1, 7, 1, 11] and f(jnp.zeros(4), 3).tolist() == [9, 7, 1, 11]
 
 
 def dense(rule, n=6):

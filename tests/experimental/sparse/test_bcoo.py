@@ -18,6 +18,8 @@ def test_what_is_stored_is_what_jax_stores():
     assert entries(mat) == ([1, 2, 3, 4, 0, 0], [[0, 1], [0, 3], [2, 0], [2, 2], [3, 4], [3, 4]])
     assert entries(rows) == ([[1, 2], [0, 0], [3, 4]], [[[1], [3]], [[4], [4]], [[0], [2]]])
     assert entries(BCOO.fromdense(D, n_dense=1)) == ([[0, 1, 0, 2], [3, 0, 4, 0]], [[0], [2]])
+    turned = sparse.bcoo_rev(mat, (0,))
+    assert entries(turned) == ([1, 2, 3, 4, 0, 0], [[2, 1], [2, 3], [0, 0], [0, 2], [3, 4], [3, 4]])
     twice = BCOO((np.array([1., 2, 3, 0, 5]), np.array([[1, 1], [0, 0], [1, 1], [2, 0], [0, 3]])),
                  shape=(3, 4))
 

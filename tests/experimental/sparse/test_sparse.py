@@ -52,6 +52,12 @@ def test_every_layout_does_what_arrays_do(n_batch, n_dense):
     same(found, expected)
 
 
+def test_what_is_known_of_the_order_of_a_transposed_matrix():
+    mat = COO.fromdense(D)
+    assert [(m.rows_sorted, m.cols_sorted) for m in (mat, mat.T, mat.T.T)] == [
+        (True, False), (False, True), (True, False)]
+
+
 @pytest.mark.parametrize("kind", [COO, CSR, CSC, BCSR, BCOO])
 def test_every_format_is_the_matrix_it_was_made_of(kind):
     scipy_csr = scipy_sparse.csr_array(D)

@@ -201,6 +201,23 @@ def test_the_graph_opens_from_blocks_to_operations(tmp_path):
     assert "dot_general" in found["chosen"] and (found["hidden"], found["shown"]) == ("none", "")
 
 
+@browser
+def test_what_sends_the_most_is_the_first_collective(tmp_path):
+    mesh = jax.sharding.Mesh(jax.devices()[:2], "x")
+    split, whole = (jax.sharding.NamedSharding(mesh, spec) for spec in (jax.P("x"), jax.P()))
+    x = jax.ShapeDtypeStruct((8, 64), "float32", sharding=split)
+    page = jax.jit(lambda x: (jax.lax.with_sharding_constraint(x[:, :1], whole), x.sum(0)),
+                   out_shardings=whole).lower(x).compile().view()
+    found = in_browser(page.html, """
+      showTab("mesh");
+      const bytes = [...document.querySelectorAll("#tab tbody tr")].map((row) => row.children[2].textContent);
+      document.querySelector("#tab tbody tr").click();
+      return { bytes, kind: document.querySelector("#tab tr.chosen").children[0].textContent };
+    """, tmp_path)
+    assert isinstance(found, dict), found
+    assert found == {"bytes": ["256 B", "32 B"], "kind": "all-reduce"}
+
+
 def test_a_compiled_program_that_was_read_has_its_optimized_text():
     from hlotrace.experimental import serialize_executable
     compiled = jax.jit(program).lower(X).compile()

@@ -30,7 +30,8 @@ class Value:
 
 
 @pytest.mark.parametrize("loops, vmem, kept",
-                         [([7], 128, "short"), ([], 128, "short long over"), ([], 80, "over")])
+                         [([7], 128, "short"), ([], 128, "short long over"), ([], 80, "short over"),
+                          ([], 79, "over")])
 def test_the_shortest_lived_values_are_beside_the_cores(loops, vmem, kept):
     names = {Value(40): "long", Value(40): "short", Value(1): "over", Value(80): "large"}
     spans = dict(zip(names, [(0, 9), (3, 4), (6, 8), (1, 2)]))

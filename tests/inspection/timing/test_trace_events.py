@@ -1,33 +1,10 @@
-"""Exclusive times of operations from the events of a profile: nested, at one time, done later, on GPUs."""
+"""Exclusive times of operations from the events of a profile: nested, at one time, done later, on GPUs and TPUs."""
 import pytest
+from made_profiles import profile
 
 from hlotrace.inspection.timing import trace_events
-from hlotrace.profiler import ProfileData
 
 pytestmark = pytest.mark.quick
-
-
-def profile(*planes):
-    """A ProfileData of (name of a plane, {name of a line: [(event, start, length, {stat: value})]})."""
-    texts = []
-    for plane, lines in planes:
-        events = sorted({e[0] for line in lines.values() for e in line})
-        stats = sorted({s for line in lines.values() for e in line for s in e[3]})
-        body = [f'name: "{plane}"']
-        body += [f'event_metadata {{ key: {i} value {{ id: {i} name: "{e}" }} }}'
-                 for i, e in enumerate(events, 1)]
-        body += [f'stat_metadata {{ key: {i} value {{ id: {i} name: "{s}" }} }}'
-                 for i, s in enumerate(stats, 1)]
-        for line, found in lines.items():
-            body.append(f'lines {{ name: "{line}" timestamp_ns: 0 ' + " ".join(
-                f"events {{ metadata_id: {events.index(name) + 1} offset_ps: {start * 1000} duration_ps: {length * 1000} "
-                + " ".join(f"stats {{ metadata_id: {stats.index(key) + 1} " +
-                           (f'str_value: "{value}"' if isinstance(value, str) else f"int64_value: {value}")
-                           + " }"
-                           for key, value in given.items()) + " }"
-                for name, start, length, given in found) + " }")
-        texts.append("planes { " + " ".join(body) + " }")
-    return ProfileData.from_text_proto(" ".join(texts))
 
 
 def op(name, start, length, mark=None, device=0):
@@ -81,3 +58,18 @@ def test_gpus_have_a_plane_each_with_streams():
                            "Steps": [("1", 0, 90, {})]})))
     assert [(i.op, i.name, i.device) for i in run.intervals] == [
         ("loop_fusion", "loop_fusion", 1), (None, "MemcpyD2D", 1)]
+
+
+def test_tpus_have_a_plane_each_with_instructions_by_their_text():
+    op = ("%copy.1 = f32[2]{0:T(128)} copy(f32[2]{0:T(128)} %p.1)", 12, 3, {"hlo_category": "copy"})
+    run, = trace_events.runs(profile(
+        ("/host:CPU", {"python": [RUN]}),
+        ("/device:TPU:1", {
+            "Steps": [("0", 10, 20, {})], "XLA Modules": [("jit_f(7)", 10, 10, {}), ("jit_g(8)", 20, 9, {})],
+            "XLA Ops": [op, ("%while.2 = (s32[]) while(...)", 21, 8, {}), ("fusion.3", 22, 4, {}),
+                        ("%late = f32[2] copy(...)", 40, 1, {})],
+            "Async XLA Ops": [("%copy-start.4 = ...", 11, 8, {})]}),
+        ("/device:TPU:1 SparseCore 0", {"XLA Ops": [("%other = ...", 11, 8, {})]})))
+    assert [(i.module, i.op, i.start, i.end, i.device) for i in run.intervals] == [
+        ("jit_f", "copy.1", 12, 15, 1), ("jit_g", "while.2", 21, 29, 1), ("jit_g", "fusion.3", 22, 26, 1),
+        (None, "late", 40, 41, 1)]

@@ -214,7 +214,8 @@ def test_what_gives_an_array_is_an_operand():
     x, twos = jnp.arange(3.), np.array([2., 2, 2], np.float32)
     functions = [lambda v: x + v, lambda v: x == v, lambda v: 3 - x * v, lambda v: x @ v, lambda v: x ** v, jnp.sin,
                  lambda v: jnp.dot(x, v), lambda v: jnp.matmul(v, x), lambda v: jnp.add(v, v), jnp.sum, jnp.isnan,
-                 lambda v: jnp.equal(v, v), lambda v: jnp.less(v, v),
+                 lambda v: jnp.equal(v, v), lambda v: jnp.less(v, v), lambda v: jnp.array_equal(v, x),
+                 lambda v: jnp.array_equiv([v], v),
                  lambda v: jnp.where(True, v, 0), lambda v: jnp.stack([v, v]), lambda v: jnp.einsum("i,i", x, v),
                  lambda v: jnp.clip(v, max=1), jnp.zeros_like, jnp.shape, lambda v: jnp.concatenate((x, v)),
                  hlotrace.nn.relu, lambda v: x.at[:].add(v), lambda v: jnp.reshape(v, (1, 3))]

@@ -79,7 +79,7 @@ def test_questions_about_dtypes():
     assert jax.dtypes.issubdtype(np.integer, np.number) and not jax.dtypes.issubdtype(np.integer, "int32")
     for a, b, wanted in [("int32", "float64", "float64"), ("int8", "bfloat16", "bfloat16"), (int, "int8", "int8"),
                          ("uint8", float, "float64"), ("float16", "bfloat16", "float32"), ("int64", "float32", "float32"),
-                         ("int8", complex, "complex128")]:
+                         ("int8", complex, "complex128"), (int, int, "int64"), (int, None, "float64")]:
         assert jnp.promote_types(a, b) == np.dtype(wanted)
     assert jnp.result_type(1, 2.0) == jnp.result_type("int8", float) == np.float32
     assert jnp.result_type(jnp.ones(1), jnp.ones(1, jnp.bfloat16), 1) == np.float32

@@ -2,13 +2,12 @@
 
 import contextlib
 import os
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
+import forked
 import pytest
-from places import ROOT
 
 import hlotrace as jax
 from hlotrace.runtime.devices import client, plugins
@@ -16,16 +15,10 @@ from hlotrace.runtime.devices import client, plugins
 
 def run(program: str, **environment: str) -> str:
     """What a program prints; its standard error stands in front where it fails."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_", "HLOTRACE_", "TPU_"))}
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        cwd=ROOT,
-        env=clean | environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    return done.stdout.strip() if done.returncode == 0 else done.stderr + done.stdout
+    clean = {k: v for k, v in forked.of_one_job().items() if not k.startswith(("XLA_", "TPU_"))}
+    with forked.Process(textwrap.dedent(program), env=clean | environment) as process:
+        out, err = process.communicate(60)
+    return out.strip() if process.returncode == 0 else err + out
 
 
 COUNTS = "print(jax.device_count(), jax.local_device_count(), len(jax.devices()), len(jax.local_devices()))"

@@ -1,8 +1,7 @@
 """Kernels that programs call by name: LAPACK as jaxlib brings it, and the user's."""
 import ctypes
-import subprocess
-import sys
 
+import forked
 import numpy as np
 import pytest
 from jaxlib import lapack
@@ -158,5 +157,5 @@ def test_programs_without_kernels_do_not_import_this_file():
     code = ("import sys, numpy as np, hlotrace as jax\n"
             "jax.jit(lambda x: (jax.debug.print('{}', x), x + 1)[1])(1.0)\n"
             "jax.effects_barrier(); print([m for m in sys.modules if 'kernels' in m or 'lapack' in m])")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = forked.run(code, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

@@ -12,7 +12,7 @@ from hlotrace import P
 from hlotrace.core.config import override
 from hlotrace.experimental import serialize_executable
 from hlotrace.inspection.communication import collectives
-from hlotrace.runtime.executables import blocks
+from hlotrace.runtime.executables import blocks, spmd
 from hlotrace.runtime.executables.sharded_blocks import SpmdBlockExecutable
 from hlotrace.sharding import AxisType, NamedSharding
 
@@ -20,6 +20,7 @@ AUTO, EXPLICIT = (jax.make_mesh((4, 2), ("data", "model"), axis_types=(kind,) * 
                   for kind in (AxisType.Auto, AxisType.Explicit))
 
 
+LINE = jax.make_mesh((8,), ("i",), axis_types=(AxisType.Auto,))
 COLUMNS, ROWS = P(None, "model"), P("data", None)
 
 
@@ -152,3 +153,52 @@ def test_a_result_that_other_blocks_gather_has_its_own_sharding(small_blocks):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
         assert a.sharding.is_equivalent_to(b.sharding, a.ndim)
     assert communicated(pieces, AUTO) == communicated(one, AUTO)
+
+
+def test_rows_of_lighter_blocks_are_pieces_too(monkeypatch):
+    def adam(params, x):
+        return jax.tree.map(lambda p, g: p - 0.1 * g / (jnp.sqrt(g * g) + 1e-3) + jnp.sin(p) * jnp.cos(g) ** 2,
+                            params, jax.grad(loss)(params, x))
+    whole, args = compiled(adam, AUTO)
+    assert type(whole._executable) is not SpmdBlockExecutable
+    monkeypatch.setattr(blocks, "LIGHTEST_EACH", 2e4)      # the blocks of the network do more, the updates less
+    pieces, _ = compiled(adam, AUTO)
+    names = {e.lowered.jaxpr.name: n for e, n in pieces._executable.pieces}
+    assert any("_x" in name and n > 1 for name, n in names.items()), names
+    for a, b in zip(jax.tree.leaves(pieces(*args)), jax.tree.leaves(whole(*args)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+    assert communicated(pieces, AUTO) == communicated(whole, AUTO)
+
+
+def test_what_shardy_decides_is_the_same_by_the_shorter_way(small_blocks, monkeypatch):
+    from hlotrace.runtime.mlir import shardy
+    texts = set()
+    monkeypatch.setattr(shardy, "main_specs", lambda text, collectives=True, specs=shardy.main_specs: (
+        texts.add(text), specs(text, collectives))[1])
+    for odd in (COLUMNS, ROWS):
+        compiled(step, AUTO, odd)
+    short = [shardy.main_specs(text) for text in texts]
+    monkeypatch.setattr(shardy, "_WITHOUT_CALLS", shardy.PROPAGATION)
+    assert len(texts) > 4 and any(specs.exchanges for specs in short)
+    for text, specs in zip(texts, short):
+        assert shardy.main_specs(text) == specs
+        assert shardy.main_specs(text, collectives=False)[:2] == specs[:2]
+
+
+def by_device(f):
+    return jax.shard_map(f, mesh=LINE, in_specs=P("i"), out_specs=P("i"))
+
+
+@pytest.mark.parametrize(("waits", "f"), [
+    (False, lambda x: x * 2 + 1),
+    (False, by_device(lambda x: x.sum(0, keepdims=True))),
+    (True, lambda x: x.sum()),
+    (True, lambda x: jnp.roll(x, 1, 0)),
+    (True, by_device(lambda x: jax.lax.all_gather(x, "i"))),
+    (True, by_device(lambda x: jax.lax.all_to_all(x, "i", 1, 1))),
+    (True, by_device(lambda x: jax.lax.psum_scatter(x, "i", scatter_dimension=1))),
+    (True, by_device(lambda x: jax.lax.ppermute(x, "i", [(0, 1)])))])
+def test_only_launches_with_collectives_may_starve(waits, f, monkeypatch):
+    monkeypatch.setattr(spmd.binding, "version", (0, 10, 2))
+    x = jax.device_put(jnp.ones((64, 8)), NamedSharding(LINE, P("i")))
+    assert jax.jit(lambda x: f(x)).lower(x).compile()._executable.may_starve is waits

@@ -322,7 +322,9 @@ function drawMesh() {
   }
   const optimized = stages.find((stage) => stage.name === "optimized");
   const rowOf = (name) => (optimized ? optimized.text.findIndex((text) => text.startsWith(`%${name} = `)) : -1);
-  const shown = data.collectives.map(([kind, name, shape, bytes, names, trips, where, op], i) => ({
+  const sent = (i) => data.collectives[i][3] * (data.collectives[i][5] ?? 1);
+  const order = data.collectives.map((_, i) => i).sort((i, j) => sent(j) - sent(i));     // what sends the most is first
+  const shown = order.map((i) => [...data.collectives[i], i]).map(([kind, name, shape, bytes, names, trips, where, op, i]) => ({
     cells: [kind, names ? names.join(", ") || "none" : "?", bytesText(bytes), trips === null ? "loop" : "\u00d7 " + trips,
             where || lastName(op)],
     chosen: i === chosenCollective,
@@ -334,11 +336,11 @@ function drawMesh() {
       showTab("mesh");
       byId("tab").scrollTop = top;
     } }));
-  const total = data.collectives.reduce((sum, [, , , bytes, , trips]) => sum + bytes * (trips ?? 1), 0);
+  const total = order.reduce((sum, i) => sum + sent(i), 0);
   return [element("h2", {}, axes.map(([name, size]) => `${name} ${size}`).join(" \u00d7 ")), grid,
     element("p", { class: "quiet" }, optimized
       ? `${data.collectives.length} collectives, ${bytesText(total)} on each device a run` +
         (data.collectives.length ? ". Choose one: devices of one colour talk to each other." : ".")
       : "What devices say to each other is known when the program has been compiled."),
-    data.collectives.length ? table([["kind"], ["axes"], ["bytes", "number"], ["times", "number"], ["line"]], shown) : ""];
+    data.collectives.length ? table([["kind", "wide"], ["axes"], ["bytes", "number"], ["times", "number"], ["line"]], shown) : ""];
 }
