@@ -63,6 +63,8 @@ _TABLE = """
 | `numpy.arrays.grids` | `jax._src.numpy.index_tricks` | CClass RClass |
 | `numpy.elementwise.ufunc` | `jax.numpy` | ufunc |
 | `numpy.arrays.array_methods` | `jax._src.numpy.array_methods` | _IndexUpdateHelper _IndexUpdateRef |
+| `numpy.reductions.sets` | `jax._src.numpy.setops` | _UniqueAllResult _UniqueCountsResult |
+| `numpy.reductions.sets` | `jax._src.numpy.setops` | _UniqueInverseResult |
 | `numpy.indexing.refs` | `jax._src.state.types` | RefView=TransformedRef |
 | `primitives.arrays.conv` | `jax._src.lax.convolution` | ConvDimensionNumbers |
 | `primitives.arrays.fft` | `jax._src.lax.fft` | FftType |

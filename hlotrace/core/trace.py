@@ -59,6 +59,13 @@ class Trace:
         """The parent, by JAX's name."""
         return self.parent
 
+    def enclosing(self) -> Iterator[Any]:
+        """The traces that were going on when this one was made, from the inside."""
+        trace = self.parent
+        while trace is not None:
+            yield trace
+            trace = trace.parent
+
     def full_raise(self, x: Any) -> Any:
         """A value as the traces of users see it: itself."""
         return x
@@ -430,7 +437,7 @@ class JaxprTrace(Trace):
         if found is not None:
             return found[1]
         if isinstance(value, Tracer):
-            if not value._trace.alive:
+            if not value._trace.alive or self in value._trace.enclosing():
                 raise errors.leaked_tracer(value)
             atom: Atom = Var(value.aval)
         elif isinstance(value, np.ndarray):

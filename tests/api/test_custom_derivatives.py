@@ -220,6 +220,16 @@ def test_what_vmap_maps_may_be_closed_over(kind, how):
          jnp.stack([2 * ys if kind else 3 * ys] * 2))
 
 
+@pytest.mark.parametrize("how", ["closure", "object", "partial", "default"])
+@pytest.mark.parametrize("kind", [0, 1], ids=["custom_jvp", "custom_vjp"])
+def test_what_is_differentiated_may_not_be_closed_over(kind, how):
+    for f in (jax.grad(lambda y: _times(y, how)[kind](2.)), lambda y: jax.linearize(
+            lambda y: _times(y, how)[kind](2.), y)[0]):
+        for wrapped in (f, jax.jit(f), jax.jit(lambda y, f=f: jax.jit(f)(y))):
+            with pytest.raises(jax.errors.UnexpectedTracerError):
+                wrapped(3.)
+
+
 def test_mapped_keys_that_are_not_differentiated():
     f = jax.custom_jvp(lambda key, x: x * jax.random.uniform(key), nondiff_argnums=(0,))
     f.defjvp(lambda key, p, t: (f(key, *p), t[0] * jax.random.uniform(key)))

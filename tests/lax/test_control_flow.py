@@ -365,6 +365,15 @@ def test_vmap_of_cond():
 BRANCHES = [lambda x: x, lambda x: x * 2, lambda x: x * 3]
 
 
+@pytest.mark.parametrize("kinds", ["ws", "sw", "ww", "ss", "wss", "sww"])
+def test_a_result_is_weak_where_that_of_the_first_branch_is(kinds):
+    branches = [{"w": lambda x: 2 * x, "s": lambda x: jnp.float32(3)}[kind] for kind in kinds]
+
+    def choose(i, x):
+        return lax.switch(i, branches, x) if len(kinds) > 2 else lax.cond(i > 0, *branches[::-1], x)
+    assert {f(1, 2.).weak_type for f in (choose, jax.jit(choose))} == {kinds[0] == "w"}
+
+
 def test_switch_clamps():
     index = np.array([-3, 0, 1, 2, 9])
     want = (np.clip(index, 0, 2) + 1) * 2.0

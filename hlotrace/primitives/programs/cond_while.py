@@ -281,12 +281,10 @@ def _cond_abstract_eval(index, *avals, branches, platforms=None):
 
 
 def _either(vma, avals):
-    """The type of one of several values, which differ in being weak and in the axes along which they vary."""
+    """The type of one of several values, which may vary along other axes: as weak as the first one."""
     first = avals[0]
     if vma or any(a is not first for a in avals):
         first = first.update(vma=vma.union(*[a.vma for a in avals]))
-        if not all(a.weak_type for a in avals):
-            first = first.strip_weak_type()
     return first
 
 
