@@ -19,7 +19,8 @@ def profile(*planes):
                  for i, s in enumerate(stats, 1)]
         for line, found in lines.items():
             body.append(f'lines {{ name: "{line}" timestamp_ns: 0 ' + " ".join(
-                f"events {{ metadata_id: {events.index(name) + 1} offset_ps: {start * 1000} duration_ps: {length * 1000} "
+                f"events {{ metadata_id: {events.index(name) + 1} offset_ps: {start * 1000} "
+                f"duration_ps: {length * 1000} "
                 + " ".join(f"stats {{ metadata_id: {stats.index(key) + 1} " +
                            (f'str_value: "{value}"' if isinstance(value, str) else f"int64_value: {value}")
                            + " }"

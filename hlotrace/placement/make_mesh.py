@@ -11,7 +11,8 @@ from ..runtime.devices import client
 from ..sharding.mesh import AxisType, Mesh, sizes_and_names
 
 
-def make_mesh(axis_shapes: Iterable[int], axis_names: Iterable[str], axis_types: Any = None, *,
+def make_mesh(axis_shapes: Iterable[int] | None = None, axis_names: Iterable[str] = (),
+              axis_types: Any = None, *, axis_sizes: Iterable[int] | None = None,
               devices: Any = None) -> Mesh:
     """A Mesh of the first devices, as many as the sizes in `axis_shapes` multiply to.
 
@@ -23,14 +24,19 @@ def make_mesh(axis_shapes: Iterable[int], axis_names: Iterable[str], axis_types:
         axis_names: their names.
         axis_types: their types, Explicit by default: the types of values say how these axes split them.  Over
             Auto ones the compiler decides.
+        axis_sizes: `axis_shapes`, as JAX 0.12 calls it.
         devices: the devices to take, all by default.
     Raises:
+        TypeError: where sizes are given not at all or twice.
         ValueError: where there are too few devices or the numbers of sizes and names differ.
 
     >>> jax.make_mesh((2, 2), ("data", "model"))       # where there are four devices or more
     Mesh(axis_sizes=(2, 2), axis_names=('data', 'model'), axis_types=(Explicit, Explicit))
     """
-    sizes, names = sizes_and_names("make_mesh", axis_shapes, axis_names)
+    given = [each for each in (axis_shapes, axis_sizes) if each is not None]
+    if len(given) != 1:
+        raise TypeError("make_mesh: axis_shapes and axis_sizes are names of the same sizes; give one of them")
+    sizes, names = sizes_and_names("make_mesh", given[0], axis_names)
     devices = client.devices() if devices is None else list(np.array(devices, dtype=object).flat)
     wanted = math.prod(sizes)
     if len(devices) < wanted:

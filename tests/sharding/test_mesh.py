@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from mesh8 import auto_mesh
+from mesh8 import ON_JAX, auto_mesh
 from stand_ins import DEVICES, MESH, REVERSED, U, raises
 
 import hlotrace as jax
@@ -99,6 +99,14 @@ def test_make_mesh_takes_the_first_devices():
 def test_names_with_which_xla_crashes_are_refused(name):
     with raises(ValueError, "is not ASCII, a backslash or a quote"):
         AbstractMesh((2,), (name,))
+
+
+@pytest.mark.skipif(ON_JAX, reason="JAX has one of the names, by its version")
+def test_sizes_have_the_names_of_both_versions():
+    assert jax.make_mesh(axis_sizes=(8,), axis_names="x") is jax.make_mesh(axis_shapes=(8,), axis_names="x")
+    for given in ({}, {"axis_shapes": (8,), "axis_sizes": (8,)}):
+        with pytest.raises(TypeError, match="give one of them"):
+            jax.make_mesh(**given, axis_names="x")
 
 
 def test_the_mesh_in_use():

@@ -10,7 +10,7 @@ from hlotrace.runtime.devices import chips
 pytestmark = pytest.mark.quick
 
 # As libtpu writes it: a loop of three rounds, an instruction of its own in it, `source_file="-"`.
-TEXT = """HloModule jit_step, is_scheduled=true, entry_computation_layout={(bf16[512,512]{1,0})->bf16[512,512]{1,0}}
+TEXT = """HloModule jit_step, is_scheduled=true
 
 %body (p: (s32[], bf16[512,512])) -> (s32[], bf16[512,512]) {
   %p = (s32[]{:T(128)}, bf16[512,512]{1,0:T(8,128)(2,1)}) parameter(0)
@@ -34,8 +34,8 @@ ENTRY %main (v: bf16[512,512]) -> bf16[512,512] {
   %v = bf16[512,512]{1,0:T(8,128)(2,1)} parameter(0)
   %zero = s32[]{:T(128)} constant(0)
   %start = (s32[]{:T(128)}, bf16[512,512]{1,0:T(8,128)(2,1)}) tuple(%zero, %v)
-  %loop = (s32[]{:T(128)}, bf16[512,512]{1,0:T(8,128)(2,1)}) while(%start), condition=%condition, body=%body, \
-metadata={op_name="jit(step)/jvp(blocks)/while" source_file="train.py" source_line=9}
+  %loop = (s32[]{:T(128)}, bf16[512,512]{1,0:T(8,128)(2,1)}) while(%start), condition=%condition, \
+body=%body, metadata={op_name="jit(step)/jvp(blocks)/while" source_file="train.py" source_line=9}
   ROOT %out = bf16[512,512]{1,0:T(8,128)(2,1)} get-tuple-element(%loop), index=1
 }
 """

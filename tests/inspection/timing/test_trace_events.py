@@ -1,4 +1,4 @@
-"""Exclusive times of operations from the events of a profile: nested, at one time, done later, on GPUs and TPUs."""
+"""Exclusive times of operations from a profile: nested, at one time, done later, on GPUs and TPUs."""
 import pytest
 from made_profiles import profile
 
