@@ -1,16 +1,18 @@
 # Written by tools/stubs.py, from the module itself and tools/stub_types.py: not to be edited.
 from collections.abc import Callable, Sequence
 from hlotrace._types import Axis
-from hlotrace.nn import log_softmax as logsoftmax
-from hlotrace.nn.initializers import glorot_normal as glorot, normal as randn
-from hlotrace.typing import ArrayLike
+from hlotrace.nn import (
+    elu, gelu, leaky_relu, log_softmax, log_softmax as logsoftmax, relu, selu, sigmoid, softmax, softplus, standardize,
+)
+from hlotrace.typing import ArrayLike, DTypeLike
 from typing import Any
 
 __all__ = [
     'AvgPool', 'BatchNorm', 'Conv', 'Conv1DTranspose', 'ConvTranspose', 'Dense', 'Dropout', 'Elu', 'Exp', 'FanInConcat',
     'FanInSum', 'FanOut', 'Flatten', 'Gelu', 'GeneralConv', 'GeneralConvTranspose', 'Identity', 'LeakyRelu', 'LogSoftmax',
-    'MaxPool', 'Relu', 'Selu', 'Sigmoid', 'Softmax', 'Softplus', 'SumPool', 'Tanh', 'elementwise', 'glorot', 'logsoftmax',
-    'parallel', 'randn', 'serial', 'shape_dependent',
+    'MaxPool', 'Relu', 'Selu', 'Sigmoid', 'Softmax', 'Softplus', 'SumPool', 'Tanh', 'elementwise', 'elu', 'gelu', 'glorot',
+    'glorot_normal', 'leaky_relu', 'log_softmax', 'logsoftmax', 'normal', 'parallel', 'randn', 'relu', 'selu', 'serial',
+    'shape_dependent', 'sigmoid', 'softmax', 'softplus', 'standardize',
 ]
 
 def AvgPool(
@@ -68,6 +70,13 @@ def SumPool(
 ) -> Any: ...
 Tanh: Any
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Any: ...
+def glorot_normal(
+    in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1, batch_axis: int | Sequence[int] = ...,
+    dtype: DTypeLike | None = None,
+) -> Any: ...
+def normal(stddev: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Any: ...
 def parallel(*layers: Any) -> Any: ...
 def serial(*layers: Any) -> Any: ...
 def shape_dependent(make_layer: Any) -> Any: ...
+glorot = glorot_normal
+randn = normal

@@ -3,6 +3,7 @@ import numpy as np
 from collections.abc import Sequence
 from hlotrace import Array
 from hlotrace._types import Int, Place
+from hlotrace.example_libraries.stax import glorot_normal, glorot_normal as xavier_normal, normal
 from hlotrace.typing import ArrayLike, DTypeLike
 from typing import Any, Protocol
 
@@ -19,10 +20,6 @@ class Initializer(Protocol):
 
 def constant(value: Any, dtype: DTypeLike | None = None) -> Initializer: ...
 def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: Any = -1, dtype: DTypeLike | None = None) -> Initializer: ...
-def glorot_normal(
-    in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1, batch_axis: int | Sequence[int] = ...,
-    dtype: DTypeLike | None = None,
-) -> Initializer: ...
 def glorot_uniform(
     in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1, batch_axis: int | Sequence[int] = ...,
     dtype: DTypeLike | None = None,
@@ -43,7 +40,6 @@ def lecun_uniform(
     in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1, batch_axis: int | Sequence[int] = ...,
     dtype: DTypeLike | None = None,
 ) -> Initializer: ...
-def normal(stddev: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initializer: ...
 def ones(
     key: Array | np.ndarray[Any, Any], shape: Sequence[Int], dtype: DTypeLike | None = None,
     out_sharding: Place | None = None,
@@ -63,5 +59,4 @@ def zeros(
 ) -> Array: ...
 kaiming_normal = he_normal
 kaiming_uniform = he_uniform
-xavier_normal = glorot_normal
 xavier_uniform = glorot_uniform

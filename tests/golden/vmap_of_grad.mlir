@@ -4,7 +4,7 @@ module @jit_gradient_of_each attributes {mhlo.num_partitions = 1 : i32, mhlo.num
     %1 = stablehlo.subtract %0#0, %arg2 : tensor<4x2xf32>
     %2 = stablehlo.constant dense<2.0> : tensor<f32>
     %3 = stablehlo.broadcast_in_dim %2, dims = [] : (tensor<f32>) -> tensor<4x2xf32>
-    %4 = stablehlo.multiply %1, %3 : tensor<4x2xf32>
+    %4 = stablehlo.multiply %3, %1 : tensor<4x2xf32>
     %5 = stablehlo.constant dense<1.0> : tensor<f32>
     %6 = stablehlo.broadcast_in_dim %5, dims = [] : (tensor<f32>) -> tensor<2xf32>
     %7 = stablehlo.broadcast_in_dim %6, dims = [1] : (tensor<2xf32>) -> tensor<4x2xf32>

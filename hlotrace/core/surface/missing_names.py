@@ -9,9 +9,6 @@ NAMES = {       # a module, as "numpy", or "Array": names
         "EArray primal_tangent_dtype"),
     "experimental.custom_partitioning": (
         "custom_partitioning_p"),
-    "experimental.hijax": (
-        "HiPrim bdims_at_front jvp_from_lin linearize_from_jvp unmap_avals vjp_from_jvp vjp_from_lin "
-        "vmap_rule"),
     "experimental.jet": (
         "call_param_updaters"),
     "experimental.layout": (
@@ -33,7 +30,7 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "experimental.transfer": (
         "TransferConnection TransferServer make_error_array start_transfer_server"),
     "extend": (
-        "pallas xla"),
+        "pallas"),
     "extend.core.primitives": (
         "empty2_p polynomial_p"),
     "interpreters.ad": (

@@ -2,7 +2,7 @@
 from collections.abc import Callable, Sequence
 from hlotrace import Array
 from hlotrace._types import Argnums, MatmulPrecision, Place, ShapeLike
-from hlotrace.experimental.sparse import ad as ad, linalg as linalg
+from hlotrace.experimental.sparse import ad as ad, linalg as linalg, transform as transform, util as util
 from hlotrace.typing import ArrayLike, DTypeLike
 from typing import Any
 
@@ -16,7 +16,7 @@ __all__ = [
     'bcsr_sum_duplicates', 'bcsr_todense', 'coo_fromdense', 'coo_fromdense_p', 'coo_matmat', 'coo_matmat_p', 'coo_matvec',
     'coo_matvec_p', 'coo_todense', 'coo_todense_p', 'csr_fromdense', 'csr_fromdense_p', 'csr_matmat', 'csr_matmat_p',
     'csr_matvec', 'csr_matvec_p', 'csr_todense', 'csr_todense_p', 'empty', 'eye', 'grad', 'jacfwd', 'jacobian', 'jacrev',
-    'linalg', 'random_bcoo', 'sparsify', 'todense', 'todense_p', 'value_and_grad',
+    'linalg', 'random_bcoo', 'sparsify', 'todense', 'todense_p', 'transform', 'util', 'value_and_grad',
 ]
 
 class BCOO(JAXSparse):

@@ -6,13 +6,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.experimental import sparse
 from hlotrace.experimental.sparse.transform import (
-    SparsifyEnv,
-    SparsifyValue,
-    arrays_to_spvalues,
-    eval_sparse,
-    sparsify_raw,
-    spvalues_to_arrays,
-)
+    SparsifyEnv, SparsifyValue, arrays_to_spvalues, eval_sparse, sparsify_raw, spvalues_to_arrays)
 from hlotrace.experimental.sparse.util import SparseInfo, broadcasting_vmap, nfold_vmap
 
 X = jnp.arange(2.0)
