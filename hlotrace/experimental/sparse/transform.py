@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ... import numpy as jnp
 from ...core.jaxpr import eval_jaxpr
 from ...core.pytrees import pytree
+from ...core.surface.public import export_names
 from .bcoo import BCOO
 from .bcsr import BCSR
 from .sparsify import is_sparse, sparsify as _sparsify
@@ -132,3 +133,6 @@ def sparsify_raw(f):
 def eval_sparse(jaxpr, consts, spvalues, spenv):
     """The values of a program's results, for values of its inputs."""
     return sparsify_raw(lambda *xs: eval_jaxpr(jaxpr, consts, *xs))(spenv, *spvalues)[0]
+
+
+export_names(globals())

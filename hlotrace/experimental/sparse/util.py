@@ -3,6 +3,7 @@ from typing import NamedTuple
 
 from ... import numpy as jnp
 from ...api.vmap import vmap
+from ...core.surface.public import export_names
 from .sparse_array import CuSparseEfficiencyWarning, SparseEfficiencyError, SparseEfficiencyWarning
 
 __all__ = ["CuSparseEfficiencyWarning", "SparseEfficiencyError", "SparseEfficiencyWarning", "SparseInfo",
@@ -45,3 +46,6 @@ def nfold_vmap(fun, N, *, broadcasted=True, in_axes=0):
     for _ in range(N):
         fun = (broadcasting_vmap if broadcasted else vmap)(fun, in_axes=in_axes)
     return fun
+
+
+export_names(globals())
