@@ -111,8 +111,7 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     >>> a @ jnp.ones(3)
     Traceback (most recent call last):
         ...
-    hlotrace.errors.ShapeError: (a: int32[2,2]) @ (float32[3]): axis 1 of the first operand (shape (2, 2)) has
-    ...
+    hlotrace.errors.ShapeError: (a: int32[2,2]) @ (float32[3]): dot_general requires contracting dimensions ...
     """
     a, b, dot = _for_result(a, b, out_sharding, "jnp.matmul")
     return with_out_sharding(_matmul(a, b, precision, preferred_element_type, dot), out_sharding,

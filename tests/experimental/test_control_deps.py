@@ -5,6 +5,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.experimental.control_deps import control_dep, schedule
+from hlotrace.experimental.profiler import get_profiled_instructions_proto
 
 
 def one_after_the_other(x):
@@ -22,3 +23,7 @@ def test_schedule_is_a_dependency_of_each_on_the_one_before():
 def test_a_value_cannot_be_before_itself():
     with pytest.raises(jax.errors.JaxRuntimeError, match="cycle"):
         jax.jit(lambda x: (control_dep(x, x), x))(1.0)
+
+
+def test_a_folder_without_profiles_of_gpus_has_no_times_of_instructions(tmp_path):
+    assert get_profiled_instructions_proto(tmp_path) == b""

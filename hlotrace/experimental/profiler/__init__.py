@@ -14,6 +14,9 @@ def get_profiled_instructions_proto(tensorboard_dir):
 
     Args:
         tensorboard_dir: the folder of one run, `<log_dir>/plugins/profile/<run>`.
+
+    >>> from hlotrace.experimental.profiler import get_profiled_instructions_proto
+    >>> times = get_profiled_instructions_proto("logs/plugins/profile/a_run")   # doctest: +SKIP
     """
     return binding.profiler()[0].get_profiled_instructions_proto(os.fspath(tensorboard_dir))
 

@@ -115,7 +115,17 @@ def spvalues_to_arrays(spenv, spvalues):
 
 
 def sparsify_raw(f):
-    """`f` as a function (spenv, *spvalues, **params) -> (list of the results' values, their structure)."""
+    """`f` as a function (spenv, *spvalues, **params) -> (list of the results' values, their structure).
+
+    >>> from hlotrace.experimental import sparse
+    >>> from hlotrace.experimental.sparse import transform
+    >>> env = transform.SparsifyEnv()
+    >>> eye = transform.arrays_to_spvalues(env, sparse.eye(2))
+    >>> (doubled,), _ = transform.sparsify_raw(lambda x: x * 2)(env, eye)
+    >>> transform.spvalues_to_arrays(env, doubled).todense()
+    Array([[2., 0.],
+           [0., 2.]], dtype=float32)
+    """
     def wrapped(spenv, *spvalues, **params):
         out = _sparsify(f)(*spvalues_to_arrays(spenv, spvalues), **params)
         leaves, tree = pytree.tree_flatten(out, is_leaf=is_sparse)
@@ -131,7 +141,15 @@ def sparsify_raw(f):
 
 
 def eval_sparse(jaxpr, consts, spvalues, spenv):
-    """The values of a program's results, for values of its inputs."""
+    """The values of a program's results, for values of its inputs.
+
+    >>> from hlotrace.experimental import sparse
+    >>> from hlotrace.experimental.sparse import transform
+    >>> env, program = transform.SparsifyEnv(), jax.make_jaxpr(lambda x: x * 2)(jnp.eye(2))
+    >>> inputs = [transform.arrays_to_spvalues(env, jnp.eye(2))]
+    >>> [value.shape for value in transform.eval_sparse(program.jaxpr, program.consts, inputs, env)]
+    [(2, 2)]
+    """
     return sparsify_raw(lambda *xs: eval_jaxpr(jaxpr, consts, *xs))(spenv, *spvalues)[0]
 
 

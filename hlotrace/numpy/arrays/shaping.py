@@ -270,8 +270,7 @@ def squeeze(a, axis=None):
     >>> jnp.squeeze(x, axis=1)
     Traceback (most recent call last):
         ...
-    ValueError: jnp.squeeze(x: float32[1,3,1], axis=1): axis 1 of an array of shape (1, 3, 1) has size 3, and
-    ...
+    ValueError: jnp.squeeze(x: float32[1,3,1], axis=1): cannot select an axis to squeeze out ...
     """
     check_arraylike("squeeze", a)
     if axis is None:

@@ -467,7 +467,7 @@ def _integer_pow_value(x, y):
 def _integer_pow_slope(x, y):
     if y == 0:
         return full(shape_of(x), 0, dtype_of(x))
-    return mul(y, x if y == 2 else integer_pow(x, y - 1))
+    return mul(number(y, aval_of(x)), x if y == 2 else integer_pow(x, y - 1))
 
 
 integer_pow_p = elementwise(

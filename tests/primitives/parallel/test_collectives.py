@@ -444,7 +444,7 @@ def test_the_derivative_of_an_extreme_is_that_of_those_that_attain_it(way):     
 def test_alone_on_an_axis(checked):
     """Nothing is exchanged along an axis of one device, and nothing is changed."""
     along = {
-        "psum": lambda v: lax.psum(v, "y"), "pmax": lambda v: lax.pmax(v, "y"), "pmean": lambda v: lax.pmean(v, ("x", "y")),
+        "psum": lambda v: lax.psum(v, "y"), "pmax": lambda v: lax.pmax(v, "y"), "pmean": lambda v: lax.pmean(lax.pmean(v, "x"), "y"),
         "all_gather": lambda v: lax.psum(lax.all_gather(v, "y")[0], "y"), "psum_scatter": lambda v: lax.psum(
             lax.psum_scatter(v, "y", tiled=True), "y"), "all_to_all": lambda v: lax.psum(lax.all_to_all(
                 v[None], "y", 0, 0)[0], "y"), "ppermute": lambda v: lax.psum(lax.ppermute(v, "y", [(0, 0)]), "y"),
