@@ -104,7 +104,13 @@ def arrays_to_spvalues(spenv, args):
 
 
 def spvalues_to_arrays(spenv, spvalues):
-    """The arrays, dense and sparse, that a pytree of SparsifyValues is."""
+    """The arrays, dense and sparse, that a pytree of SparsifyValues is.
+
+    >>> from hlotrace.experimental.sparse.transform import SparsifyEnv, arrays_to_spvalues, spvalues_to_arrays
+    >>> env = SparsifyEnv()
+    >>> spvalues_to_arrays(env, arrays_to_spvalues(env, [jnp.arange(3)]))
+    [Array([0, 1, 2], dtype=int32)]
+    """
     def array(v):
         if v.is_dense():
             return spenv.data(v)

@@ -42,7 +42,12 @@ def broadcasting_vmap(fun, in_axes=0, out_axes=0):
 
 
 def nfold_vmap(fun, N, *, broadcasted=True, in_axes=0):
-    """`fun` mapped over N leading axes, by `broadcasting_vmap` or by vmap."""
+    """`fun` mapped over N leading axes, by `broadcasting_vmap` or by vmap.
+
+    >>> from hlotrace.experimental.sparse.util import nfold_vmap
+    >>> nfold_vmap(jnp.dot, 2)(jnp.ones((2, 1, 3)), jnp.ones((2, 4, 3))).shape
+    (2, 4)
+    """
     for _ in range(N):
         fun = (broadcasting_vmap if broadcasted else vmap)(fun, in_axes=in_axes)
     return fun
