@@ -179,8 +179,8 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
             rest = a.explicit.spec.update(partitions=(None, *a.explicit.spec[1:]))
             raise errors.ShardingTypeError(
                 f"{what}: 0th dimension of all xs should be replicated. Got {a.explicit.spec}: the loop runs "
-                f"over that of {a.str_short()}, and every device does every step. Reshard it first, as in "
-                f"jax.reshard(x, {rest}), or use jax.sharding.auto_axes")
+                f"over that of {a.str_short()}, which is split, and every device does every step. Reshard it "
+                f"first, as in jax.reshard(x, {rest}), or use jax.sharding.auto_axes")
     slices = [a.without_axis(0) for a in x_avals]
     traced, init_leaves = _settle_carry(lambda avals: _trace(flat, [*avals, *slices], "scan", _owner),
                                         init_leaves, n)

@@ -70,8 +70,8 @@ def test_arrays_are_made_of_keys_and_in_layouts():
     made = jax.make_array_from_callback((8, 4), columns, lambda index: table[index])
     assert made.format.layout.major_to_minor == (1, 0)
     np.testing.assert_array_equal(made, table)
-    for wrong in jax.devices()[0], jax.P("data"):
-        with pytest.raises((TypeError, ValueError), match="is a Sharding, got"):
+    for wrong, error in (jax.devices()[0], TypeError), (jax.P("data"), ValueError):
+        with pytest.raises(error, match="is a Sharding, got"):
             jax.make_array_from_callback((8,), wrong, lambda index: V[index])
 
 
