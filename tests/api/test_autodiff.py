@@ -474,7 +474,8 @@ def forward(x):
     (vjp_rule(lambda x: x, lambda r, ct: (ct,)), TypeError, "fwd rule .* must produce a pair"),
     (vjp_rule(forward, lambda r, ct: ct), TypeError, "bwd rule .* must produce a tuple"),
     (vjp_rule(forward, lambda r, ct: (ct, ct)), TypeError, "arguments to the primal function, but got"),
-    (vjp_rule(forward, lambda r, ct: (jnp.ones(3),)), ValueError, r"float32\[3\] corresponding to an input of type float32\[\]"),
+    (vjp_rule(forward, lambda r, ct: (jnp.ones(3),)), ValueError,
+     r"float32\[3\] corresponding to an input of type float32\[\]"),
     (vjp_rule(forward, lambda r, ct: ({"a": ct},)), TypeError, "structure as the args tuple"),
 ])
 def test_errors_of_rules(call, error, words):

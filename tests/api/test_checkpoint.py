@@ -51,13 +51,15 @@ def test_what_is_saved_is_not_done_again():
 def test_a_loop_that_is_done_again_carries_only_what_it_needs():
     def loss(w, x):
         return lax.scan(lambda c, _: (checkpoint_name(jnp.sin(c @ w), "h"), None), x, None, length=5)[0].sum()
-    program = str(jax.make_jaxpr(jax.grad(jax.checkpoint(loss, policy=policies.save_only_these_names("h"))))(W, X))
+    program = str(jax.make_jaxpr(jax.grad(jax.checkpoint(loss, policy=policies.save_only_these_names("h"))))(
+        W, X))
     assert kept(loss, policies.save_only_these_names("h")) == [(5, 3, 4)]
     assert program.count("sin ") == 1 and program.count("cos ") == 1
 
 
 @pytest.mark.parametrize("policy", [
-    policies.save_and_offload_only_these_names(names_which_can_be_saved=["s"], names_which_can_be_offloaded=["h"],
+    policies.save_and_offload_only_these_names(names_which_can_be_saved=["s"],
+                                               names_which_can_be_offloaded=["h"],
                                                offload_src="device", offload_dst="pinned_host"),
     policies.offload_dot_with_no_batch_dims("device", "pinned_host"),
     lambda prim, *_, **__: prim is name_p and Offloadable("device", "pinned_host")])
@@ -80,7 +82,8 @@ def test_values_wait_in_host_memory_outside_of_jit_and_under_vmap():
 def test_prevent_cse():
     def barred(**options):
         program = jax.make_jaxpr(jax.grad(jax.checkpoint(lambda w, x: jnp.sin(x @ w).sum(), **options)))(W, X)
-        return [len(eqn.invars) for e in program.eqns if e.primitive.name == "jit" for eqn in e.params["jaxpr"].eqns
+        return [len(eqn.invars) for e in program.eqns if e.primitive.name == "jit"
+                for eqn in e.params["jaxpr"].eqns
                 if eqn.primitive.name == "optimization_barrier"]
     assert barred() == [2] and barred(prevent_cse=(True, False)) == [1]
     assert sum(barred(prevent_cse=False)) == sum(barred(prevent_cse=(False, False))) == 0
@@ -97,11 +100,14 @@ def test_saved_residuals_say_where_they_are_from(capsys):
     assert lines[:2] == ["f32[3,4] from the argument params['w']", "f32[3,4] from the argument x"]
     assert any(line.startswith("f32[3,4] named 'c' from ") and line.endswith("f)") for line in lines)
     assert any(line.startswith("f32[3,4] output of cos from ") for line in lines)
-    assert any(re.fullmatch(r"f32\[3,4\] output of cos from .*test_checkpoint.py:\d+:\d+ \(.*f\)", line) for line in lines)
+    assert any(re.fullmatch(r"f32\[3,4\] output of cos from .*test_checkpoint.py:\d+:\d+ \(.*f\)", line)
+               for line in lines)
     policy = policies.save_only_these_names("first", "second")
-    named = jax.checkpoint(lambda x: jnp.sin(checkpoint_name(jnp.sin(checkpoint_name(jnp.sin(x), "first")), "second")),
+    named = jax.checkpoint(
+        lambda x: jnp.sin(checkpoint_name(jnp.sin(checkpoint_name(jnp.sin(x), "first")), "second")),
                            policy=policy)
-    found = [origin.split(" from ")[0] for f in (named, jax.jit(named)) for _, origin in saved_residuals(f, X)]
+    found = [origin.split(" from ")[0] for f in (named, jax.jit(named))
+             for _, origin in saved_residuals(f, X)]
     assert [o for o in found if "named" in o] == 2 * ["named 'first'", "named 'second'"]
     assert saved_residuals(lambda x: x.sum(), X) == []
     big = np.ones((20, 20), np.float32)
@@ -118,7 +124,8 @@ def test_saved_values_do_not_grow_with_depth_of_nested_checkpoints():
     depth = 16
     loss = halves([jnp.sin] * depth)
     assert len(saved_residuals(loss, 1.0)) <= 1 + np.log2(depth)
-    same(jax.grad(loss)(1.0), jax.grad(lambda x: functools.reduce(lambda y, f: f(y), [jnp.sin] * depth, x))(1.0))
+    same(jax.grad(loss)(1.0),
+         jax.grad(lambda x: functools.reduce(lambda y, f: f(y), [jnp.sin] * depth, x))(1.0))
 
 
 def test_effects_happen_in_both_passes():

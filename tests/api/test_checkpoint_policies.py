@@ -12,7 +12,8 @@ from hlotrace.ad_checkpoint import Recompute, Saveable, checkpoint_name, checkpo
 from hlotrace.experimental import io_callback
 
 # How many results of `layer` and products there are, and the shape of each as it is kept.
-NAMED = {in_jit: [(3, 4)] * 2, in_scan: [(3, 3, 4)] * 2, in_cond: [(3, 4)], in_vmap: [(3, 4)], in_shard_map: [(1, 3, 4)],
+NAMED = {in_jit: [(3, 4)] * 2, in_scan: [(3, 3, 4)] * 2, in_cond: [(3, 4)], in_vmap: [(3, 4)],
+         in_shard_map: [(1, 3, 4)],
          in_checkpoint: [(3, 4)]}       # the inner one asks for both products, which one name suffices for
 DOTS = {**NAMED, in_cond: [(3, 4)] * 2, in_checkpoint: [(3, 4)] * 2}
 
@@ -22,7 +23,8 @@ def test_policies_reach_into_programs(place):
     names = policies.save_only_these_names("h")
     assert kept(place, None) == kept(place, policies.nothing_saveable) == []
     assert kept(place, names) == kept(place, policies.save_any_names_but_these("g")) == NAMED[place]
-    assert kept(place, policies.save_any_names_but_these("h")) == kept(place, policies.save_only_these_names()) == []
+    assert kept(place, policies.save_any_names_but_these("h")) == kept(
+        place, policies.save_only_these_names()) == []
     assert kept(place, policies.dots_saveable) == DOTS[place]
     both = kept(place, policies.save_from_both_policies(policies.dots_saveable, names))
     assert both == (DOTS[place] if place is in_checkpoint else [*NAMED[place], *DOTS[place]])
@@ -31,7 +33,8 @@ def test_policies_reach_into_programs(place):
 def test_products_with_and_without_batch_dimensions():
     def f(w, x):
         return jnp.sin(jnp.einsum("ij,ij->i", x, jnp.sin(x @ w))).sum()
-    assert kept(f, policies.dots_with_no_batch_dims_saveable) == kept(f, policies.checkpoint_dots_with_no_batch_dims) == [
+    assert kept(f, policies.dots_with_no_batch_dims_saveable) == kept(
+        f, policies.checkpoint_dots_with_no_batch_dims) == [
         (3, 4)]
     assert sorted(kept(f, policies.dots_saveable)) == [(3,), (3, 4)]
 
@@ -55,7 +58,8 @@ def test_names_of_pytrees_and_types():
     got = jax.jit(lambda t: checkpoint_name(t, "n"))({"a": 1, "b": (X, True)})
     same(got, {"a": 1, "b": (X, True)})
     assert got["a"].dtype == np.int32 and got["a"].weak_type
-    text = str(jax.make_jaxpr(jax.vmap(lambda x: jax.jvp(lambda x: checkpoint_name(x, "n") * 2, (x,), (x,))))(X))
+    text = str(jax.make_jaxpr(jax.vmap(lambda x: jax.jvp(lambda x: checkpoint_name(x, "n") * 2, (x,), (x,))))(
+        X))
     assert text.count("name[name=n]") == 1       # not the tangent
     same(jax.linear_transpose(jax.checkpoint(lambda x: checkpoint_name(x, "n") * 2), X)(X), (2 * X,))
 
@@ -66,7 +70,8 @@ def test_a_policy_saves_nothing_that_has_effects(policy):
     calls = []
 
     def f(x):
-        y = io_callback(lambda v: calls.append(1) or v, jax.ShapeDtypeStruct((), np.float32), lax.stop_gradient(x))
+        y = io_callback(lambda v: calls.append(1) or v, jax.ShapeDtypeStruct((), np.float32),
+                        lax.stop_gradient(x))
         return jnp.sin(x) * y
     jax.grad(jax.checkpoint(f, policy=getattr(policies, policy) if policy else None))(1.0)
     jax.effects_barrier()

@@ -13,7 +13,8 @@ from hlotrace.as_jax import deprecations, faces, jaxpr_util, options as config, 
 
 def test_options_are_defined_set_and_checked():
     told = []
-    text = config.string_state("jax_test_text", "a", "Doc.", update_global_hook=lambda v: told.append(("all", v)),
+    text = config.string_state("jax_test_text", "a", "Doc.",
+                               update_global_hook=lambda v: told.append(("all", v)),
                                update_thread_local_hook=lambda v: told.append(("here", v)))
     with text("b"):
         assert text.value == jax.config.jax_test_text == "b"
@@ -27,7 +28,8 @@ def test_options_are_defined_set_and_checked():
                         (lambda: config.bool_state("jax_test_flag", False, ""), ValueError),
                         (lambda: config.bool_state("jax_test_other", 3, ""), TypeError),
                         (lambda: config.enum_state("jax_test_choice", ["x"], "y", ""), ValueError),
-                        (lambda: config.optional_enum_state("jax_test_choice", ["x"], None, "")("z"), ValueError),
+                        (lambda: config.optional_enum_state("jax_test_choice", ["x"], None, "")("z"),
+                         ValueError),
                         (lambda: config.int_state("jax_test_int", 1, "")(2.5), ValueError),
                         (lambda: config.float_state("jax_test_float", 1.0, "")("a"), ValueError),
                         (lambda: jax.config.update("jax_test_flag", "perhaps"), ValueError)]:
@@ -48,7 +50,8 @@ def test_environment(monkeypatch):
     for name, value in (("JAX_TEST_ON", "t"), ("JAX_TEST_N", "12"), ("JAX_TEST_NONSENSE", "perhaps")):
         monkeypatch.setenv(name, value)
     assert config.bool_env("JAX_TEST_ON", False) and config.int_env("JAX_TEST_N", 1) == 12
-    assert config.int_state("jax_test_n", 1, "").value == 12 and not config.bool_env("JAX_TEST_NOT_THERE", False)
+    assert config.int_state("jax_test_n", 1, "").value == 12 and not config.bool_env(
+        "JAX_TEST_NOT_THERE", False)
     with pytest.raises(ValueError, match="invalid truth value"):
         config.bool_env("JAX_TEST_NONSENSE", False)
 
@@ -83,7 +86,8 @@ def test_deprecations():
 
 def test_what_is_in_a_program():
     jaxpr = jax.make_jaxpr(lambda x: jax.jit(jnp.sin)(x) + jnp.sin(x * 2))(1.0).jaxpr
-    assert jaxpr_util.primitives(jaxpr) == {"jit": 1, "mul": 1, "sin": 2, "add": 1} and jaxpr_util.count_eqns(jaxpr) == 5
+    assert jaxpr_util.primitives(jaxpr) == {"jit": 1, "mul": 1, "sin": 2, "add": 1} and jaxpr_util.count_eqns(
+        jaxpr) == 5
     assert jaxpr_util.primitives_by_shape(jaxpr)["sin :: float32[]"] == 2
     assert all("checks_of_inner_modules.py" in key for key in jaxpr_util.primitives_by_source(jaxpr))
     assert sum(jaxpr_util.source_locations(jaxpr).values()) == 5
@@ -106,7 +110,8 @@ def test_cache_misses_are_told_in_the_words_of_jax(caplog):
             f(1.0)
     logger = "jax._src.interpreters.partial_eval"
     told = [r.getMessage() for r in caplog.records if r.name == logger]
-    for text, words in zip(told, ("never seen function:", "now f32[3] and before f32[]", "now i32[3] and before f32[3]",
+    for text, words in zip(told, ("never seen function:", "now f32[3] and before f32[]",
+                                  "now i32[3] and before f32[3]",
                                   "different input pytree:", "now 'warn' and before 'allow'"),
                            strict=True):
         assert text.startswith("TRACING CACHE MISS at ") and words in text, text
@@ -116,17 +121,21 @@ def test_compiles_are_told_by_the_loggers_of_jax(caplog):
     with jax.log_compiles(), caplog.at_level("WARNING"):
         jax.jit(lambda x: x * 2.5)(1.0)
     told = [(r.name, r.getMessage().split(" <")[0].split("(")[0]) for r in caplog.records]
-    assert told == [("jax._src.dispatch", "Finished tracing"), ("jax._src.interpreters.pxla", "Compiling jit"),
+    assert told == [("jax._src.dispatch", "Finished tracing"),
+                    ("jax._src.interpreters.pxla", "Compiling jit"),
                     ("jax._src.dispatch", "Finished jaxpr to MLIR module conversion jit"), told[3]]
     assert told[3] in [("jax._src.dispatch", "Finished XLA compilation of jit"), ("hlotrace", "loaded")]
 
 
 def test_documents_of_text():
-    call = pp.group(pp.text("f(") + pp.nest(2, pp.brk("") + pp.join(pp.text(",") + pp.brk(), [pp.text("aaa"), pp.text("b")]))
+    call = pp.group(pp.text("f(")
+                    + pp.nest(2, pp.brk("") + pp.join(pp.text(",") + pp.brk(),
+                                                      [pp.text("aaa"), pp.text("b")]))
                     + pp.brk("") + pp.text(")"))
     assert call.format() == str(call) == "f(aaa, b)" and call.format(width=8) == "f(\n  aaa,\n  b\n)"
     assert pp.keyword(pp.text("let")).format(use_color=True) == "\x1b[34;1mlet\x1b[39;22m"
-    assert pp.type_annotation(pp.text("f32[]")).format(use_color=False) == "f32[]" and pp.join(pp.nil(), []).format() == ""
+    assert pp.type_annotation(pp.text("f32[]")).format(use_color=False) == "f32[]" and pp.join(
+        pp.nil(), []).format() == ""
     lines = [[]]
     pp.group(pp.text("a") + pp.brk() + pp.source_map(pp.text("b"), 7)).format(width=1, source_map=lines)
     assert lines[-1] == [(0, 1, 7)]

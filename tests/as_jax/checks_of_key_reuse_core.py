@@ -10,9 +10,12 @@ KEY, KEYS = random.key(0), random.split(random.key(0), 3)
 
 
 @pytest.mark.parametrize("function, argument, wanted", [
-    (random.bits, KEY, (Sink(0),)), (random.split, KEY, (Sink(0), Source(0))), (lambda k: k, KEY, (Forward(0, 0),)),
-    (random.key_data, KEY, ()), (random.clone, KEY, (Source(0),)), (lambda k: random.fold_in(k, 1), KEY, (Source(0),)),
-    (lambda k: (k, random.bits(k)), KEY, (Sink(0), Forward(0, 0))), (core.consume, KEY, (Sink(0), Forward(0, 0))),
+    (random.bits, KEY, (Sink(0),)), (random.split, KEY, (Sink(0), Source(0))),
+    (lambda k: k, KEY, (Forward(0, 0),)),
+    (random.key_data, KEY, ()), (random.clone, KEY, (Source(0),)),
+    (lambda k: random.fold_in(k, 1), KEY, (Source(0),)),
+    (lambda k: (k, random.bits(k)), KEY, (Sink(0), Forward(0, 0))),
+    (core.consume, KEY, (Sink(0), Forward(0, 0))),
     (lambda k: k[0], KEYS, (Sink(0, [True, False, False]), Source(0))),
     (jit(random.bits), KEY, (Sink(0),)),
     (lambda k: k.reshape(3, 1), KEYS, (Forward(0, 0),)), (lambda k: k[:, None], KEYS, (Forward(0, 0),)),
@@ -25,7 +28,8 @@ def test_signatures(function, argument, wanted):
 def test_equations_and_primitives():
     eqn = make_jaxpr(random.bits)(KEY).eqns[0]
     assert core.key_reuse_signature_from_eqn(eqn) == KeyReuseSignature(Sink(0))
-    assert core.key_reuse_signature_from_primitive(core.consume_p, KEY) == KeyReuseSignature(Forward(0, 0), Sink(0))
+    assert core.key_reuse_signature_from_primitive(core.consume_p, KEY) == KeyReuseSignature(
+        Forward(0, 0), Sink(0))
     assert repr(KeyReuseSignature(Sink(0), Forward(0, 1))) == "KeyReuseSignature(Sink(0), Forward(0, 1))"
 
 

@@ -17,7 +17,8 @@ def one_after_the_other(x):
 def test_schedule_is_a_dependency_of_each_on_the_one_before():
     text = jax.jit(one_after_the_other).lower(1.0).as_text()
     assert text.count("custom_call @control_dep(") == 2
-    np.testing.assert_allclose(jax.jit(one_after_the_other)(1.0), np.sin(1) + np.cos(1) + np.tan(1), rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(one_after_the_other)(1.0), np.sin(1) + np.cos(1) + np.tan(1),
+                               rtol=1e-6)
 
 
 def test_a_value_cannot_be_before_itself():

@@ -20,7 +20,8 @@ def test_a_primitive_that_calls_a_program():
         f = lambda x, call=call: call.bind(x, 2.0, call_jaxpr=PROGRAM, mark=3)[0]
         want, slope = np.sin(0.5) * 2 + 3, np.cos(0.5) * 2
         for g, x, expected in ((f, 0.5, want), (jax.jit(f), 0.5, want), (jax.grad(f), 0.5, slope),
-                               (jax.jit(jax.grad(f)), 0.5, slope), (jax.vmap(f), jnp.full(3, 0.5), [want] * 3),
+                               (jax.jit(jax.grad(f)), 0.5, slope),
+                               (jax.vmap(f), jnp.full(3, 0.5), [want] * 3),
                                (jax.grad(jax.grad(f)), 0.5, -2 * np.sin(0.5)),
                                (lambda x, f=f: jax.jvp(f, (x,), (1.0,))[1], 0.5, slope)):
             np.testing.assert_allclose(g(x), expected, 1e-6)
@@ -38,9 +39,11 @@ def test_calls_of_a_function():
         assert f"{call.name}_p" in dir(primitives)
         eqn, = jax.make_jaxpr(f)(0.5, 3.0).eqns
         assert eqn.primitive is call and len(eqn.params["call_jaxpr"].jaxpr.invars) == len(eqn.invars)
-        for g, expected in (f, np.sin(0.5) * 2 + 3), (jax.jit(f), np.sin(0.5) * 2 + 3), (jax.grad(f), np.cos(0.5) * 2):
+        for g, expected in (f, np.sin(0.5) * 2 + 3), (jax.jit(f), np.sin(0.5) * 2 + 3), (
+            jax.grad(f), np.cos(0.5) * 2):
             np.testing.assert_allclose(g(0.5), expected, 1e-6)
-        np.testing.assert_allclose(jax.vmap(f)(jnp.full(3, 0.5), jnp.arange(3.0)), np.sin(0.5) * np.arange(3) + 3, 1e-6)
+        np.testing.assert_allclose(jax.vmap(f)(jnp.full(3, 0.5), jnp.arange(3.0)),
+                                   np.sin(0.5) * np.arange(3) + 3, 1e-6)
         np.testing.assert_allclose(jax.grad(f, 1)(0.5, 2.0), np.sin(0.5), 1e-6)
 
 
@@ -65,4 +68,5 @@ def test_its_transpose():
     pull, = jax.linear_transpose(f, 1.0)(2.0),
     assert float(pull[0]) == 6 and seen == [LINEAR]
     x = ad.UndefinedPrimal(jax.typeof(1.0))
-    assert float(eval_jaxpr_transpose(call, [2.0, ad.Zero.from_primal_value(1.0)], x, 3.0, call_jaxpr=LINEAR)[0]) == 6
+    assert float(eval_jaxpr_transpose(call, [2.0, ad.Zero.from_primal_value(1.0)], x, 3.0,
+                                      call_jaxpr=LINEAR)[0]) == 6

@@ -25,24 +25,32 @@ SAME = [
     lambda np: np.linalg.matmul(V, X), lambda np: np.linalg.matrix_transpose(X),
     lambda np: np.linalg.tensordot(X, X, axes=([0, 2], [0, 2])),
     lambda np: np.linalg.multi_dot([V, M.T, A[0], M]), lambda np: np.linalg.multi_dot([M, V]),
-    *(lambda np, n=n: np.linalg.matrix_power(A, n) for n in (-2, 0, 1, 5)), lambda np: np.linalg.matrix_power(N, 3),
+    *(lambda np, n=n: np.linalg.matrix_power(A, n) for n in (-2, 0, 1, 5)),
+    lambda np: np.linalg.matrix_power(N, 3),
     lambda np: np.linalg.norm(X), lambda np: np.linalg.norm(Z[0]), lambda np: np.linalg.norm(np.arange(3)),
-    *(lambda np, p=p: np.linalg.norm(X, p, 1, keepdims=True) for p in (None, 0, 1, 2, 3, 0.5, np.inf, -np.inf)),
+    *(lambda np, p=p: np.linalg.norm(X, p, 1, keepdims=True)
+      for p in (None, 0, 1, 2, 3, 0.5, np.inf, -np.inf)),
     lambda np: np.linalg.norm(V, -1),
     *(lambda np, p=p: np.linalg.norm(X, p, (2, 0)) for p in (None, "fro", "nuc", 1, -1, 2, np.inf, -np.inf)),
     lambda np: np.linalg.norm(M, -2), lambda np: np.linalg.matrix_norm(X, ord=1, keepdims=True),
-    lambda np: np.linalg.vector_norm(X, axis=(0, 2), ord=3, keepdims=True), lambda np: np.linalg.vector_norm(X),
-    *(lambda np, p=p: np.linalg.cond(A, p) for p in (None, -2, "fro", 1, -np.inf)), lambda np: np.linalg.cond(M),
+    lambda np: np.linalg.vector_norm(X, axis=(0, 2), ord=3, keepdims=True),
+    lambda np: np.linalg.vector_norm(X),
+    *(lambda np, p=p: np.linalg.cond(A, p) for p in (None, -2, "fro", 1, -np.inf)),
+    lambda np: np.linalg.cond(M),
     *(lambda np, x=x: np.linalg.matrix_rank(x) for x in (A, RANK2, V, 0 * V)),
     lambda np: np.linalg.matrix_rank(S, hermitian=True),
-    lambda np: np.linalg.solve(A, V.repeat(4).reshape(3, 4).T), lambda np: np.linalg.solve(N, np.ones(2, int)),
+    lambda np: np.linalg.solve(A, V.repeat(4).reshape(3, 4).T),
+    lambda np: np.linalg.solve(N, np.ones(2, int)),
     lambda np: np.linalg.solve(Z, Z[0]), lambda np: np.linalg.inv(A), lambda np: np.linalg.inv(H),
-    lambda np: np.linalg.tensorinv(A[0].reshape(2, 2, 4), 2), lambda np: np.linalg.tensorinv(A[0].reshape(4, 2, 2), ind=1),
+    lambda np: np.linalg.tensorinv(A[0].reshape(2, 2, 4), 2),
+    lambda np: np.linalg.tensorinv(A[0].reshape(4, 2, 2), ind=1),
     lambda np: np.linalg.tensorsolve(A[0].reshape(2, 2, 4), A[0, :2, :2]),
     lambda np: np.linalg.tensorsolve(A[0].reshape(2, 4, 2), A[0, :2, :2], axes=(1,)),
-    *(lambda np, x=x: np.linalg.det(x) for x in (A, A[:, :3, :3], N, Z, np.ones((2, 0, 0), np.float32), A[:, :1, :1])),
+    *(lambda np, x=x: np.linalg.det(x)
+      for x in (A, A[:, :3, :3], N, Z, np.ones((2, 0, 0), np.float32), A[:, :1, :1])),
     *(lambda np, x=x: np.linalg.slogdet(x) for x in (A, Z, N, 0 * A)),
-    lambda np: np.linalg.pinv(M), lambda np: np.linalg.pinv(RANK2, 1e-5), lambda np: np.linalg.pinv(S, hermitian=True),
+    lambda np: np.linalg.pinv(M), lambda np: np.linalg.pinv(RANK2, 1e-5),
+    lambda np: np.linalg.pinv(S, hermitian=True),
     lambda np: np.linalg.pinv(np.stack([N, N]), rtol=np.array([0.1, 0.9])), lambda np: np.linalg.pinv(M[:0]),
     lambda np: np.linalg.cholesky(S), lambda np: np.linalg.cholesky(H, upper=True),
     lambda np: np.linalg.eigvalsh(A @ A.swapaxes(1, 2)), lambda np: np.linalg.svdvals(A),
@@ -70,9 +78,11 @@ def test_least_squares():
     for a, b in ((M, right), (M.T, right[:3]), (M, right[:, 0])):
         x, residuals, rank, s = np.linalg.lstsq(a, b)
         got = jnp.linalg.lstsq(a, b, numpy_resid=True)
-        same((*got[:2], got[3]), (x.astype(np.float32), residuals.astype(np.float32), s.astype(np.float32)), 10)
+        same((*got[:2], got[3]), (x.astype(np.float32), residuals.astype(np.float32), s.astype(np.float32)),
+             10)
         assert got[2] == rank and got[2].dtype == "int32"
-    assert jnp.linalg.lstsq(M.T, right[:3])[1].shape == (2,) and jnp.linalg.lstsq(RANK2, right, rcond=1e-5)[2] == 2
+    assert jnp.linalg.lstsq(M.T, right[:3])[1].shape == (2,) and jnp.linalg.lstsq(RANK2, right, rcond=1e-5)[
+        2] == 2
     same(jnp.linalg.lstsq(M, right, rcond=0.9)[0], np.linalg.lstsq(M, right, 0.9)[0], 10, "float32")
     assert jnp.linalg.lstsq(M[:0], right[:0, 0])[0].tolist() == [0, 0, 0]
 
@@ -117,12 +127,14 @@ def test_right_hand_sides_broadcast():
 B = RNG.normal(size=(3, 4))
 L = jnp.linalg
 DIFFERENTIABLE = [
-    (lambda a, b: (L.solve(a, b), L.inv(a), L.det(a), L.det(a[:3, :3]), L.slogdet(a), L.matrix_power(a, -3)), A[0], B.T),
+    (lambda a, b: (L.solve(a, b), L.inv(a), L.det(a), L.det(a[:3, :3]), L.slogdet(a), L.matrix_power(a, -3)),
+     A[0], B.T),
     (lambda a, b: (L.solve(a, b), L.inv(a), L.det(a), L.slogdet(a)), Z, Z[:, :1]),
     (lambda a: (L.inv(a), L.det(a), L.slogdet(a, method="qr")), A),
     (lambda a, b: (L.lstsq(a, b)[:2], L.pinv(a), L.cond(a), L.qr(a)), M, B.T),
     (lambda a: (L.pinv(a), L.svdvals(a)), M.T @ Z[:, :2]),
-    (lambda a, v: ([L.norm(a, p) for p in (1, 2, "fro", "nuc", np.inf)], [L.norm(v, p) for p in (1, 2, 3, np.inf)]), M, V),
+    (lambda a, v: ([L.norm(a, p) for p in (1, 2, "fro", "nuc", np.inf)],
+                   [L.norm(v, p) for p in (1, 2, 3, np.inf)]), M, V),
     (lambda a: (L.cholesky(a), L.eigvalsh(a), abs(L.eigh(a)[1]), L.svd(a, hermitian=True)[1]), H),
     (L.eigvals, A[0]),
 ]
@@ -140,7 +152,8 @@ def test_derivatives_of_the_determinant_of_a_singular_matrix(n):
     gradient = jax.jit(jax.vmap(jax.grad(jnp.linalg.det)))(np.stack([diagonal, shift]).astype(np.float32))
     same(gradient[0], (np.prod(np.arange(1, n)) * (diagonal + one == 1) * one).astype(np.float32))
     same(gradient[1], ((-1) ** (n - 1) * np.eye(n, k=1 - n)).astype(np.float32))
-    same(jax.jit(jax.hessian(jnp.linalg.det))(one), np.einsum("ij,kl->ijkl", one, one) - np.einsum("il,jk->ijkl", one, one))
+    same(jax.jit(jax.hessian(jnp.linalg.det))(one),
+         np.einsum("ij,kl->ijkl", one, one) - np.einsum("il,jk->ijkl", one, one))
 
 
 def test_second_derivatives():
@@ -152,7 +165,8 @@ def test_second_derivatives():
         def of_line(t):
             def along(t):
                 moved = a + t * jnp.eye(4)
-                return jnp.linalg.solve(moved, b), jnp.linalg.slogdet(moved)[1], jnp.linalg.pinv(a[:, :3] + t * a[:, 1:])
+                return jnp.linalg.solve(moved, b), jnp.linalg.slogdet(moved)[1], jnp.linalg.pinv(
+                    a[:, :3] + t * a[:, 1:])
             return along(t), jax.jacfwd(jax.jacrev(along))(t), jax.jacrev(jax.jacfwd(along))(t)
         (*_, p), (solved, size, q), again = of_line(0.0)
         same(solved, 2 * inverse @ inverse @ inverse @ b, 100)
@@ -182,7 +196,8 @@ def test_norms_that_add_or_choose_keep_the_dtype(ord, function, dtype):
 
 
 @pytest.mark.parametrize("call, error, words", [
-    (lambda: jnp.linalg.cross(V[:2], V[:2]), ValueError, r"3-dimensional vectors along axis -1, but they have shapes \(2,\) and \(2,\)"),
+    (lambda: jnp.linalg.cross(V[:2], V[:2]), ValueError,
+     r"3-dimensional vectors along axis -1, but they have shapes \(2,\) and \(2,\)"),
     (lambda: jnp.linalg.outer(X, V), ValueError, r"one-dimensional, but they are x1.ndim=3 x2.ndim=1"),
     (lambda: jnp.linalg.diagonal(V), ValueError, "two dimensions"),
     (lambda: jnp.linalg.multi_dot([M]), ValueError, "at least two arrays"),
@@ -200,7 +215,8 @@ def test_norms_that_add_or_choose_keep_the_dtype(ord, function, dtype):
     (lambda: jnp.linalg.pinv(V), ValueError, r"got shape \(3,\)"),
     (lambda: jnp.linalg.eig(V), TypeError, r"square matrix .* got \(3,\)"),
     (lambda: jnp.linalg.inv(M), ValueError, r"square matrix .* got \(4, 3\)"),
-    (lambda: jnp.linalg.solve(A, A[0, :, :2].T), ValueError, r"shape \(4,\) or \[..., 4, k\], got .*b\[..., None\]"),
+    (lambda: jnp.linalg.solve(A, A[0, :, :2].T), ValueError,
+     r"shape \(4,\) or \[..., 4, k\], got .*b\[..., None\]"),
     (lambda: jnp.linalg.tensorinv(A[0], 0), ValueError, "positive integer"),
     (lambda: jnp.linalg.tensorinv(M, 1), ValueError, r"got shape \(4, 3\) with ind=1"),
     (lambda: jnp.linalg.tensorsolve(M, V), ValueError, r"got a.shape=\(4, 3\), b.shape=\(3,\)"),
@@ -209,7 +225,8 @@ def test_norms_that_add_or_choose_keep_the_dtype(ord, function, dtype):
     (lambda: jnp.linalg.slogdet(A, method="svd"), ValueError, "'lu' or 'qr', got 'svd'"),
     (lambda: jnp.linalg.slogdet(Z, method="qr"), NotImplementedError, "complex64"),
     (lambda: jnp.linalg.eigh(S, "M"), ValueError, "UPLO must be one of None, 'L', or 'U'"),
-    (lambda: jnp.linalg.qr(M, "economic"), ValueError, "'economic'"), (lambda: jnp.linalg.qr(V), TypeError, r"\(3,\)"),
+    (lambda: jnp.linalg.qr(M, "economic"), ValueError, "'economic'"),
+    (lambda: jnp.linalg.qr(V), TypeError, r"\(3,\)"),
     (lambda: jnp.linalg.svd(S, hermitian=True, subset_by_index=(0, 1)), ValueError, "full_matrices=False"),
     (lambda: jnp.linalg.det(jnp.ones((4, 4), "bfloat16")), NotImplementedError, "bfloat16"),
 ])
@@ -221,7 +238,9 @@ def test_refused(call, error, words):
 def test_factors_and_solutions_are_of_a_strong_type():
     """Also those of a matrix that a Python number fills: LAPACK computed them in the dtype that they have."""
     weak = jnp.full((1, 1), 4.)
-    found = [f(weak) for f in (jnp.linalg.inv, jnp.linalg.det, jnp.linalg.qr, jnp.linalg.svd, jnp.linalg.cholesky,
-                               jnp.linalg.eigh, jax.lax.linalg.lu, jax.lax.linalg.schur)] + [jnp.linalg.solve(weak, weak)]
+    found = [f(weak) for f in (jnp.linalg.inv, jnp.linalg.det, jnp.linalg.qr, jnp.linalg.svd,
+                               jnp.linalg.cholesky,
+                               jnp.linalg.eigh, jax.lax.linalg.lu, jax.lax.linalg.schur)] + [
+                                   jnp.linalg.solve(weak, weak)]
     assert weak.weak_type and not any(x.weak_type for x in jax.tree.leaves(found))
     assert (weak @ weak).weak_type and jax.scipy.linalg.toeplitz(weak[0]).weak_type

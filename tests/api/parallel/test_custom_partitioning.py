@@ -112,7 +112,8 @@ def test_what_the_user_raises_while_xla_compiles_comes_out():
 
 
 @pytest.mark.parametrize("part, words", [
-    (lambda x: x.sum(), r"part of result 0 on a device is float32\[2,8\] as result_shardings cut it, .* makes float32\[\]"),
+    (lambda x: x.sum(),
+     r"part of result 0 on a device is float32\[2,8\] as result_shardings cut it, .* makes float32\[\]"),
     (lambda x: (x, x), "what a device does gives another structure"),
     (lambda x: jax.pure_callback(np.sin, x, x), "calls Python functions")])
 def test_parts_that_do_not_fit(part, words):
@@ -122,8 +123,10 @@ def test_parts_that_do_not_fit(part, words):
 
 @pytest.mark.quick
 @pytest.mark.parametrize("rule, words", [
-    ("i j", "There is no -> in rule"), ("i -> i -> i", "more than one ->"), ("i+ -> i", r"Unknown character '\+'"),
-    ("i ... -> i", "Ellipsis can only be used at the beginning"), ("(i j) k -> i", "Factor j is only used in compound"),
+    ("i j", "There is no -> in rule"), ("i -> i -> i", "more than one ->"),
+    ("i+ -> i", r"Unknown character '\+'"),
+    ("i ... -> i", "Ellipsis can only be used at the beginning"),
+    ("(i j) k -> i", "Factor j is only used in compound"),
     ("(i) -> i", "at least two factors"), ("(i j -> i j", "not balanced")])
 def test_rules_that_are_none(rule, words):
     with pytest.raises(ValueError, match=words):
@@ -140,7 +143,8 @@ def test_rules_are_held_against_the_arrays():
     by_hand = SdyShardingRule((ArrayMapping("i", both),), (("i", both),), j=2, k=4)
     assert "<([i, jk])->([i, jk]) {i=16, j=2, k=4}, custom>" in f(by_hand)
     for rule, words in ("i -> i", "0th operand has rank 1, but the operation 0th operand has rank 2"), (
-            "i j, k -> i j", "has 2 operands, but the operation has 1"), ("i j -> i", "0th result has rank 1"):
+            "i j, k -> i j", "has 2 operands, but the operation has 1"), (
+                "i j -> i", "0th result has rank 1"):
         with pytest.raises(ValueError, match=words):
             f(rule)
     with pytest.raises(ValueError, match=r"sizes of \(j k\) do not multiply to its size 8"):

@@ -457,7 +457,8 @@ def test_functions_whose_results_have_sizes_of_their_own(f, sizes, x, types, wan
 
 
 def test_sizes_that_may_not_fulfil_a_constraint_of_an_exported_function():
-    inner, outer = (jax.export.export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct(shape, np.float32)) for shape in (
+    inner, outer = (jax.export.export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct(shape, np.float32))
+                    for shape in (
         symbolic_shape("a", constraints=["a >= 3"]), symbolic_shape("b", constraints=["b >= 4"])))
     jax.eval_shape(inner.call, jax.ShapeDtypeStruct(outer.in_avals[0].shape, np.float32))
     with pytest.raises(ValueError, match="constraint a >= 3. Expected 'a - 3' to be greater or equal to 0"):

@@ -55,10 +55,12 @@ ENTRY %main (v: f32[4,4]) -> f32[4,4] {
 
 
 def test_a_conditional_costs_what_its_dearest_branch_does():
-    assert [(c.elementwise, c.transcendental) for c in (costs(BRANCHES), by_instruction(BRANCHES)["c"])] == [(16, 8)] * 2
+    assert [(c.elementwise, c.transcendental) for c in (costs(BRANCHES), by_instruction(BRANCHES)["c"])] == [
+        (16, 8)] * 2
 
 
 def test_a_loop_costs_its_body_as_often_as_it_runs():
     found = costs(LOOP)
     assert found.flops == 5 * 2 * 4**3 and found.unknown_loops == 0
-    assert found.bytes > 5 * by_instruction(LOOP)["y"].bytes > 0 and by_instruction(LOOP)["y"].flops == 2 * 4**3
+    assert found.bytes > 5 * by_instruction(LOOP)["y"].bytes > 0 and by_instruction(LOOP)[
+        "y"].flops == 2 * 4**3

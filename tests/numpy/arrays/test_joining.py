@@ -19,7 +19,8 @@ SAME = [
     lambda xp: xp.hstack([X, X]), lambda xp: xp.vstack([V, V]), lambda xp: xp.dstack([X, X]),
     lambda xp: xp.dstack([V, V]), lambda xp: xp.column_stack([X, V[:2]]), lambda xp: xp.append(X, X, 0),
     lambda xp: xp.block([[X, X[:, :1]], [np.ones((1, 4), np.float32)]]), lambda xp: xp.split(V, [1, 3]),
-    lambda xp: xp.split(V, [-3, -1]), lambda xp: xp.split(V, [2, -4, 9]), lambda xp: xp.array_split(X, [-1], 1),
+    lambda xp: xp.split(V, [-3, -1]), lambda xp: xp.split(V, [2, -4, 9]),
+    lambda xp: xp.array_split(X, [-1], 1),
     lambda xp: xp.array_split(V, 7), lambda xp: xp.hsplit(X, 3), lambda xp: xp.vsplit(X, 2),
     lambda xp: xp.dsplit(C, 2), lambda xp: xp.unstack(C, axis=1),
 ]
@@ -35,10 +36,13 @@ def test_result_is_that_of_numpy(function):
     (lambda: jnp.concatenate([1, 2]), ValueError, "Zero-dim"),
     (lambda: jnp.concatenate(V, V), ValueError, r"Zero-dim.*in one list: concatenate\(\[a, b\]\)"),
     (lambda: jnp.concatenate([[1], [2]]), TypeError, "lists"),
-    (lambda: jnp.concatenate([X, V]), TypeError, "dimensions"), (lambda: jnp.concatenate(3), TypeError, "sequence"),
-    (lambda: jnp.stack([X, V]), ValueError, "same shape"), (lambda: jnp.block([[X], X]), ValueError, "Mismatched list depths"),
+    (lambda: jnp.concatenate([X, V]), TypeError, "dimensions"),
+    (lambda: jnp.concatenate(3), TypeError, "sequence"),
+    (lambda: jnp.stack([X, V]), ValueError, "same shape"),
+    (lambda: jnp.block([[X], X]), ValueError, "Mismatched list depths"),
     (lambda: jnp.split(V, 2), ValueError, "does not divide into 2 equal parts"),
-    (lambda: jnp.split(V, 0), ValueError, "larger than 0"), (lambda: jnp.unstack(1.0), ValueError, "rank > 0"),
+    (lambda: jnp.split(V, 0), ValueError, "larger than 0"),
+    (lambda: jnp.unstack(1.0), ValueError, "rank > 0"),
 ])
 def test_joining_refuses(call, error, words):
     with pytest.raises(error, match=words):
@@ -70,7 +74,8 @@ def test_very_many_arrays_are_joined_in_pieces():
     n = 700
     rows = [np.float32([i, -i]) for i in range(n)]
     mixed = [jnp.int32(2**23 + 1), *[jnp.bfloat16(1)] * (n - 2), jnp.float16(2)]
-    np.testing.assert_array_equal(jnp.stack(mixed), [2**23 + 1, *[1] * (n - 2), 2])     # float32, as all at once
+    # float32, as all at once
+    np.testing.assert_array_equal(jnp.stack(mixed), [2**23 + 1, *[1] * (n - 2), 2])
     assert jnp.stack([1.0] * n).weak_type and jnp.stack([1] * n, dtype=jnp.int8).dtype == np.int8
     for axis in 0, 1:
         want = np.stack(rows, axis)

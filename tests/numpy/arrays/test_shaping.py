@@ -28,7 +28,8 @@ SAME = [
     lambda xp: xp.rollaxis(C, 2), lambda xp: xp.rollaxis(C, 1, -1), lambda xp: xp.swapaxes(C, 0, -1),
     lambda xp: xp.squeeze(X[None, :, None], (0, 2)), lambda xp: xp.squeeze(X[None]),
     lambda xp: xp.expand_dims(X, (0, -1)), lambda xp: xp.atleast_2d(V, X), lambda xp: xp.atleast_3d(V),
-    lambda xp: xp.atleast_3d(X), lambda xp: xp.broadcast_to(V, (2, 5)), lambda xp: xp.broadcast_arrays(V, X[:, :1]),
+    lambda xp: xp.atleast_3d(X), lambda xp: xp.broadcast_to(V, (2, 5)),
+    lambda xp: xp.broadcast_arrays(V, X[:, :1]),
     *(lambda xp, name=name: getattr(xp, name)(6) for name in ("hanning", "hamming", "blackman", "bartlett")),
 ]
 
@@ -49,7 +50,8 @@ def test_several_axes_in_any_collection():
 @pytest.mark.parametrize("call, error, words", [
     (lambda: jnp.reshape(X, (4, 2)), TypeError, r"\(2, 3\) \(size 6\) into shape \(4, 2\)"),
     (lambda: jnp.reshape(X, (4, -1)), TypeError, "does not divide"),
-    (lambda: jnp.reshape(X, (-1, -1)), ValueError, "-1"), (lambda: jnp.reshape([1], (1,)), TypeError, "reshape"),
+    (lambda: jnp.reshape(X, (-1, -1)), ValueError, "-1"),
+    (lambda: jnp.reshape([1], (1,)), TypeError, "reshape"),
     (lambda: jnp.reshape(X, 6, "Q"), ValueError, "order"),
     (lambda: jnp.transpose(C, (0, 1)), TypeError, "permutation of operand dimensions"),
     (lambda: jnp.transpose(C, (0, 0, 1)), ValueError, "dup"),
@@ -69,7 +71,8 @@ def test_callable_padding_and_weak_types():
     np.testing.assert_array_equal(jnp.pad(V, 1, nines), [9, *V, 0])
     assert (jnp.shape(X), jnp.ndim(X), jnp.size(C, (0, -1))) == ((2, 3), 2, 8)
     told = hlotrace.ShapeDtypeStruct((2, 3), "int8")
-    assert (jnp.shape(told), jnp.ndim(told), jnp.size(told, 1), jnp.shape(hlotrace.typeof(X))) == ((2, 3), 2, 3, (2, 3))
+    assert (jnp.shape(told), jnp.ndim(told), jnp.size(told, 1), jnp.shape(hlotrace.typeof(X))) == (
+        (2, 3), 2, 3, (2, 3))
 
 
 class Blocks:
@@ -83,9 +86,12 @@ class Blocks:
 
 
 @pytest.mark.parametrize("call", [
-    lambda s, x: jnp.concatenate(s([x, x])), lambda s, x: jnp.stack(s([x, x])), lambda s, x: jnp.vstack(s([x, x])),
-    lambda s, x: jnp.hstack(s([x, x])), lambda s, x: jnp.sum(x, axis=s([0, 1])), lambda s, x: jnp.max(x, axis=s([1])),
-    lambda s, x: jnp.flip(x, s([0, 1])), lambda s, x: jnp.squeeze(x[None], s([0])), lambda s, x: jnp.expand_dims(x, s([0])),
+    lambda s, x: jnp.concatenate(s([x, x])), lambda s, x: jnp.stack(s([x, x])),
+    lambda s, x: jnp.vstack(s([x, x])),
+    lambda s, x: jnp.hstack(s([x, x])), lambda s, x: jnp.sum(x, axis=s([0, 1])),
+    lambda s, x: jnp.max(x, axis=s([1])),
+    lambda s, x: jnp.flip(x, s([0, 1])), lambda s, x: jnp.squeeze(x[None], s([0])),
+    lambda s, x: jnp.expand_dims(x, s([0])),
     lambda s, x: jnp.moveaxis(x, s([0]), s([1])), lambda s, x: jnp.stack(jnp.unravel_index(4, s([2, 3]))),
     lambda s, x: jnp.choose(jnp.array([0, 1, 0]), s([x[0], x[1]])),
     lambda s, x: jnp.stack(jax.grad(lambda x, y: (x * y).sum(), argnums=s([0, 1]))(x, x + 1)),

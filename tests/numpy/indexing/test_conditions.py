@@ -54,7 +54,8 @@ def test_agrees_with_numpy(name, options, x):
 
 @pytest.mark.parametrize("call, error, words", [
     (lambda: jax.jit(jnp.nonzero)(U), jax.errors.ConcretizationTypeError, "size"),
-    (lambda: jnp.nonzero(U, size=9, fill_value=jnp.array([1, 2])), ValueError, "fill_value must be a scalar or a tuple of length 1"),
+    (lambda: jnp.nonzero(U, size=9, fill_value=jnp.array([1, 2])), ValueError,
+     "fill_value must be a scalar or a tuple of length 1"),
 ])
 def test_errors_say_what_is_wrong(call, error, words):
     with pytest.raises(error, match=words):
@@ -62,7 +63,8 @@ def test_errors_say_what_is_wrong(call, error, words):
 
 
 @pytest.mark.parametrize(("call", "dtype"), [
-    (lambda: jnp.where(array("int32"), array("int8"), 2), "int8"), (lambda: jnp.where(True, 1, 2.0), "float32"),
+    (lambda: jnp.where(array("int32"), array("int8"), 2), "int8"),
+    (lambda: jnp.where(True, 1, 2.0), "float32"),
 ])
 def test_result_dtypes(call, dtype):
     assert call().dtype == dtype
@@ -78,7 +80,8 @@ def test_slopes_at_edges(function, point, slopes):
 def test_where():
     x = jnp.arange(6.0).reshape(2, 3)
     np.testing.assert_array_equal(jnp.where(x > 2, x, -1), np.where(np.asarray(x) > 2, x, -1))
-    np.testing.assert_array_equal(jnp.where(jnp.array([1, 0, 2]), x, jnp.zeros((2, 1))), np.asarray(x) * [1, 0, 1])
+    np.testing.assert_array_equal(jnp.where(jnp.array([1, 0, 2]), x, jnp.zeros((2, 1))),
+                                  np.asarray(x) * [1, 0, 1])
     assert [i.tolist() for i in jnp.where(x > 3)] == [[1, 1], [1, 2]]
     np.testing.assert_array_equal(vmap(lambda row: jnp.where(row[0] > 1, row, 0))(x), [[0, 0, 0], [3, 4, 5]])
     with pytest.raises(TypeError, match="where requires ndarray"):
