@@ -17,8 +17,7 @@ def compiled():
     return jax.jit(predict).lower(PARAMS, jnp.ones((4, 3))).compile()
 
 
-@mistake(TypeError, "Compiled", "x: compiled for float32[4,3], called with float32[5,3]",
-         advice="compile again")
+@mistake(TypeError, "Compiled", "x: compiled for float32[4,3], called with float32[5,3]", advice="compile again")
 def called_with_another_batch():
     model = compiled()
     return model(PARAMS, jnp.ones((5, 3)))  # <-
@@ -30,8 +29,7 @@ def called_with_another_dtype():
     return model(PARAMS, jnp.ones((4, 3), "int32"))  # <-
 
 
-@mistake(TypeError, "Compiled", "params['b']: compiled for float32[2], called with float32[3]",
-         advice="compile again")
+@mistake(TypeError, "Compiled", "params['b']: compiled for float32[2], called with float32[3]", advice="compile again")
 def called_with_other_params():
     model = compiled()
     return model({"w": jnp.ones((3, 2)), "b": jnp.ones(3)}, jnp.ones((4, 3)))  # <-
@@ -43,8 +41,7 @@ def called_with_a_key_more():
     return model({**PARAMS, "c": 1.0}, jnp.ones((4, 3)))  # <-
 
 
-@mistake(TypeError, "predict", "2 positional arguments", "1 positional argument",
-         advice="as it was given to lower")
+@mistake(TypeError, "predict", "2 positional arguments", "1 positional argument", advice="as it was given to lower")
 def called_with_one_argument_less():
     model = compiled()
     return model(PARAMS)  # <-
@@ -142,8 +139,7 @@ def spec_with_unknown_dtype():
     return jax.ShapeDtypeStruct((3,), "float31")  # <-
 
 
-@mistake(TypeError, "ShapeDtypeStruct", "shape", "'float32'",
-         advice="jax.ShapeDtypeStruct((3,), jnp.float32)")
+@mistake(TypeError, "ShapeDtypeStruct", "shape", "'float32'", advice="jax.ShapeDtypeStruct((3,), jnp.float32)")
 def spec_swapped():
     return jax.ShapeDtypeStruct("float32", (3,))  # <-
 

@@ -187,14 +187,12 @@ def set_of_a_row_that_does_not_fit():
     return x.at[0].set(jnp.ones(4))  # <-
 
 
-@mistake(ValueError, "lax.dynamic_slice", "(3, 4)", "(1 vs (3, 4))",
-         advice="must match number of operand dimensions")
+@mistake(ValueError, "lax.dynamic_slice", "(3, 4)", "(1 vs (3, 4))", advice="must match number of operand dimensions")
 def dynamic_slice_sizes():
     return lax.dynamic_slice(jnp.ones((3, 4)), (0,), (2, 2))  # <-
 
 
-@mistake(TypeError, "lax.dynamic_slice", "axis 1", "5 for axis 1", "size 4",
-         advice="smaller than operand shape")
+@mistake(TypeError, "lax.dynamic_slice", "axis 1", "5 for axis 1", "size 4", advice="smaller than operand shape")
 def dynamic_slice_too_large():
     x = jnp.ones((3, 4))
     return lax.dynamic_slice(x, (0, 0), (2, 5))  # <-
@@ -217,8 +215,7 @@ def slice_past_the_end():
     return lax.slice(jnp.ones(3), (0,), (4,))  # <-
 
 
-@mistake(TypeError, "lax.slice_in_dim", "start_indices (2,)", "limit_indices (1,)",
-         advice="greater than or equal to start_indices")
+@mistake(TypeError, "lax.slice_in_dim", "start_indices (2,)", "limit_indices (1,)", advice="greater than or equal to start_indices")
 def slice_in_dim_backwards():
     return lax.slice_in_dim(jnp.ones(3), 2, 1)  # <-
 
@@ -248,8 +245,7 @@ def take_in_unknown_mode():
     return jnp.take(jnp.arange(3), jnp.array([5]), mode="clamp")  # <-
 
 
-@mistake(ValueError, "jnp.take_along_axis", "float32[3,4]", "int32[2]", "1 vs. 2",
-         advice="indices[..., None]")
+@mistake(ValueError, "jnp.take_along_axis", "float32[3,4]", "int32[2]", "1 vs. 2", advice="indices[..., None]")
 def take_along_axis_rank():
     return jnp.take_along_axis(jnp.ones((3, 4)), jnp.array([0, 1]), axis=1)  # <-
 

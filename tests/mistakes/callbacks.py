@@ -10,8 +10,7 @@ def like(*shape, dtype="float32"):
     return jax.ShapeDtypeStruct(shape, dtype)
 
 
-@mistake(ValueError, "pure_callback", "callback host", "shape (2,)", "declares (3,)",
-         advice="reshape what it returns")
+@mistake(ValueError, "pure_callback", "callback host", "shape (2,)", "declares (3,)", advice="reshape what it returns")
 def result_of_another_shape():
     def host(x):
         return x[:2]
@@ -40,8 +39,7 @@ def result_that_is_missing():
     return jax.jit(lambda x: jax.pure_callback(host, like(3), x))(jnp.ones(3)).block_until_ready()  # <-
 
 
-@mistake(ValueError, "callback host", "a dict with 2 keys", "a tuple of length 2",
-         advice="declare what is returned")
+@mistake(ValueError, "callback host", "a dict with 2 keys", "a tuple of length 2", advice="declare what is returned")
 def result_of_another_structure():
     def host(x):
         return x, x
@@ -53,14 +51,12 @@ def result_of_another_structure():
 def result_of_one_more():
     def host(x):
         return x, x, x
-    return jax.jit(lambda x: jax.pure_callback(host, (like(3), like(3)), x))(jnp.ones(3))[
-        0].block_until_ready()  # <-
+    return jax.jit(lambda x: jax.pure_callback(host, (like(3), like(3)), x))(jnp.ones(3))[0].block_until_ready()  # <-
 
 
 @mistake(TypeError, "callback <lambda>", "str", "float32[3]", advice="np.asarray")
 def result_that_is_text():
-    return jax.jit(lambda x: jax.pure_callback(lambda x: "hello", like(3), x))(
-        jnp.ones(3)).block_until_ready()  # <-
+    return jax.jit(lambda x: jax.pure_callback(lambda x: "hello", like(3), x))(jnp.ones(3)).block_until_ready()  # <-
 
 
 @mistake(ValueError, "callback host", "result['all']", "(3,)", "(4,)", advice="reshape")
@@ -71,20 +67,17 @@ def result_in_a_dict_of_another_shape():
     return f(jnp.ones(3))["all"].block_until_ready()  # <-
 
 
-@mistake(TypeError, "pure_callback", "result_shape_dtypes", "3",
-         advice="jax.ShapeDtypeStruct((3,), jnp.float32)")
+@mistake(TypeError, "pure_callback", "result_shape_dtypes", "3", advice="jax.ShapeDtypeStruct((3,), jnp.float32)")
 def declared_by_a_shape():
     return jax.pure_callback(np.sin, (3,), jnp.ones(3))  # <-
 
 
-@mistake(TypeError, "pure_callback", "result_shape_dtypes", "float32",
-         advice="jax.ShapeDtypeStruct((3,), jnp.float32)")
+@mistake(TypeError, "pure_callback", "result_shape_dtypes", "float32", advice="jax.ShapeDtypeStruct((3,), jnp.float32)")
 def declared_by_a_dtype():
     return jax.pure_callback(np.sin, jnp.float32, jnp.ones(3))  # <-
 
 
-@mistake(TypeError, "pure_callback", "sin is called with the 0 arguments",
-         advice="come after result_shape_dtypes")
+@mistake(TypeError, "pure_callback", "sin is called with the 0 arguments", advice="come after result_shape_dtypes")
 def declaration_left_out():
     return jax.pure_callback(np.sin, jnp.ones(3))  # <-
 
@@ -182,8 +175,7 @@ def debug_callback_that_fails():
 def callback_of_too_few_arguments():
     def host(x):
         return x
-    return jax.jit(lambda x, y: jax.pure_callback(host, like(3), x, y))(
-        jnp.ones(3), jnp.ones(3)).block_until_ready()  # <-
+    return jax.jit(lambda x, y: jax.pure_callback(host, like(3), x, y))(jnp.ones(3), jnp.ones(3)).block_until_ready()  # <-
 
 
 @mistake(ValueError, "debug.print", "y: float32[]", "Unused positional arguments", advice="an f-string would")

@@ -33,8 +33,7 @@ def check_that_shows_a_string():
     checkify.check(True, "not positive: {}", "x")  # <-
 
 
-@mistake(TypeError, "checkify", "errors must be a set", "nan",
-         advice="checkify.user_checks | checkify.nan_checks")
+@mistake(TypeError, "checkify", "errors must be a set", "nan", advice="checkify.user_checks | checkify.nan_checks")
 def errors_by_name():
     return checkify.checkify(positive, errors="nan")  # <-
 

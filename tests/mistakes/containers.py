@@ -29,8 +29,7 @@ class State:
     step: int
 
 
-@mistake(ValueError, "tree.map", "['b']", "dict", "leaf",
-         advice="does not have the structure of the first tree")
+@mistake(ValueError, "tree.map", "['b']", "dict", "leaf", advice="does not have the structure of the first tree")
 def map_over_another_structure():
     return tree.map(jnp.add, PARAMS, {"w": jnp.ones(3), "b": jnp.ones(3)})  # <-
 
@@ -45,8 +44,7 @@ def map_over_another_length():
     return tree.map(jnp.add, [1.0, 2.0], [1.0, 2.0, 3.0])  # <-
 
 
-@mistake(ValueError, "tree.map", "a list of length 2", "a tuple of length 2",
-         advice="structure of the first tree")
+@mistake(ValueError, "tree.map", "a list of length 2", "a tuple of length 2", advice="structure of the first tree")
 def list_for_a_tuple():
     return tree.map(jnp.add, [1.0, 2.0], (1.0, 2.0))  # <-
 
@@ -134,8 +132,7 @@ def object_in_a_carry():
     return lax.scan(body, Model(), jnp.ones(3))  # <-
 
 
-@mistake(TypeError, "jit", "f", "output component ['model']", "Model",
-         advice="return arrays, numbers, or pytrees of them")
+@mistake(TypeError, "jit", "f", "output component ['model']", "Model", advice="return arrays, numbers, or pytrees of them")
 def object_that_is_returned():
     def f(x):
         return {"model": Model(), "x": x}
@@ -149,8 +146,7 @@ def text_in_parameters():
     return jax.grad(loss)({"w": jnp.ones(3), "activation": "relu"})  # <-
 
 
-@mistake(TypeError, "jit of step", "argument state['opt'][1]['schedule']", "function",
-         advice="static_argnums")
+@mistake(TypeError, "jit of step", "argument state['opt'][1]['schedule']", "function", advice="static_argnums")
 def function_deep_in_a_state():
     def step(state):
         return state
@@ -199,8 +195,7 @@ def loss_without_what_has_aux_promised():
     return jax.grad(loss, has_aux=True)(jnp.ones(3))  # <-
 
 
-@mistake(ValueError, "vmap of f", "p['w'] of type float32[3]", "p['b'] of type float32[4]",
-         advice="None in in_axes")
+@mistake(ValueError, "vmap of f", "p['w'] of type float32[3]", "p['b'] of type float32[4]", advice="None in in_axes")
 def batches_of_two_sizes():
     def f(p):
         return p["w"]
@@ -214,8 +209,7 @@ def axes_for_some_of_the_keys():
     return jax.vmap(f, in_axes=({"w": 0},))({"w": jnp.ones(3), "b": jnp.ones(3)})  # <-
 
 
-@mistake(TypeError, "lax.scan", "carry c is", "dict with 1 key", "leaf",
-         advice="Return a carry of the structure")
+@mistake(TypeError, "lax.scan", "carry c is", "dict with 1 key", "leaf", advice="Return a carry of the structure")
 def carry_of_another_structure():
     def body(c, x):
         return c["h"], x
@@ -227,8 +221,7 @@ def branches_of_two_structures():
     return lax.cond(True, lambda: {"x": 1.0}, lambda: {"x": 1.0, "y": 2.0})  # <-
 
 
-@mistake(TypeError, "jvp", "only primals has 'w'", "only tangents has 'v'",
-         advice="must have the same tree structure")
+@mistake(TypeError, "jvp", "only primals has 'w'", "only tangents has 'v'", advice="must have the same tree structure")
 def tangent_of_another_key():
     return jax.jvp(lambda p: p["w"], ({"w": 1.0},), ({"v": 1.0},))  # <-
 
@@ -249,8 +242,7 @@ def registering_an_object():
     tree_util.register_pytree_node(State(1.0, 2), lambda s: ((), None), lambda _, xs: None)  # <-
 
 
-@mistake(AttributeError, "tree_util.register_pytree_node_class", "Plain",
-         advice="needs a method `tree_flatten`")
+@mistake(AttributeError, "tree_util.register_pytree_node_class", "Plain", advice="needs a method `tree_flatten`")
 def registering_a_class_without_methods():
     class Plain:
         pass

@@ -43,8 +43,7 @@ def gradient_of_a_while_loop():
     return jax.grad(newton)(2.0)  # <-
 
 
-@mistake(TypeError, "lax.scan of step", "c has type float32[3]", "has type float32[4]",
-         advice="return it as y")
+@mistake(TypeError, "lax.scan of step", "c has type float32[3]", "has type float32[4]", advice="return it as y")
 def carry_of_another_shape():
     def step(c, x):
         return jnp.append(c, x), None
@@ -154,8 +153,7 @@ def while_condition_that_is_a_pair():
     return lax.while_loop(lambda c: (c < 3, c), lambda c: c + 1, 0.0)  # <-
 
 
-@mistake(TypeError, "lax.while_loop of body", "state[1] has type float32[3]", "has type float32[1,3]",
-         advice="keeps its shape")
+@mistake(TypeError, "lax.while_loop of body", "state[1] has type float32[3]", "has type float32[1,3]", advice="keeps its shape")
 def while_body_that_widens():
     def body(state):
         i, x = state
@@ -174,20 +172,17 @@ def while_body_that_loses_the_counter():
     return lax.while_loop(lambda s: s[0] < 3, lambda s: s[1], (0, 1.0))  # <-
 
 
-@mistake(TypeError, "lax.cond", "true_fun has type float32[]", "false_fun has type int32[]",
-         advice=".astype(...)")
+@mistake(TypeError, "lax.cond", "true_fun has type float32[]", "false_fun has type int32[]", advice=".astype(...)")
 def branches_of_other_dtypes():
     return lax.cond(True, lambda x: x, lambda x: x.astype(int), 1.0)  # <-
 
 
-@mistake(TypeError, "lax.cond", "true_fun has type float32[]", "false_fun has type float32[3]",
-         advice="broadcast")
+@mistake(TypeError, "lax.cond", "true_fun has type float32[]", "false_fun has type float32[3]", advice="broadcast")
 def branches_of_other_shapes():
     return lax.cond(True, lambda x: x.sum(), lambda x: x, jnp.ones(3))  # <-
 
 
-@mistake(TypeError, "lax.cond", "true_fun is yes at", "false_fun is no at", "'aux'",
-         advice="Return the same structure")
+@mistake(TypeError, "lax.cond", "true_fun is yes at", "false_fun is no at", "'aux'", advice="Return the same structure")
 def branches_of_other_structures():
     def yes(x):
         return {"loss": x, "aux": x}
@@ -220,8 +215,7 @@ def values_for_branches():
     return lax.cond(x > 0, x, -x)  # <-
 
 
-@mistake(TypeError, "lax.cond calls <lambda> with 1 argument", "takes 0",
-         advice="one parameter for each operand")
+@mistake(TypeError, "lax.cond calls <lambda> with 1 argument", "takes 0", advice="one parameter for each operand")
 def branches_that_take_no_operand():
     return lax.cond(True, lambda: 1.0, lambda: 2.0, 3.0)  # <-
 
@@ -248,8 +242,7 @@ def switch_of_no_branches():
     return lax.switch(0, [], 1.0)  # <-
 
 
-@mistake(TypeError, "lax.switch", "branch 0 has type float32[]", "branch2 has type bool[]",
-         advice=".astype(...)")
+@mistake(TypeError, "lax.switch", "branch 0 has type float32[]", "branch2 has type bool[]", advice=".astype(...)")
 def switch_branches_that_differ():
     return lax.switch(0, [lambda x: x, lambda x: -x, lambda x: x > 0], 1.0)  # <-
 
@@ -304,8 +297,7 @@ def associative_scan_of_a_value():
     return lax.associative_scan(jnp.ones(4), jnp.ones(4))  # <-
 
 
-@mistake(ValueError, "lax.associative_scan", "at a", "a tuple of length 2", "a leaf",
-         advice="must return the structure")
+@mistake(ValueError, "lax.associative_scan", "at a", "a tuple of length 2", "a leaf", advice="must return the structure")
 def associative_scan_structure():
     return lax.associative_scan(lambda a, b: a[0] + b[0], (jnp.ones(4), jnp.ones(4)))  # <-
 
@@ -343,16 +335,14 @@ def slice_in_a_loop():
     return lax.fori_loop(0, 3, lambda i, c: c + xs[:i].sum(), 0.0)  # <-
 
 
-@mistake(TypeError, "lax.fori_loop", "carry c is", "a tuple of length 2",
-         advice="returns the new value alone")
+@mistake(TypeError, "lax.fori_loop", "carry c is", "a tuple of length 2", advice="returns the new value alone")
 def loop_in_a_gradient():
     def f(x):
         return lax.fori_loop(0, 3, lambda i, c: (c, x), x)  # <-
     return jax.jit(jax.grad(f))(1.0)
 
 
-@mistake(TypeError, "lax.scan", "c has type float32[]", "has type int32[]",
-         advice="start with init of dtype int32")
+@mistake(TypeError, "lax.scan", "c has type float32[]", "has type int32[]", advice="start with init of dtype int32")
 def scan_under_vmap():
     def f(x):
         return lax.scan(lambda c, _: (c.astype(int), None), x, length=3)  # <-
@@ -386,8 +376,7 @@ def fori_arguments_swapped():
     return lax.fori_loop(lambda i, c: c, 0, 3, 1.0)  # <-
 
 
-@mistake(TypeError, "lax.while_loop", "k has type key<fry>[]", "has type key<fry>[2]",
-         advice="keeps its shape")
+@mistake(TypeError, "lax.while_loop", "k has type key<fry>[]", "has type key<fry>[2]", advice="keeps its shape")
 def while_key_carry():
     return lax.while_loop(lambda k: True, lambda k: jax.random.split(k), jax.random.key(0))  # <-
 
@@ -424,22 +413,19 @@ def root_that_starts_at_an_int():
     return lax.custom_root(lambda x: x * x - 2, 1, lambda f, x: x, lambda g, y: y / g(1.0))  # <-
 
 
-@mistake(TypeError, "lax.custom_root", "tangent_solve", "a tuple of length 2",
-         advice="structure must match initial_guess")
+@mistake(TypeError, "lax.custom_root", "tangent_solve", "a tuple of length 2", advice="structure must match initial_guess")
 def tangent_solver_that_returns_a_pair():
     def root(a):
         return lax.custom_root(lambda x: x - a, 1.0, lambda f, x: x, lambda g, y: (y, y))  # <-
     return jax.grad(root)(2.0)
 
 
-@mistake(NotImplementedError, "lax.platform_dependent", "no function for platform cpu", "tpu",
-         advice="default=")
+@mistake(NotImplementedError, "lax.platform_dependent", "no function for platform cpu", "tpu", advice="default=")
 def platform_without_a_function():
     return lax.platform_dependent(jnp.ones(3), tpu=jnp.sin)  # <-
 
 
-@mistake(TypeError, "lax.platform_dependent", "cpu= is sin", "output of default= has type float32[]",
-         advice="Cast")
+@mistake(TypeError, "lax.platform_dependent", "cpu= is sin", "output of default= has type float32[]", advice="Cast")
 def platforms_that_do_not_agree():
     return lax.platform_dependent(jnp.ones(3), cpu=jnp.sin, default=jnp.sum)  # <-
 
@@ -449,8 +435,7 @@ def composite_without_a_name_space():
     return lax.composite(jnp.sin, "gelu")(1.0)  # <-
 
 
-@mistake(TypeError, "lax.while_loop", "max_steps must be a Python int", "int32[]",
-         advice="when the program is traced")
+@mistake(TypeError, "lax.while_loop", "max_steps must be a Python int", "int32[]", advice="when the program is traced")
 def steps_that_are_traced():
     @jax.jit
     def run(n):

@@ -95,8 +95,7 @@ def mesh_axis_types():
     return jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,))  # <-
 
 
-@mistake(ValueError, "NamedSharding", "'batch'", "P('batch', None)",
-         advice="is not found in mesh: ('x', 'y')")
+@mistake(ValueError, "NamedSharding", "'batch'", "P('batch', None)", advice="is not found in mesh: ('x', 'y')")
 def spec_with_an_unknown_axis():
     return NamedSharding(mesh(4, 2), P("batch", None))  # <-
 
@@ -107,8 +106,7 @@ def spec_with_a_misspelt_axis():
     return NamedSharding(m, P("modle"))  # <-
 
 
-@mistake(jax.errors.DuplicateSpecError, "NamedSharding", "P('x', 'x')",
-         advice="at most one positional dimension")
+@mistake(jax.errors.DuplicateSpecError, "NamedSharding", "P('x', 'x')", advice="at most one positional dimension")
 def spec_with_an_axis_twice():
     return NamedSharding(mesh(4, 2), P("x", "x"))  # <-
 
@@ -134,8 +132,7 @@ def more_entries_than_axes():
     return jax.device_put(jnp.ones(8), sharding)  # <-
 
 
-@mistake(jax.errors.IndivisibleError, "device_put", "float32[10,3]", "size is 10", "partitioned 4 times",
-         advice="Pad it to 12")
+@mistake(jax.errors.IndivisibleError, "device_put", "float32[10,3]", "size is 10", "partitioned 4 times", advice="Pad it to 12")
 def size_that_does_not_divide():
     sharding = NamedSharding(mesh(4, 2), P("x"))
     return jax.device_put(jnp.ones((10, 3)), sharding)  # <-
@@ -161,8 +158,7 @@ def jit_arguments_on_different_devices():
     return f({"w": on(2)}, on(3))  # <-
 
 
-@mistake(ValueError, "CPU 0, 1, 2, 3,", "CPU 0, 1, 2, 3, 4, 5, 6, 7",
-         advice="same devices, in the same order")
+@mistake(ValueError, "CPU 0, 1, 2, 3,", "CPU 0, 1, 2, 3, 4, 5, 6, 7", advice="same devices, in the same order")
 def jit_arguments_on_different_meshes():
     a = jax.device_put(jnp.ones(8), NamedSharding(mesh(4), P("x")))
     b = jax.device_put(jnp.ones(8), NamedSharding(mesh(8), P("x")))
@@ -194,8 +190,7 @@ def constraint_that_does_not_divide():
     return lax.with_sharding_constraint(jnp.ones(6), NamedSharding(m, P("x")))  # <-
 
 
-@mistake(ValueError, "lax.with_sharding_constraint", "float32[8]", "2 entries", "rank 1",
-         advice="Drop entries")
+@mistake(ValueError, "lax.with_sharding_constraint", "float32[8]", "2 entries", "rank 1", advice="Drop entries")
 def constraint_of_too_many_entries():
     m = mesh(4, 2)
 
@@ -260,18 +255,15 @@ def out_shardings_of_a_scalar():
 @mistake(ValueError, "argument x of <lambda>", "result 0", "CPU 0", advice="device_put")
 def shardings_over_different_devices():
     m = mesh(8)
-    f = jax.jit(lambda x: x, in_shardings=NamedSharding(m, P("x")),
-                out_shardings=SingleDeviceSharding(jax.devices()[0]))
+    f = jax.jit(lambda x: x, in_shardings=NamedSharding(m, P("x")), out_shardings=SingleDeviceSharding(jax.devices()[0]))
     return f(jnp.ones(8))  # <-
 
 
 def manual(f, in_specs, out_specs, m=None, **kwargs):
-    return jax.shard_map(f, mesh=mesh(4) if m is None else m, in_specs=in_specs, out_specs=out_specs,
-                         **kwargs)
+    return jax.shard_map(f, mesh=mesh(4) if m is None else m, in_specs=in_specs, out_specs=out_specs, **kwargs)
 
 
-@mistake(ValueError, "shard_map of <lambda>", "in_specs", "length 1", "length 2",
-         advice="must be a tree prefix")
+@mistake(ValueError, "shard_map of <lambda>", "in_specs", "length 1", "length 2", advice="must be a tree prefix")
 def shard_map_of_a_spec_too_few():
     f = manual(lambda a, b: a + b, (P("x"),), P("x"))
     return f(jnp.ones(8), jnp.ones(8))  # <-
@@ -300,8 +292,7 @@ def shard_map_result_that_varies():
     return f(jnp.ones(8))  # <-
 
 
-@mistake(ValueError, "shard_map of <lambda>", "out_specs", "dict with 1 key", "length 2",
-         advice="must be a tree prefix")
+@mistake(ValueError, "shard_map of <lambda>", "out_specs", "dict with 1 key", "length 2", advice="must be a tree prefix")
 def shard_map_out_specs_of_another_structure():
     f = manual(lambda a: (a, a), P("x"), {"a": P("x")})
     return f(jnp.ones(8))  # <-
@@ -397,8 +388,7 @@ def pmap_over_more_than_there_are():
     return jax.pmap(lambda x: x * 2)(jnp.ones((16, 3)))  # <-
 
 
-@mistake(ValueError, "pmap of <lambda>", "size 8: axis 0 of argument x", "size 4: axis 0 of argument y",
-         advice="None in in_axes")
+@mistake(ValueError, "pmap of <lambda>", "size 8: axis 0 of argument x", "size 4: axis 0 of argument y", advice="None in in_axes")
 def pmap_of_different_sizes():
     return jax.pmap(lambda x, y: x + y)(jnp.ones((8, 3)), jnp.ones((4, 3)))  # <-
 
@@ -462,16 +452,14 @@ def callback_with_the_whole():
     return jax.make_array_from_callback((8, 8), s, lambda index: whole)  # <-
 
 
-@mistake(ValueError, "make_array_from_single_device_arrays", "8 arrays", "got 4",
-         advice="one on each of its devices")
+@mistake(ValueError, "make_array_from_single_device_arrays", "8 arrays", "got 4", advice="one on each of its devices")
 def shards_too_few():
     s = NamedSharding(mesh(8), P("x"))
     parts = [jax.device_put(np.ones(2, "float32"), d) for d in jax.devices()[:4]]
     return jax.make_array_from_single_device_arrays((16,), s, parts)  # <-
 
 
-@mistake(ValueError, "make_array_from_single_device_arrays", "arrays[0]", "(2,)", "(3,)",
-         advice="must have shape")
+@mistake(ValueError, "make_array_from_single_device_arrays", "arrays[0]", "(2,)", "(3,)", advice="must have shape")
 def shards_of_another_shape():
     s = NamedSharding(mesh(8), P("x"))
     parts = [jax.device_put(np.ones(3, "float32"), d) for d in jax.devices()]

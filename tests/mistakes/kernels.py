@@ -9,8 +9,7 @@ from hlotrace import ffi
 LIKE = jax.ShapeDtypeStruct((2, 3), "float32")
 
 
-@mistake(ValueError, "ffi_call", "result_shape_dtypes", "(2, 3) at position 0",
-         advice="jax.ShapeDtypeStruct(")
+@mistake(ValueError, "ffi_call", "result_shape_dtypes", "(2, 3) at position 0", advice="jax.ShapeDtypeStruct(")
 def result_by_its_shape_alone():
     ffi.ffi_call("kernel", [(2, 3)])  # <-
 
@@ -46,8 +45,7 @@ def attribute_by_position():
 
 @mistake(ValueError, "input_output_aliases", "float32[2,3]", "float32[3]", advice="the same")
 def alias_of_another_shape():
-    ffi.ffi_call("kernel", jax.ShapeDtypeStruct((3,), "float32"), input_output_aliases={0: 0})(
-        np.ones((2, 3), "f"))  # <-
+    ffi.ffi_call("kernel", jax.ShapeDtypeStruct((3,), "float32"), input_output_aliases={0: 0})(np.ones((2, 3), "f"))  # <-
 
 
 @mistake(ValueError, "register_ffi_target('kernel')", "int", advice="PyCapsule")

@@ -53,8 +53,7 @@ def conv_of_different_types():
     return lax.conv(IMAGES, KERNEL.astype("float16"), (1, 1), "SAME")  # <-
 
 
-@mistake(TypeError, "lax.conv_general_dilated", "x: float32[2,8,8,3]", "8 channels", "takes 3",
-         advice="dimension_numbers")
+@mistake(TypeError, "lax.conv_general_dilated", "x: float32[2,8,8,3]", "8 channels", "takes 3", advice="dimension_numbers")
 def conv_in_another_layout():
     x = jnp.ones((2, 8, 8, 3))
 
@@ -66,14 +65,12 @@ def conv_in_another_layout():
 
 @mistake(TypeError, "lax.conv_general_dilated", "'NCHV'", "spatial", advice="('NHWC', 'HWIO', 'NHWC')")
 def conv_dimension_numbers_of_a_wrong_letter():
-    return lax.conv_general_dilated(IMAGES, KERNEL, (1, 1), "SAME",
-                                    dimension_numbers=("NCHV", "OIHW", "NCHW"))  # <-
+    return lax.conv_general_dilated(IMAGES, KERNEL, (1, 1), "SAME", dimension_numbers=("NCHV", "OIHW", "NCHW"))  # <-
 
 
 @mistake(TypeError, "lax.conv_general_dilated", "'NHC'", "(2, 3, 8, 8)", advice="len equal to the ndim")
 def conv_dimension_numbers_of_a_wrong_length():
-    # <-
-    return lax.conv_general_dilated(IMAGES, KERNEL, (1, 1), "SAME", dimension_numbers=("NHC", "OIH", "NHC"))
+    return lax.conv_general_dilated(IMAGES, KERNEL, (1, 1), "SAME", dimension_numbers=("NHC", "OIH", "NHC"))  # <-
 
 
 @mistake(ValueError, "lax.conv_general_dilated", "feature_group_count", "2 does not divide 3",
@@ -82,8 +79,7 @@ def conv_groups():
     return lax.conv_general_dilated(IMAGES, KERNEL, (1, 1), "SAME", feature_group_count=2)  # <-
 
 
-@mistake(ValueError, "lax.conv_general_dilated", "5 is not a multiple of 2", "rhs output",
-         advice="each group gives as many")
+@mistake(ValueError, "lax.conv_general_dilated", "5 is not a multiple of 2", "rhs output", advice="each group gives as many")
 def conv_groups_of_outputs():
     x, kernel = jnp.ones((2, 4, 8, 8)), jnp.ones((5, 2, 3, 3))
     return lax.conv_general_dilated(x, kernel, (1, 1), "SAME", feature_group_count=2)  # <-
@@ -96,8 +92,7 @@ def conv_one_image():
     return jax.vmap(jax.grad(net))(jnp.ones((2, 3, 8, 8)))
 
 
-@mistake(TypeError, "lax.dot_general", "((1,), (0,))",
-         advice="((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))")
+@mistake(TypeError, "lax.dot_general", "((1,), (0,))", advice="((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))")
 def dot_general_of_one_tuple():
     return lax.dot_general(jnp.ones((2, 3)), jnp.ones((3, 4)), ((1,), (0,)))  # <-
 
@@ -165,8 +160,7 @@ def reduce_window_of_one_axis():
     return lax.reduce_window(IMAGES, -jnp.inf, lax.max, (2, 2), (2, 2), "VALID")  # <-
 
 
-@mistake(TypeError, "lax.reduce_window", "window_strides (2, 2)",
-         advice="inconsistent window_strides and window_dimensions")
+@mistake(TypeError, "lax.reduce_window", "window_strides (2, 2)", advice="inconsistent window_strides and window_dimensions")
 def reduce_window_strides():
     return lax.reduce_window(IMAGES, -jnp.inf, lax.max, (1, 1, 2, 2), (2, 2), "VALID")  # <-
 
@@ -269,8 +263,7 @@ def clamp_of_shapes():
     return lax.clamp(jnp.zeros(2), jnp.ones(3), jnp.ones(3))  # <-
 
 
-@mistake(TypeError, "lax.slice", "operand shape (4, 5)", "limit_indices (4, 9)", "(4, 5)",
-         advice="x[start:limit]")
+@mistake(TypeError, "lax.slice", "operand shape (4, 5)", "limit_indices (4, 9)", "(4, 5)", advice="x[start:limit]")
 def slice_beyond():
     return lax.slice(jnp.ones((4, 5)), (0, 2), (4, 9))  # <-
 
@@ -280,8 +273,7 @@ def slice_of_one_axis():
     return lax.slice(jnp.ones((4, 5)), (0,), (4,))  # <-
 
 
-@mistake(TypeError, "lax.slice", "start_indices (4,)", "limit_indices (2,)",
-         advice="greater than or equal to start_indices")
+@mistake(TypeError, "lax.slice", "start_indices (4,)", "limit_indices (2,)", advice="greater than or equal to start_indices")
 def slice_backwards():
     return lax.slice(jnp.ones(5), (4,), (2,))  # <-
 
@@ -299,8 +291,7 @@ def slice_in_dim_axis():
     return lax.slice_in_dim(jnp.ones((4, 5)), 0, 2, axis=2)  # <-
 
 
-@mistake(ValueError, "lax.dynamic_slice", "slice indices", "(4, 5)", "(1 vs (4, 5))",
-         advice="must match number of operand dimensions")
+@mistake(ValueError, "lax.dynamic_slice", "slice indices", "(4, 5)", "(1 vs (4, 5))", advice="must match number of operand dimensions")
 def dynamic_slice_starts():
     return lax.dynamic_slice(jnp.ones((4, 5)), (0,), (2, 2))  # <-
 
@@ -318,8 +309,7 @@ def dynamic_slice_of_a_traced_size():
     return f(jnp.ones(5), 2)
 
 
-@mistake(TypeError, "lax.dynamic_slice", "x: float32[6,3]", "axis 1", "4 for axis 1", "size 3",
-         advice="smaller than operand shape")
+@mistake(TypeError, "lax.dynamic_slice", "x: float32[6,3]", "axis 1", "4 for axis 1", "size 3", advice="smaller than operand shape")
 def dynamic_slice_in_a_loop():
     x = jnp.ones((6, 3))
 
@@ -358,8 +348,7 @@ def broadcasted_iota_dimension():
     return lax.broadcasted_iota("int32", (2, 3), 2)  # <-
 
 
-@mistake(ValueError, "lax.bitcast_convert_type", "int8", "int32", "(3,)",
-         advice="the last axis must have size 4")
+@mistake(ValueError, "lax.bitcast_convert_type", "int8", "int32", "(3,)", advice="the last axis must have size 4")
 def bitcast_of_another_width():
     return lax.bitcast_convert_type(jnp.ones(3, "int8"), "int32")  # <-
 
@@ -369,8 +358,7 @@ def bitcast_of_bools():
     return lax.bitcast_convert_type(jnp.ones(3) > 0, "float32")  # <-
 
 
-@mistake(TypeError, "lax.broadcast_in_dim", "(3,)", "(2, 3)", "broadcast_dimensions (0,)",
-         advice="either be 1, or be equal")
+@mistake(TypeError, "lax.broadcast_in_dim", "(3,)", "(2, 3)", "broadcast_dimensions (0,)", advice="either be 1, or be equal")
 def broadcast_in_dim_places():
     return lax.broadcast_in_dim(jnp.ones(3), (2, 3), (0,))  # <-
 

@@ -13,8 +13,7 @@ def cholesky_of_a_matrix_that_is_not_square():
     return linalg.cholesky(B)  # <-
 
 
-@mistake(ValueError, "lax.linalg.triangular_solve", "(3, 3)", "(4, 2)", "A: float32[3,3]",
-         advice="must have 3 rows")
+@mistake(ValueError, "lax.linalg.triangular_solve", "(3, 3)", "(4, 2)", "A: float32[3,3]", advice="must have 3 rows")
 def right_hand_side_of_another_size():
     return linalg.triangular_solve(A, B, left_side=True)  # <-
 

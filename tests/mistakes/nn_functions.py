@@ -14,8 +14,7 @@ def attention_of_three_axes_and_four():
     return nn.dot_product_attention(Q[0], Q, Q)  # <-
 
 
-@mistake(ValueError, "nn.dot_product_attention", "query", "(1, 4, 8)",
-         advice="(batch, length, heads, head size)")
+@mistake(ValueError, "nn.dot_product_attention", "query", "(1, 4, 8)", advice="(batch, length, heads, head size)")
 def attention_of_two_axes():
     return nn.dot_product_attention(jnp.ones((4, 8)), jnp.ones((4, 8)), jnp.ones((4, 8)))  # <-
 
@@ -70,8 +69,7 @@ def attention_lengths():
     return nn.dot_product_attention(Q, Q, Q, key_value_seq_lengths=jnp.ones(3, "int32"))  # <-
 
 
-@mistake(ValueError, "nn.dot_product_attention", "local_window_size", "(1, 2, 3)",
-         advice="a pair (left, right)")
+@mistake(ValueError, "nn.dot_product_attention", "local_window_size", "(1, 2, 3)", advice="a pair (left, right)")
 def attention_window():
     return nn.dot_product_attention(Q, Q, Q, local_window_size=(1, 2, 3))  # <-
 

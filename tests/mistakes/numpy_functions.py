@@ -135,8 +135,7 @@ def pad_mode_misspelt():
     return jnp.pad(jnp.ones(3), 1, mode="refelct")  # <-
 
 
-@mistake(ValueError, "jnp.pad", "pad_width", "(3, 2)", "float32[2,3]",
-         advice="one pair (before, after) for each")
+@mistake(ValueError, "jnp.pad", "pad_width", "(3, 2)", "float32[2,3]", advice="one pair (before, after) for each")
 def pad_width():
     return jnp.pad(jnp.ones((2, 3)), ((1, 1), (1, 1), (1, 1)))  # <-
 
@@ -557,8 +556,7 @@ def delete_outside():
     return jnp.delete(jnp.arange(3), 5)  # <-
 
 
-@mistake(TypeError, "jnp.block", "(2, 2)", "(3, 2)", "dimension 1",
-         advice="shapes that differ in dimensions other")
+@mistake(TypeError, "jnp.block", "(2, 2)", "(3, 2)", "dimension 1", advice="shapes that differ in dimensions other")
 def block_of_shapes():
     return jnp.block([[jnp.ones((2, 2)), jnp.ones((3, 2))]])  # <-
 

@@ -40,8 +40,7 @@ def value_missing():
     jax.config.update("jax_enable_x64")  # <-
 
 
-@mistake(ValueError, "config.update", "jax_default_matmul_precision", "got hihgest",
-         advice="did you mean 'highest'")
+@mistake(ValueError, "config.update", "jax_default_matmul_precision", "got hihgest", advice="did you mean 'highest'")
 def choice_misspelt():
     jax.config.update("jax_default_matmul_precision", "hihgest")  # <-
 

@@ -280,8 +280,7 @@ def words_of_another_generator():
     return random.wrap_key_data(words, impl="rbg")  # <-
 
 
-@mistake(KeyReuseError, "random.uniform", "`normal` at", "used again by `uniform` at",
-         advice="random.split(key)")
+@mistake(KeyReuseError, "random.uniform", "`normal` at", "used again by `uniform` at", advice="random.split(key)")
 def key_that_two_draws_use():
     with jax.debug_key_reuse():
         key = random.key(0)
@@ -289,8 +288,7 @@ def key_that_two_draws_use():
         return x + random.uniform(key)  # <-
 
 
-@mistake(KeyReuseError, "lax.scan", "the same PRNG key in each round", "closes over it",
-         advice="random.split(key, n)")
+@mistake(KeyReuseError, "lax.scan", "the same PRNG key in each round", "closes over it", advice="random.split(key, n)")
 def key_that_a_scan_closes_over():
     with jax.debug_key_reuse():
         key = random.key(0)

@@ -21,7 +21,6 @@ def one_coordinate_of_two():
     return ndimage.map_coordinates(jnp.ones((4, 4)), [jnp.ones(3)], order=1)  # <-
 
 
-@mistake(ValueError, "RegularGridInterpolator", "(3,)", "(4, 3)",
-         advice="a vector for each of the first axes")
+@mistake(ValueError, "RegularGridInterpolator", "(3,)", "(4, 3)", advice="a vector for each of the first axes")
 def points_in_another_order():
     return interpolate.RegularGridInterpolator((jnp.arange(3.), jnp.arange(4.)), jnp.ones((4, 3)))  # <-

@@ -164,8 +164,7 @@ def set_of_another_size():
     return jnp.zeros(5).at[:3].set(jnp.ones(4))  # <-
 
 
-@mistake(ValueError, "jnp.array", "object[0] has shape (2,)", "object[1] has shape (1,)",
-         advice="same length")
+@mistake(ValueError, "jnp.array", "object[0] has shape (2,)", "object[1] has shape (1,)", advice="same length")
 def ragged():
     return jnp.array([[1, 2], [3]])  # <-
 

@@ -7,8 +7,7 @@ from hlotrace.scipy.sparse import linalg
 from hlotrace.scipy.spatial.transform import Rotation
 
 
-@mistake(ValueError, "scipy.sparse.linalg.cg", "(3, 3)", "(4,)",
-         advice="whose first size is that of the matrix")
+@mistake(ValueError, "scipy.sparse.linalg.cg", "(3, 3)", "(4,)", advice="whose first size is that of the matrix")
 def right_side_of_another_size():
     return linalg.cg(jnp.eye(3), jnp.ones(4))  # <-
 

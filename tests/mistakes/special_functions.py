@@ -12,8 +12,7 @@ def incomplete_gamma_of_integers():
     return lax.igamma(jnp.arange(3), jnp.arange(3))  # <-
 
 
-@mistake(TypeError, "lax.igammac", "(2,), (3,)",
-         advice="the hlotrace.numpy function of the same name broadcasts")
+@mistake(TypeError, "lax.igammac", "(2,), (3,)", advice="the hlotrace.numpy function of the same name broadcasts")
 def incomplete_gamma_of_sizes():
     return lax.igammac(jnp.ones(2), jnp.ones(3))  # <-
 

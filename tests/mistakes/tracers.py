@@ -9,8 +9,7 @@ import hlotrace.numpy as jnp
 from hlotrace import errors, lax
 
 
-@mistake(errors.TracerBoolConversionError, "bool(", "bool[]", "computed at", "jit of sign",
-         advice="jnp.where or lax.cond")
+@mistake(errors.TracerBoolConversionError, "bool(", "bool[]", "computed at", "jit of sign", advice="jnp.where or lax.cond")
 def branching():
     def sign(x):
         if x > 0:  # <-
@@ -155,8 +154,7 @@ def bincount():
     return jax.jit(f)(jnp.arange(3))
 
 
-@mistake(IndexError, "(x: float32[5])[", "its start is a traced int32[]", "argument start",
-         advice="lax.dynamic_slice")
+@mistake(IndexError, "(x: float32[5])[", "its start is a traced int32[]", "argument start", advice="lax.dynamic_slice")
 def slice_from_a_tracer():
     def f(x, start):
         return x[start:start + 2]  # <-

@@ -71,8 +71,7 @@ def mapped_sizes():
     return jax.vmap(lambda x, y: x + y)(jnp.ones(3), jnp.ones(4))  # <-
 
 
-@mistake(ValueError, "vmap", "model", "in_axes", "len(in_axes)=2", "len(args)=3",
-         advice="not mapped has None")
+@mistake(ValueError, "vmap", "model", "in_axes", "len(in_axes)=2", "len(args)=3", advice="not mapped has None")
 def mapped_axes_of_another_number():
     def model(w, x, y):
         return w * x + y
@@ -180,8 +179,7 @@ def transpose_of_what_is_not_linear():
     return jax.linear_transpose(square, 1.0)(1.0)  # <-
 
 
-@mistake(TypeError, "Custom VJP", "clip", "arguments to the primal function", "PyTreeDef((*,))", "(Array(1.",
-         advice="None is for")
+@mistake(TypeError, "Custom VJP", "clip", "arguments to the primal function", "PyTreeDef((*,))", "(Array(1.", advice="None is for")
 def cotangents_of_another_number():
     @jax.custom_vjp
     def clip(x, limit):
@@ -232,8 +230,7 @@ def policy_without_an_answer():
     return jax.grad(jax.checkpoint(jnp.sin, policy=lambda prim, *_, **__: None))(1.0)  # <-
 
 
-@mistake(TypeError, "checkpoint_name", "the name must be a string", "('a', 'b')",
-         advice="checkpoint_name(x, name)")
+@mistake(TypeError, "checkpoint_name", "the name must be a string", "('a', 'b')", advice="checkpoint_name(x, name)")
 def two_names():
     return jax.checkpoint(lambda x: checkpoint_name(x, ("a", "b")))(1.0)  # <-
 
@@ -279,8 +276,7 @@ def mapped_rule_without_marks():
     return jax.vmap(double)(jnp.ones(3))  # <-
 
 
-@mistake(ValueError, "custom_vmap rule", "float32[2]", "must be float32[3]", "axis size of 3",
-         advice="out_batched is True")
+@mistake(ValueError, "custom_vmap rule", "float32[2]", "must be float32[3]", "axis size of 3", advice="out_batched is True")
 def mapped_rule_that_loses_an_element():
     double = custom_vmap(lambda x: 2 * x)
     double.def_vmap(lambda size, in_batched, x: (2 * x[1:], True))
