@@ -174,11 +174,12 @@ def test_a_child_of_fork_is_told_where_its_parent_has_computed():
 
 @pytest.mark.parametrize("work", [
     "x = x + 1", "x = g(x)", "g(x).block_until_ready()", "np.asarray(g(x))", "x = h(x)", "jax.device_put(np.ones(9))",
-    "jax.jit(lambda x: x @ x)(x)", "jax.debug.callback(lambda x: None, x)"])
+    "jax.jit(lambda x: x @ x)(x)", "jax.debug.callback(lambda x: None, x)",
+    "x = x + 1; [logging.root.manager._clear_cache() for _ in range(99)]"])     # takes the lock that logging's end needs
 def test_threads_that_compute_when_the_process_ends(work):
     """Python would end a daemon thread inside of jaxlib's C++, which aborts the process."""
     printed(f"""
-        import threading, time
+        import logging, threading, time
         import numpy as np
         import hlotrace as jax, hlotrace.numpy as jnp
         jax.config.update("jax_explain_cache_misses", False)

@@ -2,13 +2,15 @@
 
 Python ends a daemon thread where it next asks for the interpreter's lock.  One that comes back from jaxlib's
 C++ cannot be ended there: the process aborts.  So before the interpreter goes, such threads are ended the
-way `sys.exit()` ends one.
+way `sys.exit()` ends one, but never inside of Python's own library: between taking a lock and the `try` that
+gives it back, that would leave the lock taken, and the process would wait for it for ever (`logging`'s, say).
 """
 from __future__ import annotations
 
 import atexit
 import ctypes
 import sys
+import sysconfig
 import threading
 import time
 from typing import Any
@@ -17,6 +19,7 @@ from ...core import config, source_info
 
 # seconds: nothing interrupts a computation, so what a thread waits for must come to its end
 _PATIENCE = 60
+_LIBRARY = sysconfig.get_path("stdlib")
 
 
 def _end_threads() -> None:
@@ -28,6 +31,8 @@ def _end_threads() -> None:
         frames = sys._current_frames()
         computed.update(t for t in waiting if _computes(frames.get(t.ident or 0)))
         for t in waiting:       # again and again: where Python calls a finalizer, the exception is lost
+            if _in_library(frames.get(t.ident or 0)):
+                continue
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(t.ident or 0),
                                                        ctypes.py_object(SystemExit))
         time.sleep(0.01)
@@ -44,6 +49,12 @@ def _computes(frame: Any) -> bool:
     while frame is not None and not source_info.is_package(frame.f_code.co_filename):
         frame = frame.f_back
     return frame is not None
+
+
+def _in_library(frame: Any) -> bool:
+    """Is this code of Python's own library?  An exception set now comes up in the frame where the thread is now."""
+    file = frame.f_code.co_filename if frame is not None else ""
+    return file.startswith(("<frozen ", _LIBRARY)) and "site-packages" not in file
 
 
 def watch() -> None:
