@@ -43,8 +43,8 @@ def compile_whole(lowered: Lowered, device: binding.Device, compiler_options: Ma
     if client.is_elsewhere(device):
         from ..devices import topology
         return topology.compile_lowered(lowered, devices, options_for(devices, compiler_options))
-    key = (lowered.text, devices, tuple(sorted(compiler_options.items())), efforts,
-           config.jax_compilation_cache_include_metadata_in_key)
+    with_lines = config.jax_compilation_cache_include_metadata_in_key
+    key = (lowered.text, devices, tuple(sorted(compiler_options.items())), efforts, with_lines)
     once = bool(lowered.callbacks or lowered.inspections)       # compiling it again means something
     found = None if once else _loaded.use(key)
     if found is not None:
