@@ -27,7 +27,7 @@ TEST = $(call installed,test)
 RUN = $(VENV)/bin/python
 INSTALL = $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: run test quick lint types stubs differences chips golden docs array-api libraries gpu gpu-run faults clean
+.PHONY: run test quick lint types stubs differences chips golden performance docs array-api libraries gpu gpu-run faults clean
 
 run: $(READY)
 	@echo "running the main job: a digits classifier is trained, and a picture of it drawn"
@@ -59,6 +59,11 @@ chips: $(READY)
 
 golden: $(TEST)
 	HLOTRACE_WRITE_GOLDEN=1 $(RUN) -m pytest -q tests/house/test_golden.py
+
+# beside JAX, on a machine without other work; a part of it: make performance ARGS='--only import call'
+performance: $(call installed,bench)
+	$(RUN) tools/bench.py $(ARGS)
+	$(RUN) tools/performance.py out/bench.json
 
 docs: $(call installed,docs)
 	$(RUN) tools/site.py

@@ -1,6 +1,6 @@
 """Writes the measured table of docs/performance.md, and docs/performance.svg, from what tools/bench.py found.
 
-    python tools/bench.py; python tools/performance.py out/bench.json
+    python tools/bench.py; python tools/performance.py out/bench.json       (make performance)
 
 What is known of other groups and other jaxlibs stays, in docs/performance.json; without a file, table and picture are made
 of that.  Ratios are of CPU time where the scoreboard has it; others are left out if the machine was busy.  The picture needs

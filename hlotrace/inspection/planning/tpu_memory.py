@@ -10,6 +10,8 @@ from . import hlo_costs
 # The rest is where kernels keep the tiles that they work on; of values larger than half of the whole there
 # are few, found by comparing with what libtpu 0.0.42 does.
 _FOR_VALUES = 7 / 8
+# Added to the values that are alive, for gaps between them: of three programs 9, 14 and 23 % are gaps.
+GAPS = 1 / 8
 
 
 class Tiles:

@@ -70,7 +70,8 @@ def traced(text, devices, mesh=None, donated=()):
     # XLA:GPU's kernels of products write what is as wide as the product; what is wider is computed later
     run = _Body(ops, arguments, results, platform not in ("gpu", "cuda"), chip.vmem if chip else 0).run()
     memory = {"arguments": sum(v.bytes for v in arguments), "results": sum(v.bytes for v in results),
-              "aliases": _aliases([arguments[i].bytes for i in donated], results), "temporaries": run.most}
+              "aliases": _aliases([arguments[i].bytes for i in donated], results),
+              "temporaries": run.most + int(run.most * tpu_memory.GAPS if tiles else 0)}
     total = memory["arguments"] + memory["results"] - memory["aliases"] + run.most
     beside = () if memory["aliases"] else results
     values = sorted({*arguments, *beside, *run.values}, key=lambda v: -v.bytes)
