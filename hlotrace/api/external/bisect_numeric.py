@@ -117,8 +117,7 @@ def _run(program: Jaxpr, leaves: Sequence[Any]) -> Callable[[Any], Any]:
     def value(atom: Any) -> Any:
         return atom.val if type(atom) is Literal else env[atom]
     for eqn in program.eqns:
-        results = eqn.primitive.bind(*map(value, eqn.invars), **eqn.params)
-        env.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results]))
+        env.update(zip(eqn.outvars, eqn.bind(map(value, eqn.invars))))
     return value
 
 

@@ -234,10 +234,6 @@ class InMemory:
         return f"in {self._kind} memory"
 
 
-def _kind_of(sharding):
-    return getattr(sharding, "_kind", None)
-
-
 def _put_abstract_eval(x, *, sharding, source):
     if isinstance(sharding, Sharding):
         return sharding.put(_abstract_eval(x, sharding=sharding))
@@ -285,7 +281,7 @@ device_put_p = Primitive(
     linearize=lambda trace, primals, tangents, **params: _put_jvp(primals, tangents, **params),
     transpose=lambda ct, x, *, sharding, source: [device_put_p.bind(ct, sharding=source, source=sharding)],
     meshes=lambda params: _meshes(params) if isinstance(params["sharding"], Sharding) else (),
-    memories=lambda params: (_kind_of(params["sharding"]),), makes_nan=False)
+    makes_nan=False)
 
 
 def _layout_abstract_eval(x, *, layout):
