@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import os
 import sys
 import threading
 import time
