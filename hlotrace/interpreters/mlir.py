@@ -47,7 +47,6 @@ def register_lowering(primitive, rule, platform=None, inline=True, cacheable=Tru
     """Give a primitive a lowering rule.
 
     Args:
-        primitive: the primitive.
         rule: `rule(ctx, *values, **params)` gives the MLIR values of the results; or a `lower_fun`.
         platform: "cpu", "cuda", "rocm", "gpu" (both of these), "tpu", or None for those that have no rule of
             their own.
@@ -216,7 +215,6 @@ def lower_jaxpr_to_module(module_name, jaxpr, *, platforms, donated_args, num_co
     NotImplementedErrors; `jit(f).lower()` has them.
 
     Args:
-        module_name: the module's name.
         platforms: a sequence of one name.
         donated_args: a bool for each input.
     Raises:

@@ -85,9 +85,6 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
         shape: a tuple or an int, known under jit too; bounds broadcast to it.  Where it has one element and
             bounds have one in more dimensions, the result has theirs.
         dtype: a float, the default one unless given.
-        minval: the least value.
-        maxval: the end of the interval.
-        out_sharding: the sharding of the result.
 
     >>> jax.random.uniform(jax.random.key(0), (3,)).round(3)
     Array([0.9480001 , 0.97900003, 0.33200002], dtype=float32)
@@ -153,11 +150,8 @@ def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=
     """Standard normal values given that they are in (lower, upper).
 
     Args:
-        lower: the lower bound.
-        upper: the upper bound.
         shape: that of the result, by default that of the bounds.
         dtype: a float, the default one unless given.
-        out_sharding: the sharding of the result.
 
     >>> x = jax.random.truncated_normal(jax.random.key(0), 1., jnp.inf, (1000,))
     >>> x.min() >= 1, x.mean().round(1)

@@ -208,8 +208,6 @@ def comb(N, k, *, repetition=False):
     """Ways to choose k of N things; 0 where there are none.
 
     Args:
-        N: numbers.
-        k: numbers.
         repetition: things may be chosen again.
 
     >>> round(float(jax.scipy.special.comb(5, 2)), 4)
