@@ -15,7 +15,7 @@ from .config import state
 from .debug_info import DebugInfo, Origin
 from .effects import Effect, Effects
 from .errors import JaxprTypeError
-from .source_info import NameStack, Source, SourceInfo, describe_column
+from .source_info import NameStack, Source, SourceInfo, describe
 
 _WIDTH = 80     # of lines of text
 
@@ -475,7 +475,7 @@ class Printer:
         outs = [self.binder(v, None if used is None or v in used else "_") for v in eqn.outvars]
         notes = []
         if self.source_info and eqn.source is not None:
-            notes.append(describe_column(eqn.source))
+            notes.append(describe(eqn.source, with_column=True))
         if self.scopes:
             notes.append(f"[{NameStack(eqn.name_stack)}]")
         head = [_filled(outs), pp.text(" = ")] if outs else []

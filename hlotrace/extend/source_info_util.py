@@ -24,7 +24,7 @@ def new_source_info():
 
 def summarize(source_info):
     """`train.py:12:4 (loss_fn)`, or an empty string."""
-    return provenance.describe_column(source_info.source)
+    return provenance.describe(source_info.source, with_column=True)
 
 
 def current_name_stack():

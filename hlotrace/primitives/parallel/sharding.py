@@ -324,15 +324,9 @@ def _inspect(ctx, eqn, x):
     return []
 
 
-def _inspect_batching(axis, args, dims, **params):
-    return inspect_sharding_p.bind(*args, **params), []
-
-
-def _inspect_jvp(primals, tangents, **params):
-    return inspect_sharding_p.bind(*primals, **params), []
-
-
 inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True, says_sharding=True,
                                abstract_eval=lambda x, *, callback: [], lower=_inspect,
-                               effects=lambda params: (INSPECTION,), jvp=_inspect_jvp,
-                               batching=_inspect_batching)
+                               effects=lambda params: (INSPECTION,),
+                               jvp=lambda xs, _, **params: (inspect_sharding_p.bind(*xs, **params), []),
+                               batching=lambda _, xs, dims, **params: (
+                                   inspect_sharding_p.bind(*xs, **params), []))
