@@ -185,7 +185,7 @@ class Placement:
     def _settled(self, sharding: Any, aval: Any, what: str) -> Any:
         """A sharding in a layout, for values of a type; without, if it is the devices' own."""
         from ..runtime.devices import layouts  # few programs ask for one
-        return layouts.settled(sharding, aval, f"{what} of {self.name}, of type {aval.str_short()}")
+        return layouts.settled(sharding, aval, f"jit of {self.name}: {what}")
 
     def constrained(self, traced: TracedProgram,
                     leaves: Sequence[Any]) -> tuple[Sequence[Any], Callable[[Any], Any]]:

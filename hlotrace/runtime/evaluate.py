@@ -102,9 +102,9 @@ def _check_asked(arrays: Sequence[ArrayImpl], held: Sequence[Sharding | None],
             continue
         if type(a) is ArrayImpl and not _met(wanted, given):
             raise ValueError(f"{names(i)}: Layout passed to jit does not match the layout on the respective "
-                             f"arg: jit was given {wanted._layout}, the array of type {a.aval.str_short()} "
-                             f"has {a.format.layout}. Move it with device_put to the format of the compiled "
-                             "program, or lower with a ShapeDtypeStruct in its place.")
+                             f"arg. Got jit layout: {wanted._layout},\narg layout: {a.format.layout} for arg "
+                             f"type: {a.aval.str_short()}. Move it with device_put to the format of the "
+                             "compiled program, or lower with a ShapeDtypeStruct in its place.")
         if wanted and not given.in_layout(None).same_placement(wanted.in_layout(None), a.ndim):
             raise ValueError(f"{names(i)}: the sharding passed to jit does not match the sharding of the "
                              f"committed array: jit was given {wanted}, the array has the sharding {given}. "

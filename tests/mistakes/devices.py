@@ -483,7 +483,7 @@ def shard_shape_that_does_not_divide():
     return NamedSharding(mesh(8), P("x")).shard_shape((12,))  # <-
 
 
-@mistake(ValueError, "NamedSharding", "memory_kind", "'gpu'", advice="'device'")
+@mistake(ValueError, "NamedSharding", "Got memory kind: gpu", advice="kinds: device")
 def memory_kind_that_is_not_there():
     return NamedSharding(mesh(8), P("x"), memory_kind="gpu")  # <-
 
