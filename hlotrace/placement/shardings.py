@@ -47,8 +47,10 @@ def check_kind(value: Any, what: str, devices: bool = True, error: type[Exceptio
             advice = f"; write jax.devices()[{value}] for one"
         elif isinstance(value, Mesh):
             advice = "; write NamedSharding(mesh, PartitionSpec(...))"
-        device = ", a Device" if devices else ""
-        raise error(f"{what}: expected a Sharding, a PartitionSpec{device} or None, got {value!r}{advice}")
+        if not devices:
+            raise error(f"{what} leaf specifications are expected to be Shardings, PartitionSpec instances or "
+                        f"None, but got {value!r}{advice}")
+        raise error(f"{what}: expected a Sharding, a PartitionSpec, a Device or None, got {value!r}{advice}")
 
 
 def check_targets(targets: Any, what: str) -> None:

@@ -60,8 +60,8 @@ class SpmdExecutable(executable.Executable):
         self.company, self.agreed = consistency_checks.company_of(self.devices), None
         super().__init__(loaded, lowered, device, compile_seconds, stored)
         # what was not made of values over a mesh goes with such as are split
-        typed = [s.typed(a) for s, a in zip(self.out_shardings, self.out_avals)]
-        self.out_avals = [a if t.explicit is None and a.mesh is None else t
+        typed = [s.put(a) for s, a in zip(self.out_shardings, self.out_avals)]
+        self.out_avals = [a if t.explicit is None and a.mesh is None and t.memory is a.memory else t
                           for t, a in zip(typed, self.out_avals)]
 
     def _shardings(self, loaded: Any, lowered: Lowered) -> tuple[Any, Any]:
