@@ -135,8 +135,8 @@ def _check_asked(arrays: Sequence[ArrayImpl], held: Sequence[Sharding | None],
                              f"type: {a.aval.str_short()}. Move it with device_put to the format of the "
                              "compiled program, or lower with a ShapeDtypeStruct in its place.")
         if wanted and not given.in_layout(None).same_placement(wanted.in_layout(None), a.ndim):
-            raise ValueError(f"{names(i)}: the sharding passed to jit does not match the sharding of the "
-                             f"committed array: jit was given {wanted}, the array has the sharding {given}. "
+            raise ValueError(f"{names(i)}: Sharding passed to jit does not match the sharding on the "
+                             f"respective arg. Got jit sharding: {wanted},\narg sharding: {given}. "
                              "Move it with device_put, or leave its entry of in_shardings at None.")
 
 
