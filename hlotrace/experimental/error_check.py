@@ -24,8 +24,6 @@ from ..sharding import NamedSharding, PartitionSpec, get_mesh
 __all__ = ["JaxValueError", "error_checking_context", "raise_if_error", "set_error_if", "unwrap_from_import",
            "wrap_for_export"]
 
-JaxValueError.__module__ = __name__
-
 
 def set_error_if(pred: Any, /, msg: str) -> None:
     """Note an error where any element of `pred` is true, for `raise_if_error`; the function goes on.

@@ -33,6 +33,7 @@ _of_thread = threading.local()
 
 class JaxValueError(ValueError):
     """A check of `set_error_if` has failed."""
+    __module__ = "hlotrace.experimental.error_check"        # where users find it
 
 
 def noted() -> Ref:
