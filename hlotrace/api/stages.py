@@ -90,6 +90,9 @@ class ShapeDtypeStruct:
         self.placed = sharding
         self.layout = getattr(given, "layout", getattr(sharding, "_layout", None))      # of a Format
         if sharding is not None and sharding._layout is not None:
+            if getattr(self.layout, "text", None) == "auto":
+                raise TypeError("`Layout.AUTO` cannot be used in place of a device-local layout in a "
+                                f"`ShapeDtypeStruct`. Got {given}")
             sharding = sharding.in_layout(None) if sharding else None
         self.sharding = sharding
         self.weak_type = weak_type
@@ -612,10 +615,8 @@ class Compiled(FastPath, _Stage):
     def _run(self, leaves: Sequence[Any]) -> Any:
         results = self._call(leaves)
         if results is WRONG_DEVICE:
-            _errors().refuse_layouts(self.input_formats, leaves)
-            raise ValueError(f"{self.fun_name} was compiled for {self._executable.placement_text()}, but an "
-                             "argument is committed to another device or sharding. Move it with device_put, "
-                             "or call the jit function, which compiles again.")
+            formats = pytree.tree_leaves(self.input_formats, lambda x: x is None)
+            _errors().refuse_placements(formats, leaves, self._lowered._stage._flat, self.fun_name)
         return results
 
 

@@ -40,7 +40,6 @@ def profile(fun: Callable[..., Any], *, runs: int = 5) -> Callable[..., times.Pr
 
     Args:
         fun: a function, or what `jit` made of one.  Arguments that are donated are copied for each run.
-        runs: how often it runs.
     Returns:
         A function of the arguments of `fun` that gives a `Profile`, whose `operations` are sorted by their
         `seconds`; `by_line()`, `by_scope()` and `by_pass()` sum them up.
