@@ -113,7 +113,7 @@ def gradient(f, *varargs, axis=None, edge_order=None):
     check_arraylike("gradient", f, *varargs)
     axes = canonical_axes(axis, ndim_of(f))
     if not varargs:
-        varargs = (np.ones((), bool),)       # a spacing of 1, which decides no dtype
+        varargs = (True,)       # a spacing of 1, which decides no dtype
     if len(varargs) == 1:
         varargs = varargs * len(axes)
     if len(varargs) != len(axes):

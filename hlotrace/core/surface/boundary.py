@@ -186,8 +186,8 @@ def annotate(error: Any, name: str | None, args: Sequence[Any], kwargs: Mapping[
     plain = len(error.args) == 1 and isinstance(error.args[0], str)
     # what Python refused
     slip = last.tb_frame.f_code.co_code[last.tb_lasti] != _RAISE
-    if slip and not (plain and name and _name_refused(error, args, kwargs, entry)):
-        refused = re.match(r"[\w.<>]*?([\w<>]+)\(\) ((?:missing|takes|got) [^.;]*)", str(error))
+    refused = slip and re.match(r"[\w.<>]*?([\w<>]+)\(\) ((?:missing|takes|got) [^.;]*)", str(error))
+    if slip and (refused or not (plain and name and _name_unfit(error, args, kwargs, entry))):
         if refused:         # by Python: the arguments of a call
             _name_parameters(error, refused, name, entry)
         elif str(error).startswith("INVALID_ARGUMENT: Disallowed "):
@@ -249,23 +249,18 @@ def _name_parameters(error: BaseException, refused: re.Match[str], name: str | N
                       f"{', '.join(names)}{key}",)
 
 
-# What Python says of an object that cannot do what is asked of it: of an argument of the user's, most often.
-_UNFIT = re.compile(r"(?:'(\w+)' object|object of type '(\w+)'|unhashable type: '(\w+)'$)"
-                    r"(?! has no attribute '_)")
-
-
-def _name_refused(error: BaseException, args: Sequence[Any], kwargs: Mapping[str, Any],
-                  entry: FrameType) -> bool:
-    """Is it one of the arguments that Python refused, by the name of its type?  Then the message names it."""
-    refused = _UNFIT.match(error.args[0])
-    if refused is None:
-        return False
+def _name_unfit(error: BaseException, args: Sequence[Any], kwargs: Mapping[str, Any],
+                entry: FrameType) -> bool:
+    """Is it one of the arguments that cannot do what Python asked of it, by the message, which has the name
+    of its type, or its text?  Then the message says which."""
+    quoted = set(re.findall(r"'([\w.]+)'", error.args[0]))
     function = entry.f_locals.get("function", entry.f_locals.get("fun"))
     code = getattr(function, "__code__", None)
     names = code.co_varnames[:code.co_argcount] if code else ()
     names += tuple(map("argument {}".format, range(len(names), len(args))))
     given = {**dict(zip(names, args)), **kwargs}
-    unfit = [k for k, x in given.items() if type(x).__name__ in refused.groups() and not _is(x, Array)]
+    unfit = [k for k, x in given.items() if not _is(x, Array) and not quoted.isdisjoint(
+        (type(x).__name__, f"{type(x).__module__}.{type(x).__name__}", x if type(x) is str else ""))]
     if unfit and "integer" not in error.args[0]:
         shown = ", ".join([f"{k} = {_show(given[k], {})}" for k in unfit])
         error.args = (f"{error.args[0]}; it was given {shown}",)
