@@ -59,6 +59,10 @@ class Trace:
         """The parent, by JAX's name."""
         return self.parent
 
+    @parent_trace.setter
+    def parent_trace(self, parent: Any) -> None:
+        self.parent = parent
+
     def enclosing(self) -> Iterator[Any]:
         """The traces that were going on when this one was made, from the inside."""
         trace = self.parent

@@ -118,10 +118,8 @@ def _terms(x, series, path, factors):
 
 def _derivative(out, term, factor):
     if term is None:
-        aval = aval_of(out).tangent()
-        if aval.dtype != dtypes.float0:
-            return zeros(aval.shape, aval.dtype)
-        return np.zeros(aval.shape, dtypes.float0)
+        aval = aval_of(out)
+        return zeros(aval.shape, aval.dtype if dtypes.is_inexact(aval.dtype) else None)
     return term * factor if factor != 1 else term
 
 

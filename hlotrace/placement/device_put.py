@@ -81,7 +81,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
 def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
     if donate and may_alias:
-        raise ValueError("device_put: donate and may_alias cannot both be True")
+        raise ValueError("may_alias and donate cannot be True at the same time.")
     if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
         return x        # there is one value of this type, on no device
     if may_alias is False and type(x) is ArrayImpl:
@@ -133,7 +133,7 @@ def _settled(sharding: Any, x: Any) -> Any:
     if sharding._layout is Layout.AUTO:
         raise ValueError("device_put: sharding and layout must be concrete, got Layout.AUTO: the compiler "
                          "chooses layouts; give that of an array, x.format, or of compiled.input_formats")
-    return layouts.settled(sharding, aval_of(x), "device_put")
+    return layouts.settled(sharding, aval_of(x), "The value of device_put")
 
 
 def device_get(x: Any) -> Any:

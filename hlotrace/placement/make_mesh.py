@@ -41,8 +41,8 @@ def make_mesh(axis_shapes: Iterable[int] | None = None, axis_names: Iterable[str
     if len(devices) < wanted:
         hint = ("; config.update('jax_num_cpu_devices', n), before any is used, gives more"
                 if devices and devices[0].platform == "cpu" else "")
-        raise ValueError(f"make_mesh: axis sizes {sizes} need {wanted} devices and there are "
-                         f"{len(devices)}{hint}")
+        raise ValueError(f"make_mesh: Number of devices {len(devices)} must be >= the product of mesh_shape "
+                         f"{sizes}, {wanted}{hint}")
     types = (AxisType.Explicit,) * len(names) if axis_types is None else axis_types
     taken = np.array(devices[:wanted], dtype=object).reshape(sizes)
     if devices and devices[0].platform == "tpu":

@@ -285,7 +285,7 @@ device_put_p = Primitive(
 
 
 def _layout_abstract_eval(x, *, layout):
-    layout.check_rank("with_layout_constraint", x.shape)
+    layout.check_rank("One of with_layout_constraint arguments", x.shape)
     return x
 
 
