@@ -50,7 +50,37 @@ class AbstractRef(OfArrays):
     __repr__ = str_short
 
 
-class Ref:
+class RefOrView:
+    """What a Ref and a part of one have in common: both are read and written, and neither is an array."""
+    __slots__ = ()
+    inner_aval: Any
+    kind: Any
+    called: str     # what a program calls it
+
+    @property
+    def aval(self) -> AbstractRef:
+        """The AbstractRef."""
+        return AbstractRef(self.inner_aval, kind=self.kind)
+
+    shape = property(lambda self: self.inner_aval.shape)
+    dtype = property(lambda self: self.inner_aval.dtype)
+    ndim = property(lambda self: self.inner_aval.ndim)
+    size = property(lambda self: self.inner_aval.size)
+    instead_of_an_array = property(lambda self: f"Read the value of a Ref with {self.called}[...].")
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(f"len() of {self.aval}: it has no axes")
+        return self.shape[0]
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(f"{self.aval} is not iterable: read it with {self.called}[...] first")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise TypeError(f"{self.aval} is not an array. {self.instead_of_an_array}")
+
+
+class Ref(RefOrView):
     """A mutable array, made by `new_ref`: `ref[...]` reads, `ref[0] = 1.` writes, `ref.at[1:]` is a part.
 
     It lives in the function or transformation that made it and in all that is called from there, and may be
@@ -63,7 +93,7 @@ class Ref:
     """
     __slots__ = ("_value", "_shared", "home", "inner_aval", "kind", "__weakref__")
     copy: Callable      # primitives/programs/refs.py gives it: a concrete array -> one with memory of its own
-    instead_of_an_array = "Read the value of a Ref with ref[...]."
+    called = "ref"
 
     def __init__(self, value: Any, kind: str | None = None) -> None:
         self.kind = kind
@@ -71,28 +101,8 @@ class Ref:
         self._value = value
         self._shared = True       # is the array that is the value referred to elsewhere?
 
-    @property
-    def aval(self) -> AbstractRef:
-        """The AbstractRef."""
-        return AbstractRef(self.inner_aval, kind=self.kind)
-
-    shape = property(lambda self: self.inner_aval.shape)
-    dtype = property(lambda self: self.inner_aval.dtype)
-    ndim = property(lambda self: self.inner_aval.ndim)
-    size = property(lambda self: self.inner_aval.size)
     sharding = property(lambda self: self.value().sharding)
     committed = property(lambda self: self.value().committed)
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of a Ref to a scalar: it has no axes")
-        return self.shape[0]
-
-    def __iter__(self) -> NoReturn:
-        raise TypeError(f"{self.aval} is not iterable: read it with ref[...] first")
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise TypeError(f"{self.aval} is not an array. {self.instead_of_an_array}")
 
     def __copy__(self) -> Ref:
         value = self.value()

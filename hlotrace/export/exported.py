@@ -609,15 +609,13 @@ boundaries(SymbolicScope)
 
 def symbolic_args_specs(args: Any, shapes_specs: Any, constraints: Sequence[str] = (),
                         scope: SymbolicScope | None = None) -> Any:
-    """ShapeDtypeStructs for `export`, as `args` but for their shapes.
+    """ShapeDtypeStructs for `export`, as `args` but for their shapes, with what `symbolic_shape` takes.
 
     Args:
         args: a pytree of arrays or ShapeDtypeStructs, whose dtypes are taken, and sizes where the text has a
             placeholder.
         shapes_specs: None where all sizes are those of `args`, a text for all of them (see `symbolic_shape`),
             or a pytree of these that is a prefix of `args`.
-        constraints: as for `symbolic_shape`.
-        scope: as for `symbolic_shape`.
     Raises:
         ValueError: for both constraints and a scope.
 

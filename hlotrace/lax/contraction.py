@@ -207,14 +207,12 @@ def _masked_groups(x, axis, group_sizes, prefix):
 
 def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=None, group_offset=None,
                out_sharding=None):
-    """Rows of `lhs`, cut into groups, times the matrix of their group in `rhs`.
+    """Rows of `lhs`, cut into groups, times the matrix of their group in `rhs`; see `dot_general`.
 
     Args:
         lhs: of shape (m, k).
         rhs: of shape (g, k, n).
         group_sizes: how many rows each group has, of shape (g,).
-        precision: as in `dot_general`.
-        preferred_element_type: as in `dot_general`.
         group_offset: not supported; None.
 
     >>> rhs = jnp.array([[[1.], [1.]], [[2.], [2.]]])

@@ -364,15 +364,11 @@ def scatter_apply(operand, scatter_indices, func, dimension_numbers, *, update_s
                   indices_are_sorted=False, unique_indices=False, mode=None):
     """`operand` with an elementwise function applied to each addressed element.
 
-    It is applied once for each time an element is addressed, and is not differentiable.
+    It is applied once for each time an element is addressed, and is not differentiable.  Other arguments are
+    those of `scatter`.
 
     Args:
-        scatter_indices: as in `scatter`.
-        dimension_numbers: as in `scatter`.
         update_shape: the shape that updates would have.
-        indices_are_sorted: as in `scatter`.
-        unique_indices: as in `scatter`.
-        mode: as in `scatter`.
 
     >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> x, where = jnp.array([1., 2.]), jnp.array([[1], [1]])

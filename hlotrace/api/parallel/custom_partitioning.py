@@ -63,9 +63,8 @@ class custom_partitioning:
                 result, of ShapeDtypeStructs with the shardings that the compiler suggests.  It returns
                 `(mesh, function, result_shardings, arg_shardings)`: the shardings that are wanted, and what
                 each device does with its parts; collectives may name the axes of the mesh.
-            infer_sharding_from_operands: of JAX's older partitioner, and not used: Shardy takes the rule.
-            propagate_user_sharding: likewise.
-            decode_shardings: likewise.
+            infer_sharding_from_operands: of JAX's older partitioner, as are `propagate_user_sharding` and
+                `decode_shardings`, and not used: Shardy takes the rule.
             sharding_rule: how shardings go through the function: a string such as "... i k, k j -> ... i j",
                 in which dimensions of one name are cut alike, a SdyShardingRule, or `rule(mesh, arg_shapes,
                 result_shape)` that gives either.  Without one nothing is cut.

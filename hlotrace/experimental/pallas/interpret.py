@@ -175,10 +175,7 @@ def pallas_call(kernel, out_shape, *, grid_spec=None, grid=(), in_specs=no_block
         input_output_aliases: {operand: result}: numbers; what is not written of the result is the operand's.
         interpret: must be true: a loop of operations, on any device.
         name: for people, as is `debug`, of which nothing depends.
-        debug: see `name`.
         compiler_params: for compilers of kernels, as are `cost_estimate` and `metadata`.
-        cost_estimate: see `compiler_params`.
-        metadata: see `compiler_params`.
     Raises:
         ValueError: on the CPU without `interpret`, for specs that do not fit, for a kernel that returns a
             value.

@@ -32,13 +32,11 @@ def empty(shape, dtype=None, index_dtype="int32", sparse_format="bcoo", **kwds):
 
 
 def eye(N, M=None, k=0, dtype=None, index_dtype="int32", sparse_format="bcoo", **kwds):
-    """A sparse matrix with ones along the k-th diagonal.
+    """A sparse matrix with ones along the k-th diagonal; other arguments are those of `empty`.
 
     Args:
         M: the number of columns, N by default.
         k: which diagonal, above the main one for k > 0.
-        sparse_format: as in `empty`.
-        kwds: as in `empty`.
 
     >>> sparse.eye(2, 3, k=1).indices
     Array([[0, 1],

@@ -10,7 +10,7 @@ from ...core.avals import aval_of, is_arraylike, not_an_array
 from ...core.caches import cached
 from ...core.config import state
 from ...core.errors import ShapeError
-from ...core.refs import KINDS, AbstractRef, Ref
+from ...core.refs import KINDS, Ref, RefOrView
 from ...core.surface.boundary import boundaries, boundary
 from ...core.trace import EVAL, is_concrete, trace_to_jaxpr
 from ...primitives.arrays.elementwise import stop_gradient_p
@@ -146,7 +146,7 @@ def addupdate(ref, idx, x):
 
 
 @boundaries(called="Ref.at[]", tell_self=True)
-class RefView:
+class RefView(RefOrView):
     """A part of a Ref, or its elements in another form.
 
     `ref.at[index]`, `ref.reshape(shape)`, `ref.transpose(axes)` and `ref.bitcast(dtype)` can be indexed,
@@ -161,7 +161,8 @@ class RefView:
            [6., 1., 1.]], dtype=float32)
     """
     __slots__ = ("ref", "steps")
-    instead_of_an_array = "Read the value of a view of a Ref with view[...]."
+    called = "view"
+    kind = property(lambda self: self.ref.kind)
 
     def __init__(self, ref, steps):
         self.ref, self.steps = ref, steps     # each is (what is done, with what), from the Ref on
@@ -177,16 +178,6 @@ class RefView:
         return self.inner_aval
 
     @property
-    def aval(self):
-        """The AbstractRef of a Ref to this part."""
-        return AbstractRef(self.inner_aval, kind=self.ref.kind)
-
-    shape = property(lambda self: self.inner_aval.shape)
-    dtype = property(lambda self: self.inner_aval.dtype)
-    ndim = property(lambda self: self.inner_aval.ndim)
-    size = property(lambda self: self.inner_aval.size)
-
-    @property
     def at(self):
         """`view.at[index]` is a part of this part."""
         return _At(self)
@@ -195,17 +186,6 @@ class RefView:
     def T(self):
         """The view with its axes the other way round."""
         return _transpose(self)
-
-    def __len__(self):
-        if not self.shape:
-            raise TypeError("len() of a view of a Ref that is a scalar: it has no axes")
-        return self.shape[0]
-
-    def __iter__(self):
-        raise TypeError(f"a view of {self.ref.aval} is not iterable: read it with view[...] first")
-
-    def __array__(self, dtype=None, copy=None):
-        raise TypeError(f"a view of {self.ref.aval} is not an array. {self.instead_of_an_array}")
 
     def __getitem__(self, index):
         return _access(get_p, self, index)

@@ -573,13 +573,10 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
 def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
     """(counts, x edges, y edges): the number, or the sum of weights, of points (x, y) in each cell.
 
+    `x` and `y` are vectors; other arguments are those of `histogramdd`.
+
     Args:
-        x: vector (n,).
-        y: vector (n,).
         bins: a number or edges for both axes, or a pair of these.
-        range: as for `histogramdd`.
-        weights: (n,).
-        density: make the integral 1.
 
     >>> counts, x, y = jnp.histogram2d(jnp.array([0., 1., 2.]), jnp.array([0., 3., 4.]), bins=2)
     >>> counts, y
