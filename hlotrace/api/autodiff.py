@@ -339,7 +339,6 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
 
     Args:
         fun: the function, of arrays or pytrees of them.
-        primals: its positional arguments.
         has_aux: `fun` returns (value, aux); only value is differentiated.
         reduce_axes: must be empty.
     Returns:

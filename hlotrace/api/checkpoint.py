@@ -154,7 +154,7 @@ def _origin(v: Any, jaxpr: Jaxpr, origins: dict[Any, Any]) -> Any:
                      for i, o in zip(inner.invars, eqn.invars)}
             return _origin(atom, inner, known)
     made = f"named {eqn.params['name']!r}" if eqn.primitive is name_p else f"output of {eqn.primitive}"
-    return f"{made} from {source_info.describe_column(eqn.source)}"
+    return f"{made} from {source_info.describe(eqn.source, with_column=True)}"
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
