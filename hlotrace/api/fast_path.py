@@ -17,7 +17,6 @@ from ..core.pytrees import pytree
 from ..core.surface.boundary import reraise_for_user
 from ..core.trace import EVAL
 from ..runtime.array_impl import ArrayImpl, dispatched_as
-from ..runtime.binding import JaxRuntimeError
 from ..runtime.devices import client
 from .signatures import EQUAL_BUT_NOT_ALIKE
 
@@ -109,7 +108,7 @@ class FastPath:
                     return ArrayImpl(executable.out_avals[0], found[0], committed,
                                      executable.signatures[0] if committed else None)
                 results = executable.wrapped(found, committed)
-            except (LookupError, AttributeError, TypeError, ValueError, OverflowError, JaxRuntimeError):
+            except (LookupError, AttributeError, TypeError, ValueError, OverflowError, RuntimeError):
                 call = None
             if call is None:
                 return self.call_any(args, kwargs, key)      # which says what is wrong, if something is

@@ -313,6 +313,12 @@ def _numpy(value: Any) -> ShapedArray:
     raise TypeError(f"a NumPy value of dtype {dtype} is not a valid array: hlotrace arrays hold numbers")
 
 
+def _masked(value: Any) -> ShapedArray:
+    raise ValueError("numpy masked arrays are not supported as direct inputs to JAX functions: the mask of "
+                     f"this one, of shape {value.shape}, would be lost. Use arr.filled(), which says what the "
+                     "masked elements are.")
+
+
 # type -> function from value to aval; values not here are found through their base classes once.
 avals_by_type: dict[type, Callable[[Any], ShapedArray]] = {
     **dict.fromkeys(dtypes.python_scalars, _python_scalar), np.ndarray: _numpy, np.generic: _numpy,
@@ -346,6 +352,8 @@ def aval_or_none(value: Any) -> ShapedArray | None:
 
 def _find(cls: type) -> Callable[[Any], ShapedArray] | None:
     for base in cls.__mro__:
+        if str(base.__module__).startswith("numpy.ma"):     # which NumPy imports where it is used
+            avals_by_type[base] = _masked
         if base in avals_by_type:
             avals_by_type[cls] = avals_by_type[base]
             return avals_by_type[base]

@@ -35,13 +35,18 @@ def _flag_or_auto(value: Any) -> bool | None:
     return None if value in (None, "auto") else _flag(value)
 
 
+def _wrong_type(kind: str, expected: type, value: object) -> ValueError:
+    return ValueError(f"new {kind} config value must be of type {expected.__name__}, got {value!r} of type "
+                      f"{type(value)}")
+
+
 def _int(value: Any) -> int:
     try:
         number = int(value)
     except (TypeError, ValueError):
         number = None
     if number is None or isinstance(value, float) and number != value:
-        raise ValueError(f"{value!r} is not an int")
+        raise _wrong_type("int", int, value)
     return number
 
 
@@ -49,12 +54,12 @@ def _float(value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{value!r} is not a number") from None
+        raise _wrong_type("float", float, value) from None
 
 
 def _directory(value: Any) -> str | None:
     if not (value is None or isinstance(value, (str, os.PathLike))):
-        raise ValueError(f"{value!r} is not the path of a directory or None")
+        raise _wrong_type("string", str, value)
     return value if value is None else os.fspath(value)
 
 
@@ -67,7 +72,7 @@ def _device_count(value: Any) -> int:
 
 def _text(value: Any) -> str | None:
     if not (value is None or isinstance(value, str)):
-        raise ValueError(f"{value!r} is not a string")
+        raise _wrong_type("string", str, value)
     return value
 
 

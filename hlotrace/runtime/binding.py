@@ -401,8 +401,8 @@ def compile_options(devices: Sequence[Device], overrides: Mapping[str, Any] | No
 
 
 # compiler options that are no flags of XLA: how hard it tries to make programs fast, and small in memory
-EFFORTS = ("exec_time_optimization_effort", "memory_fitting_effort", "optimization_level",
-           "memory_fitting_level")
+EFFORTS = [name for name in ("exec_time_optimization_effort", "memory_fitting_effort", "optimization_level",
+                             "memory_fitting_level") if hasattr(_jax.ExecutableBuildOptions, name)]
 
 
 def new_compile_options(replicas: int, partitions: int, ids: Any,

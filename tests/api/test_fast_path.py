@@ -306,3 +306,16 @@ def test_numbers_and_names_of_static_arguments_stand_alone_where_both_are_given(
     assert f("ab", np.float32(1), 3, mode="xyz") == 9
     with pytest.raises(TypeError, match="not a valid JAX type"):
         jax.jit(lambda x, n, m: x, static_argnums=1, static_argnames="m")(1.0, n="abc", m="")
+
+
+def test_static_values_that_cannot_be_compared_are_named_by_the_second_call():
+    class Odd:
+        def __hash__(self):
+            return 1
+
+        def __eq__(self, other):
+            raise RuntimeError("no")
+    f = jax.jit(lambda x, odd: x, static_argnums=1)
+    f(1.0, Odd())
+    with pytest.raises(ValueError, match=r"should be comparable using __eq__[\s\S]*RuntimeError: no"):
+        f(1.0, Odd())

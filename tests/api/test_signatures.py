@@ -37,7 +37,8 @@ class Callable:
 @pytest.mark.parametrize("function, numbers, names, wanted", [
     (plain, 0, None, ((0,), ("a",))), (plain, None, "b", ((1,), ("b",))),
     (plain, (2, 0), None, ((0, 2), ("a", "c"))),
-    (plain, -1, None, ((2,), ("c",))), (plain, (0,), ("c",), ((0,), ("c",))), (plain, (), "c", ((), ("c",))), (plain, None, None, ((), ())),
+    (plain, -1, None, ((2,), ("c",))), (plain, (0,), ("c",), ((0,), ("c",))),
+    (plain, (), "c", ((), ("c",))), (plain, None, None, ((), ())),
     (strict, 0, None, ((0,), ())), (strict, 1, None, ((1,), ("b",))), (strict, None, "c", ((), ("c",))),
     (rest, 3, None, ((3,), ())), (rest, -1, None, ((-1,), ())), (rest, None, "c", ((), ("c",))),
     (anything, None, "z", ((), ("z",))), (Callable(), 1, None, ((1,), ("b",))),

@@ -26,10 +26,13 @@ LEGACY = np.array([0, 3], np.uint32)
      "jax_traceback_filtering: new enum value .*, got sometimes"),
     ("jax_legacy_prng_key", "never", ValueError, "jax_legacy_prng_key"),
     ("jax_softmax_custom_jvp", "maybe", ValueError, "jax_softmax_custom_jvp"),
-    ("jax_platforms", 3, ValueError, "jax_platforms: 3"),
+    ("jax_platforms", 3, ValueError, "jax_platforms: new string config value .*, got 3 of type"),
+    ("jax_num_cpu_devices", "x", ValueError, "new int config value must be of type int, got 'x' of type"),
+    ("jax_compilation_cache_dir", 3, ValueError, "new string config value must be of type str"),
     ("jax_default_device", 3, ValueError, "jax_default_device: 3"),
     ("jax_compilation_cache_max_size", None, ValueError, "jax_compilation_cache_max_size"),
-    ("jax_persistent_cache_min_compile_time_secs", "long", ValueError, "min_compile_time_secs"),
+    ("jax_persistent_cache_min_compile_time_secs", "long", ValueError,
+     "min_compile_time_secs: new float config value must be of type float, got 'long' of type"),
 ])
 def test_a_value_that_is_not_done_is_refused_by_name(name, value, error, words):
     before = jax.config.read(name)

@@ -60,6 +60,8 @@ def pmap(fun: Callable[..., Any], axis_name: str | None = None, *, in_axes: Any 
     if axis_name is not None and not isinstance(axis_name, str):
         raise TypeError(f"pmap axis_name must be a string, got {axis_name!r}")
     in_axes = check_axes("pmap", in_axes, out_axes)
+    if devices is not None and not list(devices):
+        raise ValueError("'devices' argument to pmap must be non-empty, or None, which is all of the process")
     statics = as_tuple(static_broadcasted_argnums, int, "static_broadcasted_argnums")
     numbers_and_names(fun, statics, None, "static_broadcasted")
     return _PmapFunction(fun, axis_name or _NAMELESS, in_axes, out_axes, statics, devices, backend, axis_size,

@@ -228,8 +228,9 @@ def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (),
         first = len(parts) - 1
         left = len(_given(like, what, first)) - first
         if left < 0:
-            raise ValueError(f"syntax error in {what} in dimension {first}: cannot resolve placeholder '...': "
-                             f"it comes after {first} sizes, and the 'like' shape {tuple(like)} has fewer")
+            raise ValueError(f"syntax error in {what} in dimension {first}: cannot resolve placeholder "
+                             f"'...': it comes after {first} sizes, and the 'like' shape {tuple(like or ())} "
+                             "has fewer")
         parts[-1:] = ["_"] * left
     return tuple(_size(part, i, like, scope, what) for i, part in enumerate(parts))
 

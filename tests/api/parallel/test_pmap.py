@@ -141,6 +141,7 @@ def test_sizes_that_differ():
 
 @pytest.mark.parametrize("call, error, words", [
     (lambda: jax.pmap(lambda x: x)(1.0), ValueError, ["pmap"]),
+    (lambda: jax.pmap(lambda x: x, devices=[]), ValueError, ["'devices' argument to pmap must be non-empty"]),
     (lambda: jax.pmap(lambda x: x, in_axes=None)(1.0), ValueError, ["pmap"]),
     (lambda: jax.pmap(lambda: 1.0)(), ValueError, ["pmap"]),
     (lambda: jax.pmap(lambda x: x, in_axes=(0, 0))(A(4)), ValueError, ["in_axes"]),
