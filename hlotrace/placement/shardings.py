@@ -83,8 +83,8 @@ def as_sharding(value: Any, what: str, laid_out: bool = False, error: type[Excep
     if isinstance(value, PartitionSpec):
         mesh = current_mesh()
         if mesh is None:
-            raise no_mesh(f"{what}: {value} names axes of a mesh, and there is no mesh in context. "
-                          "Enter one with set_mesh(mesh), or pass NamedSharding(mesh, spec).")
+            raise no_mesh(f"{what}: {value} requires a non-empty mesh in context, and there is no mesh in "
+                          "context. Enter one with set_mesh(mesh), or pass NamedSharding(mesh, spec).")
         return NamedSharding(mesh, value)
     return placement.on_device(value)
 
