@@ -84,7 +84,8 @@ def create_hybrid_device_mesh(mesh_shape, dcn_mesh_shape, devices=None, *, proce
         granules.setdefault(getattr(device, name), []).append(device)
     if math.prod(dcn_mesh_shape) != len(granules):
         raise ValueError(f"create_hybrid_device_mesh: Number of slices {len(granules)}, by {name}, must "
-                         f"equal the product of dcn_mesh_shape {tuple(dcn_mesh_shape)}, {math.prod(dcn_mesh_shape)}")
+                         f"equal the product of dcn_mesh_shape {tuple(dcn_mesh_shape)}, "
+                         f"{math.prod(dcn_mesh_shape)}")
     meshes = np.empty(len(granules), dtype=object)
     for i, key in enumerate(sorted(granules) if should_sort_granules_by_key else granules):
         meshes[i] = create_device_mesh(mesh_shape, granules[key],

@@ -48,8 +48,8 @@ def check_kind(value: Any, what: str, devices: bool = True, error: type[Exceptio
         elif isinstance(value, Mesh):
             advice = "; write NamedSharding(mesh, PartitionSpec(...))"
         if not devices:
-            raise error(f"{what} leaf specifications are expected to be Shardings, PartitionSpec instances or "
-                        f"None, but got {value!r}{advice}")
+            raise error(f"{what} leaf specifications are expected to be Shardings, PartitionSpec instances "
+                        f"or None, but got {value!r}{advice}")
         raise error(f"{what}: expected a Sharding, a PartitionSpec, a Device or None, got {value!r}{advice}")
 
 
@@ -294,7 +294,8 @@ def _in_layout_of_memory(x: Any, layout: Layout) -> Any:
         raise ValueError("with_layout_constraint in eager mode can only be applied to jax.Arrays. Got "
                          f"{type(x)}; jnp.asarray makes one")
     from ..runtime.devices import layouts  # few arrays are in a layout of their own
-    wanted = layouts.settled(x.sharding.in_layout(layout), aval_of(x), "One of with_layout_constraint arguments")
+    wanted = layouts.settled(x.sharding.in_layout(layout), aval_of(x),
+                             "One of with_layout_constraint arguments")
     return transfer.move(x, wanted, getattr(x, "_committed", True))
 
 
