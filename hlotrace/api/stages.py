@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtypes
 from ..core.avals import ShapedArray
 from ..core.caches import LRUCache
-from ..core.config import config, state
+from ..core.config import config, override, state
 from ..core.errors import check_callable
 from ..core.jaxpr import Jaxpr, eval_jaxpr
 from ..core.platforms import platform_named
@@ -431,11 +431,16 @@ class Lowered(_Stage):
                                                         compiler_options or stage._compiler_options)
             warn_unusable(executable, stage._flat, traced)
             return executable
+
+        def with_own_lines() -> Any:
+            with override("jax_compilation_cache_include_metadata_in_key", True):
+                return compiled()
         shared = (here and not self._references and traced.cacheable and not compiler_options
                   and state.trace_key is stage._trace_key and config.hlotrace_tiered_compile == "off")
         try:
             return Compiled(self, stage._jitted._call_for(stage._key, traced, self._where, self._requested,
-                                                          compiled).executable if shared else compiled())
+                                                          compiled).executable if shared else compiled(),
+                            with_own_lines)
         except JaxRuntimeError as error:
             from ..inspection.planning import lowered_estimates  # few programs are too large
             raise lowered_estimates.refused(self, self._where, error) from None
@@ -454,9 +459,10 @@ class Compiled(FastPath, _Stage):
     TypeError: Compiled(float32[4,4]): Argument types differ from the types for which this computation was ...
     """
 
-    def __init__(self, lowered: Lowered, executable: Any) -> None:
+    def __init__(self, lowered: Lowered, executable: Any, with_own_lines: Callable[[], Any]) -> None:
         self._lowered = lowered
         self._executable = executable
+        self._with_own_lines = with_own_lines
         self._call = call_of(executable, lowered._where, lowered._requested, lowered._runs, fixed=False)
         self._avals = tuple(lowered._traced.jaxpr.in_avals)
         self._fast = LRUCache(256)
@@ -517,7 +523,12 @@ class Compiled(FastPath, _Stage):
         return self._results(layouts.of_executable(self._executable)[1])
 
     def as_text(self) -> str:
-        """The optimized HLO."""
+        """The optimized HLO.
+
+        A program from disk that was first compiled when its lines were elsewhere is compiled again for it.
+        """
+        if introspect.at_other_lines(self._executable):
+            return introspect.optimized_text(self._with_own_lines())
         return introspect.optimized_text(self._executable)
 
     def cost_analysis(self) -> Any:

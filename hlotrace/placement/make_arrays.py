@@ -39,7 +39,6 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
     """An array of `shape` whose part at `index`, a tuple of slices, is `data_callback(index)`.
 
     Args:
-        shape: that of the array.
         sharding: a Sharding, or a Format.
         data_callback: called once for each different part that this process holds.
         dtype: needed where this process holds no part.

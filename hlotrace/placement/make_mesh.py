@@ -21,7 +21,6 @@ def make_mesh(axis_shapes: Iterable[int] | None = None, axis_names: Iterable[str
 
     Args:
         axis_shapes: the sizes of its axes.
-        axis_names: their names.
         axis_types: their types, Explicit by default: the types of values say how these axes split them.  Over
             Auto ones the compiler decides.
         axis_sizes: `axis_shapes`, as JAX 0.12 calls it.
