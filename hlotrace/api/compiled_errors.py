@@ -33,8 +33,8 @@ def refuse_placements(formats: Sequence[Any], leaves: Sequence[Any], flat: FlatF
                 wrong.append((i, x.aval.str_short(), passed, required))
     kind, wrong = ("layout", layouts) if layouts else ("sharding", shardings)
     count = f"5 mismatches out of {len(wrong)}" if len(wrong) > 5 else f"the {len(wrong)} mismatches"
-    lines = [f"Argument {flat.path(i)} with shape {shape}:\n  Passed {kind}: {passed}\n  Required {kind}: {wanted}"
-             for i, shape, passed, wanted in wrong[:5]]
+    lines = [f"Argument {flat.path(i)} with shape {shape}:\n  Passed {kind}: {passed}\n  Required {kind}: "
+             f"{wanted}" for i, shape, passed, wanted in wrong[:5]]
     raise ValueError(f"Computation was compiled for input {kind}s that disagree with the {kind}s of "
                      f"arguments passed to it. Here are {count}:\n" + "\n".join(lines) + "\nMove them with "
                      f"device_put, or call the jit function of {name}, which compiles again.")
