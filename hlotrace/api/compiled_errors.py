@@ -23,7 +23,8 @@ def refuse_placements(formats: Sequence[Any], leaves: Sequence[Any], flat: FlatF
         flat: the function that was lowered, for the arguments' names.
     """
     shift = len(leaves) - len(formats)
-    layouts, shardings = [], []
+    layouts: list[Any] = []
+    shardings: list[Any] = []
     for i, (x, format) in enumerate(zip(leaves[shift:], formats)):
         if format is None or type(x) is not ArrayImpl or not x.committed:
             continue
