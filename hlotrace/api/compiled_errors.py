@@ -23,7 +23,8 @@ def refuse_placements(formats: Sequence[Any], leaves: Sequence[Any], flat: FlatF
         flat: the function that was lowered, for the arguments' names.
     """
     shift = len(leaves) - len(formats)
-    layouts, shardings = [], []
+    layouts: list[Any] = []
+    shardings: list[Any] = []
     for i, (x, format) in enumerate(zip(leaves[shift:], formats)):
         if format is None or type(x) is not ArrayImpl or not x.committed:
             continue
@@ -33,11 +34,11 @@ def refuse_placements(formats: Sequence[Any], leaves: Sequence[Any], flat: FlatF
                 wrong.append((i, x.aval.str_short(), passed, required))
     kind, wrong = ("layout", layouts) if layouts else ("sharding", shardings)
     count = f"5 mismatches out of {len(wrong)}" if len(wrong) > 5 else f"the {len(wrong)} mismatches"
-    raise ValueError(f"Computation was compiled for input {kind}s that disagree with the {kind}s of arguments "
-                     f"passed to it. Here are {count}:\n" + "\n".join(
-        f"Argument {flat.path(i)} with shape {shape}:\n  Passed {kind}: {passed}\n  Required {kind}: {required}"
-        for i, shape, passed, required in wrong[:5]) + "\nMove them with device_put, or call the jit "
-        f"function of {name}, which compiles again.")
+    lines = [f"Argument {flat.path(i)} with shape {shape}:\n  Passed {kind}: {passed}\n  Required {kind}: "
+             f"{wanted}" for i, shape, passed, wanted in wrong[:5]]
+    raise ValueError(f"Computation was compiled for input {kind}s that disagree with the {kind}s of "
+                     f"arguments passed to it. Here are {count}:\n" + "\n".join(lines) + "\nMove them with "
+                     f"device_put, or call the jit function of {name}, which compiles again.")
 
 
 def refuse_structure(lowered: FlatFunction, structure: pytree.PyTreeDef, in_tree: pytree.PyTreeDef,

@@ -42,8 +42,8 @@ def create_device_mesh(mesh_shape, devices=None, *, contiguous_submeshes=False,
     """
     devices = client.devices() if devices is None else list(devices)
     if math.prod(mesh_shape) != len(devices):
-        raise ValueError(f"create_device_mesh: mesh_shape {tuple(mesh_shape)} holds {math.prod(mesh_shape)} "
-                         f"devices, and there are {len(devices)}")
+        raise ValueError(f"create_device_mesh: Number of devices {len(devices)} must equal the product of "
+                         f"mesh_shape {tuple(mesh_shape)}, {math.prod(mesh_shape)}")
     handler = device_kind_handler_dict.get(devices[0].device_kind) if devices else None
     found = handler and handler(mesh_shape, devices, contiguous_submeshes=contiguous_submeshes)
     if found is not None:
@@ -83,8 +83,9 @@ def create_hybrid_device_mesh(mesh_shape, dcn_mesh_shape, devices=None, *, proce
                              "process_is_granule=True the devices of a process are a slice")
         granules.setdefault(getattr(device, name), []).append(device)
     if math.prod(dcn_mesh_shape) != len(granules):
-        raise ValueError(f"create_hybrid_device_mesh: dcn_mesh_shape {tuple(dcn_mesh_shape)} holds "
-                         f"{math.prod(dcn_mesh_shape)} slices, and there are {len(granules)}, by {name}")
+        raise ValueError(f"create_hybrid_device_mesh: Number of slices {len(granules)}, by {name}, must "
+                         f"equal the product of dcn_mesh_shape {tuple(dcn_mesh_shape)}, "
+                         f"{math.prod(dcn_mesh_shape)}")
     meshes = np.empty(len(granules), dtype=object)
     for i, key in enumerate(sorted(granules) if should_sort_granules_by_key else granules):
         meshes[i] = create_device_mesh(mesh_shape, granules[key],

@@ -510,7 +510,8 @@ def pcast(x, axis_name, *, to):
     1.0
     """
     if to not in ("varying", "reduced", "unreduced"):
-        raise ValueError(f'pcast: to must be "varying", "reduced" or "unreduced", got {to!r}')
+        raise ValueError("pcast: Got unexpected `to` value. Allowed `to` values are: {'varying', 'reduced', "
+                         f"'unreduced'}}, got {to!r}")
     names, _, kinds = _axes(axis_name)
     if to == "unreduced":
         for v in pytree.tree_leaves(x) if "checked" in kinds else ():
@@ -520,8 +521,9 @@ def pcast(x, axis_name, *, to):
         return x
     for v in pytree.tree_leaves(x) if "checked" in kinds else ():
         if not aval_of(v).vma.isdisjoint(names):
-            raise ValueError(f"pcast: a value of type {aval_of(v)} is already varying over "
-                             f"{sorted(aval_of(v).vma)}; name axes over which it does not vary")
+            raise ValueError(f"Unsupported pcast from=varying, to={to!r}: a value of type {aval_of(v)} is "
+                             f"already varying over {sorted(aval_of(v).vma)}; name axes over which it does "
+                             "not vary")
     return pvary(x, axis_name)
 
 

@@ -19,6 +19,7 @@ from ..primitives.arrays.reduce import reduce_or_p
 from ..primitives.arrays.shape import move_axis, reduce_sum, reshape, squeeze_p
 from ..primitives.arrays.slicing import concatenate_p, pad_p, rev_p, slice_p
 from ..primitives.common import canonical_axes, canonical_axis, np, prod, scalar
+from .indexing.conditions import where
 from .util import (
     broadcast_shapes, broadcast_to_shape, check_arraylike, ndim, no_out, promote_dtypes,
     promote_dtypes_inexact, shape as shape_of)
@@ -382,6 +383,11 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
         dtype = old if old.itemsize >= wide.itemsize else wide
     x = move_axis(move_axis(a, i, ndim(a) - 1), j - (j > i), ndim(a) - 2)     # axes ..., j, i
     cols, rows = shape_of(x)[-2:]
+    if aval_of(x).explicit is not None:     # each device has a part of the diagonal: a mask moves nothing
+        mask = np.eye(cols, rows, k=-offset, dtype=bool)
+        masked = convert(where(mask, x, np.zeros((), old)), dtype, aval_of(a).weak_type)
+        axes = ndim(x) - 2, ndim(x) - 1
+        return reduce_or_p.bind(masked, axes=axes) if dtype == dtypes.bool_ else reduce_sum(masked, axes)
     size = max_dim(min_dim(rows + min(offset, 0), cols - max(offset, 0)), 0)
     start = (0,) * (ndim(x) - 2) + (max(offset, 0), max(-offset, 0)) if size else (0,) * ndim(x)
     limit = (*shape_of(x)[:-2], start[-2] + size, start[-1] + size)

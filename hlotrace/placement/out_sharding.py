@@ -60,7 +60,8 @@ def unreduced_axes(sharding: Any, what: str, *operands: Any) -> frozenset[str]:
     from .shardings import named
     found = named(sharding, what).spec.unreduced
     if found and operands and all(aval_of(x).explicit is None for x in operands):
-        raise ShardingTypeError(f"{what}: out_sharding={sharding}, and no mesh axis splits an operand: a sum "
+        raise ShardingTypeError(f"{what}: out_sharding's unreduced axes should be equal to the contracting "
+                                f"specs: out_sharding={sharding}, and no mesh axis splits an operand: a sum "
                                 "of what is whole cannot be made unreduced. Split the dimensions that are "
                                 "summed first, with jax.reshard")
     return found

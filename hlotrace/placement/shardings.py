@@ -48,8 +48,8 @@ def check_kind(value: Any, what: str, devices: bool = True, error: type[Exceptio
         elif isinstance(value, Mesh):
             advice = "; write NamedSharding(mesh, PartitionSpec(...))"
         if not devices:
-            raise error(f"{what} leaf specifications are expected to be Shardings, PartitionSpec instances or "
-                        f"None, but got {value!r}{advice}")
+            raise error(f"{what} leaf specifications are expected to be Shardings, PartitionSpec instances "
+                        f"or None, but got {value!r}{advice}")
         raise error(f"{what}: expected a Sharding, a PartitionSpec, a Device or None, got {value!r}{advice}")
 
 
@@ -83,8 +83,8 @@ def as_sharding(value: Any, what: str, laid_out: bool = False, error: type[Excep
     if isinstance(value, PartitionSpec):
         mesh = current_mesh()
         if mesh is None:
-            raise no_mesh(f"{what}: {value} names axes of a mesh, and there is no mesh in context. "
-                          "Enter one with set_mesh(mesh), or pass NamedSharding(mesh, spec).")
+            raise no_mesh(f"{what}: {value} requires a non-empty mesh in context, and there is no mesh in "
+                          "context. Enter one with set_mesh(mesh), or pass NamedSharding(mesh, spec).")
         return NamedSharding(mesh, value)
     return placement.on_device(value)
 
@@ -294,7 +294,8 @@ def _in_layout_of_memory(x: Any, layout: Layout) -> Any:
         raise ValueError("with_layout_constraint in eager mode can only be applied to jax.Arrays. Got "
                          f"{type(x)}; jnp.asarray makes one")
     from ..runtime.devices import layouts  # few arrays are in a layout of their own
-    wanted = layouts.settled(x.sharding.in_layout(layout), aval_of(x), "One of with_layout_constraint arguments")
+    wanted = layouts.settled(x.sharding.in_layout(layout), aval_of(x),
+                             "One of with_layout_constraint arguments")
     return transfer.move(x, wanted, getattr(x, "_committed", True))
 
 

@@ -90,16 +90,16 @@ def check_mesh_in_use(places: Sequence[Any], avals: Sequence[Any], names: Callab
         if s.device_set != set(mesh._devices):
             ids, wanted = ([d.id for d in devices] for devices in (s._devices, mesh._devices))
             platform = mesh._devices[0].platform.upper()
-            raise ValueError(f"Received incompatible devices for jitted computation. Got {names(i)} with shape "
-                             f"{aval.str_short()} and with device ids {ids} on platform {platform} and jit's "
-                             f"context mesh with device ids {wanted} on platform {platform}. Move it there "
-                             "with device_put")
-        of = getattr(s, "mesh", None)
-        if what and of is not None and (of.explicit_axes or mesh.explicit_axes) and (
-                of.abstract_mesh != mesh.abstract_mesh):
+            raise ValueError(f"Received incompatible devices for jitted computation. Got {names(i)} with "
+                             f"shape {aval.str_short()} and with device ids {ids} on platform {platform} and "
+                             f"jit's context mesh with device ids {wanted} on platform {platform}. Move it "
+                             "there with device_put")
+        of = getattr(s, "mesh", None)       # of other axis types in auto_axes, and in its derivative
+        if what and of is not None and of.shape_tuple != mesh.shape_tuple and (
+                of.explicit_axes or mesh.explicit_axes):
             raise ValueError(f"For {what}, context mesh {mesh.abstract_mesh} should match the aval mesh "
-                             f"{of.abstract_mesh} for shape {aval.str_short()}, of {names(i)}. Move it to the "
-                             "mesh in use with device_put or reshard")
+                             f"{of.abstract_mesh} for shape {aval.str_short()}, of {names(i)}. Move it to "
+                             "the mesh in use with device_put or reshard")
 
 
 def _joined(given: Any, wanted: Any) -> Any:

@@ -114,7 +114,8 @@ def _partial(primitive: Primitive, avals: Sequence[ShapedArray], result: ShapedA
     if terms and (not how or {*terms} != {*of} or len({*terms.values()}) > 1 or other):
         error = ShardingTypeError if how else _NoUnreducedRule
         raise error(
-            f"unreduced rule for {primitive} is not implemented: {_operands(avals)}; over "
+            f"unreduced rule for {primitive} is not implemented: "
+            f"{_binary_words(primitive, how, len(avals), (*terms,))}{_operands(avals)}; over "
             f"{named_axes(tuple(sorted(unreduced)))} the devices hold "
             f"the terms of a sum, which is still to be taken, and {_REFUSED.get(how, _REFUSED[''])}. Take "
             f"the sum first, as in jax.reshard(x, {specs[min(terms)].update(unreduced=frozenset())}).")
@@ -130,6 +131,19 @@ def _partial(primitive: Primitive, avals: Sequence[ShapedArray], result: ShapedA
     return {"unreduced": unreduced, "reduced": reduced} if unreduced or reduced else {}
 
 
+def _binary_words(primitive: Primitive, how: Any, count: int, terms: tuple[int, ...]) -> str:
+    """What is wrong, of a primitive with two operands of which `terms` are unreduced."""
+    if how == "each" and len(terms) == 2:
+        return (f"lhs and rhs to `{primitive}` cannot be unreduced since {primitive} is bilinear: "
+                if primitive.elementwise else f"lhs or rhs passed to {primitive} cannot be unreduced: ")
+    if how == "all" and count == 2 and len(terms) == 1:
+        one, other = ("lhs", "rhs") if terms == (0,) else ("rhs", "lhs")
+        return (f"{one} is unreduced while {other} is not. `{primitive}` operation does not allow this "
+                f"because there will be implicit communication. Please reduce {one} via `reshard` before "
+                f"calling `{primitive}`: ")
+    return ""
+
+
 class _NoUnreducedRule(ShardingTypeError, NotImplementedError):
     """An operation that gives no terms of terms."""
 
@@ -142,7 +156,8 @@ def _no_terms(primitive: Primitive, avals: Sequence[ShapedArray], wanted: Iterab
               found: Iterable[str]) -> ShardingTypeError:
     """The error for a sum whose result was to be unreduced over other axes than split what it runs over."""
     axes = named_axes(tuple(sorted(found))) if found else "no mesh axis"
-    return ShardingTypeError(f"{primitive}: {_operands(avals)}; out_sharding says that the result is "
+    return ShardingTypeError(f"{primitive}: out_sharding's unreduced axes should be equal to the contracting "
+                             f"specs: {_operands(avals)}; out_sharding says that the result is "
                              f"unreduced over {named_axes(tuple(sorted(wanted)))}, and {axes} splits the "
                              "dimensions that are summed: unreduced are the axes that split these, in all "
                              "operands.")

@@ -71,7 +71,8 @@ class NamedSharding(Sharding):
     @property
     def _devices(self) -> tuple[Any, ...]:      # type: ignore[override]
         if isinstance(self.mesh, AbstractMesh):
-            raise ValueError(f"{self} has no devices: its mesh is an AbstractMesh; build it on a Mesh")
+            raise ValueError("What asks for devices is not implemented for `jax.sharding.AbstractMesh`: "
+                             f"{self} has no devices: its mesh is an AbstractMesh; build it on a Mesh")
         return self.mesh._devices
 
     @property
@@ -98,9 +99,8 @@ class NamedSharding(Sharding):
             ValueError: if it has more entries than such an array has dimensions.
         """
         if len(self.spec) > ndim:
-            raise ValueError(f"{self} is for arrays of rank {len(self.spec)} or more, as {self.spec} has "
-                             f"{len(self.spec)} entries; the array has rank {ndim}. Drop entries from the "
-                             "spec.")
+            raise ValueError(f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, "
+                             f"but was applied to a value of rank {ndim}. Drop entries from the spec.")
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
         """`check_rank` for arrays of a shape."""

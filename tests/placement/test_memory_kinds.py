@@ -129,3 +129,21 @@ def test_what_is_computed_of_arrays_in_the_hosts_memory_is_there(function, kind)
     if kind is jax.sharding.AxisType.Explicit:
         assert jax.reshard(there,
                            jax.sharding.NamedSharding(mesh, jax.P())).sharding.memory_kind == "pinned_host"
+
+
+def test_types_of_results_say_their_memory():
+    rows, pinned = on("data"), on("data").with_memory_kind("pinned_host")
+    x = jax.device_put(X, pinned)
+    struct = jax.ShapeDtypeStruct(X.shape, X.dtype, sharding=pinned)
+    split = jax.shard_map(lambda part: part * 2, mesh=rows.mesh, in_specs=rows.spec, out_specs=rows.spec)
+    made = {
+        "asked for": (jax.jit(jnp.sin, out_shardings=pinned)(X), np.sin(X), "pinned_host"),
+        "brought back": (jax.jit(lambda x: x * 2, out_shardings=rows)(x), X * 2, "device"),
+        "as the argument": (jax.jit(lambda x: x * 2)(x), X * 2, "pinned_host"),
+        "lowered for a struct": (jax.jit(lambda x: x * 2).lower(struct).compile()(x), X * 2, "pinned_host"),
+        "of parts": (jax.jit(split)(x), X * 2, "pinned_host"),
+    }
+    for name, (got, want, kind) in made.items():
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+        assert got.sharding.memory_kind == kind, name
+        assert str(jax.typeof(got)) == ("float32<host>[8,4]" if kind == "pinned_host" else "float32[8,4]"), name

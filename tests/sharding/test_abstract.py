@@ -65,7 +65,7 @@ def test_index_map_and_shard_shape(sharding, shape, part, where):
      "size is 20 (full shape: (4, 20), per-dimension tiling factors: [1, 8] should evenly divide the shape): it is split over mesh axes 'data' (4) x 'model' (2). Pad it to 24"),
     (grid.reshape(4, 2), (8, 3), "tiling factors: [4, 2] should evenly divide the shape): it is split over "
      "axis 1 of the devices"),
-    (NamedSharding(MESH, P("data", None, "model")), (4, 4), "has 3 entries; the array has rank 2"),
+    (NamedSharding(MESH, P("data", None, "model")), (4, 4), "rank at least 3, but was applied to a value of rank"),
     (grid.reshape(4, 2), (8,), "is for arrays of rank 2; an array of rank 1 takes the trailing axes, and the leading ones, "
      "of shape (4,), would split axes that it does not have. Make copies along them: replicate((0,))."),
     (grid.reshape(1, 4, 2), (8,), "Make copies along them: replicate((0, 1))."),

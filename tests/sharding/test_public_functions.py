@@ -64,3 +64,15 @@ def test_each_operand_split_in_each_way(module):
                         assert "Incompatible types for broadcasting" in str(error), name
                         refused += 1
     assert typed and typed + refused > 30
+
+
+@pytest.mark.parametrize("spec", [P("x"), P(None, "y"), P("x", "y"), P(None, None, "x")])
+def test_the_trace_of_what_is_split(spec):
+    mesh = Mesh(np.array(devices()).reshape(2, 4), ("x", "y"), (AxisType.Explicit,) * 2)
+    for value, axes in ((np.arange(128).reshape(4, 4, 8), (0, 1)), (np.arange(128.0).reshape(4, 8, 4) > 3, (2, 0))):
+        x = jax.device_put(value, NamedSharding(mesh, spec))
+        for offset in (0, 2, -1):
+            got = jnp.trace(x, offset, *axes)
+            np.testing.assert_array_equal(got, np.trace(value, offset, *axes))
+            kept, = {0, 1, 2} - {*axes}
+            assert jax.typeof(got).sharding.spec == P((*spec, None, None)[kept])

@@ -137,8 +137,8 @@ class _ShardMapped:
         around = {name for name, _, kind in state.axis_env if kind != "vmap"}
         mesh = current_mesh() if self.mesh is None else self.mesh
         if mesh is None:
-            raise ValueError(f"shard_map of {self.name}: there is no mesh: pass mesh=, or enter one with "
-                             "set_mesh(mesh)")
+            raise ValueError(f"shard_map of {self.name}: The context mesh cannot be empty, and there is no "
+                             "mesh: pass mesh=, or enter one with set_mesh(mesh)")
         if not isinstance(mesh, (Mesh, AbstractMesh)):
             raise TypeError(f"shard_map of {self.name}: mesh is a Mesh or an AbstractMesh, got {mesh!r}")
         known = current_mesh()
@@ -152,8 +152,8 @@ class _ShardMapped:
                              f"its own mesh is {mesh}; nested ones are over the same mesh")
         unknown = [a for a in self.axis_names if a not in mesh.axis_names]
         if unknown:
-            raise ValueError(f"shard_map of {self.name}: axis_names {sorted(self.axis_names)} holds "
-                             f"{unknown[0]!r}, which is not an axis of the mesh: {mesh.axis_names}")
+            raise ValueError(f"shard_map of {self.name} requires axis_names={self.axis_names} to be a subset "
+                             f"of mesh.axis_names={mesh.axis_names}: {unknown[0]!r} is no axis of it")
         free = [a for a in mesh.axis_names if a not in around]
         manual = tuple(a for a in free if not self.axis_names or a in self.axis_names)
         if not manual:
@@ -171,7 +171,8 @@ class _ShardMapped:
         for spec in adapters.specs_of_values(treedef, flat, PartitionSpec):
             spec = PartitionSpec() if spec is None else spec
             if not isinstance(spec, PartitionSpec):
-                raise TypeError(f"{where} holds PartitionSpecs, got {spec!r}")
+                raise TypeError(f"{where} argument must be a pytree of `jax.sharding.PartitionSpec` "
+                                f"instances, got {spec!r}")
             if PartitionSpec.UNCONSTRAINED in spec:
                 raise ValueError(f"{where} {spec} leaves a dimension to the compiler (UNCONSTRAINED): name "
                                  f"the axes of {manual} that cut it, or None")
@@ -182,8 +183,9 @@ class _ShardMapped:
                                  f"the mesh is {mesh}")
             for axis in used:
                 if axis not in manual:
-                    raise ValueError(f"{where} {spec} names {axis!r}, which is not one of the axes {manual} "
-                                     f"over which it maps; the mesh is {mesh}{did_you_mean(axis, manual)}")
+                    raise ValueError(f"{where} argument must refer to an axis marked as manual: {spec} "
+                                     f"names {axis!r}, which is not one of the axes {manual} over which "
+                                     f"it maps; the mesh is {mesh}{did_you_mean(axis, manual)}")
                 if used.count(axis) > 1:
                     raise DuplicateSpecError(f"{where}: a single NamedSharding specification can map every "
                                              f"mesh axis to at most one positional dimension, but {spec} "
@@ -235,13 +237,17 @@ class _ShardMapped:
                                  "Explicit axes the type says how it is cut. Leave in_specs out, or reshard "
                                  f"the argument, as in jax.reshard(x, {spec})")
         if len(spec) > aval.ndim:
-            raise ValueError(f"{flat}: in_specs {spec} has {len(spec)} entries for argument {flat.path(i)} "
-                             f"of type {aval.str_short()}, which has rank {aval.ndim}: drop entries from "
-                             "the spec, or add axes to the argument")
+            raise ValueError(f"{flat} was given an in_specs entry which is too long to be compatible with "
+                             "the corresponding input value from the function: in_specs "
+                             f"{spec} has {len(spec)} entries for argument {flat.path(i)} of type "
+                             f"{aval.str_short()}, which has rank {aval.ndim}: drop entries from the spec, "
+                             "or add axes to the argument")
         try:
             return part(aval, spec, mesh, self.check_vma, manual)
         except ValueError as error:
-            raise ValueError(f"{flat}: argument {flat.path(i)}, args{pytree.leaf_paths(flat.arg_tree)[i]}, "
+            raise ValueError(f"{flat} was given argument arrays with axis sizes that are not evenly "
+                             "divisible by the corresponding mesh axis sizes: "
+                             f"argument {flat.path(i)}, args{pytree.leaf_paths(flat.arg_tree)[i]}, "
                              f"of type {aval.str_short()}: {error}. Pad it, or cut it otherwise.") from None
 
     def _trace(self, flat: Any, avals: list[ShapedArray], in_specs: Any, mesh: Mesh | AbstractMesh,
@@ -278,16 +284,19 @@ class _ShardMapped:
         """A result that its spec describes; in checked mode it varies over all axes that the spec names."""
         aval = aval_of(x)
         if len(spec) > aval.ndim:
-            raise ValueError(f"{flat}: out_specs {spec} has {len(spec)} entries for {flat.out_path(i)} of "
-                             f"type {aval.str_short()}, which has rank {aval.ndim}")
+            raise ValueError(f"{flat} was given an out_specs entry which is too long to be compatible with "
+                             "the corresponding output value from the function: out_specs "
+                             f"{spec} has {len(spec)} entries for {flat.out_path(i)} of type "
+                             f"{aval.str_short()}, which has rank {aval.ndim}")
         if not self.check_vma:
             return x
         extra = sorted((aval.vma & {*manual}) - names(spec))
         if extra:
             raise ValueError(
-                f"{flat}: out_specs {spec} says that {flat.out_path(i)} is the same on all devices along "
-                f"{extra}, and it may vary there: its type is {aval}. Name the axes in out_specs, or reduce "
-                "over them (psum, pmean); if the values are equal all the same, say check_vma=False.")
+                f"{flat} was given out_specs which require replication which can't be statically inferred "
+                f"given the mesh: out_specs {spec} says that {flat.out_path(i)} is the same on all devices "
+                f"along {extra}, and it may vary there: its type is {aval}. Name the axes in out_specs, or "
+                "reduce over them (psum, pmean); if the values are equal all the same, say check_vma=False.")
         if not spec.unreduced <= aval.vma:
             raise ValueError(f"{flat}: out_specs {spec} says that {flat.out_path(i)} is unreduced, and its "
                              f"type is {aval}: the devices along {sorted(spec.unreduced - aval.vma)} have "

@@ -73,6 +73,7 @@ def check_fits(sharding: Sharding, value: Any, name: Callable[[], str], divides:
         try:
             sharding.check_compatible_aval(shape)
         except ValueError as error:
-            raise ValueError(f"{name()} is incompatible with its sharding annotation: {error}") from None
+            raise ValueError(f"{name()} is incompatible with its sharding annotation {sharding}: "
+                             f"{error}") from None
     if divides:
         check_divides(sharding, value, name)

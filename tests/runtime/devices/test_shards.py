@@ -583,9 +583,9 @@ def test_entries_of_a_spec_that_split_nothing_may_be_more_than_there_are_dimensi
         assert y == 4 and len(y.addressable_shards) == 8
     for f in (lambda: jax.jit(lambda x: x + 1, in_shardings=s)(x), lambda: jax.jit(lambda x: x, out_shardings=s)(4.0),
               lambda: jax.device_put(4.0, s), lambda: jax.lax.with_sharding_constraint(x, s)):
-        with pytest.raises(ValueError, match="is incompatible with its sharding annotation.*rank 2 or more"):
+        with pytest.raises(ValueError, match="is incompatible with its sharding annotation.*rank at least 2"):
             f()
-    with pytest.raises(ValueError, match="rank 1 or more"):
+    with pytest.raises(ValueError, match="rank at least 1"):
         jax.make_array_from_callback((), NamedSharding(mesh, P("x")), lambda index: np.float32(3))
 
 
