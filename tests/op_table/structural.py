@@ -112,7 +112,7 @@ rows, rows_out = fixed([[2], [0], [2]]), fixed([[3], [-1], [4]])
 row("gather", lambda x, i: x[i[:, 0]], TABLE, rows, params=gathering(PROMISE, (1, 3), *ROW_OF), bad=[
     fails(TypeError, "indices must have an integer type", "gather", (4, 3), (2, 1),
           **gathering(CLIP, (1, 3), *ROW_OF)),
-    fails(TypeError, "must have one entry for each of the 1 dimensions in start_index_map", "gather", (4, 3),
+    fails(TypeError, "Gather op has 1 elements in start_index_map", "gather", (4, 3),
           fixed([[1, 1]]), **gathering(CLIP, (1, 3), *ROW_OF)),
     fails(TypeError, "Slice size at index 1 in gather op is out of range", "gather", (4, 3), rows,
           **gathering(CLIP, (1, 4), *ROW_OF))])
@@ -145,9 +145,9 @@ def scatters(name, combine, kinds, variants):
 
 
 BAD_SCATTERS = {name: [
-    fails(TypeError, "must have rank 2", name, (4, 3), rows, (3,), **scattering(CLIP, *ROW_OF)),
+    fails(TypeError, "Updates tensor must be of rank 2", name, (4, 3), rows, (3,), **scattering(CLIP, *ROW_OF)),
     fails(TypeError, "same dtypes", name, (4, 3), rows, np.zeros((3, 3), int), **scattering(CLIP, *ROW_OF)),
-    fails(TypeError, "windows of size 4 along operand axis 1", name, (4, 3), rows, (3, 4),
+    fails(TypeError, "For dimension 1, updates bound is 4, operand bound is 3", name, (4, 3), rows, (3, 4),
           **scattering(CLIP, *ROW_OF))] for name in ("scatter", "scatter_add", "scatter_mul", "scatter_min",
                                                      "scatter_max")}
 ONCE, TWICE = ("", distinct, PROMISE, True), ("twice in one place", rows, PROMISE, False)
@@ -177,5 +177,5 @@ def _square(x):
 
 ROWS.append(Row("scatter_apply", square_at, scattered(lambda old, new: old * old), (TABLE, distinct, UPDATES), "fi",
                 derivative="none", bad=(fails(
-                    TypeError, "must have rank 2", "scatter_apply", (4, 3), rows, (3,),
+                    TypeError, "Updates tensor must be of rank 2", "scatter_apply", (4, 3), rows, (3,),
                     **scattering(CLIP, *ROW_OF, update_jaxpr=None)),)))
