@@ -33,7 +33,6 @@ def set_error_if(pred: Any, /, msg: str) -> None:
 
     Args:
         pred: a boolean array.
-        msg: what the error will say.
     Raises:
         ValueError: in a shard_map, where each device has a `pred` of its own: return it instead.
         Exception: under vmap, as for all writes to a Ref from outside of it.

@@ -327,7 +327,6 @@ class _IndexUpdateRef:
             mode: "clip", "fill" or "promise_in_bounds".
             fill_value: what mode="fill" reads out of bounds; nan, the least signed or greatest unsigned
                 integer, or True by default.
-            out_sharding: the sharding of the result.
             wrap_negative_indices: negative indices count from the end.
         """
         array, index = self.array, self.index
