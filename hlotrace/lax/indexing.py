@@ -116,10 +116,6 @@ def index_in_dim(operand, index, axis=0, keepdims=True):
 def index_dtype(values):
     """The dtype in which index values of any integer types are compared: int32, or a wider one of theirs."""
     avals = [aval_of(v) for v in values if type(v) is not int]
-    for a in avals:
-        if not dtypes.is_integer(a.dtype):
-            raise TypeError("index arguments must be integers of the same type, got: "
-                            f"{', '.join(a.dtype.name for a in avals)}: convert with .astype(int)")
     wide = [a.dtype for a in avals if a.dtype.itemsize >= 4]
     if len(set(wide)) == 1:
         return wide[0]
@@ -149,6 +145,10 @@ def _starts(name, operand, start_indices, negative):
     if len(start_indices) != len(shape):
         raise ValueError("Length of slice indices must match number of operand dimensions "
                          f"({len(start_indices)} vs {shape})")
+    given = [dtypes.canonicalize(aval_of(v).dtype) for v in start_indices if type(v) is not int]
+    if len(set(given)) > 1 or not all(map(dtypes.is_integer, given)):
+        raise TypeError(f"index arguments to {name} must be integers of the same type, got: "
+                        f"{', '.join(d.name for d in given)}: convert with .astype(int)")
     dtype = index_dtype(start_indices)
     if isinstance(negative, bool):
         negative = [negative] * len(shape)

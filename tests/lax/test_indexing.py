@@ -44,7 +44,7 @@ def test_lax_slices():
         (lax.dynamic_slice_in_dim(X, jnp.int32(1), 2, 1), X[:, 1:3]),
         (lax.dynamic_index_in_dim(X, -1, 2), X[..., -1:]),
         (lax.dynamic_slice(X, jnp.array([1, 0, 2]), (1, 1, 1)), X[1:2, :1, 2:3]),
-        (lax.dynamic_slice(X, (np.int8(1), 0, jnp.uint8(2)), (1, 1, 1)), X[1:2, :1, 2:3]),
+        (lax.dynamic_slice(X, (np.int8(1), 0, jnp.int8(2)), (1, 1, 1)), X[1:2, :1, 2:3]),
         (lax.dynamic_update_index_in_dim(X, X[:, 0], 3, 1), np.concatenate([X[:, :3], X[:, :1]], 1)),
         (lax.dynamic_update_slice_in_dim(X, X[:2], -2, 0), np.concatenate([X[:1], X[:2]])),
         (lax.index_take(X, (I3, I3), (0, 1)), X[I3, I3]),
