@@ -15,7 +15,7 @@ from ..primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_sl
 from ..primitives.arrays.elementwise import add, convert, lt, neg, select
 from ..primitives.arrays.gather import gather_p
 from ..primitives.arrays.gather_numbers import (
-    GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, window_sizes)
+    PROMISE, GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, window_sizes)
 from ..primitives.arrays.shape import full, reshape, squeeze_p
 from ..primitives.arrays.slicing import concatenate_p, slice_p
 from ..primitives.common import canonical_axis, check_index, dtype_of, is_constant, np, scalar, shape_of
@@ -116,10 +116,6 @@ def index_in_dim(operand, index, axis=0, keepdims=True):
 def index_dtype(values):
     """The dtype in which index values of any integer types are compared: int32, or a wider one of theirs."""
     avals = [aval_of(v) for v in values if type(v) is not int]
-    for a in avals:
-        if not dtypes.is_integer(a.dtype):
-            raise TypeError("index arguments must be integers of the same type, got: "
-                            f"{', '.join(a.dtype.name for a in avals)}: convert with .astype(int)")
     wide = [a.dtype for a in avals if a.dtype.itemsize >= 4]
     if len(set(wide)) == 1:
         return wide[0]
@@ -149,6 +145,10 @@ def _starts(name, operand, start_indices, negative):
     if len(start_indices) != len(shape):
         raise ValueError("Length of slice indices must match number of operand dimensions "
                          f"({len(start_indices)} vs {shape})")
+    given = [dtypes.canonicalize(aval_of(v).dtype) for v in start_indices if type(v) is not int]
+    if len(set(given)) > 1 or not all(map(dtypes.is_integer, given)):
+        raise TypeError(f"index arguments to {name} must be integers of the same type, got: "
+                        f"{', '.join(d.name for d in given)}: convert with .astype(int)")
     dtype = index_dtype(start_indices)
     if isinstance(negative, bool):
         negative = [negative] * len(shape)
@@ -289,8 +289,8 @@ def gather(operand, start_indices, dimension_numbers, slice_sizes, *, unique_ind
         slice_sizes: the sizes of the window, one for each axis of `operand`.
         unique_indices: a promise that no element is read twice.
         indices_are_sorted: a promise that the vectors ascend.
-        mode: a `GatherScatterMode`; the default reads `fill_value` out of bounds.
-        fill_value: what is read out of bounds; NaN, or the least or largest number, for None.
+        mode: a `GatherScatterMode`; the default promises that no window is out of bounds.
+        fill_value: what mode="fill" reads out of bounds; NaN, or the least or largest number, for None.
 
     >>> numbers = lax.GatherDimensionNumbers((1,), collapsed_slice_dims=(0,), start_index_map=(0,))
     >>> lax.gather(jnp.arange(6).reshape(3, 2), jnp.array([[2], [0]]), numbers, (1, 2))
@@ -304,7 +304,8 @@ def gather(operand, start_indices, dimension_numbers, slice_sizes, *, unique_ind
         check_bounds(shape_of(operand), numbers.start_index_map, indices, False, slice_sizes)
     return gather_p.bind(operand, indices, slice_sizes=slice_sizes, dimension_numbers=numbers,
                          indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
-                         mode=GatherScatterMode.from_any(mode), fill_value=fill_value)
+                         mode=PROMISE if mode is None else GatherScatterMode.from_any(mode),
+                         fill_value=fill_value)
 
 
 def _scatter_function(name, effect, result):

@@ -192,7 +192,7 @@ def _window_parameters(shape, window_dimensions, window_strides, padding, base_d
     dimensions, strides, base_dilation, window_dilation = (
         ones if v is None else tuple(map(as_size, v))
         for v in (window_dimensions, window_strides, base_dilation, window_dilation))
-    if isinstance(padding, str) and len(dimensions) == len(strides) == len(shape):
+    if isinstance(padding, str) and len(dimensions) == len(strides) == len(shape) and 0 not in strides:
         padding = padtype_to_pads(shape, [window.dilated(n, d) for n, d in zip(dimensions, window_dilation)],
                                   strides, padding)
     padding = () if isinstance(padding, str) else tuple((as_size(lo), as_size(hi)) for lo, hi in padding)

@@ -330,7 +330,7 @@ def concatenate(operands, dimension):
     """
     operands = list(operands)
     if not operands:
-        raise ValueError("concatenate requires a non-empty sequence of arrays")
+        raise ValueError("concatenate requires a non-empty sequences of arrays")
     ranks = {len(checked_shape("concatenate", x)) for x in operands}
     if len(ranks) > 1:
         raise errors.ShapeError("Cannot concatenate arrays with different numbers of dimensions: got "
@@ -390,7 +390,8 @@ def pad(operand, padding_value, padding_config):
     """
     checked_shape("pad", operand)
     if checked_shape("pad", padding_value) != ():
-        raise ValueError(f"padding_value must be a scalar; got shape {aval_of(padding_value).shape}")
+        raise ValueError(f"padding_value must be a scalar; got np.shape(padding_value)="
+                         f"{aval_of(padding_value).shape}")
     config = tuple(tuple(map(as_size, entry)) for entry in padding_config)
     if any(len(entry) != 3 for entry in config):
         raise ValueError(f"pad: each entry of padding_config must be (low, high, interior), got {config}")

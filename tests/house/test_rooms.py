@@ -26,6 +26,7 @@ TESTED_BY = {
     "experimental/pallas/": "experimental/pallas/test_names.py",
     "api/compiled_calls.py": "api/test_jit.py",
     "api/compiled_errors.py": "api/test_stages.py",
+    "api/external/noted_errors.py": "experimental/test_error_check.py",
     "api/hijax.py": "experimental/test_hijax.py",
     "api/jacobians.py": "api/test_autodiff.py",
     "api/jit_placement.py": "runtime/executables/test_spmd.py",

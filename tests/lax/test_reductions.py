@@ -31,7 +31,10 @@ SMOOTH = {
     (lambda: lax.reduce(X, X, lax.add, (0,)), ValueError, "non-scalar initial value"),
     (lambda: lax.reduce(X, 0.0, lambda a, b: a > b, (0,)), TypeError, "computation must return"),
     (lambda: lax.top_k(X, 9), ValueError, "k=9"), (lambda: lax.sort((X, X[0])), TypeError, "equal shapes"),
-    (lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2)), TypeError, "window_dimensions"),
+    (lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2)), TypeError,
+     "reduce_window got the wrong number of window_dimensions"),
+    (lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2, 2), (0, 1, 1), "SAME"), TypeError,
+     "reduce_window window_strides must have every element be strictly positive"),
 ])
 def test_errors_say_what_is_wrong(call, error, words):
     with pytest.raises(error, match=words):

@@ -149,7 +149,7 @@ def convolution_channels():
     return lax.conv_general_dilated(image, kernel, (1, 1), "SAME")  # <-
 
 
-@mistake(TypeError, "lax.dynamic_slice", "(5,)", "(7,)", advice="smaller than operand shape")
+@mistake(TypeError, "lax.dynamic_slice", "(5,)", "(7,)", advice="less than or equal to operand shape")
 def dynamic_slice():
     return lax.dynamic_slice(jnp.ones(5), (0,), (7,))  # <-
 

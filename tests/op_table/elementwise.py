@@ -168,7 +168,7 @@ MASK = fixed([[True, False, True], [False, False, True]], bool)
 CASES = [between(-3, 3, 2, 3) for _ in range(3)]
 F32 = np.float32(0)
 row("select_n", lambda m, x, y: np.where(m, y, x), MASK, *CASES[:2], kinds="fciub", bad=[
-    fails(TypeError, "must be boolean or int32 type", "select_n", F32, F32, F32),
+    fails(TypeError, "must be boolean or integer type", "select_n", F32, F32, F32),
     fails(TypeError, "cannot have > 2 cases", "select_n", np.True_, F32, F32, F32),
     fails(TypeError, "cases must have the same shapes", "select_n", np.True_, (2,), (3,)),
     fails(TypeError, "must be scalar or have the same shape as cases", "select_n", np.array([True]), (2,), (2,))])
@@ -178,7 +178,7 @@ row("select_n", lambda i, *xs: np.choose(i, xs), fixed([[0, 1, 2], [2, 1, 0]]), 
     variant="three cases")
 row("clamp", lambda a, x, b: np.clip(x, a, b), np.float64(-1), between(-3, 3, 2, 3), np.float64(2), kinds="fiu", bad=[
     fails(TypeError, "min has dtype float16", "clamp", np.float16(0), (2,), F32),
-    fails(TypeError, "max must be a scalar or have the operand's shape", "clamp", F32, (2,), (3,))])
+    fails(TypeError, "max.shape == operand.shape or max.shape ==", "clamp", F32, (2,), (3,))])
 row("clamp", lambda a, x, b: np.clip(x, a, b), between(-1, 0, 2, 3), between(-3, 3, 2, 3), between(1, 2, 2, 3),
     kinds="fi", variant="bounds for each element")
 row("stop_gradient", lambda x: x, between(-3, 3, 2, 3), kinds="fc", derivative="zero", bad=[])

@@ -76,7 +76,6 @@ def noting_floats(function: Callable[..., Any], divides: bool, args: tuple[Any, 
     if divides and "divide" in state.noting:
         set_error_if(eq(as_array(args[1]), 0), "Division by zero encountered")
     out = function(*args)
-    for x in (out if isinstance(out, tuple) else (out,)) if "nan" in state.noting else ():
-        if is_float(aval_of(x).dtype):
-            set_error_if(ne(x, x), "NaN encountered")
+    if "nan" in state.noting and is_float(aval_of(out).dtype):
+        set_error_if(ne(out, out), "NaN encountered")
     return out

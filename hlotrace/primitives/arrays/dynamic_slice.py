@@ -25,12 +25,13 @@ def _check_starts(name, x, starts, sizes, what):
                                 f"must have one entry for each axis of the operand of shape {x.shape}")
     for d, (size, bound) in enumerate(zip(sizes, x.shape)):
         if not (may_be_at_most(0, size) and may_be_at_most(size, bound)):
-            raise TypeError(f"{name} {what} must be smaller than operand shape, and nonnegative, got {what} "
-                            f"{tuple(sizes)} for operand shape {x.shape}: {size} for axis {d} of size "
-                            f"{bound}")
+            must = "must be less than or equal to" if what == "slice_sizes" else "must be smaller than"
+            raise TypeError(f"{name} {what} {must} operand shape, got {what} {tuple(sizes)} for operand "
+                            f"shape {x.shape}: {size} for axis {d} of size {bound}, it may be 0 to {bound}")
     for s in starts:
         if s.ndim or not dtypes.is_integer(s.dtype):
-            raise TypeError(f"{name}: index arguments must be integer scalars, got {s.str_short(True)}")
+            raise TypeError(f"start_indices arguments to {name} must be scalars, and integers, got "
+                            f"{s.str_short(True)}")
     if starts:
         same_dtype(f"{name} (index arguments)", *starts)
 

@@ -567,8 +567,8 @@ reduce_precision_p = unary_with_params(
 
 def _select_abstract_eval(which, *cases):
     if not (dtypes.is_bool(which.dtype) or which.dtype == dtypes.int32):
-        raise TypeError(f"select `which` must be boolean or int32 type, got {which.dtype}: compare it, as in "
-                        "x > 0")
+        raise TypeError(f"select `which` must be boolean or integer type, got {which.dtype}: compare it, as "
+                        "in x > 0")
     if dtypes.is_bool(which.dtype) and len(cases) > 2:
         raise TypeError(f"select with boolean `which` cannot have > 2 cases, got {len(cases)}")
     first = cases[0]
@@ -630,8 +630,8 @@ def _clamp_abstract_eval(low, x, high):
             raise TypeError(f"clamp: {name} has dtype {bound.dtype}, the operand has {x.dtype}; they must be "
                             "equal; cast it with .astype, or use jnp.clip")
         if bound.shape and bound.shape != x.shape:
-            raise TypeError(f"clamp: {name} must be a scalar or have the operand's shape {x.shape}, got "
-                            f"{bound.shape}; jnp.clip broadcasts")
+            raise TypeError(f"clamp requires {name}.shape == operand.shape or {name}.shape == (), got "
+                            f"{name}.shape={bound.shape}, operand.shape={x.shape}; jnp.clip broadcasts")
     return x
 
 

@@ -17,7 +17,7 @@ from ..common import (
 from . import elementwise as e
 from .gather_numbers import (
     CLIP, FILL, PROMISE, GatherDimensionNumbers, ScatterDimensionNumbers, check_batching_dims, check_dims,
-    check_index_vectors, last_starts, shift, window_sizes)
+    check_index_vectors, check_map, check_offsets, last_starts, shift, window_sizes)
 from .reduce import reduce_and_p
 from .shape import (
     broadcast_axis, broadcast_in_dim, full, instantiate, int_array, int_list, move_axis, reshape, types_text,
@@ -32,28 +32,30 @@ def _gather_abstract_eval(x, indices, *, dimension_numbers, slice_sizes, indices
     offset, collapsed, index_map, batching, indices_batching = dimension_numbers
     check_index_vectors("gather", indices, index_map, "start_index_map")
     rank = len(offset) + indices.ndim - 1
-    check_dims("gather", "offset_dims", offset, rank)
+    check_offsets(offset, rank)
+    check_map("gather", "start_index_map", index_map, x.ndim)
     check_dims("gather", "collapsed_slice_dims", collapsed, x.ndim)
-    check_dims("gather", "operand_batching_dims", batching, x.ndim)
-    check_dims("gather", "collapsed_slice_dims and operand_batching_dims", (*collapsed, *batching), x.ndim,
-               False)
-    check_dims("gather", "start_index_map and operand_batching_dims", (*index_map, *batching), x.ndim, False)
-    check_batching_dims("gather", x, indices, batching, indices_batching, "start_indices_batching_dims")
+    check_batching_dims("gather", x, indices, batching, indices_batching, "start_indices_batching_dims",
+                        collapsed_slice_dims=collapsed, start_index_map=index_map)
     if len(slice_sizes) != x.ndim:
-        raise TypeError(f"gather: slice_sizes {slice_sizes} must have one entry for each axis of the operand "
-                        f"of shape {x.shape}")
+        raise TypeError("Gather op must have one slice size for every input dimension; got: "
+                        f"len(slice_sizes)={len(slice_sizes)}, input_shape.rank={x.ndim}")
     for d, (size, bound) in enumerate(zip(slice_sizes, x.shape)):
         if not 0 <= size <= bound:
             raise TypeError(f"Slice size at index {d} in gather op is out of range, must be within [0, "
                             f"{bound} + 1), got {size} (operand shape {x.shape})")
-        if size != 1 and d in collapsed or not surely(size, high=1) and d in batching:
-            raise TypeError("gather: the slice size of a collapsed or batching dimension must be 1, got "
-                            f"{size} for axis {d}")
+        if size != 1 and d in collapsed:
+            raise TypeError(f"Gather op can only collapse slice dims with bound 1, but bound is {size} for "
+                            f"index {d} at position {collapsed.index(d)}.")
+        if not surely(size, high=1) and d in batching:
+            raise TypeError(f"Gather op can only have operand batching dims with bound 0/1, but bound is "
+                            f"{size} for index {d} at position {batching.index(d)}.")
     window = [n for d, n in enumerate(slice_sizes) if d not in collapsed and d not in batching]
     if len(window) != len(offset):
-        raise TypeError(f"gather: offset_dims {offset} must have one entry for each of the {len(window)} "
-                        f"axes of the window (slice_sizes {slice_sizes} without collapsed_slice_dims "
-                        f"{collapsed} and operand_batching_dims {batching})")
+        raise TypeError("All components of the offset index in a gather op must either be a offset dimension "
+                        f"or explicitly collapsed/batching; got len(slice_sizes)={len(slice_sizes)}, "
+                        f"output_slice_sizes={offset}, collapsed_slice_dims={collapsed}, "
+                        f"operand_batching_dims={batching}.")
     window, rest = iter(window), iter(indices.shape)
     return ShapedArray(tuple(next(window) if d in offset else next(rest) for d in range(rank)), x.dtype,
                        x.weak_type)
@@ -158,33 +160,31 @@ gather_p = Primitive("gather", abstract_eval=_gather_abstract_eval, sharding=_ga
 
 def _check(name, x, indices, updates, dnums):
     window, inserted, index_map, batching, indices_batching = dnums
-    same_dtype(f"{name} (operand and updates)", x, updates)
-    check_index_vectors(name, indices, index_map, "scatter_dims_to_operand_dims")
+    same_dtype(name, x, updates)
+    check_index_vectors("scatter", indices, index_map, "scatter_dims_to_operand_dims")
     rank = len(window) + indices.ndim - 1
     if updates.ndim != rank:
-        raise TypeError(f"{name}: updates of shape {updates.shape} must have rank {rank}: one axis for each "
-                        f"of update_window_dims {window} and one for each axis but the last of the indices "
-                        f"of shape {indices.shape}")
-    check_dims(name, "update_window_dims", window, rank)
-    check_dims(name, "inserted_window_dims", inserted, x.ndim)
-    check_dims(name, "operand_batching_dims", batching, x.ndim)
-    check_dims(name, "inserted_window_dims and operand_batching_dims", (*inserted, *batching), x.ndim, False)
-    check_dims(name, "scatter_dims_to_operand_dims and operand_batching_dims", (*index_map, *batching),
-               x.ndim, False)
-    check_batching_dims(name, x, indices, batching, indices_batching, "scatter_indices_batching_dims")
-    if len(window) + len(inserted) + len(batching) != x.ndim:
-        raise TypeError(f"{name}: update_window_dims {window}, inserted_window_dims {inserted} and "
-                        f"operand_batching_dims {batching} must together have one entry for each of the "
-                        f"{x.ndim} axes of the operand of shape {x.shape}")
-    for d, (size, bound) in enumerate(zip(window_sizes(dnums, x.shape, updates.shape), x.shape)):
-        if size > bound:
-            raise TypeError(f"{name}: the updates of shape {updates.shape} have windows of size {size} along "
-                            f"operand axis {d}, which has size {bound} (operand shape {x.shape})")
-    batch = tuple(n for d, n in enumerate(updates.shape) if d not in window)
-    if batch != indices.shape[:-1]:
-        raise TypeError(f"{name}: the axes {batch} of updates of shape {updates.shape} that are not in "
-                        f"update_window_dims {window} must equal the axes but the last of the indices of "
-                        f"shape {indices.shape}")
+        raise TypeError(f"Updates tensor must be of rank {rank}; got {updates.ndim}.")
+    check_dims("scatter", "update_window_dims", window, rank)
+    check_dims("scatter", "inserted_window_dims", inserted, x.ndim)
+    check_map("scatter", "scatter_dims_to_operand_dims", index_map, x.ndim)
+    check_batching_dims("scatter", x, indices, batching, indices_batching, "scatter_indices_batching_dims",
+                        inserted_window_dims=inserted, scatter_dims_to_operand_dims=index_map)
+    size = len(window) + len(inserted) + len(batching)
+    if size != x.ndim:
+        raise TypeError(f"Scatter op has window of size {size}; doesn't match operand of rank {x.ndim}.")
+    bounds = [n for d, n in enumerate(x.shape) if d not in inserted and d not in batching]
+    for d, bound in zip(window, bounds):
+        if updates.shape[d] > bound:
+            raise TypeError("Bounds of the window dimensions of updates must not exceed the bounds of the "
+                            f"corresponding dimensions of operand. For dimension {d}, updates bound is "
+                            f"{updates.shape[d]}, operand bound is {bound}.")
+    scattered = [n for d, n in enumerate(updates.shape) if d not in window]
+    for d, (size, bound) in enumerate(zip(scattered, indices.shape)):
+        if size != bound:
+            raise TypeError("Bounds of the scatter dimensions of updates must be the same as the bounds of "
+                            f"the corresponding dimensions of scatter indices. For scatter dimension {d}, "
+                            f"updates bound is {size}, indices bound is {bound}.")
 
 
 def _scatter_sharding(x, indices, updates, *, dimension_numbers, **_):

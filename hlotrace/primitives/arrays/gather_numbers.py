@@ -78,45 +78,86 @@ def shift(dims: Iterable[int], by: int = 1) -> tuple[int, ...]:
     return tuple(d + by for d in dims)
 
 
-def check_dims(name: str, what: str, dims: Sequence[int], bound: int, increasing: bool = True) -> None:
+def check_dims(op: str, what: str, dims: Sequence[int], bound: int, increasing: bool = True) -> None:
     """Are `dims` distinct (and increasing) numbers below `bound`?
 
     Raises:
         TypeError: if they are not.
     """
-    if any(not 0 <= d < bound for d in dims):
-        raise TypeError(f"{name}: {what} {dims} must be axes in the range [0, {bound})")
-    if len(set(dims)) != len(dims) or increasing and list(dims) != sorted(dims):
-        raise TypeError(f"{name}: {what} {dims} must be distinct" + (" and increasing" if increasing else ""))
+    _check_distinct(op, what, dims, increasing)
+    for d in dims:
+        if not 0 <= d < bound:
+            raise TypeError(f"Invalid {what} set in {op} op; valid range is [0, {bound}); got: {d}.")
 
 
-def check_index_vectors(name: str, indices: ShapedArray, index_map: Sequence[int], map_name: str) -> None:
+def check_offsets(dims: Sequence[int], bound: int) -> None:
+    """`check_dims` of the axes of a gather's result along which windows lie."""
+    _check_distinct("gather", "offset_dims", dims, True)
+    for i, d in enumerate(dims):
+        if not 0 <= d < bound:
+            raise TypeError(f"Offset dimension {i} in gather op is out of bounds; got {d}, but should have "
+                            f"been in [0, {bound})")
+
+
+def check_map(op: str, what: str, dims: Sequence[int], bound: int) -> None:
+    """`check_dims` of the axes that index vectors count along."""
+    for i, d in enumerate(dims):
+        if not 0 <= d < bound:
+            mapping = "" if op == "gather" else " mapping"
+            raise TypeError(f"Invalid {what}{mapping}; domain is [0, {bound}), got: {i}->{d}.")
+    _check_distinct(op, what, dims, False)
+
+
+def _check_distinct(op: str, what: str, dims: Sequence[int], increasing: bool) -> None:
+    if increasing and list(dims) != sorted(dims):
+        raise TypeError(f"{what} in {op} op must be sorted; got {dims}")
+    if len(set(dims)) != len(dims):
+        raise TypeError(f"{what} in {op} op must not repeat; got: {dims}.")
+
+
+def check_index_vectors(op: str, indices: ShapedArray, index_map: Sequence[int], map_name: str) -> None:
     """Has `indices`, along its last axis, one integer for each entry of `index_map`?
 
     Raises:
         TypeError: if it has not.
     """
     if not dtypes.is_integer(indices.dtype):
-        raise TypeError(f"{name}: indices must have an integer type, got {indices.str_short()}: convert them "
+        raise TypeError(f"{op}: indices must have an integer type, got {indices.str_short()}: convert them "
                         "with .astype(int)")
-    if indices.ndim == 0 or indices.shape[-1] != len(index_map):
-        raise TypeError(f"{name}: the last axis of the indices, of shape {indices.shape}, must have one "
-                        f"entry for each of the {len(index_map)} dimensions in {map_name} {index_map}")
+    if indices.ndim == 0:
+        raise TypeError(f"{op.capitalize()} index leaf dimension must be within [0, rank(indices) + 1). "
+                        f"rank(indices) is 0 and {op} index leaf dimension is -1.")
+    if indices.shape[-1] != len(index_map):
+        raise TypeError(f"{op.capitalize()} op has {len(index_map)} elements in {map_name} and the bound of "
+                        f"dimension index_vector_dim={indices.ndim - 1} of indices is {indices.shape[-1]}. "
+                        "These two numbers must be equal.")
 
 
-def check_batching_dims(name: str, x: ShapedArray, indices: ShapedArray, operand_dims: Sequence[int],
-                        index_dims: Sequence[int], index_name: str) -> None:
-    """Do batching dims of operand and indices pair up with equal sizes?
+def check_batching_dims(op: str, x: ShapedArray, indices: ShapedArray, operand_dims: Sequence[int],
+                        index_dims: Sequence[int], index_name: str, **others: Sequence[int]) -> None:
+    """Do batching dims of operand and indices pair up with equal sizes, and are none among the `others`?
 
     Raises:
         TypeError: if they do not.
     """
-    check_dims(name, index_name, index_dims, indices.ndim - 1, increasing=False)
-    sizes, index_sizes = [x.shape[d] for d in operand_dims], [indices.shape[d] for d in index_dims]
+    check_dims(op, "operand_batching_dims", operand_dims, x.ndim)
+    for name, dims in others.items():
+        if not set(dims).isdisjoint(operand_dims):
+            raise TypeError(f"{name} and operand_batching_dims in {op} op must be disjoint; got: {dims} and "
+                            f"{operand_dims}.")
+    check_dims(op, index_name, index_dims, indices.ndim, increasing=False)
+    name = op.capitalize()
+    if indices.ndim - 1 in index_dims:
+        raise TypeError(f"{name} op cannot have the index vector dimension as a batching dimension; got "
+                        f"{index_dims}.")
+    if len(operand_dims) != len(index_dims):
+        raise TypeError(f"{name} op requires equal numbers of operand_batching_dims and {index_name}, got "
+                        f"{operand_dims} and {index_dims}.")
+    sizes, index_sizes = [tuple([a.shape[d] for d in dims])
+                          for a, dims in ((x, operand_dims), (indices, index_dims))]
     if sizes != index_sizes:
-        raise TypeError(f"{name}: operand_batching_dims {operand_dims} of the operand of shape {x.shape} and "
-                        f"{index_name} {index_dims} of the indices of shape {indices.shape} must have equal "
-                        f"sizes, got {sizes} and {index_sizes}")
+        raise TypeError(f"{name} op requires operand batching dimensions and indices batching dimensions to "
+                        f"have the same shape, got {sizes} and {index_sizes}.")
 
 
 def last_starts(shape: Sequence[Any], window_sizes: Sequence[Any], index_map: Sequence[int],

@@ -77,7 +77,7 @@ slice_p = structural("slice", _slice_abstract_eval, _slice_lower, _slice_transpo
 def _pad_abstract_eval(x, value, *, padding_config):
     same_dtype("pad", x, value)
     if value.ndim:
-        raise TypeError(f"padding_value must be a scalar; got shape {value.shape}")
+        raise TypeError(f"padding_value must be a scalar; got np.shape(padding_value)={value.shape}")
     if len(padding_config) != x.ndim:
         raise ValueError("length of padding_config must equal the number of axes of operand, got "
                          f"padding_config {padding_config} for operand shape {x.shape}: one (low, high, "

@@ -59,7 +59,7 @@ def window_reduction(name, combine, select_prim=None, transpose=None):
     def abstract_eval(x, **params):
         if kind_of(x.dtype) not in ("fciu" if combine is add_p else "fciub"):
             raise TypeError(f"{name} does not accept dtype {x.dtype}; cast with .astype(dtype)")
-        return ShapedArray(window_shape(name, x.shape, **params), x.dtype, x.weak_type)
+        return ShapedArray(window_shape("reduce_window", x.shape, **params), x.dtype, x.weak_type)
 
     def lower(ctx, eqn, x):
         operand, out = eqn.invars[0].aval, eqn.outvars[0].aval
