@@ -1,6 +1,6 @@
 """Elementwise operations: operands of one dtype and one shape, nothing is promoted.
 
-A Python number beside an array takes the array's dtype; a value of rank 0 takes the array's shape.
+A Python number is of its default dtype, as jnp.asarray makes it; a value of rank 0 takes the array's shape.
 """
 import enum
 import warnings
@@ -14,9 +14,7 @@ from ..primitives.arrays import elementwise as e, special as s
 from ..primitives.arrays.precision import AccuracyMode, Tolerance
 from ..primitives.arrays.shape import broadcast_in_dim, full
 from ..primitives.arrays.special import polygamma_p, zeta_p
-from ..primitives.common import is_constant, kind_of, np, number, scalar, shape_of, static_int
-
-_RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}      # kinds of dtype in the order of python_scalars
+from ..primitives.common import is_constant, np, number, scalar, shape_of, static_int
 
 
 class RoundingMethod(enum.IntEnum):
@@ -36,13 +34,13 @@ def _check(name, args):
 
 
 def coerced_operands(name, *args):
-    """The operands with Python numbers in the dtype of the others, in one shape."""
+    """The operands in one shape, Python numbers as constants beside the others; TypeError, from the
+    primitive, for one of another dtype than theirs."""
     _check(name, args)
     arrays = [x for x in args if type(x) not in python_scalars]
     if arrays and len(arrays) < len(args):
         aval = aval_of(arrays[0])
-        rank = _RANK.get(kind_of(aval.dtype), -1)
-        args = [number(x, aval) if type(x) in python_scalars and python_scalars.index(type(x)) <= rank else x
+        args = [number(x, aval) if type(x) in python_scalars and aval_of(x).dtype == aval.dtype else x
                 for x in args]
     return _repeat_operands(args)
 
@@ -340,9 +338,8 @@ def clamp(min, x, max):
     """
     _check("clamp", (min, x, max))
     dtype = aval_of(x).dtype
-    rank = _RANK.get(kind_of(dtype), -1)
-    return e.clamp_p.bind(*[scalar(b, dtype) if type(b) in python_scalars
-                          and python_scalars.index(type(b)) <= rank else b for b in (min, x, max)])
+    return e.clamp_p.bind(*[scalar(b, dtype) if type(b) in python_scalars and aval_of(b).dtype == dtype else b
+                            for b in (min, x, max)])
 
 
 def select(pred, on_true, on_false):

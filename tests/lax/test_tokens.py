@@ -72,17 +72,21 @@ def test_broadcast_like_and_unstack():
             bad()
 
 
-def test_a_python_number_takes_the_dtype_of_the_array_beside_it():
-    for dtype in ("float16", "bfloat16", "float32", "complex64"):
-        assert lax.add(jnp.ones(2, dtype), 2).dtype == lax.mul(0.5, jnp.ones(2, dtype)).dtype == dtype
-    for x, y in ((jnp.ones(2, int), 1.5), (1, 1.5), (jnp.ones(2), np.float16(1))):
-        with pytest.raises(TypeError, match="same dtypes"):
-            lax.add(x, y)
+def test_a_python_number_has_its_default_dtype():
+    """Beside an array of another it is refused, so that none is rounded or wraps around without a word."""
+    for x, y, dtype in ((jnp.ones(2), 2.5, "float32"), (3, jnp.ones(2, int), "int32"), (1j, jnp.ones(2, complex), "complex64")):
+        assert lax.add(x, y).dtype == lax.mul(y, x).dtype == dtype
+    assert lax.clamp(0, jnp.arange(3), 1).tolist() == [0, 1, 1]
+    for x, y in ((jnp.ones(2, int), 1.5), (1, 1.5), (jnp.ones(2), np.float16(1)), (jnp.ones(2), 2), (jnp.int8(1), 300),
+                 (jnp.uint8(1), -1), (jnp.bfloat16(1), 2.0), (jnp.ones(2, complex), 1.0)):
+        for f in (lax.add, lax.max, lax.eq, lambda x, y: lax.clamp(y, x, y)):
+            with pytest.raises(TypeError, match="dtype"):
+                f(x, y)
 
 
 def test_products_of_another_dtype():
     assert lax.mul(np.int8([100]), np.int8([100]), out_dtype="int32").tolist() == [10000]
-    assert lax.mul(jnp.ones(2, "bfloat16"), 3, out_dtype="float32").dtype == "float32"
+    assert lax.mul(jnp.ones(2, "bfloat16"), jnp.bfloat16(3), out_dtype="float32").dtype == "float32"
 
 
 def test_ragged_all_to_all():
