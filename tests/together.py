@@ -12,7 +12,7 @@ from hlotrace import numpy as jnp, tree_util
 @functools.partial(tree_util.register_dataclass, data_fields=["arrays"], meta_fields=["structure", "places"])
 @dataclasses.dataclass
 class Packed:
-    """The leaves of a result, one after the other: `places` says of each which array it is in, and its shape."""
+    """The leaves of a result in turn: `places` says of each which array it is in, and its shape."""
     arrays: list
     structure: object
     places: tuple
@@ -21,7 +21,7 @@ class Packed:
 def in_few_arrays(fun):
     """`fun` compiled, its results as NumPy arrays: in the program, those of a dtype are one array.
 
-    jaxlib 0.12 compiles a kernel for each result, 13 ms each, however small; small ones of one array are one kernel.
+    jaxlib 0.12 compiles a kernel for each result, 13 ms however small; small ones of one array are one.
     """
     @hlotrace.jit
     def packed(*args):
@@ -43,8 +43,8 @@ def in_few_arrays(fun):
 def compiled_together(names, program, at_once=8, jit=hlotrace.jit):
     """A function from one of the names to what its program computes, for each of its operands.
 
-    `program(name)` gives (function, operands, ...), with operands as a tuple for each call.  Where a program of
-    several fails, each is compiled alone: the one at fault fails its own test.  `jit` compiles several:
+    `program(name)` gives (function, operands, ...), with operands as a tuple for each call.  Where a program
+    of several fails, each is compiled alone: the one at fault fails its own test.  `jit` compiles several:
     hlotrace's, or `in_few_arrays`.
     """
     names = list(names)
@@ -64,5 +64,7 @@ def compiled_together(names, program, at_once=8, jit=hlotrace.jit):
     def computed(name):
         which, at = places.get(name, (None, 0))
         found = None if which is None else group(which)
-        return [result for result, in run([program(name)])] if found is None else [results[at] for results in found]
+        if found is None:
+            return [result for result, in run([program(name)])]
+        return [results[at] for results in found]
     return computed
