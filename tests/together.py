@@ -1,31 +1,70 @@
 """Several programs of tests compiled as one: most of what XLA does for a small one is the same for each."""
+import dataclasses
 import functools
+import math
+
+import numpy as np
 
 import hlotrace
+from hlotrace import numpy as jnp, tree_util
 
 
-def compiled_together(names, program, at_once=8):
+@functools.partial(tree_util.register_dataclass, data_fields=["arrays"], meta_fields=["structure", "places"])
+@dataclasses.dataclass
+class Packed:
+    """The leaves of a result in turn: `places` says of each which array it is in, and its shape."""
+    arrays: list
+    structure: object
+    places: tuple
+
+
+def in_few_arrays(fun):
+    """`fun` compiled, its results as NumPy arrays: in the program, those of a dtype are one array.
+
+    jaxlib 0.12 compiles a kernel for each result, 13 ms however small; small ones of one array are one.
+    """
+    @hlotrace.jit
+    def packed(*args):
+        leaves, structure = tree_util.tree_flatten(fun(*args))
+        dtypes = list(dict.fromkeys(x.dtype for x in leaves))
+        arrays = [jnp.concatenate([jnp.ravel(x) for x in leaves if x.dtype == dtype]) for dtype in dtypes]
+        return Packed(arrays, structure, tuple((dtypes.index(x.dtype), x.shape) for x in leaves))
+
+    def computed(*args):
+        found = packed(*args)
+        rest, leaves = [np.asarray(x) for x in found.arrays], []
+        for i, shape in found.places:
+            leaf, rest[i] = np.split(rest[i], [math.prod(shape)])
+            leaves.append(leaf.reshape(shape))
+        return tree_util.tree_unflatten(found.structure, leaves)
+    return computed
+
+
+def compiled_together(names, program, at_once=8, jit=hlotrace.jit):
     """A function from one of the names to what its program computes, for each of its operands.
 
-    `program(name)` gives (function, operands, ...), with operands as a tuple for each call.  Where a program of
-    several fails, each is compiled alone: the one at fault fails its own test.
+    `program(name)` gives (function, operands, ...), with operands as a tuple for each call.  Where a program
+    of several fails, each is compiled alone: the one at fault fails its own test.  `jit` compiles several:
+    hlotrace's, or `in_few_arrays`.
     """
     names = list(names)
     places = {name: divmod(i, at_once) for i, name in enumerate(names)}
 
-    def run(programs):
-        compiled = hlotrace.jit(lambda operands: [fun(*args) for (fun, *_), args in zip(programs, operands)])
+    def run(programs, jit=hlotrace.jit):
+        compiled = jit(lambda operands: [fun(*args) for (fun, *_), args in zip(programs, operands)])
         return [compiled(operands) for operands in zip(*(calls for _, *calls in programs), strict=True)]
 
     @functools.cache
     def group(which):
         try:
-            return run([program(name) for name in names[which * at_once:][:at_once]])
+            return run([program(name) for name in names[which * at_once:][:at_once]], jit)
         except Exception:
             return None
 
     def computed(name):
         which, at = places.get(name, (None, 0))
         found = None if which is None else group(which)
-        return [result for result, in run([program(name)])] if found is None else [results[at] for results in found]
+        if found is None:
+            return [result for result, in run([program(name)])]
+        return [results[at] for results in found]
     return computed

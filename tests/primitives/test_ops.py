@@ -12,6 +12,7 @@ from places import ROOT, TESTS
 from row_checks import (
     BATCH, adjoint, assert_all_near, assert_near, differentiable, direction, inner, mappable, rows,
     rows_together, stacked, text)
+from together import in_few_arrays
 
 import hlotrace
 from hlotrace.core.jaxpr import check_jaxpr
@@ -43,7 +44,7 @@ def has_more_dtypes(row):
     return len(row.dtypes) > 1
 
 
-@rows_together(has_more_dtypes)
+@rows_together(has_more_dtypes, in_few_arrays)
 def of_each_dtype(row):
     return lambda *samples: [listed(row.fun(*args)) for args in samples], samples_of(row)
 
