@@ -100,6 +100,10 @@ def test_values(dtype):
     assert not wrong, "\n".join(wrong)
 
 
+def test_quantiles_by_name():
+    assert ours.logistic.ppf(x=0.5) == ours.logistic.isf(x=0.5) == ours.gumbel_r.ppf(p=np.exp(-1)) == 0
+
+
 def test_entropy_and_module_paths():
     import hlotrace.scipy.stats.poisson as poisson
     assert poisson is ours.poisson
