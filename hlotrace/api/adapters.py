@@ -287,18 +287,24 @@ pytree.register_pytree_node(_Opaque, lambda x: (x, None), lambda _, children: _O
 
 
 def outline(structure: pytree.PyTreeDef) -> Any:
-    """A pytree for the names of a structure's leaves, whatever classes do when they are made."""
-    try:
-        return skeleton(structure)
-    except Exception:
-        children = structure.children()
+    """A pytree for the names of a structure's leaves, whatever classes make of what is no array."""
+    found = _whole(skeleton, structure, structure)
+    if found is not None:
+        return found
+    parts = [outline(child) for child in structure.children()]
     level = pytree.PyTreeDef.from_node_data_and_children(pytree.registry, structure.node_data(),
-                                                         [_LEAF_STRUCTURE] * len(children))
-    parts = [outline(child) for child in children]
+                                                         [_LEAF_STRUCTURE] * len(parts))
+    found = _whole(level.unflatten, parts, structure)
+    return _Opaque(parts) if found is None else found
+
+
+def _whole(make: Callable[[Any], Any], of: Any, structure: pytree.PyTreeDef) -> Any:
+    """`make(of)`, None where it has not the leaves of `structure`."""
     try:
-        return level.unflatten(parts)
+        found = make(of)
+        return found if pytree.tree_structure(found).num_leaves == structure.num_leaves else None
     except Exception:
-        return _Opaque(parts)
+        return None
 
 
 class _Layout:

@@ -14,6 +14,7 @@ import numpy as np
 from .. import lax
 from ..core import dtypes
 from ..core.avals import aval_of, is_arraylike, not_an_array
+from ..core.caches import clear_caches
 from ..core.config import state
 from ..core.primitive import Primitive, everywhere
 from ..core.pytrees import pytree
@@ -21,7 +22,6 @@ from ..core.surface.public import export_names
 from ..core.trace import entering, is_concrete
 from ..extend import linear_util
 from ..numpy import asarray, broadcast_to, zeros
-from ..placement.device_put import clear_caches
 from ..primitives.arrays.shape import zeros_of
 from ..scipy.special import factorial
 from ..transforms import jet as taylor

@@ -194,7 +194,6 @@ def unwrap(p, discont=None, axis=-1, period=2 * np.pi):
 
     Args:
         discont: smaller steps stay, half a period at least.
-        period: the period.
 
     >>> jnp.unwrap(jnp.array([350., 355., 2., 8.]), period=360)
     Array([350., 355., 362., 368.], dtype=float32)

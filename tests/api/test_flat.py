@@ -292,3 +292,29 @@ def test_the_names_of_what_such_a_class_holds():
     flat = FlatFunction(lambda d, n: None,
                         *jax.tree.flatten((({"b": Converting([1.0, 2.0]), "a": [3.0]}, 4), {})), "jit")
     assert flat.paths() == ["d['a'][0]", "d['b'][<flat index 0>]", "d['b'][<flat index 1>]", "n"]
+
+
+class ArraysOnly:
+    """A node whose leaves are those of its attributes that are arrays: others, names too, become static data."""
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+    def flatten(self):
+        arrays = {name: x for name, x in self.__dict__.items() if isinstance(x, (jax.Array, jax.core.Tracer))}
+        static = tuple((name, x) for name, x in self.__dict__.items() if name not in arrays)
+        return list(arrays.values()), (tuple(arrays), static)
+
+
+jax.tree_util.register_pytree_node(ArraysOnly, ArraysOnly.flatten, lambda data, arrays: ArraysOnly(
+    **dict(zip(data[0], arrays)), **dict(data[1])))
+
+
+def test_leaves_have_names_where_a_class_drops_what_is_no_array():
+    module = ArraysOnly(w=jnp.ones(3, jnp.float32), n=2)
+    scaled = jax.jit(lambda x, m: ArraysOnly(w=x * m.w, n=3))
+    lowered = scaled.lower(1., module)
+    assert 'loc("x")' in lowered.as_text(debug_info=True)
+    np.testing.assert_array_equal(scaled(2., module).w, [2, 2, 2])
+    with pytest.raises(TypeError, match="m.*int32"):
+        lax.while_loop(lambda m: True, lambda m: ArraysOnly(w=m.w.astype(int), n=2), module)

@@ -154,6 +154,9 @@ def test_what_libraries_read_of_traces_and_tracers():
         assert (x.batch_dim, x.val.shape, x._trace.parent_trace) == (0, (3,), x._trace.parent)
         return x
     jax.vmap(mapped)(jnp.ones(3))
+    trace = jax.core.Trace()
+    trace.parent_trace = outer = jax.core.Trace()                # Haiku's to_dot
+    assert trace.parent is outer
     program = jax.make_jaxpr(lambda x: x + state.trace.new_arg(jax.core.get_aval(np.ones(3, np.float32))))(1.)
     assert [v.aval.shape for v in program.jaxpr.invars] == [(), (3,)]
     np.testing.assert_array_equal(jax.core.eval_jaxpr(program.jaxpr, program.consts, 1., jnp.ones(3)), [[2, 2, 2]])

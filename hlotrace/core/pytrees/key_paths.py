@@ -157,11 +157,13 @@ class _Leaf:
 
 
 def _as_tree(x: Any) -> tuple[Any, bool]:
-    """A tree of the structure `x` if that is a PyTreeDef, else `x`; False if a class refuses placeholders."""
+    """A tree of the structure `x` if that is a PyTreeDef, else `x`; False if a class refuses or drops leaves."""
     if not isinstance(x, pytree.PyTreeDef):
         return x, True
     try:
-        return x.unflatten([_Leaf() for _ in range(x.num_leaves)]), True
+        tree = x.unflatten([_Leaf() for _ in range(x.num_leaves)])
+        whole = registry.flatten(tree)[1].num_leaves == x.num_leaves
+        return (tree if whole else x), whole
     except Exception:
         return x, False
 

@@ -185,8 +185,8 @@ def annotate(error: Any, name: str | None, args: Sequence[Any], kwargs: Mapping[
     last: Any = _last(error.__traceback__)      # the caller has looked: there is one
     plain = len(error.args) == 1 and isinstance(error.args[0], str)
     # what Python refused
-    if last.tb_frame.f_code.co_code[last.tb_lasti] != _RAISE and not (
-            plain and error.args[0].endswith(" object cannot be interpreted as an integer")):
+    slip = last.tb_frame.f_code.co_code[last.tb_lasti] != _RAISE
+    if slip and not (plain and name and _name_refused(error, args, kwargs, entry)):
         refused = re.match(r"[\w.<>]*?([\w<>]+)\(\) ((?:missing|takes|got) [^.;]*)", str(error))
         if refused:         # by Python: the arguments of a call
             _name_parameters(error, refused, name, entry)
@@ -247,6 +247,29 @@ def _name_parameters(error: BaseException, refused: re.Match[str], name: str | N
         key = ", where key is a PRNG key such as random.key(0)" if of_keys else ""
         error.args = (f"{name or refused[1]}() {refused[2]}{mending or ';'} its parameters are "
                       f"{', '.join(names)}{key}",)
+
+
+# What Python says of an object that cannot do what is asked of it: of an argument of the user's, most often.
+_UNFIT = re.compile(r"(?:'(\w+)' object|object of type '(\w+)'|unhashable type: '(\w+)'$)"
+                    r"(?! has no attribute '_)")
+
+
+def _name_refused(error: BaseException, args: Sequence[Any], kwargs: Mapping[str, Any],
+                  entry: FrameType) -> bool:
+    """Is it one of the arguments that Python refused, by the name of its type?  Then the message names it."""
+    refused = _UNFIT.match(error.args[0])
+    if refused is None:
+        return False
+    function = entry.f_locals.get("function", entry.f_locals.get("fun"))
+    code = getattr(function, "__code__", None)
+    names = code.co_varnames[:code.co_argcount] if code else ()
+    names += tuple(map("argument {}".format, range(len(names), len(args))))
+    given = {**dict(zip(names, args)), **kwargs}
+    unfit = [k for k, x in given.items() if type(x).__name__ in refused.groups() and not _is(x, Array)]
+    if unfit and "integer" not in error.args[0]:
+        shown = ", ".join([f"{k} = {_show(given[k], {})}" for k in unfit])
+        error.args = (f"{error.args[0]}; it was given {shown}",)
+    return bool(unfit) or error.args[0].endswith(" object cannot be interpreted as an integer")
 
 
 def _holds_function(values: Iterable[object]) -> bool:

@@ -196,7 +196,6 @@ def bcoo_fromdense(mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=jnp.int32
             then be known: not under jit.  With less, the last ones are left out.
         n_batch: how many leading axes are not sparse.
         n_dense: how many trailing axes are not sparse.
-        index_dtype: that of the indices.
 
     >>> mat = sparse.bcoo_fromdense(jnp.array([[0., 1.], [2., 3.]]), nse=4)
     >>> mat.data.tolist(), mat.indices.tolist()
@@ -232,7 +231,6 @@ def bcoo_extract(sparr, arr, *, assume_unique=None):
     """The numbers of an array of the same shape at the places that `sparr` stores, as such a BCOO.
 
     Args:
-        sparr: a BCOO.
         assume_unique: no two of its indices are the same; by default what `sparr.unique_indices` says.
             Otherwise the first of them gets the number, the others 0.
 

@@ -70,7 +70,6 @@ def bcoo_reshape(mat, *, new_sizes, dimensions=None, sharding=None):
     """The BCOO with another shape.
 
     Args:
-        mat: a BCOO.
         new_sizes: the shape; axes of the batch, sparse and dense ones are reshaped among themselves.
         dimensions: the order in which its axes are read.
         sharding: not supported; None.
