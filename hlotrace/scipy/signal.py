@@ -405,7 +405,8 @@ def csd(x, y, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, det
     Other arguments are as in `stft`.
 
     Args:
-        y: None for x itself, whose density is real; the shorter one is filled with zeros, other axes broadcast.
+        y: None for x itself, whose density is real; the shorter one is filled with zeros, other axes
+            broadcast.
         nperseg: 256 by default.
         scaling: 'density', a power in a unit of frequency, or 'spectrum'.
         average: 'mean' or 'median', which is made unbiased (B. Allen et al., "FINDCHIRP", Phys. Rev. D 85,

@@ -223,6 +223,8 @@ def test_density_estimate(shape, method):
     with jax.enable_x64():
         found, kde = jax.jit(lambda data: everything(ours, data))(data)
         drawn = np.asarray(kde.resample(jax.random.key(0), (500,)))
+        of_half = jax.eval_shape(lambda: ours.gaussian_kde(data.astype(np.float16))(points))
+    assert of_half.dtype == np.float64      # the dtypes of both are promoted
     for got, want in zip(found, everything(theirs, data)[0]):
         np.testing.assert_allclose(got, want, rtol=1e-9)
     assert (kde.d, kde.n, drawn.shape) == (len(shape), 40, (len(shape), 500))
