@@ -58,7 +58,7 @@ def get_topology_desc(topology_name: str = "", platform: str | None = None,
         options: go to the plugin, as `num_slices=8` of TPUs; `target_config`, the text of a
             GpuTargetConfigProto, and `topology`, "partitions x hosts x GPUs", of CUDA.
     Raises:
-        RuntimeError: where the platform's plugin is missing.
+        NotImplementedError: where the platform's plugin is missing.
         ValueError: for a name that it does not know.
 
     >>> from hlotrace import topologies

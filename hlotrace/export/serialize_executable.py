@@ -48,7 +48,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, pytree.PyTreeDef, pytree.PyTre
     return executable_bytes.dump(compiled._executable, more), compiled.in_tree, compiled.out_tree
 
 
-def deserialize_and_load(serialized_executable: bytes, in_tree: pytree.PyTreeDef, out_tree: pytree.PyTreeDef,
+def deserialize_and_load(serialized: bytes, in_tree: pytree.PyTreeDef, out_tree: pytree.PyTreeDef,
                          backend: Any = None, execution_devices: Sequence[Any] | None = None) -> Compiled:
     """The compiled function that `serialize` was given, in this process.
 
@@ -70,7 +70,7 @@ def deserialize_and_load(serialized_executable: bytes, in_tree: pytree.PyTreeDef
     """
     if backend is not None and not isinstance(backend, str):
         backend = backend.platform
-    executable, more = executable_bytes.load(serialized_executable, backend, execution_devices)
+    executable, more = executable_bytes.load(serialized, backend, execution_devices)
     return Loaded(executable, more, in_tree, out_tree)
 
 

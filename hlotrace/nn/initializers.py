@@ -205,7 +205,7 @@ def _orthonormal(a):
         for _ in range(2):
             v = v - q @ (jnp.conj(q.T) @ v)
         return q.at[:, j].set(v / jnp.sqrt(jnp.sum(jnp.real(v * jnp.conj(v)))))
-    return lax.fori_loop(0, a.shape[1], column, jnp.zeros_like(a))
+    return lax.fori_loop(0, a.shape[1], column, jnp.zeros_like(a)) if a.size else a
 
 
 def orthogonal(scale=1.0, column_axis=-1, dtype=None):

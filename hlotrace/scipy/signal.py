@@ -220,7 +220,7 @@ def _detrended(x, *, axis, linear, ends):
     for low, high in zip(ends, ends[1:]):
         part = x[..., low:high] - x[..., low:high].mean(-1, keepdims=True)
         t = np.arange(high - low) - (high - low - 1) / 2
-        slope = (part * t.astype(x.dtype)).sum(-1, keepdims=True) / ((t * t).sum() or 1)
+        slope = (part * t.astype(x.dtype)).sum(-1, keepdims=True) / (float((t * t).sum()) or 1)
         parts.append(part - slope * t.astype(x.dtype))
     return jnp.moveaxis(jnp.concatenate(parts, -1), -1, axis)
 
@@ -405,7 +405,8 @@ def csd(x, y, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, det
     Other arguments are as in `stft`.
 
     Args:
-        y: None for x itself; the shorter one is filled with zeros, other axes broadcast.
+        y: None for x itself, whose density is real; the shorter one is filled with zeros, other axes
+            broadcast.
         nperseg: 256 by default.
         scaling: 'density', a power in a unit of frequency, or 'spectrum'.
         average: 'mean' or 'median', which is made unbiased (B. Allen et al., "FINDCHIRP", Phys. Rev. D 85,
@@ -415,8 +416,9 @@ def csd(x, y, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, det
     >>> P.real.argmax()
     Array(0, dtype=int32)
     """
-    return _averaged("scipy.signal.csd", x, x if y is None else y, fs, window, nperseg, noverlap, nfft,
-                     detrend, return_onesided, scaling, axis, average)
+    frequencies, found = _averaged("scipy.signal.csd", x, x if y is None else y, fs, window, nperseg,
+                                   noverlap, nfft, detrend, return_onesided, scaling, axis, average)
+    return frequencies, found.real if y is None else found
 
 
 @promotes("x", "y")

@@ -31,7 +31,8 @@ module @m attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32
 
 def test_what_is_missing_is_named(monkeypatch):
     monkeypatch.setattr(plugins, "find", dict)
-    with pytest.raises(RuntimeError, match='no plugin for \'tpu\' is installed: pip install "libtpu==0.0'):
+    with pytest.raises(NotImplementedError,
+                       match='no plugin for \'tpu\' is installed: pip install "libtpu==0.0'):
         hlotrace.topologies.get_topology_desc("v5e:2x4")
     with pytest.raises(ValueError, match="a TPU topology has a name"):
         hlotrace.topologies.get_topology_desc()

@@ -38,6 +38,7 @@ def test_orthogonal_matrices_are_orthogonal():
     w = np.asarray(nn.initializers.delta_orthogonal()(key, (3, 3, 2, 4)))
     np.testing.assert_allclose(w[1, 1] @ w[1, 1].T, np.eye(2), atol=1e-6)
     assert np.count_nonzero(w) == 8
+    assert nn.initializers.orthogonal()(key, (0, 3)).shape == (0, 3)
 
 
 def test_initializers_check_their_arguments():

@@ -54,6 +54,17 @@ def test_trends():
         + [("detrend", (X + 1j * Y,), {})])
 
 
+def test_result_types():
+    x = jnp.ones(16, "bfloat16")
+    trends = jax.eval_shape(lambda: [signal.detrend(x), signal.detrend(x, type="constant")])
+    assert [t.dtype for t in trends] == ["bfloat16"] * 2
+    with jax.enable_x64(True):
+        assert jax.eval_shape(signal.detrend, jnp.ones(8, "float32")).dtype == "float32"
+    y = jnp.ones(16)
+    assert jax.eval_shape(lambda: signal.csd(y, None, nperseg=8)[1]).dtype == "float32"
+    assert jax.eval_shape(lambda: signal.csd(y, y, nperseg=8)[1]).dtype == "complex64"
+
+
 WINDOWS = ["hann", "hamming", "blackman", "nuttall", "blackmanharris", "flattop", "boxcar", "bartlett", "triang", "cosine",
            "tukey", ("tukey", 0.3), ("tukey", 0.), ("tukey", 1.), ("kaiser", 3.), ("gaussian", 2.), ("general_hamming", 0.6),
            np.arange(1., 9)]

@@ -323,7 +323,7 @@ def summed(data, indices, sizes, nse):
 def fitted(mat):
     """A BCOO with no more elements than there are places for."""
     most = math.prod(mat._sparse)
-    if mat.nse <= most:
+    if mat.nse <= most or not mat.n_sparse:
         return mat
     less = bcoo_sum_duplicates(mat, nse=most)
     return BCOO(less._bufs, shape=less.shape)

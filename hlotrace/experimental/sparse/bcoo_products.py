@@ -6,7 +6,7 @@ import numpy as np
 
 from ... import lax, numpy as jnp
 from ...numpy.util import promotes
-from .bcoo import BCOO, gathered, is_bcoo, scattered, summed
+from .bcoo import BCOO, bcoo_update_layout, gathered, is_bcoo, scattered, summed
 from .sparse_array import batched, masked, outside, refuse
 
 __all__ = ["bcoo_conv_general_dilated", "bcoo_dot_general", "bcoo_dot_general_sampled",
@@ -56,13 +56,11 @@ def bcoo_multiply_sparse(lhs, rhs):
     """
     lhs, rhs = is_bcoo("bcoo_multiply_sparse", lhs), is_bcoo("bcoo_multiply_sparse", rhs)
     ndim = max(lhs.ndim, rhs.ndim)
-    if lhs.n_dense != rhs.n_dense or lhs.n_batch != rhs.n_batch and lhs.ndim == rhs.ndim:
-        raise NotImplementedError("bcoo_multiply_sparse: arrays with differing numbers of batch or dense "
-                                  f"dimensions: {lhs} and {rhs}; see bcoo_update_layout")
+    if lhs.n_dense != rhs.n_dense:
+        raise NotImplementedError("bcoo_multiply_sparse: arrays with differing numbers of dense dimensions: "
+                                  f"{lhs} and {rhs}; see bcoo_update_layout")
     lhs, rhs = (_widened(m, ndim) for m in (lhs, rhs))
-    if lhs.n_batch != rhs.n_batch:
-        raise NotImplementedError(f"bcoo_multiply_sparse: arrays with differing numbers of batch axes: {lhs} "
-                                  f"and {rhs}")
+    lhs, rhs = (bcoo_update_layout(m, n_batch=min(lhs.n_batch, rhs.n_batch)) for m in (lhs, rhs))
     shape = jnp.broadcast_shapes(lhs.shape, rhs.shape)
     nse, far = lhs.nse * rhs.nse, max((*shape, 0))
 
@@ -79,15 +77,9 @@ def bcoo_multiply_sparse(lhs, rhs):
 
 
 def _widened(mat, ndim):
-    """A BCOO with new sparse axes of size 1 in front."""
-    new = ndim - mat.ndim
-    if not new:
-        return mat
-    if mat.n_batch:
-        raise NotImplementedError(f"bcoo_multiply_sparse: {mat} has batch axes and fewer axes than the other "
-                                  "array; see bcoo_broadcast_in_dim")
-    zeros = jnp.zeros((mat.nse, new), mat.indices.dtype)
-    return BCOO((mat.data, jnp.concatenate([zeros, mat.indices], -1)), shape=(1,) * new + mat.shape)
+    """A BCOO with new batch axes of size 1 in front."""
+    new = (1,) * (ndim - mat.ndim)
+    return BCOO([x.reshape(new + x.shape) for x in mat._bufs], shape=new + mat.shape)
 
 
 # --- contractions ---------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from ... import lax, numpy as jnp
-from ...core.errors import listed
+from ...core.errors import ShapeError, listed
 from ...numpy.util import promotes
 from .bcoo import BCOO, bcoo_transpose, bcoo_update_layout, fitted, groups, is_bcoo, whole
 from .sparse_array import batched, dense_shape, masked, outside, refuse
@@ -82,8 +82,8 @@ def bcoo_reshape(mat, *, new_sizes, dimensions=None, sharding=None):
     """
     refuse(sharding=sharding)
     if math.prod(new_sizes) != is_bcoo("bcoo_reshape", mat).size:
-        raise ValueError(f"bcoo_reshape: cannot reshape an array of shape {mat.shape} into "
-                         f"{tuple(new_sizes)}: it has {mat.size} elements, not {math.prod(new_sizes)}")
+        raise ShapeError(f"bcoo_reshape: cannot reshape array of shape {mat.shape} (size {mat.size}) into "
+                         f"shape {tuple(new_sizes)} (size {math.prod(new_sizes)})")
     if dimensions is not None:
         mat = bcoo_transpose(mat, permutation=dimensions)
     new, n, m = tuple(map(operator.index, new_sizes)), mat.n_batch, mat.n_batch + mat.n_sparse

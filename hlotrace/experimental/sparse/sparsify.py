@@ -332,7 +332,9 @@ def _of_both(by_places):
 
 # What has no rule is an error with its name, so the default is right for all.
 RULES = {
-    BCSR: PassRules("sparsify of BCSR", _refuse, lambda p: True, _of_both({})),
+    BCSR: PassRules("sparsify of BCSR", _refuse, lambda p: True, _of_both({
+        _by(lambda mat, *, new_sizes, **_:
+            BCSR.from_bcoo(reshaped(mat.to_bcoo(), new_sizes))): (reshape_p,)})),
     BCOO: PassRules("sparsify of BCOO", _refuse, lambda p: True, _of_both({
         _sum: (e.add_p, add_any_p, e.sub_p), _mul: (e.mul_p,), _div: (e.div_p,), _sum_axes: (reduce_sum_p,),
         _gather: (gather_p,), _dynamic_slice: (dynamic_slice_p,), _conv: (conv_general_dilated_p,),

@@ -31,7 +31,7 @@ def describe(name: str, platform: str | None, options: dict[str, Any]) -> tuple[
     """jaxlib's description of a topology and its devices, which only compile.
 
     Raises:
-        RuntimeError: where no plugin of the platform is installed.
+        NotImplementedError: where no plugin of the platform is installed.
         ValueError: where the platform has no such topology.
     """
     if several := re.fullmatch(r"([1-9]\d*)x([A-Za-z].*)", name):
@@ -52,7 +52,7 @@ def describe(name: str, platform: str | None, options: dict[str, Any]) -> tuple[
     if plugin is None:
         if chip is None and name and platform == "tpu":
             raise ValueError(f"get_topology_desc: {_no_chip(name)}")
-        raise RuntimeError(
+        raise NotImplementedError(
             f"get_topology_desc: no plugin for {platform!r} is installed: "
             f"{gpu_targets.install_line(None) if platform == 'cuda' else plugins.install_line(platform)}")
     if platform == "cuda":

@@ -91,11 +91,11 @@ class gaussian_kde:
     def _log_at(self, points, covariance):
         """Log densities (m, n) at points (d, m) of normal distributions around the samples."""
         off = points.T[:, None, :] - self.dataset.T
-        return log_normal_of(linalg.cholesky(covariance), off)
+        return log_normal_of(linalg.cholesky(covariance).astype(off.dtype), off)
 
     def _points(self, points):
         check_arraylike("gaussian_kde.evaluate", points)
-        points = jnp.atleast_2d(jnp.asarray(points, self.dataset.dtype))
+        points = jnp.atleast_2d(promote_dtypes_inexact(points, self.dataset)[0])
         if points.shape[0] != self.d and points.shape == (1, self.d):
             points = points.T       # one point
         if points.ndim != 2 or points.shape[0] != self.d:

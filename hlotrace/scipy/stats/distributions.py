@@ -282,7 +282,7 @@ LAWS = {
     "logistic": Law("the logistic distribution, with density exp(-x) / (1 + exp(-x))**2", {
         "logpdf": lambda z: -jnp.abs(z) - 2 * jnp.log1p(jnp.exp(-jnp.abs(z))), "cdf": sp.expit,
         "ppf": sp.logit,
-        "logcdf": lambda z: -jnp.logaddexp(-z, 0)}, symmetric=True),
+        "logcdf": lambda z: -jnp.logaddexp(-z, 0)}, symmetric=True, quantile="x"),
     "gumbel_r": Law("Gumbel's distribution of maxima, with density exp(-x - exp(-x))", _GUMBEL, quantile="p"),
     "gumbel_l": Law("Gumbel's distribution of minima, with density exp(x - exp(x))", _GUMBEL_L, quantile="p"),
     "gennorm": Law("the generalized normal distribution, with density proportional to exp(-|x|**beta)", {

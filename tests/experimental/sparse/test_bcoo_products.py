@@ -43,3 +43,14 @@ def test_products_with_dense_and_with_sparse_arrays():
                                                  window_strides=(1,),
                                                  padding=padding)
         np.testing.assert_allclose(found.todense(), lax.conv_general_dilated(lhs, rhs, (1,), padding))
+
+
+def test_factors_of_different_layouts_have_the_batch_axes_of_the_one_with_fewer():
+    made = lambda x, **layout: BCOO.fromdense(x, nse=12 if x.ndim == 3 and not layout else None, **layout)
+    pairs = {"batch and none": (made(D, n_batch=1), made(D), 0), "row": (made(D), made(D[0], n_batch=1), 0),
+             "cube and matrix": (made(CUBE, n_batch=2), made(D), 1),
+             "cube and vector": (made(D[0]), made(CUBE, n_batch=1), 1)}
+    found = jax.jit(lambda pairs: {k: a * b for k, (a, b, _) in pairs.items()})(pairs)
+    for name, (a, b, n_batch) in pairs.items():
+        assert found[name].n_batch == n_batch, name
+        np.testing.assert_array_equal(found[name].todense(), a.todense() * b.todense(), name)

@@ -19,11 +19,11 @@ def test_compressed_rows_in_batches():
         "sin": sparse.sparsify(jnp.sin)(mat).todense(),
         "wide": sparse.bcsr_todense(
             sparse.bcsr_broadcast_in_dim(mat, shape=(5, 2, 3, 4), broadcast_dimensions=(1, 2, 3))),
-        "made": sparse.bcsr_fromdense(D, nse=6).todense()})(mat)
+        "new": mat[None].todense(), "made": sparse.bcsr_fromdense(D, nse=6).todense()})(mat)
     same(found, {
         "dense": CUBE, "product": CUBE @ WIDE, "batch": np.einsum("bij,bkj->bik", CUBE, OTHER),
         "joined": np.concatenate([CUBE, CUBE], 1), "data": mat.data, "sin": np.sin(CUBE),
-        "wide": np.broadcast_to(CUBE, (5, 2, 3, 4)), "made": D})
+        "wide": np.broadcast_to(CUBE, (5, 2, 3, 4)), "new": CUBE[None], "made": D})
     doubled = BCSR((np.ones(3), np.array([1, 1, 0]), np.array([0, 2, 3])), shape=(2, 2))
     assert jax.jit(lambda m: m.sum_duplicates(nse=2))(doubled).data.tolist() == [2, 1]
     assert sparse.bcsr_sum_duplicates(doubled, nse=2).data.tolist() == [2, 1]

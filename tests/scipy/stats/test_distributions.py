@@ -100,6 +100,10 @@ def test_values(dtype):
     assert not wrong, "\n".join(wrong)
 
 
+def test_quantiles_by_name():
+    assert ours.logistic.ppf(x=0.5) == ours.logistic.isf(x=0.5) == ours.gumbel_r.ppf(p=np.exp(-1)) == 0
+
+
 def test_entropy_and_module_paths():
     import hlotrace.scipy.stats.poisson as poisson
     assert poisson is ours.poisson
@@ -219,6 +223,8 @@ def test_density_estimate(shape, method):
     with jax.enable_x64():
         found, kde = jax.jit(lambda data: everything(ours, data))(data)
         drawn = np.asarray(kde.resample(jax.random.key(0), (500,)))
+        of_half = jax.eval_shape(lambda: ours.gaussian_kde(data.astype(np.float16))(points))
+    assert of_half.dtype == np.float64      # the dtypes of both are promoted
     for got, want in zip(found, everything(theirs, data)[0]):
         np.testing.assert_allclose(got, want, rtol=1e-9)
     assert (kde.d, kde.n, drawn.shape) == (len(shape), 40, (len(shape), 500))
