@@ -38,25 +38,25 @@ def _types_and_operands(leaves: Sequence[Any]) -> tuple[list[Any] | None, list[A
             types += x.dtype, x.shape       # an aval would take as long as the rest
             dtype = dispatched_as(x)
             operands.append(x if dtype is None else x.astype(dtype, "C"))
-        elif type(x) in _CONTAINERS:
+        elif x is None:
+            types.append(x)
+        elif type(x) in _CONTAINERS or (aval := aval_or_none(x)) is None:
             return None, operands
         else:
-            aval = aval_or_none(x)
             types.append(aval)
-            if aval is not None:
-                operands.append(x)
-            elif x is not None:
-                return None, operands
+            operands.append(x)
     return types, operands
 
 
 _PLAIN = frozenset({int, str, bool, type(None)})      # types of static values that are alike if equal
 
 
-def _static_part(x: Any) -> tuple[Any, ...]:
-    """The part of a key for a static value: equal only for values that are `alike`."""
+def _add_static(parts: list[Any], x: Any) -> None:
+    """Add a static value to the parts of a key, which are equal only for values that are `alike`."""
     kind = type(x)
-    return (kind, x) if kind in _PLAIN or not isinstance(x, EQUAL_BUT_NOT_ALIKE) else (kind, x, repr(x))
+    parts += kind, x
+    if kind not in _PLAIN and isinstance(x, EQUAL_BUT_NOT_ALIKE):
+        parts.append(repr(x))
 
 
 class FastPath:
@@ -132,16 +132,18 @@ class FastPath:
             numbers, names = self._static_numbers, self._static_names
             leaves = []
             for i, x in enumerate(args):
-                if i in numbers:
-                    parts += _static_part(x)
-                else:
+                if i not in numbers:
                     leaves.append(x)
+                elif type(x) in _PLAIN:
+                    parts += type(x), x
+                else:
+                    _add_static(parts, x)
             parts.append(len(args))
             # in the order of the program
             for name, x in sorted(kwargs.items()) if len(kwargs) > 1 else kwargs.items():
                 parts.append(name)
                 if name in names:
-                    parts += _static_part(x)
+                    _add_static(parts, x)
                 else:
                     leaves.append(x)
             types, operands = _types_and_operands(leaves)

@@ -291,6 +291,7 @@ def physical(aval: ShapedArray) -> ShapedArray:
 
 
 _python_avals: dict[tuple[type, bool], ShapedArray] = {}
+_SMALL = 1 << 31        # ints from minus this to this fit with x64 or without
 
 
 def _python_scalar(value: Any) -> ShapedArray:
@@ -298,7 +299,7 @@ def _python_scalar(value: Any) -> ShapedArray:
     if aval is None:
         dtype = dtypes.scalar_dtype(type(value)(0) if type(value) in dtypes.python_scalars else value)
         aval = _python_avals[type(value), state.x64] = ShapedArray((), dtype, dtype != dtypes.bool_)
-    if aval.dtype.kind == "i":
+    if aval.dtype.kind == "i" and not -_SMALL <= value < _SMALL:
         dtypes.scalar_dtype(value)      # raises when it does not fit
     return aval
 

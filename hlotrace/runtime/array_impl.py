@@ -390,14 +390,14 @@ def as_array(value: Any) -> ArrayImpl:
     kind = type(value)
     if kind is ArrayImpl:
         return value
+    if kind in dtypes.python_scalars:
+        # repr tells -0.0 from 0.0, which compare equal
+        return _kept_scalar(value, (kind, value if value and kind is not complex else repr(value)))
     if kind is np.ndarray and value.ndim and value.flags.c_contiguous:
         aval = aval_of(value)
         if value.dtype is aval.dtype and value.dtype.kind != "V":     # float0 has no place on a device
             device = client.default_device()
             return ArrayImpl(aval, binding.device_put(value, aval, placement.on_device(device), device))
-    if kind in dtypes.python_scalars:
-        # repr tells -0.0 from 0.0, which compare equal
-        return _kept_scalar(value, (kind, value if value and kind is not complex else repr(value)))
     if isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0 and value.dtype in dtypes.SUPPORTED:
         return _kept_scalar(value, (value.dtype, value.tobytes()))
     if isinstance(value, Tracer):
@@ -455,7 +455,7 @@ def _same_bits(value: np.ndarray, old: np.ndarray) -> bool:
 
 
 def _kept_scalar(value: Any, key: Any) -> ArrayImpl:
-    array = _scalars.get(key)
+    array = _scalars.entries.get((key, state.trace_key))
     if array is None or array._buf.is_deleted():
         aval = aval_of(value)
         array = _scalars.keep(key, from_numpy(np.asarray(value, aval.dtype), aval=aval))

@@ -116,18 +116,24 @@ def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) 
     if primitive.impl_rule is not None:
         return primitive.impl_rule(*args, **params)
     try:
-        try:
-            types = [a._signature for a in args]
-            buffers = [a._buf for a in args]
-        except AttributeError:      # Python numbers, NumPy values
-            args = [a if type(a) is np.ndarray else as_array(a) for a in args]
-            types, buffers = [a._signature if type(a) is ArrayImpl else aval_of(a) for a in args], None
+        types: list[Any] = []
+        operands: list[Any] = []
+        dispatched = False
+        for a in args:      # one loop, and no exception: this is done for each operation
+            if type(a) is np.ndarray:
+                dispatched = True
+                types.append(aval_of(a))
+                operands.append(a)
+            else:
+                a = as_array(a)
+                types.append(a._signature)
+                operands.append(a._buf)
         executable = _applications.entries[(primitive, *types, *params.items()), state.trace_key]
         if executable.execute is None or primitive.multiple_results or state.check_floats:
             results = executable([as_array(a)._buf for a in args])
         else:
-            found = (executable.run_operands(*args) if buffers is None
-                     else executable.execute(buffers).consume_with_handlers(executable.handlers))
+            found = (executable.run_operands(*operands) if dispatched
+                     else executable.execute(operands).consume_with_handlers(executable.handlers))
             return ArrayImpl(executable.out_avals[0], found[0])
     except (KeyError, binding.JaxRuntimeError):    # the common case does not hold: look closely
         results = _evaluate_carefully(primitive, args, params)

@@ -44,6 +44,8 @@ def on_device(x, device, out_sharding=None, name=""):
 
     Under jit its sharding is a constraint.
     """
+    if device is None and out_sharding is None:
+        return x
     return make_with_sharding(lambda: x, 0, f"jnp.{name}", device, out_sharding)
 
 

@@ -114,12 +114,11 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     """
     check_arraylike("linspace", start, stop)
     num = _samples("linspace", num)
-    dtype = _inexact_dtype("linspace", dtype, start, stop)
-    out, step = _linspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dtype,
-                          axis=operator.index(axis))
+    if dtype is not None:
+        dtype = dtypes.check_user_dtype(dtype, "linspace")
+    made = _linspace(start, stop, num, bool(endpoint), dtype, operator.index(axis), bool(retstep))
     # made whole: XLA divides its concatenation so that each device holds the whole
-    out = on_device(out, device)
-    return (out, step) if retstep else out
+    return (on_device(made[0], device), made[1]) if retstep else on_device(made, device)
 
 
 def _samples(name, num):
@@ -131,9 +130,10 @@ def _samples(name, num):
     return num
 
 
-@composite(static=("num", "endpoint", "dtype", "axis"))
+@composite(static=("num", "endpoint", "dtype", "axis", "retstep"))
 @promotes("start", "stop")
-def _linspace(start, stop, *, num, endpoint, dtype, axis):
+def _linspace(start, stop, num, endpoint, dtype, axis, retstep):
+    dtype = _inexact_dtype("linspace", dtype, start, stop)
     work = dtypes.to_inexact(result_type(start, stop, dtype))
     shape = broadcast_shapes(shape_of(start), shape_of(stop))
     start, stop = (broadcast_to_shape(cast(v, work), shape) for v in (start, stop))
@@ -154,7 +154,8 @@ def _linspace(start, stop, *, num, endpoint, dtype, axis):
         out = broadcast_in_dim(start, (num, *shape), tuple(range(1, len(shape) + 1)))
     if dtypes.is_integer(dtype) and not dtypes.is_integer(work):
         out = floor_p.bind(out)
-    return move_axis(convert(out, dtype), 0, canonical_axis(axis, len(shape) + 1)), step
+    out = move_axis(convert(out, dtype), 0, canonical_axis(axis, len(shape) + 1))
+    return (out, step) if retstep else out
 
 
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
@@ -175,7 +176,7 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
 @promotes("start", "stop")
 def _logspace(start, stop, base, *, num, endpoint, dtype, axis):
     work = dtypes.to_inexact(result_type(start, stop, dtype))
-    exponents, _ = _linspace(start, stop, num=num, endpoint=endpoint, dtype=work, axis=axis)
+    exponents = _linspace(start, stop, num, endpoint, work, axis, False)
     return convert(power(broadcast_to_shape(cast(base, work), exponents.shape), exponents), dtype)
 
 

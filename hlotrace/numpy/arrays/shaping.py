@@ -63,10 +63,10 @@ def new_shape(name, old, wanted):
     except TypeError:
         wanted = tuple(map(as_size, wanted))
     total = prod(old)
-    if wanted.count(-1) > 1 or any(n < -1 for n in wanted):
+    if wanted.count(-1) > 1 or any([n < -1 for n in wanted]):
         raise errors.ShapeError(f"{name}: can only specify one unknown axis size with a `-1` value, and no "
                                 f"other negative one, got {wanted}")
-    known = prod(n for n in wanted if n != -1)
+    known = prod([n for n in wanted if n != -1])
     if -1 in wanted:
         if not known or total % known:
             unknown = not is_constant_shape((total, known))
@@ -75,7 +75,7 @@ def new_shape(name, old, wanted):
             raise (errors.InconclusiveDimensionOperation if unknown else errors.ShapeError)(
                 f"{told}cannot reshape array of shape {old} (size {total}) into shape {wanted}: the sizes "
                 f"without -1 multiply to {known}, which does not divide {total}")
-        wanted = tuple(total // known if n == -1 else n for n in wanted)
+        wanted = tuple([total // known if n == -1 else n for n in wanted])
     elif known != total:
         raise errors.ShapeError(f"cannot reshape array of shape {old} (size {total}) into shape {wanted} "
                                 f"(size {known}); one size given as -1 takes what the others leave")
@@ -135,9 +135,7 @@ def ravel(a, order="C", *, out_sharding=None):
     >>> jnp.ravel(x), jnp.ravel(x, order="F")
     (Array([1, 2, 3, 4], dtype=int32), Array([1, 3, 2, 4], dtype=int32))
     """
-    if out_sharding is not None:
-        a, = over_auto_axes(a)
-    return with_out_sharding(reshape(a, (prod(shape_of(a)),), order), out_sharding, "jnp.ravel")
+    return reshape(a, -1, order, out_sharding=out_sharding)
 
 
 def resize(a, new_shape):

@@ -52,7 +52,7 @@ def _computes(frame: Any) -> bool:
 
 
 def _in_library(frame: Any) -> bool:
-    """Is this code of Python's own library?  An exception set now comes up in the frame where the thread is now."""
+    """Is this code of Python's own library?  An exception set now comes up where the thread is now."""
     file = frame.f_code.co_filename if frame is not None else ""
     return file.startswith(("<frozen ", _LIBRARY)) and "site-packages" not in file
 
