@@ -12,13 +12,13 @@ from .api.jit import jit, make_jaxpr
 from .api.stages import ShapeDtypeStruct, eval_shape
 from .api.vmap import vmap
 from .core.array import Array
+from .core.caches import clear_caches
 from .core.config import config
 from .core.surface import importing as _importing
 from .core.surface.public import export_names as _offer
 from .core.trace import ensure_compile_time_eval
 from .placement.device_put import (
-    block_until_ready, clear_caches, copy_to_host_async, device_get, device_put, live_arrays, named_call,
-    named_scope, typeof)
+    block_until_ready, copy_to_host_async, device_get, device_put, live_arrays, typeof)
 from .runtime.devices.client import (
     default_backend, device_count, devices, local_device_count, local_devices, process_count, process_index)
 from .runtime.devices.transfer_guards import (
@@ -43,8 +43,9 @@ _offer(globals(), "numpy", "tree", lazy={
     "api.contexts": "allow_f16_reductions auto_pcast check_tracer_leaks checking_leaks debug_infs "
     "debug_key_reuse debug_nans default_device default_matmul_precision default_prng_impl disable_jit "
     "enable_checks enable_custom_prng enable_x64 explain_cache_misses jax2tf_associative_scan_reductions "
-    "legacy_prng_key log_compiles make_user_context no_execution no_tracing numpy_dtype_promotion "
-    "numpy_rank_promotion remove_size_one_mesh_axis_from_type softmax_custom_jvp threefry_partitionable",
+    "legacy_prng_key log_compiles make_user_context named_call named_scope no_execution no_tracing "
+    "numpy_dtype_promotion numpy_rank_promotion remove_size_one_mesh_axis_from_type softmax_custom_jvp "
+    "threefry_partitionable",
     "distributed.environment": "print_environment_info",
     "placement.make_arrays": "make_array_from_callback make_array_from_process_local_data "
     "make_array_from_single_device_arrays",

@@ -339,7 +339,6 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
 
     Args:
         fun: the function, of arrays or pytrees of them.
-        primals: its positional arguments.
         has_aux: `fun` returns (value, aux); only value is differentiated.
         reduce_axes: must be empty.
     Returns:
@@ -391,7 +390,7 @@ def value_and_grad(fun: Callable[_P, _R], argnums: Any = 0, has_aux: bool = Fals
     argnums = checked_argnums(fun, argnums)
 
     @filtered
-    @wraps(fun)
+    @wraps(fun, f"Value and gradient of {name_of(fun)} with respect to positional argument(s) {argnums}.")
     def value_and_grad_of(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         flat, order = chosen_arguments(fun, args, kwargs, argnums, "grad", has_aux)
         avals = flat.avals()
@@ -431,7 +430,7 @@ def grad(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False, holomo
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @filtered
-    @wraps(fun)
+    @wraps(fun, f"Gradient of {name_of(fun)} with respect to positional argument(s) {argnums}.")
     def grad_of(*args: Any, **kwargs: Any) -> Any:
         value, gradient = both(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient

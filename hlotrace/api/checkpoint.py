@@ -66,7 +66,7 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Seq
     elif not callable(policy):
         raise TypeError("checkpoint: policy must be a function, such as those of checkpoint_policies, got "
                         f"{policy!r:.80}")
-    numbers, names = numbers_and_names(fun, static_argnums, static_argnames, "static")
+    numbers, names = numbers_and_names(fun, static_argnums or None, static_argnames or None, "static")
 
     @filtered
     @wraps(fun)
@@ -154,7 +154,7 @@ def _origin(v: Any, jaxpr: Jaxpr, origins: dict[Any, Any]) -> Any:
                      for i, o in zip(inner.invars, eqn.invars)}
             return _origin(atom, inner, known)
     made = f"named {eqn.params['name']!r}" if eqn.primitive is name_p else f"output of {eqn.primitive}"
-    return f"{made} from {source_info.describe_column(eqn.source)}"
+    return f"{made} from {source_info.describe(eqn.source, with_column=True)}"
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:

@@ -14,21 +14,30 @@ if TYPE_CHECKING:
     from ..core.avals import ShapedArray
 
 
-def refuse_layouts(formats: Any, leaves: Sequence[Any]) -> None:
-    """ValueError for committed arrays in another layout than a program takes; `formats` are its own."""
-    wanted = pytree.tree_leaves(formats, lambda x: x is None)
-    shift = len(leaves) - len(wanted)
-    wrong = []
-    for x, format in zip(leaves[shift:], wanted):
+def refuse_placements(formats: Sequence[Any], leaves: Sequence[Any], flat: FlatFunction,
+                      name: str) -> NoReturn:
+    """ValueError for committed arrays in other layouts or shardings than a program takes.
+
+    Args:
+        formats: one for each argument; None for one that the program does not use.
+        flat: the function that was lowered, for the arguments' names.
+    """
+    shift = len(leaves) - len(formats)
+    layouts, shardings = [], []
+    for i, (x, format) in enumerate(zip(leaves[shift:], formats)):
         if format is None or type(x) is not ArrayImpl or not x.committed:
             continue
-        if x.format.layout != format.layout:
-            wrong.append(f"  * {x.aval.str_short()}: compiled for {format.layout}, called with "
-                         f"{x.format.layout}")
-    if wrong:
-        raise ValueError("Computation was compiled for input layouts that disagree with the layouts of "
-                         "arguments passed to it:\n" + "\n".join(wrong) + "\nMove them with "
-                         "device_put(x, format), where compiled.input_formats has the formats.")
+        for wrong, passed, required in ((layouts, x.format.layout, format.layout),
+                                        (shardings, x.sharding, format.sharding)):
+            if passed != required:
+                wrong.append((i, x.aval.str_short(), passed, required))
+    kind, wrong = ("layout", layouts) if layouts else ("sharding", shardings)
+    count = f"5 mismatches out of {len(wrong)}" if len(wrong) > 5 else f"the {len(wrong)} mismatches"
+    raise ValueError(f"Computation was compiled for input {kind}s that disagree with the {kind}s of arguments "
+                     f"passed to it. Here are {count}:\n" + "\n".join(
+        f"Argument {flat.path(i)} with shape {shape}:\n  Passed {kind}: {passed}\n  Required {kind}: {required}"
+        for i, shape, passed, required in wrong[:5]) + "\nMove them with device_put, or call the jit "
+        f"function of {name}, which compiles again.")
 
 
 def refuse_structure(lowered: FlatFunction, structure: pytree.PyTreeDef, in_tree: pytree.PyTreeDef,

@@ -28,7 +28,7 @@ from .signatures import NotHashable
 if TYPE_CHECKING:
     from ..core.jaxpr import Jaxpr
 
-# (function, structure, types and values of the leaves) -> (program, its consts, out_tree)
+# (function, structure, types and values of the leaves) -> what `_trace` gives
 _programs = ContextCache(8192)
 
 
@@ -107,23 +107,20 @@ def splice(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
         if found is None:
             return fun(*args, **kwargs)
         _programs.keep(key, found)
-    jaxpr, consts, out_tree = found
+    jaxpr, consts, out_tree, one_operation = found
     if state.trace.staging:
         results = state.trace.splice(jaxpr, [*consts, *arrays])
-    elif _is_one_operation(jaxpr) or any([aval_of(x).explicit for x in arrays]):
+    elif one_operation or any([aval_of(x).explicit for x in arrays]):
         return fun(*args, **kwargs)     # types over Explicit axes know no devices
     else:       # one program, found again, where the operations would be as many
         results = jit_p.bind(*consts, *arrays, jaxpr=jaxpr, donated=())
     return out_tree.unflatten(results)
 
 
-def _is_one_operation(jaxpr: Jaxpr) -> bool:
-    return len(jaxpr.eqns) < 2 and not any(True for eqn in jaxpr.eqns for _ in sub_jaxprs(eqn.params))
-
-
 def _trace(fun: Callable[..., Any], leaves: list[Any],
-           in_tree: pytree.PyTreeDef) -> tuple[Jaxpr, Sequence[Any], pytree.PyTreeDef] | None:
-    """(program, its constants, structure of its result), or None where only a trace of its own will do."""
+           in_tree: pytree.PyTreeDef) -> tuple[Jaxpr, Sequence[Any], pytree.PyTreeDef, bool] | None:
+    """(program, its constants, structure of its result, is it one operation?), or None where only a trace of
+    its own will do."""
     out_tree = None
 
     def flat(*tracers: Any) -> list[Any]:
@@ -138,4 +135,7 @@ def _trace(fun: Callable[..., Any], leaves: list[Any],
     except Exception:       # raised again, with the caller's own values in its text, when `fun` runs on them
         return None
     closed, consts = close(jaxpr)
-    return None if any(isinstance(c, Tracer) for c in consts) else (closed, consts, out_tree)
+    if any(isinstance(c, Tracer) for c in consts):
+        return None
+    one_operation = len(closed.eqns) < 2 and not any(True for e in closed.eqns for _ in sub_jaxprs(e.params))
+    return closed, consts, out_tree, one_operation

@@ -1,14 +1,18 @@
-"""Options as context managers: on this thread, until the block ends."""
+"""Options and name scopes as context managers: on this thread, until the block ends."""
 from __future__ import annotations
 
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-from ..core.config import config, override, state
-from ..core.surface.boundary import reraise_for_user
+from ..core.config import config, override, state, within
+from ..core.surface.boundary import filtered, reraise_for_user
+from .signatures import name_of, wraps
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class OptionContext:
@@ -321,3 +325,40 @@ def make_user_context(default_value: Any = None) -> _UserContext:
     20.0
     """
     return _UserContext(default_value)
+
+
+def named_scope(name: str) -> AbstractContextManager[None]:
+    """Operations traced in this block carry `name` in their location, profiles and dumps.
+
+    A context manager, or a decorator.
+
+    >>> def f(x):
+    ...     with jax.named_scope("attention"):
+    ...         return jnp.exp(x)
+    >>> "attention/exp" in jax.jit(f).lower(1.).as_text(debug_info=True)
+    True
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"named_scope name argument must be a string, got {name!r}.")
+    return _within(name)
+
+
+@contextlib.contextmanager
+def _within(name: str) -> Iterator[None]:
+    with within(name):      # in the scopes of where it is entered, not where a decorator is written
+        yield
+
+
+def named_call(fun: Callable[_P, _R], *, name: str | None = None) -> Callable[_P, _R]:
+    """`fun` run in a named scope, under its own name unless `name` is given.
+
+    >>> f = jax.named_call(lambda x: jnp.exp(x), name="softly")
+    >>> "softly" in jax.jit(f).lower(1.).as_text(debug_info=True)
+    True
+    """
+    @filtered
+    @wraps(fun)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        with named_scope(name or name_of(fun)):
+            return fun(*args, **kwargs)
+    return named

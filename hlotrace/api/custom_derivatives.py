@@ -204,7 +204,6 @@ class custom_jvp(_Custom):
         """Set the rule: (*nondiff, primals, tangents) -> (out, tangent_out).
 
         Args:
-            jvp: the rule.
             symbolic_zeros: tangents that are known to be zero are given to it as `SymbolicZero`s.
         Returns:
             `jvp`.

@@ -22,6 +22,7 @@ from ..core.refs import accesses
 from ..core.trace import EVAL, Tracer, is_current, note_buffers, trace_to_jaxpr
 from ..runtime.array_impl import as_array
 from ..runtime.devices import transfer_guards
+from ..sharding.abstract import space_of
 from . import adapters
 from .signatures import NotHashable, insert_statics, name_of, static_key
 
@@ -52,8 +53,11 @@ def abstract(x: Any) -> ShapedArray:
     """The aval of an array or of anything with shape and dtype."""
     if is_arraylike(x) or not (hasattr(x, "shape") and hasattr(x, "dtype")):
         return aval_of(x)
-    return ShapedArray(tuple(x.shape), dtypes.canonicalize(x.dtype), getattr(x, "weak_type", False),
-                       getattr(x, "vma", frozenset()), getattr(x, "sharding", None))
+    sharding = getattr(x, "sharding", None)
+    aval = ShapedArray(tuple(x.shape), dtypes.canonicalize(x.dtype), getattr(x, "weak_type", False),
+                       getattr(x, "vma", frozenset()), sharding)
+    kind = getattr(sharding, "_kind", None)
+    return aval if kind is None else aval.update(memory_space=space_of(kind, aval))
 
 
 class FlatFunction:

@@ -16,7 +16,7 @@ from ..primitives.common import np
 from ..transforms.jvp import jvp_flat
 from . import adapters, autodiff
 from .flat import FlatFunction
-from .signatures import wraps
+from .signatures import name_of, wraps
 from .vmap import vmap
 
 _P = ParamSpec("_P")
@@ -66,7 +66,7 @@ def _jacobian(fun: Callable[..., Any], argnums: Any, what: str, has_aux: bool,
     argnums = autodiff.checked_argnums(fun, argnums)
 
     @filtered
-    @wraps(fun)
+    @wraps(fun, f"Jacobian of {name_of(fun)} with respect to positional argument(s) {argnums}.")
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         flat, order = autodiff.chosen_arguments(fun, args, kwargs, argnums, what, has_aux)
         if adapters.of_values(flat.in_tree):

@@ -98,14 +98,18 @@ class Placement:
         found = fact_of(program, "meshes")
         if self.place is not None:
             return evaluate.device_assignment([*map(aval_of, consts)], None, (self.place,), found)[0], None
-        if state.mesh_to_run_on and not any(map(evaluate.committed_sharding, leaves)):
+        places: Any = list(map(evaluate.committed_sharding, leaves))
+        if state.mesh_to_run_on and not any(places):
             if not any(hasattr(m, "devices") for m in found):
                 found = (state.mesh_to_run_on, *found)
         elif found and not any(hasattr(m, "devices") for m in found) and not any(
-                evaluate.committed_sharding(leaves[i]) for i in kept):
+                places[i] for i in kept):
             # an AbstractMesh has no devices: those of arguments that the program does not use
-            places: Any = map(evaluate.committed_sharding, leaves)
             found = (*dict.fromkeys(s.mesh for s in places if hasattr(s, "mesh")), *found)
+        if state.mesh_to_run_on and any(places):
+            takes = next((eqn.primitive.name for eqn in program.eqns if not eqn.primitive.says_sharding), "")
+            evaluate.check_mesh_in_use([places[i] for i in kept], program.in_avals[len(consts):], lambda i: (
+                f"argument {paths()[kept[i]]} of {self.name}"), takes and f"primitive {takes}")
         requested, outs = self.requested(traced, leaves)
         requested = requested and [*[None] * len(consts), *[requested[i] for i in kept]]
         if put := {v: s for v, s in put_in_memory(program).items() if isinstance(s, Sharding)}:
@@ -185,7 +189,7 @@ class Placement:
     def _settled(self, sharding: Any, aval: Any, what: str) -> Any:
         """A sharding in a layout, for values of a type; without, if it is the devices' own."""
         from ..runtime.devices import layouts  # few programs ask for one
-        return layouts.settled(sharding, aval, f"{what} of {self.name}, of type {aval.str_short()}")
+        return layouts.settled(sharding, aval, f"jit of {self.name}: {what}")
 
     def constrained(self, traced: TracedProgram,
                     leaves: Sequence[Any]) -> tuple[Sequence[Any], Callable[[Any], Any]]:

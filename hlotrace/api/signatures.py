@@ -41,9 +41,20 @@ def take_names(wrapper: Any, fun: Any) -> Any:
     return wrapper
 
 
-def wraps(fun: Any) -> Callable[[Any], Any]:
-    """functools.wraps for anything callable; see `take_names`."""
-    return functools.partial(take_names, fun=fun)
+def wraps(fun: Any, doc: str = "", original: bool = False) -> Callable[[Any], Any]:
+    """functools.wraps for anything callable; see `take_names`.
+
+    Args:
+        fun: what is wrapped.
+        doc: the wrapper's docstring; without one it is that of `fun`.
+        original: does the docstring of `fun` follow `doc`?
+    """
+    def take(wrapper: Any) -> Any:
+        said = take_names(wrapper, fun).__doc__
+        if doc:
+            wrapper.__doc__ = f"{doc}\n\nOriginal documentation:\n\n{said}" if original and said else doc
+        return wrapper
+    return take
 
 
 def signature_of(fun: Any) -> inspect.Signature | None:
@@ -83,6 +94,7 @@ def numbers_and_names(fun: Callable[..., Any], numbers: Any, names: Any,
     Raises:
         ValueError: for a number or a name that the signature does not have.
     """
+    both = numbers is not None and names is not None
     numbers = as_tuple(numbers, operator.index, f"{what}_argnums")
     names = as_tuple(names, _name, f"{what}_argnames")
     if not numbers and not names:
@@ -109,7 +121,7 @@ def numbers_and_names(fun: Callable[..., Any], numbers: Any, names: Any,
                                  f"{len(positional)} positional arguments. Argument number {n} of "
                                  f"{name_of(fun)} does not exist.")
     numbers = tuple(n + len(positional) if n < 0 and not has_rest else n for n in numbers)
-    if numbers and names:
+    if both:
         return tuple(sorted(numbers)), names
     all_numbers = {*numbers, *(positional.index(n) for n in names if n in positional)}
     all_names = {*names, *(positional[n] for n in numbers if 0 <= n < len(positional)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtypes
 from ..core.avals import ShapedArray
 from ..core.caches import LRUCache
-from ..core.config import config, state
+from ..core.config import config, override, state
 from ..core.errors import check_callable
 from ..core.jaxpr import Jaxpr, eval_jaxpr
 from ..core.platforms import platform_named
@@ -90,6 +90,9 @@ class ShapeDtypeStruct:
         self.placed = sharding
         self.layout = getattr(given, "layout", getattr(sharding, "_layout", None))      # of a Format
         if sharding is not None and sharding._layout is not None:
+            if getattr(self.layout, "text", None) == "auto":
+                raise TypeError("`Layout.AUTO` cannot be used in place of a device-local layout in a "
+                                f"`ShapeDtypeStruct`. Got {given}")
             sharding = sharding.in_layout(None) if sharding else None
         self.sharding = sharding
         self.weak_type = weak_type
@@ -428,11 +431,16 @@ class Lowered(_Stage):
                                                         compiler_options or stage._compiler_options)
             warn_unusable(executable, stage._flat, traced)
             return executable
+
+        def with_own_lines() -> Any:
+            with override("jax_compilation_cache_include_metadata_in_key", True):
+                return compiled()
         shared = (here and not self._references and traced.cacheable and not compiler_options
                   and state.trace_key is stage._trace_key and config.hlotrace_tiered_compile == "off")
         try:
             return Compiled(self, stage._jitted._call_for(stage._key, traced, self._where, self._requested,
-                                                          compiled).executable if shared else compiled())
+                                                          compiled).executable if shared else compiled(),
+                            with_own_lines)
         except JaxRuntimeError as error:
             from ..inspection.planning import lowered_estimates  # few programs are too large
             raise lowered_estimates.refused(self, self._where, error) from None
@@ -451,9 +459,10 @@ class Compiled(FastPath, _Stage):
     TypeError: Compiled(float32[4,4]): Argument types differ from the types for which this computation was ...
     """
 
-    def __init__(self, lowered: Lowered, executable: Any) -> None:
+    def __init__(self, lowered: Lowered, executable: Any, with_own_lines: Callable[[], Any]) -> None:
         self._lowered = lowered
         self._executable = executable
+        self._with_own_lines = with_own_lines
         self._call = call_of(executable, lowered._where, lowered._requested, lowered._runs, fixed=False)
         self._avals = tuple(lowered._traced.jaxpr.in_avals)
         self._fast = LRUCache(256)
@@ -514,7 +523,12 @@ class Compiled(FastPath, _Stage):
         return self._results(layouts.of_executable(self._executable)[1])
 
     def as_text(self) -> str:
-        """The optimized HLO."""
+        """The optimized HLO.
+
+        A program from disk that was first compiled when its lines were elsewhere is compiled again for it.
+        """
+        if introspect.at_other_lines(self._executable):
+            return introspect.optimized_text(self._with_own_lines())
         return introspect.optimized_text(self._executable)
 
     def cost_analysis(self) -> Any:
@@ -601,10 +615,8 @@ class Compiled(FastPath, _Stage):
     def _run(self, leaves: Sequence[Any]) -> Any:
         results = self._call(leaves)
         if results is WRONG_DEVICE:
-            _errors().refuse_layouts(self.input_formats, leaves)
-            raise ValueError(f"{self.fun_name} was compiled for {self._executable.placement_text()}, but an "
-                             "argument is committed to another device or sharding. Move it with device_put, "
-                             "or call the jit function, which compiles again.")
+            formats = pytree.tree_leaves(self.input_formats, lambda x: x is None)
+            _errors().refuse_placements(formats, leaves, self._lowered._stage._flat, self.fun_name)
         return results
 
 

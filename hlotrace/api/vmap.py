@@ -60,7 +60,7 @@ def vmap(fun: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, axis_name: 
     in_axes = check_axes("vmap", in_axes, out_axes)
 
     @filtered
-    @wraps(fun)
+    @wraps(fun, f"Vectorized version of {name_of(fun)}.", original=True)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         if type(in_axes) is tuple and len(in_axes) != len(args):
             raise ValueError(f"vmap of {name_of(fun)}: vmap in_axes must be an int, None, or a tuple of "

@@ -44,7 +44,7 @@ def histogram(jaxpr: Jaxpr, key: Callable[[Eqn], Any],
 
 
 def _source(eqn: Eqn) -> str:
-    return source_info.describe_column(eqn.source)
+    return source_info.describe(eqn.source, with_column=True)
 
 
 def primitives(jaxpr: Jaxpr) -> dict[str, int]:

@@ -30,7 +30,8 @@ def _difference(kind: str, text: str) -> str:
 def _explain(jitted: Any, before: Any, now: Any, where: Any, seen: bool = False) -> None:
     code = getattr(inspect.unwrap(getattr(jitted._fun, "func", jitted._fun)), "__code__", None)
     defined = f"defined at {code.co_filename}:{code.co_firstlineno}" if code else "of unknown source"
-    lines = [f"TRACING CACHE MISS at {source_info.describe_column(where).replace(':0 (', ' (')}:"]
+    place = source_info.describe(where, with_column=True).replace(":0 (", " (")
+    lines = [f"TRACING CACHE MISS at {place}:"]
     if before is None:
         lines += ["never seen function:", f"  {jitted._name} id={id(jitted._fun)} {defined}"]
         if seen:

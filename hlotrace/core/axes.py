@@ -141,7 +141,6 @@ def plan(rule: AxisRule, avals: tuple[ShapedArray | None, ...], dims: tuple[int 
         rule: the AxisRule of the primitive
         avals: of the operands, with the axis; None for a constant of rank 0
         dims: where each operand has the axis; None where it is not mapped
-        size: of the axis
         params: the items of the parameters
     Returns:
         (what to do with each operand, parameters, axis of the result).  What to do is None, or (shape,

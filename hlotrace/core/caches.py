@@ -2,7 +2,7 @@
 
 A trace depends on its arguments and on what is in force around it.  A ContextCache adds the latter,
 `state.trace_key`, to every key by itself: what was made under other options, meshes or named axes is never
-found.  All are bounded, or live as long as the object they belong to, and `clear` empties them all.
+found.  All are bounded, or live as long as the object they belong to, and `clear_caches` empties them all.
 """
 from __future__ import annotations
 
@@ -122,7 +122,15 @@ class WeakCache:
         return tables.setdefault(key, self.make()) if found is None else found
 
 
-def clear() -> None:
-    """Empty every cache."""
+def clear_caches() -> None:
+    """Forget all traced and compiled programs.
+
+    Functions are traced and compiled anew when they are called next.
+
+    >>> f = jax.jit(lambda x: print("traced") or x)
+    >>> _ = f(1), f(2), jax.clear_caches(), f(3)
+    traced
+    traced
+    """
     for table in list(_tables):
         table.clear()

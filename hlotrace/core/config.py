@@ -152,6 +152,9 @@ _OPTIONS = {
     "jax_disable_jit": (False, _flag, True),
     "jax_check_static_indices": (False, _flag, True),   # an int out of bounds is an IndexError
     "hlotrace_check_bounds": (False, _flag, True),     # see check_bounds in lax/indexing.py
+    # see api/external/noted_errors.py
+    **dict.fromkeys([f"jax_error_checking_behavior_{kind}" for kind in ("nan", "divide", "oob")],
+                    ("ignore", _one_of("ignore", "raise"), True)),
     "hlotrace_outline": (True, _flag, True),      # repeated stretches of a program become one function
     "jax_check_tracer_leaks": (False, _flag, True),      # so that what was traced without it is traced again
     "jax_explain_cache_misses": (None, _flag_or_auto, False),     # None: from the third retrace of a function
@@ -259,6 +262,7 @@ class State(threading.local):
     disable_jit = False
     check_floats = False   # debug_nans or debug_infs
     check_bounds = False
+    noting: tuple[str, ...] = ()    # of "nan", "divide", "oob", the errors that numpy's functions note
     no_execution = False
     overrides: dict[Any, Any] | None = None     # thread-local values of options
     trace_key: TraceKey    # all of this that a trace depends on
@@ -310,7 +314,8 @@ class State(threading.local):
 
 
 _DECIDE = "overrides", "meshes", "mesh_to_run_on", "axis_env"
-_FOLLOWS = ("x64", "disable_jit", "check_floats", "check_bounds", "no_execution", "trace_key", "version")
+_FOLLOWS = ("x64", "disable_jit", "check_floats", "check_bounds", "noting", "no_execution", "trace_key",
+            "version")
 
 
 def _refresh(namespace: dict[str, Any]) -> None:
@@ -331,7 +336,10 @@ def _refresh(namespace: dict[str, Any]) -> None:
     namespace.update(
         x64=values["jax_enable_x64"], disable_jit=values["jax_disable_jit"],
         check_floats=values["jax_debug_nans"] or values["jax_debug_infs"],
-        check_bounds=values["hlotrace_check_bounds"], no_execution=values["jax_no_execution"],
+        check_bounds=values["hlotrace_check_bounds"],
+        noting=tuple([kind for kind in ("nan", "divide", "oob")
+                      if values["jax_error_checking_behavior_" + kind] == "raise"]),
+        no_execution=values["jax_no_execution"],
         trace_key=key, version=version)
 
 

@@ -15,7 +15,7 @@ from .config import state
 from .debug_info import DebugInfo, Origin
 from .effects import Effect, Effects
 from .errors import JaxprTypeError
-from .source_info import NameStack, Source, SourceInfo, describe_column
+from .source_info import NameStack, Source, SourceInfo, describe
 
 _WIDTH = 80     # of lines of text
 
@@ -109,6 +109,11 @@ class Eqn:
         if source_info is not None:
             fields.update(source=source_info.source, name_stack=source_info.name_stack.path)
         return Eqn(**{**fields, **changes})
+
+    def bind(self, operands: Iterable[Any], **params: Any) -> list[Any]:
+        """The results of the operation on other operands, with its parameters or with `params`, as a list."""
+        results = self.primitive.bind(*operands, **(params or self.params))
+        return results if self.primitive.multiple_results else [results]
 
     def __repr__(self) -> str:
         return _format(Printer().eqn(self))
@@ -238,6 +243,28 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Iterable[Any], *args: Any) -> list[Any]:
                 env.update(zip(eqn.outvars, results))
             else:
                 env[eqn.outvars[0]] = results
+    finally:
+        state.source, state.name_stack = saved, stack
+    return [literal_value(v) if type(v) is Literal else env[v] for v in jaxpr.outvars]
+
+
+def rewrite(jaxpr: Jaxpr, args: Iterable[Any],
+            apply: Callable[[Eqn, list[Any]], Iterable[Any]]) -> list[Any]:
+    """Walk a program without constvars in the current trace, for a pass that does its equations otherwise.
+
+    Args:
+        args: the values of `jaxpr.invars`
+        apply: (equation, values of its operands) -> those of its results; the source is the equation's then
+    Returns:
+        The list of outputs.
+    """
+    env = dict(zip(jaxpr.invars, args, strict=True))
+    saved, stack = state.source, state.name_stack
+    try:
+        for eqn in jaxpr.eqns:
+            state.source, state.name_stack = eqn.source, eqn.name_stack
+            operands = [literal_value(v) if type(v) is Literal else env[v] for v in eqn.invars]
+            env.update(zip(eqn.outvars, apply(eqn, operands)))
     finally:
         state.source, state.name_stack = saved, stack
     return [literal_value(v) if type(v) is Literal else env[v] for v in jaxpr.outvars]
@@ -448,7 +475,7 @@ class Printer:
         outs = [self.binder(v, None if used is None or v in used else "_") for v in eqn.outvars]
         notes = []
         if self.source_info and eqn.source is not None:
-            notes.append(describe_column(eqn.source))
+            notes.append(describe(eqn.source, with_column=True))
         if self.scopes:
             notes.append(f"[{NameStack(eqn.name_stack)}]")
         head = [_filled(outs), pp.text(" = ")] if outs else []

@@ -57,7 +57,6 @@ FACTS = (
     "effects",      # what it does besides computing
     "axis_names",   # named axes that it uses: its batching rule is called for these if nothing is mapped
     "meshes",       # meshes that it names
-    "memories",     # kinds of memory that it puts values in
 )
 # Plain facts, and what they are where nothing is said.
 TRAITS = {
@@ -120,7 +119,6 @@ class Primitive:
         effects: Any
         axis_names: Any
         meshes: Any
-        memories: Any
         elementwise: bool
         structural: bool
         says_vma: bool
@@ -256,9 +254,8 @@ class Primitive:
         """The effects of an application with these parameters."""
         if self.effects is not None:
             return self.effects(params)
-        for value in params.values():
-            if type(value) is Jaxpr or type(value) is tuple and value and type(value[0]) is Jaxpr:
-                return tuple(dict.fromkeys(e for jaxpr in sub_jaxprs(params) for e in jaxpr.effects))
+        if _holds_programs(params):
+            return tuple(dict.fromkeys(e for jaxpr in sub_jaxprs(params) for e in jaxpr.effects))
         return ()
 
     def axis_names_of(self, params: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -268,10 +265,6 @@ class Primitive:
     def meshes_of(self, params: Mapping[str, Any]) -> tuple[Any, ...]:
         """The meshes that an application names, in itself or in the programs it holds."""
         return _fact(self, "meshes", params)
-
-    def memories_of(self, params: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The kinds of memory that an application puts values in, itself or in the programs it holds."""
-        return _fact(self, "memories", params)
 
     def __repr__(self) -> str:
         return self.name
@@ -302,14 +295,20 @@ def _untyped(primitive: Primitive, *_avals: ShapedArray, **_params: Any) -> NoRe
     raise missing(primitive, "abstract_eval")
 
 
+def _holds_programs(params: Mapping[str, Any]) -> bool:
+    """Few hold some, and this is asked for every equation: no generator is made for the others."""
+    for value in params.values():
+        if type(value) is Jaxpr or type(value) is tuple and value and type(value[0]) is Jaxpr:
+            return True
+    return False
+
+
 def _fact(primitive: Primitive, fact: str, params: Mapping[str, Any]) -> tuple[Any, ...]:
     rule = getattr(primitive, fact)
     if rule is not None:
         return rule(params)
-    for value in params.values():       # few hold programs, and this is done for every equation
-        if type(value) is Jaxpr or type(value) is tuple and value and type(value[0]) is Jaxpr:
-            return tuple(dict.fromkeys(found for jaxpr in sub_jaxprs(params)
-                                       for found in fact_of(jaxpr, fact)))
+    if _holds_programs(params):
+        return tuple(dict.fromkeys(found for jaxpr in sub_jaxprs(params) for found in fact_of(jaxpr, fact)))
     return ()
 
 

@@ -143,20 +143,13 @@ def position(source: Source) -> tuple[str, int, int, str]:
     return code.co_filename, line or code.co_firstlineno, column, code.co_qualname
 
 
-def describe(source: Source | None) -> str:
-    """`train.py:12 (loss_fn)`, or an empty string where the source is unknown."""
-    if source is None:
-        return ""
-    filename, line, _, function = position(source)
-    return f"{short(filename)}:{line} ({function})"
-
-
-def describe_column(source: Source | None) -> str:
-    """`train.py:12:4 (loss_fn)`, or an empty string where the source is unknown."""
+def describe(source: Source | None, with_column: bool = False) -> str:
+    """`train.py:12 (loss_fn)` or `train.py:12:4 (loss_fn)`; an empty string where the source is unknown."""
     if source is None:
         return ""
     filename, line, column, function = position(source)
-    return f"{short(filename)}:{line}:{max(column - 1, 0)} ({function})"
+    place = f"{line}:{max(column - 1, 0)}" if with_column else line
+    return f"{short(filename)}:{place} ({function})"
 
 
 def short(filename: str) -> str:

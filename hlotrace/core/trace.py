@@ -197,7 +197,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
         yield
 
 
-@boundaries(called="Array", but="concrete under origin")
+@boundaries(called="Array", but="concrete inner under origin")
 class Tracer(Array):
     """What represents an array while a transformation runs a function."""
     __slots__ = ("_trace", "aval")
@@ -213,17 +213,24 @@ class Tracer(Array):
         """The concrete array behind this tracer, or None: grad and jvp run on real values, jit does not."""
         return None
 
+    def inner(self) -> Any:
+        """What it is a value of an outer trace with something beside; None for one of a program."""
+        return None
+
     def under(self) -> str:
         """What is tracing, in words."""
-        return self._trace.what
+        inner = self.inner()
+        return inner.under() if isinstance(inner, Tracer) else self._trace.what
 
     def origin(self) -> str:
         """"was computed at <line>" or "is argument <path> of <function>", or an empty string."""
-        return ""
+        inner = self.inner()
+        return inner.origin() if isinstance(inner, Tracer) else ""
 
     def depends_on(self) -> list[str]:
         """The arguments, by their paths, of the function traced that decide about the value."""
-        return []
+        inner = self.inner()
+        return inner.depends_on() if isinstance(inner, Tracer) else []
 
     def traced_for(self) -> str:
         """"<function> at <line> traced for <transformation>", or an empty string."""

@@ -152,7 +152,6 @@ def detect(env: Mapping[str, str], method: str | None = None) -> Place:
     """This process's place by the plain variables and, where they are silent, by the launcher's.
 
     Args:
-        env: the variables.
         method: one of METHODS, "mpi4py", "deactivate" (plain variables only), or None: the first of METHODS
             that fits.
     Raises:

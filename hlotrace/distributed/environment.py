@@ -17,9 +17,6 @@ def print_environment_info(return_string: bool = False) -> str | None:
 
     `python -m hlotrace.doctor` says more, and makes no client.
 
-    Args:
-        return_string: return it as a string instead.
-
     >>> jax.print_environment_info(return_string=True).split(":")[0]
     'hlotrace'
     """

@@ -37,7 +37,6 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
 
     Args:
         coordinator_address: "host:port" of the service that process 0 starts.
-        num_processes: how many processes the job has.
         process_id: which one this is, counted from 0.
         local_device_ids: the numbers of those accelerators of the host that this process uses; all by
             default.

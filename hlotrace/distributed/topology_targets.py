@@ -85,11 +85,8 @@ def make_mesh(topo: TopologyDescription, mesh_shape: Iterable[int], axis_names: 
     """A Mesh of the first devices of a topology, of Auto axes unless `axis_types` says otherwise.
 
     Args:
-        topo: the topology.
         mesh_shape: the sizes of the axes.
-        axis_names: their names.
         contiguous_submeshes: the devices of each process are a block of the mesh; see `create_device_mesh`.
-        axis_types: their types.
     Raises:
         ValueError: where there are too few devices, or no order is known of such blocks.
 

@@ -91,12 +91,8 @@ def GeneralConv(dimension_numbers, out_chan, filter_shape, strides=None, padding
     Args:
         dimension_numbers: what the axes of input, filter and output are, in letters, as
             `lax.conv_general_dilated` takes them.
-        out_chan: how many features the output has.
         filter_shape: a size for each spatial axis.
-        strides: a size for each spatial axis.
         padding: "VALID", "SAME" or pairs.
-        W_init: the initializer of the kernel.
-        b_init: the initializer of the bias.
 
     >>> init, apply = stax.GeneralConv(("NCHW", "OIHW", "NCHW"), 4, (3, 3), padding="SAME")
     >>> shape, params = init(jax.random.key(0), (-1, 2, 8, 8))
@@ -136,8 +132,6 @@ def BatchNorm(axis=(0, 1, 2), epsilon=1e-5, center=True, scale=True, beta_init=z
         epsilon: is added to the variance.
         center: there is a beta, of the other axes' shape.
         scale: there is a gamma, of the other axes' shape.
-        beta_init: the initializer of beta.
-        gamma_init: the initializer of gamma.
 
     >>> init, apply = stax.BatchNorm(axis=0)
     >>> shape, params = init(jax.random.key(0), (-1, 1))

@@ -5,19 +5,17 @@ checkify, functions keep their results, and all that they need is a number on th
 """
 import contextlib
 import json
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import numpy as jnp
-from ..api.contexts import make_user_context
+from ..api.external import noted_errors
+from ..api.external.noted_errors import NO_ERROR, JaxValueError
 from ..api.signatures import wraps
 from ..core.config import state
 from ..core.pytrees import pytree
-from ..core.refs import Ref
-from ..core.source_info import describe, user_frame
 from ..core.surface.public import export_names
-from ..core.trace import EVAL, entering
+from ..core.trace import EVAL
 from ..export.format import register_pytree_node_serialization
 from ..numpy.indexing.refs import new_ref
 from ..placement.device_put import device_put
@@ -25,35 +23,6 @@ from ..sharding import NamedSharding, PartitionSpec, get_mesh
 
 __all__ = ["JaxValueError", "error_checking_context", "raise_if_error", "set_error_if", "unwrap_from_import",
            "wrap_for_export"]
-
-_NO_ERROR = jnp.iinfo("uint32").max
-_messages: list[tuple[str, str]] = []       # (message, where its check is), by the number that is noted
-_lock = threading.Lock()
-_of_thread = threading.local()
-_context = make_user_context(None)      # the Ref in force, where it is not the thread's
-
-
-class JaxValueError(ValueError):
-    """A check of `set_error_if` has failed."""
-
-
-def _noted() -> Ref:
-    """The Ref in which the first error of this thread is noted."""
-    if _context.value is None and not hasattr(_of_thread, "ref"):
-        with entering(EVAL):
-            _of_thread.ref = new_ref(jnp.uint32(_NO_ERROR))
-    return _of_thread.ref if _context.value is None else _context.value
-
-
-def _number(message: str, place: str) -> int:
-    with _lock:
-        _messages.append((message, place))
-        return len(_messages) - 1
-
-
-def _note(failed: Any, number: Any) -> None:
-    ref = _noted()
-    ref[...] = jnp.where((ref[...] == _NO_ERROR) & failed, number, ref[...])
 
 
 def set_error_if(pred: Any, /, msg: str) -> None:
@@ -64,7 +33,6 @@ def set_error_if(pred: Any, /, msg: str) -> None:
 
     Args:
         pred: a boolean array.
-        msg: what the error will say.
     Raises:
         ValueError: in a shard_map, where each device has a `pred` of its own: return it instead.
         Exception: under vmap, as for all writes to a Ref from outside of it.
@@ -78,11 +46,7 @@ def set_error_if(pred: Any, /, msg: str) -> None:
     Traceback (most recent call last):
     JaxValueError: x must not be negative
     """
-    if any([kind != "vmap" for _, _, kind in state.axis_env]):
-        raise ValueError("set_error_if: in a shard_map each device has a predicate of its own, but the error "
-                         "code state and the predicate must be on the same mesh: return the predicate from "
-                         "the shard_map, and check it outside of it")
-    _note(jnp.any(jnp.asarray(pred)), jnp.uint32(_number(msg, describe(user_frame()))))
+    noted_errors.set_error_if(jnp.asarray(pred), msg)
 
 
 def raise_if_error() -> None:
@@ -95,11 +59,11 @@ def raise_if_error() -> None:
     if state.trace is not EVAL:
         raise ValueError("raise_if_error() should not be called within a traced context, such as within a "
                          f"jitted function: it is in {state.trace.what}. Call it after that has returned")
-    ref = _noted()
+    ref = noted_errors.noted()
     number = int(ref[...])
-    if number != _NO_ERROR:
-        ref[...] = _NO_ERROR
-        message, place = _messages[number]
+    if number != NO_ERROR:
+        ref[...] = NO_ERROR
+        message, place = noted_errors.messages[number]
         error = JaxValueError(message)
         error.annotated = True      # the words are the user's
         error.add_note(f"noted by set_error_if at {place}")
@@ -115,10 +79,10 @@ def error_checking_context() -> Iterator[None]:
     ...     error_check.set_error_if(jnp.arange(4) > 5, "too large")
     ...     error_check.raise_if_error()
     """
-    mesh, code = get_mesh(), jnp.uint32(_NO_ERROR)
+    mesh, code = get_mesh(), jnp.uint32(NO_ERROR)
     if not mesh.empty:
         code = device_put(code, NamedSharding(mesh, PartitionSpec()))
-    with _context(new_ref(code)):
+    with noted_errors.context(new_ref(code)):
         yield
 
 
@@ -152,12 +116,13 @@ def wrap_for_export(f: Callable) -> Callable:
     """
     @wraps(f)
     def noting(*args: Any, **kwargs: Any) -> Any:
-        first = len(_messages)
-        ref = new_ref(jnp.uint32(_NO_ERROR))
-        with _context(ref):
+        first = len(noted_errors.messages)
+        ref = new_ref(jnp.uint32(NO_ERROR))
+        with noted_errors.context(ref):
             out = f(*args, **kwargs)
         number = ref[...]
-        return _Noted(jnp.where(number == _NO_ERROR, number, number - first), tuple(_messages[first:])), out
+        return _Noted(jnp.where(number == NO_ERROR, number, number - first), tuple(
+            noted_errors.messages[first:])), out
     return noting
 
 
@@ -166,10 +131,10 @@ def unwrap_from_import(f: Callable) -> Callable:
     @wraps(f)
     def renoting(*args: Any, **kwargs: Any) -> Any:
         noted, out = f(*args, **kwargs)
-        with _lock:
-            first = len(_messages)
-            _messages.extend(noted.messages)
-        _note(noted.number != _NO_ERROR, noted.number + jnp.uint32(first))
+        with noted_errors.lock:
+            first = len(noted_errors.messages)
+            noted_errors.messages.extend(noted.messages)
+        noted_errors.note(noted.number != NO_ERROR, noted.number + jnp.uint32(first))
         return out
     return renoting
 

@@ -14,6 +14,7 @@ import numpy as np
 from .. import lax
 from ..core import dtypes
 from ..core.avals import aval_of, is_arraylike, not_an_array
+from ..core.caches import clear_caches
 from ..core.config import state
 from ..core.primitive import Primitive, everywhere
 from ..core.pytrees import pytree
@@ -21,7 +22,6 @@ from ..core.surface.public import export_names
 from ..core.trace import entering, is_concrete
 from ..extend import linear_util
 from ..numpy import asarray, broadcast_to, zeros
-from ..placement.device_put import clear_caches
 from ..primitives.arrays.shape import zeros_of
 from ..scipy.special import factorial
 from ..transforms import jet as taylor
@@ -118,10 +118,8 @@ def _terms(x, series, path, factors):
 
 def _derivative(out, term, factor):
     if term is None:
-        aval = aval_of(out).tangent()
-        if aval.dtype != dtypes.float0:
-            return zeros(aval.shape, aval.dtype)
-        return np.zeros(aval.shape, dtypes.float0)
+        aval = aval_of(out)
+        return zeros(aval.shape, aval.dtype if dtypes.is_inexact(aval.dtype) else None)
     return term * factor if factor != 1 else term
 
 

@@ -197,8 +197,6 @@ def initial_step_size(fun, t0, y0, order, rtol, atol, f0):
 
     Args:
         fun: `fun(y, t)`, the rate of y, an array of y's shape.
-        t0: the time.
-        y0: the state.
         order: of the method.
         rtol: the allowed error, relative to y.
         atol: the allowed error, absolute.
@@ -228,9 +226,7 @@ def optimal_step_size(last_step, mean_error_ratio, safety=0.9, ifactor=10.0, dfa
     It shrinks not at all after a step that was accepted.
 
     Args:
-        last_step: the step.
         mean_error_ratio: the ratio of its error to what is allowed.
-        safety: a factor.
         ifactor: by how much it grows at most.
         dfactor: to what part of itself it shrinks at most.
         order: the error grows as the step to this power.
@@ -247,10 +243,7 @@ def runge_kutta_step(func, y0, f0, t0, dt):
 
     Args:
         func: `func(y, t)`, the rate of y.
-        y0: the state.
         f0: the rate at y0 and t0.
-        t0: the time.
-        dt: the step.
     Returns:
         `(y1, f1, error, rates)`: the state and its rate after the step, an estimate of the error of y1, and
         the seven rates that the step is made of, (7, *y0.shape).

@@ -172,9 +172,6 @@ def lstm(x, h_0, c_0, weights, seq_lengths, input_size, hidden_size, num_layers,
         c_0: the first states of the cells, alike.
         weights: one vector; see `unpack_lstm_weights`.
         seq_lengths: ints (batch,), how many steps each sequence has; after them y is 0 and states stay.
-        input_size: an int.
-        hidden_size: an int.
-        num_layers: an int.
         dropout: 0.0.
         bidirectional: a second cell in each layer goes from the last step to the first.
         precision: of the products, as in `lax.dot_general`.

@@ -338,7 +338,6 @@ def roofline(f, mesh=None, in_specs=None, out_specs=None, *, pin_lhs_in_vmem=Fal
         pin_lhs_in_vmem: left operands of products are not read from memory.
         pin_rhs_in_vmem: right operands of products are not read from memory.
         vjp: of the backward pass alone.
-        print_jaxpr: print the program.
 
     >>> from hlotrace.experimental.roofline import roofline
     >>> x, y = jax.ShapeDtypeStruct((64, 32), "float32"), jax.ShapeDtypeStruct((32, 16), "float32")

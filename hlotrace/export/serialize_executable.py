@@ -22,8 +22,6 @@ def serialize(compiled: Compiled) -> tuple[bytes, pytree.PyTreeDef, pytree.PyTre
 
     These hold machine code for this version of jaxlib and these devices; `export` writes programs for others.
 
-    Args:
-        compiled: a Compiled.
     Returns:
         (payload, in_tree, out_tree): the bytes, and the structures of (args, kwargs) and of the result.
     Raises:
@@ -57,7 +55,6 @@ def deserialize_and_load(serialized_executable: bytes, in_tree: pytree.PyTreeDef
     Read only what you trust: it is machine code.
 
     Args:
-        serialized_executable: the bytes.
         in_tree: the structure of (args, kwargs).
         out_tree: the structure of the result.
         backend: the platform on whose devices of the same numbers it runs.

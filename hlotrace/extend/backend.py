@@ -1,10 +1,9 @@
 """JAX's `extend.backend`: the clients of jaxlib behind devices."""
 import numpy as np
 
-from ..core.caches import LRUCache
+from ..core.caches import LRUCache, clear_caches
 from ..core.platforms import platform_named
 from ..core.surface.public import install_getattr as _explain
-from ..placement.device_put import clear_caches
 from ..runtime import binding
 from ..runtime.devices.client import available_platforms, client, default_device, factories, forget_clients
 

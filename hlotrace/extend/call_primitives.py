@@ -51,7 +51,6 @@ def register_call_primitive_rules(prim, name=None, transpose_rule=None, inline_j
     Derivatives and batching are calls of `jit`.
 
     Args:
-        prim: the primitive.
         name: of the function that it becomes where `inline_jax_late` is False, that of `prim` by default.
         transpose_rule: in JAX's signature, `eval_jaxpr_transpose` by default.
         inline_jax_late: whether the program becomes part of its caller when that is lowered.

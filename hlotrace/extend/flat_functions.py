@@ -159,8 +159,6 @@ def flatten_axes(name, treedef, axis_tree, *, kws=False, tupled_args=False):
 
     Args:
         name: the name of the prefix in errors.
-        treedef: a structure.
-        axis_tree: the prefix.
         kws: the structure is that of (args, kwargs), for errors.
         tupled_args: the structure is that of the tuple of arguments, for errors.
     Raises:

@@ -24,7 +24,6 @@ def define_prng_impl(*, key_shape, seed, split, random_bits, fold_in, name="<unn
         split: split(key, shape) makes an array of keys of shape (*shape, *key_shape).
         random_bits: random_bits(key, bit_width, shape) makes unsigned integers.
         fold_in: fold_in(key, data) makes a key.
-        name: a name.
         tag: the dtype is printed `key<tag>`.
     """
     def of_each(fun):

@@ -1,11 +1,11 @@
 """JAX's `extend.source_info_util`: where in the user's program an operation was made."""
 from contextlib import contextmanager
 
+from ..api.contexts import named_scope as extend_name_stack
 from ..core import source_info as provenance
 from ..core.config import scoped, state
 from ..core.source_info import NameStack, SourceInfo, exclude as register_exclusion
 from ..core.surface.public import install_getattr as _explain
-from ..placement.device_put import named_scope as extend_name_stack
 
 __all__ = ["NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack",
            "new_name_stack", "new_source_info", "register_exclusion", "reset_name_stack", "set_name_stack",
@@ -24,7 +24,7 @@ def new_source_info():
 
 def summarize(source_info):
     """`train.py:12:4 (loss_fn)`, or an empty string."""
-    return provenance.describe_column(source_info.source)
+    return provenance.describe(source_info.source, with_column=True)
 
 
 def current_name_stack():

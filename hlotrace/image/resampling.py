@@ -120,12 +120,10 @@ def scale_and_translate(image, shape, spatial_dims, scale, translation, method, 
 
     Args:
         shape: of the result; axes not in `spatial_dims` keep their sizes.
-        spatial_dims: the axes.
         scale: an array (len(spatial_dims),), which may be traced and differentiated.
         translation: an array (len(spatial_dims),), which may be traced and differentiated.
         method: a ResizeMethod or its name, not nearest.
         antialias: widen kernels where the image shrinks.
-        precision: of the products.
     Raises:
         ValueError: for nearest.
         ShapeError: for shapes that do not fit (JAX ignores sizes of other axes).
@@ -160,7 +158,6 @@ def resize(image, shape, method, antialias=True, precision=lax.Precision.HIGHEST
     Args:
         method: a ResizeMethod or its name.
         antialias: widen kernels where the image shrinks.
-        precision: of the products.
     Raises:
         ValueError: for axes without elements.
         ShapeError: for another rank.

@@ -16,6 +16,7 @@ import shutil
 from ..core.surface.boundary import filtered
 from ..runtime import binding
 from ..runtime.devices import client
+from ..runtime.executables import compilation
 from .hlo_text import instruction_sources
 
 _profiler, _profile_data = binding.profiler()
@@ -228,15 +229,19 @@ def _finish(export, log_dir, link, perfetto, session_id):
 def _name_lines(path):
     """Add `source` and `op_name` to the events of HLO instructions in a trace for Perfetto.
 
-    Events know the name of their module alone: where programs of one name disagree, nothing is said.
+    Events know the name of their module alone: where programs of one name disagree, nothing is said; nor of
+    one from disk that was compiled when its lines were elsewhere.
     """
     with gzip.open(path) as file:
         found = json.load(file)
     events = [e for e in found["traceEvents"] if "hlo_op" in e.get("args", ())]
     sources = {}
     modules = {e["args"].get("hlo_module") for e in events}
+    elsewhere = compilation.read_at_other_lines() if modules else []
     for device in {d.client: d for d in client.devices()}.values() if modules else ():
         for executable in device.client.live_executables():
+            if executable in elsewhere:
+                continue
             for module in executable.hlo_modules():
                 if module.name in modules:
                     known, found_here = sources.setdefault(module.name,

@@ -6,6 +6,7 @@ operand of unknown value is an `UndefinedPrimal` in a transpose rule of either k
 from contextlib import nullcontext
 from functools import partial, reduce
 
+from ..api.contexts import named_scope
 from ..core import programs
 from ..core.avals import aval_of
 from ..core.jaxpr import eval_jaxpr
@@ -13,7 +14,6 @@ from ..core.primitive import missing
 from ..core.pytrees import pytree
 from ..core.surface.public import install_getattr as _explain
 from ..core.symbolic_zeros import UndefinedPrimal, fill_zeros, is_undefined_primal
-from ..placement.device_put import named_scope
 from ..primitives.arrays.elementwise_rules import add_any_p
 from ..primitives.arrays.shape import zeros_of
 from ..primitives.common import shape_of

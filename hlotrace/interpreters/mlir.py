@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..core.avals import ShapedArray
+from ..core.caches import clear_caches
 from ..core.effects import IO, Effect
 from ..core.jaxpr import close, dce
 from ..core.platforms import by_platform
@@ -16,7 +17,6 @@ from ..core.programs import embed_constants
 from ..core.surface.public import install_getattr as _explain
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from ..lowering.module import lower as _lower
-from ..placement.device_put import clear_caches
 from ..primitives.programs import callbacks
 from ..runtime.mlir import lowering_rules
 from ..runtime.mlir.bindings import context as make_ir_context, parse_module
@@ -47,7 +47,6 @@ def register_lowering(primitive, rule, platform=None, inline=True, cacheable=Tru
     """Give a primitive a lowering rule.
 
     Args:
-        primitive: the primitive.
         rule: `rule(ctx, *values, **params)` gives the MLIR values of the results; or a `lower_fun`.
         platform: "cpu", "cuda", "rocm", "gpu" (both of these), "tpu", or None for those that have no rule of
             their own.
@@ -216,7 +215,6 @@ def lower_jaxpr_to_module(module_name, jaxpr, *, platforms, donated_args, num_co
     NotImplementedErrors; `jit(f).lower()` has them.
 
     Args:
-        module_name: the module's name.
         platforms: a sequence of one name.
         donated_args: a bool for each input.
     Raises:

@@ -12,11 +12,9 @@ def create_compile_options(computation, tuple_args, allow_prop_to_inputs, allow_
     """jaxlib's CompileOptions of an MLIR module for an array of devices.
 
     Args:
-        computation: the module.
         tuple_args: XLA gets all arguments as one tuple.
         allow_prop_to_inputs: for each input whether the compiler may choose its sharding.
         allow_prop_to_outputs: for each output whether the compiler may choose its sharding.
-        backend: the client.
         np_dev: the devices, (partitions,) or (replicas, partitions).
         compiler_options: XLA's flags by name, or None.
     Raises:

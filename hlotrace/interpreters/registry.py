@@ -2,8 +2,8 @@
 from collections.abc import MutableMapping
 from functools import partial
 
+from ..core.caches import clear_caches
 from ..core.primitive import Primitive, everywhere
-from ..placement.device_put import clear_caches
 
 
 class Registry(MutableMapping):

@@ -25,7 +25,6 @@ def platform_dependent(*args, default=None, **per_platform):
     do need have no lowering here.  All are traced, and must give the same structure, shapes and dtypes.
 
     Args:
-        args: the arguments of the functions.
         default: the function of the platforms that are not named.
         per_platform: functions by platform, as `cpu=f, cuda=g, tpu=h`.
     Raises:

@@ -44,7 +44,6 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
         dimension_numbers: ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch)), tuples of axes.
         precision: a `Precision`, a pair of them, or a `DotAlgorithm`.
         preferred_element_type: the dtype of the result and of the sums; that of the operands for None.
-        out_sharding: the sharding of the result.
     Raises:
         TypeError: where axes or sizes do not fit.
 
@@ -127,7 +126,6 @@ def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers, prec
         precision: as in `dot_general`.
         preferred_element_type: as in `dot_general`.
         group_offset: not supported; None.
-        out_sharding: the sharding of the result.
 
     >>> numbers = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0])
     >>> rhs = jnp.array([[[1., 1.]], [[2., 2.]]]).transpose(0, 2, 1)
@@ -218,7 +216,6 @@ def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=Non
         precision: as in `dot_general`.
         preferred_element_type: as in `dot_general`.
         group_offset: not supported; None.
-        out_sharding: the sharding of the result.
 
     >>> rhs = jnp.array([[[1.], [1.]], [[2.], [2.]]])
     >>> lax.ragged_dot(jnp.ones((3, 2)), rhs, jnp.array([1, 2]))
@@ -313,8 +310,6 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
     """The ConvDimensionNumbers of a convolution.
 
     Args:
-        lhs_shape: the shape of the input.
-        rhs_shape: the shape of the kernel.
         dimension_numbers: None for (batch, feature, spatial...), strings such as ('NHWC', 'HWIO', 'NHWC'), or
             a ConvDimensionNumbers.
     Raises:
@@ -384,8 +379,6 @@ def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
     """The shape of a convolution of (batch, feature, *spatial) with (out, in, *spatial).
 
     Args:
-        lhs_shape: the shape of the input.
-        rhs_shape: the shape of the kernel.
         strides: one for each spatial axis.
         pads: 'SAME', 'SAME_LOWER', 'VALID' or a (low, high) pair for each spatial axis.
         batch_group_count: the number of groups of the batch.
@@ -464,7 +457,6 @@ def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, r
         batch_group_count: the number of groups of the batch.
         precision: a `Precision` or a pair of them.
         preferred_element_type: the dtype of the result; that of the operands for None.
-        out_sharding: the sharding of the result.
     Returns:
         An array (batch, feature, *spatial).
 
@@ -618,7 +610,6 @@ def conv_general_dilated_local(lhs, rhs, window_strides, padding, filter_shape, 
     Args:
         rhs: (out feature, in feature * prod(filter_shape), *spatial of the result), ordered by
             `dimension_numbers`.
-        filter_shape: the sizes of a kernel.
 
     >>> x, kernel = jnp.array([[[1., 2., 3.]]]), jnp.array([[[1., 0.], [10., 1.]]])
     >>> lax.conv_general_dilated_local(x, kernel, (1,), "VALID", (2,))

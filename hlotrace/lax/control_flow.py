@@ -137,7 +137,6 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
 
     Args:
         f: function of (carry, x) giving (carry, y); the carry keeps structure, shapes and dtypes.
-        init: initial carry, a pytree of arrays.
         xs: pytree of arrays, or Refs, with equal leading sizes, or None; of a Ref, `f` gets views.
         length: number of iterations; needed if `xs` has no leaves.
         reverse: go from the last to the first.
@@ -359,7 +358,6 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None, max_steps=None):
         lower: the first i, an integer, or a float as `upper` is.
         upper: the end of the range; known floats are rounded toward 0.
         body_fun: function of i and `val` that gives the next value.
-        init_val: a pytree of arrays.
         unroll: an int or bool, as in `scan`, for known bounds.
         max_steps: an int, or None.
     Raises:

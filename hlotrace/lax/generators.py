@@ -16,11 +16,9 @@ def rng_bit_generator(key, shape, dtype="uint32", algorithm=RandomAlgorithm.RNG_
 
     Args:
         key: the state, uint32[4] or uint64[2].
-        shape: the shape of the bits.
         dtype: an unsigned dtype.
         algorithm: the default differs between platforms; RNG_PHILOX and RNG_THREE_FRY are those of Salmon et
             al. (2011).
-        out_sharding: the sharding of the bits.
     Returns:
         (the state after it, the bits).
     Raises:
@@ -45,9 +43,7 @@ def rng_uniform(a, b, shape):
     """Numbers of `shape`, uniform in [a, b), by a state of the device: not the same at each call.
 
     Args:
-        a: a scalar.
         b: a scalar of the same dtype, which the result has.
-        shape: the shape of the result.
     Raises:
         ValueError: where `a` and `b` are not scalars of one dtype.
 

@@ -38,7 +38,6 @@ def check_bounds(shape, axes, indices, wraps=False, window=()):
     It is called where `state.check_bounds` is set.
 
     Args:
-        shape: the shape of the indexed array.
         axes: the axes that the last axis of `indices` counts along.
         indices: the positions where a window begins.
         wraps: negative indices count from the end.
@@ -369,7 +368,6 @@ def scatter_apply(operand, scatter_indices, func, dimension_numbers, *, update_s
 
     Args:
         scatter_indices: as in `scatter`.
-        func: the elementwise function.
         dimension_numbers: as in `scatter`.
         update_shape: the shape that updates would have.
         indices_are_sorted: as in `scatter`.

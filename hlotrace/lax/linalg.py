@@ -196,7 +196,6 @@ def ormqr(a, taus, c, *, left=True, transpose=False):
     Args:
         a: matrices of shape [..., m, n] with the reflectors below the diagonal.
         taus: the factors of the reflectors.
-        c: the matrices to be multiplied.
         left: on which side of `c` Q is.
         transpose: Q^H in place of Q.
 

@@ -162,8 +162,6 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
         init_values: a pytree of scalars of the same structure.
         computation: takes two pytrees of scalars (one scalar each for a single operand) and gives one.
             Addition, multiplication, max, min, and, or, xor are recognised and use their own primitives.
-        dimensions: the axes.
-        out_sharding: the sharding of the results.
 
     >>> lax.reduce(jnp.array([[1, 2], [3, 4]]), 0, lax.add, (1,))
     Array([3, 7], dtype=int32)
@@ -333,7 +331,6 @@ def approx_max_k(operand, k, reduction_dimension=-1, recall_target=0.95, reducti
 
     Args:
         operand: floating point.
-        k: how many.
         recall_target: the part of them that is expected to be found.
         reduction_input_size_override: the size of the whole of which the operand is a part.
         aggregate_to_topk: False does not pick the k out of the more, in no order, that are found first.

@@ -37,8 +37,6 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
     """An array of one scalar.
 
     Args:
-        shape: ints.
-        fill_value: the scalar.
         dtype: that of the array; without it, it has the dtype and the weak type of `fill_value`.
         sharding: a Sharding or a Device, where it is placed: see `device_put`.
 
@@ -77,7 +75,6 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
 
     Args:
         x: an array or anything that has a shape and a dtype.
-        fill_value: the scalar.
         dtype: in place of that of `x`.
         shape: in place of that of `x`.
         sharding: a Sharding or a Device, where the result is placed: see `device_put`.  Without it, that is
@@ -163,10 +160,8 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
     """`operand` repeated to `shape`.
 
     Args:
-        shape: the shape of the result.
         broadcast_dimensions: axis i of the operand becomes axis broadcast_dimensions[i] of the result, in any
             order.
-        out_sharding: the sharding of the result.
 
     >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
     Array([[1, 1, 1],

@@ -103,7 +103,6 @@ def polynomial(x, coeffs, *, unroll=None):
     """coeffs[0] + coeffs[1] x + coeffs[2] x**2 + ..., by Horner's rule (Knuth, TAOCP 2, section 4.6.4).
 
     Args:
-        x: numbers.
         coeffs: converted to the dtype of `x`; scalars, or of its rank with sizes that broadcast.
         unroll: how many coefficients are written out, 8 for None; more are a loop.
 

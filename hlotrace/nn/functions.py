@@ -423,7 +423,6 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, 
         axis: an int, a tuple, or None for all axes.
         mean: computed where it is not given.
         variance: computed where it is not given.
-        epsilon: a small number.
         where: which elements count for mean and variance.
         algorithm: "fast" takes mean(x**2) - mean**2 as the variance, "stable" mean((x - mean)**2).
 
@@ -451,7 +450,6 @@ def one_hot(x, num_classes, *, dtype=None, axis=-1, out_sharding=None):
         num_classes: the size of the new axis.
         dtype: that of the result, the default float by default.
         axis: where the new axis is in the result.
-        out_sharding: the sharding of the result.
 
     >>> nn.one_hot(jnp.array([2, 0, 9]), 3)
     Array([[0., 0., 1.],

@@ -132,12 +132,8 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
     Axes in none of in_axis, out_axis, batch_axis are the receptive field.
 
     Args:
-        scale: a number.
         mode: "fan_in", "fan_out", "fan_avg" or "fan_geo_avg".
         distribution: "truncated_normal" (at two standard deviations), "normal" or "uniform".
-        in_axis: an axis or several.
-        out_axis: an axis or several.
-        batch_axis: an axis or several.
         dtype: that of the weights, unless the call gives one.
 
     >>> init = nn.initializers.variance_scaling(2., "fan_in", "normal")

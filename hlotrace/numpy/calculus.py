@@ -113,7 +113,7 @@ def gradient(f, *varargs, axis=None, edge_order=None):
     check_arraylike("gradient", f, *varargs)
     axes = canonical_axes(axis, ndim_of(f))
     if not varargs:
-        varargs = (np.ones((), bool),)       # a spacing of 1, which decides no dtype
+        varargs = (True,)       # a spacing of 1, which decides no dtype
     if len(varargs) == 1:
         varargs = varargs * len(axes)
     if len(varargs) != len(axes):
@@ -194,7 +194,6 @@ def unwrap(p, discont=None, axis=-1, period=2 * np.pi):
 
     Args:
         discont: smaller steps stay, half a period at least.
-        period: the period.
 
     >>> jnp.unwrap(jnp.array([350., 355., 2., 8.]), period=360)
     Array([350., 355., 362., 368.], dtype=float32)

@@ -97,7 +97,6 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     Args:
         precision: what `lax.dot_general` takes.
         preferred_element_type: the dtype to add up in and to give; else the promoted one.
-        out_sharding: the sharding of the result.
     Raises:
         ValueError: for scalars.
         ShapeError: where the inner sizes differ.
@@ -308,8 +307,6 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     """The cross product of vectors of 2 or 3 components; of two 2-vectors, the scalar one.
 
     Args:
-        a: an array of vectors.
-        b: an array of vectors.
         axisa: the axis of `a` that the components are along.
         axisb: that of `b`.
         axisc: that of the result.

@@ -167,7 +167,6 @@ def einsum(subscripts, /, *operands, out=None, optimize="auto", precision=None, 
         optimize: 'auto', a name that np.einsum_path knows, a path, or False (left to right).
         precision: what `lax.dot_general` takes.
         preferred_element_type: the dtype to add up in and to give; else the promoted one.
-        out_sharding: the sharding of the result.
         _dot_general: does the products of two operands, called as `lax.dot_general` is.
 
     >>> a, b = jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1])

@@ -135,8 +135,6 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
 
     Args:
         func1d: a function of a vector, which is traced once.
-        args: passed on to `func1d`.
-        kwargs: passed on to `func1d`.
 
     >>> jnp.apply_along_axis(lambda v, by: v[::-1] * by, 1, jnp.array([[1, 2], [3, 4]]), 10)
     Array([[20, 10],

@@ -111,8 +111,6 @@ def polymul(a1, a2, *, trim_leading_zeros=False):
     """The coefficients of the product of two polynomials, highest power first, floating point or complex.
 
     Args:
-        a1: a vector.
-        a2: a vector.
         trim_leading_zeros: leave out the zeros in front of both first, as NumPy does, which needs their
             values: not under jit.
 
@@ -140,8 +138,6 @@ def polydiv(u, v, *, trim_leading_zeros=False):
     front.  A leading zero of `v` divides by zero.
 
     Args:
-        u: a vector.
-        v: a vector.
         trim_leading_zeros: leave the zeros of the remainder out, which needs the values: not under jit.
 
     >>> quotient, remainder = jnp.polydiv(jnp.array([3., 5., 2.]), jnp.array([2., 1.]))
@@ -175,7 +171,6 @@ def polyder(p, m=1):
 
     Args:
         p: array (n, ...), whose columns are polynomials.
-        m: an int.
 
     >>> jnp.polyder(jnp.array([1, 1, 1, 1]))
     Array([3., 2., 1.], dtype=float32)
@@ -192,7 +187,6 @@ def polyint(p, m=1, k=None):
 
     Args:
         p: array (n, ...).
-        m: an int.
         k: the constants of integration, one for all or one a step, the first first; 0 by default.
 
     >>> jnp.polyint(jnp.array([6., 2.]), 2, k=jnp.array([5., 7.]))
@@ -242,7 +236,6 @@ def roots(p, *, strip_zeros=True):
     They are the eigenvalues of the companion matrix (Horn and Johnson, "Matrix Analysis", 3.3).
 
     Args:
-        p: a vector.
         strip_zeros: leave out the zeros in front of `p`, which make a polynomial of lower degree.  This needs
             the values, so jit needs False: then the result has len(p) - 1 elements, and the last ones, one
             for each zero in front, are NaN.
@@ -287,7 +280,6 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     Args:
         x: vector (m,).
         y: (m,) or (m, k), columns being fits of their own.
-        deg: the degree.
         rcond: singular values below it times the greatest count as zero, m times the machine epsilon by
             default.
         full: return more.

@@ -1,25 +1,20 @@
-"""Placement of values, name scopes."""
+"""Arrays are put on devices, fetched and waited for; their types."""
 from __future__ import annotations
 
-import contextlib
 import copy
 import gc
-from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..api import adapters
 from ..api.flat import abstract
-from ..api.signatures import name_of, wraps
 from ..api.stages import ShapeDtypeStruct
-from ..core import caches, dtypes
+from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
-from ..core.config import within
 from ..core.pytrees import pytree
-from ..core.surface.boundary import filtered
 from ..core.trace import Tracer
 from ..runtime.array_impl import ArrayImpl, from_numpy
 from ..runtime.devices import client, placement, shards, transfer, transfer_guards
@@ -28,8 +23,6 @@ from ..sharding.abstract import Sharding
 if TYPE_CHECKING:
     from ..sharding.named import NamedSharding
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 _T = TypeVar("_T")
 
 
@@ -88,7 +81,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
 def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
     if donate and may_alias:
-        raise ValueError("device_put: donate and may_alias cannot both be True")
+        raise ValueError("may_alias and donate cannot be True at the same time.")
     if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
         return x        # there is one value of this type, on no device
     if may_alias is False and type(x) is ArrayImpl:
@@ -140,7 +133,7 @@ def _settled(sharding: Any, x: Any) -> Any:
     if sharding._layout is Layout.AUTO:
         raise ValueError("device_put: sharding and layout must be concrete, got Layout.AUTO: the compiler "
                          "chooses layouts; give that of an array, x.format, or of compiled.input_formats")
-    return layouts.settled(sharding, aval_of(x), "device_put")
+    return layouts.settled(sharding, aval_of(x), "The value of device_put")
 
 
 def device_get(x: Any) -> Any:
@@ -203,56 +196,6 @@ def live_arrays(platform: str | None = None) -> list[Array]:
         devices = {*client.local_devices(backend=platform)}
         arrays = [a for a in arrays if not devices.isdisjoint(a.sharding.device_set)]
     return [*arrays]
-
-
-def clear_caches() -> None:
-    """Forget all traced and compiled programs.
-
-    Functions are traced and compiled anew when they are called next.
-
-    >>> f = jax.jit(lambda x: print("traced") or x)
-    >>> _ = f(1), f(2), jax.clear_caches(), f(3)
-    traced
-    traced
-    """
-    caches.clear()
-
-
-def named_scope(name: str) -> contextlib.AbstractContextManager[None]:
-    """Operations traced in this block carry `name` in their location, profiles and dumps.
-
-    A context manager, or a decorator.
-
-    >>> def f(x):
-    ...     with jax.named_scope("attention"):
-    ...         return jnp.exp(x)
-    >>> "attention/exp" in jax.jit(f).lower(1.).as_text(debug_info=True)
-    True
-    """
-    if not isinstance(name, str):
-        raise TypeError(f"named_scope name argument must be a string, got {name!r}.")
-    return _within(name)
-
-
-@contextlib.contextmanager
-def _within(name: str) -> Iterator[None]:
-    with within(name):      # in the scopes of where it is entered, not where a decorator is written
-        yield
-
-
-def named_call(fun: Callable[_P, _R], *, name: str | None = None) -> Callable[_P, _R]:
-    """`fun` run in a named scope, under its own name unless `name` is given.
-
-    >>> f = jax.named_call(lambda x: jnp.exp(x), name="softly")
-    >>> "softly" in jax.jit(f).lower(1.).as_text(debug_info=True)
-    True
-    """
-    @filtered
-    @wraps(fun)
-    def named(*args: Any, **kwargs: Any) -> Any:
-        with named_scope(name or name_of(fun)):
-            return fun(*args, **kwargs)
-    return named
 
 
 def typeof(x: Any) -> Any:

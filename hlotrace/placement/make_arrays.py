@@ -39,7 +39,6 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
     """An array of `shape` whose part at `index`, a tuple of slices, is `data_callback(index)`.
 
     Args:
-        shape: that of the array.
         sharding: a Sharding, or a Format.
         data_callback: called once for each different part that this process holds.
         dtype: needed where this process holds no part.
@@ -78,13 +77,22 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
         if value.shape != part.shape or dtypes.canonicalize(value.dtype) != aval.dtype:
             raise ValueError(f"{name}: the part at {index} must have shape {part.shape} and dtype "
                              f"{aval.dtype.name}; the callback returned shape {value.shape} and dtype "
-                             f"{value.dtype}: return value[index]")
+                             f"{value.dtype}: return value[index]. "
+                             + _wrong_part(aval, sharding, part, value.shape, value.dtype))
     plain = sharding if sharding._kind is None and sharding._layout is None else (
         sharding.in_layout(None).with_memory_kind(None))
     buffer = shards.put_parts([np.asarray(v, aval.dtype, order="C") for v in values], part, aval, plain,
                               list(where))
     made = array_impl.ArrayImpl(plain.typed(aval), buffer, True)
     return made if plain is sharding else transfer.move(made, sharding)
+
+
+def _wrong_part(aval: Any, sharding: Any, part: Any, shape: tuple[int, ...], dtype: Any) -> str:
+    """What is wrong with the part of an array that has this shape and dtype and not those of `part`."""
+    if shape != part.shape:
+        return (f"Expected shard shape {part.shape} doesn't match the single device array shape {shape}. "
+                f"Shape of Array is {aval.str_short()} with sharding {sharding}")
+    return f"Input buffers to `Array` must have matching dtypes. Got {dtype}, expected {part.dtype.name}"
 
 
 def make_array_from_single_device_arrays(shape: Iterable[int], sharding: Sharding,
@@ -104,31 +112,34 @@ def make_array_from_single_device_arrays(shape: Iterable[int], sharding: Shardin
     """
     name = "make_array_from_single_device_arrays"
     if not isinstance(arrays, (list, tuple)):
-        raise TypeError(f"{name}: arrays must be a list of arrays on one device each, got "
-                        f"{type(arrays).__name__}")
+        raise TypeError(f"{name} `arrays` argument must be a list or tuple, but got {type(arrays)}: of "
+                        "arrays on one device each")
     _check_sharding(name, sharding)
     if dtype is None and not arrays:
         raise ValueError(f"{name}: arrays is empty; pass dtype=")
     aval = _type(name, shape, arrays[0].dtype if dtype is None else dtype, sharding)
     local = [d for d in sharding._devices if is_local(d)]
     if len(arrays) != len(local):
-        raise ValueError(f"{name}: {sharding} asks this process for {len(local)} arrays, one on each of its "
-                         f"devices, got {len(arrays)}")
+        raise ValueError(f"{name}: {sharding}: Expected {len(local)} per-device arrays (this is how many "
+                         f"devices are addressable by the sharding), but got {len(arrays)}")
     part = aval.update(shape=sharding.shard_shape(aval.shape))
     by_device = {}
     for i, x in enumerate(arrays):
         if not isinstance(x, array_impl.ArrayImpl):
-            raise TypeError(f"{name}: arrays[{i}] is a {type(x).__name__}; put it on its device with "
-                            "device_put")
+            raise TypeError(f"{name}: Unsupported type for elements in `arrays`: {type(x)}, of arrays[{i}]; "
+                            "put it on its device with device_put")
         if len(x.sharding._devices) != 1:
             raise ValueError(f"{name}: arrays[{i}] is over several devices; pass the data of its shards")
         x.check_alive()
         if x.shape != part.shape or x.dtype != part.dtype:
-            raise ValueError(f"{name}: arrays[{i}] must have shape {part.shape} and dtype {part.dtype.name}, "
-                             f"as {sharding} divides {aval.str_short()}, and has shape {x.shape} and dtype "
-                             f"{x.dtype.name}")
+            raise ValueError(f"{name}: arrays[{i}] must have shape {part.shape} and dtype {part.dtype.name}. "
+                             + _wrong_part(aval, sharding, part, x.shape, x.dtype))
         by_device[x.device] = x
     if set(by_device) != set(local):
+        if len(by_device) < len(arrays):
+            raise ValueError(f"{name}: When making an array from single-device arrays, the input arrays "
+                             "must be from distinct devices, but got device IDs "
+                             f"{[x.device.id for x in arrays]}")
         raise ValueError(f"{name}: arrays lie on {sorted(map(str, by_device))}, and {sharding} asks for one "
                          f"on each of {sorted(map(str, local))}")
     aval = aval.update(weak_type=all(x.weak_type for x in arrays) and bool(arrays))

@@ -21,7 +21,6 @@ def make_mesh(axis_shapes: Iterable[int] | None = None, axis_names: Iterable[str
 
     Args:
         axis_shapes: the sizes of its axes.
-        axis_names: their names.
         axis_types: their types, Explicit by default: the types of values say how these axes split them.  Over
             Auto ones the compiler decides.
         axis_sizes: `axis_shapes`, as JAX 0.12 calls it.
@@ -42,8 +41,8 @@ def make_mesh(axis_shapes: Iterable[int] | None = None, axis_names: Iterable[str
     if len(devices) < wanted:
         hint = ("; config.update('jax_num_cpu_devices', n), before any is used, gives more"
                 if devices and devices[0].platform == "cpu" else "")
-        raise ValueError(f"make_mesh: axis sizes {sizes} need {wanted} devices and there are "
-                         f"{len(devices)}{hint}")
+        raise ValueError(f"make_mesh: Number of devices {len(devices)} must be >= the product of mesh_shape "
+                         f"{sizes}, {wanted}{hint}")
     types = (AxisType.Explicit,) * len(names) if axis_types is None else axis_types
     taken = np.array(devices[:wanted], dtype=object).reshape(sizes)
     if devices and devices[0].platform == "tpu":

@@ -33,8 +33,8 @@ _T = TypeVar("_T")
 def check_kind(value: Any, what: str, devices: bool = True, error: type[Exception] = TypeError) -> None:
     """`error` unless a user's value can be read as a Sharding; if `devices`, a Device can."""
     is_device = hasattr(value, "device_kind") and not isinstance(value, type)
-    if not (value is None or isinstance(value, (Sharding, PartitionSpec, Format, Space))
-            or devices and is_device):
+    if not (value is None or isinstance(value, (Sharding, PartitionSpec, Format))
+            or devices and (is_device or isinstance(value, Space))):
         if isinstance(value, Layout):
             raise ValueError(f"{what}: `jax.jit` does not accept device-local layouts directly. Create a "
                              f"`Format` instance of this layout, Format({value}, sharding), and give that")
@@ -47,8 +47,10 @@ def check_kind(value: Any, what: str, devices: bool = True, error: type[Exceptio
             advice = f"; write jax.devices()[{value}] for one"
         elif isinstance(value, Mesh):
             advice = "; write NamedSharding(mesh, PartitionSpec(...))"
-        device = ", a Device" if devices else ""
-        raise error(f"{what}: expected a Sharding, a PartitionSpec{device} or None, got {value!r}{advice}")
+        if not devices:
+            raise error(f"{what} leaf specifications are expected to be Shardings, PartitionSpec instances or "
+                        f"None, but got {value!r}{advice}")
+        raise error(f"{what}: expected a Sharding, a PartitionSpec, a Device or None, got {value!r}{advice}")
 
 
 def check_targets(targets: Any, what: str) -> None:
@@ -292,7 +294,7 @@ def _in_layout_of_memory(x: Any, layout: Layout) -> Any:
         raise ValueError("with_layout_constraint in eager mode can only be applied to jax.Arrays. Got "
                          f"{type(x)}; jnp.asarray makes one")
     from ..runtime.devices import layouts  # few arrays are in a layout of their own
-    wanted = layouts.settled(x.sharding.in_layout(layout), aval_of(x), "with_layout_constraint")
+    wanted = layouts.settled(x.sharding.in_layout(layout), aval_of(x), "One of with_layout_constraint arguments")
     return transfer.move(x, wanted, getattr(x, "_committed", True))
 
 
@@ -303,8 +305,8 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
         x: a pytree of arrays.
         layouts: a Layout, or a pytree of them that is a prefix of `x`; None leaves a value to the compiler.
     Raises:
-        ValueError: for one that does not order the axes of its array, and for a value that is no Array.
-        TypeError: for what is no Layout.
+        ValueError: for what is no Layout or does not order the axes of its array, and for a value that is
+            no Array.
 
     >>> from hlotrace.experimental.layout import Layout, with_layout_constraint
     >>> by_columns = Layout((1, 0))     # the first axis is the inner one
@@ -317,8 +319,8 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
     results = []
     for leaf, layout in zip(leaves, pytree.flatten_axes("with_layout_constraint layouts", treedef, layouts)):
         if layout is not None and not isinstance(layout, Layout):
-            raise TypeError(f"with_layout_constraint: layouts must be Layouts, got {layout!r:.60}; a Format "
-                            "is for device_put and jit")
+            raise ValueError("layouts passed to `with_layout_constraint` must be of type `Layout`. Got "
+                             f"{type(layout)}; a Format is for device_put and jit")
         if layout is not None and layout is not Layout.AUTO:
             leaf = _in_layout_of_memory(leaf, layout)
         results.append(leaf)

@@ -85,9 +85,6 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
         shape: a tuple or an int, known under jit too; bounds broadcast to it.  Where it has one element and
             bounds have one in more dimensions, the result has theirs.
         dtype: a float, the default one unless given.
-        minval: the least value.
-        maxval: the end of the interval.
-        out_sharding: the sharding of the result.
 
     >>> jax.random.uniform(jax.random.key(0), (3,)).round(3)
     Array([0.9480001 , 0.97900003, 0.33200002], dtype=float32)
@@ -153,11 +150,8 @@ def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=
     """Standard normal values given that they are in (lower, upper).
 
     Args:
-        lower: the lower bound.
-        upper: the upper bound.
         shape: that of the result, by default that of the bounds.
         dtype: a float, the default one unless given.
-        out_sharding: the sharding of the result.
 
     >>> x = jax.random.truncated_normal(jax.random.key(0), 1., jnp.inf, (1000,))
     >>> x.min() >= 1, x.mean().round(1)
@@ -183,18 +177,6 @@ def _truncated_normal(key, lower, upper, *, shape, dtype):
 def exponential_of(u):
     """Exponential values from uniform ones."""
     return e.neg(e.log1p_p.bind(e.neg(u)))
-
-
-def _laplace(u):
-    return e.mul(e.sign_p.bind(u), e.log1p_p.bind(e.neg(e.abs_p.bind(u))))
-
-
-def _logistic(u):
-    return e.sub(e.log(u), e.log1p_p.bind(e.neg(u)))
-
-
-def _cauchy(u):
-    return e.tan_p.bind(e.mul(np.pi, e.sub(u, 0.5)))
 
 
 def _gumbel_low(u):
@@ -230,19 +212,22 @@ exponential = _standard("exponential", exponential_of, lambda dtype: 0,
     >>> x.min() >= 0, x.mean().round(0)
     (Array(True, dtype=bool), Array(1., dtype=float32))
     """)
-laplace = _standard("laplace", _laplace, _above_minus_one, """Values with density exp(-|x|) / 2.
+laplace = _standard("laplace", lambda u: e.mul(e.sign_p.bind(u), e.log1p_p.bind(e.neg(
+    e.abs_p.bind(u)))), _above_minus_one, """Values with density exp(-|x|) / 2.
 
     >>> x = jax.random.laplace(jax.random.key(0), (1000,))
     >>> x.mean().round(0), jnp.abs(x).mean().round(0)
     (Array(0., dtype=float32), Array(1., dtype=float32))
     """)
-logistic = _standard("logistic", _logistic, _tiny, """Values with distribution function 1 / (1 + exp(-x)).
+logistic = _standard("logistic", lambda u: e.sub(e.log(u), e.log1p_p.bind(e.neg(u))), _tiny,
+                     """Values with distribution function 1 / (1 + exp(-x)).
 
     >>> x = jax.random.logistic(jax.random.key(0), (1000,))
     >>> (x < 0).mean().round(1), (x < jnp.log(3)).mean().round(2)
     (Array(0.5, dtype=float32), Array(0.75, dtype=float32))
     """)
-cauchy = _standard("cauchy", _cauchy, lambda dtype: dtypes.finfo(dtype).eps,
+cauchy = _standard("cauchy", lambda u: e.tan_p.bind(e.mul(np.pi, e.sub(u, 0.5))),
+                   lambda dtype: dtypes.finfo(dtype).eps,
                    """Values with density 1 / (pi (1 + x^2)).
 
     It has no mean; half of the values are in [-1, 1].

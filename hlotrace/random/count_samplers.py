@@ -145,7 +145,6 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
     """How many of n trials have each outcome.
 
     Args:
-        n: the number of trials.
         p: the probabilities of the outcomes, along the last axis, up to a common factor.
         shape: the result has it, by default that of `n` and p[..., 0], and then the number of outcomes.
         dtype: that of the result, the default float by default.

@@ -28,11 +28,9 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     """Uniform integers in [minval, maxval); minval everywhere where the range is empty.
 
     Args:
-        shape: that of the result.
         minval: the least value, clipped to what `dtype` can hold.
         maxval: the end; beyond what `dtype` can hold it means that its greatest value can occur.
         dtype: int32, or int64 with 64-bit types on, by default.
-        out_sharding: the sharding of the result.
 
     >>> jax.random.randint(jax.random.key(0), (5,), 0, 10)
     Array([9, 0, 2, 3, 1], dtype=int32)
@@ -79,10 +77,8 @@ def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
     """True with probability `p`.
 
     Args:
-        p: the probability.
         shape: that of the result, by default that of `p`.
         mode: "high" resolves small probabilities more finely than "low".
-        out_sharding: the sharding of the result.
 
     >>> jax.random.bernoulli(jax.random.key(0), jnp.array([0., 0.5, 1.]))
     Array([False, False,  True], dtype=bool)
@@ -161,7 +157,6 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
     Args:
         x: an array or an int.
         independent: shuffle each vector along the axis for itself, not all in the same way.
-        out_sharding: the sharding of the result.
 
     >>> jax.random.permutation(jax.random.key(0), 5)
     Array([0, 1, 4, 3, 2], dtype=int32)
@@ -191,7 +186,6 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, ou
         shape: ends with the shape of logits without `axis`; what it has in front are independent draws.
         replace: with False the draws in front differ from each other.
         mode: that of `gumbel`.
-        out_sharding: the sharding of the result.
 
     >>> logits = jnp.log(jnp.array([0.1, 0.2, 0.7]))
     >>> draws = jax.random.categorical(jax.random.key(0), logits, shape=(1000,))

@@ -23,7 +23,6 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
         shape: that of the result without n.
         dtype: that of the result; that of the parameters by default.
         method: the root of `cov` is "cholesky", or "eigh" or "svd", which also take one that is singular.
-        out_sharding: the sharding of the result.
 
     >>> covariance = jnp.array([[2., 1.], [1., 1.]])
     >>> x = jax.random.multivariate_normal(jax.random.key(0), jnp.array([10., 0.]), covariance, (5000,))
@@ -82,11 +81,9 @@ def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
     classical compact groups" (2007) gets them from a QR decomposition.
 
     Args:
-        n: the number of rows.
         shape: the result is (*shape, n, m).
         dtype: that of the result, the default float by default.
         m: the number of columns, n by default.
-        out_sharding: the sharding of the result.
 
     >>> q = jax.random.orthogonal(jax.random.key(0), 3)
     >>> jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5)

@@ -202,6 +202,9 @@ class OneDevice(_jax.SingleDeviceSharding):
         super().__init__(device)
         self._own = own
 
+    def __repr__(self) -> str:
+        return repr(self._own)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._own, name)
 
@@ -397,6 +400,11 @@ def compile_options(devices: Sequence[Device], overrides: Mapping[str, Any] | No
     return options
 
 
+# compiler options that are no flags of XLA: how hard it tries to make programs fast, and small in memory
+EFFORTS = ("exec_time_optimization_effort", "memory_fitting_effort", "optimization_level",
+           "memory_fitting_level")
+
+
 def new_compile_options(replicas: int, partitions: int, ids: Any,
                         overrides: Mapping[str, Any] | None = None) -> Any:
     """CompileOptions for devices with these `ids`, [replica][partition], or for any where that is None."""
@@ -407,8 +415,13 @@ def new_compile_options(replicas: int, partitions: int, ids: Any,
     build.use_spmd_partitioning = build.use_shardy_partitioner = partitions > 1
     if ids is not None:
         options.device_assignment = device_assignment(ids)
-    if overrides:
-        options.env_option_overrides = list(overrides.items())
+    flags = []
+    for name, value in (overrides or {}).items():
+        if name in EFFORTS:
+            setattr(build, name, value)
+        else:
+            flags.append((name, value))
+    options.env_option_overrides = flags
     return options
 
 

@@ -73,6 +73,35 @@ def committed_sharding(x: ArrayImpl) -> Sharding | None:
     return found and found.in_layout(sharding and sharding._layout)
 
 
+def check_mesh_in_use(places: Sequence[Any], avals: Sequence[Any], names: Callable[[int], str],
+                      what: str) -> None:
+    """Are committed arguments over the devices of the mesh that `set_mesh` said, and typed by its axes?
+
+    Args:
+        places: the arguments' shardings, None for one that is not committed.
+        what: the primitive that takes them; nothing where none does.
+    Raises:
+        ValueError: if not.
+    """
+    mesh = state.mesh_to_run_on
+    for i, (s, aval) in enumerate(zip(places, avals)):
+        if not s:
+            continue
+        if s.device_set != set(mesh._devices):
+            ids, wanted = ([d.id for d in devices] for devices in (s._devices, mesh._devices))
+            platform = mesh._devices[0].platform.upper()
+            raise ValueError(f"Received incompatible devices for jitted computation. Got {names(i)} with shape "
+                             f"{aval.str_short()} and with device ids {ids} on platform {platform} and jit's "
+                             f"context mesh with device ids {wanted} on platform {platform}. Move it there "
+                             "with device_put")
+        of = getattr(s, "mesh", None)
+        if what and of is not None and (of.explicit_axes or mesh.explicit_axes) and (
+                of.abstract_mesh != mesh.abstract_mesh):
+            raise ValueError(f"For {what}, context mesh {mesh.abstract_mesh} should match the aval mesh "
+                             f"{of.abstract_mesh} for shape {aval.str_short()}, of {names(i)}. Move it to the "
+                             "mesh in use with device_put or reshard")
+
+
 def _joined(given: Any, wanted: Any) -> Any:
     """The sharding of an input that has one, or None, and the one requested for it, or None."""
     if wanted is None or given is None:
@@ -102,12 +131,12 @@ def _check_asked(arrays: Sequence[ArrayImpl], held: Sequence[Sharding | None],
             continue
         if type(a) is ArrayImpl and not _met(wanted, given):
             raise ValueError(f"{names(i)}: Layout passed to jit does not match the layout on the respective "
-                             f"arg: jit was given {wanted._layout}, the array of type {a.aval.str_short()} "
-                             f"has {a.format.layout}. Move it with device_put to the format of the compiled "
-                             "program, or lower with a ShapeDtypeStruct in its place.")
+                             f"arg. Got jit layout: {wanted._layout},\narg layout: {a.format.layout} for arg "
+                             f"type: {a.aval.str_short()}. Move it with device_put to the format of the "
+                             "compiled program, or lower with a ShapeDtypeStruct in its place.")
         if wanted and not given.in_layout(None).same_placement(wanted.in_layout(None), a.ndim):
-            raise ValueError(f"{names(i)}: the sharding passed to jit does not match the sharding of the "
-                             f"committed array: jit was given {wanted}, the array has the sharding {given}. "
+            raise ValueError(f"{names(i)}: Sharding passed to jit does not match the sharding on the "
+                             f"respective arg. Got jit sharding: {wanted},\narg sharding: {given}. "
                              "Move it with device_put, or leave its entry of in_shardings at None.")
 
 
@@ -167,6 +196,8 @@ def _evaluate_carefully(primitive: Primitive, args: Sequence[Any], params: dict[
         key = (places, *key)
     executable = table.use(key)
     if executable is None:
+        if placed and state.mesh_to_run_on is not None:
+            check_mesh_in_use(places, avals, "argument {}".format, f"primitive {primitive.name}")
         where, _ = device_assignment(arrays, meshes=found)
         executable = table.keep(key, _compile_primitive(primitive, avals, params, where))
     results = executable(*executable.take(arrays))

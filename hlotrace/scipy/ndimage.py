@@ -35,7 +35,6 @@ def map_coordinates(input, coordinates, order, mode="constant", cval=0.0):
         mode: beyond the edges, 'constant' `cval`, 'nearest' the last element, 'wrap' the array again (SciPy's
             grid-wrap), 'mirror' and 'reflect' backwards, with the last element once or twice.  As JAX, and
             other than SciPy, 'constant' interpolates between the edge and cval (SciPy's grid-constant).
-        cval: a number.
     Raises:
         NotImplementedError: for other orders and modes.
 

@@ -191,7 +191,6 @@ def minimize(fun, x0, args=(), *, method, tol=None, options=None):
     Args:
         fun: (x, *args) -> a real scalar, differentiable.
         x0: floats (n,); complex numbers for L-BFGS, of which `jac` is the direction of ascent.
-        args: a tuple.
         method: 'BFGS' or 'l-bfgs-experimental-do-not-rely-on-this'.
         tol: in place of gtol and ftol (JAX does not read it).
         options: a dict: gtol, maxiter, norm (of the gradient); line_search_maxiter for BFGS; maxcor, ftol,

@@ -116,8 +116,6 @@ def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0, precision=No
         mode: as in `convolve`.
         boundary: in1 goes on with `fillvalue` ('fill'), from its other end ('wrap', 'circular'), or mirrored
             ('symm', 'symmetric'); JAX has 'fill' with 0 alone.
-        fillvalue: a number.
-        precision: of the products.
 
     >>> jax.scipy.signal.convolve2d(jnp.ones((2, 3)), jnp.ones((2, 2)), mode='valid')
     Array([[4., 4.]], dtype=float32)
@@ -383,7 +381,6 @@ def stft(x, fs=1.0, window="hann", nperseg=256, noverlap=None, nfft=None, detren
         boundary: how the signal goes on for half a segment at both ends: 'zeros', 'even', 'odd', 'constant',
             None not at all.
         padded: fill the last segment with zeros.
-        axis: the axis of time.
     Returns:
         Zxx has the shape (..., frequencies in place of `axis`, ..., segments), and is scaled by 1 /
         sum(window).
@@ -459,7 +456,6 @@ def istft(Zxx, fs=1.0, window="hann", nperseg=None, noverlap=None, nfft=None, in
     are as in `stft`.
 
     Args:
-        Zxx: the transform.
         nperseg: what follows from the number of frequencies by default.
         input_onesided: Zxx is of a real signal.
         boundary: half a segment at both ends is left out.

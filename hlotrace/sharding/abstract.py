@@ -61,10 +61,10 @@ def checked_kind(kind: str | None, devices: tuple[Any, ...] | None, what: str) -
     any_kinds = None, ["device", "pinned_host", "unpinned_host"]
     default, known = any_kinds if devices is None else _kinds(devices)
     if known and kind not in known:
-        of = "" if devices is None else f" of {devices[0]}'s memory"
-        raise ValueError(f"{what}: Could not find memory addressable by device: memory_kind is "
-                         f"{kind!r}, and the kinds{of} are "
-                         f"{', '.join(map(repr, known))}; None is the default")
+        device = "" if devices is None else f" {devices[0].device_kind}"
+        raise ValueError(f"{what}: Could not find memory addressable by device{device}. Device{device} can "
+                         f"address the following memory kinds: {', '.join(known)}. Got memory kind: "
+                         f"{kind}; None is the default")
     return None if kind == default else kind
 
 

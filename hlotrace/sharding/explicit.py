@@ -208,8 +208,6 @@ def check_alike(words: str, one: ShapedArray, other: ShapedArray, dims: Iterable
 
     Args:
         words: what is required.
-        one: a type.
-        other: another.
         dims: the pairs of dimensions that are compared; all, in their order, by default.
         error: its class.
     """

@@ -62,8 +62,11 @@ class Layout:
             ValueError: if it does not.
         """
         if self is not Layout.AUTO and sorted(self.major_to_minor) != list(range(len(shape))):
-            raise ValueError(f"{what}: {self} does not order the {len(shape)} axes of an array of shape "
-                             f"{tuple(shape)}: its major_to_minor names each of them once")
+            problem = "Length of major_to_minor and the rank of the value should match. Got"
+            if len(self.major_to_minor) == len(shape):
+                problem = f"it orders the axes of an array of shape {tuple(shape)}: each of them once, not"
+            raise ValueError(f"{what} is incompatible with its layout annotation {self}: {problem} "
+                             f"major_to_minor={self.major_to_minor} and shape={tuple(shape)}")
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
         """Does it order the axes of arrays of a shape?
@@ -71,7 +74,7 @@ class Layout:
         Raises:
             ValueError: if it does not.
         """
-        self.check_rank("Layout", aval_shape)
+        self.check_rank("A value", aval_shape)
 
     def _key(self) -> tuple[Any, ...]:
         return self.major_to_minor, self.tiling or None, self.sub_byte_element_size_in_bits
@@ -145,14 +148,17 @@ class Format:
 
     def __init__(self, layout: Layout | None = None, sharding: Sharding | None = None) -> None:
         if layout is not None and not isinstance(layout, Layout):
-            raise TypeError(f"Format: layout must be a Layout, Layout.AUTO or None, got {layout!r:.60} of "
-                            f"type {type(layout).__name__}")
+            raise TypeError("Invalid value received for the layout argument. Expected values are `None`, "
+                            f"`Layout.AUTO` or an instance of `Layout`. Got {layout!s:.60} of type "
+                            f"{type(layout)}")
         if sharding is not None and not isinstance(sharding, Sharding):
-            raise TypeError(f"Format: sharding must be a Sharding or None, got {sharding!r:.60} of type "
-                            f"{type(sharding).__name__}")
+            raise TypeError("Invalid value received for the sharding argument. Expected values are `None` "
+                            f"or an instance of `jax.Sharding`. Got {sharding!s:.60} of type "
+                            f"{type(sharding)}")
         if layout is not None and layout is not Layout.AUTO and sharding is None:
-            raise ValueError(f"Format: {layout} needs a concrete sharding beside it, got None: give a "
-                             "NamedSharding or a SingleDeviceSharding")
+            raise ValueError(f"Sharding has to be concrete when layout is of type {type(layout)}. Please "
+                             "pass a `jax.sharding.NamedSharding` or `jax.sharding.SingleDeviceSharding` "
+                             f"to the sharding argument. Got sharding {sharding}")
         self.layout, self.sharding = layout, sharding
 
     def __eq__(self, other: object) -> bool:

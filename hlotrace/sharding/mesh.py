@@ -35,7 +35,7 @@ def _names(kind: str, axis_names: str | Iterable[str]) -> tuple[str, ...]:
     names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     for name in names:
         if name is None:
-            raise ValueError(f"{kind}: axis names cannot be None, got {names}")
+            raise ValueError(f"{kind}: Mesh axis names cannot be None. Got: {names}")
         if not isinstance(name, str):
             raise TypeError(f"{kind}: axis names are strings, got {name!r} in {names}")
         if not name.isascii() or "\\" in name or "'" in name:
@@ -77,10 +77,11 @@ def _types(kind: str, axis_types: AxisType | Iterable[AxisType] | None,
     types = (axis_types,) if isinstance(axis_types, AxisType) else tuple(axis_types)
     for type_ in types:
         if not isinstance(type_, AxisType):
-            raise TypeError(f"{kind}: axis_types holds AxisType.Auto, .Explicit or .Manual, got {type_!r}")
+            raise TypeError(f"axis_types passed to {kind} must be of type `jax.sharding.AxisType`. Got "
+                            f"{type_!r} of type {type(type_)}")
     if len(types) != len(names):
-        raise ValueError(f"{kind}: axis_types has {len(types)} entries for the {len(names)} axes {names}; "
-                         "give one for each axis")
+        raise ValueError(f"{kind}: Number of axis names should match the number of axis_types. Got "
+                         f"axis_names={names} and axis_types={types}")
     return types
 
 
@@ -213,9 +214,9 @@ class Mesh(_Axes):
         devices = np.array(devices, dtype=object)
         names = _names("Mesh", axis_names)
         if devices.ndim != len(names):
-            raise ValueError(f"Mesh: devices has {devices.ndim} dimensions, shape {devices.shape}, for "
-                             f"{len(names)} axis names {names}; reshape devices so that each name has an "
-                             "axis")
+            raise ValueError("Mesh requires the ndim of its first argument (`devices`) to equal the length "
+                             "of its second argument (`axis_names`), but got devices.ndim == "
+                             f"{devices.ndim} and len(axis_names) == {len(names)}.")
         if not devices.size:
             raise ValueError(f"Mesh: devices, of shape {devices.shape}, holds no device")
         seen = set()

@@ -52,12 +52,13 @@ class NamedSharding(Sharding):
                                  f"{mesh.axis_names}{did_you_mean(name, mesh.axis_names)}")
             if used.count(name) > 1:
                 raise DuplicateSpecError(
-                    "A single NamedSharding specification can map every mesh axis to at most one positional "
-                    f"dimension, but {spec} has duplicate entries for `{name}`: name it once")
+                    "A single NamedSharding spec specification can map every mesh axis to at most one "
+                    f"positional dimension, but {spec} has duplicate entries for `{name}`: name it once")
         for name in spec.unreduced | spec.reduced if spec.partial else ():
             if name in mesh.auto_axes:
-                raise ValueError(f"NamedSharding: {spec} is unreduced or reduced over mesh axis {name!r}, "
-                                 f"which is of type Auto in {mesh}: only Explicit axes can be")
+                kind = "unreduced" if name in spec.unreduced else "reduced"
+                raise ValueError(f"{kind.capitalize()} axes can only refer to mesh axes that is of type "
+                                 f"`Explicit`. Got {kind} axes: {getattr(spec, kind)} and mesh: {mesh}")
         if not mesh.auto_axes and PartitionSpec.UNCONSTRAINED in spec:
             raise ValueError(f"NamedSharding: {spec} leaves a dimension to the compiler (UNCONSTRAINED), but "
                              f"{mesh} has no axis of type AxisType.Auto")

@@ -23,11 +23,12 @@ class UnreducedKind(enum.Enum):
 def _names(what: str, given: Any) -> frozenset[str]:
     """The mesh axes that an argument names."""
     if not isinstance(given, (set, frozenset)):
-        raise TypeError(f"PartitionSpec: {what} is a set of names of mesh axes, as in {what}={{'x'}}, got "
-                        f"{given!r}")
+        raise TypeError(f"{what} argument of PartitionSpec should of type `frozenset` or `set`. Got type "
+                        f"{given!r}; it has names of mesh axes, as in {what}={{'x'}}")
     for name in given:
         if not isinstance(name, str):
-            raise ValueError(f"PartitionSpec: {what} cannot contain {name!r}: it has names of mesh axes")
+            raise ValueError(f"{what} cannot contain {name}. All elements in {what} should refer to the mesh "
+                             "axes.")
     return frozenset(given)
 
 
@@ -86,12 +87,14 @@ class PartitionSpec:
         self.unreduced = _names("unreduced", unreduced) if unreduced else frozenset()
         self.reduced = _names("reduced", reduced) if reduced else frozenset()
         if unreduced or reduced:
-            used = [name for dim in range(len(self._partitions)) for name in self.axes(dim)]
-            used += [*self.unreduced, *self.reduced]
-            for name in used:
-                if used.count(name) > 1:
-                    raise ValueError(f"{self} names mesh axis {name!r} more than once: partitions, unreduced "
-                                     "and reduced cannot overlap")
+            used = {name for dim in range(len(self._partitions)) for name in self.axes(dim)}
+            if both := self.unreduced & self.reduced:
+                raise ValueError("`unreduced` and `reduced` argument to PartitionSpec cannot overlap. Got "
+                                 f"unreduced: {self.unreduced} and reduced: {self.reduced}: both have {both}")
+            for kind, axes in (("unreduced", self.unreduced), ("reduced", self.reduced)):
+                if used & axes:
+                    raise ValueError(f"partitions cannot overlap with {kind} axes passed to PartitionSpec. "
+                                     f"Got partitions: {self._partitions} and {kind} axes: {axes}")
         return self
 
     partitions = property(lambda self: self._partitions)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core import programs
-from ..core.config import state
 from ..core.effects import Check
-from ..core.jaxpr import Jaxpr, Literal, eval_jaxpr, literal_value, sub_jaxprs
+from ..core.jaxpr import Jaxpr, eval_jaxpr, rewrite, sub_jaxprs
 from ..core.primitive import PassRules
 from ..core.trace import EVAL, entering
 from ..primitives.arrays import elementwise as e
@@ -160,32 +159,25 @@ def instrument(jaxpr: Jaxpr, kinds: tuple[Any, ...], kept: tuple[type, ...] | No
 
 
 def _run(jaxpr: Jaxpr, args: Sequence[Any], rules: list[Callable[..., Found]], *which: Any) -> list[Any]:
-    env = dict(zip(jaxpr.invars, args, strict=True))
     found: Found = []
-    saved, stack = state.source, state.name_stack
-    try:
-        for eqn in jaxpr.eqns:
-            state.source, state.name_stack = eqn.source, eqn.name_stack
-            operands = [literal_value(v) if type(v) is Literal else env[v] for v in eqn.invars]
-            if eqn.primitive.discharge:       # what it finds comes after what was found so far
-                checks.report_all(found)
-                found = []
-            if eqn.primitive is checks.check_p:
-                _check_again(operands, eqn, which[1])
-                continue
-            # a program held by a primitive without the rule `thread` can have no checks
-            params = eqn.params
-            if eqn.primitive.discharge:
-                params = {k: _each(v, which) for k, v in params.items()}
-            results = eqn.primitive.bind(*operands, **params)
-            results = results if eqn.primitive.multiple_results else [results]
-            if eqn.primitive.discharge is None or not any(True for _ in sub_jaxprs(params)):
-                found += [entry for rule in rules for entry in rule(eqn, operands, results)]
-            env.update(zip(eqn.outvars, results))
-        checks.report_all(found)
-    finally:
-        state.source, state.name_stack = saved, stack
-    return [literal_value(v) if type(v) is Literal else env[v] for v in jaxpr.outvars]
+
+    def apply(eqn: Eqn, operands: list[Any]) -> Sequence[Any]:
+        params = eqn.params
+        # a program held by a primitive without the rule `discharge` can have no checks
+        if eqn.primitive.discharge:       # what it finds comes after what was found so far
+            checks.report_all(found)
+            found.clear()
+            params = {k: _each(v, which) for k, v in params.items()}
+        if eqn.primitive is checks.check_p:
+            _check_again(operands, eqn, which[1])
+            return ()
+        results = eqn.bind(operands, **params)
+        if eqn.primitive.discharge is None or not any(True for _ in sub_jaxprs(params)):
+            found.extend([entry for rule in rules for entry in rule(eqn, operands, results)])
+        return results
+    results = rewrite(jaxpr, args, apply)
+    checks.report_all(found)
+    return results
 
 
 def _check_again(operands: Sequence[Any], eqn: Eqn, classes: tuple[type, ...] | None) -> None:

@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core import programs
-from ..core.config import scoped, state
+from ..core.config import scoped
 from ..core.effects import ORDERED_TOKEN, is_ordered
-from ..core.jaxpr import Literal, eval_jaxpr, literal_value
+from ..core.jaxpr import eval_jaxpr, rewrite
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from ..primitives.programs.callbacks import create_token_p
 
 if TYPE_CHECKING:
     from ..core.effects import State
-    from ..core.jaxpr import Jaxpr
+    from ..core.jaxpr import Eqn, Jaxpr
 
 
 @programs.register
@@ -32,27 +32,20 @@ def discharge(jaxpr: Jaxpr, states: tuple[State, ...]) -> Jaxpr:
 
 def _run(jaxpr: Jaxpr, states: Sequence[State], values: list[Any], args: Sequence[Any]) -> list[Any]:
     """[*states afterwards, *outputs] of a program in the current trace; `values` are the states before."""
-    env = dict(zip(jaxpr.invars, args, strict=True))
-    saved, stack = state.source, state.name_stack
-    try:
-        for eqn in jaxpr.eqns:
-            state.source, state.name_stack = eqn.source, eqn.name_stack
-            operands = [literal_value(v) if type(v) is Literal else env[v] for v in eqn.invars]
-            served = [i for i, s in enumerate(states) if any(map(s.handles, eqn.effects))]
-            if not served:
-                results = eqn.primitive.bind(*operands, **eqn.params)
-            elif eqn.primitive.discharge is None:
-                raise NotImplementedError(f"{eqn.primitive} has no rule to thread states through it, so "
-                                          f"there can be no effects like {eqn.effects[0]} inside")
-            else:
-                changed, results = eqn.primitive.discharge(tuple([states[i] for i in served]),
-                                                        [values[i] for i in served], operands, **eqn.params)
-                for i, value in zip(served, changed, strict=True):
-                    values[i] = value
-            env.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results]))
-    finally:
-        state.source, state.name_stack = saved, stack
-    return [*values, *(literal_value(v) if type(v) is Literal else env[v] for v in jaxpr.outvars)]
+    def apply(eqn: Eqn, operands: list[Any]) -> Sequence[Any]:
+        served = [i for i, s in enumerate(states) if any(map(s.handles, eqn.effects))]
+        if not served:
+            return eqn.bind(operands)
+        if eqn.primitive.discharge is None:
+            raise NotImplementedError(f"{eqn.primitive} has no rule to thread states through it, so there "
+                                      f"can be no effects like {eqn.effects[0]} inside")
+        changed, results = eqn.primitive.discharge(tuple([states[i] for i in served]),
+                                                   [values[i] for i in served], operands, **eqn.params)
+        for i, value in zip(served, changed, strict=True):
+            values[i] = value
+        return results if eqn.primitive.multiple_results else [results]
+    results = rewrite(jaxpr, args, apply)
+    return [*values, *results]
 
 
 def thread_tokens(jaxpr: Jaxpr) -> Jaxpr:

@@ -65,8 +65,8 @@ class JetTracer(Tracer):
             return self.primal.concrete()
         return self.primal if self._trace.alive else None
 
-    def under(self) -> str:
-        return self.primal.under() if isinstance(self.primal, Tracer) else self._trace.what
+    def inner(self) -> Any:
+        return self.primal
 
 
 class JetTrace(Trace):

@@ -51,15 +51,8 @@ class JVPTracer(Tracer):
             return primal.concrete()
         return primal if hasattr(primal, "aval") else np.asarray(primal, self.aval.dtype)
 
-    def under(self) -> str:
-        primal = self.primal
-        return primal.under() if isinstance(primal, Tracer) else self._trace.what
-
-    def origin(self) -> str:
-        return self.primal.origin() if isinstance(self.primal, Tracer) else ""
-
-    def depends_on(self) -> list[str]:
-        return self.primal.depends_on() if isinstance(self.primal, Tracer) else []
+    def inner(self) -> Any:
+        return self.primal
 
 
 class JVPTrace(Trace):

@@ -300,7 +300,6 @@ def use(jaxpr: Jaxpr, operands: Sequence[Any], what: str, kind: str = "jit-compi
     """Note what a program without constvars that is about to run on these arrays does to keys.
 
     Args:
-        what: the name of what runs.
         kind: what it is.
         num_consts: so many of the operands, the first, are no arguments.
     Returns:

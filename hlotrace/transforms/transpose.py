@@ -48,8 +48,7 @@ def _evaluate_known(eqns: Iterable[Eqn], values: dict[Any, Any]) -> list[Eqn]:
             continue
         state.source, state.name_stack = eqn.source, eqn.name_stack
         operands = [literal_value(v) if type(v) is Literal else values[v] for v in eqn.invars]
-        results = eqn.primitive.bind(*operands, **eqn.params)
-        values.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results]))
+        values.update(zip(eqn.outvars, eqn.bind(operands)))
     return pending
 
 

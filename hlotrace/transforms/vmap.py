@@ -46,14 +46,8 @@ class BatchTracer(Tracer):
     def __repr__(self) -> str:
         return f"VmapTracer(aval={self.aval}, batched={aval_of(self.value)})"
 
-    def under(self) -> str:
-        return self.value.under() if isinstance(self.value, Tracer) else "vmap"
-
-    def origin(self) -> str:
-        return self.value.origin() if isinstance(self.value, Tracer) else ""
-
-    def depends_on(self) -> list[str]:
-        return self.value.depends_on() if isinstance(self.value, Tracer) else []
+    def inner(self) -> Any:
+        return self.value
 
 
 class BatchTrace(Trace):

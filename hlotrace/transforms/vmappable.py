@@ -25,7 +25,6 @@ def register_vmappable(data_type: type, spec_type: type, axis_size_type: type, t
     """Let vmap take values of a class and give them back.
 
     Args:
-        data_type: the class.
         spec_type: what in_axes and out_axes have for such a value: a class, `int` for that of arrays.
         axis_size_type: the class of the axis' size: `int`.
         to_elt: `to_elt(cont, get_idx, value, spec)` gives the value of one element, in which

@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
+import hlotrace
 from hlotrace.api.signatures import (
     Static, alike, as_tuple, insert_statics, name_of, numbers_and_names, signature_of, split_statics,
     static_key, static_values, take_names)
@@ -36,7 +37,7 @@ class Callable:
 @pytest.mark.parametrize("function, numbers, names, wanted", [
     (plain, 0, None, ((0,), ("a",))), (plain, None, "b", ((1,), ("b",))),
     (plain, (2, 0), None, ((0, 2), ("a", "c"))),
-    (plain, -1, None, ((2,), ("c",))), (plain, (0,), ("c",), ((0,), ("c",))), (plain, None, None, ((), ())),
+    (plain, -1, None, ((2,), ("c",))), (plain, (0,), ("c",), ((0,), ("c",))), (plain, (), "c", ((), ("c",))), (plain, None, None, ((), ())),
     (strict, 0, None, ((0,), ())), (strict, 1, None, ((1,), ("b",))), (strict, None, "c", ((), ("c",))),
     (rest, 3, None, ((3,), ())), (rest, -1, None, ((-1,), ())), (rest, None, "c", ((), ("c",))),
     (anything, None, "z", ((), ("z",))), (Callable(), 1, None, ((1,), ("b",))),
@@ -77,6 +78,18 @@ def test_a_wrapper_has_the_names_of_what_it_wraps_and_keeps_its_own():
     take_names(wrapper, plain)
     assert (wrapper.__name__, wrapper.__doc__, wrapper.__wrapped__, wrapper.extra, wrapper.own) == (
         "plain", "What it is for.", plain, 1, 2)
+
+
+@pytest.mark.parametrize("transform, doc", [
+    (hlotrace.vmap, "Vectorized version of plain.\n\nOriginal documentation:\n\nWhat it is for."),
+    (hlotrace.grad, "Gradient of plain with respect to positional argument(s) 0."),
+    (functools.partial(hlotrace.value_and_grad, argnums=(0, 1)),
+     "Value and gradient of plain with respect to positional argument(s) (0, 1)."),
+    (hlotrace.jacfwd, "Jacobian of plain with respect to positional argument(s) 0."),
+    (hlotrace.hessian, "Jacobian of plain with respect to positional argument(s) 0."),
+    (hlotrace.jit, "What it is for."), (hlotrace.checkpoint, "What it is for.")])
+def test_docstrings_of_transformed_functions_say_what_they_give(transform, doc):
+    assert transform(plain).__doc__ == doc
 
 
 def test_sequences():

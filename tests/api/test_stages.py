@@ -258,6 +258,7 @@ def _compiles(f):
     ((jnp.ones(3), 3), {}, {"static_argnums": 1}), ((jnp.ones(3),), {"n": 4}, {"static_argnames": "n"}),
     ((jnp.ones(3) + 1,), {}, {"donate_argnums": 0}),
     ((jnp.ones(3),), {}, {"compiler_options": {"xla_cpu_enable_fast_math": False}}),
+    ((jnp.ones(3),), {}, {"compiler_options": {"exec_time_optimization_effort": 0.5, "optimization_level": 1}}),
 ])
 def test_a_call_after_compiling_ahead_of_time_compiles_nothing_and_the_reverse(args, kwargs, options):
     jax.tree.map(lambda x: x + 0 if isinstance(x, jax.Array) else x, args)      # that compiles too, once

@@ -110,6 +110,7 @@ IN_MEMORY = {     # field -> what differs in it alone, of (program, number of it
     "efforts, optimization": ((lambda x: x * 2, 0, {}), {"jax_optimization_level": "O1"}),
     "efforts, memory": ((lambda x: x * 2, 0, {}), {"jax_memory_fitting_level": "O3"}),
     "efforts, profile": ((lambda x: x * 2, 0, {}), {"jax_xla_profile_version": 5}),
+    "with_lines": ((lambda x: x * 2, 0, {}), {"jax_compilation_cache_include_metadata_in_key": True}),
 }
 
 
@@ -137,7 +138,7 @@ def test_a_field_of_the_key_in_memory():
 def test_the_fields_of_the_key_in_memory_are_all_tried():
     source = inspect.getsource(compilation.compile_whole)
     key = source.partition("    key = (")[2].partition(")\n")[0]
-    assert key == "lowered.text, devices, tuple(sorted(compiler_options.items())), efforts"
+    assert key == "lowered.text, devices, tuple(sorted(compiler_options.items())), efforts, with_lines"
     assert len(compilation._efforts()) == 3
 
 

@@ -15,7 +15,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.api.composite import composite
-from hlotrace.core.caches import ContextCache, LRUCache, WeakCache, cached, clear
+from hlotrace.core.caches import ContextCache, LRUCache, WeakCache, cached, clear_caches
 from hlotrace.core.config import TRACING, override, state
 from hlotrace.core.primitive import Primitive
 from hlotrace.runtime.executables import compilation
@@ -99,7 +99,7 @@ def test_a_changed_option_is_seen_by_the_next_call(road):
         factor[0] = lambda name=name, usual=usual, number=number: np.float32(
             number if getattr(jax.config, name) != usual else 1)
         programs = compilation._loaded.entries.copy()
-        clear()
+        clear_caches()
         compilation._loaded.entries.update(programs)       # of the same text they are the same
         assert float(call(x)) == 1
         with override(name, value):
@@ -206,13 +206,13 @@ def test_programs_are_what_they_are_when_nothing_is_kept():
     def changed(option):
         with override(option, OTHER[option]):
             return texts()
-    clear()
+    clear_caches()
     usual, fresh = texts(), {}
     for option in ("jax_enable_x64", "jax_default_matmul_precision", "jax_threefry_partitionable"):
-        clear()
+        clear_caches()
         fresh[option] = changed(option)
         assert fresh[option] != usual
-    clear()
+    clear_caches()
     assert_same(texts(), usual)
     for option, wanted in fresh.items():
         assert_same(changed(option), wanted)
@@ -363,7 +363,7 @@ def test_a_table_lets_go_of_what_was_made_longest_ago():
     assert table.use(0) == "0"
     table.keep(3, "3")
     assert [table.get(i) for i in range(4)] == ["0", None, "2", "3"]
-    clear()
+    clear_caches()
     assert table.values() == []
 
 

@@ -85,7 +85,7 @@ def test_meshes_are_made_of_a_topology():
     assert hlotrace.topologies.make_mesh(topology, (4, 2), ("data", "model"),
                                          contiguous_submeshes=True).size == 8
     assert {*topology.make_mesh((4,), "x").devices} == {*topology.devices[:4]}
-    with pytest.raises(ValueError, match="need 16 devices and there are 8$"):
+    with pytest.raises(ValueError, match="Number of devices 8 must be >= .* 16$"):
         topology.make_mesh((4, 4), ("data", "model"))
 
 

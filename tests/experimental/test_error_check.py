@@ -1,5 +1,6 @@
 """experimental.error_check: the first error that a program notes is the one that is raised, wherever it is noted."""
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
+from hlotrace.core.config import override
 from hlotrace.experimental import error_check
 from hlotrace.sharding import AxisType, NamedSharding, PartitionSpec as P
 
@@ -99,3 +101,33 @@ def test_where_it_cannot_be():
         jax.jit(error_check.raise_if_error)()
     with pytest.raises(ValueError, match="mapped value"):
         jax.vmap(positive)(jnp.arange(3.))
+
+
+X, Z = np.array([1., np.nan], "f"), np.array([0., 2.], "f")
+# kind of the option, function, its arguments: what notes an error, and what does not
+NOTED = [
+    ("nan", jnp.log, -Z - 1), ("nan", jnp.sqrt, -Z), ("nan", jnp.sin, X), ("nan", jnp.add, X, 1),
+    ("nan", lambda x: x - 1, X), ("nan", jnp.power, X, 2.), ("nan", jnp.divide, Z, Z), ("nan", jnp.arccos, Z),
+    ("divide", lambda x: 1 / x, Z), ("divide", jnp.floor_divide, 1, Z.astype(int)),
+    ("divide", jnp.divmod, Z, Z), ("divide", jnp.remainder, 1, Z), ("oob", lambda x: x[jnp.array([1, 2])], Z),
+    ("oob", lambda x: x[np.array([-3])], Z), ("oob", lambda x: x.at[np.uint8([7])].get(mode="clip"), Z)]
+QUIET = [
+    ("nan", jnp.log, Z + 1), ("nan", jnp.multiply, X, 1), ("nan", jnp.floor_divide, 1, 2),
+    ("nan", jnp.negative, X),
+    ("divide", jnp.log, -X), ("divide", lambda x: x / 2, Z), ("oob", lambda x: x[np.array([1, -2])], Z),
+    ("oob", jnp.take, Z, np.array([4])),
+    ("oob", lambda x: x[Z > 0], Z), ("oob", lambda x: x.at[np.array([3])].set(0), Z)]
+WORDS = {"nan": "NaN encountered", "divide": "Division by zero encountered",
+         "oob": "Out of bounds encountered before calling `lax.gather`"}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("cases, wanted", [(NOTED, WORDS), (QUIET, {})], ids=["noted", "quiet"])
+def test_numpy_functions_note_what_the_options_ask_for(cases, wanted, compiled):
+    for kind, function, *args in cases:
+        args = [jnp.asarray(x) if isinstance(x, np.ndarray) else x for x in args]
+        call = partial(jax.jit(partial(function)) if compiled else function, *args)
+        for option in "ignore", "raise":
+            with override(f"jax_error_checking_behavior_{kind}", option):
+                call()
+                assert found() == (wanted.get(kind) if option == "raise" else None), (kind, function, args)

@@ -116,7 +116,7 @@ def test_several_arguments_containers_and_orders():
     point, lists = {"a": jnp.ones(2), "n": 3}, {"a": [jnp.ones(2), 0.0], "n": [0, 0]}
     out, terms = jet(lambda d: (d["a"]**d["n"], d["n"]), (point,), (lists,))
     np.testing.assert_array_equal(terms[0], [[3, 3], [6, 6]])
-    assert out[1] == 3 and terms[1][0].dtype == jax.dtypes.float0
+    assert out[1] == 3 and terms[1][0].dtype == jnp.float32
     assert jet(jnp.sin, (0.0,), ([],)) == (0, [])
     assert jet(lambda x: x.sum(), (jnp.zeros((0, 2)),), ([jnp.zeros((0, 2))],))[1] == [0]
     half = jet(jnp.tanh, (jnp.bfloat16(0.5),), ([1.0, 0.0],))

@@ -104,7 +104,7 @@ row("dce_sink", lambda x: hlotrace.jit(sunk)(x), lambda x: x, between(-3, 3, 3),
 
 row("layout_constraint", lambda x: with_layout_constraint(jnp.asarray(x), Layout((1, 0))), lambda x: x, between(-3, 3, 3, 4),
     kinds="fci", linear=True, bad=[(lambda: hlotrace.jit(lambda x: with_layout_constraint(x, Layout((1, 0))))(jnp.ones(3)),
-                                    ValueError, "does not order the 1 axes")])
+                                    ValueError, "incompatible with its layout annotation")])
 
 row("shard_alike", lambda x, y: list(shard_alike(x, y)), lambda x, y: [x, y], between(-3, 3, 3), between(-3, 3, 3),
     kinds="fci", linear=True, bad=[(lambda: shard_alike(np.ones(3), np.ones(2)), ValueError, "the same shape")])

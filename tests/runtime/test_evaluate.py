@@ -81,7 +81,7 @@ def test_the_devices_of_a_computation():
     assert more and where.devices == tuple(jax.devices()) and where.ins[0] is None and where.ins[1].spec == P("x")
     assert evaluate.committed_sharding(a) is None and evaluate.committed_sharding(b) == SingleDeviceSharding(jax.devices()[1])
     wanted = NamedSharding(mesh(), P())
-    with pytest.raises(ValueError, match="argument 1: the sharding passed to jit does not match"):
+    with pytest.raises(ValueError, match="argument 1: Sharding passed to jit does not match"):
         evaluate.device_assignment([a, placed(X, "x")], [None, wanted])
     where, _ = evaluate.device_assignment([a, placed(X)], [wanted, wanted])
     assert where.ins == (wanted, wanted)

@@ -161,8 +161,9 @@ def test_empty_arrays_and_scalars_in_a_layout():
 
 
 @pytest.mark.parametrize("layout, words", [
-    (Layout((0,)), "does not order the 2 axes"), (Layout((0, 0)), "names each of them once"),
-    (Layout((2, 1, 0)), "does not order the 2 axes"), (Layout((1, 0), ((8, 128),)), "the CPU has no layouts in tiles")])
+    (Layout((0,)), "rank of the value should match"), (Layout((0, 0)), "each of them once"),
+    (Layout((2, 1, 0)), "rank of the value should match"),
+    (Layout((1, 0), ((8, 128),)), "the CPU has no layouts in tiles")])
 @pytest.mark.parametrize("call", [
     lambda f: jax.device_put(X, f), lambda f: jax.jit(jnp.sin, in_shardings=f)(X),
     lambda f: jax.jit(jnp.sin, out_shardings=f)(X), lambda f: jax.ShapeDtypeStruct((3, 4), "f", sharding=f)])
@@ -215,15 +216,15 @@ def test_layouts_and_formats_are_values():
 
 @pytest.mark.quick
 @pytest.mark.parametrize("call, error, words", [
-    (lambda: with_layout_constraint(jnp.asarray(X), Layout((0,))), ValueError, r"does not order the 2 axes of .* \(3, 4\)"),
-    (lambda: with_layout_constraint(jnp.asarray(X), Layout((0, 0))), ValueError, "names each of them once"),
+    (lambda: with_layout_constraint(jnp.asarray(X), Layout((0,))), ValueError, r"rank of the value.*shape=\(3, 4\)"),
+    (lambda: with_layout_constraint(jnp.asarray(X), Layout((0, 0))), ValueError, "each of them once"),
     (lambda: with_layout_constraint(X, (1, 0)), ValueError, "layouts"),
-    (lambda: with_layout_constraint(X, Format()), TypeError, "layouts must be Layouts, got Format"),
+    (lambda: with_layout_constraint(X, Format()), ValueError, "must be of type `Layout`. Got .*Format"),
     (lambda: jax.jit(lambda x: with_layout_constraint(x, Layout((0, 1), ((8, 128),)))).lower(X).as_text(),
      NotImplementedError, "tiles cannot be asked for within a program"),
-    (lambda: Format(COLUMNS), ValueError, "needs a concrete sharding beside it, got None"),
-    (lambda: Format((1, 0)), TypeError, r"layout must be a Layout, Layout.AUTO or None, got \(1, 0\)"),
-    (lambda: Format(None, "x"), TypeError, "sharding must be a Sharding or None, got 'x'")])
+    (lambda: Format(COLUMNS), ValueError, "Sharding has to be concrete .* Got sharding None"),
+    (lambda: Format((1, 0)), TypeError, r"Invalid value received for the layout argument.* Got \(1, 0\) of type"),
+    (lambda: Format(None, "x"), TypeError, "Invalid value received for the sharding argument.* Got x of type")])
 def test_what_does_not_fit_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()

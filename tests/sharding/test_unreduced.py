@@ -225,9 +225,9 @@ def test_specs_name_them():
     for make, error, words in [
         (lambda: P("x", unreduced={"x"}), ValueError, "cannot overlap"),
         (lambda: P(unreduced={"x"}, reduced={"x"}), ValueError, "cannot overlap"),
-        (lambda: P(unreduced="x"), TypeError, "set of names"), (lambda: P(reduced={None}), ValueError, "cannot contain"),
+        (lambda: P(unreduced="x"), TypeError, "`frozenset` or `set`"), (lambda: P(reduced={None}), ValueError, "cannot contain"),
         (lambda: NamedSharding(mixed, P(unreduced={"z"})), ValueError, "is not found in mesh"),
-        (lambda: NamedSharding(mixed, P(unreduced={"x"})), ValueError, "only Explicit"),
+        (lambda: NamedSharding(mixed, P(unreduced={"x"})), ValueError, "of type `Explicit`"),
         (lambda: jax.shard_map(jnp.sin, mesh=mixed, in_specs=P(reduced={"y"}), out_specs=P())(A), ValueError,
          "The context mesh .* should match the mesh passed to shard_map"),
     ]:

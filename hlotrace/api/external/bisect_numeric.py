@@ -56,8 +56,6 @@ def bisect_numeric(f: Callable[..., Any], g: Callable[..., Any], /, *args: Any, 
     compiler does when it fuses operations is not seen.
 
     Args:
-        f: a function.
-        g: another, of the same arguments.
         args: the arguments, pytrees of arrays.
         rtol: how far an element may be from that of `f`, relative to it.
         atol: how far it may be besides, absolutely.
@@ -117,8 +115,7 @@ def _run(program: Jaxpr, leaves: Sequence[Any]) -> Callable[[Any], Any]:
     def value(atom: Any) -> Any:
         return atom.val if type(atom) is Literal else env[atom]
     for eqn in program.eqns:
-        results = eqn.primitive.bind(*map(value, eqn.invars), **eqn.params)
-        env.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results]))
+        env.update(zip(eqn.outvars, eqn.bind(map(value, eqn.invars))))
     return value
 
 

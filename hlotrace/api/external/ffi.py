@@ -76,8 +76,8 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
 
     Args:
         target_name: the name under which the kernel was registered.
-        result_shape_dtypes: an object with shape and dtype, or a sequence of them where there are several
-            results; `ffi.abstract_token` for a token.
+        result_shape_dtypes: an object with shape and dtype, or a list or tuple of them where there are
+            several results, which then come as one; `ffi.abstract_token` for a token.
         has_side_effect: the kernel is called even where nothing uses its results.
         vmap_method: "sequential" (one call for each mapped element, in a loop), "sequential_unrolled"
             (without one), "expand_dims" (one call, all operands with a leading axis, which is of size 1 in
@@ -140,5 +140,7 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
             output_layouts=output_orders, aliases=_aliases(input_output_aliases or {}, avals, out_avals),
             api_version=custom_call_api_version, leading=0,
             config=Attribute(attribute(config)) if typed else legacy_backend_config or "")
-        return outs if several else outs[0]
+        if not several:
+            return outs[0]
+        return tuple(outs) if isinstance(result_shape_dtypes, tuple) else outs
     return call

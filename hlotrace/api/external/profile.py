@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ...core.config import override
 from ...core.errors import check_callable, not_an_int
 from ...core.pytrees import pytree
 from ...core.surface.boundary import boundary, filtered
@@ -41,7 +40,6 @@ def profile(fun: Callable[..., Any], *, runs: int = 5) -> Callable[..., times.Pr
 
     Args:
         fun: a function, or what `jit` made of one.  Arguments that are donated are copied for each run.
-        runs: how often it runs.
     Returns:
         A function of the arguments of `fun` that gives a `Profile`, whose `operations` are sorted by their
         `seconds`; `by_line()`, `by_scope()` and `by_pass()` sum them up.
@@ -65,9 +63,7 @@ def profile(fun: Callable[..., Any], *, runs: int = 5) -> Callable[..., times.Pr
     def profiled(*args: Any, **kwargs: Any) -> times.Profile:
         jitted = fun if hasattr(fun, "trace") else jit(fun)
         lowered = jitted.trace(*args, **kwargs).lower()
-        # a program from disk has the lines that it was first compiled from
-        with override("jax_enable_compilation_cache", False):
-            compiled = lowered.compile()
+        compiled = lowered.compile()
         where: Any = lowered._where
         devices = getattr(where, "devices", (where,))
         fixed = {place for place, _ in lowered._stage._flat.statics}

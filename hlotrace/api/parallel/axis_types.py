@@ -157,7 +157,6 @@ def smap(f: Callable[..., Any], *, in_axes: Any = _INFER, out_axes: Any,
     """`f` on the devices along one axis of the current mesh, each with its part: `shard_map` of one axis.
 
     Args:
-        f: the function of a device's part.
         in_axes: which axis of the arguments is cut, an int, or None where all devices have the same; or a
             pytree of these that is a prefix of the tuple of arguments.
         out_axes: the same of the results.

@@ -195,7 +195,7 @@ def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
     xs, treedef = pytree.tree_flatten(x)
     ys, other = pytree.tree_flatten(y)
     if treedef != other:
-        raise ValueError(pytree.structure_mismatch("shard_alike: x and y must have the same structure",
-                                                   treedef, other, ("x", "y"), root=""))
+        raise ValueError(pytree.structure_mismatch(f"Trees should be equal. Got x_tree: {treedef}, y_tree: "
+                                                   f"{other}", treedef, other, ("x", "y"), root=""))
     pairs = [shard_alike_p.bind(a, b) for a, b in zip(xs, ys)]
     return treedef.unflatten([a for a, _ in pairs]), treedef.unflatten([b for _, b in pairs])

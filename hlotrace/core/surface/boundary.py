@@ -185,9 +185,9 @@ def annotate(error: Any, name: str | None, args: Sequence[Any], kwargs: Mapping[
     last: Any = _last(error.__traceback__)      # the caller has looked: there is one
     plain = len(error.args) == 1 and isinstance(error.args[0], str)
     # what Python refused
-    if last.tb_frame.f_code.co_code[last.tb_lasti] != _RAISE and not (
-            plain and error.args[0].endswith(" object cannot be interpreted as an integer")):
-        refused = re.match(r"[\w.<>]*?([\w<>]+)\(\) ((?:missing|takes|got) [^.;]*)", str(error))
+    slip = last.tb_frame.f_code.co_code[last.tb_lasti] != _RAISE
+    refused = slip and re.match(r"[\w.<>]*?([\w<>]+)\(\) ((?:missing|takes|got) [^.;]*)", str(error))
+    if slip and (refused or not (plain and name and _name_unfit(error, args, kwargs, entry))):
         if refused:         # by Python: the arguments of a call
             _name_parameters(error, refused, name, entry)
         elif str(error).startswith("INVALID_ARGUMENT: Disallowed "):
@@ -247,6 +247,24 @@ def _name_parameters(error: BaseException, refused: re.Match[str], name: str | N
         key = ", where key is a PRNG key such as random.key(0)" if of_keys else ""
         error.args = (f"{name or refused[1]}() {refused[2]}{mending or ';'} its parameters are "
                       f"{', '.join(names)}{key}",)
+
+
+def _name_unfit(error: BaseException, args: Sequence[Any], kwargs: Mapping[str, Any],
+                entry: FrameType) -> bool:
+    """Is it one of the arguments that cannot do what Python asked of it, by the message, which has the name
+    of its type, or its text?  Then the message says which."""
+    quoted = set(re.findall(r"'([\w.]+)'", error.args[0]))
+    function = entry.f_locals.get("function", entry.f_locals.get("fun"))
+    code = getattr(function, "__code__", None)
+    names = code.co_varnames[:code.co_argcount] if code else ()
+    names += tuple(map("argument {}".format, range(len(names), len(args))))
+    given = {**dict(zip(names, args)), **kwargs}
+    unfit = [k for k, x in given.items() if not _is(x, Array) and not quoted.isdisjoint(
+        (type(x).__name__, f"{type(x).__module__}.{type(x).__name__}", x if type(x) is str else ""))]
+    if unfit and "integer" not in error.args[0]:
+        shown = ", ".join([f"{k} = {_show(given[k], {})}" for k in unfit])
+        error.args = (f"{error.args[0]}; it was given {shown}",)
+    return bool(unfit) or error.args[0].endswith(" object cannot be interpreted as an integer")
 
 
 def _holds_function(values: Iterable[object]) -> bool:

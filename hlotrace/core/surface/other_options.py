@@ -56,7 +56,6 @@ MEANS_NOTHING: dict[str, tuple[Any, str]] = {
 }
 
 _PGLE = "profile-guided latency estimation is not done"
-_ERROR_CHECKS = "use debug_nans, checkify, or the option hlotrace_check_bounds"
 _MTLS = "connections between processes are not encrypted"
 _CROSS_HOST = "arrays move between hosts through the client's own transfers"
 _PALLAS = "there is no compiler of Pallas kernels"
@@ -83,10 +82,8 @@ NOT_DONE: dict[str, tuple[Any, str]] = {
     "jax_enable_pgle": (False, _PGLE),
     "jax_enable_preemption_service": (True, "it starts where reached_preemption_sync_point is first called"),
     "jax_enable_recoverability": (False, "when a process of a job dies, all end"),
-    "jax_error_checking_behavior_divide": ("ignore", _ERROR_CHECKS),
-    "jax_error_checking_behavior_nan": ("ignore", _ERROR_CHECKS),
-    "jax_error_checking_behavior_oob": ("ignore", _ERROR_CHECKS),
-    "jax_experimental_unsafe_xla_runtime_errors": (False, _ERROR_CHECKS),
+    "jax_experimental_unsafe_xla_runtime_errors": (
+        False, "use debug_nans, checkify, or the option hlotrace_check_bounds"),
     "jax_export_deserialize_expired_versions": (
         False, "artifacts older than the versions that are read are refused"),
     "jax_force_dcn_cross_host_transfers": (False, _CROSS_HOST),

@@ -225,7 +225,12 @@ def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (),
     if parts.count("...") > 1 or "..." in parts[:-1]:
         raise ValueError(f"syntax error in {what}: '...' is allowed once, at the end")
     if parts and parts[-1] == "...":
-        parts[-1:] = ["_"] * (len(_given(like, what, len(parts) - 1)) - len(parts) + 1)
+        first = len(parts) - 1
+        left = len(_given(like, what, first)) - first
+        if left < 0:
+            raise ValueError(f"syntax error in {what} in dimension {first}: cannot resolve placeholder '...': "
+                             f"it comes after {first} sizes, and the 'like' shape {tuple(like)} has fewer")
+        parts[-1:] = ["_"] * left
     return tuple(_size(part, i, like, scope, what) for i, part in enumerate(parts))
 
 
@@ -233,7 +238,8 @@ def _size(part: str, i: int, like: Sequence[Any] | None, scope: SymbolicScope, w
     if part == "_":
         sizes = _given(like, what, i)
         if i >= len(sizes) or sizes[i] is None:
-            raise ValueError(f"{what} leaves size {i} to like={tuple(sizes)}, which has none there")
+            raise ValueError(f"syntax error in {what} in dimension {i}: cannot resolve placeholder '_': "
+                             f"the 'like' shape {tuple(sizes)} has no size there")
         return sizes[i]
     size = parse(part, scope, f"{what} in dimension {i}")
     known = like[i] if like is not None and i < len(like) else None

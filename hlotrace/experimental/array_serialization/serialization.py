@@ -119,7 +119,6 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         What went wrong with the last checkpoint is raised.
 
         Args:
-            arrays: a list.
             tensorstore_specs: for each what `get_tensorstore_spec` gives.
             on_commit_callback: called in process 0, in the background, when all processes have written
                 everything.

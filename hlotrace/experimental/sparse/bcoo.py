@@ -20,8 +20,8 @@ from ...core import dtypes
 from ...core.errors import ConcretizationTypeError
 from ...core.pytrees.pytree import register_pytree_node_class
 from .sparse_array import (
-    JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning, batched, columns, described, masked, outside,
-    static_count)
+    JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning, batched, columns, dense_shape, described,
+    masked, outside, static_count)
 
 __all__ = ["BCOO", "bcoo_extract", "bcoo_fromdense", "bcoo_reduce_sum", "bcoo_sort_indices",
            "bcoo_sum_duplicates", "bcoo_todense", "bcoo_transpose", "bcoo_update_layout"]
@@ -196,7 +196,6 @@ def bcoo_fromdense(mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=jnp.int32
             then be known: not under jit.  With less, the last ones are left out.
         n_batch: how many leading axes are not sparse.
         n_dense: how many trailing axes are not sparse.
-        index_dtype: that of the indices.
 
     >>> mat = sparse.bcoo_fromdense(jnp.array([[0., 1.], [2., 3.]]), nse=4)
     >>> mat.data.tolist(), mat.indices.tolist()
@@ -232,7 +231,6 @@ def bcoo_extract(sparr, arr, *, assume_unique=None):
     """The numbers of an array of the same shape at the places that `sparr` stores, as such a BCOO.
 
     Args:
-        sparr: a BCOO.
         assume_unique: no two of its indices are the same; by default what `sparr.unique_indices` says.
             Otherwise the first of them gets the number, the others 0.
 
@@ -343,8 +341,7 @@ def bcoo_transpose(mat, *, permutation):
     BCOO(float32[3, 2], nse=2)
     """
     permutation = tuple(map(operator.index, permutation))
-    if sorted(permutation) != list(range(is_bcoo("bcoo_transpose", mat).ndim)):
-        raise ValueError(f"bcoo_transpose: permutation {permutation} is none of {mat.ndim} axes")
+    shape = dense_shape(lax.transpose, is_bcoo("bcoo_transpose", mat), permutation=permutation)
     n, m = mat.n_batch, mat.n_batch + mat.n_sparse
     for kind, low, high in (("batch", 0, n), ("dense", m, mat.ndim)):
         if any(not low <= a < high for a in permutation[low:high]):
@@ -353,7 +350,7 @@ def bcoo_transpose(mat, *, permutation):
     batch, sparse, dense = permutation[:n], [a - n for a in permutation[n:m]], permutation[m:]
     data = mat.data.transpose((*batch, n, *(a - m + n + 1 for a in dense)))
     return BCOO((data, mat.indices.transpose((*batch, n, n + 1))[..., np.array(sparse, int)]),
-                shape=[mat.shape[a] for a in permutation], unique_indices=mat.unique_indices,
+                shape=shape, unique_indices=mat.unique_indices,
                 indices_sorted=mat.indices_sorted and permutation == tuple(range(mat.ndim)))
 
 
@@ -363,7 +360,9 @@ def bcoo_reduce_sum(mat, *, axes):
     >>> sparse.bcoo_reduce_sum(sparse.BCOO.fromdense(jnp.eye(3)), axes=(0,)).todense()
     Array([1., 1., 1.], dtype=float32)
     """
-    axes = sorted({operator.index(a) % max(is_bcoo("bcoo_reduce_sum", mat).ndim, 1) for a in axes})
+    axes = sorted(operator.index(a) for a in axes)
+    shape = dense_shape(jnp.sum, is_bcoo("bcoo_reduce_sum", mat), axis=tuple(axes))
+    axes = [a % mat.ndim for a in axes]
     batch, sparse, dense = groups(mat, axes)
     n, data, indices = mat.n_batch, mat.data, mat.indices
     if sparse:
@@ -379,7 +378,7 @@ def bcoo_reduce_sum(mat, *, axes):
         array = array.transpose((*kept, *batch, *range(n, array.ndim)))
         return array.reshape(*array.shape[:len(kept)], math.prod(array.shape[len(kept):n + 1]),
                              *array.shape[n + 1:])
-    return BCOO((merged(data), merged(indices)), shape=[s for i, s in enumerate(mat.shape) if i not in axes])
+    return BCOO((merged(data), merged(indices)), shape=shape)
 
 
 def bcoo_update_layout(mat, *, n_batch=None, n_dense=None, on_inefficient="error"):

@@ -8,7 +8,7 @@ from ... import lax, numpy as jnp
 from ...core.errors import listed
 from ...numpy.util import promotes
 from .bcoo import BCOO, bcoo_transpose, bcoo_update_layout, fitted, groups, is_bcoo, whole
-from .sparse_array import batched, masked, outside, refuse
+from .sparse_array import batched, dense_shape, masked, outside, refuse
 
 __all__ = ["bcoo_broadcast_in_dim", "bcoo_concatenate", "bcoo_dynamic_slice", "bcoo_gather", "bcoo_reshape",
            "bcoo_rev", "bcoo_slice", "bcoo_squeeze"]
@@ -56,22 +56,20 @@ def bcoo_squeeze(arr, *, dimensions):
     >>> sparse.bcoo_squeeze(sparse.BCOO.fromdense(jnp.ones((1, 3))), dimensions=(0,))
     BCOO(float32[3], nse=3)
     """
-    dimensions = sorted({operator.index(d) % max(is_bcoo("bcoo_squeeze", arr).ndim, 1) for d in dimensions})
-    if any(arr.shape[d] != 1 for d in dimensions):
-        raise ValueError(f"bcoo_squeeze: cannot squeeze dimensions {tuple(dimensions)} of shape {arr.shape}: "
-                         "only axes of size 1 can be left out")
+    dimensions = sorted(operator.index(d) for d in dimensions)
+    shape = dense_shape(lax.squeeze, is_bcoo("bcoo_squeeze", arr), dimensions=dimensions)
+    dimensions = [d % arr.ndim for d in dimensions]
     batch, sparse, dense = groups(arr, dimensions)
     data = arr.data.squeeze((*batch, *(arr.n_batch + 1 + d for d in dense)))
     kept = np.array([i for i in range(arr.n_sparse) if i not in sparse], int)
-    return BCOO((data, arr.indices[..., kept].squeeze(tuple(batch))),
-                shape=[s for i, s in enumerate(arr.shape) if i not in dimensions])
+    return BCOO((data, arr.indices[..., kept].squeeze(tuple(batch))), shape=shape,
+                indices_sorted=arr.indices_sorted, unique_indices=arr.unique_indices)
 
 
 def bcoo_reshape(mat, *, new_sizes, dimensions=None, sharding=None):
     """The BCOO with another shape.
 
     Args:
-        mat: a BCOO.
         new_sizes: the shape; axes of the batch, sparse and dense ones are reshaped among themselves.
         dimensions: the order in which its axes are read.
         sharding: not supported; None.
@@ -147,8 +145,9 @@ def bcoo_rev(operand, dimensions):
     >>> sparse.bcoo_rev(sparse.BCOO.fromdense(jnp.array([1., 0., 0.])), (0,)).todense()
     Array([0., 0., 1.], dtype=float32)
     """
-    batch, sparse, dense = groups(is_bcoo("bcoo_rev", operand),
-                                  [operator.index(d) % operand.ndim for d in dimensions])
+    dimensions = [operator.index(d) for d in dimensions]
+    dense_shape(lax.rev, is_bcoo("bcoo_rev", operand), dimensions=dimensions)
+    batch, sparse, dense = groups(operand, dimensions)
     data, indices = operand.data, operand.indices
     data = jnp.flip(data, (*batch, *(operand.n_batch + 1 + d for d in dense)))
     indices = jnp.flip(indices, tuple(batch))
@@ -171,20 +170,15 @@ def bcoo_concatenate(operands, *, dimension):
         raise ValueError("bcoo_concatenate: expected operands to be a sequence of BCOO arrays. Got "
                          f"{operands!r:.200}")
     first = operands[0]
+    shape = dense_shape(lambda *xs: lax.concatenate(xs, dimension), *operands)
     for kind in ("batch", "dense"):
         if len({getattr(x, f"n_{kind}") for x in operands}) > 1:
             raise ValueError(f"bcoo_concatenate requires inputs to have matching {kind} dimensions: they "
                              f"have {listed(getattr(x, f'n_{kind}') for x in operands)}; see "
                              "bcoo_update_layout")
-    if not 0 <= dimension < first.ndim - first.n_dense:
+    if dimension >= first.ndim - first.n_dense:
         raise NotImplementedError(f"Concatenation along dense dimensions: dimension={dimension} of an array "
                                   f"of shape {first.shape} with n_dense={first.n_dense}")
-    if len({x.shape[:dimension] + x.shape[dimension + 1:] for x in operands}) > 1:
-        raise TypeError("bcoo_concatenate: cannot concatenate arrays with shapes that differ in dimensions "
-                        f"other than that being concatenated: dimension {dimension} of shapes "
-                        f"{listed(x.shape for x in operands)}")
-    shape = list(first.shape)
-    shape[dimension] = sum(x.shape[dimension] for x in operands)
     if dimension < first.n_batch:
         nse = max(x.nse for x in operands)
         buffers = [_padded(x, nse) for x in operands]
@@ -242,12 +236,8 @@ def bcoo_slice(mat, *, start_indices, limit_indices, strides=None):
     """
     strides = [1] * mat.ndim if strides is None else list(map(operator.index, strides))
     start, limit = list(map(operator.index, start_indices)), list(map(operator.index, limit_indices))
-    if not len(start) == len(limit) == len(strides) == is_bcoo("bcoo_slice", mat).ndim or any(
-            not 0 <= a <= b <= size or step < 1
-            for a, b, size, step in zip(start, limit, mat.shape, strides)):
-        raise ValueError(f"bcoo_slice: start_indices {tuple(start)}, limit_indices {tuple(limit)} and "
-                         f"strides {tuple(strides)} do not fit in shape {mat.shape}")
-    sizes = [-(-(b - a) // step) for a, b, step in zip(start, limit, strides)]
+    sizes = dense_shape(lax.slice, is_bcoo("bcoo_slice", mat), start_indices=start, limit_indices=limit,
+                        strides=strides)
     n, m = mat.n_batch, mat.n_batch + mat.n_sparse
     cut = tuple(slice(a, b, step) for a, b, step in zip(start, limit, strides))
     data, indices = (x[tuple(slice(None) if size == 1 else c for c, size in zip(cut[:n], x.shape))]
@@ -264,10 +254,8 @@ def bcoo_dynamic_slice(mat, start_indices, slice_sizes):
     Array([2., 3.], dtype=float32)
     """
     sizes, start = list(map(operator.index, slice_sizes)), list(start_indices)
-    if not len(start) == len(sizes) == is_bcoo("bcoo_dynamic_slice", mat).ndim or any(
-            not 0 <= s <= size for s, size in zip(sizes, mat.shape)):
-        raise TypeError(f"bcoo_dynamic_slice: {len(start)} start_indices and slice_sizes {tuple(sizes)} do "
-                        f"not fit to shape {mat.shape}")
+    dense_shape(lax.dynamic_slice, is_bcoo("bcoo_dynamic_slice", mat), start_indices=start,
+                slice_sizes=sizes)
     start = [jnp.clip(jnp.asarray(a, mat.indices.dtype), 0, size - s)
              for a, s, size in zip(start, sizes, mat.shape)]
     n, m, zero = mat.n_batch, mat.n_batch + mat.n_sparse, jnp.zeros((), mat.indices.dtype)

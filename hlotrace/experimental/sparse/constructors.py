@@ -21,9 +21,6 @@ def empty(shape, dtype=None, index_dtype="int32", sparse_format="bcoo", **kwds):
     """A sparse array of zeros.
 
     Args:
-        shape: that of the array.
-        dtype: that of the numbers.
-        index_dtype: that of the indices.
         sparse_format: "bcoo", "bcsr", "coo", "csr" or "csc".
         kwds: of "bcoo" and "bcsr", `n_batch`, `n_dense` and `nse`, how many elements are stored as padding.
 
@@ -38,11 +35,8 @@ def eye(N, M=None, k=0, dtype=None, index_dtype="int32", sparse_format="bcoo", *
     """A sparse matrix with ones along the k-th diagonal.
 
     Args:
-        N: the number of rows.
         M: the number of columns, N by default.
         k: which diagonal, above the main one for k > 0.
-        dtype: that of the numbers.
-        index_dtype: that of the indices.
         sparse_format: as in `empty`.
         kwds: as in `empty`.
 

@@ -19,10 +19,8 @@ def spsolve(data, indices, indptr, b, tol=1e-6, reorder=1):
     be larger than memory holds.
 
     Args:
-        data: the numbers.
         indices: their columns.
         indptr: where each row begins.
-        b: a vector.
         tol: for the sparse solvers of NVIDIA, as in JAX; here it changes nothing.
         reorder: 0 to 3, alike.
 

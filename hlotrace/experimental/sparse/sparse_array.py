@@ -4,8 +4,10 @@ A sparse array is a few arrays, of which the first holds its numbers, and a shap
 arrays may have size 1 where the shape has more: then all elements of the batch share what they hold.
 """
 import math
+from functools import partial
 
 from ... import numpy as jnp
+from ...api.stages import ShapeDtypeStruct, eval_shape
 from ...api.vmap import vmap
 from ...core.avals import aval_of, is_arraylike
 from ...core.trace import is_concrete
@@ -116,6 +118,12 @@ def described(value):
     if is_arraylike(value):
         return aval_of(value).str_short()
     return f"{value!r:.60} of type {type(value).__name__}"
+
+
+def dense_shape(function, *args, **params):
+    """The shape that a function of dense arrays gives for sparse ones, or its error."""
+    args = [ShapeDtypeStruct(x.shape, x.dtype) if isinstance(x, JAXSparse) else x for x in args]
+    return eval_shape(partial(function, **params), *args).shape
 
 
 def refuse(**given):

@@ -59,8 +59,6 @@ def view(title, *, jaxpr=None, stablehlo=None, mesh=None, optimized=None, totals
     """A View of the forms of a program that are given.
 
     Args:
-        title: the name of the program.
-        jaxpr: a Jaxpr.
         stablehlo: its text, with locations.
         mesh: the Mesh that it is divided over, for Shardy's propagation and the axes of collectives.
         optimized: the text of its optimized HLO.

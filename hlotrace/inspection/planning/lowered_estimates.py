@@ -16,7 +16,6 @@ def of_lowered(lowered, where, compiler_options, quick=False):
     """The Estimate of a Lowered.
 
     Args:
-        lowered: has `as_text` and `compile`.
         where: the device or the Partition that it is for.
         compiler_options: those it is compiled with, or None.
         quick: from its text, without compiling.

@@ -127,7 +127,6 @@ def profile_of(name, text, profile_data, devices, chip, measured=False, view=Non
     """The Profile of the fastest run that a ProfileData has.
 
     Args:
-        name: of the function.
         text: the optimized HLO of its program.
         profile_data: taken while it ran, each run in an annotation of the name `trace_events.RUN`.
         devices: those that it ran on.

@@ -17,7 +17,7 @@ from ...primitives.arrays.slicing import concatenate_p, rev_p
 from ...primitives.common import np
 from ..elementwise import arithmetic, ufuncs
 from ..indexing import indexing, selection
-from ..indexing.indexing import apply, get, update
+from ..indexing.indexing import apply, get_noting, update
 from ..util import unsigned
 from . import creation, shaping
 
@@ -328,15 +328,15 @@ class _IndexUpdateRef:
             mode: "clip", "fill" or "promise_in_bounds".
             fill_value: what mode="fill" reads out of bounds; nan, the least signed or greatest unsigned
                 integer, or True by default.
-            out_sharding: the sharding of the result.
             wrap_negative_indices: negative indices count from the end.
         """
         array, index = self.array, self.index
         if out_sharding is not None:
             array, *parts = over_auto_axes(array, *(index if type(index) is tuple else (index,)))
             index = tuple(parts) if type(index) is tuple else parts[0]
-        result = get(array, index, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-                     mode=mode, fill_value=fill_value, wrap=wrap_negative_indices)
+        result = get_noting(array, index, indices_are_sorted=indices_are_sorted,
+                            unique_indices=unique_indices, mode=mode, fill_value=fill_value,
+                            wrap=wrap_negative_indices)
         return with_out_sharding(result, out_sharding, "x.at[].get")
 
 

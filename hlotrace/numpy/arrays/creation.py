@@ -72,14 +72,12 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None, out
     """An array of an array, a number, nested lists of them, or an object with an array protocol.
 
     Args:
-        object: what the array is made of.
         dtype: that of the result; without it floats become float32 and ints int32 (64-bit with x64), a Python
             number has a weak type, which gives way in promotion.
         copy: False may share memory with an array.
         order: only "K".
         ndmin: axes of size 1 are put in front until there are so many.
         device: a Device or a Sharding, where the result is placed.
-        out_sharding: the sharding of the result.
     Raises:
         TypeError: for values that are not numbers.
         ValueError: for nested lists of unequal lengths.
@@ -286,7 +284,6 @@ def share(external_array, device=None, copy=None):
     """An array over the memory of an object with `__dlpack__`: of NumPy, PyTorch, CuPy, ...
 
     Args:
-        external_array: the object.
         device: the Device or Sharding where the result is placed, that of the object by default.
         copy: True copies; False raises an error where the memory cannot be shared: another device, strides,
             64-bit numbers while those are off, an address that is not a multiple of 64; None, the default,
@@ -357,8 +354,6 @@ def frombuffer(buffer, dtype=float, count=-1, offset=0):
     """The numbers in an object with the buffer protocol, as by `numpy.frombuffer`; 32-bit without x64.
 
     Args:
-        buffer: the object.
-        dtype: the dtype of the bytes.
         count: how many numbers, -1 for all.
         offset: bytes to leave out in front.
 
@@ -434,7 +429,6 @@ def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
         fill_value: a scalar, or an array that broadcasts.
         dtype: that of the result; by default it has the dtype and weak type of `fill_value`.
         device: a Device or a Sharding, where the result is placed.
-        out_sharding: the sharding of the result.
 
     >>> jnp.full((2, 2), 7, dtype=jnp.int8), jnp.full((2, 2), jnp.array([1., 2.]))
     (Array([[7, 7],
@@ -460,7 +454,6 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
         dtype: in place of that of `a`.
         shape: in place of that of `a`.
         device: a Device or a Sharding, where the result is placed.
-        out_sharding: the sharding of the result.
 
     >>> jnp.full_like(jnp.array([1, 2]), 7.9), jnp.full_like(jax.ShapeDtypeStruct((1, 2), "float32"), 5)
     (Array([7, 7], dtype=int32), Array([[5., 5.]], dtype=float32))
@@ -541,7 +534,6 @@ def empty_like(prototype, dtype=None, shape=None, *, device=None, out_sharding=N
         dtype: in place of that of `prototype`.
         shape: in place of that of `prototype`.
         device: a Device or a Sharding, where the result is placed.
-        out_sharding: the sharding of the result.
 
     >>> jnp.empty_like(jnp.array([5, 6])), jnp.empty_like(jax.ShapeDtypeStruct((2,), "float16"), dtype=bool)
     (Array([0, 0], dtype=int32), Array([False, False], dtype=bool))

@@ -26,9 +26,12 @@ class _ScalarMeta(type):
 
     dtype = property(lambda cls: cls._wide)
 
-    @boundary.filtered
     def __call__(cls, x):
-        return asarray(x, dtype=cls.dtype)
+        try:
+            return asarray(x, dtype=cls.dtype)
+        except Exception as error:
+            boundary.reraise_for_user(error, f"jnp.{cls.__name__}", (x,))
+            raise
 
     def __hash__(cls):
         return hash(cls.dtype.type)

@@ -301,7 +301,6 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None)
         mode: for what is out of bounds; "raise" needs concrete indices, "clip" takes the nearest, "wrap"
             counts around.
         order: "C" for rows first, "F" for columns first.
-        dtype: that of the result.
 
     >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([0, 2])), (2, 3))
     Array([0, 5], dtype=int32)

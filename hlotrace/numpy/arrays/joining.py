@@ -99,7 +99,6 @@ def stack(arrays, axis=0, out=None, dtype=None):
     """The arrays, of equal shapes, along a new axis.
 
     Args:
-        arrays: a sequence of arrays.
         axis: where the new axis is.
         out: not supported; None.
         dtype: that of the result instead of the promoted one.

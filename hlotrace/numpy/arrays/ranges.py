@@ -29,11 +29,9 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
     Args:
         start: the first number, or the end if it is the only argument.  All three are known under jit too, as
             they say how many elements there are.
-        stop: the end.
         step: the distance, 1 by default.
         dtype: that of the result; that of the promotion of the numbers by default.
         device: a Device or a Sharding, where the result is placed.
-        out_sharding: the sharding of the result.
 
     >>> jnp.arange(4)
     Array([0, 1, 2, 3], dtype=int32)
@@ -98,7 +96,6 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     Args:
         start: a scalar or an array.
         stop: a scalar or an array, which broadcasts with `start`.
-        num: an int.
         endpoint: whether `stop` is the last value; otherwise they stop one step before.
         retstep: return the distance of the values too.
         dtype: that of the result, floating point by default; integer results are rounded down.
@@ -214,7 +211,6 @@ def fromfunction(function, shape, *, dtype=float, **kwargs):
         function: of one index for each axis; it is mapped with vmap, where NumPy calls it once, with arrays.
         shape: that of the positions.
         dtype: that of the indices.
-        kwargs: passed to `function`.
 
     >>> jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
     Array([[ 0,  1,  2],

@@ -52,7 +52,6 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
         repeats: how often, a number or one for each entry; an array under jit needs `total_repeat_length`.
         axis: the axis; None flattens the array.
         total_repeat_length: longer results are cut off there, shorter ones are filled with the last entry.
-        out_sharding: the sharding of the result.
     Raises:
         TypeError: for repeats that are no integers.
         ValueError: for negative ones or a wrong number.

@@ -89,7 +89,6 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
         shape: an int or a tuple; one size may be -1, which takes what the others leave.
         order: "C" or "F".
         copy: True for memory of its own.
-        out_sharding: the sharding of the result.
     Raises:
         TypeError: where the sizes do not fit.
 

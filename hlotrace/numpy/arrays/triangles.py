@@ -56,7 +56,6 @@ def eye(N, M=None, k=0, dtype=None, *, device=None):
     """The N x M matrix with ones on the k-th diagonal.
 
     Args:
-        N: the number of rows.
         M: the number of columns, N by default.
         k: which diagonal, above the main one for k > 0.
         dtype: the default float by default.
@@ -76,7 +75,6 @@ def identity(n, dtype=None):
     """The n x n identity matrix.
 
     Args:
-        n: the number of rows.
         dtype: the default float by default.
 
     >>> jnp.identity(2)

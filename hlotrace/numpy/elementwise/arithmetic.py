@@ -429,7 +429,6 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 
     Args:
         copy: accepted, and has no effect: arrays are immutable.
-        nan: a number.
         posinf: a number, the greatest finite one for None.
         neginf: a number, the least finite one for None.
 

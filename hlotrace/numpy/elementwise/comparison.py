@@ -20,8 +20,6 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 
     Args:
         b: the reference, an array that broadcasts with `a`.
-        rtol: the relative tolerance.
-        atol: the absolute tolerance.
         equal_nan: NaN is close to NaN.
 
     >>> jnp.isclose(jnp.array([1., 1.1, jnp.inf]), jnp.array([1.000001, 1., jnp.inf]))

@@ -152,8 +152,6 @@ def frompyfunc(func, /, nin, nout, *, identity=None):
 
     Args:
         func: the function, which is traced once for each type of operands, on scalars.
-        nin: the number of its arguments.
-        nout: the number of its results.
         identity: what reductions of nothing give.
 
     >>> gap = jnp.frompyfunc(lambda a, b: abs(a - b), 2, 1)

@@ -7,6 +7,7 @@ import functools
 from inspect import Parameter, Signature
 
 from ...api.composite import composite
+from ...api.external.noted_errors import noting_floats
 from ...api.jit import jit
 from ...core import dtypes
 from ...core.array import Array
@@ -68,6 +69,11 @@ _XY = ("equal", "float_power", "greater", "greater_equal", "left_shift", "less",
        "not_equal")
 _OPERANDS = {"real": ("val",), "imag": ("val",), **dict.fromkeys(_XY, ("x", "y"))}
 _KEYWORDS = frozenset(("fmax", "fmin", "gcd", "i0", "iscomplex", "isreal", "lcm", "trunc"))
+# whose results are looked at for NaN, and whose divisors for 0, where `state.noting` says so
+_DIVIDING = frozenset(("divide", "floor_divide", "remainder"))
+_NOTING = _DIVIDING | frozenset((
+    "add", "arccos", "arccosh", "arcsin", "arctanh", "cos", "float_power", "fmod", "hypot", "log", "log10",
+    "log1p", "log2", "power", "sin", "sqrt", "subtract", "tan"))
 _WITH_OUT = frozenset(("isneginf", "isposinf", "modf"))
 
 
@@ -172,6 +178,8 @@ class Unary(ufunc):
         try:
             if out is not None or where is not None:
                 self._refuse(out, where)
+            if state.noting and self.__name__ in _NOTING:
+                return noting_floats(self.general, False, (x,))
             if isinstance(x, Array):
                 bind = self.direct.get(x.aval.dtype)
                 if bind is not None:
@@ -204,6 +212,8 @@ class Binary(ufunc):
         try:
             if out is not None or where is not None:
                 self._refuse(out, where)
+            if state.noting and self.__name__ in _NOTING:
+                return noting_floats(self.general, self.__name__ in _DIVIDING, (x1, x2))
             if isinstance(x1, Array):
                 aval = x1.aval
                 bind = self.direct.get(aval.dtype)

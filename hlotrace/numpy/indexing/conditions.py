@@ -163,7 +163,6 @@ def select(condlist, choicelist, default=0):
     All arrays broadcast, and the choices are promoted to one dtype.
 
     Args:
-        condlist: boolean arrays.
         choicelist: the same number of arrays.
         default: a scalar.
 
@@ -193,11 +192,8 @@ def piecewise(x, condlist, funclist, *args, **kw):
     """Each function of `funclist` where its condition holds; where several hold, the last one counts.
 
     Args:
-        condlist: boolean arrays.
         funclist: as many functions, which are mapped over the elements of `x`, or numbers, which are
             constants; one more is for the rest (default: 0).
-        args: passed to the functions.
-        kw: passed to the functions.
 
     >>> x = jnp.array([-2., 0., 3.])
     >>> jnp.piecewise(x, [x < 0, x > 0], [lambda v, by: -v, lambda v, by: by * v, 7], by=10)

@@ -14,6 +14,7 @@ import warnings
 import numpy as np
 
 from ...api.composite import composite
+from ...api.external.noted_errors import set_error_if
 from ...core import dtypes, errors, source_info
 from ...core.array import Array
 from ...core.avals import aval_of, is_arraylike
@@ -24,7 +25,7 @@ from ...core.trace import Tracer
 from ...lax import indexing as lax
 from ...primitives.arrays import shape as shapes
 from ...primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
-from ...primitives.arrays.elementwise import add, convert, lt, mul, select
+from ...primitives.arrays.elementwise import add, convert, ge, lt, mul, or_p, select
 from ...primitives.arrays.gather import (
     gather_p, scatter_add_p, scatter_max_p, scatter_min_p, scatter_mul_p, scatter_p)
 from ...primitives.arrays.gather_numbers import (
@@ -543,13 +544,31 @@ def write(x, y, *operands, plan, operation, mode, ordered, unique):
     return convert(out, aval.dtype, aval.weak_type)
 
 
-def check_bounds(shape, index, wrap=True):
-    """`lax.check_bounds` of the arrays in an index, which are shown as the user gave them."""
+def _arrays(shape, index):
+    """(axis, array) for the arrays in an index, which are as the user gave them."""
     axes = iter(range(len(shape)))
     for kind, value, mask_size in expand(shape, index, wrap=False):
         axis = None if kind in AXISLESS else next(axes)
         if kind == "array" and mask_size is None:
-            lax.check_bounds(shape, (axis,), value.reshape(*value.shape, 1), wrap)
+            yield axis, value
+
+
+def check_bounds(shape, index, wrap=True):
+    """`lax.check_bounds` of the arrays in an index."""
+    for axis, value in _arrays(shape, index):
+        lax.check_bounds(shape, (axis,), value.reshape(*value.shape, 1), wrap)
+
+
+def get_noting(x, index, *, wrap=True, **flags):
+    """`get` of a user's index, which notes an error where an array in it is out of bounds, if asked to."""
+    arrays = list(_arrays(x.shape, index)) if "oob" in state.noting else ()
+    if any(value.ndim for _, value in arrays):
+        for axis, value in arrays:
+            value = convert(value, np.dtype("int32")) if value.dtype.itemsize < 4 else value
+            first = -x.shape[axis] if wrap and value.dtype.kind == "i" else 0
+            set_error_if(or_p.bind(lt(value, first), ge(value, x.shape[axis])),
+                         "Out of bounds encountered before calling `lax.gather`")
+    return get(x, index, wrap=wrap, **flags)
 
 
 # --- the public operations ------------------------------------------------------------------------
@@ -568,7 +587,7 @@ def getitem(x, index):
         if isinstance(index, Array) and index.aval.ndim == 0 and shape[0] not in (0, 1) and (
                 index.aval.dtype.kind in "iu" and not state.check_bounds):
             return read_window(x, index, plan=_row(shape))
-    return get(x, index)
+    return get_noting(x, index)
 
 
 def get(x, index, *, indices_are_sorted=False, unique_indices=False, mode=None, fill_value=None, wrap=True):

@@ -165,7 +165,6 @@ def choose(a, choices, out=None, mode="raise"):
 
     Args:
         a: an array of ints.
-        choices: a sequence of arrays.
         out: not supported; None.
         mode: for what is out of bounds; "raise" needs concrete `a`, "clip" takes the nearest, "wrap" counts
             around.
@@ -280,8 +279,6 @@ def put(a, ind, v, mode=None, *, inplace=True):
     """`a` with the elements at flat positions `ind` replaced by `v`, repeated as needed.
 
     Args:
-        ind: ints.
-        v: values.
         mode: "clip" (the default) or "wrap", for positions out of bounds.
         inplace: False is required.
 
@@ -339,7 +336,6 @@ def fill_diagonal(a, val, wrap=False, *, inplace=True):
     """`a` with `val` (a scalar, or values used in turn) on its main diagonal.
 
     Args:
-        val: the values.
         wrap: for a matrix with more rows than columns, begin again below, one row apart; not supported.
         inplace: False is required.
 
@@ -417,7 +413,6 @@ def insert(arr, obj, values, axis=None):
 
     Args:
         obj: before which positions: an int, a slice or an array of ints, clipped where out of bounds.
-        values: what is inserted.
         axis: the axis; None flattens both.
 
     >>> jnp.insert(jnp.array([1, 2, 3]), 1, 9), jnp.insert(jnp.array([[1, 2], [3, 4]]), 1, 0, axis=1)

@@ -138,7 +138,6 @@ def unique(ar, return_index=False, return_inverse=False, return_counts=False, ax
         return_index: return the index of the first of each too.
         return_inverse: return for each element the number of its value too.
         return_counts: return how often each occurs too.
-        axis: the axis of the slices.
         equal_nan: all NaNs are one value.
         size: how many there are, for use under jit.
         fill_value: what fills the results up, a value or a slice along `axis`; by default the least.

@@ -205,7 +205,6 @@ def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
     Equal ones keep their order.  NaN counts as the greatest, -0. as less than 0.  No complex numbers.
 
     Args:
-        k: how many.
         mode: "smallest" gives the k least instead, the least first.
         sorted: accepted; they come in order also for False.
 
@@ -387,7 +386,6 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
         weights: a vector; the result has its dtype, and is int32 without it.
         minlength: the least length of the result, which is max(x) + 1 by default.
         length: the length of the result, for use under jit.
-        out_sharding: the sharding of the result.
     Raises:
         TypeError: for an `x` of floats.
 
@@ -497,7 +495,6 @@ def histogram(a, bins=10, range=None, weights=None, density=None, out_sharding=N
         range: (low, high); from the least to the greatest element by default.
         weights: of the shape of `a`.
         density: make the integral 1.
-        out_sharding: the sharding of the counts.
 
     >>> jnp.histogram(jnp.array([1., 2., 2., 4.]), bins=3)
     (Array([1., 2., 1.], dtype=float32), Array([1., 2., 3., 4.], dtype=float32))

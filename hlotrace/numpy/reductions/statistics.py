@@ -57,7 +57,6 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     rounded.
 
     Args:
-        axis: the axes.
         dtype: what to compute in and to give.
         out: not supported; None.
         keepdims: axes stay at size 1.

@@ -554,15 +554,13 @@ def _reduce_precision_abstract_eval(x, *, exponent_bits, mantissa_bits):
     return x
 
 
-def _reduce_precision_jvp(primals, tangents, **params):
-    return reduce_precision_p.bind(primals[0], **params), reduce_precision_p.bind(tangents[0], **params)
-
-
 reduce_precision_p = unary_with_params(
     "reduce_precision", _reduce_precision_abstract_eval, lambda ctx, eqn, x: ctx.emit(
         f"stablehlo.reduce_precision {x}, format = "
         f"e{eqn.params['exponent_bits']}m{eqn.params['mantissa_bits']} : {eqn.outvars[0].aval.mlir}"),
-    _reduce_precision_jvp, lambda ct, x, **params: [reduce_precision_p.bind(ct, **params)], makes_nan=False)
+    lambda primals, tangents, **params: [reduce_precision_p.bind(x, **params)
+                                         for x in (*primals, *tangents)],
+    lambda ct, x, **params: [reduce_precision_p.bind(ct, **params)], makes_nan=False)
 
 
 # --- select_n and clamp ---------------------------------------------------------------------------

@@ -352,10 +352,6 @@ def _mul_jvp(primals, tangents, **params):
     return out, tangent
 
 
-def _mul_transpose(ct, x, indices, updates, **params):
-    return [scatter_mul_p.bind(ct, indices, updates, **params), None, None]
-
-
 def _extreme_jvp(p, primals, tangents, **params):
     """The mean of the tangents of all the elements, old and updates, that attain the extreme value."""
     x, indices, updates = primals
@@ -372,7 +368,8 @@ def _extreme_jvp(p, primals, tangents, **params):
 
 scatter_p = Scatter("scatter", jvp=_scatter_jvp, transpose=_scatter_transpose)
 scatter_add_p = Scatter("scatter_add", e.add_p, "fciu", _add_jvp, _add_transpose)
-scatter_mul_p = Scatter("scatter_mul", e.mul_p, "fciu", _mul_jvp, _mul_transpose)
+scatter_mul_p = Scatter("scatter_mul", e.mul_p, "fciu", _mul_jvp,
+                        lambda ct, x, *rest, **params: [scatter_mul_p.bind(ct, *rest, **params), None, None])
 scatter_min_p = Scatter("scatter_min", e.min_p, "fciub", makes_nan=False)
 scatter_max_p = Scatter("scatter_max", e.max_p, "fciub", makes_nan=False)
 for _p in (scatter_min_p, scatter_max_p):

@@ -63,10 +63,6 @@ def _solve_jvp(primals, tangents, **params):
     return x, triangular_solve_p.bind(a, db, **params)
 
 
-def _solve_transpose(ct, a, b, **params):
-    return [None, triangular_solve_p.bind(a, ct, **{**params, "transpose_a": not params["transpose_a"]})]
-
-
 def _solve_sharding(a, b, *, left_side, transpose_a, **_):
     """Of a matrix the rows that are solved for, of the right-hand sides each, are what they are."""
     batch = tuple(range(a.ndim - 2))
@@ -80,7 +76,9 @@ def _solve_sharding(a, b, *, left_side, transpose_a, **_):
 triangular_solve_p = Mapped(
     "triangular_solve", abstract_eval=_solve_abstract_eval,
     lower={**by_kernels({"cpu": _solve_lapack}), None: _solve_lower}, jvp=_solve_jvp,
-    transpose=_solve_transpose, axes=batched((2, 2), (2,)), sharding=_solve_sharding,
+    transpose=lambda ct, a, b, *, transpose_a, **params: [
+        None, triangular_solve_p.bind(a, ct, transpose_a=not transpose_a, **params)],
+    axes=batched((2, 2), (2,)), sharding=_solve_sharding,
     alike="All inputs to triangular_solve must have the same batch sharding",
     whole="triangular solve inputs must be unsharded on the contracting axis")
 triangular_solve_p.batching = columns_together(triangular_solve_p, lambda params: not params["left_side"])

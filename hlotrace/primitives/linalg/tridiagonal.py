@@ -86,11 +86,9 @@ def _jvp(primals, tangents, **params):
     return x, tridiagonal_solve_p.bind(*diagonals, right, **params)
 
 
-def _transpose(ct, dl, d, du, b, **params):
-    return [None, None, None, tridiagonal_solve_p.bind(shifted(du, 1), d, shifted(dl, -1), ct, **params)]
-
-
 tridiagonal_solve_p = Mapped(
-    "tridiagonal_solve", abstract_eval=_abstract_eval, jvp=_jvp, transpose=_transpose,
+    "tridiagonal_solve", abstract_eval=_abstract_eval, jvp=_jvp,
+    transpose=lambda ct, dl, d, du, b, **params: [
+        None, None, None, tridiagonal_solve_p.bind(shifted(du, 1), d, shifted(dl, -1), ct, **params)],
     axes=batched((1, 1, 1, 2), (2,)), lower=by_kernels({"cpu": _gtsv, "cuda": _gtsv_cuda, None: _thomas}))
 tridiagonal_solve_p.batching = columns_together(tridiagonal_solve_p)

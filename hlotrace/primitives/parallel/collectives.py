@@ -179,10 +179,6 @@ def _check_divides(name, x, dim, size):
                          f"which is not a multiple of {size}, the number of devices that share it")
 
 
-def _gather_abstract_eval(x, *, axes, size, dim, groups):
-    return _resized(x, dim, 1, size)
-
-
 def _gather_mapped(axis, x, dim_, *, axes, size, dim, groups):
     moved = move_axis(x, dim_, dim)
     shape = shape_of(moved)
@@ -201,7 +197,7 @@ def _scatter_mapped(axis, x, dim_, *, axes, size, dim, groups):
 
 
 all_gather_p = collective(
-    "all_gather", _gather_abstract_eval,
+    "all_gather", lambda x, *, axes, size, dim, groups: _resized(x, dim, 1, size),
     lambda ctx, eqn, x: _emit(ctx, eqn, "all_gather", x, [
         f"all_gather_dim = {eqn.params['dim']} : i64",
         groups_text(ctx, eqn.params["axes"], eqn.params["groups"]), "use_global_device_ids"]),
@@ -292,19 +288,13 @@ def _index_lower(ctx, eqn):
     return ctx.on_every_device([], [], [eqn.outvars[0].aval], body)[0]
 
 
-def _index_batching(axis, args, dims, *, axes, checked):
-    # it is asked for its own axis
-    return iota_p.bind(dtype=np.dtype(np.int32), shape=(axis.size,), dimension=0), 0
-
-
-def _index_abstract_eval(*, axes, checked):
-    return ShapedArray((), np.dtype(np.int32), False, frozenset(axes if checked else ()))
-
-
 axis_index_p = Primitive(
-    "axis_index", abstract_eval=_index_abstract_eval, lower=_index_lower, batching=_index_batching,
-    says_vma=True, axis_names=_own_axes)
-
+    "axis_index", lower=_index_lower, says_vma=True, axis_names=_own_axes,
+    abstract_eval=lambda *, axes, checked: ShapedArray((), np.dtype(np.int32), False,
+                                                       frozenset(axes if checked else ())),
+    # it is asked for its own axis
+    batching=lambda axis, args, dims, **_: (
+        iota_p.bind(dtype=np.dtype(np.int32), shape=(axis.size,), dimension=0), 0))
 
 
 def _shown(**names):

@@ -25,8 +25,8 @@ custom_partitioning_p = Primitive(
 
 def _alike_abstract_eval(x, y):
     if x.shape != y.shape:
-        raise ValueError(f"shard_alike: x and y must have the same shape, got {x.str_short()} and "
-                         f"{y.str_short()}")
+        raise ValueError("The leaves shapes of `x` and `y` should match. Got `x` leaf shape: "
+                         f"{x.shape} and `y` leaf shape: {y.shape}")
     explicit = x.explicit or y.explicit
     return [x.update(sharding=explicit), y.update(sharding=explicit)] if explicit else [x, y]
 

@@ -5,8 +5,7 @@ along which manual axes a predicate varies; then a collective along those in a b
 it would wait for ever, or meet another one and add up what does not belong together.
 """
 from ...core import programs, source_info
-from ...core.config import state
-from ...core.jaxpr import Literal, literal_value, sub_jaxprs
+from ...core.jaxpr import rewrite, sub_jaxprs
 from ...core.primitive import fact_of
 from ..common import aval_of
 from .collectives import EXCHANGES, ppermute_p, psum_invariant_p, pvary_p, reduce_scatter_p, vary
@@ -79,26 +78,15 @@ def for_varying(jaxpr, axes, which):
     """
     avals = [a.update(vma=a.vma | axes) if w else a for a, w in zip(jaxpr.in_avals, which)]
     try:
-        return programs.trace_closed(lambda *xs: _again(jaxpr, xs), avals, jaxpr.name)
+        return programs.trace_closed(lambda *xs: rewrite(jaxpr, xs, _again), avals, jaxpr.name)
     except _Other:
         return None
 
 
-def _again(jaxpr, args):
-    env = dict(zip(jaxpr.invars, args, strict=True))
-    saved, stack = state.source, state.name_stack
-    try:
-        for eqn in jaxpr.eqns:
-            state.source, state.name_stack = eqn.source, eqn.name_stack
-            operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
-            if eqn.primitive is pvary_p:
-                results = vary(operands[0], eqn.params["axes"])
-            else:
-                results = eqn.primitive.bind(*operands, **_params(eqn, operands))
-            env.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results]))
-    finally:
-        state.source, state.name_stack = saved, stack
-    return [literal_value(v) if type(v) is Literal else env[v] for v in jaxpr.outvars]
+def _again(eqn, operands):
+    if eqn.primitive is pvary_p:
+        return [vary(operands[0], eqn.params["axes"])]
+    return eqn.bind(operands, **_params(eqn, operands))
 
 
 def _params(eqn, operands):

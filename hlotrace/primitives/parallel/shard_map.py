@@ -11,7 +11,6 @@ import dataclasses
 import functools
 
 from ...core import programs
-from ...core.avals import Space
 from ...core.config import named_axes
 from ...core.effects import Check
 from ...core.jaxpr import Eqn, Var, eval_jaxpr
@@ -53,7 +52,7 @@ def part(aval, spec, mesh, checked, manual):
             unreduced=explicit.spec.unreduced - {*manual}, reduced=explicit.spec.reduced - {*manual})
         explicit = explicit.update(mesh=explicit.mesh.update(axis_types=types), spec=rest)
     return aval.update(shape=tuple(shape), vma=aval.vma | (names(spec) if checked else frozenset()),
-                       sharding=explicit, memory_space=Space.Device)
+                       sharding=explicit)
 
 
 def whole(aval, spec, mesh, manual):

@@ -234,10 +234,6 @@ class InMemory:
         return f"in {self._kind} memory"
 
 
-def _kind_of(sharding):
-    return getattr(sharding, "_kind", None)
-
-
 def _put_abstract_eval(x, *, sharding, source):
     if isinstance(sharding, Sharding):
         return sharding.put(_abstract_eval(x, sharding=sharding))
@@ -285,11 +281,11 @@ device_put_p = Primitive(
     linearize=lambda trace, primals, tangents, **params: _put_jvp(primals, tangents, **params),
     transpose=lambda ct, x, *, sharding, source: [device_put_p.bind(ct, sharding=source, source=sharding)],
     meshes=lambda params: _meshes(params) if isinstance(params["sharding"], Sharding) else (),
-    memories=lambda params: (_kind_of(params["sharding"]),), makes_nan=False)
+    makes_nan=False)
 
 
 def _layout_abstract_eval(x, *, layout):
-    layout.check_rank("with_layout_constraint", x.shape)
+    layout.check_rank("One of with_layout_constraint arguments", x.shape)
     return x
 
 
@@ -328,15 +324,9 @@ def _inspect(ctx, eqn, x):
     return []
 
 
-def _inspect_batching(axis, args, dims, **params):
-    return inspect_sharding_p.bind(*args, **params), []
-
-
-def _inspect_jvp(primals, tangents, **params):
-    return inspect_sharding_p.bind(*primals, **params), []
-
-
 inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True, says_sharding=True,
                                abstract_eval=lambda x, *, callback: [], lower=_inspect,
-                               effects=lambda params: (INSPECTION,), jvp=_inspect_jvp,
-                               batching=_inspect_batching)
+                               effects=lambda params: (INSPECTION,),
+                               jvp=lambda xs, _, **params: (inspect_sharding_p.bind(*xs, **params), []),
+                               batching=lambda _, xs, dims, **params: (
+                                   inspect_sharding_p.bind(*xs, **params), []))

@@ -9,10 +9,6 @@ from ..arrays.slicing import optimization_barrier_p
 from ..common import Primitive
 
 
-def _lower(ctx, eqn, *names):
-    return _lower_program(ctx, eqn, eqn.params["jaxpr"], names)
-
-
 def _lower_for_gpu(ctx, eqn, *names):
     program = eqn.params["jaxpr"]
     on_host = ("_xla_compute_type", "host") in eqn.params["attributes"]
@@ -98,5 +94,7 @@ def _abstract_eval(*avals, jaxpr, memories, **_):
 # each: are they those of each operation, which is written in the place of the call?
 tagged_call_p = Primitive(
     "tagged_call", multiple_results=True, abstract_eval=_abstract_eval,
-    lower={"cuda": _lower_for_gpu, None: _lower}, jvp=_jvp, linearize=_linearize, transpose=_transpose,
+    lower={"cuda": _lower_for_gpu,
+           None: lambda ctx, eqn, *names: _lower_program(ctx, eqn, eqn.params["jaxpr"], names)},
+    jvp=_jvp, linearize=_linearize, transpose=_transpose,
     batching=_batching, discharge=_discharge)

@@ -43,7 +43,8 @@ def compile_whole(lowered: Lowered, device: binding.Device, compiler_options: Ma
     if client.is_elsewhere(device):
         from ..devices import topology
         return topology.compile_lowered(lowered, devices, options_for(devices, compiler_options))
-    key = (lowered.text, devices, tuple(sorted(compiler_options.items())), efforts)
+    with_lines = config.jax_compilation_cache_include_metadata_in_key
+    key = (lowered.text, devices, tuple(sorted(compiler_options.items())), efforts, with_lines)
     once = bool(lowered.callbacks or lowered.inspections)       # compiling it again means something
     found = None if once else _loaded.use(key)
     if found is not None:
@@ -62,6 +63,20 @@ def compile_whole(lowered: Lowered, device: binding.Device, compiler_options: Ma
     if not once:
         _loaded.keep(key, (made.loaded, made.stored))
     return made
+
+
+def read_at_other_lines() -> list[binding.LoadedExecutable]:
+    """What this process has from disk that was compiled from the same program with other names of lines."""
+    entries: dict[Any, Any] = dict(_loaded.entries)
+    return [loaded for (text, *_), (loaded, stored) in entries.items() if at_other_lines(text, stored)]
+
+
+def at_other_lines(text: str, stored: str | bytes | None) -> bool:
+    """Is what is stored a file that holds a program compiled from another text, in names of lines?"""
+    if not isinstance(stored, str):
+        return False
+    from . import disk_cache
+    return not disk_cache.has_lines_of(stored, text)
 
 
 def options_for(devices: Sequence[binding.Device], compiler_options: Mapping[str, Any] | None = None) -> Any:

@@ -29,7 +29,7 @@ from typing import Any
 from ...core.config import config
 from .. import binding
 
-_FORMAT = b"hlotrace executable 2\n"
+_FORMAT = b"hlotrace executable 3\n"
 _MODULE = re.compile(r"module @([\w.-]{1,100})")
 _ENTRY = re.compile(r"([\w.-]{1,100}-)?[0-9a-f]{64}(-cache|\.xla)")      # .xla: of versions up to 0.1
 _TEMPORARY = re.compile(r"[0-9a-f]{64}\.\d+-\d+\.tmp")
@@ -67,7 +67,9 @@ def entry(text: str, devices: Sequence[binding.Device], options: Any) -> Entry |
     where = directory()
     module = _MODULE.match(text)
     prefix = f"{module[1]}-" if module else ""
-    return Entry(where, key_of(text, devices[0], options), devices, options, prefix) if where else None
+    if where is None:
+        return None
+    return Entry(where, key_of(text, devices[0], options), devices, options, prefix, _lines_of(text))
 
 
 def key_of(text: str, device: binding.Device, options: Any) -> str:
@@ -105,8 +107,8 @@ class Entry:
     """The file of one program."""
 
     def __init__(self, where: str, key: Any, devices: Sequence[binding.Device], options: Any,
-                 prefix: str = "") -> None:
-        self.where, self.key, self.devices, self.options = where, key, devices, options
+                 prefix: str = "", lines: str = "") -> None:
+        self.where, self.key, self.devices, self.options, self.lines = where, key, devices, options, lines
         self.device = devices[0]
         self.path = os.path.join(where, f"{prefix}{key}-cache")
         self.seconds = 0.0          # that compiling took whoever wrote what was loaded
@@ -170,7 +172,7 @@ class Entry:
         self._write(payload, name, seconds)
 
     def _write(self, payload: bytes, name: str, seconds: float) -> None:
-        metadata = {"name": name, "key": self.key, "jaxlib": binding.jaxlib_version,
+        metadata = {"name": name, "key": self.key, "lines": self.lines, "jaxlib": binding.jaxlib_version,
                     "platform": self.device.platform, "device_kind": self.device.device_kind,
                     "size": len(payload), "compile_seconds": round(seconds, 3), "created": time.time()}
         body = json.dumps(metadata).encode() + b"\n" + payload
@@ -222,6 +224,15 @@ def read(path: str) -> tuple[dict[str, Any], bytes]:
     if end < 0 or not isinstance(metadata, dict):
         raise Damaged("it holds something else")
     return metadata, data[end + 1:]
+
+
+def has_lines_of(path: str, text: str) -> bool:
+    """Was the program in a file compiled from this text, with its names of lines, arguments and results?"""
+    return (describe(path) or {}).get("lines") == _lines_of(text)
+
+
+def _lines_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def describe(path: str) -> dict[str, Any] | None:

@@ -128,9 +128,9 @@ class Executable:
                 if held.count(held[i]) > 1:
                     raise binding.JaxRuntimeError(
                         "INVALID_ARGUMENT: Attempt to use a buffer that was previously donated in the same "
-                        f"call: argument {i} of {self.lowered.jaxpr.name} is donated and passed a second "
-                        "time in one call: the program would read memory that it gave away. Pass a copy, or "
-                        "do not donate it.")
+                        f"call to Execute(): argument {i} of {self.lowered.jaxpr.name} is donated and passed "
+                        "a second time in one call: the program would read memory that it gave away. Pass a "
+                        "copy, or do not donate it.")
 
     def run(self, buffers: Sequence[binding.Buffer]) -> list[binding.Buffer]:
         """Run; returns a list of buffers.  `buffers` must match the program's inputs: nothing checks here."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .. import binding
+from . import compilation
 
 if TYPE_CHECKING:
     from .executable import Executable
@@ -35,6 +36,11 @@ def optimized_text(executable: Executable) -> str:
         head = "" if piece is executable else f"// {piece.lowered.jaxpr.name}: runs {calls} times\n"
         texts.append(head + "\n\n".join(m.to_string() for m in piece.loaded.hlo_modules()))
     return "\n\n".join(texts)
+
+
+def at_other_lines(executable: Executable) -> bool:
+    """Does its HLO name lines of another process, which compiled the same program first?"""
+    return any(compilation.at_other_lines(piece.lowered.text, piece.stored) for piece, _ in executable.pieces)
 
 
 def cost(executable: Executable) -> dict[str, float] | None:

@@ -60,8 +60,8 @@ class SpmdExecutable(executable.Executable):
         self.company, self.agreed = consistency_checks.company_of(self.devices), None
         super().__init__(loaded, lowered, device, compile_seconds, stored)
         # what was not made of values over a mesh goes with such as are split
-        typed = [s.typed(a) for s, a in zip(self.out_shardings, self.out_avals)]
-        self.out_avals = [a if t.explicit is None and a.mesh is None else t
+        typed = [s.put(a) for s, a in zip(self.out_shardings, self.out_avals)]
+        self.out_avals = [a if t.explicit is None and a.mesh is None and t.memory is a.memory else t
                           for t, a in zip(typed, self.out_avals)]
 
     def _shardings(self, loaded: Any, lowered: Lowered) -> tuple[Any, Any]:
@@ -326,9 +326,9 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
             devices, first = s._devices, functools.partial(words, i)
         elif s._devices != devices:
             raise ValueError(
-                f"Received incompatible devices for jitted computation: {first()} is on {_listed(devices)}, "
-                f"{words(i)} on {_listed(s._devices)}. Move them to the same devices, in the same order, "
-                "with device_put.")
+                f"Received incompatible devices for jitted computation. Got {first()} with "
+                f"{_ids(devices)} and {words(i)} with {_ids(s._devices)}. Move them to the same devices, in "
+                "the same order, with device_put.")
     free = any(type(s) is Anywhere for s in (*requested, *(outs or ())))
     if not meshes and not free and all(
             type(s) is SingleDeviceSharding and s._kind is None and s._layout is None for s, *_ in said):
@@ -359,6 +359,10 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
                            for each in (requested, outs or ()))
     given: Any = tuple(outs) if outs else None
     return Partition(devices, tuple(requested), given, mesh)
+
+
+def _ids(devices: Sequence[binding.Device]) -> str:
+    return f"device ids {[d.id for d in devices]} on platform {devices[0].platform.upper()}"
 
 
 def _listed(devices: Sequence[binding.Device]) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import os
 import sys
-import sysconfig
 import threading
 import time
 from typing import Any
@@ -19,7 +19,7 @@ from ...core import config, source_info
 
 # seconds: nothing interrupts a computation, so what a thread waits for must come to its end
 _PATIENCE = 60
-_LIBRARY = sysconfig.get_path("stdlib")
+_LIBRARY = os.path.dirname(os.__file__)
 
 
 def _end_threads() -> None:

@@ -40,8 +40,6 @@ def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, overwrite_
     """x with op(a) x = b for triangular a.
 
     Args:
-        a: matrices.
-        b: the right-hand side.
         trans: op is nothing, the transpose or the adjoint for 0, 1, 2 or "N", "T", "C".
         lower: which triangle is read.
         unit_diagonal: the diagonal is not read, and is ones.
@@ -67,7 +65,6 @@ def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
     """U with a = U^H U, or with `lower` L with a = L L^H; NaN where there is none.
 
     Args:
-        a: matrices.
         lower: which triangle is read, and returned.
 
     >>> jax.scipy.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]]))
@@ -146,7 +143,6 @@ def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
     """(P, L, U) with a = P L U for matrices (..., m, n), k = min(m, n).
 
     Args:
-        a: matrices.
         permute_l: return (P L, U).
     Returns:
         P (m, m) is a permutation, L (m, k) has ones on its diagonal, U is (k, n).
@@ -196,8 +192,6 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, debug=False, 
     """x with a x = b, as jnp.linalg.solve.
 
     Args:
-        a: matrices.
-        b: the right-hand side.
         lower: the triangle that is read for assume_a="pos".
         assume_a: "gen" for any matrices, "sym" and "her" for symmetric and Hermitian ones, which are solved
             alike, "pos" for positive definite ones, by Cholesky's factors.

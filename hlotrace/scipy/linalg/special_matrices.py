@@ -232,7 +232,6 @@ def dft(n, scale=None, *, dtype=None):
     """The matrix of the discrete Fourier transform of n points.
 
     Args:
-        n: a number.
         scale: "sqrtn" divides by its square root, "n" by it.
         dtype: a complex dtype.
 

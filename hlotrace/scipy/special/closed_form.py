@@ -150,14 +150,8 @@ def betaln(a, b):
     return jnp.where(positive & (large < jnp.inf), inside, outside)
 
 
-@special()
-def beta(a, b):
-    """Beta function gamma(a) gamma(b) / gamma(a + b).
-
-    >>> round(float(jax.scipy.special.beta(2., 4.)), 4)
-    0.05
-    """
-    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln(a, b))
+beta = _named("beta", lambda a, b: gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln(a, b)),
+              "Beta function gamma(a) gamma(b) / gamma(a + b).", "2., 4.", 0.05)
 
 
 @special()
@@ -208,8 +202,6 @@ def comb(N, k, *, repetition=False):
     """Ways to choose k of N things; 0 where there are none.
 
     Args:
-        N: numbers.
-        k: numbers.
         repetition: things may be chosen again.
 
     >>> round(float(jax.scipy.special.comb(5, 2)), 4)
@@ -333,14 +325,9 @@ def xlog1py(x, y):
     return jnp.where((x == 0) & (y == y), 0, x * jnp.log1p(jnp.where((x == 0) & (y == y), 1, y)))
 
 
-@special(lambda out, x: jnp.where(x < 0, jnp.nan, -jnp.log(jnp.where(x < 0, 1, x)) - 1))
-def entr(x):
-    """-x log(x), 0 at 0 and -inf below.
-
-    >>> round(float(jax.scipy.special.entr(0.5)), 4)
-    0.3466
-    """
-    return jnp.where(x < 0, -jnp.inf, -xlogy(x, x))
+entr = _named("entr", lambda x: jnp.where(x < 0, -jnp.inf, -xlogy(x, x)),
+              "-x log(x), 0 at 0 and -inf below.", "0.5", 0.3466,
+              lambda out, x: jnp.where(x < 0, jnp.nan, -jnp.log(jnp.where(x < 0, 1, x)) - 1))
 
 
 @special()
@@ -367,14 +354,8 @@ def kl_div(p, q):
     return jnp.where((p < 0) | (q <= 0), entropy, entropy - p + q)
 
 
-@special(lambda out, x: 1 / (x * (1 - x)), complex=True)
-def logit(x):
-    """log(x / (1 - x)), the inverse of `expit`.
-
-    >>> round(float(jax.scipy.special.logit(0.75)), 4)
-    1.0986
-    """
-    return jnp.log(x / (1 - x))
+logit = _named("logit", lambda x: jnp.log(x / (1 - x)), "log(x / (1 - x)), the inverse of `expit`.", "0.75",
+               1.0986, lambda out, x: 1 / (x * (1 - x)), complex=True)
 
 
 def _power(exponent, power, log):
@@ -382,24 +363,11 @@ def _power(exponent, power, log):
     return jnp.where(flat, log, jnp.expm1(exponent) / jnp.where(flat, 1, power))
 
 
-@special(complex=True)
-def boxcox(x, lmbda):
-    """(x**lmbda - 1) / lmbda, log(x) for lmbda = 0 (Box and Cox, 1964).
-
-    >>> round(float(jax.scipy.special.boxcox(4., 0.5)), 4)
-    2.0
-    """
-    return _power(lmbda * jnp.log(x), lmbda, jnp.log(x))
-
-
-@special(complex=True)
-def boxcox1p(x, lmbda):
-    """`boxcox` of 1 + x, exact for small x.
-
-    >>> round(float(jax.scipy.special.boxcox1p(3., 0.5)), 4)
-    2.0
-    """
-    return _power(lmbda * jnp.log1p(x), lmbda, jnp.log1p(x))
+boxcox = _named("boxcox", lambda x, lmbda: _power(lmbda * jnp.log(x), lmbda, jnp.log(x)),
+                "(x**lmbda - 1) / lmbda, log(x) for lmbda = 0 (Box and Cox, 1964).", "4., 0.5", 2.0,
+                complex=True)
+boxcox1p = _named("boxcox1p", lambda x, lmbda: _power(lmbda * jnp.log1p(x), lmbda, jnp.log1p(x)),
+                  "`boxcox` of 1 + x, exact for small x.", "3., 0.5", 2.0, complex=True)
 
 
 logsumexp = nn.logsumexp

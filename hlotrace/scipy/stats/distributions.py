@@ -71,10 +71,6 @@ def _laplace_cdf(z):
     return where(z < 0, tail, 1 - tail)
 
 
-def _laplace_logcdf(z):
-    return where(z < 0, z - math.log(2), jnp.log1p(-jnp.exp(-jnp.abs(z)) / 2))
-
-
 def _gumbel_logsf(z):
     """log(1 - exp(-exp(-z))), which goes to -z."""
     y = jnp.exp(-z)
@@ -104,10 +100,6 @@ def _t_logpdf(z, df):
     value = -sp.betaln(n / 2, jnp.full_like(n, 0.5)) - (jnp.log(n) + (n + 1) *
                                                         _log1p_square(z / jnp.sqrt(n))) / 2
     return where(far, -(jnp.square(z) + _LOG_2PI) / 2, value)
-
-
-def _vonmises_logpdf(z, kappa):
-    return -2 * kappa * jnp.square(jnp.sin(z / 2)) - jnp.log(sp.i0e(kappa)) - _LOG_2PI
 
 
 # --- the normal distribution between two bounds ---------------------------------------------------
@@ -284,8 +276,8 @@ LAWS = {
         "logpdf": lambda z: -math.log(math.pi) - _log1p_square(z), "ppf": _cauchy_ppf,
         "cdf": lambda z: jnp.arctan2(jnp.ones_like(z), -z) / math.pi}, symmetric=True),
     "laplace": Law("Laplace's distribution, with density exp(-|x|) / 2", {
-        "logpdf": lambda z: -jnp.abs(z) - math.log(2), "cdf": _laplace_cdf, "logcdf": _laplace_logcdf,
-        "ppf": _laplace_ppf},
+        "logpdf": lambda z: -jnp.abs(z) - math.log(2), "cdf": _laplace_cdf, "ppf": _laplace_ppf,
+        "logcdf": lambda z: where(z < 0, z - math.log(2), jnp.log1p(-jnp.exp(-jnp.abs(z)) / 2))},
         symmetric=True),
     "logistic": Law("the logistic distribution, with density exp(-x) / (1 + exp(-x))**2", {
         "logpdf": lambda z: -jnp.abs(z) - 2 * jnp.log1p(jnp.exp(-jnp.abs(z))), "cdf": sp.expit,
@@ -300,7 +292,8 @@ LAWS = {
     "t": Law("Student's distribution, with density proportional to (1 + x**2 / df)**(-(df + 1) / 2)", {
         "logpdf": _t_logpdf}, "df", valid=_some, symmetric=True),
     "vonmises": Law("von Mises' distribution of angles, with density proportional to exp(kappa cos(x))", {
-        "logpdf": _vonmises_logpdf}, "kappa", valid=lambda kappa: kappa >= 0),
+        "logpdf": lambda z, kappa: -2 * kappa * jnp.square(jnp.sin(z / 2)) - jnp.log(sp.i0e(kappa)) -
+        _LOG_2PI}, "kappa", valid=lambda kappa: kappa >= 0),
     # with ends
     "expon": Law("the exponential distribution, with density exp(-x) for x >= 0", {
         "logpdf": lambda z: -z, "logsf": lambda z: -z, "logcdf": log1mexp, "cdf": lambda z: -jnp.expm1(-z),

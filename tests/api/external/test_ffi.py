@@ -104,11 +104,11 @@ def test_tokens_order_calls():
 
 
 @pytest.mark.quick
-def test_one_result_is_an_array_and_a_sequence_a_list():
+def test_one_result_is_an_array_and_several_are_a_list_or_a_tuple_as_declared():
     like, x = jax.ShapeDtypeStruct((2,), np.float32), np.ones(2, "f")
     assert jax.eval_shape(ffi.ffi_call("kernel", like), x) == like
-    assert jax.eval_shape(ffi.ffi_call("kernel", (like,)), x) == [like]
-    assert jax.eval_shape(ffi.ffi_call("kernel", (), has_side_effect=True), x) == []
+    for several in ([like], (like,), (like, like), (), []):
+        assert jax.eval_shape(ffi.ffi_call("kernel", several, has_side_effect=True), x) == several
     key = jax.eval_shape(ffi.ffi_call("kernel", like), jax.random.key(0))
     assert key == like
 

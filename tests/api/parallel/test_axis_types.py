@@ -46,7 +46,7 @@ def test_axes_of_either_type():
 def test_the_sharding_of_results_is_over_the_mesh_in_use():
     call = jax.sharding.auto_axes(double, out_sharding=NamedSharding(auto_mesh((2, 2), ("x", "y")), P("x")))
     with jax.set_mesh(EXPLICIT), pytest.raises(
-        ValueError, match="Context mesh .* must match the mesh passed"):
+        ValueError, match="ontext mesh .* match the (mesh passed|aval mesh)"):
         call(jnp.ones((4, 2)))
 
 

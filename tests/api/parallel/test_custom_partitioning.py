@@ -171,7 +171,7 @@ def test_values_that_lie_alike():
     f = jax.jit(lambda x, y: [z + 1 for z in shard_alike({"a": x * 2}, {"a": jnp.sin(y)})[1].values()])
     assert f(x, X)[0].sharding == x.sharding
     np.testing.assert_allclose(jax.vmap(lambda x, y: shard_alike(x, y)[1], (0, None))(X, X[0])[3], X[0])
-    with pytest.raises(ValueError, match=r"the same shape, got float32\[16,8\] and float32\[8\]"):
+    with pytest.raises(ValueError, match=r"leaf shape: \(16, 8\) and `y` leaf shape: \(8,\)"):
         shard_alike(X, X[0])
-    with pytest.raises(ValueError, match="x and y must have the same structure"):
+    with pytest.raises(ValueError, match="Trees should be equal. Got x_tree: .*, y_tree: "):
         shard_alike(X, (X,))

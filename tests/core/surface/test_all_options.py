@@ -187,6 +187,8 @@ SHOWN = {       # the other options that do what they say -> the test that shows
     "jax_compilation_cache_dir": "test_where_programs_are_kept",
     "jax_compilation_cache_max_size": "test_what_was_used_longest_ago_is_evicted",
     **dict.fromkeys(("jax_debug_nans", "jax_debug_infs"), "test_options_are_read_by_each_call"),
+    **dict.fromkeys([f"jax_error_checking_behavior_{kind}" for kind in ("nan", "divide", "oob")],
+                    "test_numpy_functions_note_what_the_options_ask_for"),
     "jax_debug_key_reuse": "test_a_key_used_twice",
     "jax_default_device": "test_default_device_is_for_what_nothing_else_places",
     "jax_default_matmul_precision": "test_a_retrace_names_the_option_or_the_axis_that_changed",

@@ -361,6 +361,20 @@ def test_what_is_wrong_outside_is_no_fault_of_ours():
         assert str(error).startswith(words) and not getattr(error, "__notes__", None), str(error)
 
 
+@pytest.mark.parametrize("call, words", [
+    (lambda x: jnp.reshape(x, 2.5), r"jnp.reshape(x: float32[3], 2.5): 'float' object is not iterable; it was given "
+                                    "shape = 2.5"),
+    (lambda x: x.reshape(2.5), "'float' object is not iterable; it was given argument 1 = 2.5"),
+    (lambda x: lax.transpose(x, permutation=None), "is not iterable; it was given permutation = None"),
+    (lambda x: lax.concatenate(3, 0), "lax.concatenate: 'int' object is not iterable; it was given operands = 3, "
+                                      "dimension = 0"),
+    (lambda x: jax.nn.scaled_matmul(1.0, x, x, x), "has no attribute 'ndim'; it was given lhs = 1.0"),
+    (lambda x: jax.devices([]), "devices: unhashable type: 'list'; it was given backend = []")])
+def test_an_argument_that_python_refuses_is_named(call, words):
+    error = caught(call, jnp.ones(3))
+    assert words in str(error) and not getattr(error, "__notes__", ())
+
+
 def test_a_fault_of_ours_is_told_of_once():
     def fault():
         raise_inside({}, "x")

@@ -46,7 +46,10 @@ def test_shapes(text, like, shape):
 @pytest.mark.parametrize("text, like, words", [
     ("..., b", (1, 2), "'...' is allowed once, at the end"), ("b, ...", None, "dimension 1: spec contains ... but no 'like'"),
     ("_", None, "no 'like' shape was given"),
-    ("_", (None,), "has none there"), ("_, _", (1,), "leaves size 1 to"), ("3", (4,), "dimension 0: different size 3 for known dimension; like=.4"),
+    ("_", (None,), "dimension 0: cannot resolve placeholder '_'.* no size there"),
+    ("_, _", (1,), "dimension 1: cannot resolve placeholder '_'"),
+    ("a, ...", (), "dimension 1: cannot resolve placeholder '...'.*after 1 sizes"),
+    ("a, b, ...", (3,), "dimension 2: cannot resolve placeholder '...'"), ("3", (4,), "dimension 0: different size 3 for known dimension; like=.4"),
     ("-1", None, "different size -1"),
 ])
 def test_shapes_that_do_not_fit(text, like, words):

@@ -1,5 +1,6 @@
 """BCOO: what is stored is what JAX stores, functions are what methods are, batches."""
 import numpy as np
+import pytest
 from sparse_arrays import CUBE, OTHER, D, entries
 
 import hlotrace as jax
@@ -102,3 +103,26 @@ def test_vmap_and_loops_go_over_batch_axes():
     np.testing.assert_array_equal(one @ np.ones((3, 1), np.float32), [[2], [2]])
     np.testing.assert_array_equal(one.sum_duplicates().todense(), one.todense())
     assert jax.tree.map(jnp.shape, one).data == (1, 2)
+
+
+def test_what_does_not_fit_raises_what_lax_raises():
+    mat, cube = BCOO.fromdense(D, nse=4), BCOO.fromdense(CUBE, n_batch=1, nse=12)
+    for error, words, function, arguments in [
+            (TypeError, "rev dimensions must all be less", sparse.bcoo_rev, {"dimensions": (2,)}),
+            (TypeError, "must be unique", sparse.bcoo_rev, {"dimensions": (0, 0)}),
+            (TypeError, "isn't a permutation", sparse.bcoo_transpose, {"permutation": (0, 0)}),
+            (ValueError, "out of bounds", sparse.bcoo_reduce_sum, {"axes": (2,)}),
+            (ValueError, "not equal to one", sparse.bcoo_squeeze, {"dimensions": (0,)}),
+            (TypeError, "limit_indices must be", sparse.bcoo_slice,
+             {"start_indices": (0, 1), "limit_indices": (2, 9)}),
+            (ValueError, "Length of slice indices", sparse.bcoo_dynamic_slice,
+             {"start_indices": (1,), "slice_sizes": (2,)})]:
+        with pytest.raises(error, match=words):
+            function(mat, **arguments)
+    for operands, dimension, words in [([mat, cube], 0, "different numbers of dimensions"),
+                                       ([mat, mat], 2, "dimension out of bounds"),
+                                       ([mat, mat.T], 0, "shapes that differ in dimensions")]:
+        with pytest.raises(TypeError, match=words):
+            sparse.bcoo_concatenate(operands, dimension=dimension)
+    row = sparse.bcoo_squeeze(mat[None], dimensions=(0,))
+    assert row.indices_sorted == mat[None].indices_sorted and row.unique_indices == mat[None].unique_indices

@@ -1,4 +1,6 @@
 """Compiled programs on disk: found by the next process, never trusted unchecked, never in the way."""
+import gc
+import gzip
 import hashlib
 import json
 import os
@@ -161,6 +163,38 @@ def test_names_of_lines_arguments_and_results_are_not_part_of_the_key(kept):
     assert len({disk_cache.key_of(text, device, options) for text in texts}) == 1
     named = 'func @f(%arg0: tensor<f32> loc("x")) {\n  custom_call @g() {config = " loc(#loc1)"}\n'
     assert disk_cache._NAMES.sub("", named) == named.replace(' loc("x")', "")
+
+
+def test_who_reads_lines_reads_those_of_the_source_as_it_is_now(kept, tmp_path):
+    source = "def moved(x):\n    return jnp.sin(x @ x)\n"
+
+    def at(first):
+        """The program with its first line there, compiled as if by a new process."""
+        jax.clear_caches()
+        gc.collect()            # of the program's name, this one alone is alive
+        space = {"jnp": jnp}
+        exec(compile("\n" * (first - 1) + source, str(tmp_path / "moved.py"), "exec"), space)
+        return jax.jit(space["moved"]).lower(jnp.ones((64, 64))).compile()
+
+    def lines(program):
+        return {int(line) for line in re.findall(r"^\d+ \{file_name_id=\d+ .*?\bline=(\d+)", program.as_text(), re.M)}
+
+    def traced(program, folder):
+        with jax.profiler.trace(tmp_path / folder):
+            program(jnp.ones((64, 64))).block_until_ready()
+        with gzip.open(next((tmp_path / folder).rglob("*.trace.json.gz"))) as file:
+            found = [e.get("args", {}) for e in json.load(file)["traceEvents"]]
+        return {args.get("source") for args in found if args.get("hlo_module") == "jit_moved"}
+
+    assert lines(at(1)) == {2}
+    later = at(11)
+    assert later._executable.from_disk and traced(later, "later") == {None}
+    assert lines(later) == {12}
+    before = compilation.compile_count
+    again = at(11)
+    assert lines(again) == {12} and compilation.compile_count == before
+    first = at(1)
+    assert first._executable.from_disk and traced(first, "first") == {"moved.py:2"}
 
 
 def test_lower_and_compile_prepares_the_plain_call(kept):
