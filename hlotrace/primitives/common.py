@@ -180,6 +180,8 @@ def canonical_shape(shape: Any, what: str = "shape", undecided: bool = False) ->
     """
     if isinstance(shape, (int, np.integer, Dimension)) and not isinstance(shape, bool):
         shape = (shape,)
+    elif isinstance(shape, np.ndarray):
+        shape = np.atleast_1d(shape)
     try:
         result = tuple(map(as_size, shape))
     except TypeError as error:

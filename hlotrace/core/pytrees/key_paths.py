@@ -157,7 +157,7 @@ class _Leaf:
 
 
 def _as_tree(x: Any) -> tuple[Any, bool]:
-    """A tree of the structure `x` if that is a PyTreeDef, else `x`; False if a class refuses or drops leaves."""
+    """A tree of the structure `x` if that is a PyTreeDef, else `x`; False if a class loses placeholders."""
     if not isinstance(x, pytree.PyTreeDef):
         return x, True
     try:

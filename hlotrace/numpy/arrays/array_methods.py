@@ -243,8 +243,9 @@ def reshape_method(self, *args, order="C", out_sharding=None):
 
 def transpose(self, *args):
     """The array with its axes in the order given, as a tuple or as ints; reversed if there is none."""
-    one = len(args) == 1 and not hasattr(args[0], "__index__")
-    return shaping.transpose(self, (args[0] if one else args) or None)
+    if len(args) == 1 and (args[0] is None or np.ndim(args[0])):
+        return shaping.transpose(self, args[0])
+    return shaping.transpose(self, args or None)
 
 
 def flat(self):

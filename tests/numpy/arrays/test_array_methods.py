@@ -104,7 +104,8 @@ METHODS = [
     ("mean", ()), ("min", ()), ("nonzero", ()), ("prod", (0,)), ("ravel", ()), ("repeat", (2,)), ("reshape", (3, 2)),
     ("reshape", ((2, -1),)), ("round", ()), ("squeeze", ()), ("std", ()), ("sum", ((0, 1),)),
     ("swapaxes", (0, 1)), ("take", (np.array([0, 4]),)), ("trace", ()), ("transpose", ()), ("transpose", (1, 0)),
-    ("transpose", ((0, 1),)), ("var", (1,)), ("compress", (np.array([True, False, True]), 1)), ("copy", ()),
+    ("transpose", ((0, 1),)), ("transpose", (np.array([1, 0]),)), ("transpose", (None,)), ("var", (1,)),
+    ("compress", (np.array([True, False, True]), 1)), ("copy", ()),
 ]
 
 

@@ -13,7 +13,8 @@ I3 = np.arange(3, dtype=np.int32)
 
 
 SAME = [
-    lambda xp: xp.tile(X, (2, 1, 2)), lambda xp: xp.tile(V, 0), lambda xp: xp.repeat(X, 2),
+    lambda xp: xp.tile(X, (2, 1, 2)), lambda xp: xp.tile(V, 0), lambda xp: xp.tile(V, np.array(2)),
+    lambda xp: xp.repeat(X, 2),
     lambda xp: xp.repeat(X, np.array([1, 0, 2]), 1), lambda xp: xp.flip(C, (0, -1)), lambda xp: xp.fliplr(X),
     lambda xp: xp.flipud(X), *(lambda xp, k=k: xp.rot90(C, k, (1, 2)) for k in range(-1, 3)),
     lambda xp: xp.roll(V, -7), lambda xp: xp.roll(X, 1), lambda xp: xp.roll(X, (1, 2), (0, 1)),
