@@ -314,9 +314,9 @@ def _numpy(value: Any) -> ShapedArray:
 
 
 def _masked(value: Any) -> ShapedArray:
-    raise ValueError("numpy masked arrays are not supported as direct inputs to JAX functions: the mask of "
-                     f"this one, of shape {value.shape}, would be lost. Use arr.filled(), which says what the "
-                     "masked elements are.")
+    raise ValueError("numpy masked arrays are not supported as direct inputs to JAX functions: the mask "
+                     f"of this one, of shape {value.shape}, would be lost. Use arr.filled(), which says what "
+                     "the masked elements are.")
 
 
 # type -> function from value to aval; values not here are found through their base classes once.

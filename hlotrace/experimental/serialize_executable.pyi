@@ -4,6 +4,6 @@ from typing import Any
 __all__ = ['deserialize_and_load', 'serialize']
 
 def deserialize_and_load(
-    serialized_executable: Any, in_tree: Any, out_tree: Any, backend: str | None = None, execution_devices: Any = None,
+    serialized: Any, in_tree: Any, out_tree: Any, backend: str | None = None, execution_devices: Any = None,
 ) -> Any: ...
 def serialize(compiled: Any) -> Any: ...
