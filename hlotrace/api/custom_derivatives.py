@@ -162,8 +162,8 @@ class _Custom(Positional):
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Any = (),
                  nondiff_argnames: Any = ()) -> None:
         super().__init__(fun)
-        self.nondiff_argnums, _ = numbers_and_names(fun, nondiff_argnums or None, nondiff_argnames or None,
-                                                    "nondiff")
+        self.nondiff_argnums, _ = numbers_and_names(fun, *(None if x == () else x for x in (
+            nondiff_argnums, nondiff_argnames)), "nondiff")
 
     def _flat(self, args: tuple[Any, ...],
               nondiff: Sequence[int]) -> tuple[FlatFunction, list[Any], list[Any]]:

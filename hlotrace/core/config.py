@@ -158,8 +158,9 @@ _OPTIONS = {
     "jax_check_static_indices": (False, _flag, True),   # an int out of bounds is an IndexError
     "hlotrace_check_bounds": (False, _flag, True),     # see check_bounds in lax/indexing.py
     # see api/external/noted_errors.py
-    **dict.fromkeys([f"jax_error_checking_behavior_{kind}" for kind in ("nan", "divide", "oob")],
-                    ("ignore", _one_of("ignore", "raise"), True)),
+    "jax_error_checking_behavior_nan": ("ignore", _one_of("ignore", "raise"), True),
+    "jax_error_checking_behavior_divide": ("ignore", _one_of("ignore", "raise"), True),
+    "jax_error_checking_behavior_oob": ("ignore", _one_of("ignore", "raise"), True),
     "hlotrace_outline": (True, _flag, True),      # repeated stretches of a program become one function
     "jax_check_tracer_leaks": (False, _flag, True),      # so that what was traced without it is traced again
     "jax_explain_cache_misses": (None, _flag_or_auto, False),     # None: from the third retrace of a function
@@ -342,8 +343,10 @@ def _refresh(namespace: dict[str, Any]) -> None:
         x64=values["jax_enable_x64"], disable_jit=values["jax_disable_jit"],
         check_floats=values["jax_debug_nans"] or values["jax_debug_infs"],
         check_bounds=values["hlotrace_check_bounds"],
-        noting=tuple([kind for kind in ("nan", "divide", "oob")
-                      if values["jax_error_checking_behavior_" + kind] == "raise"]),
+        noting=tuple([kind for kind, chosen in (("nan", values["jax_error_checking_behavior_nan"]),
+                                                ("divide", values["jax_error_checking_behavior_divide"]),
+                                                ("oob", values["jax_error_checking_behavior_oob"]))
+                      if chosen == "raise"]),
         no_execution=values["jax_no_execution"],
         trace_key=key, version=version)
 
