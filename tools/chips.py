@@ -56,7 +56,7 @@ host, all links together, and to other hosts. A dash: its maker does not say, or
 
 Every figure has a source; where it names one that a table above has a dash for, the source says nothing of it. On 25 and 26
 November 2026 those from OpenXLA and from Google's pages of v3, v4, v5e, v5p, v6e and 7x were compared with the pages, which have two
-bandwidths of v5e, 819 GB/s and 800 GiB/s. Rates of the V100, A100, L4 and H100, and the bandwidths of their memory and links, are as others
+bandwidths of v5e, 819 GB/s and 800 GiB/s. Rates of the V100, A100 and L4, and the bandwidths of their memory and links, are as others
 quote NVIDIA's data sheets, without sparsity; of the B200, some quote 40 for float64, 80 for float32 and 8,000 GB/s. Networks of
 GPUs, VMEM, and all of v2 were not compared. The memory of the L4 has no page: a device reported it.
 

@@ -107,7 +107,7 @@ row("layout_constraint", lambda x: with_layout_constraint(jnp.asarray(x), Layout
                                     ValueError, "incompatible with its layout annotation")])
 
 row("shard_alike", lambda x, y: list(shard_alike(x, y)), lambda x, y: [x, y], between(-3, 3, 3), between(-3, 3, 3),
-    kinds="fci", linear=True, bad=[(lambda: shard_alike(np.ones(3), np.ones(2)), ValueError, "the same shape")])
+    kinds="fci", linear=True, bad=[(lambda: shard_alike(np.ones(3), np.ones(2)), ValueError, "leaves shapes of `x` and `y` should match")])
 
 # --- collectives ------------------------------------------------------------------------------------------------
 
