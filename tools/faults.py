@@ -565,7 +565,7 @@ FAULTS = (
           "return sums, exchange, dimension_numbers, tuple(map(out.index, natural))", "a product's axes are put back in the inverse order"),
     Fault("product-rank", "primitives/arrays/contract.py", "return 1, dtype.itemsize, not dtypes.is_unsigned(dtype)",
           "return 1, dtype.itemsize, dtypes.is_unsigned(dtype)", "a product of int8 and uint8 is unsigned"),
-    Fault("unordered-dims", "primitives/arrays/gather_numbers.py", "or increasing and list(dims) != sorted(dims)", "", "dims of a gather may come in any order"),
+    Fault("unordered-dims", "primitives/arrays/gather_numbers.py", "if increasing and list(dims) != sorted(dims):", "if False:", "dims of a gather may come in any order"),
     Fault("start-limit", "primitives/arrays/gather_numbers.py", "min(start, limit) for start", "start for start",
           "the last start of a window wraps around in narrow indices"),
     Fault("after-index", "primitives/common.py", "may_be_at_most(int(index) + 1, size + after)", "may_be_at_most(int(index), size + after)",

@@ -24,7 +24,6 @@ from ..core.programs import embed_constants
 from ..core.symbolic_zeros import MappedAxis
 from ..core.trace import EVAL, entering, trace_to_jaxpr
 from ..primitives.arrays.shape import reshape, transpose
-from ..primitives.parallel.sharding import device_put_p
 from ..transforms.discharge import thread_tokens
 from . import custom_calls
 from .constants import dense
@@ -624,8 +623,11 @@ def _lower(jaxpr: Jaxpr, platform: Any, donated: Sequence[int], debug_info: bool
 
 def put_in_memory(jaxpr: Jaxpr) -> dict[Any, Any]:
     """{variable: sharding} of what a program puts into another kind of memory than the default."""
-    return {eqn.outvars[0]: eqn.params["sharding"] for eqn in jaxpr.eqns
-            if eqn.primitive is device_put_p and getattr(eqn.params["sharding"], "_kind", None)}
+    found = [eqn for eqn in jaxpr.eqns if getattr(eqn.params.get("sharding"), "_kind", None)]
+    if not found:
+        return {}
+    from ..primitives.parallel.sharding import device_put_p  # programs in one memory need none of it
+    return {eqn.outvars[0]: eqn.params["sharding"] for eqn in found if eqn.primitive is device_put_p}
 
 
 def _joined(*columns: Sequence[str]) -> list[str]:

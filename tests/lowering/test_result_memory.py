@@ -64,7 +64,7 @@ def test_types_say_the_memory():
     assert types(jax.vmap(jax.grad(lambda x: jnp.sin(x).sum())), host) == ["f32<host>[8,4]"]
     assert types(jax.grad(lambda x: (jax.device_put(x, DEVICE) ** 2).sum()), host) == ["f32<host>[8,4]"]
     assert types(lambda x: jax.device_put(x, jax.memory.Space.Any), X) == ["f32<any>[8,4]"]
-    assert jax.typeof(jax.jit(lambda x: x * 2, out_shardings=host.sharding)(X)).memory_space is DEVICE
+    assert jax.typeof(jax.jit(lambda x: x * 2, out_shardings=host.sharding)(X)).memory_space is HOST
 
 
 TO_HOST = lambda x: jax.device_put(x, HOST)

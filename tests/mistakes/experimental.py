@@ -92,7 +92,7 @@ def sparse_array_made_dense_by_a_number():
     sparse.eye(2) + 1  # <-
 
 
-@mistake(ValueError, "BCOO.reshape", "(2, 2)", "(5,)", "4", advice="not 5")
+@mistake(ValueError, "BCOO.reshape", "(2, 2)", "(5,)", "size 4", advice="size 5")
 def sparse_array_of_another_size():
     sparse.eye(2).reshape(5)  # <-
 

@@ -55,7 +55,7 @@ def traceback_filtering():
     jax.config.update("jax_traceback_filtering", True)  # <-
 
 
-@mistake(ValueError, "config.update", "jax_num_cpu_devices", "'eight'", advice="an int")
+@mistake(ValueError, "config.update", "jax_num_cpu_devices", "'eight'", advice="of type int")
 def number_as_a_text():
     jax.config.update("jax_num_cpu_devices", "eight")  # <-
 
@@ -133,7 +133,7 @@ def default_prng():
     jax.config.update("jax_default_prng_impl", "philox")  # <-
 
 
-@mistake(ValueError, "config.update", "jax_compilation_cache_dir", "3", advice="path of a directory")
+@mistake(ValueError, "config.update", "jax_compilation_cache_dir", "3", advice="of type str")
 def cache_dir():
     jax.config.update("jax_compilation_cache_dir", 3)  # <-
 

@@ -25,7 +25,7 @@ def test_a_struct_shows_its_sharding_and_reads_specs_under_the_mesh():
     assert "sharding" not in repr(jax.ShapeDtypeStruct((8,), np.float32))
     with jax.set_mesh(mesh):
         assert jax.ShapeDtypeStruct((8,), np.float32, sharding=P("data")).sharding == sharding
-    with raises(TypeError, "ShapeDtypeStruct: sharding: P('data',) names axes of a mesh"):
+    with raises(TypeError, "ShapeDtypeStruct: sharding: P('data',) requires a non-empty mesh in context"):
         jax.ShapeDtypeStruct((8,), np.float32, sharding=P("data"))
     with raises(ValueError, "ShapeDtypeStruct: sharding: expected a Sharding"):
         jax.ShapeDtypeStruct((8,), np.float32, sharding="data")
