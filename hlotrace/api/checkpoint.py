@@ -66,8 +66,8 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Seq
     elif not callable(policy):
         raise TypeError("checkpoint: policy must be a function, such as those of checkpoint_policies, got "
                         f"{policy!r:.80}")
-    numbers, names = numbers_and_names(fun, *(None if x == () else x for x in (
-        static_argnums, static_argnames)), "static")
+    numbers, names = numbers_and_names(fun, None if static_argnums == () else static_argnums,
+                                       None if static_argnames == () else static_argnames, "static")
 
     @filtered
     @wraps(fun)

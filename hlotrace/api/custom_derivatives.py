@@ -162,8 +162,9 @@ class _Custom(Positional):
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Any = (),
                  nondiff_argnames: Any = ()) -> None:
         super().__init__(fun)
-        self.nondiff_argnums, _ = numbers_and_names(fun, *(None if x == () else x for x in (
-            nondiff_argnums, nondiff_argnames)), "nondiff")
+        self.nondiff_argnums, _ = numbers_and_names(fun, None if nondiff_argnums == () else nondiff_argnums,
+                                                    None if nondiff_argnames == () else nondiff_argnames,
+                                                    "nondiff")
 
     def _flat(self, args: tuple[Any, ...],
               nondiff: Sequence[int]) -> tuple[FlatFunction, list[Any], list[Any]]:
