@@ -78,7 +78,7 @@ def draw(known, about, path):
     axes.set_yticks(range(len(groups)), [about[g] if len(about[g]) < 62 else f"{about[g][:60]}..." for g in groups], fontsize=8)
     axes.invert_yaxis()
     axes.grid(axis="x", alpha=.3)
-    axes.set_xlabel("time of hlotrace / time of JAX, each measurement a dot: left of 1, hlotrace is faster")
+    axes.set_xlabel("time of hlotrace / time of JAX; left of 1 hlotrace is faster")
     axes.legend(loc="lower left", fontsize=8)
     figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)
