@@ -295,7 +295,8 @@ def test_the_names_of_what_such_a_class_holds():
 
 
 class ArraysOnly:
-    """A node whose leaves are those of its attributes that are arrays: others, names too, become static data."""
+    """A node whose leaves are those of its attributes that are arrays: others, names too, become static data.
+    """
 
     def __init__(self, **attributes):
         self.__dict__.update(attributes)

@@ -1,4 +1,5 @@
-"""Limits: what is too large, and what ends a computation from outside, is an error that says so; the process lives on."""
+"""Limits: what is too large, and what ends a computation from outside, is an error that says so; the process
+lives on."""
 import textwrap
 
 import forked
@@ -38,7 +39,8 @@ TOO_MANY = {
     "pad": lambda: jnp.pad(jnp.ones(4), 2 ** 62),
     "lax.pad": lambda: lax.pad(jnp.ones(4), 0.0, [(0, 0, 2 ** 62)]),
     "window": lambda: lax.reduce_window(jnp.ones(4), 0.0, lax.add, (2,), (1,), [(2 ** 62, 2 ** 62)]),
-    "convolution": lambda: lax.conv_general_dilated(jnp.ones((1, 1, 4)), jnp.ones((1, 1, 2)), (1,), [(2 ** 62, 2 ** 62)]),
+    "convolution": lambda: lax.conv_general_dilated(jnp.ones((1, 1, 4)), jnp.ones((1, 1, 2)), (1,),
+                                                    [(2 ** 62, 2 ** 62)]),
     "meshgrid": lambda: jnp.meshgrid(*[jnp.ones(2 ** 16)] * 4),
     "indices": lambda: jnp.indices((2 ** 20,) * 3),
     "diag": lambda: jnp.diag(jnp.ones(4), 2 ** 40),
@@ -70,7 +72,8 @@ TOO_MANY = {
 
 @pytest.mark.parametrize("call", TOO_MANY.values(), ids=TOO_MANY)
 def test_shapes_with_too_many_elements(call):
-    """jaxlib ends the process over a size that does not fit, or shows the user's shape as MLIR that does not parse."""
+    """jaxlib ends the process over a size that does not fit, or shows the user's shape as MLIR that does not
+    parse."""
     for way in (call, lambda: jax.jit(call)()):
         with pytest.raises((TypeError, ValueError, OverflowError)) as caught:
             way()
@@ -91,7 +94,8 @@ def test_structs_take_sizes_only():
 
 
 @pytest.mark.parametrize("call", [
-    lambda: jnp.eye(2 ** 24), lambda: jnp.tri(2 ** 24), lambda: lax.iota("int32", 2 ** 40), lambda: jnp.zeros(2 ** 45),
+    lambda: jnp.eye(2 ** 24), lambda: jnp.tri(2 ** 24), lambda: lax.iota("int32", 2 ** 40),
+    lambda: jnp.zeros(2 ** 45),
     lambda: jax.jit(lambda x: jnp.outer(x, x) + 1)(jnp.ones(2 ** 20)),
     lambda: jax.jit(lambda x: lax.map(lambda y: y + jnp.zeros(2 ** 45), x))(jnp.ones(2 ** 10))])
 def test_more_than_the_compiler_counts_or_the_machine_has(call):
@@ -104,7 +108,8 @@ PAIR = 2 ** 17, 2 ** 18     # 256 GiB of complex64
 
 
 @pytest.mark.parametrize("use", [np.asarray, repr, str, np.from_dlpack, jax.device_get, jax.block_until_ready,
-                                 lambda x: x.tolist(), lambda x: x.unsafe_buffer_pointer(), lambda x: np.asarray(x[0]),
+                                 lambda x: x.tolist(), lambda x: x.unsafe_buffer_pointer(),
+                                 lambda x: np.asarray(x[0]),
                                  lambda x: np.asarray(x.real.astype(jnp.bfloat16))])
 def test_a_result_without_memory_is_an_error_wherever_it_is_read(use):
     """jaxlib's buffer protocol ends the process over a buffer whose computation failed."""
@@ -115,7 +120,8 @@ def test_a_result_without_memory_is_an_error_wherever_it_is_read(use):
 
 def printed(script, seconds=120):
     """What a process of its own prints, which must end by itself with status 0."""
-    done = forked.run("import warnings; warnings.simplefilter('ignore')" + textwrap.dedent(script), timeout=seconds)
+    done = forked.run("import warnings; warnings.simplefilter('ignore')" + textwrap.dedent(script),
+                      timeout=seconds)
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr[-3000:])
     return done.stdout
 
@@ -173,9 +179,11 @@ def test_a_child_of_fork_is_told_where_its_parent_has_computed():
 
 
 @pytest.mark.parametrize("work", [
-    "x = x + 1", "x = g(x)", "g(x).block_until_ready()", "np.asarray(g(x))", "x = h(x)", "jax.device_put(np.ones(9))",
+    "x = x + 1", "x = g(x)", "g(x).block_until_ready()", "np.asarray(g(x))", "x = h(x)",
+    "jax.device_put(np.ones(9))",
     "jax.jit(lambda x: x @ x)(x)", "jax.debug.callback(lambda x: None, x)",
-    "x = x + 1; [logging.root.manager._clear_cache() for _ in range(99)]"])     # takes the lock that logging's end needs
+    # takes the lock that logging's end needs
+    "x = x + 1; [logging.root.manager._clear_cache() for _ in range(99)]"])
 def test_threads_that_compute_when_the_process_ends(work):
     """Python would end a daemon thread inside of jaxlib's C++, which aborts the process."""
     printed(f"""
@@ -239,7 +247,8 @@ def test_ctrl_c_anywhere_leaves_a_usable_process():
 
 
 def test_ctrl_c_at_each_place_that_holds_what_is_in_force():
-    """An interrupt, in turn, wherever Python looks for one: at each start of a function, after each function in C."""
+    """An interrupt, in turn, wherever Python looks for one: at each start of a function, after each function
+    in C."""
     assert printed("""
         import contextlib, gc, os, sys
         import hlotrace as jax, hlotrace.numpy as jnp
@@ -296,14 +305,16 @@ def test_known_integers_divided_by_zero():
     nothing = jnp.zeros(0, "int32")
     for dtype, most in (("int32", -1), ("uint8", 255)):
         found = jax.jit(lambda x, dtype=dtype: (
-            lax.div(jnp.zeros(3, dtype), jnp.zeros(3, dtype)), lax.rem(jnp.full(3, 7, dtype), jnp.zeros((), dtype)),
+            lax.div(jnp.zeros(3, dtype), jnp.zeros(3, dtype)),
+            lax.rem(jnp.full(3, 7, dtype), jnp.zeros((), dtype)),
             lax.div(x.sum().astype(dtype), x.sum().astype(dtype)), x * 0 // (x * 0)))(nothing)
         assert [np.asarray(f).tolist() for f in found] == [[most] * 3, [7] * 3, most, []]
     assert np.isnan(jnp.nanmean(nothing)) and jnp.nanmean(nothing, dtype="int32") == -1
 
 
 def test_signals_are_held_while_something_must_be_whole():
-    """Ctrl-C comes at the end of it; what else happens there is raised as it is, and the handlers are what they were."""
+    """Ctrl-C comes at the end of it; what else happens there is raised as it is, and the handlers are what
+    they were."""
     assert printed("""
         import signal, threading
         from hlotrace.runtime.processes.interrupts import held

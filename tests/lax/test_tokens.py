@@ -26,7 +26,8 @@ def test_polynomial():
 
 
 def test_values_of_traces():
-    assert [lax.dtype(v) for v in (1, np.float64(1), "float64", float, np.int8, jnp.zeros(2, "bfloat16"))] == [
+    assert [lax.dtype(v) for v in (1, np.float64(1), "float64", float, np.int8,
+                                   jnp.zeros(2, "bfloat16"))] == [
         "int32", "float32", "float32", "float32", "int8", "bfloat16"]
     for value, error in ((None, ValueError), ([1], TypeError)):
         with pytest.raises(error):
@@ -56,7 +57,8 @@ def test_shapes_of_convolutions():
         assert lax.conv_general_shape_tuple(x.shape, k.shape, (1, 2), padding, NHWC) == expected
         expected = lax.conv_transpose(x, k, (1, 2), padding, dimension_numbers=NHWC).shape
         assert lax.conv_transpose_shape_tuple(x.shape, k.shape, (1, 2), padding, NHWC) == expected
-    assert [np.transpose(x, order).shape for x, order in zip((x, k), lax.conv_general_permutations(NHWC))] == [
+    assert [np.transpose(x, order).shape
+            for x, order in zip((x, k), lax.conv_general_permutations(NHWC))] == [
         (1, 2, 8, 7), (5, 2, 3, 2)]
     for args in (((4, 2, 8), (3, 2, 3, 3), (1, 2), "SAME"), ((4, 2, 8, 8), (3, 2, 3, 3), (1, 2), [(0, 0)])):
         with pytest.raises(TypeError, match="spatial axes"):
@@ -67,17 +69,20 @@ def test_broadcast_like_and_unstack():
     x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
     assert lax.broadcast_like(1, x).tolist() == [[1] * 3] * 2
     assert [part.tolist() for part in lax.unstack(x, -1)] == x.T.tolist() and lax.unstack(x[:0]) == ()
-    for bad in (lambda: lax.broadcast_like(x, x[0]), lambda: lax.broadcast_like(x[:, 0], x), lambda: lax.unstack(x, 2)):
+    for bad in (lambda: lax.broadcast_like(x, x[0]), lambda: lax.broadcast_like(x[:, 0], x),
+                lambda: lax.unstack(x, 2)):
         with pytest.raises(ValueError):
             bad()
 
 
 def test_a_python_number_has_its_default_dtype():
     """Beside an array of another it is refused, so that none is rounded or wraps around without a word."""
-    for x, y, dtype in ((jnp.ones(2), 2.5, "float32"), (3, jnp.ones(2, int), "int32"), (1j, jnp.ones(2, complex), "complex64")):
+    for x, y, dtype in ((jnp.ones(2), 2.5, "float32"), (3, jnp.ones(2, int), "int32"),
+                        (1j, jnp.ones(2, complex), "complex64")):
         assert lax.add(x, y).dtype == lax.mul(y, x).dtype == dtype
     assert lax.clamp(0, jnp.arange(3), 1).tolist() == [0, 1, 1]
-    for x, y in ((jnp.ones(2, int), 1.5), (1, 1.5), (jnp.ones(2), np.float16(1)), (jnp.ones(2), 2), (jnp.int8(1), 300),
+    for x, y in ((jnp.ones(2, int), 1.5), (1, 1.5), (jnp.ones(2), np.float16(1)), (jnp.ones(2), 2),
+                 (jnp.int8(1), 300),
                  (jnp.uint8(1), -1), (jnp.bfloat16(1), 2.0), (jnp.ones(2, complex), 1.0)):
         for f in (lax.add, lax.max, lax.eq, lambda x, y: lax.clamp(y, x, y)):
             with pytest.raises(TypeError, match="dtype"):
@@ -99,11 +104,14 @@ def test_ragged_all_to_all():
     assert mapped(rows, starts, sizes, places, taken).tolist() == [[1, 3, -1, -1], [2, 2, 4, -1]]
     mesh = auto_mesh((2,), ("i",), devices=jax.devices()[:2])
     spec = jax.P("i")
-    parts = jax.shard_map(lambda *xs: exchange(*[x[0] for x in xs])[None], mesh=mesh, in_specs=spec, out_specs=spec)
+    parts = jax.shard_map(lambda *xs: exchange(*[x[0] for x in xs])[None], mesh=mesh, in_specs=spec,
+                          out_specs=spec)
     assert jax.jit(parts)(rows, starts, sizes, places, taken).tolist() == [[1, 3, -1, -1], [2, 2, 4, -1]]
-    grad = jax.grad(lambda x: (mapped(x, starts, sizes, places, taken) * np.float32([[1, 2, 9, 9], [3, 4, 5, 9]])).sum())
+    grad = jax.grad(
+        lambda x: (mapped(x, starts, sizes, places, taken) * np.float32([[1, 2, 9, 9], [3, 4, 5, 9]])).sum())
     assert grad(rows.astype(np.float32)).tolist() == [[1, 3, 4], [2, 5, 0]]
-    for bad, error in ((([0.5, 0], [1, 1]), ValueError), (([0], [1, 1]), ValueError), (([[0], [0]], [[1], [1]]), ValueError)):
+    for bad, error in ((([0.5, 0], [1, 1]), ValueError), (([0], [1, 1]), ValueError),
+                       (([[0], [0]], [[1], [1]]), ValueError)):
         starts, sizes = [jnp.stack([jnp.array(v)] * 2) for v in bad]
         with pytest.raises(error, match="ragged_all_to_all"):
             mapped(rows, starts, sizes, starts, sizes)

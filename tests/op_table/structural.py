@@ -17,13 +17,14 @@ def row(name, ref, *args, kinds=ALL, bad=(), **fields):
     ROWS.append(Row(name, op(name, **params), ref, args, kinds, bad=tuple(bad), **fields))
 
 
-# --- shapes -----------------------------------------------------------------------------------------------------
+# --- shapes -------------------------------------------------------------------------------------------------
 
 X23, X234 = between(-3, 3, 2, 3), between(-3, 3, 2, 3, 4)
 
 row("broadcast_in_dim", lambda x: np.broadcast_to(x[:, None], (2, 4, 3)), X23,
     params={"shape": (2, 4, 3), "broadcast_dimensions": (0, 2)}, bad=[
-        fails(TypeError, "dimension sizes must either be 1", "broadcast_in_dim", (2,), shape=(3,), broadcast_dimensions=(0,)),
+        fails(TypeError, "dimension sizes must either be 1", "broadcast_in_dim", (2,), shape=(3,),
+              broadcast_dimensions=(0,)),
         fails(TypeError, "must have length equal to operand ndim", "broadcast_in_dim", (2,), shape=(2,),
               broadcast_dimensions=()),
         fails(ValueError, "strictly increasing", "broadcast_in_dim", (2, 2), shape=(2, 2),
@@ -33,7 +34,8 @@ row("broadcast_in_dim", lambda x: np.broadcast_to(x, (3, 4)), between(-3, 3, 3, 
 row("broadcast_in_dim", lambda x: np.full((2, 2), x), np.float64(2), variant="of a scalar",
     params={"shape": (2, 2), "broadcast_dimensions": ()})
 row("reshape", lambda x: x.reshape(3, 2), X23, params={"new_sizes": (3, 2), "dimensions": None}, bad=[
-    fails(TypeError, r"cannot reshape array of shape \(2, 3\)", "reshape", (2, 3), new_sizes=(4,), dimensions=None)])
+    fails(TypeError, r"cannot reshape array of shape \(2, 3\)", "reshape", (2, 3), new_sizes=(4,),
+          dimensions=None)])
 row("squeeze", lambda x: x.reshape(3), between(-3, 3, 1, 3, 1), params={"dimensions": (0, 2)}, bad=[
     fails(ValueError, "size not equal to one", "squeeze", (2, 3), dimensions=(0,))])
 row("transpose", lambda x: x.transpose(2, 0, 1), X234, params={"permutation": (2, 0, 1)}, bad=[
@@ -41,11 +43,14 @@ row("transpose", lambda x: x.transpose(2, 0, 1), X234, params={"permutation": (2
 row("rev", lambda x: x[::-1, :, ::-1], X234, params={"dimensions": (0, 2)}, bad=[
     fails(ValueError, "must all be less than operand ndim", "rev", (2, 3), dimensions=(2,))])
 row("slice", lambda x: x[1:5:3, 0:2], between(-3, 3, 6, 4), bad=[
-    fails(TypeError, "must be less than or equal to operand shape", "slice", (3,), start_indices=(1,), limit_indices=(4,),
+    fails(TypeError, "must be less than or equal to operand shape", "slice", (3,), start_indices=(1,),
+          limit_indices=(4,),
           strides=None),
-    fails(TypeError, "must each have one entry", "slice", (3,), start_indices=(), limit_indices=(), strides=None)],
+    fails(TypeError, "must each have one entry", "slice", (3,), start_indices=(), limit_indices=(),
+          strides=None)],
     params={"start_indices": (1, 0), "limit_indices": (5, 2), "strides": (3, 1)})
-row("slice", lambda x: x[1:1], X23, params={"start_indices": (1, 0), "limit_indices": (1, 3), "strides": None},
+row("slice", lambda x: x[1:1], X23,
+    params={"start_indices": (1, 0), "limit_indices": (1, 3), "strides": None},
     variant="of nothing")
 row("pad", lambda x, v: np.pad(x[:, :2], ((1, 2), (0, 0)), constant_values=v), X23, np.float64(2),
     params={"padding_config": ((1, 2, 0), (0, -1, 0))}, bad=[
@@ -56,26 +61,31 @@ row("pad", lambda x, v: np.array([v, x[0], v, v, x[1], v, v, x[2]]), between(-3,
     params={"padding_config": ((1, 0, 2),)}, variant="interior")
 row("concatenate", lambda *xs: np.concatenate(xs, 1), X23, between(-3, 3, 2, 1), between(-3, 3, 2, 2),
     params={"dimension": 1}, bad=[
-        fails(TypeError, "shapes that differ in dimensions other", "concatenate", (2, 3), (3, 3), dimension=1),
+        fails(TypeError, "shapes that differ in dimensions other", "concatenate", (2, 3), (3, 3),
+              dimension=1),
         fails(ValueError, "out of bounds", "concatenate", (2,), (2,), dimension=1)])
 row("iota", lambda: np.broadcast_to(np.arange(3), (2, 3)), kinds="", bad=[
-    fails(ValueError, "iota dimension must be between", "iota", dtype=np.dtype(np.int32), shape=(2, 3), dimension=2)],
+    fails(ValueError, "iota dimension must be between", "iota", dtype=np.dtype(np.int32), shape=(2, 3),
+          dimension=2)],
     params={"dtype": np.dtype(np.int32), "shape": (2, 3), "dimension": 1})
 row("copy", lambda x: x, X23)
 row("optimization_barrier", lambda x, y: [x, y], X23, between(-3, 3, 4))
 
-# --- slices at run-time positions -------------------------------------------------------------------------------
+# --- slices at run-time positions ---------------------------------------------------------------------------
 
 ONE, TWO = fixed(1), fixed(2)
 BAD_STARTS = [
     fails(TypeError, "must have one entry for each axis", "dynamic_slice", (3, 3), ONE, slice_sizes=(1, 1)),
-    fails(TypeError, "must be less than or equal to operand shape", "dynamic_slice", (3,), ONE, slice_sizes=(4,)),
+    fails(TypeError, "must be less than or equal to operand shape", "dynamic_slice", (3,), ONE,
+          slice_sizes=(4,)),
     fails(TypeError, "must be scalars, and integers", "dynamic_slice", (3,), (), slice_sizes=(1,))]
-row("dynamic_slice", lambda x, i, j: x[1:3, 2:3], between(-3, 3, 4, 5), ONE, TWO, params={"slice_sizes": (2, 1)},
+row("dynamic_slice", lambda x, i, j: x[1:3, 2:3], between(-3, 3, 4, 5), ONE, TWO,
+    params={"slice_sizes": (2, 1)},
     bad=BAD_STARTS)
 row("dynamic_slice", lambda x, i: x[2:], between(-3, 3, 5), fixed(4), params={"slice_sizes": (3,)},
     variant="moved inside")
-row("dynamic_slice", lambda x, i: x, between(-3, 3, 5), fixed(4), params={"slice_sizes": (5,)}, variant="of all")
+row("dynamic_slice", lambda x, i: x, between(-3, 3, 5), fixed(4), params={"slice_sizes": (5,)},
+    variant="of all")
 
 
 def updated(x, value, *where):
@@ -86,23 +96,27 @@ def updated(x, value, *where):
 
 row("dynamic_update_slice", lambda x, u, i, j: updated(x, u, slice(1, 3), slice(2, 3)), between(-3, 3, 4, 5),
     between(-3, 3, 2, 1), ONE, TWO, bad=[
-        fails(TypeError, "requires arguments to have the same dtypes", "dynamic_update_slice", (3,), np.zeros(1, int), ONE),
+        fails(TypeError, "requires arguments to have the same dtypes", "dynamic_update_slice", (3,),
+              np.zeros(1, int), ONE),
         fails(TypeError, "must be smaller than operand shape", "dynamic_update_slice", (3,), (4,), ONE)])
 row("dynamic_update_slice", lambda x, u, i: updated(x, u, slice(2, 5)), between(-3, 3, 5), between(-3, 3, 3),
     fixed(4), variant="moved inside")
 
-# --- gather and scatter -----------------------------------------------------------------------------------------
+# --- gather and scatter -------------------------------------------------------------------------------------
 
-CLIP, FILL, PROMISE = (GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP, GatherScatterMode.PROMISE_IN_BOUNDS)
+CLIP, FILL, PROMISE = (GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP,
+                       GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
 def gathering(mode, sizes, *numbers, fill_value=None, unique=False):
-    return dict(dimension_numbers=GatherDimensionNumbers(*numbers), slice_sizes=sizes, indices_are_sorted=False,
+    return dict(dimension_numbers=GatherDimensionNumbers(*numbers), slice_sizes=sizes,
+                indices_are_sorted=False,
                 unique_indices=unique, mode=mode, fill_value=fill_value)
 
 
 def scattering(mode, *numbers, unique=False, **more):
-    return dict(dimension_numbers=ScatterDimensionNumbers(*numbers), indices_are_sorted=False, unique_indices=unique,
+    return dict(dimension_numbers=ScatterDimensionNumbers(*numbers), indices_are_sorted=False,
+                unique_indices=unique,
                 mode=mode, **more)
 
 
@@ -116,7 +130,8 @@ row("gather", lambda x, i: x[i[:, 0]], TABLE, rows, params=gathering(PROMISE, (1
           fixed([[1, 1]]), **gathering(CLIP, (1, 3), *ROW_OF)),
     fails(TypeError, "Slice size at index 1 in gather op is out of range", "gather", (4, 3), rows,
           **gathering(CLIP, (1, 4), *ROW_OF))])
-row("gather", lambda x, i: x[[3, 0, 3]], TABLE, rows_out, params=gathering(CLIP, (1, 3), *ROW_OF), variant="clip")
+row("gather", lambda x, i: x[[3, 0, 3]], TABLE, rows_out, params=gathering(CLIP, (1, 3), *ROW_OF),
+    variant="clip")
 row("gather", lambda x, i: np.stack([x[3], np.full(3, 7, x.dtype), np.full(3, 7, x.dtype)]), TABLE, rows_out,
     params=gathering(FILL, (1, 3), *ROW_OF, fill_value=7), variant="fill", kinds="fciu")
 row("gather", lambda x, i: np.stack([x[a:a + 2, b:b + 2] for a, b in i]), TABLE, fixed([[2, 1], [0, 0]]),
@@ -145,7 +160,8 @@ def scatters(name, combine, kinds, variants):
 
 
 BAD_SCATTERS = {name: [
-    fails(TypeError, "Updates tensor must be of rank 2", name, (4, 3), rows, (3,), **scattering(CLIP, *ROW_OF)),
+    fails(TypeError, "Updates tensor must be of rank 2", name, (4, 3), rows, (3,),
+          **scattering(CLIP, *ROW_OF)),
     fails(TypeError, "same dtypes", name, (4, 3), rows, np.zeros((3, 3), int), **scattering(CLIP, *ROW_OF)),
     fails(TypeError, "For dimension 1, updates bound is 4, operand bound is 3", name, (4, 3), rows, (3, 4),
           **scattering(CLIP, *ROW_OF))] for name in ("scatter", "scatter_add", "scatter_mul", "scatter_min",
@@ -157,11 +173,13 @@ scatters("scatter_add", np.add, "fciu", [ONCE, TWICE, DROPPED])
 scatters("scatter_mul", np.multiply, "fciu", [ONCE, DROPPED])
 scatters("scatter_min", np.minimum, "fiub", [ONCE, TWICE])
 scatters("scatter_max", np.maximum, "fiub", [ONCE, TWICE])
-row("scatter_mul", scattered(np.multiply), TABLE, rows, UPDATES, params=scattering(PROMISE, *ROW_OF), smooth=(0,),
+row("scatter_mul", scattered(np.multiply), TABLE, rows, UPDATES, params=scattering(PROMISE, *ROW_OF),
+    smooth=(0,),
     kinds="fciu", variant="twice in one place")
 row("scatter_add", lambda x, i, u: updated(updated(x, x[1] + u[1], 1), x[3] + u[0] + u[2], 3), TABLE,
     fixed([[4], [1], [3]]), UPDATES, params=scattering(CLIP, *ROW_OF), kinds="fc", variant="clip")
-row("scatter_add", lambda x, i, u: np.stack([updated(x[n], x[n, i[n, 0]] + u[n], i[n, 0]) for n in range(4)]), TABLE,
+row("scatter_add", lambda x, i, u: np.stack([updated(x[n], x[n, i[n, 0]] + u[n], i[n, 0]) for n in range(4)]),
+    TABLE,
     fixed([[1], [2], [0], [2]]), between(-3, 3, 4), variant="batched", kinds="f",
     params=scattering(PROMISE, (), (1,), (1,), (0,), (0,)))
 
@@ -175,7 +193,8 @@ def _square(x):
     return [op("mul")(x, x)]
 
 
-ROWS.append(Row("scatter_apply", square_at, scattered(lambda old, new: old * old), (TABLE, distinct, UPDATES), "fi",
+ROWS.append(Row("scatter_apply", square_at, scattered(lambda old, new: old * old), (TABLE, distinct, UPDATES),
+                "fi",
                 derivative="none", bad=(fails(
                     TypeError, "Updates tensor must be of rank 2", "scatter_apply", (4, 3), rows, (3,),
                     **scattering(CLIP, *ROW_OF, update_jaxpr=None)),)))

@@ -146,4 +146,5 @@ def test_types_of_results_say_their_memory():
     for name, (got, want, kind) in made.items():
         np.testing.assert_allclose(got, want, rtol=1e-6)
         assert got.sharding.memory_kind == kind, name
-        assert str(jax.typeof(got)) == ("float32<host>[8,4]" if kind == "pinned_host" else "float32[8,4]"), name
+        assert str(jax.typeof(got)) == ("float32<host>[8,4]" if kind == "pinned_host"
+                                        else "float32[8,4]"), name

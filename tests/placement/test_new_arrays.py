@@ -1,4 +1,5 @@
-"""Where arrays that a program makes of nothing, or of values, are: under `set_mesh` whole on each device of the mesh."""
+"""Where arrays that a program makes of nothing, or of values, are: under `set_mesh` whole on each device of
+the mesh."""
 import numpy as np
 import pytest
 
@@ -7,12 +8,16 @@ import hlotrace.numpy as jnp
 from hlotrace.sharding import AxisType, NamedSharding, PartitionSpec
 
 HOST = np.ones(4, np.float32)
-GIVEN = {"array": lambda: jnp.array([1, 2.0]), "asarray": lambda: jnp.asarray(HOST), "number": lambda: jnp.asarray(2),
+GIVEN = {"array": lambda: jnp.array([1, 2.0]), "asarray": lambda: jnp.asarray(HOST),
+         "number": lambda: jnp.asarray(2),
          "key": lambda: jax.random.key(0)}
 MADE = {"ones": lambda: jnp.ones(8), "full": lambda: jnp.full((2,), 3.0), "arange": lambda: jnp.arange(8),
-        "eye": lambda: jnp.eye(3), "zeros_like": lambda: jnp.zeros_like(HOST), "linspace": lambda: jnp.linspace(0, 1, 4),
-        "iota": lambda: jax.lax.iota(jnp.int32, 4), "normal": lambda: jax.random.normal(jax.random.key(0), (4,)),
-        "a function of a number": lambda: jnp.sin(1.0), "a sum": lambda: HOST + jnp.ones(4), "jit": lambda: jax.jit(jnp.ones, static_argnums=0)(3)}
+        "eye": lambda: jnp.eye(3), "zeros_like": lambda: jnp.zeros_like(HOST),
+        "linspace": lambda: jnp.linspace(0, 1, 4),
+        "iota": lambda: jax.lax.iota(jnp.int32, 4),
+        "normal": lambda: jax.random.normal(jax.random.key(0), (4,)),
+        "a function of a number": lambda: jnp.sin(1.0), "a sum": lambda: HOST + jnp.ones(4),
+        "jit": lambda: jax.jit(jnp.ones, static_argnums=0)(3)}
 
 
 @pytest.mark.parametrize("kind", ["Explicit", "Auto"])
@@ -39,7 +44,8 @@ def test_what_is_put_somewhere_stays_there():
             with pytest.raises(ValueError, match="For primitive sin, context mesh .* should match the aval"):
                 use(other)
         for use in (jnp.sin, jax.jit(jnp.sin), jax.jit(jnp.sin).lower):
-            with pytest.raises(ValueError, match=rf"device ids \[{last.id}\] .* context mesh with device ids"):
+            with pytest.raises(ValueError,
+                               match=rf"device ids \[{last.id}\] .* context mesh with device ids"):
                 use(there)
         assert not jax.device_put(HOST).committed
         assert jnp.ones(4, device=last).devices() == {last}

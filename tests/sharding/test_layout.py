@@ -47,7 +47,8 @@ def assert_columns(x, value):
 
 def test_arrays_are_put_in_a_layout_and_used_by_any_program():
     x = jax.device_put(X, BY_COLUMNS)
-    assert x.format == BY_COLUMNS == jax.device_put(jnp.asarray(X), BY_COLUMNS).format and x.sharding == DEVICE
+    assert x.format == BY_COLUMNS == jax.device_put(
+        jnp.asarray(X), BY_COLUMNS).format and x.sharding == DEVICE
     assert_columns(x, X)
     np.testing.assert_array_equal(x @ X.T, X @ X.T)
     np.testing.assert_array_equal(x + x, X + X)
@@ -88,19 +89,22 @@ def test_types_of_results_have_the_shardings_that_were_asked_for():
     rows = jax.NamedSharding(line(), jax.P("x"))
     for asked in rows, BY_COLUMNS, DEVICE:
         f = jax.jit(lambda x: (x * 2, {"n": x.sum()}), out_shardings=(asked, None))
-        want = jax.ShapeDtypeStruct((8, 4), np.float32, sharding=asked), {"n": jax.ShapeDtypeStruct((), np.float32)}
+        want = jax.ShapeDtypeStruct((8, 4), np.float32, sharding=asked), {
+            "n": jax.ShapeDtypeStruct((), np.float32)}
         x = np.ones((8, 4), np.float32)
         for found in f.eval_shape(x), jax.eval_shape(f, x), f.trace(x).out_info, f.lower(x).out_info:
             assert found == want
         compiled = f.lower(x).compile()
-        assert [s.format for s in jax.tree.leaves(compiled.out_info)] == [y.format for y in jax.tree.leaves(f(x))]
+        assert [s.format for s in jax.tree.leaves(compiled.out_info)] == [
+            y.format for y in jax.tree.leaves(f(x))]
     assert repr(want[0].update(sharding=BY_COLUMNS)).endswith(f", sharding={DEVICE}, format={COLUMNS})")
     assert jax.eval_shape(lambda x: x, want[0]).sharding is None
 
 
 def test_a_compiled_program_takes_the_layouts_it_was_compiled_for():
     struct = jax.ShapeDtypeStruct((3, 4), np.float32, sharding=BY_COLUMNS)
-    assert struct.format == BY_COLUMNS and struct.sharding == DEVICE and struct.update(shape=(4, 3)).format == BY_COLUMNS
+    assert struct.format == BY_COLUMNS and struct.sharding == DEVICE and struct.update(
+        shape=(4, 3)).format == BY_COLUMNS
     compiled = jax.jit(lambda x: x + 1, out_shardings=BY_COLUMNS).lower(struct).compile()
     assert compiled.input_formats == ((BY_COLUMNS,), {}) and compiled.output_formats == BY_COLUMNS
     for given in (jax.device_put(X, BY_COLUMNS), X, jnp.asarray(X)):
@@ -181,7 +185,8 @@ def test_the_compilers_choice_is_not_for_device_put():
 def test_the_layout_given_to_jit_is_that_of_the_array():
     rows, columns = Format(Layout((0, 1)), DEVICE), jax.device_put(X, BY_COLUMNS)
     for array, asked in ((columns, rows), (jax.device_put(X, DEVICE), BY_COLUMNS)):
-        with pytest.raises(ValueError, match="Layout passed to jit does not match the layout on the respective arg"):
+        with pytest.raises(ValueError,
+                           match="Layout passed to jit does not match the layout on the respective arg"):
             jax.jit(jnp.sin, in_shardings=asked)(array)
     for array in columns, X:
         np.testing.assert_allclose(jax.jit(jnp.sin, in_shardings=BY_COLUMNS)(array), np.sin(X), rtol=1e-6)
@@ -200,7 +205,8 @@ def test_a_constraint_within_a_program():
     np.testing.assert_array_equal(lowered.compile()(X), X * 2 + 1)
     g = jax.jit(jax.grad(lambda x: jnp.sum(f(x) ** 2)))
     np.testing.assert_array_equal(g(X), 4 * (2 * X + 1))
-    mapped = jax.make_jaxpr(jax.vmap(lambda x: with_layout_constraint(x, COLUMNS), in_axes=1))(np.ones((3, 2, 4), "f"))
+    mapped = jax.make_jaxpr(jax.vmap(lambda x: with_layout_constraint(x, COLUMNS), in_axes=1))(
+        np.ones((3, 2, 4), "f"))
     assert mapped.eqns[0].params["layout"] == Layout((1, 2, 0))
     np.testing.assert_array_equal(with_layout_constraint(X, Layout.AUTO), X)
 
@@ -216,15 +222,18 @@ def test_layouts_and_formats_are_values():
 
 @pytest.mark.quick
 @pytest.mark.parametrize("call, error, words", [
-    (lambda: with_layout_constraint(jnp.asarray(X), Layout((0,))), ValueError, r"rank of the value.*shape=\(3, 4\)"),
+    (lambda: with_layout_constraint(jnp.asarray(X), Layout((0,))), ValueError,
+     r"rank of the value.*shape=\(3, 4\)"),
     (lambda: with_layout_constraint(jnp.asarray(X), Layout((0, 0))), ValueError, "each of them once"),
     (lambda: with_layout_constraint(X, (1, 0)), ValueError, "layouts"),
     (lambda: with_layout_constraint(X, Format()), ValueError, "must be of type `Layout`. Got .*Format"),
     (lambda: jax.jit(lambda x: with_layout_constraint(x, Layout((0, 1), ((8, 128),)))).lower(X).as_text(),
      NotImplementedError, "tiles cannot be asked for within a program"),
     (lambda: Format(COLUMNS), ValueError, "Sharding has to be concrete .* Got sharding None"),
-    (lambda: Format((1, 0)), TypeError, r"Invalid value received for the layout argument.* Got \(1, 0\) of type"),
-    (lambda: Format(None, "x"), TypeError, "Invalid value received for the sharding argument.* Got x of type")])
+    (lambda: Format((1, 0)), TypeError,
+     r"Invalid value received for the layout argument.* Got \(1, 0\) of type"),
+    (lambda: Format(None, "x"), TypeError,
+     "Invalid value received for the sharding argument.* Got x of type")])
 def test_what_does_not_fit_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()

@@ -17,8 +17,10 @@ from hlotrace.sharding import AxisType, Mesh, NamedSharding, P
 
 OPERANDS = [R.astype(dtype) for R in [np.random.RandomState(0).uniform(1, 6, (3, 8, 8))]
             for dtype in (np.float32, np.int32, np.bool_)]
-MODULES = {"numpy": jnp, "numpy.linalg": jnp.linalg, "numpy.fft": jnp.fft, "lax": lax, "nn": nn, "scipy.special": special}
-NEITHER = {"empty", "empty_like", "from_dlpack", "frombuffer", "fromfile", "histogramdd", "load", "printoptions", "save",
+MODULES = {"numpy": jnp, "numpy.linalg": jnp.linalg, "numpy.fft": jnp.fft, "lax": lax, "nn": nn,
+           "scipy.special": special}
+NEITHER = {"empty", "empty_like", "from_dlpack", "frombuffer", "fromfile", "histogramdd", "load",
+           "printoptions", "save",
            "savez", "set_printoptions"}      # files, buffers, and 8 axes of bins
 
 
@@ -53,7 +55,8 @@ def test_each_operand_split_in_each_way(module):
             structs = operands_of(function) or ()
             for i in range(len(structs)):
                 for spec in (P("x"), P(None, "x"), P("x", "y")):
-                    split = [s.update(sharding=NamedSharding(mesh, spec)) if i == j else s for j, s in enumerate(structs)]
+                    split = [s.update(sharding=NamedSharding(mesh, spec)) if i == j else s
+                             for j, s in enumerate(structs)]
                     try:
                         for out in jax.tree.leaves(jax.eval_shape(function, *split)):
                             assert out.sharding is None or len(out.sharding.spec) == len(out.shape), name
@@ -69,7 +72,8 @@ def test_each_operand_split_in_each_way(module):
 @pytest.mark.parametrize("spec", [P("x"), P(None, "y"), P("x", "y"), P(None, None, "x")])
 def test_the_trace_of_what_is_split(spec):
     mesh = Mesh(np.array(devices()).reshape(2, 4), ("x", "y"), (AxisType.Explicit,) * 2)
-    for value, axes in ((np.arange(128).reshape(4, 4, 8), (0, 1)), (np.arange(128.0).reshape(4, 8, 4) > 3, (2, 0))):
+    for value, axes in ((np.arange(128).reshape(4, 4, 8), (0, 1)),
+                        (np.arange(128.0).reshape(4, 8, 4) > 3, (2, 0))):
         x = jax.device_put(value, NamedSharding(mesh, spec))
         for offset in (0, 2, -1):
             got = jnp.trace(x, offset, *axes)

@@ -1,4 +1,5 @@
-"""Values that are unreduced over mesh axes, the terms of a sum on the devices, and values whose cotangents are."""
+"""Values that are unreduced over mesh axes, the terms of a sum on the devices, and values whose cotangents
+are."""
 import pickle
 import re
 
@@ -45,7 +46,8 @@ def both(fun, *args):
 
 def collectives(fun, *args):
     text = jax.jit(fun).lower(*args).compile().as_text()
-    return re.findall(r"= \S+ (all-reduce|reduce-scatter|all-gather|all-to-all|collective-permute)(?:-start)?\(", text)
+    return re.findall(
+        r"= \S+ (all-reduce|reduce-scatter|all-gather|all-to-all|collective-permute)(?:-start)?\(", text)
 
 
 # --- what makes them, what is linear -------------------------------------------------------------
@@ -67,28 +69,39 @@ def test_a_product_over_a_split_dimension_leaves_the_sum(dot):
 
 LINEAR = {
     "itself": (lambda x: x, lambda x: x), "+": (lambda x: x + x, lambda x: 2 * x),
-    "-": (lambda x: -(x - 3 * x), lambda x: 2 * x), "*": (lambda x: x * jnp.arange(8.0), lambda x: x * np.arange(8)),
-    "/": (lambda x: x / 4, lambda x: x / 4), "@": (lambda x: x @ jnp.ones((8, 4)), lambda x: x @ np.ones((8, 4))),
+    "-": (lambda x: -(x - 3 * x), lambda x: 2 * x),
+    "*": (lambda x: x * jnp.arange(8.0), lambda x: x * np.arange(8)),
+    "/": (lambda x: x / 4, lambda x: x / 4),
+    "@": (lambda x: x @ jnp.ones((8, 4)), lambda x: x @ np.ones((8, 4))),
     "astype": (lambda x: x.astype(jnp.complex64).real, lambda x: x),
     "concatenate": (lambda x: jnp.concatenate([x, x], 1), lambda x: np.concatenate([x, x], 1)),
-    "where": (lambda x: jnp.where(jnp.arange(8) > 3, x, 2 * x), lambda x: np.where(np.arange(8) > 3, x, 2 * x)),
-    "sum": (lambda x: x.sum(1), lambda x: x.sum(1)), "cumsum": (lambda x: jnp.cumsum(x, 1), lambda x: x.cumsum(1)),
-    "slice": (lambda x: x[:, 2:5], lambda x: x[:, 2:5]), "reverse": (lambda x: x[:, ::-1], lambda x: x[:, ::-1]),
+    "where": (lambda x: jnp.where(jnp.arange(8) > 3, x, 2 * x),
+              lambda x: np.where(np.arange(8) > 3, x, 2 * x)),
+    "sum": (lambda x: x.sum(1), lambda x: x.sum(1)),
+    "cumsum": (lambda x: jnp.cumsum(x, 1), lambda x: x.cumsum(1)),
+    "slice": (lambda x: x[:, 2:5], lambda x: x[:, 2:5]),
+    "reverse": (lambda x: x[:, ::-1], lambda x: x[:, ::-1]),
     "reshape": (lambda x: x.reshape(8, 2, 4), lambda x: x.reshape(8, 2, 4)),
     "new axes": (lambda x: x[:, None, :, None], lambda x: x[:, None, :, None]),
     "squeeze": (lambda x: jnp.squeeze(x[:, :1], 1), lambda x: x[:, 0]),
     "complex": (lambda x: (x.astype(complex) * (1 + 2j)).imag, lambda x: 2 * x),
-    "transpose": (lambda x: x.reshape(8, 2, 4).transpose(0, 2, 1), lambda x: x.reshape(8, 2, 4).transpose(0, 2, 1)),
+    "transpose": (lambda x: x.reshape(8, 2, 4).transpose(0, 2, 1),
+                  lambda x: x.reshape(8, 2, 4).transpose(0, 2, 1)),
     "dynamic_slice": (lambda x: lax.dynamic_slice(x, (0, 3), (8, 2)), lambda x: x[:, 3:5]),
     "batched @": (lambda x: jnp.einsum("ij,ijk->ik", x, jnp.ones((8, 8, 4))), lambda x: x @ np.ones((8, 4))),
     "copy": (jnp.copy, lambda x: x), "stop_gradient": (lax.stop_gradient, lambda x: x),
-    "vmap": (jax.vmap(lambda row: row * 2), lambda x: 2 * x), "jit": (jax.jit(lambda x: x * 2), lambda x: 2 * x),
+    "vmap": (jax.vmap(lambda row: row * 2), lambda x: 2 * x),
+    "jit": (jax.jit(lambda x: x * 2), lambda x: 2 * x),
     "checkpoint": (jax.checkpoint(lambda x: x * 2), lambda x: 2 * x),
-    "broadcast": (lambda x: jnp.broadcast_to(x[:, None], (8, 3, 8)), lambda x: np.broadcast_to(x[:, None], (8, 3, 8))),
+    "broadcast": (lambda x: jnp.broadcast_to(x[:, None], (8, 3, 8)),
+                  lambda x: np.broadcast_to(x[:, None], (8, 3, 8))),
     "scan": (lambda x: lax.scan(lambda c, _: (c + c, None), x, None, length=2)[0], lambda x: 4 * x),
-    "scan, stacked": (lambda x: lax.scan(lambda c, v: (c + v, c), x, jnp.stack([x, x]))[1], lambda x: np.stack([x, 2 * x])),
-    "scan, sums": (lambda x: lax.scan(lambda c, _: (c + x, None), jnp.zeros_like(x), None, length=3)[0], lambda x: 3 * x),
-    "while": (lambda x: lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, c[1] + c[1]), (0, x))[1], lambda x: 4 * x),
+    "scan, stacked": (lambda x: lax.scan(lambda c, v: (c + v, c), x, jnp.stack([x, x]))[1],
+                      lambda x: np.stack([x, 2 * x])),
+    "scan, sums": (lambda x: lax.scan(lambda c, _: (c + x, None), jnp.zeros_like(x), None, length=3)[0],
+                   lambda x: 3 * x),
+    "while": (lambda x: lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, c[1] + c[1]), (0, x))[1],
+              lambda x: 4 * x),
     "cond": (lambda x: lax.cond(jnp.arange(2).sum() > 0, lambda v: v * 2, lambda v: v, x), lambda x: 2 * x),
     "optimization_barrier": (lax.optimization_barrier, lambda x: x),
     "ones": (lambda x: x + jnp.ones_like(x), lambda x: x + 1),
@@ -110,7 +123,8 @@ def test_what_is_not_linear_is_refused():
     a, b = operands()
     x = product(a, b)
     refused = [
-        (jnp.sin, "unreduced rule for sin is not implemented.*only linear functions"), (lambda x: x + 1, "all operands"), (lambda x: x * x, "only one operand"),
+        (jnp.sin, "unreduced rule for sin is not implemented.*only linear functions"),
+        (lambda x: x + 1, "all operands"), (lambda x: x * x, "only one operand"),
         (lambda x: x > 0, "only linear"), (jnp.max, "only linear"), (lambda x: x.astype(int), "only linear"),
         (lambda x: 1 / x, "only linear"), (lambda x: jnp.conj(x * 1j), "only linear"),
         (lambda x: x.at[:, 0].set(1.0), "all operands"), (jnp.sort, "only linear"),
@@ -124,7 +138,8 @@ def test_what_is_not_linear_is_refused():
         for way in (fun, jax.jit(fun)):
             with pytest.raises(ShardingTypeError, match=words):
                 way(x)
-    for fun in (lambda x: jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x),     # XLA ends the process
+    # XLA ends the process
+    for fun in (lambda x: jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x),
                 lambda x: jax.debug.callback(print, x), lambda x: jax.device_put(x, P("x")),
                 lambda x: jax.device_put(x, jax.devices()[0])):
         if "device_put" not in fun.__code__.co_names:
@@ -149,7 +164,8 @@ def test_what_is_not_linear_is_refused():
 @pytest.mark.parametrize("spec", [P(unreduced={"y"}), P(None, "x", unreduced={"y"}), U])
 def test_terms_may_be_split_otherwise(spec):
     """No device holds the value, so it is not the host that moves its parts."""
-    for terms in [*both(lambda x: reshard(x, spec), product(*operands())), jnp.dot(*operands(), out_sharding=spec)]:
+    for terms in [*both(lambda x: reshard(x, spec), product(*operands())),
+                  jnp.dot(*operands(), out_sharding=spec)]:
         assert "{U:y}" in str(jax.typeof(terms)) and terms.sharding.is_equivalent_to(NamedSharding(
             jax.sharding.get_mesh(), spec), 2)
         for whole in (P(), P("y"), P("x", "y")):
@@ -176,7 +192,8 @@ def test_derivatives_of_what_goes_through_terms(wrap):
         assert [g.sharding.spec for g in got] == [P("x", "y"), P("y", None)]
         for g, w in zip(got, want, strict=True):
             np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-4)
-    for out, tangent in both(lambda a, b: jax.jvp(lambda a, b: added(product(a, b)), (a, b), (a, b)), *operands()):
+    for out, tangent in both(lambda a, b: jax.jvp(lambda a, b: added(product(a, b)), (a, b), (a, b)),
+                             *operands()):
         np.testing.assert_allclose(out, AB, rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(tangent, 2 * AB, rtol=1e-5, atol=1e-5)
 
@@ -216,7 +233,8 @@ def test_the_cotangent_of_what_is_reduced_is_unreduced():
 def test_specs_name_them():
     spec = P("x", unreduced={"y"}, reduced={"z"})
     assert repr(spec) == "P('x', unreduced={'y'}, reduced={'z'})" and spec != P("x") and len(spec) == 1
-    assert (spec.unreduced, spec.reduced) == ({"y"}, {"z"}) and hash(spec) == hash(pickle.loads(pickle.dumps(spec)))
+    assert (spec.unreduced, spec.reduced) == ({"y"}, {"z"}) and hash(spec) == hash(
+        pickle.loads(pickle.dumps(spec)))
     assert pickle.loads(pickle.dumps(spec)) == spec == spec.update() == P() + spec
     assert spec.to_ct_spec() == P("x", unreduced={"z"}, reduced={"y"}) and P("x").to_ct_spec() == P("x")
     x = product(*operands())
@@ -225,7 +243,8 @@ def test_specs_name_them():
     for make, error, words in [
         (lambda: P("x", unreduced={"x"}), ValueError, "cannot overlap"),
         (lambda: P(unreduced={"x"}, reduced={"x"}), ValueError, "cannot overlap"),
-        (lambda: P(unreduced="x"), TypeError, "`frozenset` or `set`"), (lambda: P(reduced={None}), ValueError, "cannot contain"),
+        (lambda: P(unreduced="x"), TypeError, "`frozenset` or `set`"),
+        (lambda: P(reduced={None}), ValueError, "cannot contain"),
         (lambda: NamedSharding(mixed, P(unreduced={"z"})), ValueError, "is not found in mesh"),
         (lambda: NamedSharding(mixed, P(unreduced={"x"})), ValueError, "of type `Explicit`"),
         (lambda: jax.shard_map(jnp.sin, mesh=mixed, in_specs=P(reduced={"y"}), out_specs=P())(A), ValueError,
@@ -267,11 +286,13 @@ def test_over_a_mesh_that_has_auto_axes_too():
         kept = jax.device_put(B, NamedSharding(mixed, P(None, None, reduced={"x"})))
         cases = [
             (lambda: reshard(made(a, b), P()), A @ B), (lambda: reshard(made(a, b), P("x")), A @ B),
-            (lambda: reshard(made(a, b) + made(a, b), P()), 2 * A @ B), (lambda: reshard(loop(a, b), P()), 2 * A @ B),
+            (lambda: reshard(made(a, b) + made(a, b), P()), 2 * A @ B),
+            (lambda: reshard(loop(a, b), P()), 2 * A @ B),
             (lambda: reshard(made(lax.with_sharding_constraint(a, P("z")), b) * 2, P()), 2 * A @ B),
             (lambda: reshard(lax.reduce_sum(rows, (0,), out_sharding=terms), P()), A.sum(0)),
             (lambda: reshard(reshard(whole, terms) * 3, P()), 3 * A),
-            (lambda: reshard(jax.grad(lambda w: jnp.dot(rows, w).sum())(kept), P()), A.sum(0)[:, None] + 0 * B)]
+            (lambda: reshard(jax.grad(lambda w: jnp.dot(rows, w).sum())(kept), P()),
+             A.sum(0)[:, None] + 0 * B)]
         results = jax.jit(lambda: [f() for f, _ in cases])()
     for got, (_, want) in zip(results, cases, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
@@ -284,8 +305,10 @@ GRADIENTS = {
     "elementwise": lambda x, ws: jnp.sin(ws[0]).sum(), "sum": lambda x, ws: (x @ (ws[0] + ws[0])).sum(),
     "loop": lambda x, ws: lax.scan(lambda c, _: (jnp.tanh(c @ ws[0]), None), x, length=2)[0].sum(),
     "layers": lambda x, ws: lax.scan(lambda c, w: (jnp.tanh(c @ w), None), x, ws)[0].sum(),
-    "layers, remat": lambda x, ws: lax.scan(jax.checkpoint(lambda c, w: (jnp.tanh(c @ w), None)), x, ws)[0].sum(),
-    "branch": lambda x, ws: lax.cond(jnp.arange(2).sum() > 0, lambda w: (x @ w).sum(), lambda w: (2 * x @ w).sum(), ws[0]),
+    "layers, remat": lambda x, ws: lax.scan(jax.checkpoint(lambda c, w: (jnp.tanh(c @ w), None)), x,
+                                            ws)[0].sum(),
+    "branch": lambda x, ws: lax.cond(jnp.arange(2).sum() > 0, lambda w: (x @ w).sum(),
+                                     lambda w: (2 * x @ w).sum(), ws[0]),
 }
 
 
@@ -295,19 +318,23 @@ def test_gradients_of_what_is_reduced_are_unreduced(name):
     x, ws = jax.device_put(A[:, :8], P("x")), jax.device_put(STACK, P(None, None, None, reduced={"x"}))
     found = jax.jit(jax.grad(lambda ws: fun(x, ws)))(ws)
     assert "{U:x}" in str(jax.typeof(found))
-    np.testing.assert_allclose(reshard(found, P()), jax.grad(lambda ws: fun(A[:, :8], ws))(STACK), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(reshard(found, P()), jax.grad(lambda ws: fun(A[:, :8], ws))(STACK), rtol=1e-4,
+                               atol=1e-4)
 
 
 def test_products_along_a_path_and_values_that_leave_explicit_axes():
     a, b = operands()
-    path = jax.jit(lambda a, b: jnp.einsum("ij,jk,kl->il", a, b, jnp.ones((8, 4)), out_sharding=P(unreduced={"y"})))
+    path = jax.jit(lambda a, b: jnp.einsum("ij,jk,kl->il", a, b, jnp.ones((8, 4)),
+                                           out_sharding=P(unreduced={"y"})))
     assert str(jax.typeof(path(a, b))) == "float32[8,4]{U:y}"
     np.testing.assert_allclose(reshard(path(a, b), P()), AB @ np.ones((8, 4)), rtol=1e-4, atol=1e-4)
-    for leave in (lambda x: jax.device_put(x, P("x")), jax.sharding.auto_axes(lambda v: v * 1, out_sharding=P("x"))):
+    for leave in (lambda x: jax.device_put(x, P("x")),
+                  jax.sharding.auto_axes(lambda v: v * 1, out_sharding=P("x"))):
         found = jax.jit(lambda a, b, leave=leave: leave(product(a, b)))(a, b)
         assert str(jax.typeof(found)) == "float32[8@x,8]"
         np.testing.assert_allclose(found, AB, rtol=1e-5, atol=1e-5)
-    assert str(jax.typeof(lax.reduce_sum(a, (0, 1), out_sharding=P(unreduced={"x", "y"})))) == "float32[]{U:(x,y)}"
+    assert str(
+        jax.typeof(lax.reduce_sum(a, (0, 1), out_sharding=P(unreduced={"x", "y"})))) == "float32[]{U:(x,y)}"
 
 
 # --- shard_map -----------------------------------------------------------------------------------
@@ -323,7 +350,8 @@ def test_terms_go_into_a_shard_map_and_come_out():
         for found in both(lambda a, b, mapped=mapped: mapped(product(a, b)), a, b):
             assert found.sharding.spec.unreduced == out.unreduced, name
             np.testing.assert_allclose(reshard(found, P()), want, rtol=1e-5, atol=1e-5)
-    local = jax.shard_map(lambda a, b: lax.pcast(a @ b, "y", to="unreduced"), in_specs=(P("x", "y"), P("y")), out_specs=U)
+    local = jax.shard_map(lambda a, b: lax.pcast(a @ b, "y", to="unreduced"), in_specs=(P("x", "y"), P("y")),
+                          out_specs=U)
     np.testing.assert_allclose(added(jax.jit(local)(a, b)), AB, rtol=1e-5, atol=1e-5)
     assert str(jax.typeof(jax.shard_map(lambda u: u, out_specs=U)(product(a, b)))) == "float32[8@x,8]{U:y}"
 
@@ -335,10 +363,12 @@ def test_the_cotangent_of_what_is_reduced_leaves_a_shard_map_unreduced(outside):
         apply = jax.shard_map(lambda x, w: x @ w, in_specs=(P("x"), P(reduced={"x"})), out_specs=P("x"))
         found = jax.jit(jax.grad(lambda w: apply(x, w).sum()))(w)
     else:
-        found = jax.jit(jax.shard_map(lambda x, w: jax.grad(lambda w: (x @ w).sum())(w), in_specs=(P("x"), P(reduced={"x"})),
+        found = jax.jit(jax.shard_map(lambda x, w: jax.grad(lambda w: (x @ w).sum())(w),
+                                      in_specs=(P("x"), P(reduced={"x"})),
                                       out_specs=P(unreduced={"x"})))(x, w)
     assert str(jax.typeof(found)) == "float32[8,8]{U:x}"
-    np.testing.assert_allclose(reshard(found, P()), A[:, :8].T @ np.ones((8, 8), np.float32), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(reshard(found, P()), A[:, :8].T @ np.ones((8, 8), np.float32), rtol=1e-4,
+                               atol=1e-4)
 
 
 def test_specs_of_a_shard_map_that_say_what_is_not_so():
@@ -350,4 +380,5 @@ def test_specs_of_a_shard_map_that_say_what_is_not_so():
     with pytest.raises(ValueError, match="not terms of a sum"):
         jax.shard_map(lambda u: u, in_specs=P(), out_specs=P(unreduced={"y"}))(jnp.ones(8))
     with pytest.raises(ValueError, match="no term of a sum"):
-        jax.shard_map(lambda u: lax.pcast(u, "y", to="unreduced"), in_specs=P(), out_specs=P(unreduced={"y"}))(jnp.ones(8))
+        jax.shard_map(lambda u: lax.pcast(u, "y", to="unreduced"), in_specs=P(),
+                      out_specs=P(unreduced={"y"}))(jnp.ones(8))

@@ -1,4 +1,5 @@
-"""How exceptions leave the library: the user's frames alone, the call in the user's words, nothing internal before it."""
+"""How exceptions leave the library: the user's frames alone, the call in the user's words, nothing internal
+before it."""
 import _thread
 import concurrent.futures
 import contextlib
@@ -52,11 +53,13 @@ def frames(error):
 
 
 def test_what_would_make_shapes_fit_is_said():
-    for a, b, words in (((5, 17), (5,), "the second fits with a new last axis: x[..., None], of shape (5, 1)"),
+    for a, b, words in (((5, 17), (5,),
+                         "the second fits with a new last axis: x[..., None], of shape (5, 1)"),
                         ((4, 3), (3, 4), "the second fits transposed: x.T, of shape (4, 3)"),
                         ((5, 17), (19,), "reshape, slice or pad one of them")):
         error = caught(jnp.multiply, jnp.ones(a), jnp.ones(b))
-        assert type(error) is jax.errors.ShapeError and isinstance(error, TypeError) and isinstance(error, ValueError)
+        assert type(error) is jax.errors.ShapeError and isinstance(error, TypeError) and isinstance(
+            error, ValueError)
         assert words in str(error)
 
 
@@ -74,10 +77,12 @@ def caught(function, *args, **kwargs):
 def test_the_traceback_of_a_script_is_short(tmp_path, program, most):
     script = tmp_path / "script.py"
     script.write_text(program)
-    printed = subprocess.run([sys.executable, script], capture_output=True, text=True).stderr.strip().splitlines()
+    printed = subprocess.run([sys.executable, script], capture_output=True,
+                             text=True).stderr.strip().splitlines()
     assert len(printed) <= most, "\n".join(printed)
     assert "hlotrace/" not in "".join(line for line in printed if line.lstrip().startswith("File"))
-    assert re.search(r"ShapeError: \([xc]: float32\[5,17\]\) \+ \(.*float32\[19\]\): Incompatible shapes.*\(5, 17\) and "
+    assert re.search(
+        r"ShapeError: \([xc]: float32\[5,17\]\) \+ \(.*float32\[19\]\): Incompatible shapes.*\(5, 17\) and "
                      r"\(19,\)", printed[-1])
 
 
@@ -113,7 +118,8 @@ def test_errors_of_the_users_own_pass_untouched():
         except KeyError as error:
             raise Mine("second") from error
 
-    for call in (lambda: lax.scan(body, 0., jnp.ones(3)), lambda: jax.jit(lambda x: lax.scan(body, x, jnp.ones(3)))(1.),
+    for call in (lambda: lax.scan(body, 0., jnp.ones(3)),
+                 lambda: jax.jit(lambda x: lax.scan(body, x, jnp.ones(3)))(1.),
                  lambda: jax.grad(lambda x: lax.scan(body, x, jnp.ones(3))[0])(1.)):
         error = caught(call)
         assert type(error) is Mine and error.args == ("second",) and isinstance(error.__cause__, KeyError)
@@ -124,7 +130,8 @@ def test_errors_of_the_users_own_pass_untouched():
 def test_what_was_dealt_with_inside_is_not_shown():
     """A look into a table that fails first is no part of the story."""
     for call in (lambda: jax.jit(lambda x: x + jnp.ones(4))(jnp.ones(3)), lambda: jnp.ones(3) + jnp.ones(4),
-                 lambda: jnp.where(jnp.ones(3) > 0, jnp.ones(4), 1), lambda: jnp.ones((2, 3)) @ jnp.ones((2, 3))):
+                 lambda: jnp.where(jnp.ones(3) > 0, jnp.ones(4), 1),
+                 lambda: jnp.ones((2, 3)) @ jnp.ones((2, 3))):
         assert "During handling" not in "".join(traceback.format_exception(caught(call)))
 
 
@@ -144,12 +151,14 @@ def test_modes():
         assert len(ours(caught(fail))) > 3
     with _filtering("tracebackhide"):
         error = caught(fail)
-        hidden = [f.f_locals.get("__tracebackhide__", False) for f, _ in traceback.walk_tb(error.__traceback__)
+        hidden = [f.f_locals.get("__tracebackhide__", False)
+                  for f, _ in traceback.walk_tb(error.__traceback__)
                   if f.f_code.co_filename.startswith(source_info.PACKAGE)]
         assert len(hidden) > 3 and all(hidden)
     with _filtering("remove_frames"):
         error = caught(fail)
-        assert not ours(error) and isinstance(error.__cause__, UnfilteredStackTrace) and len(ours(error.__cause__)) > 3
+        assert not ours(error) and isinstance(error.__cause__, UnfilteredStackTrace) and len(
+            ours(error.__cause__)) > 3
     for mode in ("quiet_remove_frames", "auto"):
         with _filtering(mode):
             error = caught(fail)
@@ -169,7 +178,7 @@ class _filtering:
         jax.config.update("jax_traceback_filtering", "auto")
 
 
-# --- whatever users do ----------------------------------------------------------------------------------------------
+# --- whatever users do --------------------------------------------------------------------------------------
 
 class Touchy:
     """An object that lets nobody look at it."""
@@ -199,7 +208,8 @@ def test_to_word_an_error_runs_no_code_of_the_users():
     cells[0] = odd
     held = [odd, TouchyDict(a=odd), TouchyList([odd]), weakref.proxy(Gone()), cells, (odd, [odd])]
     x = jnp.ones(3)
-    for call, words in ((lambda: (held, x) and x + jnp.ones(4), "(x: float32[3]) + (float32[4]): Incompatible"),
+    for call, words in ((lambda: (held, x) and x + jnp.ones(4),
+                         "(x: float32[3]) + (float32[4]): Incompatible"),
                         (lambda: jnp.reshape(x, (7,), order=odd), "order=Touchy(...)): cannot reshape")):
         error = caught(call)
         assert words in str(error) and not getattr(error, "__notes__", None), str(error)
@@ -219,12 +229,16 @@ def test_to_word_an_error_takes_no_longer_where_there_is_much():
 
 MISTAKES = {
     "eager": lambda x: x + jnp.ones(3), "jit": lambda x: jax.jit(lambda v: v + jnp.ones(3))(x),
-    "closed over": lambda x: jax.jit(lambda v: x + v)(jnp.ones(3)), "index": lambda x: x[10], "float": lambda x: float(x),
-    "grad": lambda x: jax.grad(lambda v: (v + jnp.ones(3)).sum())(x), "vjp": lambda x: jax.vjp(jnp.sin, x)[1](jnp.ones(3)),
-    "vmap": lambda x: jax.vmap(lambda v: v + jnp.ones((7, 3)) + jnp.ones(5))(x), "user": lambda x: jax.jit(_fails)(x),
+    "closed over": lambda x: jax.jit(lambda v: x + v)(jnp.ones(3)), "index": lambda x: x[10],
+    "float": lambda x: float(x),
+    "grad": lambda x: jax.grad(lambda v: (v + jnp.ones(3)).sum())(x),
+    "vjp": lambda x: jax.vjp(jnp.sin, x)[1](jnp.ones(3)),
+    "vmap": lambda x: jax.vmap(lambda v: v + jnp.ones((7, 3)) + jnp.ones(5))(x),
+    "user": lambda x: jax.jit(_fails)(x),
     "scan": lambda x: jax.jit(lambda v: lax.scan(lambda c, t: (c + jnp.ones(3), t), v, v))(x),
     "concatenate": lambda x: jnp.concatenate([x, x[0]]),
-    "callback": lambda x: jax.jit(lambda v: jax.pure_callback(_fails, jnp.float32(1), v))(x).block_until_ready()}
+    "callback": lambda x: jax.jit(lambda v: jax.pure_callback(_fails, jnp.float32(1), v))(
+        x).block_until_ready()}
 
 
 def _fails(x):
@@ -268,14 +282,16 @@ def test_calls_that_no_code_makes():
     sys.unraisablehook = lambda args: seen.append(args.exc_value)
     try:
         x, y = jnp.ones(3), jnp.ones(4)
-        calls = [(jnp.add, (x, y)), (jax.jit(jnp.add), (x, y)), (x.__add__, (y,)), (x.reshape, (7,)), (jnp.where, (x, y, 1))]
+        calls = [(jnp.add, (x, y)), (jax.jit(jnp.add), (x, y)), (x.__add__, (y,)), (x.reshape, (7,)),
+                 (jnp.where, (x, y, 1))]
         for n, (function, args) in enumerate(calls):
             _thread.start_new_thread(function, args)
             for _ in range(500):
                 time.sleep(0.01) if len(seen) <= n else None
     finally:
         sys.unraisablehook = old
-    assert len(seen) == len(calls) and all(re.search("float32.3.|reshape", str(e)) and not ours(e) for e in seen), seen
+    assert len(seen) == len(calls) and all(re.search("float32.3.|reshape", str(e)) and not ours(e)
+                                           for e in seen), seen
 
 
 def test_names_are_those_of_the_users_code():
@@ -296,7 +312,8 @@ def test_an_exception_that_cannot_be_written_to():
     def fail(x):
         raise Frozen(3)
 
-    for call in (lambda: jax.vmap(fail)(jnp.ones(3)), lambda: jax.grad(fail)(1.), lambda: jax.tree.map(fail, [1])):
+    for call in (lambda: jax.vmap(fail)(jnp.ones(3)), lambda: jax.grad(fail)(1.),
+                 lambda: jax.tree.map(fail, [1])):
         error = caught(call)
         assert type(error) is Frozen and error.number == 3 and not ours(error)
 
@@ -316,7 +333,8 @@ def test_what_the_user_was_handling_is_kept_in_all_modes():
             for then in (lambda: jnp.ones(3) @ jnp.ones(5), other):
                 for call in (lambda: handled(then), lambda: jax.jit(lambda x: handled(then))(1.)):  # noqa: B023
                     error = caught(call)
-                    assert type(error.__context__) is jax.errors.ShapeError and "(4,)" in str(error.__context__), mode
+                    assert type(error.__context__) is jax.errors.ShapeError and "(4,)" in str(
+                        error.__context__), mode
 
 
 def test_remove_frames_keeps_them_all_beside():
@@ -327,7 +345,8 @@ def test_remove_frames_keeps_them_all_beside():
         error = caught(jax.jit(lambda x: jax.vmap(f)(x)), jnp.ones((2, 3)))
     with _filtering("off"):
         whole = caught(jax.jit(lambda x: jax.vmap(f)(x)), jnp.ones((2, 3)))
-    assert not ours(error) and frames(error.__cause__) == frames(whole)[1:], (frames(error.__cause__), frames(whole))
+    assert not ours(error) and frames(error.__cause__) == frames(whole)[1:], (
+        frames(error.__cause__), frames(whole))
 
 
 def test_what_is_wrong_outside_is_no_fault_of_ours():
@@ -344,7 +363,8 @@ def test_what_is_wrong_outside_is_no_fault_of_ours():
                        (lambda: jax.tree.map(operator.truediv, [1], [0]), ZeroDivisionError),
                        (lambda: jax.tree.unflatten(jax.tree.structure([1]), [1, 2]), ValueError)):
         error = caught(call)
-        assert isinstance(error, kind) and not getattr(error, "__notes__", None) and not ours(error), repr(error)
+        assert isinstance(error, kind) and not getattr(error, "__notes__", None) and not ours(error), repr(
+            error)
     def two(x, y):
         return x
 
@@ -353,20 +373,26 @@ def test_what_is_wrong_outside_is_no_fault_of_ours():
                  lambda: jnp.piecewise(jnp.ones(2), [True], [lambda v: [0][v > 3]]),
                  lambda: jax.lax.switch(0, [lambda: 1, two]), lambda: jax.lax.switch(0, branches=[two])):
         error = caught(call)        # the slip is in a function in a list
-        assert isinstance(error, TypeError) and not getattr(error, "__notes__", None) and not ours(error), repr(error)
-    for call, words in ((lambda: jnp.sum(jnp.ones(3), axis="a"), "jnp.sum(float32[3], axis='a'): Found an unbound axis name: a"),
-                        (lambda: jnp.ones(3).reshape(2, "a"), "Array.reshape(float32[3], 2, 'a'): 'str' object cannot be"),
-                        (lambda: jnp.split(jnp.ones(3), "a"), "jnp.split(float32[3], 'a'): 'str' object cannot be")):
+        assert isinstance(error, TypeError) and not getattr(error, "__notes__", None) and not ours(
+            error), repr(error)
+    for call, words in ((lambda: jnp.sum(jnp.ones(3), axis="a"),
+                         "jnp.sum(float32[3], axis='a'): Found an unbound axis name: a"),
+                        (lambda: jnp.ones(3).reshape(2, "a"),
+                         "Array.reshape(float32[3], 2, 'a'): 'str' object cannot be"),
+                        (lambda: jnp.split(jnp.ones(3), "a"),
+                         "jnp.split(float32[3], 'a'): 'str' object cannot be")):
         error = caught(call)
         assert str(error).startswith(words) and not getattr(error, "__notes__", None), str(error)
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda x: jnp.reshape(x, 2.5), r"jnp.reshape(x: float32[3], 2.5): 'float' object is not iterable; it was given "
+    (lambda x: jnp.reshape(x, 2.5),
+     r"jnp.reshape(x: float32[3], 2.5): 'float' object is not iterable; it was given "
                                     "shape = 2.5"),
     (lambda x: x.reshape(2.5), "'float' object is not iterable; it was given argument 1 = 2.5"),
     (lambda x: lax.transpose(x, permutation=None), "is not iterable; it was given permutation = None"),
-    (lambda x: lax.concatenate(3, 0), "lax.concatenate: 'int' object is not iterable; it was given operands = 3, "
+    (lambda x: lax.concatenate(3, 0),
+     "lax.concatenate: 'int' object is not iterable; it was given operands = 3, "
                                       "dimension = 0"),
     (lambda x: jax.nn.scaled_matmul(1.0, x, x, x), "has no attribute 'ndim'; it was given lhs = 1.0"),
     (lambda x: jax.devices([]), "devices: unhashable type: 'list'; it was given backend = []")])
@@ -379,12 +405,14 @@ def test_a_fault_of_ours_is_told_of_once():
     def fault():
         raise_inside({}, "x")
 
-    raise_inside = boundary.boundary(FunctionType(compile("f = lambda d, k: d[k]", source_info.PACKAGE + "fault.py", "exec")
+    raise_inside = boundary.boundary(
+        FunctionType(compile("f = lambda d, k: d[k]", source_info.PACKAGE + "fault.py", "exec")
                                                   .co_consts[0], {}), "jnp.fault")
     for mode in ("auto", "off", "tracebackhide"):
         with _filtering(mode):
             error = caught(lambda: jax.jit(lambda x: jax.vmap(lambda y: fault())(x))(jnp.ones(3)))
-            assert len(error.__notes__) == 1 and "fault.py:1, and not by one of its checks" in error.__notes__[0]
+            assert len(
+                error.__notes__) == 1 and "fault.py:1, and not by one of its checks" in error.__notes__[0]
 
 
 def test_an_error_raised_again_keeps_its_words():
@@ -400,16 +428,19 @@ def test_an_error_raised_again_keeps_its_words():
     assert type(twin) is type(first) and str(twin) == text
 
 
-# --- every public function ------------------------------------------------------------------------------------------
+# --- every public function ----------------------------------------------------------------------------------
 
 def faces():
-    """The modules for users; those for who extends the library (core, extend, interpreters) give it as it is."""
+    """The modules for users; those for who extends the library (core, extend, interpreters) give it as it is.
+    """
     found, waiting = {}, [jax]
     while waiting:
         module = waiting.pop()
-        if module.__name__ not in found and not re.match(r"hlotrace\.(core|extend|interpreters|runtime)\b", module.__name__):
+        if module.__name__ not in found and not re.match(r"hlotrace\.(core|extend|interpreters|runtime)\b",
+                                                         module.__name__):
             found[module.__name__] = module
-            waiting += [v for n in dir(module) if not n.startswith("_") and isinstance(v := getattr(module, n), ModuleType)
+            waiting += [v for n in dir(module) if not n.startswith("_")
+                        and isinstance(v := getattr(module, n), ModuleType)
                         and v.__name__.startswith("hlotrace.")]
     return found
 
@@ -442,7 +473,8 @@ def test_no_public_function_shows_frames_of_the_library():
 @pytest.mark.parametrize("face", sorted(faces()))
 def test_public_functions_are_found_again_by_pickle(face):
     for name, function in vars(faces()[face]).items():
-        if type(function) is FunctionType and not name.startswith("_") and function.__module__.startswith("hlotrace"):
+        if type(function) is FunctionType and not name.startswith("_") and function.__module__.startswith(
+            "hlotrace"):
             assert pickle.loads(pickle.dumps(function)) is function, name
 
 

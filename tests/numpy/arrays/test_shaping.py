@@ -28,7 +28,8 @@ SAME = [
     lambda xp: xp.rollaxis(C, 2), lambda xp: xp.rollaxis(C, 1, -1), lambda xp: xp.swapaxes(C, 0, -1),
     lambda xp: xp.squeeze(X[None, :, None], (0, 2)), lambda xp: xp.squeeze(X[None]),
     lambda xp: xp.expand_dims(X, (0, -1)), lambda xp: xp.atleast_2d(V, X), lambda xp: xp.atleast_3d(V),
-    lambda xp: xp.atleast_3d(X), lambda xp: xp.broadcast_to(V, (2, 5)), lambda xp: xp.broadcast_to(2., np.array(3)),
+    lambda xp: xp.atleast_3d(X), lambda xp: xp.broadcast_to(V, (2, 5)),
+    lambda xp: xp.broadcast_to(2., np.array(3)),
     lambda xp: xp.broadcast_arrays(V, X[:, :1]),
     *(lambda xp, name=name: getattr(xp, name)(6) for name in ("hanning", "hamming", "blackman", "bartlett")),
 ]

@@ -1,4 +1,5 @@
-"""Collectives under shard_map, pmap and vmap, over one axis and several, against NumPy on all the blocks together."""
+"""Collectives under shard_map, pmap and vmap, over one axis and several, against NumPy on all the blocks
+together."""
 import itertools
 import math
 
@@ -220,7 +221,8 @@ def test_trees(way):
         same(way(tree(f))(x), jax.tree.map(lambda v, r=reference: apply(r, v), wants))
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "uint32", "float16", "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "int32", "uint32", "float16", "bfloat16", "float32", "complex64"])
 def test_dtypes(dtype):
     dtype = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
     x = np.arange(16).reshape(4, 4) % 3
@@ -319,9 +321,11 @@ def test_no_axes_at_all():
 
 
 def test_vmapped_results_of_reductions_are_unmapped():
-    same(jax.vmap(lambda x: (lax.psum(x, "i"), lax.pmax(x, "i")), axis_name="i", out_axes=None)(A(4)), (10.0, 4.0))
+    same(jax.vmap(lambda x: (lax.psum(x, "i"), lax.pmax(x, "i")), axis_name="i", out_axes=None)(A(4)),
+         (10.0, 4.0))
     same(jax.vmap(lambda x: lax.psum(2.0, "i") + x, axis_name="i")(A(4)), A(4) + 8)
-    same(jax.vmap(lambda x, y: lax.psum(y, "i") + x, (0, None), axis_name="i")(A(4), np.float32(3)), A(4) + 12)
+    same(jax.vmap(lambda x, y: lax.psum(y, "i") + x, (0, None), axis_name="i")(A(4), np.float32(3)),
+         A(4) + 12)
 
 
 # --- groups ---
@@ -354,7 +358,8 @@ GROUPED = {
 }
 
 
-@pytest.mark.parametrize("way", [lambda f: by_shard_map(f, check_vma=False), by_pmap], ids=["shard_map", "pmap"])
+@pytest.mark.parametrize("way", [lambda f: by_shard_map(f, check_vma=False), by_pmap],
+                         ids=["shard_map", "pmap"])
 def test_groups_within_an_axis(way):
     x = A(4, 2)
     got = jax.jit(way(lambda x: {k: f(x) for k, (f, _) in GROUPED.items()}))(x)
@@ -363,7 +368,8 @@ def test_groups_within_an_axis(way):
 
 def test_transposes_stay_within_groups():
     x, ct = A(4, 2), np.sin(A(4, 2, 2))
-    for name, shape in [("psum", (2,)), ("all_gather", (2, 2)), ("psum_scatter tiled", (1,)), ("all_to_all", (2,))]:
+    for name, shape in [("psum", (2,)), ("all_gather", (2, 2)), ("psum_scatter tiled", (1,)),
+                        ("all_to_all", (2,))]:
         f, reference = GROUPED[name]
         cotangent = ct.reshape(-1)[:4 * math.prod(shape)].reshape(4, *shape)
         back = jax.vjp(by_shard_map(f, check_vma=False), x)[1](cotangent)[0]
@@ -400,7 +406,8 @@ NAMED = [lambda x: lax.psum(x, "j"), lambda x: lax.pmean(x, "j"), lambda x: lax.
          lambda x: lax.axis_index("j"), lambda x: lax.axis_size("j"), lambda x: lax.psum(1, "j")]
 
 
-@pytest.mark.parametrize("place", [lambda f: f, jax.jit, by_vmap, by_pmap], ids=["nowhere", "jit", "vmap", "pmap"])
+@pytest.mark.parametrize("place", [lambda f: f, jax.jit, by_vmap, by_pmap],
+                         ids=["nowhere", "jit", "vmap", "pmap"])
 def test_an_axis_that_nothing_binds(place):
     for f in NAMED:
         with pytest.raises(NameError, match="unbound axis name.*j"):
@@ -425,7 +432,8 @@ def test_an_axis_that_shard_map_does_not_bind():
     *[(lambda x, perm=perm: lax.ppermute(x, "i", perm), TypeError, ["perm", "(0, 1)", repr(perm)])
       for perm in ([0, 1], [(0, 1, 2)], [(0.0, 1)])],
     (lambda x: lax.psum(x, ("i", "i")), ValueError, ["'i' more than once"]),
-    (lambda x: lax.all_gather(x, "i", axis_index_groups=[0, 1]), TypeError, ["all_gather", "[[0, 1], [2, 3]]", "[0, 1]"]),
+    (lambda x: lax.all_gather(x, "i", axis_index_groups=[0, 1]), TypeError,
+     ["all_gather", "[[0, 1], [2, 3]]", "[0, 1]"]),
 ])
 def test_arguments_that_do_not_fit_the_axis(f, error, words):
     with pytest.raises(error) as caught:
@@ -444,30 +452,38 @@ def test_the_derivative_of_an_extreme_is_that_of_those_that_attain_it(way):     
 def test_alone_on_an_axis(checked):
     """Nothing is exchanged along an axis of one device, and nothing is changed."""
     along = {
-        "psum": lambda v: lax.psum(v, "y"), "pmax": lambda v: lax.pmax(v, "y"), "pmean": lambda v: lax.pmean(lax.pmean(v, "x"), "y"),
+        "psum": lambda v: lax.psum(v, "y"), "pmax": lambda v: lax.pmax(v, "y"),
+        "pmean": lambda v: lax.pmean(lax.pmean(v, "x"), "y"),
         "all_gather": lambda v: lax.psum(lax.all_gather(v, "y")[0], "y"), "psum_scatter": lambda v: lax.psum(
             lax.psum_scatter(v, "y", tiled=True), "y"), "all_to_all": lambda v: lax.psum(lax.all_to_all(
-                v[None], "y", 0, 0)[0], "y"), "ppermute": lambda v: lax.psum(lax.ppermute(v, "y", [(0, 0)]), "y"),
+                v[None], "y", 0, 0)[0], "y"),
+                "ppermute": lambda v: lax.psum(lax.ppermute(v, "y", [(0, 0)]), "y"),
         "nowhere": lambda v: lax.psum(lax.ppermute(v, "y", []), "y"), "axis_index": lambda v: v + lax.psum(
             lax.axis_index("y"), "y")}
     for mesh in (Mesh(DEVICES[1:2].reshape(1, 1), ("x", "y")), Mesh(DEVICES[:2].reshape(2, 1), ("x", "y"))):
         for name, f in along.items():
-            got = jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=checked))(A(4))
-            same(got, np.tile(A(4).reshape(mesh.shape["x"], -1).mean(0), mesh.shape["x"]) if name == "pmean" else
+            got = jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=checked))(
+                A(4))
+            same(got, np.tile(A(4).reshape(mesh.shape["x"], -1).mean(0), mesh.shape["x"]) if name == "pmean"
+                 else
                  A(4) * (name != "nowhere"))
 
 
 TEXTS = [
-    (lambda x: lax.all_gather(x, "i", tiled=True), "i", "all_gather[all_gather_dimension=0 axis_index_groups=None "
+    (lambda x: lax.all_gather(x, "i", tiled=True), "i",
+     "all_gather[all_gather_dimension=0 axis_index_groups=None "
      "axis_name=('i',) axis_size=4 tiled=True]"),
-    (lambda x: lax.psum_scatter(x, "i", tiled=True), "i", "reduce_scatter[axis_index_groups=None axis_name=('i',) axis_size=4 "
+    (lambda x: lax.psum_scatter(x, "i", tiled=True), "i",
+     "reduce_scatter[axis_index_groups=None axis_name=('i',) axis_size=4 "
      "scatter_dimension=0 tiled=True]"),
-    (lambda x: lax.all_to_all(x, "i", 0, 0, tiled=True), "i", "all_to_all[axis_index_groups=None axis_name=('i',) concat_axis=0 "
+    (lambda x: lax.all_to_all(x, "i", 0, 0, tiled=True), "i",
+     "all_to_all[axis_index_groups=None axis_name=('i',) concat_axis=0 "
      "split_axis=0 tiled=True]"),
     (lambda x: lax.ppermute(x, "i", [(0, 1)]), "i", "ppermute[axis_name=('i',) perm=((0, 1),)]"),
     (lambda x: lax.pmax(x, "i"), None, "pmax[axes=('i',) axis_index_groups=None]"),
     (lambda x: x + lax.axis_index("i"), "i", "axis_index[axis_name=i]"),
-    (lambda x: x, "i", "check_vma=True in_specs=(P('i',),)"), (lambda x: x, "i", "newly_manual_axes=frozenset({'i'})")]
+    (lambda x: x, "i", "check_vma=True in_specs=(P('i',),)"),
+    (lambda x: x, "i", "newly_manual_axes=frozenset({'i'})")]
 
 
 @pytest.mark.quick

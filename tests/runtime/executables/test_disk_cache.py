@@ -54,11 +54,13 @@ print(json.dumps({
 
 def environment(where, seconds="0", **more):
     return {**os.environ, "PYTHONPATH": str(ROOT), "JAX_COMPILATION_CACHE_DIR": str(where),
-            "JAX_ENABLE_COMPILATION_CACHE": "1", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": seconds, **more}
+            "JAX_ENABLE_COMPILATION_CACHE": "1", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": seconds,
+            **more}
 
 
 def start(program, where, *arguments, **options):
-    return subprocess.Popen([sys.executable, "-W", "error", program, *arguments], env=environment(where, **options),
+    return subprocess.Popen([sys.executable, "-W", "error", program, *arguments],
+                            env=environment(where, **options),
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -154,7 +156,8 @@ def test_program_options_jaxlib_and_device_are_part_of_the_key(kept, monkeypatch
 
 def test_names_of_lines_arguments_and_results_are_not_part_of_the_key(kept):
     def with_text(names, debug_info):
-        lowered = jax.jit(lambda x: {names: jnp.sort(jnp.tanh(x))}).lower(jax.ShapeDtypeStruct((3,), "float32"))
+        lowered = jax.jit(lambda x: {names: jnp.sort(jnp.tanh(x))}).lower(
+            jax.ShapeDtypeStruct((3,), "float32"))
         return lowered.as_text(debug_info=debug_info)
 
     texts = [with_text("a", False), with_text("a", True), with_text("loc(#loc1)", True)]
@@ -177,7 +180,8 @@ def test_who_reads_lines_reads_those_of_the_source_as_it_is_now(kept, tmp_path):
         return jax.jit(space["moved"]).lower(jnp.ones((64, 64))).compile()
 
     def lines(program):
-        return {int(line) for line in re.findall(r"^\d+ \{file_name_id=\d+ .*?\bline=(\d+)", program.as_text(), re.M)}
+        return {int(line) for line in re.findall(r"^\d+ \{file_name_id=\d+ .*?\bline=(\d+)",
+                                                 program.as_text(), re.M)}
 
     def traced(program, folder):
         with jax.profiler.trace(tmp_path / folder):
@@ -219,7 +223,8 @@ def test_a_flipped_byte_is_found_and_the_program_compiled_again(kept, position):
     assert from_disk()
 
 
-@pytest.mark.parametrize("content", [b"", b"hlotrace executable 1\n", b"PK\x03\x04 something else" * 99, "half"])
+@pytest.mark.parametrize(
+    "content", [b"", b"hlotrace executable 1\n", b"PK\x03\x04 something else" * 99, "half"])
 def test_truncated_and_foreign_files_are_replaced(kept, content):
     assert not from_disk()
     path = only_file(kept)
@@ -270,7 +275,8 @@ def test_what_was_used_longest_ago_is_evicted(kept):
 
 
 def test_sizes_that_are_not_kept(kept):
-    for option, value in (("jax_compilation_cache_max_size", 100), ("jax_persistent_cache_min_entry_size_bytes", 10**9)):
+    for option, value in (("jax_compilation_cache_max_size", 100),
+                          ("jax_persistent_cache_min_entry_size_bytes", 10**9)):
         with override(option, value):
             assert not from_disk() and not from_disk()
 
@@ -357,7 +363,8 @@ def test_command_line_lists_verifies_and_clears(kept, capsys):
 
 
 def test_command_line_of_a_process(tmp_path):
-    done = subprocess.run([sys.executable, "-m", "hlotrace.cache", "list"], env=environment(tmp_path), cwd=ROOT,
+    done = subprocess.run([sys.executable, "-m", "hlotrace.cache", "list"], env=environment(tmp_path),
+                          cwd=ROOT,
                           capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, f"{tmp_path}: 0 programs, 0 B of 2.15 GB\n"), done.stderr
 
@@ -370,7 +377,8 @@ def test_a_right_checksum_over_foreign_contents_is_a_warning(kept):
     path = only_file(kept)
     metadata, code = disk_cache.read(path)
     described = json.dumps(metadata).encode() + b"\n"
-    for body in (b"", b"no line", b"no json\n" + code, b"[]\n" + code, b"{}\n" + code, b'"key"\n' + code, described,
+    for body in (b"", b"no line", b"no json\n" + code, b"[]\n" + code, b"{}\n" + code, b'"key"\n' + code,
+                 described,
                  described + code[:len(code) // 2], described + two_results):
         path.write_bytes(disk_cache._FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
         with pytest.warns(RuntimeWarning, match="cannot be used .*compiled again"):
@@ -379,14 +387,16 @@ def test_a_right_checksum_over_foreign_contents_is_a_warning(kept):
 
 
 def test_programs_without_arguments_or_results_are_found_again(kept):
-    for function, args in ((lambda: jnp.ones(3) * 2, ()), (lambda x: (), (1.0,)), (lambda x: (x, x, None, 3), (1.0,))):
+    for function, args in ((lambda: jnp.ones(3) * 2, ()), (lambda x: (), (1.0,)),
+                           (lambda x: (x, x, None, 3), (1.0,))):
         jax.jit(function).lower(*args).compile()
         jax.clear_caches()
         assert jax.jit(function).lower(*args).compile()._executable.from_disk
         disk_cache.clear(kept)
 
 
-@pytest.mark.parametrize("seconds, pieces, stored", [(0.6, 1, False), (0.6, 2, True), (0.1, 10, True), (0.1, 9, False), (1.0, 1, True)])
+@pytest.mark.parametrize("seconds, pieces, stored",
+                         [(0.6, 1, False), (0.6, 2, True), (0.1, 10, True), (0.1, 9, False), (1.0, 1, True)])
 def test_one_of_several_pieces_is_stored_where_all_of_them_took_long(tmp_path, seconds, pieces, stored):
     device, = devices = jax.devices()[:1]
     options = binding.compile_options(devices, {})

@@ -16,9 +16,12 @@ SAME = [        # of one module or the other
     lambda m: m.cholesky(np.triu(H)), lambda m: m.cholesky(np.tril(S), lower=True),
     *(lambda m, t=t: m.lu_solve(m.lu_factor(Z), A[1], t) for t in (0, 1, 2)),
     lambda m: m.lu_factor(M), lambda m: m.lu(M), lambda m: m.lu(M.T), lambda m: m.lu(Z, permute_l=True),
-    lambda m: m.det(A[0]), lambda m: m.inv(Z), lambda m: m.solve(A[0], V), lambda m: m.solve(H, A[1], assume_a="her"),
-    *(lambda m, low=low: m.solve((np.tril if low else np.triu)(S), A[1], lower=low, assume_a="pos") for low in (0, 1)),
-    lambda m: m.eigh(H, eigvals_only=True), *(lambda m, t=t: m.eigh(H, S, type=t, eigvals_only=True) for t in (1, 2, 3)),
+    lambda m: m.det(A[0]), lambda m: m.inv(Z), lambda m: m.solve(A[0], V),
+    lambda m: m.solve(H, A[1], assume_a="her"),
+    *(lambda m, low=low: m.solve((np.tril if low else np.triu)(S), A[1], lower=low, assume_a="pos")
+      for low in (0, 1)),
+    lambda m: m.eigh(H, eigvals_only=True),
+    *(lambda m, t=t: m.eigh(H, S, type=t, eigvals_only=True) for t in (1, 2, 3)),
     lambda m: m.eigh_tridiagonal(V, M[0], eigvals_only=True),
     lambda m: m.eigh_tridiagonal(V, M[0], eigvals_only=True, select="i", select_range=(1, 2)),
     lambda m: m.svd(M, compute_uv=False), lambda m: m.svd(Z, compute_uv=False, lapack_driver="gesvd"),
@@ -65,11 +68,15 @@ def hermitian(a):
 
 
 DIFFERENTIABLE = [
-    (lambda a, b: (s.solve_sylvester(a, b, a), s.solve_sylvester(b, a, b, method="eigen"), s.sqrtm(b)), A[0], Z),
-    (lambda a, b, c: [s.solve(hermitian(x), c, low, assume_a="pos") for x, low in ((a, False), (b, True))], H, S, V),
+    (lambda a, b: (s.solve_sylvester(a, b, a), s.solve_sylvester(b, a, b, method="eigen"), s.sqrtm(b)), A[0],
+     Z),
+    (lambda a, b, c: [s.solve(hermitian(x), c, low, assume_a="pos") for x, low in ((a, False), (b, True))], H,
+     S, V),
     (lambda a: (s.polar(a, side="left"), s.polar(a[:, :3], method="svd")), Z),
-    (lambda a, b: (s.solve_triangular(a, b, trans=2), s.lu_solve(s.lu_factor(a), b, 1), s.lu(a)[1:], s.qr(a)), Z, A[1]),
-    (lambda a, b, c: (s.cho_solve(s.cho_factor(a), c), s.eigh(a, b, eigvals_only=True), abs(s.eigh(a, b)[1])), H, S, V),
+    (lambda a, b: (s.solve_triangular(a, b, trans=2), s.lu_solve(s.lu_factor(a), b, 1), s.lu(a)[1:], s.qr(a)),
+     Z, A[1]),
+    (lambda a, b, c: (s.cho_solve(s.cho_factor(a), c), s.eigh(a, b, eigvals_only=True), abs(s.eigh(a, b)[1])),
+     H, S, V),
     (lambda d, e: s.eigh_tridiagonal(d, e, eigvals_only=True), V, Z[0, :3]),
     (lambda a, b: (s.expm(a), s.qr_multiply(a, b)), 2 * A[0], A[1]),
 ]
@@ -82,7 +89,8 @@ def test_derivatives(row):
 
 @pytest.mark.parametrize("call, error, words", [
     (lambda: s.solve_triangular(M, V), ValueError, r"square matrix .* got \(4, 3\)"),
-    (lambda: s.solve_triangular(S, M[:3]), ValueError, r"b must have shape \(4,\) or \[..., 4, k\], got shape \(3, 3\)"),
+    (lambda: s.solve_triangular(S, M[:3]), ValueError,
+     r"b must have shape \(4,\) or \[..., 4, k\], got shape \(3, 3\)"),
     (lambda: s.solve_triangular(S, V, trans=3), ValueError, "'T' or 'C', got 3"),
     (lambda: s.lu_solve(s.lu_factor(S), V, trans="T"), ValueError, "0, 1 or 2, got 'T'"),
     (lambda: s.lu(V), TypeError, r"got shape=\(4,\)"), (lambda: s.cholesky(M), ValueError, r"got \(4, 3\)"),
@@ -98,17 +106,22 @@ def test_derivatives(row):
     (lambda: s.qr(M, mode="complete"), ValueError, "'economic', got 'complete'"),
     (lambda: s.qr_multiply(M, M), ValueError, r"c must have 4 columns, got shape \(4, 3\)"),
     (lambda: s.qr_multiply(M, V, mode="left"), ValueError, r"Q @ c.* 3 rows, got shape \(4,\)"),
-    (lambda: s.hessenberg(M), ValueError, r"got \(4, 3\)"), (lambda: s.schur(S, "r"), ValueError, "'complex'"),
+    (lambda: s.hessenberg(M), ValueError, r"got \(4, 3\)"),
+    (lambda: s.schur(S, "r"), ValueError, "'complex'"),
     (lambda: s.polar(M.T), NotImplementedError, r"m >= n, got shape \(3, 4\); method='svd'"),
-    (lambda: s.polar(M, "up"), ValueError, "'left', got 'up'"), (lambda: s.polar(V), ValueError, r"got shape \(4,\)"),
+    (lambda: s.polar(M, "up"), ValueError, "'left', got 'up'"),
+    (lambda: s.polar(V), ValueError, r"got shape \(4,\)"),
     (lambda: s.polar(M, method="svq"), ValueError, "did you mean 'svd'"),
     (lambda: s.solve_sylvester(S, S, M), ValueError, r"shapes \(4, 4\), \(4, 4\) and \(4, 3\)"),
     (lambda: s.solve_sylvester(S, S, S, method="qr"), ValueError, "'eigen', got 'qr'"),
-    (lambda: s.sqrtm(M), ValueError, r"got \(4, 3\)"), (lambda: s.sqrtm(S, 2), NotImplementedError, "blocksize"),
+    (lambda: s.sqrtm(M), ValueError, r"got \(4, 3\)"),
+    (lambda: s.sqrtm(S, 2), NotImplementedError, "blocksize"),
     (lambda: s.funm(A, jnp.exp), ValueError, r"got shape \(2, 4, 4\); jax.vmap"),
     (lambda: s.rsf2csf(S, M[:3]), ValueError, "equal sizes"),
-    (lambda: s.expm(M), ValueError, r"got \(4, 3\)"), (lambda: s.expm(S, max_squarings=2.5), TypeError, "an int"),
-    (lambda: s.expm_frechet(S, V), ValueError, "one shape"), (lambda: s.expm_frechet(S, S, method="x"), ValueError, "SPS"),
+    (lambda: s.expm(M), ValueError, r"got \(4, 3\)"),
+    (lambda: s.expm(S, max_squarings=2.5), TypeError, "an int"),
+    (lambda: s.expm_frechet(S, V), ValueError, "one shape"),
+    (lambda: s.expm_frechet(S, S, method="x"), ValueError, "SPS"),
 ])
 def test_refused(call, error, words):
     with pytest.raises(error, match=words):
