@@ -6,6 +6,7 @@ import pytest
 from mesh8 import devices
 from op_table.row import listed
 from row_checks import assert_all_near, rows
+from together import compiled_together
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -127,7 +128,7 @@ def test_what_is_traced_ahead_has_types():
     np.testing.assert_array_equal(out, X.T)
 
 
-@pytest.mark.parametrize("fun, want", [
+FUNCTIONS = [
     (lambda x: x.reshape(2, 4, 8), "f32[2@x,4,8@y]"),
     (lambda x: x.reshape(8, 1, 2, 4, 1), None),
     (lambda x: x.reshape(8, 1, 4, 2, 1), "f32[8@x,1,4@y,2,1]"),
@@ -176,20 +177,28 @@ def test_what_is_traced_ahead_has_types():
     (lambda x: jax.shard_map(lambda v: v * 2, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})(jax.reshard(x, P("x", "y"))),
      "f32[8@x,8@y]"),
     (jax.sharding.auto_axes(lambda x: x @ x, out_sharding=P("x", None)), "f32[8@x,8]"),
-    (lambda x: jax.hessian(lambda v: (v ** 3).sum())(jax.reshard(x[0:2].max(0), P("y"))), "f32[8@y,8]")])
+    (lambda x: jax.hessian(lambda v: (v ** 3).sum())(jax.reshard(x[0:2].max(0), P("y"))), "f32[8@y,8]")]
+
+# what each gives in a program for what is split and for what is whole
+IN_PROGRAMS = compiled_together([fun for fun, want in FUNCTIONS if want],
+                                lambda fun: (fun, (split("x", "y"),), (split(),)))
+
+
+@pytest.mark.parametrize("fun, want", FUNCTIONS)
 def test_functions_over_explicit_axes(fun, want):
     """Eagerly and in jit: the numbers of one device and the type, or the error."""
     x = split("x", "y")
     with jax.set_mesh(mesh()):
-        for f in (fun, jax.jit(fun)):
-            if want is None:
+        if want is None:
+            for f in (fun, jax.jit(fun)):
                 with pytest.raises(ShardingTypeError):
                     f(x)
-                continue
-            out = f(x)
+            return
+        compiled, expected = IN_PROGRAMS(fun)
+        for out in (fun(x), compiled):
             assert kind(out) == want
             assert out.sharding.is_equivalent_to(jax.typeof(out).sharding.update(mesh=mesh()), out.ndim)
-            np.testing.assert_allclose(out, fun(split()), rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("call", [
