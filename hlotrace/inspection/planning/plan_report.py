@@ -1,6 +1,8 @@
 """A Plan for people: a table for each target, and one HTML page."""
 import html as html_escapes
 
+from ..communication import aligned
+
 WHAT_IT_IS_NOT = ("Lower bounds from peak rates, of the compiled program: nothing was run, no kernel was "
                   "measured, nothing was autotuned.")
 QUICK = ("Of the traced program alone, not compiled: memory and operations are near what a compile says; "
@@ -48,20 +50,13 @@ def mesh_text(mesh):
     return " ".join(f"{axis}={n}" for axis, n in mesh.items()) or "one device"
 
 
-def aligned(rows, left=1):
-    """Lines of columns, the first `left` to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return ["  ".join(cell.ljust(w) if i < left else cell.rjust(w)
-                      for i, (cell, w) in enumerate(zip(row, widths))).rstrip() for row in rows]
-
-
 def table(plan):
     """The whole, as text."""
     parts = []
     for name, devices in plan.targets.items():
         rows = [row for row in plan.rows if row.target == name]
         parts.append("\n".join([_heading(name, devices, rows), *aligned([_titles(plan, rows), *(
-            _cells(plan, row, rows) for row in rows)]), *_errors(rows), *_best(rows)]))
+            _cells(plan, row, rows) for row in rows)], right=1), *_errors(rows), *_best(rows)]))
     quick = any(row.estimate and row.estimate.source == "traced" for row in plan.rows)
     return "\n\n".join([*parts, QUICK if quick else WHAT_IT_IS_NOT])
 
@@ -157,7 +152,7 @@ def estimate_table(e):
             ["FLOPs", amount(sum(e.flops.values())), ", ".join(e.flops)],
             ["bytes to memory", amount(e.bytes), ""], ["bytes sent", amount(sum(e.sent.values())), ""],
             *([f"{part} at its peak", duration(seconds), ""] for part, seconds in e.times.items())]
-    lines = aligned(rows)
+    lines = aligned(rows, right=1)
     if e.times:
         lines.append(f"a run takes at least {duration(e.seconds)}, bound by: {e.bound}")
     return "\n".join([*lines, *of_estimate(e), QUICK if e.source == "traced" else WHAT_IT_IS_NOT])
