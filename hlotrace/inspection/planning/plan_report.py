@@ -57,8 +57,12 @@ def table(plan):
         rows = [row for row in plan.rows if row.target == name]
         parts.append("\n".join([_heading(name, devices, rows), *aligned([_titles(plan, rows), *(
             _cells(plan, row, rows) for row in rows)], right=1), *_errors(rows), *_best(rows)]))
-    quick = any(row.estimate and row.estimate.source == "traced" for row in plan.rows)
-    return "\n\n".join([*parts, QUICK if quick else WHAT_IT_IS_NOT])
+    return "\n\n".join([*parts, _caveat(row.estimate for row in plan.rows)])
+
+
+def _caveat(estimates):
+    """What the numbers of estimates are not."""
+    return QUICK if any(e and e.source == "traced" for e in estimates) else WHAT_IT_IS_NOT
 
 
 def _heading(name, devices, rows):
@@ -136,8 +140,11 @@ def largest_title(peak):
 
 def largest(values):
     """Lines on the values that are in memory at the peak, as an Estimate has them."""
-    return aligned([[f"  {v['type']}", v["kind"], v["where"] or "-", v["name"] or "-", size(v["bytes"])]
-                    for v in values], 4)
+    return aligned([[f"  {first}", *rest] for first, *rest in _value_rows(values)], 4)
+
+
+def _value_rows(values):
+    return [[v["type"], v["kind"], v["where"] or "-", v["name"] or "-", size(v["bytes"])] for v in values]
 
 
 def estimate_table(e):
@@ -155,7 +162,7 @@ def estimate_table(e):
     lines = aligned(rows, right=1)
     if e.times:
         lines.append(f"a run takes at least {duration(e.seconds)}, bound by: {e.bound}")
-    return "\n".join([*lines, *of_estimate(e), QUICK if e.source == "traced" else WHAT_IT_IS_NOT])
+    return "\n".join([*lines, *of_estimate(e), _caveat([e])])
 
 
 _STYLE = """
@@ -193,12 +200,10 @@ def html(plan):
                 if e.sent:
                     parts.append(_html_table([["collective", "mesh axes", "bytes that a chip sends"], *(
                         [kind, axes, size(n)] for (kind, axes), n in e.sent.items())], 2))
-                parts.append(_html_table([["at the peak", "kind", "line", "what", "bytes"], *(
-                    [v["type"], v["kind"], v["where"] or "-", v["name"] or "-", size(v["bytes"])]
-                    for v in e.at_peak)], 4))
+                parts.append(_html_table([["at the peak", "kind", "line", "what", "bytes"],
+                                          *_value_rows(e.at_peak)], 4))
                 parts += [f"<p>{escape(note)}</p>" for note in e.notes] + ["</details>"]
-    quick = any(row.estimate and row.estimate.source == "traced" for row in plan.rows)
-    return "\n".join([*parts, f"<p>{QUICK if quick else WHAT_IT_IS_NOT}</p></html>"])
+    return "\n".join([*parts, f"<p>{_caveat(row.estimate for row in plan.rows)}</p></html>"])
 
 
 def _html_table(rows, left):
