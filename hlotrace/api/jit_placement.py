@@ -99,9 +99,9 @@ class Placement:
         if self.place is not None:
             return evaluate.device_assignment([*map(aval_of, consts)], None, (self.place,), found)[0], None
         places: Any = list(map(evaluate.committed_sharding, leaves))
-        if state.mesh_to_run_on and not any(places):
-            if not any(hasattr(m, "devices") for m in found):
-                found = (state.mesh_to_run_on, *found)
+        if (around := state.mesh_to_run_on) and not any(places):
+            if all(getattr(m, "_devices", around._devices) == around._devices for m in found):
+                found = (around, *found)
         elif found and not any(hasattr(m, "devices") for m in found) and not any(
                 places[i] for i in kept):
             # an AbstractMesh has no devices: those of arguments that the program does not use
