@@ -322,6 +322,11 @@ def test_gradients_of_what_is_reduced_are_unreduced(name):
                                atol=1e-4)
 
 
+def test_a_product_of_what_is_reduced_is_not():
+    whole = jax.device_put(A[:, :8], P(reduced={"x"}))
+    assert [str(jax.typeof(x)) for x in both(lambda x: x @ x.T, whole)] == ["float32[8,8]"] * 2
+
+
 def test_products_along_a_path_and_values_that_leave_explicit_axes():
     a, b = operands()
     path = jax.jit(lambda a, b: jnp.einsum("ij,jk,kl->il", a, b, jnp.ones((8, 4)),
