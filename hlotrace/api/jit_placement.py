@@ -113,8 +113,8 @@ class Placement:
         requested, outs = self.requested(traced, leaves)
         requested = requested and [*[None] * len(consts), *[requested[i] for i in kept]]
         if put := {v: s for v, s in put_in_memory(program).items() if isinstance(s, Sharding)}:
-            outs = tuple([s or put.get(v) for s, v in zip(outs or [None] * len(program.outvars),
-                                                          program.outvars)])
+            outs = tuple([s or (put[v].filled(v.aval.ndim) if v in put else None) for s, v in zip(
+                outs or [None] * len(program.outvars), program.outvars)])
 
         def name(i: int) -> str:
             if i < len(consts):

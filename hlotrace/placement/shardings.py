@@ -349,7 +349,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
 def _put_eagerly(x: Any, *, sharding: Any, **_: Any) -> Any:
     x = own(x)
     if type(sharding) is InMemory:
-        sharding = x.sharding.with_memory_kind(sharding._kind)
+        sharding = x.sharding.with_memory_kind(sharding._kind).filled(x.ndim)
     return transfer.move(x, sharding) if isinstance(sharding, Sharding) else x
 
 
@@ -379,7 +379,7 @@ def _reshard(x: Any, *, sharding: NamedSharding) -> Any:
     """Moved; if a type names no devices, they are the array's, those of the mesh in use, or the only ones."""
     x = own(x)
     reshard_p.abstract_eval(x.aval, sharding=sharding)
-    sharding = sharding.with_entries(*sharding.entries(x.ndim))
+    sharding = sharding.filled(x.ndim)
     for mesh in (sharding.mesh, getattr(x.sharding, "mesh", None), current_mesh(), only_mesh(sharding.mesh)):
         if isinstance(mesh, Mesh) and mesh.shape_tuple == sharding.mesh.shape_tuple:
             sharding = sharding.update(mesh=mesh.update(axis_types=sharding.mesh.axis_types))
