@@ -16,7 +16,7 @@ from ..primitives.parallel.sharding import (
     reshard_p, sharding_constraint_p, summed)
 from ..primitives.programs.calls import jit_bind
 from ..runtime.array_impl import own
-from ..runtime.devices import placement, transfer
+from ..runtime.devices import placement, transfer, transfer_guards
 from ..sharding.abstract import HOST, Sharding
 from ..sharding.layout import Anywhere, Format, Layout
 from ..sharding.mesh import Mesh, current_mesh, get_abstract_mesh, only_mesh
@@ -385,7 +385,8 @@ def _reshard(x: Any, *, sharding: NamedSharding) -> Any:
             sharding = sharding.update(mesh=mesh.update(axis_types=sharding.mesh.axis_types))
             if x.sharding._terms == sharding._terms == frozenset() or x.sharding.is_equivalent_to(
                     sharding, x.ndim):
-                return transfer.move(x, sharding)
+                with transfer_guards.computing():
+                    return transfer.move(x, sharding)
             return jit_bind(_resharding(sharding, x.aval), [x])[0]      # no device has the value to move
     raise ValueError(f"reshard: {sharding} names no devices, and there is no such mesh in use: enter one "
                      "with set_mesh(mesh), or pass NamedSharding(mesh, spec)")
