@@ -14,6 +14,7 @@ from ..api.stages import ShapeDtypeStruct
 from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
+from ..core.config import state
 from ..core.pytrees import pytree
 from ..core.trace import Tracer
 from ..runtime.array_impl import ArrayImpl, from_numpy
@@ -97,9 +98,14 @@ def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
         return put(x, sharding)
     retyped = False
     if not isinstance(sharding, Sharding):      # a kind of memory, of the same devices
+        if state.mesh_to_run_on is not None and not isinstance(x, ArrayImpl):
+            from ..sharding.named import NamedSharding
+            from ..sharding.spec import PartitionSpec
+            over = NamedSharding(state.mesh_to_run_on, PartitionSpec(), sharding._kind)
+            return _put(x, over, donate, may_alias)
         x = x if isinstance(x, ArrayImpl) else from_numpy(x, aval=aval_of(x))
         retyped = x.aval.memory_space is not sharding.space
-        sharding = x.sharding.with_memory_kind(sharding._kind)
+        sharding = x.sharding.with_memory_kind(sharding._kind).filled(x.ndim)
     if not isinstance(x, ArrayImpl):
         aval = aval_of(x)
         placement.check_fits(sharding, aval, partial(placement.of_type, "device_put: a value", aval))

@@ -30,6 +30,7 @@ EXEMPT = {
     "core/refs.py:RefOrView.__array__": {"dtype", "copy"},              # it raises
     # a program over several devices takes each input under a sharding of its own
     "runtime/executables/executable.py:Executable.has_there": {"i"},
+    "sharding/abstract.py:Sharding.filled": {"ndim"},                   # that of a NamedSharding reads it
     "core/jaxpr.py:Eqn.replace": {"ctx"},                               # nothing depends on it here
     # for people, and for compilers of kernels; what is exact is right for what may be approximate
     "experimental/pallas/interpret.py:pallas_call": {"compiler_params", "cost_estimate", "debug", "metadata"},
