@@ -312,8 +312,8 @@ def test_branches_with_different_derivatives():
 
 
 def test_what_is_given_back_as_it_is_is_no_result():
-    """It is not mapped where what decides is, a derivative does not keep it for each step; a NumPy array is
-    an Array."""
+    """It is not mapped where what decides is, a derivative does not keep it for each step; of a branch a NumPy
+    array is an Array."""
     def branch(p, x, y):
         return lax.cond(p, lambda x, y: (x, y + 1, x), lambda x, y: (x, y * x, y), x, y)
 

@@ -91,6 +91,14 @@ def _cut(jaxpr, marks, prevent_cse, policy):
                                                                         jaxpr.name), split.out_nonzero
 
 
+def _impl(*args, jaxpr, **_):
+    """The results; an operand that is one is given back as it is."""
+    outs = (eval_jaxpr(jaxpr, (), *args) if _eager_alone(jaxpr) else
+            jit_p.bind(*args, jaxpr=jaxpr, donated=()))
+    given = dict(zip(jaxpr.invars, args))
+    return [given.get(v, x) for v, x in zip(jaxpr.outvars, outs)]
+
+
 def _more(prevent_cse, n):
     """The same with n operands behind the others."""
     return (*prevent_cse, *[True] * n) if type(prevent_cse) is tuple else prevent_cse
@@ -146,8 +154,7 @@ remat_p = Holder(
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names, scope="checkpoint"),
     jvp=_jvp, linearize=_linearize, batching=_batching,
     transpose=_transpose, discharge=_discharge, partial_eval=partial_eval_call, vary=vary_call,
-    impl_rule=lambda *args, jaxpr, **_: (eval_jaxpr(jaxpr, (), *args) if _eager_alone(jaxpr) else
-                                        jit_p.bind(*args, jaxpr=jaxpr, donated=())))
+    impl_rule=_impl)
 remat_p.shown = lambda eqn: {**eqn.params, "differentiated": False, "policy": (
     None if eqn.params["policy"] is nothing_saveable else eqn.params["policy"])}
 
