@@ -48,13 +48,6 @@ def as_operands(leaves: list[Any]) -> list[Any]:
     return [x if _is_float0_leaf(x) else own(x) for x in leaves]
 
 
-def _primals(leaves: list[Any]) -> list[Any]:
-    """What a function is differentiated at: a rule of the user's sees a Python number as it was given."""
-    if state.trace is not EVAL:
-        return leaves
-    return [x if type(x) in dtypes.python_scalars else own(x) for x in leaves]
-
-
 def _as_given(values: Sequence[Any], operands: Sequence[Any], leaves: Sequence[Any],
               others: Sequence[Any] | None = None) -> list[Any]:
     """What the user gave in place of each value that is the operand made of it; `others` in place of the
@@ -342,7 +335,7 @@ def linearize_call(flat: FlatFunction, avals: Sequence[ShapedArray],
                order: Any = None) -> tuple[list[Any], Any, VJP]:
     """(outs, aux, pullback) of a FlatFunction at its leaves, which are of these types."""
     marks = adapters.perturbed(flat.in_tree, avals)
-    primals = _primals(flat.leaves)
+    primals = as_operands(flat.leaves)
     outs, program, out_nonzero = linearize_flat(flat, primals, marks, scope="jvp()")
     n = flat.out_tree.num_leaves
     if flat.has_aux:        # tangents of aux are not wanted
@@ -494,7 +487,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     marks = adapters.perturbed(flat.in_tree, avals)
     checked = [_checked_tangent(flat, i, a, t) for i, (a, t) in enumerate(zip(avals, tangent_leaves))]
     checked = [t if mark else None for t, mark in zip(checked, marks)]
-    operands = _primals(flat.leaves)
+    operands = as_operands(flat.leaves)
     outs, out_tangents = jvp_flat(flat, operands, checked, "jvp()")
     outs, aux = flat.split(_as_given(outs, operands, flat.leaves))
     types = [aval_of(x).tangent() for x in outs]
