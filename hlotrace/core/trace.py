@@ -603,6 +603,14 @@ def note_line(error: BaseException, primitive: Primitive) -> None:
         error.add_note(f"while tracing {primitive.name} at {provenance.describe(state.source)}")
 
 
+def literal_number(x: Any) -> Any:
+    """The Python or NumPy number that is meant where a program is written down; None for everything else."""
+    if type(x) is JaxprTracer and type(x._var) is Literal:
+        x = x._var.val
+        x = x[()] if isinstance(x, np.ndarray) else x
+    return x if isinstance(x, (*dtypes.python_scalars, np.generic)) else None
+
+
 def as_constant(value: Any) -> Tracer | None:
     """A value known now as a constant of the program that is being written down, if one is."""
     trace = state.trace

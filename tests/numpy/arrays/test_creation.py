@@ -258,6 +258,11 @@ def test_a_known_array_in_a_program_is_a_constant_of_it():
         "{ lambda ; . let  in (2:i8[],) }": lambda: jnp.int8(2),
         "{ lambda a:f32[2]; . let  in (a,) }": lambda: jnp.array(row),
         "{ lambda a:f32[2]; . let b:f32[2] = add a 1.0:f32[] in (b,) }": lambda: jnp.array([1., 2.]) + 1,
+        # converted at once, where the number is one of the other type
+        "{ lambda ; . let  in (1.0:bf16[],) }": lambda: jnp.asarray(1).astype(jnp.bfloat16),
+        "{ lambda ; . let  in (2.0:f32[],) }": lambda: jnp.array(2).astype(jnp.float32),
+        "{ lambda ; . let a:u8[] = convert_element_type[new_dtype=uint8 weak_type=False] 300:i32[] in (a,) }":
+            lambda: jnp.asarray(300).astype("uint8"),
     }
     for text, fun in programs.items():
         assert str(hlotrace.make_jaxpr(fun)()) == text
