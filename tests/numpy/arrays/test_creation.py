@@ -265,7 +265,7 @@ def test_a_known_array_in_a_program_is_a_constant_of_it():
             lambda: jnp.asarray(300).astype("uint8"),
     }
     for text, fun in programs.items():
-        assert str(hlotrace.make_jaxpr(fun)()) == text
+        assert " ".join(str(hlotrace.make_jaxpr(fun)()).split()) == " ".join(text.split())
     mapped = hlotrace.vmap(lambda x: hlotrace.grad(lambda y: y * jnp.asarray(3.))(x))
     assert "copy" not in str(hlotrace.make_jaxpr(mapped)(row))
     np.testing.assert_array_equal(hlotrace.jit(mapped)(row), [3, 3])
