@@ -85,7 +85,7 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
         return made_on(count, ShapedArray((size,), dtype), device, out_sharding, "arange")
     value = (np.arange(size) * step + start if integral else start + np.arange(size) *
              float(step)).astype(dtype)
-    # counting from 0 is an operation, whose numbers nobody gave: no transfer guard is asked
+    # counting from 0 is an operation without operands: no transfer guard is asked
     with transfer_guards.unasked() if counts else contextlib.nullcontext():
         result = known_array(value, ShapedArray(value.shape, dtype))
     return on_device(result, device, out_sharding, "arange")
