@@ -149,7 +149,7 @@ def _transpose(cts, *args, jaxpr, **_):
 
 # prevent_cse: a bool, or one for each operand
 remat_p = Holder(
-    "checkpoint", multiple_results=True, linear="typed",
+    "checkpoint", multiple_results=True, linear="typed", also={"differentiated": lambda params: False},
     abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names, scope="checkpoint"),
     jvp=_jvp, linearize=_linearize, batching=_batching,
