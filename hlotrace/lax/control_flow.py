@@ -379,8 +379,11 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None, max_steps=None):
                             + (f": convert it with int({bound!r})" if type(bound) is float else
                                ": give a Python int, or x.astype(int) of one element"))
     dtype, weak = _index_type(lower, upper)
+    known = all(is_concrete(b) and not isinstance(b, Tracer) for b in (lower, upper))
+    if known:       # counted in Python, the index is a Python int of the program's
+        dtype, weak = aval_of(0).dtype, True
     one = dtype.type(1).item() if weak else scalar(1, dtype)
-    if all(is_concrete(b) and not isinstance(b, Tracer) for b in (lower, upper)):
+    if known:
         lower, upper = (b if type(b) is Dimension else int(b) for b in (lower, upper))
         sized = Dimension not in (type(lower), type(upper))
         if max_steps is not None and sized and upper - lower > max_steps:
@@ -424,7 +427,8 @@ def _index_type(lower, upper):
     """(dtype, weak_type) of the loop index."""
     pairs = tuple((aval_of(b).dtype, aval_of(b).weak_type) for b in (lower, upper))
     strong = {d for d, weak in pairs if not weak}
-    if len(strong) > 1:
+    # an unsigned integer does not go with a Python int
+    if len(strong) > 1 or any(d.kind == "u" for d in strong) and any(weak for _, weak in pairs):
         raise TypeError("lower and upper arguments to fori_loop must have equal types, got "
                         f"{pairs[0][0].name} and {pairs[1][0].name}")
     return dtypes.lattice_result(pairs)

@@ -228,6 +228,20 @@ def test_fori_loop(lower, upper):
     same(lax.fori_loop(lower, upper, lambda i, c: c + i, np.int32(0), unroll=2), want)
 
 
+@pytest.mark.parametrize("lower, upper, known, traced", [
+    (0, 3, "~int32[]", "~int32[]"), (0, np.int8(3), "~int32[]", "int8[]"),
+    (np.uint8(0), np.uint8(3), "~int32[]", "uint8[]")])
+def test_the_type_of_the_index(lower, upper, known, traced):
+    """Between bounds that are known the loop counts in Python ints; otherwise in the type of the bounds."""
+    def index(*bounds):
+        seen = []
+        lax.fori_loop(*bounds, lambda i, c: (seen.append(str(jax.typeof(i))), c)[1], 0.)
+        return seen[-1]
+    found = []
+    jax.make_jaxpr(lambda *bounds: found.append(index(*bounds)))(lower, upper)
+    assert (index(lower, upper), *found) == (known, traced)
+
+
 def test_fori_loop_derivatives():
     f = lambda x: lax.fori_loop(0, 3, lambda i, c: c * jnp.sin(x) + i, x)
     ref = lambda x: ((x * jnp.sin(x)) * jnp.sin(x) + 1) * jnp.sin(x) + 2
@@ -479,6 +493,9 @@ CARRY = "carry input and carry output must have"
     (lambda: lax.fori_loop(0, A(2).astype(int), lambda i, c: c, 0), TypeError, "upper must be an integer"),
     (lambda: lax.fori_loop(np.int8(0), np.int32(3), lambda i, c: c, 0), TypeError,
      "equal types.*int8 and int32"),
+    (lambda: lax.fori_loop(0, np.uint8(3), lambda i, c: c, 0), TypeError, "equal types.*int32 and uint8"),
+    (lambda: jax.jit(lambda n: lax.fori_loop(n, 3, lambda i, c: c, 0))(np.uint32(0)), TypeError,
+     "equal types.*uint32 and int32"),
     (lambda: lax.fori_loop(0, 3, lambda i, c: (c, c), 0), TypeError, CARRY),
     (lambda: jax.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c, 0, unroll=2))(3), ValueError, "unroll"),
     (lambda: lax.cond(A(2) > 0, lambda: 1, lambda: 2), TypeError, r"scalar, got bool\[2\]"),
