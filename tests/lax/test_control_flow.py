@@ -229,17 +229,23 @@ def test_fori_loop(lower, upper):
 
 
 @pytest.mark.parametrize("lower, upper, known, traced", [
-    (0, 3, "~int32[]", "~int32[]"), (0, np.int8(3), "~int32[]", "int8[]"),
-    (np.uint8(0), np.uint8(3), "~int32[]", "uint8[]")])
-def test_the_type_of_the_index(lower, upper, known, traced):
-    """Between bounds that are known the loop counts in Python ints; otherwise in the type of the bounds."""
-    def index(*bounds):
+    (0, 2, "weak int32", "weak int32"), (0, np.int8(2), "weak int32", "int8"), (np.int8(0), 2, "weak int32", "int8"),
+    (0, np.int32(2), "weak int32", "weak int32"), (np.int32(0), 2, "weak int32", "int32"),
+    (np.uint8(0), np.uint8(2), "weak int32", "uint8"), (0.0, 2.0, "weak int32", "weak float32"),
+    (0.0, np.float32(2), "weak int32", "weak float32"), (0, np.uint8(2), None, None), (np.uint32(0), 2, None, None),
+    (np.int8(0), np.int32(2), None, None), (0.0, np.float16(2), None, None)])
+def test_the_type_of_a_loops_index(lower, upper, known, traced):
+    """Of known bounds it is that of a Python int, of others theirs."""
+    def index_type(lower, upper):
+        lax.fori_loop(lower, upper, lambda i, c: seen.append("weak " * i.weak_type + i.dtype.name) or c, 0)
+    for way, want in (index_type, known), (jax.jit(index_type), traced):
         seen = []
-        lax.fori_loop(*bounds, lambda i, c: (seen.append(str(jax.typeof(i))), c)[1], 0.)
-        return seen[-1]
-    found = []
-    jax.make_jaxpr(lambda *bounds: found.append(index(*bounds)))(lower, upper)
-    assert (index(lower, upper), *found) == (known, traced)
+        if want is None:
+            with pytest.raises(TypeError, match="must have equal types"):
+                way(lower, upper)
+        else:
+            way(lower, upper)
+            assert seen[0] == want
 
 
 def test_fori_loop_derivatives():
