@@ -205,6 +205,7 @@ _NAMES = """
 | `jax.experimental.colocated_python.serialization.xb` | packages | `jax._src.xla_bridge` |
 | `jax.experimental.key_reuse._core` | JAX's tests | module |
 | `jax.experimental.ode.api_util` | packages | `jax._src.api_util` |
+| `jax.experimental.pallas.dot` | folx | `experimental.pallas.triton.dot` |
 | `jax.experimental.transfer` | packages | module |
 | `jax.extend.core.CallPrimitive` | packages | `extend.call_primitives.CallPrimitive` |
 | `jax.extend.pallas` | packages | module |
