@@ -155,6 +155,7 @@ _NAMES = """
 | `jax.experimental.multihost_utils` | packages | nothing | global_array_to_host_local_array_p |
 | `jax.experimental.multihost_utils` | packages | nothing | host_local_array_to_global_array_p ltg_batcher |
 | `jax.experimental.ode` | packages | `jax._src` | api_util |
+| `jax.experimental.pallas` | folx | `experimental.pallas.triton` | dot |
 | `jax.experimental.rnn` | packages | nothing | rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p |
 | `jax.experimental.sparse.linalg` | packages | nothing | spsolve_p |
 | `jax.experimental.sparse` | packages | nothing | bcoo_dot_general_p bcoo_dot_general_sampled_p |

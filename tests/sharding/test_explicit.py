@@ -108,6 +108,11 @@ def test_types_say_which_explicit_axes_split_what():
     assert aval.update(dtype="int32").sharding == aval.sharding and aval.update(shape=(8,)).explicit is None
     assert aval.update(sharding=NamedSharding(mesh(), P(None, "y"))).str_short() == "float32[8,8@y]"
     assert jax.core.ShapedArray((8, 8), "float32", sharding=NamedSharding(mesh(), P(("x", "y")))) is aval
+    with jax.set_mesh(mesh()):      # however it was made
+        made = [split(), jnp.zeros((8, 8)), jnp.array(X), jnp.ones((8, 8)) + jnp.array(X), X]
+        traced = []
+        jax.jit(lambda *xs: traced.extend(map(jax.typeof, xs)))(*made)
+        assert {*map(jax.typeof, made), *traced} == {jax.typeof(split())}
     assert pickle.loads(pickle.dumps(aval)) is aval
     with pytest.raises(ValueError, match="partitioned 2 times, but the dimension size is 3"):
         jax.core.ShapedArray((3,), "float32", sharding=NamedSharding(mesh(), P("x")))
