@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ..core import leaks, programs
 from ..core.config import state
 from ..core.jaxpr import close, dce, eval_jaxpr
-from ..core.trace import JaxprTrace, JaxprTracer, Trace, aval_of
+from ..core.trace import JaxprTrace, JaxprTracer, Trace, aval_of, entering
+from ..primitives.arrays.shape import zeros_of
 from ..primitives.programs.calls import jit_p
 from .jvp import JVPTrace, JVPTracer
 
@@ -35,6 +36,8 @@ class SplitTrace(Trace):
             if type(a) is JaxprTracer and a._trace is linear:
                 if primitive is jit_p:     # a mixture of primal and tangent work: split it too
                     return eval_jaxpr(params["jaxpr"], (), *args)
+                if primitive.linearize is not None and not all(map(self._is_tangent, args)):
+                    return self._split(primitive, args, params)
                 return linear.process(primitive, args, params)
         saved = state.trace
         state.trace = self.parent
@@ -43,9 +46,19 @@ class SplitTrace(Trace):
         finally:
             state.trace = saved
 
+    def _is_tangent(self, value: Any) -> bool:
+        return type(value) is JaxprTracer and value._trace is self.linear
+
+    def _split(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The results of a loop, say, that computes with primals and tangents, as where a rule of the user's
+        calls jvp: it is linear in the tangents, and so is its derivative at zero applied to them."""
+        trace = JVPTrace(self.parent, self)
+        with entering(self.parent):
+            args = [JVPTracer(trace, zeros_of(a.aval), a) if self._is_tangent(a) else a for a in args]
+        return [p if t is None else t for p, t in map(trace.split, trace.process(primitive, args, params))]
+
     def splice(self, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
-        linear = self.linear
-        if any(type(a) is JaxprTracer and a._trace is linear for a in args):
+        if any(map(self._is_tangent, args)):
             return super().splice(jaxpr, args)
         return self.outside(self.parent.splice, jaxpr, args)
 

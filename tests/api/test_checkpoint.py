@@ -145,3 +145,29 @@ def test_static_arguments_that_are_not_hashable():
     f = jax.checkpoint(lambda scales, x: jnp.sin(x) * scales["a"], static_argnums=0)
     for scale in 2, 3:
         same(jax.grad(f, 1)({"a": scale}, 0.0), scale * 1.0)
+
+
+@jax.custom_vjp
+def doubled(x):
+    """sin, whose rule gives twice its derivative: where the rule is used shows."""
+    return jnp.sin(x)
+
+
+doubled.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (2 * g * jnp.cos(x),))
+
+
+@pytest.mark.parametrize("wrap", [
+    jax.checkpoint, functools.partial(jax.checkpoint, policy=policies.dots_saveable), jax.jit,
+    lambda f: jax.checkpoint(jax.checkpoint(f)), lambda f: jax.jit(jax.checkpoint(jax.jit(f)))])
+@pytest.mark.parametrize("hold", [
+    lambda f: f, jax.vmap, lambda f: lambda x: jax.lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0],
+    lambda f: lambda x: jax.lax.cond(x[0] > 0, f, jnp.sin, x)], ids=["plain", "vmap", "scan", "cond"])
+def test_second_derivatives_of_what_has_a_backward_rule(hold, wrap):
+    """The forward pass of a gradient is differentiated as the forward rule, with checkpoint and without."""
+    x = jnp.arange(1.0, 4.0)
+
+    def second(wrap):
+        f = jax.grad(lambda x: hold(wrap(lambda x: doubled(x) * x))(x).sum())
+        return [jax.jvp(f, (x,), (x,))[1], *jax.jit(jax.jacrev(f))(x)]
+    for found, expected in zip(second(wrap), second(lambda f: f), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -360,3 +360,45 @@ doubled.defvjp(forward_of_doubled, backward_of_doubled)
 def test_texts_of_programs_name_the_functions_of_the_user(f, words):
     text = str(jax.make_jaxpr(f)(np.ones(3, np.float32)))
     assert all(word in text for word in words), text
+
+
+# what a function with a custom_jvp rule may hold: its rule differentiates that itself, by jvp
+HELD = {
+    "scan": lambda x: lax.scan(lambda c, y: (jnp.tanh(c) * y, c), x, jnp.stack([x, x]))[0],
+    "fori_loop": lambda x: lax.fori_loop(0, 2, lambda i, c: jnp.sin(c) * x, x),
+    "map": lambda x: lax.map(lambda y: jnp.sin(y) * y, x),
+    "cond": lambda x: lax.cond(x[0] > 0, lambda x: jnp.sin(x) * x, jnp.cos, x),
+    "checkpoint": jax.checkpoint(lambda x: jnp.sin(x) * x),
+    "jit": jax.jit(lambda x: jnp.sin(x) * x),
+    "vmap of a scan": jax.vmap(lambda y: lax.scan(lambda c, _: (jnp.sin(c) * y, None), y, None, length=2)[0]),
+    "another": lambda x: by_jvp(HELD["scan"])(x) * x,
+    "associative_scan": lambda x: lax.associative_scan(jnp.multiply, x),
+}
+
+
+def by_jvp(f):
+    """`f`, whose rule is its derivative."""
+    own = jax.custom_jvp(lambda x: f(x))
+    own.defjvp(lambda primals, tangents: jax.jvp(f, primals, tangents))
+    return own
+
+
+@pytest.mark.parametrize("held", HELD)
+def test_a_rule_may_call_jvp_of_what_holds_programs(held):
+    """Primals and tangents are operands of one loop there: what depends on primals alone is not linear."""
+    x = jnp.arange(1.0, 4.0)
+
+    def derivatives(f):
+        grad = jax.grad(lambda x: f(x).sum())
+        return grad(x), jax.jit(grad)(x), jax.jvp(grad, (x,), (x,))[1], jax.linearize(f, x)[1](x)
+    for found, expected in zip(derivatives(by_jvp(HELD[held])), derivatives(HELD[held]), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_a_rule_that_calls_jvp_of_a_while_loop_has_forward_mode():
+    def f(x):
+        return lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, jnp.tanh(c[1])), (0, x))[1]
+    x = jnp.arange(1.0, 4.0)
+    np.testing.assert_allclose(jax.linearize(by_jvp(f), x)[1](x), jax.jvp(f, (x,), (x,))[1], rtol=1e-6)
+    with pytest.raises(ValueError, match="Reverse-mode differentiation does not work for lax.while_loop"):
+        jax.grad(lambda x: by_jvp(f)(x).sum())(x)

@@ -8,6 +8,7 @@ from ...core.jaxpr import Var, dce, eval_jaxpr
 from ...core.programs import trace_closed
 from ...core.refs import Holder, refuse_again
 from ...core.symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
+from ...core.trace import entering
 from ..arrays.elementwise import clamp_p, ge, select_n_p
 from ..arrays.reduce import reduce_or_p
 from ..arrays.shape import front, front_dims, in_front, instantiate, mapped, move_axis, spread_as, zeros_of
@@ -358,7 +359,8 @@ def _while_linearize(trace, primals, tangents, **params):
     for jaxpr in params["cond_jaxpr"], params["body_jaxpr"]:
         refuse_again(jaxpr, "linearize runs a while loop twice")
     outs = while_p.bind(*primals, **params)
-    _, out_tangents = _while_jvp(primals, tangents, **params)
+    with entering(trace.rules.linear):      # values too, which are computed again
+        _, out_tangents = _while_jvp(primals, tangents, **params)
     return outs, out_tangents
 
 

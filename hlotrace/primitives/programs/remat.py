@@ -12,7 +12,7 @@ from ...core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
 from ..arrays.shape import front, front_dims, structural
 from ..arrays.slicing import copy_lower, optimization_barrier_p
 from ..common import is_undefined_primal, np
-from .calls import jit_p, partial_eval_call, vary_call
+from .calls import custom_vjp_call_p, jit_p, partial_eval_call, vary_call
 from .cond_while import groups
 
 
@@ -65,6 +65,27 @@ def _more(prevent_cse, n):
 
 
 @programs.cached
+def _any(jaxpr, of_primitive):
+    """Is it so of any primitive in the program, and in those that it holds?"""
+    return any(of_primitive(eqn.primitive) or any(_any(inner, of_primitive) for inner in sub_jaxprs(eqn.params))
+               for eqn in jaxpr.eqns)
+
+
+def _has_vjp_rule(primitive):
+    return primitive is custom_vjp_call_p
+
+
+def _runs_eagerly(primitive):
+    """Does it run eagerly, and cannot be compiled?"""
+    return primitive.lower is None and primitive.impl_rule is not None
+
+
+def _eager_alone(jaxpr):
+    """Does it hold what cannot be compiled?  Then it runs step by step."""
+    return _any(jaxpr, _runs_eagerly)
+
+
+@programs.cached
 def _cut(jaxpr, marks, prevent_cse, policy):
     """The program of the primals that also gives what is saved, and where; that of [*primals, *saved,
     *tangents] -> nonzero tangents, and for each of its operands whether it is held; out_nonzero.
@@ -75,9 +96,10 @@ def _cut(jaxpr, marks, prevent_cse, policy):
     forward, again = programs.partial_eval(split.primal, policy, (False,) * n_out + (True,) * given)
     saved = forward.outvars[n_out + given:]
     n_saved = len(saved)
-    # nothing saved, the forward pass is the function as it is, and knows of no residuals
+    # nothing saved, the forward pass is the function as it is, and knows of no residuals; but what has a
+    # backward rule of its own is differentiated again as its forward rule, not by that rule
     outs = [*forward.outvars[:n_out], *[v for v in saved if v not in forward.outvars[:n_out]]]
-    forward = dce(forward.replace(outvars=outs))[0] if n_saved else jaxpr
+    forward = dce(forward.replace(outvars=outs))[0] if n_saved or _any(jaxpr, _has_vjp_rule) else jaxpr
     held = prevent_cse if type(prevent_cse) is tuple else (prevent_cse,) * n
     held = _more(held, n_saved + sum(marks))
 
@@ -114,13 +136,6 @@ def _barred(jaxpr, held):
         barred = iter(optimization_barrier_p.bind(*[x for x, h in zip(args, held) if h]))
         return eval_jaxpr(jaxpr, (), *[next(barred) if h else x for x, h in zip(args, held)])
     return programs.trace_closed(fun, jaxpr.in_avals, jaxpr.name)
-
-
-@programs.cached
-def _eager_alone(jaxpr):
-    """Does it hold a primitive that runs eagerly but cannot be compiled?  Then it runs step by step."""
-    return any(eqn.primitive.lower is None and eqn.primitive.impl_rule is not None
-               or any(map(_eager_alone, sub_jaxprs(eqn.params))) for eqn in jaxpr.eqns)
 
 
 def _jvp(primals, tangents, *, jaxpr, prevent_cse, policy):
