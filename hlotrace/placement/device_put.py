@@ -208,7 +208,8 @@ def typeof(x: Any) -> Any:
     """The aval of an array-like or a ShapeDtypeStruct, the AbstractRef of a Ref, the HiType of what has one.
 
     Its `sharding` says which Explicit mesh axes split the array; Auto axes are not in types: how they split
-    values is propagated when programs are compiled.  The sharding of an array is `x.sharding`.
+    values is propagated when programs are compiled.  The sharding of an array is `x.sharding`.  Under a mesh
+    with Explicit axes the type of what is over no mesh is that of what is whole on that one's devices.
 
     >>> jax.typeof(jnp.ones((2, 3))), jax.typeof(1)
     (ShapedArray(float32[2,3]), ShapedArray(int32[], weak_type=True))
@@ -220,9 +221,10 @@ def typeof(x: Any) -> Any:
     """
     if (adapter := adapters.adapter_of(x)) is not None:
         return adapter.type_of(x)
-    if type(x) is ShapeDtypeStruct:
-        return abstract(x)
-    return aval_of(x)
+    aval = abstract(x) if type(x) is ShapeDtypeStruct else aval_of(x)
+    if isinstance(aval, ShapedArray) and aval.mesh is None:
+        return aval.update(sharding=aval.sharding.mesh)
+    return aval
 
 
 def _unsplit(aval: ShapedArray, mesh: Any = None) -> NamedSharding:

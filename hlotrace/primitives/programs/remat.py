@@ -92,12 +92,20 @@ def _cut(jaxpr, marks, prevent_cse, policy):
     return forward, list(map(outs.index, saved)), backward, held, split.out_nonzero
 
 
+def _impl(*args, jaxpr, **_):
+    """The results; an operand that is one is given back as it is."""
+    outs = (eval_jaxpr(jaxpr, (), *args) if _eager_alone(jaxpr) else
+            jit_p.bind(*args, jaxpr=jaxpr, donated=()))
+    given = dict(zip(jaxpr.invars, args))
+    return [given.get(v, x) for v, x in zip(jaxpr.outvars, outs)]
+
+
 @programs.cached
 def _barred(jaxpr, held):
     """`jaxpr` behind a barrier of the operands that are held.
 
-    Without it XLA finds that the forward pass computed the same, and keeps that.  With the cotangents in it, it
-    computes again when these are there, not long before.
+    Without it XLA finds that the forward pass computed the same, and keeps that.  With the cotangents in it,
+    it computes again when these are there, not long before.
     """
     if not any(held):
         return jaxpr
@@ -151,13 +159,12 @@ def _transpose(cts, *args, jaxpr, **_):
 
 # prevent_cse: a bool, or one for each operand
 remat_p = Holder(
-    "checkpoint", multiple_results=True, linear="typed",
+    "checkpoint", multiple_results=True, linear="typed", also={"differentiated": lambda params: False},
     abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names, scope="checkpoint"),
     jvp=_jvp, linearize=_linearize, batching=_batching,
     transpose=_transpose, discharge=_discharge, partial_eval=partial_eval_call, vary=vary_call,
-    impl_rule=lambda *args, jaxpr, **_: (eval_jaxpr(jaxpr, (), *args) if _eager_alone(jaxpr) else
-                                        jit_p.bind(*args, jaxpr=jaxpr, donated=())))
+    impl_rule=_impl)
 remat_p.shown = lambda eqn: {**eqn.params, "differentiated": False, "policy": (
     None if eqn.params["policy"] is nothing_saveable else eqn.params["policy"])}
 
@@ -188,7 +195,8 @@ def _as_jit(rule):
 
 # held: for each operand, whether it is in the barrier
 rematted_p = Holder(
-    "rematted", multiple_results=True, linear="typed", abstract_eval=lambda *avals, jaxpr, held: jaxpr.out_avals,
+    "rematted", multiple_results=True, linear="typed",
+    abstract_eval=lambda *avals, jaxpr, held: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(_barred(**eqn.params), names), vary=vary_call,
     transpose=_rematted_transpose, dce=_rematted_dce,
     partial_eval=lambda policy, wanted, eqn: partial_eval_call(policy, wanted, eqn.replace(
