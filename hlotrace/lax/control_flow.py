@@ -257,8 +257,8 @@ def _divided(marks, xs):
 
 
 def _joined(marks, fixed, others):
-    """What `_divided` divided; what is marked was the user's, and may not be an Array yet."""
-    fixed, others = iter([convert(x, aval_of(x).dtype, aval_of(x).weak_type) for x in fixed]), iter(others)
+    """What `_divided` divided; what is marked is what the user gave."""
+    fixed, others = iter(fixed), iter(others)
     return [next(fixed if m else others) for m in marks]
 
 
@@ -473,8 +473,10 @@ def bind_branches(index, traced, leaves, **by):
     operands = [*consts, *leaves]
     given = [at is not None for at in places]
     outs = cond_p.bind(index, *operands, branches=programs, **by)
-    return traced[0].out_tree.unflatten(_joined(given, [operands[at] for at in places if at is not None],
-                                                outs))
+    fixed = [operands[at] for at in places if at is not None]
+    if not state.trace.staging:     # unlike those of a loop, results of a branch are Arrays
+        fixed = [convert(x, aval_of(x).dtype, aval_of(x).weak_type) for x in fixed]
+    return traced[0].out_tree.unflatten(_joined(given, fixed, outs))
 
 
 def _programs(traced, consts):

@@ -332,8 +332,8 @@ def test_branches_with_different_derivatives():
 
 
 def test_what_is_given_back_as_it_is_is_no_result():
-    """It is not mapped where what decides is, a derivative does not keep it for each step; a NumPy array is
-    an Array."""
+    """It is not mapped where what decides is, a derivative does not keep it for each step; of a branch a NumPy
+    array is an Array."""
     def branch(p, x, y):
         return lax.cond(p, lambda x, y: (x, y + 1, x), lambda x, y: (x, y * x, y), x, y)
 
@@ -499,6 +499,9 @@ CARRY = "carry input and carry output must have"
     (lambda: lax.fori_loop(0, A(2).astype(int), lambda i, c: c, 0), TypeError, "upper must be an integer"),
     (lambda: lax.fori_loop(np.int8(0), np.int32(3), lambda i, c: c, 0), TypeError,
      "equal types.*int8 and int32"),
+    (lambda: lax.fori_loop(0, np.uint8(3), lambda i, c: c, 0), TypeError, "equal types.*int32 and uint8"),
+    (lambda: jax.jit(lambda n: lax.fori_loop(n, 3, lambda i, c: c, 0))(np.uint32(0)), TypeError,
+     "equal types.*uint32 and int32"),
     (lambda: lax.fori_loop(0, 3, lambda i, c: (c, c), 0), TypeError, CARRY),
     (lambda: jax.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c, 0, unroll=2))(3), ValueError, "unroll"),
     (lambda: lax.cond(A(2) > 0, lambda: 1, lambda: 2), TypeError, r"scalar, got bool\[2\]"),

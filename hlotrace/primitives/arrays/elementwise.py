@@ -2,7 +2,9 @@
 from ...core import errors, jaxpr
 from ...core.avals import physical
 from ...core.axes import AxisMap, leading_axes, same_axes
+from ...core.config import state
 from ...core.symbolic.dimension import Dimension
+from ...core.trace import as_constant, literal_number
 from ..common import (
     ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, kind_of, np, number, shape_of)
 from .elementwise_rules import (
@@ -54,7 +56,27 @@ def convert(x, dtype, weak_type=False):
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak_type and hasattr(x, "aval"):
         return x
+    if state.trace.staging and not (aval.shape or aval.marked) and (known := literal_number(x)) is not None:
+        converted = _converted(known, aval, dtype, weak_type)
+        if converted is not None and (constant := as_constant(converted)) is not None:
+            return constant
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
+
+
+def _converted(known, aval, dtype, weak_type):
+    """A known number in another type, as a Python number if that is weak; None if it does not fit there."""
+    if dtype.kind not in "biuf" and dtype != dtypes.bfloat16:
+        return None
+    found = np.asarray(known, aval.dtype)
+    if found.dtype.kind not in "biuf" or found.dtype.kind == "f" and dtype.kind in "biu":
+        return None
+    result = found.astype(dtype)[()]
+    if dtype.kind in "iu" and int(result) != int(found):
+        return None
+    if not weak_type:
+        return result
+    result = result.item()
+    return result if aval_of(result).dtype == dtype else None
 
 
 jaxpr.convert = convert
