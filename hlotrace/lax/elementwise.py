@@ -342,8 +342,9 @@ def clamp(min, x, max):
     """
     _check("clamp", (min, x, max))
     dtype = aval_of(x).dtype
-    return e.clamp_p.bind(*[scalar(b, dtype) if type(b) in python_scalars and aval_of(b).dtype == dtype else b
-                            for b in (min, x, max)])
+    out = e.clamp_p.bind(*[scalar(b, dtype) if type(b) in python_scalars and aval_of(b).dtype == dtype else b
+                           for b in (min, x, max)])
+    return e.convert(out, dtype, aval_of(min).weak_type and aval_of(x).weak_type and aval_of(max).weak_type)
 
 
 def select(pred, on_true, on_false):
@@ -357,7 +358,7 @@ def select(pred, on_true, on_false):
 
 
 def select_n(which, *cases):
-    """cases[which] at each place: `which` is boolean or int32, of the shape of the cases or rank 0.
+    """cases[which] at each place: `which` is boolean or of integers, of the shape of the cases or rank 0.
 
     >>> lax.select_n(jnp.array([0, 2, 1]), *(jnp.full(3, c, int) for c in (10, 20, 30)))
     Array([10, 30, 20], dtype=int32)

@@ -227,7 +227,8 @@ def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indic
         from ..sharding.explicit import check_alike
         check_alike("dynamic_update_slice operand sharding must be equal to update sharding",
                     aval_of(operand), aval_of(update))
-    return dynamic_update_slice_p.bind(operand, update, *starts)
+    result = dynamic_update_slice_p.bind(operand, update, *starts)
+    return convert(result, result.dtype)        # of a strong type
 
 
 def dynamic_update_slice_in_dim(operand, update, start_index, axis, *, allow_negative_indices=True):

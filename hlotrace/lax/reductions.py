@@ -11,7 +11,7 @@ from ..core.trace import Tracer, trace_to_jaxpr
 from ..placement.out_sharding import over_auto_axes, unreduced_axes, with_out_sharding
 from ..primitives.arrays import reduce as _reduce, sort as _sort, window
 from ..primitives.arrays.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
-from ..primitives.arrays.elementwise import max_p, min_p
+from ..primitives.arrays.elementwise import convert, max_p, min_p
 from ..primitives.arrays.reduce import (
     argmax_p, argmin_p, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p, reduce_p, reduce_prod_p,
     reduce_xor_p)
@@ -191,7 +191,9 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
         if not neutral:
             out = combine.bind(broadcast_in_dim(inits[0], shape_of(out), ()), out)
         outs = [out]
-    outs = [with_out_sharding(out, out_sharding, "lax.reduce") for out in outs]
+    outs = [with_out_sharding(convert(out, out.dtype, aval_of(x).weak_type and aval_of(init).weak_type),
+                              out_sharding, "lax.reduce")
+            for out, x, init in zip(outs, xs, pytree.tree_leaves(init_values))]
     return pytree.tree_unflatten(structure, outs)
 
 

@@ -142,6 +142,24 @@ def test_an_initial_value_of_another_dtype_is_taken_where_it_is_neutral(dtype, i
                 reduced()
 
 
+WEAK = jnp.full(3, 1.0)
+
+
+@pytest.mark.parametrize("weak, call", [
+    (True, lambda: lax.reduce(WEAK, 1.0, lax.add, (0,))), (True, lambda: lax.reduce(WEAK, 0.0, lax.add, (0,))),
+    (False, lambda: lax.reduce(WEAK, np.float32(0), lax.add, (0,))),
+    (True, lambda: lax.reduce(WEAK, 1.0, lambda a, b: a + b * 2, (0,))),
+    (False, lambda: lax.reduce(WEAK, np.float32(1), lambda a, b: a + b * 2, (0,))),
+    (True, lambda: lax.reduce_window(WEAK, 0.0, lax.add, (2,))), (False, lambda: lax.reduce_window(WEAK, 1.0, lax.add, (2,))),
+    (False, lambda: lax.dynamic_update_slice(WEAK, WEAK[:2], (0,))), (True, lambda: WEAK.at[0].set(np.float32(2))),
+    (True, lambda: lax.scatter_add(WEAK, np.array([[0]]), np.ones((1, 1), np.float32),
+                                   lax.ScatterDimensionNumbers((1,), (), (0,)))),
+    (True, lambda: lax.clamp(0.0, WEAK, 1.0)), (False, lambda: lax.clamp(np.float32(0), WEAK, 1.0))])
+def test_weak_types_of_results(weak, call):
+    """As JAX has them."""
+    assert call().weak_type == jax.eval_shape(call).weak_type == weak
+
+
 @pytest.mark.parametrize("start", [0, 0.0, np.float32(0), np.zeros(())])
 def test_a_known_initial_value_stays_known_under_jit(start):
     """So that a windowed sum is one, which has a derivative."""

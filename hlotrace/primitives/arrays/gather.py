@@ -219,7 +219,7 @@ class Scatter(Primitive):
         if kind_of(x.dtype) not in self.kinds:
             raise TypeError(f"{self.name} does not accept dtype {dtypes.short_name(x.dtype)}")
         _check(self.name, x, indices, updates, dimension_numbers)
-        return ShapedArray(x.shape, x.dtype, x.weak_type and updates.weak_type)
+        return ShapedArray(x.shape, x.dtype, x.weak_type)
 
     def _lower(self, ctx, eqn, x, indices, updates):
         p = eqn.params

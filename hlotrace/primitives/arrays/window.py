@@ -226,7 +226,7 @@ for _p in (select_and_gather_add_p, select_and_scatter_add_p):
 def _general_abstract_eval(*avals, jaxpr, **params):
     check_reducer("reduce_window", avals, jaxpr)
     shape = window_shape("reduce_window", avals[0].shape, **params)
-    return [ShapedArray(shape, x.dtype, x.weak_type) for x in avals[:len(avals) // 2]]
+    return [ShapedArray(shape, x.dtype) for x in avals[:len(avals) // 2]]
 
 
 def _general_lower(ctx, eqn, *names):
