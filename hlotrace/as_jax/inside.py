@@ -254,6 +254,7 @@ _NAMES = """
 | `named_sharding._unpickle_named_sharding` | pickles | `pickles.unpickle_named_sharding` |
 | `nn.initializers._complex_truncated_normal` | e3x | `nn.initializers._complex_truncated_normal` |
 | `nn.initializers._complex_uniform` | with it | `nn.initializers._complex_uniform` |
+| `numpy.einsum._einsum` | haliax, AQT | `faces.einsum_along` |
 | `numpy.util.promote_dtypes_complex` | packages | `faces.promote_dtypes_complex` |
 | `numpy.vectorize._apply_excluded` | quaxed | `faces.apply_excluded` |
 | `numpy.vectorize._check_output_dims` | quaxed | `faces.check_output_dims` |
