@@ -102,6 +102,12 @@ def places(library, entry, python):
     return ("archive", archive(library), entry["archive"]) if "archive" in entry else ("ours", HERE, entry["programs"])
 
 
+def has_tests(library):
+    """Are there tests of it here?  Those that are in a checkout alone need one."""
+    return bool(TABLE[library].keys() & {"package", "archive", "programs"}
+                or FLAGS.suites and (Path(FLAGS.suites) / library).is_dir())
+
+
 def run(library, entry, python, jax):
     """Runs the tests: (whose, [(name, outcome, words)], seconds)."""
     whose, folder, tests = places(library, entry, python)
@@ -193,7 +199,7 @@ def main(_):
     if "programs" in only:
         programs, failures["programs"] = library_programs.measure(python, FLAGS.jax, FLAGS.rounds)
         PAGE.write_text(page(rows, reasons, programs))
-    libraries = [name for name in TABLE if name in only]
+    libraries = [name for name in TABLE if name in only and has_tests(name)]
     for i, library in enumerate(libraries, 1):
         print(f"\n== {library} ({i} of {len(libraries)})", flush=True)
         rows[library], failures[library], reasons[library] = measure(library, TABLE[library], python)

@@ -255,6 +255,22 @@ def promote_dtypes_complex(*args: Any) -> list[Any]:
     return [jnp.asarray(x, dtypes.complex_of(jnp.result_type(x))) for x in found]
 
 
+def einsum_along(operands: Sequence[Any], contractions: Iterable[Sequence[Any]], precision: Any = None,
+                 preferred_element_type: Any = None, _dot_general: Any = None) -> Any:
+    """`jnp.einsum` in the steps that `opt_einsum.contract_path(..., einsum_call=True)` gives.
+
+    Args:
+        contractions: for each step which operands it takes out of the list, the letters it sums over, its
+            subscripts; its result is the last of the list then
+    """
+    left = list(operands)
+    for taken, _letters, subscripts, *_ in contractions:
+        left.append(jnp.einsum(subscripts, *[left.pop(i) for i in taken], precision=precision,
+                               preferred_element_type=preferred_element_type, _dot_general=_dot_general))
+    result, = left
+    return result
+
+
 def batch_and_remainder(x: Any, batch_size: int) -> tuple[Any, Any]:
     """(a pytree whose leading axes are cut into batches, the rest of it, or None where none is left)."""
     leaves, structure = pytree.tree_flatten(x)

@@ -138,6 +138,9 @@ def _einsum(operands, inputs, out, path, precision, preferred, dot=None):
             others = [labels for _, labels in (*chosen, *terms)]
             needed = "".join(dict.fromkeys(out + "".join(others)))
             kept = natural_labels(x_labels, y_labels, needed) if others else out
+            if dot is not None and natural_labels(x_labels, y_labels, needed) != kept:
+                # a function of the user's may not take both alike: JAX makes these the first and the second
+                x, x_labels, y, y_labels = y, y_labels, x, x_labels
             chosen.insert(0, (contract(x, x_labels, y, y_labels, kept, precision, preferred, dot), kept))
         terms += chosen
     (x, labels), = terms

@@ -22,6 +22,19 @@ def test_numbers_shapes_and_lists():
         faces.EArray(None, None)
 
 
+def test_sums_of_products_step_by_step():
+    x, y, z = (np.random.default_rng(0).normal(size=(2, 3, 4)), np.ones((4, 5)), np.arange(3.))
+    steps = [((2, 0), frozenset("b"), "b,abc->ac"), ((1, 0), frozenset("c"), "ac,cd->da")]
+    products = []
+
+    def dot(*args, **kwargs):
+        products.append(kwargs)
+        return jax.lax.dot_general(*args, **kwargs)
+    found = faces.einsum_along([x, y, z], steps, None, np.float32, dot)
+    np.testing.assert_allclose(found, np.einsum("abc,cd,b->da", x, y, z), rtol=1e-4, atol=1e-5)
+    assert len(products) == 2 and found.dtype == np.float32
+
+
 def test_functions_and_their_arguments():
     def f(a, b, *, c=1):
         yield a, b, c
