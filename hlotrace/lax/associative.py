@@ -3,6 +3,7 @@ from ..api.signatures import name_of
 from ..core import errors
 from ..core.avals import aval_of
 from ..core.pytrees import pytree
+from ..primitives.arrays.elementwise import convert
 from ..primitives.common import canonical_axis
 from .control_flow_errors import no_return, shown
 from .shapes import concatenate, reshape, rev, stack
@@ -20,6 +21,7 @@ def _interleave(a, b, axis):
     n = b.shape[axis]
     pairs = stack([*_cut([a], axis, 0, n), b], axis + 1)
     merged = reshape(pairs, (*a.shape[:axis], 2 * n, *a.shape[axis + 1:]))
+    merged = convert(merged, merged.dtype)      # of a strong type
     return merged if a.shape[axis] == n else concatenate([merged, *_cut([a], axis, n)], axis)
 
 

@@ -104,20 +104,28 @@ cummax_p = _reduction("cummax", e.max_p, _by(e.max_p), makes_nan=False)
 cummin_p = _reduction("cummin", e.min_p, _by(e.min_p), makes_nan=False)
 
 
+def _real(x):
+    return e.real(x) if kind_of(dtype_of(x)) == "c" else x
+
+
 def _logaddexp(x, y):
     """log(exp(x) + exp(y)); equal infinities give themselves."""
-    difference = e.sub(x, y)
-    value = e.add(e.maximum(x, y), e.log1p_p.bind(e.exp(e.neg(e.abs_p.bind(difference)))))
-    return [e.select(e.ne(difference, difference), e.add(x, y), value)]
+    first = e.ge(_real(x), _real(y))
+    high, low = e.select(first, x, y), e.select(first, y, x)
+    difference = e.sub(low, high)
+    undefined = e.ne(difference, difference)        # equal infinities, or NaN
+    tail = e.log1p_p.bind(e.exp(e.select(undefined, 0, difference)))
+    return [e.select(undefined, e.add(x, y), e.add(high, tail))]
 
 
 def _logaddexp_jvp(x, dx, y, dy):
     out, = _logaddexp(x, y)
 
     def weight(v):     # exp(v - out), 0 where v is -inf and out too
-        return e.select(e.is_finite_p.bind(out), e.exp(e.sub(v, out)),
-                        e.convert(e.is_finite_p.bind(v), dtype_of(v)))
+        return e.select(e.is_finite_p.bind(_real(out)), e.exp(e.sub(v, out)),
+                        e.convert(e.is_finite_p.bind(_real(v)), dtype_of(v)))
     return [out, e.add(e.mul(dx, weight(x)), e.mul(dy, weight(y)))]
 
 
-cumlogsumexp_p = cumulative("cumlogsumexp", lambda dtype: _logaddexp, dtypes.min_value, "f", _logaddexp_jvp)
+cumlogsumexp_p = cumulative("cumlogsumexp", lambda dtype: _logaddexp,
+                            lambda dtype: dtypes.min_value(dtype).real.astype(dtype), "fc", _logaddexp_jvp)

@@ -382,12 +382,8 @@ def _abs_dx(g, o, x):
     return select(ge(x, 0), g, neg(g))
 
 
-def _abs_lower(ctx, eqn, x):
-    return x if dtypes.is_unsigned(eqn.outvars[0].aval.dtype) else _mended(_abs_of_infinite)(ctx, eqn, x)
-
-
-abs_p = elementwise("abs", "stablehlo.abs", "fciu", _abs_dx, result=_float_result, lower=_abs_lower,
-                    makes_nan=False)
+abs_p = elementwise("abs", "stablehlo.abs", "fci", _abs_dx, result=_float_result,
+                    lower=_mended(_abs_of_infinite), makes_nan=False)
 real_p = elementwise("real", "stablehlo.real", "c", lambda g, o, x: real(g), result=_float_result,
                      transpose=lambda ct, x: [complex_p.bind(ct, full(shape_of(ct), 0, dtype_of(ct)))],
                      makes_nan=False, linear="first")
@@ -566,7 +562,7 @@ reduce_precision_p = unary_with_params(
 # --- select_n and clamp ---------------------------------------------------------------------------
 
 def _select_abstract_eval(which, *cases):
-    if not (dtypes.is_bool(which.dtype) or which.dtype == dtypes.int32):
+    if kind_of(which.dtype) not in "biu":
         raise TypeError(f"select `which` must be boolean or integer type, got {which.dtype}: compare it, as "
                         "in x > 0")
     if dtypes.is_bool(which.dtype) and len(cases) > 2:
@@ -601,7 +597,9 @@ def _select_lower(ctx, eqn, which, *cases):
         half = len(values) // 2
         return select_n_p.bind(ge(index, half), choose(index, *values[:half]),
                                choose(sub(index, half), *values[half:]))
-    return ctx.lower_fun(choose, eqn, which, *cases)
+    wide = selector.dtype.itemsize >= 4      # a narrower type may not have the number of cases
+    return ctx.lower_fun(lambda index, *values: choose(
+        index if wide else convert(index, dtypes.int32), *values), eqn, which, *cases)
 
 
 def _select_jvp(primals, tangents):
