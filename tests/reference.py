@@ -132,6 +132,11 @@ def apply(primitive, operands, params):
     return listed(primitive.bind(*operands, **params))
 
 
+def _held(x, aval):
+    """An array, or keys as they are."""
+    return np.asarray(x, aval.dtype) if isinstance(aval.dtype, np.dtype) else x
+
+
 def evaluate(jaxpr, *args, compiled=None):
     """The results of a program, as NumPy arrays.
 
@@ -139,14 +144,14 @@ def evaluate(jaxpr, *args, compiled=None):
         compiled: "the rest": primitives that are not here are called as they are; "all": all of them; or a
             function of (primitive, operands, parameters) that gives the result of what is not here.
     """
-    env = {v: np.asarray(x, v.aval.dtype) for v, x in zip(jaxpr.constvars, jaxpr.consts)}
-    env |= {v: np.asarray(x, v.aval.dtype) for v, x in zip(jaxpr.invars, args, strict=True)}
+    env = {v: _held(x, v.aval) for v, x in zip(jaxpr.constvars, jaxpr.consts)}
+    env |= {v: _held(x, v.aval) for v, x in zip(jaxpr.invars, args, strict=True)}
 
     def read(atom):
         return np.asarray(literal_value(atom), atom.aval.dtype) if type(atom) is Literal else env[atom]
     for eqn in jaxpr.eqns:
         operands, name = [read(v) for v in eqn.invars], eqn.primitive.name
-        if name in BY_NAME and compiled != "all":
+        if name in BY_NAME and compiled != "all" and all(isinstance(x.dtype, np.dtype) for x in operands):
             results = [np.asarray(BY_NAME[name](*operands, **eqn.params))]
         elif name in ("jit", "inlined", "composite", "closed_call", "custom_jvp_call", "custom_vjp_call"):
             results = evaluate(eqn.params["jaxpr"], *operands, compiled=compiled)
@@ -154,7 +159,7 @@ def evaluate(jaxpr, *args, compiled=None):
             results = [np.asarray(compiled(eqn.primitive, operands, eqn.params))]
         elif compiled:
             results = eqn.primitive.bind(*operands, **eqn.params)
-            results = [*map(np.asarray, results if eqn.primitive.multiple_results else [results])]
+            results = [_held(x, v.aval) for x, v in zip(listed(results), eqn.outvars, strict=True)]
         else:
             raise NotImplementedError(f"tests/reference.py does not have {name}")
         for v, x in zip(eqn.outvars, results, strict=True):
