@@ -90,7 +90,7 @@ BY_NAME = {
         "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
         "and": "bitwise_and", "or": "bitwise_or", "not": "invert",
         "real": "real", "imag": "imag", "conj": "conj",
-        "copy": "array", "stop_gradient": "array", "rem": "fmod"}.items()},
+        "copy": "array", "stop_gradient": "array", "rem": "fmod", "is_finite": "isfinite"}.items()},
     **{name: _real(f) for name, f in (("atan2", np.arctan2), ("max", np.maximum), ("min", np.minimum))},
     "complex": lambda x, y: x + 1j * y,
     "rsqrt": lambda x, **_: 1 / np.sqrt(x),
@@ -175,20 +175,20 @@ def run(function, *args, compiled=None):
         return evaluate(jaxpr, *jax.tree.leaves(args), compiled=compiled)
 
 
-def by_numpy(function, *calls):
+def by_numpy(function, *calls, compiled=None):
     """The results of each call, or None where a primitive of the program is not here."""
     jaxpr, shapes = jax.make_jaxpr(function, return_shape=True)(*calls[0])
     try:
         with np.errstate(all="ignore"):
-            found = [evaluate(jaxpr, *jax.tree.leaves(args)) for args in calls]
+            found = [evaluate(jaxpr, *jax.tree.leaves(args), compiled=compiled) for args in calls]
     except NotImplementedError:
         return None
     return [jax.tree.unflatten(jax.tree.structure(shapes), results) for results in found]
 
 
 def evaluated(function):
-    """The function as NumPy gives its results for each call: what it computes, without a compiled program."""
-    return lambda *args: by_numpy(function, args)[0]
+    """The function, whose programs NumPy evaluates; only primitives that are not here are compiled."""
+    return lambda *args: by_numpy(function, args, compiled="the rest")[0]
 
 
 def draw(*shapes, seed=0):
