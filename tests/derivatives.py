@@ -13,13 +13,16 @@ def directions(args, seed=0):
             for x in args]
 
 
-def check_derivatives(function, *args, step=1e-6, tolerance=1e-6):
-    """Assert, in 64 bits, that the jvp is the central difference and that the vjp is its transpose."""
+def check_derivatives(function, *args, step=1e-6, tolerance=1e-6, by=jax.jit):
+    """Assert, in 64 bits, that the jvp is the central difference and that the vjp is its transpose.
+
+    `by` runs it: compiled, or as `reference.evaluated` does where there is little but formulas.
+    """
     with jax.enable_x64():
         args = [np.asarray(x, np.complex128 if np.iscomplexobj(x) else np.float64) for x in args]
         change = directions(args)
 
-        @jax.jit
+        @by
         def both(args, change):
             out, moved = jax.jvp(function, args, change)
             leaves, structure = jax.tree.flatten(out)

@@ -11,6 +11,8 @@ from hlotrace.core.primitive import PRIMITIVES
 
 
 def _dot(x, y, dimension_numbers, **_):
+    if x.dtype.kind == "V":
+        raise NotImplementedError("products of narrow floats")
     (cx, cy), (bx, by) = dimension_numbers
     letters = iter("abcdefghijklmnopqrstuvwxyz")
     xs = [next(letters) for _ in range(x.ndim)]
@@ -41,7 +43,23 @@ def _pad(x, value, padding_config):
 
 
 def _plain(function):
-    return lambda *xs, **_: function(*xs)
+    def run(*xs, **_):
+        shapes = {x.shape for x in xs}
+        assert len(shapes - {()}) < 2, f"NumPy broadcasts, a program does not: {shapes}"
+        return function(*xs)
+    return run
+
+
+def _real(function):
+    def run(*xs):
+        if any(x.dtype.kind == "c" for x in xs):
+            raise NotImplementedError(f"{function.__name__} of complex numbers")
+        return _plain(function)(*xs)
+    return run
+
+
+def _convert(x, new_dtype, **_):
+    return (x if np.dtype(new_dtype).kind == "c" else x.real).astype(new_dtype)
 
 
 def _cumulative(function):
@@ -54,21 +72,31 @@ def _reduce(function):
     return lambda x, axes, **_: function(x, axis=tuple(axes))
 
 
+def _extreme(function, of_none):
+    def run(x, axes, **_):
+        info = np.iinfo(x.dtype) if x.dtype.kind in "iu" else None
+        initial = np.clip(of_none, info.min, info.max) if info else of_none
+        return function(x, axis=tuple(axes), initial=initial)
+    return run
+
+
 BY_NAME = {
     **{name: _plain(getattr(np, f)) for name, f in {
         "add": "add", "add_any": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "sin": "sin", "cos": "cos",
         "tan": "tan", "exp": "exp", "exp2": "exp2", "log": "log", "log1p": "log1p", "expm1": "expm1", "tanh": "tanh",
         "sinh": "sinh", "cosh": "cosh", "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh",
-        "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2", "sqrt": "sqrt", "cbrt": "cbrt", "square": "square",
-        "pow": "power", "max": "maximum", "min": "minimum", "abs": "abs", "sign": "sign", "floor": "floor", "ceil": "ceil",
+        "acosh": "arccosh", "atanh": "arctanh", "sqrt": "sqrt", "cbrt": "cbrt", "square": "square",
+        "pow": "power", "abs": "abs", "sign": "sign", "floor": "floor", "ceil": "ceil",
         "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
-        "and": "logical_and", "or": "logical_or", "not": "logical_not", "real": "real", "imag": "imag", "conj": "conj",
-        "copy": "array", "stop_gradient": "array", "rem": "fmod"}.items()},
+        "and": "bitwise_and", "or": "bitwise_or", "not": "invert",
+        "real": "real", "imag": "imag", "conj": "conj",
+        "copy": "array", "stop_gradient": "array", "rem": "fmod", "is_finite": "isfinite"}.items()},
+    **{name: _real(f) for name, f in (("atan2", np.arctan2), ("max", np.maximum), ("min", np.minimum))},
     "complex": lambda x, y: x + 1j * y,
     "rsqrt": lambda x, **_: 1 / np.sqrt(x),
     "logistic": lambda x, **_: 1 / (1 + np.exp(-x)),
     "integer_pow": lambda x, y: x ** float(y),
-    "convert_element_type": lambda x, new_dtype, **_: x.astype(new_dtype),
+    "convert_element_type": _convert,
     "broadcast_in_dim": _broadcast,
     "reshape": lambda x, new_sizes, **_: x.reshape(new_sizes),
     "squeeze": lambda x, dimensions, **_: np.squeeze(x, tuple(dimensions)),
@@ -82,7 +110,9 @@ BY_NAME = {
     "select_n": lambda which, *cases: np.choose(which.astype(int), cases) if which.ndim else np.array(cases[int(which)]),
     "dot_general": _dot,
     **{f"reduce_{name}": _reduce(f) for name, f in (
-        ("sum", np.sum), ("prod", np.prod), ("max", np.max), ("min", np.min), ("and", np.all), ("or", np.any))},
+        ("sum", np.sum), ("prod", np.prod), ("and", np.bitwise_and.reduce), ("or", np.bitwise_or.reduce))},
+    "reduce_max": _extreme(np.max, -np.inf),
+    "reduce_min": _extreme(np.min, np.inf),
     **{name: _cumulative(f) for name, f in (("cumsum", np.cumsum), ("cumprod", np.cumprod), ("cummax", np.maximum.accumulate),
                                             ("cummin", np.minimum.accumulate))},
     "argmax": lambda x, axes, index_dtype, **_: np.argmax(x, *axes).astype(index_dtype),
@@ -92,26 +122,44 @@ for known in BY_NAME:
     assert known in PRIMITIVES, known
 
 
+def apply(primitive, operands, params):
+    """What a primitive gives for arrays, as a list; what NumPy does not have is compiled."""
+    if primitive.name in BY_NAME and all(isinstance(x.dtype, np.dtype) for x in operands):      # not of keys
+        try:
+            return [np.asarray(BY_NAME[primitive.name](*map(np.asarray, operands), **params))]
+        except NotImplementedError:
+            pass
+    return listed(primitive.bind(*operands, **params))
+
+
+def _held(x, aval):
+    """An array, or keys as they are."""
+    return np.asarray(x, aval.dtype) if isinstance(aval.dtype, np.dtype) else x
+
+
 def evaluate(jaxpr, *args, compiled=None):
     """The results of a program, as NumPy arrays.
 
     Args:
-        compiled: "the rest": primitives that are not here are called as they are; "all": all of them.
+        compiled: "the rest": primitives that are not here are called as they are; "all": all of them; or a
+            function of (primitive, operands, parameters) that gives the result of what is not here.
     """
-    env = dict(zip(jaxpr.constvars, map(np.asarray, jaxpr.consts)))
-    env |= dict(zip(jaxpr.invars, map(np.asarray, args), strict=True))
+    env = {v: _held(x, v.aval) for v, x in zip(jaxpr.constvars, jaxpr.consts)}
+    env |= {v: _held(x, v.aval) for v, x in zip(jaxpr.invars, args, strict=True)}
 
     def read(atom):
         return np.asarray(literal_value(atom), atom.aval.dtype) if type(atom) is Literal else env[atom]
     for eqn in jaxpr.eqns:
         operands, name = [read(v) for v in eqn.invars], eqn.primitive.name
-        if name in BY_NAME and compiled != "all":
+        if name in BY_NAME and compiled != "all" and all(isinstance(x.dtype, np.dtype) for x in operands):
             results = [np.asarray(BY_NAME[name](*operands, **eqn.params))]
         elif name in ("jit", "inlined", "composite", "closed_call", "custom_jvp_call", "custom_vjp_call"):
             results = evaluate(eqn.params["jaxpr"], *operands, compiled=compiled)
+        elif callable(compiled):
+            results = [np.asarray(compiled(eqn.primitive, operands, eqn.params))]
         elif compiled:
             results = eqn.primitive.bind(*operands, **eqn.params)
-            results = [*map(np.asarray, results if eqn.primitive.multiple_results else [results])]
+            results = [_held(x, v.aval) for x, v in zip(listed(results), eqn.outvars, strict=True)]
         else:
             raise NotImplementedError(f"tests/reference.py does not have {name}")
         for v, x in zip(eqn.outvars, results, strict=True):
@@ -125,6 +173,22 @@ def run(function, *args, compiled=None):
     jaxpr = jax.make_jaxpr(lambda *xs: jax.tree.leaves(function(*xs)))(*args)
     with np.errstate(all="ignore"):
         return evaluate(jaxpr, *jax.tree.leaves(args), compiled=compiled)
+
+
+def by_numpy(function, *calls, compiled=None):
+    """The results of each call, or None where a primitive of the program is not here."""
+    jaxpr, shapes = jax.make_jaxpr(function, return_shape=True)(*calls[0])
+    try:
+        with np.errstate(all="ignore"):
+            found = [evaluate(jaxpr, *jax.tree.leaves(args), compiled=compiled) for args in calls]
+    except NotImplementedError:
+        return None
+    return [jax.tree.unflatten(jax.tree.structure(shapes), results) for results in found]
+
+
+def evaluated(function):
+    """The function, whose programs NumPy evaluates; only primitives that are not here are compiled."""
+    return lambda *args: by_numpy(function, args, compiled="the rest")[0]
 
 
 def draw(*shapes, seed=0):

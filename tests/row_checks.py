@@ -15,7 +15,7 @@ def rows(wanted=lambda row: True):
     return pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in ROWS if wanted(r)])
 
 
-def rows_together(wanted, jit=hlotrace.jit):
+def rows_together(wanted, **options):
     """Makes of `program(row)` a function from a row to what `compiled_together` gives for it.
 
     Rows of programs that name their devices are compiled alone.
@@ -23,7 +23,7 @@ def rows_together(wanted, jit=hlotrace.jit):
     def decorate(program):
         by_name = {row.name: row for row in ROWS}
         computed = compiled_together([row.name for row in ROWS if wanted(row) and row not in sharding.ROWS],
-                                     lambda name: program(by_name[name]), jit=jit)
+                                     lambda name: program(by_name[name]), **options)
         return lambda row: computed(row.name)
     return decorate
 

@@ -40,19 +40,25 @@ def in_few_arrays(fun):
     return computed
 
 
-def compiled_together(names, program, at_once=8, jit=hlotrace.jit):
+def compiled_together(names, program, at_once=8, jit=hlotrace.jit, elsewhere=lambda fun, *calls: None):
     """A function from one of the names to what its program computes, for each of its operands.
 
     `program(name)` gives (function, operands, ...), with operands as a tuple for each call.  Where a program
     of several fails, each is compiled alone: the one at fault fails its own test.  `jit` compiles several:
-    hlotrace's, or `in_few_arrays`.
+    hlotrace's, or `in_few_arrays`.  `elsewhere` is asked first: its results, if any, of what is not compiled.
     """
     names = list(names)
     places = {name: divmod(i, at_once) for i, name in enumerate(names)}
 
     def run(programs, jit=hlotrace.jit):
-        compiled = jit(lambda operands: [fun(*args) for (fun, *_), args in zip(programs, operands)])
-        return [compiled(operands) for operands in zip(*(calls for _, *calls in programs), strict=True)]
+        """The results of each program, a list of those of its calls."""
+        found = [elsewhere(*each) for each in programs]
+        rest = [each for each, results in zip(programs, found) if results is None]
+        if rest:
+            compiled = jit(lambda operands: [fun(*args) for (fun, *_), args in zip(rest, operands)])
+            calls = [compiled(operands) for operands in zip(*(calls for _, *calls in rest), strict=True)]
+            rest = iter(map(list, zip(*calls, strict=True)))
+        return [next(rest) if results is None else results for results in found]
 
     @functools.cache
     def group(which):
@@ -64,7 +70,5 @@ def compiled_together(names, program, at_once=8, jit=hlotrace.jit):
     def computed(name):
         which, at = places.get(name, (None, 0))
         found = None if which is None else group(which)
-        if found is None:
-            return [result for result, in run([program(name)])]
-        return [results[at] for results in found]
+        return run([program(name)])[0] if found is None else found[at]
     return computed

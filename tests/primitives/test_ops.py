@@ -9,6 +9,7 @@ import pytest
 from op_table import ROWS
 from op_table.row import listed
 from places import ROOT, TESTS
+from reference import by_numpy
 from row_checks import (
     BATCH, adjoint, assert_all_near, assert_near, differentiable, direction, inner, mappable, rows,
     rows_together, stacked, text)
@@ -44,7 +45,7 @@ def has_more_dtypes(row):
     return len(row.dtypes) > 1
 
 
-@rows_together(has_more_dtypes, in_few_arrays)
+@rows_together(has_more_dtypes, jit=in_few_arrays)
 def of_each_dtype(row):
     return lambda *samples: [listed(row.fun(*args)) for args in samples], samples_of(row)
 
@@ -79,7 +80,7 @@ def smooth_cases(row):
             yield fun, smooth, direction(smooth, 1), direction(hlotrace.eval_shape(fun, *smooth), 2)
 
 
-@rows_together(has_jvp)
+@rows_together(has_jvp, elsewhere=by_numpy)
 def derivatives_here_after_and_before(row):
     funs, points, tangents, cotangents = zip(*smooth_cases(row))
 
@@ -163,7 +164,7 @@ def choices_of_axes(row, args):
     return choices
 
 
-@rows_together(has_operands)
+@rows_together(has_operands, elsewhere=by_numpy)
 def mapped_along_each(row):
     args = row.sample(row.base)
     choices = choices_of_axes(row, args)

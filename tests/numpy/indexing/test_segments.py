@@ -29,14 +29,17 @@ def want(reduce, data, ids, num):
 
 @pytest.mark.parametrize("reduce", REDUCE)
 def test_rows_with_one_id_go_into_one_row(reduce):
-    for dtype in "float32", "bfloat16", "int8", "uint8", "int32", *["bool"] * (reduce in (ops.segment_max, ops.segment_min)):
-        data = DATA.astype(dtype if dtype != "bfloat16" else jnp.bfloat16)
-        cases = [(8, {}), (5, {"bucket_size": 3}), (3, {"bucket_size": 100}), (0, {})]
-        for num, more in cases if dtype == "float32" else cases[:1]:
-            found = jax.jit(reduce, static_argnums=2, static_argnames=list(more))(data, IDS, num, **more)
-            assert found.dtype == data.dtype and found.shape == (num, 2)
-            if num:
-                np.testing.assert_array_equal(found.astype("float32"), want(reduce, data, IDS, num).astype("float32"), dtype)
+    others = ["bfloat16", "int8", "uint8", "int32", *["bool"] * (reduce in (ops.segment_max, ops.segment_min))]
+    cases = [*[("float32", num, {"bucket_size": size}) for num, size in ((8, None), (5, 3), (3, 100), (0, None))],
+             *[(dtype, 8, {}) for dtype in others]]
+    arrays = [DATA.astype(jnp.dtype(dtype)) for dtype, *_ in cases]
+    compiled = jax.jit(reduce, static_argnums=2, static_argnames=["bucket_size"])
+    together = jax.jit(lambda arrays: [compiled(x, IDS, num, **more) for x, (_, num, more) in zip(arrays, cases)])
+    for (dtype, num, _), data, found in zip(cases, arrays, together(arrays), strict=True):
+        assert found.dtype == data.dtype and found.shape == (num, 2)
+        if num:
+            wanted = want(reduce, data, IDS, num).astype("float32")
+            np.testing.assert_array_equal(np.asarray(found).astype("float32"), wanted, dtype)
     assert reduce(DATA[:, 0], IDS).shape == (8,)        # the number of segments from the ids
     np.testing.assert_array_equal(reduce(DATA[:, 0], IDS, 4, mode="clip"),
                                   want(reduce, DATA[:, 0].astype("int32"), np.clip(IDS, 0, 3), 4))
