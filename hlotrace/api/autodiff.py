@@ -48,6 +48,14 @@ def as_operands(leaves: list[Any]) -> list[Any]:
     return [x if _is_float0_leaf(x) else own(x) for x in leaves]
 
 
+def _as_given(values: Sequence[Any], operands: Sequence[Any], leaves: Sequence[Any],
+              others: Sequence[Any] | None = None) -> list[Any]:
+    """What the user gave in place of each value that is the operand made of it; `others` in place of the
+    rest, or the values themselves."""
+    given = {id(o): x for o, x in zip(operands, leaves) if o is not x}
+    return [given.get(id(v), other) for v, other in zip(values, values if others is None else others)]
+
+
 def _as_array_operands(leaves: list[Any]) -> list[Any]:
     """Tangents or cotangents given by the user: rules may ask for their shapes."""
     return [convert(x, aval_of(x).dtype, True) if type(x) in dtypes.python_scalars else x
@@ -176,14 +184,17 @@ class VJP:
     # around the function that was linearized
     scopes: str = dataclasses.field(default_factory=lambda: state.name_stack)
 
-    def flat(self, cts: Sequence[Any]) -> list[Any]:
-        """Cotangents as flat lists; those of integer inputs are float0 zeros."""
+    def flat(self, cts: Sequence[Any], leaves: Sequence[Any] = ()) -> list[Any]:
+        """Cotangents as flat lists; those of integer inputs are float0 zeros.
+
+        `leaves` are what the user gave for `cts`, of which one that comes back as it is is given back.
+        """
         linear = [UndefinedPrimal(v.aval) for v in self.program.invars]
         live = [ct if a.explicit is None or not a.explicit.spec.partial else _divided(ct, a)
                 for ct, a, nz in zip(cts, self.out_avals, self.out_nonzero) if nz]
-        found = iter(backward_pass(self.program, self.consts, linear, live, self.scopes))
-        cts = [_cotangent(next(found) if mark else None, a)
-               for a, mark in zip(self.primal_avals, self.marks)]
+        moved = iter(backward_pass(self.program, self.consts, linear, live, self.scopes))
+        found = [next(moved) if mark else None for mark in self.marks]
+        cts = _as_given(found, cts, leaves, [*map(_cotangent, found, self.primal_avals)])
         if any([type(ct) is ArrayImpl and len(ct.sharding._devices) > 1 for ct in cts]):
             return _over_explicit_axes(cts, self.consts)
         return cts
@@ -198,7 +209,8 @@ class VJP:
                             "by vjp must be called with a single argument corresponding to the single value "
                             "returned by the function being differentiated: for a tuple with a tuple, as in "
                             "pullback((ct1, ct2))")
-        return picked(self.structured(self.flat(self._checked(ct))), self.order)
+        leaves = self._checked(ct)
+        return picked(self.structured(self.flat(_as_array_operands(leaves), leaves)), self.order)
 
     def with_refs(self, *wishes: Any) -> Callable[[Any], Any]:
         """The same function, with cotangents added to Refs.
@@ -229,7 +241,7 @@ class VJP:
 
         @filtered
         def adding(ct: Any) -> Any:
-            found = map(delivered, self.flat(self._checked(ct)), leaves, paths)
+            found = map(delivered, self.flat(_as_array_operands(self._checked(ct))), leaves, paths)
             return picked(self.in_tree.unflatten(list(found)), self.order)
         return adding
 
@@ -257,7 +269,7 @@ class VJP:
                                  f"{got.str_short()}, but expected {want.str_short()} because the "
                                  f"corresponding output{path} of the differentiated function had JAX type "
                                  f"{a.str_short()}")
-        return _as_array_operands(leaves)
+        return leaves
 
 
 pytree.register_pytree_node(
@@ -323,11 +335,12 @@ def linearize_call(flat: FlatFunction, avals: Sequence[ShapedArray],
                order: Any = None) -> tuple[list[Any], Any, VJP]:
     """(outs, aux, pullback) of a FlatFunction at its leaves, which are of these types."""
     marks = adapters.perturbed(flat.in_tree, avals)
-    outs, program, out_nonzero = linearize_flat(flat, as_operands(flat.leaves), marks, scope="jvp()")
+    primals = as_operands(flat.leaves)
+    outs, program, out_nonzero = linearize_flat(flat, primals, marks, scope="jvp()")
     n = flat.out_tree.num_leaves
     if flat.has_aux:        # tangents of aux are not wanted
         program = program.replace(outvars=program.outvars[:sum(out_nonzero[:n])])
-    outs, aux = flat.split(outs)
+    outs, aux = flat.split(_as_given(outs, primals, flat.leaves))
     in_tree = adapters.without_held(flat.arg_tree)
     return outs, aux, VJP(program, list(program.consts), avals, [aval_of(x) for x in outs],
                                 out_nonzero[:n], in_tree, flat.out_tree, marks, order)
@@ -474,11 +487,13 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     marks = adapters.perturbed(flat.in_tree, avals)
     checked = [_checked_tangent(flat, i, a, t) for i, (a, t) in enumerate(zip(avals, tangent_leaves))]
     checked = [t if mark else None for t, mark in zip(checked, marks)]
-    outs, out_tangents = jvp_flat(flat, as_operands(flat.leaves), checked, "jvp()")
-    outs, aux = flat.split(outs)
+    operands = as_operands(flat.leaves)
+    outs, out_tangents = jvp_flat(flat, operands, checked, "jvp()")
+    outs, aux = flat.split(_as_given(outs, operands, flat.leaves))
     types = [aval_of(x).tangent() for x in outs]
     filled = [giving_way(t, a.weak_type) if a.dtype != dtypes.float0 else t for t, a in zip(
         as_operands([instantiate(t, a) for t, a in zip(out_tangents, types)]), types)]
+    filled = _as_given(out_tangents, checked, tangent_leaves, filled)
     moved = adapters.unflatten_tangents(flat.out_tree, filled, list(map(aval_of, outs)))
     results = flat.out_tree.unflatten(outs), moved
     return (*results, aux) if has_aux else results
@@ -537,10 +552,11 @@ class _Along:
                                  f"original primal values:\nGot tangent aval {aval_of(x).str_short()} "
                                  f"for primal aval {a.str_short()} but expected {a.tangent().str_short()} at "
                                  f"tangents{pytree.leaf_paths(pieces.in_tree)[i]}")
-        live = _as_array_operands([x for x, mark in zip(leaves, pieces.marks) if mark])
-        results = iter(eval_jaxpr(pieces.program, consts, *live))
-        filled = as_operands([instantiate(next(results) if nz else None, a)
-                               for a, nz in zip(pieces.out_avals, pieces.out_nonzero)])
+        given = [x for x, mark in zip(leaves, pieces.marks) if mark]
+        live = _as_array_operands(given)
+        moved = iter(eval_jaxpr(pieces.program, consts, *live))
+        results = [next(moved) if nz else None for nz in pieces.out_nonzero]
+        filled = _as_given(results, live, given, as_operands([*map(instantiate, results, pieces.out_avals)]))
         return adapters.unflatten_tangents(pieces.out_tree, filled, pieces.out_avals)
 
 
@@ -585,15 +601,15 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                     got.weak_type and got.shape == a.shape and got.dtype.kind == a.dtype.kind):
                 raise TypeError(f"cotangent type does not match function output, expected {a.str_short()} "
                                 f"but got {got.str_short()} at cotangent{pytree.leaf_paths(out_tree)[i]}")
-        linear = [UndefinedPrimal(a) for a in avals]
+        linear, operands = [UndefinedPrimal(a) for a in avals], _as_array_operands(cts)
         try:
-            results = backward_pass(program, program.consts, linear, _as_array_operands(cts),
-                                    state.name_stack)
+            results = backward_pass(program, program.consts, linear, operands, state.name_stack)
         except NotImplementedError as error:
             raise NotImplementedError(f"linear_transpose of {program.name}: {error}; a function can be "
                                       "transposed only if it is linear in its arguments") from None
         found = as_operands([zeros_of(a) if r is None else r for r, a in zip(results, avals)])
-        return in_tree.unflatten([giving_way(_divided(r, a), a.weak_type) for r, a in zip(found, avals)])
+        found = [giving_way(_divided(r, a), a.weak_type) for r, a in zip(found, avals)]
+        return in_tree.unflatten(_as_given(results, operands, cts, found))
     return pytree.Partial(transposed)
 
 

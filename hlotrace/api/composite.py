@@ -6,6 +6,7 @@ as a program, which later calls splice into theirs.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -63,8 +64,13 @@ def composite(fun: Callable[..., Any] | None = None, *, static: Any = (), name: 
         except HoldsArray:
             return call(*arrays_of(args), **arrays_of(kwargs))
         except Exception as error:
-            if type(error) is NotHashable and list in map(type, (*args, *kwargs.values())):     # of axes, say
-                return call(*map(_tupled, args), **{name: _tupled(x) for name, x in kwargs.items()})
+            if type(error) is NotHashable:      # axes as a list or an array, say
+                bound = inspect.signature(fun).bind(*args, **kwargs)
+                given = {p: bound.arguments[p] for p in _names(static) if p in bound.arguments}
+                plain = {p: _tupled(x) for p, x in given.items()}
+                if any(plain[p] is not given[p] for p in given):
+                    bound.arguments.update(plain)
+                    return call(*bound.args, **bound.kwargs)
             reraise_for_user(error, call.called, args, kwargs)      # type: ignore[attr-defined]
             raise
     call.called = fun.__name__      # type: ignore[attr-defined]
@@ -75,7 +81,14 @@ def _no_numpy(x: Any) -> Any:
     return as_array(x) if isinstance(x, (np.ndarray, np.generic)) and is_arraylike(x) else x
 
 
+def _names(static: Any) -> Sequence[str]:
+    return (static,) if isinstance(static, str) else static
+
+
 def _tupled(x: Any) -> Any:
+    """Numbers in a list or an array as a tuple, which can be hashed."""
+    if isinstance(x, (np.ndarray, Array)):
+        x = x.tolist()
     return tuple(x) if type(x) is list else x
 
 

@@ -20,7 +20,7 @@ import hlotrace
 from hlotrace.core.config import config
 from hlotrace.core.surface import boundary
 from hlotrace.core.surface.importing import is_asked_for
-from hlotrace.runtime.binding import jaxlib_version
+from hlotrace.runtime.binding import JaxRuntimeError, jaxlib_version
 from hlotrace.runtime.status_line import going_on
 
 with going_on(lambda: "importing hlotrace.as_jax"):     # the first time, without compiled files, takes longer
@@ -123,6 +123,7 @@ def _install() -> None:
                           "program with `python -m hlotrace.as_jax script.py`", name="jax")
     sys.meta_path.insert(0, _Finder)
     light.rename_all()
+    JaxRuntimeError.__module__ = "jax.errors"       # of jaxlib's, which no module of this package defines
     logs.install()
     # whoever listens to JAX's logger hears this one
     logging.getLogger("hlotrace").parent = logging.getLogger("jax")

@@ -91,6 +91,7 @@ class ShapedArray(OfArrays):
     # placement/device_put.py gives it: the sharding of what is split over no axis of a mesh, by default that
     # in use
     unsplit: Callable[..., Any]
+    is_high = False     # of arrays, not of a hijax type
 
     def __new__(cls, shape: Iterable[Any], dtype: Any, weak_type: bool = False,
                 vma: Iterable[str] = frozenset(), sharding: Any = None, *, manual_axis_type: Any = None,
@@ -190,15 +191,22 @@ class ShapedArray(OfArrays):
         """`vma` under JAX's newer name: `.manual_axis_type.varying`."""
         return ManualAxisType(varying=self.vma)
 
+    mat = manual_axis_type
+
     def tangent(self) -> ShapedArray:
         """The aval of tangents of values of this aval."""
         return self.update(dtype=dtypes.tangent_dtype(self.dtype))
 
-    to_tangent_aval = tangent
+    to_tangent_aval = at_least_vspace = tangent
 
     def cotangent(self) -> ShapedArray:
         """The aval of cotangents of values of this aval, where it is that of a tangent."""
         return self if self.explicit is None else self.update(sharding=self.explicit.cotangent())
+
+    to_ct_aval = cotangent
+
+    def update_weak_type(self, weak_type: bool) -> ShapedArray:
+        return self.update(weak_type=weak_type)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (self.shape, self.dtype, self.weak_type, self.vma, self.explicit or self.mesh,

@@ -12,7 +12,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from .errors import did_you_mean
 
@@ -459,6 +459,10 @@ class Config:
         except AttributeError:
             leave(error)
             raise
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("the options are those of a process, and cannot be pickled or copied: config.values "
+                        "is a dictionary of them")
 
     def __setattr__(self, name: str, value: Any) -> None:
         error = AttributeError(f"options are not set by assignment: config.update({name!r}, {value!r}) sets "

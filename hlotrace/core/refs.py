@@ -103,6 +103,7 @@ class Ref(RefOrView):
 
     sharding = property(lambda self: self.value().sharding)
     committed = property(lambda self: self.value().committed)
+    format = property(lambda self: self.value().format)
 
     def __copy__(self) -> Ref:
         value = self.value()

@@ -323,7 +323,7 @@ class JaxprTracer(Tracer):
     """A value of a program that is being written down."""
     __slots__ = ("_var", "_source")
 
-    def __init__(self, trace: JaxprTrace, var: Var, source: Source | None = None) -> None:
+    def __init__(self, trace: JaxprTrace, var: Atom, source: Source | None = None) -> None:
         self._trace = trace
         self._var = var
         self.aval = var.aval
@@ -465,6 +465,10 @@ class JaxprTrace(Trace):
         self.constants[id(value)] = (value, atom)
         return atom
 
+    def constant(self, value: Any) -> JaxprTracer:
+        """A value known now as one of the program: a constant of it, for which there is no equation."""
+        return JaxprTracer(self, self.atom(value))
+
     def buffer(self, value: np.ndarray) -> Atom:
         """The Var or Literal for a NumPy array as it is now, which may have had other numbers before."""
         _, before, atom = self.buffers.get(id(value), (value, None, None))
@@ -597,6 +601,25 @@ def note_line(error: BaseException, primitive: Primitive) -> None:
     """Add to an error of a typing rule, once, the line that the operation is done for, if another."""
     if state.source is not None and not getattr(error, "__notes__", None):
         error.add_note(f"while tracing {primitive.name} at {provenance.describe(state.source)}")
+
+
+def literal_number(x: Any) -> Any:
+    """The Python or NumPy number that is meant where a program is written down; None for everything else."""
+    if type(x) is JaxprTracer and type(x._var) is Literal:
+        x = x._var.val
+        x = x[()] if isinstance(x, np.ndarray) else x
+    return x if isinstance(x, (*dtypes.python_scalars, np.generic)) else None
+
+
+def as_constant(value: Any) -> Tracer | None:
+    """A value known now as a constant of the program that is being written down, if one is."""
+    trace = state.trace
+    if not trace.staging:
+        return None
+    while type(trace) is not JaxprTrace:
+        if (trace := trace.parent) is None:
+            return None
+    return trace.constant(value)
 
 
 def may_trace(what: object, fun: Any = None) -> None:

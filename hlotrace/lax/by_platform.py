@@ -6,10 +6,12 @@ from ..api.flat import FlatFunction
 from ..api.signatures import name_of
 from ..core import errors, programs
 from ..core.array import Array
+from ..core.config import state
 from ..core.pytrees import pytree
 from ..core.surface.boundary import filtered
-from ..core.trace import Tracer
+from ..core.trace import EvalTrace, Tracer
 from ..lowering.custom_calls import Attribute, attribute
+from ..primitives.arrays.slicing import as_array
 from ..primitives.common import np, scalar
 from ..primitives.programs.composites import composite_p
 from .control_flow import bind_branches, trace_branches
@@ -68,9 +70,10 @@ def _attributes(name, values):
 def composite(decomposition, name, version=0):
     """A function that is the operation `name` to a compiler that knows it, and `decomposition` to any other.
 
-    It is written as `stablehlo.composite`.  Its keyword arguments are attributes of the operation: bools,
-    numbers, strings, NumPy arrays, or tuples, lists and dicts of them, which `decomposition` gets too.  Under
-    grad and vmap it is its decomposition, where JAX raises.
+    In a program it is written as `stablehlo.composite`; outside of one it is its decomposition.  Its keyword
+    arguments are attributes of the operation: bools, numbers, strings, NumPy arrays, or tuples, lists and
+    dicts of them, which `decomposition` gets too.  Under grad and vmap it is its decomposition, where JAX
+    raises.
 
     Args:
         decomposition: a function of arrays, that closes over none that are traced.
@@ -87,13 +90,13 @@ def composite(decomposition, name, version=0):
     """
     if not callable(decomposition):
         raise TypeError(f"lax.composite: decomposition must be a function, got {shown(decomposition)}")
-    if not isinstance(name, str) or not re.fullmatch(r"[a-zA-Z][a-zA-Z0-9_]*(\.[a-zA-Z0-9_$]+)+", name):
-        raise ValueError('lax.composite: name must have a name space, as in "my_namespace.my_op", got '
-                         f'{name!r}')
-    version = operator.index(version)
-
     @filtered
     def composed(*args, **attributes):
+        if type(state.trace) is EvalTrace:
+            return decomposition(*pytree.tree_map(as_array, args), **attributes)
+        if not isinstance(name, str) or not re.fullmatch(r"[a-zA-Z][a-zA-Z0-9_]*(\.[a-zA-Z0-9_$]+)+", name):
+            raise ValueError('lax.composite: name must have a name space, as in "my_namespace.my_op", got '
+                             f'{name!r}')
         text = _attributes(name, attributes)
         flat = FlatFunction(lambda *args: decomposition(*args, **attributes),
                             *pytree.tree_flatten((args, {})), "composite")
@@ -103,6 +106,6 @@ def composite(decomposition, name, version=0):
                 f"{name}: its decomposition {name_of(decomposition)} closes over a traced value, which has "
                 "no place in an operation of its own: pass the value as an argument")
         outs = composite_p.bind(*flat.leaves, jaxpr=programs.embed_constants(traced.jaxpr), name=name,
-                                version=version, attributes=text)
+                                version=operator.index(version), attributes=text)
         return traced.out_tree.unflatten(outs)
     return composed

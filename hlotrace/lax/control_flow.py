@@ -17,7 +17,7 @@ from ..core.refs import AbstractRef
 from ..core.symbolic.dimension import Dimension, max_dim
 from ..core.trace import Tracer, is_concrete
 from ..primitives.arrays.elementwise import add_p, clamp_p, convert, lt_p, ne_p
-from ..primitives.common import np, scalar, shape_of
+from ..primitives.common import kind_of, np, scalar, shape_of
 from ..primitives.parallel.collectives import vary
 from ..primitives.parallel.divergent_collectives import for_varying
 from ..primitives.programs.bounded_while import bounded_while, spoiled
@@ -257,8 +257,8 @@ def _divided(marks, xs):
 
 
 def _joined(marks, fixed, others):
-    """What `_divided` divided; what is marked was the user's, and may not be an Array yet."""
-    fixed, others = iter([convert(x, aval_of(x).dtype, aval_of(x).weak_type) for x in fixed]), iter(others)
+    """What `_divided` divided; what is marked is what the user gave."""
+    fixed, others = iter(fixed), iter(others)
     return [next(fixed if m else others) for m in marks]
 
 
@@ -379,23 +379,24 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None, max_steps=None):
                             + (f": convert it with int({bound!r})" if type(bound) is float else
                                ": give a Python int, or x.astype(int) of one element"))
     dtype, weak = _index_type(lower, upper)
-    one = dtype.type(1).item() if weak else scalar(1, dtype)
     if all(is_concrete(b) and not isinstance(b, Tracer) for b in (lower, upper)):
         lower, upper = (b if type(b) is Dimension else int(b) for b in (lower, upper))
         sized = Dimension not in (type(lower), type(upper))
         if max_steps is not None and sized and upper - lower > max_steps:
             raise ValueError(f"lax.fori_loop from {lower} to {upper} needs {upper - lower} steps, more than "
                              f"max_steps={max_steps}")
-        return _counted(lower, upper, body_fun, init_val, 1 if unroll is None else unroll, one, dtype, weak)
+        return _counted(lower, upper, body_fun, init_val, 1 if unroll is None else unroll)
     if unroll is not None and unroll not in (False, 1):
         raise ValueError("fori_loop: `unroll` can only be used with `fori_loop` if the loop bounds are known "
                          "when tracing (Python integers)")
+
+    one = dtype.type(1).item() if weak else scalar(1, dtype)
 
     def step(state_):
         i, last, val = state_
         return add_p.bind(i, one), last, body_fun(i, val)
     step.__name__ = name_of(body_fun)
-    bounds = [_typed(b, dtype, weak) for b in (lower, upper)]
+    bounds = [_typed(b, dtype, weak and aval_of(b).weak_type) for b in (lower, upper)]
     return _while(_before_last, step, (*bounds, init_val),
                   (body_fun, ("fori_loop of unknown length", dtype, weak)), max_steps)[2]
 
@@ -404,8 +405,8 @@ def _before_last(state_):
     return lt_p.bind(state_[0], state_[1])
 
 
-def _counted(lower, upper, body_fun, val, unroll, one, dtype, weak):
-    """`fori_loop` between Python integers, as a scan."""
+def _counted(lower, upper, body_fun, val, unroll):
+    """`fori_loop` between Python integers, as a scan: the index is one, too, whatever type the bounds had."""
     if state.disable_jit:
         for i in range(lower, upper):
             val = body_fun(i, val)
@@ -413,21 +414,20 @@ def _counted(lower, upper, body_fun, val, unroll, one, dtype, weak):
 
     def step(carry, _):
         i, val = carry
-        return (add_p.bind(i, one), body_fun(i, val)), None
+        return (add_p.bind(i, 1), body_fun(i, val)), None
     step.__name__ = name_of(body_fun)
-    (_, result), _ = scan(step, (_typed(lower, dtype, weak), val), None, length=max_dim(upper - lower, 0),
-                          unroll=unroll, _owner=(body_fun, ("fori_loop", dtype, weak)))
+    (_, result), _ = scan(step, (lower, val), None, length=max_dim(upper - lower, 0), unroll=unroll,
+                          _owner=(body_fun, ("fori_loop",)))
     return result
 
 
 def _index_type(lower, upper):
-    """(dtype, weak_type) of the loop index."""
-    pairs = tuple((aval_of(b).dtype, aval_of(b).weak_type) for b in (lower, upper))
-    strong = {d for d, weak in pairs if not weak}
-    if len(strong) > 1:
+    """(dtype, weak_type) of the loop index: as `lower`, but for a weak one beside other signed integers."""
+    (first, weak), (second, other_weak) = ((aval_of(b).dtype, aval_of(b).weak_type) for b in (lower, upper))
+    if first != second and (not (weak or other_weak) or {kind_of(first), kind_of(second)} != {"i"}):
         raise TypeError("lower and upper arguments to fori_loop must have equal types, got "
-                        f"{pairs[0][0].name} and {pairs[1][0].name}")
-    return dtypes.lattice_result(pairs)
+                        f"{first.name} and {second.name}")
+    return (first, weak) if first == second else dtypes.lattice_result(((first, weak), (second, other_weak)))
 
 
 def trace_branches(what, branches, operands, decides):
@@ -473,8 +473,10 @@ def bind_branches(index, traced, leaves, **by):
     operands = [*consts, *leaves]
     given = [at is not None for at in places]
     outs = cond_p.bind(index, *operands, branches=programs, **by)
-    return traced[0].out_tree.unflatten(_joined(given, [operands[at] for at in places if at is not None],
-                                                outs))
+    fixed = [operands[at] for at in places if at is not None]
+    if not state.trace.staging:     # unlike those of a loop, results of a branch are Arrays
+        fixed = [convert(x, aval_of(x).dtype, aval_of(x).weak_type) for x in fixed]
+    return traced[0].out_tree.unflatten(_joined(given, fixed, outs))
 
 
 def _programs(traced, consts):

@@ -246,17 +246,21 @@ def reciprocal(x):
 
 
 def pow(x, y):
-    """x**y.  y has the dtype of x, or is of integers; a Python int becomes `integer_pow`.
+    """x**y.  x is inexact; y has its dtype, or is of integers; a Python int becomes `integer_pow`.
 
     >>> lax.pow(2.0, 0.5).item()
     1.414...
-    >>> lax.pow(2, 10).item()
-    1024
+    >>> lax.pow(2.0, 10).item()
+    1024.0
     """
     _check("pow", (x, y))
+    base, exponent = aval_of(x), aval_of(y)
+    if not dtypes.is_inexact(base.dtype):
+        raise TypeError(f"pow does not accept dtype {base.dtype.name} at position 0. Accepted dtypes at "
+                        "position 0 are subtypes of floating, complexfloating: lax.integer_pow and jnp.power "
+                        "take integers")
     if type(y) is int:
         return integer_pow(x, y)
-    base, exponent = aval_of(x), aval_of(y)
     if dtypes.is_integer(exponent.dtype) and dtypes.is_inexact(base.dtype):
         return e.pow_p.bind(*_repeat_operands([x, y]))
     return e.pow_p.bind(*coerced_operands("pow", x, y))

@@ -11,7 +11,7 @@ from ..core.trace import Tracer, trace_to_jaxpr
 from ..placement.out_sharding import over_auto_axes, unreduced_axes, with_out_sharding
 from ..primitives.arrays import reduce as _reduce, sort as _sort, window
 from ..primitives.arrays.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
-from ..primitives.arrays.elementwise import convert, max_p, min_p
+from ..primitives.arrays.elementwise import max_p, min_p
 from ..primitives.arrays.reduce import (
     argmax_p, argmin_p, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p, reduce_p, reduce_prod_p,
     reduce_xor_p)
@@ -120,7 +120,11 @@ def _only_primitive(jaxpr):
 
 
 def _prepare(name, operands, init_values, computation):
-    """(operands, initial values of their dtypes, structure, program) of a reduction by a function."""
+    """What a reduction by a function reduces.
+
+    (operands, initial values of their dtypes, structure, program, the primitive that it is alone, its neutral
+    element if that is the initial value)
+    """
     if not callable(computation):
         what = computation.aval.str_short() if hasattr(computation, "aval") else repr(computation)[:60]
         raise TypeError(f"{name}: computation must be a function of two values, such as lax.add or lax.max, "
@@ -132,26 +136,32 @@ def _prepare(name, operands, init_values, computation):
                          f"{structure} vs. {init_structure}")
     if not xs:
         raise ValueError(f"{name} must have at least one operand.")
-    inits = [_initial(init, aval_of(x).dtype) for x, init in zip(xs, inits)]
-    jaxpr = _traced(computation, structure, tuple(aval_of(x).dtype for x in xs), name)
-    return xs, inits, structure, jaxpr
+    element_types = tuple(aval_of(x).dtype for x in xs)
+    jaxpr = _traced(computation, structure, element_types, name)
+    combine = _only_primitive(jaxpr)
+    identity = _reduce.reducer_of(combine)[1]
+    neutral = identity and identity(element_types[0])
+    if neutral is not None and _is(inits[0], neutral, combine in (max_p, min_p)):
+        return xs, [neutral], structure, jaxpr, combine, True
+    inits = [init if isinstance(init, Tracer) else np.asarray(init, aval_of(init).dtype)[()]
+             for init in inits]
+    given = [aval_of(init).dtype for init in inits]
+    if given != list(element_types):
+        raise TypeError(f"{name} operand dtypes should match corresponding initial value dtypes, got "
+                        f"{', '.join(d.name for d in element_types)} and {', '.join(d.name for d in given)}: "
+                        "give the initial value the operand's, as in jnp.zeros((), x.dtype)")
+    return xs, inits, structure, jaxpr, combine, False
 
 
-def _initial(init, dtype):
-    """An initial value of this dtype, infinities as its ends; a known one stays known in a traced program."""
-    if isinstance(init, Tracer):
-        return convert(init, dtype)
-    value = np.asarray(init, aval_of(init).dtype)
-    if not dtypes.is_inexact(dtype) and dtypes.is_float(value.dtype) and np.isinf(value):
-        ends = (False, True) if dtypes.is_bool(dtype) else (dtypes.iinfo(dtype).min, dtypes.iinfo(dtype).max)
-        value = np.asarray(ends[int(value > 0)])
-    return value.astype(dtype)[()]
-
-
-def _is_identity(init, identity):
-    """Is an initial value known to be the neutral element?"""
+def _is(init, neutral, extreme):
+    """Is an initial value, of any dtype, known to be the neutral one?  An infinity is that of extremes."""
     known = init.concrete() if isinstance(init, Tracer) else init
-    return known is not None and shape_of(known) == () and bool(np.asarray(known) == identity)
+    if known is None or shape_of(known):
+        return False
+    known = np.asarray(known)
+    if extreme and dtypes.is_float(known.dtype) and np.isinf(known) and not dtypes.is_float(neutral.dtype):
+        known = (dtypes.max_value if known > 0 else dtypes.min_value)(neutral.dtype)
+    return bool(known == neutral)
 
 
 def reduce(operands, init_values, computation, dimensions, out_sharding=None):
@@ -159,7 +169,8 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
 
     Args:
         operands: a pytree of arrays of one shape.
-        init_values: a pytree of scalars of the same structure.
+        init_values: a pytree of scalars of the same structure and the operands' dtypes; the neutral
+            element of an operation on one operand may be of any, and -inf is that of max, inf of min.
         computation: takes two pytrees of scalars (one scalar each for a single operand) and gives one.
             Addition, multiplication, max, min, and, or, xor are recognised and use their own primitives.
 
@@ -168,17 +179,16 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
     >>> larger = lambda a, b: jax.tree.map(lax.max, a, b)
     >>> value, index = lax.reduce((jnp.array([3, 9]), jnp.arange(2)), (0, 0), larger, (0,))
     """
-    xs, inits, structure, jaxpr = _prepare("reduce", operands, init_values, computation)
+    xs, inits, structure, jaxpr, combine, neutral = _prepare("reduce", operands, init_values, computation)
     if out_sharding is not None:
         xs = over_auto_axes(*xs)
     dimensions = _axes_from_the_front(dimensions, aval_of(xs[0]).ndim, "lax.reduce", "dimensions")
-    combine = _only_primitive(jaxpr)
-    primitive, identity = _reduce.reducer_of(combine)
+    primitive = _reduce.reducer_of(combine)[0]
     if primitive is None or shape_of(inits[0]):
         outs = reduce_p.bind(*xs, *inits, jaxpr=jaxpr, dimensions=dimensions)
     else:
         out = primitive.bind(xs[0], axes=dimensions)
-        if not _is_identity(inits[0], identity(out.dtype)):
+        if not neutral:
             out = combine.bind(broadcast_in_dim(inits[0], shape_of(out), ()), out)
         outs = [out]
     outs = [with_out_sharding(out, out_sharding, "lax.reduce") for out in outs]
@@ -232,17 +242,16 @@ def reduce_window(operand, init_value, computation, window_dimensions, window_st
     >>> lax.reduce_window(jnp.array([1., 5., 2., 3.]), -jnp.inf, lax.max, (2,), (2,))
     Array([5., 3.], dtype=float32)
     """
-    xs, inits, structure, jaxpr = _prepare("reduce_window", operand, init_value, computation)
+    xs, inits, structure, jaxpr, combine, neutral = _prepare("reduce_window", operand, init_value,
+                                                             computation)
     params = _window_parameters(aval_of(xs[0]).shape, window_dimensions, window_strides, padding,
                                 base_dilation, window_dilation)
-    combine = _only_primitive(jaxpr)
-    primitive, identity = window.window_reducer_of(combine), _reduce.reducer_of(combine)[1]
-    if primitive is not None and not shape_of(inits[0]):
-        neutral = _is_identity(inits[0], identity(aval_of(xs[0]).dtype))
-        if neutral or combine in (max_p, min_p):     # counting the initial value once or often is the same
-            out = primitive.bind(xs[0], **params)
-            out = out if neutral else combine.bind(broadcast_in_dim(inits[0], shape_of(out), ()), out)
-            return pytree.tree_unflatten(structure, [out])
+    primitive = window.window_reducer_of(combine)
+    # Counting the initial value of an extreme once or often is the same.
+    if primitive is not None and (neutral or combine in (max_p, min_p) and not shape_of(inits[0])):
+        out = primitive.bind(xs[0], **params)
+        out = out if neutral else combine.bind(broadcast_in_dim(inits[0], shape_of(out), ()), out)
+        return pytree.tree_unflatten(structure, [out])
     return pytree.tree_unflatten(structure, reduce_window_p.bind(*xs, *inits, jaxpr=jaxpr, **params))
 
 

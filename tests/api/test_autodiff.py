@@ -570,3 +570,26 @@ ZERO = np.zeros((2,), jax.dtypes.float0)
 def test_values_of_float0_are_arrays_of_numpy(made):
     found = made()
     assert type(found) is np.ndarray and found.dtype == jax.dtypes.float0 and found.shape == (2,)
+
+
+def _same_objects(got, wanted):
+    return all(g is w for g, w in zip(jax.tree.leaves(got), wanted, strict=True))
+
+
+def test_what_comes_back_as_it_went_in_is_what_was_given():
+    """Also a Python number or a NumPy array, of which computing makes an Array."""
+    x, t, row = 2.5, 1.5, np.array([1.0, 2.0])
+    assert _same_objects(jax.jvp(lambda x: x, (x,), (t,)), (x, t))
+    assert _same_objects(jax.jvp(lambda x, r: (r, x), (x, row), (t, row))[0], (row, x))
+    assert _same_objects(jax.jvp(lambda x: (x * 2, x), (x,), (t,), has_aux=True)[2], (x,))
+    assert _same_objects(jax.vjp(lambda x: x, x)[0], (x,)) and _same_objects(jax.vjp(lambda x: x, x)[1](t), (t,))
+    assert _same_objects(jax.value_and_grad(lambda x: (x * 2, x), has_aux=True)(x)[0][1], (x,))
+    y, along = jax.linearize(lambda x: (x, x * 3), x)
+    assert y[0] is x and along(t)[0] is t and isinstance(along(t)[1], jax.Array)
+    assert _same_objects(jax.linear_transpose(lambda x: x, x)(t), (t,))
+    assert jax.checkpoint(lambda x: (x, x * 2))(x)[0] is x
+    assert lax.scan(lambda c, x: (c, x), (x, row), row)[0][1] is row
+    assert lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1]), (0, row))[1] is row
+    assert isinstance(lax.cond(True, lambda x: x, lambda x: x, x), jax.Array)
+    jaxpr = jax.make_jaxpr(lambda: lax.scan(lambda c, x: (c, x), x, row)[0])()
+    assert "convert" not in str(jaxpr)

@@ -57,6 +57,7 @@ for f in (jax.jit(see), jax.vmap(see), jax.checkpoint(see), jax.jacfwd(see), jax
     f(x)
 assert len(kinds) >= 5 and all(home.startswith(("jax.", "jaxlib.")) for home in kinds.values()), kinds
 assert isinstance(x, jaxlib._jax.ArrayImpl) and isinstance(x, ArrayImpl) and ArrayImpl.__module__ == "jaxlib._jax"
+assert jax.errors.JaxRuntimeError.__module__ == "jax.errors"
 assert jax.Array.__module__ == "jax" and jnp.__name__ == "jax.numpy" and jax.lax.linalg.__name__ == "jax.lax.linalg"
 assert type(jax.jit(see)) is jaxlib._jax.PjitFunction and x.__array_namespace__().__name__ == "jax.numpy"
 try:

@@ -179,3 +179,10 @@ def test_the_limits_of_a_python_int():
     with jax.enable_x64(True):
         for value in (2**63 - 1, -2**63):
             assert aval_of(value) is ShapedArray((), "int64", True)
+
+
+def test_types_have_the_names_that_libraries_read():
+    whole = ShapedArray((2,), "int8", True)
+    assert whole.at_least_vspace() is whole.to_tangent_aval() and whole.to_ct_aval() is whole.cotangent()
+    assert whole.update_weak_type(False) is whole.strip_weak_type() and whole.mat == whole.manual_axis_type
+    assert not whole.is_high

@@ -75,7 +75,7 @@ def test_families_state_their_axes():
         "dynamic_slice", "dynamic_update_slice", "ffi_call", "gather", "get", "inlined", "inspect_sharding",
         "iota",
         "jit", "layout_constraint", "linear_call", "mesh_cast", "optimization_barrier",
-        "ragged_all_to_all", "remat_opt", "reshard", "rng_bit_generator",
+        "ragged_all_to_all", "remat_opt", "rematted", "reshard", "rng_bit_generator",
         "rng_uniform", "ruled_call", "scan", "scatter", "scatter_add", "scatter_apply", "scatter_max",
         "scatter_min", "scatter_mul",
         "set", "shard_alike", "shard_map", "sharding_constraint", "swap", "tagged_call",

@@ -1,7 +1,9 @@
 """What each option does when it is set: its effect, or an error that names it."""
+import copy
 import gc
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import threading
@@ -340,3 +342,9 @@ def test_x64_inside_of_functions_that_were_entered_without(x64):
                                                 lambda w: jnp.maximum(w, 0), lambda w: w // 2,
                                                 lambda w: w ** 0.5)] == [
                 "float32", "float32", wider, wider, "float32", "float32", wider]
+
+
+@pytest.mark.parametrize("made", [pickle.dumps, copy.copy, copy.deepcopy], ids=lambda f: f.__name__)
+def test_the_options_are_no_value(made):
+    with pytest.raises(TypeError, match="cannot be pickled or copied: config.values"):
+        made(jax.config)

@@ -197,6 +197,23 @@ def test_parameters_have_jaxs_names_too():
         params["neither"]
 
 
+@pytest.mark.parametrize("f, names", [
+    (jax.checkpoint(jnp.sin), {"differentiated": False}),
+    (lambda x: jax.debug.callback(print, x), {"partitioned": False}),
+    (lambda x: jax.experimental.io_callback(print, None, x, ordered=True),
+     {"ordered": True, "sharding": None, "result_avals": ()}),
+    (lambda x: jax.ffi.ffi_call("kernel", x, vmap_method="sequential")(x, n=1),
+     {"target_name": "kernel", "custom_call_api_version": 4, "legacy_backend_config": None,
+      "input_output_aliases": (), "vmap_method": "sequential"}),
+    (lambda x: jax.custom_derivatives.linear_call(jnp.multiply, jnp.multiply, 2., x),
+     {"num_callee_consts": 0, "num_res": 1}),
+])
+@pytest.mark.quick
+def test_parameters_of_primitives_are_read_by_the_names_of_jax(f, names):
+    params = jax.make_jaxpr(f)(np.float32(1)).eqns[0].params
+    assert {name: params[name] for name in names} == names
+
+
 # --- typing rules -------------------------------------------------------------------------------------------
 
 def test_what_is_well_typed_passes():
@@ -337,6 +354,10 @@ def test_replace_changes_what_is_given_and_nothing_else():
     (lambda x: lax.top_k(x, 2), "top_k[axis=0 k=2]"), (jax.checkpoint(jnp.sin), "differentiated=False"),
     (jax.checkpoint(jnp.sin), "policy=None"),
     (lambda x: lax.conv(x[None, None], x[None, None], (1,), "SAME"), "out_sharding=None"),
+    (lambda x: jax.random.wrap_key_data(lax.convert_element_type(x[:2], np.uint32)), "random_wrap[impl=fry]"),
+    (lambda x: lax.rng_bit_generator(jnp.ones(4, np.uint32), (2,)), "algorithm=RNG_DEFAULT"),
+    (lambda x: jax.ffi.ffi_call("kernel", x)(x), "target_name=kernel"),
+    (lambda x: jax.custom_derivatives.linear_call(jnp.multiply, jnp.multiply, 2., x), "callee={ lambda"),
 ])
 @pytest.mark.quick
 def test_texts_have_the_parameters_that_jax_has(f, words):

@@ -183,8 +183,7 @@ def test_no_golden_file_is_left_over():
 # operation, accesses to references, which leave none either, and what stands only in what is exported
 # (test_symbolic_shapes.py).
 INTERNAL = {"after_all", "create_token", "custom_lin", "dim_as_value", "inlined", "inspect_sharding", "get",
-            "set", "swap",
-            "addupdate"}
+            "set", "swap", "addupdate", "rematted"}
 
 
 def primitives_in(jaxpr):

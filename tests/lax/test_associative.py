@@ -21,6 +21,11 @@ def test_associative_scan(n):
     same(lax.associative_scan(jnp.maximum, A(2, n), axis=-1), A(2, n))
 
 
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_prefixes_of_several_numbers_are_of_a_strong_type(n):
+    assert lax.associative_scan(jnp.add, jnp.full(n, 1)).weak_type == (n < 2)
+
+
 def test_associative_scan_of_pytrees():
     compose = lambda a, b: {"m": a["m"] * b["m"], "c": b["m"] * a["c"] + b["c"]}
     m, c = A(4) + 1, A(4)

@@ -112,9 +112,11 @@ def test_composites_that_do_not_fit():
     with pytest.raises(jax.errors.UnexpectedTracerError, match="attribute k is traced"):
         jax.jit(lambda y: op(X, k=y))(1.0)
     with pytest.raises(TypeError, match="my.op: attribute k: .* cannot be an attribute"):
-        op(X, k=object())
+        jax.jit(lambda x: op(x, k=object()))(X)
     for name in "op", "1.op", "my.", 3:
+        nameless = lax.composite(lambda x: x + 1, name)
+        same(nameless(X), X + 1)        # the name is that of an operation in a program
         with pytest.raises(ValueError, match="name must have a name space"):
-            lax.composite(lambda x: x, name)
+            jax.jit(nameless)(X)
     with pytest.raises(TypeError, match="decomposition must be a function"):
         lax.composite("my.op", lambda x: x)

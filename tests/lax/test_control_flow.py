@@ -228,6 +228,26 @@ def test_fori_loop(lower, upper):
     same(lax.fori_loop(lower, upper, lambda i, c: c + i, np.int32(0), unroll=2), want)
 
 
+@pytest.mark.parametrize("lower, upper, known, traced", [
+    (0, 2, "weak int32", "weak int32"), (0, np.int8(2), "weak int32", "int8"), (np.int8(0), 2, "weak int32", "int8"),
+    (0, np.int32(2), "weak int32", "weak int32"), (np.int32(0), 2, "weak int32", "int32"),
+    (np.uint8(0), np.uint8(2), "weak int32", "uint8"), (0.0, 2.0, "weak int32", "weak float32"),
+    (0.0, np.float32(2), "weak int32", "weak float32"), (0, np.uint8(2), None, None), (np.uint32(0), 2, None, None),
+    (np.int8(0), np.int32(2), None, None), (0.0, np.float16(2), None, None)])
+def test_the_type_of_a_loops_index(lower, upper, known, traced):
+    """Of known bounds it is that of a Python int, of others theirs."""
+    def index_type(lower, upper):
+        lax.fori_loop(lower, upper, lambda i, c: seen.append("weak " * i.weak_type + i.dtype.name) or c, 0)
+    for way, want in (index_type, known), (jax.jit(index_type), traced):
+        seen = []
+        if want is None:
+            with pytest.raises(TypeError, match="must have equal types"):
+                way(lower, upper)
+        else:
+            way(lower, upper)
+            assert seen[0] == want
+
+
 def test_fori_loop_derivatives():
     f = lambda x: lax.fori_loop(0, 3, lambda i, c: c * jnp.sin(x) + i, x)
     ref = lambda x: ((x * jnp.sin(x)) * jnp.sin(x) + 1) * jnp.sin(x) + 2
@@ -312,8 +332,8 @@ def test_branches_with_different_derivatives():
 
 
 def test_what_is_given_back_as_it_is_is_no_result():
-    """It is not mapped where what decides is, a derivative does not keep it for each step; a NumPy array is
-    an Array."""
+    """It is not mapped where what decides is, a derivative does not keep it for each step; of a branch a NumPy
+    array is an Array."""
     def branch(p, x, y):
         return lax.cond(p, lambda x, y: (x, y + 1, x), lambda x, y: (x, y * x, y), x, y)
 
@@ -479,6 +499,9 @@ CARRY = "carry input and carry output must have"
     (lambda: lax.fori_loop(0, A(2).astype(int), lambda i, c: c, 0), TypeError, "upper must be an integer"),
     (lambda: lax.fori_loop(np.int8(0), np.int32(3), lambda i, c: c, 0), TypeError,
      "equal types.*int8 and int32"),
+    (lambda: lax.fori_loop(0, np.uint8(3), lambda i, c: c, 0), TypeError, "equal types.*int32 and uint8"),
+    (lambda: jax.jit(lambda n: lax.fori_loop(n, 3, lambda i, c: c, 0))(np.uint32(0)), TypeError,
+     "equal types.*uint32 and int32"),
     (lambda: lax.fori_loop(0, 3, lambda i, c: (c, c), 0), TypeError, CARRY),
     (lambda: jax.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c, 0, unroll=2))(3), ValueError, "unroll"),
     (lambda: lax.cond(A(2) > 0, lambda: 1, lambda: 2), TypeError, r"scalar, got bool\[2\]"),

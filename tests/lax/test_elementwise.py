@@ -49,6 +49,18 @@ def test_lax_operands():
     assert lax.add_p.name == "add" and "accuracy" in inspect.signature(lax.exp).parameters
 
 
+def test_what_lax_leaves_to_numpy():
+    for call in (lambda: lax.pow(2, 3), lambda: lax.pow(jnp.arange(3), jnp.arange(3)), lambda: lax.abs(np.uint8(3))):
+        with pytest.raises(TypeError, match="does not accept dtype"):
+            call()
+    assert lax.integer_pow(2, 3) == jnp.power(2, 3) == 8 and jnp.abs(np.uint8(3)) == 3
+
+
+def test_a_selector_of_a_narrow_type_counts_all_cases():
+    assert lax.select_n(np.int8(127), *map(float, range(300))) == 127
+    assert lax.select_n(np.array([0, 255], np.uint8), *jnp.eye(300, 2)).tolist() == [1, 0]
+
+
 def test_stop_gradient():
     assert grad(lambda x: x * lax.stop_gradient(x))(3.0) == 3
     assert grad(lambda x: lax.stop_gradient({"a": x, "n": 1})["a"])(3.0) == 0

@@ -96,6 +96,8 @@ def test_running_reductions_with_infinities():
     same(lax.cumlogsumexp(x), [-np.inf, -np.inf, 1, np.logaddexp(1, 2), np.inf])
     same(jax.grad(lambda x: lax.cumlogsumexp(x)[3])(x), [0, 0, 1 / (1 + np.e), np.e / (1 + np.e), 0])
     same(lax.cummin(x, reverse=True), x)
+    same(lax.cumlogsumexp(np.complex64([-np.inf, 1j, 2, np.inf + 1j])),
+         np.complex64([-np.inf, 1j, np.log(np.exp(1j) + np.exp(2)), np.inf + 1j]))
 
 
 def test_window_shapes_and_paddings():
@@ -121,6 +123,23 @@ def test_windows_of_any_computation_have_derivatives_forwards():
     assert [v.tolist() for v in (values, places, slopes)] == [[3, 5], [1, 2], [10, 100]]
     with pytest.raises(NotImplementedError, match="reduce_window"):
         jax.grad(lambda x: products(x).sum())(x)
+
+
+@pytest.mark.parametrize("dtype, init, operation, taken", [
+    ("float32", 1.0, lax.add, True), ("float32", 1, lax.add, False), ("float32", False, lax.add, True),
+    ("bfloat16", 1.0, lax.add, False), ("bfloat16", jnp.bfloat16(1), lax.add, True), ("bfloat16", 0.0, lax.add, True),
+    ("int8", 300, lax.add, False), ("int8", 256, lax.add, False), ("int8", 0.0, lax.add, True),
+    ("int8", -jnp.inf, lax.max, True), ("uint8", -jnp.inf, lax.add, False), ("complex64", -jnp.inf, lax.max, True),
+    ("int8", np.int8(1), lambda a, b: a + b * 1, True), ("int8", 0, lambda a, b: a + b * 1, False),
+    ("bool", False, lax.bitwise_or, True), ("bool", 0, lax.max, True), ("bool", 1, lax.bitwise_or, False)])
+def test_an_initial_value_of_another_dtype_is_taken_where_it_is_neutral(dtype, init, operation, taken):
+    x = jnp.ones(2, dtype)
+    for reduced in (lambda: lax.reduce(x, init, operation, (0,)), lambda: lax.reduce_window(x, init, operation, (2,))):
+        if taken:
+            assert reduced().dtype == dtype
+        else:
+            with pytest.raises(TypeError, match="operand dtypes should match corresponding initial value dtypes"):
+                reduced()
 
 
 @pytest.mark.parametrize("start", [0, 0.0, np.float32(0), np.zeros(())])

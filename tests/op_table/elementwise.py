@@ -37,7 +37,7 @@ def quotient(x, y):
 
 
 unary("neg", np.negative, -3, 3, "fciu", linear=True)
-unary("abs", np.abs, -3, 3, "fciu")
+unary("abs", np.abs, -3, 3, "fci")
 unary("square", np.square, -3, 3, "fciu")
 unary("sign", lambda x: x / np.abs(x) if x.dtype.kind == "c" else np.sign(x), -3, 3, "fciu", smooth_kinds="f")
 row("add", np.add, between(-3, 3, 2, 3), between(-3, 3, 2, 3), kinds="fciu", linear=True)
@@ -172,6 +172,8 @@ row("select_n", lambda m, x, y: np.where(m, y, x), MASK, *CASES[:2], kinds="fciu
     fails(TypeError, "cannot have > 2 cases", "select_n", np.True_, F32, F32, F32),
     fails(TypeError, "cases must have the same shapes", "select_n", np.True_, (2,), (3,)),
     fails(TypeError, "must be scalar or have the same shape as cases", "select_n", np.array([True]), (2,), (2,))])
+row("select_n", lambda i, *xs: np.choose(i, xs), fixed([[0, 1, 2], [2, 1, 0]], np.uint8), *CASES, kinds="f",
+    variant="narrow index")
 row("select_n", lambda m, x, y: np.where(m, y, x), fixed(True, bool), *CASES[:2], kinds="fciub",
     variant="one predicate")
 row("select_n", lambda i, *xs: np.choose(i, xs), fixed([[0, 1, 2], [2, 1, 0]]), *CASES, kinds="fciub",

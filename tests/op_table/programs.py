@@ -73,7 +73,8 @@ row("custom_linear_solve", lambda a, b: lax.custom_linear_solve(
 # --- what a platform knows by name ------------------------------------------------------------------------------
 
 row("composite", lambda x, y: lax.composite(lambda x, y, *, k: [mul(sin(x), y), x], "my.op")(x, y, k=2),
-    lambda x, y: [np.sin(x) * y, x], X, Y, bad=[(lambda: lax.composite(sin, "sin"), ValueError, "name space")])
+    lambda x, y: [np.sin(x) * y, x], X, Y, bad=[
+        (lambda: hlotrace.jit(lax.composite(sin, "sin"))(np.ones(3)), ValueError, "name space")])
 row("composite", lambda x: hlotrace.linear_transpose(lax.composite(lambda x: add(x, x), "my.double"), x)(x)[0],
     lambda x: 2 * x, X, variant="transpose")
 row("cond", lambda x, y: lax.platform_dependent(x, y, tpu=BRANCHES[0], default=BRANCHES[1]), lambda x, y: np.sin(x), X, Y,

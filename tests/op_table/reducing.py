@@ -183,14 +183,15 @@ for select, pick in PICKS.items():
 
 # --- running operations -----------------------------------------------------------------------------------------
 
-RUNNING = {"cumsum": (np.add, "fciu"), "cumprod": (np.multiply, "fciu"), "cummax": (np.maximum, "fciu"),
-           "cummin": (np.minimum, "fciu"), "cumlogsumexp": (np.logaddexp, "f")}
-for name, (ufunc, kinds) in RUNNING.items():
-    row(name, lambda x, f=ufunc: f.accumulate(x, 1), between(-2, 2, 2, 5), kinds=kinds,
+RUNNING = {"cumsum": (np.cumsum, "fciu"), "cumprod": (np.cumprod, "fciu"), "cummax": (np.maximum.accumulate, "fciu"),
+           "cummin": (np.minimum.accumulate, "fciu"),
+           "cumlogsumexp": (lambda x, axis: np.log(np.cumsum(np.exp(x), axis)), "fc")}
+for name, (running, kinds) in RUNNING.items():
+    row(name, lambda x, f=running: f(x, 1), between(-2, 2, 2, 5), kinds=kinds,
         params={"axis": 1, "reverse": False}, bad=[
             fails(ValueError, "axis 2 is out of bounds", name, (2, 2), axis=2, reverse=False),
             fails(TypeError, "does not accept dtype bool", name, np.zeros(2, bool), axis=0, reverse=False)])
-    row(name, lambda x, f=ufunc: f.accumulate(x[::-1], 0)[::-1], between(-2, 2, 4, 2), variant="reverse",
+    row(name, lambda x, f=running: f(x[::-1], 0)[::-1], between(-2, 2, 4, 2), variant="reverse",
         params={"axis": 0, "reverse": True})
 
 # --- sorting ----------------------------------------------------------------------------------------------------

@@ -110,6 +110,11 @@ def test_types_say_which_explicit_axes_split_what():
     assert aval.update(dtype="int32").sharding == aval.sharding and aval.update(shape=(8,)).explicit is None
     assert aval.update(sharding=NamedSharding(mesh(), P(None, "y"))).str_short() == "float32[8,8@y]"
     assert jax.core.ShapedArray((8, 8), "float32", sharding=NamedSharding(mesh(), P(("x", "y")))) is aval
+    with jax.set_mesh(mesh()):      # however it was made
+        made = [split(), jnp.zeros((8, 8)), jnp.array(X), jnp.ones((8, 8)) + jnp.array(X), X]
+        traced = []
+        jax.jit(lambda *xs: traced.extend(map(jax.typeof, xs)))(*made)
+        assert {*map(jax.typeof, made), *traced} == {jax.typeof(split())}
     assert pickle.loads(pickle.dumps(aval)) is aval
     with pytest.raises(ValueError, match="partitioned 2 times, but the dimension size is 3"):
         jax.core.ShapedArray((3,), "float32", sharding=NamedSharding(mesh(), P("x")))
@@ -150,6 +155,9 @@ def test_a_program_goes_from_mesh_to_mesh():
 def test_what_is_traced_ahead_has_types():
     struct = jax.ShapeDtypeStruct((8, 8), "float32", sharding=NamedSharding(mesh(), P("x")))
     assert jax.eval_shape(lambda x: x.T, struct).sharding.spec == P(None, "x")
+    assert jax.eval_shape(lambda: jnp.zeros(3)).sharding is None
+    with jax.set_mesh(mesh()):
+        assert jax.eval_shape(lambda: jnp.zeros(3)).sharding.spec == P(None)
     lowered = jax.jit(lambda x: x.T).lower(struct)
     assert lowered.out_info.sharding.spec == P(None, "x")
     out = lowered.compile()(split("x"))
@@ -173,7 +181,9 @@ FUNCTIONS = [
     (lambda x: x[:4], "f32[4@x,8@y]"), (lambda x: x[:, None], "f32[8@x,1,8@y]"), (lambda x: x[::-1], "f32[8@x,8@y]"),
     (lambda x: x[:, 3], None), (lambda x: x.at[:, 3].get(out_sharding=P("x")), "f32[8@x]"),
     (lambda x: x.at[0].set(1), None), (lambda x: x.at[0].set(1, out_sharding=P("x", "y")), "f32[8@x,8@y]"),
-    (lambda x: jnp.concatenate([x, x]), "f32[16@x,8@y]"),
+    (lambda x: x.max(1).at[split("x", value=INTS)].set(1, out_sharding=P("x")), "f32[8@x]"),
+    (lambda x: jnp.concatenate([x, x]), "f32[16@x,8@y]"), (lambda x: jnp.diag(x.max(1)), "f32[8@x,8]"),
+    (lambda x: jax.random.gamma(jax.random.key(0), x.max(1)), "f32[8]"),
     (lambda x: jnp.stack([x, x], 1), "f32[8@x,2,8@y]"), (lambda x: jnp.cumsum(x, 0), None),
     (lambda x: jnp.sort(x, 0), None), (lambda x: x - x.mean(1, keepdims=True), "f32[8@x,8@y]"),
     (lambda x: x + np.ones(8, np.float32), "f32[8@x,8@y]"), (lambda x: x + x.T, None), (lambda x: x @ x, None),
@@ -198,6 +208,15 @@ FUNCTIONS = [
     (lambda x: jax.vmap(lambda v: lax.scan(lambda c, _: (c + v[0], c), v[1], None, 3)[1])(jax.reshard(x, P("x"))),
      "f32[8@x,3]"),
     (jax.grad(lambda x: (jnp.tanh(x) ** 2).sum()), "f32[8@x,8@y]"),
+    (jax.jacfwd(lambda x: x.sum(0)), "f32[8@y,8,8]"), (jax.jacrev(lambda x: x.sum(0)), "f32[8,8@x,8@y]"),
+    (jax.vmap(lambda v: jnp.where(v > 2, v, 0.0)), "f32[8@x,8@y]"),
+    (lambda x: jax.vmap(lambda v: lax.concatenate([v, x.max(0)], 0))(x), "f32[8@x,16@y]"),
+    (lambda x: jax.vmap(lambda v, m: lax.cond(v.sum() > 40, lambda: v, lambda: m), (0, None))(x, x.max(0)),
+     "f32[8@x,8@y]"),
+    (lambda x: jax.vmap(lambda v: lax.while_loop(lambda c: c.sum() < 1000, lambda c: c + v + 1, x.max(0)))(x),
+     "f32[8@x,8@y]"),
+    (lambda x: jax.vmap(lambda v: lax.pad(x.max(0), v.sum(), ((0, 8, 0),)))(x), "f32[8@x,16@y]"),
+    (lambda x: jax.vmap(lambda v: lax.dynamic_update_slice(x.max(0), v, (0,)))(x), "f32[8@x,8@y]"),
     (jax.grad(lambda x: x[:4].sum() + x.reshape(2, 4, 8).max()), "f32[8@x,8@y]"),
     (lambda x: jnp.pad(x, ((3, 1), (2, 2))), "f32[12@x,12@y]"), (lambda x: jnp.pad(x, ((1, 0), (0, 0))), None),
     (lambda x: jax.shard_map(lambda v: v * 2, in_specs=P("x"), out_specs=P("x"))(jax.reshard(x, P("x"))), "f32[8@x,8]"),

@@ -329,6 +329,18 @@ def test_gradients_of_what_is_reduced_are_unreduced(name):
                                atol=1e-4)
 
 
+def test_an_axis_that_splits_both_operands_splits_the_first_alone():
+    a = jax.device_put(A, P("x", "y"))
+    for got in both(lambda a: jnp.einsum("ab,ac->bc", a, a, out_sharding=P(None, None, unreduced={"x"})), a):
+        assert str(jax.typeof(got)) == "float32[16,16]{U:x}"
+        np.testing.assert_allclose(reshard(got, P()), A.T @ A, rtol=1e-4, atol=1e-4)
+
+
+def test_a_product_of_what_is_reduced_is_not():
+    whole = jax.device_put(A[:, :8], P(reduced={"x"}))
+    assert [str(jax.typeof(x)) for x in both(lambda x: x @ x.T, whole)] == ["float32[8,8]"] * 2
+
+
 def test_products_along_a_path_and_values_that_leave_explicit_axes():
     a, b = operands()
     path = jax.jit(lambda a, b: jnp.einsum("ij,jk,kl->il", a, b, jnp.ones((8, 4)),

@@ -135,10 +135,11 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
             except TypeError as error:
                 raise TypeError(f"The FFI call to `{target_name}`: attribute {name}: {error}") from None
         outs = ffi_call_p.bind(
-            *args, target=target_name, out_avals=out_avals, has_side_effect=bool(has_side_effect),
+            *args, target_name=target_name, result_avals=out_avals, has_side_effect=bool(has_side_effect),
             vmap_method=vmap_method, input_layouts=_orders("input_layouts", input_layouts, avals),
-            output_layouts=output_orders, aliases=_aliases(input_output_aliases or {}, avals, out_avals),
-            api_version=custom_call_api_version, leading=0,
+            output_layouts=output_orders,
+            input_output_aliases=_aliases(input_output_aliases or {}, avals, out_avals),
+            custom_call_api_version=custom_call_api_version, leading=0,
             config=Attribute(attribute(config)) if typed else legacy_backend_config or "")
         if not several:
             return outs[0]

@@ -13,7 +13,7 @@ from ...core.avals import ShapedArray, aval_of, is_arraylike
 from ...core.config import state
 from ...core.refs import Ref
 from ...core.surface.boundary import arrays_of
-from ...core.trace import Tracer
+from ...core.trace import Tracer, as_constant
 from ...lax import shapes as lax
 from ...placement.device_put import device_put
 from ...placement.out_sharding import devices_like, make_with_sharding, new_array
@@ -60,8 +60,12 @@ def known_array(value, aval, given=False):
     if not staging():
         return new_array(value, aval=aval, given=given)
     if not aval.weak_type:
-        return copy_p.bind(value)
-    return copy_p.bind(value.item()) if not aval.shape else convert(value, aval.dtype, True)
+        return _of_program(value)
+    return _of_program(value.item()) if not aval.shape else convert(value, aval.dtype, True)
+
+
+def _of_program(value):
+    return copy_p.bind(value) if (found := as_constant(value)) is None else found
 
 
 def default_dtype(dtype, name):
@@ -130,7 +134,7 @@ def _convert(value, dtype):
     if kind in SCALARS:
         if dtype is None:
             aval = aval_of(value)
-            return copy_p.bind(value) if staging() else new_array(
+            return _of_program(value) if staging() else new_array(
                 np.asarray(value, aval.dtype), aval=aval, given=True)
         value = _numpy(value, dtype)
     elif kind in (list, tuple):

@@ -145,7 +145,7 @@ def _enclosed(before, a, after, axis):
 @composite(static=("widths",))
 def _filled(a, value, *, widths):
     """`a` with one value on all sides."""
-    return lax.pad(a, cast(value, a.dtype), [(*width, 0) for width in widths])
+    return convert(lax.pad(a, cast(value, a.dtype), [(*width, 0) for width in widths]), a.dtype, a.weak_type)
 
 
 @composite(static=("widths",))

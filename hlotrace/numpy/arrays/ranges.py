@@ -1,4 +1,5 @@
 """Numbers in rows: arange, linspace, logspace, geomspace; functions of positions."""
+import contextlib
 import math
 import operator
 
@@ -13,6 +14,7 @@ from ...primitives.arrays.elementwise import add, convert, div, floor_p, log, mu
 from ...primitives.arrays.shape import broadcast_in_dim, move_axis, reshape
 from ...primitives.arrays.slicing import concatenate_p, iota_p
 from ...primitives.common import canonical_axis, canonical_shape, np, scalar, static_int
+from ...runtime.devices import transfer_guards
 from ..util import (
     broadcast_shapes, broadcast_to_shape, cast, check_arraylike, ndim, promotes, result_type,
     shape as shape_of)
@@ -62,6 +64,7 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
                          else np.asarray(concrete_or_error(
         v, "start, stop and step of jnp.arange must be known")).item() for v in (start, stop, step))
     start, stop = (0, start) if stop is None else (start, stop)
+    counts = step is None and start == 0
     step = 1 if step is None else step
     if Dimension in (type(start), type(stop)) and type(step) is int and step:
         count = max_dim(0, (abs(step) - 1 + (stop - start if step > 0 else start - stop)) // abs(step))
@@ -82,7 +85,9 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
         return made_on(count, ShapedArray((size,), dtype), device, out_sharding, "arange")
     value = (np.arange(size) * step + start if integral else start + np.arange(size) *
              float(step)).astype(dtype)
-    result = known_array(value, ShapedArray(value.shape, dtype))
+    # counting from 0 is an operation without operands: no transfer guard is asked
+    with transfer_guards.unasked() if counts else contextlib.nullcontext():
+        result = known_array(value, ShapedArray(value.shape, dtype))
     return on_device(result, device, out_sharding, "arange")
 
 

@@ -1,10 +1,10 @@
 """Running sums, products, extremes and log-sum-exps along one axis."""
 from ...core.axes import same_axes
-from ..common import dtype_of, dtypes, kind_of, scalar, shape_of
+from ..common import dtype_of, dtypes, kind_of, shape_of
 from . import elementwise as e
 from .reduce import combiner, reducer_of, region
-from .shape import Mapped
-from .slicing import concatenate_p, pad_p, rev_p, slice_p
+from .shape import Mapped, broadcast_axis, reshape
+from .slicing import concatenate_p, rev_p, slice_p
 from .window import window_attributes
 
 
@@ -56,13 +56,13 @@ def _strided(x, axis, start, stop, stride=1):
 
 
 def _interleave(even, odd, axis):
-    """Elements of `even` at even positions, those of `odd` between them."""
-    n_even, n_odd = shape_of(even)[axis], shape_of(odd)[axis]
-
-    def spread(x, low, high):
-        config = tuple((low, high, 1) if i == axis else (0, 0, 0) for i in range(len(shape_of(x))))
-        return pad_p.bind(x, scalar(0, dtype_of(x)), padding_config=config)
-    return e.add(spread(even, 0, 1 + n_odd - n_even), spread(odd, 1, n_even - n_odd))
+    """Elements of `even` at even positions, those of `odd` between them; `even` is as long, or one longer."""
+    (*before, n), after = shape_of(odd)[:axis + 1], shape_of(odd)[axis + 1:]
+    pairs = [broadcast_axis(x, 1, axis + 1) for x in (_strided(even, axis, 0, n), odd)]
+    merged = reshape(concatenate_p.bind(*pairs, dimension=axis + 1), (*before, 2 * n, *after))
+    merged = e.convert(merged, dtype_of(merged))        # of a strong type
+    last = _strided(even, axis, n, shape_of(even)[axis])
+    return concatenate_p.bind(merged, last, dimension=axis) if shape_of(last)[axis] else merged
 
 
 def associative_scan(combine, values, *, axis, reverse=False):
@@ -104,20 +104,28 @@ cummax_p = _reduction("cummax", e.max_p, _by(e.max_p), makes_nan=False)
 cummin_p = _reduction("cummin", e.min_p, _by(e.min_p), makes_nan=False)
 
 
+def _real(x):
+    return e.real(x) if kind_of(dtype_of(x)) == "c" else x
+
+
 def _logaddexp(x, y):
     """log(exp(x) + exp(y)); equal infinities give themselves."""
-    difference = e.sub(x, y)
-    value = e.add(e.maximum(x, y), e.log1p_p.bind(e.exp(e.neg(e.abs_p.bind(difference)))))
-    return [e.select(e.ne(difference, difference), e.add(x, y), value)]
+    first = e.ge(_real(x), _real(y))
+    high, low = e.select(first, x, y), e.select(first, y, x)
+    difference = e.sub(low, high)
+    undefined = e.ne(difference, difference)        # equal infinities, or NaN
+    tail = e.log1p_p.bind(e.exp(e.select(undefined, 0, difference)))
+    return [e.select(undefined, e.add(x, y), e.add(high, tail))]
 
 
 def _logaddexp_jvp(x, dx, y, dy):
     out, = _logaddexp(x, y)
 
     def weight(v):     # exp(v - out), 0 where v is -inf and out too
-        return e.select(e.is_finite_p.bind(out), e.exp(e.sub(v, out)),
-                        e.convert(e.is_finite_p.bind(v), dtype_of(v)))
+        return e.select(e.is_finite_p.bind(_real(out)), e.exp(e.sub(v, out)),
+                        e.convert(e.is_finite_p.bind(_real(v)), dtype_of(v)))
     return [out, e.add(e.mul(dx, weight(x)), e.mul(dy, weight(y)))]
 
 
-cumlogsumexp_p = cumulative("cumlogsumexp", lambda dtype: _logaddexp, dtypes.min_value, "f", _logaddexp_jvp)
+cumlogsumexp_p = cumulative("cumlogsumexp", lambda dtype: _logaddexp,
+                            lambda dtype: dtypes.min_value(dtype).real.astype(dtype), "fc", _logaddexp_jvp)

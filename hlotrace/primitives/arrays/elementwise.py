@@ -2,7 +2,9 @@
 from ...core import errors, jaxpr
 from ...core.avals import physical
 from ...core.axes import AxisMap, leading_axes, same_axes
+from ...core.config import state
 from ...core.symbolic.dimension import Dimension
+from ...core.trace import as_constant, literal_number
 from ..common import (
     ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, kind_of, np, number, shape_of)
 from .elementwise_rules import (
@@ -54,7 +56,27 @@ def convert(x, dtype, weak_type=False):
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak_type and hasattr(x, "aval"):
         return x
+    if state.trace.staging and not (aval.shape or aval.marked) and (known := literal_number(x)) is not None:
+        converted = _converted(known, aval, dtype, weak_type)
+        if converted is not None and (constant := as_constant(converted)) is not None:
+            return constant
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
+
+
+def _converted(known, aval, dtype, weak_type):
+    """A known number in another type, as a Python number if that is weak; None if it does not fit there."""
+    if dtype.kind not in "biuf" and dtype != dtypes.bfloat16:
+        return None
+    found = np.asarray(known, aval.dtype)
+    if found.dtype.kind not in "biuf" or found.dtype.kind == "f" and dtype.kind in "biu":
+        return None
+    result = found.astype(dtype)[()]
+    if dtype.kind in "iu" and int(result) != int(found):
+        return None
+    if not weak_type:
+        return result
+    result = result.item()
+    return result if aval_of(result).dtype == dtype else None
 
 
 jaxpr.convert = convert
@@ -382,12 +404,8 @@ def _abs_dx(g, o, x):
     return select(ge(x, 0), g, neg(g))
 
 
-def _abs_lower(ctx, eqn, x):
-    return x if dtypes.is_unsigned(eqn.outvars[0].aval.dtype) else _mended(_abs_of_infinite)(ctx, eqn, x)
-
-
-abs_p = elementwise("abs", "stablehlo.abs", "fciu", _abs_dx, result=_float_result, lower=_abs_lower,
-                    makes_nan=False)
+abs_p = elementwise("abs", "stablehlo.abs", "fci", _abs_dx, result=_float_result,
+                    lower=_mended(_abs_of_infinite), makes_nan=False)
 real_p = elementwise("real", "stablehlo.real", "c", lambda g, o, x: real(g), result=_float_result,
                      transpose=lambda ct, x: [complex_p.bind(ct, full(shape_of(ct), 0, dtype_of(ct)))],
                      makes_nan=False, linear="first")
@@ -566,7 +584,7 @@ reduce_precision_p = unary_with_params(
 # --- select_n and clamp ---------------------------------------------------------------------------
 
 def _select_abstract_eval(which, *cases):
-    if not (dtypes.is_bool(which.dtype) or which.dtype == dtypes.int32):
+    if kind_of(which.dtype) not in "biu":
         raise TypeError(f"select `which` must be boolean or integer type, got {which.dtype}: compare it, as "
                         "in x > 0")
     if dtypes.is_bool(which.dtype) and len(cases) > 2:
@@ -601,7 +619,9 @@ def _select_lower(ctx, eqn, which, *cases):
         half = len(values) // 2
         return select_n_p.bind(ge(index, half), choose(index, *values[:half]),
                                choose(sub(index, half), *values[half:]))
-    return ctx.lower_fun(choose, eqn, which, *cases)
+    wide = selector.dtype.itemsize >= 4      # a narrower type may not have the number of cases
+    return ctx.lower_fun(lambda index, *values: choose(
+        index if wide else convert(index, dtypes.int32), *values), eqn, which, *cases)
 
 
 def _select_jvp(primals, tangents):

@@ -354,6 +354,7 @@ def relabelling(name, abstract_eval, own):
 
 
 random_wrap_p = relabelling("random_wrap", _wrap_abstract_eval, (1, 0))
+random_wrap_p.shown = lambda eqn: {"impl": eqn.outvars[0].aval.dtype.tag}
 random_unwrap_p = relabelling("random_unwrap", _unwrap_abstract_eval, (0, 1))
 random_clone_p = relabelling("random_clone", _clone_abstract_eval, (0, 0))
 

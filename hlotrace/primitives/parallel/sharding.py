@@ -5,6 +5,7 @@ each device's memory from here on.
 from ...core.avals import Space
 from ...core.effects import INSPECTION
 from ...core.errors import ShardingTypeError
+from ...core.jaxpr import Var
 from ...core.trace import JaxprTracer, Tracer
 from ...sharding.abstract import HOST, Sharding, space_of
 from ...sharding.explicit import named_axes
@@ -257,7 +258,7 @@ def _put_jvp(primals, tangents, *, sharding, source):
     """An array's sharding is that of its cotangent; of an input of a program it is known when that is
     lowered; otherwise the compiler chooses."""
     (x,), (t,) = primals, tangents
-    if source is None and type(x) is JaxprTracer:
+    if source is None and type(x) is JaxprTracer and type(x._var) is Var:
         source = Operand(x._var)
     elif source is None and not isinstance(x, Tracer):
         source = getattr(x, "sharding", None)

@@ -117,24 +117,27 @@ after_all_p = Primitive(
         f"stablehlo.after_all {', '.join(tokens)} : {ORDERED_TOKEN.aval.mlir}"))
 
 
+_ALSO = {
+    "callback": lambda p: p["function"], "sharding": lambda p: None,
+    "result_avals": lambda p: tuple([a for a in p["out_avals"] if a is not ORDERED_TOKEN.aval]),
+    "ordered": lambda p: p["effect"].ordered,
+    "partitioned": lambda p: getattr(p["function"], "partitioned", False)}
+
+
 def _shown(eqn):
     """JAX's parameters."""
-    p = eqn.params
-    shown = {"callback": p["function"], "sharding": None,
-             "result_avals": tuple([a for a in p["out_avals"] if a is not ORDERED_TOKEN.aval])}
-    if p["effect"] is None:
-        return {**shown, "vmap_method": p["vmap_method"]}
-    if type(p["effect"]) is IO:
-        return {**shown, "ordered": p["effect"].ordered}
-    return {"callback": p["function"], "effect": p["effect"],
-            "partitioned": getattr(p["function"], "partitioned", False)}
+    effect = eqn.params["effect"]
+    names = ["callback", "effect", "partitioned"]
+    if effect is None or type(effect) is IO:
+        names = ["callback", "sharding", "result_avals", "vmap_method" if effect is None else "ordered"]
+    return {name: eqn.params[name] for name in names}
 
 
 def _callback(name):
     primitive = Primitive(
         name, multiple_results=True, abstract_eval=lambda *avals, out_avals, **_: list(out_avals),
         lower=_lower, says_sharding=True, jvp=_jvp, batching=_batching, discharge=_discharge, makes_nan=False,
-        effects=lambda params: (params["effect"],) if params["effect"] else ())
+        also=_ALSO, effects=lambda params: (params["effect"],) if params["effect"] else ())
     primitive.shown = _shown
     return primitive
 

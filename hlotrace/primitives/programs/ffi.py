@@ -1,11 +1,12 @@
 """ffi_call: a kernel that is compiled elsewhere, called by the name under which it was registered."""
-from ...core import programs
+import functools
+
 from ...core.avals import physical
 from ...core.effects import IO, ORDERED_TOKEN
 from ...core.symbolic_zeros import nonzero_mask
 from ..arrays.shape import broadcast_axis, front
 from ..common import Primitive, aval_of
-from .scan import scan_p
+from .scan import batch_one_by_one
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized",
                 None)
@@ -13,35 +14,39 @@ VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_a
 
 def _lower(ctx, eqn, *names):
     p = eqn.params
-    given = {} if p["api_version"] == 4 else {"api_version": p["api_version"]}
+    given = {} if p["custom_call_api_version"] == 4 else {"api_version": p["custom_call_api_version"]}
     avals, out_avals = ([v.aval if v.aval is ORDERED_TOKEN.aval else physical(v.aval) for v in part]
                         for part in (eqn.invars, eqn.outvars))
-    return ctx.custom_call(p["target"], names, avals, out_avals, layouts=p["input_layouts"],
-                           result_layouts=p["output_layouts"], config=p["config"], aliases=dict(p["aliases"]),
-                           effect=p["has_side_effect"], leading=p["leading"], **given)
+    return ctx.custom_call(p["target_name"], names, avals, out_avals, layouts=p["input_layouts"],
+                           result_layouts=p["output_layouts"], config=p["config"],
+                           aliases=dict(p["input_output_aliases"]), effect=p["has_side_effect"],
+                           leading=p["leading"], **given)
 
 
-def _jvp(primals, tangents, *, target, **_):
-    raise ValueError(f"The FFI call to `{target}` cannot be differentiated: it has no derivative. Use "
+def _jvp(primals, tangents, *, target_name, **_):
+    raise ValueError(f"The FFI call to `{target_name}` cannot be differentiated: it has no derivative. Use "
                      "jax.custom_jvp or jax.custom_vjp on the function that calls it, or stop_gradient on "
                      "its arguments.")
 
 
-def _batching(axis, args, dims, *, target, out_avals, vmap_method, input_layouts, output_layouts, aliases,
-           leading, **params):
+def _batching(axis, args, dims, *, target_name, result_avals, vmap_method, input_layouts, output_layouts,
+              input_output_aliases, leading, **params):
     if vmap_method is None:
         raise NotImplementedError("vmap is only supported for the ffi_call primitive when vmap_method is one "
                                   f"of {', '.join(map(repr, VMAP_METHODS[:-1]))}. Got vmap_method=None for "
-                                  f"`{target}`.")
-    if any(a is ORDERED_TOKEN.aval for a in out_avals):
-        raise NotImplementedError(f"vmap of the FFI call to `{target}`, which gives a token: the calls for "
-                                  "the mapped elements would give many")
-    params |= {"target": target, "vmap_method": vmap_method, "aliases": aliases}
-    args, batched = front(args, dims), nonzero_mask(dims)
+                                  f"`{target_name}`.")
+    if any(a is ORDERED_TOKEN.aval for a in result_avals):
+        raise NotImplementedError(f"vmap of the FFI call to `{target_name}`, which gives a token: the calls "
+                                  "for the mapped elements would give many")
+    params |= {"target_name": target_name, "vmap_method": vmap_method,
+               "input_output_aliases": input_output_aliases}
     if vmap_method.startswith("sequential"):
-        return _one_by_one(axis, args, batched, **params, out_avals=out_avals, input_layouts=input_layouts,
-                           output_layouts=output_layouts, leading=leading)
-    aliased = {operand for operand, _ in aliases}
+        bind = functools.partial(ffi_call_p.bind, **params, result_avals=result_avals,
+                                 input_layouts=input_layouts, output_layouts=output_layouts, leading=leading)
+        return batch_one_by_one(axis, args, dims, bind, target_name,
+                                axis.size if vmap_method == "sequential_unrolled" else 1)
+    args, batched = front(args, dims), nonzero_mask(dims)
+    aliased = {operand for operand, _ in input_output_aliases}
     if vmap_method != "legacy_vectorized":
         # an operand whose memory becomes that of a result needs as much
         everywhere = vmap_method == "broadcast_all"
@@ -50,7 +55,7 @@ def _batching(axis, args, dims, *, target, out_avals, vmap_method, input_layouts
         batched = [True] * len(args)
     whole = all(aval_of(a).shape[:1] == (axis.size,) for a in args) and all(batched)
     outs = ffi_call_p.bind(
-        *args, out_avals=tuple(a.with_axis(0, axis.size) for a in out_avals),
+        *args, result_avals=tuple(a.with_axis(0, axis.size) for a in result_avals),
         input_layouts=tuple(_below(order) if b else order for order, b in zip(input_layouts, batched)),
         output_layouts=tuple(map(_below, output_layouts)), leading=leading + 1 if whole else 0, **params)
     return outs, [0] * len(outs)
@@ -61,25 +66,20 @@ def _below(order):
     return order and (*(axis + 1 for axis in order), 0)
 
 
-def _one_by_one(axis, args, batched, **params):
-    consts, xs = [a for a, b in zip(args, batched) if not b], [a for a, b in zip(args, batched) if b]
-
-    def body(*given):
-        consts_left, xs_left = iter(given[:len(consts)]), iter(given[len(consts):])
-        return ffi_call_p.bind(*(next(xs_left if b else consts_left) for b in batched), **params)
-    avals = [*map(aval_of, consts), *(a.without_axis(0) for a in map(aval_of, xs))]
-    outs = scan_p.bind(*consts, *xs, jaxpr=programs.trace_closed(body, avals, params["target"]),
-                       length=axis.size, reverse=False,
-                       unroll=axis.size if params["vmap_method"] == "sequential_unrolled" else 1,
-                       num_consts=len(consts), num_carry=0)
-    return outs, [0] * len(outs)
+def _is_typed(params):
+    return params["custom_call_api_version"] >= 4
 
 
+_ALSO = {"attributes": lambda p: p["config"] if _is_typed(p) else (),
+         "legacy_backend_config": lambda p: None if _is_typed(p) else p["config"]}
 # config: the text of the attributes, or the string of an older API version
 # input_layouts, output_layouts: for each value its axes, minor first, or None where the last axis is the
-# minor one leading: how many axes in front of all values vmap made aliases: pairs of an operand and the
-# result that takes its memory
-ffi_call_p = Primitive("ffi_call", multiple_results=True, says_sharding=True,
-                       abstract_eval=lambda *avals, out_avals, **_: list(out_avals), lower=_lower, jvp=_jvp,
-                       batching=_batching,
-                       effects=lambda params: (IO(),) if params["has_side_effect"] else ())
+# minor one
+# leading: how many axes in front of all values vmap made
+# input_output_aliases: pairs of an operand and the result that takes its memory
+ffi_call_p = Primitive(
+    "ffi_call", multiple_results=True, says_sharding=True, lower=_lower, jvp=_jvp, batching=_batching,
+    also=_ALSO, abstract_eval=lambda *avals, result_avals, **_: list(result_avals),
+    effects=lambda params: (IO(),) if params["has_side_effect"] else ())
+ffi_call_p.shown = lambda eqn: {name: eqn.params[name]
+                                for name in (*eqn.params, *_ALSO) if name not in ("config", "leading")}

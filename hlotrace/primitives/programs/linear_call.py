@@ -53,7 +53,10 @@ def _batching(axis, args, dims, *, jaxpr, num_res, transpose):
     return outs, front_dims(out_batched)
 
 
+_ALSO = {"callee": lambda p: p["jaxpr"], "num_callee_consts": lambda p: 0,
+         "transpose_thunk": lambda p: p["transpose"]}
 linear_call_p = Holder(
-    "linear_call", multiple_results=True, abstract_eval=AS_JIT["abstract_eval"],
+    "linear_call", multiple_results=True, abstract_eval=AS_JIT["abstract_eval"], also=_ALSO,
     discharge=AS_JIT["discharge"], lower=inline, jvp=_jvp, transpose=_transpose, batching=_batching,
     impl_rule=lambda *args, jaxpr, **_: jit_bind(jaxpr, args))
+linear_call_p.shown = lambda eqn: {name: eqn.params[name] for name in (*_ALSO, "num_res")}

@@ -11,7 +11,7 @@ from ...core.refs import Holder
 from ...core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
 from ..arrays.shape import front, front_dims, structural
 from ..arrays.slicing import copy_lower, optimization_barrier_p
-from ..common import np
+from ..common import is_undefined_primal, np
 from .calls import jit_p, partial_eval_call, vary_call
 from .cond_while import groups
 
@@ -59,10 +59,15 @@ def nothing_saveable(*_, **__):
     return False
 
 
+def _more(prevent_cse, n):
+    """The same with n operands behind the others."""
+    return (*prevent_cse, *[any(prevent_cse)] * n) if type(prevent_cse) is tuple else prevent_cse
+
+
 @programs.cached
 def _cut(jaxpr, marks, prevent_cse, policy):
     """The program of the primals that also gives what is saved, and where; that of [*primals, *saved,
-    *tangents] -> nonzero tangents; out_nonzero.
+    *tangents] -> nonzero tangents, and for each of its operands whether it is held; out_nonzero.
     """
     split = programs.linearize(jaxpr, marks)
     n, n_out = len(jaxpr.invars), len(jaxpr.outvars)
@@ -73,27 +78,42 @@ def _cut(jaxpr, marks, prevent_cse, policy):
     # nothing saved, the forward pass is the function as it is, and knows of no residuals
     outs = [*forward.outvars[:n_out], *[v for v in saved if v not in forward.outvars[:n_out]]]
     forward = dce(forward.replace(outvars=outs))[0] if n_saved else jaxpr
-    held = [*(prevent_cse if type(prevent_cse) is tuple else (prevent_cse,) * n),
-            *[bool(prevent_cse)] * n_saved]
+    held = prevent_cse if type(prevent_cse) is tuple else (prevent_cse,) * n
+    held = _more(held, n_saved + sum(marks))
 
     def fun(*args):
-        # without the barrier XLA finds that the forward pass computed the same, and keeps that
         known, moved = groups(args, n + n_saved)
-        barred = iter(optimization_barrier_p.bind(*[x for x, h in zip(known, held) if h]) if any(held)
-                      else ())
-        known = [next(barred) if h else x for x, h in zip(known, held)]
         with within("checkpoint/rematted_computation"):
             residuals = eval_jaxpr(again, (), *known)
         with within("checkpoint"):
             return eval_jaxpr(split.linear, (), *split.select(known[:n], residuals), *moved)
     avals = [*again.in_avals, *(a.tangent() for a, nz in zip(jaxpr.in_avals, marks) if nz)]
-    return forward, list(map(outs.index, saved)), programs.trace_closed(fun, avals,
-                                                                        jaxpr.name), split.out_nonzero
+    backward = programs.trace_closed(fun, avals, jaxpr.name)
+    return forward, list(map(outs.index, saved)), backward, held, split.out_nonzero
 
 
-def _more(prevent_cse, n):
-    """The same with n operands behind the others."""
-    return (*prevent_cse, *[True] * n) if type(prevent_cse) is tuple else prevent_cse
+def _impl(*args, jaxpr, **_):
+    """The results; an operand that is one is given back as it is."""
+    outs = (eval_jaxpr(jaxpr, (), *args) if _eager_alone(jaxpr) else
+            jit_p.bind(*args, jaxpr=jaxpr, donated=()))
+    given = dict(zip(jaxpr.invars, args))
+    return [given.get(v, x) for v, x in zip(jaxpr.outvars, outs)]
+
+
+@programs.cached
+def _barred(jaxpr, held):
+    """`jaxpr` behind a barrier of the operands that are held.
+
+    Without it XLA finds that the forward pass computed the same, and keeps that.  With the cotangents in it,
+    it computes again when these are there, not long before.
+    """
+    if not any(held):
+        return jaxpr
+
+    def fun(*args):
+        barred = iter(optimization_barrier_p.bind(*[x for x, h in zip(args, held) if h]))
+        return eval_jaxpr(jaxpr, (), *[next(barred) if h else x for x, h in zip(args, held)])
+    return programs.trace_closed(fun, jaxpr.in_avals, jaxpr.name)
 
 
 @programs.cached
@@ -112,12 +132,10 @@ def _jvp(primals, tangents, *, jaxpr, prevent_cse, policy):
 
 
 def _linearize(trace, primals, tangents, *, jaxpr, prevent_cse, policy):
-    forward, places, backward, out_nonzero = _cut(jaxpr, nonzero_mask(tangents), prevent_cse, policy)
+    forward, places, backward, held, out_nonzero = _cut(jaxpr, nonzero_mask(tangents), prevent_cse, policy)
     results = remat_p.bind(*primals, jaxpr=forward, prevent_cse=prevent_cse, policy=policy)
     operands = [*primals, *[results[i] for i in places], *drop_zeros(tangents)]
-    moved = (trace.rules.record(remat_p, operands, {"jaxpr": backward, "prevent_cse": False,
-                                                    "policy": policy}) if _eager_alone(backward)
-             else trace.rules.record(jit_p, operands, {"jaxpr": backward, "donated": ()}))
+    moved = trace.rules.record(rematted_p, operands, {"jaxpr": backward, "held": held})
     return results[:len(jaxpr.outvars)], fill_zeros(moved, out_nonzero)
 
 
@@ -141,15 +159,51 @@ def _transpose(cts, *args, jaxpr, **_):
 
 # prevent_cse: a bool, or one for each operand
 remat_p = Holder(
-    "checkpoint", multiple_results=True, linear="typed",
+    "checkpoint", multiple_results=True, linear="typed", also={"differentiated": lambda params: False},
     abstract_eval=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(eqn.params["jaxpr"], names, scope="checkpoint"),
     jvp=_jvp, linearize=_linearize, batching=_batching,
     transpose=_transpose, discharge=_discharge, partial_eval=partial_eval_call, vary=vary_call,
-    impl_rule=lambda *args, jaxpr, **_: (eval_jaxpr(jaxpr, (), *args) if _eager_alone(jaxpr) else
-                                        jit_p.bind(*args, jaxpr=jaxpr, donated=())))
+    impl_rule=_impl)
 remat_p.shown = lambda eqn: {**eqn.params, "differentiated": False, "policy": (
     None if eqn.params["policy"] is nothing_saveable else eqn.params["policy"])}
+
+
+# --- what a derivative computes again -------------------------------------------------------------
+
+def _rematted_transpose(cts, *args, jaxpr, held):
+    known = [h for h, a in zip(held, args) if not is_undefined_primal(a)]
+
+    def call(program, operands):
+        if _eager_alone(program):
+            return eval_jaxpr(program, (), *operands)
+        barred = _barred(program, (*known, *[any(held)] * (len(operands) - len(known))))
+        return jit_p.bind(*operands, jaxpr=barred, donated=())
+    return programs.transpose_call(cts, args, jaxpr, call)
+
+
+def _rematted_dce(used_outputs, eqn):
+    jaxpr, used = programs.alive(eqn.params["jaxpr"], tuple(used_outputs))
+    kept = [[x for x, u in zip(xs, used) if u] for xs in (eqn.invars, eqn.params["held"])]
+    return eqn.replace(invars=kept[0], outvars=[v for v, u in zip(eqn.outvars, used_outputs) if u],
+                       params={"jaxpr": jaxpr, "held": tuple(kept[1])})
+
+
+def _as_jit(rule):
+    return lambda *args, jaxpr, held, **_: rule(*args, jaxpr=_barred(jaxpr, held), donated=())
+
+
+# held: for each operand, whether it is in the barrier
+rematted_p = Holder(
+    "rematted", multiple_results=True, linear="typed",
+    abstract_eval=lambda *avals, jaxpr, held: jaxpr.out_avals,
+    lower=lambda ctx, eqn, *names: ctx.call(_barred(**eqn.params), names), vary=vary_call,
+    transpose=_rematted_transpose, dce=_rematted_dce,
+    partial_eval=lambda policy, wanted, eqn: partial_eval_call(policy, wanted, eqn.replace(
+        primitive=jit_p, params={"jaxpr": _barred(**eqn.params), "donated": ()})),
+    impl_rule=lambda *args, jaxpr, held: (eval_jaxpr(jaxpr, (), *args) if _eager_alone(jaxpr) else
+                                         jit_p.bind(*args, jaxpr=_barred(jaxpr, held), donated=())),
+    **{rule: _as_jit(getattr(jit_p, rule)) for rule in ("jvp", "linearize", "batching", "discharge")})
 
 name_p = structural("name", lambda x, *, name: x, copy_lower, lambda ct, x, *, name: [ct], same_axes())
 name_p.jvp = lambda primals, tangents, *, name: (name_p.bind(*primals, name=name), tangents[0])

@@ -4,10 +4,12 @@ Most entries of such a matrix are those of a vector, at a position that row and 
 `_arranged`, and a formula.
 """
 import math
+import sys
 
 from ... import lax, numpy as jnp
 from ...api.composite import composite
 from ...core import dtypes
+from ...core.avals import ShapedArray
 from ...core.errors import check_choice
 from ...numpy.util import check_arraylike, promote_dtypes, promote_dtypes_inexact
 from ...primitives.common import np, static_int
@@ -21,6 +23,7 @@ def _size(name, n, least=0):
     n = static_int(n, "n")
     if n < least:
         raise ValueError(f"{name}: n is the size of the matrix and must be at least {least}, got {n}")
+    ShapedArray((n, n), dtypes.float32)     # raises where nobody can count the elements
     return n
 
 
@@ -258,8 +261,8 @@ def hadamard(n, dtype=int):
     Array([[ 1,  1],
            [ 1, -1]], dtype=int32)
     """
-    n = static_int(n, "n")
-    if n < 1 or n & n - 1:
+    n = _size("hadamard", n, 1)
+    if n & n - 1:
         raise ValueError(f"hadamard: n must be a positive power of 2; got {n}")
     signs = np.ones((1, 1), np.int8)
     while len(signs) < n:
@@ -300,9 +303,10 @@ def invhilbert(n):
            [-6., 12.]], dtype=float32)
     """
     n = _size("invhilbert", n)
-    entry = [[(-1) ** (i + j) * (i + j + 1) * math.comb(n + i, n - j - 1) * math.comb(n + j, n - i - 1)
-              * math.comb(i + j, i) ** 2 for j in range(n)] for i in range(n)]
-    return _rounded(entry, n)
+    factors = np.array([(-1) ** i * _rounded(n * math.comb(n + i, i) * math.comb(n - 1, i))
+                        for i in range(n)])
+    with np.errstate(over="ignore"):
+        return jnp.asarray(np.outer(factors, factors) / (np.add.outer(np.arange(n), np.arange(n)) + 1.0))
 
 
 def pascal(n, kind="symmetric"):
@@ -330,24 +334,25 @@ def _triangle(name, n, kind, sign):
     n = _size(name, n)
     kind = "symmetric" if kind is None else kind
     check_choice("kind", kind, ("symmetric", "lower", "upper"))
-    lower = [[sign ** (i - j) * math.comb(i, j) for j in range(n)] for i in range(n)]
-    upper = list(zip(*lower))
-    if kind == "symmetric" and sign == 1:
-        return _rounded([[math.comb(i + j, j) for j in range(n)] for i in range(n)], n)
-    if kind == "symmetric":     # upper @ lower, the inverses of the factors of pascal
-        return _rounded([[sum(a * b for a, b in zip(row, column)) for column in zip(*lower)]
-                         for row in upper], n)
-    return _rounded(lower if kind == "lower" else upper, n)
+    table = np.zeros((n, n))
+    table[:, :1] = 1
+    with np.errstate(over="ignore"):
+        if kind == "symmetric" and sign == 1:
+            for i in range(n):
+                table[i] = np.cumsum(table[i - 1]) if i else 1
+            return jnp.asarray(table)
+        for i in range(1, n):
+            table[i, 1:] = table[i - 1, 1:] + table[i - 1, :-1]
+        if kind == "symmetric":     # upper @ lower, the inverses of the factors of pascal
+            largest = np.finfo(table.dtype).max
+            table = np.minimum(table, largest)      # 0 times it is 0
+            table = table.T @ table
+            table[table >= largest] = np.inf
+        if sign < 0:
+            table *= (-1) ** np.add.outer(np.arange(n), np.arange(n))
+        return jnp.asarray(table.T if kind == "upper" else table)
 
 
-def _rounded(integers, n):
-    """A matrix of Python's integers, exact until here, as floats; inf beyond their range."""
-    limit = int(np.finfo(np.float64).max)
-
-    def rounded(x):
-        if abs(x) <= limit:
-            return float(x)
-        return math.inf if x > 0 else -math.inf
-    entries = [[rounded(x) for x in row] for row in integers]
-    with np.errstate(over="ignore"):        # beyond float32
-        return jnp.asarray(np.array(entries).reshape(n, n))
+def _rounded(integer):
+    """An integer as a float; inf beyond their range."""
+    return float(integer) if integer <= sys.float_info.max else math.inf

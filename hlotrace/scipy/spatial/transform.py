@@ -3,12 +3,11 @@
 M. D. Shuster, "A survey of attitude representations", J. Astronautical Sciences 41, 1993, has the formulas.
 """
 import functools
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ... import numpy as jnp
 from ...api.composite import composite
 from ...core.errors import ShapeError
-from ...core.pytrees import pytree
 from ...core.surface.boundary import boundaries
 from ...core.surface.public import export_names as _offer
 from ...numpy.util import (
@@ -173,11 +172,9 @@ def _radians(angles, degrees):
 
 # --- as users call them ---------------------------------------------------------------------------
 
-@pytree.register_dataclass
 @boundaries
-@dataclass(frozen=True, eq=False)
-class Rotation:
-    """One rotation of space, or an array of them: a pytree of unit quaternions `quat` (..., 4), scalar last.
+class Rotation(NamedTuple):
+    """One rotation of space, or an array of them, as a named tuple: `quat`, unit quaternions (x, y, z, w).
 
     It is made by the functions from_quat, from_matrix, ... of the class; `Rotation(quat)` takes unit
     quaternions as they are.  Leading axes are batches, and broadcast.  Everything is differentiable, also at
@@ -322,17 +319,12 @@ class Rotation:
             raise TypeError("Single rotation is not subscriptable.")
         return Rotation(self.quat[indexer])
 
-    def __iter__(self):
-        return (self[i] for i in range(len(self)))
 
-
-@pytree.register_dataclass
 @boundaries
-@dataclass(frozen=True, eq=False)
-class Slerp:
+class Slerp(NamedTuple):
     """Rotations between given ones, turning evenly from each to the next.
 
-    `Slerp.init(times, rotations)` makes one; it is a pytree.  A call takes times, a scalar or (m,), and gives
+    `Slerp.init(times, rotations)` makes one, a named tuple.  A call takes times, a scalar or (m,), and gives
     a Rotation; before the first and after the last time it turns on.
 
     >>> R, Slerp = jax.scipy.spatial.transform.Rotation, jax.scipy.spatial.transform.Slerp

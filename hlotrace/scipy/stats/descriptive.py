@@ -5,7 +5,7 @@ from ... import lax, numpy as jnp
 from ...api.composite import composite
 from ...core.array import Array
 from ...core.errors import check_choice
-from ...numpy.util import check_arraylike, promotes
+from ...numpy.util import check_arraylike, promote_dtypes_inexact, promotes
 from ...primitives.common import canonical_axis
 
 __all__ = ["mode", "rankdata", "sem"]
@@ -110,7 +110,7 @@ def _rankdata(a, *, method, axis):
 def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
     """The standard error of the mean: the standard deviation over the root of the number.
 
-    The result is real and floating; NaN where there are not more than `ddof` values.
+    The result is floating, or complex where the values are; NaN where there are not more than `ddof` values.
 
     Args:
         axis: the axis; None flattens the array.
@@ -131,4 +131,5 @@ def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
 def _sem(a, *, axis, ddof, omit, keepdims):
     kept = ~jnp.isnan(a) if omit else jnp.ones(jnp.shape(a), bool)
     deviation = jnp.std(a, axis, ddof=ddof, keepdims=keepdims, where=kept)
-    return (deviation / jnp.sqrt(kept.sum(axis, keepdims=keepdims))).astype(deviation.dtype)
+    dtype = promote_dtypes_inexact(a)[0].dtype
+    return (deviation / jnp.sqrt(kept.sum(axis, keepdims=keepdims))).astype(dtype)

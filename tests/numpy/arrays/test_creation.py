@@ -1,5 +1,6 @@
 """Making arrays: values as NumPy's, dtypes and weak types as JAX's."""
 import array as buffers
+import functools
 import warnings
 
 import ml_dtypes
@@ -245,6 +246,42 @@ def test_what_gives_an_array_is_an_operand():
         jnp.dot(x, object())
 
 
+@pytest.mark.parametrize("dtype, ends", [("int32", [-2**31, 2**31 - 1]), ("uint8", [0, 255]), ("int8", [-128, 127])])
+def test_a_float_beyond_the_integers_becomes_the_nearest_one(dtype, ends):
+    """As `astype` of an array has it, on the CPU."""
+    for kind in float, np.float32:
+        for value, want in ((-np.inf, ends[0]), (-3e10, ends[0]), (np.nan, 0), (3e10, ends[1]), (np.inf, ends[1]),
+                            (1.9, 1)):
+            value = kind(value)
+            for got in (jnp.full(1, value, dtype), jnp.full_like(jnp.ones(1, dtype), value),
+                        hlotrace.lax.full((1,), value, dtype), hlotrace.jit(functools.partial(jnp.full, 1, value, dtype))()):
+                assert got.dtype == dtype and int(got[0]) == want
+
+
 def test_full_of_keys():
     keys = jnp.full((2, 3), hlotrace.random.key(7))
     assert keys.shape == (2, 3) and (keys == hlotrace.random.key(7)).all()
+
+
+def test_a_known_array_in_a_program_is_a_constant_of_it():
+    """There is no equation for it, also under vmap and grad."""
+    row = np.array([1, 2], np.float32)
+    programs = {
+        "{ lambda ; . let  in (1.0:f32[],) }": lambda: jnp.asarray(1.),
+        "{ lambda ; . let  in (2:i8[],) }": lambda: jnp.int8(2),
+        "{ lambda a:f32[2]; . let  in (a,) }": lambda: jnp.array(row),
+        "{ lambda a:f32[2]; . let b:f32[2] = add a 1.0:f32[] in (b,) }": lambda: jnp.array([1., 2.]) + 1,
+        # converted at once, where the number is one of the other type
+        "{ lambda ; . let  in (1.0:bf16[],) }": lambda: jnp.asarray(1).astype(jnp.bfloat16),
+        "{ lambda ; . let  in (2.0:f32[],) }": lambda: jnp.array(2).astype(jnp.float32),
+        "{ lambda ; . let a:u8[] = convert_element_type[new_dtype=uint8 weak_type=False] 300:i32[] in (a,) }":
+            lambda: jnp.asarray(300).astype("uint8"),
+    }
+    for text, fun in programs.items():
+        assert " ".join(str(hlotrace.make_jaxpr(fun)()).split()) == " ".join(text.split())
+    mapped = hlotrace.vmap(lambda x: hlotrace.grad(lambda y: y * jnp.asarray(3.))(x))
+    assert "copy" not in str(hlotrace.make_jaxpr(mapped)(row))
+    np.testing.assert_array_equal(hlotrace.jit(mapped)(row), [3, 3])
+    chosen = hlotrace.jit(lambda x: hlotrace.lax.cond(x > 0, lambda: jnp.asarray(row),
+                                                      lambda: 2 * jnp.array(row)))
+    np.testing.assert_array_equal(chosen(-1.), 2 * row)

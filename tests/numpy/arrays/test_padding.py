@@ -28,6 +28,14 @@ def test_result_is_that_of_numpy(function):
     same_as_numpy(function(jnp), function(np))
 
 
+@pytest.mark.parametrize("width", [0, 1])
+@pytest.mark.parametrize("mode, more", [("constant", {}), ("constant", {"constant_values": np.float32(2)}),
+                                        ("constant", {"constant_values": (2, 3)}), ("edge", {}), ("mean", {}),
+                                        ("linear_ramp", {}), ("empty", {})])
+def test_the_type_stays_weak(width, mode, more):
+    assert jnp.pad(jnp.full(3, 1.0), width, mode, **more).weak_type
+
+
 @pytest.mark.parametrize("call, error, words", [
     (lambda: jnp.pad(V, -1), ValueError, "negative"), (lambda: jnp.pad(V, 1.5), TypeError, "integral"),
     (lambda: jnp.pad(X, ((1, 1),) * 3), ValueError, "unsupported shape"),

@@ -54,6 +54,16 @@ def test_device_put_is_asked_for():
             jax.device_put(x, jax.devices()[3])
 
 
+@pytest.mark.parametrize("level", ["disallow", "disallow_explicit"])
+def test_numbers_that_nobody_gave_are_no_transfer(level):
+    with jax.transfer_guard(level):
+        counted = jnp.arange(3), jnp.arange(0, 2, dtype="int8"), jnp.arange(2.5)
+        for given in (lambda: jnp.arange(1, 3), lambda: jnp.arange(0, 3, 1)):
+            with refused(TO_DEVICE):
+                given()
+    assert [x.tolist() for x in counted] == [[0, 1, 2], [0, 1], [0., 1., 2.]]
+
+
 def test_transfers_between_devices():
     x, far = jnp.asarray(N), jax.jit(lambda a: a + 1, device=jax.devices()[2])
     with jax.transfer_guard_device_to_device("disallow"):
@@ -65,6 +75,14 @@ def test_transfers_between_devices():
         jax.device_put(x, jax.devices()[2])
     with jax.transfer_guard_host_to_device("disallow"):     # by way of the host, which is nobody's business
         np.testing.assert_array_equal(far(x), N + 1)
+
+
+def test_what_a_program_exchanges_is_no_transfer():
+    """`reshard` is an operation, also outside of jit."""
+    mesh = jax.make_mesh((2,), ("x",), devices=jax.devices()[:2])
+    x = jax.device_put(np.arange(4), jax.NamedSharding(mesh, jax.P("x")))
+    with jax.transfer_guard("disallow_explicit"):
+        assert jax.reshard(x, jax.NamedSharding(mesh, jax.P())).sharding.is_fully_replicated
 
 
 def test_what_stays_where_it_is_passes():

@@ -105,14 +105,16 @@ def test_derivatives():
 
 def test_containers():
     r = Rotation.from_quat(jnp.array(QUATS))
-    assert len(r) == 7 and not r.single and r[2].single and len([*r]) == 7 and bool(r[0]) and len(r[2:4]) == 2
+    assert len(r) == 7 and not r.single and r[2].single and bool(r[0]) and len(r[2:4]) == 2
     assert Rotation.identity().quat.tolist() == [0, 0, 0, 1] and len(Rotation.identity(3)) == 3
     assert Rotation.from_quat([1, 2, 3, 4]).quat.dtype == "float32" and Rotation.from_euler("x", 1.).single
     for num in (None, 4000):
         drawn = Rotation.random(jax.random.key(0), num)
         np.testing.assert_allclose(jnp.linalg.norm(drawn.quat, axis=-1), 1, rtol=1e-5)
     assert abs(drawn.apply(jnp.array([1., 0, 0])).mean(0)).max() < 0.05
-    assert len(jax.tree.leaves(Slerp.init(jnp.arange(7.), r))) == 4
+    turning = Slerp.init(jnp.arange(7.), r)
+    assert len(jax.tree.leaves(turning)) == 4 and (*r,) == (r.quat,)        # named tuples
+    assert turning._fields == ("times", "timedelta", "rotations", "rotvecs")
 
 
 @pytest.mark.parametrize("call, error, words", [

@@ -41,6 +41,7 @@ def test_the_error_of_a_mean(axis, ddof):
     same(ours.sem(TIES, axis, ddof), np.asarray(theirs.sem(TIES.astype(float), axis, ddof)).astype(f32))
     omitted = theirs.sem(NANS.astype(float), axis=1, ddof=0, nan_policy="omit")
     same(ours.sem(NANS, 1, 0, "omit"), np.asarray(omitted).astype(f32))
+    assert ours.sem(TIES + 1j, axis, ddof).dtype == "complex64"
 
 
 def test_under_jit_and_mapped():
