@@ -289,7 +289,7 @@ def _without_jax() -> Iterator[None]:
         sys.meta_path.insert(0, _HiddenJax)
     _hiding.on = True
     modules: dict[str, Any] = sys.modules
-    if "jax" not in modules:        # nobody is importing it: each buffer's import fails without a search
+    if "jax" not in modules:        # no thread is importing it: the imports for buffers fail without a search
         modules[_ASKED_FOR] = None
     try:
         yield

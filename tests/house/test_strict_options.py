@@ -61,7 +61,8 @@ def passes(function, args):
 
 
 def strict_types(function, args, smooth):
-    """The types of its results under the options; where it is smooth its gradient is traced, and they are seen."""
+    """The types of its results under the options; those of a smooth one are seen while its gradient is
+    traced."""
     seen = []
     try:
         with strict():

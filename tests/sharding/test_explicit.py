@@ -46,7 +46,8 @@ def can_be_split(row):
 
 
 OVER = Mesh(devices()[:2], "x", (AxisType.Explicit,))
-SPLIT = {}      # name of a row -> (operands, types of its results) where one operand is split; None: it names a mesh
+# name of a row -> (operands, types of its results) where one operand is split; None: it names a mesh
+SPLIT = {}
 
 
 def split_operands(row):
@@ -77,7 +78,8 @@ def jit_over_two(fun):
 
 @rows_together(can_be_split, jit_over_two)
 def computed(row):
-    return lambda cases: [listed(row.fun(*xs)) for xs in cases], ([xs for xs, _ in split_operands(row) or ()],)
+    cases = [operands for operands, _ in split_operands(row) or ()]
+    return lambda cases: [listed(row.fun(*xs)) for xs in cases], (cases,)
 
 
 @rows(can_be_split)

@@ -49,8 +49,9 @@ def collectives(fun, *args):
 
 
 def found_in(program):
-    return re.findall(r"= \S+ (all-reduce|reduce-scatter|all-gather|all-to-all|collective-permute)(?:-start)?\(",
-                      program.as_text())
+    return re.findall(
+        r"= \S+ (all-reduce|reduce-scatter|all-gather|all-to-all|collective-permute)(?:-start)?\(",
+        program.as_text())
 
 
 # --- what makes them, what is linear -------------------------------------------------------------

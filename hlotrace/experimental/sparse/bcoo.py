@@ -202,20 +202,30 @@ def bcoo_fromdense(mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=jnp.int32
     ([1.0, 2.0, 3.0, 0.0], [[0, 1], [1, 0], [1, 1], [2, 2]])
     """
     mat = jnp.asarray(mat)
-    there = _nonzero_places(mat, n_batch, n_dense)
     if nse is None:
-        counts = there.sum(tuple(range(n_batch, there.ndim)))
-        nse = static_count("bcoo_fromdense", counts.max() if counts.size else 0, ConcretizationTypeError)
-    nse = operator.index(nse)
+        most = _most_nonzero(mat, n_batch=n_batch, n_dense=n_dense)
+        nse = static_count("bcoo_fromdense", most, ConcretizationTypeError)
+    stored = _stored(mat, nse=operator.index(nse), n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
+    return BCOO(stored, shape=mat.shape, indices_sorted=True, unique_indices=True)
 
+
+@composite(static=("n_batch", "n_dense"))
+def _most_nonzero(mat, *, n_batch, n_dense):
+    """How many places of an element of the batch are not zero: the most."""
+    there = _nonzero_places(mat, n_batch, n_dense)
+    return there.sum(tuple(range(n_batch, there.ndim))).max(initial=0)
+
+
+@composite(static=("nse", "n_batch", "n_dense", "index_dtype"))
+def _stored(mat, *, nse, n_batch, n_dense, index_dtype):
+    """(data, indices) of the first `nse` places that are not zero."""
     def places(there):
         if not there.ndim:
             return jnp.zeros((nse, 0), index_dtype)
         found = jnp.nonzero(there, size=nse, fill_value=there.shape)
         return jnp.stack(found, -1).astype(index_dtype)
-    indices = batched(places, n_batch)(there)
-    return BCOO((batched(gathered, n_batch)(mat, indices), indices), shape=mat.shape, indices_sorted=True,
-                unique_indices=True)
+    indices = batched(places, n_batch)(_nonzero_places(mat, n_batch, n_dense))
+    return batched(gathered, n_batch)(mat, indices), indices
 
 
 def gathered(dense, indices, fill=0):
@@ -227,6 +237,7 @@ def gathered(dense, indices, fill=0):
     return dense.at[columns(indices)].get(mode="fill", fill_value=fill)
 
 
+@composite(static=("assume_unique",))
 def bcoo_extract(sparr, arr, *, assume_unique=None):
     """The numbers of an array of the same shape at the places that `sparr` stores, as such a BCOO.
 
@@ -299,15 +310,25 @@ def bcoo_sum_duplicates(mat, nse=None):
     >>> sparse.bcoo_sum_duplicates(mat).data
     Array([2., 4.], dtype=float32)
     """
-    sizes = is_bcoo("bcoo_sum_duplicates", mat)._sparse
+    is_bcoo("bcoo_sum_duplicates", mat)
     if nse is None:
-        def count(indices):
-            _, indices, first = _groups(indices, sizes)
-            return (first & ~outside(indices, sizes)).sum()
-        counts = batched(count, mat.n_batch)(mat.indices)
-        nse = static_count("bcoo_sum_duplicates", counts.max() if counts.size else 0)
-    return BCOO(batched(partial(summed, sizes=sizes, nse=operator.index(nse)), mat.n_batch)(*mat._bufs),
-                shape=mat.shape, indices_sorted=True, unique_indices=True)
+        nse = static_count("bcoo_sum_duplicates", _most_distinct(mat))
+    return BCOO(_without_duplicates(mat, nse=operator.index(nse)), shape=mat.shape, indices_sorted=True,
+                unique_indices=True)
+
+
+@composite
+def _most_distinct(mat):
+    """How many different indices an element of the batch has: the most."""
+    def count(indices):
+        _, indices, first = _groups(indices, mat._sparse)
+        return (first & ~outside(indices, mat._sparse)).sum()
+    return batched(count, mat.n_batch)(mat.indices).max(initial=0)
+
+
+@composite(static=("nse",))
+def _without_duplicates(mat, *, nse):
+    return batched(partial(summed, sizes=mat._sparse, nse=nse), mat.n_batch)(*mat._bufs)
 
 
 def summed(data, indices, sizes, nse):

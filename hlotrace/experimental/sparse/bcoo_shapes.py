@@ -5,6 +5,7 @@ import operator
 import numpy as np
 
 from ... import lax, numpy as jnp
+from ...api.composite import composite
 from ...core.errors import ShapeError, listed
 from ...numpy.util import promotes
 from .bcoo import BCOO, bcoo_transpose, bcoo_update_layout, fitted, groups, is_bcoo, whole
@@ -227,6 +228,7 @@ def _part(mat, start, sizes, strides=None):
     return fitted(BCOO((data, indices), shape=sizes))
 
 
+@composite(static=("start_indices", "limit_indices", "strides"))
 def bcoo_slice(mat, *, start_indices, limit_indices, strides=None):
     """The part of a BCOO that `lax.slice` gives.
 
@@ -247,6 +249,7 @@ def bcoo_slice(mat, *, start_indices, limit_indices, strides=None):
                  strides)
 
 
+@composite(static=("slice_sizes",))
 def bcoo_dynamic_slice(mat, start_indices, slice_sizes):
     """The part of a BCOO that `lax.dynamic_slice` gives.
 
