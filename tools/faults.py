@@ -640,7 +640,7 @@ FAULTS = (
           "the count of a loop by steps that do not divide is rounded down"),
     Fault("arguments-die", "inspection/pages/live_memory.py", "            last[i] = level[-1]\n    for root", "            last.setdefault(i, i)\n    for root",
           "arguments do not live to the end", near=("inspection/pages/test_document.py",)),
-    Fault("cheapest-branch", "inspection/planning/hlo_costs.py", "total.add(max(branches", "total.add(min(branches",
+    Fault("cheapest-branch", "inspection/planning/hlo_costs.py", "total.add(max(map", "total.add(min(map",
           "a conditional costs what its cheapest branch does"),
     Fault("loop-memory", "inspection/planning/hlo_memory.py", "sum(v.bytes for v in alive.values()) + more", "sum(v.bytes for v in alive.values())",
           "what the body of a loop holds is left out of the peak"),

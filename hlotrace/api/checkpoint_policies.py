@@ -63,15 +63,42 @@ checkpoint_dots, checkpoint_dots_with_no_batch_dims = dots_saveable, dots_with_n
 
 @dataclasses.dataclass(frozen=True)
 class _Policy:
-    """`rule(prim, avals, params, *given)`; equal ones find the same cached programs."""
-    rule: Callable
+    """`_RULES[name](prim, avals, params, *given)`; equal ones find the same cached programs."""
+    name: str
     given: tuple
 
     def __call__(self, prim: Primitive, *avals: Any, **params: Any) -> Any:
-        return self.rule(prim, avals, params, *self.given)
+        return _RULES[self.name](prim, avals, params, *self.given)
 
     def __repr__(self) -> str:
-        return f"{self.rule.__name__[1:]}({', '.join(map(repr, self.given))})"
+        return f"{self.name}({', '.join(map(repr, self.given))})"
+
+
+def _either(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any], *policies: Any) -> Any:
+    for policy in policies:
+        choice = decide(policy, prim, avals, params)
+        if choice:
+            return choice
+    return False
+
+
+def _save_and_offload(prim: Primitive, _: Sequence[ShapedArray], params: dict[str, Any],
+                      saved: frozenset[str], offloaded: frozenset[str], *memory: str) -> Any:
+    if prim is not name_p:
+        return False
+    return Offloadable(*memory) if params["name"] in offloaded else params["name"] in saved
+
+
+_RULES: dict[str, Callable[..., Any]] = {
+    "save_only_these_names": lambda prim, _, params, names: prim is name_p and params["name"] in names,
+    "save_any_names_but_these": lambda prim, _, params, names: prim is name_p and params["name"] not in names,
+    "save_anything_except_these_names": lambda prim, _, params, names: (
+        prim is not name_p or params["name"] not in names),
+    "save_from_both_policies": _either,
+    "offload_dot_with_no_batch_dims": lambda prim, _, params, *memory: (
+        Offloadable(*memory) if dots_with_no_batch_dims_saveable(prim, **params) else False),
+    "save_and_offload_only_these_names": _save_and_offload,
+}
 
 
 def _names(what: str, names: Iterable[str]) -> frozenset[str]:
@@ -83,19 +110,8 @@ def _names(what: str, names: Iterable[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def _save_only_these_names(prim: Primitive, _: Sequence[ShapedArray], params: dict[str, Any],
-                           names: frozenset[str]) -> bool:
-    return prim is name_p and params["name"] in names
-
-
-def _save_any_names_but_these(prim: Primitive, _: Sequence[ShapedArray], params: dict[str, Any],
-                              names: frozenset[str]) -> bool:
-    return prim is name_p and params["name"] not in names
-
-
-def _save_anything_except_these_names(prim: Primitive, _: Sequence[ShapedArray], params: dict[str, Any],
-                                      names: frozenset[str]) -> bool:
-    return prim is not name_p or params["name"] not in names
+def _of_names(what: str, names: Iterable[str]) -> _Policy:
+    return _Policy(what, (_names(what, names),))
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Callable[..., Any]:
@@ -109,7 +125,7 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Callable[..., Any]:
     >>> [where.partition(" from ")[0] for _, where in saved_residuals(f, 1.)][1:]
     ["named 'b'"]
     """
-    return _Policy(_save_only_these_names, (_names("save_only_these_names", names_which_can_be_saved),))
+    return _of_names("save_only_these_names", names_which_can_be_saved)
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Callable[..., Any]:
@@ -123,7 +139,7 @@ def save_any_names_but_these(*names_not_to_save: str) -> Callable[..., Any]:
     >>> [where.partition(" from ")[0] for _, where in saved_residuals(f, 1.)][1:]
     ["named 'b'"]
     """
-    return _Policy(_save_any_names_but_these, (_names("save_any_names_but_these", names_not_to_save),))
+    return _of_names("save_any_names_but_these", names_not_to_save)
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., Any]:
@@ -140,17 +156,7 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., A
     >>> [where.partition(" from ")[0] for _, where in saved_residuals(f, 1.)][1:]
     ['output of add', 'output of exp']
     """
-    names = _names("save_anything_except_these_names", names_not_to_save)
-    return _Policy(_save_anything_except_these_names, (names,))
-
-
-def _save_from_both_policies(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any],
-                             first: Callable[..., Any], second: Callable[..., Any]) -> Any:
-    for policy in (first, second):
-        choice = decide(policy, prim, avals, params)
-        if choice:
-            return choice
-    return False
+    return _of_names("save_anything_except_these_names", names_not_to_save)
 
 
 def save_from_both_policies(policy_1: Callable[..., Any], policy_2: Callable[..., Any]) -> Callable[..., Any]:
@@ -164,12 +170,7 @@ def save_from_both_policies(policy_1: Callable[..., Any], policy_2: Callable[...
     >>> [aval.str_short() for aval, _ in saved_residuals(f, jnp.ones((5, 3)), jnp.ones((3, 2)))]
     ['float32[5,3]', 'float32[3,2]', 'float32[5,2]', 'float32[5,2]']
     """
-    return _Policy(_save_from_both_policies, (policy_1, policy_2))
-
-
-def _offload_dot_with_no_batch_dims(prim: Primitive, _: Sequence[ShapedArray], params: dict[str, Any],
-                                    *memory: str) -> Any:
-    return Offloadable(*memory) if dots_with_no_batch_dims_saveable(prim, **params) else False
+    return _Policy("save_from_both_policies", (policy_1, policy_2))
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable[..., Any]:
@@ -184,14 +185,7 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callab
     >>> "pinned_host" in str(jax.make_jaxpr(jax.grad(f))(jnp.ones((5, 3)), jnp.ones((3, 2))))
     True
     """
-    return _Policy(_offload_dot_with_no_batch_dims, (offload_src, offload_dst))
-
-
-def _save_and_offload_only_these_names(prim: Primitive, _: Sequence[ShapedArray], params: dict[str, Any],
-                                       saved: frozenset[str], offloaded: frozenset[str], *memory: str) -> Any:
-    if prim is not name_p:
-        return False
-    return Offloadable(*memory) if params["name"] in offloaded else params["name"] in saved
+    return _Policy("offload_dot_with_no_batch_dims", (offload_src, offload_dst))
 
 
 def save_and_offload_only_these_names(*, names_which_can_be_saved: Iterable[str],
@@ -221,4 +215,4 @@ def save_and_offload_only_these_names(*, names_which_can_be_saved: Iterable[str]
         raise ValueError("The names should be exclusive and should not intersect in "
                          "`names_which_can_be_saved` and `names_which_can_be_offloaded`. Got "
                          f"{sorted(saved & offloaded)} in both")
-    return _Policy(_save_and_offload_only_these_names, (saved, offloaded, offload_src, offload_dst))
+    return _Policy("save_and_offload_only_these_names", (saved, offloaded, offload_src, offload_dst))

@@ -54,8 +54,8 @@ class FunctionCaches:
         self.history.keep(None, (types, where))
         if config.jax_explain_cache_misses:
             from ..inspection import retraces
-            if retraces.teller is not None:
-                retraces.teller(jitted, None, types, where, bool(code and _traced_codes.get(code)))
+            if retraces.log_as_jax is not None:
+                retraces.log_as_jax(jitted, None, types, where, bool(code and _traced_codes.get(code)))
         if code is not None and state.trace is EVAL and not requested:
             number = hash((getattr(fun, "__code__", None), jitted._options, types))
             counts: dict[Any, Any] = _traced_codes.get(code) or _traced_codes.keep(code, {})

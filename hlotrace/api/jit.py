@@ -37,7 +37,8 @@ from .fast_path import FastPath, keep
 from .flat import FlatFunction, StatefulFunction, abstract, forget
 from .jit_placement import Placement, maps_devices
 from .signatures import (
-    name_of, numbers_and_names, split_statics, static_key, static_values, take_names, wraps)
+    donation_vector, name_of, numbers_and_names, rebase_donate_argnums, split_statics, static_key,
+    static_values, take_names, wraps)
 
 if TYPE_CHECKING:
     from .flat import TracedProgram
@@ -275,14 +276,9 @@ class JitFunction(FastPath):
         """Positions of donated leaves."""
         if not self._donate_numbers and not self._donate_names:
             return ()
-        removed = sorted(self._static_numbers)
-        numbers = {n - sum(s < n for s in removed) for n in self._donate_numbers}
-        args, kwargs = in_tree.children()
-        marks = [(i in numbers, child) for i, child in enumerate(args.children())]
-        marks += [(k in self._donate_names, child)
-                  for k, child in zip(kwargs.node_data()[1], kwargs.children())]
-        flags = [mark for mark, child in marks for _ in range(child.num_leaves)]
-        return tuple(i for i, mark in enumerate(flags) if mark)
+        numbers = rebase_donate_argnums(self._donate_numbers, self._static_numbers)
+        donated = donation_vector(numbers, self._donate_names, in_tree)
+        return tuple(i for i, mark in enumerate(donated) if mark)
 
     def _split_statics(self, args: tuple[Any, ...],
                        kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any], Any]:

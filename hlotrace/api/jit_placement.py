@@ -99,22 +99,22 @@ class Placement:
         if self.place is not None:
             return evaluate.device_assignment([*map(aval_of, consts)], None, (self.place,), found)[0], None
         places: Any = list(map(evaluate.committed_sharding, leaves))
-        if state.mesh_to_run_on and not any(places):
-            if not any(hasattr(m, "devices") for m in found):
-                found = (state.mesh_to_run_on, *found)
-        elif found and not any(hasattr(m, "devices") for m in found) and not any(
-                places[i] for i in kept):
+        placed = any(places[i] for i in kept)
+        if (around := state.mesh_to_run_on) and not placed:
+            if all(getattr(m, "_devices", around._devices) == around._devices for m in found):
+                found = (around, *found)
+        elif found and not placed and not any(hasattr(m, "devices") for m in found):
             # an AbstractMesh has no devices: those of arguments that the program does not use
             found = (*dict.fromkeys(s.mesh for s in places if hasattr(s, "mesh")), *found)
-        if state.mesh_to_run_on and any(places):
+        if around and placed:
             takes = next((eqn.primitive.name for eqn in program.eqns if not eqn.primitive.says_sharding), "")
             evaluate.check_mesh_in_use([places[i] for i in kept], program.in_avals[len(consts):], lambda i: (
                 f"argument {paths()[kept[i]]} of {self.name}"), takes and f"primitive {takes}")
         requested, outs = self.requested(traced, leaves)
         requested = requested and [*[None] * len(consts), *[requested[i] for i in kept]]
         if put := {v: s for v, s in put_in_memory(program).items() if isinstance(s, Sharding)}:
-            outs = tuple([s or put.get(v) for s, v in zip(outs or [None] * len(program.outvars),
-                                                          program.outvars)])
+            outs = tuple([s or (put[v].filled(v.aval.ndim) if v in put else None) for s, v in zip(
+                outs or [None] * len(program.outvars), program.outvars)])
 
         def name(i: int) -> str:
             if i < len(consts):

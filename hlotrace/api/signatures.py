@@ -164,6 +164,37 @@ def static_values(key: Iterable[tuple[int | str, Static]]) -> list[tuple[int | s
     return [(where, static.value) for where, static in key]
 
 
+def donation_vector(donate_argnums: Iterable[int], donate_argnames: Iterable[str], in_tree: Any,
+                    kws: bool = True) -> tuple[bool, ...]:
+    """For each leaf of the arguments whether it is donated.
+
+    Args:
+        donate_argnums: numbers of arguments.
+        donate_argnames: names of arguments.
+        in_tree: as for `flatten_fun`, without keywords if not `kws`.
+        kws: there are keywords.
+
+    >>> jax.api_util.donation_vector((0,), ("c",), jax.tree.structure(((1, (2, 3)), {"c": 4})))
+    (True, False, False, True)
+    """
+    args, *rest = in_tree.children() if kws else (in_tree,)
+    marked = [(i in donate_argnums, sub) for i, sub in enumerate(args.children())]
+    for keywords in rest:
+        marked += [(name in donate_argnames, sub)
+                   for name, sub in zip(keywords.node_data()[1], keywords.children())]
+    return tuple(mark for mark, sub in marked for _ in range(sub.num_leaves))
+
+
+def rebase_donate_argnums(donate_argnums: Iterable[int],
+                          static_argnums: Iterable[int]) -> tuple[int, ...]:
+    """The numbers of donated arguments where static ones are left out.
+
+    >>> jax.api_util.rebase_donate_argnums((3, 4), (0, 1))
+    (1, 2)
+    """
+    return tuple(sorted({n - sum(s < n for s in set(static_argnums)) for n in donate_argnums}))
+
+
 class NotHashable(ValueError):
     """A static argument is not hashable."""
 

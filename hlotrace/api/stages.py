@@ -680,5 +680,13 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def _structs(traced: TracedProgram, shardings: Sequence[Any] | None = None) -> Any:
     """The types of what a traced function returned, in its structure; with `shardings` where known."""
     avals = traced.closed.out_avals[:traced.result_tree.num_leaves]
-    return adapters.raised(traced.result_tree.unflatten([
-        struct_of(a, s) for a, s in zip(avals, shardings or [None] * len(avals))]), of_types=True)
+    structs = [struct_of(a, s or _whole(a)) for a, s in zip(avals, shardings or [None] * len(avals))]
+    return adapters.raised(traced.result_tree.unflatten(structs), of_types=True)
+
+
+def _whole(aval: ShapedArray) -> Any:
+    """The sharding of what no Explicit axis splits, where there are no others in the mesh in use."""
+    if aval.explicit is not None or not state.meshes:
+        return None
+    found = aval.sharding
+    return found if found.mesh.axis_names and found.mesh.explicit_axes == found.mesh.axis_names else None

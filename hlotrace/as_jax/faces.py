@@ -494,7 +494,7 @@ class _ThreadResources:
 thread_resources = _ThreadResources()
 
 
-def cpu_device_map() -> dict[int, Any]:
+def cpu_devices() -> dict[int, Any]:
     """The CPU's devices by their numbers."""
     return {device.id: device for device in client.devices("cpu")}
 

@@ -105,16 +105,19 @@ def unflatten(xs: Iterable[Any], ns: Sequence[int]) -> list[list[Any]]:
 
 
 def tuple_insert(t: tuple[Any, ...], idx: int, val: Any) -> tuple[Any, ...]:
+    """`t` with `val` before its element `idx`."""
     assert 0 <= idx <= len(t), (idx, len(t))
     return (*t[:idx], val, *t[idx:])
 
 
 def tuple_delete(t: tuple[Any, ...], idx: int) -> tuple[Any, ...]:
+    """`t` without its element `idx`."""
     assert 0 <= idx < len(t), (idx, len(t))
     return t[:idx] + t[idx + 1:]
 
 
 def tuple_update(t: tuple[Any, ...], idx: int, val: Any) -> tuple[Any, ...]:
+    """`t` with `val` in place of its element `idx`."""
     assert 0 <= idx < len(t), (idx, len(t))
     return (*t[:idx], val, *t[idx + 1:])
 
@@ -125,6 +128,7 @@ def ceil_of_ratio(x: int, y: int) -> int:
 
 
 def wrap_name(transform_name: str, name: str) -> str:
+    """The name of a transformed function: "vmap(f)"."""
     return f"{transform_name}({name})"
 
 

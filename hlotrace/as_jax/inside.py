@@ -2,10 +2,11 @@
 
 JAX promises nothing of `jax._src`; libraries use a few of its names all the same.  The first table says which
 modules of it answer like public ones.  The last, a page to read, lists the other names, and old ones of
-public modules: who takes them, and what they are here.  Where that is `faces.<name>`, `jacobians.<name>` or
-`pickles.<name>`, it is in the file beside this one.  `nothing` is a part of JAX's machinery that has no
-counterpart: it can be imported, and raises when it is called.  Classes that JAX has in `jax._src` are in the
-table of `identities.py`.  A name in none of them is an AttributeError, or ImportError, that says so.
+public modules: who takes them, and where they are here.  `name=other` is called `other` there, and a name
+loses a `_` in front.  `faces` and `jacobians` are files beside this one; `nothing` is a part of JAX's
+machinery that has no counterpart: it can be imported, and raises when it is called.  What pickles ask for is
+in `pickles.py`, classes that JAX has in `jax._src` in the table of `identities.py`.  A name in none of them
+is an AttributeError, or ImportError, that says so.
 """
 from collections.abc import Iterator
 from importlib import import_module
@@ -14,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from ..core.surface.importing import Loaded
+from . import pickles
 from .identities import homes
 from .nothing import Nothing
 
@@ -73,20 +75,6 @@ _PARTS = {**{f"jax.experimental.sparse.{name}": "experimental.sparse" for name i
 # public modules that have JAX's names of the same module, and those of the one around it
 _AROUND = {f"hlotrace.experimental.sparse.{name}" for name in (
     "ad", "bcoo", "bcsr", "coo", "linalg", "transform", "util")}
-# parts of JAX's machinery by the module, beside those in the page
-_NOTHING = {
-    "experimental.sparse": "bcoo_dot_general_p bcoo_dot_general_sampled_p bcoo_extract_p bcoo_fromdense_p "
-                           "bcoo_sort_indices_p bcoo_spdot_general_p bcoo_sum_duplicates_p bcoo_todense_p "
-                           "bcoo_transpose_p bcsr_dot_general_p bcsr_extract_p bcsr_fromdense_p "
-                           "bcsr_todense_p",
-    "experimental.sparse.linalg": "spsolve_p",
-    "experimental.custom_partitioning": "custom_partitioning_p",
-    "experimental.multihost_utils": "global_array_to_host_local_array_p host_local_array_to_global_array_p "
-                                    "ltg_batcher",
-    "experimental.rnn": "rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p",
-    "experimental.transfer": "TransferConnection TransferServer make_error_array start_transfer_server",
-    "extend.pallas": "GridMapping register_lowering_rule",
-    "lax": "precv psend psum_scatter_start"}
 # where the names are found that most modules of JAX import
 _IMPORTED = " typing sharding tree_util api_util core extend.core errors"
 
@@ -97,231 +85,166 @@ _SAME = {"jax._src.compiler": "runtime.executables.compilation",
          "jax.experimental.key_reuse._core": "as_jax.key_reuse_core"}
 
 _NAMES = """
-| name in `jax._src` | who takes it | what it is here |
-|---|---|---|
-| `ad_checkpoint.remat_p` | packages | `primitives.programs.remat.remat_p` |
-| `ad_util.stop_gradient_p` | lineax | `primitives.arrays.elementwise.stop_gradient_p` |
-| `api._check_input_dtype_jacfwd` | packages | `jacobians.check_input_dtype_jacfwd` |
-| `api._check_input_dtype_jacrev` | packages | `jacobians.check_input_dtype_jacrev` |
-| `api._check_output_dtype_jacfwd` | packages | `jacobians.check_output_dtype_jacfwd` |
-| `api._check_output_dtype_jacrev` | packages | `jacobians.check_output_dtype_jacrev` |
-| `api._dtype` | packages | `numpy.util.dtype_of` |
-| `api._jacfwd_unravel` | packages | `jacobians.jacfwd_unravel` |
-| `api._jacrev_unravel` | packages | `jacobians.jacrev_unravel` |
-| `api._jvp` | packages | `jacobians.jvp` |
-| `api._std_basis` | packages | `jacobians.std_basis` |
-| `api_util._ensure_index` | packages | `faces.ensure_index` |
-| `api_util.check_callable` | packages | `faces.check_callable` |
-| `api_util.infer_argnums_and_argnames` | packages | `faces.infer_argnums_and_argnames` |
-| `array.ArrayImpl` | packages, for isinstance | `runtime.array_impl.ArrayImpl` |
-| `array._reconstruct_array` | pickles | `pickles.reconstruct_array` |
-| `checkify.JaxException` | packages | `primitives.programs.checks.JaxException` |
-| `checkify.Out` | packages | `faces.Out` |
-| `clusters.ClusterEnv` | eformer | `faces.ClusterEnv` |
-| `clusters.SlurmCluster` | packages | `faces.SlurmCluster` |
-| `compiler.backend_compile_and_load` | chex | that of `runtime.executables.compilation` |
-| `core.CallPrimitive` | packages | `extend.call_primitives.CallPrimitive` |
-| `core.DimSize` | packages, for annotations | `faces.DimSize` |
-| `core.Shape` | packages, for annotations | `faces.Shape` |
-| `core.ShardingTypeError` | jax's tests | `errors.ShardingTypeError` |
-| `core._sds_aval_mapping` | qwix | `faces.aval_of_struct` |
-| `core.call_p` | packages | `extend.call_primitives.call_p` |
-| `core.canonicalize_shape` | packages | `faces.canonicalize_shape` |
-| `core.closed_call_p` | packages | `extend.call_primitives.closed_call_p` |
-| `core.definitely_equal_shape` | packages | `faces.definitely_equal_shape` |
-| `core.dimension_as_value` | packages | `faces.dimension_as_value` |
-| `core.full_lower` | packages | `faces.same` |
-| `core.get_referent` | packages | `faces.same` |
-| `core.nonempty_axis_env` | packages | `extend.core.nonempty_axis_env_DO_NOT_USE` |
-| `core.physical_aval` | flax.linen | `faces.physical_aval` |
-| `core.safe_map` | packages | `extend.flat_functions.safe_map` |
-| `core.safe_zip` | packages | `as_jax.helpers.safe_zip` |
-| `core.trace_ctx` | packages | `faces.trace_ctx` |
-| `core.trace_state_clean` | numpyro | `faces.trace_state_clean` |
-| `core.unsafe_am_i_under_a_jit` | packages | `extend.core.unsafe_am_i_under_a_jit_DO_NOT_USE` |
-| `core.unsafe_am_i_under_a_vmap` | packages | `extend.core.unsafe_am_i_under_a_vmap_DO_NOT_USE` |
-| `core.unsafe_get_axis_names` | packages | `extend.core.unsafe_get_axis_names_DO_NOT_USE` |
-| `cudnn.fused_attention_stablehlo._normalize_layout` | packages | nothing |
-| `cudnn.fused_attention_stablehlo.check_compute_capability` | packages | nothing |
-| `cudnn.fused_attention_stablehlo.check_cudnn_version` | packages | nothing |
-| `cudnn.fused_attention_stablehlo.check_is_flash_attention` | packages | nothing |
-| `cudnn.fused_attention_stablehlo.check_layout` | packages | nothing |
-| `debugging.debug_callback` | packages | `debug.callback` |
-| `debugging.debug_print` | packages | `debug.print` |
-| `dispatch.prim_requires_devices_during_lowering` | Transformer Engine | `faces.requiring_devices` |
-| `dispatch.runtime_tokens` | packages | `faces.runtime_tokens` |
-| `dispatch.wait_for_tokens` | equinox | `runtime.executables.executable.effects_barrier` |
-| `distributed.global_state` | orbax | `faces.global_state` |
-| `dtypes.DType` | flax.linen | `faces.DType` |
-| `dtypes.ExtendedDType` | flax.linen | `core.dtypes.ExtendedDType` |
-| `dtypes.TypePromotionError` | equinox | `errors.TypePromotionError` |
-| `dtypes.dtype` | optree | `numpy.util.dtype_of` |
-| `dtypes.supports_inf` | flax.linen | `faces.supports_inf` |
-| `dtypes.to_complex_dtype` | packages | `core.dtypes.complex_of` |
-| `dtypes.to_inexact_dtype` | with to_complex_dtype | `core.dtypes.to_inexact` |
-| `earray.EArray` | packages, for isinstance | `faces.EArray` |
-| `effects.control_flow_allowed_effects` | packages | `interpreters.mlir.lowerable_effects` |
-| `effects.custom_derivatives_allowed_effects` | with the others | `interpreters.mlir.lowerable_effects` |
-| `effects.lowerable_effects` | packages | `interpreters.mlir.lowerable_effects` |
-| `effects.ordered_effects` | with the others | `faces.ordered_effects` |
-| `effects.remat_allowed_effects` | packages | `interpreters.mlir.lowerable_effects` |
-| `hijax.Box` | jax's tests | `as_jax.boxes.Box` |
-| `hijax.BoxGet` | jax's tests | `as_jax.boxes.BoxGet` |
-| `hijax.BoxSet` | jax's tests | `as_jax.boxes.BoxSet` |
-| `hijax.BoxTy` | jax's tests | `as_jax.boxes.BoxTy` |
-| `hijax.BoxTypeState` | jax's tests | `as_jax.boxes.BoxTypeState` |
-| `hijax.NewBox` | jax's tests | `as_jax.boxes.NewBox` |
-| `hijax.box_get` | jax's tests | `as_jax.boxes.box_get` |
-| `hijax.box_get_p` | jax's tests | `as_jax.boxes.box_get_p` |
-| `hijax.box_set` | jax's tests | `as_jax.boxes.box_set` |
-| `hijax.box_set_p` | jax's tests | `as_jax.boxes.box_set_p` |
-| `hijax.new_box` | jax's tests | `as_jax.boxes.new_box` |
-| `hijax.new_box_p` | jax's tests | `as_jax.boxes.new_box_p` |
-| `image.scale._kernels` | packages | `image.resampling.KERNELS` |
-| `image.scale._resize` | jax2onnx | `image.resize` |
-| `interpreters.batching.is_vmappable` | jaxoplanet | `transforms.vmappable.is_vmappable` |
-| `interpreters.batching.make_iota` | packages | nothing |
-| `interpreters.batching.to_elt` | packages | nothing |
-| `interpreters.partial_eval.Recompute` | packages | `ad_checkpoint.Recompute` |
-| `interpreters.partial_eval.Saveable` | packages | `ad_checkpoint.Saveable` |
-| `interpreters.partial_eval.TracingEqn` | packages, for isinstance | `core.jaxpr.Eqn` |
-| `interpreters.partial_eval.custom_staging_rules` | packages | `faces.custom_staging_rules` |
-| `interpreters.pxla._cached_lowering_to_hlo` | easydel | nothing |
-| `interpreters.pxla.global_result_handlers` | packages | `faces.global_result_handlers` |
-| `jax.cloud_tpu_init` | packages | module |
-| `jax.core.CallPrimitive` | packages | `extend.call_primitives.CallPrimitive` |
-| `jax.core.is_concrete` | packages | `core.trace.is_concrete` |
-| `jax.core.is_constant_dim` | packages | `faces.is_constant_dim` |
-| `jax.core.trace_ctx` | packages | `faces.trace_ctx` |
-| `jax.experimental.array_serialization.serialization.TS_CONTEXT` | packages | nothing |
-| `jax.experimental.array_serialization.serialization.async_deserialize` | packages | nothing |
-| `jax.experimental.array_serialization.serialization.async_serialize` | packages | nothing |
-| `jax.experimental.colocated_python.func` | packages | module |
-| `jax.experimental.colocated_python.func._make_prng_wrapped_fun` | packages | nothing |
-| `jax.experimental.colocated_python.serialization._get_cpu_device_map` | packages | `faces.cpu_device_map` |
-| `jax.experimental.colocated_python.serialization._reduce_device_list` | packages | nothing |
-| `jax.experimental.colocated_python.serialization._reduce_mesh` | packages | nothing |
-| `jax.experimental.colocated_python.serialization._reduce_single_device_sharding` | packages | nothing |
-| `jax.experimental.colocated_python.serialization.xb` | packages | `jax._src.xla_bridge` |
-| `jax.experimental.key_reuse._core` | JAX's tests | module |
-| `jax.experimental.ode.api_util` | packages | `jax._src.api_util` |
-| `jax.experimental.transfer` | packages | module |
-| `jax.extend.core.CallPrimitive` | packages | `extend.call_primitives.CallPrimitive` |
-| `jax.extend.pallas` | packages | module |
-| `jax.interpreters.mlir._call_lowering` | packages | nothing |
-| `jax.interpreters.pxla.global_avals_to_results_handler` | packages | nothing |
-| `jax.interpreters.pxla.thread_resources` | packages | `faces.thread_resources` |
-| `jax.tools.jax_to_ir` | packages | module |
-| `jax.tools.jax_to_ir.jax_to_hlo` | packages | `faces.jax_to_hlo` |
-| `jax.tools.jax_to_ir.parse_shape_str` | packages | `faces.parse_shape_str` |
-| `jax.tree_util.KeyEntry` | packages, for annotations | `faces.KeyEntry` |
-| `lax.control_flow.loops._batch_and_remainder` | packages | `faces.batch_and_remainder` |
-| `lax.convolution._conv_general_dilated_batch_rule` | packages | nothing |
-| `lax.convolution._conv_general_dilated_dtype_rule` | packages | nothing |
-| `lax.convolution._conv_general_dilated_lower` | packages | nothing |
-| `lax.convolution._conv_general_dilated_shape_rule` | packages | nothing |
-| `lax.convolution._conv_general_dilated_transpose_lhs` | packages | nothing |
-| `lax.convolution._conv_general_dilated_transpose_rhs` | packages | nothing |
-| `lax.convolution.conv_general_dilated_p` | packages | `primitives.arrays.conv.conv_general_dilated_p` |
-| `lax.lax._dot_general_batch_rule` | packages | nothing |
-| `lax.lax._dot_general_dtype_rule` | packages | nothing |
-| `lax.lax._dot_general_lower` | packages | nothing |
-| `lax.lax._dot_general_shape_rule` | packages | nothing |
-| `lax.lax._dot_general_transpose_lhs` | packages | nothing |
-| `lax.lax._dot_general_transpose_rhs` | packages | nothing |
-| `lax.lax.remaining` | packages | `faces.remaining` |
-| `lax.lax.standard_primitive` | packages | `faces.standard_primitive` |
-| `lib._jax` | packages | `jaxlib._jax` |
-| `lib.cuda_versions` | Transformer Engine, tokamax | `faces.cuda_versions` |
-| `lib.gpu_triton` | packages | `jaxlib.gpu_triton` |
-| `lib.jaxlib_extension_version` | packages | `jaxlib.xla_client._version` |
-| `lib.mlir.dialects.hlo` | JAX's documents | `jaxlib.mlir.dialects.stablehlo` |
-| `lib.mlir.ir` | JAX's documents | `jaxlib.mlir.ir` |
-| `lib.version` | JAX's documents | `runtime.binding.version` |
-| `lib.xla_client` | packages | `jaxlib.xla_client` |
-| `literals.TypedComplex` | packages, for isinstance | `faces.TypedComplex` |
-| `literals.TypedFloat` | packages, for isinstance | `faces.TypedFloat` |
-| `literals.TypedInt` | packages, for isinstance | `faces.TypedInt` |
-| `literals.TypedNdArray` | equinox, jaxtyping | `faces.TypedNdArray` |
-| `mesh.get_concrete_mesh` | packages, by pjit.mesh_lib | `faces.get_concrete_mesh` |
-| `mesh.thread_resources` | packages | `faces.thread_resources` |
-| `monitoring.get_event_duration_listeners` | JAX's tests | `faces.get_event_duration_listeners` |
-| `monitoring.get_event_listeners` | JAX's tests | `faces.get_event_listeners` |
-| `monitoring.get_event_time_span_listeners` | JAX's tests | `faces.get_event_time_span_listeners` |
-| `monitoring.get_scalar_listeners` | JAX's tests | `faces.get_scalar_listeners` |
-| `named_sharding.DuplicateSpecError` | packages | `core.errors.DuplicateSpecError` |
-| `named_sharding._unpickle_named_sharding` | pickles | `pickles.unpickle_named_sharding` |
-| `nn.initializers._complex_truncated_normal` | e3x | `nn.initializers._complex_truncated_normal` |
-| `nn.initializers._complex_uniform` | with it | `nn.initializers._complex_uniform` |
-| `numpy.util.promote_dtypes_complex` | packages | `faces.promote_dtypes_complex` |
-| `numpy.vectorize._apply_excluded` | quaxed | `faces.apply_excluded` |
-| `numpy.vectorize._check_output_dims` | quaxed | `faces.check_output_dims` |
-| `numpy.vectorize._parse_gufunc_signature` | quaxed | `numpy.mapping.parse_signature` |
-| `numpy.vectorize._parse_input_dimensions` | quaxed | `faces.parse_input_dimensions` |
-| `partition_spec._get_default_unconstrained` | pickles | `pickles.unconstrained` |
-| `pjit.JitWrapped` | easydel, for annotations | `stages.Wrapped` |
-| `pjit.UnspecifiedValue` | packages | `faces.UnspecifiedValue` |
-| `pjit.debug_info` | packages | `extend.flat_functions.debug_info` |
-| `pjit.jit_p` | packages | `primitives.programs.calls.jit_p` |
-| `pjit.mesh_lib` | packages | `jax._src.mesh` |
-| `pjit.pjit_staging_rule` | packages | nothing |
-| `public_test_util.check_close` | packages | `faces.check_close` |
-| `random.prng.PRNGImpl` | pickles | `pickles.PRNGImpl` |
-| `random.prng.PRNGKeyArray` | pickles | `pickles.PRNGKeyArray` |
-| `random.rbg._rbg_fold_in` | pickles | `pickles.rbg_fold_in` |
-| `random.rbg._rbg_random_bits` | pickles | `pickles.rbg_random_bits` |
-| `random.rbg._rbg_seed` | pickles | `pickles.rbg_seed` |
-| `random.rbg._rbg_split` | pickles | `pickles.rbg_split` |
-| `random.rbg._unsafe_rbg_fold_in` | pickles | `pickles.unsafe_rbg_fold_in` |
-| `random.rbg._unsafe_rbg_split` | pickles | `pickles.unsafe_rbg_split` |
-| `random.threefry2x32.threefry_fold_in` | pickles | `pickles.threefry_fold_in` |
-| `random.threefry2x32.threefry_random_bits` | pickles | `pickles.threefry_random_bits` |
-| `random.threefry2x32.threefry_seed` | pickles | `pickles.threefry_seed` |
-| `random.threefry2x32.threefry_split` | pickles | `pickles.threefry_split` |
-| `sharding.IndivisibleError` | packages | `core.errors.IndivisibleError` |
-| `sharding_impls.GSPMDSharding` | packages | `extend.sharding.GSPMDSharding` |
-| `sharding_impls.UNSPECIFIED` | packages | `faces.UNSPECIFIED` |
-| `sharding_impls.UnspecifiedValue` | packages | `faces.UnspecifiedValue` |
-| `sharding_impls.canonicalize_sharding` | packages | `faces.canonicalize_sharding` |
-| `source_info_util.Frame` | jaxls | `faces.Frame` |
-| `source_info_util.user_frame` | jaxls | `faces.user_frame` |
-| `source_info_util.user_frames` | JAX's tests | `faces.user_frames` |
-| `state.AbstractRef` | packages | `core.refs.AbstractRef` |
-| `state.primitives.ref_addupdate` | packages | `ref.addupdate` |
-| `state.primitives.ref_get` | packages | `ref.get` |
-| `state.primitives.ref_set` | packages | `ref.set` |
-| `state.primitives.ref_swap` | packages | `ref.swap` |
-| `traceback_util.UnfilteredStackTrace` | flax's tests | `core.surface.boundary.UnfilteredStackTrace` |
-| `traceback_util._exclude_paths` | flax | `faces.exclude_paths` |
-| `traceback_util.api_boundary` | flax | `core.surface.boundary.filtered` |
-| `traceback_util.filter_traceback` | packages | `faces.filter_traceback` |
-| `traceback_util.include_frame` | equinox | `faces.include_frame` |
-| `traceback_util.register_exclusion` | flax, equinox, jaxtyping | `core.source_info.exclude` |
-| `tree_util._registry` | flax.nnx | `faces.pytree_types` |
-| `tree_util.broadcast_prefix` | JAX's tests | `core.pytrees.pytree.broadcast_prefix` |
-| `tree_util.generate_key_paths` | JAX's tests | `core.pytrees.pytree.tree_leaves_with_path` |
-| `tree_util.flatten_one_level` | orbax | `core.pytrees.pytree.flatten_one_level` |
-| `tree_util.prefix_errors` | flax's tests | `faces.prefix_errors` |
-| `typing.DType` | furax, for annotations | `faces.DType` |
-| `typing.SupportsDType` | jaxctx, for annotations | `faces.SupportsDType` |
-| `util.HashablePartial` | optree | `tree_util.Partial` |
-| `util.canonicalize_axis` | packages | `primitives.common.canonical_axis` |
-| `util.safe_map` | packages | `extend.flat_functions.safe_map` |
-| `util.wraps` | packages | `faces.wraps` |
-| `xla_bridge._backends` | chex | `runtime.devices.client.clients` |
-| `xla_bridge.backends_are_initialized` | eformer | `faces.backends_are_initialized` |
+| a module of JAX | who takes from it | where that is here | names |
+|---|---|---|---|
+| `ad_checkpoint` | packages | `primitives.programs.remat` | remat_p |
+| `ad_util` | lineax | `primitives.arrays.elementwise` | stop_gradient_p |
+| `api_util` | packages | `faces` | _ensure_index check_callable infer_argnums_and_argnames |
+| `api` | packages | `jacobians` | _check_input_dtype_jacfwd _check_input_dtype_jacrev |
+| `api` | packages | `jacobians` | _check_output_dtype_jacfwd _check_output_dtype_jacrev _jacfwd_unravel |
+| `api` | packages | `jacobians` | _jacrev_unravel _jvp _std_basis |
+| `api` | packages | `numpy.util` | _dtype=dtype_of |
+| `array` | packages | `runtime.array_impl` | ArrayImpl |
+| `checkify` | packages | `primitives.programs.checks` | JaxException |
+| `checkify` | packages | `faces` | Out |
+| `clusters` | eformer, packages | `faces` | ClusterEnv SlurmCluster |
+| `core` | packages | `extend.call_primitives` | CallPrimitive call_p closed_call_p |
+| `core` | qwix, flax.linen, numpyro | `faces` | DimSize Shape _sds_aval_mapping=aval_of_struct |
+| `core` | qwix, flax.linen, numpyro | `faces` | canonicalize_shape definitely_equal_shape |
+| `core` | qwix, flax.linen, numpyro | `faces` | dimension_as_value full_lower=same get_referent=same |
+| `core` | qwix, flax.linen, numpyro | `faces` | physical_aval trace_ctx trace_state_clean |
+| `core` | JAX's tests | `errors` | ShardingTypeError |
+| `core` | packages | `extend.core` | nonempty_axis_env=nonempty_axis_env_DO_NOT_USE |
+| `core` | packages | `extend.core` | unsafe_am_i_under_a_jit=unsafe_am_i_under_a_jit_DO_NOT_USE |
+| `core` | packages | `extend.core` | unsafe_am_i_under_a_vmap=unsafe_am_i_under_a_vmap_DO_NOT_USE |
+| `core` | packages | `extend.core` | unsafe_get_axis_names=unsafe_get_axis_names_DO_NOT_USE |
+| `core` | packages | `extend.flat_functions` | safe_map |
+| `core` | packages | `as_jax.helpers` | safe_zip |
+| `cudnn.fused_attention_stablehlo` | packages | nothing | _normalize_layout check_compute_capability |
+| `cudnn.fused_attention_stablehlo` | packages | nothing | check_cudnn_version check_is_flash_attention |
+| `cudnn.fused_attention_stablehlo` | packages | nothing | check_layout |
+| `debugging` | packages | `debug` | debug_callback=callback debug_print=print |
+| `dispatch` | Transformer Engine | `faces` | prim_requires_devices_during_lowering=requiring_devices |
+| `dispatch` | Transformer Engine | `faces` | runtime_tokens |
+| `dispatch` | equinox | `runtime.executables.executable` | wait_for_tokens=effects_barrier |
+| `distributed` | orbax | `faces` | global_state |
+| `dtypes` | flax.linen | `faces` | DType supports_inf |
+| `dtypes` | flax.linen, packages | `core.dtypes` | ExtendedDType to_complex_dtype=complex_of |
+| `dtypes` | flax.linen, packages | `core.dtypes` | to_inexact_dtype=to_inexact |
+| `dtypes` | equinox | `errors` | TypePromotionError |
+| `dtypes` | optree | `numpy.util` | dtype=dtype_of |
+| `earray` | packages | `faces` | EArray |
+| `effects` | packages | `interpreters.mlir` | control_flow_allowed_effects=lowerable_effects |
+| `effects` | packages | `interpreters.mlir` | custom_derivatives_allowed_effects=lowerable_effects |
+| `effects` | packages | `interpreters.mlir` | lowerable_effects remat_allowed_effects=lowerable_effects |
+| `effects` | packages | `faces` | ordered_effects |
+| `hijax` | JAX's tests | `as_jax.boxes` | BoxGet BoxSet NewBox box_get box_get_p box_set box_set_p new_box |
+| `hijax` | JAX's tests | `as_jax.boxes` | new_box_p |
+| `image.scale` | packages | `image.resampling` | _kernels=KERNELS |
+| `image.scale` | jax2onnx | `image` | _resize |
+| `interpreters.batching` | jaxoplanet | `transforms.vmappable` | is_vmappable |
+| `interpreters.batching` | packages | nothing | make_iota to_elt |
+| `interpreters.partial_eval` | packages | `ad_checkpoint` | Recompute Saveable |
+| `interpreters.partial_eval` | packages | `core.jaxpr` | TracingEqn=Eqn |
+| `interpreters.partial_eval` | packages | `faces` | custom_staging_rules |
+| `interpreters.pxla` | easydel | nothing | _cached_lowering_to_hlo |
+| `interpreters.pxla` | packages | `faces` | global_result_handlers |
+| `jax.core` | packages | `extend.call_primitives` | CallPrimitive |
+| `jax.core` | packages | `core.trace` | is_concrete |
+| `jax.core` | packages | `faces` | is_constant_dim trace_ctx |
+| `jax.experimental.array_serialization.serialization` | packages | nothing | TS_CONTEXT async_deserialize |
+| `jax.experimental.array_serialization.serialization` | packages | nothing | async_serialize |
+| `jax.experimental.colocated_python.func` | packages | nothing | _make_prng_wrapped_fun |
+| `jax.experimental.colocated_python.serialization` | packages | `faces` | _get_cpu_device_map=cpu_devices |
+| `jax.experimental.colocated_python.serialization` | packages | nothing | _reduce_device_list _reduce_mesh |
+| `jax.experimental.colocated_python.serialization` | packages | nothing | _reduce_single_device_sharding |
+| `jax.experimental.colocated_python.serialization` | packages | `jax._src` | xb=xla_bridge |
+| `jax.experimental.colocated_python` | packages | module | func |
+| `jax.experimental.custom_partitioning` | packages | nothing | custom_partitioning_p |
+| `jax.experimental.key_reuse` | JAX's tests | module | _core |
+| `jax.experimental.multihost_utils` | packages | nothing | global_array_to_host_local_array_p |
+| `jax.experimental.multihost_utils` | packages | nothing | host_local_array_to_global_array_p ltg_batcher |
+| `jax.experimental.ode` | packages | `jax._src` | api_util |
+| `jax.experimental.pallas` | folx | `experimental.pallas.triton` | dot |
+| `jax.experimental.rnn` | packages | nothing | rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p |
+| `jax.experimental.sparse.linalg` | packages | nothing | spsolve_p |
+| `jax.experimental.sparse` | packages | nothing | bcoo_dot_general_p bcoo_dot_general_sampled_p |
+| `jax.experimental.sparse` | packages | nothing | bcoo_extract_p bcoo_fromdense_p bcoo_sort_indices_p |
+| `jax.experimental.sparse` | packages | nothing | bcoo_spdot_general_p bcoo_sum_duplicates_p bcoo_todense_p |
+| `jax.experimental.sparse` | packages | nothing | bcoo_transpose_p bcsr_dot_general_p bcsr_extract_p |
+| `jax.experimental.sparse` | packages | nothing | bcsr_fromdense_p bcsr_todense_p |
+| `jax.experimental.transfer` | packages | nothing | TransferConnection TransferServer make_error_array |
+| `jax.experimental.transfer` | packages | nothing | start_transfer_server |
+| `jax.experimental` | packages | module | transfer |
+| `jax.extend.core` | packages | `extend.call_primitives` | CallPrimitive |
+| `jax.extend.pallas` | packages | nothing | GridMapping register_lowering_rule |
+| `jax.extend` | packages | module | pallas |
+| `jax.interpreters.mlir` | packages | nothing | _call_lowering |
+| `jax.interpreters.pxla` | packages | nothing | global_avals_to_results_handler |
+| `jax.interpreters.pxla` | packages | `faces` | thread_resources |
+| `jax.lax` | packages | nothing | precv psend psum_scatter_start |
+| `jax.tools.jax_to_ir` | packages | `faces` | jax_to_hlo parse_shape_str |
+| `jax.tools` | packages | module | jax_to_ir |
+| `jax.tree_util` | packages | `faces` | KeyEntry |
+| `jax` | packages | module | cloud_tpu_init |
+| `lax.control_flow.loops` | packages | `faces` | _batch_and_remainder |
+| `lax.convolution` | packages | nothing | _conv_general_dilated_batch_rule _conv_general_dilated_dtype_rule |
+| `lax.convolution` | packages | nothing | _conv_general_dilated_lower _conv_general_dilated_shape_rule |
+| `lax.convolution` | packages | nothing | _conv_general_dilated_transpose_lhs |
+| `lax.convolution` | packages | nothing | _conv_general_dilated_transpose_rhs |
+| `lax.convolution` | packages | `primitives.arrays.conv` | conv_general_dilated_p |
+| `lax.lax` | packages | nothing | _dot_general_batch_rule _dot_general_dtype_rule _dot_general_lower |
+| `lax.lax` | packages | nothing | _dot_general_shape_rule _dot_general_transpose_lhs |
+| `lax.lax` | packages | nothing | _dot_general_transpose_rhs |
+| `lax.lax` | packages | `faces` | remaining standard_primitive |
+| `lib.mlir.dialects` | JAX's documents | `jaxlib.mlir.dialects` | hlo=stablehlo |
+| `lib.mlir` | JAX's documents | `jaxlib.mlir` | ir |
+| `lib` | packages | `jaxlib` | _jax=_jax gpu_triton xla_client |
+| `lib` | Transformer Engine, tokamax | `faces` | cuda_versions |
+| `lib` | packages | `jaxlib.xla_client` | jaxlib_extension_version=_version |
+| `lib` | JAX's documents | `runtime.binding` | version |
+| `literals` | packages, equinox, jaxtyping | `faces` | TypedComplex TypedFloat TypedInt TypedNdArray |
+| `mesh` | packages | `faces` | get_concrete_mesh thread_resources |
+| `monitoring` | JAX's tests | `faces` | get_event_duration_listeners get_event_listeners |
+| `monitoring` | JAX's tests | `faces` | get_event_time_span_listeners get_scalar_listeners |
+| `named_sharding` | packages | `core.errors` | DuplicateSpecError |
+| `nn.initializers` | e3x | `nn.initializers` | _complex_truncated_normal=_complex_truncated_normal |
+| `nn.initializers` | e3x | `nn.initializers` | _complex_uniform=_complex_uniform |
+| `numpy.util` | packages | `faces` | promote_dtypes_complex |
+| `numpy.vectorize` | quaxed | `faces` | _apply_excluded _check_output_dims _parse_input_dimensions |
+| `numpy.vectorize` | quaxed | `numpy.mapping` | _parse_gufunc_signature=parse_signature |
+| `pjit` | easydel | `stages` | JitWrapped=Wrapped |
+| `pjit` | packages | `faces` | UnspecifiedValue |
+| `pjit` | packages | `extend.flat_functions` | debug_info |
+| `pjit` | packages | `primitives.programs.calls` | jit_p |
+| `pjit` | packages | `jax._src` | mesh_lib=mesh |
+| `pjit` | packages | nothing | pjit_staging_rule |
+| `public_test_util` | packages | `faces` | check_close |
+| `sharding_impls` | packages | `extend.sharding` | GSPMDSharding |
+| `sharding_impls` | packages | `faces` | UNSPECIFIED UnspecifiedValue canonicalize_sharding |
+| `sharding` | packages | `core.errors` | IndivisibleError |
+| `source_info_util` | jaxls, JAX's tests | `faces` | Frame user_frame user_frames |
+| `state.primitives` | packages | `ref` | ref_addupdate=addupdate ref_get=get ref_set=set ref_swap=swap |
+| `state` | packages | `core.refs` | AbstractRef |
+| `traceback_util` | flax's tests, flax | `core.surface.boundary` | UnfilteredStackTrace |
+| `traceback_util` | flax's tests, flax | `core.surface.boundary` | api_boundary=filtered |
+| `traceback_util` | flax, packages, equinox | `faces` | _exclude_paths filter_traceback include_frame |
+| `traceback_util` | flax, equinox, jaxtyping | `core.source_info` | register_exclusion=exclude |
+| `tree_util` | flax.nnx, flax's tests | `faces` | _registry=pytree_types prefix_errors |
+| `tree_util` | JAX's tests, orbax | `core.pytrees.pytree` | broadcast_prefix |
+| `tree_util` | JAX's tests, orbax | `core.pytrees.pytree` | generate_key_paths=tree_leaves_with_path |
+| `tree_util` | JAX's tests, orbax | `core.pytrees.pytree` | flatten_one_level |
+| `typing` | furax, jaxctx | `faces` | DType SupportsDType |
+| `util` | optree | `tree_util` | HashablePartial=Partial |
+| `util` | packages | `primitives.common` | canonicalize_axis=canonical_axis |
+| `util` | packages | `extend.flat_functions` | safe_map |
+| `util` | packages | `faces` | wraps |
+| `xla_bridge` | chex | `runtime.devices.client` | _backends=clients |
+| `xla_bridge` | eformer | `faces` | backends_are_initialized |
 """
 
 
 def _rows() -> Iterator[tuple[str, str]]:
+    """(full name there, what it is here)."""
     for line in _NAMES.strip().splitlines()[2:]:
-        _, name, _, home, _ = (cell.strip(" `") for cell in line.split("|"))
-        yield name if name.startswith("jax.") else f"jax._src.{name}", home
+        _, module, _, home, names, _ = (cell.strip(" `") for cell in line.split("|"))
+        for name in names.split():
+            there, _, here = name.partition("=")
+            place = f"{module}.{there}" if module.partition(".")[0] == "jax" else f"jax._src.{module}.{there}"
+            yield place, home if home in ("module", "nothing") else f"{home}.{here or there.lstrip('_')}"
 
 
-_homes = {**dict(_rows()), **dict.fromkeys(_PARTS, "module"),
-          **{f"jax.{module}.{name}": "nothing"
-             for module, names in _NOTHING.items() for name in names.split()}}
+_homes: dict[str, Any] = {**dict(_rows()), **pickles.constructors, **dict.fromkeys(_PARTS, "module")}
 # {"hlotrace.core": {"is_concrete", ...}}: names of public modules that these lack
 _more: dict[str, set[str]] = {}
 for _name in _homes:
@@ -402,13 +325,15 @@ class _Inside(ModuleType):
 def _object(place: str) -> Any:
     """What the tables have under a full name."""
     home = _homes.get(place) or homes.get(place) or "module"
+    if not isinstance(home, str):
+        return home
     if home == "nothing":
         return Nothing(place)
     module, _, name = home.rpartition(".")
     at_jaxlib = module in ("jaxlib", "jaxlib.mlir", "jaxlib.mlir.dialects")
     if home == "module" or home.startswith("jax._src.") or at_jaxlib:
         return import_module(place if home == "module" else home)
-    if module in ("faces", "jacobians", "pickles"):
+    if module in ("faces", "jacobians"):
         module = f"as_jax.{module}"
     return getattr(import_module(module if module.startswith("jaxlib.") else f"hlotrace.{module}"), name)
 

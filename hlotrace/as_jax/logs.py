@@ -48,6 +48,6 @@ def _explain(jitted: Any, before: Any, now: Any, where: Any, seen: bool = False)
 
 def install() -> None:
     """Speak as JAX's loggers do."""
-    retraces.teller = _explain
+    retraces.log_as_jax = _explain
     progress.loggers.update(dict.fromkeys(("traced", "lowered", "compiled"), "jax._src.dispatch"),
                             types="jax._src.interpreters.pxla")

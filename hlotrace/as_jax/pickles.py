@@ -19,12 +19,14 @@ from ..runtime.array_impl import ArrayImpl, from_numpy
 
 _new = copyreg.__newobj__  # type: ignore[attr-defined]
 _new_by_names = copyreg.__newobj_ex__  # type: ignore[attr-defined]
+constructors: dict[str, Any] = {}       # by the full names that are in the bytes
 
 
 def _named(module: str, name: str) -> Callable[[Any], Any]:
     """Decorator: a class or function has the name under which JAX's pickles ask for it."""
     def rename(value: Any) -> Any:
         value.__module__, value.__name__, value.__qualname__ = f"jax._src.{module}", name, name
+        constructors[f"jax._src.{module}.{name}"] = value
         return value
     return rename
 

@@ -1,7 +1,7 @@
 """JAX's `api_util`: flattened functions, as libraries that transform functions themselves take them."""
 
 from ..api.flat import abstract
-from ..api.signatures import name_of
+from ..api.signatures import donation_vector, name_of, rebase_donate_argnums
 from ..api.stages import ShapeDtypeStruct
 from ..core.avals import aval_of
 from ..core.pytrees import pytree
@@ -123,35 +123,6 @@ class _Held:
 
     def __hash__(self):
         return hash(self.key)
-
-
-def donation_vector(donate_argnums, donate_argnames, in_tree, kws=True):
-    """For each leaf of the arguments whether it is donated.
-
-    Args:
-        donate_argnums: numbers of arguments.
-        donate_argnames: names of arguments.
-        in_tree: as for `flatten_fun`, without keywords if not `kws`.
-        kws: there are keywords.
-
-    >>> jax.api_util.donation_vector((0,), ("c",), jax.tree.structure(((1, (2, 3)), {"c": 4})))
-    (True, False, False, True)
-    """
-    args, *rest = in_tree.children() if kws else (in_tree,)
-    marked = [(i in donate_argnums, sub) for i, sub in enumerate(args.children())]
-    for keywords in rest:
-        marked += [(name in donate_argnames, sub)
-                   for name, sub in zip(keywords.node_data()[1], keywords.children())]
-    return tuple(mark for mark, sub in marked for _ in range(sub.num_leaves))
-
-
-def rebase_donate_argnums(donate_argnums, static_argnums):
-    """The numbers of donated arguments where static ones are left out.
-
-    >>> jax.api_util.rebase_donate_argnums((3, 4), (0, 1))
-    (1, 2)
-    """
-    return tuple(sorted({n - sum(s < n for s in set(static_argnums)) for n in donate_argnums}))
 
 
 def flatten_axes(name, treedef, axis_tree, *, kws=False, tupled_args=False):

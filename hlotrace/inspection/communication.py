@@ -57,7 +57,9 @@ def table(found):
 
 
 def aligned(rows, right=()):
-    """The lines of a table whose cells are texts; the columns in `right` end where their titles end."""
+    """The lines of a table whose cells are texts; the columns in `right`, or from that number on, end where
+    their titles end."""
+    right = range(right, 1000) if isinstance(right, int) else right
     widths = [max(map(len, column)) for column in zip(*rows)]
     return ["  ".join(cell.rjust(width) if i in right else cell.ljust(width)
                       for i, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in rows]

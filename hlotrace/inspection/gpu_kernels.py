@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from .communication import aligned
 from .hlo_text import instruction_sources
 
 
@@ -102,9 +103,7 @@ def table(found):
         return "no kernels"
     rows = [("kernel", "registers", "spilled", "stack", "shared", "code", "line", "operation")]
     rows += [(k.name, *(f"{n:,}" for n in k[1:6]), k.where or "-", k.op or "-") for k in found]
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = ["  ".join(cell.rjust(width) if 0 < i < 6 else cell.ljust(width)
-                       for i, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in rows]
     spilling = sum(k.spilled > 0 for k in found)
-    return "\n".join([*lines, f"total: {len(found)} kernels, {sum(k.code for k in found):,} bytes of code; "
-                              f"{spilling or 'none'} spill{'s' * (spilling == 1)}"])
+    return "\n".join([*aligned(rows, right=range(1, 6)),
+                      f"total: {len(found)} kernels, {sum(k.code for k in found):,} bytes of code; "
+                      f"{spilling or 'none'} spill{'s' * (spilling == 1)}"])

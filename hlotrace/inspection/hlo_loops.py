@@ -14,10 +14,7 @@ _LONGEST = 1 << 40
 
 def trip_count(module, loop):
     """The count, or None where it depends on values."""
-    body, condition = loop.attribute("body"), loop.attribute("condition")
-    if not body or not condition:
-        return None
-    body, condition = body.lstrip("%"), condition.lstrip("%")
+    body, condition = loop.called("body"), loop.called("condition")
     if body not in module.computations or condition not in module.computations:
         return None
     start = _value(module, loop.computation, loop.operands[0], ())
@@ -78,7 +75,7 @@ def _value(module, computation, name, arguments):
         if kind == "tuple":
             return [of(x) for x in line.operands]
         if kind in ("fusion", "call"):
-            inner = (line.attribute("calls") or line.attribute("to_apply") or "").lstrip("%")
+            inner = line.called("calls") or line.called("to_apply")
             if inner not in module.computations:
                 return None
             return _value(module, inner, module.root(inner).name, [of(x) for x in line.operands])

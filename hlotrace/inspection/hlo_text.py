@@ -36,6 +36,15 @@ class Instruction:
         """The integers of an attribute."""
         return integers(self.attribute(name) or "")
 
+    def called(self, name):
+        """The computation of an attribute, such as `body`; "" where there is none."""
+        return (self.attribute(name) or "").lstrip("%")
+
+    @property
+    def branches(self):
+        """The computations of a conditional."""
+        return [name for how, name in callees(self) if how.endswith(("_computation", "_computations"))]
+
 
 class Module:
     """One HLO module.
@@ -84,6 +93,15 @@ class Module:
         found = {}
         for line in self.lines:
             found.setdefault(line.computation, {})[line.name] = line
+        return found
+
+    @functools.cached_property
+    def users(self):
+        """{(computation, name): the instructions that have it as an operand}."""
+        found = {}
+        for line in self.lines:
+            for name in line.operands if line.opcode not in ("parameter", "constant") else ():
+                found.setdefault((line.computation, name), []).append(line)
         return found
 
     def root(self, computation):

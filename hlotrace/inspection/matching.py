@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.jaxpr import Jaxpr, Literal, Printer, Var, sub_jaxprs
+from ..core.jaxpr import Jaxpr, Literal, Printer, sub_jaxprs
+from ..lowering.outline import inlined
 from ..primitives.arrays.elementwise import convert_element_type_p, reduce_precision_p
 from ..primitives.arrays.slicing import copy_p
 from ..primitives.programs.calls import custom_jvp_call_p, custom_vjp_call_p, jit_p
@@ -88,25 +89,7 @@ def _compared(text, other, source=None, other_source=None):
 
 def flattened(jaxpr):
     """The program with the equations of the functions that it calls in place of the calls."""
-    eqns = []
-    env = _inline(jaxpr, {v: v for v in (*jaxpr.constvars, *jaxpr.invars)}, eqns)
-    outvars = [v if type(v) is Literal else env[v] for v in jaxpr.outvars]
-    return jaxpr.replace(eqns=eqns, outvars=outvars)
-
-
-def _inline(jaxpr, env, eqns):
-    for eqn in jaxpr.eqns:
-        operands = [v if type(v) is Literal else env[v] for v in eqn.invars]
-        if eqn.primitive in _CALLS:
-            program = eqn.params["jaxpr"]
-            inner = _inline(program, dict(zip(program.invars, operands)), eqns)
-            results = [v if type(v) is Literal else inner[v] for v in program.outvars]
-            env.update(zip(eqn.outvars, results))
-        else:
-            results = [Var(v.aval) for v in eqn.outvars]
-            env.update(zip(eqn.outvars, results))
-            eqns.append(eqn.replace(invars=operands, outvars=results))
-    return env
+    return inlined(jaxpr, lambda eqn: eqn.primitive in _CALLS)
 
 
 def matched(first, second):

@@ -47,12 +47,17 @@ class Needed:
 
     `functions` are those of a module by their names, "main" among them.  What only values need that a loop
     carries along and nothing takes does not run.
+
+    Attributes:
+        values: those that are needed.
+        calls: function -> its calls that run.
+        arguments: function -> the numbers of the arguments that it needs.
     """
 
     def __init__(self, functions):
         self.functions = functions
         self.values, self.running, self.waiting = set(), set(), returned(body(functions["main"]))
-        self.calls, self.arguments = {}, {}     # function -> its calls; the numbers of the arguments it needs
+        self.calls, self.arguments = {}, {}
         self.effects(body(functions["main"]))
         while self.waiting:
             value = self.waiting.pop()
@@ -63,16 +68,12 @@ class Needed:
                 else:
                     self.result(owner(value), value.result_number)
 
-    def takes(self, value):
-        """Is a value needed?"""
-        return value in self.values
-
     def runs(self, op):
         """Does an operation run?"""
         return op in self.running or any(value in self.values for value in op.results)
 
     def effects(self, block):
-        """Are there operations with side effects, which run in any case, as does what holds them?"""
+        """Mark what runs in any case: operations with side effects, and what holds them.  Are there any?"""
         found = False
         for op in map(operation, block.operations):
             holder = callee(op, self.functions) if op.name == "func.call" else op
@@ -83,6 +84,7 @@ class Needed:
         return found
 
     def run(self, op):
+        """Mark an operation, with the operands that it needs whichever of its results are needed."""
         if op in self.running:
             return
         self.running.add(op)
@@ -98,6 +100,7 @@ class Needed:
             self.waiting.append(op.operands[0])
 
     def result(self, op, number):
+        """A result is needed: so is what gives it in the operation's regions."""
         self.run(op)
         if op.name == "stablehlo.while":
             self.argument(op, number)
@@ -107,6 +110,7 @@ class Needed:
             self.waiting.append(returned(body(callee(op, self.functions)))[number])
 
     def argument(self, op, number):
+        """An argument of an operation's region is needed: so is the operand that it is."""
         if op.name == "func.func":
             self.arguments.setdefault(op, set()).add(number)
             self.waiting += [call.operands[number] for call in self.calls.get(op, ())]

@@ -3,6 +3,7 @@ from typing import NamedTuple
 
 from ..runtime.mlir import shardy
 from ..runtime.mlir.bindings import ir, parse_module, sdy
+from .needed_values import trip_count
 
 _LONGEST_CONSTANT = 32      # elements; longer ones are left out
 
@@ -35,7 +36,8 @@ class Operation(NamedTuple):
     """What an operation of a program is, in words.
 
     `line` is the number of its line in the text, `notes` the specs of its results; those of a function are a
-    line for each argument and result.  `arguments` are the given names of those of a function.
+    line for each argument and result.  `arguments` are the given names of those of a function, `trips` is how
+    often a loop runs, None where that is not known.
     """
     name: str
     line: int
@@ -46,6 +48,7 @@ class Operation(NamedTuple):
     location: str
     notes: list[str]
     arguments: list[str]
+    trips: int | None
 
 
 def annotated(text, propagate=True):
@@ -66,7 +69,8 @@ def annotated(text, propagate=True):
         _strip(op)      # no line comes or goes
     lines = _printed(module).rstrip().split("\n")
     found = [Operation(op.name, number, depth, region, [str(r.type) for r in op.results],
-                       [str(x.type) for x in op.operands], str(op.location), note, shardy.given_names(op))
+                       [str(x.type) for x in op.operands], str(op.location), note, shardy.given_names(op),
+                       trip_count(op) if op.name == "stablehlo.while" else None)
              for number, (op, _), note, (depth, region) in zip(numbers, operations, notes,
                                                                _places(module.operation))]
     return lines, found

@@ -14,7 +14,7 @@ from ..core.avals import is_arraylike
 from ..core.pytrees import pytree
 
 KEPT = 64            # retraces remembered for each function
-ALL_TOLD = 12        # of one function; later ones at powers of two
+ALL_LOGGED = 12      # of one function; later ones at powers of two
 FROM = 3             # where nothing else was asked for, one retrace or two may well be meant
 
 _TURN_OFF = "hlotrace.config.update('jax_explain_cache_misses', False) turns these messages off"
@@ -30,7 +30,7 @@ _HINTS = {
 
 # in a process for JAX, in place of the messages here: (function, its types before or None, those now, line,
 # was the same code traced before?)
-teller: Callable[..., None] | None = None
+log_as_jax: Callable[..., None] | None = None
 
 
 class History:
@@ -76,16 +76,16 @@ def retraced(jitted, history, types, where, requested):
     if len(found) > 4:
         shown.append(f"and {len(found) - 4} more changes")
     line = f"{name}: retrace {n}: {'; '.join(shown)}{_at(where)}"
-    if teller is not None and options.config.jax_explain_cache_misses:
-        teller(jitted, nearest(jitted._fun, history.types, types), types, where)
+    if log_as_jax is not None and options.config.jax_explain_cache_misses:
+        log_as_jax(jitted, nearest(jitted._fun, history.types, types), types, where)
     history.types.append(types)
     history.lines.append(line)
     kinds = list(dict.fromkeys(kind for kind, _ in found))
     explain = options.config.jax_explain_cache_misses
     if explain is None:
         explain = n >= FROM and not requested and kinds != ["closure"] and not _of_a_library(jitted._fun)
-    if explain and teller is None:
-        hints = [*(_HINTS[kind] for kind in kinds if kind in _HINTS), f"{name}.why_retraced() tells them all",
+    if explain and log_as_jax is None:
+        hints = [*(_HINTS[kind] for kind in kinds if kind in _HINTS), f"{name}.why_retraced() lists them all",
                  _TURN_OFF]
         _log(n, f"{line} ({'; '.join(hints)})" if n <= FROM else line)
     return history
@@ -99,7 +99,7 @@ def another_function(jitted, counts, number, types, where):
     if len(counts) > 1024:
         counts.pop([*counts][0], None)      # at once: another thread may count too
     explain = options.config.jax_explain_cache_misses
-    if teller is not None and explain:
+    if log_as_jax is not None and explain:
         return
     if n >= FROM and not _of_a_library(jitted._fun) if explain is None else explain and n > 1:
         passing = (f" and pass {', '.join(dict.fromkeys(captured))}, which it closes over, as arguments"
@@ -119,9 +119,9 @@ def _of_a_library(fun):
 
 
 def _log(n, text):
-    if n < ALL_TOLD or n & (n - 1) == 0:
+    if n < ALL_LOGGED or n & (n - 1) == 0:
         logging.getLogger("hlotrace").warning("%s", text)
-    elif n == ALL_TOLD:
+    elif n == ALL_LOGGED:
         logging.getLogger("hlotrace").warning("%s; from here on only numbers 16, 32, 64, ... are reported",
                                               text)
 

@@ -284,7 +284,7 @@ class _Reader:
             found += self.planned(gathered(value, whole), [operand])
         # what one device has computed the others add to nothing of theirs
         alone = [("all-reduce", self.mesh.axis_names, self.bytes(value)) for value in op.results
-                 if "hlotrace.alone" in op.attributes and self.needed.takes(value)]
+                 if "hlotrace.alone" in op.attributes and value in self.needed.values]
         return found + self.planned(alone, operands)
 
     def reshard(self, op):

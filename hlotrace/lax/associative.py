@@ -3,44 +3,15 @@ from ..api.signatures import name_of
 from ..core import errors
 from ..core.avals import aval_of
 from ..core.pytrees import pytree
-from ..primitives.arrays.elementwise import convert
+from ..primitives.arrays import cumulative
 from ..primitives.common import canonical_axis
 from .control_flow_errors import no_return, shown
-from .shapes import concatenate, reshape, rev, stack
 
 __all__ = ["associative_scan"]
 
 
-def _cut(xs, axis, start, stop=None, step=1):
-    index = (*[slice(None)] * axis, slice(start, stop, step))
-    return [x[index] for x in xs]
-
-
-def _interleave(a, b, axis):
-    """a[0], b[0], a[1], b[1], ...; `a` is as long as `b`, or one longer."""
-    n = b.shape[axis]
-    pairs = stack([*_cut([a], axis, 0, n), b], axis + 1)
-    merged = reshape(pairs, (*a.shape[:axis], 2 * n, *a.shape[axis + 1:]))
-    merged = convert(merged, merged.dtype)      # of a strong type
-    return merged if a.shape[axis] == n else concatenate([merged, *_cut([a], axis, n)], axis)
-
-
-def _prefixes(combine, xs, axis):
-    """Combine pairs, scan those, and fill in between."""
-    n = xs[0].shape[axis]
-    if n < 2:
-        return xs
-    odd = _prefixes(combine, combine(_cut(xs, axis, 0, n - 1, 2), _cut(xs, axis, 1, n, 2)), axis)
-    last = (n - 1) // 2
-    even = combine(_cut(odd, axis, 0, last), _cut(xs, axis, 2, n, 2)) if n > 2 else _cut(xs, axis, 0, 0)
-    even = [concatenate([first, e], axis) for first, e in zip(_cut(xs, axis, 0, 1), even)]
-    return [_interleave(e, o, axis) for e, o in zip(even, odd)]
-
-
 def associative_scan(fn, elems, reverse=False, axis=0):
     """All prefix results of an associative function along an axis, in a logarithmic number of calls.
-
-    The recursion is that of Blelloch, "Prefix sums and their applications" (1990).
 
     Args:
         fn: `fn(a, b)` combines pytrees of arrays elementwise along `axis`; what it returns has as many arrays
@@ -64,8 +35,6 @@ def associative_scan(fn, elems, reverse=False, axis=0):
     if len(sizes) != 1 or None in sizes:
         raise ValueError(f"Array inputs to associative_scan must have the same size along axis {axis}, got "
                          f"shapes {errors.listed(shapes)}: slice or pad them to one size")
-    if reverse:
-        leaves = [rev(x, (axis,)) for x in leaves]
 
     def combine(a, b):
         outs, found = pytree.tree_flatten(fn(treedef.unflatten(a), treedef.unflatten(b)))
@@ -82,7 +51,4 @@ def associative_scan(fn, elems, reverse=False, axis=0):
                     f"{aval_of(out).shape}{path and f' at {path}'}. Write it for whole arrays, as in a + b, "
                     "or make it so with jax.vmap")
         return outs
-    result = _prefixes(combine, leaves, axis)
-    if reverse:
-        result = [rev(x, (axis,)) for x in result]
-    return treedef.unflatten(result)
+    return treedef.unflatten(cumulative.associative_scan(combine, leaves, axis=axis, reverse=reverse))

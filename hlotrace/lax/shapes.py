@@ -55,7 +55,7 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
         if dtypes.is_extended(dtype):
             words = full((*shape, *dtype.physical_shape), fill_value, dtype.physical_dtype)
             return make_with_sharding(lambda: random_wrap_p.bind(words, impl=dtype), 0, "lax.full", sharding)
-        if type(fill_value) in dtypes.python_scalars:
+        if type(fill_value) in dtypes.python_scalars or isinstance(fill_value, np.floating):
             fill_value = scalar(fill_value, dtype)
         elif is_constant(fill_value):
             fill_value = np.asarray(fill_value, dtype)

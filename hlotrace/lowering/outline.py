@@ -13,7 +13,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -116,13 +116,22 @@ def flatten(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Block]]:
     if not counts:
         return jaxpr, []
 
+    flat = inlined(jaxpr, lambda eqn: (
+        eqn.primitive is jit_p and counts[eqn.params["jaxpr"]] == 1 and not eqn.effects))
+    sites = collections.Counter(
+        e.params["jaxpr"] for e in flat.eqns if e.primitive is jit_p and not e.effects)
+    return flat, [Block(inner, n) for inner, n in sites.items() if n > 1]
+
+
+def inlined(jaxpr: Jaxpr, opened: Callable[[Eqn], bool]) -> Jaxpr:
+    """The program with those of its calls that are `opened` written out, at any depth."""
     def write(jaxpr: Jaxpr, operands: Sequence[Any], path: str) -> list[Any]:
-        env = dict(zip(jaxpr.invars, operands))
+        env = dict(zip((*jaxpr.constvars, *jaxpr.invars), operands))
         for eqn in jaxpr.eqns:
             invars = [env[v] if type(v) is Var else v for v in eqn.invars]
             stack = f"{path}/{eqn.name_stack}" if path and eqn.name_stack else path or eqn.name_stack
-            inner = eqn.params["jaxpr"] if eqn.primitive is jit_p else None
-            if inner is not None and counts[inner] == 1 and not eqn.effects:
+            if opened(eqn):
+                inner = eqn.params["jaxpr"]
                 written = write(inner, invars, f"{stack}/jit({inner.name})".lstrip("/"))
             else:
                 # programs without dead code share what is alive
@@ -131,10 +140,8 @@ def flatten(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Block]]:
             env.update(zip(eqn.outvars, written))
         return [env[v] if type(v) is Var else v for v in jaxpr.outvars]
     eqns: list[Eqn] = []
-    outvars = write(jaxpr, jaxpr.invars, "")
-    flat = jaxpr.replace(eqns=eqns, outvars=outvars)
-    sites = collections.Counter(e.params["jaxpr"] for e in eqns if e.primitive is jit_p and not e.effects)
-    return flat, [Block(inner, n) for inner, n in sites.items() if n > 1]
+    outvars = write(jaxpr, (*jaxpr.constvars, *jaxpr.invars), "")
+    return jaxpr.replace(eqns=eqns, outvars=outvars)
 
 
 # --- tokens ---------------------------------------------------------------------------------------

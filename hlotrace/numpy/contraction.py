@@ -186,11 +186,17 @@ def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
                     conjugate=True)
 
 
-def _core_sizes(name, x1, x2, axis1, axis2):
+def _with_vectors(name, x1, x2, core1, core2, out, conjugate=False):
+    """The product along "k", a letter of each operand's last axes; leading axes broadcast."""
+    check_arraylike(name, x1, x2)
+    _need_rank(name, (len(core1), len(core2)), x1, x2)
+    axis1, axis2 = core1.index("k") - len(core1), core2.index("k") - len(core2)
     if shape_of(x1)[axis1] != shape_of(x2)[axis2]:
         raise ValueError(f"{name}: inconsistent size for core dimension 'n': {shape_of(x1)[axis1]} (axis "
                          f"{axis1} of shape {shape_of(x1)}) vs {shape_of(x2)[axis2]} (axis {axis2} of shape "
                          f"{shape_of(x2)})")
+    a, b, batch = _batch_letters(ndim(x1) - len(core1), ndim(x2) - len(core2))
+    return _product(name, x1, a + core1, x2, b + core2, batch + out, conjugate=conjugate)
 
 
 def matvec(x1, x2, /):
@@ -200,11 +206,7 @@ def matvec(x1, x2, /):
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
-    check_arraylike("matvec", x1, x2)
-    _need_rank("matvec", (2, 1), x1, x2)
-    _core_sizes("matvec", x1, x2, -1, -1)
-    a, b, batch = _batch_letters(ndim(x1) - 2, ndim(x2) - 1)
-    return _product("matvec", x1, a + "mk", x2, b + "k", batch + "m")
+    return _with_vectors("matvec", x1, x2, "mk", "k", "m")
 
 
 def vecmat(x1, x2, /):
@@ -213,11 +215,7 @@ def vecmat(x1, x2, /):
     >>> jnp.vecmat(jnp.array([1, 10]), jnp.array([[1, 2], [3, 4]]))
     Array([31, 42], dtype=int32)
     """
-    check_arraylike("vecmat", x1, x2)
-    _need_rank("vecmat", (1, 2), x1, x2)
-    _core_sizes("vecmat", x1, x2, -1, -2)
-    a, b, batch = _batch_letters(ndim(x1) - 1, ndim(x2) - 2)
-    return _product("vecmat", x1, a + "k", x2, b + "kn", batch + "n", conjugate=True)
+    return _with_vectors("vecmat", x1, x2, "k", "kn", "n", conjugate=True)
 
 
 def inner(a, b, *, precision=None, preferred_element_type=None):

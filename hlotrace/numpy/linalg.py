@@ -298,20 +298,14 @@ def solve(a, b):
     """
     a, b = inexact("linalg.solve", a, b)
     square("linalg.solve", a)
-    _check_right("linalg.solve", a, b)
-    return vectorize(_solve, signature="(m,m),(m)->(m)" if b.ndim == 1 else "(m,m),(m,n)->(m,n)")(a, b)
-
-
-def _check_right(name, a, b):
-    """A right-hand side is one vector, or matrices."""
     n = a.shape[-1]
     if b.ndim == 0 or b.shape[-2 if b.ndim > 1 else 0] != n:
+        several = ""
         if b.ndim > 1 and b.shape[-1] == n:
             several = "; vectors of a batch are matrices of one column, b[..., None]"
-        else:
-            several = ""
-        raise ShapeError(f"{name}: a has shape {a.shape}, so b must have shape ({n},) or [..., {n}, k], got "
-                         f"shape {b.shape}{several}")
+        raise ShapeError(f"linalg.solve: a has shape {a.shape}, so b must have shape ({n},) or [..., {n}, "
+                         f"k], got shape {b.shape}{several}")
+    return vectorize(_solve, signature="(m,m),(m)->(m)" if b.ndim == 1 else "(m,m),(m,n)->(m,n)")(a, b)
 
 
 def _solve(a, b):

@@ -14,6 +14,7 @@ from ..api.stages import ShapeDtypeStruct
 from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
+from ..core.config import state
 from ..core.pytrees import pytree
 from ..core.trace import Tracer
 from ..runtime.array_impl import ArrayImpl, from_numpy
@@ -97,9 +98,14 @@ def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
         return put(x, sharding)
     retyped = False
     if not isinstance(sharding, Sharding):      # a kind of memory, of the same devices
+        if state.mesh_to_run_on is not None and not isinstance(x, ArrayImpl):
+            from ..sharding.named import NamedSharding
+            from ..sharding.spec import PartitionSpec
+            over = NamedSharding(state.mesh_to_run_on, PartitionSpec(), sharding._kind)
+            return _put(x, over, donate, may_alias)
         x = x if isinstance(x, ArrayImpl) else from_numpy(x, aval=aval_of(x))
         retyped = x.aval.memory_space is not sharding.space
-        sharding = x.sharding.with_memory_kind(sharding._kind)
+        sharding = x.sharding.with_memory_kind(sharding._kind).filled(x.ndim)
     if not isinstance(x, ArrayImpl):
         aval = aval_of(x)
         placement.check_fits(sharding, aval, partial(placement.of_type, "device_put: a value", aval))
@@ -202,7 +208,8 @@ def typeof(x: Any) -> Any:
     """The aval of an array-like or a ShapeDtypeStruct, the AbstractRef of a Ref, the HiType of what has one.
 
     Its `sharding` says which Explicit mesh axes split the array; Auto axes are not in types: how they split
-    values is propagated when programs are compiled.  The sharding of an array is `x.sharding`.
+    values is propagated when programs are compiled.  The sharding of an array is `x.sharding`.  Under a mesh
+    with Explicit axes the type of what is over no mesh is that of what is whole on that one's devices.
 
     >>> jax.typeof(jnp.ones((2, 3))), jax.typeof(1)
     (ShapedArray(float32[2,3]), ShapedArray(int32[], weak_type=True))
@@ -214,9 +221,10 @@ def typeof(x: Any) -> Any:
     """
     if (adapter := adapters.adapter_of(x)) is not None:
         return adapter.type_of(x)
-    if type(x) is ShapeDtypeStruct:
-        return abstract(x)
-    return aval_of(x)
+    aval = abstract(x) if type(x) is ShapeDtypeStruct else aval_of(x)
+    if isinstance(aval, ShapedArray) and aval.mesh is None:
+        return aval.update(sharding=aval.sharding.mesh)
+    return aval
 
 
 def _unsplit(aval: ShapedArray, mesh: Any = None) -> NamedSharding:

@@ -140,7 +140,7 @@ def make_array_from_single_device_arrays(shape: Iterable[int], sharding: Shardin
             raise ValueError(f"{name}: When making an array from single-device arrays, the input arrays "
                              "must be from distinct devices, but got device IDs "
                              f"{[x.device.id for x in arrays]}")
-        raise ValueError(f"{name}: arrays lie on {sorted(map(str, by_device))}, and {sharding} asks for one "
+        raise ValueError(f"{name}: the arrays are on {sorted(map(str, by_device))}, and {sharding} needs one "
                          f"on each of {sorted(map(str, local))}")
     aval = aval.update(weak_type=all(x.weak_type for x in arrays) and bool(arrays))
     return array_impl.assembled(aval, sharding, [by_device[d]._buf for d in local])

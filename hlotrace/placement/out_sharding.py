@@ -22,15 +22,15 @@ def _unsaid(sharding: Any) -> bool:
 
 
 def with_out_sharding(x: Any, sharding: Any, what: str) -> Any:
-    """`x` with a sharding; under a trace it is a constraint, otherwise the array is moved.
+    """`x` divided so over Explicit mesh axes; outside of a trace the array is moved.
 
     Args:
         sharding: a NamedSharding, a PartitionSpec of the current mesh, or None for as it is.
         what: what errors begin with.
     Raises:
         TypeError: for another kind of sharding.
-        ValueError: where a dimension does not divide.
-        RuntimeError: for a spec where there is no mesh.
+        ValueError: where a dimension does not divide, for axes that are not Explicit, for a spec where there
+            is no mesh, and for another mesh than that in use.
     """
     if _unsaid(sharding):
         return x
@@ -117,22 +117,23 @@ def make_with_sharding(make: Callable[[], Any], size: int, what: str, device: An
     that no device holds the whole.
 
     Raises:
-        ValueError: where both are given, or a dimension does not divide.
+        ValueError: where both are given, and as `with_out_sharding`.
         TypeError: for what is no sharding.
-        RuntimeError: for a spec where there is no mesh.
     """
     if device is None and _unsaid(out_sharding):
         return make()
-    mesh: Any = getattr(device, "mesh", None)
-    if out_sharding is None and mesh is not None and mesh.explicit_axes:
-        device, out_sharding = None, device
     if device is not None and out_sharding is not None:
         raise ValueError(f"{what}: device and out_sharding both say where the result is placed; give one")
+    from .shardings import as_sharding, constrained, result_sharding  # see above
+    sharding = result_sharding(out_sharding, what) if device is None else device
+    if sharding is None:
+        return make()
     if state.trace is not EVAL or size <= SMALL:
-        return with_out_sharding(make(), out_sharding, what) if device is None else device_put(make(), device)
-    from .shardings import as_sharding, named  # see above
-    sharding = named(out_sharding, what) if device is None else as_sharding(device, what)
-    program = JitFunction(make, out_shardings=sharding)
+        mesh: Any = getattr(sharding, "mesh", None)
+        if mesh is not None and mesh.explicit_axes:
+            return constrained([make()], [sharding], what)[0]
+        return device_put(make(), device)
+    program = JitFunction(make, out_shardings=as_sharding(sharding, what))
     program._name, program.explained = what, False
     program._placement.name = what
     return program()

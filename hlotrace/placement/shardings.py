@@ -16,10 +16,10 @@ from ..primitives.parallel.sharding import (
     reshard_p, sharding_constraint_p, summed)
 from ..primitives.programs.calls import jit_bind
 from ..runtime.array_impl import own
-from ..runtime.devices import placement, transfer
+from ..runtime.devices import placement, transfer, transfer_guards
 from ..sharding.abstract import HOST, Sharding
 from ..sharding.layout import Anywhere, Format, Layout
-from ..sharding.mesh import Mesh, current_mesh, only_mesh
+from ..sharding.mesh import Mesh, current_mesh, get_abstract_mesh, only_mesh
 from ..sharding.named import NamedSharding, over_mesh_in_use
 from ..sharding.spec import PartitionSpec
 
@@ -252,31 +252,49 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
 
 def _resharded(x: Any, sharding: NamedSharding) -> Any:
     """`x` divided so over Explicit axes."""
-    for dim in range(len(sharding.spec)):
-        for name in sharding.spec.axes(dim):
-            if name not in sharding.mesh.explicit_axes:
-                kind = "Manual" if name in sharding.mesh.manual_axes else "Auto"
-                raise ValueError(
-                    f"reshard: {sharding.spec} names mesh axis {name!r} of type {kind}; it divides over axes "
-                    "of type Explicit. Over Auto axes use lax.with_sharding_constraint (in jit) or "
-                    "device_put; jax.make_mesh(..., axis_types=(AxisType.Explicit,) * "
-                    f"{len(sharding.mesh.axis_names)}) makes a mesh of Explicit ones.")
     if aval_of(x).memory is Space.Host:     # where it stays
         sharding = sharding.with_memory_kind(HOST)
     return constrained([x], [sharding], "reshard", reshard_terms)[0]
 
 
 def named(sharding: Any, what: str) -> Any:
-    """The NamedSharding that an `out_sharding` means; None if that says nothing.  `what` begins errors."""
+    """The NamedSharding that an `out_sharding` means; None if that says nothing.  `what` begins errors.
+
+    It divides over Explicit mesh axes alone: over others the compiler decides.
+    """
     if not isinstance(sharding, (NamedSharding, PartitionSpec)):
         raise TypeError(f"{what}: out_sharding is a NamedSharding, or a PartitionSpec of the current mesh; "
                         f"got {sharding!r}")
-    return over_mesh_in_use(as_sharding(sharding, f"{what}: out_sharding", no_mesh=ValueError))
+    found = over_mesh_in_use(as_sharding(sharding, f"{what}: out_sharding", no_mesh=ValueError))
+    for name in found._used if found else ():
+        if name not in found.mesh.explicit_axes:
+            kind = "Manual" if name in found.mesh.manual_axes else "Auto"
+            raise ValueError(
+                f"{what}: {found.spec} names mesh axis {name!r} of type {kind}; it divides over axes "
+                "of type Explicit. Over Auto axes use lax.with_sharding_constraint (in jit) or "
+                "device_put; jax.make_mesh(..., axis_types=(AxisType.Explicit,) * "
+                f"{len(found.mesh.axis_names)}) makes a mesh of Explicit ones.")
+    return found
+
+
+def result_sharding(sharding: Any, what: str) -> Any:
+    """The NamedSharding that the `out_sharding` of a new value means; None if it says nothing.
+
+    Raises:
+        ValueError: for one over another mesh than that in use.
+    """
+    found, inside = named(sharding, what), get_abstract_mesh()
+    if found is None or not (found.mesh.explicit_axes or inside.explicit_axes):
+        return None
+    if not (inside.empty or any(found.mesh.same_axes(mesh) for mesh in (inside, current_mesh()))):
+        raise ValueError(f"{what}: Context mesh {inside} should match the mesh of out_sharding, "
+                         f"{found.mesh.abstract_mesh}: give a PartitionSpec, or enter it by set_mesh")
+    return found if found.mesh.explicit_axes else None
 
 
 def apply_sharding(x: Any, sharding: Any, what: str) -> Any:
     """`with_out_sharding`, for a sharding that is given."""
-    return constrained([x], [named(sharding, what)], what)[0]
+    return constrained([x], [result_sharding(sharding, what)], what)[0]
 
 
 def put(x: Any, sharding: Any) -> Any:
@@ -331,7 +349,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
 def _put_eagerly(x: Any, *, sharding: Any, **_: Any) -> Any:
     x = own(x)
     if type(sharding) is InMemory:
-        sharding = x.sharding.with_memory_kind(sharding._kind)
+        sharding = x.sharding.with_memory_kind(sharding._kind).filled(x.ndim)
     return transfer.move(x, sharding) if isinstance(sharding, Sharding) else x
 
 
@@ -361,13 +379,14 @@ def _reshard(x: Any, *, sharding: NamedSharding) -> Any:
     """Moved; if a type names no devices, they are the array's, those of the mesh in use, or the only ones."""
     x = own(x)
     reshard_p.abstract_eval(x.aval, sharding=sharding)
-    sharding = sharding.with_entries(*sharding.entries(x.ndim))
+    sharding = sharding.filled(x.ndim)
     for mesh in (sharding.mesh, getattr(x.sharding, "mesh", None), current_mesh(), only_mesh(sharding.mesh)):
         if isinstance(mesh, Mesh) and mesh.shape_tuple == sharding.mesh.shape_tuple:
             sharding = sharding.update(mesh=mesh.update(axis_types=sharding.mesh.axis_types))
             if x.sharding._terms == sharding._terms == frozenset() or x.sharding.is_equivalent_to(
                     sharding, x.ndim):
-                return transfer.move(x, sharding)
+                with transfer_guards.computing():
+                    return transfer.move(x, sharding)
             return jit_bind(_resharding(sharding, x.aval), [x])[0]      # no device has the value to move
     raise ValueError(f"reshard: {sharding} names no devices, and there is no such mesh in use: enter one "
                      "with set_mesh(mesh), or pass NamedSharding(mesh, spec)")

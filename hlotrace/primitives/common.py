@@ -27,7 +27,7 @@ def scalar(value: Any, dtype: Any) -> Any:
     """A NumPy constant of rank 0, the same object each time.
 
     A Python int that fits the default integer dtype wraps to the width of `dtype`, as -1 and masks do beside
-    unsigned integers; one that fits neither raises OverflowError.
+    unsigned integers; one that fits neither raises OverflowError.  A float becomes the nearest integer.
     """
     try:
         # 0.0 and -0.0 are equal, but not the same
@@ -43,8 +43,18 @@ def scalar(value: Any, dtype: Any) -> Any:
 def _scalar(value: Any, dtype: Any, _: object) -> Any:
     if type(value) is int and not dtypes.holds(dtypes.canonicalize(dtypes.int64), value):
         return _large(value, dtype)
+    made = np.asarray(value)
+    if made.dtype.kind == "f" and kind_of(dtype) in "iu":
+        made = np.asarray(_nearest(made.item(), dtypes.iinfo(dtype)))
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(value).astype(dtype)
+        return made.astype(dtype)
+
+
+def _nearest(value: float, info: Any) -> int:
+    """A float as an integer of a dtype, as XLA converts arrays: the nearest one toward 0, and 0 for NaN."""
+    if math.isfinite(value):
+        return min(max(int(value), int(info.min)), int(info.max))
+    return 0 if math.isnan(value) else int(info.max if value > 0 else info.min)
 
 
 _NUMBERS = {"i": int, "f": float, "c": complex}

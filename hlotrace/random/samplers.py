@@ -5,6 +5,7 @@ function (L. Devroye, Non-Uniform Random Variate Generation, 1986).
 """
 from .. import lax, numpy as jnp
 from ..numpy.util import broadcast_shapes, shape as shape_of
+from ..placement.out_sharding import over_auto_axes
 from ..primitives.common import canonical_shape, static_int
 from .continuous import exponential_of, halves, normal_values, result_shape, spread, uniform_values
 from .discrete import rademacher_values
@@ -151,7 +152,7 @@ def wald(key, mean, *, shape, dtype):
 # --- from gamma values ----------------------------------------------------------------------------
 
 def _gamma(key, a, log_space=False):
-    return random_gamma_p.bind(key, a, log_space=log_space)
+    return random_gamma_p.bind(key, *over_auto_axes(a), log_space=log_space)
 
 
 @law(method=True)

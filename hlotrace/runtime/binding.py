@@ -270,6 +270,7 @@ def shards(buf: Buffer) -> list[Buffer]:
 
 
 _hiding = threading.local()
+_ASKED_FOR = "jax._src.sharding_impls"
 
 
 class _HiddenJax:
@@ -287,10 +288,15 @@ def _without_jax() -> Iterator[None]:
     if _HiddenJax not in sys.meta_path:
         sys.meta_path.insert(0, _HiddenJax)
     _hiding.on = True
+    modules: dict[str, Any] = sys.modules
+    if "jax" not in modules:        # nobody is importing it: each buffer's import fails without a search
+        modules[_ASKED_FOR] = None
     try:
         yield
     finally:
         _hiding.on = False
+        if modules.get(_ASKED_FOR, modules) is None:
+            modules.pop(_ASKED_FOR, None)
 
 
 # Element types that the buffer protocol can describe; the others are fetched as bytes.

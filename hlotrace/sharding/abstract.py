@@ -102,6 +102,10 @@ class Sharding:
         """What dimension `dim` is split over, for errors."""
         raise NotImplementedError
 
+    def filled(self, ndim: int) -> Any:
+        """The same with an entry for each dimension, where types over Explicit mesh axes have them."""
+        return self
+
     def typed(self, aval: Any) -> Any:
         """The type of an array of `aval` that has this sharding."""
         return aval.update(sharding=self)

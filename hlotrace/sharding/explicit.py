@@ -123,7 +123,7 @@ def _partial(primitive: Primitive, avals: Sequence[ShapedArray], result: ShapedA
     used = {name for axes in split for name in axes}
     reduced: frozenset[str] = frozenset().union(*[spec.reduced for spec in specs.values()]) - unreduced
     if how == "each" and not primitive.elementwise:
-        reduced -= used     # the other operand varies along them, and so does the product
+        reduced = frozenset()       # a cotangent of the operand is made unreduced, whatever the product is
     for name in sorted((unreduced | reduced) & used):
         raise ShardingTypeError(f"{primitive}: {_operands(avals)}; mesh axis {name!r} would split the "
                                 f"result, and one operand is {'un' * (name in unreduced)}reduced over it. "

@@ -144,6 +144,10 @@ class NamedSharding(Sharding):
         """The entries of the spec, for each of `ndim` dimensions one."""
         return [*self.spec, *[None] * (ndim - len(self.spec))]
 
+    def filled(self, ndim: int) -> NamedSharding:
+        missing = self.mesh.explicit_axes and len(self.spec) < ndim
+        return self.with_entries(*self.entries(ndim)) if missing else self
+
     def without_dimension(self, dim: int, ndim: int) -> NamedSharding:
         """For slices along dimension `dim` of arrays of rank `ndim`."""
         entries = self.entries(ndim)

@@ -47,6 +47,13 @@ try:
     core.nonsense
 except AttributeError as error:
     assert "hlotrace does not have jax._src.core.nonsense" in str(error)
+for module, name in (jax, "tree_map"), (jax.lax, "nonsense"), (jax.numpy, "nonsense"), (jax.random, "rand"):
+    try:
+        jax.jit(lambda: getattr(module, name))()
+    except AttributeError as error:     # the user's slip, and no fault of ours
+        assert name in str(error) and not any("report it" in note for note in error.__notes__), error.__notes__
+    else:
+        raise AssertionError(name)
 for module in (jax.scipy.cluster.vq, jax.scipy.stats.bernoulli):        # Treescope looks there
     assert sys.modules[module.__name__] is module
 print(__name__, sys.argv[1:], jax.jit(lambda x: x + 1)(1))

@@ -30,11 +30,14 @@ EXEMPT = {
     "core/refs.py:RefOrView.__array__": {"dtype", "copy"},              # it raises
     # a program over several devices takes each input under a sharding of its own
     "runtime/executables/executable.py:Executable.has_there": {"i"},
+    "sharding/abstract.py:Sharding.filled": {"ndim"},                   # that of a NamedSharding reads it
     "core/jaxpr.py:Eqn.replace": {"ctx"},                               # nothing depends on it here
     # for people, and for compilers of kernels; what is exact is right for what may be approximate
     "experimental/pallas/interpret.py:pallas_call": {"compiler_params", "cost_estimate", "debug", "metadata"},
     "experimental/pallas/parts.py:multiple_of": {"values"},
     "experimental/pallas/parts.py:reciprocal": {"approx", "full_range"},
+    "experimental/pallas/triton.py:load": {"cache_modifier", "eviction_policy", "volatile"},
+    "experimental/pallas/triton.py:store": {"eviction_policy"},
     # what equations say themselves, and what serves JAX's error messages only
     # of JAX's older partitioner: Shardy takes the rule
     "api/parallel/custom_partitioning.py:custom_partitioning.def_partition": {"infer_sharding_from_operands", "propagate_user_sharding",

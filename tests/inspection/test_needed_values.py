@@ -39,6 +39,6 @@ def test_what_only_a_loop_carries_along_does_not_run():
                               (0, x, y))[1]
     known, operations, module = of(two, 1.0, 2.0)
     needed, [while_op] = Needed(known), [op for op in operations if op.name == "stablehlo.while"]
-    assert [needed.takes(value) for value in while_op.results] == [True, True, False]
+    assert [value in needed.values for value in while_op.results] == [True, True, False]
     inner = {op.operation.name: needed.runs(op.operation) for op in body(while_op, 1).operations}
     assert inner["stablehlo.sine"] and not inner["stablehlo.cosine"] and module

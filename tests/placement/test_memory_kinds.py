@@ -1,5 +1,6 @@
 """Memory kinds: arrays are put into a kind of their devices' memory, and programs take, make and give such
 arrays."""
+import copy
 import re
 
 import numpy as np
@@ -148,3 +149,16 @@ def test_types_of_results_say_their_memory():
         assert got.sharding.memory_kind == kind, name
         assert str(jax.typeof(got)) == ("float32<host>[8,4]" if kind == "pinned_host"
                                         else "float32[8,4]"), name
+
+
+def test_what_goes_to_another_memory_has_the_words_of_its_type():
+    """An entry for each dimension over Explicit axes; what is on no device is over the mesh in use."""
+    mesh = jax.make_mesh((4,), ("x",), devices=jax.devices()[:4])
+    rows, pinned = (jax.NamedSharding(mesh, jax.P("x"), memory_kind=kind) for kind in (None, "pinned_host"))
+    x = jax.device_put(X, rows)
+    for put in (lambda: jax.device_put(x, jax.memory.Space.Host), jax.jit(lambda: jax.device_put(X, pinned)),
+                lambda: copy.deepcopy(x), lambda: jax.device_put(x, jax.memory.Space.Device)):
+        assert put().sharding.spec == jax.P("x", None)
+    with jax.set_mesh(mesh):
+        assert jax.device_put(X, jax.memory.Space.Host).sharding == jax.NamedSharding(
+            mesh, jax.P(), memory_kind="pinned_host")

@@ -1,16 +1,26 @@
-"""`out_sharding=`, `device=`, `sharding=`: the result lies as asked, eagerly and when traced, or an error says why."""
+"""`out_sharding=`, `device=`, `sharding=`: the result lies as its caller says, eagerly and when traced, or an error says why."""
 
 import forked
 import numpy as np
 import pytest
-from mesh8 import auto_mesh, grid, lies, on, on_device, one, whole
+from mesh8 import auto_mesh, grid as auto_grid, lies, on, on_device, one, whole
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax, random
 from hlotrace.nn import initializers
 from hlotrace.runtime.devices import transfer
-from hlotrace.sharding import PartitionSpec as P, set_mesh
+from hlotrace.sharding import AxisType, PartitionSpec as P, set_mesh
+
+
+def grid():
+    """The grid with axes of type Explicit."""
+    return auto_grid().update(axis_types=(AxisType.Explicit,) * 2)
+
+
+def over(*spec):
+    return jax.NamedSharding(grid(), P(*spec))
+
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 SQUARE = np.arange(64, dtype=np.float32).reshape(8, 8)
@@ -126,32 +136,41 @@ def test_a_type_tells_how_to_lie():
     """A sharding over an AbstractMesh, such as a type's, is over the mesh in use; without one, it says nothing."""
     def like(x):
         return random.bernoulli(key(), 0.5, x.shape, out_sharding=jax.typeof(x).sharding)
-    mesh = auto_mesh((8,), ("x",))
+    mesh = jax.make_mesh((8,), ("x",), axis_types=(AxisType.Explicit,))
     split = jax.NamedSharding(mesh.abstract_mesh, P("x"))
     for call in like, jax.jit(like):
         np.testing.assert_array_equal(call(ROWS), random.bernoulli(key(), 0.5, (8,)))
     with set_mesh(mesh):
         assert jax.jit(like)(ROWS).shape == (8,)
-        for lay in (lambda x: jnp.zeros_like(x, out_sharding=split), lambda x: lax.with_sharding_constraint(x, split)):
-            for call in lay, jax.jit(lay):
-                assert call(jnp.asarray(ROWS)).sharding == split.update(mesh=mesh)
-    with pytest.raises(ValueError, match="AbstractMesh; build it on a Mesh"):
-        jnp.zeros(8, out_sharding=split)
+        for call in like, jax.jit(lambda x: jnp.zeros_like(x, out_sharding=split)):
+            assert call(jax.device_put(ROWS, P("x"))).sharding == split.update(mesh=mesh)
+    auto = auto_mesh((8,), ("x",))
+    with set_mesh(auto):
+        rows = jax.NamedSharding(auto.abstract_mesh, P("x"))
+        for call in lax.with_sharding_constraint, jax.jit(lax.with_sharding_constraint, static_argnums=1):
+            assert call(jnp.asarray(ROWS), rows).sharding == rows.update(mesh=auto)
 
 
 @pytest.mark.parametrize("name", ["jnp.zeros", "jnp.arange", "jnp.einsum", "jnp.repeat", "at.set", "lax.dot_general",
                                   "lax.reduce", "random.normal", "random.permutation", "initializers.he_normal"])
-def test_under_jit_it_is_a_constraint(name):
+def test_under_jit_it_is_the_same(name):
     f = FUNCTIONS[name]
-    got = jax.jit(lambda: f(on("data")))()
+    got = jax.jit(lambda: f(over("data")))()
     assert lies(got, "data")
     np.testing.assert_allclose(np.asarray(got), np.asarray(f(None)), rtol=1e-6)
-    assert "sharding_constraint" in str(jax.make_jaxpr(lambda: f(on("data")))())
 
 
-def test_every_function_constrains_under_jit():
+def test_over_other_axes_the_compiler_decides():
+    """An axis that is not Explicit is refused, also beside one that is; a spec that names none says nothing."""
+    mixed = auto_grid().update(axis_types=(AxisType.Auto, AxisType.Explicit))
     for name, f in FUNCTIONS.items():
-        assert "sharding_constraint" in str(jax.make_jaxpr(lambda f=f: f(on("data")))()), name
+        for mesh in auto_grid(), mixed:
+            for call in f, lambda s, f=f: jax.eval_shape(lambda: f(s)):
+                with pytest.raises(ValueError, match="mesh axis 'data' of type Auto"):
+                    call(jax.NamedSharding(mesh, P("data")))
+                with set_mesh(mesh), pytest.raises(ValueError, match="mesh axis 'data' of type Auto"):
+                    call(P("data"))
+        assert str(jax.make_jaxpr(lambda f=f: f(on()))()) == str(jax.make_jaxpr(lambda f=f: f(None))()), name
 
 
 @pytest.mark.parametrize("spec", [P("data"), P("data", "model")])
@@ -171,13 +190,14 @@ def test_over_explicit_axes_it_is_the_type_of_the_result(spec):
 
 def test_gradients_pass_and_so_does_vmap():
     def loss(w):
-        return jnp.sum(jnp.matmul(X, w, out_sharding=on("data", "model")) ** 2)
+        return jnp.sum(jnp.matmul(X, w, out_sharding=P("data", "model")) ** 2)
     w = np.ones((4, 2), np.float32)
     want = 2 * X.T @ (X @ w)
-    np.testing.assert_allclose(jax.grad(loss)(w), want)
-    np.testing.assert_allclose(jax.jit(jax.grad(loss))(w), want)
-    both = jax.vmap(lambda x: jnp.dot(x, w, out_sharding=on(None, "model")))(CUBE)
-    np.testing.assert_allclose(both, CUBE @ w)
+    with set_mesh(grid()):
+        np.testing.assert_allclose(jax.grad(loss)(w), want)
+        np.testing.assert_allclose(jax.jit(jax.grad(loss))(w), want)
+        both = jax.vmap(lambda x: jnp.dot(x, w, out_sharding=P(None, "model")))(CUBE)
+        np.testing.assert_allclose(both, CUBE @ w)
 
 
 @pytest.mark.parametrize("like", [lax.full_like, jnp.full_like, *(
@@ -193,7 +213,7 @@ def test_an_array_like_another_lies_like_it(like):
 
 def test_what_holds_another_mesh_is_moved():
     x = on_device(X, 5)
-    assert lies(jnp.reshape(x, (4, 8), out_sharding=on("data")), "data")
+    assert lies(jnp.reshape(x, (4, 8), out_sharding=over("data")), "data")
 
 
 @pytest.mark.parametrize("name", PLACED)
@@ -233,9 +253,11 @@ def test_what_is_large_is_made_where_it_lies(name, monkeypatch):
     want = make()
     monkeypatch.setattr(transfer, "move", lambda *args: pytest.fail("made elsewhere, and moved"))
     for parameter in parameters:
-        for sharding in (on(("data", "model")), on("data"), on()):
+        place = on if parameter != "out_sharding" else over
+        for sharding in (place(("data", "model")), place("data"), place()):
             got = make(**{parameter: sharding})
-            assert got.sharding.is_equivalent_to(sharding, got.ndim) and got.committed and got.aval is want.aval
+            assert got.sharding.is_equivalent_to(sharding, got.ndim) and got.committed
+            assert got.aval.update(sharding=None) is want.aval
             np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
     if parameters != OUT:
         assert make(**{parameters[0]: jax.devices()[3]}).devices() == {jax.devices()[3]}
@@ -243,14 +265,22 @@ def test_what_is_large_is_made_where_it_lies(name, monkeypatch):
         jnp.zeros((1 << 20) + 1, device=on(("data", "model")))
 
 
+def with_mesh(f):
+    with set_mesh(grid()):
+        return f()
+
+
 @pytest.mark.parametrize("call, error, words", [
     (lambda: jnp.zeros((8, 4), out_sharding=P("data")), ValueError, "jnp.zeros: out_sharding.*no mesh in context"),
-    (lambda: jnp.zeros((6, 4), out_sharding=on("data")), ValueError, "jnp.zeros.*(?s:.)*6"),
-    (lambda: jax.jit(lambda: jnp.zeros((6, 4), out_sharding=on("data")))(), ValueError, "jnp.zeros.*(?s:.)*6"),
-    (lambda: jnp.zeros(8, out_sharding=on("data", "model")), ValueError, "jnp.zeros"),
+    (lambda: jnp.zeros((6, 4), out_sharding=over("data")), ValueError, "jnp.zeros.*(?s:.)*6"),
+    (lambda: jax.jit(lambda: jnp.zeros((6, 4), out_sharding=over("data")))(), ValueError, "jnp.zeros.*(?s:.)*6"),
+    (lambda: jnp.zeros(8, out_sharding=over("data", "model")), ValueError, "jnp.zeros"),
     (lambda: jnp.matmul(X, X.T, out_sharding=one(0)), TypeError, r"jnp.matmul\(.*\): out_sharding is a NamedSharding"),
     (lambda: random.normal(key(), (8,), out_sharding=jax.devices()[0]), TypeError, r"random.normal\(.*\): out_sharding"),
     (lambda: lax.reshape(X, (32,), out_sharding="data"), TypeError, r"lax.reshape\(.*\): out_sharding"),
+    (lambda: with_mesh(lambda: jnp.zeros(8, out_sharding=jax.NamedSharding(
+        jax.make_mesh((8,), ("data",), axis_types=(AxisType.Explicit,)), P("data")))), ValueError,
+     "jnp.zeros: Context mesh .* should match the mesh of out_sharding"),
     (lambda: jnp.zeros(8, device=jax.devices()[0], out_sharding=on("data")), ValueError, "device and out_sharding"),
     (lambda: jnp.full(8, 1, device=3), ValueError, "expected a Sharding"),
     (lambda: lax.full((6,), 1, sharding=on("data")), ValueError, "6"),

@@ -129,3 +129,19 @@ def test_a_constraint_in_a_program_need_not_divide(fun, want):
     np.testing.assert_array_equal(jax.jit(fun)(np.arange(7, dtype=np.float32)), want)
     with pytest.raises(ValueError, match="partitioned 4 times"):
         unevenly(np.arange(7))
+
+
+def test_an_argument_that_is_not_used_does_not_say_where():
+    """It is as if it were not given: the mesh in use says it, or nothing."""
+    mesh = auto_mesh((8,), "x")
+    for argument in (1.0, jax.device_put(1.0, jax.devices()[3]), jax.device_put(V, on("data"))):
+        assert not jax.jit(lambda x: jnp.zeros(3))(argument).committed
+        with jax.set_mesh(mesh):
+            assert jax.jit(lambda x: jnp.zeros(3))(argument).sharding == jax.NamedSharding(mesh, jax.P())
+
+
+def test_results_of_a_program_are_over_the_mesh_in_use():
+    """Also where the program casts to axes of other types."""
+    with jax.set_mesh(mesh := auto_mesh((4, 2), ("x", "y"))):
+        f = jax.jit(lambda x: jax.sharding.explicit_axes(lambda x: x * 2, in_sharding=jax.P("x"))(x) + 1)
+        assert f(jnp.ones(8)).sharding == jax.NamedSharding(mesh, jax.P("x"))

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from mesh8 import devices
 from op_table.row import listed
-from row_checks import assert_all_near, rows
+from row_checks import assert_all_near, rows, rows_together
+from together import compiled_together
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -40,29 +41,56 @@ def splits(args):
                 yield [P(*[None] * axis, "x") if i == j else P() for j in range(len(args))]
 
 
-@rows(lambda row: any(True for _ in splits(row.args)))
+def can_be_split(row):
+    return any(True for _ in splits(row.args))
+
+
+OVER = Mesh(devices()[:2], "x", (AxisType.Explicit,))
+SPLIT = {}      # name of a row -> (operands, types of its results) where one operand is split; None: it names a mesh
+
+
+def split_operands(row):
+    if row.name not in SPLIT:
+        args = row.sample(row.base)
+        if fact_of(jax.make_jaxpr(lambda *args: listed(row.fun(*args)))(*args).jaxpr, "meshes"):
+            SPLIT[row.name] = None
+            return None
+        good = SPLIT[row.name] = []
+        with jax.set_mesh(OVER):
+            for specs in splits(args):
+                operands = [jax.device_put(x, NamedSharding(OVER, spec)) for x, spec in zip(args, specs)]
+                try:
+                    good.append((operands, jax.eval_shape(lambda *xs: listed(row.fun(*xs)), *operands)))
+                except ShardingTypeError as error:
+                    assert "split" in str(error) and "auto_axes" in str(error)
+    return SPLIT[row.name]
+
+
+def jit_over_two(fun):
+    compiled = jax.jit(fun)
+
+    def call(*args):
+        with jax.set_mesh(OVER):
+            return compiled(*args)
+    return call
+
+
+@rows_together(can_be_split, jit_over_two)
+def computed(row):
+    return lambda cases: [listed(row.fun(*xs)) for xs in cases], ([xs for xs, _ in split_operands(row) or ()],)
+
+
+@rows(can_be_split)
 def test_a_split_operand_gives_the_same_numbers_and_a_true_type_or_an_error(row):
-    args = row.sample(row.base)
-    if fact_of(jax.make_jaxpr(lambda *args: listed(row.fun(*args)))(*args).jaxpr, "meshes"):
+    good = split_operands(row)
+    if good is None:
         pytest.skip("the row's program names a mesh of its own")
-    over, good = Mesh(devices()[:2], "x", (AxisType.Explicit,)), []
-    with jax.set_mesh(over):
-        for specs in splits(args):
-            operands = [jax.device_put(x, NamedSharding(over, spec)) for x, spec in zip(args, specs)]
-            try:
-                types = jax.eval_shape(lambda *xs: listed(row.fun(*xs)), *operands)
-            except ShardingTypeError as error:
-                assert "split" in str(error) and "auto_axes" in str(error)
-            else:
-                good.append((operands, types))
-        if not good:
-            return
-        results = jax.jit(lambda operands: [listed(row.fun(*xs)) for xs in operands])([xs for xs, _ in good])
-    want = row.expect(args)
-    for got, (_, types) in zip(results, good):
+    results, = computed(row)
+    want = row.expect(row.sample(row.base))
+    for got, (_, types) in zip(results, good, strict=True):
         assert_all_near(got, want, row.rtol)
         for x, known in zip(got, types):
-            stated = NamedSharding(over, P() if known.sharding is None else known.sharding.spec)
+            stated = NamedSharding(OVER, P() if known.sharding is None else known.sharding.spec)
             assert x.sharding.is_equivalent_to(stated, x.ndim), (x.sharding, known)
             assert jax.typeof(x) == jax.typeof(jax.device_put(np.zeros(x.shape, x.dtype), stated)).update(
                 dtype=x.dtype, weak_type=jax.typeof(x).weak_type)
@@ -80,6 +108,11 @@ def test_types_say_which_explicit_axes_split_what():
     assert aval.update(dtype="int32").sharding == aval.sharding and aval.update(shape=(8,)).explicit is None
     assert aval.update(sharding=NamedSharding(mesh(), P(None, "y"))).str_short() == "float32[8,8@y]"
     assert jax.core.ShapedArray((8, 8), "float32", sharding=NamedSharding(mesh(), P(("x", "y")))) is aval
+    with jax.set_mesh(mesh()):      # however it was made
+        made = [split(), jnp.zeros((8, 8)), jnp.array(X), jnp.ones((8, 8)) + jnp.array(X), X]
+        traced = []
+        jax.jit(lambda *xs: traced.extend(map(jax.typeof, xs)))(*made)
+        assert {*map(jax.typeof, made), *traced} == {jax.typeof(split())}
     assert pickle.loads(pickle.dumps(aval)) is aval
     with pytest.raises(ValueError, match="partitioned 2 times, but the dimension size is 3"):
         jax.core.ShapedArray((3,), "float32", sharding=NamedSharding(mesh(), P("x")))
@@ -120,6 +153,9 @@ def test_a_program_goes_from_mesh_to_mesh():
 def test_what_is_traced_ahead_has_types():
     struct = jax.ShapeDtypeStruct((8, 8), "float32", sharding=NamedSharding(mesh(), P("x")))
     assert jax.eval_shape(lambda x: x.T, struct).sharding.spec == P(None, "x")
+    assert jax.eval_shape(lambda: jnp.zeros(3)).sharding is None
+    with jax.set_mesh(mesh()):
+        assert jax.eval_shape(lambda: jnp.zeros(3)).sharding.spec == P(None)
     lowered = jax.jit(lambda x: x.T).lower(struct)
     assert lowered.out_info.sharding.spec == P(None, "x")
     out = lowered.compile()(split("x"))
@@ -127,7 +163,7 @@ def test_what_is_traced_ahead_has_types():
     np.testing.assert_array_equal(out, X.T)
 
 
-@pytest.mark.parametrize("fun, want", [
+FUNCTIONS = [
     (lambda x: x.reshape(2, 4, 8), "f32[2@x,4,8@y]"),
     (lambda x: x.reshape(8, 1, 2, 4, 1), None),
     (lambda x: x.reshape(8, 1, 4, 2, 1), "f32[8@x,1,4@y,2,1]"),
@@ -143,7 +179,9 @@ def test_what_is_traced_ahead_has_types():
     (lambda x: x[:4], "f32[4@x,8@y]"), (lambda x: x[:, None], "f32[8@x,1,8@y]"), (lambda x: x[::-1], "f32[8@x,8@y]"),
     (lambda x: x[:, 3], None), (lambda x: x.at[:, 3].get(out_sharding=P("x")), "f32[8@x]"),
     (lambda x: x.at[0].set(1), None), (lambda x: x.at[0].set(1, out_sharding=P("x", "y")), "f32[8@x,8@y]"),
-    (lambda x: jnp.concatenate([x, x]), "f32[16@x,8@y]"),
+    (lambda x: x.max(1).at[split("x", value=INTS)].set(1, out_sharding=P("x")), "f32[8@x]"),
+    (lambda x: jnp.concatenate([x, x]), "f32[16@x,8@y]"), (lambda x: jnp.diag(x.max(1)), "f32[8@x,8]"),
+    (lambda x: jax.random.gamma(jax.random.key(0), x.max(1)), "f32[8]"),
     (lambda x: jnp.stack([x, x], 1), "f32[8@x,2,8@y]"), (lambda x: jnp.cumsum(x, 0), None),
     (lambda x: jnp.sort(x, 0), None), (lambda x: x - x.mean(1, keepdims=True), "f32[8@x,8@y]"),
     (lambda x: x + np.ones(8, np.float32), "f32[8@x,8@y]"), (lambda x: x + x.T, None), (lambda x: x @ x, None),
@@ -168,6 +206,15 @@ def test_what_is_traced_ahead_has_types():
     (lambda x: jax.vmap(lambda v: lax.scan(lambda c, _: (c + v[0], c), v[1], None, 3)[1])(jax.reshard(x, P("x"))),
      "f32[8@x,3]"),
     (jax.grad(lambda x: (jnp.tanh(x) ** 2).sum()), "f32[8@x,8@y]"),
+    (jax.jacfwd(lambda x: x.sum(0)), "f32[8@y,8,8]"), (jax.jacrev(lambda x: x.sum(0)), "f32[8,8@x,8@y]"),
+    (jax.vmap(lambda v: jnp.where(v > 2, v, 0.0)), "f32[8@x,8@y]"),
+    (lambda x: jax.vmap(lambda v: lax.concatenate([v, x.max(0)], 0))(x), "f32[8@x,16@y]"),
+    (lambda x: jax.vmap(lambda v, m: lax.cond(v.sum() > 40, lambda: v, lambda: m), (0, None))(x, x.max(0)),
+     "f32[8@x,8@y]"),
+    (lambda x: jax.vmap(lambda v: lax.while_loop(lambda c: c.sum() < 1000, lambda c: c + v + 1, x.max(0)))(x),
+     "f32[8@x,8@y]"),
+    (lambda x: jax.vmap(lambda v: lax.pad(x.max(0), v.sum(), ((0, 8, 0),)))(x), "f32[8@x,16@y]"),
+    (lambda x: jax.vmap(lambda v: lax.dynamic_update_slice(x.max(0), v, (0,)))(x), "f32[8@x,8@y]"),
     (jax.grad(lambda x: x[:4].sum() + x.reshape(2, 4, 8).max()), "f32[8@x,8@y]"),
     (lambda x: jnp.pad(x, ((3, 1), (2, 2))), "f32[12@x,12@y]"), (lambda x: jnp.pad(x, ((1, 0), (0, 0))), None),
     (lambda x: jax.shard_map(lambda v: v * 2, in_specs=P("x"), out_specs=P("x"))(jax.reshard(x, P("x"))), "f32[8@x,8]"),
@@ -176,20 +223,28 @@ def test_what_is_traced_ahead_has_types():
     (lambda x: jax.shard_map(lambda v: v * 2, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})(jax.reshard(x, P("x", "y"))),
      "f32[8@x,8@y]"),
     (jax.sharding.auto_axes(lambda x: x @ x, out_sharding=P("x", None)), "f32[8@x,8]"),
-    (lambda x: jax.hessian(lambda v: (v ** 3).sum())(jax.reshard(x[0:2].max(0), P("y"))), "f32[8@y,8]")])
+    (lambda x: jax.hessian(lambda v: (v ** 3).sum())(jax.reshard(x[0:2].max(0), P("y"))), "f32[8@y,8]")]
+
+# what each gives in a program for what is split and for what is whole
+IN_PROGRAMS = compiled_together([fun for fun, want in FUNCTIONS if want],
+                                lambda fun: (fun, (split("x", "y"),), (split(),)))
+
+
+@pytest.mark.parametrize("fun, want", FUNCTIONS)
 def test_functions_over_explicit_axes(fun, want):
     """Eagerly and in jit: the numbers of one device and the type, or the error."""
     x = split("x", "y")
     with jax.set_mesh(mesh()):
-        for f in (fun, jax.jit(fun)):
-            if want is None:
+        if want is None:
+            for f in (fun, jax.jit(fun)):
                 with pytest.raises(ShardingTypeError):
                     f(x)
-                continue
-            out = f(x)
+            return
+        compiled, expected = IN_PROGRAMS(fun)
+        for out in (fun(x), compiled):
             assert kind(out) == want
             assert out.sharding.is_equivalent_to(jax.typeof(out).sharding.update(mesh=mesh()), out.ndim)
-            np.testing.assert_allclose(out, fun(split()), rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("call", [

@@ -45,9 +45,12 @@ def both(fun, *args):
 
 
 def collectives(fun, *args):
-    text = jax.jit(fun).lower(*args).compile().as_text()
-    return re.findall(
-        r"= \S+ (all-reduce|reduce-scatter|all-gather|all-to-all|collective-permute)(?:-start)?\(", text)
+    return found_in(jax.jit(fun).lower(*args).compile())
+
+
+def found_in(program):
+    return re.findall(r"= \S+ (all-reduce|reduce-scatter|all-gather|all-to-all|collective-permute)(?:-start)?\(",
+                      program.as_text())
 
 
 # --- what makes them, what is linear -------------------------------------------------------------
@@ -113,10 +116,13 @@ LINEAR = {
 def test_linear_functions_of_terms_give_terms(name):
     fun, want = LINEAR[name]
     terms = product(*operands())
-    for got in both(fun, terms):
+    program = jax.jit(lambda x: (found := fun(x), reshard(found, P()))).lower(terms).compile()
+    compiled, total = program(terms)
+    assert "all-reduce" in found_in(program)
+    np.testing.assert_allclose(total, want(AB), rtol=2e-5, atol=2e-5)
+    for got in fun(terms), compiled:
         assert "{U:y}" in str(jax.typeof(got)), name
         np.testing.assert_allclose(reshard(got, P()), want(AB), rtol=2e-5, atol=2e-5)
-    assert "all-reduce" in collectives(lambda x: reshard(fun(x), P()), terms)
 
 
 def test_what_is_not_linear_is_refused():
@@ -320,6 +326,18 @@ def test_gradients_of_what_is_reduced_are_unreduced(name):
     assert "{U:x}" in str(jax.typeof(found))
     np.testing.assert_allclose(reshard(found, P()), jax.grad(lambda ws: fun(A[:, :8], ws))(STACK), rtol=1e-4,
                                atol=1e-4)
+
+
+def test_an_axis_that_splits_both_operands_splits_the_first_alone():
+    a = jax.device_put(A, P("x", "y"))
+    for got in both(lambda a: jnp.einsum("ab,ac->bc", a, a, out_sharding=P(None, None, unreduced={"x"})), a):
+        assert str(jax.typeof(got)) == "float32[16,16]{U:x}"
+        np.testing.assert_allclose(reshard(got, P()), A.T @ A, rtol=1e-4, atol=1e-4)
+
+
+def test_a_product_of_what_is_reduced_is_not():
+    whole = jax.device_put(A[:, :8], P(reduced={"x"}))
+    assert [str(jax.typeof(x)) for x in both(lambda x: x @ x.T, whole)] == ["float32[8,8]"] * 2
 
 
 def test_products_along_a_path_and_values_that_leave_explicit_axes():

@@ -242,7 +242,7 @@ def debug_print(fmt: str | None = None, *args: Any, ordered: bool = False, parti
     x = 2.0
     3.0 None
     """
-    return _told("print", fmt, args, kwargs, ordered, partitioned, skip_format_check)
+    return _formatted("print", fmt, args, kwargs, ordered, partitioned, skip_format_check)
 
 
 def debug_log(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
@@ -251,10 +251,10 @@ def debug_log(fmt: str | None = None, *args: Any, ordered: bool = False, partiti
 
     >>> y = jax.jit(lambda x: jax.debug.log("x = {}", x))(2.)
     """
-    return _told("log", fmt, args, kwargs, ordered, partitioned, skip_format_check)
+    return _formatted("log", fmt, args, kwargs, ordered, partitioned, skip_format_check)
 
 
-def _told(what: str, fmt: str | None, args: Sequence[Any], kwargs: dict[str, Any], ordered: bool,
+def _formatted(what: str, fmt: str | None, args: Sequence[Any], kwargs: dict[str, Any], ordered: bool,
           partitioned: bool, skip_format_check: bool) -> Any:
     if fmt is None:
         return functools.partial(debug_print if what == "print" else debug_log, ordered=ordered,

@@ -83,7 +83,8 @@ def auto_axes(f: Callable[..., Any], *, axes: Any = None, out_sharding: Any = No
     ShapedArray(float32[4@x])
     """
     def call(*args: Any, out_sharding: Any = out_sharding, **kwargs: Any) -> Any:
-        if get_abstract_mesh().empty:
+        now = get_abstract_mesh()
+        if set((axes,) if isinstance(axes, str) else axes or now.axis_names) == {*now.auto_axes}:
             return f(*args, **kwargs)
         mesh = _retyped("auto_axes", axes, AxisType.Auto)
         if out_sharding is None:

@@ -12,6 +12,7 @@ from ..errors import did_you_mean, nearest
 class NoSuchName(AttributeError):
     """`owner`, a module or an array, has no attribute `name`."""
     name: str
+    annotated = True        # its words are complete: the boundary adds none
 
     def __init__(self, owner: Any, name: str) -> None:
         super().__init__(name=name)     # without an `obj`, Python adds no suggestion of its own

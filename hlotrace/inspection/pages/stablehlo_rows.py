@@ -4,7 +4,7 @@ import re
 
 from .. import costs, propagated_text
 from ..hlo_text import arrays, shape_bytes
-from .document import Row, ends_at
+from .document import Row
 
 _REGIONS = {"stablehlo.while": ("condition", "body"), "stablehlo.if": ("true", "false")}
 _HOLDS = {"stablehlo.while": "loop", "func.func": "function", "stablehlo.case": "branch",
@@ -25,6 +25,7 @@ def stablehlo_rows(text, propagate=False):
     rows, values = [], {}
     parents = []            # what holds the next operation: (its depth in the module, it, number of its row)
     region_of = {}          # number of the row of a holder -> the region that is being written
+    trips = {}              # number of the row of a loop -> how often it runs
     for op in operations:
         del parents[_depth_of_parents(parents, op):]
         outer, holder = parents[-1][1:] if parents else (None, None)
@@ -40,10 +41,11 @@ def stablehlo_rows(text, propagate=False):
         _operands(row, number, values)
         row.flops, row.bytes = _cost(op, row)
         rows.append(row)
+        trips[number] = op.trips
         if op.name == "func.func":
             _arguments(op, lines[op.line - 1], rows, values, depth + 1)
         parents.append((op.depth, op, number))
-    _count_functions_and_loops(rows)
+    _count_functions_and_loops(rows, trips)
     return rows
 
 
@@ -141,59 +143,21 @@ def _flops(op, row, operands):
                          row.types)
 
 
-def _count_functions_and_loops(rows):
-    """A call has the FLOPs of its function; a loop those of its rounds, where the text tells how many."""
+def _count_functions_and_loops(rows, trips):
+    """Sets the FLOPs of rows that hold others: what is in them together, of branches that of the longest, of
+    loops that of all rounds, where their number is known.  A call has the FLOPs of its function."""
     functions = {}
-
-    def scale(i, flops):
-        row = rows[i]
-        if row.op == "function":
-            functions[_NAME.search(row.text)[1]] = flops
-        if row.holds != "loop":
-            return flops
-        rounds = _rounds(i, rows)
-        row.note = f"{rounds} times" if rounds is not None else "FLOPs of one round"
-        return flops * (1 if rounds is None else rounds)
-
-    def call(row):
-        return functions.get(_NAME.search(row.text)[1]) if row.op in ("call", "func.call") else row.flops
-    _add_up(rows, scale, call)
-
-
-def _rounds(i, rows):
-    """How often a loop runs that counts from 0 in ones to a constant; None for others."""
-    inside = [rows[j] for j in range(i + 1, ends_at(rows, i)) if rows[j].depth == rows[i].depth + 2]
-    returns = [row for row in inside if row.op == "return"]
-    compared = rows[returns[0].operands[0]] if len(returns) == 2 and returns[0].operands else None
-    if compared is None or " LT, " not in compared.text or len(compared.operands) != 2:
-        return None
-    counter, limit = compared.operands
-    named = re.search(r"while\((%[\w.$-]+) =", rows[i].text)     # other values of the loop may begin as 0 too
-    step = rows[returns[1].operands[0]] if returns[1].operands else None
-    counts = named is not None and f" LT, {named[1]}," in compared.text and step is not None and (
-        f"add {named[1]}," in step.text and len(step.operands) == 2
-        and _constant(rows[step.operands[1]]) == 1)
-    return _constant(rows[limit]) if counts and _constant(rows[counter]) == 0 else None
-
-
-def _constant(row):
-    found = re.search(r"constant dense<(\d+)> : tensor<i\d+>", row.text)
-    return int(found[1]) if found else None
-
-
-def _add_up(rows, scale, own):
-    """Sets the FLOPs of rows that hold others: what is in them together; of branches, of the longest.
-
-    Args:
-        scale: (number of a row, that sum) to its FLOPs; rows further down are done before it is called.
-        own: the FLOPs of a row that holds none.
-    """
     inside = {}         # depth -> FLOPs of rows at that depth that have not met their holder
     for i in reversed(range(len(rows))):
         row = rows[i]
         if row.holds:
             counts = inside.pop(row.depth + 1, [0])
-            row.flops = scale(i, max(counts) if row.holds == "branch" else sum(counts))
-        else:
-            row.flops = own(row)
+            row.flops = max(counts) if row.holds == "branch" else sum(counts)
+        elif row.op in ("call", "func.call"):
+            row.flops = functions.get(_NAME.search(row.text)[1])
+        if row.op == "function":
+            functions[_NAME.search(row.text)[1]] = row.flops
+        if row.holds == "loop":
+            row.note = "FLOPs of one round" if trips[i] is None else f"{trips[i]} times"
+            row.flops *= 1 if trips[i] is None else trips[i]
         inside.setdefault(row.depth, []).append(row.flops or 0)

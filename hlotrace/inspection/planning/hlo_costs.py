@@ -13,8 +13,6 @@ from .library_calls import call_target, convolution_flops, library_flops
 ONE_PASS = " in one pass"      # float32 products without a requested precision: see estimates.rate
 _FREE = set("""parameter constant tuple get-tuple-element bitcast after-all partition-id replica-id iota
 add-dependency opt-barrier optimization-barrier domain""".split())
-_TRANSCENDENTAL = {"exponential", "exponential-minus-one", "log", "log-plus-one", "tanh", "tan", "sine",
-                   "cosine", "logistic", "power", "sqrt", "rsqrt", "cbrt", "erf", "atan2"}
 _DTYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "c64": "complex64",
            "c128": "complex128", "pred": "bool"}
 
@@ -26,29 +24,28 @@ class Costs:
     Attributes:
         products: {dtype: FLOPs of matrix products and convolutions of it}.
         elementwise: operations on elements besides.
-        transcendental: those of them that are not additions, products or comparisons.
         bytes: to and from the chip's main memory.
         unknown_loops: loops whose count is not known, and which count once.
         opaque: calls of libraries that count as nothing, by name.
+        sent: as in `estimates.Estimate`.
     """
     products: Counter = field(default_factory=Counter)
     elementwise: int = 0
-    transcendental: int = 0
     bytes: int = 0
     unknown_loops: int = 0
     opaque: Counter = field(default_factory=Counter)
+    sent: Counter = field(default_factory=Counter)
 
     @property
     def flops(self):
         return sum(self.products.values())
 
     def add(self, other, times=1):
-        for dtype, count in other.products.items():
-            self.products[dtype] += times * count
-        for name, count in other.opaque.items():
-            self.opaque[name] += times * count
+        for counter, more in ((self.products, other.products), (self.opaque, other.opaque),
+                              (self.sent, other.sent)):
+            for key, count in more.items():
+                counter[key] += times * count
         self.elementwise += times * other.elementwise
-        self.transcendental += times * other.transcendental
         self.bytes += times * other.bytes
         self.unknown_loops += other.unknown_loops
 
@@ -62,7 +59,7 @@ def by_instruction(module):
     """{name: the Costs of running it once} of a Module's instructions; of loops, calls and fusions, those of
     what is in them.  What is inside of a fusion moves no bytes."""
     counting, found = _Counting(module), {}
-    fused = {_called(line, "calls") for line in module.lines if line.opcode == "fusion"}
+    fused = {line.called("calls") for line in module.lines if line.opcode == "fusion"}
     for line in module.lines:
         found[line.name] = Costs()
         counting.line(line, line.computation in fused, found[line.name])
@@ -90,19 +87,16 @@ class _Counting:
             trips = module.trips(line)
             total.unknown_loops += trips is None
             for name in ("body", "condition"):
-                total.add(self.of(_called(line, name)), 1 if trips is None else trips)
+                total.add(self.of(line.called(name)), 1 if trips is None else trips)
             return
         if kind == "conditional":
-            branches = [self.of(name.strip().lstrip("%")) for name in (
-                line.attribute("branch_computations") or ",".join(filter(None, [
-                    line.attribute("true_computation"), line.attribute("false_computation")]))).split(",")]
-            total.add(max(branches, key=lambda b: (b.flops, b.bytes)))
+            total.add(max(map(self.of, line.branches), key=lambda b: (b.flops, b.bytes)))
             return
         if kind in ("call", "async-start"):
-            total.add(self.of(_called(line, "to_apply") or _called(line, "calls"), fused))
+            total.add(self.of(line.called("to_apply") or line.called("calls"), fused))
             return
         if kind == "fusion":
-            inner = self.of(_called(line, "calls"), fused=True)
+            inner = self.of(line.called("calls"), fused=True)
             total.add(inner)
         elif kind in ("dot", "convolution"):
             count = self.dot(line) if kind == "dot" else self.convolution(line)
@@ -112,9 +106,7 @@ class _Counting:
         else:
             what = operation_costs.counted(kind)
             if what == "result":
-                size = sum(a.size for a in arrays(line.shape))
-                total.elementwise += size
-                total.transcendental += size * (kind in _TRANSCENDENTAL)
+                total.elementwise += sum(a.size for a in arrays(line.shape))
             elif what != "nothing":
                 total.elementwise += self.operand(line, 0 if what == "first" else -1).size
         if not fused:
@@ -178,9 +170,8 @@ class _Counting:
     def fusion_moved(self, line, lines, out):
         """A fusion reads of an operand that it only slices the slices, and writes of what it updates the
         update."""
-        inner = self.module.computations.get(_called(line, "calls"), {})
-        readers = _readers(inner)
-        total, root = out, self.module.root(_called(line, "calls")) if inner else None
+        inner = self.module.computations.get(line.called("calls"), {})
+        total, root = out, self.module.root(line.called("calls")) if inner else None
         roots = [inner[name] for name in root.operands] if root and root.opcode == "tuple" else [root]
         updated = set()
         for result in roots:
@@ -197,23 +188,23 @@ class _Counting:
             whole = _held(lines[line.operands[number]].shape) if number < len(line.operands) else 0
             if parameter.name in updated:
                 continue
-            total += min(whole, self.read(inner, readers, parameter)) if whole else 0
+            total += min(whole, self.read(parameter)) if whole else 0
         return total
 
-    def read(self, inner, readers, value):
+    def read(self, value):
         """The bytes that are read of a value inside of a fusion."""
         total = 0
-        for user in readers.get(value.name, ()):
+        for user in self.module.users.get((value.computation, value.name), ()):
             if user.opcode in ("dynamic-slice", "slice", "gather") and user.operands[0] == value.name:
                 total += sum(a.padded_bytes for a in arrays(user.shape))
             elif user.opcode in ("bitcast", "reshape", "copy"):
-                total += self.read(inner, readers, user)
+                total += self.read(user)
             elif user.opcode == "fusion":
                 number = user.operands.index(value.name)
-                nested = self.module.computations.get(_called(user, "calls"), {})
+                nested = self.module.computations.get(user.called("calls"), {})
                 parameter = next((p for p in nested.values() if p.opcode == "parameter"
                                   and int(p.operands[0]) == number), None)
-                total += self.read(nested, _readers(nested), parameter) if parameter else 0
+                total += self.read(parameter) if parameter else 0
             else:
                 return sum(a.padded_bytes for a in arrays(value.shape))
         return total
@@ -226,21 +217,6 @@ class _Counting:
 _MARKS = {"AllocateBuffer", "ConcatBitcast", "AssumeGatherIndicesInBound", "GatherScatterIndicesBitpacked",
           "AsyncCollectiveStart", "AsyncCollectiveDone", "Sharding", "SPMDFullToShardShape", "SliceToDynamic",
           "SPMDShardToFullShape", "annotate_device_placement", "MoveToHost", "MoveToDevice", "PadToStatic"}
-
-
-def _readers(computation):
-    """{name: the instructions that have it as an operand} of what is in a computation."""
-    found = {}
-    for line in computation.values():
-        if line.opcode != "parameter":
-            for name in line.operands:
-                found.setdefault(name, []).append(line)
-    return found
-
-
-def _called(line, name):
-    found = line.attribute(name)
-    return found.lstrip("%") if found else ""
 
 
 def _held(shape):

@@ -150,14 +150,12 @@ class _Liveness:
             return operands[0]
         if kind == "while":
             state = operands[0]
-            inner[line.name] = self.run(line.attribute("body").lstrip("%"), [state], state)
+            inner[line.name] = self.run(line.called("body"), [state], state)
             return state
         if kind in ("call", "conditional"):
-            names = [line.attribute("to_apply")] if kind == "call" else (
-                line.attribute("branch_computations") or "").split(",")
-            made = self.made(line)
-            runs = [self.run(n.strip().lstrip("%"), operands if kind == "call" else [operands[i + 1]], made)
-                    for i, n in enumerate(names) if n and n.strip().lstrip("%") in self.module.computations]
+            names, made = [line.called("to_apply")] if kind == "call" else line.branches, self.made(line)
+            runs = [self.run(name, operands if kind == "call" else [operands[i + 1]], made)
+                    for i, name in enumerate(names) if name in self.module.computations]
             inner[line.name] = max(runs, key=lambda run: run[0], default=(0, []))
             return made
         if kind.endswith("-done") and isinstance(operands[0], list):
@@ -190,7 +188,7 @@ class _Liveness:
 
     def updated(self, line):
         """{result: operand} of the operands that a fusion updates in place."""
-        name = (line.attribute("calls") or "").lstrip("%")
+        name = line.called("calls")
         inner = self.module.computations.get(name)
         if not inner:
             return {}

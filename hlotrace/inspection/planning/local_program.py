@@ -164,8 +164,8 @@ class _Reader:
             body = op.regions[1].blocks[0]
             made.trips = trip_count(op)
             self.loops += 1
-            made.bodies = [(lambda ops, results: (ops, outs, results))(
-                *self.block(body, dict(zip(body.arguments, outs))))]
+            inner, results = self.block(body, dict(zip(body.arguments, outs)))
+            made.bodies.append((inner, outs, results))
             self.loops -= 1
         elif name in ("case", "if"):
             for region in op.regions:

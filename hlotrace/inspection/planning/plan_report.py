@@ -1,6 +1,8 @@
 """A Plan for people: a table for each target, and one HTML page."""
 import html as html_escapes
 
+from ..communication import aligned
+
 WHAT_IT_IS_NOT = ("Lower bounds from peak rates, of the compiled program: nothing was run, no kernel was "
                   "measured, nothing was autotuned.")
 QUICK = ("Of the traced program alone, not compiled: memory and operations are near what a compile says; "
@@ -48,22 +50,19 @@ def mesh_text(mesh):
     return " ".join(f"{axis}={n}" for axis, n in mesh.items()) or "one device"
 
 
-def aligned(rows, left=1):
-    """Lines of columns, the first `left` to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return ["  ".join(cell.ljust(w) if i < left else cell.rjust(w)
-                      for i, (cell, w) in enumerate(zip(row, widths))).rstrip() for row in rows]
-
-
 def table(plan):
     """The whole, as text."""
     parts = []
     for name, devices in plan.targets.items():
         rows = [row for row in plan.rows if row.target == name]
         parts.append("\n".join([_heading(name, devices, rows), *aligned([_titles(plan, rows), *(
-            _cells(plan, row, rows) for row in rows)]), *_errors(rows), *_best(rows)]))
-    quick = any(row.estimate and row.estimate.source == "traced" for row in plan.rows)
-    return "\n\n".join([*parts, QUICK if quick else WHAT_IT_IS_NOT])
+            _cells(plan, row, rows) for row in rows)], right=1), *_errors(rows), *_best(rows)]))
+    return "\n\n".join([*parts, _caveat(row.estimate for row in plan.rows)])
+
+
+def _caveat(estimates):
+    """What the numbers of estimates are not."""
+    return QUICK if any(e and e.source == "traced" for e in estimates) else WHAT_IT_IS_NOT
 
 
 def _heading(name, devices, rows):
@@ -141,8 +140,11 @@ def largest_title(peak):
 
 def largest(values):
     """Lines on the values that are in memory at the peak, as an Estimate has them."""
-    return aligned([[f"  {v['type']}", v["kind"], v["where"] or "-", v["name"] or "-", size(v["bytes"])]
-                    for v in values], 4)
+    return aligned([[f"  {first}", *rest] for first, *rest in _value_rows(values)], 4)
+
+
+def _value_rows(values):
+    return [[v["type"], v["kind"], v["where"] or "-", v["name"] or "-", size(v["bytes"])] for v in values]
 
 
 def estimate_table(e):
@@ -157,10 +159,10 @@ def estimate_table(e):
             ["FLOPs", amount(sum(e.flops.values())), ", ".join(e.flops)],
             ["bytes to memory", amount(e.bytes), ""], ["bytes sent", amount(sum(e.sent.values())), ""],
             *([f"{part} at its peak", duration(seconds), ""] for part, seconds in e.times.items())]
-    lines = aligned(rows)
+    lines = aligned(rows, right=1)
     if e.times:
         lines.append(f"a run takes at least {duration(e.seconds)}, bound by: {e.bound}")
-    return "\n".join([*lines, *of_estimate(e), QUICK if e.source == "traced" else WHAT_IT_IS_NOT])
+    return "\n".join([*lines, *of_estimate(e), _caveat([e])])
 
 
 _STYLE = """
@@ -198,12 +200,10 @@ def html(plan):
                 if e.sent:
                     parts.append(_html_table([["collective", "mesh axes", "bytes that a chip sends"], *(
                         [kind, axes, size(n)] for (kind, axes), n in e.sent.items())], 2))
-                parts.append(_html_table([["at the peak", "kind", "line", "what", "bytes"], *(
-                    [v["type"], v["kind"], v["where"] or "-", v["name"] or "-", size(v["bytes"])]
-                    for v in e.at_peak)], 4))
+                parts.append(_html_table([["at the peak", "kind", "line", "what", "bytes"],
+                                          *_value_rows(e.at_peak)], 4))
                 parts += [f"<p>{escape(note)}</p>" for note in e.notes] + ["</details>"]
-    quick = any(row.estimate and row.estimate.source == "traced" for row in plan.rows)
-    return "\n".join([*parts, f"<p>{QUICK if quick else WHAT_IT_IS_NOT}</p></html>"])
+    return "\n".join([*parts, f"<p>{_caveat(row.estimate for row in plan.rows)}</p></html>"])
 
 
 def _html_table(rows, left):

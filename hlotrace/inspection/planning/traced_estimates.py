@@ -7,7 +7,7 @@ own copies and choices are not in it.
 """
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .. import costs
 from . import estimates, hlo_costs, tpu_memory
@@ -31,28 +31,11 @@ _IN_PLACE = _FUSED | {"dynamic_update_slice", "while", "scatter", "sort"}
 
 
 @dataclass
-class _Counts:
-    flops: Counter = field(default_factory=Counter)
-    elementwise: int = 0
-    bytes: int = 0
-    sent: Counter = field(default_factory=Counter)
-    unknown_loops: int = 0
-
-    def add(self, other, times):
-        for counter, more in ((self.flops, other.flops), (self.sent, other.sent)):
-            for key, count in more.items():
-                counter[key] += times * count
-        self.elementwise += times * other.elementwise
-        self.bytes += times * other.bytes
-        self.unknown_loops += other.unknown_loops
-
-
-@dataclass
 class _Run:
-    """What one run of a body takes: the most bytes of temporaries at one time, these, and _Counts."""
+    """What one run of a body takes: the most bytes of temporaries at one time, these, and Costs."""
     most: int
     values: list
-    counts: _Counts
+    counts: hlo_costs.Costs
 
 
 def traced(text, devices, mesh=None, donated=()):
@@ -81,7 +64,7 @@ def traced(text, devices, mesh=None, donated=()):
     if run.counts.unknown_loops:
         notes.append(estimates.UNKNOWN_LOOPS)
     return estimates.assembled(
-        devices, mesh, "traced", memory, at_peak, total, run.counts.flops, run.counts.elementwise,
+        devices, mesh, "traced", memory, at_peak, total, run.counts.products, run.counts.elementwise,
         run.counts.bytes, run.counts.sent, notes)
 
 
@@ -233,7 +216,7 @@ class _Body:
         return _Run(*self.peak(inner), self.counts(inner))
 
     def counts(self, inner):
-        counts, read = _Counts(), set()
+        counts, read = hlo_costs.Costs(), set()
         for op, reads in zip(self.ops, self.reads):
             # each is written once, and read once by all that is no product; on TPUs, by products too
             counts.bytes += sum(_written(op, out) for out in op.outs if out in self.stored - self.near)
@@ -245,10 +228,10 @@ class _Body:
             sizes = [[math.prod(v.shape) for v in values] for values in (op.outs, op.ins)]
             counts.elementwise += costs.elementwise(op.name, sum(sizes[0]), sizes[1])
             if op.flops:
-                counts.flops[op.dtype] += op.flops
+                counts.products[op.dtype] += op.flops
             counts.sent.update(op.sent)
             if op in inner:
-                most = max(inner[op], key=lambda run: sum(run.counts.flops.values()))
+                most = max(inner[op], key=lambda run: run.counts.flops)
                 counts.unknown_loops += op.trips is None
                 counts.add(most.counts, op.trips or 1)
         return counts
@@ -269,7 +252,7 @@ class _Body:
                         dying.remove(same)
                         del alive[same]
             alive.update(dict.fromkeys(new))
-            within = max(inner.get(op, ()), key=lambda run: run.most, default=_Run(0, [], _Counts()))
+            within = max(inner.get(op, ()), key=lambda run: run.most, default=_Run(0, [], hlo_costs.Costs()))
             size = sum(v.bytes for v in alive) + within.most
             if size > most:
                 most, best = size, [*alive, *within.values]

@@ -1,6 +1,7 @@
 """A Profile for people: tables."""
 from ...core.source_info import short
-from ..planning.plan_report import aligned, amount, duration
+from ..communication import aligned
+from ..planning.plan_report import amount, duration
 from .scopes import PASSES
 
 _MOST = 20      # rows of a table
@@ -41,7 +42,7 @@ def _sums(head, left, sums, profile):
         total = sum(by_pass.values())
         rows.append([name, duration(total), _share(total, profile),
                      *(duration(by_pass[p]) if by_pass.get(p) else "" for p in passes)])
-    return "\n".join(aligned(rows))
+    return "\n".join(aligned(rows, right=1))
 
 
 def _by_line(profile):

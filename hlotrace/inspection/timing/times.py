@@ -173,7 +173,7 @@ class _Program:
                       for line in module.lines}
         self.costs = {name: hlo_costs.by_instruction(module) for name, module in self.modules.items()}
         self.kernels = {re.sub("[.-]", "_", name): (module, name) for module, name in self.lines}
-        self.inside, self.users = functools.cache(self.inside), functools.cache(self.users)
+        self.inside = functools.cache(self.inside)
 
     def identified(self, interval):
         """An Interval with its instruction, where it says none but has the name of its kernel."""
@@ -199,7 +199,7 @@ class _Program:
         lines = len({where for where, _ in places if where}) or 1
         waiting, seen = [line], {line.name}
         while not places and waiting:
-            for user in self.users(module.name, line.computation).get(waiting.pop(0).name, ()):
+            for user in module.users.get((line.computation, waiting.pop(0).name), ()):
                 if user.name not in seen:
                     seen.add(user.name)
                     waiting.append(user)
@@ -208,14 +208,6 @@ class _Program:
             return *places[0], lines
         callers = module.callers.get(line.computation)
         return (*self.origin(module, callers[0])[:2], 1) if callers else (None, None, 1)
-
-    def users(self, name, computation):
-        """{instruction: those of a computation that take what it gives}."""
-        found = {}
-        for user in self.modules[name].computations[computation].values():
-            for operand in user.operands:
-                found.setdefault(operand, []).append(user)
-        return found
 
     def operation(self, key, seconds, calls, chip):
         name, line = key[0], self.lines[key]
@@ -242,7 +234,6 @@ def _places(module, line):
     """What an instruction, and a fusion's inside, says of lines and paths: pairs, its own first."""
     parts = [line]
     if line.opcode == "fusion":
-        fused = (line.attribute("calls") or "").lstrip("%")
-        parts += reversed(module.computations.get(fused, {}).values())
+        parts += reversed(module.computations.get(line.called("calls"), {}).values())
     found = (module.location(part) for part in parts if hlo_text.METADATA.search(part.rest))
     return [place for place in found if any(place)]

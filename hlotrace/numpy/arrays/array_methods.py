@@ -259,6 +259,12 @@ def _ones_like(x):
     return full(x.shape, 1, x.dtype)
 
 
+def _over_auto_axes(index, *values):
+    """The index and the values of a call with `out_sharding`: without what Explicit axes split."""
+    parts = over_auto_axes(*(index if type(index) is tuple else (index,)))
+    return [tuple(parts) if type(index) is tuple else parts[0], *over_auto_axes(*values)]
+
+
 def _method(operation, effect):
     def method(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None, out_sharding=None,
                wrap_negative_indices=True):
@@ -267,7 +273,7 @@ def _method(operation, effect):
         x, index = self.array, self.index
         values = creation.asarray(values) if isinstance(values, (list, tuple)) else unsigned(values, x.dtype)
         if out_sharding is not None:
-            x, values = over_auto_axes(x, values)
+            index, x, values = _over_auto_axes(index, x, values)
         if operation == "subtract":
             result = update(x, index, -values, "add", **flags)
         elif operation == "divide":
@@ -332,8 +338,7 @@ class _IndexUpdateRef:
         """
         array, index = self.array, self.index
         if out_sharding is not None:
-            array, *parts = over_auto_axes(array, *(index if type(index) is tuple else (index,)))
-            index = tuple(parts) if type(index) is tuple else parts[0]
+            index, array = _over_auto_axes(index, array)
         result = get_noting(array, index, indices_are_sorted=indices_are_sorted,
                             unique_indices=unique_indices, mode=mode, fill_value=fill_value,
                             wrap=wrap_negative_indices)

@@ -195,8 +195,8 @@ def diag(v, k=0):
 def _diag(v, *, k):
     n, aval = shape_of(v)[0] + abs(k), aval_of(v)
     zero = scalar(0, aval.dtype)
-    padded = pad_p.bind(v, zero, padding_config=((max(0, k), max(0, -k), 0),))
-    filled = select(eq(*_positions(n, n, k)), broadcast_to_shape(padded, (n, n)),
+    padded = pad_p.bind(v, zero, padding_config=((max(0, -k), max(0, k), 0),))
+    filled = select(eq(*_positions(n, n, k)), lax.broadcast_in_dim(padded, (n, n), (0,)),
                     lax.full((n, n), zero))
     return convert(filled, aval.dtype, aval.weak_type)
 

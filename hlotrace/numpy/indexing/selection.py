@@ -224,7 +224,7 @@ def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
     if size is None:
         chosen = np.flatnonzero(np.asarray(concrete_argument(condition, "compress", "condition")))
         if chosen.size and chosen[-1] >= n:
-            raise IndexError(f"compress: condition is true at {chosen[-1]}, but axis {axis} of the array of "
+            raise ValueError(f"compress: condition is true at {chosen[-1]}, but axis {axis} of the array of "
                              f"shape {a.shape} has size {n}")
         return getitem(a, _along(axis, chosen))
     chosen, = nonzero(condition, size=size, fill_value=max_dim(n, condition.shape[0]))

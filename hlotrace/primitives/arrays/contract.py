@@ -11,6 +11,7 @@ import string
 
 from ...core.axes import AxisMap
 from ..common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, ndim_of, shape_of
+from . import shape
 from .elementwise import accumulate, and_p, convert, mul
 from .precision import DotAlgorithm, algorithm_of, storage_dtype, sum_dtype, swapped
 from .reduce import reduce_or_p
@@ -313,7 +314,17 @@ unreduced_dot_general_p.jvp = bilinear_jvp(unreduced_dot_general_p)
 
 
 def unreduced_dot(unreduced, x, y, dimension_numbers, precision=None, preferred_element_type=None):
-    """As `lax.dot_general`, of an unreduced result: the sum over these mesh axes is still to be taken."""
+    """As `lax.dot_general`, of an unreduced result: the sum over these mesh axes is still to be taken.
+
+    A mesh axis that splits a dimension of the result by each operand splits that of the first.
+    """
+    aval, entries = aval_of(y), []
+    lhs, rhs, _ = labels(dimension_numbers, ndim_of(x), aval.ndim)
+    taken = {name for letter, split in zip(lhs, aval_of(x).splits) for name in split if letter not in rhs}
+    for letter, split in zip(rhs, aval.splits):
+        entries.append(None if letter not in lhs and taken.intersection(split) else split)
+    if None in entries:
+        y = shape.as_type(y, aval.update(sharding=aval.explicit.with_entries(*entries)))
     return unreduced_dot_general_p.bind(x, y, dimension_numbers=dimension_numbers, precision=precision,
                                         unreduced=unreduced, preferred_element_type=preferred_element_type)
 

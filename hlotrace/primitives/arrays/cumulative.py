@@ -1,10 +1,10 @@
 """Running sums, products, extremes and log-sum-exps along one axis."""
 from ...core.axes import same_axes
-from ..common import dtype_of, dtypes, kind_of, scalar, shape_of
+from ..common import dtype_of, dtypes, kind_of, shape_of
 from . import elementwise as e
 from .reduce import combiner, reducer_of, region
-from .shape import Mapped
-from .slicing import concatenate_p, pad_p, rev_p, slice_p
+from .shape import Mapped, broadcast_axis, reshape
+from .slicing import concatenate_p, rev_p, slice_p
 from .window import window_attributes
 
 
@@ -56,13 +56,13 @@ def _strided(x, axis, start, stop, stride=1):
 
 
 def _interleave(even, odd, axis):
-    """Elements of `even` at even positions, those of `odd` between them."""
-    n_even, n_odd = shape_of(even)[axis], shape_of(odd)[axis]
-
-    def spread(x, low, high):
-        config = tuple((low, high, 1) if i == axis else (0, 0, 0) for i in range(len(shape_of(x))))
-        return pad_p.bind(x, scalar(0, dtype_of(x)), padding_config=config)
-    return e.add(spread(even, 0, 1 + n_odd - n_even), spread(odd, 1, n_even - n_odd))
+    """Elements of `even` at even positions, those of `odd` between them; `even` is as long, or one longer."""
+    (*before, n), after = shape_of(odd)[:axis + 1], shape_of(odd)[axis + 1:]
+    pairs = [broadcast_axis(x, 1, axis + 1) for x in (_strided(even, axis, 0, n), odd)]
+    merged = reshape(concatenate_p.bind(*pairs, dimension=axis + 1), (*before, 2 * n, *after))
+    merged = e.convert(merged, dtype_of(merged))        # of a strong type
+    last = _strided(even, axis, n, shape_of(even)[axis])
+    return concatenate_p.bind(merged, last, dimension=axis) if shape_of(last)[axis] else merged
 
 
 def associative_scan(combine, values, *, axis, reverse=False):

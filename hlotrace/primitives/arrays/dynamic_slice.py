@@ -12,7 +12,7 @@ from ..common import (
     scalar, shape_of)
 from .gather import gather_p, scatter_p
 from .gather_numbers import CLIP, GatherDimensionNumbers, ScatterDimensionNumbers
-from .shape import broadcast_axis, broadcast_in_dim, full, instantiate, int_list, move_axis, types_text
+from .shape import broadcast_in_dim, full, in_front, instantiate, int_list, types_text
 from .slicing import concatenate_p
 
 
@@ -134,8 +134,7 @@ def _update_transpose(ct, x, update, *starts):
 def _update_batching(axis, args, dims):
     (x, update, *starts), (dx, du, *ds) = args, dims
     if all(d is None for d in ds):
-        x = broadcast_axis(x, axis.size, 0) if dx is None else move_axis(x, dx, 0)
-        update = broadcast_axis(update, axis.size, 0) if du is None else move_axis(update, du, 0)
+        x, update = in_front(x, axis, dx), in_front(update, axis, du)
         return dynamic_update_slice_p.bind(x, update, _zero_start(starts), *starts), 0
     shape = _without(shape_of(update), du)
     free = _free_dims(_without(shape_of(x), dx), shape)

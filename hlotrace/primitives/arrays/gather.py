@@ -20,7 +20,7 @@ from .gather_numbers import (
     check_index_vectors, check_map, check_offsets, last_starts, shift, window_sizes)
 from .reduce import reduce_and_p
 from .shape import (
-    broadcast_axis, broadcast_in_dim, full, instantiate, int_array, int_list, move_axis, reshape, types_text,
+    broadcast_in_dim, full, in_front, instantiate, int_array, int_list, move_axis, reshape, types_text,
     zeros_of)
 from .slicing import iota_p
 
@@ -256,8 +256,7 @@ class Scatter(Primitive):
     def _batching(self, axis, args, dims, *, dimension_numbers, **params):
         (x, indices, updates), (dx, di, du) = args, dims
         window, inserted, index_map, batching, indices_batching = dimension_numbers
-        x, updates = (broadcast_axis(v, axis.size, 0) if d is None else move_axis(v, d, 0)
-                      for v, d in ((x, dx), (updates, du)))
+        x, updates = in_front(x, axis, dx), in_front(updates, axis, du)
         window, inserted, index_map, batching = map(shift, (window, inserted, index_map, batching))
         if di is None:
             window = (0, *window)

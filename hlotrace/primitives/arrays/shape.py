@@ -47,9 +47,23 @@ def batch_by_axes(primitive, axis, args, dims, /, **params):
              for x, d in zip(args, dims)]
     todo, params, dim = plan(rule, tuple(avals), tuple(dims), axis.size, tuple(params.items()))
     if todo is not None:
-        args = [x if move is None else _moved(x, *move) for x, move in zip(args, todo)]
+        if axis.sharding is not None and primitive.alike:
+            args = _typed(axis, args, dims, todo)
+        else:
+            args = [x if move is None else _moved(x, *move) for x, move in zip(args, todo)]
     out = primitive.bind(*args, **params)
     return out, [dim] * len(out) if primitive.multiple_results else dim
+
+
+def _typed(axis, args, dims, todo):
+    """The operands, split along a mapped axis that Explicit mesh axes split, if all must be split alike."""
+    for x, d, move in zip(args, dims, todo):
+        if d is None and move is not None and len(move[1]) == len(move[0]) - 1:
+            place = next(i for i in range(len(move[0])) if i not in move[1])
+            x = mapped(x, axis, place)
+        elif move is not None:
+            x = _moved(x, *move)
+        yield x
 
 
 def _moved(x, shape, axes):
@@ -163,6 +177,28 @@ def broadcast_axis(x, size, position):
     shape = (*old[:position], size, *old[position:])
     return broadcast_in_dim_p.bind(x, shape=shape,
                                    broadcast_dimensions=tuple(i for i in range(len(shape)) if i != position))
+
+
+def mapped(x, axis, position=0):
+    """`x` repeated along the axis of a vmap, made at `position` and split as that over Explicit mesh axes."""
+    spread, aval, along = broadcast_axis(x, axis.size, position), aval_of(x), axis.sharding
+    if along is None or aval.mesh is None or any({*along.spec.axes(0)} & {*split} for split in aval.splits):
+        return spread
+    return as_type(spread, aval.with_axis(position, axis.size, along))
+
+
+def spread_as(x, like):
+    """The vector `x` along the first axis of an array, and the same along others: split as that array."""
+    aval = aval_of(like)
+    spread = broadcast_in_dim(x, aval.shape, (0,)) if aval.ndim > 1 else x
+    if aval.explicit is None or aval.explicit._terms:
+        return spread
+    return as_type(spread, aval_of(spread).update(sharding=aval.explicit))
+
+
+def in_front(x, axis, d):
+    """`x` with the axis of a vmap in front: moved from `d`, or made there if that is None."""
+    return mapped(x, axis) if d is None else move_axis(x, d, 0)
 
 
 # --- reshape, squeeze, transpose ------------------------------------------------------------------

@@ -8,8 +8,8 @@ from ..common import (
     Primitive, ShapedArray, aval_of, dtypes, is_undefined_primal, np, same_dtype, scalar, shape_of)
 from .elementwise import select_n_p, sub
 from .shape import (
-    Mapped, batch_by_axes, broadcast_axis, broadcast_in_dim, full, instantiate, int_list, linear_jvp,
-    move_axis, reduce_sum, structural, types_text)
+    Mapped, batch_by_axes, full, in_front, instantiate, int_list, linear_jvp, reduce_sum, spread_as,
+    structural, types_text)
 
 # --- rev, slice, pad, concatenate -----------------------------------------------------------------
 
@@ -119,12 +119,11 @@ def _pad_batching(axis, args, dims, *, padding_config):
     if dv is None:
         return batch_by_axes(pad_p, axis, args, dims, padding_config=padding_config)
     # each example has its own padding value: pad with zeros, and select it where a padded mask is false
-    x = broadcast_axis(x, axis.size, 0) if dx is None else move_axis(x, dx, 0)
+    x = in_front(x, axis, dx)
     config = ((0, 0, 0), *padding_config)
     padded = pad_p.bind(x, scalar(0, aval_of(x).dtype), padding_config=config)
     mask = pad_p.bind(full(shape_of(x), True, np.bool_), scalar(False, np.bool_), padding_config=config)
-    values = broadcast_in_dim(value, shape_of(padded), (0,))
-    return select_n_p.bind(mask, values, padded), 0
+    return select_n_p.bind(mask, spread_as(value, padded), padded), 0
 
 
 pad_p = Mapped("pad", abstract_eval=_pad_abstract_eval, lower=_pad_lower, transpose=_pad_transpose,

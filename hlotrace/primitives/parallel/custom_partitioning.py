@@ -1,7 +1,7 @@
 """custom_partitioning: a program of which the user says what each device does; shard_alike: two values of
 one sharding."""
 from ...core.jaxpr import eval_jaxpr
-from ..arrays.shape import broadcast_axis, front
+from ..arrays.shape import front, mapped
 from ..common import Primitive
 
 
@@ -47,7 +47,7 @@ def _alike_jvp(primals, tangents):
 
 
 def _alike_batching(axis, args, dims):
-    args = [broadcast_axis(a, axis.size, 0) if d is None else a for a, d in zip(front(args, dims), dims)]
+    args = [mapped(a, axis) if d is None else a for a, d in zip(front(args, dims), dims)]
     return shard_alike_p.bind(*args), [0, 0]
 
 

@@ -8,7 +8,7 @@ from ..arrays.elementwise import add, and_p, convert, ge, le, lt, maximum, minim
 from ..arrays.gather import gather_p
 from ..arrays.gather_numbers import CLIP, GatherDimensionNumbers
 from ..arrays.reduce import reduce_max_p, reduce_or_p
-from ..arrays.shape import broadcast_axis, broadcast_in_dim, full, instantiate, move_axis, reshape, zeros_of
+from ..arrays.shape import broadcast_in_dim, full, in_front, instantiate, move_axis, reshape, zeros_of
 from ..common import Primitive, aval_of, is_undefined_primal, shape_of
 from .collectives import all_gather_p, all_to_all_p, groups_text
 
@@ -96,7 +96,7 @@ def _batching(axis, args, dims, *, axes, size, groups):
     """The rows of all examples are exchanged at once: the slices of one follow those of the one before."""
     if axis.name in axes and axis.name is not None:
         raise NotImplementedError(f"ragged_all_to_all over {axis.name!r}, the axis of a vmap")
-    args = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0) for x, d in zip(args, dims)]
+    args = [in_front(x, axis, d) for x, d in zip(args, dims)]
     operand, output, *indices = args
     flat = []
     for values, rows in zip(indices, (shape_of(operand)[1], 0, shape_of(output)[1], 0)):

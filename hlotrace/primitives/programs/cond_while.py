@@ -10,9 +10,8 @@ from ...core.refs import Holder, refuse_again
 from ...core.symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
 from ..arrays.elementwise import clamp_p, ge, select_n_p
 from ..arrays.reduce import reduce_or_p
-from ..arrays.shape import (
-    broadcast_axis, broadcast_in_dim, front, front_dims, instantiate, move_axis, zeros_of)
-from ..common import aval_of, dtypes, ndim_of, np, scalar
+from ..arrays.shape import front, front_dims, in_front, instantiate, mapped, move_axis, spread_as, zeros_of
+from ..common import aval_of, dtypes, np, scalar
 from ..parallel import divergent_collectives
 from . import checks
 
@@ -60,7 +59,7 @@ def carry_tangents(carry, tangents, marks):
 
 def carry_batched(axis, carry, have, marks):
     """The carry with a mapped axis in front where marked; some have it."""
-    return [broadcast_axis(c, axis.size, 0) if m and not h else c for c, h, m in zip(carry, have, marks)]
+    return [mapped(c, axis) if m and not h else c for c, h, m in zip(carry, have, marks)]
 
 
 def write_while(ctx, types, start, cond, body):
@@ -210,8 +209,7 @@ def _cond_batching(axis, args, dims, *, branches, **by):
     _only_told("lax.cond or lax.switch with a mapped predicate runs every branch", "vmap-of-cond", branches)
     # a mapped predicate: run every branch and select
     index = move_axis(args[0], dims[0], 0)
-    operands = [broadcast_axis(a, axis.size, 0) if d is None else move_axis(a, d, 0)
-                for a, d in zip(args[1:], dims[1:])]
+    operands = [in_front(a, axis, d) for a, d in zip(args[1:], dims[1:])]
     marks = (True,) * len(operands)
     outs = [eval_jaxpr(programs.batch(b, axis, marks, True)[0], (), *operands) for b in branches]
     if not dtypes.is_bool(aval_of(index).dtype):
@@ -219,9 +217,7 @@ def _cond_batching(axis, args, dims, *, branches, **by):
         index = ge(index, last) if len(branches) == 2 else clamp_p.bind(scalar(0, np.int32), index, last)
 
     def choose(*values):
-        shape = values[0].shape
-        which = index if len(shape) == 1 else broadcast_in_dim(index, shape, (0,))
-        return select_n_p.bind(which, *values)
+        return select_n_p.bind(spread_as(index, values[0]), *values)
     return [choose(*column) for column in zip(*outs)], [0] * len(branches[0].outvars)
 
 
@@ -409,7 +405,7 @@ def _masked(cond, body, cond_consts, body_consts, carry):
     def step(*xs):
         c, b, (going,), old = groups(xs, *sizes)
         new = eval_jaxpr(body, (), *b, *old)
-        kept = [select_n_p.bind(going if ndim_of(n) == 1 else broadcast_in_dim(going, n.shape, (0,)), o, n)
+        kept = [select_n_p.bind(spread_as(going, n), o, n)
                 for o, n in zip(old, new)]
         return [*eval_jaxpr(cond, (), *c, *kept), *kept]
     operands = [*cond_consts, *body_consts, *eval_jaxpr(cond, (), *cond_consts, *carry), *carry]

@@ -1,10 +1,10 @@
 """call_exported: a function that was exported, called in another program; by_platform: one program lowered
 for several."""
-from ...core.programs import trace_closed
-from ..arrays.shape import front
-from ..common import Primitive, aval_of
+import functools
+
+from ..common import Primitive
 from .cond_while import several
-from .scan import scan_p
+from .scan import batch_one_by_one
 
 
 def _abstract_meshes(params):
@@ -35,17 +35,8 @@ def _lower(ctx, eqn, *names):
 
 def _batching(axis, args, dims, *, exported):
     """The program has the shapes for which it was exported: it runs once for each element."""
-    args, batched = front(args, dims), [d is not None for d in dims]
-    fixed, moving = [a for a, b in zip(args, batched) if not b], [a for a, b in zip(args, batched) if b]
-
-    def step(*values):
-        fixed_values, rows = iter(values[:len(fixed)]), iter(values[len(fixed):])
-        return call_exported_p.bind(*(next(rows if b else fixed_values) for b in batched), exported=exported)
-    rows = [a.without_axis(0) for a in map(aval_of, moving)]
-    jaxpr = trace_closed(step, [*map(aval_of, fixed), *rows], exported.fun_name)
-    outs = scan_p.bind(*fixed, *moving, jaxpr=jaxpr, length=axis.size, reverse=False, unroll=1,
-                       num_consts=len(fixed), num_carry=0)
-    return outs, [0] * len(outs)
+    return batch_one_by_one(axis, args, dims, functools.partial(call_exported_p.bind, exported=exported),
+                            exported.fun_name)
 
 
 call_exported_p = Primitive(

@@ -1,11 +1,12 @@
 """ffi_call: a kernel that is compiled elsewhere, called by the name under which it was registered."""
-from ...core import programs
+import functools
+
 from ...core.avals import physical
 from ...core.effects import IO, ORDERED_TOKEN
 from ...core.symbolic_zeros import nonzero_mask
 from ..arrays.shape import broadcast_axis, front
 from ..common import Primitive, aval_of
-from .scan import scan_p
+from .scan import batch_one_by_one
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized",
                 None)
@@ -39,10 +40,12 @@ def _batching(axis, args, dims, *, target_name, result_avals, vmap_method, input
                                   "for the mapped elements would give many")
     params |= {"target_name": target_name, "vmap_method": vmap_method,
                "input_output_aliases": input_output_aliases}
-    args, batched = front(args, dims), nonzero_mask(dims)
     if vmap_method.startswith("sequential"):
-        return _one_by_one(axis, args, batched, **params, result_avals=result_avals,
-                           input_layouts=input_layouts, output_layouts=output_layouts, leading=leading)
+        bind = functools.partial(ffi_call_p.bind, **params, result_avals=result_avals,
+                                 input_layouts=input_layouts, output_layouts=output_layouts, leading=leading)
+        return batch_one_by_one(axis, args, dims, bind, target_name,
+                                axis.size if vmap_method == "sequential_unrolled" else 1)
+    args, batched = front(args, dims), nonzero_mask(dims)
     aliased = {operand for operand, _ in input_output_aliases}
     if vmap_method != "legacy_vectorized":
         # an operand whose memory becomes that of a result needs as much
@@ -61,20 +64,6 @@ def _batching(axis, args, dims, *, target_name, result_avals, vmap_method, input
 def _below(order):
     """The layout with the axes as in `order`, minor first, in each element of a new leading axis."""
     return order and (*(axis + 1 for axis in order), 0)
-
-
-def _one_by_one(axis, args, batched, **params):
-    consts, xs = [a for a, b in zip(args, batched) if not b], [a for a, b in zip(args, batched) if b]
-
-    def body(*given):
-        consts_left, xs_left = iter(given[:len(consts)]), iter(given[len(consts):])
-        return ffi_call_p.bind(*(next(xs_left if b else consts_left) for b in batched), **params)
-    avals = [*map(aval_of, consts), *(a.without_axis(0) for a in map(aval_of, xs))]
-    outs = scan_p.bind(*consts, *xs, jaxpr=programs.trace_closed(body, avals, params["target_name"]),
-                       length=axis.size, reverse=False,
-                       unroll=axis.size if params["vmap_method"] == "sequential_unrolled" else 1,
-                       num_consts=len(consts), num_carry=0)
-    return outs, [0] * len(outs)
 
 
 def _is_typed(params):

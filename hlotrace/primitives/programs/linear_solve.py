@@ -9,7 +9,7 @@ from ...core.jaxpr import eval_jaxpr
 from ...core.refs import Holder
 from ...core.symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
 from ..arrays.elementwise import neg_p, sub_p
-from ..arrays.shape import broadcast_axis, instantiate, move_axis
+from ..arrays.shape import instantiate, mapped, move_axis
 from ..common import aval_of
 from .calls import jit_bind
 from .cond_while import groups
@@ -60,7 +60,7 @@ def _batching(axis, args, dims, *, sizes, **jaxprs):
     """If anything is mapped, the solution is."""
     n = len(args) - sum(sizes)
     args = [x if d is None else move_axis(x, d, 0) for x, d in zip(args, dims)]
-    args[-n:] = [broadcast_axis(x, axis.size, 0) if d is None else x for x, d in zip(args[-n:], dims[-n:])]
+    args[-n:] = [mapped(x, axis) if d is None else x for x, d in zip(args[-n:], dims[-n:])]
     marks, moved = groups(nonzero_mask(dims), *sizes), {}
     for name in PROGRAMS:
         own, jaxpr = next(marks), jaxprs[name]

@@ -104,8 +104,8 @@ def _impl(*args, jaxpr, **_):
 def _barred(jaxpr, held):
     """`jaxpr` behind a barrier of the operands that are held.
 
-    Without it XLA finds that the forward pass computed the same, and keeps that.  With the cotangents in it, it
-    computes again when these are there, not long before.
+    Without it XLA finds that the forward pass computed the same, and keeps that.  With the cotangents in it,
+    it computes again when these are there, not long before.
     """
     if not any(held):
         return jaxpr
@@ -195,7 +195,8 @@ def _as_jit(rule):
 
 # held: for each operand, whether it is in the barrier
 rematted_p = Holder(
-    "rematted", multiple_results=True, linear="typed", abstract_eval=lambda *avals, jaxpr, held: jaxpr.out_avals,
+    "rematted", multiple_results=True, linear="typed",
+    abstract_eval=lambda *avals, jaxpr, held: jaxpr.out_avals,
     lower=lambda ctx, eqn, *names: ctx.call(_barred(**eqn.params), names), vary=vary_call,
     transpose=_rematted_transpose, dce=_rematted_dce,
     partial_eval=lambda policy, wanted, eqn: partial_eval_call(policy, wanted, eqn.replace(

@@ -334,3 +334,17 @@ scan_p = Holder(
     "scan", multiple_results=True, linear="typed", abstract_eval=_scan_abstract_eval, lower=_scan_lower,
                 jvp=_scan_jvp, linearize=_scan_linearize, transpose=_scan_transpose, batching=_scan_batching,
                 dce=_scan_dce, discharge=_scan_discharge, partial_eval=_scan_partial_eval)
+
+
+def batch_one_by_one(axis, args, dims, bind, name, unroll=1):
+    """A rule `batching`: `bind(*args)`, of an element's arguments, once for each element, in a loop."""
+    args, batched = front(args, dims), nonzero_mask(dims)
+    consts, xs = [a for a, b in zip(args, batched) if not b], [a for a, b in zip(args, batched) if b]
+
+    def body(*given):
+        same, own = map(iter, groups(given, len(consts)))
+        return bind(*(next(own if b else same) for b in batched))
+    avals = [*map(aval_of, consts), *map(_row, map(aval_of, xs))]
+    outs = scan_p.bind(*consts, *xs, jaxpr=programs.trace_closed(body, avals, name), length=axis.size,
+                       reverse=False, unroll=unroll, num_consts=len(consts), num_carry=0)
+    return outs, [0] * len(outs)

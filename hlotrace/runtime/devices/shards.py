@@ -186,7 +186,7 @@ def joined(aval: ShapedArray, sharding: Sharding, buffers: Mapping[Any, binding.
 
 def copied(x: Any) -> Any:
     """A copy of an array under its sharding; each process copies the parts that it holds."""
-    sharding, part = x.sharding, part_of(x.aval, x.sharding)
+    sharding, part = x.sharding.filled(x.ndim), part_of(x.aval, x.sharding)
     pieces = [np.asarray(binding.to_numpy(buf, part), order="C") for buf in single_buffers(x)]
     buffer = binding.device_put_shards(pieces, physical(x.aval), sharding,
                                        list(filter(is_local, sharding._devices)))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DIRECTIONS = ("host_to_device", "device_to_device", "device_to_host")
 _nothing = contextlib.nullcontext()
-_asked = threading.local()      # .put: is this thread in a device_put?
+_asked = threading.local()      # .put: is this thread in a device_put?  .computed: in what programs do?
 used = False                    # has a guard ever been set?
 
 
@@ -186,6 +186,20 @@ def putting() -> contextlib.AbstractContextManager[None]:
     return _putting() if used else _nothing
 
 
+@contextlib.contextmanager
+def _computing() -> Iterator[None]:
+    saved, _asked.computed = getattr(_asked, "computed", False), True
+    try:
+        yield
+    finally:
+        _asked.computed = saved
+
+
+def computing() -> contextlib.AbstractContextManager[None]:
+    """Context of what a compiled program does: devices may exchange, as they do in one."""
+    return _computing() if used else _nothing
+
+
 def getting() -> contextlib.AbstractContextManager[None]:
     """Context in which the user asks for what comes to the host."""
     return _on_this_thread(explicit_device_get=True) if used else _nothing
@@ -201,6 +215,8 @@ def moving(x: Any, sharding: Sharding) -> contextlib.AbstractContextManager[None
     if not used:
         return _nothing
     level = config.jax_transfer_guard_device_to_device or "allow"
+    if getattr(_asked, "computed", False):
+        return unasked()
     if level.endswith("_explicit") or level != "allow" and not getattr(_asked, "put", False):
         text = f"device-to-device transfer: aval={x.aval}, sharding={x.sharding}, dst_sharding={sharding}"
         if level.startswith("disallow"):

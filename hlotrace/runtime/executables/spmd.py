@@ -238,7 +238,7 @@ def chosen(hlo: Any, aval: ShapedArray, devices: Sequence[binding.Device], mesh:
     spec = mesh and spec_of(tiles, mesh)
     if spec is not None:
         found = NamedSharding(mesh, spec)
-        return found.with_entries(*found.entries(aval.ndim)) if mesh.explicit_axes else found
+        return found.filled(aval.ndim)
     return PositionalSharding(devices)._with(tiles)
 
 

@@ -1,5 +1,6 @@
 """pallas_call(interpret=True): kernels over grids, against NumPy; what memory that was not written holds is
 JAX's."""
+import re
 from functools import partial
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.experimental import pallas as pl
-from hlotrace.experimental.pallas import tpu
+from hlotrace.experimental.pallas import tpu, triton
 
 call = partial(pl.pallas_call, interpret=True)
 F32 = jnp.float32
@@ -33,6 +34,25 @@ def test_products_of_blocks_that_are_added_up():
     np.testing.assert_allclose(product(x, y), x @ y, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(jax.jit(jax.vmap(product))(np.stack([x, y]), np.stack([y, x])),
                                np.stack([x @ y, y @ x]), rtol=1e-5, atol=1e-5)
+
+
+def test_what_tritons_kernels_load_store_and_multiply():
+    def kernel(x, there, product, stored):
+        part = triton.load(x.at[1:3], mask=there[...], other=7)
+        product[...] = triton.dot(part, triton.max_contiguous(triton.load(x), 4), trans_b=True)
+        stored[...] = jnp.zeros((4, 4))
+        triton.store(stored.at[:2], x[2:], mask=there[...])
+        triton.store(stored.at[3], x[3])
+    x, there = np.arange(16, dtype=np.float32).reshape(4, 4), np.array([[True, False, True, False]] * 2)
+    product, stored = call(kernel, [jax.ShapeDtypeStruct((2, 4), F32), jax.ShapeDtypeStruct((4, 4), F32)])(x, there)
+    np.testing.assert_array_equal(product, np.where(there, x[1:3], 7) @ x.T)
+    np.testing.assert_array_equal(stored, [*np.where(there, x[2:], 0), [0] * 4, x[3]])
+    np.testing.assert_array_equal(triton.dot(x, x, trans_a=True, allow_tf32=False), x.T @ x)
+    assert triton.dot(x.astype("int8"), x.astype("int8")).dtype == "int32"
+    for operands, options, words in [((x[0], x), {}, "shapes (4,) and (4, 4)"),
+                                     ((x, x), {"allow_tf32": True, "precision": "high"}, "only one of allow_tf32")]:
+        with pytest.raises(ValueError, match=re.escape(words)):
+            triton.dot(*operands, **options)
 
 
 def test_rows_of_a_softmax_and_several_results():

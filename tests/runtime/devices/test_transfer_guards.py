@@ -77,6 +77,14 @@ def test_transfers_between_devices():
         np.testing.assert_array_equal(far(x), N + 1)
 
 
+def test_what_a_program_exchanges_is_no_transfer():
+    """`reshard` is an operation, also outside of jit."""
+    mesh = jax.make_mesh((2,), ("x",), devices=jax.devices()[:2])
+    x = jax.device_put(np.arange(4), jax.NamedSharding(mesh, jax.P("x")))
+    with jax.transfer_guard("disallow_explicit"):
+        assert jax.reshard(x, jax.NamedSharding(mesh, jax.P())).sharding.is_fully_replicated
+
+
 def test_what_stays_where_it_is_passes():
     x, w = jnp.asarray(N), np.ones((64, 8), np.float32)
     f = jax.jit(lambda a: jnp.sum((w @ a) ** 2))
