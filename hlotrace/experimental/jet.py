@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from .. import lax
+from ..api.autodiff import giving_way
 from ..core import dtypes
 from ..core.avals import aval_of, is_arraylike, not_an_array
 from ..core.caches import clear_caches
@@ -108,7 +109,8 @@ def _terms(x, series, path, factors):
         return None
     terms = []
     for k, (s, factor) in enumerate(zip(series, factors), 1):
-        s = asarray(s, aval.dtype)
+        weak = aval.weak_type and aval_of(s).weak_type
+        s = giving_way(asarray(s, aval.dtype), weak)
         if s.shape not in (aval.shape, ()):
             raise ValueError(f"jet: derivative {k} of primals{path} has shape {s.shape}, the primal has "
                              f"{aval.shape}")
@@ -119,7 +121,8 @@ def _terms(x, series, path, factors):
 def _derivative(out, term, factor):
     if term is None:
         aval = aval_of(out)
-        return zeros(aval.shape, aval.dtype if dtypes.is_inexact(aval.dtype) else None)
+        return giving_way(zeros(aval.shape, aval.dtype if dtypes.is_inexact(aval.dtype) else None),
+                          aval.weak_type)
     return term * factor if factor != 1 else term
 
 

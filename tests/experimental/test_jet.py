@@ -110,6 +110,14 @@ def test_values_are_those_that_jax_gives():
     assert terms[0].dtype == np.float32
 
 
+def test_derivatives_are_of_a_weak_type_where_primals_and_series_are():
+    strong = jnp.float32(1), jnp.float32(0)
+    cases = [((1., 0.), 1., True), (strong, 1., False), ((1., 0.), jnp.float32(1), False)]
+    for series, x, weak in cases:
+        for fun in (jnp.sin, lambda x: x ** 3, lambda x: x, lambda x: 2. * x):
+            assert [d.weak_type for d in jet(fun, (x,), (series,))[1]] == [weak, weak]
+
+
 def test_several_arguments_containers_and_orders():
     out, terms = jet(jnp.multiply, (2.0, 3.0), ((1.0, 0.5), (2.0, 0.0)))
     assert (out, [float(t) for t in terms]) == (6, [7, 5.5])
