@@ -311,6 +311,12 @@ class Stub:
                 kind = cls.__annotations__.get(field)
                 kind = {bool: "bool", int: "int", float: "float", tuple: "tuple[Any, ...]"}.get(kind, "Any")
                 self.body.append(f"    {field}: {self.typed(kind)}{default}")
+            members = {n: v for n, v in vars(cls).items()
+                       if self.wanted(n, cls) and n not in cls._fields}
+            for n in sorted(members, key=lambda n: (n.startswith("__"), n)):
+                self.member(members[n], owner, n)
+                if n == "__mul__":      # a tuple's takes an int
+                    self.body[-1] += "  # type: ignore[override]"
             return None
         own, base = self.lineage(cls)
         # NumPy's stubs: abstract, yet subclassed

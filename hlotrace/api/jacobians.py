@@ -9,11 +9,11 @@ from ..core.avals import ShapedArray, aval_of
 from ..core.jaxpr import exactly
 from ..core.surface.boundary import filtered
 from ..core.symbolic.dimension import is_symbolic_dim
-from ..primitives.arrays import shape
 from ..primitives.arrays.elementwise import add, convert, eq
 from ..primitives.arrays.shape import reshape, zeros_of
 from ..primitives.arrays.slicing import iota_p, slice_p
 from ..primitives.common import np
+from ..primitives.parallel.sharding import as_type
 from ..transforms.jvp import jvp_flat
 from . import adapters, autodiff
 from .flat import FlatFunction
@@ -40,7 +40,7 @@ def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
             block[start:start + n] = np.eye(n, dtype=a.dtype)
             stacked.append(exactly(block.reshape(total, *a.shape)))
         start += n
-    return [x if a.explicit is None else shape.as_type(x, a.with_axis(0, total))
+    return [x if a.explicit is None else as_type(x, a.with_axis(0, total))
             for x, a in zip(stacked, avals)]
 
 

@@ -26,7 +26,7 @@ from ...sharding.spec import PartitionSpec
 
 if TYPE_CHECKING:
     from ...core.avals import ShapedArray
-    from ...core.jaxpr import Eqn, Var
+    from ...core.jaxpr import Atom, Eqn, Var
     from ...core.primitive import Primitive
     from ...sharding.mesh import Mesh
 
@@ -71,9 +71,9 @@ class DeviceTrace(JaxprTrace):
         super().__init__(state.trace, name)
         self.operands, self.in_specs = operands, in_specs
         self.mesh, self.manual, self.checked = mesh, manual, checked
-        self.live: weakref.WeakValueDictionary[Var, DeviceTracer] = weakref.WeakValueDictionary()
+        self.live: weakref.WeakValueDictionary[Atom, DeviceTracer] = weakref.WeakValueDictionary()
         # their blocks, stacked along a new axis: arrays over the mesh
-        self.known: dict[Var, Any] = {}
+        self.known: dict[Atom, Any] = {}
         self.done = 0                                   # how many equations have run, only for their values
 
     what = property(lambda self: f"shard_map of {self.name}")
@@ -105,7 +105,8 @@ class DeviceTrace(JaxprTrace):
         made = {v for eqn in eqns for v in eqn.outvars}
         free = dict.fromkeys(v for atoms in (*(eqn.invars for eqn in eqns), outvars) for v in atoms
                              if type(v) is not Literal and v not in made)
-        given = {v: (x, spec) for v, x, spec in zip(self.invars, self.operands, self.in_specs)}
+        given: dict[Atom, Any] = {v: (x, spec) for v, x, spec in zip(
+            self.invars, self.operands, self.in_specs)}
         given |= {v: (x, PartitionSpec()) for x, v in self._held()}
         given |= {v: (x, self._spec(v.aval)) for v, x in self.known.items() if v not in given}
         base = base.replace(invars=tuple(free))
@@ -122,7 +123,7 @@ class DeviceTrace(JaxprTrace):
         closed = super().finish([])
         return list(zip(closed.consts, closed.constvars))
 
-    def blocks(self, var: Var) -> list[np.ndarray] | None:
+    def blocks(self, var: Atom) -> list[np.ndarray] | None:
         """The value on each device, NumPy arrays in the order of the manual axes; None if it is not known."""
         current = state.trace
         while current is not self:
@@ -142,7 +143,7 @@ class DeviceTrace(JaxprTrace):
         shape = found.shape[len(counts):]
         return list(np.broadcast_to(found, (*counts, *shape)).reshape(-1, *shape))
 
-    def _advance(self, var: Var) -> bool:
+    def _advance(self, var: Atom) -> bool:
         """Run what was written so far, and know `var` and all that is still held."""
         runs = self.parent is EVAL
         eqns = self.eqns[self.done:]

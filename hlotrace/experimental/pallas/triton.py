@@ -1,8 +1,7 @@
 """JAX's `pallas.triton`: what kernels for NVIDIA's GPUs are made of."""
 import dataclasses
 
-from ... import lax
-from ... import numpy as jnp
+from ... import lax, numpy as jnp
 from .parts import multiple_of
 from .unsupported import export_functions
 
@@ -29,7 +28,8 @@ def dot(a, b, trans_a=False, trans_b=False, allow_tf32=None, precision=None):
         ValueError: for what is no matrix, and where both names of the precision are given
     """
     if a.ndim != 2 or b.ndim != 2:
-        raise ValueError(f"dot: a and b must be matrices, of 2 dimensions: got shapes {a.shape} and {b.shape}")
+        raise ValueError(f"dot: a and b must be matrices, of 2 dimensions: got shapes {a.shape} and "
+                         f"{b.shape}")
     if allow_tf32 is not None:
         if precision is not None:
             raise ValueError("dot: only one of allow_tf32 and precision can be given")

@@ -67,8 +67,8 @@ def _more(prevent_cse, n):
 @programs.cached
 def _any(jaxpr, of_primitive):
     """Is it so of any primitive in the program, and in those that it holds?"""
-    return any(of_primitive(eqn.primitive) or any(_any(inner, of_primitive) for inner in sub_jaxprs(eqn.params))
-               for eqn in jaxpr.eqns)
+    return any(of_primitive(eqn.primitive)
+               or any(_any(inner, of_primitive) for inner in sub_jaxprs(eqn.params)) for eqn in jaxpr.eqns)
 
 
 def _has_vjp_rule(primitive):
