@@ -489,11 +489,14 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     checked = [t if mark else None for t, mark in zip(checked, marks)]
     operands = as_operands(flat.leaves)
     outs, out_tangents = jvp_flat(flat, operands, checked, "jvp()")
-    outs, aux = flat.split(_as_given(outs, operands, flat.leaves))
+    found = _as_given(outs, operands, flat.leaves)
+    unchanged = [x is not o for x, o in zip(found, outs)]
+    outs, aux = flat.split(found)
     types = [aval_of(x).tangent() for x in outs]
     filled = [giving_way(t, a.weak_type) if a.dtype != dtypes.float0 else t for t, a in zip(
         as_operands([instantiate(t, a) for t, a in zip(out_tangents, types)]), types)]
-    filled = _as_given(out_tangents, checked, tangent_leaves, filled)
+    given = _as_given(out_tangents, checked, tangent_leaves, filled)
+    filled = [t if same else f for t, f, same in zip(given, filled, unchanged)]
     moved = adapters.unflatten_tangents(flat.out_tree, filled, list(map(aval_of, outs)))
     results = flat.out_tree.unflatten(outs), moved
     return (*results, aux) if has_aux else results

@@ -64,13 +64,14 @@ def composite(fun: Callable[..., Any] | None = None, *, static: Any = (), name: 
         except HoldsArray:
             return call(*arrays_of(args), **arrays_of(kwargs))
         except Exception as error:
-            if type(error) is NotHashable:      # axes as a list or an array, say
-                bound = inspect.signature(fun).bind(*args, **kwargs)
-                given = {p: bound.arguments[p] for p in _names(static) if p in bound.arguments}
-                plain = {p: _tupled(x) for p, x in given.items()}
-                if any(plain[p] is not given[p] for p in given):
-                    bound.arguments.update(plain)
-                    return call(*bound.args, **bound.kwargs)
+            plain = _hashable(fun, static, args, kwargs) if type(error) is NotHashable else None
+            if plain is not None:
+                try:
+                    return call(*plain.args, **plain.kwargs)
+                except Exception as again:
+                    again.__suppress_context__ = True
+                    reraise_for_user(again, call.called, args, kwargs)      # type: ignore[attr-defined]
+                    raise
             reraise_for_user(error, call.called, args, kwargs)      # type: ignore[attr-defined]
             raise
     call.called = fun.__name__      # type: ignore[attr-defined]
@@ -81,15 +82,17 @@ def _no_numpy(x: Any) -> Any:
     return as_array(x) if isinstance(x, (np.ndarray, np.generic)) and is_arraylike(x) else x
 
 
-def _names(static: Any) -> Sequence[str]:
-    return (static,) if isinstance(static, str) else static
-
-
-def _tupled(x: Any) -> Any:
-    """Numbers in a list or an array as a tuple, which can be hashed."""
-    if isinstance(x, (np.ndarray, Array)):
-        x = x.tolist()
-    return tuple(x) if type(x) is list else x
+def _hashable(fun: Callable[..., Any], static: Any, args: tuple[Any, ...],
+              kwargs: dict[str, Any]) -> inspect.BoundArguments | None:
+    """The arguments with those that are static, as axes, tuples where they were lists or arrays of numbers;
+    None where none was."""
+    bound = inspect.signature(fun).bind(*args, **kwargs)
+    given = {name: bound.arguments.get(name) for name in ((static,) if isinstance(static, str) else static)}
+    plain = {name: x.tolist() if isinstance(x, (np.ndarray, Array)) else x for name, x in given.items()}
+    plain = {name: tuple(x) if type(x) is list else x for name, x in plain.items()}
+    changed = {name: x for name, x in plain.items() if x is not given[name]}
+    bound.arguments.update(changed)
+    return bound if changed else None
 
 
 def splice(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

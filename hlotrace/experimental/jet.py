@@ -263,7 +263,7 @@ def defzero(prim):
     >>> stairs = jax.extend.core.Primitive("stairs")
     >>> _ = stairs.def_impl(jnp.floor), jet.defzero(stairs)
     >>> jet.jet(stairs.bind, (1.5,), ((1.,),))[1]
-    [Array(0., dtype=float32)]
+    [Array(0., dtype=float32, weak_type=True)]
     """
     jet_rules[prim] = partial(zero_prop, prim)
 

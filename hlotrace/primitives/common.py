@@ -54,7 +54,7 @@ def _nearest(value: float, info: Any) -> int:
     """A float as an integer of a dtype, as XLA converts arrays: the nearest one toward 0, and 0 for NaN."""
     if math.isfinite(value):
         return min(max(int(value), int(info.min)), int(info.max))
-    return 0 if math.isnan(value) else int(info.max if value > 0 else info.min)
+    return 0 if math.isnan(value) else _nearest(math.copysign(2.0 ** 65, value), info)
 
 
 _NUMBERS = {"i": int, "f": float, "c": complex}

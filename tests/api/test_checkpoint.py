@@ -94,6 +94,20 @@ def test_prevent_cse():
         barred(prevent_cse=(True,))
 
 
+def test_a_linearized_checkpoint_in_jit_mapped_and_differentiated():
+    def f(x):
+        return jnp.sin(x) * x
+    out, lin = jax.linearize(jax.checkpoint(f), X)
+    expected = jax.jvp(f, (X,), (X,))[1]
+    same([out, jax.jit(lin)(X), jax.vmap(lin)(X[None])[0], *jax.jvp(jax.jit(lin), (X,), (X,)),
+          jax.linear_transpose(jax.jit(lin), X)(X)[0],
+          jax.grad(lambda x: jax.checkpoint(jax.linearize(jax.checkpoint(f), x)[1])(X).sum())(X)],
+         [f(X), *[expected] * 5, jax.grad(lambda x: jax.jvp(f, (x,), (X,))[1].sum())(X)], 20)
+    text = str(jax.make_jaxpr(lin)(X))
+    assert "optimization_barrier" not in text and "rematted" in text
+    assert "optimization_barrier" in jax.jit(lin).lower(X).as_text()
+
+
 def test_saved_residuals_say_where_they_are_from(capsys):
     def f(params, x):
         return (jnp.sin(params["w"] * x) * checkpoint_name(jnp.cos(x), "c") * W[0]).sum()

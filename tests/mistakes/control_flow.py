@@ -432,7 +432,7 @@ def platforms_that_do_not_agree():
 
 @mistake(ValueError, "lax.composite", "'gelu'", advice="my_namespace.my_op")
 def composite_without_a_name_space():
-    return lax.composite(jnp.sin, "gelu")(1.0)  # <-
+    return jax.jit(lax.composite(jnp.sin, "gelu"))(1.0)  # <-
 
 
 @mistake(TypeError, "lax.while_loop", "max_steps must be a Python int", "int32[]", advice="when the program is traced")

@@ -76,7 +76,7 @@ def jit_over_two(fun):
     return call
 
 
-@rows_together(can_be_split, jit_over_two)
+@rows_together(can_be_split, jit=jit_over_two)
 def computed(row):
     cases = [operands for operands, _ in split_operands(row) or ()]
     return lambda cases: [listed(row.fun(*xs)) for xs in cases], (cases,)

@@ -23,7 +23,6 @@ def dot(a, b, trans_a=False, trans_b=False, allow_tf32=None, precision=None):
 
     Args:
         allow_tf32: `precision` by another name: True is HIGH, False is HIGHEST
-
     Raises:
         ValueError: for what is no matrix, and where both names of the precision are given
     """

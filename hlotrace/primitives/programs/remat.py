@@ -208,14 +208,18 @@ def _as_jit(rule):
     return lambda *args, jaxpr, held, **_: rule(*args, jaxpr=_barred(jaxpr, held), donated=())
 
 
+def _program(params):
+    return _barred(params["jaxpr"], params["held"])
+
+
 # held: for each operand, whether it is in the barrier
 rematted_p = Holder(
     "rematted", multiple_results=True, linear="typed",
     abstract_eval=lambda *avals, jaxpr, held: jaxpr.out_avals,
-    lower=lambda ctx, eqn, *names: ctx.call(_barred(**eqn.params), names), vary=vary_call,
+    lower=lambda ctx, eqn, *names: ctx.call(_program(eqn.params), names), vary=vary_call,
     transpose=_rematted_transpose, dce=_rematted_dce,
     partial_eval=lambda policy, wanted, eqn: partial_eval_call(policy, wanted, eqn.replace(
-        primitive=jit_p, params={"jaxpr": _barred(**eqn.params), "donated": ()})),
+        primitive=jit_p, params={"jaxpr": _program(eqn.params), "donated": ()})),
     impl_rule=lambda *args, jaxpr, held: (eval_jaxpr(jaxpr, (), *args) if _eager_alone(jaxpr) else
                                          jit_p.bind(*args, jaxpr=_barred(jaxpr, held), donated=())),
     **{rule: _as_jit(getattr(jit_p, rule)) for rule in ("jvp", "linearize", "batching", "discharge")})

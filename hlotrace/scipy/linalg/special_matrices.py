@@ -23,7 +23,7 @@ def _size(name, n, least=0):
     n = static_int(n, "n")
     if n < least:
         raise ValueError(f"{name}: n is the size of the matrix and must be at least {least}, got {n}")
-    ShapedArray((n, n), dtypes.float32)     # raises where nobody can count the elements
+    ShapedArray((n, n), dtypes.float32)     # raises where XLA cannot count the elements
     return n
 
 
