@@ -459,17 +459,19 @@ def _apart(traced, decides):
 
 
 def bind_branches(index, traced, leaves, **by):
-    """Every branch takes the constants of all branches, then the operands."""
+    """Every branch takes the constants of all branches, each once, then the operands."""
     decides = aval_of(index).vma
     if decides:
         traced = [_apart(t, decides) for t in traced]
     unions = [decides.union(*[a.vma for a in avals]) for avals in zip(*[t.closed.out_avals for t in traced])]
     traced = [varying(t, unions) for t in traced]
-    consts = [c for t in traced for c in t.consts]
+    consts = list({id(c): c for t in traced for c in t.consts}.values())
+    order = {id(c): i for i, c in enumerate(consts)}
+    held = tuple([tuple([order[id(c)] for c in t.consts]) for t in traced])
     # cached, so that compiled conds are found again
-    if (others := tuple(traced[1:])) not in traced[0].branches:
-        traced[0].branches[others] = _programs(traced, consts)
-    places, programs = traced[0].branches[others]
+    if (key := (*traced[1:], held)) not in traced[0].branches:
+        traced[0].branches[key] = _programs(traced, consts, held)
+    places, programs = traced[0].branches[key]
     operands = [*consts, *leaves]
     given = [at is not None for at in places]
     outs = cond_p.bind(index, *operands, branches=programs, **by)
@@ -479,21 +481,21 @@ def bind_branches(index, traced, leaves, **by):
     return traced[0].out_tree.unflatten(_joined(given, fixed, outs))
 
 
-def _programs(traced, consts):
+def _programs(traced, consts, held):
     """What the branches give back as it is, and their programs without it.
 
+    Args:
+        held: for each branch which of `consts` are its constants.
     Returns:
         (for each output the position of the operand that every branch gives back as it is, or None; programs
         of the other outputs).
     """
-    programs, start = [], 0
-    for t in traced:
-        n = len(t.consts)
-        own, rest = t.closed.invars[:n], t.closed.invars[n:]
-        others = [Var(aval_of(c)) for c in consts]
-        others[start:start + n] = own
-        programs.append(t.closed.replace(invars=[*others, *rest], arg_names=None))
-        start += n
+    programs = []
+    for t, own in zip(traced, held):
+        invars = [Var(aval_of(c)) for c in consts] + t.closed.invars[len(own):]
+        for i, v in zip(own, t.closed.invars):
+            invars[i] = v
+        programs.append(t.closed.replace(invars=invars, arg_names=None))
     found = [[{v: i for i, v in enumerate(p.invars)}.get(v) for v in p.outvars] for p in programs]
     places = [column[0] if len(set(column)) == 1 else None for column in zip(*found)]
     return places, tuple([p.replace(outvars=[v for v, at in zip(p.outvars, places) if at is None])

@@ -557,3 +557,22 @@ def test_fori_loop_over_floats():
     assert lax.fori_loop(0., 4., add, 0.) == lax.fori_loop(0., 4.5, add, 0., unroll=2) == 6
     assert jax.jit(lambda n: lax.fori_loop(0., n, add, 0.))(4.) == 6
     assert jax.grad(lambda a: lax.fori_loop(0., 3., lambda i, x: x * a, 1.))(2.) == 12
+
+
+def test_branches_share_what_they_close_over_and_the_places_of_what_they_save():
+    branches = [lambda x, w: jnp.sin(x) @ w, lambda x, w: jnp.tanh(x @ w),
+                lambda x, w: jnp.sin(jnp.cos(x @ w)) * jnp.exp(x)]
+
+    def f(i, x, w):
+        return lax.switch(i, [lambda x, b=b: b(x, w) for b in branches], x).sum()
+    x, w = jnp.arange(3.0), jnp.eye(3) + 0.5
+    forward, backward = [[[v.aval.shape for v in atoms] for atoms in (eqn.invars, eqn.outvars)]
+                         for eqn in jax.make_jaxpr(jax.grad(f, (1, 2)))(0, x, w).eqns
+                         if eqn.primitive.name == "cond"]
+    most = 4        # what the last branch saves
+    assert forward == [[(), (3, 3), (3,)], [(3,)] * (1 + most)]
+    assert backward == [[*forward[0], *[(3,)] * most, (3,)], [(3, 3), (3,)]]
+    for i, branch in enumerate(branches):
+        found, expected = jax.grad(f, (1, 2))(i, x, w), jax.grad(lambda *a, b=branch: b(*a).sum(), (0, 1))(x, w)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6)

@@ -127,7 +127,6 @@ def with_zeros(jaxpr, n, have, wanted, avals):
 
 
 def _cond_linearize(trace, primals, tangents, *, branches, **by):
-    """Each branch saves its residuals in its own slots; the others fill those with zeros."""
     marks = nonzero_mask(tangents[1:])
     splits = [programs.linearize(b, marks) for b in branches]
     out_nonzero = _agree([s.out_nonzero for s in splits])
@@ -139,7 +138,7 @@ def _cond_linearize(trace, primals, tangents, *, branches, **by):
     def linear_branch(split, own, name):
         def fun(*args):
             inputs, saved, moved = groups(args, len(operand_avals), len(all_saved))
-            residuals = split.select(inputs, [x for x, o in zip(saved, own) if o])
+            residuals = split.select(inputs, [saved[i] for i in own])
             return padded(eval_jaxpr(split.linear, (), *residuals, *moved), split.out_nonzero, out_nonzero,
                           out_avals)
         return trace_closed(fun, [*operand_avals, *all_saved, *tangent_avals], name)
@@ -151,21 +150,28 @@ def _cond_linearize(trace, primals, tangents, *, branches, **by):
 
 
 def _saving(branches, n):
-    """Branches that save, behind n results, what each needs later in slots of its own, zeros in others'.
+    """Branches that save, behind n results, what each needs later: in slots that they share where types
+    agree, with zeros in those that one leaves.
 
     Returns:
-        branches with all slots, for each branch marks of its own slots, types of all slots.
+        branches with all slots, for each branch the numbers of its own slots, types of all slots.
     """
-    avals = [b.out_avals[n:] for b in branches]
-    slots = [[j == k for j, saved in enumerate(avals) for _ in saved] for k in range(len(branches))]
-    all_saved = [a for saved in avals for a in saved]
+    slots, owned = [], []
+    for b in branches:
+        own = []
+        for aval in b.out_avals[n:]:
+            at = next((i for i, a in enumerate(slots) if a == aval and i not in own), len(slots))
+            slots += [aval] if at == len(slots) else []
+            own.append(at)
+        owned.append(own)
 
     def widened(branch, own):
         def fun(*args):
             outs = eval_jaxpr(branch, (), *args)
-            return [*outs[:n], *padded(outs[n:], own, [True] * len(own), all_saved)]
+            saved = dict(zip(own, outs[n:]))
+            return [*outs[:n], *[saved[i] if i in saved else zeros_of(a) for i, a in enumerate(slots)]]
         return trace_closed(fun, branch.in_avals, branch.name)
-    return tuple(map(widened, branches, slots)), slots, all_saved
+    return tuple(map(widened, branches, owned)), owned, slots
 
 
 def _cond_partial_eval(policy, wanted, eqn):
@@ -176,8 +182,8 @@ def _cond_partial_eval(policy, wanted, eqn):
 
     def repeated(again, own):
         def fun(*args):
-            inputs, saved = groups(args, len(args) - len(own))
-            return eval_jaxpr(again, (), *inputs, *[x for x, o in zip(saved, own) if o])
+            inputs, saved = groups(args, len(args) - len(all_saved))
+            return eval_jaxpr(again, (), *inputs, *[saved[i] for i in own])
         return trace_closed(fun, [*branches[0].in_avals, *all_saved], again.name)
     second = eqn.replace(invars=[*eqn.invars, *extra], outvars=[v for v, w in zip(eqn.outvars, wanted) if w],
                          params={
