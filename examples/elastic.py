@@ -44,8 +44,9 @@ def train(folder, victim, when):
             os.kill(os.getpid(), signal.SIGKILL)
         mine = [np.split(part, jax.process_count())[jax.process_index()] for part in batch(step)]
         params, value = update(params, *(jax.make_array_from_process_local_data(rows, part) for part in mine))
+        loss = float(value)         # every process waits for it: none is steps ahead of the others
         if jax.process_index() == 0:
-            print(f"step {step}: loss {float(value):.9g}", flush=True)
+            print(f"step {step}: loss {loss:.9g}", flush=True)
         if (step + 1) % EVERY == 0:
             checkpoints.save(folder / str(step + 1), params)
 
