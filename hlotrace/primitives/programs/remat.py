@@ -6,7 +6,7 @@ import dataclasses
 from ...core import programs
 from ...core.axes import same_axes
 from ...core.config import within
-from ...core.jaxpr import dce, eval_jaxpr, sub_jaxprs
+from ...core.jaxpr import Eqn, Var, dce, eval_jaxpr, sub_jaxprs
 from ...core.refs import Holder
 from ...core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
 from ..arrays.shape import front, front_dims, structural
@@ -131,11 +131,9 @@ def _barred(jaxpr, held):
     """
     if not any(held):
         return jaxpr
-
-    def fun(*args):
-        barred = iter(optimization_barrier_p.bind(*[x for x, h in zip(args, held) if h]))
-        return eval_jaxpr(jaxpr, (), *[next(barred) if h else x for x, h in zip(args, held)])
-    return programs.trace_closed(fun, jaxpr.in_avals, jaxpr.name)
+    outside = {v: Var(v.aval) for v, h in zip(jaxpr.invars, held) if h}
+    barrier = Eqn(optimization_barrier_p, [*outside.values()], [*outside], {})
+    return jaxpr.replace(invars=[outside.get(v, v) for v in jaxpr.invars], eqns=[barrier, *jaxpr.eqns])
 
 
 def _jvp(primals, tangents, *, jaxpr, prevent_cse, policy):
