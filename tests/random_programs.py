@@ -1,7 +1,7 @@
 """Random programs: operations in loops, branches, custom rules and transformations within each other.
 
-`Maker(jax, seed)` makes the same program of hlotrace and of JAX, whichever is given: a function of float arrays
-to a list of them.  Python functions close over values of those around them, as programs of users do.
+`Maker(jax, seed)` makes the same program of hlotrace and of JAX, whichever is given: a function of float
+arrays to a list of them.  Python functions close over values of those around them, as programs of users do.
 """
 import itertools
 import random
@@ -49,7 +49,8 @@ def binary(jax):
     def indexed(f):
         return lambda x, y: f(x, y, at(x, y)) if x.ndim else x
     return {
-        "add": np.add, "subtract": np.subtract, "multiply": lambda x, y: np.tanh(x) * y, "maximum": np.maximum,
+        "add": np.add, "subtract": np.subtract, "multiply": lambda x, y: np.tanh(x) * y,
+        "maximum": np.maximum,
         "divide": lambda x, y: x / (1.5 + np.cos(y)),
         "power": lambda x, y: (1.1 + np.sin(x) ** 2) ** np.tanh(y),
         "logaddexp": np.logaddexp, "hypot": lambda x, y: np.hypot(x + 3, y),
@@ -59,7 +60,8 @@ def binary(jax):
         "solve": lambda x, y: np.linalg.solve(np.tanh(x) + 3 * np.eye(3), y) if x.shape == (3, 3) else x + y,
         "row": indexed(lambda x, y, i: x + y[i]),
         "row from the end": indexed(lambda x, y, i: x * np.sin(x[i - x.shape[0]])),
-        "set": indexed(lambda x, y, i: x.at[i].set(y[0])), "add at": indexed(lambda x, y, i: x.at[i].add(y[0])),
+        "set": indexed(lambda x, y, i: x.at[i].set(y[0])),
+        "add at": indexed(lambda x, y, i: x.at[i].add(y[0])),
         "max at": indexed(lambda x, y, i: x.at[i].max(y[0])),
         "slice": indexed(lambda x, y, i: lax.dynamic_update_slice_in_dim(x, y[:1], i + 1, 0)),
     }
@@ -98,7 +100,8 @@ def holders(jax, factor):
 
     def custom_vjp(f, g, shapes):
         own = jax.custom_vjp(lambda *xs: f(*xs))
-        own.defvjp(lambda *xs: (f(*xs), xs), lambda xs, cts: tuple(factor * c for c in jax.vjp(f, *xs)[1](cts)))
+        own.defvjp(lambda *xs: (f(*xs), xs),
+                   lambda xs, cts: tuple(factor * c for c in jax.vjp(f, *xs)[1](cts)))
         return own
 
     def custom_gradient(f, g, shapes):
@@ -174,10 +177,12 @@ def holders(jax, factor):
         "checkpoint of products": lambda f, g, shapes: jax.checkpoint(f, policy=policies.dots_saveable),
         "checkpoint of all": lambda f, g, shapes: jax.checkpoint(f, policy=policies.everything_saveable),
         "scan": scan, "fori_loop": fori_loop, "ref": ref, "shard_map": shard_map,
-        "scan backwards": lambda f, g, shapes: scan(f, g, shapes, lambda *args: lax.scan(*args, reverse=True)),
+        "scan backwards": lambda f, g, shapes: scan(
+            f, g, shapes, lambda *args: lax.scan(*args, reverse=True)),
         "scan of checkpoint": lambda f, g, shapes: scan(f, g, shapes, wrap=jax.checkpoint),
         "scan unrolled": lambda f, g, shapes: scan(f, g, shapes, lambda *args: lax.scan(*args, unroll=2)),
-        "vmap": lambda f, g, shapes: lambda *xs: summed(jax.vmap(f)(*stacked(xs))), "vmap with an axis": by_axis,
+        "vmap": lambda f, g, shapes: lambda *xs: summed(jax.vmap(f)(*stacked(xs))),
+        "vmap with an axis": by_axis,
         "map": lambda f, g, shapes: lambda *xs: summed(lax.map(lambda xs: f(*xs), stacked(xs), batch_size=2)),
         "vjp": vjp, "grad": grad, "cond of vmap": batched_cond,
         "cond": lambda f, g, shapes: lambda *xs: lax.cond(xs[0].sum() > 0, f, g, *xs),

@@ -288,7 +288,7 @@ ON_PURPOSE = [
      "taken everywhere",
      "test_entries_of_a_spec_that_split_nothing_may_be_more_than_there_are_dimensions"),
     ("`out_sharding=` outside of `jit`",
-     "the result is made where it is to lie",
+     "the result is made in its place",
      "it is made first and then moved; inside of `jit` it is resharded",
      "test_under_jit_it_is_the_same"),
     ("`out_sharding=NamedSharding(...)` over Explicit axes where no mesh is in use",

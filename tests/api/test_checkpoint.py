@@ -80,8 +80,8 @@ def test_values_wait_in_host_memory_outside_of_jit_and_under_vmap():
 
 
 def test_prevent_cse():
-    """The barrier is over the operands that are held and the cotangents: with these in it, XLA does not compute
-    the residuals of all layers before it has a use for them."""
+    """The barrier is over the operands that are held and the cotangents: with these in it, XLA does not
+    compute the residuals of all layers before it has a use for them."""
     def barred(**options):
         program = jax.make_jaxpr(jax.grad(jax.checkpoint(lambda w, x: jnp.sin(x @ w).sum(), **options)))(W, X)
         return [len(eqn.invars) for e in program.eqns if e.primitive.name == "jit"

@@ -230,10 +230,12 @@ def test_fori_loop(lower, upper):
 
 
 @pytest.mark.parametrize("lower, upper, known, traced", [
-    (0, 2, "weak int32", "weak int32"), (0, np.int8(2), "weak int32", "int8"), (np.int8(0), 2, "weak int32", "int8"),
+    (0, 2, "weak int32", "weak int32"), (0, np.int8(2), "weak int32", "int8"),
+    (np.int8(0), 2, "weak int32", "int8"),
     (0, np.int32(2), "weak int32", "weak int32"), (np.int32(0), 2, "weak int32", "int32"),
     (np.uint8(0), np.uint8(2), "weak int32", "uint8"), (0.0, 2.0, "weak int32", "weak float32"),
-    (0.0, np.float32(2), "weak int32", "weak float32"), (0, np.uint8(2), None, None), (np.uint32(0), 2, None, None),
+    (0.0, np.float32(2), "weak int32", "weak float32"), (0, np.uint8(2), None, None),
+    (np.uint32(0), 2, None, None),
     (np.int8(0), np.int32(2), None, None), (0.0, np.float16(2), None, None)])
 def test_the_type_of_a_loops_index(lower, upper, known, traced):
     """Of known bounds it is that of a Python int, of others theirs."""
@@ -573,6 +575,7 @@ def test_branches_share_what_they_close_over_and_the_places_of_what_they_save():
     assert forward == [[(), (3, 3), (3,)], [(3,)] * (1 + most)]
     assert backward == [[*forward[0], *[(3,)] * most, (3,)], [(3, 3), (3,)]]
     for i, branch in enumerate(branches):
-        found, expected = jax.grad(f, (1, 2))(i, x, w), jax.grad(lambda *a, b=branch: b(*a).sum(), (0, 1))(x, w)
+        found = jax.grad(f, (1, 2))(i, x, w)
+        expected = jax.grad(lambda *a, b=branch: b(*a).sum(), (0, 1))(x, w)
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-6)

@@ -1,4 +1,5 @@
-"""`out_sharding=`, `device=`, `sharding=`: the result lies as its caller says, eagerly and when traced, or an error says why."""
+"""`out_sharding=`, `device=`, `sharding=`: the result is where its caller says, eagerly and when traced, or an
+error says why."""
 
 import forked
 import numpy as np

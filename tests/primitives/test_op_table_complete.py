@@ -12,14 +12,15 @@ import hlotrace.transforms.key_reuse
 from hlotrace.core.platforms import platform_named, rule_for
 from hlotrace.core.primitive import PRIMITIVES, PassRules
 
-# No function binds them: the linear part of a custom_vjp function, reached by the rows of custom_vjp_call, what the
-# derivative of a checkpoint computes again, reached by those of checkpoint, a stretch of
+# No function binds them: the linear part of a custom_vjp function, reached by the rows of custom_vjp_call,
+# what the derivative of a checkpoint computes again, reached by those of checkpoint, a stretch of
 # a linear program, reached by whatever is differentiated under jit, the token of effects in order (test_effects.py), what
 # a bounded_while asks of all elements of a vmap (test_max_steps.py), what `export` writes around a program that differs
 # between platforms (test_export.py); accesses to references, whose operands are those of a program (test_refs.py);
 # symbolic sizes as numbers (test_symbolic_shapes.py); and parts that users make, which nothing maps
 # (test_custom_partitioning.py); callbacks that do something, whose rules are those of pure ones (test_callbacks.py).
-NO_ROW = {"custom_lin", "rematted", "inlined", "create_token", "after_all", "anywhere", "by_platform", "custom_partitioning",
+NO_ROW = {"custom_lin", "rematted", "inlined",
+          "create_token", "after_all", "anywhere", "by_platform", "custom_partitioning",
           "dim_as_value", "get", "set", "swap", "addupdate", "io_callback", "debug_callback"}
 # Typing rules without errors: they take anything, or what the public functions that bind them have checked.
 ACCEPT_ANYTHING = {"copy", "dce_sink", "name", "optimization_barrier", "stop_gradient", "convert_element_type", "jit",

@@ -161,7 +161,8 @@ def _saving(branches, n):
         own = []
         for aval in b.out_avals[n:]:
             at = next((i for i, a in enumerate(slots) if a == aval and i not in own), len(slots))
-            slots += [aval] if at == len(slots) else []
+            if at == len(slots):
+                slots.append(aval)
             own.append(at)
         owned.append(own)
 

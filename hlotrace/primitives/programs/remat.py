@@ -114,14 +114,6 @@ def _cut(jaxpr, marks, prevent_cse, policy):
     return forward, list(map(outs.index, saved)), backward, held, split.out_nonzero
 
 
-def _impl(*args, jaxpr, **_):
-    """The results; an operand that is one is given back as it is."""
-    outs = (eval_jaxpr(jaxpr, (), *args) if _eager_alone(jaxpr) else
-            jit_p.bind(*args, jaxpr=jaxpr, donated=()))
-    given = dict(zip(jaxpr.invars, args))
-    return [given.get(v, x) for v, x in zip(jaxpr.outvars, outs)]
-
-
 @programs.cached
 def _barred(jaxpr, held):
     """`jaxpr` behind a barrier of the operands that are held.
@@ -134,6 +126,19 @@ def _barred(jaxpr, held):
     outside = {v: Var(v.aval) for v, h in zip(jaxpr.invars, held) if h}
     barrier = Eqn(optimization_barrier_p, [*outside.values()], [*outside], {})
     return jaxpr.replace(invars=[outside.get(v, v) for v in jaxpr.invars], eqns=[barrier, *jaxpr.eqns])
+
+
+def _called(jaxpr, operands, held=()):
+    """The results of a program as one call, behind a barrier of what is held; step by step if it must."""
+    if _eager_alone(jaxpr):
+        return eval_jaxpr(jaxpr, (), *operands)
+    return jit_p.bind(*operands, jaxpr=_barred(jaxpr, held), donated=())
+
+
+def _impl(*args, jaxpr, **_):
+    """The results; an operand that is one is given back as it is."""
+    given = dict(zip(jaxpr.invars, args))
+    return [given.get(v, x) for v, x in zip(jaxpr.outvars, _called(jaxpr, args))]
 
 
 def _jvp(primals, tangents, *, jaxpr, prevent_cse, policy):
@@ -186,13 +191,8 @@ remat_p.shown = lambda eqn: {**eqn.params, "differentiated": False, "policy": (
 
 def _rematted_transpose(cts, *args, jaxpr, held):
     known = [h for h, a in zip(held, args) if not is_undefined_primal(a)]
-
-    def call(program, operands):
-        if _eager_alone(program):
-            return eval_jaxpr(program, (), *operands)
-        barred = _barred(program, (*known, *[any(held)] * (len(operands) - len(known))))
-        return jit_p.bind(*operands, jaxpr=barred, donated=())
-    return programs.transpose_call(cts, args, jaxpr, call)
+    return programs.transpose_call(cts, args, jaxpr, lambda program, operands: _called(
+        program, operands, (*known, *[any(held)] * (len(operands) - len(known)))))
 
 
 def _rematted_dce(used_outputs, eqn):
@@ -218,8 +218,7 @@ rematted_p = Holder(
     transpose=_rematted_transpose, dce=_rematted_dce,
     partial_eval=lambda policy, wanted, eqn: partial_eval_call(policy, wanted, eqn.replace(
         primitive=jit_p, params={"jaxpr": _program(eqn.params), "donated": ()})),
-    impl_rule=lambda *args, jaxpr, held: (eval_jaxpr(jaxpr, (), *args) if _eager_alone(jaxpr) else
-                                         jit_p.bind(*args, jaxpr=_barred(jaxpr, held), donated=())),
+    impl_rule=lambda *args, jaxpr, held: _called(jaxpr, args, held),
     **{rule: _as_jit(getattr(jit_p, rule)) for rule in ("jvp", "linearize", "batching", "discharge")})
 
 name_p = structural("name", lambda x, *, name: x, copy_lower, lambda ct, x, *, name: [ct], same_axes())
