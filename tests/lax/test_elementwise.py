@@ -51,7 +51,8 @@ def test_lax_operands():
 
 
 def test_what_lax_leaves_to_numpy():
-    for call in (lambda: lax.pow(2, 3), lambda: lax.pow(jnp.arange(3), jnp.arange(3)), lambda: lax.abs(np.uint8(3))):
+    for call in (lambda: lax.pow(2, 3), lambda: lax.pow(jnp.arange(3), jnp.arange(3)),
+                 lambda: lax.abs(np.uint8(3))):
         with pytest.raises(TypeError, match="does not accept dtype"):
             call()
     assert lax.integer_pow(2, 3) == jnp.power(2, 3) == 8 and jnp.abs(np.uint8(3)) == 3

@@ -127,18 +127,22 @@ def test_windows_of_any_computation_have_derivatives_forwards():
 
 @pytest.mark.parametrize("dtype, init, operation, taken", [
     ("float32", 1.0, lax.add, True), ("float32", 1, lax.add, False), ("float32", False, lax.add, True),
-    ("bfloat16", 1.0, lax.add, False), ("bfloat16", jnp.bfloat16(1), lax.add, True), ("bfloat16", 0.0, lax.add, True),
+    ("bfloat16", 1.0, lax.add, False), ("bfloat16", jnp.bfloat16(1), lax.add, True),
+    ("bfloat16", 0.0, lax.add, True),
     ("int8", 300, lax.add, False), ("int8", 256, lax.add, False), ("int8", 0.0, lax.add, True),
-    ("int8", -jnp.inf, lax.max, True), ("uint8", -jnp.inf, lax.add, False), ("complex64", -jnp.inf, lax.max, True),
+    ("int8", -jnp.inf, lax.max, True), ("uint8", -jnp.inf, lax.add, False),
+    ("complex64", -jnp.inf, lax.max, True),
     ("int8", np.int8(1), lambda a, b: a + b * 1, True), ("int8", 0, lambda a, b: a + b * 1, False),
     ("bool", False, lax.bitwise_or, True), ("bool", 0, lax.max, True), ("bool", 1, lax.bitwise_or, False)])
 def test_an_initial_value_of_another_dtype_is_taken_where_it_is_neutral(dtype, init, operation, taken):
     x = jnp.ones(2, dtype)
-    for reduced in (lambda: lax.reduce(x, init, operation, (0,)), lambda: lax.reduce_window(x, init, operation, (2,))):
+    for reduced in (lambda: lax.reduce(x, init, operation, (0,)),
+                    lambda: lax.reduce_window(x, init, operation, (2,))):
         if taken:
             assert reduced().dtype == dtype
         else:
-            with pytest.raises(TypeError, match="operand dtypes should match corresponding initial value dtypes"):
+            with pytest.raises(TypeError,
+                               match="operand dtypes should match corresponding initial value dtypes"):
                 reduced()
 
 
@@ -146,12 +150,15 @@ WEAK = jnp.full(3, 1.0)
 
 
 @pytest.mark.parametrize("weak, call", [
-    (True, lambda: lax.reduce(WEAK, 1.0, lax.add, (0,))), (True, lambda: lax.reduce(WEAK, 0.0, lax.add, (0,))),
+    (True, lambda: lax.reduce(WEAK, 1.0, lax.add, (0,))),
+    (True, lambda: lax.reduce(WEAK, 0.0, lax.add, (0,))),
     (False, lambda: lax.reduce(WEAK, np.float32(0), lax.add, (0,))),
     (True, lambda: lax.reduce(WEAK, 1.0, lambda a, b: a + b * 2, (0,))),
     (False, lambda: lax.reduce(WEAK, np.float32(1), lambda a, b: a + b * 2, (0,))),
-    (True, lambda: lax.reduce_window(WEAK, 0.0, lax.add, (2,))), (False, lambda: lax.reduce_window(WEAK, 1.0, lax.add, (2,))),
-    (False, lambda: lax.dynamic_update_slice(WEAK, WEAK[:2], (0,))), (True, lambda: WEAK.at[0].set(np.float32(2))),
+    (True, lambda: lax.reduce_window(WEAK, 0.0, lax.add, (2,))),
+    (False, lambda: lax.reduce_window(WEAK, 1.0, lax.add, (2,))),
+    (False, lambda: lax.dynamic_update_slice(WEAK, WEAK[:2], (0,))),
+    (True, lambda: WEAK.at[0].set(np.float32(2))),
     (True, lambda: lax.scatter_add(WEAK, np.array([[0]]), np.ones((1, 1), np.float32),
                                    lax.ScatterDimensionNumbers((1,), (), (0,)))),
     (True, lambda: lax.clamp(0.0, WEAK, 1.0)), (False, lambda: lax.clamp(np.float32(0), WEAK, 1.0))])

@@ -62,7 +62,8 @@ def agree(f, *args, rtol=2e-4):
         for pieces.LIGHTEST in (float("inf"), 0):
             got = lowered.compile(quickly)(*args)
             assert jax.tree.structure(got) == jax.tree.structure(want)
-            for g, w, a in zip(jax.tree.leaves(got), jax.tree.leaves(want), inner.closed.out_avals, strict=True):
+            for g, w, a in zip(jax.tree.leaves(got), jax.tree.leaves(want), inner.closed.out_avals,
+                               strict=True):
                 assert (g.shape, g.dtype, g.weak_type) == (a.shape, a.dtype, a.weak_type)
                 scale = {2: 50, 4: 1, 8: 1e-6}.get(w.dtype.itemsize, 1) if value(w).dtype.kind != "i" else 0
                 g, w = (value(x).astype(complex) for x in (g, w))

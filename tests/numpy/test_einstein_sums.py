@@ -74,7 +74,8 @@ def test_einsum_with_a_product_that_is_none():
 
 
 @pytest.mark.parametrize(("subscripts", "first"), [
-    ("ab,bc->ac", 0), ("bc,ab->ac", 1), ("ab,bc->ca", 1), ("bc,ab->ca", 0), ("ea,eb->eab", 0), ("ea,eb->eba", 1),
+    ("ab,bc->ac", 0), ("bc,ab->ac", 1), ("ab,bc->ca", 1), ("bc,ab->ca", 0), ("ea,eb->eab", 0),
+    ("ea,eb->eba", 1),
     ("eab,ebc->aec", 1), ("abc,bd->adc", 1), ("a,b->ba", 1), ("ab,cb->", 0)])
 def test_which_operand_a_dot_general_of_ones_own_has_first(subscripts, first):
     """The one with which the product needs no transposition, as on JAX: quantized products differ in it."""

@@ -183,7 +183,8 @@ for select, pick in PICKS.items():
 
 # --- running operations -----------------------------------------------------------------------------------------
 
-RUNNING = {"cumsum": (np.cumsum, "fciu"), "cumprod": (np.cumprod, "fciu"), "cummax": (np.maximum.accumulate, "fciu"),
+RUNNING = {"cumsum": (np.cumsum, "fciu"), "cumprod": (np.cumprod, "fciu"),
+           "cummax": (np.maximum.accumulate, "fciu"),
            "cummin": (np.minimum.accumulate, "fciu"),
            "cumlogsumexp": (lambda x, axis: np.log(np.cumsum(np.exp(x), axis)), "fc")}
 for name, (running, kinds) in RUNNING.items():

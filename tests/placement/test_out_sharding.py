@@ -1,5 +1,5 @@
-"""`out_sharding=`, `device=`, `sharding=`: the result is where its caller says, eagerly and when traced, or an
-error says why."""
+"""`out_sharding=`, `device=`, `sharding=`: the result is where its caller says, eagerly and when traced, or
+an error says why."""
 
 import forked
 import numpy as np
@@ -274,7 +274,8 @@ def with_mesh(f):
 @pytest.mark.parametrize("call, error, words", [
     (lambda: jnp.zeros((8, 4), out_sharding=P("data")), ValueError, "jnp.zeros: out_sharding.*no mesh in context"),
     (lambda: jnp.zeros((6, 4), out_sharding=over("data")), ValueError, "jnp.zeros.*(?s:.)*6"),
-    (lambda: jax.jit(lambda: jnp.zeros((6, 4), out_sharding=over("data")))(), ValueError, "jnp.zeros.*(?s:.)*6"),
+    (lambda: jax.jit(lambda: jnp.zeros((6, 4), out_sharding=over("data")))(), ValueError,
+     "jnp.zeros.*(?s:.)*6"),
     (lambda: jnp.zeros(8, out_sharding=over("data", "model")), ValueError, "jnp.zeros"),
     (lambda: jnp.matmul(X, X.T, out_sharding=one(0)), TypeError, r"jnp.matmul\(.*\): out_sharding is a NamedSharding"),
     (lambda: random.normal(key(), (8,), out_sharding=jax.devices()[0]), TypeError, r"random.normal\(.*\): out_sharding"),

@@ -29,7 +29,8 @@ L = jnp.array([[[2.0, 0.0], [1.0, 4.0]]])
     (lambda: lax.linalg.triangular_solve(L, jnp.array([[2.0, 9.0]]), left_side=True, lower=True), [[1.0, 2.0]]),
     (lambda: lax.linalg.triangular_solve(L, jnp.array([[4.0, 8.0]]), lower=True), [[1.0, 2.0]]),
     (lambda: jax.scipy.cluster.vq.vq(jnp.zeros((0, 2)), jnp.ones((1, 2))), (np.zeros(0, int), np.zeros(0))),
-    (lambda: [evaluated(jax.hessian(f))(0.5, 1.0) for f in (jax.scipy.stats.gamma.logcdf, jax.scipy.stats.gamma.logsf)],
+    (lambda: [evaluated(jax.hessian(f))(0.5, 1.0) for f in (jax.scipy.stats.gamma.logcdf,
+                                                            jax.scipy.stats.gamma.logsf)],
      [-np.exp(-0.5) / np.expm1(-0.5) ** 2, 0.0]),           # of log(1 - exp(-x)) and of -x
     (lambda: jax.scipy.special.gamma(jnp.array([0j, -1, 0.5])), scipy.special.gamma([0j, -1, 0.5])),
     (lambda: jax.scipy.special.loggamma(jnp.array([0j, -1, 0.5])), scipy.special.loggamma([0j, -1, 0.5])),

@@ -44,13 +44,15 @@ def test_what_tritons_kernels_load_store_and_multiply():
         triton.store(stored.at[:2], x[2:], mask=there[...])
         triton.store(stored.at[3], x[3])
     x, there = np.arange(16, dtype=np.float32).reshape(4, 4), np.array([[True, False, True, False]] * 2)
-    product, stored = call(kernel, [jax.ShapeDtypeStruct((2, 4), F32), jax.ShapeDtypeStruct((4, 4), F32)])(x, there)
+    product, stored = call(kernel,
+                           [jax.ShapeDtypeStruct((2, 4), F32), jax.ShapeDtypeStruct((4, 4), F32)])(x, there)
     np.testing.assert_array_equal(product, np.where(there, x[1:3], 7) @ x.T)
     np.testing.assert_array_equal(stored, [*np.where(there, x[2:], 0), [0] * 4, x[3]])
     np.testing.assert_array_equal(triton.dot(x, x, trans_a=True, allow_tf32=False), x.T @ x)
     assert triton.dot(x.astype("int8"), x.astype("int8")).dtype == "int32"
     for operands, options, words in [((x[0], x), {}, "shapes (4,) and (4, 4)"),
-                                     ((x, x), {"allow_tf32": True, "precision": "high"}, "only one of allow_tf32")]:
+                                     ((x, x), {"allow_tf32": True, "precision": "high"},
+                                      "only one of allow_tf32")]:
         with pytest.raises(ValueError, match=re.escape(words)):
             triton.dot(*operands, **options)
 

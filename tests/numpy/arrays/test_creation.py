@@ -246,15 +246,18 @@ def test_what_gives_an_array_is_an_operand():
         jnp.dot(x, object())
 
 
-@pytest.mark.parametrize("dtype, ends", [("int32", [-2**31, 2**31 - 1]), ("uint8", [0, 255]), ("int8", [-128, 127])])
+@pytest.mark.parametrize("dtype, ends",
+                         [("int32", [-2**31, 2**31 - 1]), ("uint8", [0, 255]), ("int8", [-128, 127])])
 def test_a_float_beyond_the_integers_becomes_the_nearest_one(dtype, ends):
     """As `astype` of an array has it, on the CPU."""
     for kind in float, np.float32:
-        for value, want in ((-np.inf, ends[0]), (-3e10, ends[0]), (np.nan, 0), (3e10, ends[1]), (np.inf, ends[1]),
+        for value, want in ((-np.inf, ends[0]), (-3e10, ends[0]), (np.nan, 0), (3e10, ends[1]),
+                            (np.inf, ends[1]),
                             (1.9, 1)):
             value = kind(value)
             for got in (jnp.full(1, value, dtype), jnp.full_like(jnp.ones(1, dtype), value),
-                        hlotrace.lax.full((1,), value, dtype), hlotrace.jit(functools.partial(jnp.full, 1, value, dtype))()):
+                        hlotrace.lax.full((1,), value, dtype),
+                        hlotrace.jit(functools.partial(jnp.full, 1, value, dtype))()):
                 assert got.dtype == dtype and int(got[0]) == want
 
 

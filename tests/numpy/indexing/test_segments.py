@@ -29,12 +29,15 @@ def want(reduce, data, ids, num):
 
 @pytest.mark.parametrize("reduce", REDUCE)
 def test_rows_with_one_id_go_into_one_row(reduce):
-    others = ["bfloat16", "int8", "uint8", "int32", *["bool"] * (reduce in (ops.segment_max, ops.segment_min))]
-    cases = [*[("float32", num, {"bucket_size": size}) for num, size in ((8, None), (5, 3), (3, 100), (0, None))],
+    others = ["bfloat16", "int8", "uint8", "int32",
+              *["bool"] * (reduce in (ops.segment_max, ops.segment_min))]
+    cases = [*[("float32", num, {"bucket_size": size})
+               for num, size in ((8, None), (5, 3), (3, 100), (0, None))],
              *[(dtype, 8, {}) for dtype in others]]
     arrays = [DATA.astype(jnp.dtype(dtype)) for dtype, *_ in cases]
     compiled = jax.jit(reduce, static_argnums=2, static_argnames=["bucket_size"])
-    together = jax.jit(lambda arrays: [compiled(x, IDS, num, **more) for x, (_, num, more) in zip(arrays, cases)])
+    together = jax.jit(lambda arrays: [compiled(x, IDS, num, **more)
+                                       for x, (_, num, more) in zip(arrays, cases)])
     for (dtype, num, _), data, found in zip(cases, arrays, together(arrays), strict=True):
         assert found.dtype == data.dtype and found.shape == (num, 2)
         if num:
