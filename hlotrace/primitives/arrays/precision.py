@@ -23,6 +23,12 @@ class Precision(_Named):
     HIGH = 1
     HIGHEST = 2
 
+    @classmethod
+    def _missing_(cls, value):
+        """By the strings that `precision=` takes, or None."""
+        found = _BY_NAME.get("default" if value is None else str(value))
+        return found if isinstance(found, cls) else None
+
 
 class DotAlgorithm(NamedTuple):
     """The algorithm of a dot spelled out: dtypes of the products and of the sum, and how operands are split.
@@ -66,7 +72,7 @@ _BY_NAME = {
     **dict.fromkeys(("highest", "float32"), Precision.HIGHEST),
     **dict.fromkeys(("high", "bfloat16_3x", "tensorfloat32"), Precision.HIGH),
     **dict.fromkeys(("default", "bfloat16", "fastest"), Precision.DEFAULT),
-    **{preset.name: preset for preset in DotAlgorithmPreset if preset.name != "DEFAULT"},
+    **{preset.name: preset for preset in DotAlgorithmPreset},
 }
 _DTYPES = {mlir: dtype for dtype, mlir in dtypes.SUPPORTED.items()}
 

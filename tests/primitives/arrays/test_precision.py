@@ -3,7 +3,8 @@ import pytest
 
 import hlotrace.numpy as jnp
 from hlotrace import lax
-from hlotrace.primitives.arrays.precision import algorithm_of, result_accuracy, storage_dtype, swapped
+from hlotrace.primitives.arrays.precision import (
+    algorithm_of, canonical_precision, result_accuracy, storage_dtype, swapped)
 
 pytestmark = pytest.mark.quick
 
@@ -15,6 +16,15 @@ def test_exchanged_operands_have_each_others_precision():
     assert swapped((LOW, HIGH)) == (HIGH, LOW) and swapped(HIGH) is HIGH and swapped(None) is None
     assert swapped(NARROW) == lax.DotAlgorithm(jnp.bfloat16, jnp.float8_e4m3fn, jnp.float32, 2, 1, 3, True)
     assert swapped(swapped(NARROW)) == NARROW
+
+
+def test_a_precision_by_name():
+    names = ("highest", "float32", "high", "tensorfloat32", "default", "fastest", None)
+    assert [lax.Precision(name).value for name in names] == [2, 2, 1, 1, 0, 0, 0]
+    for wrong in ("DEFAULT", "BF16_BF16_F32", [1], 5):
+        with pytest.raises(ValueError, match="is not a valid Precision"):
+            lax.Precision(wrong)
+    assert canonical_precision("DEFAULT") == canonical_precision("default") == (LOW, LOW)
 
 
 def test_what_an_algorithm_is_in_a_program():
