@@ -219,6 +219,12 @@ def _in_order(v: Any, sharding: Any, aval: ShapedArray, what: str) -> Any:
     return layout_constraint_p.bind(v, layout=layout)
 
 
+def hinted(x: Any, sharding: Any) -> Any:
+    """`x` with a sharding that its type need not say: in a program over Explicit axes it is as typed."""
+    typed = isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes and state.trace.staging
+    return x if typed and get_abstract_mesh().explicit_axes else _binding(sharding)(x, sharding=sharding)
+
+
 def _binding(sharding: Any) -> Callable[..., Any]:
     explicit = isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes
     return reshard_terms if explicit else sharding_constraint_p.bind

@@ -462,14 +462,24 @@ def test_what_is_known_to_be_whole_is_refused_beside_what_is_split(function):
             assert jax.tree.leaves(way(function)(split("x"), free))[0].aval.splits[0] == ("x",)
 
 
-def test_jit_says_how_its_arguments_are_split():
+def test_shardings_of_jit_say_where_and_types_say_what_is_split():
+    """The program is traced for the types of its arguments; its results are those of the types, or as
+    out_shardings says outside of programs."""
+    def program(x):
+        seen.append(kind(x))
+        return x @ x        # with x split along both dimensions it would be an error
     with jax.set_mesh(mesh()):
         seen = []
-        out = jax.jit(lambda x: seen.append(kind(x)) or x * 2, in_shardings=P("x", "y"))(X)
-        assert seen == ["f32[8@x,8@y]"] and kind(out) == "f32[8@x,8@y]"
-        assert kind(jax.jit(lambda x: x * 2, out_shardings=P("y"))(X)) == "f32[8@y,8]"
-        nested = jax.jit(lambda x: jax.jit(lambda x: x * 2, in_shardings=P("x"), out_shardings=P("y"))(x))
-        assert kind(nested(X)) == "f32[8@y,8]"
+        out = jax.jit(program, in_shardings=P("x", "y"))(X)
+        assert seen == ["f32[8,8]"] and kind(out) == "f32[8,8]" and out.sharding.is_fully_replicated
+        np.testing.assert_allclose(out, X @ X)
+        assert kind(jax.jit(program, in_shardings=P("x"))(split("x"))) == "f32[8@x,8]"
+        assert kind(jax.jit(program, out_shardings=P("y"))(X)) == "f32[8@y,8]"
+        nested = jax.jit(lambda x: jax.jit(program, in_shardings=P("x"), out_shardings=P("y"))(x))
+        assert kind(nested(X)) == "f32[8,8]" and kind(nested(split("x"))) == "f32[8@x,8]"
+    over = NamedSharding(mesh(), P("x", "y"))       # no mesh is in use: results are as the compiler divides them
+    for call in jax.jit(jnp.sin, in_shardings=over), jax.jit(jnp.sin, in_shardings=over).lower(X).compile():
+        assert kind(call(X)) == "f32[8@x,8@y]"
 
 
 def test_programs_over_auto_axes_are_what_they_were():
