@@ -220,9 +220,13 @@ def _in_order(v: Any, sharding: Any, aval: ShapedArray, what: str) -> Any:
 
 
 def hinted(x: Any, sharding: Any) -> Any:
-    """`x` with a sharding that its type need not say: in a program over Explicit axes it is as typed."""
-    typed = isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes and state.trace.staging
-    return x if typed and get_abstract_mesh().explicit_axes else _binding(sharding)(x, sharding=sharding)
+    """`x` with a sharding that its type need not say: in a program over Explicit axes they are as typed."""
+    if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes and state.trace.staging:
+        if sharding.mesh.auto_axes:
+            return sharding_constraint_p.bind(x, sharding=sharding)
+        if get_abstract_mesh().explicit_axes:
+            return x
+    return _binding(sharding)(x, sharding=sharding)
 
 
 def _binding(sharding: Any) -> Callable[..., Any]:

@@ -143,6 +143,15 @@ def test_results_over_auto_axes_beside_explicit_ones_are_as_the_compiler_divided
         found = jax.jit(lambda x: x * 2)(x), jax.jit(lambda x: lax.with_sharding_constraint(x * 2, P(None, "y")))(x)
         assert [f.sharding.spec for f in found] == [P("x", "y")] * 2 and {kind(f) for f in found} == {"f32[8@x,8]"}
         assert jax.jit(lambda x: x.sum(0))(jax.device_put(X, P("x"))).sharding.spec == P(None)
+        nested = jax.jit(lambda x: jax.jit(lambda x: x * 2, out_shardings=P("y"))(x))
+        assert kind(nested(X)) == "f32[8,8]" and nested(X).sharding.spec == P("y", None)
+
+
+def test_a_type_within_shard_map_does_not_name_its_axes():
+    with jax.set_mesh(mesh(AxisType.Explicit, AxisType.Auto)):
+        made = jax.jit(jax.shard_map(lambda x: jnp.ones((4, 8), out_sharding=P()) * x, in_specs=P("x"), out_specs=P("x"),
+                                     axis_names={"x"}))
+        np.testing.assert_array_equal(made(jax.device_put(X, P("x"))), X)
 
 
 def test_a_program_goes_from_mesh_to_mesh():
@@ -432,6 +441,8 @@ def test_a_constraint_over_explicit_axes_is_an_assertion():
         assert kind(call(split("x", "y"))) == "f32[8@x,8@y]"
         with pytest.raises(AssertionError, match="checks the type"):
             call(split("x"))
+    other = Mesh(np.array(devices()), "x", (AxisType.Explicit,))        # which axis splits what, not over which mesh
+    assert kind(lax.with_sharding_constraint(split("x"), NamedSharding(other, P("x")))) == "f32[8@x,8]"
 
 
 def test_a_carry_keeps_its_type():

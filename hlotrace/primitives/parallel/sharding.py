@@ -32,9 +32,10 @@ def over_auto_axes(sharding):
 def _lower(ctx, eqn, x):
     """Over a mesh of Auto and Explicit axes it says the Auto ones; the type has the others."""
     sharding, aval = eqn.params["sharding"], eqn.outvars[0].aval
-    if aval.explicit is not None and sharding.mesh.auto_axes:
+    mesh = getattr(sharding, "mesh", None)
+    if mesh and mesh.explicit_axes and mesh.auto_axes:
         free = PartitionSpec.UNCONSTRAINED
-        entries = [(*split, *[name for name in sharding.spec.axes(dim) if name not in split])
+        entries = [(*split, *[name for name in sharding.spec.axes(dim) if name in mesh.auto_axes])
                    for dim, split in enumerate(aval.splits)]
         entries = [old if old is free else new for old, new in zip(sharding.entries(aval.ndim), entries)]
         sharding = sharding.with_entries(*entries)
@@ -82,7 +83,8 @@ def _constraint_abstract_eval(x, *, sharding):
     if not over_auto_axes(sharding):
         _abstract_eval(x, sharding=sharding)
     stated = sharding.typed(x).explicit
-    if stated != x.explicit and not getattr(getattr(sharding, "mesh", None), "auto_axes", True):
+    other = stated != x.explicit and (not stated or not x.explicit or stated.spec != x.explicit.spec)
+    if other and not getattr(getattr(sharding, "mesh", None), "auto_axes", True):
         raise ShardingAssertionError(f"with_sharding_constraint: the value is {x.short()} and is "
                                      f"said to be {x.update(sharding=stated).short()}: over axes of "
                                      "type Explicit it checks the type of its operand. jax.reshard(x, "
