@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..core.avals import Space
-from ..core.config import state
 from ..core.errors import DuplicateSpecError, did_you_mean
 from ..core.surface.boundary import boundaries
 from ..core.symbolic.dimension import Dimension
@@ -230,15 +229,12 @@ def over_mesh_in_use(sharding: Any) -> Any:
 
 
 def of_type(aval: Any, mesh: Mesh | AbstractMesh) -> NamedSharding | None:
-    """The sharding over `mesh` of results of this type; None where Auto axes, or no mesh, leave it to the
-    compiler."""
+    """The sharding over `mesh` of results of this type; None where Auto axes leave it to the compiler."""
     if aval.explicit is not None and aval.explicit.mesh.shape_tuple == mesh.shape_tuple:
         mesh, spec = mesh.update(axis_types=aval.explicit.mesh.axis_types), aval.explicit.spec
     elif aval.explicit is not None:     # the program goes from one mesh to another
         found = over_mesh_in_use(aval.explicit)
         return found if isinstance(found.mesh, Mesh) else None
-    elif aval.mesh is None and state.mesh_to_run_on is None:
-        return None
     else:
         spec = PartitionSpec(*[None] * aval.ndim)
     kind = HOST if aval.memory is Space.Host else None

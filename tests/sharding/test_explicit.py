@@ -434,6 +434,22 @@ def test_operands_that_are_split_alike_go_together():
         assert kind(got) == type_
 
 
+@pytest.mark.parametrize("letters,specs,want", [
+    ("ij,ij->ij", (P("x"), P(None, "y")), "f32[8@x,8]"), ("ij,ij->ij", (P(), P("x")), "f32[8,8]"),
+    ("ij,ij->ij", (P("x"), P(None, "x")), "f32[8@x,8]"), ("ij,ik->ijk", (P(None, "y"), P("y", "x")), "f32[8,8@y,8@x]"),
+    ("ij,ij->i", (P(None, "y"), P("x")), "f32[8]"), ("ij,j->ij", (P("y", "x"), P()), "f32[8@y,8]"),
+    ("ijk,ikl->ijl", (P(), P("x")), "f32[8,8,8]")])
+def test_axes_that_both_operands_of_a_product_keep_are_split_as_those_of_the_first(letters, specs, want):
+    """The first of dot_general, which einsum exchanges where the result has another order."""
+    arrays = [np.arange(8 ** len(names), dtype=np.float32).reshape([8] * len(names)) / 64
+              for names in letters.split("->")[0].split(",")]
+    operands = [split(*spec, value=value) for spec, value in zip(specs, arrays)]
+    for way in (lambda f: f, jax.jit):
+        found = way(lambda x, y: jnp.einsum(letters, x, y))(*operands)
+        assert kind(found) == want
+        np.testing.assert_allclose(found, np.einsum(letters, *arrays), rtol=1e-4)
+
+
 def test_a_constraint_over_explicit_axes_is_an_assertion():
     sharding = NamedSharding(mesh(), P("x", "y"))
     for call in (lambda x: lax.with_sharding_constraint(x, sharding),
