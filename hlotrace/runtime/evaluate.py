@@ -245,10 +245,10 @@ def lower_for(jaxpr: Jaxpr, where: Where, *, platform: str | None = None, donate
         outs = where.outs or (None,) * len(jaxpr.outvars)
         if where.mesh is not None and (where.mesh.explicit_axes or any(a.explicit for a in jaxpr.out_avals)):
             from ..sharding.named import of_type  # few programs are over Explicit axes
-            # where no type is over a mesh, shardings of inputs decide
-            typed = state.mesh_to_run_on is not None or any([a.mesh is not None for a in jaxpr.in_avals])
-            outs = tuple([s or (of_type(a, where.mesh) if typed or a.mesh is not None else None)
-                          for s, a in zip(outs, jaxpr.out_avals)])
+
+            # where no type and no equation is over a mesh, the shardings of inputs decide
+            if state.mesh_to_run_on or fact_of(jaxpr, "meshes") or any([a.mesh for a in jaxpr.in_avals]):
+                outs = tuple([s or of_type(a, where.mesh) for s, a in zip(outs, jaxpr.out_avals)])
         where = where._replace(outs=outs)
         options["partition"] = where
     if platform is None:
