@@ -448,6 +448,8 @@ def test_axes_that_both_operands_of_a_product_keep_are_split_as_those_of_the_fir
         found = way(lambda x, y: jnp.einsum(letters, x, y))(*operands)
         assert kind(found) == want
         np.testing.assert_allclose(found, np.einsum(letters, *arrays), rtol=1e-4)
+    gradients = jax.jit(jax.grad(lambda x, y: jnp.einsum(letters, x, y).sum(), (0, 1)))(*operands)
+    assert [*map(kind, gradients)] == [*map(kind, operands)]
 
 
 def test_a_constraint_over_explicit_axes_is_an_assertion():
