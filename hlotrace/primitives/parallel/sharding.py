@@ -277,6 +277,35 @@ def _put_batching(axis, args, dims, *, sharding, source):
     return device_put_p.bind(x, sharding=place(sharding), source=place(source)), dim
 
 
+class _Word:
+    """A word that a program's text has without quotes."""
+    __slots__ = ("_text",)
+
+    def __init__(self, text):
+        self._text = text
+
+    def __repr__(self):
+        return self._text
+
+
+def _put_place(sharding):
+    if type(sharding) is SingleDeviceSharding and not sharding._kind:
+        return sharding._device
+    return {InMemory: lambda: sharding.space, Operand: lambda: None}.get(type(sharding), lambda: sharding)()
+
+
+def _put_shown(eqn):
+    """As JAX's equation, which puts several values."""
+    sharding, aval = eqn.params["sharding"], eqn.invars[0].aval
+    source, how = None, "REUSE_INPUT"
+    if type(sharding) is Operand:       # of a derivative
+        source, how = _put_place(eqn.params["source"]), "ALWAYS_COPY"
+    elif aval.mesh is not None:
+        source = _Word(repr(aval.sharding)[:-1] + ", memory_kind=device)")
+    return {"copy_semantics": (_Word(f"ArrayCopySemantics.{how}"),), "devices": (_put_place(sharding),),
+            "srcs": (source,)}
+
+
 device_put_p = Primitive(
     "device_put", abstract_eval=_put_abstract_eval, says_sharding=True, lower=_put_lower,
     jvp=_put_jvp, batching=_put_batching,
@@ -284,7 +313,7 @@ device_put_p = Primitive(
     linearize=lambda trace, primals, tangents, **params: _put_jvp(primals, tangents, **params),
     transpose=lambda ct, x, *, sharding, source: [device_put_p.bind(ct, sharding=source, source=sharding)],
     meshes=lambda params: _meshes(params) if isinstance(params["sharding"], Sharding) else (),
-    makes_nan=False)
+    makes_nan=False, shown=_put_shown)
 
 
 def _layout_abstract_eval(x, *, layout):
