@@ -247,8 +247,9 @@ def lower_for(jaxpr: Jaxpr, where: Where, *, platform: str | None = None, donate
             from ..sharding.named import of_type  # few programs are over Explicit axes
 
             # where no type and no equation is over a mesh, the shardings of inputs decide
-            if state.mesh_to_run_on or fact_of(jaxpr, "meshes") or any([a.mesh for a in jaxpr.in_avals]):
-                outs = tuple([s or of_type(a, where.mesh) for s, a in zip(outs, jaxpr.out_avals)])
+            named = fact_of(jaxpr, "meshes")
+            if state.mesh_to_run_on or named or any([a.mesh for a in jaxpr.in_avals]):
+                outs = tuple([s or of_type(a, where.mesh, named) for s, a in zip(outs, jaxpr.out_avals)])
         where = where._replace(outs=outs)
         options["partition"] = where
     if platform is None:

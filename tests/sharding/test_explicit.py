@@ -159,6 +159,10 @@ def test_a_program_goes_from_mesh_to_mesh():
     with jax.set_mesh(mesh()):
         found = jax.jit(lambda x: jax.reshard(x, P("x")))(jax.device_put(X, NamedSharding(other, P("a"))))
         assert kind(found) == "f32[8@x,8]" and found.sharding == NamedSharding(mesh(), P("x", None))
+        over = NamedSharding(other, P("a"))
+        found = jax.jit(lambda x: jax.reshard(x, over))(split("x"))
+        assert kind(found) == "f32[8@a,8]" and found.sharding == NamedSharding(other, P("a", None))
+        np.testing.assert_array_equal(found, X)
 
 
 def test_what_is_traced_ahead_has_types():
