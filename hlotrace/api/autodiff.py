@@ -559,7 +559,10 @@ class _Along:
         live = _as_array_operands(given)
         moved = iter(eval_jaxpr(pieces.program, consts, *live))
         results = [next(moved) if nz else None for nz in pieces.out_nonzero]
-        filled = _as_given(results, live, given, as_operands([*map(instantiate, results, pieces.out_avals)]))
+        filled = as_operands([*map(instantiate, results, pieces.out_avals)])
+        filled = [giving_way(x, a.weak_type) if r is None and dtypes.is_inexact(a.dtype) else x
+                  for r, x, a in zip(results, filled, pieces.out_avals)]
+        filled = _as_given(results, live, given, filled)
         return adapters.unflatten_tangents(pieces.out_tree, filled, pieces.out_avals)
 
 
