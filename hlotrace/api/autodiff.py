@@ -289,9 +289,11 @@ def _cotangent(ct: Any, aval: ShapedArray) -> Any:
     """
     if not dtypes.is_inexact(aval.dtype):
         return np.zeros(aval.shape, dtypes.float0)
-    (ct,) = as_operands([zeros_of(aval) if ct is None else ct])
+    computed = ct is not None
+    (ct,) = as_operands([ct if computed else zeros_of(aval)])
     ct = _divided(ct, aval)
-    return ct if aval.weak_type and dtypes.is_complex(aval.dtype) else giving_way(ct, aval.weak_type)
+    as_it_is = computed and aval.weak_type and dtypes.is_complex(aval.dtype)
+    return ct if as_it_is else giving_way(ct, aval.weak_type)
 
 
 def _divided(ct: Any, aval: ShapedArray) -> Any:

@@ -148,6 +148,7 @@ def test_zeros_have_the_weak_type_of_what_they_are_the_derivative_of(x, out, wea
     moved = jax.linearize(lambda x: out, x)[1](x)
     assert moved.dtype == float0 if isinstance(out, int) else moved.weak_type is weak
     assert jax.hessian(lambda x: 2.0)(x).weak_type is jax.typeof(x).weak_type
+    assert jax.grad(lambda z: jnp.float32(2))(x * 1j).weak_type is jax.typeof(x).weak_type
 
 
 def test_bfloat16():
