@@ -65,7 +65,7 @@ class JaxprEqnContext(NamedTuple):
 
 
 class Params(dict):
-    """The parameters of an application; `[name]` finds them also under the names that JAX has for them."""
+    """The parameters of an application, which are found also under the names that JAX has for them."""
     __slots__ = ("also",)
 
     def __init__(self, params: Mapping[str, Any],
@@ -75,6 +75,12 @@ class Params(dict):
 
     def __missing__(self, name: str) -> Any:
         return self.also[name](self)
+
+    def __contains__(self, name: object) -> bool:
+        return dict.__contains__(self, name) or name in self.also
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default
 
 
 class Eqn:
