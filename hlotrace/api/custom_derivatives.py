@@ -274,7 +274,7 @@ class custom_jvp(_Custom):
                                     f"type of {aval_of(o).str_short()}) but got {got.str_short()}: "
                                     f"{flat.out_path(i)} of rule {name_of(self.rule)} of function {name}.")
             return outs, [cast_tangent(t, aval_of(o)) for o, t in zip(outs, out_tangents)]
-        rule.__name__ = name_of(self.rule)
+        rule.__name__, rule.__dict__["symbolic_zeros"] = name_of(self.rule), self.symbolic_zeros
         outs = custom_jvp_call_p.bind(*leaves, fun=flat, rule=rule, name=name)
         return flat.out_tree.unflatten(outs)
 

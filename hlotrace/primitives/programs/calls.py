@@ -87,8 +87,9 @@ jit_p = Holder(
           # an equation has none of these: shardings are equations of their own, and what is inline is spliced
           **dict.fromkeys(("in_shardings", "in_layouts"), lambda p: (None,) * len(p["jaxpr"].invars)),
           **dict.fromkeys(("out_shardings", "out_layouts"), lambda p: (None,) * len(p["jaxpr"].outvars)),
-          "inline": lambda p: False})
-_CALLED = {"call_jaxpr": lambda params: params["jaxpr"]}
+          "inline": lambda p: False, "keep_unused": lambda p: False, "compiler_options_kvs": lambda p: ()})
+_CALLED = {"call_jaxpr": lambda params: params["jaxpr"], "symbolic_zeros": lambda params: getattr(
+               params.get("fwd", params.get("rule")), "symbolic_zeros", False)}
 
 
 def _as_jit(rule):
