@@ -145,10 +145,10 @@ class Primitive:
                 setattr(self, slot, given.pop(former))
         if isinstance(self.lower, Mapping):
             self.lower = by_platform(f"the lowering of primitive {name!r}", self.lower)
+        if "also" in given:
+            given["also"] = Params.of(given["also"])
         for trait, usual in TRAITS.items():
             setattr(self, trait, given.pop(trait, usual))
-        if self.also is not None:
-            self.also = Params.of(self.also)
         for unknown in given:
             raise TypeError(f"Primitive {name!r} has no rule or fact called {unknown!r}"
                             f"{did_you_mean(unknown, (*RULES, *FACTS, *TRAITS))}")
