@@ -32,7 +32,7 @@ from ...primitives.arrays.gather_numbers import (
     FILL, PROMISE, GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers)
 from ...primitives.arrays.shape import broadcast_in_dim, full, reshape, squeeze_p
 from ...primitives.arrays.slicing import concatenate_p, iota_p, rev_p, slice_p
-from ...primitives.common import check_index, prod, scalar, shape_of
+from ...primitives.common import check_index, prod, scalar, shape_of, warn_of_imaginary_part
 from ...runtime.devices import transfer_guards
 from ..arrays.creation import asarray
 from ..util import broadcast_shapes
@@ -633,6 +633,7 @@ def update(x, index, y, operation, *, indices_are_sorted=False, unique_indices=F
     """`x.at[index].<operation>(y)` for the operations that are a scatter."""
     y = arrays_of(y)
     _check_cast(operation, aval_of(x), aval_of(y))
+    warn_of_imaginary_part(np.complex64(y) if type(y) is complex else y, aval_of(x).dtype)
     shape = x.shape
     entries = expand(shape, index, wrap, mode is None)
     if state.check_bounds and mode is None:

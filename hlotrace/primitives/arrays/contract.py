@@ -344,4 +344,5 @@ def _shown_dot_general(eqn):
             **{k: v for k, v in eqn.params.items() if v is not None}, "dimension_numbers": numbers}
 
 
+dot_general_p.answer("out_sharding")
 dot_general_p.shown = _shown_dot_general

@@ -96,6 +96,7 @@ sharding_constraint_p = Primitive(
     "sharding_constraint", abstract_eval=_constraint_abstract_eval, lower=_lower, says_sharding=True,
     linear="typed", transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)],
     batching=_batching, meshes=_meshes, makes_nan=False)
+sharding_constraint_p.answer("layout")
 sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 
 

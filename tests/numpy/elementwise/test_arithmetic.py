@@ -6,6 +6,7 @@ from reference import evaluated
 
 import hlotrace.numpy as jnp
 from hlotrace.api.autodiff import grad
+from hlotrace.api.jit import jit
 
 
 def array(dtype):
@@ -48,6 +49,9 @@ def test_what_stands_for_numbers_that_are_none(options):
 @pytest.mark.parametrize(("call", "dtype"), [
     (lambda: jnp.power(array("bool"), 2), "int32"), (lambda: jnp.power(array("int8"), 2), "int8"),
     (lambda: jnp.power(array("bfloat16"), array("int8")), "bfloat16"),
+    *[(lambda x=x, n=n, how=how: how(x, n), dtype) for n in (jnp.int8(2), np.array(2), jnp.array(2))
+      for x, dtype in ((jnp.uint8(3), "uint8"), (3, "int32"), (jnp.float16(3), "float16"), (True, "int32"))
+      for how in (jnp.power, lambda x, n: jnp.asarray(x)**n, lambda x, n: jit(lambda x: x**n)(x))],
     (lambda: jnp.floor_divide(array("bool"), True), "int32"), (lambda: jnp.rint(array("int8")), "float32"),
     (lambda: jnp.clip(array("int8"), -300, 300), "int8"), (lambda: jnp.clip(array("int8"), 0.5), "float32"),
     (lambda: jnp.angle(array("int8")), "float32"),
@@ -62,7 +66,7 @@ def test_result_dtypes(call, dtype):
     (lambda: jnp.hypot(3e30, 4e30), 5e30), (lambda: jnp.remainder(-1.0, INF), INF), (lambda: jnp.remainder(7, 0), 0),
     (lambda: jnp.floor_divide(1.0, 0.0), INF), (lambda: jnp.fmax(NAN, 1.0), 1.0),
     (lambda: jnp.heaviside(NAN, 0.5), NAN), (lambda: jnp.clip(NAN, 0, 1), NAN), (lambda: jnp.power(0, 0), 1),
-    (lambda: jnp.power(jnp.array(2), jnp.array(-1)), 0), (lambda: jnp.gcd(0, 0), 0), (lambda: jnp.lcm(0, 4), 0),
+    (lambda: jnp.power(jnp.array(2), jnp.array([-1])), [0]), (lambda: jnp.gcd(0, 0), 0), (lambda: jnp.lcm(0, 4), 0),
     (lambda: jnp.round(2.5), 2.0), (lambda: jnp.round(1.234567, 3), 1.235),
     (lambda: jnp.nan_to_num(jnp.array([NAN, INF]), nan=7, posinf=8), [7.0, 8.0]),
 ])
@@ -84,6 +88,7 @@ def test_slopes_at_edges(function, point, slopes):
 
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda: jnp.power(2, -1), TypeError, "Integers cannot be raised to negative powers"),
+    (lambda: jnp.power(2, jnp.int8(-1)), TypeError, "Integers cannot be raised to negative powers"),
     (lambda: jnp.hypot(1j, 1), ValueError, "hypot is not well defined for complex"),
     (lambda: jnp.gcd(1.0, 2), ValueError, "must be integers"), (lambda: jnp.clip(1j, 0, 1), ValueError, "complex"),
     (lambda: jnp.round(jnp.arange(3), -1), NotImplementedError, "decimals < 0"),
