@@ -134,9 +134,8 @@ def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
 
 # --- broadcasting ---------------------------------------------------------------------------------
 
-@functools.lru_cache(maxsize=4096)
 def broadcast_shapes(*shapes):
-    """The NumPy broadcast of shapes (tuples or ints), as a tuple.
+    """The NumPy broadcast of shapes (sequences or ints), as a tuple.
 
     Raises:
         ShapeError: where they do not fit.
@@ -144,7 +143,11 @@ def broadcast_shapes(*shapes):
     >>> jnp.broadcast_shapes((2, 1), (3,), 1)
     (2, 3)
     """
-    shapes = [tuple(s) if np.iterable(s) else (s,) for s in shapes]
+    return _broadcast_shapes(*[tuple(s) if np.iterable(s) else (s,) for s in shapes])
+
+
+@functools.lru_cache(maxsize=4096)
+def _broadcast_shapes(*shapes):
     for s in shapes:
         if any(isinstance(n, (int, np.integer)) and n < 0 for n in s):
             raise TypeError(f"Only non-negative sizes can be broadcast, got shape {s}")

@@ -5,8 +5,8 @@ from elementwise import ALL, NUMBER, REAL, SAMPLES, one_array_agrees, specials_a
 from reference import evaluated
 
 import hlotrace.numpy as jnp
+from hlotrace import jit, lax
 from hlotrace.api.autodiff import grad
-from hlotrace.api.jit import jit
 
 
 def array(dtype):
@@ -46,6 +46,23 @@ def test_what_stands_for_numbers_that_are_none(options):
         np.testing.assert_array_equal(jnp.nan_to_num(x, **options), np.nan_to_num(x, **options))
 
 
+@pytest.mark.parametrize(("dtype", "numbers"), [
+    ("int32", [-2**31, -7, -1, 0, 1, 2, 31, 33]), ("uint8", [0, 1, 2, 31, 128, 255]),
+    ("float32", [-INF, -2.5, -1, -0.0, 0, 0.5, 1, 1.5, 3, INF, NAN])])
+def test_constants_of_a_program_are_computed_with_as_its_arguments_are(dtype, numbers):
+    """XLA computes with constants itself while it compiles, by other code than the one that it makes."""
+    x, y = (v.ravel() for v in np.meshgrid(np.array(numbers, dtype), np.array(numbers, dtype)))
+    bits = ["left_shift", "right_shift", "bitwise_xor", "gcd", "lcm"] if dtype != "float32" else []
+    functions = [getattr(jnp, name) for name in [
+        "sign", "rint", "floor", "divide", "floor_divide", "remainder", "fmod", "power", "maximum", "arctan2",
+        "copysign", "hypot", *bits]] + ([lax.div, lax.rem] if bits else [])
+    operands = lambda f: (x,) if f.__name__ in ("sign", "rint", "floor") else (x, y)
+    known = jit(lambda: [f(*map(jnp.asarray, operands(f))) for f in functions])()
+    found = jit(lambda x, y: [f(*(x, y)[:len(operands(f))]) for f in functions])(x, y)
+    for function, one, other in zip(functions, known, found):
+        np.testing.assert_allclose(one, other, rtol=1e-5, err_msg=function.__name__)
+
+
 @pytest.mark.parametrize(("call", "dtype"), [
     (lambda: jnp.power(array("bool"), 2), "int32"), (lambda: jnp.power(array("int8"), 2), "int8"),
     (lambda: jnp.power(array("bfloat16"), array("int8")), "bfloat16"),
@@ -67,6 +84,9 @@ def test_result_dtypes(call, dtype):
     (lambda: jnp.floor_divide(1.0, 0.0), INF), (lambda: jnp.fmax(NAN, 1.0), 1.0),
     (lambda: jnp.heaviside(NAN, 0.5), NAN), (lambda: jnp.clip(NAN, 0, 1), NAN), (lambda: jnp.power(0, 0), 1),
     (lambda: jnp.power(jnp.array(2), jnp.array([-1])), [0]), (lambda: jnp.gcd(0, 0), 0), (lambda: jnp.lcm(0, 4), 0),
+    (lambda: jnp.power(jnp.array([0, -6, -1, -1]), jnp.array([64, 100, -3, -2])), [0, 0, -1, 1]),
+    (lambda: jnp.power(np.uint8([0, 2, 3]), np.uint8([128, 65, 5])), [0, 0, 243]),
+    (lambda: jnp.power(jnp.array([2, -1], "int4"), jnp.array([2, -3], "int4")), [4, -1]),
     (lambda: jnp.round(2.5), 2.0), (lambda: jnp.round(1.234567, 3), 1.235),
     (lambda: jnp.nan_to_num(jnp.array([NAN, INF]), nan=7, posinf=8), [7.0, 8.0]),
 ])
