@@ -5,44 +5,17 @@ else is passed goes the common way, `FastPath.call_any`.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
-import numpy as np
-
-from ..core.avals import avals_by_type
 from ..core.caches import LRUCache
 from ..core.config import state
 from ..core.pytrees import pytree
 from ..core.surface.boundary import reraise_for_user
 from ..core.trace import EVAL
-from ..runtime.array_impl import ArrayImpl, for_dispatch
-from ..runtime.devices import client
+from ..runtime.array_impl import ArrayImpl
+from ..runtime.executables.ready import Ready, look_at, ready
 from .signatures import EQUAL_BUT_NOT_ALIKE
-
-def _look_at(leaves: Iterable[Any], types: list[Any]) -> list[Any] | None:
-    """Add to `types` what decides the types of leaves that may be arrays or None, under the same options.
-
-    Returns what their program is given: their buffers, and copies of small NumPy arrays (see
-    `array_impl.operand`); None where a leaf is neither: a container, most often.
-    """
-    operands = []
-    for x in leaves:
-        if type(x) is ArrayImpl:
-            types.append(x._signature)
-            operands.append(x._buf)
-        elif type(x) is np.ndarray:
-            types += x.dtype, x.shape       # an aval would take as long as the rest
-            operands.append(for_dispatch(x))
-        elif x is None:
-            types.append(x)
-        elif (aval_of := avals_by_type.get(type(x))) is None:
-            return None
-        else:
-            types.append(aval_of(x))
-            operands.append(x)
-    return operands
-
 
 _PLAIN = frozenset({int, str, bool, type(None)})      # types of static values that are alike if equal
 
@@ -55,16 +28,6 @@ def _add_static(parts: list[Any], x: Any) -> None:
         parts.append(repr(x))
 
 
-class Found(NamedTuple):
-    """What the fast path finds: what runs the program, and what becomes of its results."""
-    run: Callable[..., Any]         # of a list of operands if there are handlers, else of the operands
-    handlers: Any
-    aval: Any                       # of the one result; None where a call takes more than running the program
-    signature: Any                  # of that result
-    committed: bool                 # are the results?
-    call: Any                       # the CompiledCall
-
-
 class FastPath:
     """What is called like a function: its arguments are looked up by their types first.
 
@@ -72,7 +35,7 @@ class FastPath:
     `_static_numbers` and `_static_names`, and does any call in `call_any(args, kwargs, key)`, where `key` is
     that of the table or None.
     """
-    _quick: dict[Any, Found]
+    _quick: dict[Any, tuple[Ready, Any]]
     _has_statics: bool
     _static_numbers: tuple[int, ...]
     _static_names: tuple[str, ...]
@@ -91,12 +54,12 @@ class FastPath:
                 leaves: Any = args
                 if kwargs or self._has_statics:
                     leaves = self._without_statics(args, kwargs, types)
-                operands = _look_at(leaves, types)
+                operands = look_at(leaves, types)
                 if operands is None:
                     leaves, operands, types = self._flattened(args, kwargs)
                 types.append(state.trace_key)       # as a ContextCache would have it, in fewer steps
                 key = (*types,)
-                run, handlers, aval, signature, committed, call = self._quick[key]
+                (run, handlers, aval, signature, committed, executable), call = self._quick[key]
                 if aval is not None:
                     found = run(*operands) if handlers is None else run(operands).consume_with_handlers(
                         handlers)
@@ -105,7 +68,7 @@ class FastPath:
                 found = run(*operands) if handlers is None else run(operands).consume_with_handlers(handlers)
                 if call.donated:
                     call.mark_given(leaves)
-                results = call.executable.wrapped(found, committed)
+                results = executable.wrapped(found, committed)
             except (LookupError, AttributeError, TypeError, ValueError, OverflowError, RuntimeError):
                 call = None
             if call is None:
@@ -146,7 +109,7 @@ class FastPath:
             raise LookupError
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         types: list[Any] = [in_tree]
-        operands = _look_at(leaves, types)
+        operands = look_at(leaves, types)
         if operands is None:
             raise LookupError
         return leaves, operands, types
@@ -162,16 +125,5 @@ def keep(table: LRUCache, key: tuple[Any, ...] | None, call: Any, leaves: Sequen
     committed = call.in_place(leaves)
     if committed is None:
         return
-    executable, others = call.executable, [x for x in leaves if type(x) is not ArrayImpl]
-    if committed:
-        executable.sign()
-    copied = all([type(x) is np.ndarray and for_dispatch(x) is not x for x in others])
-    run, handlers = executable.execute, executable.handlers
-    if run is None or (call.donated and committed) or (
-            not copied and executable.device != client.default_device()):
-        run, handlers = executable.run_alive, None
-    elif others:
-        run, handlers = executable.dispatch() if copied else executable.run_operands, None
-    aval = executable.out_avals[0] if call.single and call.all_kept and not call.donated else None
-    signature = executable.signatures[0] if aval is not None and committed else None
-    table.keep(key, Found(run, handlers, aval, signature, committed, call))
+    one = call.single and call.all_kept and not call.donated
+    table.keep(key, (ready(call.executable, call.taken(leaves), committed, one), call))
