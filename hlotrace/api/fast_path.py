@@ -24,7 +24,9 @@ def _add_static(parts: list[Any], x: Any) -> None:
     """Add a static value to the parts of a key, which are equal only for values that are `alike`."""
     kind = type(x)
     parts += kind, x
-    if kind not in _PLAIN and isinstance(x, EQUAL_BUT_NOT_ALIKE):
+    if kind is tuple and _PLAIN.issuperset(kinds := [*map(type, x)]):
+        parts += kinds
+    elif kind not in _PLAIN and isinstance(x, EQUAL_BUT_NOT_ALIKE):
         parts.append(repr(x))
 
 
