@@ -134,18 +134,20 @@ class entering:
             sync()
 
 
+def _no_runtime(*_: Any) -> NoReturn:
+    raise RuntimeError("no runtime is installed: import hlotrace, not hlotrace.core")
+
+
 class EvalTrace(Trace):
     """The bottom: operands are concrete arrays and a primitive is run at once."""
     __slots__ = ()
     what = "eager evaluation"
-
-    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        raise RuntimeError("no runtime is installed: import hlotrace, not hlotrace.core")
+    process: Any = staticmethod(_no_runtime)
 
 
 def set_evaluator(function: Callable[[Primitive, Sequence[Any], dict[str, Any]], Any]) -> None:
     """The runtime gives `function(primitive, args, params)`, which compiles and runs one primitive."""
-    EvalTrace.process = staticmethod(function)      # type: ignore[method-assign, assignment]
+    EvalTrace.process = staticmethod(function)
 
 
 EVAL = EvalTrace(None)

@@ -32,7 +32,7 @@ def look_at(leaves: Iterable[Any], types: list[Any]) -> list[Any] | None:
     Returns the operands of their program: the arrays' buffers, copies of small NumPy arrays, numbers; None
     where a leaf is something else: a container, most often.
     """
-    operands = []
+    operands: list[Any] = []
     for x in leaves:
         if type(x) is ArrayImpl:
             types.append(x._signature)
