@@ -93,10 +93,9 @@ class CompiledCall:
         return leaves if self.all_kept else [*self.consts, *[leaves[i] for i in self.kept]]
 
     def inputs(self, buffers: Sequence[Any]) -> Sequence[Any]:
-        """As `taken`, of buffers."""
-        if self.all_kept:
-            return buffers
-        return [*[c._buf for c in self.consts], *[buffers[i] for i in self.kept]]
+        """As `taken`, of buffers, where something is left out or constants are added."""
+        kept = [buffers[i] for i in self.kept]
+        return [*[c._buf for c in self.consts], *kept] if self.consts else kept
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         leaves = self.taken(leaves)

@@ -62,12 +62,11 @@ class FastPath:
                 types.append(state.trace_key)       # as a ContextCache would have it, in fewer steps
                 key = (*types,)
                 (run, handlers, aval, signature, committed, executable), call = self._quick[key]
-                if aval is not None:
-                    found = run(*operands) if handlers is None else run(operands).consume_with_handlers(
-                        handlers)
-                    return ArrayImpl(aval, found[0], committed, signature)
-                operands = call.inputs(operands)
+                if not call.all_kept:
+                    operands = call.inputs(operands)
                 found = run(*operands) if handlers is None else run(operands).consume_with_handlers(handlers)
+                if aval is not None:
+                    return ArrayImpl(aval, found[0], committed, signature)
                 if call.donated:
                     call.mark_given(leaves)
                 results = executable.wrapped(found, committed)
@@ -127,5 +126,5 @@ def keep(table: LRUCache, key: tuple[Any, ...] | None, call: Any, leaves: Sequen
     committed = call.in_place(leaves)
     if committed is None:
         return
-    one = call.single and call.all_kept and not call.donated
+    one = call.single and not call.donated
     table.keep(key, (ready(call.executable, call.taken(leaves), committed, one), call))
