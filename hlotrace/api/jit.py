@@ -94,7 +94,6 @@ class JitFunction(FastPath):
         self._options = options
         self._known = CACHES.of(fun, options)
         self._quick = self._known.fast_path.entries
-        self._never_quick = bool(self._placement.policies)
         self._has_statics = bool(self._static_numbers or self._static_names)
         take_names(self, fun)
 

@@ -79,10 +79,16 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
                              f"{aval.dtype.name}; the callback returned shape {value.shape} and dtype "
                              f"{value.dtype}: return value[index]. "
                              + _wrong_part(aval, sharding, part, value.shape, value.dtype))
+    return _of_parts(values, part, aval, sharding, list(where))
+
+
+def _of_parts(values: Sequence[np.ndarray], part: ShapedArray, aval: ShapedArray, sharding: Any,
+              devices: Sequence[Any]) -> ArrayImpl:
+    """An array whose part on each of this process's devices, of type `part`, is one of `values`."""
     plain = sharding if sharding._kind is None and sharding._layout is None else (
         sharding.in_layout(None).with_memory_kind(None))
     buffer = shards.put_parts([np.asarray(v, aval.dtype, order="C") for v in values], part, aval, plain,
-                              list(where))
+                              devices)
     made = array_impl.ArrayImpl(plain.typed(aval), buffer, True)
     return made if plain is sharding else transfer.move(made, sharding)
 
@@ -173,32 +179,43 @@ def from_local_data(name: str, sharding: Sharding, value: Any,
     """`make_array_from_process_local_data` for one value; `name` begins errors."""
     _check_sharding(name, sharding)
     value = np.asarray(value)
-    box = check_block(name, sharding, value.ndim)
-    if global_shape is None:
-        parts = zip(value.shape, box)
-        shape = tuple(size * total // (stop - start) for size, (start, stop, total) in parts)
-    else:
-        sizes = (*value.shape, *[0] * len(global_shape))
-        shape = tuple(sizes[i] if size is None else size for i, size in enumerate(global_shape))
-    if len(shape) != value.ndim:
-        raise ValueError(f"{name}: global_shape {global_shape} has {len(shape)} dimensions and the local "
-                         f"data, of shape {value.shape}, has {value.ndim}")
+    shape, indices, devices = _of_process(name, sharding, value.shape,
+                                          global_shape if global_shape is None else tuple(global_shape))
     aval = _type(name, shape, value.dtype, sharding)
+    part = aval.update(shape=sharding.shard_shape(shape))
+    return _of_parts([value[index] for index in indices], part, aval, sharding, devices)
+
+
+@functools.lru_cache(1024)
+def _of_process(name: str, sharding: Sharding, local_shape: tuple[int, ...],
+                global_shape: tuple[int | None, ...] | None) -> tuple[tuple[int, ...], list[Any], list[Any]]:
+    """The shape of an array of which a process holds a value of `local_shape`; the index in that value of the
+    part of each of its devices; these devices."""
+    box = check_block(name, sharding, len(local_shape))
+    if global_shape is None:
+        shape = tuple([size * total // (stop - start)
+                       for size, (start, stop, total) in zip(local_shape, box)])
+    else:
+        sizes = (*local_shape, *[0] * len(global_shape))
+        shape = tuple([sizes[i] if size is None else size for i, size in enumerate(global_shape)])
+    if len(shape) != len(local_shape):
+        raise ValueError(f"{name}: global_shape {global_shape} has {len(shape)} dimensions and the local "
+                         f"data, of shape {local_shape}, has {len(local_shape)}")
+    placement.check_divides(sharding, ShapedArray(shape, bool), lambda: name)
     starts = []
-    for dim, (size, local, (start, stop, total)) in enumerate(zip(shape, value.shape, box, strict=True)):
+    for dim, (size, local, (start, stop, total)) in enumerate(zip(shape, local_shape, box, strict=True)):
         if local == size:
             starts.append(0)
         elif local * total == size * (stop - start):
             starts.append(start * (size // total))
         else:
-            raise ValueError(f"{name}: dimension {dim} of the local data, of shape {value.shape}, must have "
+            raise ValueError(f"{name}: dimension {dim} of the local data, of shape {local_shape}, must have "
                              f"size {size * (stop - start) // total}, this process's part of {shape} as "
                              f"{sharding} divides it, or the whole size {size}")
-
-    def data(index: tuple[slice, ...]) -> np.ndarray:
-        return value[tuple(slice((s.start or 0) - at, (size if s.stop is None else s.stop) - at)
-                           for s, at, size in zip(index, starts, shape))]
-    return make_array_from_callback(shape, sharding, data, aval.dtype)
+    where = sharding.addressable_devices_indices_map(shape)
+    return shape, [tuple([slice((s.start or 0) - at, (size if s.stop is None else s.stop) - at)
+                          for s, at, size in zip(index, starts, shape)])
+                   for index in where.values()], list(where)
 
 
 @functools.lru_cache(1024)

@@ -117,14 +117,15 @@ def flat_shardings(name: str, treedef: pytree.PyTreeDef, shardings: Any, free: b
         ValueError: for one that leaves a dimension to the compiler, unless `free`.
         NotImplementedError: for a Format with a layout of its own, unless `laid_out`.
     """
-    flat = [as_sharding(s, name, laid_out) for s in pytree.flatten_axes(name, treedef, shardings)]
-    for s in flat if not free else ():
+    given = pytree.flatten_axes(name, treedef, shardings)
+    found = {key: as_sharding(s, name, laid_out) for key, s in {id(s): s for s in given}.items()}
+    for s in found.values() if not free else ():
         if isinstance(s, NamedSharding) and PartitionSpec.UNCONSTRAINED in s.spec:
             dim = s.spec.index(PartitionSpec.UNCONSTRAINED)
             raise ValueError(f"{name}: {s.spec} leaves dimension {dim} to the compiler (UNCONSTRAINED), "
                              "which only with_sharding_constraint can: name the mesh axes that split it, or "
                              "None")
-    return flat
+    return [found[id(s)] for s in given]
 
 
 def with_sharding_constraint(x: _T, shardings: Any) -> _T:
