@@ -274,7 +274,7 @@ LOCAL_IMPORTS = {
         hlotrace.runtime.executables.sharded_blocks: hlotrace.runtime.mlir.shardy
         hlotrace.runtime.executables.spmd: jaxlib
         hlotrace.runtime.executables.tiers: hlotrace.runtime.executables.kernels
-        hlotrace.runtime.devices.transfer: hlotrace.sharding.positional
+        hlotrace.runtime.devices.transfer: hlotrace.sharding.named hlotrace.sharding.positional
         hlotrace.transforms.partial_eval: hlotrace.primitives.parallel.sharding
         hlotrace.runtime.executables.compilation: hlotrace.runtime.executables.disk_cache hlotrace.runtime.mlir.bindings hlotrace.runtime.executables.spmd
         hlotrace.runtime.executables.compilation: hlotrace.runtime.mlir.partitioners
