@@ -15,7 +15,8 @@ from ..primitives.arrays.shape import broadcast_in_dim_p, squeeze_p, transpose_p
 from ..primitives.arrays.slicing import (
     as_array, concatenate_p, iota_p, optimization_barrier_p, pad_p, rev_p, slice_p)
 from ..primitives.common import (
-    canonical_axes, canonical_axis, canonical_shape, is_constant, np, prod, scalar, static_int)
+    canonical_axes, canonical_axis, canonical_shape, is_constant, np, prod, scalar, static_int,
+    warn_of_imaginary_part)
 
 __all__ = ["broadcast", "broadcast_in_dim", "broadcast_like", "broadcast_shapes", "broadcast_to_rank",
            "broadcasted_iota", "collapse", "concatenate", "empty", "expand_dims", "full", "full_like", "iota",
@@ -55,6 +56,7 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
         if dtypes.is_extended(dtype):
             words = full((*shape, *dtype.physical_shape), fill_value, dtype.physical_dtype)
             return make_with_sharding(lambda: random_wrap_p.bind(words, impl=dtype), 0, "lax.full", sharding)
+        warn_of_imaginary_part(fill_value, dtype)
         if type(fill_value) in dtypes.python_scalars or isinstance(fill_value, np.floating):
             fill_value = scalar(fill_value, dtype)
         elif is_constant(fill_value):

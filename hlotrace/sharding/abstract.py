@@ -22,7 +22,7 @@ from ..core.surface.boundary import boundaries
 
 # the one kind of memory that types say
 HOST = "pinned_host"
-_OF_JAXLIB = "_internal_device_list", "_of_jaxlib"      # what `runtime/devices/placement.py` adds
+_OF_JAXLIB = "_of_jaxlib"      # what `runtime/devices/placement.py` adds
 
 
 @functools.cache
@@ -37,6 +37,8 @@ def _kinds(devices: tuple[Any, ...]) -> tuple[str | None, list[str] | None]:
     """(the default kind of the devices' memory, all kinds); (None, None) where the devices do not say."""
     device: Any = next((d for d in devices if is_local(d) and hasattr(d, "default_memory")), None)
     try:
+        if device is None:      # those of other processes have what this one's have
+            device = devices[0].client.local_devices()[0]
         return device.default_memory().kind, [memory.kind for memory in device.addressable_memories()]
     except (AttributeError, RuntimeError):      # substitutes, devices that programs are only compiled for
         return None, None
@@ -76,7 +78,6 @@ class Sharding:
     _layout: Any = None
     _terms: frozenset[str] = frozenset()        # mesh axes along which devices hold the terms of a sum
     _devices: tuple[Any, ...]
-    _own = property(lambda self: self)       # jaxlib has objects of its own for some, whose `_own` are these
 
     def _tiles(self, ndim: int) -> np.ndarray:
         raise NotImplementedError
@@ -96,7 +97,7 @@ class Sharding:
         return _in_layout, (self.in_layout(None), self._layout)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in _OF_JAXLIB}
+        return {name: value for name, value in self.__dict__.items() if name != _OF_JAXLIB}
 
     def _splits(self, dim: int) -> str:
         """What dimension `dim` is split over, for errors."""

@@ -1,6 +1,7 @@
 """Shards: the parts of an array over several devices, one on each, and what is made and read of them."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,7 @@ def shards(x: Any, addressable: bool = True) -> list[Shard]:
     if len(sharding._devices) > 1:
         share(x._buf)
     part = x.aval.update(sharding.shard_shape(x.shape), sharding=None)
-    local = iter(single_buffers(x))
+    local, committed = iter(single_buffers(x)), x._committed
     mine = {} if addressable else {shard.device: shard for shard in shards(x)}
     copies: dict[Any, int] = {}
     found = []
@@ -80,7 +81,7 @@ def shards(x: Any, addressable: bool = True) -> list[Shard]:
         elif is_local(device):
             place = placement.on_device(device, sharding._kind).in_layout(x._buf._sharding._own._layout)
             buf = binding.rewrap(next(local), physical(part), place)
-            found.append(Shard(device, index, replica, type(x)(part, buf, True)))
+            found.append(Shard(device, index, replica, type(x)(part, buf, committed)))
         elif not addressable:
             found.append(Shard(device, index, replica, None))
     x._buf._shards = {**getattr(x._buf, "_shards", {}), addressable: tuple(found)}
@@ -152,14 +153,20 @@ def part_of(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
 
 def put(value: np.ndarray, aval: ShapedArray, sharding: Any) -> binding.Buffer:
     """jaxlib's buffer for a NumPy value of the whole array; each local device is given a copy of its part."""
+    part, aval, devices, indices = _parts(aval, sharding)
+    value = np.asarray(value, aval.dtype)
+    return put_parts([np.asarray(value[index], order="C") for index in indices], part, aval, sharding,
+                     devices)
+
+
+@functools.lru_cache(4096)
+def _parts(aval: ShapedArray, sharding: Any) -> tuple[ShapedArray, ShapedArray, list[Any], list[Any]]:
+    """The types of a part and of the whole on devices; this process's devices, and what each holds."""
     if sharding._terms:
         raise ValueError(f"a value of type {aval.str_short()} cannot be given to {sharding}: a value that is "
                          "whole cannot be made unreduced")
-    part, aval, shape = part_of(aval, sharding), physical(aval), aval.shape
-    value = np.asarray(value, aval.dtype)
-    where = sharding.addressable_devices_indices_map(shape)
-    return put_parts([np.asarray(value[index], order="C") for index in where.values()], part, aval, sharding,
-                     list(where))
+    where = sharding.addressable_devices_indices_map(aval.shape)
+    return part_of(aval, sharding), physical(aval), list(where), list(where.values())
 
 
 def put_parts(parts: Sequence[np.ndarray], part: ShapedArray, aval: ShapedArray, sharding: Any,
@@ -178,7 +185,7 @@ def put_parts(parts: Sequence[np.ndarray], part: ShapedArray, aval: ShapedArray,
 
 def joined(aval: ShapedArray, sharding: Sharding, buffers: Mapping[Any, binding.Buffer]) -> binding.Buffer:
     """jaxlib's buffer of an array over the devices of a sharding, from those of its parts by device."""
-    if len(sharding._devices) == 1:
+    if len(sharding._devices) == len(buffers) == 1:
         buffer, = buffers.values()
         return binding.rewrap(buffer, aval, sharding)
     return binding.join([buffers[device] for device in filter(is_local, sharding._devices)], aval, sharding)

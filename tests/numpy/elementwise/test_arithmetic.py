@@ -66,6 +66,9 @@ def test_constants_of_a_program_are_computed_with_as_its_arguments_are(dtype, nu
 @pytest.mark.parametrize(("call", "dtype"), [
     (lambda: jnp.power(array("bool"), 2), "int32"), (lambda: jnp.power(array("int8"), 2), "int8"),
     (lambda: jnp.power(array("bfloat16"), array("int8")), "bfloat16"),
+    *[(lambda x=x, n=n, how=how: how(x, n), dtype) for n in (jnp.int8(2), np.array(2), jnp.array(2))
+      for x, dtype in ((jnp.uint8(3), "uint8"), (3, "int32"), (jnp.float16(3), "float16"), (True, "int32"))
+      for how in (jnp.power, lambda x, n: jnp.asarray(x)**n, lambda x, n: jit(lambda x: x**n)(x))],
     (lambda: jnp.floor_divide(array("bool"), True), "int32"), (lambda: jnp.rint(array("int8")), "float32"),
     (lambda: jnp.clip(array("int8"), -300, 300), "int8"), (lambda: jnp.clip(array("int8"), 0.5), "float32"),
     (lambda: jnp.angle(array("int8")), "float32"),
@@ -80,7 +83,7 @@ def test_result_dtypes(call, dtype):
     (lambda: jnp.hypot(3e30, 4e30), 5e30), (lambda: jnp.remainder(-1.0, INF), INF), (lambda: jnp.remainder(7, 0), 0),
     (lambda: jnp.floor_divide(1.0, 0.0), INF), (lambda: jnp.fmax(NAN, 1.0), 1.0),
     (lambda: jnp.heaviside(NAN, 0.5), NAN), (lambda: jnp.clip(NAN, 0, 1), NAN), (lambda: jnp.power(0, 0), 1),
-    (lambda: jnp.power(jnp.array(2), jnp.array(-1)), 0), (lambda: jnp.gcd(0, 0), 0), (lambda: jnp.lcm(0, 4), 0),
+    (lambda: jnp.power(jnp.array(2), jnp.array([-1])), [0]), (lambda: jnp.gcd(0, 0), 0), (lambda: jnp.lcm(0, 4), 0),
     (lambda: jnp.power(jnp.array([0, -6, -1, -1]), jnp.array([64, 100, -3, -2])), [0, 0, -1, 1]),
     (lambda: jnp.power(np.uint8([0, 2, 3]), np.uint8([128, 65, 5])), [0, 0, 243]),
     (lambda: jnp.power(jnp.array([2, -1], "int4"), jnp.array([2, -3], "int4")), [4, -1]),
@@ -105,6 +108,7 @@ def test_slopes_at_edges(function, point, slopes):
 
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda: jnp.power(2, -1), TypeError, "Integers cannot be raised to negative powers"),
+    (lambda: jnp.power(2, jnp.int8(-1)), TypeError, "Integers cannot be raised to negative powers"),
     (lambda: jnp.hypot(1j, 1), ValueError, "hypot is not well defined for complex"),
     (lambda: jnp.gcd(1.0, 2), ValueError, "must be integers"), (lambda: jnp.clip(1j, 0, 1), ValueError, "complex"),
     (lambda: jnp.round(jnp.arange(3), -1), NotImplementedError, "decimals < 0"),
