@@ -121,8 +121,6 @@ class JitFunction(FastPath):
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         try:
             avals = tuple([x.aval if type(x) is ArrayImpl else aval_of(x) for x in leaves])
-            if self._placement.asks:
-                avals = self._placement.typed(in_tree, avals)
             return Given(leaves, in_tree, avals, statics)
         except (TypeError, OverflowError):
             if not adapters.any_adapted(leaves):

@@ -53,6 +53,17 @@ class _Moved:
         return pytree.tree_map(lambda x: transfer.move(x, self.place), results)
 
 
+class _Committed:
+    """A policy of calls: results are committed to the one device that in_shardings or out_shardings name."""
+    def before(self, leaves: Sequence[Any]) -> Sequence[Any]:
+        return leaves
+
+    def after(self, results: Any) -> Any:
+        def commit(x: Any) -> Any:
+            return ArrayImpl(x.aval, x._buf, True) if type(x) is ArrayImpl else x
+        return pytree.tree_map(commit, results)
+
+
 class Placement:
     """What a compiled function `name` was given of shardings; with `place`, a SingleDeviceSharding, all goes
     there."""
@@ -70,6 +81,8 @@ class Placement:
             from ..placement.shardings import check_kind
             for x in leaves:
                 check_kind(x, f"jit of {name}, in_shardings and out_shardings", devices=False)
+            if place is None and placement.SingleDeviceSharding in map(type, leaves):
+                self.policies = (_Committed(),)
             self.options = (*self.options, tuple(leaves), structure)
 
     def refuse_closure(self) -> None:
@@ -77,16 +90,6 @@ class Placement:
         if pytree.tree_leaves((self.ins, self.outs)):
             raise NotImplementedError(f"jit of {self.name}: in_shardings, out_shardings and device do "
                                       "not go with a Ref that the function closes over")
-
-    def typed(self, in_tree: Any, avals: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The types of the arguments as in_shardings says how Explicit mesh axes split them."""
-        if self.ins is None or self.place is not None:
-            return avals
-        requested = self.inputs(in_tree)
-        try:
-            return tuple([s.typed(a) if s and not a.explicit else a for a, s in zip(avals, requested)])
-        except ValueError:      # one does not divide, which is said when the program is placed
-            return avals
 
     def of(self, traced: TracedProgram, leaves: Sequence[Any],
            paths: Callable[[], list[str]]) -> tuple[Any, list[Any] | None]:
@@ -194,10 +197,10 @@ class Placement:
     def constrained(self, traced: TracedProgram,
                     leaves: Sequence[Any]) -> tuple[Sequence[Any], Callable[[Any], Any]]:
         """(the leaves of the arguments, a function of the results) with what was asked as constraints of a
-        program."""
+        program; over Explicit axes the types say it."""
         if not self.asks:
             return leaves, lambda results: results
-        from ..placement.shardings import constrained
+        from ..placement.shardings import constrained, hinted
         requested, outs = self.requested(traced)
-        return (constrained(leaves, requested, self.name),
-                lambda results: constrained(results, outs, self.name))
+        return (constrained(leaves, requested, self.name, hinted),
+                lambda results: constrained(results, outs, self.name, hinted))

@@ -16,7 +16,7 @@ from .array import Array
 from .avals import ShapedArray, Space, aval_of, physical
 from .config import config, inside, state, sync
 from .debug_info import DebugInfo, located
-from .jaxpr import Atom, Eqn, Jaxpr, Literal, Params, Var, check_jaxpr, literal_value, sub_jaxprs
+from .jaxpr import Atom, Eqn, Jaxpr, Literal, Var, check_jaxpr, literal_value, sub_jaxprs
 from .primitive import Builtin, Primitive
 from .source_info import Source
 from .surface.boundary import boundaries
@@ -47,7 +47,7 @@ class Trace:
         self.staging: bool = self.parent is not None and self.parent.staging
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        params = params if primitive.also is None else Params(params, primitive.also)
+        params = params if primitive.also is None else primitive.also(params)
         if not hasattr(self, "process_primitive"):
             raise NotImplementedError(f"{type(self).__name__} has no rule process_primitive(self, primitive, "
                                       f"args, params), which is to say what it does with {primitive}")

@@ -4,6 +4,7 @@ All processes call the same function with the same structure and types of values
 them raise.  What is sent is bytes, in a program over all devices: values arrive as they were, and 64-bit
 numbers keep their width.  With one process everything works and nothing is sent.
 """
+import contextlib
 import functools
 import hashlib
 import operator
@@ -17,7 +18,8 @@ from ..core.surface.public import export_names
 from ..core.trace import Tracer
 from ..distributed import job
 from ..interpreters import batching  # noqa: F401 - found here in JAX too
-from ..placement.make_arrays import check_block, from_local_data, make_array_from_process_local_data
+from ..placement.device_put import device_put
+from ..placement.make_arrays import from_local_data, held_tiles, make_array_from_process_local_data
 from ..runtime.array_impl import ArrayImpl, assembled
 from ..runtime.devices import client, shards, transfer
 from ..sharding.abstract import is_local
@@ -25,9 +27,9 @@ from ..sharding.mesh import Mesh
 from ..sharding.named import NamedSharding, as_named
 from ..sharding.spec import PartitionSpec
 
-__all__ = ["assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array",
+__all__ = ["ProcessFailureError", "assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array",
            "global_array_to_host_local_array_impl", "gtl_abstract_eval", "host_local_array_to_global_array",
-           "host_local_array_to_global_array_impl", "ltg_abstract_eval", "process_allgather",
+           "host_local_array_to_global_array_impl", "live_devices", "ltg_abstract_eval", "process_allgather",
            "reached_preemption_sync_point", "sync_global_devices"]
 
 _SAID = 512     # bytes in which a process says what it calls
@@ -165,9 +167,8 @@ def ltg_abstract_eval(arr, *, global_mesh, pspec):
     >>> multihost_utils.ltg_abstract_eval(jax.core.ShapedArray((4,), "f"), global_mesh=mesh, pspec=jax.P("x"))
     ShapedArray(float32[4])
     """
-    box = check_block("host_local_array_to_global_array", NamedSharding(global_mesh, pspec), arr.ndim)
-    return arr.update(shape=tuple(n * total // (stop - start)
-                                  for n, (start, stop, total) in zip(arr.shape, box)))
+    grid = held_tiles("host_local_array_to_global_array", NamedSharding(global_mesh, pspec), arr.ndim)
+    return arr.update(shape=tuple(n * total // len(held) for n, (held, total) in zip(arr.shape, grid)))
 
 
 def gtl_abstract_eval(arr, *, global_mesh, pspec):
@@ -177,9 +178,8 @@ def gtl_abstract_eval(arr, *, global_mesh, pspec):
     >>> multihost_utils.gtl_abstract_eval(jax.core.ShapedArray((4,), "f"), global_mesh=mesh, pspec=jax.P("x"))
     ShapedArray(float32[4])
     """
-    box = check_block("global_array_to_host_local_array", NamedSharding(global_mesh, pspec), arr.ndim)
-    return arr.update(shape=tuple(n // total * (stop - start)
-                                  for n, (start, stop, total) in zip(arr.shape, box)))
+    grid = held_tiles("global_array_to_host_local_array", NamedSharding(global_mesh, pspec), arr.ndim)
+    return arr.update(shape=tuple(n // total * len(held) for n, (held, total) in zip(arr.shape, grid)))
 
 
 def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):
@@ -232,6 +232,47 @@ def reached_preemption_sync_point(step_id):
     return job.is_initialized() and client.world.preemption().reached_sync_point(step_id)
 
 
+class ProcessFailureError(Exception):
+    """A process that holds devices of `live_devices` died in its block.
+
+    >>> issubclass(multihost_utils.ProcessFailureError, Exception)
+    True
+    """
+
+
+@contextlib.contextmanager
+def live_devices(devices):
+    """The devices of processes that live, for a block; all of these processes enter and leave it together.
+
+    By default the death of a process ends all others, within the time that `distributed.initialize` says; so
+    this finds all devices, or is not returned from.
+
+    Raises:
+        ProcessFailureError: at the end of the block, where a process has died in it.
+        RuntimeError: in a process that is none of several.
+        ValueError: without devices, or for one that is named twice.
+
+    >>> with multihost_utils.live_devices(jax.devices()) as alive:      # doctest: +SKIP
+    ...     step(alive)
+    """
+    if not job.is_initialized():
+        raise RuntimeError("live_devices: Distributed JAX not initialized: this process is none of several; "
+                           "distributed.initialize() joins them")
+    devices = list(devices)
+    if not devices or len(set(devices)) < len(devices):
+        raise ValueError(f"live_devices: want devices, each once; got {devices}")
+    alive = _living(devices)
+    yield alive
+    if dead := set(alive) - set(_living(devices)):
+        raise ProcessFailureError(f"Devices failed: {dead}")
+
+
+def _living(devices):
+    """Those of the devices whose processes live: it waits until each has called it, or is known as dead."""
+    alive = client.world.client.get_live_nodes(sorted({d.process_index for d in devices}))
+    return [d for d in devices if d.process_index in alive]
+
+
 def _specs(name, treedef, pspecs):
     specs = pytree.flatten_axes(f"{name} pspecs", treedef, pspecs)
     for spec in specs:
@@ -250,9 +291,8 @@ def _same_shape(name, x, typed, mesh, spec):
 
 
 def _local(name, x, sharding):
-    if not isinstance(x, ArrayImpl):
-        raise TypeError(f"{name}: expected arrays over the devices of all processes, got a "
-                        f"{type(x).__name__}")
+    if not isinstance(x, ArrayImpl):        # the same in all processes
+        return device_put(x, NamedSharding(_local_mesh(name, sharding.mesh), sharding.spec))
     x = transfer.move(x, sharding)
     shape = gtl_abstract_eval(x.aval, global_mesh=sharding.mesh, pspec=sharding.spec).shape
     local = NamedSharding(_local_mesh(name, sharding.mesh), sharding.spec)

@@ -119,7 +119,7 @@ def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
         x.check_alive()
         return x
     moved = transfer.move(x, sharding)
-    if donate and moved._buf is not x._buf and not x.is_deleted():
+    if donate and shards.memory(moved._buf) is not shards.memory(x._buf) and not x.is_deleted():
         x.delete()
     return moved
 

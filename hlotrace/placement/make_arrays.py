@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core import dtypes
-from ..core.avals import ShapedArray
+from ..core.avals import ShapedArray, aval_of
 from ..core.pytrees import pytree
 from ..runtime import array_impl
 from ..runtime.devices import placement, shards, transfer
@@ -165,9 +166,9 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     ((4,), Array([2, 3], dtype=int32))
     """
     name = "make_array_from_process_local_data"
+    leaves, treedef = pytree.tree_flatten(local_data)
     several = global_shape is not None and not isinstance(global_shape, tuple)
-    if several or isinstance(local_data, (dict, list, tuple)):
-        leaves, treedef = pytree.tree_flatten(local_data)
+    if several or not pytree.treedef_is_strict_leaf(treedef):
         shapes = [global_shape] * len(leaves) if global_shape is None else treedef.flatten_up_to(global_shape)
         targets = pytree.flatten_axes(f"{name} sharding", treedef, sharding)
         return treedef.unflatten([from_local_data(name, s, v, g) for s, v, g in zip(targets, leaves, shapes)])
@@ -178,6 +179,7 @@ def from_local_data(name: str, sharding: Sharding, value: Any,
                     global_shape: Sequence[int | None] | None) -> ArrayImpl:
     """`make_array_from_process_local_data` for one value; `name` begins errors."""
     _check_sharding(name, sharding)
+    aval_of(value)      # TypeError for what is no array
     value = np.asarray(value)
     shape, indices, devices = _of_process(name, sharding, value.shape,
                                           global_shape if global_shape is None else tuple(global_shape))
@@ -188,53 +190,54 @@ def from_local_data(name: str, sharding: Sharding, value: Any,
 
 @functools.lru_cache(1024)
 def _of_process(name: str, sharding: Sharding, local_shape: tuple[int, ...],
-                global_shape: tuple[int | None, ...] | None) -> tuple[tuple[int, ...], list[Any], list[Any]]:
+                global_shape: tuple[int, ...] | None) -> tuple[tuple[int, ...], list[Any], list[Any]]:
     """The shape of an array of which a process holds a value of `local_shape`; the index in that value of the
     part of each of its devices; these devices."""
-    box = check_block(name, sharding, len(local_shape))
+    grid = held_tiles(name, sharding, len(local_shape))
     if global_shape is None:
-        shape = tuple([size * total // (stop - start)
-                       for size, (start, stop, total) in zip(local_shape, box)])
+        shape = tuple([size * total // len(held) for size, (held, total) in zip(local_shape, grid)])
     else:
-        sizes = (*local_shape, *[0] * len(global_shape))
-        shape = tuple([sizes[i] if size is None else size for i, size in enumerate(global_shape)])
+        shape = global_shape
+        if None in shape:
+            raise ValueError(f"{name}: global_shape {shape} has Nones. This is not supported: leave it out, "
+                             "or give every size")
     if len(shape) != len(local_shape):
         raise ValueError(f"{name}: global_shape {global_shape} has {len(shape)} dimensions and the local "
                          f"data, of shape {local_shape}, has {len(local_shape)}")
     placement.check_divides(sharding, ShapedArray(shape, bool), lambda: name)
-    starts = []
-    for dim, (size, local, (start, stop, total)) in enumerate(zip(shape, local_shape, box, strict=True)):
+    at = []     # for each dimension where a tile of the whole begins in the local data, by where in the whole
+    for dim, (size, local, (held, total)) in enumerate(zip(shape, local_shape, grid, strict=True)):
+        tile = size // total
         if local == size:
-            starts.append(0)
-        elif local * total == size * (stop - start):
-            starts.append(start * (size // total))
+            at.append({n * tile: n * tile for n in held})
+        elif local * total == size * len(held):
+            at.append({n * tile: i * tile for i, n in enumerate(held)})
         else:
             raise ValueError(f"{name}: dimension {dim} of the local data, of shape {local_shape}, must have "
-                             f"size {size * (stop - start) // total}, this process's part of {shape} as "
+                             f"size {size * len(held) // total}, this process's part of {shape} as "
                              f"{sharding} divides it, or the whole size {size}")
-    where = sharding.addressable_devices_indices_map(shape)
-    return shape, [tuple([slice((s.start or 0) - at, (size if s.stop is None else s.stop) - at)
-                          for s, at, size in zip(index, starts, shape)])
+    part, where = sharding.shard_shape(shape), sharding.addressable_devices_indices_map(shape)
+    return shape, [tuple([slice(first := begins[s.start or 0], first + size)
+                          for s, begins, size in zip(index, at, part)])
                    for index in where.values()], list(where)
 
 
 @functools.lru_cache(1024)
-def check_block(name: str, sharding: Sharding, ndim: int) -> tuple[tuple[int, int, int], ...]:
-    """(first tile, last tile + 1, number of tiles) along each dimension, of the tiles of this process.
+def held_tiles(name: str, sharding: Sharding, ndim: int) -> tuple[tuple[tuple[int, ...], int], ...]:
+    """(the numbers of the tiles that this process holds, how many there are) along each dimension.
 
     Raises:
-        ValueError: where those do not fill a box: then no array can hold exactly what the process holds.
+        ValueError: where those are no grid: then no array can hold exactly what the process holds.
     """
     tiles = sharding._tiles(ndim)
     local = np.isin(tiles, [i for i, d in enumerate(sharding._devices) if is_local(d)]).any(-1)
-    held = np.argwhere(local)
-    if not len(held):
+    if not local.any():
         raise ValueError(f"{name}: no device of {sharding} belongs to this process")
-    low, high = held.min(0), held.max(0) + 1
-    if len(held) != np.prod(high - low):
+    held = [np.unique(numbers) for numbers in np.argwhere(local).T]
+    if local.sum() != math.prod(map(len, held)):
         raise ValueError(f"{name}: the parts of {sharding} that this process holds do not form a block; use "
                          "make_array_from_callback")
-    return tuple(zip(low.tolist(), high.tolist(), local.shape))
+    return tuple((tuple(numbers.tolist()), total) for numbers, total in zip(held, local.shape))
 
 
 __all__ = ["make_array_from_callback", "make_array_from_process_local_data",

@@ -220,6 +220,16 @@ def _in_order(v: Any, sharding: Any, aval: ShapedArray, what: str) -> Any:
     return layout_constraint_p.bind(v, layout=layout)
 
 
+def hinted(x: Any, sharding: Any) -> Any:
+    """`x` with a sharding that its type need not say: in a program over Explicit axes they are as typed."""
+    if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes and state.trace.staging:
+        if sharding.mesh.auto_axes:
+            return sharding_constraint_p.bind(x, sharding=sharding)
+        if get_abstract_mesh().explicit_axes:
+            return x
+    return _binding(sharding)(x, sharding=sharding)
+
+
 def _binding(sharding: Any) -> Callable[..., Any]:
     explicit = isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes
     return reshard_terms if explicit else sharding_constraint_p.bind

@@ -249,7 +249,11 @@ def lower_for(jaxpr: Jaxpr, where: Where, *, platform: str | None = None, donate
         outs = where.outs or (None,) * len(jaxpr.outvars)
         if where.mesh is not None and (where.mesh.explicit_axes or any(a.explicit for a in jaxpr.out_avals)):
             from ..sharding.named import of_type  # few programs are over Explicit axes
-            outs = tuple([s or of_type(a, where.mesh) for s, a in zip(outs, jaxpr.out_avals)])
+
+            # where no type and no equation is over a mesh, the shardings of inputs decide
+            named = fact_of(jaxpr, "meshes")
+            if state.mesh_to_run_on or named or any([a.mesh for a in jaxpr.in_avals]):
+                outs = tuple([s or of_type(a, where.mesh, named) for s, a in zip(outs, jaxpr.out_avals)])
         where = where._replace(outs=outs)
         options["partition"] = where
     if platform is None:

@@ -37,6 +37,8 @@ def _kinds(devices: tuple[Any, ...]) -> tuple[str | None, list[str] | None]:
     """(the default kind of the devices' memory, all kinds); (None, None) where the devices do not say."""
     device: Any = next((d for d in devices if is_local(d) and hasattr(d, "default_memory")), None)
     try:
+        if device is None:      # those of other processes have what this one's have
+            device = devices[0].client.local_devices()[0]
         return device.default_memory().kind, [memory.kind for memory in device.addressable_memories()]
     except (AttributeError, RuntimeError):      # substitutes, devices that programs are only compiled for
         return None, None

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 class Partition(NamedTuple):
     """The devices in the order in which the program numbers them, and the shardings of inputs and outputs.
 
-    None in place of a sharding leaves it to the compiler, whose choice is written in the axes of `mesh`.
+    None in place of a sharding leaves it to the compiler, whose choice is written in the axes of `mesh`, or
+    of one of `others`, which the program names too.
     """
     devices: tuple
     ins: tuple
     outs: tuple
     mesh: Any = None
+    others: tuple = ()
 
     @property
     def without_devices(self) -> bool:

@@ -274,7 +274,7 @@ LOCAL_IMPORTS = {
         hlotrace.runtime.executables.sharded_blocks: hlotrace.runtime.mlir.shardy
         hlotrace.runtime.executables.spmd: jaxlib
         hlotrace.runtime.executables.tiers: hlotrace.runtime.executables.kernels
-        hlotrace.runtime.devices.transfer: hlotrace.sharding.positional
+        hlotrace.runtime.devices.transfer: hlotrace.sharding.named hlotrace.sharding.positional
         hlotrace.transforms.partial_eval: hlotrace.primitives.parallel.sharding
         hlotrace.runtime.executables.compilation: hlotrace.runtime.executables.disk_cache hlotrace.runtime.mlir.bindings hlotrace.runtime.executables.spmd
         hlotrace.runtime.executables.compilation: hlotrace.runtime.mlir.partitioners
@@ -316,7 +316,7 @@ GIVEN_DOWNWARD = {
     "operations that a trace writes by itself": "JaxprTrace.pvary JaxprTrace.held JaxprTrace.typed Dimension.as_value "
         "shape.as_type jaxpr.convert",
     "methods of a class below that are functions of this floor":
-        "Array.__array_namespace__ Ref.copy Ref.at Ref.T Ref.reshape Ref.transpose Ref.bitcast Ref.swap Ref.addupdate Ref.__getitem__ "
+        "Array.__array_namespace__ Ref.copy Ref.at Ref.T Ref.reshape Ref.transpose Ref.bitcast Ref.get Ref.set Ref.swap Ref.addupdate Ref.__getitem__ "
         "Ref.__setitem__ ShapedArray.unsplit Jaxpr.view "
         "Sharding._to_xla_hlo_sharding Sharding._of_jaxlib SingleDeviceSharding._of_jaxlib BCOO.__getitem__ "
         "BCSR.__getitem__ BCOO.reshape BCOO.__iter__",

@@ -49,7 +49,7 @@ def test_arrays_on_one_device_each_are_joined_in_any_order_and_not_copied(shardi
 def test_what_one_process_holds_is_the_whole(sharding, parts):
     is_whole(jax.make_array_from_process_local_data(sharding, WHOLE), sharding)
     tree = jax.make_array_from_process_local_data(sharding, {"x": WHOLE, "y": [WHOLE]},
-                                                  {"x": (8, None), "y": [None]})
+                                                  {"x": (8, 8), "y": [None]})
     is_whole(tree["x"], sharding)
     is_whole(tree["y"][0], sharding)
 

@@ -7,7 +7,7 @@ from typing import Any
 from ...core.avals import aval_of
 from ...core.caches import LRUCache
 from ...core.config import state
-from ...core.errors import check_callable
+from ...core.errors import IndivisibleError, check_callable
 from ...core.pytrees import pytree
 from ...core.trace import EVAL
 from ...primitives.arrays.shape import reshape
@@ -150,7 +150,8 @@ class _PmapFunction(JitFunction):
         if size != len(devices) and client.process_count() > 1:
             devices = [*filter(is_local, devices)]      # within another transformation
         if size > len(devices):
-            raise ValueError(f"{flat}: the mapped axis has size {size}, and there are {len(devices)} "
+            error = IndivisibleError if size % len(devices) else ValueError
+            raise error(f"{flat}: the mapped axis has size {size}, and there are {len(devices)} "
                              "devices; each slice needs one of its own: reshape so that several go to one "
                              "device, with vmap inside, or use jit")
         return dims, Mesh(devices[:size], (self._axis_name,))

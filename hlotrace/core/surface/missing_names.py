@@ -14,8 +14,7 @@ NAMES = {       # a module, as "numpy", or "Array": names
     "experimental.layout": (
         "explicit_layout"),
     "experimental.multihost_utils": (
-        "ProcessFailureError global_array_to_host_local_array_p host_local_array_to_global_array_p "
-        "live_devices ltg_batcher"),
+        "global_array_to_host_local_array_p host_local_array_to_global_array_p ltg_batcher"),
     "experimental.rnn": (
         "PRNGKeyArray rnn_abstract_eval rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p"),
     "experimental.source_mapper": (

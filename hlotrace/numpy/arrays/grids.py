@@ -14,6 +14,7 @@ from ...lax import shapes as lax
 from ...primitives.arrays.shape import reshape
 from ...primitives.arrays.slicing import iota_p
 from ...primitives.common import as_axes, canonical_shape, check_index, prod, scalar, static_int
+from ...runtime.devices import transfer
 from ..elementwise.arithmetic import clip, remainder
 from ..elementwise.ufuncs import maximum
 from ..indexing.conditions import nonzero, where
@@ -319,9 +320,9 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None)
     check_choice("order", order, ("C", "F"))
     if mode == "raise":
         for i, n in zip(multi_index, dims):
-            values = np.asarray(concrete_or_error(i,
-                                                  "ravel_multi_index with mode='raise' needs concrete "
-                                                  "indices: use mode='wrap' or mode='clip'"))
+            values = np.asarray(transfer.whole(concrete_or_error(
+                i, "ravel_multi_index with mode='raise' needs concrete indices: use mode='wrap' or "
+                   "mode='clip'")))
             if ((values < 0) | (values >= n)).any():
                 raise ValueError(f"invalid entry in coordinates array: an index from {values.min()} to "
                                  f"{values.max()} along an axis of size {n}: use mode='clip' or mode='wrap'")

@@ -12,7 +12,7 @@ from ...primitives.arrays.elementwise import add, convert, div, lt, ne, rem_p
 from ...primitives.arrays.shape import broadcast_in_dim, full, reshape
 from ...primitives.arrays.slicing import concatenate_p
 from ...primitives.common import np, prod, shape_of
-from ...runtime.array_impl import as_array
+from ...runtime.devices import transfer
 from ..arrays.creation import asarray
 from ..arrays.shaping import broadcast_to, ravel
 from ..reductions.sorting import flat, index_dtype, positions, searchsorted
@@ -66,11 +66,16 @@ def _where(condition, x, y):
 
 # --- positions of what is true --------------------------------------------------------------------
 
-def known(x):
-    """The NumPy value that decides how many results there are.  ConcretizationTypeError under jit."""
+def check_known(x):
+    """ConcretizationTypeError for a value that decides how many results there are, under jit."""
     if not is_concrete(x):
         raise errors.sized_by_values(x)
-    return np.asarray(concrete_or_error(x))
+
+
+def known(x):
+    """The NumPy value that decides how many results there are.  ConcretizationTypeError under jit."""
+    check_known(x)
+    return np.asarray(transfer.whole(concrete_or_error(x)))
 
 
 def as_size(size):
@@ -122,7 +127,7 @@ def nonzero(a, *, size=None, fill_value=None):
         raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() "
                          "instead.")
     if size is None:
-        return tuple(as_array(i.astype(index_dtype())) for i in np.nonzero(known(a)))
+        return tuple(transfer.beside(a, i.astype(index_dtype())) for i in np.nonzero(known(a)))
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * ndim(a)
     if len(fills) != ndim(a) or any(f is not None and ndim(f) for f in fills):
         raise ValueError(f"fill_value must be a scalar or a tuple of length {ndim(a)}; got {fill_value}")

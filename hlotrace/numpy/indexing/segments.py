@@ -9,6 +9,7 @@ from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays.elementwise import add_p, max_p, min_p, mul_p
 from ...primitives.arrays.reduce import reducer_of
 from ...primitives.arrays.shape import broadcast_in_dim
+from ...runtime.devices import transfer
 from ..arrays.creation import asarray
 from ..arrays.ranges import arange
 from ..util import check_arraylike, np
@@ -88,7 +89,7 @@ def _number(called, ids, num):
     if num is None:
         ids = concrete_or_error(ids, f"{called}: the number of segments is the largest id + 1 unless "
                                 "num_segments= says it")
-        num = np.max(np.asarray(ids)) + 1 if ids.size else 0
+        num = np.max(np.asarray(transfer.whole(ids))) + 1 if ids.size else 0
     num = operator.index(num)
     if num < 0:
         raise ValueError(f"{called}: num_segments must not be negative, got {num}")

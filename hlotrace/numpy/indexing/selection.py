@@ -12,6 +12,7 @@ from ...primitives.arrays.gather import gather_p
 from ...primitives.arrays.gather_numbers import GatherDimensionNumbers, GatherScatterMode
 from ...primitives.arrays.shape import broadcast_in_dim, reshape
 from ...primitives.common import canonical_axes, canonical_axis, check_index
+from ...runtime.devices import transfer
 from ..arrays.creation import asarray, zeros
 from ..arrays.ranges import arange
 from ..arrays.shaping import broadcast_to, moveaxis, ravel
@@ -181,7 +182,7 @@ def choose(a, choices, out=None, mode="raise"):
     if mode == "raise":
         known = concrete_or_error(a, "choose with mode='raise' needs a concrete array: use mode='clip' or "
                                   "'wrap'")
-        values = np.asarray(known)
+        values = np.asarray(transfer.whole(known))
         if ((values < 0) | (values >= n)).any():
             raise ValueError(f"a holds {values[(values < 0) | (values >= n)].flat[0]}, and with {n} choices "
                              f"an entry is 0 to {n - 1}; mode='clip' or 'wrap' mends those outside")
@@ -462,7 +463,8 @@ def trim_zeros(filt, trim="fb", axis=None):
     (Array([1, 0, 2], dtype=int32), Array([1, 0], dtype=int32))
     """
     check_arraylike("trim_zeros", filt)
-    value = np.asarray(concrete_or_error(filt, "The result of jnp.trim_zeros depends on values"))
+    value = np.asarray(transfer.whole(concrete_or_error(
+        filt, "The result of jnp.trim_zeros depends on values")))
     places = np.nonzero(value) if value.ndim else ()
     bounds = [slice(None)] * value.ndim
     for i in canonical_axes(axis, value.ndim):

@@ -17,7 +17,7 @@ from ...primitives.arrays.shape import broadcast_in_dim, full, move_axis, reshap
 from ...primitives.arrays.slicing import concatenate_p, slice_p
 from ...primitives.arrays.sort import sort, take_along
 from ...primitives.common import canonical_axis, np, prod, shape_of
-from ..indexing.conditions import as_size, known, where_true
+from ..indexing.conditions import as_size, check_known, known, where_true
 from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, promote_dtypes, shape
 from .sorting import flat, index_dtype, positions, searchsorted
 
@@ -88,7 +88,7 @@ def _unique(name, ar, axis, equal_nan, size, fill_value):
     check_arraylike(name, ar)
     axis = None if axis is None else canonical_axis(axis, ndim(ar) or 1)
     if size is None:
-        known(ar)
+        check_known(ar)
     given = shape(ar)
     if not given:
         ar, axis = flat(ar), None
@@ -298,7 +298,7 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=Non
     """
     check_arraylike("intersect1d", ar1, ar2)
     if size is None:
-        known(ar1), known(ar2)
+        check_known(ar1), check_known(ar2)
     lengths = aval_of(ar1).size, aval_of(ar2).size
     if not all(lengths):
         values = full((0,), 0, dtype_of(promote_dtypes(ar1, ar2)[0]))
@@ -338,7 +338,7 @@ def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     """
     check_arraylike("setdiff1d", ar1, ar2)
     if size is None:
-        known(ar1), known(ar2)
+        check_known(ar1), check_known(ar2)
     values = flat(ar1)
     mask = isin(values, ar2, invert=True)
     if not assume_unique and shape_of(values)[0]:
@@ -361,7 +361,7 @@ def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     """
     check_arraylike("setxor1d", ar1, ar2)
     if size is None:
-        known(ar1), known(ar2)
+        check_known(ar1), check_known(ar2)
     if not aval_of(ar1).size or not aval_of(ar2).size:
         return union1d(ar1, ar2, size=size, fill_value=fill_value)
     values, second, _, first, last = _merged(ar1, ar2)

@@ -18,6 +18,7 @@ from ...primitives.arrays.shape import broadcast_in_dim, full, reduce_sum, resha
 from ...primitives.arrays.slicing import concatenate_p, iota_p, rev_p, slice_p
 from ...primitives.arrays.sort import sort as sort_arrays, take_along
 from ...primitives.common import canonical_axis, np, scalar, shape_of, static_int
+from ...runtime.devices import transfer
 from ..arrays.creation import asarray
 from ..util import cast, check_arraylike, dtype_of, ndim, promote_dtypes, promote_dtypes_inexact, shape
 from .reductions import max as max_, min as min_
@@ -408,7 +409,7 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
     if length is None:
         if not is_concrete(x):
             raise errors.sized_by_values(x, "length=")
-        values = np.asarray(concrete_or_error(x))
+        values = np.asarray(transfer.whole(concrete_or_error(x)))
         length = max(operator.index(minlength), int(values.max()) + 1 if values.size else 0)
     if out_sharding is not None:
         x, weights = over_auto_axes(x, weights)

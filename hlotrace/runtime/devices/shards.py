@@ -69,7 +69,7 @@ def shards(x: Any, addressable: bool = True) -> list[Shard]:
     if len(sharding._devices) > 1:
         share(x._buf)
     part = x.aval.update(sharding.shard_shape(x.shape), sharding=None)
-    local = iter(single_buffers(x))
+    local, committed = iter(single_buffers(x)), x._committed
     mine = {} if addressable else {shard.device: shard for shard in shards(x)}
     copies: dict[Any, int] = {}
     found = []
@@ -81,7 +81,7 @@ def shards(x: Any, addressable: bool = True) -> list[Shard]:
         elif is_local(device):
             place = placement.on_device(device, sharding._kind).in_layout(x._buf._sharding._own._layout)
             buf = binding.rewrap(next(local), physical(part), place)
-            found.append(Shard(device, index, replica, type(x)(part, buf, True)))
+            found.append(Shard(device, index, replica, type(x)(part, buf, committed)))
         elif not addressable:
             found.append(Shard(device, index, replica, None))
     x._buf._shards = {**getattr(x._buf, "_shards", {}), addressable: tuple(found)}
@@ -185,7 +185,7 @@ def put_parts(parts: Sequence[np.ndarray], part: ShapedArray, aval: ShapedArray,
 
 def joined(aval: ShapedArray, sharding: Sharding, buffers: Mapping[Any, binding.Buffer]) -> binding.Buffer:
     """jaxlib's buffer of an array over the devices of a sharding, from those of its parts by device."""
-    if len(sharding._devices) == 1:
+    if len(sharding._devices) == len(buffers) == 1:
         buffer, = buffers.values()
         return binding.rewrap(buffer, aval, sharding)
     return binding.join([buffers[device] for device in filter(is_local, sharding._devices)], aval, sharding)

@@ -54,6 +54,27 @@ def _moved(x: Any, sharding: Sharding, committed: bool) -> Any:
     return move(move(x, _renumbered(sharding, old._devices, x.ndim)), sharding)
 
 
+def whole(x: Any) -> Any:
+    """The array, held whole by each process that has a part of it: those exchange their parts, together."""
+    if type(x) is not array_impl.ArrayImpl or shards.is_held(x):
+        return x
+    return move(x, _on_each(x))
+
+
+def beside(x: Any, value: np.ndarray) -> Any:
+    """An array of a NumPy value, which all processes have, on the devices of `x` if that is committed."""
+    made = array_impl.as_array(value)
+    if not getattr(x, "_committed", False):
+        return made
+    return move(made, _on_each(x) if len(x.sharding._devices) > 1 else x.sharding.in_layout(None))
+
+
+def _on_each(x: Any) -> Sharding:
+    """The sharding of a value that each device of an array is to hold whole."""
+    from ...sharding.named import as_named  # importing hlotrace needs none
+    return as_named(x.sharding, x.ndim).in_layout(None).with_entries()
+
+
 @functools.lru_cache(256)
 def _identity(aval: ShapedArray) -> Jaxpr:
     return trace_to_jaxpr(lambda v: [v], [aval], "reshard")

@@ -197,7 +197,8 @@ def _settled(partition: Partition, requested: Sequence[Sharding | None], avals: 
     settled = list(requested)
     if not all(requested):
         found = compiled() if len(partition.devices) > 1 else None
-        settled = [s or chosen(found and hlo_sharding(found[i]), a, partition.devices, partition.mesh)
+        settled = [s or chosen(found and hlo_sharding(found[i]), a, partition.devices, partition.mesh,
+                               partition.others)
                    for i, (s, a) in enumerate(zip(requested, avals, strict=True))]
         settled = [_in_memory(s, want._kind) if s and want is not None and want._kind else s
                    for s, want in zip(settled, requested)]
@@ -223,8 +224,10 @@ def _like(found: Sharding, ndim: int, shardings: Sequence[Sharding], avals: Sequ
                  and s.in_layout(None).is_equivalent_to(found, ndim)), False)
 
 
-def chosen(hlo: Any, aval: ShapedArray, devices: Sequence[binding.Device], mesh: Any) -> Sharding:
-    """The sharding that the compiler chose, as a NamedSharding where the axes of `mesh` can say it."""
+def chosen(hlo: Any, aval: ShapedArray, devices: Sequence[binding.Device], mesh: Any,
+           others: Sequence[Mesh] = ()) -> Sharding:
+    """The sharding that the compiler chose, as a NamedSharding where the axes of `mesh`, or one of `others`,
+    can say it."""
     if len(devices) == 1 and not mesh:
         return placement.on_device(devices[0])
     if hlo is None or hlo.is_replicated():
@@ -235,10 +238,9 @@ def chosen(hlo: Any, aval: ShapedArray, devices: Sequence[binding.Device], mesh:
     tiles = np.array(hlo.tile_assignment_devices()).reshape(counts)
     ndim = physical(aval).ndim
     tiles = tiles.reshape(*counts[:ndim], -1)[(slice(None),) * aval.ndim + (0,) * (ndim - aval.ndim)]
-    spec = mesh and spec_of(tiles, mesh)
-    if spec is not None:
-        found = NamedSharding(mesh, spec)
-        return found.filled(aval.ndim)
+    for each in filter(None, (mesh, *others)):
+        if (spec := spec_of(tiles, each)) is not None:
+            return NamedSharding(each, spec).filled(aval.ndim)
     return PositionalSharding(devices)._with(tiles)
 
 
@@ -358,7 +360,8 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
                             for s in each]
                            for each in (requested, outs or ()))
     given: Any = tuple(outs) if outs else None
-    return Partition(devices, tuple(requested), given, mesh)
+    others = tuple(m for m in dict.fromkeys(known) if type(m) is type(mesh) is Mesh and m is not mesh)
+    return Partition(devices, tuple(requested), given, mesh, others)
 
 
 def _ids(devices: Sequence[binding.Device]) -> str:

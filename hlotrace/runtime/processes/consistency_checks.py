@@ -234,23 +234,31 @@ def check_values(what: str, values: Sequence[Any], shardings: Sequence[Any], nam
         return
     groups: dict = {}
     for i, (x, sharding) in enumerate(zip(values, shardings, strict=True)):
-        if sharding is None or isinstance(x, Tracer) or (
-                type(x) is array_impl.ArrayImpl and not x.is_fully_addressable):
+        if sharding is None or isinstance(x, Tracer) or _is_common(x):
             continue
         company = company_of(sharding._devices)
         if company is not None:
             groups.setdefault(company, []).append(i)
     for company, held in groups.items():
-        found = [values[i]._numpy() if type(values[i]) is array_impl.ArrayImpl else np.asarray(values[i])
-                 for i in held]
-        types = [f"{v.dtype.name}[{','.join(map(str, v.shape))}]" for v in found]
+        types, found = zip(*[_typed_bytes(values[i]) for i in held])
         company.same(f"{what} of {', '.join(types[:8])}{', ...' if len(types) > 8 else ''}",
-                     [_digest(t, v) for t, v in zip(types, map(_bytes, found))],
+                     [_digest(t, v) for t, v in zip(types, found)],
                      lambda held=held: [name for i, name in enumerate(names()) if i in held])
 
 
-def _bytes(value: Any) -> np.ndarray:
-    return np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+def _is_common(x: Any) -> bool:
+    """Do several processes hold parts of the array?"""
+    return type(x) is array_impl.ArrayImpl and len({d.process_index for d in x.sharding._devices}) > 1
+
+
+def _typed_bytes(x: Any) -> tuple[str, np.ndarray]:
+    """The type and the bytes of a value; of an array that another process holds, words that only the others
+    say."""
+    if type(x) is array_impl.ArrayImpl and not x.is_fully_addressable:
+        return f"{x.aval.str_short()} that is not in process {client.process_index()}", np.zeros(0, np.uint8)
+    value = x._numpy() if type(x) is array_impl.ArrayImpl else np.asarray(x)
+    return (f"{value.dtype.name}[{','.join(map(str, value.shape))}]",
+            np.ascontiguousarray(value).reshape(-1).view(np.uint8))
 
 
 def _come(connection: Any, key: Any, seconds: float) -> bool:

@@ -209,13 +209,76 @@ def only_an_array_that_is_held_whole_goes_to_one_device():
 
 @in_every_process
 def an_array_that_lies_elsewhere_altogether_is_seen_but_not_read():
-    far = jax.device_put(table(), jax.local_devices(process_index=1)[0])
-    if jax.process_index() == 1:
-        np.testing.assert_array_equal(np.asarray(far), table())
-    else:
+    device = jax.local_devices(process_index=1)[0]
+    for value in (table(), jnp.asarray(table()), jnp.asarray(table()) + 0):
+        far = jax.device_put(value, device)
+        assert (far.sharding.memory_kind, far.committed) == ("device", True)
+        if jax.process_index() == 1:
+            np.testing.assert_array_equal(np.asarray(far), table())
+            continue
         assert far.addressable_shards == [] and "shape=" in str(far)
         with pytest.raises(RuntimeError, match="non-addressable"):
             np.asarray(far)
+    with pytest.raises(RuntimeError, match=r"process 0 calls device_put of float32.* that is not in process 0 at "):
+        jax.device_put(far, on())
+    lies(jax.device_put(table(), on()), on(), table())      # and they still agree about the next
+
+
+@in_every_process
+def what_a_process_has_of_an_array_may_be_in_pieces():
+    """One device of each process after the other along "q": no process holds a block."""
+    devices = np.array(jax.devices()).reshape(jax.process_count(), -1).T
+    apart = NamedSharding(Mesh(devices.ravel(), ("q",)), P("q"))
+    mine = np.concatenate(np.split(table(), devices.shape[0])).reshape(*devices.shape, 2, 3)[:, jax.process_index()]
+    for shape in (None, table().shape):
+        lies(jax.make_array_from_process_local_data(apart, mine.reshape(-1, 3), shape), apart, table())
+    lies(jax.make_array_from_process_local_data(apart, table(), table().shape), apart, table())
+    x = multihost_utils.host_local_array_to_global_array(mine.reshape(-1, 3), mesh(), P(("d", "p")))
+    lies(x, on(("d", "p")), table())
+    assert jax.make_array_from_process_local_data(on(), {"a": None, "b": np.ones(2)})["a"] is None
+    for words, given in (("Nones", (mine.reshape(-1, 3), (None, 3))), ("has 1 dimensions", (mine.reshape(-1, 3), (6,)))):
+        with pytest.raises(ValueError, match=words):
+            jax.make_array_from_process_local_data(apart, *given)
+    with pytest.raises(TypeError):
+        jax.make_array_from_process_local_data(on(), np.array(["a"]))
+
+
+OF_VALUES = {       # functions whose results are as many, or are refused, as values say
+    "nonzero": jnp.nonzero, "argwhere": jnp.argwhere, "unique": jnp.unique, "union1d": lambda x: jnp.union1d(x, x + 1),
+    "intersect1d": lambda x: jnp.intersect1d(x, x * 2), "setdiff1d": lambda x: jnp.setdiff1d(x, x * 2),
+    "setxor1d": lambda x: jnp.setxor1d(x, x * 2), "trim_zeros": lambda x: jnp.trim_zeros(x.ravel()),
+    "bincount": lambda x: jnp.bincount(x.ravel()), "choose": lambda x: jnp.choose(x % 2, [x, -x]),
+    "segment_sum": lambda x: jax.ops.segment_sum(x, x[:, 1]), "ravel_multi_index": lambda x: jnp.ravel_multi_index((x,), (99,))}
+
+
+@in_every_process
+def what_depends_on_values_takes_those_of_all_processes():
+    whole = table().astype(int)
+    for name, function in OF_VALUES.items():
+        want = function(jnp.asarray(whole))
+        for x in (jax.device_put(whole, on("p")), jax.device_put(whole, on())):
+            for got, right in zip(jax.tree.leaves(function(x)), jax.tree.leaves(want), strict=True):
+                assert got.committed and got.sharding.device_set == set(jax.devices()), name
+                lies(got, got.sharding, right)
+    (found,) = jnp.nonzero(jax.device_put(jnp.arange(3), jax.local_devices()[-1]))
+    assert found.committed and found.devices() == {jax.local_devices()[-1]}
+
+
+@in_every_process
+def a_donated_array_whose_memory_stays_is_alive():
+    x = jax.device_put(table(), on("p"))
+    explicit = mesh().update(axis_types=(jax.sharding.AxisType.Explicit,) * 2)
+    y = jax.device_put(x, NamedSharding(explicit, P("p")), donate=True)
+    lies(y, NamedSharding(explicit, P("p")), table())
+
+
+@in_every_process
+def a_result_is_said_in_the_axes_of_a_mesh_that_can_say_it():
+    flat = Mesh(np.array(jax.devices()), ("q",))
+    x = jax.device_put(table(), NamedSharding(flat, P("q")))
+    y = jax.jit(lambda v: jax.lax.with_sharding_constraint(v + 1, on("p")))(x)
+    assert jax.local_device_count() == 1 or y.sharding == on("p")
+    lies(y, on("p"), table() + 1)
 
 
 @in_every_process
@@ -364,6 +427,16 @@ def local_values_become_global_arrays_and_come_back():
         assert multihost_utils.gtl_abstract_eval(there, global_mesh=mesh(), pspec=spec) == back.aval
     with pytest.raises(ValueError, match=r"write PartitionSpec\(\)"):
         multihost_utils.host_local_array_to_global_array(table(), mesh(), None)
+
+
+@in_every_process
+def the_processes_that_live_are_all_or_this_one_ends():
+    with multihost_utils.live_devices(jax.devices()) as alive:
+        assert alive == jax.devices()
+        assert issubclass(multihost_utils.ProcessFailureError, Exception)
+    for wrong in ([], jax.devices() * 2):
+        with pytest.raises(ValueError, match="each once"), multihost_utils.live_devices(wrong):
+            pass
 
 
 @in_every_process
