@@ -204,6 +204,8 @@ def canonical_shape(shape: Any, what: str = "shape", undecided: bool = False) ->
         TypeError: for traced or other values.
         ShapeError: for a negative size.
     """
+    if type(shape) is tuple and not [d for d in shape if type(d) is not int or d < 0]:
+        return shape        # as most are
     if isinstance(shape, (int, np.integer, Dimension)) and not isinstance(shape, bool):
         shape = (shape,)
     elif isinstance(shape, np.ndarray):
