@@ -179,9 +179,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Looking for cycles goes over what tests make, not over all tests, their modules and the library as well."""
+    """Looking for cycles goes over what a file of tests makes, not over all tests, their modules and the library as well."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True, specname="pytest_runtest_protocol")
+def pytest_freezing_after_each_file(item: pytest.Item, nextitem: pytest.Item | None):
+    result = yield
+    if nextitem is None or nextitem.path != item.path:
+        gc.freeze()
+    return result
 
 
 def pytest_sessionfinish() -> None:

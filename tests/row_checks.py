@@ -92,11 +92,15 @@ def mappable(row):
     return range(len(row.args)) if row.mapped is None else row.mapped
 
 
-def text(row):
-    """The StableHLO of a row's value and, where it has one, of its derivative."""
+def programs(row):
+    """What gives the StableHLO of a row's value and, where it has one, of its derivative, which computes the value too."""
     args = row.sample(row.base)
     fun, smooth = differentiable(row, args)
-    programs = [hlotrace.jit(lambda *args: listed(row.fun(*args))).lower(*args)]
+    yield lambda: hlotrace.jit(lambda *args: listed(row.fun(*args))).lower(*args).as_text()
     if smooth and row.derivative in ("twice", "reverse", "zero"):
-        programs.append(hlotrace.jit(lambda *xs: hlotrace.vjp(fun, *xs)[1](fun(*xs))).lower(*smooth))
-    return "\n".join(f"// {row.name}\n{p.as_text()}" for p in programs)
+        yield lambda: hlotrace.jit(lambda *xs: hlotrace.vjp(fun, *xs)[1](fun(*xs))).lower(*smooth).as_text()
+
+
+def text(row):
+    """The StableHLO of a row's value and derivative."""
+    return "\n".join(f"// {row.name}\n{program()}" for program in programs(row))

@@ -289,9 +289,11 @@ def _cotangent(ct: Any, aval: ShapedArray) -> Any:
     """
     if not dtypes.is_inexact(aval.dtype):
         return np.zeros(aval.shape, dtypes.float0)
-    (ct,) = as_operands([zeros_of(aval) if ct is None else ct])
+    computed = ct is not None
+    (ct,) = as_operands([ct if computed else zeros_of(aval)])
     ct = _divided(ct, aval)
-    return ct if aval.weak_type and dtypes.is_complex(aval.dtype) else giving_way(ct, aval.weak_type)
+    as_it_is = computed and aval.weak_type and dtypes.is_complex(aval.dtype)
+    return ct if as_it_is else giving_way(ct, aval.weak_type)
 
 
 def _divided(ct: Any, aval: ShapedArray) -> Any:
@@ -559,7 +561,10 @@ class _Along:
         live = _as_array_operands(given)
         moved = iter(eval_jaxpr(pieces.program, consts, *live))
         results = [next(moved) if nz else None for nz in pieces.out_nonzero]
-        filled = _as_given(results, live, given, as_operands([*map(instantiate, results, pieces.out_avals)]))
+        filled = as_operands([*map(instantiate, results, pieces.out_avals)])
+        filled = [giving_way(x, a.weak_type) if r is None and dtypes.is_inexact(a.dtype) else x
+                  for r, x, a in zip(results, filled, pieces.out_avals)]
+        filled = _as_given(results, live, given, filled)
         return adapters.unflatten_tangents(pieces.out_tree, filled, pieces.out_avals)
 
 

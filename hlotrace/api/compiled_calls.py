@@ -17,6 +17,7 @@ from ..primitives.programs.calls import jit_p
 from ..runtime.array_impl import ArrayImpl, as_array, own
 from ..runtime.binding import JaxRuntimeError
 from ..runtime.devices import transfer
+from ..runtime.executables import ready
 
 if TYPE_CHECKING:
     from .flat import TracedProgram
@@ -92,10 +93,9 @@ class CompiledCall:
         return leaves if self.all_kept else [*self.consts, *[leaves[i] for i in self.kept]]
 
     def inputs(self, buffers: Sequence[Any]) -> Sequence[Any]:
-        """As `taken`, of buffers."""
-        if self.all_kept:
-            return buffers
-        return [*[c._buf for c in self.consts], *[buffers[i] for i in self.kept]]
+        """As `taken`, of buffers, where something is left out or constants are added."""
+        kept = [buffers[i] for i in self.kept]
+        return [*[c._buf for c in self.consts], *kept] if self.consts else kept
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         leaves = self.taken(leaves)
@@ -142,23 +142,12 @@ class CompiledCall:
         return results[0] if self.single else self.out_tree.unflatten(results)
 
     def in_place(self, leaves: Sequence[Any]) -> bool | None:
-        """Whether the results are committed, if the program takes these arrays where they are; None
-        otherwise, and where it is more than a run of programs: Python is called, whose errors are the
-        user's, or the memory of a number is given away."""
-        lowered = self.executable.lowered
-        if (self.float0s or lowered.effects or lowered.callbacks or lowered.failures
-                or state.no_execution or not all([type(c) is ArrayImpl for c in self.consts])):
-            return None
+        """As `ready.in_place`; None, too, where the memory of a number is given away."""
         leaves = self.taken(leaves)
-        if not all([type(leaves[i]) is ArrayImpl for i in self.donated]):
+        if self.float0s or not all([type(leaves[i]) is ArrayImpl for i in self.donated]) or not all(
+                [type(c) is ArrayImpl for c in self.consts]):
             return None
-        arrays = [(x, i) for i, x in enumerate(leaves) if type(x) is ArrayImpl]
-        if not all([self.executable.has_there(x, i) for x, i in arrays]):
-            return None
-        committed = [x._committed for x, _ in arrays]
-        if self.executable.commits:     # signatures say where arrays are if these are committed
-            return True if all(committed) else None
-        return any(committed)
+        return ready.in_place(self.executable, leaves)
 
     def call_checked(self, leaves: Sequence[Any]) -> Any:
         """The slow road: every argument is looked at.  WRONG_DEVICE if one is committed elsewhere."""

@@ -34,7 +34,7 @@ _programs = ContextCache(8192)
 
 
 def composite(fun: Callable[..., Any] | None = None, *, static: Any = (), name: str | None = None,
-              whole: bool = True) -> Callable[..., Any]:
+              whole: bool = True, equation: bool = False) -> Callable[..., Any]:
     """Decorator of such a function.
 
     Args:
@@ -42,9 +42,11 @@ def composite(fun: Callable[..., Any] | None = None, *, static: Any = (), name: 
         name: what messages and programs call it, by default its own name.
         whole: eager transformations call it as one program; False where static values often change, which
             its operations take as operands.
+        equation: a program has the call as one equation, `jit[name=...]`: libraries that read programs know
+            it by its name.
     """
     if fun is None:
-        return functools.partial(composite, static=static, name=name, whole=whole)
+        return functools.partial(composite, static=static, name=name, whole=whole, equation=equation)
     fun.__name__ = name or fun.__name__
     compiled = None
 
@@ -56,7 +58,7 @@ def composite(fun: Callable[..., Any] | None = None, *, static: Any = (), name: 
                 return fun(*args, **kwargs)
             if state.trace is not EVAL:
                 whole_or_staged = whole or state.trace.staging
-                return splice(fun, args, kwargs) if whole_or_staged else fun(*args, **kwargs)
+                return splice(fun, args, kwargs, equation) if whole_or_staged else fun(*args, **kwargs)
             if compiled is None:
                 compiled = JitFunction(fun, static_argnames=static, inline=True)
                 compiled.explained = False
@@ -95,7 +97,8 @@ def _hashable(fun: Callable[..., Any], static: Any, args: tuple[Any, ...],
     return bound if changed else None
 
 
-def splice(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def splice(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+           equation: bool = False) -> Any:
     """`fun(*args, **kwargs)`, written into the current program, or called as one by eager transformations."""
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
     arrays: list[Any] = []
@@ -124,9 +127,9 @@ def splice(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
             return fun(*args, **kwargs)
         _programs.keep(key, found)
     jaxpr, consts, out_tree, one_operation = found
-    if state.trace.staging:
+    if state.trace.staging and not equation:
         results = state.trace.splice(jaxpr, [*consts, *arrays])
-    elif one_operation or any([aval_of(x).explicit for x in arrays]):
+    elif not state.trace.staging and (one_operation or any([aval_of(x).explicit for x in arrays])):
         return fun(*args, **kwargs)     # types over Explicit axes know no devices
     else:       # one program, found again, where the operations would be as many
         results = jit_p.bind(*consts, *arrays, jaxpr=jaxpr, donated=())

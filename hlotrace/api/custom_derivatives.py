@@ -268,14 +268,13 @@ class custom_jvp(_Custom):
                                     "outputs", flat.out_tree, t_tree, ("primal out", "tangent out")))
             for i, (o, t) in enumerate(zip(outs, out_tangents)):
                 want, got = aval_of(o).tangent(), t.aval if type(t) is SymbolicZero else aval_of(t)
-                if (want.shape, want.dtype) != (got.shape, got.dtype) and not (
-                        got.weak_type and got.shape == want.shape) and want.dtype != dtypes.float0:
+                if (want.shape, want.dtype) != (got.shape, got.dtype):
                     raise TypeError("Custom JVP rule must produce primal and tangent outputs with "
                                     f"corresponding shapes and dtypes. Expected {want.str_short()} (tangent "
                                     f"type of {aval_of(o).str_short()}) but got {got.str_short()}: "
                                     f"{flat.out_path(i)} of rule {name_of(self.rule)} of function {name}.")
             return outs, [cast_tangent(t, aval_of(o)) for o, t in zip(outs, out_tangents)]
-        rule.__name__ = name_of(self.rule)
+        rule.__name__, rule.__dict__["symbolic_zeros"] = name_of(self.rule), self.symbolic_zeros
         outs = custom_jvp_call_p.bind(*leaves, fun=flat, rule=rule, name=name)
         return flat.out_tree.unflatten(outs)
 
@@ -369,6 +368,7 @@ class custom_vjp(_Custom):
                 cts = _zeros(cts, out_avals, self.symbolic_zeros)
                 cts = adapters.unflatten_tangents(out_tree, cts, out_avals)
                 return self._cotangents(self.bwd(*static, structure.unflatten(full), cts), flat, name)
+            bwd.__name__, bwd.__dict__["symbolic_zeros"] = name_of(self.bwd), self.symbolic_zeros
             return outs, residuals, bwd
         fwd.__name__, fwd.__dict__["bwd"] = name_of(self.fwd), self.bwd
         fwd.__dict__["symbolic_zeros"] = self.symbolic_zeros

@@ -69,7 +69,7 @@ def compute_on(f: Any = None, *, compute_type: Any = None, out_memory_spaces: An
         compiler_options: must be None.
     Raises:
         ValueError: for another type or memory.
-        NotImplementedError: for a block in a block of another type.
+        NotImplementedError: for compiler_options.
         TypeError: for a function without a type, or without a memory.
 
     >>> from hlotrace.experimental.compute_on import compute_on
@@ -81,7 +81,7 @@ def compute_on(f: Any = None, *, compute_type: Any = None, out_memory_spaces: An
     6
     """
     if out_memory_spaces is None and (isinstance(f, str) or f is None and compute_type is not None):
-        return _computing(_compute_attributes(f or compute_type))
+        return _telling(dict(_compute_attributes(f or compute_type)), _PLACES)      # the inner of two decides
     if compute_type is None or out_memory_spaces is None:
         raise TypeError(f"compute_on of {f!r:.60}: write compute_on(f, compute_type=\"device_host\", "
                         "out_memory_spaces=\"device\"), or with compute_on(\"device_host\"): ...")
@@ -107,15 +107,7 @@ def _compute_attributes(compute_type: Any) -> tuple[tuple[str, str], ...]:
                      "`device`, `tpu_sparsecore`, and `gpu_stream:#`.")
 
 
-@contextlib.contextmanager
-def _computing(attributes: tuple[tuple[str, str], ...]) -> Iterator[None]:
-    outer = dict(state.trace.attributes) if type(state.trace) is _Told else {}
-    places = {name: value for name, value in outer.items() if name.startswith("_xla_")}
-    if places and places.items() != {pair for pair in attributes if pair[0].startswith("_xla_")}:
-        raise NotImplementedError("Nesting `compute_on` with different compute types is not supported yet: "
-                                  f"{dict(attributes)} in a block of {places}")
-    with _telling(dict(attributes), {}):
-        yield
+_PLACES = dict.fromkeys(("_xla_compute_type", "_xla_stream_annotation", "inlineable"))
 
 
 def _memories(what: str, spaces: Any) -> Any:

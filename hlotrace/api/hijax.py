@@ -24,6 +24,7 @@ from ..core.config import state
 from ..core.hitypes import adopt, found, is_mutable, type_of, typeof_for
 from ..core.pytrees import pytree
 from ..core.refs import Ref
+from ..core.symbolic_zeros import UndefinedPrimal, is_undefined_primal
 from ..core.trace import EVAL, Tracer, entering
 from ..primitives.arrays.elementwise import add, convert
 from ..primitives.arrays.shape import broadcast_axis, instantiate, move_axis, zeros_of
@@ -532,8 +533,11 @@ class _Call:
         return self._cotangents(pytree.tree_map(lambda s: s.freeze(), sums))
 
     def transpose(self, cts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
-        values = adapters.with_linear(self.in_tree, args)
+        values = pytree.tree_map(lambda x: _Linear(x.aval) if is_undefined_primal(x) else x,
+                                 adapters.with_linear(self.in_tree, args), is_leaf=is_undefined_primal)
         found = self.primitive.transpose(self._filled(cts), *values, **self.params)
+        if found is None:       # the rule has told the accumulators
+            found = pytree.tree_map(lambda x: x.freeze() if type(x) is _Linear else None, values)
         return self._cotangents(found if isinstance(found, (tuple, list)) else (found,))
 
     # batching
@@ -591,6 +595,10 @@ class ValAccum(GradAccum):
 
     def freeze(self) -> Any:
         return self.val
+
+
+class _Linear(ValAccum, UndefinedPrimal):
+    """An argument in which a primitive that is transposed is linear: its rule may add up its cotangent."""
 
 
 class NullAccum(GradAccum):

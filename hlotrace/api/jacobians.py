@@ -101,8 +101,9 @@ def jacfwd(fun: Callable[_P, Any], argnums: Any = 0, has_aux: bool = False,
             outs, moved = jvp_flat(flat, leaves, tangents, "jvp()")
             n = flat.out_tree.num_leaves
             types = [_slope_type(aval_of(o)) for o in outs[:n]]
-            moved = [zeros_of(a) if t is None or aval_of(t).dtype == dtypes.float0 else
-                     autodiff.giving_way(t, a.weak_type) for t, a in zip(moved, types)]
+            moved = [zeros_of(a) if t is None or aval_of(t).dtype == dtypes.float0 else t
+                     for t, a in zip(moved, types)]
+            moved = [autodiff.giving_way(t, a.weak_type) for t, a in zip(moved, types)]
             return moved, outs[n:]
         columns, aux = vmap(push, out_axes=(-1, None))(*_basis([a.tangent() for a in avals]))
         if holomorphic:

@@ -94,7 +94,6 @@ class JitFunction(FastPath):
         self._options = options
         self._known = CACHES.of(fun, options)
         self._quick = self._known.fast_path.entries
-        self._never_quick = bool(self._placement.policies)
         self._has_statics = bool(self._static_numbers or self._static_names)
         take_names(self, fun)
 
@@ -122,8 +121,6 @@ class JitFunction(FastPath):
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         try:
             avals = tuple([x.aval if type(x) is ArrayImpl else aval_of(x) for x in leaves])
-            if self._placement.asks:
-                avals = self._placement.typed(in_tree, avals)
             return Given(leaves, in_tree, avals, statics)
         except (TypeError, OverflowError):
             if not adapters.any_adapted(leaves):

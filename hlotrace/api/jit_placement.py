@@ -91,16 +91,6 @@ class Placement:
             raise NotImplementedError(f"jit of {self.name}: in_shardings, out_shardings and device do "
                                       "not go with a Ref that the function closes over")
 
-    def typed(self, in_tree: Any, avals: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The types of the arguments as in_shardings says how Explicit mesh axes split them."""
-        if self.ins is None or self.place is not None:
-            return avals
-        requested = self.inputs(in_tree)
-        try:
-            return tuple([s.typed(a) if s and not a.explicit else a for a, s in zip(avals, requested)])
-        except ValueError:      # one does not divide, which is said when the program is placed
-            return avals
-
     def of(self, traced: TracedProgram, leaves: Sequence[Any],
            paths: Callable[[], list[str]]) -> tuple[Any, list[Any] | None]:
         """(device or Partition, the shardings of the program's inputs or None) for these leaves of arguments.
@@ -207,10 +197,10 @@ class Placement:
     def constrained(self, traced: TracedProgram,
                     leaves: Sequence[Any]) -> tuple[Sequence[Any], Callable[[Any], Any]]:
         """(the leaves of the arguments, a function of the results) with what was asked as constraints of a
-        program."""
+        program; over Explicit axes the types say it."""
         if not self.asks:
             return leaves, lambda results: results
-        from ..placement.shardings import constrained
+        from ..placement.shardings import constrained, hinted
         requested, outs = self.requested(traced)
-        return (constrained(leaves, requested, self.name),
-                lambda results: constrained(results, outs, self.name))
+        return (constrained(leaves, requested, self.name, hinted),
+                lambda results: constrained(results, outs, self.name, hinted))

@@ -467,9 +467,8 @@ class Compiled(FastPath, _Stage):
         self._avals = tuple(lowered._traced.jaxpr.in_avals)
         self._fast = LRUCache(256)
         self._quick = self._fast.entries
-        self._never_quick = bool(lowered._references)
 
-    _has_statics, _never_quick, _called = False, True, "Compiled"
+    _has_statics, _called = False, "Compiled"
     _arg_tree = property(lambda self: self._lowered._arg_tree)
     out_tree = property(lambda self: self._lowered.out_tree)
     out_avals = property(lambda self: self._lowered._traced.closed.out_avals)
@@ -585,7 +584,7 @@ class Compiled(FastPath, _Stage):
             _errors().refuse_types(self._lowered._stage._flat, self._arg_tree, self._avals, leaves,
                                    self.fun_name)
         if not taken:
-            if fast_key is not None and not state.check_floats:
+            if not self._lowered._references and not state.check_floats:
                 keep(self._fast, fast_key, self._call, leaves)
             return self._run_with(self._lowered._references, leaves)
         with adapters.lending(taken):

@@ -26,6 +26,7 @@ from ..core.surface import boundary
 from ..core.symbolic.dimension import Dimension
 from ..core.trace import EVAL, Trace
 from ..distributed import clusters
+from ..interpreters.ad import Zero
 from ..interpreters.mlir import lowerable_effects
 from ..interpreters.xla import apply_primitive
 from ..numpy import mapping
@@ -226,6 +227,16 @@ class EArray:
 def same(x: Any) -> Any:
     """The value itself."""
     return x
+
+
+def p2tz(x: Any) -> Zero:
+    """The zero tangent of a value."""
+    return Zero.from_primal_value(x)
+
+
+def a2tz(aval: ShapedArray) -> Zero:
+    """The zero tangent of values of a type."""
+    return Zero(aval.tangent())
 
 
 def remaining(original: Iterable[Any], *removed: Iterable[Any]) -> list[Any]:

@@ -88,6 +88,7 @@ _NAMES = """
 | a module of JAX | who takes from it | where that is here | names |
 |---|---|---|---|
 | `ad_checkpoint` | packages | `primitives.programs.remat` | remat_p |
+| `ad_util` | jax-finufft | `faces` | a2tz p2cz=p2tz p2tz |
 | `ad_util` | lineax | `primitives.arrays.elementwise` | stop_gradient_p |
 | `api_util` | packages | `faces` | _ensure_index check_callable infer_argnums_and_argnames |
 | `api` | packages | `jacobians` | _check_input_dtype_jacfwd _check_input_dtype_jacrev |

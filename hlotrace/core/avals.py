@@ -39,6 +39,8 @@ class Space(enum.Enum):
     def __repr__(self) -> str:
         return f"MemorySpace.{self.name}"
 
+    __str__ = __repr__
+
 
 class OfArrays:
     """What hijax asks of a type: of what types of arrays its values are made, for arrays themselves."""

@@ -49,15 +49,16 @@ class AxisRule:
         constants: may any constant of rank 0 be used beside arrays?
         computed: what becomes of mesh axes that split an axis that it computes with: "refused", "gone" (the
             result has no such axis) or "kept" (the result has it at the same place)
+        first: is an axis of the result that several operands have split as the first of them is?
     """
-    __slots__ = ("labels", "insert", "scalars", "constants", "computed")
+    __slots__ = ("labels", "insert", "scalars", "constants", "computed", "first")
 
     def __init__(self, labels: Callable[..., AxisMap],
                  insert: Callable[..., dict[str, Any]] = lambda params, *_: params,
                  scalars: Callable[[int], Container[int]] = lambda n: (), constants: bool = False,
-                 computed: str = "refused") -> None:
+                 computed: str = "refused", first: bool = False) -> None:
         self.labels, self.insert, self.scalars, self.constants = labels, insert, scalars, constants
-        self.computed = computed
+        self.computed, self.first = computed, first
 
     def __call__(self, *avals: ShapedArray, **params: Any) -> AxisMap:
         return self.labels(*avals, **params)

@@ -65,16 +65,27 @@ class JaxprEqnContext(NamedTuple):
 
 
 class Params(dict):
-    """The parameters of an application; `[name]` finds them also under the names that JAX has for them."""
-    __slots__ = ("also",)
+    """The parameters of an application, which are found also under the names that JAX has for them.
 
-    def __init__(self, params: Mapping[str, Any],
-                 also: Mapping[str, Callable[[Mapping[str, Any]], Any]]) -> None:
-        super().__init__(params)
-        self.also = also
+    A class for each primitive that has such names: to make one takes no longer than to copy a dict.
+    """
+    __slots__ = ()
+    # JAX's name of a parameter -> what it is, as a function of those there are
+    also: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {}
+
+    @classmethod
+    def of(cls, also: Mapping[str, Callable[[Mapping[str, Any]], Any]]) -> type[Params]:
+        """The class of those with these names."""
+        return type("Params", (cls,), {"__slots__": (), "also": also})
 
     def __missing__(self, name: str) -> Any:
         return self.also[name](self)
+
+    def __contains__(self, name: object) -> bool:
+        return dict.__contains__(self, name) or name in self.also
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default
 
 
 class Eqn:
@@ -91,7 +102,7 @@ class Eqn:
         self.primitive = primitive
         self.invars = invars
         self.outvars = outvars
-        self.params = params if primitive.also is None else Params(params, primitive.also)
+        self.params = params if primitive.also is None else primitive.also(params)
         self.effects = effects
         self.source = source
         self.name_stack = name_stack

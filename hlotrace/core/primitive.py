@@ -15,7 +15,7 @@ from .avals import ShapedArray
 from .config import state
 from .effects import Effect
 from .errors import did_you_mean
-from .jaxpr import Jaxpr, sub_jaxprs
+from .jaxpr import Jaxpr, Params, sub_jaxprs
 from .platforms import by_platform
 
 # What a primitive may say.  Rules are functions or None: using one that is missing raises a clear error.
@@ -74,7 +74,9 @@ TRAITS = {
     "whole": "",
     "kinds": "",            # of dtypes that it takes; see primitives.arrays.elementwise.kind_of
     "mnemonic": None,       # the name of its StableHLO or CHLO operation
-    "also": None,           # {JAX's name of a parameter: what it is, as a function of those there are}
+    # the class of parameters that are found under JAX's names too, made of {JAX's name: what it is, as a
+    # function of those there are}
+    "also": None,
     "shown": None,          # its parameters in the text of programs, as a function of the equation
     "keeps_names": False,   # in the text of its program arguments and results are named as outside
     "makes_nan": True,      # it may make a NaN of operands that have none; in doubt it is checked
@@ -128,7 +130,7 @@ class Primitive:
         whole: str
         kinds: str
         mnemonic: str | None
-        also: dict[str, Any] | None
+        also: type[Params] | None
         makes_nan: bool
         spans_devices: bool
 
@@ -143,6 +145,8 @@ class Primitive:
                 setattr(self, slot, given.pop(former))
         if isinstance(self.lower, Mapping):
             self.lower = by_platform(f"the lowering of primitive {name!r}", self.lower)
+        if "also" in given:
+            given["also"] = Params.of(given["also"])
         for trait, usual in TRAITS.items():
             setattr(self, trait, given.pop(trait, usual))
         for unknown in given:
@@ -156,6 +160,11 @@ class Primitive:
 
         if self._by_class:
             self._take_from_class()
+
+    def answer(self, *absent: str, **also: Callable[[Mapping[str, Any]], Any]) -> None:
+        """Let parameters of its applications be found under JAX's names too; `absent` are None here."""
+        self.also = Params.of({**(self.also.also if self.also else {}), **also,
+                               **dict.fromkeys(absent, lambda params: None)})
 
     def __init_subclass__(cls) -> None:
         """A user's class may have `multiple_results`, and `abstract_eval` and `impl` as methods.

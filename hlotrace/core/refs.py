@@ -66,6 +66,7 @@ class RefOrView:
     dtype = property(lambda self: self.inner_aval.dtype)
     ndim = property(lambda self: self.inner_aval.ndim)
     size = property(lambda self: self.inner_aval.size)
+    weak_type = property(lambda self: self.inner_aval.weak_type)
     instead_of_an_array = property(lambda self: f"Read the value of a Ref with {self.called}[...].")
 
     def __len__(self) -> int:

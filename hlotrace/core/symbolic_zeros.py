@@ -35,7 +35,7 @@ def is_undefined_primal(x: object) -> TypeGuard[UndefinedPrimal]:
     >>> ad.is_undefined_primal(ad.UndefinedPrimal(jax.typeof(1.))), ad.is_undefined_primal(1.)
     (True, False)
     """
-    return type(x) is UndefinedPrimal
+    return isinstance(x, UndefinedPrimal)
 
 
 # --- symbolic zeros: None in a list of tangents, cotangents or mapped axes

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from .array import Array
 from .avals import ShapedArray, Space, aval_of, physical
 from .config import config, inside, state, sync
 from .debug_info import DebugInfo, located
-from .jaxpr import Atom, Eqn, Jaxpr, Literal, Params, Var, check_jaxpr, literal_value, sub_jaxprs
+from .jaxpr import Atom, Eqn, Jaxpr, Literal, Var, check_jaxpr, literal_value, sub_jaxprs
 from .primitive import Builtin, Primitive
 from .source_info import Source
 from .surface.boundary import boundaries
@@ -47,7 +47,7 @@ class Trace:
         self.staging: bool = self.parent is not None and self.parent.staging
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        params = params if primitive.also is None else Params(params, primitive.also)
+        params = params if primitive.also is None else primitive.also(params)
         if not hasattr(self, "process_primitive"):
             raise NotImplementedError(f"{type(self).__name__} has no rule process_primitive(self, primitive, "
                                       f"args, params), which is to say what it does with {primitive}")
@@ -134,27 +134,20 @@ class entering:
             sync()
 
 
-class EvalTrace(Trace):
-    """The bottom: operands are concrete arrays and a primitive is run at once."""
-    __slots__ = ()
-    what = "eager evaluation"
-
-    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        return evaluator(primitive, args, params)
-
-
 def _no_runtime(*_: Any) -> NoReturn:
     raise RuntimeError("no runtime is installed: import hlotrace, not hlotrace.core")
 
 
-Evaluator: TypeAlias = Callable[[Primitive, Sequence[Any], dict[str, Any]], Any]
-evaluator: Evaluator = _no_runtime
+class EvalTrace(Trace):
+    """The bottom: operands are concrete arrays and a primitive is run at once."""
+    __slots__ = ()
+    what = "eager evaluation"
+    process: Any = staticmethod(_no_runtime)
 
 
-def set_evaluator(function: Evaluator) -> None:
+def set_evaluator(function: Callable[[Primitive, Sequence[Any], dict[str, Any]], Any]) -> None:
     """The runtime gives `function(primitive, args, params)`, which compiles and runs one primitive."""
-    global evaluator
-    evaluator = function
+    EvalTrace.process = staticmethod(function)
 
 
 EVAL = EvalTrace(None)

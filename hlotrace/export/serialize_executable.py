@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..api.compiled_calls import call_of
 from ..api.stages import Compiled, struct_of
 from ..core.surface.boundary import boundaries
 from ..runtime.array_impl import as_array
@@ -80,20 +79,19 @@ class Loaded(Compiled):
 
     def __init__(self, executable: Any, more: dict[str, Any], in_tree: pytree.PyTreeDef,
                  out_tree: pytree.PyTreeDef) -> None:
-        self._executable, self._avals = executable, more["ins"]
         flat = SimpleNamespace(fun=lambda *args, **kwargs: None, statics=())
         consts = [as_array(c) for c in more["consts"]]
         traced: Any = SimpleNamespace(in_tree=in_tree, out_tree=out_tree, changed=None,
                                  closed=SimpleNamespace(out_avals=more["outs"]),
+                                 jaxpr=SimpleNamespace(in_avals=more["ins"]),
                                  pruned=lambda: (None, consts, more["kept"], more["donated"]))
         lowered: Any = SimpleNamespace(
             _arg_tree=in_tree, _references=(), out_tree=out_tree, fun_name=more["name"], _traced=traced,
-            _kept=more["kept"], _consts=consts, _where=more["where"], _requested=more["asked"],
+            _runs=traced, _kept=more["kept"], _consts=consts, _where=more["where"], _requested=more["asked"],
             out_info=out_tree.unflatten([struct_of(a) for a in more["outs"]]),
             in_avals=in_tree.unflatten(more["ins"]), _stage=SimpleNamespace(_flat=flat),
             _donated_leaves=[more["kept"][i - len(consts)] for i in more["donated"]])
-        self._lowered = lowered
-        self._call = call_of(executable, more["where"], more["asked"], traced, fixed=False)
+        super().__init__(lowered, executable, lambda: executable)
 
     def _forms(self) -> dict[str, Any]:
         return {"mesh": getattr(self._lowered._where, "mesh", None)}

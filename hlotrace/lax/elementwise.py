@@ -3,9 +3,8 @@
 A Python number is of its default dtype, as jnp.asarray makes it; a value of rank 0 takes the array's shape.
 """
 import enum
-import warnings
 
-from ..core import dtypes, source_info
+from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import aval_of, fault_of, is_arraylike, not_an_array
 from ..core.dtypes import python_scalars
@@ -14,7 +13,7 @@ from ..primitives.arrays import elementwise as e, special as s
 from ..primitives.arrays.precision import AccuracyMode, Tolerance
 from ..primitives.arrays.shape import broadcast_in_dim, full
 from ..primitives.arrays.special import polygamma_p, zeta_p
-from ..primitives.common import is_constant, np, number, scalar, shape_of, static_int
+from ..primitives.common import is_constant, number, scalar, shape_of, static_int, warn_of_imaginary_part
 
 
 class RoundingMethod(enum.IntEnum):
@@ -303,9 +302,7 @@ def convert_element_type(operand, new_dtype):
     """
     _check("convert_element_type", (operand,))
     dtype = dtypes.check_user_dtype(new_dtype, "convert_element_type")
-    if aval_of(operand).dtype.kind == "c" and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
-        warnings.warn("Casting complex values to real discards the imaginary part",
-                      np.exceptions.ComplexWarning, stacklevel=source_info.user_stacklevel())
+    warn_of_imaginary_part(operand, dtype)
     return e.convert(operand, dtype)
 
 

@@ -15,7 +15,8 @@ from ..primitives.arrays.shape import broadcast_in_dim_p, squeeze_p, transpose_p
 from ..primitives.arrays.slicing import (
     as_array, concatenate_p, iota_p, optimization_barrier_p, pad_p, rev_p, slice_p)
 from ..primitives.common import (
-    canonical_axes, canonical_axis, canonical_shape, is_constant, np, prod, scalar, static_int)
+    canonical_axes, canonical_axis, canonical_shape, is_constant, np, prod, scalar, static_int,
+    warn_of_imaginary_part)
 
 __all__ = ["broadcast", "broadcast_in_dim", "broadcast_like", "broadcast_shapes", "broadcast_to_rank",
            "broadcasted_iota", "collapse", "concatenate", "empty", "expand_dims", "full", "full_like", "iota",
@@ -55,6 +56,7 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
         if dtypes.is_extended(dtype):
             words = full((*shape, *dtype.physical_shape), fill_value, dtype.physical_dtype)
             return make_with_sharding(lambda: random_wrap_p.bind(words, impl=dtype), 0, "lax.full", sharding)
+        warn_of_imaginary_part(fill_value, dtype)
         if type(fill_value) in dtypes.python_scalars or isinstance(fill_value, np.floating):
             fill_value = scalar(fill_value, dtype)
         elif is_constant(fill_value):
@@ -132,9 +134,8 @@ def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
 
 # --- broadcasting ---------------------------------------------------------------------------------
 
-@functools.lru_cache(maxsize=4096)
 def broadcast_shapes(*shapes):
-    """The NumPy broadcast of shapes (tuples or ints), as a tuple.
+    """The NumPy broadcast of shapes (sequences or ints), as a tuple.
 
     Raises:
         ShapeError: where they do not fit.
@@ -142,7 +143,11 @@ def broadcast_shapes(*shapes):
     >>> jnp.broadcast_shapes((2, 1), (3,), 1)
     (2, 3)
     """
-    shapes = [tuple(s) if np.iterable(s) else (s,) for s in shapes]
+    return _broadcast_shapes(*[tuple(s) if np.iterable(s) else (s,) for s in shapes])
+
+
+@functools.lru_cache(maxsize=4096)
+def _broadcast_shapes(*shapes):
     for s in shapes:
         if any(isinstance(n, (int, np.integer)) and n < 0 for n in s):
             raise TypeError(f"Only non-negative sizes can be broadcast, got shape {s}")

@@ -123,7 +123,7 @@ class Module:
         from ..sharding.spec import PartitionSpec
         from ..sharding.text import type_text
         stated = aval.explicit or sharding.with_spec(PartitionSpec())
-        return type_text(stated, physical(aval).ndim, self.mesh(stated.mesh))
+        return type_text(stated, physical(aval).ndim, self.mesh(stated.mesh), self.manual[1])
 
     def attributes(self, shardings: Sequence[Any], avals: Sequence[ShapedArray]) -> list[str]:
         """For each value of a signature its `sdy.sharding = ...`, or an empty string."""

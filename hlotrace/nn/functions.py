@@ -116,7 +116,7 @@ def log_sigmoid(x):
     return -softplus(-_float("log_sigmoid", x))
 
 
-@composite
+@composite(equation=True)
 def silu(x):
     """x * sigmoid(x), also called swish.
 

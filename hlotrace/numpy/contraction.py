@@ -113,6 +113,8 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
         ...
     hlotrace.errors.ShapeError: (a: int32[2,2]) @ (float32[3]): dot_general requires contracting ...
     """
+    if out_sharding is None:
+        return _matmul(a, b, precision, preferred_element_type)
     a, b, dot = _for_result(a, b, out_sharding, "jnp.matmul")
     return with_out_sharding(_matmul(a, b, precision, preferred_element_type, dot), out_sharding,
                              "jnp.matmul")
@@ -142,6 +144,8 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
     >>> jnp.dot(jnp.array([1, 2]), jnp.array([3, 4])), jnp.dot(jnp.ones((2, 3, 4)), jnp.ones((5, 4, 6))).shape
     (Array(11, dtype=int32), (2, 3, 5, 6))
     """
+    if out_sharding is None:
+        return _dot(a, b, precision, preferred_element_type)
     a, b, dot = _for_result(a, b, out_sharding, "jnp.dot")
     return with_out_sharding(_dot(a, b, precision, preferred_element_type, dot), out_sharding, "jnp.dot")
 

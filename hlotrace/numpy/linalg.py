@@ -287,7 +287,7 @@ def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
 
 # --- solving --------------------------------------------------------------------------------------
 
-@composite
+@composite(equation=True)
 def solve(a, b):
     """x with a @ x = b, for square matrices a (..., n, n) and b (n,) or (..., n, k); leading axes broadcast.
 
@@ -328,7 +328,7 @@ def after_lu(packed, order, b, trans=0):
     return x[:, 0] if column else x
 
 
-@composite
+@composite(equation=True)
 def inv(a):
     """The inverses of square matrices (..., n, n); inf or NaN where there is none.
 
@@ -479,7 +479,7 @@ def _lstsq(a, b, rcond):
 
 # --- determinants ---------------------------------------------------------------------------------
 
-@composite
+@composite(equation=True)
 def det(a):
     """The determinants of square matrices (..., n, n); their derivatives are right for singular ones too.
 
@@ -554,7 +554,7 @@ def slogdet(a, *, method=None):
     return SlogdetResult(*_slogdet(a, method == "qr"))
 
 
-@composite(static=("by_qr",))
+@composite(static=("by_qr",), name="slogdet", equation=True)
 @functools.partial(custom_jvp, nondiff_argnums=(1,))
 @promotes()
 def _slogdet(a, by_qr):

@@ -13,7 +13,7 @@ from ..lax.shapes import broadcast_shapes
 from ..primitives.arrays import shape as shapes
 from ..primitives.arrays.elementwise import convert_element_type_p
 from ..primitives.arrays.shape import broadcast_in_dim, in_memory_of
-from ..primitives.common import is_constant, np, scalar
+from ..primitives.common import is_constant, np, scalar, warn_of_imaginary_part
 
 SCALARS = (bool, int, float, complex)
 _PYTHON = {"c": complex, "i": int, "u": int, "b": int}       # of kinds of dtype; else float
@@ -148,6 +148,7 @@ def cast(x, dtype, weak_type=False):
         x = x.as_value(None if weak_type else dtype)
     if not isinstance(x, Array) and not weak_type:
         return exactly(np.asarray(x).astype(dtype))
+    warn_of_imaginary_part(x, dtype)
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
 
 

@@ -14,6 +14,7 @@ from ..api.stages import ShapeDtypeStruct
 from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
+from ..core.caches import cached
 from ..core.config import state
 from ..core.pytrees import pytree
 from ..core.trace import Tracer
@@ -59,7 +60,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     if device is not None or src is not None:
         from .shardings import check_targets, flat_shardings
         check_targets(device, "device_put device")
-        flat_shardings("device_put src", treedef, src)
+        if src is not None:
+            flat_shardings("device_put src", treedef, src)
         targets = flat_shardings("device_put device", treedef, device, laid_out=True)
     for name, value in ("donate", donate), ("may_alias", may_alias):
         options.append([value] * len(leaves) if value is None or type(value) is bool else pytree.flatten_axes(
@@ -222,9 +224,12 @@ def typeof(x: Any) -> Any:
     if (adapter := adapters.adapter_of(x)) is not None:
         return adapter.type_of(x)
     aval = abstract(x) if type(x) is ShapeDtypeStruct else aval_of(x)
-    if isinstance(aval, ShapedArray) and aval.mesh is None:
-        return aval.update(sharding=aval.sharding.mesh)
-    return aval
+    return _under_the_mesh(aval) if isinstance(aval, ShapedArray) and aval.mesh is None else aval
+
+
+@cached(4096)
+def _under_the_mesh(aval: ShapedArray) -> ShapedArray:
+    return aval.update(sharding=aval.sharding.mesh)
 
 
 def _unsplit(aval: ShapedArray, mesh: Any = None) -> NamedSharding:

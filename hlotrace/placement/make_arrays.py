@@ -80,10 +80,16 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
                              f"{aval.dtype.name}; the callback returned shape {value.shape} and dtype "
                              f"{value.dtype}: return value[index]. "
                              + _wrong_part(aval, sharding, part, value.shape, value.dtype))
+    return _of_parts(values, part, aval, sharding, list(where))
+
+
+def _of_parts(values: Sequence[np.ndarray], part: ShapedArray, aval: ShapedArray, sharding: Any,
+              devices: Sequence[Any]) -> ArrayImpl:
+    """An array whose part on each of this process's devices, of type `part`, is one of `values`."""
     plain = sharding if sharding._kind is None and sharding._layout is None else (
         sharding.in_layout(None).with_memory_kind(None))
     buffer = shards.put_parts([np.asarray(v, aval.dtype, order="C") for v in values], part, aval, plain,
-                              list(where))
+                              devices)
     made = array_impl.ArrayImpl(plain.typed(aval), buffer, True)
     return made if plain is sharding else transfer.move(made, sharding)
 
@@ -175,35 +181,45 @@ def from_local_data(name: str, sharding: Sharding, value: Any,
     _check_sharding(name, sharding)
     aval_of(value)      # TypeError for what is no array
     value = np.asarray(value)
-    grid = held_tiles(name, sharding, value.ndim)
+    shape, indices, devices = _of_process(name, sharding, value.shape,
+                                          global_shape if global_shape is None else tuple(global_shape))
+    aval = _type(name, shape, value.dtype, sharding)
+    part = aval.update(shape=sharding.shard_shape(shape))
+    return _of_parts([value[index] for index in indices], part, aval, sharding, devices)
+
+
+@functools.lru_cache(1024)
+def _of_process(name: str, sharding: Sharding, local_shape: tuple[int, ...],
+                global_shape: tuple[int, ...] | None) -> tuple[tuple[int, ...], list[Any], list[Any]]:
+    """The shape of an array of which a process holds a value of `local_shape`; the index in that value of the
+    part of each of its devices; these devices."""
+    grid = held_tiles(name, sharding, len(local_shape))
     if global_shape is None:
-        shape = tuple(size * total // len(held) for size, (held, total) in zip(value.shape, grid))
+        shape = tuple([size * total // len(held) for size, (held, total) in zip(local_shape, grid)])
     else:
-        shape = tuple(global_shape)
+        shape = global_shape
         if None in shape:
             raise ValueError(f"{name}: global_shape {shape} has Nones. This is not supported: leave it out, "
                              "or give every size")
-    if len(shape) != value.ndim:
+    if len(shape) != len(local_shape):
         raise ValueError(f"{name}: global_shape {global_shape} has {len(shape)} dimensions and the local "
-                         f"data, of shape {value.shape}, has {value.ndim}")
-    aval = _type(name, shape, value.dtype, sharding)
+                         f"data, of shape {local_shape}, has {len(local_shape)}")
+    placement.check_divides(sharding, ShapedArray(shape, bool), lambda: name)
     at = []     # for each dimension where a tile of the whole begins in the local data, by where in the whole
-    for dim, (size, local, (held, total)) in enumerate(zip(shape, value.shape, grid, strict=True)):
+    for dim, (size, local, (held, total)) in enumerate(zip(shape, local_shape, grid, strict=True)):
         tile = size // total
         if local == size:
             at.append({n * tile: n * tile for n in held})
         elif local * total == size * len(held):
             at.append({n * tile: i * tile for i, n in enumerate(held)})
         else:
-            raise ValueError(f"{name}: dimension {dim} of the local data, of shape {value.shape}, must have "
+            raise ValueError(f"{name}: dimension {dim} of the local data, of shape {local_shape}, must have "
                              f"size {size * len(held) // total}, this process's part of {shape} as "
                              f"{sharding} divides it, or the whole size {size}")
-    part = sharding.shard_shape(shape)
-
-    def data(index: tuple[slice, ...]) -> np.ndarray:
-        return value[tuple(slice(first := begins[s.start or 0], first + size)
-                           for s, begins, size in zip(index, at, part))]
-    return make_array_from_callback(shape, sharding, data, aval.dtype)
+    part, where = sharding.shard_shape(shape), sharding.addressable_devices_indices_map(shape)
+    return shape, [tuple([slice(first := begins[s.start or 0], first + size)
+                          for s, begins, size in zip(index, at, part)])
+                   for index in where.values()], list(where)
 
 
 @functools.lru_cache(1024)

@@ -117,14 +117,15 @@ def flat_shardings(name: str, treedef: pytree.PyTreeDef, shardings: Any, free: b
         ValueError: for one that leaves a dimension to the compiler, unless `free`.
         NotImplementedError: for a Format with a layout of its own, unless `laid_out`.
     """
-    flat = [as_sharding(s, name, laid_out) for s in pytree.flatten_axes(name, treedef, shardings)]
-    for s in flat if not free else ():
+    given = pytree.flatten_axes(name, treedef, shardings)
+    found = {key: as_sharding(s, name, laid_out) for key, s in {id(s): s for s in given}.items()}
+    for s in found.values() if not free else ():
         if isinstance(s, NamedSharding) and PartitionSpec.UNCONSTRAINED in s.spec:
             dim = s.spec.index(PartitionSpec.UNCONSTRAINED)
             raise ValueError(f"{name}: {s.spec} leaves dimension {dim} to the compiler (UNCONSTRAINED), "
                              "which only with_sharding_constraint can: name the mesh axes that split it, or "
                              "None")
-    return flat
+    return [found[id(s)] for s in given]
 
 
 def with_sharding_constraint(x: _T, shardings: Any) -> _T:
@@ -217,6 +218,16 @@ def _in_order(v: Any, sharding: Any, aval: ShapedArray, what: str) -> Any:
         return v
     layout.check_rank(what, aval.shape)
     return layout_constraint_p.bind(v, layout=layout)
+
+
+def hinted(x: Any, sharding: Any) -> Any:
+    """`x` with a sharding that its type need not say: in a program over Explicit axes they are as typed."""
+    if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes and state.trace.staging:
+        if sharding.mesh.auto_axes:
+            return sharding_constraint_p.bind(x, sharding=sharding)
+        if get_abstract_mesh().explicit_axes:
+            return x
+    return _binding(sharding)(x, sharding=sharding)
 
 
 def _binding(sharding: Any) -> Callable[..., Any]:

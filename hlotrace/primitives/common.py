@@ -5,6 +5,7 @@ import functools
 import logging
 import math
 import operator
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -21,6 +22,21 @@ from ..core.symbolic_zeros import UndefinedPrimal, is_undefined_primal
 from ..core.trace import Tracer
 
 prod = math.prod
+
+
+def warn_of_imaginary_part(value: Any, dtype: np.dtype) -> None:
+    """Warn where a value loses its imaginary part, as it gets another dtype.
+
+    Raises:
+        TypeError: where it is a Python number, which float() refuses too
+    """
+    if dtypes.is_complex(dtype) or dtypes.is_bool(dtype) or not dtypes.is_complex(aval_of(value).dtype):
+        return
+    if type(value) is complex:
+        raise TypeError(f"float() argument must be a string or a real number, not 'complex': {value} does "
+                        f"not become {dtype.name}; give its real part, (...).real")
+    warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning,
+                  stacklevel=source_info.user_stacklevel())
 
 
 def scalar(value: Any, dtype: Any) -> Any:

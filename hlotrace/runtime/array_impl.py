@@ -414,18 +414,24 @@ _DISPATCHED_AS = {True: _DISPATCHED, False: _DISPATCHED | {
 _QUICKLY_COPIED = 1 << 16        # bytes
 
 
-def dispatched_as(value: np.ndarray) -> Any:
-    """The dtype of the copy of a NumPy array that jaxlib's dispatch is given; None where it is given none."""
-    return _DISPATCHED_AS[state.x64].get(value.dtype) if value.nbytes <= _QUICKLY_COPIED else None
+def for_dispatch(value: np.ndarray) -> np.ndarray:
+    """The copy of a NumPy array that jaxlib's dispatch is given, which the program may still read when the
+    call has returned; the array itself where it is given none."""
+    if value.nbytes > _QUICKLY_COPIED:
+        return value
+    given = value.dtype
+    dtype = _DISPATCHED_AS[state.x64].get(given)
+    if dtype is given:
+        return value.copy()
+    return value if dtype is None else value.astype(dtype, "C")
 
 
 def operand(value: Any) -> Any:
-    """What jaxlib's dispatch takes of a concrete array-like: its buffer, or a copy of a NumPy array, which
-    the program may still read when the call has returned."""
+    """What jaxlib's dispatch takes of a concrete array-like: its buffer, or a copy of a NumPy array."""
     if type(value) is ArrayImpl:
         return value._buf
-    if type(value) is np.ndarray and (dtype := dispatched_as(value)) is not None:
-        return value.astype(dtype, "C")
+    if type(value) is np.ndarray and (copied := for_dispatch(value)) is not value:
+        return copied
     return as_array(value)._buf
 
 

@@ -5,14 +5,13 @@ the jaxlib versions that pyproject allows is chosen here, once, at import.
 """
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import importlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 # Read by the C++ logger when the extension loads: without it every client creation prints I-lines.
@@ -22,7 +21,7 @@ _INSTALL = 'pip install "jaxlib>=0.10,<0.13" "numpy>=2" ml_dtypes'
 try:
     import ml_dtypes  # noqa: F401 - jaxlib would miss it later, in other words
     import numpy as np
-    from jaxlib import _jax  # type: ignore[attr-defined]
+    from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
     from jaxlib.version import __version__ as jaxlib_version
 except ImportError as error:
     raise ImportError("hlotrace needs jaxlib, numpy and ml_dtypes, and one could not be imported: "
@@ -209,6 +208,17 @@ class OneDevice(_jax.SingleDeviceSharding):
         return getattr(self._own, name)
 
 
+class Several(_jax.GSPMDSharding):
+    """The sharding of a buffer over devices: jaxlib asks one of its own class nothing in Python.  How the
+    array is split `_own` says alone, which is the array's."""
+
+    def __init__(self, devices: Sequence[Device], kind: str | None, own: Any) -> None:
+        super().__init__(DeviceList(tuple(devices)), _hlo.HloSharding.replicate(), memory_kind=kind)
+        self._own = own
+
+    __repr__, __getattr__ = OneDevice.__repr__, OneDevice.__getattr__
+
+
 class _FastPath(NamedTuple):
     """A program for jaxlib's dispatch; the names are its own."""
     xla_executable: LoadedExecutable
@@ -263,14 +273,8 @@ def dispatch(loaded: LoadedExecutable, handlers: Sequence[Any], in_avals: Sequen
     return _jax.pjit("hlotrace", first, first, [], [], (), _registry, lambda *_: None, _dispatches)
 
 
-def shards(buf: Buffer) -> list[Buffer]:
-    """The buffers, on one device each, each a shard that this process holds of an array."""
-    with _without_jax():
-        return buf._arrays
-
-
-_hiding = threading.local()
 _ASKED_FOR = "jax._src.sharding_impls"
+_hiding = threading.local()
 
 
 class _HiddenJax:
@@ -283,8 +287,8 @@ class _HiddenJax:
             raise ModuleNotFoundError("hlotrace runs without jax", name=name)
 
 
-@contextlib.contextmanager
-def _without_jax() -> Iterator[None]:
+def shards(buf: Buffer) -> list[Buffer]:
+    """The buffers, on one device each, each a shard that this process holds of an array."""
     if _HiddenJax not in sys.meta_path:
         sys.meta_path.insert(0, _HiddenJax)
     _hiding.on = True
@@ -292,7 +296,7 @@ def _without_jax() -> Iterator[None]:
     if "jax" not in modules:        # no thread is importing it: the imports for buffers fail without a search
         modules[_ASKED_FOR] = None
     try:
-        yield
+        return buf._arrays
     finally:
         _hiding.on = False
         if modules.get(_ASKED_FOR, modules) is None:

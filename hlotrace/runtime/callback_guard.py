@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 _raised: dict = {}
 _numbers = itertools.count()
 _lock = threading.Lock()
-_thread = threading.local()     # `inside`: does this thread run a callback?
+
+
+class _Thread(threading.local):
+    inside = False      # does this thread run a callback?
+
+
+_thread = _Thread()
 _KEPT = 256
 
 
@@ -84,7 +90,7 @@ def guard(function: Callable[..., Any], out_avals: Sequence[ShapedArray], n_toke
 
 def forbid_inside(what: str) -> None:
     """RuntimeError in a host callback: what it would wait for waits for it."""
-    if getattr(_thread, "inside", False):
+    if _thread.inside:
         raise RuntimeError(f"a host callback called {what}, which would wait for the devices that wait for "
                            "the callback. Compute with NumPy inside of callbacks, or outside with arrays.")
 

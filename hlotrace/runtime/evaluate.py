@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..core import errors
-from ..core.avals import ShapedArray, aval_of
-from ..core.caches import ContextCache
+from ..core.avals import ShapedArray
+from ..core.caches import ContextCache, LRUCache
 from ..core.config import config, state
 from ..core.effects import Debug, Effect
 from ..core.jaxpr import Jaxpr, dce, sub_jaxprs
@@ -20,6 +20,7 @@ from . import binding, callback_guard
 from .array_impl import ArrayImpl, as_array, from_numpy, own
 from .devices import client, placement
 from .executables import progress, runtime_checks
+from .executables.ready import in_place, look_at, ready
 from .processes import fork_safety, shutdown
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     Where: TypeAlias = Partition | binding.Device       # what a program runs on
 
 _applications = ContextCache(4096)    # of primitives, compiled
+_ready = LRUCache(4096)     # the same, by the types of operands where they are, parameters and options
 _programs = ContextCache(512)       # compiled; with those that primitives hold, which may be new on each call
 
 
@@ -144,28 +146,24 @@ def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) 
     """Run one primitive on concrete operands."""
     if primitive.impl_rule is not None:
         return primitive.impl_rule(*args, **params)
+    key = None
     try:
-        types: list[Any] = []
-        operands: list[Any] = []
-        dispatched = False
-        for a in args:      # one loop, and no exception: this is done for each operation
-            if type(a) is np.ndarray:
-                dispatched = True
-                types.append(aval_of(a))
-                operands.append(a)
-            else:
-                a = as_array(a)
-                types.append(a._signature)
-                operands.append(a._buf)
-        executable = _applications.entries[(primitive, *types, *params.items()), state.trace_key]
-        if executable.execute is None or primitive.multiple_results or state.check_floats:
-            results = executable([as_array(a)._buf for a in args])
-        else:
-            found = (executable.run_operands(*operands) if dispatched
-                     else executable.execute(operands).consume_with_handlers(executable.handlers))
-            return ArrayImpl(executable.out_avals[0], found[0])
-    except (KeyError, binding.JaxRuntimeError):    # the common case does not hold: look closely
-        results = _evaluate_carefully(primitive, args, params)
+        types: list[Any] = [primitive]
+        operands = look_at(args, types)
+        if operands is None:
+            raise LookupError
+        if params:
+            types += params
+            types += params.values()
+        types.append(state.trace_key)
+        key = (*types,)
+        run, handlers, aval, signature, committed, executable = _ready.entries[key]
+        found = run(*operands) if handlers is None else run(operands).consume_with_handlers(handlers)
+        if aval is not None:
+            return ArrayImpl(aval, found[0], committed, signature)
+        return executable.wrapped(found, committed)
+    except (LookupError, TypeError, binding.JaxRuntimeError):    # the common case does not hold: look closely
+        results = _evaluate_carefully(primitive, args, params, key)
     return results if primitive.multiple_results else results[0]
 
 
@@ -176,7 +174,9 @@ def evaluate_compiled(primitive: Primitive, args: Sequence[Any], params: dict[st
     return results if primitive.multiple_results else results[0]
 
 
-def _evaluate_carefully(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+def _evaluate_carefully(primitive: Primitive, args: Sequence[Any], params: dict[str, Any],
+                        ready_key: Any = None) -> Any:
+    """Under `ready_key` it is found next time, if it can be."""
     arrays = [as_array(a) for a in args]
     avals = [a.aval for a in arrays]
     key = (primitive, *avals, *params.items())
@@ -203,6 +203,10 @@ def _evaluate_carefully(primitive: Primitive, args: Sequence[Any], params: dict[
     results = executable(*executable.take(arrays))
     if passed is not None:
         passed(results)
+    elif ready_key is not None and table is _applications and not state.check_floats:
+        committed = in_place(executable, args)
+        if committed is not None:
+            _ready.keep(ready_key, ready(executable, args, committed, not primitive.multiple_results))
     return results
 
 
@@ -245,7 +249,11 @@ def lower_for(jaxpr: Jaxpr, where: Where, *, platform: str | None = None, donate
         outs = where.outs or (None,) * len(jaxpr.outvars)
         if where.mesh is not None and (where.mesh.explicit_axes or any(a.explicit for a in jaxpr.out_avals)):
             from ..sharding.named import of_type  # few programs are over Explicit axes
-            outs = tuple([s or of_type(a, where.mesh) for s, a in zip(outs, jaxpr.out_avals)])
+
+            # where no type and no equation is over a mesh, the shardings of inputs decide
+            named = fact_of(jaxpr, "meshes")
+            if state.mesh_to_run_on or named or any([a.mesh for a in jaxpr.in_avals]):
+                outs = tuple([s or of_type(a, where.mesh, named) for s, a in zip(outs, jaxpr.out_avals)])
         where = where._replace(outs=outs)
         options["partition"] = where
     if platform is None:

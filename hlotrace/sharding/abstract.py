@@ -22,7 +22,7 @@ from ..core.surface.boundary import boundaries
 
 # the one kind of memory that types say
 HOST = "pinned_host"
-_OF_JAXLIB = "_internal_device_list", "_of_jaxlib"      # what `runtime/devices/placement.py` adds
+_OF_JAXLIB = "_of_jaxlib"      # what `runtime/devices/placement.py` adds
 
 
 @functools.cache
@@ -78,7 +78,6 @@ class Sharding:
     _layout: Any = None
     _terms: frozenset[str] = frozenset()        # mesh axes along which devices hold the terms of a sum
     _devices: tuple[Any, ...]
-    _own = property(lambda self: self)       # jaxlib has objects of its own for some, whose `_own` are these
 
     def _tiles(self, ndim: int) -> np.ndarray:
         raise NotImplementedError
@@ -98,7 +97,7 @@ class Sharding:
         return _in_layout, (self.in_layout(None), self._layout)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in _OF_JAXLIB}
+        return {name: value for name, value in self.__dict__.items() if name != _OF_JAXLIB}
 
     def _splits(self, dim: int) -> str:
         """What dimension `dim` is split over, for errors."""

@@ -213,6 +213,8 @@ def _by_axes(primitive: Primitive, rule: Any, avals: Sequence[ShapedArray], resu
                     for aval, labels in zip(avals, axes.operands) if label in labels)
         if {*gone} != params["unreduced"] or not whole:
             raise _no_terms(primitive, avals, params["unreduced"], gone if whole else ())
+    if getattr(rule, "first", False):
+        found = {key: of for key, of in found.items() if of[1] == 0 or key not in axes.operands[0]}
     return [[found[key][0] if key in found else () for dim, label in enumerate(labels)
              for key in [(None, dim) if label is None else label]] for labels in of_all]
 

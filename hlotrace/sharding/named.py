@@ -228,12 +228,16 @@ def over_mesh_in_use(sharding: Any) -> Any:
     return sharding if sharding.mesh.axis_names else None
 
 
-def of_type(aval: Any, mesh: Mesh | AbstractMesh) -> NamedSharding | None:
-    """The sharding over `mesh` of results of this type; None where Auto axes leave it to the compiler."""
+def of_type(aval: Any, mesh: Mesh | AbstractMesh, others: Sequence[Any] = ()) -> NamedSharding | None:
+    """The sharding over `mesh`, or one of the `others` that a program names, of results of this type.
+
+    None where Auto axes leave it to the compiler.
+    """
     if aval.explicit is not None and aval.explicit.mesh.shape_tuple == mesh.shape_tuple:
         mesh, spec = mesh.update(axis_types=aval.explicit.mesh.axis_types), aval.explicit.spec
     elif aval.explicit is not None:     # the program goes from one mesh to another
-        found = over_mesh_in_use(aval.explicit)
+        over = next((m for m in others if isinstance(m, Mesh) and m.abstract_mesh == aval.explicit.mesh), None)
+        found = over_mesh_in_use(aval.explicit) if over is None else aval.explicit.update(mesh=over)
         return found if isinstance(found.mesh, Mesh) else None
     else:
         spec = PartitionSpec(*[None] * aval.ndim)

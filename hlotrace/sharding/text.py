@@ -6,7 +6,7 @@ order is that list; a mesh with another order of devices says so by `device_ids`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any
 
 from .mesh import Mesh
@@ -60,15 +60,16 @@ def unreduced_text(spec: PartitionSpec) -> str:
     return f", unreduced={{{', '.join(map(_quoted, sorted(spec.unreduced)))}}}" if spec.unreduced else ""
 
 
-def type_text(sharding: NamedSharding, ndim: int, mesh: str) -> str:
+def type_text(sharding: NamedSharding, ndim: int, mesh: str, manual: Container[str] = ()) -> str:
     """The sharding of a value of rank `ndim` as its type says it: over Auto axes the compiler may split it
-    further, unless it is unreduced, of which XLA would make wrong sums.
+    further, unless it is unreduced, of which XLA would make wrong sums.  It does not name axes that are
+    `manual` around it.
     """
     if not sharding.mesh.auto_axes or sharding.spec.unreduced:
         return sharding_text(sharding, ndim, mesh)
     dims = ["{" + ", ".join([*map(_quoted, sharding.spec.axes(dim)), "?"]) + "}" for dim in range(ndim)]
     spec = sharding.spec
     rest = ", ".join(_quoted(name) for name in sharding.mesh.explicit_axes
-                     if name not in sharding._used and name not in spec.unreduced)
+                     if not (name in sharding._used or name in spec.unreduced or name in manual))
     replicated = f", replicated={{{rest}}}" if rest else ""
     return f"<@{mesh}, [{', '.join(dims)}]{replicated}{unreduced_text(spec)}>"

@@ -13,12 +13,12 @@ import numpy as np
 from ..core import leaks, programs, source_info as provenance
 from ..core.array import Array
 from ..core.config import state
-from ..core.jaxpr import eval_jaxpr
+from ..core.jaxpr import dce, eval_jaxpr
 from ..core.primitive import missing
 from ..core.symbolic_zeros import drop_zeros, fill_zeros
 from ..core.trace import Trace, Tracer, aval_of, entering
 from ..primitives.parallel.collectives import vary
-from ..primitives.programs.calls import inlined_p
+from ..primitives.programs.calls import custom_lin_p, inlined_p
 
 if TYPE_CHECKING:
     from ..core.jaxpr import Jaxpr
@@ -156,4 +156,7 @@ def jvp(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...
         return [*outs, *drop_zeros(tangents)]
 
     tangent_avals = [a.tangent() for a, nz in zip(jaxpr.in_avals, nonzero) if nz]
-    return programs.trace_closed(fun, [*jaxpr.in_avals, *tangent_avals], jaxpr.name), tuple(out_nonzero)
+    program = programs.trace_closed(fun, [*jaxpr.in_avals, *tangent_avals], jaxpr.name)
+    if any([eqn.primitive is custom_lin_p for eqn in program.eqns]):
+        program, _ = dce(program)       # of a custom_vjp: an error only where it is used
+    return program, tuple(out_nonzero)

@@ -141,6 +141,16 @@ def test_a_gradient_has_the_type_of_its_argument(x, dtype, weak):
         assert isinstance(g, jax.Array) and (g.dtype, g.weak_type) == (dtype, weak)
 
 
+@pytest.mark.parametrize("out, weak", [(2.0, True), (3, True), (jnp.float32(2), False), (jnp.ones(2), False)])
+@pytest.mark.parametrize("x", [1.0, jnp.float32(1)])
+def test_zeros_have_the_weak_type_of_what_they_are_the_derivative_of(x, out, weak):
+    assert jax.jacfwd(lambda x: out)(x).weak_type is weak
+    moved = jax.linearize(lambda x: out, x)[1](x)
+    assert moved.dtype == float0 if isinstance(out, int) else moved.weak_type is weak
+    assert jax.hessian(lambda x: 2.0)(x).weak_type is jax.typeof(x).weak_type
+    assert jax.grad(lambda z: jnp.float32(2))(x * 1j).weak_type is jax.typeof(x).weak_type
+
+
 def test_bfloat16():
     x = jnp.arange(3, dtype=jnp.bfloat16)
     g = jax.grad(lambda x: (x.astype(jnp.float32) ** 2).sum())(x)

@@ -52,3 +52,18 @@ def test_the_gradient_of_one_runs_few(f, most, runs):
         got = transformed()
         assert len(runs) <= most * (len(A) if isinstance(got, list) else 1), runs
         np.testing.assert_allclose(got, np.stack(want), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["det", "inv", "slogdet", "solve", "silu"])
+def test_programs_name_functions_that_libraries_look_for(name):
+    function = getattr(jnp.linalg, name, None) or getattr(jax.nn, name)
+    x = jnp.array([[2., 1.], [1., 3.]])
+    args = (x, x) if name == "solve" else (x,)
+    for f, given in (function, args), (jax.vmap(function), [a[None] for a in args]):
+        (eqn,) = jax.make_jaxpr(f)(*given).eqns
+        assert eqn.primitive.name == "jit" and eqn.params.get("name") == eqn.params["name"] == name
+        assert "name" in eqn.params and len(eqn.invars) == len(args)
+
+    def slope(x):
+        return jax.grad(lambda x: sum(y.sum() for y in jax.tree.leaves(function(*[x + 1] * len(args)))))(x)
+    np.testing.assert_allclose(jax.jit(slope)(x), slope(x), rtol=1e-5, atol=1e-6)

@@ -402,3 +402,43 @@ def test_a_rule_that_calls_jvp_of_a_while_loop_has_forward_mode():
     np.testing.assert_allclose(jax.linearize(by_jvp(f), x)[1](x), jax.jvp(f, (x,), (x,))[1], rtol=1e-6)
     with pytest.raises(ValueError, match="Reverse-mode differentiation does not work for lax.while_loop"):
         jax.grad(lambda x: by_jvp(f)(x).sum())(x)
+
+
+@jax.custom_vjp
+def backward_only(x):
+    return x, 2 * x
+
+
+backward_only.defvjp(lambda x: (backward_only(x), None), lambda _, cts: (3 * cts[0] + 5 * cts[1],))
+# how a function that only has a backward rule is used -> (function of x, its derivative if there is one)
+USES = {
+    "beside": (lambda x: (backward_only(x), x)[1], 1.0),
+    "in a loop": (lambda x: lax.scan(lambda c, _: (c * c, (backward_only(c), c)[1]), x, None, length=2)[0],
+                  32.0),
+    "in a branch": (lambda x: lax.cond(x > 0, lambda x: (backward_only(x), x)[1], jnp.negative, x), 1.0),
+    "of what has no derivative": (lambda x: backward_only(lax.stop_gradient(x))[1] * x, 4.0),
+    "used": (lambda x: backward_only(x)[1] * x, None),
+    "used in a loop": (lambda x: lax.scan(lambda c, _: backward_only(c), x, None, length=2)[0], None),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_forward_mode_of_a_backward_rule_is_an_error_where_its_tangents_are_used(use):
+    f, slope = USES[use]
+    forward = jax.jit(lambda x: jax.jvp(f, (x,), (1.0,))[1])
+    if slope is not None:
+        assert forward(2.0) == slope == jax.jvp(jax.jit(f), (2.0,), (1.0,))[1]
+    else:
+        with pytest.raises(TypeError, match="forward-mode autodiff .*custom_vjp function .backward_only"):
+            forward(2.0)
+
+
+@pytest.mark.parametrize("x, out, tangent", [
+    (jnp.float16(1), None, 1.0), (jnp.float32(1), None, 1), (jnp.float32(1), None, 1j),
+    (jnp.float32(1), None, True), (jnp.complex64(1), None, 1.0), (jnp.float32(1), 3, 1.0),
+    (jnp.float32(1), None, jnp.ones(1)), (jnp.float32(1), jnp.float16(1), jnp.float32(1))])
+def test_the_tangent_that_a_rule_gives_has_the_dtype_of_what_it_is_of(x, out, tangent):
+    f = jax.custom_jvp(lambda x: x)
+    f.defjvp(lambda primals, tangents: (primals[0] if out is None else out, tangent))
+    with pytest.raises(TypeError, match="primal and tangent outputs with corresponding shapes and dtypes"):
+        jax.jvp(f, (x,), (x,))

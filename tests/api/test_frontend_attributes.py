@@ -227,16 +227,29 @@ def test_a_block_computes_on_the_host():
     np.testing.assert_allclose(jax.jit(f)(X), 2 * np.sin(X), rtol=1e-6)
     assert compute_on("device_host")(lambda x: x * 2)(3) == 6
     assert compute_on2(lambda x: x * 2, compute_type="device_host", out_memory_spaces="device")(3) == 6
-    with compute_on("device_host"), compute_on("device_host"), pytest.raises(
-        NotImplementedError, match="Nesting `compute_on`"):
-        with compute_on("tpu_sparsecore"):
-            pass
     with pytest.raises(ValueError, match="Invalid compute type moon"):
         compute_on("moon")
     with pytest.raises(TypeError, match="write compute_on"):
         compute_on(jnp.sin, compute_type="device_host")
     with pytest.raises(TypeError, match="metadata is text"):
         set_xla_metadata(a=[1])
+
+
+def test_the_inner_of_two_blocks_says_where_it_is_computed():
+    def f(x):
+        with compute_on("device_host"):
+            with compute_on("tpu_sparsecore"):
+                x = jnp.sin(x)
+            with compute_on("device"):
+                x = jnp.cos(x)
+            with compute_on("gpu_stream:1"):
+                return jnp.exp(x) + jax.jit(lambda x: jnp.tan(x))(x)
+    text = jax.jit(f).trace(1.0).lower(lowering_platforms=("tpu",)).as_text()
+    lines = {word: next(line for line in text.splitlines() if f"stablehlo.{word} " in line)
+             for word in ("sine", "cosine", "exponential")}
+    assert "sparseoffload" in lines["sine"] and "frontend_attributes" not in lines["cosine"]
+    assert '_xla_stream_annotation = "1"' in lines["exponential"] and "host" not in lines["exponential"]
+    np.testing.assert_allclose(jax.jit(f)(1.0), f(1.0), rtol=1e-6)
 
 
 GIVING_BACK = {

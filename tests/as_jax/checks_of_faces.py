@@ -18,6 +18,7 @@ def test_numbers_shapes_and_lists():
     whole, rest = faces.batch_and_remainder({"x": jnp.arange(5)}, 2)
     assert whole["x"].shape == (2, 2) and rest["x"].tolist() == [4] and faces.batch_and_remainder(
         jnp.arange(4), 2)[1] is None
+    assert str([faces.p2tz(1), faces.a2tz(jax.typeof(jnp.ones(2)))]) == "[Zero(float0[]), Zero(float32[2])]"
     with pytest.raises(NotImplementedError, match="wrap_key_data"):
         faces.EArray(None, None)
 

@@ -193,6 +193,7 @@ def test_parameters_have_jaxs_names_too():
                         also={"theirs": lambda params: params["ours"] * 2})
     params = program(lambda x: [renamed.bind(x, ours=3)], F).eqns[0].params
     assert (params["ours"], params["theirs"]) == (3, 6) and dict(params) == {"ours": 3}
+    assert "theirs" in params and (params.get("theirs"), params.get("neither", 1)) == (6, 1)
     with pytest.raises(KeyError, match="neither"):
         params["neither"]
 
@@ -207,10 +208,35 @@ def test_parameters_have_jaxs_names_too():
       "input_output_aliases": (), "vmap_method": "sequential"}),
     (lambda x: jax.custom_derivatives.linear_call(jnp.multiply, jnp.multiply, 2., x),
      {"num_callee_consts": 0, "num_res": 1}),
+    (lambda x: lax.iota("int32", 2), {"sharding": None, "dimension": 0}),
+    (lambda x: lax.rng_bit_generator(np.zeros(4, "uint32"), (2,)), {"out_sharding": None}),
+    (jax.jit(lambda x: x + 1, keep_unused=True), {"keep_unused": False, "compiler_options_kvs": ()}),
+    (jax.nn.relu, {"symbolic_zeros": False}),
 ])
 @pytest.mark.quick
 def test_parameters_of_primitives_are_read_by_the_names_of_jax(f, names):
     params = jax.make_jaxpr(f)(np.float32(1)).eqns[0].params
+    assert {name: params[name] for name in names} == names
+
+
+@pytest.mark.parametrize("f, names", [
+    (lambda x: lax.all_gather(x, "i", axis=1, tiled=True), {
+        "axis_name": ("i",), "axis_size": 4, "all_gather_dimension": 1, "axis_index_groups": None, "tiled": True}),
+    (lambda x: lax.psum_scatter(x, "i", tiled=True), {
+        "axis_name": ("i",), "axis_size": 4, "scatter_dimension": 0, "axis_index_groups": None, "tiled": True}),
+    (lambda x: lax.all_to_all(x, "i", 0, 1, tiled=True), {
+        "axis_name": ("i",), "split_axis": 0, "concat_axis": 1, "axis_index_groups": None, "tiled": True}),
+    (lambda x: lax.ppermute(x, "i", [(0, 1)]), {"axis_name": ("i",)}),
+    (lambda x: lax.axis_index("i"), {"axis_name": "i"}),
+    (lambda x: lax.pmax(x, "i"), {"axes": ("i",), "axis_index_groups": None}),
+    (lambda x: lax.psum(x, "i"), {"axes": ("i",), "axis_index_groups": None}),
+    (lambda x: lax.dot(x, x), {"out_sharding": None, "precision": None}),
+    (lambda x: x.at[np.array([1])].set(1.), {"update_consts": (), "update_jaxpr": None}),
+    (lambda x: lax.conv(x[None, None], np.ones((1, 1, 2, 2), "float32"), (1, 1), "SAME"), {"out_sharding": None}),
+])
+@pytest.mark.quick
+def test_parameters_of_collectives_and_matrices_are_read_by_the_names_of_jax(f, names):
+    params = jax.make_jaxpr(f, axis_env=[("i", 4)])(np.ones((4, 4), np.float32)).eqns[-1].params
     assert {name: params[name] for name in names} == names
 
 

@@ -1,5 +1,4 @@
 """`jax_check_tracer_leaks`: a value that outlives its trace is reported when that ends, with who holds it."""
-import gc
 import types
 
 import numpy as np
@@ -12,14 +11,6 @@ from hlotrace import lax
 
 class Model:
     pass
-
-
-@pytest.fixture(autouse=True, scope="module")
-def only_new_objects():
-    """The search reads all objects but frozen ones: in a process of many tests, that takes most of the time."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """experimental.hijax: values of the user's own types go through jit as their arrays, and mutable ones are
 updated."""
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -325,6 +326,12 @@ class Negative(hijax.VJPHiPrimitive):
         return (ct * -100,)
 
 
+class Accumulating(Negative):
+    def transpose(self, ct, x):
+        x.accum(ct * -50)
+        x.accum(ct * -50)
+
+
 class Bare(Negative):
     jvp = None
 
@@ -335,9 +342,9 @@ class Mistaken(Negative):
 
 
 def test_rules_for_transposition_and_mistakes():
-    def negative(x):
-        return Negative(jax.typeof(x))(x)
-    for f in (negative, jax.jit(negative)):
+    def negative(x, kind=Negative):
+        return kind(jax.typeof(x))(x)
+    for f in (negative, jax.jit(negative), functools.partial(negative, kind=Accumulating)):
         assert jax.jvp(f, (X,), (X,))[1].tolist() == (-X).tolist()
         assert jax.grad(lambda x, f=f: f(x).sum())(X).tolist() == [-100] * 3
         assert jax.vmap(jax.grad(f))(X).tolist() == [-100] * 3 == jax.grad(

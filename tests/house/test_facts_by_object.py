@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import syntax
+from remembered import found
 
 import hlotrace
 import hlotrace.experimental.sparse.sparsify
@@ -12,6 +13,7 @@ import hlotrace.extend.core.primitives  # imports every file of primitives
 from hlotrace.core.primitive import everywhere
 
 ROOT = Path(hlotrace.__file__).parent
+LIBRARY = sorted(ROOT.rglob("*.py"))
 NAMES = {p.name for p in everywhere}
 # Tables of such words that mean something else, or are the user's: the first three, and what they are.
 OTHER_WORDS = {
@@ -87,7 +89,7 @@ def comparisons(scope, outer=frozenset()):
 
 
 def strings(node):
-    """The strings that a table holds: a set, a list, the keys of a dictionary, the words of a string."""
+    """What a table holds, None for what is no string: a set, a list, the keys of a dictionary, the words of a string."""
     match node:
         case ast.Dict():
             parts = node.keys
@@ -97,7 +99,7 @@ def strings(node):
             return text.split()
         case _:
             return []
-    return [part.value if isinstance(part, ast.Constant) else None for part in parts]
+    return [part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else None for part in parts]
 
 
 def is_offered(node):
@@ -107,35 +109,40 @@ def is_offered(node):
 
 
 def tables(node):
-    """Tables of which half and more are names of primitives, but for lists of what a module offers."""
+    """What each table with more than one string holds, but for lists of what a module offers."""
     for inner in syntax.children(node):
         if not is_offered(inner):
             yield from tables(inner)
-    found = strings(node)
-    known = [s for s in found if s in NAMES]
-    if len(known) > 1 and 2 * len(known) >= len(found):
-        yield node
+    held = strings(node)
+    if len(held) - held.count(None) > 1:
+        yield held
+
+
+def tables_of(path):
+    return tables(syntax.tree(path))
+
+
+def are_names(table):
+    """Are half and more of these names of primitives?"""
+    known = [s for s in table if s in NAMES]
+    return len(known) > 1 and 2 * len(known) >= len(table)
 
 
 ASKS = re.compile(r"(primitive|prim|_p)\s*\.\s*name\b")      # in every source that compares a name
 
 
-def library():
-    return {path: syntax.tree(path) for path in sorted(ROOT.rglob("*.py"))}
-
-
 def test_nothing_compares_the_name_of_a_primitive():
     found = [f"{path.relative_to(ROOT)}, line {node.lineno}: {ast.unparse(node)}"
-             for path, tree in library().items() if ASKS.search(path.read_text("utf-8"))
-             for node in comparisons(tree)]
+             for path in LIBRARY if ASKS.search(path.read_text("utf-8"))
+             for node in comparisons(syntax.tree(path))]
     assert not found, "compare primitives with `is`, or key a table by them:\n" + "\n".join(found)
 
 
 def test_no_table_has_names_of_primitives():
-    found = {repr([s for s in strings(node) if s][:3])[1:-1] for tree in library().values()
-             for node in tables(tree)}
-    assert not found - OTHER_WORDS.keys(), "key them by primitives, or say what the words are"
-    assert not OTHER_WORDS.keys() - found, "these are gone: take them off the list"
+    words = {repr([s for s in table if s][:3])[1:-1] for path in LIBRARY
+             for table in found(tables_of, path) if are_names(table)}
+    assert not words - OTHER_WORDS.keys(), "key them by primitives, or say what the words are"
+    assert not OTHER_WORDS.keys() - words, "these are gone: take them off the list"
 
 
 @pytest.mark.parametrize("text", [
@@ -150,10 +157,10 @@ def test_comparisons_are_found(text):
                                   'T = set("sin cos tan".split())', 'T = dict.fromkeys("sin cos".split(), 1)',
                                   'T = {"sin", "cos", other}'])
 def test_tables_are_found(text):
-    assert len(list(tables(ast.parse(text)))) == 1
+    assert len([table for table in tables(ast.parse(text)) if are_names(table)]) == 1
 
 
 @pytest.mark.parametrize("text", ['__all__ = ["sin", "cos"]', '("sin",)',
                                   '{"name": 1, "size": 2, "kind": 3}'])
 def test_other_strings_are_let_through(text):
-    assert not list(tables(ast.parse(text)))
+    assert not [table for table in tables(ast.parse(text)) if are_names(table)]

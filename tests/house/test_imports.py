@@ -316,8 +316,8 @@ GIVEN_DOWNWARD = {
     "operations that a trace writes by itself": "JaxprTrace.pvary JaxprTrace.held JaxprTrace.typed Dimension.as_value "
         "shape.as_type jaxpr.convert",
     "methods of a class below that are functions of this floor":
-        "Array.__array_namespace__ Ref.copy Ref.at Ref.T Ref.reshape Ref.transpose Ref.bitcast Ref.swap Ref.addupdate Ref.__getitem__ "
-        "Ref.__setitem__ ShapedArray.unsplit Jaxpr.view Sharding._internal_device_list "
+        "Array.__array_namespace__ Ref.copy Ref.at Ref.T Ref.reshape Ref.transpose Ref.bitcast Ref.get Ref.set Ref.swap Ref.addupdate Ref.__getitem__ "
+        "Ref.__setitem__ ShapedArray.unsplit Jaxpr.view "
         "Sharding._to_xla_hlo_sharding Sharding._of_jaxlib SingleDeviceSharding._of_jaxlib BCOO.__getitem__ "
         "BCSR.__getitem__ BCOO.reshape BCOO.__iter__",
     "what an option does when it is set": "checks['jax_num_cpu_devices']",

@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 import syntax
 from places import TESTS
+from remembered import found
 
 from tools import stubs
 
@@ -35,17 +36,21 @@ def words(tree: ast.AST) -> Iterator[str]:
                 yield from text.replace(".", " ").replace(",", " ").replace("(", " ").split()
 
 
+def words_of(path: Path) -> list[str]:
+    return sorted(set(words(syntax.tree(path))))
+
+
 def mentioned() -> set[str]:
     # this file lists names; the golden files are no tests of their own
     return {word for path in sorted(TESTS.rglob("*.py")) if path != Path(__file__).resolve()
-            for word in words(syntax.tree(path))}
+            for word in found(words_of, path)}
 
 
 def test_every_public_name_is_mentioned_by_a_test():
-    found, faces = mentioned() | ANNOTATIONS, stubs.faces()
+    known, faces = mentioned() | ANNOTATIONS, stubs.faces()
     missing = {name: lacking for name, module in faces.items() if (lacking := [
         word for word in stubs.public(module)
-        if word not in found and not word.endswith("_p") and not isinstance(getattr(module, word), ModuleType)])}
+        if word not in known and not word.endswith("_p") and not isinstance(getattr(module, word), ModuleType)])}
     assert len(faces) > 20
     assert not missing, "no test mentions " + "; ".join(f"{name}: {', '.join(ws)}" for name, ws in missing.items())
 

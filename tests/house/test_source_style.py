@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 import source_style
+from remembered import found as found_in
 
 pytestmark = pytest.mark.quick
 
@@ -22,7 +23,7 @@ def is_pending(path):
 
 @pytest.mark.parametrize("check", source_style.CHECKS)
 def test_no_offence(check):
-    found = [text for path in files() if not is_pending(path) for text in check(path)]
+    found = [text for path in files() if not is_pending(path) for text in found_in(check, path)]
     assert not found, "\n" + "\n".join(found)
 
 

@@ -143,6 +143,15 @@ def test_results_over_auto_axes_beside_explicit_ones_are_as_the_compiler_divided
         found = jax.jit(lambda x: x * 2)(x), jax.jit(lambda x: lax.with_sharding_constraint(x * 2, P(None, "y")))(x)
         assert [f.sharding.spec for f in found] == [P("x", "y")] * 2 and {kind(f) for f in found} == {"f32[8@x,8]"}
         assert jax.jit(lambda x: x.sum(0))(jax.device_put(X, P("x"))).sharding.spec == P(None)
+        nested = jax.jit(lambda x: jax.jit(lambda x: x * 2, out_shardings=P("y"))(x))
+        assert kind(nested(X)) == "f32[8,8]" and nested(X).sharding.spec == P("y", None)
+
+
+def test_a_type_within_shard_map_does_not_name_its_axes():
+    with jax.set_mesh(mesh(AxisType.Explicit, AxisType.Auto)):
+        made = jax.jit(jax.shard_map(lambda x: jnp.ones((4, 8), out_sharding=P()) * x, in_specs=P("x"), out_specs=P("x"),
+                                     axis_names={"x"}))
+        np.testing.assert_array_equal(made(jax.device_put(X, P("x"))), X)
 
 
 def test_a_program_goes_from_mesh_to_mesh():
@@ -150,6 +159,10 @@ def test_a_program_goes_from_mesh_to_mesh():
     with jax.set_mesh(mesh()):
         found = jax.jit(lambda x: jax.reshard(x, P("x")))(jax.device_put(X, NamedSharding(other, P("a"))))
         assert kind(found) == "f32[8@x,8]" and found.sharding == NamedSharding(mesh(), P("x", None))
+        over = NamedSharding(other, P("a"))
+        found = jax.jit(lambda x: jax.reshard(x, over))(split("x"))
+        assert kind(found) == "f32[8@a,8]" and found.sharding == NamedSharding(other, P("a", None))
+        np.testing.assert_array_equal(found, X)
 
 
 def test_what_is_traced_ahead_has_types():
@@ -425,6 +438,24 @@ def test_operands_that_are_split_alike_go_together():
         assert kind(got) == type_
 
 
+@pytest.mark.parametrize("letters,specs,want", [
+    ("ij,ij->ij", (P("x"), P(None, "y")), "f32[8@x,8]"), ("ij,ij->ij", (P(), P("x")), "f32[8,8]"),
+    ("ij,ij->ij", (P("x"), P(None, "x")), "f32[8@x,8]"), ("ij,ik->ijk", (P(None, "y"), P("y", "x")), "f32[8,8@y,8@x]"),
+    ("ij,ij->i", (P(None, "y"), P("x")), "f32[8]"), ("ij,j->ij", (P("y", "x"), P()), "f32[8@y,8]"),
+    ("ijk,ikl->ijl", (P(), P("x")), "f32[8,8,8]")])
+def test_axes_that_both_operands_of_a_product_keep_are_split_as_those_of_the_first(letters, specs, want):
+    """The first of dot_general, which einsum exchanges where the result has another order."""
+    arrays = [np.arange(8 ** len(names), dtype=np.float32).reshape([8] * len(names)) / 64
+              for names in letters.split("->")[0].split(",")]
+    operands = [split(*spec, value=value) for spec, value in zip(specs, arrays)]
+    for way in (lambda f: f, jax.jit):
+        found = way(lambda x, y: jnp.einsum(letters, x, y))(*operands)
+        assert kind(found) == want
+        np.testing.assert_allclose(found, np.einsum(letters, *arrays), rtol=1e-4)
+    gradients = jax.jit(jax.grad(lambda x, y: jnp.einsum(letters, x, y).sum(), (0, 1)))(*operands)
+    assert [*map(kind, gradients)] == [*map(kind, operands)]
+
+
 def test_a_constraint_over_explicit_axes_is_an_assertion():
     sharding = NamedSharding(mesh(), P("x", "y"))
     for call in (lambda x: lax.with_sharding_constraint(x, sharding),
@@ -432,6 +463,8 @@ def test_a_constraint_over_explicit_axes_is_an_assertion():
         assert kind(call(split("x", "y"))) == "f32[8@x,8@y]"
         with pytest.raises(AssertionError, match="checks the type"):
             call(split("x"))
+    other = Mesh(np.array(devices()), "x", (AxisType.Explicit,))        # which axis splits what, not over which mesh
+    assert kind(lax.with_sharding_constraint(split("x"), NamedSharding(other, P("x")))) == "f32[8@x,8]"
 
 
 def test_a_carry_keeps_its_type():
@@ -462,14 +495,24 @@ def test_what_is_known_to_be_whole_is_refused_beside_what_is_split(function):
             assert jax.tree.leaves(way(function)(split("x"), free))[0].aval.splits[0] == ("x",)
 
 
-def test_jit_says_how_its_arguments_are_split():
+def test_shardings_of_jit_say_where_and_types_say_what_is_split():
+    """The program is traced for the types of its arguments; its results are those of the types, or as
+    out_shardings says outside of programs."""
+    def program(x):
+        seen.append(kind(x))
+        return x @ x        # with x split along both dimensions it would be an error
     with jax.set_mesh(mesh()):
         seen = []
-        out = jax.jit(lambda x: seen.append(kind(x)) or x * 2, in_shardings=P("x", "y"))(X)
-        assert seen == ["f32[8@x,8@y]"] and kind(out) == "f32[8@x,8@y]"
-        assert kind(jax.jit(lambda x: x * 2, out_shardings=P("y"))(X)) == "f32[8@y,8]"
-        nested = jax.jit(lambda x: jax.jit(lambda x: x * 2, in_shardings=P("x"), out_shardings=P("y"))(x))
-        assert kind(nested(X)) == "f32[8@y,8]"
+        out = jax.jit(program, in_shardings=P("x", "y"))(X)
+        assert seen == ["f32[8,8]"] and kind(out) == "f32[8,8]" and out.sharding.is_fully_replicated
+        np.testing.assert_allclose(out, X @ X)
+        assert kind(jax.jit(program, in_shardings=P("x"))(split("x"))) == "f32[8@x,8]"
+        assert kind(jax.jit(program, out_shardings=P("y"))(X)) == "f32[8@y,8]"
+        nested = jax.jit(lambda x: jax.jit(program, in_shardings=P("x"), out_shardings=P("y"))(x))
+        assert kind(nested(X)) == "f32[8,8]" and kind(nested(split("x"))) == "f32[8@x,8]"
+    over = NamedSharding(mesh(), P("x", "y"))       # no mesh is in use: results are as the compiler divides them
+    for call in jax.jit(jnp.sin, in_shardings=over), jax.jit(jnp.sin, in_shardings=over).lower(X).compile():
+        assert kind(call(X)) == "f32[8@x,8@y]"
 
 
 def test_programs_over_auto_axes_are_what_they_were():

@@ -3,16 +3,21 @@ from collections import Counter
 
 import pytest
 from places import ROOT
+from remembered import found
 
 from tools import plant_faults
 
 pytestmark = pytest.mark.quick
 
 
+def compiled(path, fault):
+    """The name of the code of a file with a fault in it."""
+    return [compile(fault.planted(path.read_text("utf-8")), fault.path, "exec").co_filename]
+
+
 @pytest.mark.parametrize("fault", plant_faults.FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_can_be_planted(fault):
-    sound = (ROOT / fault.path).read_text("utf-8")
-    compile(fault.planted(sound), fault.path, "exec")
+    assert found(compiled, ROOT / fault.path, fault) == [fault.path]
     assert [path for path in fault.nearest() if not (ROOT / path).is_file()] == []
     assert fault.breaks and not fault.breaks.endswith(".")
 

@@ -7,9 +7,8 @@ from typing import Any
 from ...core.avals import aval_of
 from ...core.caches import LRUCache
 from ...core.config import state
-from ...core.errors import check_callable
+from ...core.errors import IndivisibleError, check_callable
 from ...core.pytrees import pytree
-from ...core.surface.boundary import filtered
 from ...core.trace import EVAL
 from ...primitives.arrays.shape import reshape
 from ...runtime.array_impl import ArrayImpl, assembled, own
@@ -83,8 +82,9 @@ class _PmapFunction(JitFunction):
             return self._run(args, kwargs)
         super().__init__(run, statics, donate_argnums=donated)
 
-    @filtered
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def call_any(self, args: tuple[Any, ...], kwargs: dict[str, Any],
+                 fast_key: tuple[Any, ...] | None) -> Any:
+        """A call that is not found by the types of its arguments, which say where arrays are."""
         if any(number >= len(args) for number in self._static_numbers):
             raise ValueError(f"pmap of {self._name} has static_broadcasted_argnums={self._static_numbers}, "
                              f"and was called with {len(args)} positional argument"
@@ -92,9 +92,11 @@ class _PmapFunction(JitFunction):
         if state.trace is EVAL:
             if client.process_count() > 1 and not all(map(is_local, self._candidates())):
                 args, kwargs = self._over_processes(args, kwargs)
-                return pytree.tree_map(_of_this_process, super().__call__(*args, **kwargs))
-            args, kwargs = self._placed(args, kwargs)
-        return super().__call__(*args, **kwargs)
+                return pytree.tree_map(_of_this_process, super().call_any(args, kwargs, None))
+            moved = self._moved_here(args, kwargs)
+            if moved is not None:
+                (args, kwargs), fast_key = moved, None
+        return super().call_any(args, kwargs, fast_key)
 
     def _candidates(self) -> list[Any]:
         """The devices of which it takes as many as the mapped axis is long."""
@@ -120,15 +122,17 @@ class _PmapFunction(JitFunction):
                                     shards.single_buffers(x)))
         return flat.arguments(leaves)
 
-    def _placed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """The arguments; arrays that are committed to other devices than those of this call are moved."""
+    def _moved_here(self, args: tuple[Any, ...],
+                    kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """The arguments, if among them are arrays that are committed to other devices than those of this
+        call, which are moved."""
         flat, dims, mesh = self._flat(args, kwargs)
         moved = False
         for i, (x, dim) in enumerate(zip(flat.leaves, dims)):
             if type(x) is ArrayImpl and x._committed and x.sharding._devices != mesh._devices:
                 sharding = NamedSharding(mesh, _spec(dim, self._axis_name))
                 flat.leaves[i], moved = transfer.move(x, sharding), True
-        return flat.arguments(flat.leaves) if moved else (args, kwargs)
+        return flat.arguments(flat.leaves) if moved else None
 
     def _flat(self, args: tuple[Any, ...],
               kwargs: dict[str, Any]) -> tuple[FlatFunction, list[int | None], Mesh]:
@@ -146,7 +150,8 @@ class _PmapFunction(JitFunction):
         if size != len(devices) and client.process_count() > 1:
             devices = [*filter(is_local, devices)]      # within another transformation
         if size > len(devices):
-            raise ValueError(f"{flat}: the mapped axis has size {size}, and there are {len(devices)} "
+            error = IndivisibleError if size % len(devices) else ValueError
+            raise error(f"{flat}: the mapped axis has size {size}, and there are {len(devices)} "
                              "devices; each slice needs one of its own: reshape so that several go to one "
                              "device, with vmap inside, or use jit")
         return dims, Mesh(devices[:size], (self._axis_name,))

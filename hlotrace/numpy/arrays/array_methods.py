@@ -44,6 +44,17 @@ _METHODS = """all any argmax argmin argpartition argsort choose clip cumprod cum
     nonzero prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take trace var""".split()
 
 
+def _unary(function, name, symbol):
+    def method(self):
+        try:
+            return function(self)
+        except Exception as error:
+            reraise_for_user(error, symbol, (self,))
+            raise
+    method.__name__ = method.__qualname__ = f"__{name}__"
+    return method
+
+
 def _operator(function, name, symbol):
     def method(self, other):
         try:
@@ -371,7 +382,7 @@ def install(functions):
     for name, (function, symbol) in _COMPARISONS.items():
         setattr(Array, f"__{name}__", _operator(function, name, symbol))
     for name, (function, symbol) in _UNARY.items():
-        setattr(Array, f"__{name}__", boundary(lambda self, _function=function: _function(self), symbol))
+        setattr(Array, f"__{name}__", _unary(function, name, symbol))
     for name in _METHODS:
         setattr(Array, name, boundary(functions[name], f"Array.{name}"))
     for method in (__reversed__, __contains__, __setitem__, __round__, astype, to_device, copy, view,

@@ -20,7 +20,7 @@ from ...placement.out_sharding import devices_like, make_with_sharding, new_arra
 from ...primitives.arrays.elementwise import convert
 from ...primitives.arrays.shape import reshape
 from ...primitives.arrays.slicing import copy_p
-from ...primitives.common import canonical_shape, dtype_of, np, scalar
+from ...primitives.common import canonical_shape, dtype_of, np, scalar, warn_of_imaginary_part
 from ...primitives.parallel.collectives import vary
 from ...runtime.array_impl import from_dlpack as import_dlpack
 from ..util import SCALARS, broadcast_to_shape, cast, check_arraylike, in_pieces, ndim, result_type
@@ -281,6 +281,8 @@ def astype(x, dtype, /, *, copy=False, device=None):
     """
     check_arraylike("astype", x)
     dtype = dtype_to_cast_to(x, dtype)
+    if dtypes.is_complex(dtype_of(x)) and not dtypes.is_complex(dtype):
+        x = convert(x, dtype)       # which has its own warning
     return array(cast(x, dtype) if type(x) in SCALARS else x, dtype, copy, device=device)
 
 
@@ -409,6 +411,7 @@ def _fill(shape, value, dtype, weak=False):
     if dtypes.is_extended(dtype) and is_arraylike(value) and aval_of(value).dtype == dtype:
         return asarray(broadcast_to_shape(value, shape))
     if type(value) in SCALARS and not dtypes.is_extended(dtype):
+        warn_of_imaginary_part(value, dtype)
         value = scalar(value, dtype)
         if not staging() and isinstance(value, np.ndarray) and aval.size * dtype.itemsize <= HOST_BYTES:
             return new_array(np.full(shape, value), aval=aval)

@@ -125,8 +125,10 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 
 def _samples(name, num):
     """The argument `num` as an int."""
-    num = static_int(concrete_or_error(num, f"'num' argument of jnp.{name}"), "num, the number of samples,",
-                     "; for a given distance use jnp.arange(start, stop, step)")
+    if type(num) is not int:
+        num = static_int(concrete_or_error(num, f"'num' argument of jnp.{name}"),
+                         "num, the number of samples,",
+                         "; for a given distance use jnp.arange(start, stop, step)")
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative: {name}(start, stop, num)")
     return num

@@ -1,4 +1,5 @@
 """Elements repeated, turned round and moved along axes: tile, repeat, flip, rot90, roll."""
+import contextlib
 import operator
 
 from ...api.composite import composite
@@ -12,6 +13,7 @@ from ...primitives.arrays.cumulative import cumsum_p
 from ...primitives.arrays.dynamic_slice import dynamic_slice_p
 from ...primitives.arrays.elementwise import add, convert, minimum, neg, rem_p
 from ...primitives.common import as_axes, canonical_axes, canonical_axis, canonical_shape, np, scalar
+from ...runtime.devices import transfer_guards
 from ..indexing.indexing import get
 from ..reductions.sorting import searchsorted
 from ..util import broadcast_to_shape, check_arraylike, ndim as ndim_of, shape as shape_of
@@ -190,7 +192,8 @@ def roll(a, shift, axis=None):
     else:
         shifts = unstack(asarray(shift))
     if axis is None:
-        return _roll_flat(a, sum(shifts))
+        with transfer_guards.unasked() if isinstance(shift, int) else contextlib.nullcontext():
+            return _roll_flat(a, sum(shifts))
     axes = tuple(canonical_axis(i, ndim_of(a)) for i in as_axes(axis))
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
         raise ValueError(f"roll: shift {shift} and axis {axis} must have equal lengths, or one of them "

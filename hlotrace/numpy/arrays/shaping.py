@@ -134,6 +134,8 @@ def ravel(a, order="C", *, out_sharding=None):
     >>> jnp.ravel(x), jnp.ravel(x, order="F")
     (Array([1, 2, 3, 4], dtype=int32), Array([1, 3, 2, 4], dtype=int32))
     """
+    if order == "C" and out_sharding is None and isinstance(a, Array):
+        return reshape_array(a, (a.aval.size,))
     return reshape(a, -1, order, out_sharding=out_sharding)
 
 

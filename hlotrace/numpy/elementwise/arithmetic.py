@@ -8,12 +8,14 @@ from ...core.array import Array
 from ...core.avals import aval_of, is_arraylike
 from ...core.dtypes import python_scalars
 from ...core.surface.public import renamed
+from ...core.trace import Tracer
 from ...lax.control_flow import while_loop
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.elementwise import (
     add as _add, convert, div, eq, ge, gt, lt, mul, ne, neg, select, sub)
 from ...primitives.arrays.special import bessel_i0e_p
 from ...primitives.common import np
+from ..arrays.creation import asarray
 from ..indexing.conditions import where
 from ..reductions.reductions import any
 from ..util import (
@@ -153,7 +155,22 @@ def divmod(x1, x2):
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
-_power = Binary("power", "x1**x2.", numeric, fciu=e.pow_p)
+def _integer_power(x1, x2):
+    """XLA sees six bits of a power, and folds a constant 1 or -1 to a negative one to 0."""
+    dtype, zero = dtype_of(x1), []
+    if dtypes.iinfo(dtype).max >= 64:
+        zero.append(e.and_p.bind(ge(x2, 64), eq(e.and_p.bind(x1, like(x1, 1)), 0)))
+    if not dtypes.is_unsigned(dtype):
+        negative = lt(x2, 0)
+        zero.append(e.and_p.bind(negative, ne(e.abs_p.bind(x1), 1)))
+        x2 = select(negative, e.and_p.bind(x2, like(x2, 1)), x2)
+    out = e.pow_p.bind(x1, x2)
+    for known in zero:
+        out = select(known, 0, out)
+    return out
+
+
+_power = Binary("power", "x1**x2.", numeric, fc=e.pow_p, iu=_integer_power)
 
 
 @composite
@@ -176,10 +193,16 @@ def _leads(x1, x2):
     return dtypes.is_integer(kind) or dtypes.is_bool(kind) and not dtypes.is_inexact(dtype_of(x1))
 
 
-def power(x1, x2):
-    """x1**x2.  A Python or NumPy int x2 is static; integers cannot be raised to a negative one.
+def _is_known_integer(x):
+    return isinstance(x, np.integer) or (isinstance(x, (Array, np.ndarray)) and not isinstance(x, Tracer)
+                                         and not x.ndim and dtypes.is_integer(x.dtype))
 
-    Integers to negative powers in an array x2 give 0, or 1 and -1 where x1 is.
+
+def power(x1, x2):
+    """x1**x2.  A single integer x2 whose value is known is static: the result has the type of x1, and
+    integers cannot be raised to a negative one.
+
+    Integers to negative powers in another x2 give 0, or 1 and -1 where x1 is.
 
     >>> jnp.power(jnp.array([2, 3]), 3), jnp.power(2., jnp.array([-1, 2])), jnp.array([1., 4.])**0.5
     (Array([ 8, 27], dtype=int32), Array([0.5, 4. ], dtype=float32), Array([1., 2.], dtype=float32))
@@ -192,7 +215,7 @@ def power(x1, x2):
     floating-point base
     """
     if type(x2) is not int:
-        if not isinstance(x2, np.integer):
+        if not _is_known_integer(x2):
             if _leads(x1, x2):
                 return _strong_power(x1, x2)
             if isinstance(x2, Array) and is_arraylike(x1) and (dtypes.is_integer(dtype_of(x2))
@@ -438,7 +461,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     check_arraylike("nan_to_num", x)
     dtype = dtype_of(x)
     if not dtypes.is_inexact(dtype):
-        return x
+        return asarray(x)
     if dtypes.is_complex(dtype):
         return _parts(lambda part: nan_to_num(part, copy, nan, posinf, neginf), x)
     info = dtypes.finfo(dtype)

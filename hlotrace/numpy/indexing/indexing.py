@@ -32,7 +32,8 @@ from ...primitives.arrays.gather_numbers import (
     FILL, PROMISE, GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers)
 from ...primitives.arrays.shape import broadcast_in_dim, full, reshape, squeeze_p
 from ...primitives.arrays.slicing import concatenate_p, iota_p, rev_p, slice_p
-from ...primitives.common import check_index, prod, scalar, shape_of
+from ...primitives.common import check_index, prod, scalar, shape_of, warn_of_imaginary_part
+from ...runtime.devices import transfer_guards
 from ..arrays.creation import asarray
 from ..util import broadcast_shapes
 
@@ -601,6 +602,9 @@ def get(x, index, *, indices_are_sorted=False, unique_indices=False, mode=None, 
         plan, starts = window(shape, entries)
         if plan.shape == shape and not (plan.moving or plan.flipped):
             return x
+        if transfer_guards.used and any(step != 1 for step in plan.strides):
+            with transfer_guards.unasked():     # where a slice in steps is, is a part of a program
+                return read_window(x, *starts, plan=plan)
         return read_window(x, *starts, plan=plan)
     plan, operands = addresses(shape, entries, wrap)
     return read(x, *operands, plan=plan, mode=mode, fill_value=fill_key(fill_value, x.dtype),
@@ -629,6 +633,7 @@ def update(x, index, y, operation, *, indices_are_sorted=False, unique_indices=F
     """`x.at[index].<operation>(y)` for the operations that are a scatter."""
     y = arrays_of(y)
     _check_cast(operation, aval_of(x), aval_of(y))
+    warn_of_imaginary_part(np.complex64(y) if type(y) is complex else y, aval_of(x).dtype)
     shape = x.shape
     entries = expand(shape, index, wrap, mode is None)
     if state.check_bounds and mode is None:

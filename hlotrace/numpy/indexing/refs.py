@@ -297,7 +297,7 @@ def _operation(primitive):
 def _access(primitive, ref, index, *values):
     of, steps = (ref.ref, ref.steps) if type(ref) is RefView else (_checked(ref, f"ref_{primitive}"), ())
     of.check()
-    if index is not None and index is not Ellipsis:
+    if index is not None and index is not Ellipsis and not (type(index) is tuple and not index):
         steps = (*steps, ("at", index))
     if primitive is get_p and not steps:
         return read(of)
@@ -446,8 +446,11 @@ Ref.T = property(_transpose)
 Ref.reshape = RefView.reshape = boundary(_reshape, "Ref.reshape", method=True)
 Ref.transpose = RefView.transpose = boundary(_transpose, "Ref.transpose", method=True)
 Ref.bitcast = RefView.bitcast = boundary(_bitcast, "Ref.bitcast", method=True)
-Ref.swap = RefView.swap = boundary(lambda self, idx, value: swap(self, idx, value), "Ref.swap", method=True)
-Ref.addupdate = RefView.addupdate = boundary(lambda self, x, idx=(): addupdate(self, idx, x), "Ref.addupdate",
-                                             method=True)
+Ref.get = RefView.get = boundary(lambda self, idx=(): get(self, idx), "Ref.get", method=True)
+Ref.set = RefView.set = boundary(lambda self, value, idx=(): set(self, idx, value), "Ref.set", method=True)
+Ref.swap = RefView.swap = boundary(lambda self, value, idx=(): swap(self, idx, value), "Ref.swap",
+                                   method=True)
+Ref.addupdate = RefView.addupdate = boundary(lambda self, value, idx=(): addupdate(self, idx, value),
+                                             "Ref.addupdate", method=True)
 Ref.__getitem__ = boundary(get, "Ref", method=True)
 Ref.__setitem__ = boundary(set, "Ref", method=True)

@@ -9,7 +9,7 @@ it multiplies.
 import functools
 import string
 
-from ...core.axes import AxisMap
+from ...core.axes import AxisMap, AxisRule
 from ..common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, ndim_of, shape_of
 from . import shape
 from .elementwise import accumulate, and_p, convert, mul
@@ -86,6 +86,13 @@ def contract(x, x_labels, y, y_labels, out_labels, precision=None, preferred_ele
                                               _kept(y_labels, x_labels, out_labels), out_labels)
         out = dot(x, y, dimension_numbers, precision, preferred_element_type=preferred_element_type)
         return transpose(out, tuple(map(natural.index, out_labels)))
+    if (aval_of(x).mesh or aval_of(y).mesh) and not dtypes.is_bool(dtype_of(x)):
+        # the type is that of a product, also where nothing is contracted, and its order that of JAX
+        lhs, rhs = _kept(x_labels, y_labels, out_labels), _kept(y_labels, x_labels, out_labels)
+        dimension_numbers, natural = _numbers(lhs, rhs, out_labels)
+        if exchange := natural != out_labels:
+            dimension_numbers, natural = _numbers(rhs, lhs, out_labels)
+        permutation = tuple(map(natural.index, out_labels))
     if dimension_numbers is None:
         dtype = product_dtype(dtype_of(x), dtype_of(y), preferred_element_type)
         shape = tuple(sizes[c] for c in out_labels)
@@ -287,10 +294,12 @@ def _batching_of(primitive):
     return batching
 
 
-def _axes(x, y, *, dimension_numbers, **_):
+def _labels(x, y, *, dimension_numbers, **_):
     lhs, rhs, out = map(tuple, labels(dimension_numbers, x.ndim, y.ndim))
     return AxisMap((lhs, rhs), out)
 
+
+_axes = AxisRule(_labels, first=True)
 
 dot_general_p = Primitive("dot_general", abstract_eval=_abstract_eval, lower=_lower, transpose=_transpose,
                           batching=_batching_of(lambda: dot_general_p), axes=_axes, linear="each")
@@ -335,4 +344,5 @@ def _shown_dot_general(eqn):
             **{k: v for k, v in eqn.params.items() if v is not None}, "dimension_numbers": numbers}
 
 
+dot_general_p.answer("out_sharding")
 dot_general_p.shown = _shown_dot_general

@@ -258,5 +258,6 @@ conv_general_dilated_p = Primitive("conv_general_dilated", abstract_eval=_abstra
                                    sharding=_sharding, whole="Please specify the output sharding via "
                                    "`out_sharding` parameter of `conv_general_dilated`",
                                    transpose=_transpose, batching=_batching)
+conv_general_dilated_p.answer("out_sharding")
 conv_general_dilated_p.shown = lambda eqn: {**eqn.params, "out_sharding": None}
 conv_general_dilated_p.jvp = bilinear_jvp(conv_general_dilated_p)

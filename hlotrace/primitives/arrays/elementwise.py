@@ -132,7 +132,7 @@ def _quotient(by_zero):
     """
     def lower(ctx, eqn, x, y):
         divisor = eqn.invars[1]
-        if kind_of(divisor.aval.dtype) not in "iu" or getattr(divisor, "val", 0) != 0:
+        if kind_of(divisor.aval.dtype) not in "iu" or np.all(getattr(divisor, "val", 0)):
             return lower_op(ctx, eqn, x, y)
         avals = [v.aval for v in eqn.invars]
         out = lower_op(ctx, eqn, x, ctx.lower_fun(lambda y: select(eq(y, 0), 1, y), eqn, y, avals=avals[1:]))

@@ -371,6 +371,9 @@ scatter_mul_p = Scatter("scatter_mul", e.mul_p, "fciu", _mul_jvp,
                         lambda ct, x, *rest, **params: [scatter_mul_p.bind(ct, *rest, **params), None, None])
 scatter_min_p = Scatter("scatter_min", e.min_p, "fciub", makes_nan=False)
 scatter_max_p = Scatter("scatter_max", e.max_p, "fciub", makes_nan=False)
+for _p in (scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p):
+    _p.answer(update_consts=lambda params: ())
+scatter_p.answer("update_jaxpr")
 for _p in (scatter_min_p, scatter_max_p):
     _p.jvp = functools.partial(_extreme_jvp, _p)
 

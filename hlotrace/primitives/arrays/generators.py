@@ -57,6 +57,7 @@ def _bits_batching(axis, args, dims, *, shape, **params):
 rng_bit_generator_p = Primitive("rng_bit_generator", multiple_results=True, abstract_eval=_bits_abstract_eval,
                                 lower=_bits_lower, batching=_bits_batching)
 rng_bit_generator_p.jvp = no_tangent_jvp(rng_bit_generator_p)
+rng_bit_generator_p.answer("out_sharding")
 rng_bit_generator_p.shown = lambda eqn: {
     **eqn.params, "algorithm": RandomAlgorithm(eqn.params["algorithm"]).name, "out_sharding": None}
 

@@ -187,6 +187,7 @@ def _iota_abstract_eval(*, dtype, shape, dimension):
 
 iota_p = Primitive("iota", abstract_eval=_iota_abstract_eval, lower=lambda ctx, eqn: ctx.emit(
     f"stablehlo.iota dim = {eqn.params['dimension']} : {eqn.outvars[0].aval.mlir}"))
+iota_p.answer("sharding")
 iota_p.shown = lambda eqn: {**eqn.params, "sharding": None}
 
 

@@ -297,24 +297,24 @@ axis_index_p = Primitive(
         iota_p.bind(dtype=np.dtype(np.int32), shape=(axis.size,), dimension=0), 0))
 
 
-def _shown(**names):
-    """The rule `shown` that gives parameters JAX's names; here it is always `tiled`."""
-    names["groups"] = "axis_index_groups"
-    return lambda eqn: {**{names.get(k, k): v for k, v in eqn.params.items()},
-                        **({"tiled": True} if "size" in eqn.params else {})}
+def _under_names(primitives, tiled=False, **names):
+    """Let parameters be found, and shown, under JAX's names {ours: JAX's}; here it is always `tiled`."""
+    also = {name: lambda params, own=own: params[own] for own, name in names.items()}
+    if tiled:
+        also["tiled"] = lambda params: True
+    for primitive in primitives:
+        primitive.answer(**also)
+        primitive.shown = lambda eqn: {**{k: v for k, v in eqn.params.items() if k not in (*names, "size")},
+                                       **{name: eqn.params[name] for name in also}}
 
 
-psum_p.shown = pmax_p.shown = pmin_p.shown = _shown()
-all_gather_p.shown = _shown(axes="axis_name", size="axis_size", dim="all_gather_dimension")
-reduce_scatter_p.shown = _shown(axes="axis_name", size="axis_size", dim="scatter_dimension")
-ppermute_p.shown = _shown(axes="axis_name")
-
-
-def _shown_all_to_all(eqn):
-    shown = _shown(axes="axis_name", split="split_axis", concat="concat_axis")(eqn)
-    del shown["size"]
-    return shown
-
-
-all_to_all_p.shown = _shown_all_to_all
-axis_index_p.shown = lambda eqn: {"axis_name": eqn.params["axes"][0]}
+_under_names((psum_p, pmax_p, pmin_p), groups="axis_index_groups")
+_under_names((all_gather_p,), True, axes="axis_name", size="axis_size", dim="all_gather_dimension",
+             groups="axis_index_groups")
+_under_names((reduce_scatter_p,), True, axes="axis_name", size="axis_size", dim="scatter_dimension",
+             groups="axis_index_groups")
+_under_names((all_to_all_p,), True, axes="axis_name", split="split_axis", concat="concat_axis",
+             groups="axis_index_groups")
+_under_names((ppermute_p,), axes="axis_name")
+axis_index_p.answer(axis_name=lambda params: params["axes"][0])
+axis_index_p.shown = lambda eqn: {"axis_name": eqn.params["axis_name"]}

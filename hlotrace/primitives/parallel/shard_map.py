@@ -332,5 +332,7 @@ shard_map_p = Holder(
     meshes=lambda params: (params["mesh"], *fact_of(params["jaxpr"], "meshes")), spans_devices=True,
     axis_names=lambda params: tuple(n for n in fact_of(params["jaxpr"], "axis_names")
                                     if n not in params["manual"]),
+    also={"check_vma": lambda params: params["checked"],
+          "newly_manual_axes": lambda params: frozenset(params["manual"])},
     shown=lambda eqn: {{"checked": "check_vma", "manual": "newly_manual_axes"}.get(k, k):
                        frozenset(v) if k == "manual" else v for k, v in eqn.params.items()})

@@ -32,9 +32,10 @@ def over_auto_axes(sharding):
 def _lower(ctx, eqn, x):
     """Over a mesh of Auto and Explicit axes it says the Auto ones; the type has the others."""
     sharding, aval = eqn.params["sharding"], eqn.outvars[0].aval
-    if aval.explicit is not None and sharding.mesh.auto_axes:
+    mesh = getattr(sharding, "mesh", None)
+    if mesh and mesh.explicit_axes and mesh.auto_axes:
         free = PartitionSpec.UNCONSTRAINED
-        entries = [(*split, *[name for name in sharding.spec.axes(dim) if name not in split])
+        entries = [(*split, *[name for name in sharding.spec.axes(dim) if name in mesh.auto_axes])
                    for dim, split in enumerate(aval.splits)]
         entries = [old if old is free else new for old, new in zip(sharding.entries(aval.ndim), entries)]
         sharding = sharding.with_entries(*entries)
@@ -82,7 +83,8 @@ def _constraint_abstract_eval(x, *, sharding):
     if not over_auto_axes(sharding):
         _abstract_eval(x, sharding=sharding)
     stated = sharding.typed(x).explicit
-    if stated != x.explicit and not getattr(getattr(sharding, "mesh", None), "auto_axes", True):
+    other = stated != x.explicit and (not stated or not x.explicit or stated.spec != x.explicit.spec)
+    if other and not getattr(getattr(sharding, "mesh", None), "auto_axes", True):
         raise ShardingAssertionError(f"with_sharding_constraint: the value is {x.short()} and is "
                                      f"said to be {x.update(sharding=stated).short()}: over axes of "
                                      "type Explicit it checks the type of its operand. jax.reshard(x, "
@@ -94,6 +96,7 @@ sharding_constraint_p = Primitive(
     "sharding_constraint", abstract_eval=_constraint_abstract_eval, lower=_lower, says_sharding=True,
     linear="typed", transpose=lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)],
     batching=_batching, meshes=_meshes, makes_nan=False)
+sharding_constraint_p.answer("layout")
 sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 
 
@@ -275,6 +278,35 @@ def _put_batching(axis, args, dims, *, sharding, source):
     return device_put_p.bind(x, sharding=place(sharding), source=place(source)), dim
 
 
+class _Word:
+    """A word that a program's text has without quotes."""
+    __slots__ = ("_text",)
+
+    def __init__(self, text):
+        self._text = text
+
+    def __repr__(self):
+        return self._text
+
+
+def _put_place(sharding):
+    if type(sharding) is SingleDeviceSharding and not sharding._kind:
+        return sharding._device
+    return {InMemory: lambda: sharding.space, Operand: lambda: None}.get(type(sharding), lambda: sharding)()
+
+
+def _put_shown(eqn):
+    """As JAX's equation, which puts several values."""
+    sharding, aval = eqn.params["sharding"], eqn.invars[0].aval
+    source, how = None, "REUSE_INPUT"
+    if type(sharding) is Operand:       # of a derivative
+        source, how = _put_place(eqn.params["source"]), "ALWAYS_COPY"
+    elif aval.mesh is not None:
+        source = _Word(repr(aval.sharding)[:-1] + ", memory_kind=device)")
+    return {"copy_semantics": (_Word(f"ArrayCopySemantics.{how}"),), "devices": (_put_place(sharding),),
+            "srcs": (source,)}
+
+
 device_put_p = Primitive(
     "device_put", abstract_eval=_put_abstract_eval, says_sharding=True, lower=_put_lower,
     jvp=_put_jvp, batching=_put_batching,
@@ -282,7 +314,7 @@ device_put_p = Primitive(
     linearize=lambda trace, primals, tangents, **params: _put_jvp(primals, tangents, **params),
     transpose=lambda ct, x, *, sharding, source: [device_put_p.bind(ct, sharding=source, source=sharding)],
     meshes=lambda params: _meshes(params) if isinstance(params["sharding"], Sharding) else (),
-    makes_nan=False)
+    makes_nan=False, shown=_put_shown)
 
 
 def _layout_abstract_eval(x, *, layout):

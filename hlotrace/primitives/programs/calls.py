@@ -87,8 +87,9 @@ jit_p = Holder(
           # an equation has none of these: shardings are equations of their own, and what is inline is spliced
           **dict.fromkeys(("in_shardings", "in_layouts"), lambda p: (None,) * len(p["jaxpr"].invars)),
           **dict.fromkeys(("out_shardings", "out_layouts"), lambda p: (None,) * len(p["jaxpr"].outvars)),
-          "inline": lambda p: False})
-_CALLED = {"call_jaxpr": lambda params: params["jaxpr"]}
+          "inline": lambda p: False, "keep_unused": lambda p: False, "compiler_options_kvs": lambda p: ()})
+_CALLED = {"call_jaxpr": lambda params: params["jaxpr"], "symbolic_zeros": lambda params: getattr(
+               params.get("fwd", params.get("rule")), "symbolic_zeros", False)}
 
 
 def _as_jit(rule):
@@ -290,12 +291,25 @@ def linearize_by_rule(trace, primals, tangents, *, fwd, name, num_consts=0, **_)
     `fwd` gives outputs, residuals, and the backward function of these residuals: it knows their structure,
     which may be another one when the function is differentiated with respect to other arguments.
     """
+    record = functools.partial(trace.rules.record, custom_lin_p)
+    return _by_rule(record, primals, tangents, fwd, name, num_consts)
+
+
+def _by_rule(record, primals, tangents, fwd, name, num_consts):
     tangents = explicit_tangents(tangents, num_consts, name)
     outs, residuals, bwd = fwd(primals[num_consts:], nonzero_mask(tangents))
-    recorded = trace.rules.record(custom_lin_p, [*residuals, *drop_zeros(tangents)], {
+    recorded = record([*residuals, *drop_zeros(tangents)], {
         "bwd": bwd, "num_residuals": len(residuals), "nonzero": nonzero_mask(tangents), "name": name,
         "out_avals": tuple(aval_of(o).tangent() for o in outs)})
     return outs, [t if dtypes.is_inexact(aval_of(o).dtype) else None for t, o in zip(recorded, outs)]
+
+
+def _custom_vjp_jvp(primals, tangents, *, fwd, name, num_consts=0, **_):
+    """Where a program is written down, its tangents may be used by nothing: then they are no mistake."""
+    if not state.trace.staging:
+        _forward_mode(primals, tangents, name=name)
+    return _by_rule(lambda operands, params: custom_lin_p.bind(*operands, **params), primals, tangents, fwd,
+                    name, num_consts)
 
 
 def _custom_lin_transpose(cts, *args, bwd, num_residuals, nonzero, out_avals, name):
@@ -372,7 +386,7 @@ def _custom_vjp_discharge(states, values, args, *, fwd, **params):
 
 custom_vjp_call_p = Holder("custom_vjp_call", multiple_results=True, linear="typed", axis_names=_axis_names,
                            abstract_eval=_custom_abstract_eval, also=_CALLED, discharge=_custom_vjp_discharge,
-                           vary=vary_call, lower=inline, jvp=_forward_mode, linearize=linearize_by_rule,
+                           vary=vary_call, lower=inline, jvp=_custom_vjp_jvp, linearize=linearize_by_rule,
                            impl_rule=_run, to_staged=_to_staged,
                            batching=_custom_batching(lambda: custom_vjp_call_p, map_vjp_rules))
 
@@ -409,6 +423,13 @@ def _shown_custom_call(eqn):
     return {"call_jaxpr": p.get("jaxpr"), **rules, "name": p["name"], "symbolic_zeros": zeros}
 
 
+def _shown_custom_lin(eqn):
+    p = eqn.params
+    return {"bwd": p["bwd"], "in_zeros": [not nz for nz in p["nonzero"]],
+            "num_res": p["num_residuals"], "symbolic_zeros": getattr(p["bwd"], "symbolic_zeros", False)}
+
+
 jit_p.shown = _shown_jit
+custom_lin_p.shown = _shown_custom_lin
 custom_jvp_call_p.shown = custom_vjp_call_p.shown = _shown_custom_call
 jit_p.keeps_names = custom_jvp_call_p.keeps_names = custom_vjp_call_p.keeps_names = True

@@ -1,7 +1,7 @@
 """Where an array lives.  Own classes of shardings (`sharding/`): jaxlib's NamedSharding would import jax.
 
-jaxlib's C++ asks a sharding for `_internal_device_list` and `_to_xla_hlo_sharding`.  They are installed
-here, as the classes are pure data and may not know the runtime.
+What jaxlib is given in their place, `_of_jaxlib`, and their tiles in its words are installed here, as the
+classes are pure data and may not know the runtime.
 """
 from __future__ import annotations
 
@@ -12,10 +12,6 @@ from typing import Any
 from ...sharding.abstract import Sharding
 from ...sharding.single import SingleDeviceSharding
 from .. import binding
-
-
-def _device_list(sharding: Any) -> Any:
-    return binding.DeviceList(sharding._devices)
 
 
 @functools.lru_cache(4096)
@@ -33,10 +29,10 @@ def _hlo_sharding(sharding: Any, ndim: int) -> Any:
                                                                 [xla_client.OpSharding.Type.REPLICATED])
 
 
-Sharding._internal_device_list = functools.cached_property(_device_list)  # type: ignore[attr-defined]
-Sharding._internal_device_list.__set_name__(Sharding, "_internal_device_list")  # type: ignore[attr-defined]
 Sharding._to_xla_hlo_sharding = _hlo_sharding  # type: ignore[attr-defined]
-Sharding._of_jaxlib = Sharding._own  # type: ignore[attr-defined]
+Sharding._of_jaxlib = functools.cached_property(  # type: ignore[attr-defined]
+    lambda sharding: binding.Several(sharding._devices, sharding.memory_kind, sharding))
+Sharding._of_jaxlib.__set_name__(Sharding, "_of_jaxlib")  # type: ignore[attr-defined]
 SingleDeviceSharding._of_jaxlib = functools.cached_property(  # type: ignore[attr-defined]
     lambda sharding: binding.OneDevice(sharding._device, sharding))
 SingleDeviceSharding._of_jaxlib.__set_name__(SingleDeviceSharding, "_of_jaxlib")  # type: ignore[attr-defined]

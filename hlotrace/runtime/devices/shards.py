@@ -1,6 +1,7 @@
 """Shards: the parts of an array over several devices, one on each, and what is made and read of them."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -152,14 +153,20 @@ def part_of(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
 
 def put(value: np.ndarray, aval: ShapedArray, sharding: Any) -> binding.Buffer:
     """jaxlib's buffer for a NumPy value of the whole array; each local device is given a copy of its part."""
+    part, aval, devices, indices = _parts(aval, sharding)
+    value = np.asarray(value, aval.dtype)
+    return put_parts([np.asarray(value[index], order="C") for index in indices], part, aval, sharding,
+                     devices)
+
+
+@functools.lru_cache(4096)
+def _parts(aval: ShapedArray, sharding: Any) -> tuple[ShapedArray, ShapedArray, list[Any], list[Any]]:
+    """The types of a part and of the whole on devices; this process's devices, and what each holds."""
     if sharding._terms:
         raise ValueError(f"a value of type {aval.str_short()} cannot be given to {sharding}: a value that is "
                          "whole cannot be made unreduced")
-    part, aval, shape = part_of(aval, sharding), physical(aval), aval.shape
-    value = np.asarray(value, aval.dtype)
-    where = sharding.addressable_devices_indices_map(shape)
-    return put_parts([np.asarray(value[index], order="C") for index in where.values()], part, aval, sharding,
-                     list(where))
+    where = sharding.addressable_devices_indices_map(aval.shape)
+    return part_of(aval, sharding), physical(aval), list(where), list(where.values())
 
 
 def put_parts(parts: Sequence[np.ndarray], part: ShapedArray, aval: ShapedArray, sharding: Any,

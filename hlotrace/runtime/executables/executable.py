@@ -173,10 +173,15 @@ class Executable:
             LookupError: for a buffer of which a part is deleted: not every program refuses it by itself.
             JaxRuntimeError: for memory that is donated and passed a second time.
         """
-        buffers = [x if type(x) is binding.ArrayImpl else self.put(x, i) for i, x in enumerate(operands)]
-        if any(map(shards.is_lost, buffers)):
-            raise LookupError
-        self.check_donated(buffers)
+        buffers = []
+        for i, x in enumerate(operands):
+            if type(x) is not binding.ArrayImpl:
+                x = self.put(x, i)
+            elif shards.is_lost(x):
+                raise LookupError
+            buffers.append(x)
+        if self.lowered.donated:
+            self.check_donated(buffers)
         return self.run(buffers)
 
     def put(self, value: Any, i: int) -> binding.Buffer:

@@ -94,12 +94,17 @@ def record_scalar(event: str, value: float | int, **kwargs: Any) -> None:
 
 def _registers(name: str, kind: str, values: str) -> Callable[..., None]:
     def register(callback: Callable[..., None]) -> None:
+        if not callable(callback):
+            raise TypeError(f"{name}: expected a function to be called with events, got {callback!r:.60}")
         _listeners[kind].append(callback)
         progress.monitors = _tell
     register.__name__ = register.__qualname__ = name
     register.__doc__ = f"""Call `callback(event{values}, **details)` for each of these events from now on.
 
     What it raises is raised where the event is recorded.
+
+    Raises:
+        TypeError: for what is no function.
 
     >>> def listener(event{values}, **details):
     ...     pass

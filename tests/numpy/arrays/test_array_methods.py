@@ -143,6 +143,35 @@ def test_astype():
         x.astype("float64")
 
 
+Z = jnp.array([1j, 2.])
+
+
+@pytest.mark.parametrize("real", [
+    lambda: jnp.asarray(Z, dtype=float), lambda: jnp.array(Z, dtype=int), lambda: jnp.full(2, Z[1], float),
+    lambda: jnp.full_like(jnp.ones(2), Z[1]), lambda: jnp.sum(Z, dtype=float), lambda: jnp.float32(Z[1]),
+    lambda: jnp.cumsum(Z, dtype=float), lambda: jnp.concatenate([Z], dtype=float),
+    lambda: jax.jit(lambda z: jnp.asarray(z, dtype=float))(Z),
+    lambda: jax.lax.full((2,), Z[1], float), lambda: jax.lax.convert_element_type(Z, float)])
+def test_an_imaginary_part_is_lost_with_a_warning(real):
+    with pytest.warns(jnp.ComplexWarning, match="discards the imaginary part") as found:
+        assert not jnp.iscomplexobj(real())
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("write", [lambda x: x.set(1 + 1j), lambda x: x.add(Z[1]), lambda x: x.max(Z[1])])
+def test_an_imaginary_part_that_is_written_is_lost_with_warnings(write):
+    with pytest.warns(FutureWarning, match="cannot safely cast"), pytest.warns(jnp.ComplexWarning):
+        write(jnp.zeros(2).at[0])
+
+
+@pytest.mark.parametrize("real", [
+    lambda: jnp.full(2, 1j, float), lambda: jnp.full_like(jnp.ones(2), 1j), lambda: jax.lax.full((2,), 1j, float),
+    lambda: jax.lax.convert_element_type(1j, float)])
+def test_a_complex_number_does_not_become_a_real_one(real):
+    with pytest.raises(TypeError, match="must be a string or a real number, not 'complex'"):
+        real()
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "float32", "bfloat16", "float64", "complex64", "bool"])
 def test_view_reads_the_same_bits(dtype):
     raw = np.arange(1, 33, dtype="uint8").reshape(2, 16) % 2

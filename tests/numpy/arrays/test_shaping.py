@@ -92,7 +92,7 @@ class Blocks:
     lambda s, x: jnp.hstack(s([x, x])), lambda s, x: jnp.sum(x, axis=s([0, 1])),
     lambda s, x: jnp.max(x, axis=s([1])),
     lambda s, x: jnp.flip(x, s([0, 1])), lambda s, x: jnp.squeeze(x[None], s([0])),
-    lambda s, x: jnp.expand_dims(x, s([0])),
+    lambda s, x: jnp.expand_dims(x, s([0])), lambda s, x: jnp.array(jnp.broadcast_shapes(s([2, 1]), s([3]))),
     lambda s, x: jnp.moveaxis(x, s([0]), s([1])), lambda s, x: jnp.stack(jnp.unravel_index(4, s([2, 3]))),
     lambda s, x: jnp.choose(jnp.array([0, 1, 0]), s([x[0], x[1]])),
     lambda s, x: jnp.stack(jax.grad(lambda x, y: (x * y).sum(), argnums=s([0, 1]))(x, x + 1)),

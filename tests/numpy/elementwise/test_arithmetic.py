@@ -5,6 +5,7 @@ from elementwise import ALL, NUMBER, REAL, SAMPLES, one_array_agrees, specials_a
 from reference import evaluated
 
 import hlotrace.numpy as jnp
+from hlotrace import jit, lax
 from hlotrace.api.autodiff import grad
 
 
@@ -45,9 +46,29 @@ def test_what_stands_for_numbers_that_are_none(options):
         np.testing.assert_array_equal(jnp.nan_to_num(x, **options), np.nan_to_num(x, **options))
 
 
+@pytest.mark.parametrize(("dtype", "numbers"), [
+    ("int32", [-2**31, -7, -1, 0, 1, 2, 31, 33]), ("uint8", [0, 1, 2, 31, 128, 255]),
+    ("float32", [-INF, -2.5, -1, -0.0, 0, 0.5, 1, 1.5, 3, INF, NAN])])
+def test_constants_of_a_program_are_computed_with_as_its_arguments_are(dtype, numbers):
+    """XLA computes with constants itself while it compiles, by other code than the one that it makes."""
+    x, y = (v.ravel() for v in np.meshgrid(np.array(numbers, dtype), np.array(numbers, dtype)))
+    bits = ["left_shift", "right_shift", "bitwise_xor", "gcd", "lcm"] if dtype != "float32" else []
+    functions = [getattr(jnp, name) for name in [
+        "sign", "rint", "floor", "divide", "floor_divide", "remainder", "fmod", "power", "maximum", "arctan2",
+        "copysign", "hypot", *bits]] + ([lax.div, lax.rem] if bits else [])
+    operands = lambda f: (x,) if f.__name__ in ("sign", "rint", "floor") else (x, y)
+    known = jit(lambda: [f(*map(jnp.asarray, operands(f))) for f in functions])()
+    found = jit(lambda x, y: [f(*(x, y)[:len(operands(f))]) for f in functions])(x, y)
+    for function, one, other in zip(functions, known, found):
+        np.testing.assert_allclose(one, other, rtol=1e-5, err_msg=function.__name__)
+
+
 @pytest.mark.parametrize(("call", "dtype"), [
     (lambda: jnp.power(array("bool"), 2), "int32"), (lambda: jnp.power(array("int8"), 2), "int8"),
     (lambda: jnp.power(array("bfloat16"), array("int8")), "bfloat16"),
+    *[(lambda x=x, n=n, how=how: how(x, n), dtype) for n in (jnp.int8(2), np.array(2), jnp.array(2))
+      for x, dtype in ((jnp.uint8(3), "uint8"), (3, "int32"), (jnp.float16(3), "float16"), (True, "int32"))
+      for how in (jnp.power, lambda x, n: jnp.asarray(x)**n, lambda x, n: jit(lambda x: x**n)(x))],
     (lambda: jnp.floor_divide(array("bool"), True), "int32"), (lambda: jnp.rint(array("int8")), "float32"),
     (lambda: jnp.clip(array("int8"), -300, 300), "int8"), (lambda: jnp.clip(array("int8"), 0.5), "float32"),
     (lambda: jnp.angle(array("int8")), "float32"),
@@ -62,7 +83,10 @@ def test_result_dtypes(call, dtype):
     (lambda: jnp.hypot(3e30, 4e30), 5e30), (lambda: jnp.remainder(-1.0, INF), INF), (lambda: jnp.remainder(7, 0), 0),
     (lambda: jnp.floor_divide(1.0, 0.0), INF), (lambda: jnp.fmax(NAN, 1.0), 1.0),
     (lambda: jnp.heaviside(NAN, 0.5), NAN), (lambda: jnp.clip(NAN, 0, 1), NAN), (lambda: jnp.power(0, 0), 1),
-    (lambda: jnp.power(jnp.array(2), jnp.array(-1)), 0), (lambda: jnp.gcd(0, 0), 0), (lambda: jnp.lcm(0, 4), 0),
+    (lambda: jnp.power(jnp.array(2), jnp.array([-1])), [0]), (lambda: jnp.gcd(0, 0), 0), (lambda: jnp.lcm(0, 4), 0),
+    (lambda: jnp.power(jnp.array([0, -6, -1, -1]), jnp.array([64, 100, -3, -2])), [0, 0, -1, 1]),
+    (lambda: jnp.power(np.uint8([0, 2, 3]), np.uint8([128, 65, 5])), [0, 0, 243]),
+    (lambda: jnp.power(jnp.array([2, -1], "int4"), jnp.array([2, -3], "int4")), [4, -1]),
     (lambda: jnp.round(2.5), 2.0), (lambda: jnp.round(1.234567, 3), 1.235),
     (lambda: jnp.nan_to_num(jnp.array([NAN, INF]), nan=7, posinf=8), [7.0, 8.0]),
 ])
@@ -84,6 +108,7 @@ def test_slopes_at_edges(function, point, slopes):
 
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda: jnp.power(2, -1), TypeError, "Integers cannot be raised to negative powers"),
+    (lambda: jnp.power(2, jnp.int8(-1)), TypeError, "Integers cannot be raised to negative powers"),
     (lambda: jnp.hypot(1j, 1), ValueError, "hypot is not well defined for complex"),
     (lambda: jnp.gcd(1.0, 2), ValueError, "must be integers"), (lambda: jnp.clip(1j, 0, 1), ValueError, "complex"),
     (lambda: jnp.round(jnp.arange(3), -1), NotImplementedError, "decimals < 0"),

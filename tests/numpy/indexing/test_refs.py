@@ -113,6 +113,19 @@ def test_the_functions_of_ref():
     same(r[...], [9.0, 16.0, 2.0, 6.0])
     same(jax.jit(lambda r: jax.ref.swap(r, None, r[::-1]))(r), [9.0, 16.0, 2.0, 6.0])
     same(jax.freeze(r), [6.0, 2.0, 16.0, 9.0])
+    r = ref()
+
+    @jax.jit
+    def methods(r):
+        r.set(r.get() + 1)
+        r.set(0., 1)
+        old, part = r.swap(2 * r[2:], slice(2, None)), r.at[:2]
+        part.set(part.get() - 1)
+        part.addupdate(5., 0)
+        assert not r.weak_type
+        return old, part.swap(7., 1), part.get(0), r.get()
+    assert [x.tolist() for x in methods(r)] == [[3., 4.], -1., 5., [5., 7., 6., 8.]]
+    same(r.get(slice(2)), [5., 7.])
     e = jax.empty_ref(jax.ShapeDtypeStruct((2,), jnp.bfloat16))
     e[...] = 1
     same(e[...], np.ones(2, jnp.bfloat16))

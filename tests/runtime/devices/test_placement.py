@@ -17,10 +17,10 @@ def mesh():
 
 def test_jaxlib_is_told_the_devices_in_the_order_of_the_sharding(mesh):
     sharding = NamedSharding(mesh, P("x"))
-    assert list(sharding._internal_device_list) == jax.devices()[:8][::-1]
-    assert sharding._internal_device_list is sharding._internal_device_list
+    assert list(sharding._of_jaxlib._internal_device_list) == jax.devices()[:8][::-1]
+    assert sharding._of_jaxlib is sharding._of_jaxlib
     device = jax.devices()[3]
-    assert list(SingleDeviceSharding(device)._internal_device_list) == [device]
+    assert list(SingleDeviceSharding(device)._of_jaxlib._internal_device_list) == [device]
     assert placement.on_device(device) is placement.on_device(device) is not placement.on_device(
         jax.devices()[2])
     assert placement.on_device(device, "pinned_host").memory_kind == "pinned_host"

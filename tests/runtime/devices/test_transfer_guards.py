@@ -56,12 +56,13 @@ def test_device_put_is_asked_for():
 
 @pytest.mark.parametrize("level", ["disallow", "disallow_explicit"])
 def test_numbers_that_nobody_gave_are_no_transfer(level):
+    x = jax.jit(lambda: jnp.arange(4))()
     with jax.transfer_guard(level):
-        counted = jnp.arange(3), jnp.arange(0, 2, dtype="int8"), jnp.arange(2.5)
+        made = jnp.arange(3), jnp.arange(0, 2, dtype="int8"), jnp.arange(2.5), x[1::2], x[::-2], jnp.roll(x, 1)
         for given in (lambda: jnp.arange(1, 3), lambda: jnp.arange(0, 3, 1)):
             with refused(TO_DEVICE):
                 given()
-    assert [x.tolist() for x in counted] == [[0, 1, 2], [0, 1], [0., 1., 2.]]
+    assert [a.tolist() for a in made] == [[0, 1, 2], [0, 1], [0., 1., 2.], [1, 3], [3, 1], [3, 0, 1, 2]]
 
 
 def test_transfers_between_devices():

@@ -100,3 +100,10 @@ def test_a_listener_goes_alone(gone):
             progress.tell(kind, "/e", *values)
         assert said == [*listeners]
     monitoring.clear_event_listeners()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_function_does_not_listen(kind):
+    with pytest.raises(TypeError, match=f"register_{kind}_listener: expected a function"):
+        getattr(monitoring, f"register_{kind}_listener")(1.5)
+    assert progress.monitors is None

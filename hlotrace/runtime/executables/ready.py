@@ -1,0 +1,85 @@
+"""Calls that are ready: compiled programs found by the types of their operands alone, and run as they are."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...core.avals import avals_by_type
+from ...core.config import state
+from ..array_impl import ArrayImpl, for_dispatch
+from ..devices import client
+
+if TYPE_CHECKING:
+    from .executable import Executable
+
+
+class Ready(NamedTuple):
+    """How a program is run on operands of the types under which this is kept, and what becomes of its
+    results."""
+    run: Callable[..., Any]     # of a list of the operands if there are handlers, else of the operands
+    handlers: Any
+    aval: Any                   # of the one result; None where a call takes more than to run the program
+    signature: Any              # of that result
+    committed: bool             # are the results?
+    executable: Executable
+
+
+def look_at(leaves: Iterable[Any], types: list[Any]) -> list[Any] | None:
+    """Add to `types` what decides the types of leaves that may be arrays or None, under the same options.
+
+    Returns the operands of their program: the arrays' buffers, copies of small NumPy arrays, numbers; None
+    where a leaf is something else: a container, most often.
+    """
+    operands: list[Any] = []
+    for x in leaves:
+        if type(x) is ArrayImpl:
+            types.append(x._signature)
+            operands.append(x._buf)
+        elif type(x) is np.ndarray:
+            types += x.dtype, x.shape       # an aval would take as long as the rest
+            operands.append(for_dispatch(x))
+        elif x is None:
+            types.append(x)
+        elif (aval_of := avals_by_type.get(type(x))) is None:
+            return None
+        else:
+            types.append(aval_of(x))
+            operands.append(x)
+    return operands
+
+
+def in_place(executable: Executable, operands: Sequence[Any]) -> bool | None:
+    """Whether the results are committed, if the program takes these arrays where they are; None otherwise.
+
+    None, too, where it is more than a run of programs: Python is called, whose errors are the user's.
+    """
+    lowered = executable.lowered
+    if lowered.effects or lowered.callbacks or lowered.failures or state.no_execution:
+        return None
+    arrays = [(x, i) for i, x in enumerate(operands) if type(x) is ArrayImpl]
+    if not all([executable.has_there(x, i) for x, i in arrays]):
+        return None
+    committed = [x._committed for x, _ in arrays]
+    if executable.commits:          # signatures say where arrays are if these are committed
+        return True if all(committed) else None
+    return any(committed)
+
+
+def ready(executable: Executable, operands: Sequence[Any], committed: bool, one: bool) -> Ready:
+    """The Ready for operands like these, of which `in_place` said `committed`; `one`: has it one result, and
+    gives nothing away?"""
+    others = [x for x in operands if type(x) is not ArrayImpl]
+    copied = all([type(x) is np.ndarray and for_dispatch(x) is not x for x in others])
+    run: Any = executable.execute
+    handlers: Any = executable.handlers
+    if run is None or executable.lowered.donated and committed or (
+            not copied and executable.device != client.default_device()):
+        run, handlers = executable.run_alive, None
+    elif others:
+        run, handlers = executable.dispatch() if copied else executable.run_operands, None
+    if committed:
+        executable.sign()
+    return Ready(run, handlers, executable.out_avals[0] if one else None,
+                 executable.signatures[0] if one and committed else None, committed, executable)
