@@ -70,7 +70,7 @@ class Placement:
 
     def __init__(self, name: str, in_shardings: Any, out_shardings: Any, place: Any) -> None:
         self.name, self.place = name, place
-        self.policies = () if place is None else (_Moved(place),)
+        self.policies: tuple[Any, ...] = () if place is None else (_Moved(place),)
         if place is not None:
             in_shardings = out_shardings = place
         self.ins, self.outs = in_shardings, out_shardings

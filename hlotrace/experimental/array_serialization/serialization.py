@@ -20,7 +20,8 @@ from ...placement.make_arrays import make_array_from_callback
 from ...runtime.devices import client
 from ...runtime.status_line import going_on
 
-__all__ = ["GlobalAsyncCheckpointManager", "GlobalAsyncCheckpointManagerBase", "get_tensorstore_spec"]
+__all__ = ["GlobalAsyncCheckpointManager", "GlobalAsyncCheckpointManagerBase", "get_tensorstore_spec",
+           "run_deserialization", "run_serialization"]
 
 _BUCKETS = {"gs": "gcs", "s3": "s3"}
 
@@ -210,6 +211,28 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         """As `deserialize`, with a path for each sharding."""
         return self.deserialize(shardings, [*map(get_tensorstore_spec, paths)], global_shapes, dtypes,
                                 concurrent_gb)
+
+
+def run_serialization(arrays, tensorstore_specs):
+    """Write arrays, each where its spec says; it returns when all processes have written theirs.
+
+    >>> from hlotrace.experimental.array_serialization import serialization
+    >>> serialization.run_serialization([w], [serialization.get_tensorstore_spec("/w")])    # doctest: +SKIP
+    """
+    manager = GlobalAsyncCheckpointManager()
+    manager.serialize(arrays, tensorstore_specs)
+    manager.wait_until_finished()
+
+
+def run_deserialization(shardings, tensorstore_specs, global_shapes=None, dtypes=None, concurrent_gb=32):
+    """The arrays that specs describe; the arguments are those of `GlobalAsyncCheckpointManager.deserialize`.
+
+    >>> from hlotrace.experimental.array_serialization import serialization
+    >>> w, = serialization.run_deserialization(                                             # doctest: +SKIP
+    ...     [w.sharding], [serialization.get_tensorstore_spec("/w")])
+    """
+    return GlobalAsyncCheckpointManager().deserialize(shardings, tensorstore_specs, global_shapes, dtypes,
+                                                      concurrent_gb)
 
 
 def _same_number(name, *each):

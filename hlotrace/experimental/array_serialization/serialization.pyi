@@ -5,7 +5,10 @@ from hlotrace._types import Place
 from hlotrace.typing import ArrayLike
 from typing import Any
 
-__all__ = ['GlobalAsyncCheckpointManager', 'GlobalAsyncCheckpointManagerBase', 'get_tensorstore_spec']
+__all__ = [
+    'GlobalAsyncCheckpointManager', 'GlobalAsyncCheckpointManagerBase', 'get_tensorstore_spec', 'run_deserialization',
+    'run_serialization',
+]
 
 class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
     def __init__(self, timeout_secs: Any = 300) -> None: ...
@@ -37,3 +40,7 @@ class GlobalAsyncCheckpointManagerBase:
 def get_tensorstore_spec(
     ckpt_path: Any, *, ocdbt: bool = False, process_idx: Any = None, arr: ArrayLike | None = None, driver: str = 'zarr',
 ) -> Any: ...
+def run_deserialization(
+    shardings: Place, tensorstore_specs: Any, global_shapes: Any = None, dtypes: Any = None, concurrent_gb: Any = 32,
+) -> Any: ...
+def run_serialization(arrays: Sequence[ArrayLike] | Array, tensorstore_specs: Any) -> Any: ...

@@ -68,6 +68,10 @@ def test_arrays_are_read_under_other_shardings(files):
     a, b = manager.deserialize_with_paths(wanted, ["/c/x", "/c/y"], [(12, 2), (4,)], ["int32", "float32"])
     assert b.tolist() == [0, 1, 2, 3] and a.dtype == jnp.int32
     assert (np.asarray(a)[:8] == np.arange(32).reshape(8, 4)[:, :2]).all() and not np.asarray(a)[8:].any()
+    spec = [serialization.get_tensorstore_spec("/c/again")]
+    serialization.run_serialization([b], spec)
+    (again,) = serialization.run_deserialization(wanted[1:], spec, [(5,)], ["int8"])
+    assert (again.tolist(), again.dtype, again.sharding) == ([0, 1, 2, 3, 0], jnp.int8, wanted[1])
 
 
 def test_what_goes_wrong_is_told(files, monkeypatch):
