@@ -16,7 +16,7 @@ from ..core.trace import EVAL
 from ..primitives.programs.calls import jit_p
 from ..runtime.array_impl import ArrayImpl, as_array, own
 from ..runtime.binding import JaxRuntimeError
-from ..runtime.devices import transfer
+from ..runtime.devices import client, transfer
 from ..runtime.executables import ready
 
 if TYPE_CHECKING:
@@ -107,8 +107,10 @@ class CompiledCall:
             try:
                 buffers = [x._buf for x in leaves if not x._committed]
             except AttributeError:      # a NumPy value or a Python number
-                if executable.execute is not None and not state.check_floats and not any(
-                        [type(x) is ArrayImpl and x._committed for x in leaves]):
+                if executable.execute is not None and not state.check_floats and (
+                        executable.device is client.default_device()) and not any(
+                        [type(x) is ArrayImpl and (x._committed or not executable.has_there(x, i))
+                         for i, x in enumerate(leaves)]):
                     try:
                         found = executable.run_operands(*leaves)
                     except ValueError:      # jaxlib's dispatch, of an array that is donated twice
@@ -117,7 +119,7 @@ class CompiledCall:
                     return self.returned(executable.wrapped(found))
                 leaves = [as_array(x) for x in leaves]
                 buffers = [x._buf for x in leaves if not x._committed]
-            if len(buffers) != len(leaves):
+            if len(buffers) != len(leaves) or not all(map(executable.has_there, leaves, range(len(leaves)))):
                 return self.call_checked(leaves)
             results = executable(buffers)
         except JaxRuntimeError:

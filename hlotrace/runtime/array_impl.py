@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 
 
 class Signature:
-    """The type and the sharding of committed arrays, as one object for all of the same."""
+    """The type and the sharding of arrays, as one object for all of the same."""
     __slots__ = ("__weakref__",)
 
 
 _signatures: weakref.WeakValueDictionary[tuple, Signature] = weakref.WeakValueDictionary()
 
 
-def signature_of(aval: ShapedArray, sharding: Sharding) -> Signature:
-    """The Signature of committed arrays of this type and sharding."""
-    key = aval, sharding
+def signature_of(aval: ShapedArray, sharding: Sharding, committed: bool = True) -> Signature:
+    """The Signature of arrays of this type and sharding that are committed, or not."""
+    key = aval, sharding, committed
     return _signatures.get(key) or _signatures.setdefault(key, Signature())
 
 
 @boundaries(called="Array", but="__init__ __array__ check_alive mark_deleted is_deleted is_ready devices")
 class ArrayImpl(Array):
     """A concrete array.  `_buf` is jaxlib's buffer; `aval` is interned; by `_signature` compiled calls are
-    found: `aval` itself, or the Signature of an array that is committed."""
+    found: `aval` itself, or the Signature of an array that is committed, or may be elsewhere than others."""
     __slots__ = ("aval", "_buf", "_committed", "_value", "_signature")
 
     def __init__(self, aval: ShapedArray, buf: binding.Buffer, committed: bool = False,
@@ -51,7 +51,11 @@ class ArrayImpl(Array):
         self._buf = buf
         self._committed = committed
         self._value: Any = None
-        self._signature = (signature or signature_of(aval, buf._sharding._own)) if committed else aval
+        self._signature: Any = aval
+        if committed:
+            self._signature = signature or signature_of(aval, buf._sharding._own)
+        elif client.chosen_devices and (own := buf._sharding._own)._devices[0] in client.chosen_devices:
+            self._signature = signature_of(aval, own, False)
 
     # --- the host side ---
 

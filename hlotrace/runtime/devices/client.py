@@ -162,6 +162,8 @@ def local_devices(process_index: int | None = None, backend: str | None = None,
 
 
 _default_device = ContextCache(64)
+# devices that the option jax_default_device chose at a time: not all uncommitted arrays are on one device
+chosen_devices: set[binding.Device] = set()
 
 
 def default_device() -> binding.Device:
@@ -176,6 +178,8 @@ def default_device() -> binding.Device:
             if chosen is None or platform_named(chosen) in (*PLATFORMS, *factories):     # it may be elsewhere
                 raise
             raise ValueError(f"the option jax_default_device: {error}") from None
+        if config.jax_default_device is not None:
+            chosen_devices.add(chosen)
         found = _default_device.keep(None, chosen)
     return found
 

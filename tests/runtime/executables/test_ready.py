@@ -1,4 +1,6 @@
 """What is ready is found by types alone: the second run of an operation or a function does what the first does."""
+import functools
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.runtime import evaluate
 from hlotrace.runtime.executables.ready import look_at
-from hlotrace.sharding import Mesh, NamedSharding, P
+from hlotrace.sharding import Mesh, NamedSharding, P, SingleDeviceSharding
 
 X = np.arange(8, dtype=np.float32).reshape(4, 2)
 
@@ -92,3 +94,45 @@ def test_programs_that_are_new_on_each_call_are_not_kept():
         lax.cond(True, lambda x, n=n: x + n, lambda x: x, x)
     after = [key for key in evaluate._ready.entries if key[0].name == "cond"]
     assert after == [] and len(evaluate._ready.entries) >= before
+
+
+GIVEN = {"array": lambda: jnp.ones(4), "numpy": lambda: np.ones(4, np.float32), "number": lambda: 1.0,
+         "committed elsewhere": lambda: jax.device_put(jnp.ones(4), jax.devices()[2])}
+
+
+def add_one(x):
+    return x + 1
+
+
+@functools.cache
+def first():
+    """An array on the first device."""
+    return jnp.ones(4)
+
+
+@functools.cache
+def compiled():
+    return jax.jit(lambda x: x + 1).lower(first()).compile()
+
+
+ROADS = {"jit": jax.jit(lambda x: x + 1), "a closure": jax.jit(lambda x: x + first()), "grad": jax.grad(lambda x: (x * 2).sum()),
+         "out_shardings": lambda x: jax.jit(add_one, out_shardings=SingleDeviceSharding(jax.devices()[2]))(x),
+         "compiled": lambda x: compiled()(x), "an operation": lambda x: jnp.add(x, 1), "operands elsewhere": lambda x: x + first(),
+         "given away": jax.jit(lambda x: x + 1, donate_argnums=0)}
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("road", ROADS)
+def test_no_program_is_tried_on_what_is_elsewhere(road, given, capfd):
+    """XLA would write a line for it on stderr, whatever becomes of it."""
+    first(), compiled()
+    for default in (None, jax.devices()[3], None):
+        for _ in range(3):
+            if road == "grad" and given == "number" or road == "compiled" and given in ("number", "committed elsewhere"):
+                continue        # it takes no such value
+            with jax.default_device(default):
+                out = ROADS[road](GIVEN[given]())
+            np.testing.assert_array_equal(out, np.full(np.shape(out), 2.0, np.float32))
+            where = jax.devices()[2] if given == "committed elsewhere" or road == "out_shardings" else default
+            assert road in ("compiled", "grad") or out.devices() == {where or jax.devices()[0]}
+    assert capfd.readouterr().err == ""
