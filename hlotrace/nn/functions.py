@@ -159,10 +159,10 @@ def gelu(x, approximate=True):
     return 0.5 * x * lax.erfc(-x * np.sqrt(0.5).item())
 
 
-def _elu(x, alpha, slope):
-    """x where positive, alpha * expm1(x / slope) elsewhere, without overflow where that is not taken."""
+def _elu(x, alpha):
+    """x where positive, alpha * expm1(x) elsewhere, without overflow where that is not taken."""
     positive = x > 0
-    return jnp.where(positive, x, alpha * jnp.expm1(jnp.where(positive, 0.0, x) / slope))
+    return jnp.where(positive, x, alpha * jnp.expm1(jnp.where(positive, 0.0, x)))
 
 
 @composite
@@ -173,7 +173,7 @@ def elu(x, alpha=1.0):
     (Array([-0.6321,  0.    ,  2.    ], dtype=float32), Array(-0.31606027, dtype=float32, weak_type=True))
     """
     check_arraylike("elu", alpha)
-    return _elu(_array("elu", x), alpha, 1)
+    return _elu(_array("elu", x), alpha)
 
 
 @composite
@@ -184,7 +184,8 @@ def celu(x, alpha=1.0):
     Array([-0.4323,  0.    ,  2.    ], dtype=float32)
     """
     check_arraylike("celu", alpha)
-    return _elu(_array("celu", x), alpha, alpha)
+    x = _array("celu", x)
+    return jnp.maximum(x, 0.0) + alpha * jnp.expm1(jnp.minimum(x, 0.0) / alpha)
 
 
 @composite
@@ -195,7 +196,7 @@ def selu(x):
     Array([-1.1113,  0.    ,  1.0507], dtype=float32)
     """
     x = _array("selu", x)
-    return 1.0507009873554804934193349852946 * _elu(x, 1.6732632423543772848170429916717, 1)
+    return 1.0507009873554804934193349852946 * _elu(x, 1.6732632423543772848170429916717)
 
 
 @composite

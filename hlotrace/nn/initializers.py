@@ -2,11 +2,12 @@
 import math
 from typing import Any, Protocol
 
-from .. import lax, numpy as jnp, random
+from .. import numpy as jnp, random
 from ..core import dtypes
 from ..core.errors import check_choice, not_one_of
 from ..core.surface.boundary import filtered
 from ..core.surface.public import export_names
+from ..numpy.util import at_least_float32
 from ..placement.out_sharding import with_out_sharding
 from ..primitives.common import canonical_axes, np
 
@@ -123,7 +124,8 @@ def _complex_uniform(key, shape, dtype):
 
 
 def _complex_truncated_normal(key, upper, shape, dtype):
-    return _disk(key, shape, dtype, lambda u: -jnp.log1p((math.exp(-upper ** 2) - 1) * u))
+    # the logarithm is that of complex numbers, for the sake of JAX's bits
+    return _disk(key, shape, dtype, lambda u: -jnp.log(1 - ((1 - math.exp(-upper ** 2)) * u).astype(dtype)))
 
 
 def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
@@ -195,17 +197,9 @@ he_normal = kaiming_normal = _scaling("he_normal", 2.0, "fan_in", "truncated_nor
 
 
 def _orthonormal(a):
-    """The orthogonal factor of tall `a` whose triangular factor has a positive diagonal.
-
-    Gram-Schmidt with each column projected twice, which is as accurate as Householder's method (W. Kahan and
-    B. Parlett's "twice is enough").
-    """
-    def column(j, q):
-        v = a[:, j]
-        for _ in range(2):
-            v = v - q @ (jnp.conj(q.T) @ v)
-        return q.at[:, j].set(v / jnp.sqrt(jnp.sum(jnp.real(v * jnp.conj(v)))))
-    return lax.fori_loop(0, a.shape[1], column, jnp.zeros_like(a)) if a.size else a
+    """The orthogonal factor of tall `a` whose triangular factor has a positive diagonal."""
+    q, r = jnp.linalg.qr(a.astype(at_least_float32(a.dtype)))
+    return (q * jnp.sign(jnp.diagonal(r))[None]).astype(a.dtype)
 
 
 def orthogonal(scale=1.0, column_axis=-1, dtype=None):

@@ -172,7 +172,7 @@ def _multinomial(key, n, p, *, shape, dtype, unroll):
     n, p = promote_dtypes_inexact(n, p)
     p = jnp.moveaxis(broadcast_to_shape(p, (*shape, shape_of(p)[-1])), -1, 0)
     left = lax.cumsum(p, reverse=True)
-    share = lax.clamp(0.0, p / lax.select(left == 0, lax.full_like(left, 1), left), 1.0)
+    share = jnp.clip(p / lax.select(left == 0, lax.full_like(left, 1), left), 0, 1)
 
     def step(trials, x):
         count = binomial.draw(x[0], trials, x[1], shape=shape, dtype=p.dtype)

@@ -284,4 +284,4 @@ def _weighted(key, p, *, shape, replace, high):
     last = slice_p.bind(total, start_indices=(shape_of(p)[0] - 1,), limit_indices=shape_of(p), strides=None)
     uniform = uniform_values(key, 0.0, 1.0, shape=shape, dtype=dtype)
     at = e.mul(broadcast_to_shape(last, shape) if shape else reshape(last, ()), e.sub(1, uniform))
-    return searchsorted(total, at)
+    return e.convert(searchsorted(total, at), dtypes.canonicalize(dtypes.int64))

@@ -200,7 +200,7 @@ def f(key, dfnum, dfden, *, shape, dtype):
     below, above = halves(key)
     above, below = (chisquare.draw(k, df, shape=shape, dtype=dtype)
                     for k, df in ((above, dfnum), (below, dfden)))
-    return (above * dfden) / (below * dfnum)
+    return (above / dfnum) / (below / dfden)
 
 
 @law

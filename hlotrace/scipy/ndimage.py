@@ -55,7 +55,7 @@ def map_coordinates(input, coordinates, order, mode="constant", cval=0.0):
     if mode not in _PLACES:
         raise NotImplementedError(f"scipy.ndimage.map_coordinates: mode={mode!r} is not supported, "
                                   f"{', '.join(_PLACES)} are")
-    return _interpolated(input, coordinates, cval, order=order, mode=mode)
+    return _interpolated(input, coordinates, jnp.asarray(cval, input.dtype), order=order, mode=mode)
 
 
 @composite(static=("order", "mode"))
@@ -77,7 +77,7 @@ def _interpolated(x, coordinates, cval, *, order, mode):
         value = x[tuple(i for i, _, _ in corner)].astype(wide)
         if mode == "constant":
             value = jnp.where(functools.reduce(jnp.logical_and, [inside for _, inside, _ in corner]), value,
-                              jnp.asarray(cval, wide))
+                              cval.astype(wide))
         for _, _, weight in corner:
             value = value * weight
         total = total + value

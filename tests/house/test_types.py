@@ -3,6 +3,7 @@
 The programs in tests/typed are those of a user: checkers accept them, they run, and of mistakes.py each line
 that is marked, and no other, is reported.
 """
+import hashlib
 import importlib.util
 import inspect
 import json
@@ -17,6 +18,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from places import ROOT
+from remembered import found
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -114,9 +116,17 @@ def test_mypy_accepts_programs_and_finds_mistakes(tmp_path, pytestconfig):
          "--cache-dir", kept, *PROGRAMS, "mistakes.py"], cwd=ROOT / "tests" / "typed",
          env={"MYPYPATH": str(ROOT)},
         capture_output=True, text=True)
-    found = [re.match(r"(.*?):(\d+): error: (.*)", line) for line in ran.stdout.splitlines()]
-    assert any(found), ran.stdout + ran.stderr
-    judged("mypy", [(match[1], int(match[2]), match[3]) for match in found if match])
+    errors = [re.match(r"(.*?):(\d+): error: (.*)", line) for line in ran.stdout.splitlines()]
+    assert any(errors), ran.stdout + ran.stderr
+    judged("mypy", [(match[1], int(match[2]), match[3]) for match in errors if match])
+
+
+def pyright_reports(path, pyright, *_):
+    ran = subprocess.run([pyright, "--outputjson", "--pythonpath", sys.executable, *PROGRAMS, path.name],
+                         cwd=path.parent, capture_output=True, text=True)
+    for report in json.loads(ran.stdout)["generalDiagnostics"]:
+        if report["severity"] == "error":
+            yield Path(report["file"]).name, report["range"]["start"]["line"] + 1, report["message"]
 
 
 def test_pyright_accepts_programs_and_finds_mistakes():
@@ -125,11 +135,11 @@ def test_pyright_accepts_programs_and_finds_mistakes():
                         or shutil.which(name))), None)
     if pyright is None:
         pytest.skip("no pyright: pip install basedpyright")
-    ran = subprocess.run([pyright, "--outputjson", "--pythonpath", sys.executable, *PROGRAMS, "mistakes.py"],
-                         cwd=ROOT / "tests" / "typed", capture_output=True, text=True)
-    reports = json.loads(ran.stdout)["generalDiagnostics"]
-    judged("pyright", [(Path(report["file"]).name, report["range"]["start"]["line"] + 1, report["message"])
-                       for report in reports if report["severity"] == "error"])
+    typed = ROOT / "tests" / "typed"
+    library = sorted(path for path in ROOT.glob("hlotrace/**/*") if path.suffix in (".py", ".pyi"))
+    read = [path.read_bytes() for path in (*library, *map(typed.joinpath, PROGRAMS))]
+    known = os.stat(pyright).st_mtime_ns, hashlib.sha256(b"\0".join(read)).hexdigest()
+    judged("pyright", found(pyright_reports, typed / "mistakes.py", pyright, *known))
 
 
 # --- what they are told is true -----------------------------------------------------------------------------

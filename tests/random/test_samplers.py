@@ -74,6 +74,11 @@ def test_shapes_and_dtypes():
                    random.double_sided_maxwell(key, np.zeros(3), 1.0, (2,)), random.poisson(key, 2.0, (0,))]}, KEY)
     assert {x.dtype.name for x in out["float16"]} == {"float16"} and {x.dtype.name for x in out["int8"]} == {"int8"}
     assert [x.shape for x in out["shapes"]] == [(3, 2, 5), (2, 4, 3), (2, 3, 2), (2, 3, 4), (2, 3), (0,)]
+    with hlotrace.enable_x64():
+        narrow = hlotrace.eval_shape(lambda key: random.multinomial(key, np.float32(9), P, dtype="float32"), KEY)
+    assert narrow.dtype == "float32"
+    ratios = random.f(KEY, 3.0, 4.0, (3,), "bfloat16")        # JAX's, to the bit
+    np.testing.assert_array_equal(ratios.astype("float32"), np.float32([0.380859375, 1.6484375, 0.357421875]))
 
 
 def test_ends_of_what_parameters_can_be():

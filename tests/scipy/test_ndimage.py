@@ -25,6 +25,8 @@ def test_coordinates():
         got = map_coordinates(jnp.array([2, 5, 8, 3], dtype), c, 1)
         assert got.dtype == dtype
         np.testing.assert_allclose(got.astype("complex64"), [3.8, 5.75, 0.3] if dtype[0] in "bc" else [4, 6, 0], rtol=5e-3)
+    beyond = map_coordinates(jnp.arange(6), [np.array([-1., -0.25, 2.5])], 1, "constant", 1.5)
+    np.testing.assert_array_equal(beyond, [1, 0, 3])          # cval is of the array's dtype
     halves = map_coordinates(jnp.arange(4), [np.array([0.5, 1.5, 2.5, -0.5])], 0, "nearest")
     np.testing.assert_array_equal(halves, [1, 2, 3, 0])
     for mode in MODES:

@@ -135,4 +135,5 @@ def modf(x):
     (Array([ 0.5, -0.5,  0. ], dtype=float32), Array([ 2., -2., inf], dtype=float32))
     """
     whole = trunc(x)
-    return copysign(select(isinf(x), 0, sub(x, whole)), x), whole
+    part = select(signbit(x), neg(sub(whole, x)), sub(x, whole))     # zeros have the sign of x
+    return select(isinf(x), copysign(0, x), part), whole

@@ -353,7 +353,7 @@ logistic_p = elementwise("logistic", "stablehlo.logistic", "fc", lambda g, o, x:
 sqrt_p = elementwise("sqrt", "stablehlo.sqrt", "fc", lambda g, o, x: mul(g, div(0.5, o)),
                      lower=_mended(_sqrt_of_infinite))
 rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", "fc", lambda g, o, x: mul(g, mul(div(o, x), -0.5)))
-cbrt_p = elementwise("cbrt", "stablehlo.cbrt", "f", lambda g, o, x: mul(g, div(1 / 3, square(o))))
+cbrt_p = elementwise("cbrt", "stablehlo.cbrt", "f", lambda g, o, x: mul(g, mul(integer_pow(o, -2), 1 / 3)))
 
 
 def _sin_on_axes(a, b, out):       # sin(a) cosh(b) + i cos(a) sinh(b), where 0 times infinity is not NaN

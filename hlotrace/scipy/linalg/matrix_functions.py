@@ -117,13 +117,14 @@ def expm(A, *, upper_triangular=False, max_squarings=16):
 
     Args:
         upper_triangular: they are, which makes solving quicker.
-        max_squarings: where more were needed, as norms are large, the result is NaN.
+        max_squarings: where two more were needed, as norms are large, the result is NaN.
 
     >>> jax.scipy.linalg.expm(jnp.array([[0., 1.], [0., 0.]]))
     Array([[1., 1.],
            [0., 1.]], dtype=float32)
     """
-    A, count = square("expm", A), static_int(max_squarings, "max_squarings")
+    A = square("expm", A)
+    count = static_int(max_squarings, "max_squarings") + 1      # the last, as JAX rounds what is needed down
     double = dtypes.finfo(A.dtype).bits == 64
     degree, radius = (13, 5.371920351148152) if double else (7, 3.925724783138660)
     size = jnp.linalg.norm(A, 1, (-2, -1))

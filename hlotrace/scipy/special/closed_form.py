@@ -164,7 +164,8 @@ def poch(z, m):
     inside = (z > 0) & (m > 0)       # gamma(m) / B(z, m)
     p, q = jnp.where(inside, z, 1), jnp.where(inside, m, 1)
     log = jnp.where(inside, lax.lgamma(q) - betaln(p, q), lax.lgamma(z + m) - lax.lgamma(z))
-    return jnp.where(m == 0, 1, gammasgn(z) * gammasgn(z + m) * jnp.exp(log))
+    out = gammasgn(z) * gammasgn(z + m) * jnp.exp(log)
+    return jnp.where((m == 0) & (out != 1), 1, out)         # at m = 0 it has a slope
 
 
 def factorial(n, exact=False):
@@ -327,7 +328,7 @@ def xlog1py(x, y):
 
 entr = _named("entr", lambda x: jnp.where(x < 0, -jnp.inf, -xlogy(x, x)),
               "-x log(x), 0 at 0 and -inf below.", "0.5", 0.3466,
-              lambda out, x: jnp.where(x < 0, jnp.nan, -jnp.log(jnp.where(x < 0, 1, x)) - 1))
+              lambda out, x: jnp.where(x < 0, 0, -jnp.log(jnp.where(x < 0, 1, x)) - 1))
 
 
 @special()

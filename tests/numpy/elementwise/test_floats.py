@@ -49,7 +49,7 @@ def test_result_dtypes(call, dtype):
 
 
 @pytest.mark.parametrize(("found", "wanted"), [
-    (lambda: jnp.modf(-INF)[0], -0.0), (lambda: jnp.ldexp(1.0, 200), INF),
+    (lambda: jnp.modf(-INF)[0], -0.0), (lambda: 1 / jnp.modf(-3.0)[0], -INF), (lambda: jnp.ldexp(1.0, 200), INF),
     (lambda: jnp.ldexp(np.float32(2.0**100), -140), 2.0**-40), (lambda: jnp.frexp(np.float32(1e-40))[1], -132),
     (lambda: jnp.spacing(1.0), 2.0**-23),
 ])
@@ -59,6 +59,7 @@ def test_values_at_edges(found, wanted):
 
 @pytest.mark.parametrize(("function", "point", "slopes"), [
     (jnp.copysign, (1.0, -2.0), (-1.0, 0.0)), (lambda a, b: jnp.modf(a)[0] * b, (1.5, 2.0), (2.0, 0.5)),
+    (lambda a, b: jnp.modf(a)[0] * b, (-2.0, 2.0), (2.0, 0.0)), (lambda a, b: jnp.modf(a)[0] * b, (-0.0, 2.0), (2.0, 0.0)),
     (lambda a, b: jnp.ldexp(a, 3) + b, (1.5, 0.0), (8.0, 1.0)),
 ])
 def test_slopes_at_edges(function, point, slopes):
