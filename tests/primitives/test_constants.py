@@ -85,3 +85,10 @@ def test_integers_that_do_not_fit():
             calls[row.name] = row.fun, operands
     assert len(calls) > 20
     assert_constants_are_as_arguments(calls)
+
+
+def test_an_exponent_of_ldexp():
+    x = np.float32([0, -0.0, 1e-30, 1, np.inf])
+    for n in (150, -150, 2147483646):
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(hlotrace.jit(lambda x, n=n: jnp.ldexp(x, n))(x), np.ldexp(x, n))
