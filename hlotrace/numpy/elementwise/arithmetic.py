@@ -155,22 +155,7 @@ def divmod(x1, x2):
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
-def _integer_power(x1, x2):
-    """XLA sees six bits of a power, and folds a constant 1 or -1 to a negative one to 0."""
-    dtype, zero = dtype_of(x1), []
-    if dtypes.iinfo(dtype).max >= 64:
-        zero.append(e.and_p.bind(ge(x2, 64), eq(e.and_p.bind(x1, like(x1, 1)), 0)))
-    if not dtypes.is_unsigned(dtype):
-        negative = lt(x2, 0)
-        zero.append(e.and_p.bind(negative, ne(e.abs_p.bind(x1), 1)))
-        x2 = select(negative, e.and_p.bind(x2, like(x2, 1)), x2)
-    out = e.pow_p.bind(x1, x2)
-    for known in zero:
-        out = select(known, 0, out)
-    return out
-
-
-_power = Binary("power", "x1**x2.", numeric, fc=e.pow_p, iu=_integer_power)
+_power = Binary("power", "x1**x2.", numeric, fciu=e.pow_p)
 
 
 @composite

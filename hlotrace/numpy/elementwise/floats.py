@@ -2,6 +2,7 @@
 from ...core import dtypes
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.elementwise import add as _add, convert, div, eq, lt, mul, neg, select, sub
+from ...primitives.arrays.slicing import optimization_barrier_p
 from ...primitives.common import np, scalar
 from ..util import broadcast_args, check_arraylike, dtype_of, promote_args_inexact, promote_dtypes_inexact
 from .ufunc_rules import NEVER, binary, like, unary
@@ -28,10 +29,14 @@ def _power_of_two(exponent, dtype):
 
 
 def _times_power_of_two(x, exponent):
-    """x * 2**exponent in three steps, none of which leaves the range of exponents."""
+    """x * 2**exponent in three steps, none of which leaves the range of exponents.
+
+    Behind the barrier they are no constants: XLA multiplies those first, and that may be infinite.
+    """
     dtype = dtype_of(x)
     limit = _layout(dtype)[2] - 1
     exponent = e.clamp_p.bind(scalar(-3 * limit, dtypes.int32), exponent, scalar(3 * limit, dtypes.int32))
+    exponent, = optimization_barrier_p.bind(exponent)
     third = div(exponent, 3)
     for part in (third, third, sub(exponent, mul(third, 2))):
         x = mul(x, _power_of_two(part, dtype))

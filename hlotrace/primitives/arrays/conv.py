@@ -129,6 +129,8 @@ def _lower(ctx, eqn, x, y):
     if dtypes.is_complex(eqn.outvars[0].aval.dtype):
         return ctx.lower_fun(lambda u, v: _complex_product(u, v, eqn.params), eqn, x, y)
     p, (a, b), out = eqn.params, (v.aval for v in eqn.invars), eqn.outvars[0].aval
+    if not dtypes.is_float(out.dtype):      # XLA folds integers that do not fit to the largest; others wrap
+        x = ctx.emit(f"stablehlo.optimization_barrier {x} : {a.mlir}")
     lhs, rhs, result = p["dimension_numbers"]
     numbers = f"{_axes_text(lhs, 'b', 'f')}x{_axes_text(rhs, 'o', 'i')}->{_axes_text(result, 'b', 'f')}"
     window = (f"stride = {list(p['window_strides'])}, pad = {[list(pair) for pair in p['padding']]}, "

@@ -169,23 +169,39 @@ def _pow_dy(g, o, x, y):
     return mul(g, mul(log(_nonzero_or_one(x)), o))     # at x == 0 the slope in y is 0, not log(0) * 0
 
 
-def _unsigned_pow(x, y):
-    """x**y by the power of signed integers: XLA's own takes a y with the highest bit for a negative one."""
-    dtype = dtype_of(x)
-    x, half = (convert(v, np.dtype(f"i{dtype.itemsize}"))
-               for v in (x, shift_right_logical_p.bind(*_pair(y, 1))))
-    root = power(x, half)
-    return convert(mul(mul(root, root), select(eq(and_p.bind(*_pair(y, 1)), 0), 1, x)), dtype)
+def _whole_pow(x, y):
+    """x**y of integers, which wraps: 0 where 1 / x**-y is a fraction.
+
+    The product of powers by the digits of y: XLA's looks at six bits of y, takes one with the highest bit for
+    a negative one, and folds constants to a negative power by another rule.
+    """
+    dtype, fractions = dtype_of(x), None
+    bits = dtypes.itemsize_bits(dtype)
+    digit = min(6, bits - 1)
+    if not dtypes.is_unsigned(dtype):
+        negative = lt(y, 0)
+        fractions = and_p.bind(negative, ne(abs_p.bind(x), 1))
+        y = select(negative, and_p.bind(*_pair(y, 1)), y)
+    low, out = number((1 << digit) - 1, aval_of(y)), None
+    for place in range(0, bits, digit):
+        if place:
+            root = pow_p.bind(x, full(shape_of(x), 1 << digit - 1, dtype), digit=True)
+            x, y = mul(root, root), shift_right_logical_p.bind(*_pair(y, digit))
+        factor = pow_p.bind(x, and_p.bind(y, low), digit=True)
+        out = factor if out is None else mul(out, factor)
+    return out if fractions is None else select(fractions, 0, out)
 
 
 def _pow_lower(ctx, eqn, *names):
     x, y = (v.aval.dtype for v in eqn.invars)
     if x != y:
         return ctx.lower_fun(lambda a, b: power(a, convert(b, x)), eqn, *names)
-    return ctx.lower_fun(_unsigned_pow, eqn, *names) if kind_of(x) == "u" else lower_op(ctx, eqn, *names)
+    if kind_of(x) in "iu" and not eqn.params:
+        return ctx.lower_fun(_whole_pow, eqn, *names)
+    return lower_op(ctx, eqn, *names)
 
 
-def _pow_abstract_eval(x, y):
+def _pow_abstract_eval(x, y, digit=False):
     """Of equal dtypes, or of a float or complex base and an exponent of integers."""
     if kind_of(x.dtype) in "fc" and kind_of(y.dtype) in "iu":
         y = y.update(dtype=x.dtype)
@@ -240,7 +256,16 @@ shift_left_p = elementwise("shift_left", "stablehlo.shift_left", "iu")
 shift_right_arithmetic_p = elementwise("shift_right_arithmetic", "stablehlo.shift_right_arithmetic", "iu")
 shift_right_logical_p = elementwise("shift_right_logical", "stablehlo.shift_right_logical", "iu")
 population_count_p = elementwise("population_count", "stablehlo.popcnt", "iu")
-clz_p = elementwise("clz", "stablehlo.count_leading_zeros", "iu")
+
+
+def _clz_lower(ctx, eqn, x):
+    """XLA folds a negative constant as a number of 64 bits."""
+    found, aval = lower_op(ctx, eqn, x), eqn.outvars[0].aval
+    return found if dtypes.is_unsigned(aval.dtype) else ctx.lower_fun(
+        lambda x, out: select(lt(x, 0), 0, out), eqn, x, found, avals=(aval, aval))
+
+
+clz_p = elementwise("clz", "stablehlo.count_leading_zeros", "iu", lower=_clz_lower)
 
 
 def _mended(mend):
@@ -514,7 +539,21 @@ def _convert_lower(ctx, eqn, x):
         return ctx.lower_fun(lambda v: ne(v, 0), eqn, x)
     if dtypes.is_complex(source.dtype) and not dtypes.is_complex(target.dtype):
         return ctx.lower_fun(lambda v: convert(real(v), target.dtype), eqn, x)
-    return ctx.emit(f"stablehlo.convert {x} : ({source.mlir}) -> {target.mlir}")
+    found = {source.dtype.name, target.dtype.name} & _MENDED
+    if found and source.dtype in dtypes.SMALL_FLOATS and target.dtype != dtypes.float32:
+        return ctx.lower_fun(lambda v: convert(convert(v, dtypes.float32), target.dtype), eqn, x)
+    if target.dtype.name == "float4_e2m1fn" and kind_of(source.dtype) == "f":
+        x = ctx.lower_fun(lambda v: select(ne(v, v), -0.0, maximum(minimum(v, 6), -6)), eqn, x)
+    out = ctx.emit(f"stablehlo.convert {x} : ({source.mlir}) -> {target.mlir}")
+    if "float8_e8m0fnu" not in found:
+        return out
+    known = (lambda v: gt(v, 0)) if target.dtype.name in found else lambda v: eq(v, v)
+    return ctx.lower_fun(lambda v, out: select(known(v), out, np.nan), eqn, x, out, avals=(source, target))
+
+
+# XLA folds NaN of float8_e8m0fnu to infinity, and what is not above 0 to a number of it; of float4_e2m1fn it
+# folds infinities to 0 and computes 6 as an integer to be its largest
+_MENDED = {"float8_e8m0fnu", "float4_e2m1fn"}
 
 
 def _convert_jvp(primals, tangents, *, new_dtype, weak_type):
