@@ -115,6 +115,34 @@ def test_ends():
     np.testing.assert_allclose(slopes, [INF, 0, 0.42278436, 0], 1e-5)
 
 
+@pytest.mark.parametrize("at", range(3))
+@pytest.mark.parametrize("name, args", [
+    ("hyp1f1", (1.5, 2.5, 0.7)), ("boxcox", (2.0, 0.7)), ("owens_t", (0.5, 2.0)), ("gammainc", (2.0, 1.5)),
+    ("poch", (4.0, 2.5)), ("hyp2f1", (0.5, 1.5, 2.5, 0.3)),
+])
+def test_derivatives_where_one_argument_is_an_array(name, args, at):
+    """The others are numbers: as if they were arrays too."""
+    at = min(at, len(args) - 1)
+    x, function = np.float32([args[at], args[at] * 1.25]), getattr(ours, name)
+
+    def both(x):
+        return jax.vjp(lambda x: function(*args[:at], x, *args[at + 1:]), x)[1](np.ones(2, np.float32))[0]
+    found = [both(x), jax.jit(both)(x), jax.vmap(both)(np.stack([x, x]))[1]]
+    each = [jax.grad(function, at)(*args[:at], v, *args[at + 1:]) for v in x]
+    for v in found:
+        np.testing.assert_allclose(v, each, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name, scale, sign", [("dawsn", 0.5, 1), ("erfcx", np.pi**-0.5, -1)])
+@pytest.mark.parametrize("x", [30.0, 100.0, 1e30, INF])
+def test_slopes_far_out_do_not_cancel(name, scale, sign, x):
+    """There the functions are nearly scale / x."""
+    first, second = jax.grad(getattr(ours, name)), jax.grad(jax.grad(getattr(ours, name)))
+    small = sign * 1.5 / x**2
+    np.testing.assert_allclose([first(x), second(x)], [-scale / x**2 * (1 + small), 2 * scale / x**3 * (1 + 2 * small)],
+                               rtol=2e-4, atol=1e-37)
+
+
 def test_those_of_other_arguments():
     np.testing.assert_allclose(ours.bernoulli(8), theirs.bernoulli(8), atol=1e-7)
     np.testing.assert_allclose(ours.multigammaln(3.5, 3), theirs.multigammaln(3.5, 3), rtol=1e-6)
