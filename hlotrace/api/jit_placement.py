@@ -151,6 +151,8 @@ class Placement:
             requested = self.inputs(traced.in_tree)
             for i, (s, a) in enumerate(zip(requested, traced.jaxpr.in_avals)):
                 held = evaluate.committed_sharding(leaves[i]) if leaves else None
+                if s:
+                    self._check_terms(s, a, f"argument {i}", "in_shardings")
                 if s and s._layout is not None and (held is None or held._layout is None):
                     requested[i] = self._settled(s, a, f"argument {i}")
         if self.outs is not None:
@@ -162,12 +164,17 @@ class Placement:
                     if s._layout is not None:
                         outs[i] = s = self._settled(s, a, f"result {i}")
                     placement.check_fits(s, a, partial(placement.of_type, f"result {i} of {self.name},", a))
-                    typed = s.typed(a).explicit if hasattr(s, "typed") else a.explicit
-                    if typed != a.explicit and any(t is not None and t._terms for t in (typed, a.explicit)):
-                        raise ValueError(f"jit of {self.name}: result {i} is of type {a}, and out_shardings "
-                                         f"says {s}: what is unreduced is a matter of the type; reshard in "
-                                         "the function")
+                    self._check_terms(s, a, f"result {i}", "out_shardings")
         return requested, tuple(outs) if outs else None
+
+    def _check_terms(self, sharding: Any, aval: Any, what: str, where: str) -> None:
+        """ValueError where a sharding, or the type, is unreduced and the other is not so."""
+        terms = getattr(getattr(sharding, "spec", None), "unreduced", ())
+        if not (terms or aval.explicit is not None and aval.explicit._terms):
+            return
+        if hasattr(sharding, "typed") and sharding.typed(aval).explicit != aval.explicit:
+            raise ValueError(f"jit of {self.name}: {what} is of type {aval}, and {where} says {sharding}: "
+                             "what is unreduced is a matter of the type; reshard in the function")
 
     def inputs(self, in_tree: Any) -> list[Any]:
         """The shardings requested for the leaves of the arguments."""

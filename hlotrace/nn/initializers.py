@@ -199,7 +199,7 @@ he_normal = kaiming_normal = _scaling("he_normal", 2.0, "fan_in", "truncated_nor
 def _orthonormal(a):
     """The orthogonal factor of tall `a` whose triangular factor has a positive diagonal."""
     q, r = jnp.linalg.qr(a.astype(at_least_float32(a.dtype)))
-    return (q * jnp.sign(jnp.diagonal(r))).astype(a.dtype)
+    return (q * jnp.sign(jnp.diagonal(r))[None]).astype(a.dtype)
 
 
 def orthogonal(scale=1.0, column_axis=-1, dtype=None):

@@ -30,7 +30,8 @@ def warn_of_imaginary_part(value: Any, dtype: np.dtype) -> None:
     Raises:
         TypeError: where it is a Python number, which float() refuses too
     """
-    if dtypes.is_complex(dtype) or dtypes.is_bool(dtype) or not dtypes.is_complex(aval_of(value).dtype):
+    if (isinstance(value, int | float) or dtypes.is_complex(dtype) or dtypes.is_bool(dtype)
+            or not dtypes.is_complex(aval_of(value).dtype)):
         return
     if type(value) is complex:
         raise TypeError(f"float() argument must be a string or a real number, not 'complex': {value} does "

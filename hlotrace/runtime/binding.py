@@ -21,7 +21,7 @@ _INSTALL = 'pip install "jaxlib>=0.10,<0.13" "numpy>=2" ml_dtypes'
 try:
     import ml_dtypes  # noqa: F401 - jaxlib would miss it later, in other words
     import numpy as np
-    from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
+    from jaxlib import _jax  # type: ignore[attr-defined]
     from jaxlib.version import __version__ as jaxlib_version
 except ImportError as error:
     raise ImportError("hlotrace needs jaxlib, numpy and ml_dtypes, and one could not be imported: "
@@ -30,6 +30,7 @@ version = tuple(int(part) for part in jaxlib_version.split(".")[:3])
 if version < (0, 10):
     raise ImportError(f"hlotrace needs jaxlib 0.10 or newer, and {jaxlib_version} is installed: {_INSTALL}")
 pretty_printer: Any = importlib.import_module("jaxlib._pretty_printer")
+_hlo: Any = importlib.import_module("jaxlib._hlo")
 
 pytree = _jax.pytree
 JaxRuntimeError = _jax.JaxRuntimeError

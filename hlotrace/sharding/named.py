@@ -236,7 +236,8 @@ def of_type(aval: Any, mesh: Mesh | AbstractMesh, others: Sequence[Any] = ()) ->
     if aval.explicit is not None and aval.explicit.mesh.shape_tuple == mesh.shape_tuple:
         mesh, spec = mesh.update(axis_types=aval.explicit.mesh.axis_types), aval.explicit.spec
     elif aval.explicit is not None:     # the program goes from one mesh to another
-        over = next((m for m in others if isinstance(m, Mesh) and m.abstract_mesh == aval.explicit.mesh), None)
+        wanted = aval.explicit.mesh
+        over = next((m for m in others if isinstance(m, Mesh) and m.abstract_mesh == wanted), None)
         found = over_mesh_in_use(aval.explicit) if over is None else aval.explicit.update(mesh=over)
         return found if isinstance(found.mesh, Mesh) else None
     else:

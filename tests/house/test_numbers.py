@@ -319,7 +319,7 @@ def types_of_results(f, args):
     return ",".join(short_name(x.dtype) + "*" * x.weak_type for x in leaves) or "()"
 
 
-@pytest.mark.filterwarnings("ignore:nn.one_hot of float")
+@pytest.mark.filterwarnings("ignore:nn.one_hot of float", "ignore::numpy.exceptions.ComplexWarning")
 @pytest.mark.parametrize("module", ["jnp", "lax", "nn"])
 @pytest.mark.parametrize("block", TABLE, ids=lambda block: block.splitlines()[0][:13])
 def test_types_of_results_are_those_of_jax(block, module):
