@@ -226,8 +226,13 @@ def poly(seq_of_zeros):
 
 @composite
 def _poly(z):
-    start = concatenate([ones(1, z.dtype), zeros(len(z), z.dtype)])
-    return scan(lambda p, root: (p - root * append(zeros(1, p.dtype), p[:-1]), None), start, z)[0]
+    places = arange(len(z) + 1)
+
+    def times(p, factor):           # places beyond the degree stay 0, whatever the root
+        degree, root = factor
+        grows = (places > 0) & (places <= degree)
+        return p - where(grows, root * append(zeros(1, p.dtype), p[:-1]), 0), None
+    return scan(times, (places == 0).astype(z.dtype), (places[1:], z))[0]
 
 
 def roots(p, *, strip_zeros=True):

@@ -146,7 +146,8 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
 
     Args:
         p: the probabilities of the outcomes, along the last axis, up to a common factor.
-        shape: the result has it, by default that of `n` and p[..., 0], and then the number of outcomes.
+        shape: that of the result, whose last axis is of the outcomes; by default that of `n` and p[..., 0],
+            and then their number.
         dtype: that of the result, the default float by default.
         unroll: how many outcomes are done in one step of a loop.
 
@@ -162,7 +163,10 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
     if not shape_of(p):
         raise ValueError("multinomial: p must have an axis of outcomes, got a scalar: give the probabilities "
                          "of all")
-    shape = result_shape("multinomial", shape, n, jnp.zeros(shape_of(p)[:-1]))
+    if shape is None:
+        shape = (*result_shape("multinomial", None, n, jnp.zeros(shape_of(p)[:-1])), shape_of(p)[-1])
+    shape = result_shape("multinomial", shape, p)
+    result_shape("multinomial", shape[:-1], n)
     return _multinomial(key, n, p, shape=shape, dtype=dtype, unroll=unroll)
 
 
@@ -170,13 +174,14 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
 def _multinomial(key, n, p, *, shape, dtype, unroll):
     """One outcome after the other, as those of the trials that are left."""
     n, p = promote_dtypes_inexact(n, p)
-    p = jnp.moveaxis(broadcast_to_shape(p, (*shape, shape_of(p)[-1])), -1, 0)
+    *shape, outcomes = shape
+    shape, p = tuple(shape), jnp.moveaxis(broadcast_to_shape(p, (*shape, outcomes)), -1, 0)
     left = lax.cumsum(p, reverse=True)
     share = jnp.clip(p / lax.select(left == 0, lax.full_like(left, 1), left), 0, 1)
 
     def step(trials, x):
         count = binomial.draw(x[0], trials, x[1], shape=shape, dtype=p.dtype)
         return trials - count, count
-    keys = random_split_p.bind(key, shape=(shape_of(p)[0],))
+    keys = random_split_p.bind(key, shape=(outcomes,))
     counts = lax.scan(step, broadcast_to_shape(n, shape), (keys, share), unroll=unroll)[1]
     return jnp.moveaxis(counts, 0, -1).astype(dtype)

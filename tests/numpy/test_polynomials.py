@@ -93,6 +93,11 @@ def test_derivatives(function, args):
     check_derivatives(function, *args)
 
 
+@pytest.mark.parametrize("root", [np.nan, np.inf])
+def test_a_root_that_is_no_number_leaves_the_leading_coefficient(root):
+    np.testing.assert_array_equal(jnp.poly(np.array([root, 1], f32)), [1, -root, root])
+
+
 def test_batches_of_polynomials_under_vmap():
     batch = np.stack([P, P[::-1], -P])
     together = jax.jit(jax.vmap(lambda p: (jnp.poly(p), jnp.polydiv(p, Q), jnp.roots(p, strip_zeros=False))))(

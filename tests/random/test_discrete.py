@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from draws import KEY, A, L, P, has_moments, is_recorded
 
+import hlotrace
 from hlotrace import random
 
 RECORDED = [
@@ -60,6 +61,13 @@ RECORDED = [
 @pytest.mark.parametrize("call, dtype, value", RECORDED)
 def test_values_are_those_of_jax(call, dtype, value):
     is_recorded(call(), dtype, value)
+
+
+def test_choice_by_probabilities_has_the_default_int():
+    for replace in True, False:
+        with hlotrace.enable_x64():
+            assert random.choice(KEY, 4, (3,), replace, P).dtype == "int64"
+        assert random.choice(KEY, 4, (3,), replace, P).dtype == "int32"
 
 
 @pytest.mark.parametrize("call, error, message", [

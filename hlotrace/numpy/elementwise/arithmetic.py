@@ -199,7 +199,7 @@ def power(x1, x2):
     TypeError: jnp.power: Integers cannot be raised to negative powers, got power(int32[], -1); use a
     floating-point base
     """
-    if type(x2) is not int:
+    if type(x2) not in (int, bool):
         if not _is_known_integer(x2):
             if _leads(x1, x2):
                 return _strong_power(x1, x2)

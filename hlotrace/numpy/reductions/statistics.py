@@ -128,6 +128,8 @@ def _var(a, where, center, correction, axis, keepdims, dtype, name):
     computed = wider(dtypes.complex_of(dtype) if dtypes.is_complex(dtype_of(a)) else dtype)
     a = cast(a, computed)
     mask = None if where is None else as_mask(where, shape(a))
+    if mask is not None:        # a NaN that does not count has no slope either
+        a = e.select(mask, a, 0)
     if center is None:
         center = mean(a, axes, keepdims=True, where=mask)
     centered = e.sub(a, broadcast_to_shape(cast(center, computed), shape(a)))

@@ -329,6 +329,11 @@ def _acosh_of_nan(a, b, out):
     return complex_p.bind(real(out), select(and_p.bind(eq(a, 0), ne(b, b)), np.pi / 2, imag_p.bind(out)))
 
 
+def _acosh_dx(g, o, x):         # of real numbers also below -1, where there is no value
+    x = x if dtypes.is_complex(dtype_of(x)) else abs_p.bind(x)
+    return mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1))))
+
+
 def _asinh_of_nan(a, b, out):
     return complex_p.bind(real(out), select(and_p.bind(ne(a, a), eq(b, 0)), b, imag_p.bind(out)))
 
@@ -388,10 +393,8 @@ tanh_p = elementwise("tanh", "stablehlo.tanh", "fc", lambda g, o, x: mul(g, sub(
                      lower=_mended(_tanh_on_axis))
 asinh_p = elementwise("asinh", "chlo.asinh", "fc", lambda g, o, x: mul(g, rsqrt(add(square(x), 1))),
                       lower=_mended(_asinh_of_nan))
-acosh_p = elementwise("acosh", "chlo.acosh", "fc",
-                      lambda g, o, x: mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))),
-                      lower=_mended(_acosh_of_nan))
-atanh_p = elementwise("atanh", "chlo.atanh", "fc", lambda g, o, x: div(g, mul(add(x, 1), sub(1, x))),
+acosh_p = elementwise("acosh", "chlo.acosh", "fc", _acosh_dx, lower=_mended(_acosh_of_nan))
+atanh_p = elementwise("atanh", "chlo.atanh", "fc", lambda g, o, x: div(div(g, add(x, 1)), sub(1, x)),
                       lower=_mended(_atanh_of_nan))
 square_p = elementwise("square", "chlo.square", "fciu", lambda g, o, x: mul(g, mul(x, 2)),
                        lower=lambda ctx, eqn, x: ctx.emit(

@@ -232,7 +232,7 @@ def polygamma(n, x):
     return _polygamma(n, x)
 
 
-@special()
+@special(None, lambda out, n, x: lax.polygamma(n + 1, x))
 def _polygamma(n, x):
     first = n == 0
     return jnp.where(first, lax.digamma(x), lax.polygamma(jnp.where(first, 1, n), x))
@@ -364,11 +364,26 @@ def _power(exponent, power, log):
     return jnp.where(flat, log, jnp.expm1(exponent) / jnp.where(flat, 1, power))
 
 
+def _slope_by_power(power, log):
+    """(exp(u) (u - 1) + 1) / power**2 for u = power * log; where u is small by its series, as at power 0."""
+    u = power * log
+    small = jnp.abs(u) < 0.5
+    near, far, total = jnp.where(small, u, 0), jnp.where(small | (jnp.real(u) == -jnp.inf), 1, u), 0.0
+    for k in range(14, -1, -1):
+        total = 1 / (k + 2) + total * near / (k + 1)
+    whole = jnp.where(jnp.real(u) == -jnp.inf, 0, jnp.exp(far) * (far - 1)) + 1
+    return jnp.where(small, jnp.square(jnp.where(small, log, 0)) * total,
+                     whole / jnp.square(jnp.where(small, 1, power)))
+
+
 boxcox = _named("boxcox", lambda x, lmbda: _power(lmbda * jnp.log(x), lmbda, jnp.log(x)),
                 "(x**lmbda - 1) / lmbda, log(x) for lmbda = 0 (Box and Cox, 1964).", "4., 0.5", 2.0,
-                complex=True)
+                lambda out, x, lmbda: jnp.exp(xlogy(lmbda - 1, x)),
+                lambda out, x, lmbda: _slope_by_power(lmbda, jnp.log(x)), complex=True)
 boxcox1p = _named("boxcox1p", lambda x, lmbda: _power(lmbda * jnp.log1p(x), lmbda, jnp.log1p(x)),
-                  "`boxcox` of 1 + x, exact for small x.", "3., 0.5", 2.0, complex=True)
+                  "`boxcox` of 1 + x, exact for small x.", "3., 0.5", 2.0,
+                  lambda out, x, lmbda: jnp.exp(xlog1py(lmbda - 1, x)),
+                  lambda out, x, lmbda: _slope_by_power(lmbda, jnp.log1p(x)), complex=True)
 
 
 logsumexp = nn.logsumexp

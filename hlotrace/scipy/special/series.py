@@ -32,7 +32,22 @@ def _erfcx(x):
     return chebyshev(1 - 6 / (x + 3), "erfcx") / (1 + 2 * x)
 
 
-@special(lambda out, x: jnp.where(x == jnp.inf, 0, 2 * x * out - 2 / _ROOT_PI), complex=True)
+def _rest(x, far, near, sign):
+    """near(x), 1 less a product that is nearly 1 where `far`: there the asymptotic series of what is left
+    (DLMF 7.12.1), whose terms are (2k - 1)!! (sign / 2 x**2)**k."""
+    u, total = sign * jnp.square(1 / jnp.where(far, x, 10)) / 2, 0.0
+    for k in range(12, 0, -1):
+        total = (total + 1) * (2 * k - 1) * u
+    return jnp.where(far, -total, near(jnp.where(far, 0, x)))
+
+
+def _erfcx_dx(out, x):
+    if x.dtype.kind == "c":
+        return 2 * x * out - 2 / _ROOT_PI
+    return -2 / _ROOT_PI * _rest(x, x > 10, lambda x: 1 - _ROOT_PI * x * out, -1)
+
+
+@special(_erfcx_dx, complex=True)
 def erfcx(x):
     """exp(x**2) erfc(x), also of complex numbers  (DLMF 7.2.2, 7.2.3).
 
@@ -274,7 +289,7 @@ def wofz(z):
     return jnp.where(below, 2 * jnp.exp(-jnp.square(jnp.where(below, z, 0))) - upper, upper)
 
 
-@special(lambda out, x: 1 - 2 * x * out)
+@special(lambda out, x: _rest(x, jnp.abs(x) > 10, lambda x: 1 - 2 * x * out, 1))
 def dawsn(x):
     """Dawson's integral exp(-x**2) int exp(t**2) dt from 0 to x  (DLMF 7.2.5).
 
@@ -382,6 +397,8 @@ def _hyp1f1_value(a, b, x):
 def _along(value, place):
     """The derivative by an argument, in forward mode: the loop is run with its tangents."""
     def rule(_, *args):
+        args = jnp.broadcast_arrays(*args)
+
         def one(v):
             return value(*args[:place], v, *args[place + 1:])
         return jvp(one, (args[place],), (jnp.ones_like(args[place]),))[1]

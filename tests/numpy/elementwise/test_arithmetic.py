@@ -84,6 +84,7 @@ def test_result_dtypes(call, dtype):
     (lambda: jnp.floor_divide(1.0, 0.0), INF), (lambda: jnp.fmax(NAN, 1.0), 1.0),
     (lambda: jnp.heaviside(NAN, 0.5), NAN), (lambda: jnp.clip(NAN, 0, 1), NAN), (lambda: jnp.power(0, 0), 1),
     (lambda: jnp.power(jnp.array(2), jnp.array([-1])), [0]), (lambda: jnp.gcd(0, 0), 0), (lambda: jnp.lcm(0, 4), 0),
+    (lambda: jnp.power(2j, True).real, 0), (lambda: jnp.power(2j, True).imag, 2),
     (lambda: jnp.power(jnp.array([0, -6, -1, -1]), jnp.array([64, 100, -3, -2])), [0, 0, -1, 1]),
     (lambda: jnp.power(np.uint8([0, 2, 3]), np.uint8([128, 65, 5])), [0, 0, 243]),
     (lambda: jnp.power(jnp.array([2, -1], "int4"), jnp.array([2, -3], "int4")), [4, -1]),

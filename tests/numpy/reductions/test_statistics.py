@@ -96,6 +96,21 @@ def test_the_weights_of_what_is_not_a_number_count_for_nothing():
     assert np.isnan(jnp.quantile(x, 0.5, axis=1, method="inverted_cdf", weights=weights)).all()
 
 
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std"])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_what_is_left_out_has_no_slope(name, dtype):
+    """The others have theirs: a NaN does not spread to them, nor an infinity to the NaN."""
+    def slopes(function, x, **options):
+        return jax.grad(lambda x: function(x, **options).real)(np.array(x, dtype))
+    kept, (ignored, whole) = np.array([1, 0, 1, 1], bool), (getattr(jnp, n) for n in ("nan" + name, name))
+    for missing in np.nan, np.inf:
+        x, wanted = [1, missing, 3, 7], np.insert(slopes(whole, [1, 3, 7]), 1, 0)
+        found = [slopes(whole, x, where=kept)] + [slopes(ignored, x)] * bool(np.isnan(missing))
+        for v in found:
+            np.testing.assert_allclose(v, wanted, rtol=1e-5)
+    assert slopes(ignored, [1, np.nan, np.inf])[1] == 0
+
+
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std", "nansum", "nanprod", "nanmean", "nanvar", "nanstd"])
 @pytest.mark.parametrize("dtype", [np.float16, jnp.bfloat16], ids=["float16", "bfloat16"])
 def test_half_floats_add_up_in_float32(name, dtype):

@@ -79,7 +79,9 @@ SLOPES = [("erfcx", (2.5,), 0), ("log_ndtr", (-3.0,), 0), ("ndtri", (0.01,), 0),
           ("expi", (-2.0,), 0), ("expn", (3, 1.5), 1), ("dawsn", (0.3,), 0), ("spence", (0.2,), 0), ("spence", (1.0,), 0),
           ("spence", (5.0,), 0), ("owens_t", (0.5, 2.0), 0), ("owens_t", (0.5, 0.3), 1), ("gamma", (-1.5,), 0),
           ("betaln", (20.0, 0.3), 0), ("poch", (4.0, 2.5), 1), ("xlogy", (0.5, 2.0), 1), ("entr", (0.4,), 0),
-          ("logit", (0.3,), 0), ("boxcox", (2.0, 0.7), 1), ("i1", (-2.0,), 0), ("hyp1f1", (1.5, 2.5, 0.7), 0),
+          ("logit", (0.3,), 0), ("boxcox", (2.0, 0.7), 1),
+          ("boxcox", (3.0, 0.0), 1), ("boxcox1p", (3.0, 1e-3), 1), ("boxcox1p", (0.5, -2.0), 1), ("boxcox1p", (0.5, -2.0), 0),
+          ("boxcox", (0.0, 2.0), 1), ("i1", (-2.0,), 0), ("hyp1f1", (1.5, 2.5, 0.7), 0),
           ("hyp1f1", (1.5, 2.5, 0.7), 1), ("hyp1f1", (1.5, 2.5, -3.0), 2), ("gammainc", (2.0, 1.5), 0),
           ("betainc", (2.0, 1.5, 0.3), 2), ("hyp2f1", (0.5, 1.5, 2.5, 0.3), 2), ("hyp2f1", (0.5, 1.5, 2.5, 0.3), 3)]
 
@@ -113,6 +115,37 @@ def test_ends():
     for (name, _, want), got in zip(ENDS, found):
         np.testing.assert_allclose(got, want, err_msg=name)
     np.testing.assert_allclose(slopes, [INF, 0, 0.42278436, 0], 1e-5)
+    poles = [jax.grad(ours.polygamma, 1)(n, x) for n in (0, 1) for x in (0.0, -1.0)] + [
+        jax.grad(ours.boxcox)(0.0, power) for power in (0.0, 1.0, -2.0)]
+    np.testing.assert_array_equal(poles, [INF, INF, np.nan, np.nan, INF, 1, INF])
+
+
+@pytest.mark.parametrize("at", range(3))
+@pytest.mark.parametrize("name, args", [
+    ("hyp1f1", (1.5, 2.5, 0.7)), ("boxcox", (2.0, 0.7)), ("owens_t", (0.5, 2.0)), ("gammainc", (2.0, 1.5)),
+    ("poch", (4.0, 2.5)), ("hyp2f1", (0.5, 1.5, 2.5, 0.3)),
+])
+def test_derivatives_where_one_argument_is_an_array(name, args, at):
+    """The others are numbers: as if they were arrays too."""
+    at = min(at, len(args) - 1)
+    x, function = np.float32([args[at], args[at] * 1.25]), getattr(ours, name)
+
+    def both(x):
+        return jax.vjp(lambda x: function(*args[:at], x, *args[at + 1:]), x)[1](np.ones(2, np.float32))[0]
+    found = [both(x), jax.jit(both)(x), jax.vmap(both)(np.stack([x, x]))[1]]
+    each = [jax.grad(function, at)(*args[:at], v, *args[at + 1:]) for v in x]
+    for v in found:
+        np.testing.assert_allclose(v, each, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name, scale, sign", [("dawsn", 0.5, 1), ("erfcx", np.pi**-0.5, -1)])
+@pytest.mark.parametrize("x", [30.0, 100.0, 1e30, INF])
+def test_slopes_far_out_do_not_cancel(name, scale, sign, x):
+    """There the functions are nearly scale / x."""
+    first, second = jax.grad(getattr(ours, name)), jax.grad(jax.grad(getattr(ours, name)))
+    small = sign * 1.5 / x**2
+    np.testing.assert_allclose([first(x), second(x)], [-scale / x**2 * (1 + small), 2 * scale / x**3 * (1 + 2 * small)],
+                               rtol=2e-4, atol=1e-37)
 
 
 def test_those_of_other_arguments():
