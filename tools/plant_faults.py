@@ -122,6 +122,8 @@ def caught_by(copy: Copy, fault: Fault, limit: float) -> str | None:
 
 
 def main(argv: list[str]) -> int:
+    if argv[1:]:
+        raise app.UsageError(f"faults are chosen by --only={','.join(argv[1:])}")
     faults = chosen(FLAGS.only)
     if FLAGS.list:
         for fault in faults:

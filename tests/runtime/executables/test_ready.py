@@ -127,12 +127,14 @@ def test_no_program_is_tried_on_what_is_elsewhere(road, given, capfd):
     """XLA would write a line for it on stderr, whatever becomes of it."""
     first(), compiled()
     for default in (None, jax.devices()[3], None):
-        for _ in range(3):
+        for here in (True, False) * 2:
             if road == "grad" and given == "number" or road == "compiled" and given in ("number", "committed elsewhere"):
                 continue        # it takes no such value
+            made_before = jnp.ones(4)
             with jax.default_device(default):
-                out = ROADS[road](GIVEN[given]())
+                out = ROADS[road](GIVEN[given]() if here else made_before)
             np.testing.assert_array_equal(out, np.full(np.shape(out), 2.0, np.float32))
-            where = jax.devices()[2] if given == "committed elsewhere" or road == "out_shardings" else default
-            assert road in ("compiled", "grad") or out.devices() == {where or jax.devices()[0]}
+            elsewhere = given == "committed elsewhere" and here or road == "out_shardings"
+            assert road in ("compiled", "grad") or out.devices() == {
+                jax.devices()[2] if elsewhere else default or jax.devices()[0]}
     assert capfd.readouterr().err == ""
