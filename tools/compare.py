@@ -332,7 +332,9 @@ def difference(ours, theirs):
             f"{words[0]}, JAX {words[1]}".replace("\n", " "))
 
 
-def main(_):
+def main(argv):
+    if argv[1:]:
+        raise app.UsageError(f"functions are chosen by --only={','.join(argv[1:])}")
     modules = MODULES + [f"scipy.stats.{law}" for law in LAWS]
     sides = (sys.executable, "hlotrace"), (FLAGS.jax, "jax")
     known = [json.loads(child(python, package, "signatures", *modules, capture_output=True,

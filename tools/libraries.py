@@ -188,7 +188,9 @@ def page(rows, reasons, programs):
             f"## What fails, and what does not apply\n\n{''.join(lines)}")
 
 
-def main(_):
+def main(argv):
+    if argv[1:]:
+        raise app.UsageError(f"libraries are chosen by --only={','.join(argv[1:])}")
     if unknown := set(FLAGS.only) - {*TABLE, "programs"}:
         raise app.UsageError(f"--only: no library {', '.join(sorted(unknown))} in "
                              f"tests/libraries/table.toml, which has {', '.join(TABLE)}")
