@@ -166,6 +166,11 @@ class Executable:
             return self.dispatch()(*operands)
         return self.loaded.execute_sharded(operands).consume_with_handlers(self.handlers)
 
+    def run_numbers(self, *operands: Any) -> list[binding.Buffer]:
+        """As `run_operands`, of buffers and numbers alone."""
+        buffers = [x if type(x) is binding.ArrayImpl else array_impl.as_array(x)._buf for x in operands]
+        return self.execute(buffers).consume_with_handlers(self.handlers)       # type: ignore[misc]
+
     def run_alive(self, *operands: Any) -> list[binding.Buffer]:
         """As `run`, of buffers that are where it runs, NumPy arrays and numbers.
 

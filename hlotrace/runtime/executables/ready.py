@@ -79,7 +79,9 @@ def ready(executable: Executable, operands: Sequence[Any], committed: bool, one:
             not copied and executable.device != client.default_device()):
         run, handlers = executable.run_alive, None
     elif others:
-        run, handlers = executable.dispatch() if copied else executable.run_operands, None
+        arrays_too = np.ndarray in map(type, others)
+        run = executable.run_operands if arrays_too else executable.run_numbers
+        run, handlers = executable.dispatch() if copied else run, None
     if committed:
         executable.sign()
     return Ready(run, handlers, executable.out_avals[0] if one else None,
