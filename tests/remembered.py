@@ -1,4 +1,5 @@
 """What a check found in a file of source: looked for again only where the file, or the check, is another."""
+import contextlib
 import hashlib
 import inspect
 import json
@@ -28,8 +29,9 @@ def found(check: Callable[..., Iterable[Any]], path: Path, *args: Any) -> list[A
         return json.loads(kept.read_bytes())
     except (OSError, ValueError):
         result = list(check(path, *args))
-    kept.parent.mkdir(exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=kept.parent, delete=False) as file:
-        json.dump(result, file)
-    os.replace(file.name, kept)         # another worker may have written the same
+    with contextlib.suppress(OSError):      # where another user keeps them, say
+        kept.parent.mkdir(exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=kept.parent, delete=False) as file:
+            json.dump(result, file)
+        os.replace(file.name, kept)         # another worker may have written the same
     return result
