@@ -179,7 +179,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Looking for cycles goes over what a file of tests makes, not over all tests, their modules and the library as well."""
+    """Looking for cycles goes over what a file of tests makes, not over all modules of tests and the library."""
     gc.collect()
     gc.freeze()
 

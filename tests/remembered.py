@@ -16,7 +16,7 @@ import syntax
 def found(check: Callable[..., Iterable[Any]], path: Path, *args: Any) -> list[Any]:
     """`list(check(path, *args))`, whose items JSON can write and which reads no other file than `path`.
 
-    It is kept beside the programs that tests compiled, where these are kept.
+    It is kept beside the programs that tests compiled, where these are.
     """
     folder = os.environ.get("HLOTRACE_TEST_PROGRAMS")
     if not folder:

@@ -93,7 +93,7 @@ def mappable(row):
 
 
 def programs(row):
-    """What gives the StableHLO of a row's value and, where it has one, of its derivative, which computes the value too."""
+    """What gives the StableHLO of a row's value and, if it has one, of its derivative, which has the value too."""
     args = row.sample(row.base)
     fun, smooth = differentiable(row, args)
     yield lambda: hlotrace.jit(lambda *args: listed(row.fun(*args))).lower(*args).as_text()

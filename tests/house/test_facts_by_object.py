@@ -89,7 +89,10 @@ def comparisons(scope, outer=frozenset()):
 
 
 def strings(node):
-    """What a table holds, None for what is no string: a set, a list, the keys of a dictionary, the words of a string."""
+    """What a table holds, None for what is no string.
+
+    A table is a set, a list, the keys of a dictionary, or the words of a string.
+    """
     match node:
         case ast.Dict():
             parts = node.keys
@@ -99,7 +102,10 @@ def strings(node):
             return text.split()
         case _:
             return []
-    return [part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else None for part in parts]
+    return [
+        part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else None
+        for part in parts
+    ]
 
 
 def is_offered(node):

@@ -147,8 +147,8 @@ NO_TEXT = {
 
 
 def fingerprint(row):
-    """A few digits of a row's text, that of its derivative where it has one; the name of the error where it is
-    refused."""
+    """A few digits of the text of a row's derivative, or of its value where it has none; the name of the error
+    where it is refused."""
     try:
         written = [*programs(row)][-1]()
     except Exception as error:

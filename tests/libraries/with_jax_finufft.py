@@ -1,4 +1,5 @@
 """jax-finufft: a compiled library called through the FFI, with rules of its own for derivatives and batches."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +19,8 @@ def test_sums_of_waves():
 
 
 def test_derivatives_and_batches():
-    check_grads(lambda x: jnp.abs(nufft1(8, COEFFICIENTS, x)), (jnp.asarray(POINTS),), 1, rtol=0.05, atol=0.05)
+    check_grads(
+        lambda x: jnp.abs(nufft1(8, COEFFICIENTS, x)), (jnp.asarray(POINTS),), 1, rtol=0.05, atol=0.05
+    )
     both = jax.jit(jax.vmap(lambda c: nufft1(8, c, POINTS)))(jnp.stack([COEFFICIENTS, 2 * COEFFICIENTS]))
     np.testing.assert_allclose(both[1], 2 * both[0], rtol=1e-5)

@@ -1,4 +1,5 @@
-"""Constants of a program give what its arguments give: XLA computes with those itself as it compiles, by other code."""
+"""Constants of a program give what its arguments give: XLA computes with them as it compiles, by other code."""
+
 import numpy as np
 import pytest
 from op_table import ROWS, sharding
@@ -13,8 +14,8 @@ from hlotrace.primitives.common import kind_of
 
 REAL = [dtype for dtype in SUPPORTED if kind_of(dtype) in "fiub"]
 FLOATS = [np.nan, np.inf, -np.inf, 0, -0.0, 1, -1, 0.3, 0.5, -0.5, 1.5, 2.5, -2.5, 3, 7.25, 100]
-WIDE = [6.7, 127.5, -128.5, 200, 256, 448, -500, 70000, 2.0 ** 31, -3e9, 2.0 ** 63, -(2.0 ** 63), 1e20, -1e38, 1e-5]
-# complex: not of bfloat16; polygamma and zeta: near the largest number terms are 0, infinite or their product;
+WIDE = [6.7, 127.5, -128.5, 200, 256, 448, -500, 70000, 2.0**31, -3e9, 2.0**63, -(2.0**63), 1e20, -1e38, 1e-5]
+# complex: not of bfloat16; polygamma, zeta: near the largest number terms are 0, infinite or their product;
 # those in total order: only sort compares so, which is not folded
 LEFT_OUT = {"complex", "polygamma", "zeta", "lt_to", "le_to", "eq_to"}
 
@@ -47,12 +48,16 @@ def assert_constants_are_as_arguments(calls):
             near = {}
             if is_inexact(a.dtype):
                 eps = float(finfo(a.dtype).eps)
-                a, b, near = *(x.astype(np.complex128 if kind_of(x.dtype) == "c" else np.float64) for x in (a, b)), {
-                    "rtol": 64 * eps, "atol": 8 * eps}
+                a, b, near = (
+                    *(x.astype(np.complex128 if kind_of(x.dtype) == "c" else np.float64) for x in (a, b)),
+                    {"rtol": 64 * eps, "atol": 8 * eps},
+                )
             np.testing.assert_allclose(a, b, **near or {"rtol": 0}, err_msg=name)
 
 
-@pytest.mark.parametrize("dtype", ["int4", "uint4", "int8", "uint16", "int32", "float32", "bfloat16", "bool", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", ["int4", "uint4", "int8", "uint16", "int32", "float32", "bfloat16", "bool", "complex64"]
+)
 def test_elementwise_operations(dtype):
     dtype, calls = as_dtype(dtype), {}
     for row in ROWS:
@@ -65,12 +70,28 @@ def test_elementwise_operations(dtype):
     assert_constants_are_as_arguments(calls)
 
 
-@pytest.mark.parametrize("source", [
-    "int8", "uint64", "bool", "float16", "float32", "float64", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "int8",
+        "uint64",
+        "bool",
+        "float16",
+        "float32",
+        "float64",
+        "float8_e5m2",
+        "float8_e8m0fnu",
+        "float4_e2m1fn",
+    ],
+)
 def test_conversions(source):
     numbers = edges(as_dtype(source), WIDE)
-    assert_constants_are_as_arguments({
-        target.name: (lambda x, target=target: x.astype(target).astype(np.float64), [numbers]) for target in REAL})
+    assert_constants_are_as_arguments(
+        {
+            target.name: (lambda x, target=target: x.astype(target).astype(np.float64), [numbers])
+            for target in REAL
+        }
+    )
 
 
 def test_integers_that_do_not_fit():

@@ -75,7 +75,9 @@ def test_shapes_and_dtypes():
     assert {x.dtype.name for x in out["float16"]} == {"float16"} and {x.dtype.name for x in out["int8"]} == {"int8"}
     assert [x.shape for x in out["shapes"]] == [(3, 2, 5), (2, 4, 3), (2, 3, 2), (2, 3, 4), (2, 3), (0,)]
     with hlotrace.enable_x64():
-        narrow = hlotrace.eval_shape(lambda key: random.multinomial(key, np.float32(9), P, dtype="float32"), KEY)
+        narrow = hlotrace.eval_shape(
+            lambda key: random.multinomial(key, np.float32(9), P, dtype="float32"), KEY
+        )
     assert narrow.dtype == "float32"
     ratios = random.f(KEY, 3.0, 4.0, (3,), "bfloat16")        # JAX's, to the bit
     np.testing.assert_array_equal(ratios.astype("float32"), np.float32([0.380859375, 1.6484375, 0.357421875]))

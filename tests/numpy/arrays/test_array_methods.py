@@ -164,9 +164,15 @@ def test_an_imaginary_part_that_is_written_is_lost_with_warnings(write):
         write(jnp.zeros(2).at[0])
 
 
-@pytest.mark.parametrize("real", [
-    lambda: jnp.full(2, 1j, float), lambda: jnp.full_like(jnp.ones(2), 1j), lambda: jax.lax.full((2,), 1j, float),
-    lambda: jax.lax.convert_element_type(1j, float)])
+@pytest.mark.parametrize(
+    "real",
+    [
+        lambda: jnp.full(2, 1j, float),
+        lambda: jnp.full_like(jnp.ones(2), 1j),
+        lambda: jax.lax.full((2,), 1j, float),
+        lambda: jax.lax.convert_element_type(1j, float),
+    ],
+)
 def test_a_complex_number_does_not_become_a_real_one(real):
     with pytest.raises(TypeError, match="must be a string or a real number, not 'complex'"):
         real()

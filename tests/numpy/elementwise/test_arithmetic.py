@@ -120,8 +120,18 @@ def test_errors_name_the_function_and_the_fault(call, error, words):
 
 
 def test_higher_derivatives_at_zero():
-    functions = (jnp.sinc, grad(jnp.sinc), grad(grad(jnp.sinc)), jnp.i0, grad(jnp.i0), jnp.cbrt, grad(jnp.cbrt),
-                 lambda x: x**2, grad(lambda x: x**2), lambda x: x**0)
+    functions = (
+        jnp.sinc,
+        grad(jnp.sinc),
+        grad(grad(jnp.sinc)),
+        jnp.i0,
+        grad(jnp.i0),
+        jnp.cbrt,
+        grad(jnp.cbrt),
+        lambda x: x**2,
+        grad(lambda x: x**2),
+        lambda x: x**0,
+    )
     found = evaluated(lambda x: [grad(f)(x) for f in functions])(0.0)
     np.testing.assert_allclose(found, [0, -np.pi**2 / 3, 0, 0, 0.5, INF, -INF, 0, 2, 0], rtol=1e-5, atol=1e-6)
     assert grad(grad(jnp.logaddexp))(1.0, 1.0) == 0.25

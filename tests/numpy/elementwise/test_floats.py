@@ -48,20 +48,31 @@ def test_result_dtypes(call, dtype):
     assert call().dtype == dtype
 
 
-@pytest.mark.parametrize(("found", "wanted"), [
-    (lambda: jnp.modf(-INF)[0], -0.0), (lambda: 1 / jnp.modf(-3.0)[0], -INF), (lambda: jnp.ldexp(1.0, 200), INF),
-    (lambda: jnp.ldexp(np.float32(2.0**100), -140), 2.0**-40), (lambda: jnp.frexp(np.float32(1e-40))[1], -132),
-    (lambda: jnp.spacing(1.0), 2.0**-23),
-])
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [
+        (lambda: jnp.modf(-INF)[0], -0.0),
+        (lambda: 1 / jnp.modf(-3.0)[0], -INF),
+        (lambda: jnp.ldexp(1.0, 200), INF),
+        (lambda: jnp.ldexp(np.float32(2.0**100), -140), 2.0**-40),
+        (lambda: jnp.frexp(np.float32(1e-40))[1], -132),
+        (lambda: jnp.spacing(1.0), 2.0**-23),
+    ],
+)
 def test_values_at_edges(found, wanted):
     np.testing.assert_allclose(np.asarray(found()), wanted, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("function", "point", "slopes"), [
-    (jnp.copysign, (1.0, -2.0), (-1.0, 0.0)), (lambda a, b: jnp.modf(a)[0] * b, (1.5, 2.0), (2.0, 0.5)),
-    (lambda a, b: jnp.modf(a)[0] * b, (-2.0, 2.0), (2.0, 0.0)), (lambda a, b: jnp.modf(a)[0] * b, (-0.0, 2.0), (2.0, 0.0)),
-    (lambda a, b: jnp.ldexp(a, 3) + b, (1.5, 0.0), (8.0, 1.0)),
-])
+@pytest.mark.parametrize(
+    ("function", "point", "slopes"),
+    [
+        (jnp.copysign, (1.0, -2.0), (-1.0, 0.0)),
+        (lambda a, b: jnp.modf(a)[0] * b, (1.5, 2.0), (2.0, 0.5)),
+        (lambda a, b: jnp.modf(a)[0] * b, (-2.0, 2.0), (2.0, 0.0)),
+        (lambda a, b: jnp.modf(a)[0] * b, (-0.0, 2.0), (2.0, 0.0)),
+        (lambda a, b: jnp.ldexp(a, 3) + b, (1.5, 0.0), (8.0, 1.0)),
+    ],
+)
 def test_slopes_at_edges(function, point, slopes):
     np.testing.assert_allclose(grad(function, (0, 1))(*point), slopes, rtol=1e-5)
 

@@ -1,4 +1,5 @@
-"""What is ready is found by types alone: the second run of an operation or a function does what the first does."""
+"""What is ready is found by types alone: the second run of an operation or a function is as the first."""
+
 import functools
 
 import numpy as np
@@ -34,8 +35,11 @@ PLACES = {
     "whole": lambda: over_devices(), "NumPy": lambda: X,
 }
 OPERATIONS = {
-    "one result": lambda x: lax.sin(x), "two operands": lambda x: lax.add(x, x), "a number": lambda x: lax.mul(x, 2.0),
-    "several results": lambda x: jax.lax.top_k(x, 1)[0], "parameters": lambda x: lax.slice(x, (0, 0), (4, 1)),
+    "one result": lambda x: lax.sin(x),
+    "two operands": lambda x: lax.add(x, x),
+    "a number": lambda x: lax.mul(x, 2.0),
+    "several results": lambda x: jax.lax.top_k(x, 1)[0],
+    "parameters": lambda x: lax.slice(x, (0, 0), (4, 1)),
     "a function": jax.jit(lambda x: (x + 1, [x * 2])),
 }
 
@@ -115,10 +119,16 @@ def compiled():
     return jax.jit(lambda x: x + 1).lower(first()).compile()
 
 
-ROADS = {"jit": jax.jit(lambda x: x + 1), "a closure": jax.jit(lambda x: x + first()), "grad": jax.grad(lambda x: (x * 2).sum()),
-         "out_shardings": lambda x: jax.jit(add_one, out_shardings=SingleDeviceSharding(jax.devices()[2]))(x),
-         "compiled": lambda x: compiled()(x), "an operation": lambda x: jnp.add(x, 1), "operands elsewhere": lambda x: x + first(),
-         "given away": jax.jit(lambda x: x + 1, donate_argnums=0)}
+ROADS = {
+    "jit": jax.jit(lambda x: x + 1),
+    "a closure": jax.jit(lambda x: x + first()),
+    "grad": jax.grad(lambda x: (x * 2).sum()),
+    "out_shardings": lambda x: jax.jit(add_one, out_shardings=SingleDeviceSharding(jax.devices()[2]))(x),
+    "compiled": lambda x: compiled()(x),
+    "an operation": lambda x: jnp.add(x, 1),
+    "operands elsewhere": lambda x: x + first(),
+    "given away": jax.jit(lambda x: x + 1, donate_argnums=0),
+}
 
 
 @pytest.mark.parametrize("given", GIVEN)
@@ -128,7 +138,12 @@ def test_no_program_is_tried_on_what_is_elsewhere(road, given, capfd):
     first(), compiled()
     for default in (None, jax.devices()[3], None):
         for here in (True, False) * 2:
-            if road == "grad" and given == "number" or road == "compiled" and given in ("number", "committed elsewhere"):
+            if (
+                road == "grad"
+                and given == "number"
+                or road == "compiled"
+                and given in ("number", "committed elsewhere")
+            ):
                 continue        # it takes no such value
             made_before = jnp.ones(4)
             with jax.default_device(default):

@@ -219,7 +219,9 @@ def an_array_that_lies_elsewhere_altogether_is_seen_but_not_read():
         assert far.addressable_shards == [] and "shape=" in str(far)
         with pytest.raises(RuntimeError, match="non-addressable"):
             np.asarray(far)
-    with pytest.raises(RuntimeError, match=r"process 0 calls device_put of float32.* that is not in process 0 at "):
+    with pytest.raises(
+        RuntimeError, match=r"process 0 calls device_put of float32.* that is not in process 0 at "
+    ):
         jax.device_put(far, on())
     lies(jax.device_put(table(), on()), on(), table())      # and they still agree about the next
 
@@ -229,26 +231,39 @@ def what_a_process_has_of_an_array_may_be_in_pieces():
     """One device of each process after the other along "q": no process holds a block."""
     devices = np.array(jax.devices()).reshape(jax.process_count(), -1).T
     apart = NamedSharding(Mesh(devices.ravel(), ("q",)), P("q"))
-    mine = np.concatenate(np.split(table(), devices.shape[0])).reshape(*devices.shape, 2, 3)[:, jax.process_index()]
+    mine = np.concatenate(np.split(table(), devices.shape[0])).reshape(*devices.shape, 2, 3)[
+        :, jax.process_index()
+    ]
     for shape in (None, table().shape):
         lies(jax.make_array_from_process_local_data(apart, mine.reshape(-1, 3), shape), apart, table())
     lies(jax.make_array_from_process_local_data(apart, table(), table().shape), apart, table())
     x = multihost_utils.host_local_array_to_global_array(mine.reshape(-1, 3), mesh(), P(("d", "p")))
     lies(x, on(("d", "p")), table())
     assert jax.make_array_from_process_local_data(on(), {"a": None, "b": np.ones(2)})["a"] is None
-    for words, given in (("Nones", (mine.reshape(-1, 3), (None, 3))), ("has 1 dimensions", (mine.reshape(-1, 3), (6,)))):
+    for words, given in (
+        ("Nones", (mine.reshape(-1, 3), (None, 3))),
+        ("has 1 dimensions", (mine.reshape(-1, 3), (6,))),
+    ):
         with pytest.raises(ValueError, match=words):
             jax.make_array_from_process_local_data(apart, *given)
     with pytest.raises(TypeError):
         jax.make_array_from_process_local_data(on(), np.array(["a"]))
 
 
-OF_VALUES = {       # functions whose results are as many, or are refused, as values say
-    "nonzero": jnp.nonzero, "argwhere": jnp.argwhere, "unique": jnp.unique, "union1d": lambda x: jnp.union1d(x, x + 1),
-    "intersect1d": lambda x: jnp.intersect1d(x, x * 2), "setdiff1d": lambda x: jnp.setdiff1d(x, x * 2),
-    "setxor1d": lambda x: jnp.setxor1d(x, x * 2), "trim_zeros": lambda x: jnp.trim_zeros(x.ravel()),
-    "bincount": lambda x: jnp.bincount(x.ravel()), "choose": lambda x: jnp.choose(x % 2, [x, -x]),
-    "segment_sum": lambda x: jax.ops.segment_sum(x, x[:, 1]), "ravel_multi_index": lambda x: jnp.ravel_multi_index((x,), (99,))}
+OF_VALUES = {  # functions whose results are as many, or are refused, as values say
+    "nonzero": jnp.nonzero,
+    "argwhere": jnp.argwhere,
+    "unique": jnp.unique,
+    "union1d": lambda x: jnp.union1d(x, x + 1),
+    "intersect1d": lambda x: jnp.intersect1d(x, x * 2),
+    "setdiff1d": lambda x: jnp.setdiff1d(x, x * 2),
+    "setxor1d": lambda x: jnp.setxor1d(x, x * 2),
+    "trim_zeros": lambda x: jnp.trim_zeros(x.ravel()),
+    "bincount": lambda x: jnp.bincount(x.ravel()),
+    "choose": lambda x: jnp.choose(x % 2, [x, -x]),
+    "segment_sum": lambda x: jax.ops.segment_sum(x, x[:, 1]),
+    "ravel_multi_index": lambda x: jnp.ravel_multi_index((x,), (99,)),
+}
 
 
 @in_every_process

@@ -18,7 +18,12 @@ def test_expm_of_large_and_of_many():
     (out, _), (_, gradient) = both(many), both(many[:3])
     same(out[:3], np.exp(many[:3]) * np.eye(3), 100, "float32")
     assert np.isnan(out[3]).all()
-    for size, squarings, value in ((6, 0, np.exp(6)), (8, 0, np.nan), (15, 1, np.exp(15)), (16, 1, np.nan)):   # as in JAX
+    for size, squarings, value in (
+        (6, 0, np.exp(6)),
+        (8, 0, np.nan),
+        (15, 1, np.exp(15)),
+        (16, 1, np.nan),
+    ):  # as in JAX
         same(s.expm(jnp.full((1, 1), size, float), max_squarings=squarings), [[value]], 10, "float32")
     same(gradient[:, 0, 0], np.exp(-norms[:3]), 100)
     assert jax.eval_shape(s.expm, jnp.zeros((0, 0))).shape == (0, 0)

@@ -144,8 +144,12 @@ def test_slopes_far_out_do_not_cancel(name, scale, sign, x):
     """There the functions are nearly scale / x."""
     first, second = jax.grad(getattr(ours, name)), jax.grad(jax.grad(getattr(ours, name)))
     small = sign * 1.5 / x**2
-    np.testing.assert_allclose([first(x), second(x)], [-scale / x**2 * (1 + small), 2 * scale / x**3 * (1 + 2 * small)],
-                               rtol=2e-4, atol=1e-37)
+    np.testing.assert_allclose(
+        [first(x), second(x)],
+        [-scale / x**2 * (1 + small), 2 * scale / x**3 * (1 + 2 * small)],
+        rtol=2e-4,
+        atol=1e-37,
+    )
 
 
 def test_those_of_other_arguments():
