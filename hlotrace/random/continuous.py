@@ -5,6 +5,7 @@ from ..core.config import config
 from ..numpy.util import broadcast_shapes, broadcast_to_shape, cast, check_arraylike, shape as shape_of
 from ..placement.out_sharding import with_out_sharding
 from ..primitives.arrays import elementwise as e
+from ..primitives.arrays.bit_formats import bitcast_convert_type_p
 from ..primitives.arrays.random import WORDS, random_bits_p, random_split_p
 from ..primitives.arrays.shape import squeeze_p
 from ..primitives.arrays.slicing import slice_p
@@ -111,7 +112,7 @@ def uniform_values(key, minval, maxval, *, shape, dtype):
     word = e.convert(random_bits_p.bind(key, bit_width=source, shape=shape), WORDS[width])
     one = np.ones((), dtype).view(WORDS[width])
     word = e.or_p.bind(e.shift_right_logical_p.bind(word, scalar(source - mantissa, WORDS[width])), one)
-    unit = e.sub(e.bitcast_convert_type_p.bind(word, new_dtype=dtype), 1)
+    unit = e.sub(bitcast_convert_type_p.bind(word, new_dtype=dtype), 1)
     return e.maximum(low, e.add(e.mul(unit, e.sub(high, low)), low))
 
 

@@ -56,6 +56,7 @@ row("pow", np.power, integers(-3, 4, 2, 3), integers(0, 4, 2, 3), kinds="iu", ac
 row("atan2", lambda y, x: np.arctan2(y, x) if y.dtype.kind == "f" else -1j * np.log((x + 1j * y) / np.sqrt(
     x * x + y * y)), between(0.3, 2, 2, 3), between(0.5, 3, 2, 3), kinds="fc")
 row("nextafter", np.nextafter, between(-3, 3, 2, 3), between(-3, 3, 2, 3), native=True, derivative="zero")
+row("pow_digit", np.power, np.arange(6).reshape(2, 3) - 2.0, np.arange(6.0)[::-1].reshape(2, 3), kinds="iu")
 row("integer_pow", lambda x: x ** 3, between(0.5, 2, 2, 3), kinds="fciu", params={"y": 3})
 for power in (-2, 0, 1, 6):
     row("integer_pow", lambda x, y=power: x ** y, between(0.5, 2, 2, 3), kinds="fciu" if power >= 0 else "fc",

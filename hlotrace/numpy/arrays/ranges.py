@@ -10,7 +10,8 @@ from ...core.avals import ShapedArray, aval_of
 from ...core.symbolic.dimension import Dimension, max_dim
 from ...core.trace import concrete_or_error
 from ...lax import shapes as lax
-from ...primitives.arrays.elementwise import add, convert, div, floor_p, log, mul, power, sign_p, sub
+from ...primitives.arrays.elementwise import add, convert, div, floor_p, log, mul, sign_p, sub
+from ...primitives.arrays.powers import power
 from ...primitives.arrays.shape import broadcast_in_dim, move_axis, reshape
 from ...primitives.arrays.slicing import concatenate_p, iota_p
 from ...primitives.common import canonical_axis, canonical_shape, np, scalar, static_int

@@ -13,6 +13,7 @@ from ...lax.control_flow import while_loop
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.elementwise import (
     add as _add, convert, div, eq, ge, gt, lt, mul, ne, neg, select, sub)
+from ...primitives.arrays.powers import integer_pow_p, pow_p
 from ...primitives.arrays.special import bessel_i0e_p
 from ...primitives.common import np
 from ..arrays.creation import asarray
@@ -155,12 +156,12 @@ def divmod(x1, x2):
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
-_power = Binary("power", "x1**x2.", numeric, fciu=e.pow_p)
+_power = Binary("power", "x1**x2.", numeric, fciu=pow_p)
 
 
 @composite
 def _power_of_integers(x1, x2):
-    return e.pow_p.bind(*broadcast_args(x1, x2))
+    return pow_p.bind(*broadcast_args(x1, x2))
 
 
 @composite
@@ -215,7 +216,7 @@ def power(x1, x2):
         raise TypeError("Integers cannot be raised to negative powers, got "
                         f"power({aval_of(x1).str_short()}, {x2}); use "
                         "a floating-point base")
-    return e.integer_pow_p.bind(convert(x1, dtypes.int32) if dtypes.is_bool(dtype) else x1, y=x2)
+    return integer_pow_p.bind(convert(x1, dtypes.int32) if dtypes.is_bool(dtype) else x1, y=x2)
 
 
 @binary(promote_args_inexact, "fc")
@@ -225,7 +226,7 @@ def float_power(x1, x2):
     >>> jnp.float_power(2, jnp.array([-1, 2]))
     Array([0.5, 4. ], dtype=float32)
     """
-    return e.power(x1, x2)
+    return pow_p.bind(*e.pair(x1, x2))
 
 
 @binary(promote_args_inexact, "f", weak=FIRST)
