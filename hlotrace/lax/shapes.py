@@ -143,11 +143,12 @@ def broadcast_shapes(*shapes):
     >>> jnp.broadcast_shapes((2, 1), (3,), 1)
     (2, 3)
     """
-    return _broadcast_shapes(*[tuple(s) if np.iterable(s) else (s,) for s in shapes])
+    return joint_shape(*[tuple(s) if np.iterable(s) else (s,) for s in shapes])
 
 
 @functools.lru_cache(maxsize=4096)
-def _broadcast_shapes(*shapes):
+def joint_shape(*shapes):
+    """`broadcast_shapes` of tuples."""
     for s in shapes:
         if any(isinstance(n, (int, np.integer)) and n < 0 for n in s):
             raise TypeError(f"Only non-negative sizes can be broadcast, got shape {s}")

@@ -21,8 +21,8 @@ from ..primitives.arrays.slicing import concatenate_p, pad_p, rev_p, slice_p
 from ..primitives.common import canonical_axes, canonical_axis, np, prod, scalar
 from .indexing.conditions import where
 from .util import (
-    broadcast_shapes, broadcast_to_shape, check_arraylike, ndim, no_out, promote_dtypes,
-    promote_dtypes_inexact, shape as shape_of)
+    broadcast_to_shape, check_arraylike, joint_shape, ndim, no_out, promote_dtypes, promote_dtypes_inexact,
+    shape as shape_of)
 
 LETTERS = string.ascii_letters
 
@@ -331,7 +331,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     if not set(sizes) <= {2, 3}:
         raise ValueError("Dimension must be either 2 or 3 for cross product, got vectors of sizes "
                          f"{sizes[0]} (shape {shape_of(a)}) and {sizes[1]} (shape {shape_of(b)})")
-    batch = broadcast_shapes(shape_of(a)[:-1], shape_of(b)[:-1])
+    batch = joint_shape(shape_of(a)[:-1], shape_of(b)[:-1])
     a, b = (broadcast_to_shape(pad_p.bind(x, scalar(0, aval_of(x).dtype),
                                           padding_config=((0, 0, 0),) * (ndim(x) - 1) + ((0, 3 - n, 0),)),
                                (*batch, 3)) for x, n in zip((a, b), sizes))

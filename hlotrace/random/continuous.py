@@ -2,7 +2,7 @@
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.config import config
-from ..numpy.util import broadcast_shapes, broadcast_to_shape, cast, check_arraylike, shape as shape_of
+from ..numpy.util import broadcast_to_shape, cast, check_arraylike, joint_shape, shape as shape_of
 from ..placement.out_sharding import with_out_sharding
 from ..primitives.arrays import elementwise as e
 from ..primitives.arrays.bit_formats import bitcast_convert_type_p
@@ -35,9 +35,9 @@ def result_shape(name, shape, *parameters):
     check_arraylike(name, *parameters)
     shapes = [shape_of(p) for p in parameters]
     if shape is None:
-        return broadcast_shapes(*shapes)
+        return joint_shape(*shapes)
     shape = canonical_shape(shape, f"{name}: shape")
-    if broadcast_shapes(shape, *shapes) != shape:
+    if joint_shape(shape, *shapes) != shape:
         raise ValueError(f"{name} parameter shapes must be broadcast-compatible with shape argument, and "
                          "the result of broadcasting the shapes must equal the shape argument, but got "
                          f"shapes {shapes} for shape argument {shape}")
@@ -95,7 +95,7 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
     key, dtype = one_key("uniform", key), float_dtype("uniform", dtype)
     check_arraylike("uniform", minval, maxval)
     shape = canonical_shape(shape, "uniform: shape")
-    bounds = broadcast_shapes(shape_of(minval), shape_of(maxval))
+    bounds = joint_shape(shape_of(minval), shape_of(maxval))
     if {*shape, *bounds} <= {1} and len(bounds) > len(shape):
         shape = bounds
     out = uniform_values(key, minval, maxval, shape=result_shape("uniform", shape, minval, maxval),

@@ -20,7 +20,7 @@ from ..arrays.creation import asarray
 from ..indexing.conditions import where
 from ..reductions.reductions import any
 from ..util import (
-    broadcast_args, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, dtype_of, promote_args,
+    broadcast_args, broadcast_to_shape, cast, check_arraylike, dtype_of, joint_shape, promote_args,
     promote_args_inexact, result_type, shape)
 from .ufunc import ufunc
 from .ufunc_rules import ALWAYS, FIRST, SCALARS, Binary, binary, like, numeric, unary, weakened
@@ -328,7 +328,7 @@ def gcd(x1, x2):
         a, b = pair
         done = eq(b, 0)
         return select(done, a, b), select(done, 0, e.rem_p.bind(a, select(done, 1, b)))
-    target = broadcast_shapes(shape(x1), shape(x2))
+    target = joint_shape(shape(x1), shape(x2))
     pair = broadcast_to_shape(abs(x1), target), broadcast_to_shape(abs(x2), target)
     return while_loop(lambda pair: any(ne(pair[1], 0)), step, pair)[0]
 
