@@ -134,7 +134,6 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
     Outside of jit they are moved.  Over mesh axes of type Explicit it is a check: `reshard` changes a type.
 
     Args:
-        x: a pytree of arrays.
         shardings: a Sharding, a Format, or a PartitionSpec under a mesh, or a pytree of them that is a prefix
             of `x`.  One over an AbstractMesh is over the mesh in use.
     Raises:
@@ -239,7 +238,6 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
     """The arrays of a pytree, divided over Explicit mesh axes as `out_shardings` says.
 
     Args:
-        xs: a pytree of arrays.
         out_shardings: a NamedSharding, or a PartitionSpec of the mesh in use, or a pytree of them that is a
             prefix of `xs`.
     Raises:
@@ -332,7 +330,6 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
     """The arrays of a pytree with a layout in memory that they must have at this point of a program, or now.
 
     Args:
-        x: a pytree of arrays.
         layouts: a Layout, or a pytree of them that is a prefix of `x`; None leaves a value to the compiler.
     Raises:
         ValueError: for what is no Layout or does not order the axes of its array, and for a value that is

@@ -165,7 +165,6 @@ def choose(a, choices, out=None, mode="raise"):
     """For each element of the integer array `a`, the element at its place in `choices[a]`; all broadcast.
 
     Args:
-        a: an array of ints.
         out: not supported; None.
         mode: for what is out of bounds; "raise" needs concrete `a`, "clip" takes the nearest, "wrap" counts
             around.

@@ -120,7 +120,6 @@ def lexsort(keys, axis=-1, *, batch_size=16):
 
     Args:
         keys: a sequence of arrays, or an array whose first axis runs over the keys.
-        axis: the axis to sort along.
         batch_size: changes nothing; in JAX, how many keys are sorted by at a time.
 
     >>> surname, name = jnp.array([2, 1, 2]), jnp.array([5, 9, 3])
