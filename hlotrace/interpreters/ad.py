@@ -48,8 +48,6 @@ class Zero:
         return f"Zero({self.aval.str_short()})"
 
 
-UndefinedPrimal = UndefinedPrimal
-is_undefined_primal = is_undefined_primal
 add_jaxvals_p = add_any_p
 
 for _kind in (Zero, UndefinedPrimal):

@@ -92,9 +92,8 @@ def as_sharding(value: Any, what: str, laid_out: bool = False, error: type[Excep
 def _sharding_of(value: Format, what: str) -> Sharding | None:
     """The sharding of a Format whose layout is the device's own."""
     layout = value.layout
-    if layout is None or layout is Layout.AUTO or layout.default:
-        return value.sharding
-    if layout == Layout(range(len(layout.major_to_minor))):
+    if (layout is None or layout is Layout.AUTO or layout.default
+            or layout == Layout(range(len(layout.major_to_minor)))):
         return value.sharding
     raise NotImplementedError(f"{what}: {layout}: a value inside of a program has the layout that the "
                               "compiler chooses; experimental.layout.with_layout_constraint asks for "

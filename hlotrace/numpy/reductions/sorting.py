@@ -458,8 +458,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
         if not hasattr(range, "__len__") or len(range) != 2:
             raise ValueError("`range` must be either None or a sequence of scalars (low, high), got "
                              f"{range!r}")
-        low, high = range
-        range = (low, high)
+        range = tuple(range)
         if any(dtypes.is_complex(dtype_of(x)) for x in range):
             raise TypeError(f"histogram: range must be two real numbers, got {range}")
     return _even_edges(a, range, static_int(bins, "bins"))

@@ -104,10 +104,6 @@ def _mul_transpose(ct, x, y):
     return [if_linear(x, lambda: mul(ct, y)), if_linear(y, lambda: mul(x, ct))]
 
 
-def _float_result(dtype):
-    return dtypes.real_of(dtype)
-
-
 # --- the table ------------------------------------------------------------------------------------
 
 neg_p = elementwise("neg", "stablehlo.negate", "fciu", lambda g, o, x: neg(g),
@@ -376,12 +372,12 @@ def _abs_dx(g, o, x):
     return select(ge(x, 0), g, neg(g))
 
 
-abs_p = elementwise("abs", "stablehlo.abs", "fci", _abs_dx, result=_float_result,
+abs_p = elementwise("abs", "stablehlo.abs", "fci", _abs_dx, result=dtypes.real_of,
                     lower=_mended(_abs_of_infinite), makes_nan=False)
-real_p = elementwise("real", "stablehlo.real", "c", lambda g, o, x: real(g), result=_float_result,
+real_p = elementwise("real", "stablehlo.real", "c", lambda g, o, x: real(g), result=dtypes.real_of,
                      transpose=lambda ct, x: [complex_p.bind(ct, full(shape_of(ct), 0, dtype_of(ct)))],
                      makes_nan=False, linear="first")
-imag_p = elementwise("imag", "stablehlo.imag", "c", lambda g, o, x: imag_p.bind(g), result=_float_result,
+imag_p = elementwise("imag", "stablehlo.imag", "c", lambda g, o, x: imag_p.bind(g), result=dtypes.real_of,
                      transpose=lambda ct, x: [complex_p.bind(full(shape_of(ct), 0, dtype_of(ct)), neg(ct))],
                      makes_nan=False, linear="first")
 conj_p = elementwise("conj", "chlo.conj", "c", lambda g, o, x: conj_p.bind(g),
