@@ -19,7 +19,7 @@ FUNCTIONS = {
 
 
 def check(whole, on, lies):
-    """They take the values of all processes; `on(*spec)` is a sharding, `lies(x, sharding, value)` asserts."""
+    """They take the values of all processes.  on(*spec) is a sharding, lies(x, sharding, value) asserts."""
     for name, function in FUNCTIONS.items():
         want = function(jnp.asarray(whole))
         for x in (jax.device_put(whole, on("p")), jax.device_put(whole, on())):

@@ -172,7 +172,8 @@ row("select_n", lambda m, x, y: np.where(m, y, x), MASK, *CASES[:2], kinds="fciu
     fails(TypeError, "must be boolean or integer type", "select_n", F32, F32, F32),
     fails(TypeError, "cannot have > 2 cases", "select_n", np.True_, F32, F32, F32),
     fails(TypeError, "cases must have the same shapes", "select_n", np.True_, (2,), (3,)),
-    fails(TypeError, "must be scalar or have the same shape as cases", "select_n", np.array([True]), (2,), (2,))])
+    fails(TypeError, "must be scalar or have the same shape as cases", "select_n", np.array([True]), (2,),
+          (2,))])
 row("select_n", lambda i, *xs: np.choose(i, xs), fixed([[0, 1, 2], [2, 1, 0]], np.uint8), *CASES, kinds="f",
     variant="narrow index")
 row("select_n", lambda m, x, y: np.where(m, y, x), fixed(True, bool), *CASES[:2], kinds="fciub",

@@ -615,7 +615,8 @@ def test_with_one_process_nothing_travels():
     x = multihost_utils.host_local_array_to_global_array(np.arange(16), everywhere, P("x"))
     assert x.sharding == NamedSharding(everywhere, P("x"))
     assert multihost_utils.global_array_to_host_local_array(x, everywhere, P("x")) is x
-    for there in (multihost_utils.host_local_array_to_global_array, multihost_utils.global_array_to_host_local_array):
+    for there in (multihost_utils.host_local_array_to_global_array,
+                  multihost_utils.global_array_to_host_local_array):
         assert (jax.jit(lambda x, there=there: there(x, everywhere, P("x")) * 2)(np.arange(16)) == 2 * np.arange(16)).all()
     with pytest.raises(TypeError, match="not a valid JAX type"):
         multihost_utils.process_allgather("words")
