@@ -17,7 +17,7 @@ from ..primitives.arrays.elementwise import conj_p, convert, mul, sub
 from ..primitives.arrays.precision import canonical_precision
 from ..primitives.arrays.reduce import reduce_or_p
 from ..primitives.arrays.shape import move_axis, reduce_sum, reshape, squeeze_p
-from ..primitives.arrays.slicing import concatenate_p, pad_p, rev_p, slice_p
+from ..primitives.arrays.slicing import concatenate_p, pad_p, rev_p, slice_along, slice_p
 from ..primitives.common import canonical_axes, canonical_axis, np, prod, scalar
 from .indexing.conditions import where
 from .util import (
@@ -347,18 +347,14 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
 
 def _part(x, i):
     """Component i along the last axis, which stays with size 1."""
-    shape = shape_of(x)
-    return slice_p.bind(x, start_indices=(0,) * (len(shape) - 1) + (i,), limit_indices=(*shape[:-1], i + 1),
-                        strides=None)
+    return slice_along(x, -1, i, i + 1)
 
 
 def merged_diagonal(x, i, j):
     """`x` of equal sizes along axes i < j, whose diagonal becomes the last axis."""
     n = shape_of(x)[i]
     x = move_axis(move_axis(x, j, ndim(x) - 1), i, ndim(x) - 2)
-    x = reshape(x, (*shape_of(x)[:-2], n * n))
-    start, limit = (0,) * ndim(x), shape_of(x)
-    return slice_p.bind(x, start_indices=start, limit_indices=limit, strides=(1,) * (ndim(x) - 1) + (n + 1,))
+    return slice_along(reshape(x, (*shape_of(x)[:-2], n * n)), -1, 0, n * n, n + 1)
 
 
 @composite(static=("offset", "axis1", "axis2", "dtype"))

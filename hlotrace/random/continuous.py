@@ -8,7 +8,7 @@ from ..primitives.arrays import elementwise as e
 from ..primitives.arrays.bit_formats import bitcast_convert_type_p
 from ..primitives.arrays.random import WORDS, random_bits_p, random_split_p
 from ..primitives.arrays.shape import squeeze_p
-from ..primitives.arrays.slicing import slice_p
+from ..primitives.arrays.slicing import slice_along
 from ..primitives.arrays.special import erf_inv_p, erf_p
 from ..primitives.common import canonical_shape, np, scalar
 from .keys import one_key
@@ -57,9 +57,7 @@ def halves(key):
 
 def row(x, i):
     """`x[i]`, for a static i."""
-    rest = shape_of(x)[1:]
-    part = slice_p.bind(x, start_indices=(i, *(0,) * len(rest)), limit_indices=(i + 1, *rest), strides=None)
-    return squeeze_p.bind(part, dimensions=(0,))
+    return squeeze_p.bind(slice_along(x, 0, i, i + 1), dimensions=(0,))
 
 
 # --- bits and uniform -----------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from ...lax import shapes as lax
 from ...lax.shapes import broadcast_shapes
 from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays.shape import reshape as reshape_array
-from ...primitives.arrays.slicing import slice_p
+from ...primitives.arrays.slicing import slice_along
 from ...primitives.common import as_axes, canonical_axes, canonical_axis, canonical_shape, np, prod
 from ..util import (
     broadcast_to_shape, check_arraylike, joint_shape, ndim as ndim_of, shape as shape_of, split_alike)
@@ -157,7 +157,7 @@ def _resize(a, *, shape):
     if not flat.shape[0]:
         return lax.full(shape, 0, flat.dtype)
     copies = lax.tile(flat, (-(-wanted // flat.shape[0]),))
-    return lax.reshape(slice_p.bind(copies, start_indices=(0,), limit_indices=(wanted,), strides=None), shape)
+    return lax.reshape(slice_along(copies, 0, 0, wanted), shape)
 
 
 # --- axes -----------------------------------------------------------------------------------------
