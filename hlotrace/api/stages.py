@@ -43,7 +43,6 @@ class ShapeDtypeStruct:
 
     Args:
         shape: a sequence of ints.
-        dtype: what NumPy takes for a dtype.
         sharding: a Sharding, a Format, a Device, or a PartitionSpec of the current mesh.
         weak_type: does the dtype give way to others?
         vma: names of manual axes of a `shard_map` along which it differs between devices.

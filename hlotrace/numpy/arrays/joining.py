@@ -12,7 +12,7 @@ from ...core.symbolic.dimension import as_size, max_dim, min_dim, surely
 from ...core.trace import concrete_or_error
 from ...lax import shapes as lax
 from ...primitives.arrays.shape import squeeze_p
-from ...primitives.arrays.slicing import slice_p
+from ...primitives.arrays.slicing import slice_along
 from ...primitives.common import canonical_axis, np
 from ..util import MANY, cast, check_arraylike, in_pieces, ndim as ndim_of, promote_dtypes, shape as shape_of
 from .creation import asarray
@@ -224,12 +224,7 @@ def append(arr, values, axis=None):
 
 @composite(static=("bounds", "axis"))
 def slices(a, *, bounds, axis):
-    parts = []
-    for lo, hi in bounds:
-        starts, limits = [0] * a.ndim, list(a.shape)
-        starts[axis], limits[axis] = lo, hi
-        parts.append(slice_p.bind(a, start_indices=tuple(starts), limit_indices=tuple(limits), strides=None))
-    return parts
+    return [slice_along(a, axis, lo, hi) for lo, hi in bounds]
 
 
 def array_split(ary, indices_or_sections, axis=0):

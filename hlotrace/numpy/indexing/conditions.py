@@ -17,7 +17,7 @@ from ..arrays.creation import asarray
 from ..arrays.shaping import broadcast_to, ravel
 from ..reductions.sorting import flat, index_dtype, positions, searchsorted
 from ..util import (
-    broadcast_shapes, broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, promote_dtypes, shape,
+    broadcast_to_shape, cast, check_arraylike, dtype_of, joint_shape, ndim, promote_dtypes, shape,
     split_alike)
 
 __all__ = ["argwhere", "flatnonzero", "nonzero", "piecewise", "select", "where"]
@@ -56,7 +56,7 @@ def _where(condition, x, y):
     if not dtypes.is_bool(dtype_of(condition)):
         condition = ne(condition, 0)
     x, y = promote_dtypes(x, y)
-    target = broadcast_shapes(shape(condition), shape(x), shape(y))
+    target = joint_shape(shape(condition), shape(x), shape(y))
     spread = not shape(condition) == shape(x) == shape(y)
     x, y = broadcast_to_shape(x, target), broadcast_to_shape(y, target)
     if ndim(condition):
