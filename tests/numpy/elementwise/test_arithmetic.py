@@ -6,7 +6,7 @@ from reference import evaluated
 
 import hlotrace.numpy as jnp
 from hlotrace import jit, lax
-from hlotrace.api.autodiff import grad
+from hlotrace.api.autodiff import grad, vjp
 
 
 def array(dtype):
@@ -135,3 +135,11 @@ def test_higher_derivatives_at_zero():
     found = evaluated(lambda x: [grad(f)(x) for f in functions])(0.0)
     np.testing.assert_allclose(found, [0, -np.pi**2 / 3, 0, 0, 0.5, INF, -INF, 0, 2, 0], rtol=1e-5, atol=1e-6)
     assert grad(grad(jnp.logaddexp))(1.0, 1.0) == 0.25
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+def test_equal_operands_share_the_slope(dtype):
+    x = jnp.array([1, -2], dtype)
+    for function in (lax.max, lax.min, jnp.maximum, jnp.minimum):
+        for slope in vjp(function, x, x)[1](jnp.ones_like(x)):
+            np.testing.assert_array_equal(slope, [0.5, 0.5], function.__name__)
