@@ -285,16 +285,16 @@ def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable
 
 
 def hessenberg(a):
-    """(h, taus): x = Q H Q^H for square matrices, H with zeros below the first subdiagonal.
+    """[h, taus]: x = Q H Q^H for square matrices, H with zeros below the first subdiagonal.
 
     There `h` has the reflectors that make Q, their factors are `taus`; `householder_product` of h[1:, :-1]
     gives Q[1:, 1:].
 
     >>> lax.linalg.hessenberg(jnp.array([[1., 2.], [3., 4.]]))
-    (Array([[1., 2.],
-           [3., 4.]], dtype=float32), Array([0.], dtype=float32))
+    [Array([[1., 2.],
+           [3., 4.]], dtype=float32), Array([0.], dtype=float32)]
     """
-    return tuple(hessenberg_p.bind(a))
+    return hessenberg_p.bind(a)
 
 
 def tridiagonal(a, *, lower=True):
@@ -304,13 +304,13 @@ def tridiagonal(a, *, lower=True):
         a: matrices of shape [..., n, n], of which one triangle is read.
         lower: which triangle.
     Returns:
-        (a, d, e, taus): the diagonal d and the one beside it e; in `a` these, and the reflectors in the rest
+        [a, d, e, taus]: the diagonal d and the one beside it e; in `a` these, and the reflectors in the rest
         of the triangle; and the factors of the reflectors.
 
     >>> lax.linalg.tridiagonal(jnp.array([[1., 2.], [2., 5.]]))[1:3]
-    (Array([1., 5.], dtype=float32), Array([2.], dtype=float32))
+    [Array([1., 5.], dtype=float32), Array([2.], dtype=float32)]
     """
-    return tuple(tridiagonal_p.bind(a, lower=bool(lower)))
+    return tridiagonal_p.bind(a, lower=bool(lower))
 
 
 def tridiagonal_solve(dl, d, du, b, *, perturb_singular=False):

@@ -65,13 +65,14 @@ def row(x, i):
 def bits(key, shape=(), dtype=None, *, out_sharding=None):
     """Uniform random bits as unsigned integers (default: uint32, or uint64 with 64-bit types on).
 
+    Types of less than 8 bits give uint8.
+
     >>> jax.random.bits(jax.random.key(0), (3,), jnp.uint8)
     Array([167, 146,  40], dtype=uint8)
     """
     dtype = dtypes.canonicalize(dtypes.uint64) if dtype is None else dtypes.check_user_dtype(dtype, "bits")
-    if dtype not in WORDS.values():
-        raise ValueError("dtype argument to `bits` must be an unsigned int dtype of 8 bits or more, got "
-                         f"{dtype.name}")
+    if not dtypes.is_unsigned(dtype):
+        raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype, got {dtype.name}")
     words = random_bits_p.bind(one_key("bits", key), bit_width=dtype.itemsize * 8,
                                shape=canonical_shape(shape))
     return with_out_sharding(words, out_sharding, "random.bits")

@@ -382,14 +382,12 @@ maximum = Binary("maximum", """The greater; NaN where either is NaN.
     Array([ 3.,  5., nan], dtype=float32)
     >>> jax.grad(jnp.maximum)(2., 2.)            # where both are equal, each has half of the slope
     Array(0.5, dtype=float32, weak_type=True)
-    """, promote_args, fiub=e.max_p,
-                 c=lambda x, y: select(greater(x, y), x, y))
+    """, promote_args, fciub=e.max_p)
 minimum = Binary("minimum", """The lesser; NaN where either is NaN.
 
     >>> jnp.minimum(jnp.array([1., 5., jnp.nan]), 3)
     Array([ 1.,  3., nan], dtype=float32)
-    """, promote_args, fiub=e.min_p,
-                 c=lambda x, y: select(less(x, y), x, y))
+    """, promote_args, fciub=e.min_p)
 
 
 # --- functions of one array made of several primitives --------------------------------------------

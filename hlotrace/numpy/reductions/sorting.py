@@ -537,7 +537,7 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
         weights: (n,).
         density: make the integral 1.
     Returns:
-        Counts with d axes, int32 without weights and density; and a tuple of d vectors of edges, floating
+        Counts with d axes, int32 without weights and density; and a list of d vectors of edges, floating
         point also for integers.
 
     >>> counts, edges = jnp.histogramdd(jnp.array([[0., 0.], [1., 3.], [2., 4.]]), bins=2)
@@ -559,8 +559,8 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
     if len(bins) != d or len(range) != d:
         raise ValueError(f"histogramdd: bins and range must have one entry for each of the {d} axes, got "
                          f"{len(bins)} and {len(range)}")
-    edges = tuple([histogram_bin_edges(sample[:, i], asarray(b) if isinstance(b, (list, tuple)) else b, r)
-                   for i, (b, r) in enumerate(zip(bins, range))])
+    edges = [histogram_bin_edges(sample[:, i], asarray(b) if isinstance(b, (list, tuple)) else b, r)
+             for i, (b, r) in enumerate(zip(bins, range))]
     return _histogramdd(sample, weights[0] if weights else None, edges, bool(density)), edges
 
 

@@ -184,7 +184,7 @@ def hessenberg(a, *, calc_q=False, overwrite_a=False, check_finite=True):
 
 
 def schur(a, output="real"):
-    """(T, Z) with a = Z T Z^H, Z unitary, of square matrices (..., n, n).
+    """[T, Z] with a = Z T Z^H, Z unitary, of square matrices (..., n, n).
 
     Args:
         output: "complex" for T upper triangular; "real" keeps real matrices real, with blocks of 2 by 2 on
@@ -196,7 +196,7 @@ def schur(a, output="real"):
     """
     check_choice("output", output, ("real", "complex"))
     a = square("schur", a)
-    return tuple(linalg.schur(a.astype(dtypes.complex_of(a.dtype)) if output == "complex" else a))
+    return linalg.schur(a.astype(dtypes.complex_of(a.dtype)) if output == "complex" else a)
 
 
 @promotes("T", "Z")

@@ -124,7 +124,7 @@ def test_ends():
 @pytest.mark.parametrize("at", range(3))
 @pytest.mark.parametrize("name, args", [
     ("hyp1f1", (1.5, 2.5, 0.7)), ("boxcox", (2.0, 0.7)), ("owens_t", (0.5, 2.0)), ("gammainc", (2.0, 1.5)),
-    ("poch", (4.0, 2.5)), ("hyp2f1", (0.5, 1.5, 2.5, 0.3)),
+    ("poch", (4.0, 2.5)), ("poch", (2.0, 0.0)), ("poch", (2.0, 1e-20)), ("hyp2f1", (0.5, 1.5, 2.5, 0.3)),
 ])
 def test_derivatives_where_one_argument_is_an_array(name, args, at):
     """The others are numbers: as if they were arrays too."""
