@@ -87,10 +87,11 @@ def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
         raise ValueError("may_alias and donate cannot be True at the same time.")
     if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
         return x        # there is one value of this type, on no device
-    if may_alias is False and type(x) is ArrayImpl:
-        x = copy.copy(x)
-    if sharding is not None and getattr(sharding, "_layout", None) is not None:
-        sharding = _settled(sharding, x)
+    held = x._buf._sharding._own if type(x) is ArrayImpl else None
+    if may_alias is False and held is not None:
+        x = copy.copy(x) if held._layout is None else transfer.move(copy.copy(x), held, x._committed)
+    if getattr(sharding, "_layout", None) is not None:
+        sharding, held = _settled(sharding, x), None
     if isinstance(x, np.ndarray) and x.dtype.kind == "T":
         return _put_texts(x, sharding)
     if sharding is None:
@@ -115,6 +116,9 @@ def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
         put_there = ArrayImpl(plain.put(aval), shards.put(np.asarray(x), aval, plain), True)
         return put_there if plain is sharding else transfer.move(put_there, sharding)
     placement.check_fits(sharding, x.aval, partial(placement.of_type, "device_put: a value", x.aval))
+    if held is not None and held._layout is not None and held.shard_shape(x.shape) == sharding.shard_shape(
+            x.shape):       # the bytes of each part are copied as they are
+        sharding = sharding.in_layout(held._layout)
     if x._committed and x._buf._sharding._own == sharding and may_alias is not False and not retyped:
         x.check_alive()
         return x
