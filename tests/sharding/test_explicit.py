@@ -163,6 +163,10 @@ def test_a_program_goes_from_mesh_to_mesh():
         found = jax.jit(lambda x: jax.reshard(x, over))(split("x"))
         assert kind(found) == "f32[8@a,8]" and found.sharding == NamedSharding(other, P("a", None))
         np.testing.assert_array_equal(found, X)
+        twice = jax.sharding.auto_axes(lambda x: x * 2, out_sharding=P("y"))        # whole to the mesh in use
+        value, back = jax.vjp(twice, jax.device_put(X, over))
+        assert kind(value) == "f32[8@y,8]" and kind(back(value)[0]) == "f32[8@a,8]"
+        np.testing.assert_array_equal(back(value)[0], X * 4)
 
 
 def test_what_is_traced_ahead_has_types():
@@ -513,6 +517,9 @@ def test_shardings_of_jit_say_where_and_types_say_what_is_split():
     over = NamedSharding(mesh(), P("x", "y"))       # no mesh is in use: results are as the compiler divides them
     for call in jax.jit(jnp.sin, in_shardings=over), jax.jit(jnp.sin, in_shardings=over).lower(X).compile():
         assert kind(call(X)) == "f32[8@x,8@y]"
+    nested = jax.jit(lambda x: jax.jit(lambda x: x * 2, in_shardings=over)(x) + 1)
+    assert kind(nested(X)) == "f32[8@x,8@y]"        # its program is that of what in_shardings made of `x`
+    np.testing.assert_array_equal(nested(X), X * 2 + 1)
 
 
 def test_programs_over_auto_axes_are_what_they_were():

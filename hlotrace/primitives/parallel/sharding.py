@@ -137,7 +137,7 @@ def as_type(x, aval):
     if found.explicit == aval.explicit:
         return x
     if found.explicit is not None and aval.explicit is not None and found.explicit.mesh != aval.explicit.mesh:
-        x = mesh_cast_p.bind(x, mesh=aval.explicit.mesh)
+        x = cast(x, aval.explicit.mesh)
     sharding = aval.explicit or found.explicit.with_spec(PartitionSpec(*[None] * aval.ndim))
     return reshard(x, sharding=sharding)
 
@@ -164,7 +164,14 @@ def summed(x, but=()):
 
 
 def cast(x, mesh):
-    """`x` over a mesh of the same axes, of which others are Explicit; only over those it stays unreduced."""
+    """`x` over a mesh, of which other axes are Explicit; only over those it stays unreduced.
+
+    From a mesh of other axes it goes there whole.
+    """
+    found = aval_of(x).explicit
+    if found is not None and found.mesh.shape_tuple != mesh.shape_tuple:
+        there = mesh.update(axis_types=[AxisType.Explicit] * len(mesh.axis_names))
+        x = reshard(x, sharding=found.update(mesh=there, spec=PartitionSpec(*[None] * aval_of(x).ndim)))
     return mesh_cast_p.bind(summed(x, mesh.explicit_axes), mesh=mesh)
 
 
