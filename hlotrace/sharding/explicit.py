@@ -182,7 +182,8 @@ def _by_axes(primitive: Primitive, rule: Any, avals: Sequence[ShapedArray], resu
         known = aval.mesh is not None if primitive.alike else aval.explicit is not None
         for dim, split in enumerate(aval.splits if known else ()):
             label = labels[dim]
-            if not split and (label is None or not primitive.alike) or label is None and computed == "gone":
+            if label is None and computed == "gone" or not split and (
+                    not primitive.alike or label is None and computed == "refused"):
                 continue
             if label is None and computed == "refused":
                 words = primitive.whole or (f"Input {number} to {primitive} must be unsharded on non-batch "
