@@ -212,6 +212,9 @@ FUNCTIONS = [
     (lambda x: jnp.hypot(jax.reshard(x, P("x")), jax.reshard(x, P(None, "y"))), "f32[8@x,8@y]"),
     (lambda x: jnp.logaddexp(x, X), "f32[8@x,8@y]"), (lambda x: jnp.floor_divide(X, x + 1), "f32[8@x,8@y]"),
     (lambda x: jnp.where(jax.reshard(x[:4].max(0), P("y")) > 40, x, 0.0), "f32[8@x,8@y]"),
+    (lambda x: jnp.sum(jax.reshard(x, P("x")), 1, where=jax.reshard(x > 3, P(None, "y"))), "f32[8@x]"),
+    (lambda x: jnp.max(jax.reshard(x, P()), 0, where=x > 3, initial=0), "f32[8@y]"),
+    (lambda x: jnp.select([x > 30, jax.reshard(x > 9, P())], [jax.reshard(x, P("x")), x * 2], 0.0), "f32[8@x,8@y]"),
     (lambda x: jnp.broadcast_arrays(x, jax.reshard(x[:4].max(0), P()))[1], "f32[8@x,8@y]"),
     (lambda x: jnp.zeros_like(x), "f32[8@x,8@y]"), (lambda x: jnp.where(x > 1, x, 0.0), "f32[8@x,8@y]"),
     (lambda x: jnp.fft.rfft(x), None), (lambda x: jnp.linalg.inv(x), None), (lambda x: jnp.pad(x, 1), None),
@@ -348,6 +351,15 @@ def test_tangents_and_cotangents_are_split_as_their_primals_are():
     for fun in (lambda x: jnp.sin(x) * 2, jnp.round, lax.stop_gradient):        # of zeros too
         for jvp in (jax.jvp, jax.jit(jax.jvp, static_argnums=0)):
             assert kind(jvp(fun, (x,), (x,))[1]) == "f32[8@x,8]"
+
+
+def test_gradients_of_examples_are_split_as_these():
+    x, w = split("x"), split()
+    for loss in (lambda w, v: (jnp.tanh(w @ v) ** 2).sum(), lambda w, v: jnp.round(w @ v).sum()):
+        for grads in (f(g) for f in (lambda f: f, jax.jit) for g in (
+                jax.vmap(jax.grad(loss), (None, 0)), jax.vmap(lambda w, v, f=loss: jax.vjp(f, w, v)[1](1.0)[0], (None, 0)))):
+            assert kind(grads(w, x)) == "f32[8@x,8,8]"
+            np.testing.assert_allclose(grads(w, x), jax.vmap(jax.grad(loss), (None, 0))(X, X), rtol=1e-4)
 
 
 def test_gradients_over_data_are_summed():
