@@ -8,7 +8,7 @@ from ...core.errors import ShardingTypeError
 from ...core.jaxpr import Var
 from ...core.trace import JaxprTracer, Tracer
 from ...sharding.abstract import HOST, Sharding, space_of
-from ...sharding.explicit import named_axes
+from ...sharding.explicit import check_no_manual, named_axes
 from ...sharding.layout import Layout
 from ...sharding.mesh import AxisType
 from ...sharding.named import as_named
@@ -104,6 +104,8 @@ sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 
 def _reshard_abstract_eval(x, *, sharding):
     wanted, found = sharding.spec.unreduced, x.explicit._terms if x.explicit else frozenset()
+    if wanted:
+        check_no_manual("reshard")
     if wanted - found and found - wanted:       # XLA ends the process
         raise ShardingTypeError(f"reshard: the value is {x.short()}, unreduced over other axes than "
                                 f"{sharding.spec}: take the sum first, as in jax.reshard(x, "
