@@ -298,10 +298,12 @@ def _cotangent(ct: Any, aval: ShapedArray) -> Any:
 
 def _divided(ct: Any, aval: ShapedArray) -> Any:
     """A cotangent split over Explicit mesh axes as its primal is; unreduced where that is reduced."""
-    aval = aval.cotangent()
-    if aval_of(ct).explicit == aval.explicit:
+    aval, found = aval.cotangent(), aval_of(ct)
+    if found.explicit == aval.explicit and (aval.mesh is None or found.mesh == aval.mesh):
         return ct
-    from ..primitives.parallel.sharding import as_type  # few programs are over Explicit axes
+    from ..primitives.parallel.sharding import as_type, reshard  # few programs are over Explicit axes
+    if found.explicit == aval.explicit:     # made over Auto axes, which say nothing of axes that vmap maps
+        return reshard(ct, sharding=aval.sharding)
     return as_type(ct, aval)
 
 

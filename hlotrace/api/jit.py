@@ -284,6 +284,9 @@ class JitFunction(FastPath):
         """A call while something else is traced: shardings of arguments and results are constraints there."""
         traced = self.trace_given(given)
         leaves, outs = self._placement.constrained(traced, given.leaves)
+        if self._placement.asks and (avals := tuple(map(aval_of, leaves))) != given.avals:
+            # resharded over Explicit axes: the program is that of the types they have now
+            traced = self.trace_given(given._replace(avals=avals))
         operands = [*traced.consts, *leaves]
         if self._inline and not self._placement.asks:
             results = eval_jaxpr(traced.closed, (), *operands)

@@ -164,6 +164,10 @@ def test_a_program_goes_from_mesh_to_mesh():
         found = jax.jit(lambda x: jax.reshard(x, over))(split("x"))
         assert kind(found) == "f32[8@a,8]" and found.sharding == NamedSharding(other, P("a", None))
         np.testing.assert_array_equal(found, X)
+        twice = jax.sharding.auto_axes(lambda x: x * 2, out_sharding=P("y"))        # whole to the mesh in use
+        value, back = jax.vjp(twice, jax.device_put(X, over))
+        assert kind(value) == "f32[8@y,8]" and kind(back(value)[0]) == "f32[8@a,8]"
+        np.testing.assert_array_equal(back(value)[0], X * 4)
 
 
 def test_what_is_traced_ahead_has_types():
@@ -211,6 +215,9 @@ FUNCTIONS = [
     (lambda x: jnp.hypot(jax.reshard(x, P("x")), jax.reshard(x, P(None, "y"))), "f32[8@x,8@y]"),
     (lambda x: jnp.logaddexp(x, X), "f32[8@x,8@y]"), (lambda x: jnp.floor_divide(X, x + 1), "f32[8@x,8@y]"),
     (lambda x: jnp.where(jax.reshard(x[:4].max(0), P("y")) > 40, x, 0.0), "f32[8@x,8@y]"),
+    (lambda x: jnp.sum(jax.reshard(x, P("x")), 1, where=jax.reshard(x > 3, P(None, "y"))), "f32[8@x]"),
+    (lambda x: jnp.max(jax.reshard(x, P()), 0, where=x > 3, initial=0), "f32[8@y]"),
+    (lambda x: jnp.select([x > 30, jax.reshard(x > 9, P())], [jax.reshard(x, P("x")), x * 2], 0.0), "f32[8@x,8@y]"),
     (lambda x: jnp.broadcast_arrays(x, jax.reshard(x[:4].max(0), P()))[1], "f32[8@x,8@y]"),
     (lambda x: jnp.zeros_like(x), "f32[8@x,8@y]"), (lambda x: jnp.where(x > 1, x, 0.0), "f32[8@x,8@y]"),
     (lambda x: jnp.fft.rfft(x), None), (lambda x: jnp.linalg.inv(x), None), (lambda x: jnp.pad(x, 1), None),
@@ -344,7 +351,18 @@ def test_tangents_and_cotangents_are_split_as_their_primals_are():
         for grad in (jax.grad(fun), jax.jit(jax.grad(fun))):
             assert kind(grad(x)) == "f32[8@x,8]"
     assert seen == ["f32[8@x,8]"] * 6
-    assert kind(jax.jvp(lambda x: jnp.sin(x) * 2, (x,), (x,))[1]) == "f32[8@x,8]"
+    for fun in (lambda x: jnp.sin(x) * 2, jnp.round, lax.stop_gradient):        # of zeros too
+        for jvp in (jax.jvp, jax.jit(jax.jvp, static_argnums=0)):
+            assert kind(jvp(fun, (x,), (x,))[1]) == "f32[8@x,8]"
+
+
+def test_gradients_of_examples_are_split_as_these():
+    x, w = split("x"), split()
+    for loss in (lambda w, v: (jnp.tanh(w @ v) ** 2).sum(), lambda w, v: jnp.round(w @ v).sum()):
+        for grads in (f(g) for f in (lambda f: f, jax.jit) for g in (
+                jax.vmap(jax.grad(loss), (None, 0)), jax.vmap(lambda w, v, f=loss: jax.vjp(f, w, v)[1](1.0)[0], (None, 0)))):
+            assert kind(grads(w, x)) == "f32[8@x,8,8]"
+            np.testing.assert_allclose(grads(w, x), jax.vmap(jax.grad(loss), (None, 0))(X, X), rtol=1e-4)
 
 
 def test_gradients_over_data_are_summed():
@@ -493,7 +511,7 @@ def test_branches_have_one_type():
 
 @pytest.mark.parametrize("function", [
     lambda x, y: lax.select(x > 0, x, y), lambda x, y: lax.select(y > 0, x, x), lambda x, y: jnp.where(x > 0, x, y),
-    lambda x, y: lax.concatenate([x, y], 1), lambda x, y: lax.sort([x, y], dimension=1)])
+    lambda x, y: lax.concatenate([x, y], 1), lambda x, y: lax.concatenate([y, x], 0), lambda x, y: lax.sort([x, y], dimension=1)])
 def test_what_is_known_to_be_whole_is_refused_beside_what_is_split(function):
     for way in (lambda f: f, jax.jit):
         with pytest.raises(ShardingTypeError, match="is split over mesh axis 'x'|is whole"):
@@ -521,6 +539,9 @@ def test_shardings_of_jit_say_where_and_types_say_what_is_split():
                          P("x", "y"))       # no mesh is in use: results are as the compiler divides them
     for call in jax.jit(jnp.sin, in_shardings=over), jax.jit(jnp.sin, in_shardings=over).lower(X).compile():
         assert kind(call(X)) == "f32[8@x,8@y]"
+    nested = jax.jit(lambda x: jax.jit(lambda x: x * 2, in_shardings=over)(x) + 1)
+    assert kind(nested(X)) == "f32[8@x,8@y]"        # its program is that of what in_shardings made of `x`
+    np.testing.assert_array_equal(nested(X), X * 2 + 1)
 
 
 def test_programs_over_auto_axes_are_what_they_were():

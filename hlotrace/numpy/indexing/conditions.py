@@ -188,6 +188,8 @@ def select(condlist, choicelist, default=0):
 @composite
 def _select(conditions, choices, default):
     *choices, out = promote_dtypes(*choices, default)
+    alike = split_alike(*conditions, *choices)
+    conditions, choices = alike[:len(conditions)], alike[len(conditions):]
     for condition, choice in zip(reversed(conditions), reversed(choices)):
         out = where(condition, choice, out)
     return out
