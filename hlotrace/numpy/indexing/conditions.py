@@ -1,10 +1,9 @@
 """Where conditions hold: `where`, `nonzero` and its kin, choices between values."""
-import operator
-
 from ...api.composite import composite
 from ...api.vmap import vmap
 from ...core import dtypes, errors
 from ...core.array import Array
+from ...core.symbolic import dimension
 from ...core.trace import concrete_or_error, is_concrete
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.cumulative import cumsum_p
@@ -79,8 +78,8 @@ def known(x):
 
 
 def as_size(size):
-    size = operator.index(size)
-    if size < 0:
+    size = dimension.as_size(size)
+    if dimension.surely(size, high=-1):
         raise ValueError(f"size must be a non-negative int, got {size}")
     return size
 

@@ -6,7 +6,7 @@ from ...api.composite import composite
 from ...core import dtypes, errors
 from ...core.avals import aval_of
 from ...core.errors import check_choice, did_you_mean
-from ...core.symbolic.dimension import is_symbolic_dim, surely
+from ...core.symbolic.dimension import as_size, is_symbolic_dim, max_dim, surely
 from ...core.trace import concrete_or_error, is_concrete
 from ...lax.control_flow import fori_loop
 from ...lax.reductions import top_k as lax_top_k
@@ -409,7 +409,7 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
         length = max(operator.index(minlength), int(values.max()) + 1 if values.size else 0)
     if out_sharding is not None:
         x, weights = over_auto_axes(x, weights)
-    return with_out_sharding(_bincount(x, weights, max(operator.index(length), 0)), out_sharding,
+    return with_out_sharding(_bincount(x, weights, max_dim(as_size(length), 0)), out_sharding,
                              "jnp.bincount")
 
 
