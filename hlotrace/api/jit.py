@@ -233,7 +233,8 @@ class JitFunction(FastPath):
         calls = self._known.calls
         call = calls.get((key, where))
         if call is None:
-            call = calls.keep((key, where), call_of(compiled(), where, requested, traced))
+            call = calls.keep((key, where), call_of(compiled(), where, requested, traced,
+                                                    self._placement.commits))
         placed = isinstance(where, tuple) or self._placement.place is not None
         if placed or where == evaluate.client.default_device():
             calls.keep(key, call)       # to be tried first

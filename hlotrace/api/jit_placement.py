@@ -53,17 +53,6 @@ class _Moved:
         return pytree.tree_map(lambda x: transfer.move(x, self.place), results)
 
 
-class _Committed:
-    """A policy of calls: results are committed to the one device that in_shardings or out_shardings name."""
-    def before(self, leaves: Sequence[Any]) -> Sequence[Any]:
-        return leaves
-
-    def after(self, results: Any) -> Any:
-        def commit(x: Any) -> Any:
-            return ArrayImpl(x.aval, x._buf, True) if type(x) is ArrayImpl else x
-        return pytree.tree_map(commit, results)
-
-
 class Placement:
     """What a compiled function `name` was given of shardings; with `place`, a SingleDeviceSharding, all goes
     there."""
@@ -71,6 +60,7 @@ class Placement:
     def __init__(self, name: str, in_shardings: Any, out_shardings: Any, place: Any) -> None:
         self.name, self.place = name, place
         self.policies: tuple[Any, ...] = () if place is None else (_Moved(place),)
+        self.commits = False        # are results committed to the one device that a sharding names?
         if place is not None:
             in_shardings = out_shardings = place
         self.ins, self.outs = in_shardings, out_shardings
@@ -81,8 +71,7 @@ class Placement:
             from ..placement.shardings import check_kind
             for x in leaves:
                 check_kind(x, f"jit of {name}, in_shardings and out_shardings", devices=False)
-            if place is None and placement.SingleDeviceSharding in map(type, leaves):
-                self.policies = (_Committed(),)
+            self.commits = place is None and placement.SingleDeviceSharding in map(type, leaves)
             self.options = (*self.options, tuple(leaves), structure)
 
     def refuse_closure(self) -> None:

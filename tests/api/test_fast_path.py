@@ -177,6 +177,18 @@ def test_committed_arguments_give_committed_results(add):
         assert not add(x, x).committed and add(there, x).committed and add(x, there).committed
 
 
+@pytest.mark.parametrize("stage", ["jitted", "compiled"])
+@pytest.mark.parametrize("asked", ["in_shardings", "out_shardings"])
+def test_results_are_committed_to_a_device_that_shardings_name(stage, asked):
+    there = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    f, x = jax.jit(lambda x, y: (x + y, y), **{asked: (there, None)}), jnp.arange(4.0)
+    call = f if stage == "jitted" else f.lower(x, x).compile()
+    for _ in range(4):
+        found = call(x, x)
+        assert [y.committed for y in found] == [True, True] and found[0].tolist() == (2 * x).tolist()
+        assert found[0]._signature is jax.device_put(x, there)._signature
+
+
 def test_many_threads_call_one_function(add):
     wrong = []
 
