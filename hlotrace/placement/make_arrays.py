@@ -61,7 +61,7 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
     found, values = {}, []
     where = sharding.addressable_devices_indices_map(tuple(shape))
     for index in where.values():
-        key = tuple((s.start, s.stop) for s in index)
+        key = tuple([(s.start, s.stop) for s in index])
         if key not in found:
             value = data_callback(index)
             is_key = isinstance(value, array_impl.ArrayImpl) and dtypes.is_extended(value.dtype)
@@ -75,7 +75,8 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
     aval = _type(name, shape, values[0].dtype if dtype is None else dtype, sharding)
     part = aval.update(shape=sharding.shard_shape(aval.shape))
     for index, value in zip(where.values(), values):
-        if value.shape != part.shape or dtypes.canonicalize(value.dtype) != aval.dtype:
+        if value.shape != part.shape or value.dtype != aval.dtype and (
+                dtypes.canonicalize(value.dtype) != aval.dtype):
             raise ValueError(f"{name}: the part at {index} must have shape {part.shape} and dtype "
                              f"{aval.dtype.name}; the callback returned shape {value.shape} and dtype "
                              f"{value.dtype}: return value[index]. "
