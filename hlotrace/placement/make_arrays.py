@@ -234,11 +234,11 @@ def held_tiles(name: str, sharding: Sharding, ndim: int) -> tuple[tuple[tuple[in
     local = np.isin(tiles, [i for i, d in enumerate(sharding._devices) if is_local(d)]).any(-1)
     if not local.any():
         raise ValueError(f"{name}: no device of {sharding} belongs to this process")
-    held = [np.unique(numbers) for numbers in np.argwhere(local).T]
+    held = [sorted({*numbers}) for numbers in np.argwhere(local).T.tolist()]      # np.unique imports numpy.ma
     if local.sum() != math.prod(map(len, held)):
         raise ValueError(f"{name}: the parts of {sharding} that this process holds do not form a block; use "
                          "make_array_from_callback")
-    return tuple((tuple(numbers.tolist()), total) for numbers, total in zip(held, local.shape))
+    return tuple((tuple(numbers), total) for numbers, total in zip(held, local.shape))
 
 
 __all__ = ["make_array_from_callback", "make_array_from_process_local_data",
