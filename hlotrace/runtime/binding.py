@@ -218,7 +218,7 @@ class Several(_jax.GSPMDSharding):
 
     def __init__(self, devices: Sequence[Device], kind: str | None, own: Any) -> None:
         super().__init__(DeviceList(tuple(devices)), _hlo.HloSharding.replicate(), memory_kind=kind)
-        self._own, self.memory_kind = own, kind
+        self._own = own
 
     __repr__, __getattr__ = OneDevice.__repr__, OneDevice.__getattr__
 
