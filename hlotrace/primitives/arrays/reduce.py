@@ -137,6 +137,9 @@ def _arg_step(before, x, i, y, j):
     return [e.select(better, x, y), e.select(earlier, i, j)]
 
 
+_PAIRS = 1024       # elements that a CPU takes as pairs, one by one: `find` takes thrice as long to compile
+
+
 def arg_reduction(name, before, worst, extreme_p):
     step = functools.partial(_arg_step, before)
 
@@ -172,8 +175,14 @@ def arg_reduction(name, before, worst, extreme_p):
         hit = e.or_p.bind(e.eq(x, best), e.ne(x, x))
         return reduce_min_p.bind(e.select(hit, places, dtypes.max_value(index_dtype)), axes=axes)
 
-    p = Mapped(name, abstract_eval=abstract_eval, axes=same_axes("axes", gone=True), lower={
-        None: lower, "cpu": lambda ctx, eqn, x: ctx.lower_fun(functools.partial(find, **eqn.params), eqn, x)})
+    def lower_for_cpu(ctx, eqn, x):
+        size = eqn.invars[0].aval.size
+        if type(size) is int and size <= _PAIRS:
+            return lower(ctx, eqn, x)
+        return ctx.lower_fun(functools.partial(find, **eqn.params), eqn, x)
+
+    p = Mapped(name, abstract_eval=abstract_eval, axes=same_axes("axes", gone=True),
+               lower={None: lower, "cpu": lower_for_cpu})
     p.jvp = no_tangent_jvp(p)
     return p
 
