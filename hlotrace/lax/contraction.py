@@ -11,7 +11,7 @@ from ..primitives.arrays.contract import contract, dot_general_p, labels, unredu
 from ..primitives.arrays.conv import ConvDimensionNumbers, conv_general_dilated_p, dilated
 from ..primitives.arrays.elementwise import and_p, convert, ge, lt, mul, select, sub
 from ..primitives.arrays.precision import DotAlgorithm, DotAlgorithmPreset, Precision, canonical_precision
-from ..primitives.arrays.shape import broadcast_in_dim, full, reshape, transpose
+from ..primitives.arrays.shape import broadcast_in_dim, reshape, transpose
 from ..primitives.arrays.slicing import iota_p, rev_p
 from ..primitives.common import ndim_of, np, prod, shape_of
 
@@ -201,7 +201,7 @@ def _masked_groups(x, axis, group_sizes, prefix):
     inside = and_p.bind(ge(rows, start), lt(rows, end))
     shape = (groups, *shape)
     return select(broadcast_in_dim(inside, shape, (0, *[k + 1 for k in kept])),
-                  broadcast_in_dim(x, shape, tuple(range(1, len(shape)))), full(shape, 0, aval_of(x).dtype))
+                  broadcast_in_dim(x, shape, tuple(range(1, len(shape)))), 0)
 
 
 def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=None, group_offset=None,

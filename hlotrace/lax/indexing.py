@@ -16,7 +16,7 @@ from ..primitives.arrays.elementwise import add, convert, lt, neg, select
 from ..primitives.arrays.gather import gather_p
 from ..primitives.arrays.gather_numbers import (
     PROMISE, GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, window_sizes)
-from ..primitives.arrays.shape import full, reshape, squeeze_p
+from ..primitives.arrays.shape import full, new_axis, reshape, squeeze_p
 from ..primitives.arrays.slicing import concatenate_p, slice_p
 from ..primitives.common import canonical_axis, check_index, dtype_of, is_constant, np, scalar, shape_of
 from ..primitives.programs.checks import outside, report_all
@@ -252,10 +252,9 @@ def dynamic_update_index_in_dim(operand, update, index, axis, *, allow_negative_
     Array([[0, 0],
            [1, 2]], dtype=int32)
     """
-    ndim, shape = aval_of(operand).ndim, aval_of(update).shape
     axis = _checked_axis(operand, index, axis, allow_negative_indices)
-    if len(shape) != ndim:
-        update = reshape(update, (*shape[:axis], 1, *shape[axis:]))
+    if aval_of(update).ndim != aval_of(operand).ndim:
+        update = new_axis(update, axis)
     return dynamic_update_slice_in_dim(operand, update, index, axis,
                                        allow_negative_indices=allow_negative_indices)
 

@@ -10,7 +10,7 @@ from ..core import dtypes
 from ..core.avals import aval_of
 from ..core.surface.public import export_names
 from ..primitives.arrays.elementwise import add, and_p, convert, div, lt, select
-from ..primitives.arrays.shape import broadcast_axis, full, squeeze_p
+from ..primitives.arrays.shape import broadcast_axis, squeeze_p
 from ..primitives.linalg.eigen import EighImplementation, EigImplementation, eig_p, eigh_p
 from ..primitives.linalg.factorizations import (
     householder_product_p, lu_p, lu_pivots_to_permutation_p, ormqr_p, qr_p)
@@ -363,7 +363,7 @@ def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=
         check_square("qdwh with is_hermitian=True", aval)
     if dynamic_shape is not None:
         inside = [lt(place(aval.shape, axis), size) for axis, size in zip((-2, -1), dynamic_shape)]
-        x = select(and_p.bind(*inside), x, full(aval.shape, 0, aval.dtype))
+        x = select(and_p.bind(*inside), x, 0)
     eps = float(dtypes.finfo(aval.dtype).eps if eps is None else eps)
     u, h, steps, converged = polar(x, 10 if max_iterations is None else operator.index(max_iterations), eps)
     u = div(add(u, adjoint(u)), 2) if is_hermitian else u

@@ -9,7 +9,8 @@ from ..core.errors import did_you_mean
 from ..core.pytrees import pytree
 from ..primitives.arrays import elementwise as e
 from ..primitives.arrays.reduce import reduce_max_p, reduce_min_p
-from ..primitives.arrays.shape import broadcast_axis, broadcast_in_dim, move_axis, reduce_sum_p, reshape
+from ..primitives.arrays.shape import (
+    broadcast_axis, broadcast_in_dim, move_axis, new_axis, reduce_sum_p, reshape)
 from ..primitives.common import canonical_axes, canonical_axis, np, prod, shape_of
 from ..primitives.parallel.collectives import (
     all_gather_p, all_to_all_p, axis_index_p, pmax_p, pmin_p, ppermute_p, psum_invariant_p, psum_p,
@@ -229,11 +230,6 @@ def _one_by_one(names, kinds):
     return len(names) > 1 and "vmap" in kinds
 
 
-def _expanded(x, axis):
-    shape = shape_of(x)
-    return reshape(x, (*shape[:axis], 1, *shape[axis:]))
-
-
 def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to="varying"):
     """The values of all devices along the axis, on each of them.
 
@@ -260,7 +256,7 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
 
     def one(v):
         dim = canonical_axis(axis, len(shape_of(v)) + (not tiled))
-        v = _varying(v if tiled else _expanded(v, dim), names, kinds)
+        v = _varying(v if tiled else new_axis(v, dim), names, kinds)
         if _one_by_one(names, kinds):
             for name, n in zip(reversed(names), reversed(sizes)):
                 v = all_gather_p.bind(v, axes=(name,), size=n, dim=dim, groups=None)

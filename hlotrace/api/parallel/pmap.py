@@ -10,7 +10,7 @@ from ...core.config import state
 from ...core.errors import IndivisibleError, check_callable
 from ...core.pytrees import pytree
 from ...core.trace import EVAL
-from ...primitives.arrays.shape import reshape
+from ...primitives.arrays.shape import new_axis, reshape
 from ...runtime.array_impl import ArrayImpl, assembled, own
 from ...runtime.devices import client, shards, transfer
 from ...sharding.abstract import is_local
@@ -173,7 +173,7 @@ class _PmapFunction(JitFunction):
             outs = flat(*[x if d is None else _without(x, d) for x, d in zip(blocks, dims)])
             targets = pytree.flatten_axes("pmap out_axes", flat.out_tree, self._out_axes)
             axes[:] = [_out_axis(flat, i, x, a) for i, (x, a) in enumerate(zip(outs, targets))]
-            return [x if a is None else _with(x, a) for x, a in zip(outs, axes)]
+            return [x if a is None else new_axis(x, a) for x, a in zip(outs, axes)]
 
         mapped = shard_map(body, mesh=mesh, in_specs=tuple(_spec(d, name) for d in dims), check_vma=False,
                            out_specs=lambda: [_spec(a, name) for a in axes])      # once the body was traced
@@ -197,11 +197,6 @@ def _spec(dim: int | None, name: str) -> PartitionSpec:
 
 def _without(x: Any, dim: int) -> Any:
     return reshape(x, (*x.shape[:dim], *x.shape[dim + 1:]))
-
-
-def _with(x: Any, dim: int) -> Any:
-    shape = aval_of(x).shape
-    return reshape(x, (*shape[:dim], 1, *shape[dim:]))
 
 
 def _out_axis(flat: FlatFunction, i: int, x: Any, axis: int | None) -> int | None:

@@ -70,6 +70,14 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
                                  (axis,)) for x, axis in zip(xi, axes)]
 
 
+def _range(s):
+    """The numbers of a slice; an imaginary step is a number of points."""
+    start, step = s.start or 0, 1 if s.step is None else s.step
+    if isinstance(step, complex):
+        return linspace(start, s.stop, int(abs(step)))
+    return arange(start, s.stop, step)
+
+
 class _Grid:
     """`mgrid[a:b:c, ...]` and `ogrid[...]`: ranges from slices; an imaginary step is a number of points.
 
@@ -82,18 +90,12 @@ class _Grid:
     def __init__(self, name, sparse):
         self.name, self.sparse = name, sparse
 
-    def _range(self, s):
-        start, step = 0 if s.start is None else s.start, 1 if s.step is None else s.step
-        if isinstance(step, complex):
-            return linspace(start, s.stop, int(abs(step)))
-        return arange(start, s.stop, step)
-
     __iter__ = None     # else Python would count up without an end
 
     def __getitem__(self, key):
         if isinstance(key, slice):
-            return self._range(key)
-        ranges = promote_dtypes(*map(self._range, key))
+            return _range(key)
+        ranges = promote_dtypes(*map(_range, key))
         grids = meshgrid(*ranges, indexing="ij", sparse=self.sparse)
         if self.sparse:
             return grids
@@ -376,9 +378,7 @@ class _AxisConcat:
     @staticmethod
     def _part(item, ndmin, trans1d):
         if isinstance(item, slice):
-            start, step = item.start or 0, 1 if item.step is None else item.step
-            item = (linspace(start, item.stop, int(abs(step))) if isinstance(step, complex)
-                    else arange(start, item.stop, step))
+            item = _range(item)
         item = asarray(item)
         missing = max(ndmin, 1) - item.ndim
         if missing <= 0:

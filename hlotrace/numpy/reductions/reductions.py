@@ -99,7 +99,7 @@ def reduce_array(a, initial, where, kind, axes, keepdims, dtype):
     shape = shape_of(a)
     if where is not None:
         mask, a = split_alike(as_mask(where, shape), broadcast_in_dim(a, shape, tuple(range(len(shape)))))
-        a = select(mask, a, full(shape, kind.identity(computed).item(), computed))
+        a = select(mask, a, kind.identity(computed).item())
     out = kind.primitive.bind(a, axes=axes)
     if initial is not None:
         out = kind.combine.bind(broadcast_in_dim(cast(initial, computed), shape_of(out), ()), out)
@@ -312,8 +312,7 @@ def _without_nan(a, initial, where, reducer, fill, options, nan_if_none):
     out = reducer(select(missing, fill, a), initial=initial, where=where, **options)
     if not nan_if_none:
         return out
-    return select(all(missing, options["axis"], keepdims=options["keepdims"]),
-                  full(shape_of(out), np.nan, dtype_of(out)), out)
+    return select(all(missing, options["axis"], keepdims=options["keepdims"]), np.nan, out)
 
 
 def _nan_reduction(name, reducer, fill, a, axis, out, keepdims, initial, where, nan_if_none=False, **options):
@@ -430,7 +429,7 @@ def _nan_position(a, position, fill, axis, keepdims):
     a = cast(a, dtype_of(a))
     missing = is_nan(a)
     out = position(select(missing, fill, a), axis, keepdims=keepdims)
-    return select(all(missing, axis, keepdims=keepdims), full(shape_of(out), -1, dtype_of(out)), out)
+    return select(all(missing, axis, keepdims=keepdims), -1, out)
 
 
 def _nan_argument(name, position, fill, a, axis, out, keepdims):

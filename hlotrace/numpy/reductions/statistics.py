@@ -396,7 +396,7 @@ def _quantile(a, q, weights, axes, keepdims, method, skip_nan):
     if not skip_nan:
         last = slice_along(rows, 1, n - 1, n)
         spoilt = broadcast_in_dim(is_nan(last), target, (0, 1))      # NaN is sorted last
-        out = e.select(spoilt, full(target, np.nan, dtype_of(out)), out)
+        out = e.select(spoilt, np.nan, out)
     rest = tuple(1 if i in axes else n for i, n in enumerate(shape)) if keepdims else rest
     out = cast(reshape(transpose(out, (1, 0)), (*shape_of(q), *rest)), dtype)
     if of.explicit is None:

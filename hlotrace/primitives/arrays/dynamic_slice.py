@@ -8,8 +8,8 @@ from ...core import errors
 from ...core.axes import AxisMap, inserted
 from ...core.symbolic.dimension import may_be_at_most
 from ..common import (
-    Primitive, ShapedArray, aval_of, dtype_of, dtypes, first_operand_jvp, is_undefined_primal, same_dtype,
-    scalar, shape_of)
+    Primitive, ShapedArray, aval_of, dtype_of, dtypes, first_operand_jvp, same_dtype, scalar, shape_of)
+from .elementwise_rules import if_linear
 from .gather import gather_p, scatter_p
 from .gather_numbers import CLIP, GatherDimensionNumbers, ScatterDimensionNumbers
 from .shape import broadcast_in_dim, full, in_front, instantiate, int_list, types_text
@@ -124,11 +124,9 @@ def _update_jvp(primals, tangents):
 
 def _update_transpose(ct, x, update, *starts):
     shape = shape_of(update)
-    ct_x = None
-    if is_undefined_primal(x):
-        ct_x = dynamic_update_slice_p.bind(ct, full(shape, 0, ct.dtype), *starts)
-    ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=shape) if is_undefined_primal(update) else None
-    return [ct_x, ct_update, *[None] * len(starts)]
+    return [if_linear(x, lambda: dynamic_update_slice_p.bind(ct, full(shape, 0, ct.dtype), *starts)),
+            if_linear(update, lambda: dynamic_slice_p.bind(ct, *starts, slice_sizes=shape)),
+            *[None] * len(starts)]
 
 
 def _update_batching(axis, args, dims):

@@ -167,8 +167,7 @@ def round_toward_zero(x):
 
 def _share(x, y, o):
     """The part of a tangent that goes to `x` in max(x, y): all, none, or half at a tie."""
-    return select(eq(x, o), select(eq(y, o), full(shape_of(o), 0.5, dtype_of(o)),
-                                   full(shape_of(o), 1, dtype_of(o))), full(shape_of(o), 0, dtype_of(o)))
+    return select(eq(x, o), select(eq(y, o), full(shape_of(o), 0.5, dtype_of(o)), 1), 0)
 
 
 def _extreme_lower(before):
@@ -570,14 +569,14 @@ def _clamp_lower(ctx, eqn, *names):
 def _clamp_jvp(primals, tangents):
     low, x, high = primals
     out = clamp_p.bind(low, x, high)
-    shape, dtype = shape_of(x), dtype_of(x)
+    shape = shape_of(x)
     low, high = (broadcast_in_dim(b, shape, ()) if shape_of(b) != shape else b for b in (low, high))
     masks = (and_p.bind(lt(x, low), lt(low, high)), and_p.bind(gt(x, low), lt(x, high)), gt(x, high))
     total = None
     for mask, t in zip(masks, tangents):
         if t is not None:
             t = broadcast_in_dim(t, shape, ()) if shape_of(t) != shape else t
-            total = accumulate(total, select(mask, t, full(shape, 0, dtype)))
+            total = accumulate(total, select(mask, t, 0))
     return out, total
 
 

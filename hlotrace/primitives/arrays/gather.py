@@ -12,9 +12,9 @@ import functools
 from ...core.axes import AxisMap
 from ...core.symbolic.dimension import min_dim, surely
 from ..common import (
-    Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, kind_of, np, prod, same_dtype,
-    scalar, shape_of)
+    Primitive, ShapedArray, aval_of, dtype_of, dtypes, kind_of, np, prod, same_dtype, scalar, shape_of)
 from . import elementwise as e
+from .elementwise_rules import if_linear
 from .gather_numbers import (
     CLIP, FILL, PROMISE, GatherDimensionNumbers, ScatterDimensionNumbers, check_batching_dims, check_dims,
     check_index_vectors, check_map, check_offsets, last_starts, shift, window_sizes)
@@ -293,10 +293,6 @@ def _winners(shape, indices, updates_shape, params):
     return e.eq(written, 0), e.eq(_read_back(written, indices, updates_shape, **params), numbers)
 
 
-def _masked(mask, x):
-    return e.select(mask, x, full(shape_of(x), 0, dtype_of(x)))
-
-
 def _scatter_jvp(primals, tangents, **params):
     x, indices, updates = primals
     if tangents[0] is None and tangents[2] is None:
@@ -305,22 +301,18 @@ def _scatter_jvp(primals, tangents, **params):
     if _is_unique(indices, **params):
         return scatter_p.bind(x, indices, updates, **params), scatter_p.bind(tx, indices, tu, **params)
     kept, won = _winners(shape_of(x), indices, shape_of(updates), params)
-    return tuple(scatter_add_p.bind(_masked(kept, a), indices, _masked(won, b), **params)
+    return tuple(scatter_add_p.bind(e.select(kept, a, 0), indices, e.select(won, b, 0), **params)
                  for a, b in ((x, updates), (tx, tu)))
 
 
 def _scatter_transpose(ct, x, indices, updates, **params):
     shape = shape_of(updates)
     if _is_unique(indices, **params):
-        ct_x = ct_updates = None
-        if is_undefined_primal(x):
-            ct_x = scatter_p.bind(ct, indices, full(shape, 0, ct.dtype), **params)
-        if is_undefined_primal(updates):
-            ct_updates = _read_back(ct, indices, shape, **params)
-        return [ct_x, None, ct_updates]
+        return [if_linear(x, lambda: scatter_p.bind(ct, indices, full(shape, 0, ct.dtype), **params)), None,
+                if_linear(updates, lambda: _read_back(ct, indices, shape, **params))]
     kept, won = _winners(ct.shape, indices, shape, params)
-    return [_masked(kept, ct) if is_undefined_primal(x) else None, None,
-            _masked(won, _read_back(ct, indices, shape, **params)) if is_undefined_primal(updates) else None]
+    return [if_linear(x, lambda: e.select(kept, ct, 0)), None,
+            if_linear(updates, lambda: e.select(won, _read_back(ct, indices, shape, **params), 0))]
 
 
 def _add_jvp(primals, tangents, **params):
@@ -332,8 +324,8 @@ def _add_jvp(primals, tangents, **params):
 
 
 def _add_transpose(ct, x, indices, updates, **params):
-    return [ct if is_undefined_primal(x) else None, None,
-            _read_back(ct, indices, shape_of(updates), **params) if is_undefined_primal(updates) else None]
+    return [if_linear(x, lambda: ct), None,
+            if_linear(updates, lambda: _read_back(ct, indices, shape_of(updates), **params))]
 
 
 def _mul_jvp(primals, tangents, **params):

@@ -425,6 +425,12 @@ def full(shape, value, dtype):
     return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=())
 
 
+def new_axis(x, axis):
+    """`x` with an axis of size 1 at `axis`."""
+    shape = shape_of(x)
+    return reshape(x, (*shape[:axis], 1, *shape[axis:]))
+
+
 # parallel/sharding gives it: (value, aval) -> the value with the sharding and in the memory of a type
 as_type = None
 

@@ -39,7 +39,7 @@ def _lu_by(target):
                                       [aval, vectors(aval, min_dim(m, n), INT32), infos(aval)],
                                       aliases=((0, 0),))
         # info > 0 says that U is singular: the factors are right all the same
-        packed = checked(select(lt(info, 0), info, full(shape_of(info), 0, INT32)), packed)[0]
+        packed = checked(select(lt(info, 0), info, 0), packed)[0]
         pivots = sub(pivots, 1)
         return [packed, pivots, lu_pivots_to_permutation_p.bind(pivots, permutation_size=m)]
     return lower

@@ -4,7 +4,7 @@ import numpy as np
 from ...core.errors import ShapeError
 from ..arrays import elementwise as e
 from ..arrays.reduce import reduce_max_p
-from ..arrays.shape import Mapped, broadcast_in_dim, full
+from ..arrays.shape import Mapped, broadcast_in_dim
 from ..common import aval_of, dtype_of, dtypes, scalar, shape_of
 from . import linalg_fallbacks
 from .factorizations import qr_p
@@ -106,7 +106,7 @@ def complex_schur(x):
         return e.gt(left, e.mul(tiny, e.add(on, shifted(on, 1))))
 
     def last_of(t):
-        return reduce_max_p.bind(e.select(below(t), place((n,), -1), full((n,), 0, INT32)), axes=(0,))
+        return reduce_max_p.bind(e.select(below(t), place((n,), -1), 0), axes=(0,))
 
     def going_on(i, t, q):
         return e.and_p.bind(e.lt(i, most), e.gt(last_of(t), 0))
@@ -114,11 +114,11 @@ def complex_schur(x):
     def step(i, t, q):
         coupled, places, last = below(t), place((n,), -1), last_of(t)
         parted = e.and_p.bind(e.le(places, last), e.eq(coupled, False))
-        first = reduce_max_p.bind(e.select(parted, places, full((n,), 0, INT32)), axes=(0,))
+        first = reduce_max_p.bind(e.select(parted, places, 0), axes=(0,))
         row, column = place((n, n), -2), place((n, n), -1)
         # what is small enough is zero
         kept = e.or_p.bind(e.le(row, column), broadcast_in_dim(coupled, (n, n), (0,)))
-        t = triangle(e.select(kept, t, full((n, n), 0, dtype)), False, -1)
+        t = triangle(e.select(kept, t, 0), False, -1)
 
         def at(i, j):
             return chosen(chosen(t, i, -2), j)

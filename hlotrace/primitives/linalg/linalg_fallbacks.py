@@ -57,7 +57,7 @@ def _is(shape, axis, i):
 
 def chosen(x, i, axis=-1):
     """Row (axis -2) or column (-1) number `i` of a matrix, element of a vector: its sum with zeros."""
-    return total(e.select(_is(shape_of(x), axis, i), x, full(shape_of(x), 0, dtype_of(x))), axis)
+    return total(e.select(_is(shape_of(x), axis, i), x, 0), axis)
 
 
 def replaced(x, i, new, axis=-1):
@@ -84,7 +84,7 @@ def reflector(x, at):
     real multiple of its first unit vector; v is zero before `at` and one there (LAPACK's larfg)."""
     dtype, places = dtype_of(x), place(shape_of(x), -1)
     alpha = chosen(x, at)
-    tail = e.select(e.gt(places, at), x, full(shape_of(x), 0, dtype))
+    tail = e.select(e.gt(places, at), x, 0)
     # squares of what is left neither overflow nor vanish
     scale = reduce_max_p.bind(e.abs_p.bind(x), axes=(0,))
     scale = e.select(e.eq(scale, 0), 1.0, scale)
@@ -144,8 +144,8 @@ def eliminated(x):
         a = exchanged(a, i, at, -2)
         column, pivot = chosen(a, i), chosen(chosen(a, i, -2), i)
         below = e.gt(row_places, i)
-        low = e.select(below, e.div(column, broadcast_in_dim(pivot, (m,), ())), full((m,), 0, dtype_of(a)))
-        right = e.select(e.gt(place((n,), -1), i), chosen(a, i, -2), full((n,), 0, dtype_of(a)))
+        low = e.select(below, e.div(column, broadcast_in_dim(pivot, (m,), ())), 0)
+        right = e.select(e.gt(place((n,), -1), i), chosen(a, i, -2), 0)
         a = e.sub(a, e.mul(rows(low, n), columns(right, m)))
         return [replaced(a, i, e.select(below, low, column)), replaced(pivots, i, at)]
     return counted(k, step, x, full((k,), 0, INT32))
@@ -158,7 +158,7 @@ def pivoted(x):
 
     def step(i, a, vectors, taus, order):
         below = e.lt(place((m, n), -2), i)
-        left = total(size_squared(e.select(below, full((m, n), 0, dtype_of(a)), a)), -2)
+        left = total(size_squared(e.select(below, 0, a)), -2)
         left = e.select(e.lt(place((n,), -1), i), -1.0, left)
         best = argmax_p.bind(left, axes=(0,), index_dtype=np.dtype(np.int32))
         a, order = exchanged(a, i, best), exchanged(order, i, best)

@@ -166,8 +166,7 @@ def triangle(x: Any, lower: bool = True, inset: int = 0) -> Any:
     row, column = place(shape[-2:], -2), place(shape[-2:], -1)
     less, more = (column, row) if lower else (row, column)
     kept = ge(more, add(less, inset) if inset else less)
-    return select(broadcast_in_dim(kept, shape, (len(shape) - 2, len(shape) - 1)), x,
-                  full(shape, 0, dtype_of(x)))
+    return select(broadcast_in_dim(kept, shape, (len(shape) - 2, len(shape) - 1)), x, 0)
 
 
 def eye_like(x: Any) -> Any:
@@ -184,7 +183,7 @@ def diagonal(x: Any) -> Any:
 
 def mul_exactly(x: Any, mask: Any) -> Any:
     """`x` where the mask is one and zero elsewhere, also where `x` is not finite."""
-    return select(eq(mask, 0), full(shape_of(x), 0, dtype_of(x)), x)
+    return select(eq(mask, 0), 0, x)
 
 
 def columns(vector: Any, n: Any) -> Any:

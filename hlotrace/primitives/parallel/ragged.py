@@ -8,7 +8,7 @@ from ..arrays.elementwise import add, and_p, convert, ge, le, lt, maximum, minim
 from ..arrays.gather import gather_p
 from ..arrays.gather_numbers import CLIP, GatherDimensionNumbers
 from ..arrays.reduce import reduce_max_p, reduce_or_p
-from ..arrays.shape import broadcast_in_dim, full, in_front, instantiate, move_axis, reshape, zeros_of
+from ..arrays.shape import broadcast_in_dim, in_front, instantiate, move_axis, reshape, zeros_of
 from ..common import Primitive, aval_of, is_undefined_primal, shape_of
 from .collectives import all_gather_p, all_to_all_p, groups_text
 
@@ -88,7 +88,7 @@ def _transpose(ct, operand, output, *indices, **params):
         table = (shape_of(ct)[0], shape_of(places)[0])
         inside, _ = _written(*(convert(v, np.dtype(np.int32)) for v in (places, received)), table)
         over = broadcast_in_dim(reduce_or_p.bind(inside, axes=(1,)), shape_of(ct), (0,))
-        ct_output = select(over, full(shape_of(ct), 0, ct.dtype), ct)
+        ct_output = select(over, 0, ct)
     return [ct_operand, ct_output, *[None] * 4]
 
 
