@@ -2,6 +2,7 @@
 import dataclasses
 import functools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from .communication import aligned, axes_text, mesh_axes, totals
 from .needed_values import (
     HOLDERS, Needed, body, callee, has_effect, operation, owner, returned, trip_count, users)
 from .partitioner_exchanges import Applied, Divided, exchanges, gathered
+from .partitioner_reshards import reshard, tiling
 
 
 @dataclasses.dataclass(frozen=True)
@@ -266,9 +268,11 @@ class _Reader:
         dims = [[dim for dim in chosen if value.axes[dim]] for value, chosen in zip(before, dims)]
         row.whole = {axis for value, chosen in zip(before, dims) for dim in chosen
                      for axis in value.axes[dim]}
+        summed = self.summed_whole(op, before, contracting)
+        row.whole |= {axis for _, axes, _ in summed for axis in axes}
         for _, collectives in moved if row.whole else ():
             collectives[:] = [c for c in collectives if row.whole.isdisjoint(c.axes)]
-        found = []
+        found = self.planned(summed, op.operands)
         for (source, collectives), value, operand, chosen, summed in zip(
                 moved, before, op.operands, dims, contracting):
             value = value.where(chosen, self.divided(operand)) if chosen else value
@@ -278,6 +282,21 @@ class _Reader:
             else:
                 found += own
         return found
+
+    def summed_whole(self, op, before, contracting):
+        """The sum of a product whose operands are divided alike where they are contracted, and that Shardy
+        divides along these axes in another way: XLA cuts it after."""
+        if op.name != "stablehlo.dot_general":
+            return []
+        result, kept = self.divided(op.results[0]), [self.divided(value) for value in op.operands]
+        axes = {axis for i, j in zip(*contracting) if before[0].axes[i] == before[1].axes[j] and not (
+            kept[0].axes[i] or kept[1].axes[j]) for axis in before[0].axes[i]}
+        split = [dim for dim, used in enumerate(result.axes) if used and axes.issuperset(used)]
+        if not split:
+            return []
+        if not self.on_host:
+            return [("reduce-scatter", axes, result.bytes())]
+        return [("all-reduce", axes, result.bytes({dim: result.sizes[dim] for dim in split}))]
 
     def is_brought(self, source, operand, dims, summed, collectives):
         """Is an operand gathered, also along `dims`, as it was for an earlier operation?"""
@@ -350,8 +369,8 @@ class _Reader:
     def planned(self, found, values):
         """PlannedCollectives of exchanges that need `values`."""
         times = self.runs[self.level_of(values)]
-        return [PlannedCollective(kind, tuple(name for name in self.mesh.axis_names if name in axes), size,
-                                  times) for kind, axes, size in found]
+        return [PlannedCollective(kind, axes and tuple(name for name in self.mesh.axis_names if name in axes),
+                                  size, times) for kind, axes, size in found]
 
     def exchanged(self, op, whole):
         """What XLA does for a collective of Shardy's, but for mesh axes along which the value is `whole`."""
@@ -364,19 +383,28 @@ class _Reader:
                 return [(kind, axes, after.bytes())] if axes else []
             groups = self.by_dimension(source, axes) if self.on_host else [axes]
             return [("all-reduce", group, before.bytes()) for group in groups if group]
-        if kind == "all-gather":
-            if owner(source).name == "sdy.all_slice":       # XLA cuts what it has gathered
-                before = self.divided(owner(source).operands[0])
-            if not any(after.axes[dim] for dim in moving):
-                return gathered(before, [dim for dim in moving if not whole.issuperset(before.axes[dim])])
-        names = [a for dim in moving for a in (*before.axes[dim], *after.axes[dim])]
-        sizes = {}
-        if kind == "all-to-all":
-            names = self.axes(op.attributes["params"])
-            sizes = {dim: before.part(dim) * before.counts[dim] for dim in moving if not after.axes[dim]}
-        elif kind == "all-gather":
-            names = self.axes(op.attributes["gathering_axes"])
-        return [(kind, names, after.bytes(sizes))] if kind else []
+        if [_is_move(user) for user in users(op)] == [True]:
+            return []       # the next one says where all of them lead
+        while _is_move(owner(source)) and len([*source.uses]) == 1:
+            source = owner(source).operands[0]
+        if kind == "all-gather" and not any(after.axes[dim] for dim in moving):
+            before = self.divided(source)
+            if all(then in (axes, ()) for axes, then in zip(before.axes, after.axes)):
+                return gathered(before, [dim for dim, axes in enumerate(before.axes)
+                                         if axes != after.axes[dim] and not whole.issuperset(axes)])
+        return [found for found in self.resharded(source, result) if whole.isdisjoint(found[1] or ())]
+
+    def resharded(self, source, result):
+        """The exchanges that bring a value where another one is."""
+        before, manual = self.divided(source), shardy.manual_around(owner(result))
+        every = zip(self.mesh.axis_names, self.mesh.axis_sizes)
+        sizes = {name: size for name, size in every if name not in manual}
+        mesh = SimpleNamespace(axis_names=[*sizes], axis_sizes=[*sizes.values()])
+        found = reshard(before.sizes, before.bits, *[tiling(self.split(v), mesh) for v in (source, result)])
+        if found is None:
+            return gathered(before, [dim for dim, axes in enumerate(before.axes) if axes])
+        return [(kind, mesh_axes(groups, mesh, kind == "collective-permute"), size)
+                for kind, groups, size in found]
 
     def by_dimension(self, value, axes):
         """XLA sums over the dimensions one by one."""
@@ -436,6 +464,11 @@ class _Reader:
         if self.on_host and name.startswith(("bf16", "f8")):
             return 32 if name == "bf16" else 16
         return 8 if name == "i1" else type_.width
+
+
+def _is_move(op):
+    """Does an operation of Shardy's bring a value elsewhere, as it is?"""
+    return op.name in _OF_SHARDY and op.name not in _REDUCING
 
 
 def _first(location):

@@ -161,6 +161,9 @@ PROGRAMS = {    # name -> (function, arguments)
     "gathered once for its gradient": lambda: (
         jax.grad(lambda x, w: (jnp.einsum("bij,bjk->bik", x, w) ** 2).sum()), split((8, 16, 8), "model", "data"),
         split((8, 8, 16), None, None, "data")),
+    "a sum of which a part is kept": lambda: (
+        lambda w, x: w - jax.grad(lambda w: (jnp.tanh(x @ w) ** 2).mean())(w), split((16, 32), "data"),
+        split((8, 16), "data")),
     "all dimensions": lambda: (lambda x: at(x), split((16, 8), "data", "model")),
     "cut after it is whole": lambda: (lambda x: at(x, None, "model"), split((8, 8), "data")),
     "wide on the CPU": lambda: (lambda x: (x.T @ x).astype(jnp.bfloat16) @ at(x).T, split((16, 8), "data",
