@@ -182,7 +182,6 @@ def _edges(need, near=None):
     """The exchanges of rows between devices.
 
     Args:
-        need: a _Need.
         near: over how many parts rows go from neighbour to neighbour.  If one has to come from farther away,
             all go straight to where they are needed.  None: from neighbour to neighbour, or all rows to all.
     """

@@ -13,7 +13,7 @@ from ..api.flat import abstract
 from ..api.stages import ShapeDtypeStruct
 from ..core import dtypes
 from ..core.array import Array
-from ..core.avals import ShapedArray, aval_of
+from ..core.avals import ShapedArray, aval_of, aval_or_none
 from ..core.caches import cached
 from ..core.config import state
 from ..core.pytrees import pytree
@@ -225,10 +225,14 @@ def typeof(x: Any) -> Any:
     >>> f(jnp.ones(2))
     float32[2] (2,)
     """
-    if (adapter := adapters.adapter_of(x)) is not None:
-        return adapter.type_of(x)
-    aval = abstract(x) if type(x) is ShapeDtypeStruct else aval_of(x)
-    return _under_the_mesh(aval) if isinstance(aval, ShapedArray) and aval.mesh is None else aval
+    aval = aval_or_none(x)
+    if aval is None:
+        if (adapter := adapters.adapter_of(x)) is not None:
+            return adapter.type_of(x)
+        aval = abstract(x) if type(x) is ShapeDtypeStruct else aval_of(x)
+    if state.meshes and isinstance(aval, ShapedArray) and aval.mesh is None:
+        return _under_the_mesh(aval)
+    return aval
 
 
 @cached(4096)

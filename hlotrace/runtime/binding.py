@@ -202,11 +202,14 @@ class OneDevice(_jax.SingleDeviceSharding):
         super().__init__(device)
         self._own = own
 
+    _to_xla_hlo_sharding = staticmethod(functools.cache(lambda ndim: _hlo.HloSharding.replicate()))
+
     def __repr__(self) -> str:
         return repr(self._own)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._own, name)
+        found = self.__dict__[name] = getattr(self._own, name)      # jaxlib asks for each copy to a device
+        return found
 
 
 class Several(_jax.GSPMDSharding):

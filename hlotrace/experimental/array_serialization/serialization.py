@@ -341,8 +341,8 @@ def _same_number(name, *each):
 
 
 def _reading(store, in_type, shape, dtype):
-    """(bytes of what this process is to hold of an array, a function that begins to read it and returns what it
-    reads and a function that waits for the array)."""
+    """(bytes of what this process is to hold of an array, a function that begins to read it and returns what
+    it reads and a function that waits for the array)."""
     sharding = in_type.sharding if isinstance(in_type, Format) else in_type
     shape = store.shape if shape is None else tuple(shape)
     dtype = dtypes.canonicalize(store.dtype.numpy_dtype) if dtype is None else dtypes.as_dtype(dtype)

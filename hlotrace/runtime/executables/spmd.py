@@ -52,8 +52,9 @@ class SpmdExecutable(executable.Executable):
         self.devices = partition.devices
         self.in_shardings, self.out_shardings = self._shardings(loaded, lowered)
         outs = zip(self.out_shardings, lowered.jaxpr.out_avals, partition.outs)
-        self.follows = [_is_open(requested) and _like(s, a.ndim, partition.ins, lowered.jaxpr.in_avals)
-                        for s, a, requested in outs]
+        like = functools.cache(functools.partial(_like, shardings=partition.ins,
+                                                 avals=lowered.jaxpr.in_avals))
+        self.follows = [_is_open(requested) and like(s, a.ndim) for s, a, requested in outs]
         self.out_shardings = [s if i is False else self.in_shardings[i].in_layout(None)
                               for s, i in zip(self.out_shardings, self.follows)]
         self.may_starve = _may_starve(loaded, lowered, device)
