@@ -39,6 +39,7 @@ class PlannedOperation:
     operands: tuple         # a PartitionSpec each, as they come
     results: tuple          # a PartitionSpec each, as they go
     collectives: tuple      # PlannedCollectives in their order
+    exact: bool = True      # or may XLA do otherwise?
 
 
 class ShardingPlan:
@@ -62,11 +63,12 @@ class ShardingPlan:
         rows = [("line", "operation", "operands", "results", "communicates")]
         for row in self.rows:
             operands, results = (" ".join(map(str, specs)) for specs in (row.operands, row.results))
-            first, *others = map(str, row.collectives or ("",))
+            first, *others = [f"{'' if row.exact else '~ '}{one}".strip() for one in row.collectives or ("",)]
             rows += [(row.where or "-", row.operation, operands, results, first),
                      *(("", "", "", "", other) for other in others)]
         found = [(c.kind, c.bytes, c.times) for c in self.collectives]
-        return "\n".join([*aligned(rows), totals(found) if found else "no collectives"])
+        doubt = [] if all(row.exact for row in self.rows) else ["~: XLA may exchange something else here"]
+        return "\n".join([*aligned(rows), totals(found) if found else "no collectives", *doubt])
 
     __repr__ = __str__
 
@@ -118,11 +120,12 @@ class _Row:
         self.where, self.operation = _where(op.location), scope + _path(op)
         self.operands, self.results, self.collectives = operands, results, []
         self.reshards = reshards    # does it nothing else?
+        self.exact = True
         self.whole = set()          # mesh axes along which XLA has no sum or parts to exchange any more
 
     def frozen(self):
         return PlannedOperation(self.where, self.operation, tuple(self.operands), tuple(self.results),
-                                tuple(self.collectives))
+                                tuple(self.collectives), self.exact)
 
 
 class _Reader:
@@ -143,7 +146,7 @@ class _Reader:
         self.same = {}          # value -> the one that was computed first
         self.row_of = {}        # value -> the _Row of the operation that gives it
         self.moved = {}         # result of Shardy's collectives -> (the value before, collectives)
-        self.brought = set()    # what has been gathered of values
+        self.brought = {}       # what has been gathered of values -> the axes that products sum over then
         self.summed = {}        # value -> (the row, its all-reduces) that make it of terms
 
     def rows(self):
@@ -223,6 +226,7 @@ class _Reader:
                                                  sum(self.bytes(v) for v in op.results), self.runs[level])]
         elif op.name not in HOLDERS:
             row.collectives = self.not_as_shardy(op, row, moved)
+        row.exact = row.exact and not self.is_doubtful(op, operands, moved)
         for _, collectives in moved:
             row.collectives += collectives
             collectives.clear()     # once is enough for all that take the value
@@ -236,6 +240,24 @@ class _Reader:
             self.row_of.update((value, row) for value in op.results)
         if op.name in HOLDERS:
             self.hold(op)
+
+    def is_doubtful(self, op, operands, moved):
+        """Is what XLA exchanges for an operation not known, and something moves or is split there?"""
+        split = [self.split(value) for value in (*[source for source, _ in moved], *op.results)]
+        if any(not isinstance(axis, str) for dims in split for axes in dims for axis in axes):
+            return True     # parts of a mesh axis
+        if op.name in ("stablehlo.gather", "stablehlo.scatter"):
+            of_operand, of_indices = [{a for axes in dims for a in axes} for dims in split[:2]]
+            return bool(of_operand & of_indices)
+        if op.name == "stablehlo.select_and_scatter" and any(found for _, found in moved):
+            return True
+        if op.name == "stablehlo.dot_general":      # what comes to be split otherwise is its result
+            takers = users(op)
+            while len(takers) == 1 and takers[0].name in _REDUCING:
+                takers = users(takers[0])
+            if len(takers) == 1 and _is_move(takers[0]) and takers[0].name != "sdy.all_slice":
+                return True
+        return len(operands) > 1 and any(c.kind == "collective-permute" for _, found in moved for c in found)
 
     def join_sums(self, op, row, operands):
         """Of a sum of two sums over the same mesh axes that nothing else takes, XLA first adds the terms."""
@@ -277,7 +299,7 @@ class _Reader:
                 moved, before, op.operands, dims, contracting):
             value = value.where(chosen, self.divided(operand)) if chosen else value
             own = self.planned(gathered(value, chosen), [source])
-            if self.is_brought(source, operand, chosen, summed, own + collectives):
+            if self.is_brought(row, source, operand, chosen, summed, own + collectives):
                 collectives.clear()
             else:
                 found += own
@@ -298,13 +320,17 @@ class _Reader:
             return [("reduce-scatter", axes, result.bytes())]
         return [("all-reduce", axes, result.bytes({dim: result.sizes[dim] for dim in split}))]
 
-    def is_brought(self, source, operand, dims, summed, collectives):
+    def is_brought(self, row, source, operand, dims, summed, collectives):
         """Is an operand gathered, also along `dims`, as it was for an earlier operation?"""
         axes = [() if dim in dims else axes for dim, axes in enumerate(self.divided(operand).axes)]
-        key = len(self.runs), source, *axes, frozenset(axis for dim in summed for axis in axes[dim])
-        before = key in self.brought
-        self.brought.add(key)
-        return before and all(c.kind == "all-gather" for c in collectives)
+        value, gathers = (len(self.runs), source, *axes), all(c.kind == "all-gather" for c in collectives)
+        roles = self.brought.setdefault(value, set())
+        role = frozenset(axis for dim in summed for axis in axes[dim])
+        # where the other axes split another kind of dimensions XLA may have it already, or not
+        row.exact = row.exact and not (collectives and gathers and roles and role not in roles)
+        before = role in roles
+        roles.add(role)
+        return before and gathers
 
     def sums_rather(self, op, before, dims):
         """Does XLA sum a product, one operand of which is not divided where the other is, in `dims` of each?
@@ -381,6 +407,14 @@ class _Reader:
             axes = [a for a in self.axes(op.attributes[_REDUCING[op.name]]) if a not in whole]
             if kind == "reduce-scatter" and not self.on_host:
                 return [(kind, axes, after.bytes())] if axes else []
+            together = owner(source).results if owner(source).name == "stablehlo.reduce" else ()
+            if len(together) > 1:       # all that the devices have found, of each result, is looked through
+                first = min(user.operands[0].result_number for user in users(owner(source))
+                            if user.name in _REDUCING and self.needed.runs(user))
+                count = math.prod(size for name, size in zip(self.mesh.axis_names, self.mesh.axis_sizes)
+                                  if name in axes)
+                return [("all-gather", axes, count * self.bytes(value)) for value in together
+                        if axes and first == source.result_number]
             groups = self.by_dimension(source, axes) if self.on_host else [axes]
             return [("all-reduce", group, before.bytes()) for group in groups if group]
         if [_is_move(user) for user in users(op)] == [True]:
@@ -407,7 +441,12 @@ class _Reader:
                 for kind, groups, size in found]
 
     def by_dimension(self, value, axes):
-        """XLA sums over the dimensions one by one."""
+        """XLA sums over the dimensions one by one; over those of an image alone over all devices at once."""
+        if owner(value).name == "stablehlo.convolution":
+            numbers = stablehlo.ConvDimensionNumbers(owner(value).attributes["dimension_numbers"])
+            split = self.split(owner(value).operands[0])
+            if {a for dim in numbers.input_spatial_dimensions for a in split[dim]}.issuperset(axes) and axes:
+                return [self.mesh.axis_names]
         for operand in owner(value).operands if isinstance(value, ir.OpResult) else ():
             groups = [[a for a in dim if a in axes] for dim in self.split(operand)]
             if {a for group in groups for a in group} == set(axes):
