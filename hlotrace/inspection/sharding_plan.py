@@ -249,6 +249,9 @@ class _Reader:
         if op.name in ("stablehlo.gather", "stablehlo.scatter"):
             of_operand, of_indices = [{a for axes in dims for a in axes} for dims in split[:2]]
             return bool(of_operand & of_indices)
+        if op.name == "stablehlo.reshape":      # Shardy of jaxlib 0.12 takes dimensions apart, XLA does not
+            return any(found and owner(source).name == op.name and owner(source).location == op.location
+                       for source, found in moved)
         if op.name == "stablehlo.select_and_scatter" and any(found for _, found in moved):
             return True
         if op.name == "stablehlo.dot_general":      # what comes to be split otherwise is its result
@@ -357,9 +360,13 @@ class _Reader:
         if op.name == "stablehlo.fft" and not binding.divides_transforms:
             kept.clear()
         # what it cannot divide it computes on each device
-        for operand, value in zip(operands, values):
+        for i, (operand, value) in enumerate(zip(operands, values)):
             whole = [dim for dim, axes in enumerate(value.axes) if kept.isdisjoint(axes)] if value else []
-            found += self.planned(gathered(value, whole), [operand])
+            split = [axis for dim in whole for axis in value.axes[dim]]
+            if op.name == "stablehlo.reduce" and len(op.results) > 1 and split:
+                found += self.planned([self.looked_through(split, op.results[i])], [operand])
+            else:
+                found += self.planned(gathered(value, whole), [operand])
         # what one device has computed the others add to nothing of theirs
         alone = [("all-reduce", self.mesh.axis_names, self.bytes(value)) for value in op.results
                  if "hlotrace.alone" in op.attributes and value in self.needed.values]
@@ -408,12 +415,10 @@ class _Reader:
             if kind == "reduce-scatter" and not self.on_host:
                 return [(kind, axes, after.bytes())] if axes else []
             together = owner(source).results if owner(source).name == "stablehlo.reduce" else ()
-            if len(together) > 1:       # all that the devices have found, of each result, is looked through
+            if len(together) > 1:
                 first = min(user.operands[0].result_number for user in users(owner(source))
                             if user.name in _REDUCING and self.needed.runs(user))
-                count = math.prod(size for name, size in zip(self.mesh.axis_names, self.mesh.axis_sizes)
-                                  if name in axes)
-                return [("all-gather", axes, count * self.bytes(value)) for value in together
+                return [self.looked_through(axes, value) for value in together
                         if axes and first == source.result_number]
             groups = self.by_dimension(source, axes) if self.on_host else [axes]
             return [("all-reduce", group, before.bytes()) for group in groups if group]
@@ -427,6 +432,12 @@ class _Reader:
                 return gathered(before, [dim for dim, axes in enumerate(before.axes)
                                          if axes != after.axes[dim] and not whole.issuperset(axes)])
         return [found for found in self.resharded(source, result) if whole.isdisjoint(found[1] or ())]
+
+    def looked_through(self, axes, result):
+        """The exchange by which all that devices have found for one of several results is reduced by each."""
+        every = zip(self.mesh.axis_names, self.mesh.axis_sizes)
+        count = math.prod(size for name, size in every if name in axes)
+        return "all-gather", axes, count * self.bytes(result)
 
     def resharded(self, source, result):
         """The exchanges that bring a value where another one is."""

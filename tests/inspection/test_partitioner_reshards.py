@@ -9,7 +9,9 @@ from mesh8 import auto_mesh, on
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
+from hlotrace.api.parallel.explain_sharding import plan_of
 from hlotrace.inspection.partitioner_reshards import reshard, tiling
+from hlotrace.runtime import binding
 from hlotrace.runtime.mlir.shardy import SubAxis
 
 
@@ -33,7 +35,11 @@ def at(x, spec):
 def test_predicted_is_compiled(before, after):
     x = jax.ShapeDtypeStruct((16, 8, 8), np.float32, sharding=on(*before, mesh=grid))
     lowered = jax.jit(lambda x: jnp.tanh(at(at(jnp.sin(x), before), after))).lower(x)
-    assert planned.predicted(lowered) == planned.compiled(lowered.compile().as_text(), grid())
+    # what Shardy takes apart, from jaxlib 0.11 on, is marked
+    apart = binding.version >= (0, 11) and ("d", "m") in before and after not in ([("m", "d")], ["d"], ["m"])
+    assert all(row.exact for row in plan_of(lowered)) is not apart
+    if not apart:
+        assert planned.predicted(lowered) == planned.compiled(lowered.compile().as_text(), grid())
 
 
 @pytest.mark.quick
