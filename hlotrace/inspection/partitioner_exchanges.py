@@ -85,6 +85,11 @@ def _pad(applied):
         _Need(operand, dim, result, dim, low, between=more + 1), 2)]
 
 
+def _dynamic_update_slice(applied):
+    operand, update = applied.operands[:2]
+    return gathered(operand, [dim for dim, size in enumerate(update.sizes) if 1 < size < operand.sizes[dim]])
+
+
 def _reverse(applied):
     [operand] = applied.operands
     return [("collective-permute", operand.axes[dim], operand.bytes())
@@ -230,4 +235,5 @@ def _integers(op, name, count=0):
 
 _RULES = {"stablehlo.slice": _slice, "stablehlo.pad": _pad, "stablehlo.reverse": _reverse,
           "stablehlo.concatenate": _concatenate, "stablehlo.reduce_window": _reduce_window,
-          "stablehlo.convolution": _convolution}
+          "stablehlo.convolution": _convolution,
+          "stablehlo.dynamic_update_slice": _dynamic_update_slice}

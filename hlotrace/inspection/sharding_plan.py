@@ -2,6 +2,7 @@
 import dataclasses
 import functools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from .communication import aligned, axes_text, mesh_axes, totals
 from .needed_values import (
     HOLDERS, Needed, body, callee, has_effect, operation, owner, returned, trip_count, users)
 from .partitioner_exchanges import Applied, Divided, exchanges, gathered
+from .partitioner_reshards import reshard, tiling
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +39,7 @@ class PlannedOperation:
     operands: tuple         # a PartitionSpec each, as they come
     results: tuple          # a PartitionSpec each, as they go
     collectives: tuple      # PlannedCollectives in their order
+    exact: bool = True      # or may XLA do otherwise?
 
 
 class ShardingPlan:
@@ -60,11 +63,12 @@ class ShardingPlan:
         rows = [("line", "operation", "operands", "results", "communicates")]
         for row in self.rows:
             operands, results = (" ".join(map(str, specs)) for specs in (row.operands, row.results))
-            first, *others = map(str, row.collectives or ("",))
+            first, *others = [f"{'' if row.exact else '~ '}{one}".strip() for one in row.collectives or ("",)]
             rows += [(row.where or "-", row.operation, operands, results, first),
                      *(("", "", "", "", other) for other in others)]
         found = [(c.kind, c.bytes, c.times) for c in self.collectives]
-        return "\n".join([*aligned(rows), totals(found) if found else "no collectives"])
+        doubt = [] if all(row.exact for row in self.rows) else ["~: XLA may exchange something else here"]
+        return "\n".join([*aligned(rows), totals(found) if found else "no collectives", *doubt])
 
     __repr__ = __str__
 
@@ -116,11 +120,12 @@ class _Row:
         self.where, self.operation = _where(op.location), scope + _path(op)
         self.operands, self.results, self.collectives = operands, results, []
         self.reshards = reshards    # does it nothing else?
+        self.exact = True
         self.whole = set()          # mesh axes along which XLA has no sum or parts to exchange any more
 
     def frozen(self):
         return PlannedOperation(self.where, self.operation, tuple(self.operands), tuple(self.results),
-                                tuple(self.collectives))
+                                tuple(self.collectives), self.exact)
 
 
 class _Reader:
@@ -141,7 +146,7 @@ class _Reader:
         self.same = {}          # value -> the one that was computed first
         self.row_of = {}        # value -> the _Row of the operation that gives it
         self.moved = {}         # result of Shardy's collectives -> (the value before, collectives)
-        self.brought = set()    # what has been gathered of values
+        self.brought = {}       # what has been gathered of values -> the axes that products sum over then
         self.summed = {}        # value -> (the row, its all-reduces) that make it of terms
 
     def rows(self):
@@ -221,6 +226,7 @@ class _Reader:
                                                  sum(self.bytes(v) for v in op.results), self.runs[level])]
         elif op.name not in HOLDERS:
             row.collectives = self.not_as_shardy(op, row, moved)
+        row.exact = row.exact and not self.is_doubtful(op, operands, moved)
         for _, collectives in moved:
             row.collectives += collectives
             collectives.clear()     # once is enough for all that take the value
@@ -234,6 +240,27 @@ class _Reader:
             self.row_of.update((value, row) for value in op.results)
         if op.name in HOLDERS:
             self.hold(op)
+
+    def is_doubtful(self, op, operands, moved):
+        """Is what XLA exchanges for an operation not known, and something moves or is split there?"""
+        split = [self.split(value) for value in (*[source for source, _ in moved], *op.results)]
+        if any(not isinstance(axis, str) for dims in split for axes in dims for axis in axes):
+            return True     # parts of a mesh axis
+        if op.name in ("stablehlo.gather", "stablehlo.scatter"):
+            of_operand, of_indices = [{a for axes in dims for a in axes} for dims in split[:2]]
+            return bool(of_operand & of_indices)
+        if op.name == "stablehlo.reshape":      # Shardy of jaxlib 0.12 takes dimensions apart, XLA does not
+            return any(found and owner(source).name == op.name and owner(source).location == op.location
+                       for source, found in moved)
+        if op.name == "stablehlo.select_and_scatter" and any(found for _, found in moved):
+            return True
+        if op.name == "stablehlo.dot_general":      # what comes to be split otherwise is its result
+            takers = users(op)
+            while len(takers) == 1 and takers[0].name in _REDUCING:
+                takers = users(takers[0])
+            if len(takers) == 1 and _is_move(takers[0]) and takers[0].name != "sdy.all_slice":
+                return True
+        return len(operands) > 1 and any(c.kind == "collective-permute" for _, found in moved for c in found)
 
     def join_sums(self, op, row, operands):
         """Of a sum of two sums over the same mesh axes that nothing else takes, XLA first adds the terms."""
@@ -266,26 +293,47 @@ class _Reader:
         dims = [[dim for dim in chosen if value.axes[dim]] for value, chosen in zip(before, dims)]
         row.whole = {axis for value, chosen in zip(before, dims) for dim in chosen
                      for axis in value.axes[dim]}
+        summed = self.summed_whole(op, before, contracting)
+        row.whole |= {axis for _, axes, _ in summed for axis in axes}
         for _, collectives in moved if row.whole else ():
             collectives[:] = [c for c in collectives if row.whole.isdisjoint(c.axes)]
-        found = []
+        found = self.planned(summed, op.operands)
         for (source, collectives), value, operand, chosen, summed in zip(
                 moved, before, op.operands, dims, contracting):
             value = value.where(chosen, self.divided(operand)) if chosen else value
             own = self.planned(gathered(value, chosen), [source])
-            if self.is_brought(source, operand, chosen, summed, own + collectives):
+            if self.is_brought(row, source, operand, chosen, summed, own + collectives):
                 collectives.clear()
             else:
                 found += own
         return found
 
-    def is_brought(self, source, operand, dims, summed, collectives):
+    def summed_whole(self, op, before, contracting):
+        """The sum of a product whose operands are divided alike where they are contracted, and that Shardy
+        divides along these axes in another way: XLA cuts it after."""
+        if op.name != "stablehlo.dot_general":
+            return []
+        result, kept = self.divided(op.results[0]), [self.divided(value) for value in op.operands]
+        axes = {axis for i, j in zip(*contracting) if before[0].axes[i] == before[1].axes[j] and not (
+            kept[0].axes[i] or kept[1].axes[j]) for axis in before[0].axes[i]}
+        split = [dim for dim, used in enumerate(result.axes) if used and axes.issuperset(used)]
+        if not split:
+            return []
+        if not self.on_host:
+            return [("reduce-scatter", axes, result.bytes())]
+        return [("all-reduce", axes, result.bytes({dim: result.sizes[dim] for dim in split}))]
+
+    def is_brought(self, row, source, operand, dims, summed, collectives):
         """Is an operand gathered, also along `dims`, as it was for an earlier operation?"""
         axes = [() if dim in dims else axes for dim, axes in enumerate(self.divided(operand).axes)]
-        key = len(self.runs), source, *axes, frozenset(axis for dim in summed for axis in axes[dim])
-        before = key in self.brought
-        self.brought.add(key)
-        return before and all(c.kind == "all-gather" for c in collectives)
+        value, gathers = (len(self.runs), source, *axes), all(c.kind == "all-gather" for c in collectives)
+        roles = self.brought.setdefault(value, set())
+        role = frozenset(axis for dim in summed for axis in axes[dim])
+        # where the other axes split another kind of dimensions XLA may have it already, or not
+        row.exact = row.exact and not (collectives and gathers and roles and role not in roles)
+        before = role in roles
+        roles.add(role)
+        return before and gathers
 
     def sums_rather(self, op, before, dims):
         """Does XLA sum a product, one operand of which is not divided where the other is, in `dims` of each?
@@ -312,9 +360,13 @@ class _Reader:
         if op.name == "stablehlo.fft" and not binding.divides_transforms:
             kept.clear()
         # what it cannot divide it computes on each device
-        for operand, value in zip(operands, values):
+        for i, (operand, value) in enumerate(zip(operands, values)):
             whole = [dim for dim, axes in enumerate(value.axes) if kept.isdisjoint(axes)] if value else []
-            found += self.planned(gathered(value, whole), [operand])
+            split = [axis for dim in whole for axis in value.axes[dim]]
+            if op.name == "stablehlo.reduce" and len(op.results) > 1 and split:
+                found += self.planned([self.looked_through(split, op.results[i])], [operand])
+            else:
+                found += self.planned(gathered(value, whole), [operand])
         # what one device has computed the others add to nothing of theirs
         alone = [("all-reduce", self.mesh.axis_names, self.bytes(value)) for value in op.results
                  if "hlotrace.alone" in op.attributes and value in self.needed.values]
@@ -350,8 +402,8 @@ class _Reader:
     def planned(self, found, values):
         """PlannedCollectives of exchanges that need `values`."""
         times = self.runs[self.level_of(values)]
-        return [PlannedCollective(kind, tuple(name for name in self.mesh.axis_names if name in axes), size,
-                                  times) for kind, axes, size in found]
+        return [PlannedCollective(kind, axes and tuple(name for name in self.mesh.axis_names if name in axes),
+                                  size, times) for kind, axes, size in found]
 
     def exchanged(self, op, whole):
         """What XLA does for a collective of Shardy's, but for mesh axes along which the value is `whole`."""
@@ -362,24 +414,50 @@ class _Reader:
             axes = [a for a in self.axes(op.attributes[_REDUCING[op.name]]) if a not in whole]
             if kind == "reduce-scatter" and not self.on_host:
                 return [(kind, axes, after.bytes())] if axes else []
+            together = owner(source).results if owner(source).name == "stablehlo.reduce" else ()
+            if len(together) > 1:
+                first = min(user.operands[0].result_number for user in users(owner(source))
+                            if user.name in _REDUCING and self.needed.runs(user))
+                return [self.looked_through(axes, value) for value in together
+                        if axes and first == source.result_number]
             groups = self.by_dimension(source, axes) if self.on_host else [axes]
             return [("all-reduce", group, before.bytes()) for group in groups if group]
-        if kind == "all-gather":
-            if owner(source).name == "sdy.all_slice":       # XLA cuts what it has gathered
-                before = self.divided(owner(source).operands[0])
-            if not any(after.axes[dim] for dim in moving):
-                return gathered(before, [dim for dim in moving if not whole.issuperset(before.axes[dim])])
-        names = [a for dim in moving for a in (*before.axes[dim], *after.axes[dim])]
-        sizes = {}
-        if kind == "all-to-all":
-            names = self.axes(op.attributes["params"])
-            sizes = {dim: before.part(dim) * before.counts[dim] for dim in moving if not after.axes[dim]}
-        elif kind == "all-gather":
-            names = self.axes(op.attributes["gathering_axes"])
-        return [(kind, names, after.bytes(sizes))] if kind else []
+        if [_is_move(user) for user in users(op)] == [True]:
+            return []       # the next one says where all of them lead
+        while _is_move(owner(source)) and len([*source.uses]) == 1:
+            source = owner(source).operands[0]
+        if kind == "all-gather" and not any(after.axes[dim] for dim in moving):
+            before = self.divided(source)
+            if all(then in (axes, ()) for axes, then in zip(before.axes, after.axes)):
+                return gathered(before, [dim for dim, axes in enumerate(before.axes)
+                                         if axes != after.axes[dim] and not whole.issuperset(axes)])
+        return [found for found in self.resharded(source, result) if whole.isdisjoint(found[1] or ())]
+
+    def looked_through(self, axes, result):
+        """The exchange by which all that devices have found for one of several results is reduced by each."""
+        every = zip(self.mesh.axis_names, self.mesh.axis_sizes)
+        count = math.prod(size for name, size in every if name in axes)
+        return "all-gather", axes, count * self.bytes(result)
+
+    def resharded(self, source, result):
+        """The exchanges that bring a value where another one is."""
+        before, manual = self.divided(source), shardy.manual_around(owner(result))
+        every = zip(self.mesh.axis_names, self.mesh.axis_sizes)
+        sizes = {name: size for name, size in every if name not in manual}
+        mesh = SimpleNamespace(axis_names=[*sizes], axis_sizes=[*sizes.values()])
+        found = reshard(before.sizes, before.bits, *[tiling(self.split(v), mesh) for v in (source, result)])
+        if found is None:
+            return gathered(before, [dim for dim, axes in enumerate(before.axes) if axes])
+        return [(kind, mesh_axes(groups, mesh, kind == "collective-permute"), size)
+                for kind, groups, size in found]
 
     def by_dimension(self, value, axes):
-        """XLA sums over the dimensions one by one."""
+        """XLA sums over the dimensions one by one; over those of an image alone over all devices at once."""
+        if owner(value).name == "stablehlo.convolution":
+            numbers = stablehlo.ConvDimensionNumbers(owner(value).attributes["dimension_numbers"])
+            split = self.split(owner(value).operands[0])
+            if {a for dim in numbers.input_spatial_dimensions for a in split[dim]}.issuperset(axes) and axes:
+                return [self.mesh.axis_names]
         for operand in owner(value).operands if isinstance(value, ir.OpResult) else ():
             groups = [[a for a in dim if a in axes] for dim in self.split(operand)]
             if {a for group in groups for a in group} == set(axes):
@@ -436,6 +514,11 @@ class _Reader:
         if self.on_host and name.startswith(("bf16", "f8")):
             return 32 if name == "bf16" else 16
         return 8 if name == "i1" else type_.width
+
+
+def _is_move(op):
+    """Does an operation of Shardy's bring a value elsewhere, as it is?"""
+    return op.name in _OF_SHARDY and op.name not in _REDUCING
 
 
 def _first(location):

@@ -161,6 +161,15 @@ PROGRAMS = {    # name -> (function, arguments)
     "gathered once for its gradient": lambda: (
         jax.grad(lambda x, w: (jnp.einsum("bij,bjk->bik", x, w) ** 2).sum()), split((8, 16, 8), "model", "data"),
         split((8, 8, 16), None, None, "data")),
+    "a sum of which a part is kept": lambda: (
+        lambda w, x: w - jax.grad(lambda w: (jnp.tanh(x @ w) ** 2).mean())(w), split((16, 32), "data"),
+        split((8, 16), "data")),
+    "largest and where": lambda: (lambda x: jnp.argmax(x, 0), split((16, 8), "data", "model")),
+    "some rows replaced": lambda: (lambda x, u, i: lax.dynamic_update_slice_in_dim(x, u, i, 0),
+                                   split((16, 8), "data"), split((4, 8)), jax.ShapeDtypeStruct((), np.int32)),
+    "a kernel's gradient over rows alone": lambda: (
+        lambda x, w: jax.grad(lambda w: (conv(x, w) ** 2).sum())(w), split((8, 16, 16, 4), None, "data"),
+        split((3, 3, 4, 4))),
     "all dimensions": lambda: (lambda x: at(x), split((16, 8), "data", "model")),
     "cut after it is whole": lambda: (lambda x: at(x, None, "model"), split((8, 8), "data")),
     "wide on the CPU": lambda: (lambda x: (x.T @ x).astype(jnp.bfloat16) @ at(x).T, split((16, 8), "data",
@@ -239,6 +248,17 @@ def test_a_row_says_line_specs_and_collectives():
         "all-reduce over model: 32,768",
         f"{dot.where}  jit(<lambda>)/tanh         P('data', None)                      P('data', None)",
         "total: 1, 32,768 bytes on each device a run (1 all-reduce 32,768)"]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("fun, args, exact", [
+    (lambda x, i: x[i], (split((16, 8), "data"), split((8,), "data", dtype=np.int32)), False),
+    (lambda x, i: x[i], (split((16, 8), "data"), split((8,), dtype=np.int32)), True),
+    (lambda x, y: at(x @ y, None, "data"), (split((16, 32), "data"), split((32, 8))), False)])
+def test_what_is_not_certain_is_marked(fun, args, exact):
+    plan = jax.explain_sharding(fun)(*args)
+    assert all(row.exact for row in plan) is exact
+    assert ("~" in str(plan)) is not exact and str(plan).endswith("something else here") is not exact
 
 
 @pytest.mark.quick

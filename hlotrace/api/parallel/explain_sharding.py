@@ -23,12 +23,12 @@ def explain_sharding(fun: Callable[..., Any]) -> Callable[..., ShardingPlan]:
     not manual.
 
     It is a prediction, from Shardy's propagation and what is known of XLA's partitioner, whose collectives on
-    the CPU it gives one by one; XLA combines small ones of a kind.  It may do otherwise for slices and
-    paddings that take rows from devices farther away than the next one, for the gradient of a maximum over
-    windows of a split dimension, and where a value comes to be split along axes with another number of
-    devices or along idle ones.  GPUs' compiler joins sums over the same axes as one array.  TPUs' compiler
-    moreover sends operands of products as bfloat16, joins equal sums, and takes sums out of loops that add
-    them up.
+    the CPU it gives one by one; XLA combines small ones of a kind.  Where it is known to do otherwise at
+    times a row's `exact` is False and the table has a `~`: values split along parts of a mesh axis, rows
+    taken or written at indices that are split like them, products whose result comes to be split in another
+    way.  It may also for slices and paddings that take rows from devices farther away than the next one.
+    GPUs' compiler joins sums over the same axes as one array.  TPUs' compiler moreover sends operands of
+    products as bfloat16, joins equal sums, and takes sums out of loops that add them up.
 
     Args:
         fun: a function, or what `jit` makes of one, with its `in_shardings` and `out_shardings`.
