@@ -194,6 +194,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
 class Tracer(Array):
     """What represents an array while a transformation runs a function."""
     __slots__ = ("_trace", "aval")
+    __array_priority__ = 1000       # in the operators of NumPy's arrays, before all others
     _trace: Any
     aval: ShapedArray
 
