@@ -55,6 +55,29 @@ def test_operations_are_named_by_what_they_are_in(name):
     assert set(expected.split()) <= names, sorted(names)
 
 
+@jax.custom_vjp
+def ruled(x):
+    return layer(x)
+
+
+ruled.defvjp(lambda x: (layer(x), x), lambda x, ct: (ct * x,))
+
+
+@pytest.mark.parametrize("fun", [jax.nn.relu, jax.nn.softmax, jnp.cumsum, lambda x: lax.cumlogsumexp(x), jnp.sort,
+                                 jnp.std, jax.nn.gelu, ruled, jax.nn.logsumexp,
+                                 lambda x: lax.reduce_window(x, 0., lax.add, (2,), (1,), "SAME"),
+                                 lambda x: lax.associative_scan(jnp.maximum, x)])
+def test_no_operation_is_twice_in_one_scope(fun):
+    def scope(x):
+        with jax.named_scope("s"):
+            return jnp.sum(fun(x))
+    for made in scope, lambda x: jax.vmap(scope)(x[None]), jax.grad(scope), lambda x: jax.vmap(jax.grad(scope))(x[None]):
+        text = jax.jit(made).lower(jnp.arange(3.)).as_text(debug_info=True)
+        for name in re.findall(r'loc\("([^"]*)"', text):
+            scopes = name.split("/")[:-1]
+            assert all(a != b for a, b in zip(scopes, scopes[1:])), name
+
+
 def test_a_program_that_is_found_again_has_the_scopes_of_its_new_place():
     inner = jax.jit(layer)
     both = jax.jit(lambda x: jax.grad(inner)(x) + jax.named_call(jax.grad(inner), name="s")(x))
