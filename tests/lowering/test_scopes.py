@@ -21,7 +21,19 @@ def scanned(x):
     return lax.scan(lambda c, y: (c * jnp.sin(y), c), x, jnp.ones((4, 3)))[0].sum()
 
 
+@jax.custom_jvp
+def with_rule(x):
+    return jnp.sin(x)
+
+
+@with_rule.defjvp
+def rule_of(primals, tangents):
+    with jax.named_scope("rule"):
+        return jnp.sin(primals[0]), jnp.cos(primals[0]) * tangents[0]
+
+
 CASES = {
+    "rule": (lambda x: jax.vmap(jax.grad(lambda y: with_rule(y) * 2))(x), "jit(<lambda>)/vmap(jvp(rule))/cos"),
     "scopes": (layer, "jit(layer)/a/sin jit(layer)/a/b/cos"),
     "vmap": (lambda x: jax.vmap(layer)(x[None]), "jit(<lambda>)/vmap(a)/sin jit(<lambda>)/vmap(a)/b/cos"),
     "jvp": (lambda x: jax.jvp(layer, (x,), (x,)), "jit(<lambda>)/jvp(a)/mul jit(<lambda>)/jvp(a)/b/neg"),
