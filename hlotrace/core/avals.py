@@ -113,7 +113,7 @@ class ShapedArray(OfArrays):
                    memory_space)
             if key in _interned:
                 return _interned[key]
-        shape = tuple(map(as_size, key[0]))
+        shape = tuple(map(as_size, key[0] if hasattr(key[0], "__iter__") else (key[0],)))
         dtype = key[1] if isinstance(key[1], (np.dtype, dtypes.ExtendedDType)) else dtypes.as_dtype(key[1])
         stated = sharding.explicit(shape) if hasattr(sharding, "explicit") else None
         memory = None if memory_space is Space.Device else memory_space

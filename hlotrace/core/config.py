@@ -515,13 +515,18 @@ def scoped(path: str = "") -> Iterator[None]:
         state.name_stack = saved
 
 
+def joined(stack: str, path: str) -> str:
+    """The scopes `path` in the scopes `stack`; either may be none."""
+    return f"{stack}/{path}" if stack and path else stack or path
+
+
 def inside(scope: str) -> str:
     """The current scopes and one more.
 
     A transformation's, "jvp()", goes around the next one that is no transformation: `scope_text` writes
     "jvp()/layer/attention" as "jvp(layer)/attention".
     """
-    return f"{state.name_stack}/{scope}" if state.name_stack else scope
+    return joined(state.name_stack, scope)
 
 
 def within(scope: str) -> contextlib.AbstractContextManager[None]:

@@ -11,7 +11,7 @@ import numpy as np
 from ..runtime.binding import pretty_printer as pp
 from . import dtypes
 from .avals import ShapedArray, aval_of
-from .config import state
+from .config import joined, state
 from .debug_info import DebugInfo, Origin
 from .effects import Effect, Effects
 from .errors import JaxprTypeError
@@ -243,8 +243,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Iterable[Any], *args: Any) -> list[Any]:
     try:
         for eqn in jaxpr.eqns:
             state.source = eqn.source
-            state.name_stack = (f"{stack}/{eqn.name_stack}" if stack and eqn.name_stack
-                                else stack or eqn.name_stack)
+            state.name_stack = joined(stack, eqn.name_stack)
             operands = [literal_value(v) if type(v) is Literal else env[v] for v in eqn.invars]
             results = eqn.primitive.bind(*operands, **eqn.params)
             if eqn.primitive.multiple_results:

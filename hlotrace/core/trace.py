@@ -14,7 +14,7 @@ import numpy as np
 from . import dtypes, errors, leaks, source_info as provenance
 from .array import Array
 from .avals import ShapedArray, Space, aval_of, physical
-from .config import config, inside, state, sync
+from .config import config, inside, joined, state, sync
 from .debug_info import DebugInfo, located
 from .jaxpr import Atom, Eqn, Jaxpr, Literal, Var, check_jaxpr, literal_value, sub_jaxprs
 from .primitive import Builtin, Primitive
@@ -107,11 +107,15 @@ class Trace:
         Returns:
             The list of outputs.
         """
-        env = dict(zip(jaxpr.invars, args, strict=True))
-        for eqn in jaxpr.eqns:
-            operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
-            results = eqn.primitive.bind(*operands, **eqn.params)
-            env.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else (results,)))
+        env, stack = dict(zip(jaxpr.invars, args, strict=True)), state.name_stack
+        try:
+            for eqn in jaxpr.eqns:
+                state.name_stack = joined(stack, eqn.name_stack)
+                operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
+                results = eqn.primitive.bind(*operands, **eqn.params)
+                env.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else (results,)))
+        finally:
+            state.name_stack = stack
         return [literal_value(v) if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
 
@@ -194,6 +198,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
 class Tracer(Array):
     """What represents an array while a transformation runs a function."""
     __slots__ = ("_trace", "aval")
+    __array_priority__ = 1000       # in the operators of NumPy's arrays, before all others
     _trace: Any
     aval: ShapedArray
 
@@ -553,8 +558,7 @@ class JaxprTrace(Trace):
                 env[v] = var = Var(v.aval)
                 outvars.append(var)
             self.eqns.append(Eqn(eqn.primitive, invars, outvars, eqn.params, eqn.effects, source,
-                                 f"{stack}/{eqn.name_stack}" if stack and eqn.name_stack else stack
-                                 or eqn.name_stack))
+                                 joined(stack, eqn.name_stack)))
         results = []
         for out in jaxpr.outvars:
             if type(out) is Literal:

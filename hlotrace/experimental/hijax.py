@@ -284,6 +284,9 @@ class HiType:
     """
     has_qdd = False
 
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
     def lo_ty(self):
         raise self._lacks("lo_ty")
 

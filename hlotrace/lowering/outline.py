@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.config import joined
 from ..core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
 from ..core.programs import cached, constant_key
 from ..primitives.programs.calls import jit_p
@@ -129,7 +130,7 @@ def inlined(jaxpr: Jaxpr, opened: Callable[[Eqn], bool]) -> Jaxpr:
         env = dict(zip((*jaxpr.constvars, *jaxpr.invars), operands))
         for eqn in jaxpr.eqns:
             invars = [env[v] if type(v) is Var else v for v in eqn.invars]
-            stack = f"{path}/{eqn.name_stack}" if path and eqn.name_stack else path or eqn.name_stack
+            stack = joined(path, eqn.name_stack)
             if opened(eqn):
                 inner = eqn.params["jaxpr"]
                 written = write(inner, invars, f"{stack}/jit({inner.name})".lstrip("/"))

@@ -45,14 +45,14 @@ def signature_of(aval: ShapedArray, sharding: Sharding, committed: bool = True) 
 class ArrayImpl(Array):
     """A concrete array.  `_buf` is jaxlib's buffer; `aval` is interned; by `_signature` compiled calls are
     found: `aval` itself, or the Signature of an array that is committed, or may be elsewhere than others."""
-    __slots__ = ("aval", "_buf", "_committed", "_value", "_signature")
+    __slots__ = ("aval", "_buf", "_committed", "_host", "_signature")
 
     def __init__(self, aval: ShapedArray, buf: binding.Buffer, committed: bool = False,
                  signature: Signature | None = None) -> None:
         self.aval = aval
         self._buf = buf
         self._committed = committed
-        self._value: Any = None
+        self._host: Any = None
         self._signature: Any = aval
         if committed:
             self._signature = signature or signature_of(aval, buf._sharding._own)
@@ -63,8 +63,8 @@ class ArrayImpl(Array):
 
     def _numpy(self) -> np.ndarray:
         """The value as a read-only NumPy array, fetched once."""
-        if self._value is not None:
-            return self._value
+        if self._host is not None:
+            return self._host
         self.check_alive()
         try:
             devices = self._buf._sharding._own._devices
@@ -75,8 +75,10 @@ class ArrayImpl(Array):
         except (binding.JaxRuntimeError, BufferError) as error:      # the latter from the buffer protocol
             raise callback_guard.original(error) from None
         value.flags.writeable = False
-        self._value = value
+        self._host = value
         return value
+
+    _value = property(_numpy)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         try:
@@ -131,15 +133,15 @@ class ArrayImpl(Array):
 
     def item(self, *args: int) -> Any:
         """The one element (or the element at `args`) as a Python scalar."""
-        return self._numpy().item(*args)
+        return self.__array__().item(*args)
 
     def tolist(self) -> Any:
         """The elements as nested Python lists."""
-        return self._numpy().tolist()
+        return self.__array__().tolist()
 
     def tobytes(self, order: Any = "C") -> bytes:
         """The elements as bytes."""
-        return self._numpy().tobytes(order)
+        return self.__array__().tobytes(order)
 
     def __format__(self, spec: str) -> str:
         if not self.aval.ndim and not dtypes.is_extended(self.aval.dtype):
@@ -221,7 +223,7 @@ class ArrayImpl(Array):
         """Free the buffer now; later use raises RuntimeError."""
         self._buf.delete()
         self.mark_deleted()
-        self._value = None
+        self._host = None
 
     @property
     def sharding(self) -> Sharding:

@@ -106,7 +106,8 @@ def linearize(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> programs.Linearized:
             else:
                 residuals.append(("out", len(saved)))
                 saved.append(c)
-        found.update(linear=close(linear)[0], residuals=residuals, out_nonzero=tuple(out_nonzero))
+        found.update(linear=close(linear)[0].replace(name=jaxpr.name), residuals=residuals,
+                     out_nonzero=tuple(out_nonzero))
         return [*outs, *saved]
 
     primal = programs.trace_closed(fun, jaxpr.in_avals, jaxpr.name)

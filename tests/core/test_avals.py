@@ -30,6 +30,7 @@ def test_equal_types_are_one_object(shape, dtype):
 ])
 def test_a_type_is_all_of_its_fields(change):
     aval = ShapedArray((2, 3), "float32")
+    assert ShapedArray(2, "float32") == ShapedArray((2,), "float32")
     other = aval.update(**change)
     assert other is not aval and other == aval.update(**change)
     for name in ("shape", "dtype", "weak_type", "vma"):

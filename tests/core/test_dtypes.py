@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import hlotrace as jax
+import hlotrace.numpy as jnp
 from hlotrace.core import dtypes
 from hlotrace.core.config import override
 from hlotrace.core.dtypes import as_dtype, canonicalize, lattice_result
@@ -256,6 +257,10 @@ def test_strict_promotion():
         for refused in ((strong, other), (strong, weak_float)):
             with pytest.raises(TypePromotionError, match="strict"):
                 lattice_result(refused)
+        for x in jnp.ones(2, "int32"), jnp.ones(2):     # a bool is not weak
+            for add in lambda x: x + True, lambda x: False * x, lambda x: jnp.maximum(x, True):
+                with pytest.raises(TypePromotionError, match="strict"):
+                    add(x)
 
 
 def test_keys_and_numbers_do_not_mix():

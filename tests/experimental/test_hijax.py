@@ -135,7 +135,7 @@ def test_values_go_in_and_out_of_compiled_functions_and_their_results():
     np.testing.assert_allclose(batched[1], 2 * np.array(PACKED) * scale, rtol=1e-6)
     total = jax.lax.fori_loop(0, 3, lambda i, c: c + unpack.bind(found)[2], jnp.float32(0))      # closed over
     np.testing.assert_allclose(total, -9, rtol=1e-6)
-    assert jax.typeof(found) == ScaledType((3,))
+    assert jax.typeof(found) == ScaledType((3,)) and repr(hijax.HiType()) == "HiType()"
     packed = jax.jit(lambda x: pack.bind(x, bits=8))
     for types in jax.eval_shape(packed, X), packed.eval_shape(X), jax.make_jaxpr(packed, return_shape=True)(
         X)[1]:

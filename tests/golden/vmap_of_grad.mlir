@@ -9,7 +9,7 @@ module @jit_gradient_of_each attributes {mhlo.num_partitions = 1 : i32, mhlo.num
     %6 = stablehlo.broadcast_in_dim %5, dims = [] : (tensor<f32>) -> tensor<2xf32>
     %7 = stablehlo.broadcast_in_dim %6, dims = [1] : (tensor<2xf32>) -> tensor<4x2xf32>
     %8 = stablehlo.multiply %7, %4 : tensor<4x2xf32>
-    %9 = call @linear(%arg1, %0#1, %8) : (tensor<4x3xf32>, tensor<4x2xf32>, tensor<4x2xf32>) -> (tensor<4x3x2xf32>)
+    %9 = call @layer_0(%arg1, %0#1, %8) : (tensor<4x3xf32>, tensor<4x2xf32>, tensor<4x2xf32>) -> (tensor<4x3x2xf32>)
     return %9 : tensor<4x3x2xf32>
   }
   func.func private @layer(%arg0: tensor<3x2xf32>, %arg1: tensor<4x3xf32>) -> (tensor<4x2xf32>, tensor<4x2xf32>) {
@@ -21,7 +21,7 @@ module @jit_gradient_of_each attributes {mhlo.num_partitions = 1 : i32, mhlo.num
     %5 = stablehlo.subtract %4, %2 : tensor<4x2xf32>
     return %1, %5 : tensor<4x2xf32>, tensor<4x2xf32>
   }
-  func.func private @linear(%arg0: tensor<4x3xf32>, %arg1: tensor<4x2xf32>, %arg2: tensor<4x2xf32>) -> (tensor<4x3x2xf32>) {
+  func.func private @layer_0(%arg0: tensor<4x3xf32>, %arg1: tensor<4x2xf32>, %arg2: tensor<4x2xf32>) -> (tensor<4x3x2xf32>) {
     %0 = stablehlo.multiply %arg2, %arg1 : tensor<4x2xf32>
     %1 = stablehlo.broadcast_in_dim %arg0, dims = [0, 1] : (tensor<4x3xf32>) -> tensor<4x3x2xf32>
     %2 = stablehlo.broadcast_in_dim %0, dims = [0, 2] : (tensor<4x2xf32>) -> tensor<4x3x2xf32>

@@ -21,7 +21,19 @@ def scanned(x):
     return lax.scan(lambda c, y: (c * jnp.sin(y), c), x, jnp.ones((4, 3)))[0].sum()
 
 
+@jax.custom_jvp
+def with_rule(x):
+    return jnp.sin(x)
+
+
+@with_rule.defjvp
+def rule_of(primals, tangents):
+    with jax.named_scope("rule"):
+        return jnp.sin(primals[0]), jnp.cos(primals[0]) * tangents[0]
+
+
 CASES = {
+    "rule": (lambda x: jax.vmap(jax.grad(lambda y: with_rule(y) * 2))(x), "jit(<lambda>)/vmap(jvp(rule))/cos"),
     "scopes": (layer, "jit(layer)/a/sin jit(layer)/a/b/cos"),
     "vmap": (lambda x: jax.vmap(layer)(x[None]), "jit(<lambda>)/vmap(a)/sin jit(<lambda>)/vmap(a)/b/cos"),
     "jvp": (lambda x: jax.jvp(layer, (x,), (x,)), "jit(<lambda>)/jvp(a)/mul jit(<lambda>)/jvp(a)/b/neg"),
@@ -33,7 +45,8 @@ CASES = {
     "linear_transpose": (lambda x: jax.linear_transpose(lambda y: y * 2, x)(x), "jit(<lambda>)/transpose()/mul"),
     "jacfwd": (jax.jacfwd(layer), "jit(layer)/vmap(jvp(a))/mul"),
     "a call": (lambda x: jax.jit(layer)(x) + 1, "jit(<lambda>)/jit(layer) jit(<lambda>)/add a/b/cos"),
-    "grad of a call": (jax.grad(lambda x: jax.jit(layer)(x)), "jit(<lambda>)/jvp(jit(layer)) a/b/neg"),
+    "grad of a call": (jax.grad(lambda x: jax.jit(layer)(x)),
+                       "jit(<lambda>)/jvp(jit(layer)) jit(<lambda>)/transpose(jvp(jit(layer))) a/b/neg"),
     "scan": (scanned, "jit(scanned)/while/body/sin jit(scanned)/while/cond jit(scanned)/while/body"),
     "grad of a scan": (jax.grad(scanned), "jit(scanned)/jvp()/while/body/sin jit(scanned)/transpose(jvp())/while/body/mul"),
     "while": (lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, jnp.sin(c[1])), (0, x)),
@@ -53,6 +66,29 @@ def test_operations_are_named_by_what_they_are_in(name):
     text = jax.jit(fun).lower(jnp.ones(3)).as_text(debug_info=True)
     names = set(re.findall(r'loc\("([^"]*)"', text))
     assert set(expected.split()) <= names, sorted(names)
+
+
+@jax.custom_vjp
+def ruled(x):
+    return layer(x)
+
+
+ruled.defvjp(lambda x: (layer(x), x), lambda x, ct: (ct * x,))
+
+
+@pytest.mark.parametrize("fun", [jax.nn.relu, jax.nn.softmax, jnp.cumsum, lambda x: lax.cumlogsumexp(x), jnp.sort,
+                                 jnp.std, jax.nn.gelu, ruled, jax.nn.logsumexp,
+                                 lambda x: lax.reduce_window(x, 0., lax.add, (2,), (1,), "SAME"),
+                                 lambda x: lax.associative_scan(jnp.maximum, x)])
+def test_no_operation_is_twice_in_one_scope(fun):
+    def scope(x):
+        with jax.named_scope("s"):
+            return jnp.sum(fun(x))
+    for made in scope, lambda x: jax.vmap(scope)(x[None]), jax.grad(scope), lambda x: jax.vmap(jax.grad(scope))(x[None]):
+        text = jax.jit(made).lower(jnp.arange(3.)).as_text(debug_info=True)
+        for name in re.findall(r'loc\("([^"]*)"', text):
+            scopes = name.split("/")[:-1]
+            assert all(a != b for a, b in zip(scopes, scopes[1:])), name
 
 
 def test_a_program_that_is_found_again_has_the_scopes_of_its_new_place():

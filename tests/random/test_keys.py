@@ -175,6 +175,9 @@ def test_a_key_is_no_other_thing():
             KEY == number      # noqa: B015
     with pytest.raises(TypeError, match="PRNG key has no truth value"):
         bool(KEY)
+    for method in KEY.item, KEYS.tolist, KEYS.tobytes:
+        with pytest.raises(TypeError, match="cannot be converted to a NumPy array"):
+            method()
     with pytest.raises(TypeError, match="lt does not accept dtype key<fry>"):
         KEY < KEY      # noqa: B015
 

@@ -57,14 +57,6 @@ def types_in_callback(operands: Sequence[Any], debugs: bool) -> list[ShapedArray
     return [aval if keep else aval.update(weak_type=False) for aval in map(aval_of, operands)]
 
 
-def _alike(result: Any, structure: pytree.PyTreeDef) -> bool:
-    """Has a result a structure, where lists and tuples are the same?"""
-    def tuples(x: Any) -> Any:
-        return tuple(map(tuples, x)) if type(x) in (list, tuple) else x
-    declared = structure.unflatten([0] * structure.num_leaves)
-    return pytree.tree_structure(tuples(result)) == pytree.tree_structure(tuples(declared))
-
-
 def _call(what: str, callback: Callable[..., Any], spec: Any, args: Sequence[Any], kwargs: dict[str, Any],
           effect: Effect | None, vmap_method: str | None = None, sharding: Any = None,
           partitioned: bool = False) -> Any:
@@ -105,7 +97,7 @@ def _call(what: str, callback: Callable[..., Any], spec: Any, args: Sequence[Any
         if debugs:
             return []
         found, found_tree = pytree.tree_flatten(result)
-        if found_tree != out_tree and not _alike(result, out_tree):
+        if len(found) != out_tree.num_leaves:       # lists where tuples are declared, other keys: as in JAX
             advice = (f"Does {name_of(callback)} lack a `return`? What returns nothing is declared by None."
                       if result is None else "Return what is declared, or declare what is returned.")
             raise ValueError(pytree.structure_mismatch(

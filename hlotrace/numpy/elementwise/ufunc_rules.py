@@ -48,7 +48,7 @@ def checked(name, x):
 def beside(kind, aval, x64):
     """What makes a Python number of type `kind` an operand beside an array; None if the array must change."""
     rank = _ORDER.get(kind_of(aval.dtype), -1)
-    if python_scalars.index(kind) > rank:
+    if python_scalars.index(kind) > rank or kind is bool and rank:     # a bool is not weak: strict refuses it
         return None
     same = python_scalars[rank]
     if dtypes.canonicalize(same) == aval.dtype:

@@ -27,7 +27,7 @@ def scalar_program(fun, avals):
 def region(ctx, eqn, fun, avals):
     """A region that computes `fun`, with the location of `eqn`."""
     program = scalar_program(fun, tuple(avals))
-    eqns = [each.replace(source=eqn.source, name_stack=eqn.name_stack) for each in program.eqns]
+    eqns = [each.replace(source=eqn.source, name_stack="") for each in program.eqns]
     return ctx.jaxpr_region(program.replace(eqns=eqns))
 
 

@@ -2,7 +2,7 @@
 import functools
 
 from ...core import programs
-from ...core.config import state
+from ...core.config import scoped, state
 from ...core.errors import UnexpectedTracerError
 from ...core.jaxpr import Eqn, Jaxpr, Var, close, eval_jaxpr
 from ...core.primitive import fact_of
@@ -142,7 +142,8 @@ def no_tangent(t):
 
 def _to_staged(args, params):
     fun = params.pop("fun")
-    jaxpr = trace_to_jaxpr(fun, [aval_of(a) for a in args], params["name"])
+    with scoped():      # the equation has the scopes around it
+        jaxpr = trace_to_jaxpr(fun, [aval_of(a) for a in args], params["name"])
     closed, consts = close(jaxpr)
     return [*consts, *args], {"jaxpr": closed, "num_consts": len(consts), **params}
 
