@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..primitives.arrays.contract import dot_general_p
+from ..primitives.arrays.conv import conv_general_dilated_p
 from ..primitives.programs.remat import Offloadable, decide, name_p, nothing_saveable
 
 if TYPE_CHECKING:
@@ -33,14 +34,14 @@ def everything_saveable(*_: Any, **__: Any) -> bool:
 
 
 def dots_saveable(prim: Primitive, *_: Any, **__: Any) -> bool:
-    """A policy: keep the products of matrices (`dot_general`), which cost much.
+    """A policy: keep the products of matrices (`dot_general`) and the convolutions, which cost much.
 
     >>> f = jax.checkpoint(lambda x, w: jnp.sin(x @ w), policy=jax.checkpoint_policies.dots_saveable)
     >>> residuals = jax.ad_checkpoint.saved_residuals(f, jnp.ones((5, 3)), jnp.ones((3, 2)))
     >>> [aval.str_short() for aval, _ in residuals]
     ['float32[5,3]', 'float32[3,2]', 'float32[5,2]']
     """
-    return prim is dot_general_p
+    return prim is dot_general_p or prim is conv_general_dilated_p
 
 
 def dots_with_no_batch_dims_saveable(prim: Primitive, *_: Any, **params: Any) -> bool:

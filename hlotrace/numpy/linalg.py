@@ -392,11 +392,13 @@ def _pseudoinverse_jvp(primals, tangents):
     """Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose
     variables separate", SIAM Journal on Numerical Analysis 10, 1973, equation 4.12."""
     (a, p), (da, _) = primals, tangents
-    p = _pseudoinverse(a, p)
+    p = out = _pseudoinverse(a, p)
+    if wide := a.shape[-2] < a.shape[-1]:       # of the tall adjoint: no product is larger than a
+        a, p, da = adjoint(a), adjoint(p), adjoint(da)
     daH, pH = adjoint(da), adjoint(p)
-    rows = product(daH - product(p, product(a, daH)), product(pH, p))
-    columns = product(p, product(pH, daH - product(product(daH, a), p)))
-    return p, rows + columns - product(p, product(da, p))
+    small, columns = product(daH, pH), product(product(p, pH), daH)
+    dp = product(small - product(p, product(a, small) + da) - product(columns, a), p) + columns
+    return out, adjoint(dp) if wide else dp
 
 
 def _inverse_of(a, u, s, vh, kept):

@@ -23,9 +23,7 @@ module @jit_gradient_of_each attributes {mhlo.num_partitions = 1 : i32, mhlo.num
   }
   func.func private @layer_0(%arg0: tensor<4x3xf32>, %arg1: tensor<4x2xf32>, %arg2: tensor<4x2xf32>) -> (tensor<4x3x2xf32>) {
     %0 = stablehlo.multiply %arg2, %arg1 : tensor<4x2xf32>
-    %1 = stablehlo.broadcast_in_dim %arg0, dims = [0, 1] : (tensor<4x3xf32>) -> tensor<4x3x2xf32>
-    %2 = stablehlo.broadcast_in_dim %0, dims = [0, 2] : (tensor<4x2xf32>) -> tensor<4x3x2xf32>
-    %3 = stablehlo.multiply %1, %2 : tensor<4x3x2xf32>
-    return %3 : tensor<4x3x2xf32>
+    %1 = stablehlo.dot_general %arg0, %0, batching_dims = [0] x [0], contracting_dims = [] x [] : (tensor<4x3xf32>, tensor<4x2xf32>) -> tensor<4x3x2xf32>
+    return %1 : tensor<4x3x2xf32>
   }
 }

@@ -3,8 +3,8 @@
 Every axis gets a letter, as in "bik,bkj->bij": an axis in both operands and the result is a batch axis, one
 in both operands only is contracted, the others are free.  The letters alone give shapes, error text, the
 axis map, batching and the transpose.  `contract` is the same operation for rules and for the public
-library, with any order of the result's axes and sums over axes of one operand; where nothing is contracted
-it multiplies.
+library, with any order of the result's axes and sums over axes of one operand; where nothing is contracted,
+and it is no outer product, it multiplies.
 """
 import functools
 import string
@@ -56,13 +56,13 @@ def natural_labels(lhs, rhs, kept):
 def _plan(lhs, rhs, out):
     """How to contract: axes to sum in each operand, whether to exchange them, dimension numbers, permutation.
 
-    Where nothing is summed over both, the last two are None and the place of each operand's axes in the
-    result.
+    Where nothing is summed over both, and one has no axes of its own, the last two are None and the place of
+    each operand's axes in the result.
     """
     sums = tuple(tuple(i for i, c in enumerate(x) if c not in y and c not in out)
                  for x, y in ((lhs, rhs), (rhs, lhs)))
     lhs, rhs = _kept(lhs, rhs, out), _kept(rhs, lhs, out)
-    if all(c in out for c in lhs if c in rhs):
+    if all(c in out for c in lhs if c in rhs) and not (_free(lhs, rhs) and _free(rhs, lhs)):
         return sums, False, None, tuple(tuple(map(out.index, x)) for x in (lhs, rhs))
     dimension_numbers, natural = _numbers(lhs, rhs, out)
     exchanged = _numbers(rhs, lhs, out)

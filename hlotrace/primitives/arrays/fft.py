@@ -3,11 +3,10 @@ import enum
 
 from ...core.axes import leading_axes
 from ...core.symbolic.dimension import is_constant_shape
-from ..common import (
-    ShapedArray, dtype_of, dtypes, first_operand_jvp, kind_of, ndim_of, prod, scalar, shape_of)
-from .elementwise import conj_p, eq, mul, or_p, real, select
+from ..common import ShapedArray, dtype_of, dtypes, first_operand_jvp, kind_of, ndim_of, prod, shape_of
+from .elementwise import conj_p, eq, mul, or_p, select
 from .shape import Mapped, full, int_list, types_text
-from .slicing import iota_p, pad_p
+from .slicing import iota_p
 
 
 class FftType(enum.IntEnum):
@@ -63,22 +62,23 @@ def _fft_lower(ctx, eqn, x):
 
 
 def _fft_transpose(ct, x, *, fft_type, fft_lengths):
-    """The complex ones are symmetric.  A real one is the other, counting both of conjugate coefficients."""
+    """The complex ones are symmetric.  A real one is the other, where the coefficients that it has once count
+    once and those that it has for two count twice."""
     def again(x, fft_type):
         return fft_p.bind(x, fft_type=fft_type, fft_lengths=fft_lengths)
     if not fft_lengths or fft_type in (FftType.FFT, FftType.IFFT):
         return [again(ct, fft_type)]
     n, last = fft_lengths[-1], ndim_of(ct) - 1
-    if fft_type == FftType.RFFT:
-        padding = (*[(0, 0, 0)] * last, (0, n - shape_of(ct)[-1], 0))
-        return [real(again(pad_p.bind(ct, scalar(0, dtype_of(ct)), padding_config=padding), FftType.FFT))]
     if not n:
         return [full(x.aval.shape, 0, x.aval.dtype)]
-    half = conj_p.bind(again(ct, FftType.RFFT))
+    forward = fft_type == FftType.RFFT
+    half = conj_p.bind(ct if forward else again(ct, FftType.RFFT))
     k = iota_p.bind(dtype=dtypes.int32, shape=shape_of(half), dimension=last)
     single = or_p.bind(eq(k, 0), eq(mul(k, 2), n))
-    return [mul(half, select(single, full(shape_of(half), 1 / prod(fft_lengths), dtype_of(half)),
-                             2 / prod(fft_lengths)))]
+    times = prod(fft_lengths) if forward else 1 / prod(fft_lengths)
+    half = mul(half, select(single, full(shape_of(half), times, dtype_of(half)),
+                            times / 2 if forward else times * 2))
+    return [again(half, FftType.IRFFT) if forward else half]
 
 
 fft_p = Mapped("fft", abstract_eval=_fft_abstract_eval, lower=_fft_lower, transpose=_fft_transpose,

@@ -10,6 +10,7 @@ from ...core.trace import EVAL, entering
 from ..common import (
     ShapedArray, aval_of, dtype_of, dtypes, kind_of, no_tangent_jvp, np, prod, scalar, shape_of)
 from . import elementwise as e
+from .bit_formats import bitcast_convert_type_p
 from .shape import (
     Mapped, batch_by_axes, broadcast_in_dim, check_axes, expand, full, instantiate, int_array, kept_axes,
     lower_reduction, reduce_sum, reduce_sum_p, reduction, reshape, transpose, zero)
@@ -169,10 +170,22 @@ def arg_reduction(name, before, worst, extreme_p):
                         f"({out.update(dtype=operand.dtype).mlir}, {out.mlir})", 2)[1]
 
     def find(x, *, axes, index_dtype):
-        """First the value, then its first place: CPUs do both with vectors, and reduce pairs one by one."""
-        best = expand(extreme_p.bind(x, axes=axes), axes, shape_of(x))
+        """First the value, then its first place: CPUs do both with vectors, and reduce pairs one by one.
+
+        Floats are compared by their bits: broadcast as they are, XLA writes them to memory first.
+        """
+        best, dtype = extreme_p.bind(x, axes=axes), dtype_of(x)
         places = iota_p.bind(dtype=index_dtype, shape=shape_of(x), dimension=axes[0])
-        hit = e.or_p.bind(e.eq(x, best), e.ne(x, x))
+
+        def everywhere(value):
+            return expand(value, axes, shape_of(x))
+        if kind_of(dtype) == "f" and dtype.itemsize >= 4:
+            bits = functools.partial(bitcast_convert_type_p.bind, new_dtype=np.dtype(f"u{dtype.itemsize}"))
+            zero = e.and_p.bind(everywhere(e.eq(best, 0)), e.eq(x, 0))
+            hit = e.or_p.bind(zero, e.eq(bits(x), everywhere(bits(best))))
+        else:
+            hit = e.eq(x, everywhere(best))
+        hit = e.or_p.bind(hit, e.ne(x, x))
         return reduce_min_p.bind(e.select(hit, places, dtypes.max_value(index_dtype)), axes=axes)
 
     def lower_for_cpu(ctx, eqn, x):

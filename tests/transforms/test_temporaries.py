@@ -1,0 +1,35 @@
+"""The memory that programs take while they run on the CPU, beyond what they are given and give."""
+import numpy as np
+import pytest
+
+import hlotrace as jax
+import hlotrace.numpy as jnp
+
+f32 = np.float32
+LONG = 1 << 14
+
+
+def linear_attention(q, k, v):
+    states = jnp.cumsum(jnp.einsum("bld,ble->blde", k, v), 1)
+    return jnp.sum(jnp.einsum("bld,blde->ble", q, states) ** 2)
+
+
+# program, shapes of its arguments, bytes that suffice
+PROGRAMS = {
+    "argmin": (lambda x: jnp.argmin(x, 1), [(2048, 32)], 2048 * 4 + 512),
+    "argmax of a transposed array": (lambda x: jnp.argmax(x, 0), [(32, 2048)], 2048 * 4 + 512),
+    # the derivative of a real transform is one, of half as many complex numbers
+    "gradient of rfft": (jax.grad(lambda x, y: jnp.sum(jnp.abs(jnp.fft.rfft(x) * y) ** 2)), [(LONG,), (LONG // 2 + 1,)],
+                         8 * LONG + 512),
+    # operands are not written out to the shape of their product
+    "gradient of an outer product": (jax.grad(linear_attention, (0, 1, 2)), [(4, 64, 64)] * 3, 3 * 4 * 64 ** 3 * 4),
+    "gradient of lstsq": (jax.grad(lambda a, b: jnp.sum(jnp.linalg.lstsq(a, b)[0])), [(512, 8), (512, 2)], 512 * 8 * 4 * 4),
+    "gradient of pinv of a wide matrix": (jax.grad(lambda a: jnp.sum(jnp.linalg.pinv(a))), [(8, 512)], 512 * 8 * 4 * 5),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_temporaries(name):
+    f, shapes, most = PROGRAMS[name]
+    compiled = jax.jit(f).lower(*[jax.ShapeDtypeStruct(s, f32) for s in shapes]).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes <= most
