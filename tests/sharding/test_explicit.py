@@ -354,11 +354,13 @@ def test_tangents_and_cotangents_are_split_as_their_primals_are():
 
 
 def test_gradients_of_examples_are_split_as_these():
-    x, w = split("x"), split()
+    x = split("x")
     for loss in (lambda w, v: (jnp.tanh(w @ v) ** 2).sum(), lambda w, v: jnp.round(w @ v).sum()):
         for grads in (f(g) for f in (lambda f: f, jax.jit) for g in (
                 jax.vmap(jax.grad(loss), (None, 0)), jax.vmap(lambda w, v, f=loss: jax.vjp(f, w, v)[1](1.0)[0], (None, 0)))):
-            assert kind(grads(w, x)) == "f32[8@x,8,8]"
+            for w in split(), X:
+                with jax.set_mesh(mesh()):
+                    assert kind(grads(w, x)) == "f32[8@x,8,8]"
             np.testing.assert_allclose(grads(w, x), jax.vmap(jax.grad(loss), (None, 0))(X, X), rtol=1e-4)
 
 
