@@ -85,7 +85,9 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
     >>> lax.full_like(jnp.zeros(3), 2)
     Array([2., 2., 2.], dtype=float32)
     """
-    if sharding is None and (shape is None or tuple(shape) == getattr(x, "shape", ())):
+    if shape is not None:
+        shape = canonical_shape(shape, "lax.full_like: shape")
+    if sharding is None and (shape is None or shape == getattr(x, "shape", ())):
         sharding = devices_like(x)
     if is_arraylike(x):
         x = aval_of(x)
