@@ -144,7 +144,9 @@ def test_results_over_auto_axes_beside_explicit_ones_are_as_the_compiler_divided
         assert [f.sharding.spec for f in found] == [P("x", "y")] * 2 and {kind(f) for f in found} == {"f32[8@x,8]"}
         assert jax.jit(lambda x: x.sum(0))(jax.device_put(X, P("x"))).sharding.spec == P(None)
         nested = jax.jit(lambda x: jax.jit(lambda x: x * 2, out_shardings=P("y"))(x))
-        assert kind(nested(X)) == "f32[8,8]" and nested(X).sharding.spec == P("y", None)
+        assert kind(nested(X)) == "f32[8,8]" and nested(X).sharding.spec == P("y")
+        for spec in P("x"), P("y", "x"):        # where the input is does not change the type of the result
+            assert kind(jax.jit(jnp.sin, in_shardings=spec)(X)) == "f32[8,8]"
 
 
 def test_a_type_within_shard_map_does_not_name_its_axes():
