@@ -212,7 +212,6 @@ KNOWN = [(kind, re.compile(pattern, re.DOTALL), why) for kind, pattern, why in (
     ("accepts", r"nn\.(glu|sigmoid|silu|swish|log_sigmoid|\w+).*logistic does not accept dtype", "integers: differences.py"),
     ("results", r"(linalg|lax\.linalg)\..*\n.*weak type", "weak types in linear algebra: differences.py"),
     ("results", r"scipy\.linalg\.(toeplitz|hankel|convolution_matrix)\(.*(inf|nan)", "beside inf or NaN: differences.py"),
-    ("results", r"linalg\.schur\(.*\n    tuple where JAX has list", "a tuple, as documented"),
     ("accepts", r"linalg\.(hankel|convolution_matrix)\(.*must be at least 1-dimensional", "a scalar as a vector of one"),
     ("raises", r"signal\.(csd|stft|welch)\(.*window is longer", "spectra of nothing: differences.py"),
     ("results", r"expm\(.*upper_triangular=True", "a full matrix that is said to be triangular"),

@@ -253,7 +253,7 @@ FUNCTIONS = {
         qr() -> tuple[Array, ...]
         qr_multiply(c: ArrayLike) -> tuple[Array, ...]
         rsf2csf(T: ArrayLike, Z: ArrayLike) -> tuple[Array, Array]
-        schur() -> tuple[Array, Array]
+        schur() -> list[Array]
         solve(lower: bool = False) -> Array
         solve_triangular(trans: int | str = 0, lower: bool = False) -> Array
         solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike) -> Array
@@ -355,7 +355,7 @@ FUNCTIONS = {
         cov(ddof: float) -> Array
         histogram(bins: ArrayLike | Sequence[Any]) -> tuple[Array, Array]
         histogram2d(bins: ArrayLike | Sequence[Any]) -> tuple[Array, Array, Array]
-        histogramdd(bins: ArrayLike | Sequence[Any]) -> tuple[Array, tuple[Array, ...]]
+        histogramdd(bins: ArrayLike | Sequence[Any]) -> tuple[Array, list[Array]]
         minmax(initial: Any) -> tuple[Array, Array]
         polydiv() -> tuple[Array, Array]
         polyfit(deg: int, rcond: float, full: bool, cov: bool | str) -> Any
@@ -530,6 +530,7 @@ FUNCTIONS = {
     "hlotrace.sharding.SingleDeviceSharding": """
         is_fully_replicated -> bool
         memory_kind -> str | None
+        shard_shape(global_shape: Sequence[int]) -> tuple[int, ...]
         with_memory_kind(kind: str) -> SingleDeviceSharding
     """,
     "hlotrace.sharding.PositionalSharding": """

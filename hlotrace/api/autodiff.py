@@ -356,7 +356,6 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
     """The value of `fun` at `primals` and the function from cotangents of its output to those of its inputs.
 
     Args:
-        fun: the function, of arrays or pytrees of them.
         has_aux: `fun` returns (value, aux); only value is differentiated.
         reduce_axes: must be empty.
     Returns:
@@ -388,7 +387,6 @@ def value_and_grad(fun: Callable[_P, _R], argnums: Any = 0, has_aux: bool = Fals
     of the argument.
 
     Args:
-        fun: the function; its value is a scalar.
         argnums: the positional argument, or the arguments, to differentiate with respect to.
         has_aux: `fun` returns (value, aux); the result is then ((value, aux), gradient).
         holomorphic: `fun` is complex-differentiable; inputs and output are complex.
@@ -460,7 +458,6 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     """The value of `fun` at `primals` and its derivative along `tangents`; with `has_aux`, aux as third.
 
     Args:
-        fun: the function, of arrays or pytrees of them.
         primals: a tuple of its positional arguments.
         tangents: a tuple of the same structure, shapes and dtypes; for integers of dtype float0.
         has_aux: `fun` returns (value, aux); only value is differentiated.

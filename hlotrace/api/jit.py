@@ -374,9 +374,7 @@ def jit(fun: F = NOT_GIVEN, /, *, static_argnums: Any = None, static_argnames: A
     Args:
         fun: a pure function of pytrees of arrays.  Without it, returns a decorator.
         static_argnums: positions of arguments that are part of the program; hashable.
-        static_argnames: names of such arguments.
         donate_argnums: positions of arguments whose memory the program may reuse; they cannot be used again.
-        donate_argnames: names of such arguments.
         keep_unused: let the program take arguments that it does not use.
         device: the device to run on.  Arguments are moved there, and the results are committed to it.  Within
             another program it is that program that says where it runs.

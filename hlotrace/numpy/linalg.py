@@ -424,6 +424,7 @@ def pinv(a, rtol=None, hermitian=False, *, rcond=None):
     if rtol is not None and rcond is not None:
         raise ValueError("pinv: only one of rtol and rcond may be specified.")
     rtol = rcond if rtol is None else rtol
+    a = (a + adjoint(a)) / 2 if hermitian else a    # as its eigenvalues are found: derivatives are of this
     u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
     rtol = 10 * eps(s, *a.shape[-2:]) if rtol is None else rtol
     return _inverse_of(a, u, s, vh, s > asarray(rtol, s.dtype)[..., None] *

@@ -261,6 +261,11 @@ def test_schur_forms():
     assert len(linalg.schur(X, compute_schur_vectors=False)) == 1
 
 
+def test_results_of_kernels_are_lists():
+    for function in (linalg.schur, linalg.hessenberg, linalg.tridiagonal, linalg.eig, jax.scipy.linalg.schur):
+        assert type(function(X[0])) is list
+
+
 def test_reflectors_of_a_hessenberg_form_make_its_q():
     h, taus = linalg.hessenberg(X[0])
     q = np.eye(4, dtype=np.float32)

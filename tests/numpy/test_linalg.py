@@ -136,7 +136,8 @@ DIFFERENTIABLE = [
     (lambda a: (L.pinv(a), L.svdvals(a)), M.T @ Z[:, :2]),
     (lambda a, v: ([L.norm(a, p) for p in (1, 2, "fro", "nuc", np.inf)],
                    [L.norm(v, p) for p in (1, 2, 3, np.inf)]), M, V),
-    (lambda a: (L.cholesky(a), L.eigvalsh(a), abs(L.eigh(a)[1]), L.svd(a, hermitian=True)[1]), H),
+    (lambda a: (L.cholesky(a), L.eigvalsh(a), abs(L.eigh(a)[1]), L.svd(a, hermitian=True)[1],
+                L.pinv(a, hermitian=True)), H),
     (L.eigvals, A[0]),
 ]
 

@@ -9,6 +9,8 @@ from hlotrace import random
 RECORDED = [
     (lambda: random.bits(KEY, (4,), "uint8"), "uint8",
      [11, 0, 170, 48]),
+    (lambda: random.bits(KEY, (4,), "uint4"), "uint8",
+     [11, 0, 170, 48]),
     (lambda: random.bits(KEY, (4,), "uint16"), "uint16",
      [10507, 32256, 10666, 17712]),
     (lambda: random.bits(KEY, (2, 2)), "uint32",

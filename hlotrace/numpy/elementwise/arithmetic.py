@@ -1,6 +1,4 @@
 """Arithmetic that takes several primitives: quotients and remainders, powers, rounding, divisors, bounds."""
-from functools import partial
-
 from ...api.composite import composite
 from ...api.custom_derivatives import custom_jvp
 from ...core import dtypes
@@ -13,13 +11,14 @@ from ...lax.control_flow import while_loop
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.elementwise import (
     add as _add, convert, div, eq, ge, gt, lt, mul, ne, neg, select, sub)
+from ...primitives.arrays.powers import integer_pow_p, pow_p
 from ...primitives.arrays.special import bessel_i0e_p
 from ...primitives.common import np
 from ..arrays.creation import asarray
 from ..indexing.conditions import where
 from ..reductions.reductions import any
 from ..util import (
-    broadcast_args, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, dtype_of, promote_args,
+    broadcast_args, broadcast_to_shape, cast, check_arraylike, dtype_of, joint_shape, promote_args,
     promote_args_inexact, result_type, shape)
 from .ufunc import ufunc
 from .ufunc_rules import ALWAYS, FIRST, SCALARS, Binary, binary, like, numeric, unary, weakened
@@ -57,20 +56,11 @@ def sinc(x):
     >>> jnp.sinc(jnp.array([0., 0.5, 1.])).round(4)
     Array([ 1.        ,  0.63659996, -0.        ], dtype=float32)
     """
-    at_zero = eq(x, 0)
-    safe = select(at_zero, 1, mul(x, float(np.pi)))
-    return select(at_zero, _sinc_at_zero(0, x), div(e.sin(safe), safe))
-
-
-@partial(custom_jvp, nondiff_argnums=(0,))
-def _sinc_at_zero(order, x):
-    """A derivative of sinc at 0, by its Taylor series, in the type of `x`."""
-    return like(x, 0 if order % 2 else (-1) ** (order // 2) * float(np.pi) ** order / (order + 1))
-
-
-@_sinc_at_zero.defjvp
-def _sinc_at_zero_jvp(order, primals, tangents):
-    return _sinc_at_zero(order, *primals), mul(_sinc_at_zero(order + 1, *primals), *tangents)
+    near, angle = lt(e.abs_p.bind(x), 0.1), mul(x, float(np.pi))
+    safe, square, series = select(near, 1, angle), e.square(select(near, angle, 0)), like(x, 1)
+    for k in range(7, 0, -1):       # slopes of sin(x) / x cancel near 0, those of its Taylor series do not
+        series = sub(1, mul(square, div(series, 2 * k * (2 * k + 1))))
+    return select(near, series, div(e.sin(safe), safe))
 
 
 @unary(promote_args_inexact, "f")
@@ -155,12 +145,12 @@ def divmod(x1, x2):
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
-_power = Binary("power", "x1**x2.", numeric, fciu=e.pow_p)
+_power = Binary("power", "x1**x2.", numeric, fciu=pow_p)
 
 
 @composite
 def _power_of_integers(x1, x2):
-    return e.pow_p.bind(*broadcast_args(x1, x2))
+    return pow_p.bind(*broadcast_args(x1, x2))
 
 
 @composite
@@ -215,7 +205,7 @@ def power(x1, x2):
         raise TypeError("Integers cannot be raised to negative powers, got "
                         f"power({aval_of(x1).str_short()}, {x2}); use "
                         "a floating-point base")
-    return e.integer_pow_p.bind(convert(x1, dtypes.int32) if dtypes.is_bool(dtype) else x1, y=x2)
+    return integer_pow_p.bind(convert(x1, dtypes.int32) if dtypes.is_bool(dtype) else x1, y=x2)
 
 
 @binary(promote_args_inexact, "fc")
@@ -225,7 +215,7 @@ def float_power(x1, x2):
     >>> jnp.float_power(2, jnp.array([-1, 2]))
     Array([0.5, 4. ], dtype=float32)
     """
-    return e.power(x1, x2)
+    return pow_p.bind(*e.pair(x1, x2))
 
 
 @binary(promote_args_inexact, "f", weak=FIRST)
@@ -327,7 +317,7 @@ def gcd(x1, x2):
         a, b = pair
         done = eq(b, 0)
         return select(done, a, b), select(done, 0, e.rem_p.bind(a, select(done, 1, b)))
-    target = broadcast_shapes(shape(x1), shape(x2))
+    target = joint_shape(shape(x1), shape(x2))
     pair = broadcast_to_shape(abs(x1), target), broadcast_to_shape(abs(x2), target)
     return while_loop(lambda pair: any(ne(pair[1], 0)), step, pair)[0]
 

@@ -352,17 +352,20 @@ def _mul_jvp(primals, tangents, **params):
 
 
 def _extreme_jvp(p, primals, tangents, **params):
-    """The mean of the tangents of all the elements, old and updates, that attain the extreme value."""
+    """The mean of the tangents of all the elements, old and updates, that attain the extreme value.
+
+    NaN equals nothing: where an update made it, the tangent is 0, and an old one keeps its own.
+    """
     x, indices, updates = primals
     out = p.bind(*primals, **params)
     dtype = dtype_of(x)
-    hit_x = e.convert(e.eq(x, out), dtype)
+    hit_x = e.convert(e.or_p.bind(e.eq(x, out), e.ne(x, x)), dtype)
     hit_updates = e.convert(e.eq(_read_back(out, indices, shape_of(updates), **params), updates), dtype)
     count = scatter_add_p.bind(hit_x, indices, hit_updates, **params)
     total = e.mul(instantiate(tangents[0], aval_of(x)), hit_x)
     if tangents[2] is not None:
         total = scatter_add_p.bind(total, indices, e.mul(tangents[2], hit_updates), **params)
-    return out, e.div(total, count)
+    return out, e.div(total, e.maximum(count, 1))
 
 
 scatter_p = Scatter("scatter", jvp=_scatter_jvp, transpose=_scatter_transpose)

@@ -154,17 +154,13 @@ def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False, overwrite_a
     q, *rest = linalg.qr(a, pivoting=pivoting, full_matrices=False)
     q = jnp.conj(q) if conjugate else q
     if mode == "right":
-        fits = c.ndim and c.shape[-1] == q.shape[-2]
+        factors, axis, size, said = (c, q), -1, q.shape[-2], ("c @ Q", "columns")
     else:
-        fits = c.ndim and c.shape[max(c.ndim - 2, 0)] == q.shape[-1]
-    if not fits:
-        if mode == "right":
-            said, size = ("c @ Q", f"{q.shape[-2]} columns")
-        else:
-            said, size = ("Q @ c", f"{q.shape[-1]} rows")
-        raise ValueError(f"qr_multiply: for {said}, Q having shape {q.shape[-2:]}, c must have {size}, got "
-                         f"shape {c.shape}")
-    return product(*((c, q) if mode == "right" else (q, c))), *rest
+        factors, axis, size, said = (q, c), max(c.ndim - 2, 0), q.shape[-1], ("Q @ c", "rows")
+    if not c.ndim or c.shape[axis] != size:
+        raise ValueError(f"qr_multiply: for {said[0]}, Q having shape {q.shape[-2:]}, c must have {size} "
+                         f"{said[1]}, got shape {c.shape}")
+    return product(*factors), *rest
 
 
 # --- Hessenberg and Schur forms -------------------------------------------------------------------
@@ -188,7 +184,7 @@ def hessenberg(a, *, calc_q=False, overwrite_a=False, check_finite=True):
 
 
 def schur(a, output="real"):
-    """(T, Z) with a = Z T Z^H, Z unitary, of square matrices (..., n, n).
+    """[T, Z] with a = Z T Z^H, Z unitary, of square matrices (..., n, n).
 
     Args:
         output: "complex" for T upper triangular; "real" keeps real matrices real, with blocks of 2 by 2 on
@@ -200,7 +196,7 @@ def schur(a, output="real"):
     """
     check_choice("output", output, ("real", "complex"))
     a = square("schur", a)
-    return tuple(linalg.schur(a.astype(dtypes.complex_of(a.dtype)) if output == "complex" else a))
+    return linalg.schur(a.astype(dtypes.complex_of(a.dtype)) if output == "complex" else a)
 
 
 @promotes("T", "Z")

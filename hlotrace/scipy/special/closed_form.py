@@ -154,18 +154,23 @@ beta = _named("beta", lambda a, b: gammasgn(a) * gammasgn(b) * gammasgn(a + b) *
               "Beta function gamma(a) gamma(b) / gamma(a + b).", "2., 4.", 0.05)
 
 
-@special()
+def _poch(z, m):
+    inside = (z > 0) & (m > 0)       # gamma(m) / B(z, m)
+    p, q = jnp.where(inside, z, 1), jnp.where(inside, m, 1)
+    log = jnp.where(inside, lax.lgamma(q) - betaln(p, q), lax.lgamma(z + m) - lax.lgamma(z))
+    return jnp.where(m == 0, 1, gammasgn(z) * gammasgn(z + m) * jnp.exp(log))
+
+
+# near m = 0 the slope by m is a small difference of those of gamma(m) and B(z, m)
+@special(lambda _, z, m: jvp(lambda z: _poch(z, m), (z,), (jnp.ones_like(z),))[1],
+         lambda out, z, m: out * lax.digamma(z + m))
 def poch(z, m):
     """Rising factorial gamma(z + m) / gamma(z)  (DLMF 5.2.5); NaN where z is at a pole, and 1 for m = 0.
 
     >>> round(float(jax.scipy.special.poch(1.5, 2.)), 4)
     3.75
     """
-    inside = (z > 0) & (m > 0)       # gamma(m) / B(z, m)
-    p, q = jnp.where(inside, z, 1), jnp.where(inside, m, 1)
-    log = jnp.where(inside, lax.lgamma(q) - betaln(p, q), lax.lgamma(z + m) - lax.lgamma(z))
-    out = gammasgn(z) * gammasgn(z + m) * jnp.exp(log)
-    return jnp.where((m == 0) & (out != 1), 1, out)         # at m = 0 it has a slope
+    return _poch(z, m)
 
 
 def factorial(n, exact=False):

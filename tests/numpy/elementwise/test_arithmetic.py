@@ -5,8 +5,8 @@ from elementwise import ALL, NUMBER, REAL, SAMPLES, one_array_agrees, specials_a
 from reference import evaluated
 
 import hlotrace.numpy as jnp
-from hlotrace import jit, lax
-from hlotrace.api.autodiff import grad
+from hlotrace import jit, lax, vmap
+from hlotrace.api.autodiff import grad, vjp
 
 
 def array(dtype):
@@ -83,7 +83,8 @@ def test_result_dtypes(call, dtype):
     (lambda: jnp.hypot(3e30, 4e30), 5e30), (lambda: jnp.remainder(-1.0, INF), INF), (lambda: jnp.remainder(7, 0), 0),
     (lambda: jnp.floor_divide(1.0, 0.0), INF), (lambda: jnp.fmax(NAN, 1.0), 1.0),
     (lambda: jnp.heaviside(NAN, 0.5), NAN), (lambda: jnp.clip(NAN, 0, 1), NAN), (lambda: jnp.power(0, 0), 1),
-    (lambda: jnp.power(jnp.array(2), jnp.array([-1])), [0]), (lambda: jnp.gcd(0, 0), 0), (lambda: jnp.lcm(0, 4), 0),
+    (lambda: jnp.power(jnp.array(2), jnp.array([-1])), [0]), (lambda: jnp.gcd(0, 0), 0),
+    (lambda: jnp.lcm(0, 4), 0),
     (lambda: jnp.power(2j, True).real, 0), (lambda: jnp.power(2j, True).imag, 2),
     (lambda: jnp.power(jnp.array([0, -6, -1, -1]), jnp.array([64, 100, -3, -2])), [0, 0, -1, 1]),
     (lambda: jnp.power(np.uint8([0, 2, 3]), np.uint8([128, 65, 5])), [0, 0, 243]),
@@ -135,3 +136,18 @@ def test_higher_derivatives_at_zero():
     found = evaluated(lambda x: [grad(f)(x) for f in functions])(0.0)
     np.testing.assert_allclose(found, [0, -np.pi**2 / 3, 0, 0, 0.5, INF, -INF, 0, 2, 0], rtol=1e-5, atol=1e-6)
     assert grad(grad(jnp.logaddexp))(1.0, 1.0) == 0.25
+
+
+def test_slopes_of_sinc_near_zero_do_not_cancel():
+    x = np.float32([0, 1e-30, -1e-12, 1e-5, -1e-3, 0.05, 0.0999, 0.1001])
+    angle = np.pi**2 * x.astype(float) ** 2
+    second = jit(vmap(grad(grad(jnp.sinc))))(x)
+    np.testing.assert_allclose(second, -np.pi**2 * (1 / 3 - angle / 10 + angle**2 / 168 - angle**3 / 6480), 2e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+def test_equal_operands_share_the_slope(dtype):
+    x = jnp.array([1, -2], dtype)
+    for function in (lax.max, lax.min, jnp.maximum, jnp.minimum):
+        for slope in vjp(function, x, x)[1](jnp.ones_like(x)):
+            np.testing.assert_array_equal(slope, [0.5, 0.5], function.__name__)

@@ -74,3 +74,14 @@ def test_what_does_not_fit(args, kind, words):
         ops.segment_sum(*args)
     with pytest.raises(jax.errors.ConcretizationTypeError, match="num_segments"):
         jax.jit(ops.segment_sum)(jnp.ones(3), jnp.arange(3))
+
+
+def test_where_nan_is_the_extreme_value_no_slope_is_nan():
+    """Old elements that no update meets keep their tangents; NaN from an update has the tangent 0, as in JAX."""
+    x = jnp.array([np.nan, np.nan, 1, 5])
+    ids = jnp.array([0, 1, 1, 2])
+    for reduce in (ops.segment_max, ops.segment_min):
+        for jacobian in (jax.jacfwd, jax.jacrev):
+            slopes = jacobian(reduce)(x, ids, 3)
+            np.testing.assert_array_equal(slopes, [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]])
+    np.testing.assert_array_equal(jax.jacrev(lambda x: x.at[1:3].max(7))(x), np.diag([1, 1, 0, 1]))

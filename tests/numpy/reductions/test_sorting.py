@@ -109,6 +109,7 @@ def test_histograms_of_points():
         counts, edges = jnp.histogramdd(points, bins, **options)
         expected, theirs = np.histogramdd(points, bins, **options)
         same([counts, *edges], [expected, *theirs])
+        assert isinstance(edges, list)
         assert counts.dtype == (f32 if options.keys() - {"range"} else np.int32)
         same([*jnp.histogram2d(x, y, bins, **options)], [expected, *theirs])
     edges = np.array([-1, 0, 0.3, 1], f32)
