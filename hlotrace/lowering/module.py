@@ -131,8 +131,8 @@ class Module:
                 for s, a in zip(shardings, avals, strict=True)]
 
     def result_attributes(self, shardings: Sequence[Any], jaxpr: Jaxpr) -> list[str]:
-        """As `attributes`, for results: Explicit axes beside Auto ones split those of a program over a mesh as
-        their types say."""
+        """As `attributes`, for results: Explicit axes beside Auto ones split those of a program over a mesh
+        as their types say."""
         written = self.attributes(shardings, jaxpr.out_avals)
         mesh = self.partition.mesh
         if not mesh or not (mesh.explicit_axes and mesh.auto_axes) or not (
