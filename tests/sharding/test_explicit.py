@@ -578,3 +578,12 @@ def test_a_rule_gives_cotangents_of_the_types_of_its_arguments(rule):
     with jax.set_mesh(mesh()), pytest.raises(ValueError,
                                              match="bwd rule must produce .* so the shardings do not match"):
         jax.grad(lambda x: double(x).sum())(split("x", "y"))
+
+
+def test_a_rule_gives_any_cotangents_for_what_is_over_no_mesh():
+    times = jax.custom_vjp(jnp.multiply)
+    times.defvjp(lambda w, x: (w * x, (w, x)), lambda kept, ct: (ct * kept[1], ct * kept[0]))
+    with jax.set_mesh(mesh()):
+        for grad in (f(jax.grad(lambda w, x: times(w, x).sum(), (0, 1))) for f in (lambda f: f, jax.jit)):
+            assert [*map(kind, grad(X, split("x")))] == ["f32[8,8]", "f32[8@x,8]"]
+            np.testing.assert_array_equal(grad(X, split("x"))[0], X)
