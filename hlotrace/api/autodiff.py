@@ -299,7 +299,8 @@ def _cotangent(ct: Any, aval: ShapedArray) -> Any:
 def _divided(ct: Any, aval: ShapedArray) -> Any:
     """A cotangent split over Explicit mesh axes as its primal is; unreduced where that is reduced."""
     aval, found = aval.cotangent(), aval_of(ct)
-    if found.explicit == aval.explicit and (aval.mesh is None or found.mesh == aval.mesh):
+    mesh = aval.mesh or state.meshes and aval.sharding.mesh
+    if found.explicit == aval.explicit and (not mesh or not mesh.explicit_axes or found.mesh == mesh):
         return ct
     from ..primitives.parallel.sharding import as_type, reshard  # few programs are over Explicit axes
     if found.explicit == aval.explicit:     # made over Auto axes, which say nothing of axes that vmap maps

@@ -179,7 +179,8 @@ class ShapedArray(OfArrays):
 
     def goes_as(self, primal: ShapedArray) -> bool:
         """May it be the type of a tangent or cotangent of one of `primal`, as Explicit axes split them?"""
-        return self.mesh is None or self.explicit in (primal.explicit, primal.cotangent().explicit)
+        return None in (self.mesh, primal.mesh) or self.explicit in (
+            primal.explicit, primal.cotangent().explicit)
 
     @property
     def splits(self) -> list[tuple[str, ...]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core import source_info as provenance
 from ..core.avals import ShapedArray, physical
-from ..core.config import config, uncollected
+from ..core.config import config, state, uncollected
 from ..core.dtypes import float0, is_extended
 from ..core.effects import ORDERED_TOKEN, is_ordered
 from ..core.jaxpr import Literal, sub_jaxprs
@@ -129,6 +129,20 @@ class Module:
         """For each value of a signature its `sdy.sharding = ...`, or an empty string."""
         return [f"sdy.sharding = #sdy.sharding{self.sharding(s, a)}" if s is not None else ""
                 for s, a in zip(shardings, avals, strict=True)]
+
+    def result_attributes(self, shardings: Sequence[Any], jaxpr: Jaxpr) -> list[str]:
+        """As `attributes`, for results: Explicit axes beside Auto ones split those of a program over a mesh
+        as their types say."""
+        written = self.attributes(shardings, jaxpr.out_avals)
+        mesh = self.partition.mesh
+        if not mesh or not (mesh.explicit_axes and mesh.auto_axes) or not (
+                state.mesh_to_run_on or any(a.mesh for a in jaxpr.in_avals)):
+            return written
+        from ..sharding.named import NamedSharding
+        from ..sharding.spec import PartitionSpec
+        whole = NamedSharding(mesh, PartitionSpec())
+        return [text or f"sdy.sharding = #sdy.sharding{self.type_sharding(whole, a)}"
+                for text, a in zip(written, jaxpr.out_avals)]
 
     @staticmethod
     def memory_kinds(shardings: Sequence[Any]) -> list[str]:
@@ -615,7 +629,7 @@ def _lower(jaxpr: Jaxpr, platform: Any, donated: Sequence[int], debug_info: bool
         arg_attrs = _joined(arg_attrs, module.memory_kinds(partition.ins), module.layouts(partition.ins),
                             module.attributes(ins, jaxpr.in_avals))
         result_attrs = _joined(result_attrs or [""] * len(jaxpr.outvars), module.memory_kinds(partition.outs),
-                               module.layouts(partition.outs), module.attributes(outs, jaxpr.out_avals))
+                               module.layouts(partition.outs), module.result_attributes(outs, jaxpr))
     module.write("main", jaxpr, "public", arg_attrs, result_attrs, stack=f"jit({jaxpr.name})")
     return Lowered(module.text(), module.callbacks, jaxpr, blocks, donated, platform, partition,
                    module.inspections, module.targets)

@@ -144,7 +144,9 @@ def test_results_over_auto_axes_beside_explicit_ones_are_as_the_compiler_divided
         assert [f.sharding.spec for f in found] == [P("x", "y")] * 2 and {kind(f) for f in found} == {"f32[8@x,8]"}
         assert jax.jit(lambda x: x.sum(0))(jax.device_put(X, P("x"))).sharding.spec == P(None)
         nested = jax.jit(lambda x: jax.jit(lambda x: x * 2, out_shardings=P("y"))(x))
-        assert kind(nested(X)) == "f32[8,8]" and nested(X).sharding.spec == P("y", None)
+        assert kind(nested(X)) == "f32[8,8]" and nested(X).sharding.spec == P("y")
+        for spec in P("x"), P("y", "x"):        # where the input is does not change the type of the result
+            assert kind(jax.jit(jnp.sin, in_shardings=spec)(X)) == "f32[8,8]"
 
 
 def test_a_type_within_shard_map_does_not_name_its_axes():
@@ -357,11 +359,13 @@ def test_tangents_and_cotangents_are_split_as_their_primals_are():
 
 
 def test_gradients_of_examples_are_split_as_these():
-    x, w = split("x"), split()
+    x = split("x")
     for loss in (lambda w, v: (jnp.tanh(w @ v) ** 2).sum(), lambda w, v: jnp.round(w @ v).sum()):
         for grads in (f(g) for f in (lambda f: f, jax.jit) for g in (
                 jax.vmap(jax.grad(loss), (None, 0)), jax.vmap(lambda w, v, f=loss: jax.vjp(f, w, v)[1](1.0)[0], (None, 0)))):
-            assert kind(grads(w, x)) == "f32[8@x,8,8]"
+            for w in split(), X:
+                with jax.set_mesh(mesh()):
+                    assert kind(grads(w, x)) == "f32[8@x,8,8]"
             np.testing.assert_allclose(grads(w, x), jax.vmap(jax.grad(loss), (None, 0))(X, X), rtol=1e-4)
 
 
@@ -574,3 +578,12 @@ def test_a_rule_gives_cotangents_of_the_types_of_its_arguments(rule):
     with jax.set_mesh(mesh()), pytest.raises(ValueError,
                                              match="bwd rule must produce .* so the shardings do not match"):
         jax.grad(lambda x: double(x).sum())(split("x", "y"))
+
+
+def test_a_rule_gives_any_cotangents_for_what_is_over_no_mesh():
+    times = jax.custom_vjp(jnp.multiply)
+    times.defvjp(lambda w, x: (w * x, (w, x)), lambda kept, ct: (ct * kept[1], ct * kept[0]))
+    with jax.set_mesh(mesh()):
+        for grad in (f(jax.grad(lambda w, x: times(w, x).sum(), (0, 1))) for f in (lambda f: f, jax.jit)):
+            assert [*map(kind, grad(X, split("x")))] == ["f32[8,8]", "f32[8@x,8]"]
+            np.testing.assert_array_equal(grad(X, split("x"))[0], X)

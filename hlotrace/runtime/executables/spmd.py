@@ -241,7 +241,9 @@ def chosen(hlo: Any, aval: ShapedArray, devices: Sequence[binding.Device], mesh:
     tiles = tiles.reshape(*counts[:ndim], -1)[(slice(None),) * aval.ndim + (0,) * (ndim - aval.ndim)]
     for each in filter(None, (mesh, *others)):
         if (spec := spec_of(tiles, each)) is not None:
-            return NamedSharding(each, spec).filled(aval.ndim)
+            found = NamedSharding(each, spec)
+            typed = aval.splits[:len(spec)] == [*map(spec.axes, range(len(spec)))]
+            return found.filled(aval.ndim) if typed else found      # where the type says it, as that does
     return PositionalSharding(devices)._with(tiles)
 
 
