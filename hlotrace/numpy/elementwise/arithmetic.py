@@ -57,7 +57,7 @@ def sinc(x):
     """
     near, angle = lt(e.abs_p.bind(x), 0.1), mul(x, float(np.pi))
     safe, square, series = select(near, 1, angle), e.square(select(near, angle, 0)), like(x, 1)
-    for k in range(7, 0, -1):       # the slopes of sin(x) / x cancel near 0, those of its Taylor series do not
+    for k in range(7, 0, -1):      # the slopes of sin(x) / x cancel near 0, those of its Taylor series do not
         series = sub(1, mul(square, div(series, 2 * k * (2 * k + 1))))
     return select(near, series, div(e.sin(safe), safe))
 
