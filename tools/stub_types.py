@@ -530,6 +530,7 @@ FUNCTIONS = {
     "hlotrace.sharding.SingleDeviceSharding": """
         is_fully_replicated -> bool
         memory_kind -> str | None
+        shard_shape(global_shape: Sequence[int]) -> tuple[int, ...]
         with_memory_kind(kind: str) -> SingleDeviceSharding
     """,
     "hlotrace.sharding.PositionalSharding": """

@@ -298,10 +298,12 @@ def _cotangent(ct: Any, aval: ShapedArray) -> Any:
 
 def _divided(ct: Any, aval: ShapedArray) -> Any:
     """A cotangent split over Explicit mesh axes as its primal is; unreduced where that is reduced."""
-    aval = aval.cotangent()
-    if aval_of(ct).explicit == aval.explicit:
+    aval, found = aval.cotangent(), aval_of(ct)
+    if found.explicit == aval.explicit and (aval.mesh is None or found.mesh == aval.mesh):
         return ct
-    from ..primitives.parallel.sharding import as_type  # few programs are over Explicit axes
+    from ..primitives.parallel.sharding import as_type, reshard  # few programs are over Explicit axes
+    if found.explicit == aval.explicit:     # made over Auto axes, which say nothing of axes that vmap maps
+        return reshard(ct, sharding=aval.sharding)
     return as_type(ct, aval)
 
 
@@ -353,7 +355,6 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
     """The value of `fun` at `primals` and the function from cotangents of its output to those of its inputs.
 
     Args:
-        fun: the function, of arrays or pytrees of them.
         has_aux: `fun` returns (value, aux); only value is differentiated.
         reduce_axes: must be empty.
     Returns:
@@ -385,7 +386,6 @@ def value_and_grad(fun: Callable[_P, _R], argnums: Any = 0, has_aux: bool = Fals
     of the argument.
 
     Args:
-        fun: the function; its value is a scalar.
         argnums: the positional argument, or the arguments, to differentiate with respect to.
         has_aux: `fun` returns (value, aux); the result is then ((value, aux), gradient).
         holomorphic: `fun` is complex-differentiable; inputs and output are complex.
@@ -457,7 +457,6 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     """The value of `fun` at `primals` and its derivative along `tangents`; with `has_aux`, aux as third.
 
     Args:
-        fun: the function, of arrays or pytrees of them.
         primals: a tuple of its positional arguments.
         tangents: a tuple of the same structure, shapes and dtypes; for integers of dtype float0.
         has_aux: `fun` returns (value, aux); only value is differentiated.

@@ -32,7 +32,6 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Seq
     passes changes.
 
     Args:
-        fun: the function, of arrays or pytrees of them.
         prevent_cse: keep XLA from noticing that the forward pass computed the same; not needed inside `scan`.
             A sequence has a bool for each positional argument, or a pytree of them.
         policy: one of `checkpoint_policies`, or any function `policy(prim, *avals, **params)`: whether the
@@ -40,7 +39,6 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Seq
             `ad_checkpoint`.
         static_argnums: positions of arguments that are Python values; with those not hashable it is traced
             each time.
-        static_argnames: names of such arguments.
         concrete: must be False.
     Raises:
         TypeError: for a `fun` or a `policy` that is no function.

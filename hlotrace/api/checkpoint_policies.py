@@ -194,8 +194,6 @@ def save_and_offload_only_these_names(*, names_which_can_be_saved: Iterable[str]
     """A policy: keep what has one of some names, and move what has one of others to another memory and back.
 
     Args:
-        names_which_can_be_saved: names of results that stay where they are.
-        names_which_can_be_offloaded: names of results that are moved.
         offload_src: the kind of memory that these are in.
         offload_dst: the kind of memory that they are moved to.
     Raises:

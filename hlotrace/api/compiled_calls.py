@@ -76,11 +76,14 @@ class CompiledCall:
     """A compiled program ready to be called with the leaves of the arguments.
 
     It takes its constants and those leaves whose positions are in `kept`, of which `donated` are given away.
+    If `commits`, its results are committed to its device, whether or not an argument is.
     """
-    __slots__ = ("executable", "consts", "kept", "all_kept", "donated", "out_tree", "single", "float0s")
+    __slots__ = ("executable", "consts", "kept", "all_kept", "donated", "out_tree", "single", "float0s",
+                 "commits")
 
     def __init__(self, executable: Any, consts: Sequence[Any], kept: list[int], donated: tuple[int, ...],
-                 traced: TracedProgram) -> None:
+                 traced: TracedProgram, commits: bool = False) -> None:
+        self.commits = commits
         self.executable, self.consts, self.kept, self.donated = executable, consts, kept, donated
         self.all_kept = not consts and kept == list(range(traced.in_tree.num_leaves))
         self.out_tree = traced.out_tree
@@ -116,12 +119,12 @@ class CompiledCall:
                     except ValueError:      # jaxlib's dispatch, of an array that is donated twice
                         return self.call_checked(leaves)
                     self._mark_given(leaves)
-                    return self.returned(executable.wrapped(found))
+                    return self.returned(executable.wrapped(found, self.commits))
                 leaves = [as_array(x) for x in leaves]
                 buffers = [x._buf for x in leaves if not x._committed]
             if len(buffers) != len(leaves) or not all(map(executable.has_there, leaves, range(len(leaves)))):
                 return self.call_checked(leaves)
-            results = executable(buffers)
+            results = executable(buffers, self.commits)
         except JaxRuntimeError:
             return self.call_checked(leaves)      # a deleted argument, or one on another device
         self._mark_given(leaves)
@@ -149,15 +152,17 @@ class CompiledCall:
         if self.float0s or not all([type(leaves[i]) is ArrayImpl for i in self.donated]) or not all(
                 [type(c) is ArrayImpl for c in self.consts]):
             return None
-        return ready.in_place(self.executable, leaves)
+        committed = ready.in_place(self.executable, leaves)
+        return committed if committed is None else committed or self.commits
 
     def call_checked(self, leaves: Sequence[Any]) -> Any:
         """The slow road: every argument is looked at.  WRONG_DEVICE if one is committed elsewhere."""
         taken = self.executable.take(leaves)
         if taken is None:
             return WRONG_DEVICE
+        buffers, committed = taken
         try:
-            results = self.executable(*taken)
+            results = self.executable(buffers, committed or self.commits)
         except JaxRuntimeError as error:
             from ..inspection.planning import lowered_estimates  # few programs run out of memory
             raise lowered_estimates.exhausted(self.executable, error) from None
@@ -200,17 +205,18 @@ class PartitionedCall(CompiledCall):
                     if committed])
 
 
-def call_of(executable: Any, where: Any, requested: Any, traced: TracedProgram,
+def call_of(executable: Any, where: Any, requested: Any, traced: TracedProgram, commits: bool,
             fixed: bool = True) -> CompiledCall:
     """The CompiledCall of a program compiled for a device or a Partition; `requested`: `device_assignment`'s.
 
-    If `fixed`, it is only for arguments that are committed as those were for which it was compiled.
+    If `commits`, its results are committed, whatever its arguments are.  If `fixed`, it is only for arguments
+    that are committed as those were for which it was compiled.
     """
     _, consts, kept, donated = traced.pruned()
     consts = [transfer.move(c, executable.in_shardings[i]) if type(c) is ArrayImpl and c._committed
               and not executable.has_there(c, i) else c for i, c in enumerate(consts)]
     ins = getattr(where, "ins", None)       # of a Partition
     if ins is None:
-        return CompiledCall(executable, consts, kept, donated, traced)
+        return CompiledCall(executable, consts, kept, donated, traced, commits)
     return PartitionedCall(executable, consts, kept, donated, traced, committed=[
         fixed and s is not None and (requested is None or requested[i] is None) for i, s in enumerate(ins)])

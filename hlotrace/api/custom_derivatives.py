@@ -460,7 +460,6 @@ def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], resi
         fun_transpose: (residuals, cotangents of the output) -> cotangents of the linear arguments, in their
             structure.
         residual_args: a pytree of arrays, on which `fun` may depend in any way.
-        linear_args: a pytree of arrays, in which `fun` is linear.
     Raises:
         TypeError: when it is transposed, where `fun_transpose` returns another structure.
         ShapeError: when it is transposed, where `fun_transpose` returns other shapes.

@@ -164,7 +164,6 @@ def xla_metadata_call2(f: Callable[..., Any] | None = None, /, metadata: dict[st
     They become one call with XLA's `frontend_attributes`.  Without `f`, a decorator.
 
     Args:
-        metadata: names and values.
         ad_metadata: what the operations of its derivative carry: the "same", none of it ("drop"), or a dict.
     Raises:
         TypeError: for values of other types.

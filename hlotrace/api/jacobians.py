@@ -11,7 +11,7 @@ from ..core.surface.boundary import filtered
 from ..core.symbolic.dimension import is_symbolic_dim
 from ..primitives.arrays.elementwise import add, convert, eq
 from ..primitives.arrays.shape import reshape, zeros_of
-from ..primitives.arrays.slicing import iota_p, slice_p
+from ..primitives.arrays.slicing import iota_p, slice_along
 from ..primitives.common import np
 from ..primitives.parallel.sharding import as_type
 from ..transforms.jvp import jvp_flat
@@ -48,9 +48,7 @@ def _unstack(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:
     """Cut the axis that ran over a basis into one block for each aval, shaped like it."""
     blocks, start = [], 0
     for a in avals:
-        lo, hi = [0] * x.ndim, list(x.shape)
-        lo[axis], hi[axis] = start, start + a.size
-        part = slice_p.bind(x, start_indices=tuple(lo), limit_indices=tuple(hi), strides=None)
+        part = slice_along(x, axis, start, start + a.size)
         blocks.append(reshape(part, (*x.shape[:axis], *a.shape, *x.shape[axis + 1:])))
         start += a.size
     return blocks

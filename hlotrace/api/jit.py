@@ -168,7 +168,6 @@ class JitFunction(FastPath):
         """A call with arguments that are arrays, or were taken by their arrays."""
         if state.trace is not EVAL:
             return self._write_down(given)
-        policies = self._policies(given)
         passed = given.leaves
         call = self._known.calls.get(given.key)
         if call is None:
@@ -177,9 +176,8 @@ class JitFunction(FastPath):
         leaves = given.leaves
         if given.taken:
             leaves = adapters.own_memory(given.taken, leaves, self.trace_given(given).donated)
-        for policy in policies:
-            leaves = policy.before(leaves)
-        if policies or state.check_floats:
+        keys_passed = self._keys_used(given, leaves) if config.jax_debug_key_reuse else None
+        if keys_passed or state.check_floats:
             fast_key = None
         keep(self._known.fast_path, fast_key, call, passed)
         results = call(leaves)
@@ -190,21 +188,20 @@ class JitFunction(FastPath):
             results = call(given.leaves)
             if results is WRONG_DEVICE:
                 raise RuntimeError(f"internal error: {self._name}, compiled for its arguments, refuses them")
-        for policy in policies:
-            results = policy.after(results)
+        if keys_passed:
+            keys_passed(pytree.tree_leaves(results))
         return results
 
     def _moved(self, given: Given) -> Given:
         return given._replace(leaves=[*self._placement.moved(given.leaves, given.in_tree)])
 
-    def _policies(self, given: Given) -> Sequence[Any]:
-        """What is done before and after an eager call: each has `before(leaves)` and `after(results)`."""
-        found = self._placement.policies
-        if config.jax_debug_key_reuse:
-            from ..transforms.key_reuse import OneCall
-            traced = self.trace_given(given)
-            found = (OneCall(traced.closed, traced.consts, self._name.lstrip("_")), *found)
-        return found
+    def _keys_used(self, given: Given, leaves: Sequence[Any]) -> Callable[[Sequence[Any]], None]:
+        """Mark the random keys among the leaves that the program uses; the function returned is to be called
+        with its results.  KeyReuseError for one that is used."""
+        from ..transforms.key_reuse import use
+        traced = self.trace_given(given)
+        return use(traced.closed, [*traced.consts, *leaves], f"`{self._name.lstrip('_')}`",
+                   num_consts=len(traced.consts))
 
     def _compile(self, given: Given) -> Any:
         traced = self.trace_given(given)
@@ -233,7 +230,8 @@ class JitFunction(FastPath):
         calls = self._known.calls
         call = calls.get((key, where))
         if call is None:
-            call = calls.keep((key, where), call_of(compiled(), where, requested, traced))
+            call = calls.keep((key, where), call_of(compiled(), where, requested, traced,
+                                                    self._placement.commits))
         placed = isinstance(where, tuple) or self._placement.place is not None
         if placed or where == evaluate.client.default_device():
             calls.keep(key, call)       # to be tried first
@@ -286,6 +284,9 @@ class JitFunction(FastPath):
         """A call while something else is traced: shardings of arguments and results are constraints there."""
         traced = self.trace_given(given)
         leaves, outs = self._placement.constrained(traced, given.leaves)
+        if self._placement.asks and (avals := tuple(map(aval_of, leaves))) != given.avals:
+            # resharded over Explicit axes: the program is that of the types they have now
+            traced = self.trace_given(given._replace(avals=avals))
         operands = [*traced.consts, *leaves]
         if self._inline and not self._placement.asks:
             results = eval_jaxpr(traced.closed, (), *operands)
@@ -373,9 +374,7 @@ def jit(fun: F = NOT_GIVEN, /, *, static_argnums: Any = None, static_argnames: A
     Args:
         fun: a pure function of pytrees of arrays.  Without it, returns a decorator.
         static_argnums: positions of arguments that are part of the program; hashable.
-        static_argnames: names of such arguments.
         donate_argnums: positions of arguments whose memory the program may reuse; they cannot be used again.
-        donate_argnames: names of such arguments.
         keep_unused: let the program take arguments that it does not use.
         device: the device to run on.  Arguments are moved there, and the results are committed to it.  Within
             another program it is that program that says where it runs.
@@ -473,10 +472,11 @@ def _run_call(*args: Any, jaxpr: Any, donated: Any) -> list[Any]:
     """Run the program of a call that an eager transformation made."""
     if not config.jax_debug_key_reuse:
         return evaluate.run_program(jaxpr, args, donated)
-    from ..transforms.key_reuse import OneCall
-    watch = OneCall(jaxpr, (), jaxpr.name.lstrip("_"))
-    watch.before(args)
-    return watch.after(evaluate.run_program(jaxpr, args, donated))
+    from ..transforms.key_reuse import use
+    keys_passed = use(jaxpr, args, f"`{jaxpr.name.lstrip('_')}`")
+    results: list[Any] = evaluate.run_program(jaxpr, args, donated)
+    keys_passed(results)
+    return results
 
 
 jit_p.impl_rule = _run_call

@@ -41,48 +41,24 @@ def _over_devices(shardings: list[Any]) -> list[Any]:
             else s for s in shardings]
 
 
-class _Moved:
-    """A policy of calls: all goes to a device, wherever it was."""
-    def __init__(self, place: Any) -> None:
-        self.place = place
-
-    def before(self, leaves: Sequence[Any]) -> list[Any]:
-        return [transfer.move(own(x), self.place) for x in leaves]
-
-    def after(self, results: Any) -> Any:
-        return pytree.tree_map(lambda x: transfer.move(x, self.place), results)
-
-
-class _Committed:
-    """A policy of calls: results are committed to the one device that in_shardings or out_shardings name."""
-    def before(self, leaves: Sequence[Any]) -> Sequence[Any]:
-        return leaves
-
-    def after(self, results: Any) -> Any:
-        def commit(x: Any) -> Any:
-            return ArrayImpl(x.aval, x._buf, True) if type(x) is ArrayImpl else x
-        return pytree.tree_map(commit, results)
-
-
 class Placement:
     """What a compiled function `name` was given of shardings; with `place`, a SingleDeviceSharding, all goes
     there."""
 
     def __init__(self, name: str, in_shardings: Any, out_shardings: Any, place: Any) -> None:
         self.name, self.place = name, place
-        self.policies: tuple[Any, ...] = () if place is None else (_Moved(place),)
         if place is not None:
             in_shardings = out_shardings = place
         self.ins, self.outs = in_shardings, out_shardings
         self.asks = in_shardings is not None or out_shardings is not None
         self.options = () if place is None else (place,)
+        self.commits = False        # are all results committed to the one device that it names?
         if self.asks:
             leaves, structure = pytree.tree_flatten((in_shardings, out_shardings), lambda x: x is None)
             from ..placement.shardings import check_kind
             for x in leaves:
                 check_kind(x, f"jit of {name}, in_shardings and out_shardings", devices=False)
-            if place is None and placement.SingleDeviceSharding in map(type, leaves):
-                self.policies = (_Committed(),)
+            self.commits = placement.SingleDeviceSharding in map(type, leaves)
             self.options = (*self.options, tuple(leaves), structure)
 
     def refuse_closure(self) -> None:
@@ -190,8 +166,10 @@ class Placement:
 
     def moved(self, leaves: Sequence[Any], in_tree: Any) -> Sequence[Any]:
         """The leaves of the arguments; those that are committed to one device are moved where in_shardings
-        wants them whole."""
-        if self.ins is None or self.place is not None or not any(map(_on_one_device, leaves)):
+        wants them whole, and all to `place`."""
+        if self.place is not None:
+            return [transfer.move(own(x), self.place) for x in leaves]
+        if self.ins is None or not any(map(_on_one_device, leaves)):
             return leaves
         return [transfer.move(x, s) if s and s.is_fully_replicated and _on_one_device(x)
                 and x.sharding._devices != s._devices else x for x, s in zip(leaves, self.inputs(in_tree))]

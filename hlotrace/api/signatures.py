@@ -45,7 +45,6 @@ def wraps(fun: Any, doc: str = "", original: bool = False) -> Callable[[Any], An
     """functools.wraps for anything callable; see `take_names`.
 
     Args:
-        fun: what is wrapped.
         doc: the wrapper's docstring; without one it is that of `fun`.
         original: does the docstring of `fun` follow `doc`?
     """
@@ -169,8 +168,6 @@ def donation_vector(donate_argnums: Iterable[int], donate_argnames: Iterable[str
     """For each leaf of the arguments whether it is donated.
 
     Args:
-        donate_argnums: numbers of arguments.
-        donate_argnames: names of arguments.
         in_tree: as for `flatten_fun`, without keywords if not `kws`.
         kws: there are keywords.
 

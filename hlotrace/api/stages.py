@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Number
@@ -19,11 +20,13 @@ from ..core.pytrees import pytree
 from ..core.refs import AbstractRef
 from ..core.surface.boundary import boundaries
 from ..primitives.common import canonical_shape, np
+from ..primitives.programs.exported import for_platforms, telling_platform
 from ..runtime import evaluate
 from ..runtime.array_impl import ArrayImpl
 from ..runtime.binding import JaxRuntimeError
 from ..runtime.devices import client
 from ..runtime.executables import introspect, runtime_checks
+from ..sharding.partition import Partition
 from . import adapters, refs
 from .compiled_calls import WRONG_DEVICE, call_of
 from .donation_warnings import warn_unusable
@@ -43,7 +46,6 @@ class ShapeDtypeStruct:
 
     Args:
         shape: a sequence of ints.
-        dtype: what NumPy takes for a dtype.
         sharding: a Sharding, a Format, a Device, or a PartitionSpec of the current mesh.
         weak_type: does the dtype give way to others?
         vma: names of manual axes of a `shard_map` along which it differs between devices.
@@ -293,13 +295,10 @@ class Traced(_Stage):
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None,
               platform: str | None = None) -> Lowered:
-        """StableHLO for the devices that arguments and shardings name (otherwise the default one), or for a
-        platform."""
-        names = lowering_platforms or ((platform,) if platform else None)
-        if names and len(names) > 1:
-            raise NotImplementedError(f"lower: lowering_platforms={tuple(names)!r}: a program is lowered for "
-                                      "one platform at a time; call lower once for each")
-        return Lowered(self, names and platform_named(names[0]))
+        """StableHLO for the devices that arguments and shardings name (otherwise the default one), or for
+        platforms: for several, its first argument is the position of the one it runs on among them."""
+        names = lowering_platforms or ((platform,) if platform else ())
+        return Lowered(self, tuple(dict.fromkeys(map(platform_named, names))))
 
 
 @boundaries
@@ -311,14 +310,14 @@ class Lowered(_Stage):
     True
     """
 
-    def __init__(self, traced: Traced, platform: str | None = None) -> None:
+    def __init__(self, traced: Traced, platforms: Sequence[str] = ()) -> None:
         self._stage = traced
         self._traced = with_attributes(traced._traced, traced._attributes)
         self._runs, self._references = self._traced.with_references()
         self._program, self._consts, self._kept, self._donated = self._runs.pruned()
         leaves = [*[ref.value() for ref, _ in self._references], *traced._flat.leaves]
         self._where, self._requested = traced._jitted.device_assignment(self._runs, leaves)
-        self._platform = platform
+        self._platforms, self._platform = platforms, platforms[0] if platforms else None
         self._texts: dict[bool, Any] = {}
 
     _arg_tree = property(lambda self: self._traced.in_tree)
@@ -338,9 +337,17 @@ class Lowered(_Stage):
     def _lowered(self, debug_info: bool) -> Any:
         if debug_info not in self._texts:
             names = ["result" + p for p in pytree.leaf_paths(self._runs.out_tree)]
-            self._texts[debug_info], _ = evaluate.lower_for(
-                self._program, self._where, platform=self._platform, donated=self._donated,
-                debug_info=debug_info, result_names=names)
+            lower = functools.partial(evaluate.lower_for, debug_info=debug_info, result_names=names)
+            found, *others = [lower(self._program, self._where, platform=p, donated=self._donated)[0]
+                              for p in self._platforms or (None,)]
+            if others:
+                texts, where = [lowered.text for lowered in (found, *others)], self._where
+                if isinstance(where, Partition):
+                    where = where._replace(ins=(None, *where.ins))
+                found, _ = lower(for_platforms(self._program, self._platforms, texts), where,
+                                 platform=self._platform, donated=[i + 1 for i in self._donated])
+                found.text = telling_platform(found.text)
+            self._texts[debug_info] = found
         return self._texts[debug_info]
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
@@ -409,6 +416,9 @@ class Lowered(_Stage):
             compiler_options: XLA's, a dict, in place of those of the function.
             device_assignment: the devices in their order, which must be those that it was lowered for.
         """
+        if len(self._platforms) > 1:
+            raise ValueError(f"{self.fun_name} was lowered for {', '.join(self._platforms)}: to compile it, "
+                             "lower it for one of them")
         partitioned = isinstance(self._where, tuple)
         device = self._where.devices[0] if partitioned else self._where
         own = tuple(self._where.devices) if partitioned else (device,)
@@ -463,7 +473,8 @@ class Compiled(FastPath, _Stage):
         self._lowered = lowered
         self._executable = executable
         self._with_own_lines = with_own_lines
-        self._call = call_of(executable, lowered._where, lowered._requested, lowered._runs, fixed=False)
+        self._call = call_of(executable, lowered._where, lowered._requested, lowered._runs,
+                             lowered._stage._jitted._placement.commits, fixed=False)
         self._avals = tuple(lowered._traced.jaxpr.in_avals)
         self._fast = LRUCache(256)
         self._quick = self._fast.entries

@@ -19,6 +19,7 @@ from ..api.signatures import as_tuple
 from ..api.stages import ShapeDtypeStruct
 from ..core import dtypes, source_info
 from ..core.avals import ShapedArray
+from ..core.caches import clear_caches
 from ..core.config import state
 from ..core.primitive import Primitive
 from ..core.pytrees import pytree
@@ -478,6 +479,18 @@ class _RuntimeTokens:
 
 
 runtime_tokens = _RuntimeTokens()
+
+
+class _PrimitiveCallable:
+    """`xla_primitive_callable(primitive, **parameters)`: runs a primitive, as outside of jit."""
+
+    def __call__(self, prim: Primitive, **params: Any) -> Callable[..., Any]:
+        return functools.partial(apply_primitive, prim, **params)
+
+    cache_clear = staticmethod(clear_caches)
+
+
+xla_primitive_callable = _PrimitiveCallable()
 
 
 def filter_traceback(tb: TracebackType | None) -> TracebackType | None:

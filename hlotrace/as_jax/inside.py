@@ -116,7 +116,7 @@ _NAMES = """
 | `cudnn.fused_attention_stablehlo` | packages | nothing | check_layout |
 | `debugging` | packages | `debug` | debug_callback=callback debug_print=print |
 | `dispatch` | Transformer Engine | `faces` | prim_requires_devices_during_lowering=requiring_devices |
-| `dispatch` | Transformer Engine | `faces` | runtime_tokens |
+| `dispatch` | Transformer Engine, gpax | `faces` | runtime_tokens xla_primitive_callable |
 | `dispatch` | equinox | `runtime.executables.executable` | wait_for_tokens=effects_barrier |
 | `distributed` | orbax | `faces` | global_state |
 | `dtypes` | flax.linen | `faces` | DType supports_inf |

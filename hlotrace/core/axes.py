@@ -139,10 +139,8 @@ def plan(rule: AxisRule, avals: tuple[ShapedArray | None, ...], dims: tuple[int 
     """How to map a primitive over an axis of `size`.
 
     Args:
-        rule: the AxisRule of the primitive
         avals: of the operands, with the axis; None for a constant of rank 0
         dims: where each operand has the axis; None where it is not mapped
-        params: the items of the parameters
     Returns:
         (what to do with each operand, parameters, axis of the result).  What to do is None, or (shape,
         dimensions) for a broadcast_in_dim, or (None, permutation) for a transpose; None for nothing at all.

@@ -234,9 +234,6 @@ def close(jaxpr: Jaxpr) -> tuple[Jaxpr, Sequence[Any]]:
 def eval_jaxpr(jaxpr: Jaxpr, consts: Iterable[Any], *args: Any) -> list[Any]:
     """Run a program's equations in the current trace.
 
-    Args:
-        consts: the values of `jaxpr.constvars`
-        *args: those of `jaxpr.invars`
     Returns:
         The list of outputs.
     """
@@ -264,7 +261,6 @@ def rewrite(jaxpr: Jaxpr, args: Iterable[Any],
     """Walk a program without constvars in the current trace, for a pass that does its equations otherwise.
 
     Args:
-        args: the values of `jaxpr.invars`
         apply: (equation, values of its operands) -> those of its results; the source is the equation's then
     Returns:
         The list of outputs.

@@ -335,7 +335,6 @@ class PassRules:
     """The rules of one pass over programs, by primitive: `of(primitive)` is the rule of any of them.
 
     Args:
-        name: of the pass, for people.
         default: the rule of primitives that are not listed, users' own among them.
         covers: a function of a primitive: is the default right for it?  Each primitive of hlotrace for which
             it is not has to be listed, which tests/primitives/test_op_table_complete.py checks.

@@ -72,12 +72,12 @@ def ompi(env: Mapping[str, str]) -> Place | None:
     if not {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"} <= env.keys():
         return None
     uri = env.get("OMPI_MCA_orte_hnp_uri", "")
-    launcher = re.search(r"tcp6?://([0-9.]+|\[[^\]]+\])", uri)
+    launcher = re.search(r"tcp6?://\[?([0-9.]+|[0-9a-fA-F:]+)[,\]:]", uri)
     host = None
     if env.get("OMPI_COMM_WORLD_LOCAL_SIZE") == env["OMPI_COMM_WORLD_SIZE"]:
         host = "127.0.0.1"
     elif launcher:
-        host = launcher[1]
+        host = host_of(launcher[1])
     job = uri.partition(".")[0] or env.get("PMIX_NAMESPACE", "")
     return Place(host and f"{host}:{_port(job)}", _number(env, "OMPI_COMM_WORLD_SIZE"),
                  _number(env, "OMPI_COMM_WORLD_RANK"), _one_device(env, "OMPI_COMM_WORLD_LOCAL_RANK"))

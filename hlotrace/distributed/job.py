@@ -58,6 +58,9 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
     """
     if is_initialized():
         raise RuntimeError("distributed.initialize() should only be called once in a process")
+    if client.made_by():
+        raise RuntimeError("distributed.initialize() must be called before the first array, device or "
+                           "compiled call, but " + client.made_by())
     for name, number in (("slice_index", slice_index), ("partition_index", partition_index)):
         if number is not None:
             raise NotImplementedError(f"distributed.initialize: {name} is not supported: devices have the "

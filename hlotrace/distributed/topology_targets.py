@@ -85,7 +85,6 @@ def make_mesh(topo: TopologyDescription, mesh_shape: Iterable[int], axis_names: 
     """A Mesh of the first devices of a topology, of Auto axes unless `axis_types` says otherwise.
 
     Args:
-        mesh_shape: the sizes of the axes.
         contiguous_submeshes: the devices of each process are a block of the mesh; see `create_device_mesh`.
     Raises:
         ValueError: where there are too few devices, or no order is known of such blocks.

@@ -129,7 +129,6 @@ def BatchNorm(axis=(0, 1, 2), epsilon=1e-5, center=True, scale=True, beta_init=z
 
     Args:
         axis: an axis or several.
-        epsilon: is added to the variance.
         center: there is a beta, of the other axes' shape.
         scale: there is a gamma, of the other axes' shape.
 

@@ -31,8 +31,6 @@ def set_error_if(pred: Any, /, msg: str) -> None:
     It may be called under jit, in loops and branches, and where functions are differentiated; of several
     errors the first one is kept.
 
-    Args:
-        pred: a boolean array.
     Raises:
         ValueError: in a shard_map, where each device has a `pred` of its own: return it instead.
         Exception: under vmap, as for all writes to a Ref from outside of it.

@@ -33,6 +33,7 @@ __all__ = ["ProcessFailureError", "assert_equal", "broadcast_one_to_all", "globa
            "reached_preemption_sync_point", "sync_global_devices"]
 
 _SAID = 512     # bytes in which a process says what it calls
+_sharding = functools.lru_cache(256)(NamedSharding)     # what is kept of one is found by identity
 
 
 def sync_global_devices(name):
@@ -157,7 +158,7 @@ def host_local_array_to_global_array_impl(arr, *, global_mesh, pspec):
         return arr
     if isinstance(arr, Tracer):
         return _same_shape("host_local_array_to_global_array", arr, ltg_abstract_eval, global_mesh, pspec)
-    return from_local_data("host_local_array_to_global_array", NamedSharding(global_mesh, pspec), arr, None)
+    return from_local_data("host_local_array_to_global_array", _sharding(global_mesh, pspec), arr, None)
 
 
 def ltg_abstract_eval(arr, *, global_mesh, pspec):

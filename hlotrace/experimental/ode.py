@@ -51,7 +51,6 @@ def odeint(func, y0, t, *args, rtol=1.4e-8, atol=1.4e-8, mxstep=np.inf, hmax=np.
         func: gives the time derivative, of the structure and the shapes of `y`.
         y0: the initial state, an array of floats or complex numbers, or a pytree of such.
         t: floats, one axis, increasing.
-        args: pytrees of arrays.
         rtol: the error of a step that is accepted, relative to y; estimated, in the mean over all numbers.
         atol: the same, absolute.
         mxstep: the most steps from one of the times to the next; where they do not suffice, the result is
@@ -197,7 +196,6 @@ def initial_step_size(fun, t0, y0, order, rtol, atol, f0):
 
     Args:
         fun: `fun(y, t)`, the rate of y, an array of y's shape.
-        order: of the method.
         rtol: the allowed error, relative to y.
         atol: the allowed error, absolute.
         f0: the rate at y0 and t0.

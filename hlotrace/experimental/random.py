@@ -9,7 +9,7 @@ from ..core.refs import Ref
 from ..core.surface.public import export_names
 from ..core.trace import EVAL
 from ..numpy.indexing.refs import new_ref
-from ..numpy.util import broadcast_shapes
+from ..numpy.util import joint_shape
 from ..tree_util import register_dataclass
 
 __all__ = ["StatefulPRNG", "stateful_rng"]
@@ -65,7 +65,7 @@ register_dataclass(StatefulPRNG, ["_base_key", "_counter"], [])
 
 def _shape(size, *parameters):
     if size is None:
-        return broadcast_shapes(*map(jnp.shape, parameters))
+        return joint_shape(*map(jnp.shape, parameters))
     return (size,) if isinstance(size, (int, np.integer)) else tuple(size)
 
 

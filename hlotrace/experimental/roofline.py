@@ -23,6 +23,7 @@ from ..core.pytrees import pytree
 from ..core.surface.public import export_names
 from ..inspection.costs import taps
 from ..primitives.arrays import elementwise as e, reduce as r
+from ..primitives.arrays.bit_formats import bitcast_convert_type_p, reduce_precision_p
 from ..primitives.arrays.contract import dot_general_p
 from ..primitives.arrays.conv import conv_general_dilated_p
 from ..primitives.arrays.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
@@ -268,7 +269,7 @@ RULES = PassRules("roofline", _other, lambda p: True, {
     _ring(1, lambda size, n: size * (n - 1)): (c.all_gather_p,),
     _ring(1, lambda size, n: size * (n - 1) // n): (c.reduce_scatter_p,),
     _all_to_all: (c.all_to_all_p,), _ppermute: (c.ppermute_p,), _most: (cond_p,), _scan: (scan_p,),
-    _nothing: (e.convert_element_type_p, e.bitcast_convert_type_p, e.reduce_precision_p, e.stop_gradient_p,
+    _nothing: (e.convert_element_type_p, bitcast_convert_type_p, reduce_precision_p, e.stop_gradient_p,
                iota_p, copy_p, c.pvary_p, c.axis_index_p, optimization_barrier_p, name_p,
                sharding_constraint_p, layout_constraint_p, device_put_p, random_wrap_p, random_unwrap_p)})
 

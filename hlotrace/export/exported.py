@@ -24,7 +24,7 @@ from ..core.config import config
 from ..core.dtypes import is_extended
 from ..core.effects import Check
 from ..core.errors import UnexpectedTracerError
-from ..core.jaxpr import Eqn, Jaxpr, Var, dce, eval_jaxpr
+from ..core.jaxpr import Jaxpr, dce, eval_jaxpr
 from ..core.platforms import platform_named
 from ..core.programs import embed_constants, trace_closed
 from ..core.pytrees import pytree
@@ -37,7 +37,7 @@ from ..lowering.module import Module, lower
 from ..lowering.symbolic_shapes import DynamicModule
 from ..placement.shardings import constrained
 from ..primitives.arrays.random import random_unwrap_p, random_wrap_p
-from ..primitives.programs.exported import by_platform_p, call_exported_p
+from ..primitives.programs.exported import call_exported_p, for_platforms, telling_platform
 from ..runtime.devices import client
 from ..runtime.mlir import portable_artifacts as portable
 from ..sharding.mesh import AbstractMesh
@@ -529,25 +529,14 @@ def _text(program: Jaxpr, platforms: tuple[str, ...], partition: Partition | Non
     texts = [lowered(program, p, partition) for p in platforms]
     if len(platforms) == 1:
         return texts[0].replace(" attributes {", attributes, 1) if dims else texts[0]
-    index = Var(ShapedArray((), np.int32))
-    invars = [Var(v.aval) for v in program.invars]
-    outvars = [Var(v.aval) for v in program.outvars]
-    alike = len(set(texts)) == 1
     if dims:
         kind = functools.partial(DynamicModule, dims=dims, paths=["the platform", *paths])
     if partition:
         partition = partition._replace(ins=(None, *partition.ins))
-    if alike:
-        program = program.replace(invars=[index, *program.invars], arg_names=None)
-    else:
-        first = [platform_named(platforms[texts.index(t)]) for t in texts]
-        eqn = Eqn(by_platform_p, [index, *invars], outvars, {"jaxpr": program, "platforms": tuple(first)})
-        program = Jaxpr((), (), [index, *invars], [eqn], outvars, program.name)
+    program = for_platforms(program, platforms, texts)
     text = lower(program, platform=platforms[0], blocks=[], partition=partition, result_names=result_names,
                  kind=kind).text
-    return text.replace("@main(%arg0: tensor<i32>",
-                        '@main(%arg0: tensor<i32> {jax.global_constant = "_platform_index"}',
-                        1).replace(" attributes {", attributes, 1)
+    return telling_platform(text).replace(" attributes {", attributes, 1)
 
 
 def _export_vjp(exported: Exported, jitted: JitFunction, stage: Any) -> Exported:

@@ -55,7 +55,6 @@ def deserialize_and_load(serialized: bytes, in_tree: pytree.PyTreeDef, out_tree:
 
     Args:
         in_tree: the structure of (args, kwargs).
-        out_tree: the structure of the result.
         backend: the platform on whose devices of the same numbers it runs.
         execution_devices: the devices on which it runs instead, as many and in the same order.
     Raises:

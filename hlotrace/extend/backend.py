@@ -38,8 +38,6 @@ def get_compile_options(num_replicas, num_partitions, device_assignment=None, en
     """jaxlib's CompileOptions.
 
     Args:
-        num_replicas: how many replicas of the program there are.
-        num_partitions: in how many partitions.
         device_assignment: an array of devices or their ids, (replicas, partitions) or (partitions,); without
             it the runtime chooses.
         env_options_overrides: XLA's flags by name.
@@ -83,8 +81,6 @@ def register_backend_factory(name, factory, *, priority=0, fail_quietly=True, ex
     It is called before the platform is used, or before `clear_backends`.
 
     Args:
-        name: the platform.
-        factory: a function without arguments.
         priority: above 0, it is the default platform, the highest first.
         fail_quietly: another platform is the default where the factory raises RuntimeError.
     """

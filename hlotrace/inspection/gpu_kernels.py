@@ -43,7 +43,6 @@ def kernels(ptx, ptxas, hlo_text=""):
     """The Kernels of texts of PTX.
 
     Args:
-        ptx: the texts.
         ptxas: the path of NVIDIA's assembler.
         hlo_text: the optimized HLO, which knows the lines that kernels are for.
     Raises:

@@ -13,7 +13,8 @@ import numpy as np
 
 from ..core.jaxpr import Jaxpr, Literal, Printer, sub_jaxprs
 from ..lowering.outline import inlined
-from ..primitives.arrays.elementwise import convert_element_type_p, reduce_precision_p
+from ..primitives.arrays.bit_formats import reduce_precision_p
+from ..primitives.arrays.elementwise import convert_element_type_p
 from ..primitives.arrays.slicing import copy_p
 from ..primitives.programs.calls import custom_jvp_call_p, custom_vjp_call_p, jit_p
 from ..primitives.programs.remat import remat_p

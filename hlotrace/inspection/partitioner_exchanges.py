@@ -22,6 +22,17 @@ class Divided(NamedTuple):
         """The size of a dimension on each device, padded where they are uneven."""
         return -(-self.sizes[dim] // self.counts[dim])
 
+    @property
+    def used(self):
+        """The mesh axes that split it."""
+        return {axis for axes in self.axes for axis in axes}
+
+    def where(self, dims, other):
+        """Divided as it is along `dims`; elsewhere as `other`, where that has larger parts."""
+        both = enumerate(zip(zip(self.axes, self.counts), zip(other.axes, other.counts)))
+        axes, counts = zip(*(mine if dim in dims or its[1] >= mine[1] else its for dim, (mine, its) in both))
+        return self._replace(axes=axes, counts=counts)
+
     def bytes(self, sizes=None):
         """On one device, with other `sizes` of some dimensions."""
         rows = [(sizes or {}).get(dim, self.part(dim)) for dim in range(len(self.sizes))]
@@ -171,7 +182,6 @@ def _edges(need, near=None):
     """The exchanges of rows between devices.
 
     Args:
-        need: a _Need.
         near: over how many parts rows go from neighbour to neighbour.  If one has to come from farther away,
             all go straight to where they are needed.  None: from neighbour to neighbour, or all rows to all.
     """

@@ -187,7 +187,6 @@ def trace(log_dir=None, create_perfetto_link=False, create_perfetto_trace=False,
             (https://ui.perfetto.dev) and chrome://tracing, in plugins/profile/<time>; None writes nothing.
         create_perfetto_link: print a link that opens it in Perfetto, and wait until that has been followed.
         create_perfetto_trace: write `perfetto_trace.json.gz` too.
-        profiler_options: a ProfileOptions.
 
     >>> f = jax.jit(lambda x: jnp.tanh(x @ x))
     >>> with jax.profiler.trace() as session:

@@ -141,6 +141,7 @@ class _Reader:
         self.same = {}          # value -> the one that was computed first
         self.row_of = {}        # value -> the _Row of the operation that gives it
         self.moved = {}         # result of Shardy's collectives -> (the value before, collectives)
+        self.brought = set()    # what has been gathered of values
         self.summed = {}        # value -> (the row, its all-reduces) that make it of terms
 
     def rows(self):
@@ -252,12 +253,14 @@ class _Reader:
         before = [self.divided(source) for source, _ in moved]
         if op.name == "stablehlo.dynamic_slice":
             sizes = list(ir.DenseI64ArrayAttr(op.attributes["slice_sizes"]))
-            dims = [[dim for dim, size in enumerate(sizes) if size < before[0].sizes[dim]]]
+            dims, contracting = [[dim for dim, size in enumerate(sizes) if size < before[0].sizes[dim]]], [()]
         elif op.name == "stablehlo.dot_general":
             numbers = stablehlo.DotDimensionNumbers(op.attributes["dot_dimension_numbers"])
-            pairs = [*zip(numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions)]
-            dims = [[pair[side] for pair in pairs if not before[1 - side].axes[pair[1 - side]]]
-                    for side in (0, 1)]
+            contracting = [[*numbers.lhs_contracting_dimensions], [*numbers.rhs_contracting_dimensions]]
+            dims = [[dim for dim, its in zip(contracting[side], contracting[1 - side])
+                     if not before[1 - side].axes[its]] for side in (0, 1)]
+            if self.sums_rather(op, before, dims):
+                dims = [[], []]
         else:
             return []
         dims = [[dim for dim in chosen if value.axes[dim]] for value, chosen in zip(before, dims)]
@@ -265,8 +268,38 @@ class _Reader:
                      for axis in value.axes[dim]}
         for _, collectives in moved if row.whole else ():
             collectives[:] = [c for c in collectives if row.whole.isdisjoint(c.axes)]
-        return [found for (source, _), value, chosen in zip(moved, before, dims)
-                for found in self.planned(gathered(value, chosen), [source])]
+        found = []
+        for (source, collectives), value, operand, chosen, summed in zip(
+                moved, before, op.operands, dims, contracting):
+            value = value.where(chosen, self.divided(operand)) if chosen else value
+            own = self.planned(gathered(value, chosen), [source])
+            if self.is_brought(source, operand, chosen, summed, own + collectives):
+                collectives.clear()
+            else:
+                found += own
+        return found
+
+    def is_brought(self, source, operand, dims, summed, collectives):
+        """Is an operand gathered, also along `dims`, as it was for an earlier operation?"""
+        axes = [() if dim in dims else axes for dim, axes in enumerate(self.divided(operand).axes)]
+        key = len(self.runs), source, *axes, frozenset(axis for dim in summed for axis in axes[dim])
+        before = key in self.brought
+        self.brought.add(key)
+        return before and all(c.kind == "all-gather" for c in collectives)
+
+    def sums_rather(self, op, before, dims):
+        """Does XLA sum a product, one operand of which is not divided where the other is, in `dims` of each?
+
+        It does where the sum is smaller than that operand, and the product is divided in other ways too.
+        """
+        operands, result = [self.divided(value) for value in op.operands], self.divided(op.results[0])
+        summed = [{axis for dim in chosen for axis in value.axes[dim]}
+                  for value, chosen in zip(operands, dims)]
+        other = {axis for value in (*operands, result) for axis in value.used} - summed[0] - summed[1]
+        whole = sum(value.bytes({dim: value.sizes[dim] for dim in chosen})
+                    for value, chosen in zip(operands, dims) if any(value.axes[dim] for dim in chosen))
+        apart = all(axes.isdisjoint(before[1 - side].used) for side, axes in enumerate(summed))
+        return bool(other) and apart and result.bytes() < whole
 
     def left_to_xla(self, op, row, operands):
         """The PlannedCollectives for an operation of which Shardy's collectives say nothing."""

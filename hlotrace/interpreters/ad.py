@@ -48,8 +48,6 @@ class Zero:
         return f"Zero({self.aval.str_short()})"
 
 
-UndefinedPrimal = UndefinedPrimal
-is_undefined_primal = is_undefined_primal
 add_jaxvals_p = add_any_p
 
 for _kind in (Zero, UndefinedPrimal):
@@ -159,7 +157,6 @@ def jvp(fun, primals, tangents, has_aux=False, instantiate=True, transform_stack
     """(results, tangents) of a WrappedFun or a function from flat lists to flat lists.
 
     Args:
-        primals: its operands.
         tangents: for each a tangent, or a `Zero`.
         has_aux: not supported; False.
         instantiate: a bool or one for each result, whose tangent is an array also when it is zero.
@@ -200,7 +197,6 @@ def backward_pass(jaxpr, transform_stack, consts, primals_in, cts_in, *, return_
 
     Args:
         transform_stack: what is in no scope of the program is in `transpose`.
-        consts: values of its constants.
         primals_in: the inputs, an `UndefinedPrimal` for each by which it is transposed.
         cts_in: cotangents of its outputs, of which some may be `Zero`.
         return_logs: not supported; False.

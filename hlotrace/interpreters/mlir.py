@@ -424,7 +424,6 @@ def custom_call(call_target_name, *, result_types, operands, backend_config="", 
         operand_layouts: for each operand an order of axes, minor first.
         result_layouts: the same for the results.
         operand_output_aliases: from positions of operands to positions of the results that use their memory.
-        extra_attributes: attributes by name.
     """
     return lowering_rules.custom_call(call_target_name, result_types, flatten_ir_values(operands),
                                       backend_config, has_side_effect, api_version, operand_layouts,

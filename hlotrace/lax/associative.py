@@ -18,7 +18,6 @@ def associative_scan(fn, elems, reverse=False, axis=0):
             as one of them, in the same order, and may be of other containers.
         elems: a pytree of arrays of one size along `axis`.
         reverse: combine from the last element to the first.
-        axis: the axis, of all arrays.
 
     >>> lax.associative_scan(jnp.maximum, jnp.array([1, 3, 2, 5, 4]))
     Array([1, 3, 3, 5, 5], dtype=int32)

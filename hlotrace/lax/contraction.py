@@ -122,7 +122,6 @@ def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers, prec
     Args:
         group_sizes: integers, the last axis for the groups.  The others, if there are any, are the batch axes
             of lhs, and those of the kind of the ragged one, free or contracted, that are before it.
-        ragged_dot_dimension_numbers: a `RaggedDotDimensionNumbers`.
         precision: as in `dot_general`.
         preferred_element_type: as in `dot_general`.
         group_offset: not supported; None.

@@ -288,7 +288,6 @@ def while_loop(cond_fun, body_fun, init_val, *, max_steps=None):
 
     Args:
         cond_fun: function of `val` that gives a boolean scalar.
-        body_fun: function of `val` that gives the next one.
         init_val: a pytree of arrays; structure, shapes and dtypes stay.
         max_steps: an int, or None.
     Returns:
@@ -357,7 +356,6 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None, max_steps=None):
     Args:
         lower: the first i, an integer, or a float as `upper` is.
         upper: the end of the range; known floats are rounded toward 0.
-        body_fun: function of i and `val` that gives the next value.
         unroll: an int or bool, as in `scan`, for known bounds.
         max_steps: an int, or None.
     Raises:
@@ -510,7 +508,6 @@ def cond(pred, true_fun, false_fun, *operands, operand=_NONE_GIVEN, linear=None)
 
     Args:
         pred: a boolean scalar; numbers count as != 0.
-        true_fun: function of the operands.
         false_fun: function of the operands, that gives the same structure, shapes and dtypes.
         operands: pytrees of arrays.
         operand: the same as one operand by position; it may be None.

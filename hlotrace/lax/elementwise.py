@@ -10,6 +10,8 @@ from ..core.avals import aval_of, fault_of, is_arraylike, not_an_array
 from ..core.dtypes import python_scalars
 from ..core.pytrees import pytree
 from ..primitives.arrays import elementwise as e, special as s
+from ..primitives.arrays.bit_formats import bitcast_convert_type_p, reduce_precision_p
+from ..primitives.arrays.powers import cbrt_p, integer_pow_p, pow_p
 from ..primitives.arrays.precision import AccuracyMode, Tolerance
 from ..primitives.arrays.shape import broadcast_in_dim, full
 from ..primitives.arrays.special import polygamma_p, zeta_p
@@ -134,7 +136,7 @@ acosh = _unary(e.acosh_p, "Inverse hyperbolic cosine.", "1.", "0.0")
 atanh = _unary(e.atanh_p, "Inverse hyperbolic tangent.", "0.", "0.0")
 sqrt = _with_accuracy(e.sqrt_p, "Square root.", "9.", "3.0")
 rsqrt = _with_accuracy(e.rsqrt_p, "1 / sqrt(x).", "4.", "0.5")
-cbrt = _with_accuracy(e.cbrt_p, "Cube root; floating point.", "8.", "2.0")
+cbrt = _with_accuracy(cbrt_p, "Cube root; floating point.", "8.", "2.0")
 square = _unary(e.square_p, "x * x.", "3", "9")
 erf = _unary(s.erf_p, "Error function; floating point.", "0.", "0.0")
 erfc = _with_accuracy(s.erfc_p, "1 - erf(x), exact for large x; floating point.", "0.", "1.0", False)
@@ -261,8 +263,8 @@ def pow(x, y):
     if type(y) is int:
         return integer_pow(x, y)
     if dtypes.is_integer(exponent.dtype) and dtypes.is_inexact(base.dtype):
-        return e.pow_p.bind(*_repeat_operands([x, y]))
-    return e.pow_p.bind(*coerced_operands("pow", x, y))
+        return pow_p.bind(*_repeat_operands([x, y]))
+    return pow_p.bind(*coerced_operands("pow", x, y))
 
 
 def integer_pow(x, y):
@@ -279,7 +281,7 @@ def integer_pow(x, y):
     if y < 0 and not dtypes.is_inexact(aval_of(x).dtype):
         raise TypeError("Integers cannot be raised to negative powers, got "
                         f"integer_pow({aval_of(x).str_short()}, {y}); use a floating-point base")
-    return e.integer_pow_p.bind(x, y=y)
+    return integer_pow_p.bind(x, y=y)
 
 
 def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
@@ -316,7 +318,7 @@ def bitcast_convert_type(operand, new_dtype):
     Array([  0,   0, 128,  63], dtype=uint8)
     """
     _check("bitcast_convert_type", (operand,))
-    return e.bitcast_convert_type_p.bind(operand,
+    return bitcast_convert_type_p.bind(operand,
                                        new_dtype=dtypes.check_user_dtype(new_dtype, "bitcast_convert_type"))
 
 
@@ -327,7 +329,7 @@ def reduce_precision(operand, exponent_bits, mantissa_bits):
     1.0
     """
     _check("reduce_precision", (operand,))
-    return e.reduce_precision_p.bind(operand, exponent_bits=int(exponent_bits),
+    return reduce_precision_p.bind(operand, exponent_bits=int(exponent_bits),
                                    mantissa_bits=int(mantissa_bits))
 
 

@@ -84,10 +84,6 @@ def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_out
     """alpha a a^T + beta c, of real matrices of shapes [..., m, n] and [..., m, m], c being symmetric.
 
     Args:
-        a_matrix: a.
-        c_matrix: c.
-        alpha: the factor of the product.
-        beta: the factor of c.
         symmetrize_output: copy the lower triangle into the upper one, which on some platforms is not
             computed.
 
@@ -106,7 +102,6 @@ def triangular_solve(a, b, *, left_side=False, lower=False, transpose_a=False, c
     Args:
         a: triangular matrices of shape [..., n, n].
         b: matrices with the batch axes of `a`, or vectors: one axis less.
-        left_side: on which side of X `a` is.
         lower: which triangle of `a` is read.
         transpose_a: op transposes.
         conjugate_a: op conjugates.
@@ -212,7 +207,6 @@ def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorit
     Args:
         full_matrices: U of shape [..., m, m] and V^H of [..., n, n], instead of [..., m, k] and [..., k, n],
             k = min(m, n).
-        compute_uv: return the vectors too.
         subset_by_index: (start, end) of the singular values, the largest being number 0, to return with their
             vectors.
         algorithm: a SvdAlgorithm.
@@ -257,8 +251,6 @@ def eig(x, *, compute_left_eigenvectors=True, compute_right_eigenvectors=True, e
 
     Args:
         x: matrices of shape [..., n, n].
-        compute_left_eigenvectors: return vl.
-        compute_right_eigenvectors: return vr.
         enable_eigvec_derivs: let the vectors be differentiated, which is right only where eigenvalues are
             distinct and each vector has one largest component.
         implementation: an EigImplementation, on GPU.

@@ -13,7 +13,7 @@ from ..primitives.arrays.elementwise import convert, convert_element_type_p
 from ..primitives.arrays.random import random_wrap_p
 from ..primitives.arrays.shape import broadcast_in_dim_p, squeeze_p, transpose_p
 from ..primitives.arrays.slicing import (
-    as_array, concatenate_p, iota_p, optimization_barrier_p, pad_p, rev_p, slice_p)
+    as_array, concatenate_p, iota_p, optimization_barrier_p, pad_p, rev_p, slice_along)
 from ..primitives.common import (
     canonical_axes, canonical_axis, canonical_shape, is_constant, np, prod, scalar, static_int,
     warn_of_imaginary_part)
@@ -85,7 +85,9 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
     >>> lax.full_like(jnp.zeros(3), 2)
     Array([2., 2., 2.], dtype=float32)
     """
-    if sharding is None and (shape is None or tuple(shape) == getattr(x, "shape", ())):
+    if shape is not None:
+        shape = canonical_shape(shape, "lax.full_like: shape")
+    if sharding is None and (shape is None or shape == getattr(x, "shape", ())):
         sharding = devices_like(x)
     if is_arraylike(x):
         x = aval_of(x)
@@ -143,11 +145,12 @@ def broadcast_shapes(*shapes):
     >>> jnp.broadcast_shapes((2, 1), (3,), 1)
     (2, 3)
     """
-    return _broadcast_shapes(*[tuple(s) if np.iterable(s) else (s,) for s in shapes])
+    return joint_shape(*[tuple(s) if np.iterable(s) else (s,) for s in shapes])
 
 
 @functools.lru_cache(maxsize=4096)
-def _broadcast_shapes(*shapes):
+def joint_shape(*shapes):
+    """`broadcast_shapes` of tuples."""
     for s in shapes:
         if any(isinstance(n, (int, np.integer)) and n < 0 for n in s):
             raise TypeError(f"Only non-negative sizes can be broadcast, got shape {s}")
@@ -368,13 +371,7 @@ def split(operand, sizes, axis=0):
     if sum(sizes) != shape[axis]:
         raise ValueError(f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape "
                          f"{shape}: sizes are those of the parts; jnp.split takes their number")
-    ends = list(itertools.accumulate(sizes))
-    parts = []
-    for n, end in zip(sizes, ends):
-        lo, hi = [0] * len(shape), list(shape)
-        lo[axis], hi[axis] = end - n, end
-        parts.append(slice_p.bind(operand, start_indices=tuple(lo), limit_indices=tuple(hi), strides=None))
-    return parts
+    return [slice_along(operand, axis, end - n, end) for n, end in zip(sizes, itertools.accumulate(sizes))]
 
 
 def unstack(x, axis=0):

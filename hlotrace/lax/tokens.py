@@ -13,7 +13,7 @@ from ..primitives.arrays.slicing import copy_p, dce_sink_p
 from ..primitives.common import static_int
 from ..primitives.programs.callbacks import after_all_p, create_token_p
 from .control_flow import scan
-from .shapes import broadcast_in_dim, broadcast_shapes, checked_shape, full, stack
+from .shapes import broadcast_in_dim, checked_shape, full, joint_shape, stack
 
 __all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "dce_sink", "dce_sink_p", "dtype",
            "polynomial", "shape_as_value", "stage"]
@@ -117,7 +117,7 @@ def polynomial(x, coeffs, *, unroll=None):
     if other:
         raise TypeError(f"lax.polynomial: x has shape {aval.shape}, and a coefficient has {other[0]}: give "
                         "scalars or arrays of its rank")
-    shape = broadcast_shapes(aval.shape, *(a.shape for a in avals))
+    shape = joint_shape(aval.shape, *(a.shape for a in avals))
     spread = functools.partial(_spread, aval=ShapedArray(shape, aval.dtype, aval.weak_type))
     x, terms = spread(x), [spread(c) for c in reversed(list(coeffs))]
     if not terms:

@@ -42,7 +42,6 @@ def sharding_rule(operands: Sequence[Sequence[Iterable[int]]], results: Sequence
     Args:
         operands: for each value and each of its axes the factors that it is made of, as positions in `sizes`.
         results: as `operands`.
-        sizes: of the factors.
         kinds: factors that are more than passed through: `reduction`, `need_replication`, `permutation`.
     """
     def name(factor: int) -> str:       # Shardy's own: i to z, z_1, z_2, ...

@@ -19,7 +19,6 @@ def matched(donated: Iterable[int], ins: Sequence[ShapedArray],
     """For donated inputs the results which take their memory: of the same type, or else of the same size.
 
     Args:
-        donated: positions of inputs.
         ins: the types of what one device holds of the inputs.
         outs: as `ins`, of the results.
     Returns:

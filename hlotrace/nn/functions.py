@@ -447,7 +447,6 @@ def one_hot(x, num_classes, *, dtype=None, axis=-1, out_sharding=None):
     """1 at the index given by `x` along a new axis, 0 elsewhere; all 0 for an index outside.
 
     Args:
-        x: an array of indices.
         num_classes: the size of the new axis.
         dtype: that of the result, the default float by default.
         axis: where the new axis is in the result.

@@ -35,7 +35,6 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
     """The n-th differences of neighbours along `axis`; of bools, whether they differ.
 
     Args:
-        n: how often differences are taken.
         prepend: a scalar or an array that is put before `a` first.
         append: a scalar or an array that is put behind `a` first.
 

@@ -17,12 +17,12 @@ from ..primitives.arrays.elementwise import conj_p, convert, mul, sub
 from ..primitives.arrays.precision import canonical_precision
 from ..primitives.arrays.reduce import reduce_or_p
 from ..primitives.arrays.shape import move_axis, reduce_sum, reshape, squeeze_p
-from ..primitives.arrays.slicing import concatenate_p, pad_p, rev_p, slice_p
+from ..primitives.arrays.slicing import concatenate_p, pad_p, rev_p, slice_along, slice_p
 from ..primitives.common import canonical_axes, canonical_axis, np, prod, scalar
 from .indexing.conditions import where
 from .util import (
-    broadcast_shapes, broadcast_to_shape, check_arraylike, ndim, no_out, promote_dtypes,
-    promote_dtypes_inexact, shape as shape_of)
+    broadcast_to_shape, check_arraylike, joint_shape, ndim, no_out, promote_dtypes, promote_dtypes_inexact,
+    shape as shape_of)
 
 LETTERS = string.ascii_letters
 
@@ -331,7 +331,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     if not set(sizes) <= {2, 3}:
         raise ValueError("Dimension must be either 2 or 3 for cross product, got vectors of sizes "
                          f"{sizes[0]} (shape {shape_of(a)}) and {sizes[1]} (shape {shape_of(b)})")
-    batch = broadcast_shapes(shape_of(a)[:-1], shape_of(b)[:-1])
+    batch = joint_shape(shape_of(a)[:-1], shape_of(b)[:-1])
     a, b = (broadcast_to_shape(pad_p.bind(x, scalar(0, aval_of(x).dtype),
                                           padding_config=((0, 0, 0),) * (ndim(x) - 1) + ((0, 3 - n, 0),)),
                                (*batch, 3)) for x, n in zip((a, b), sizes))
@@ -347,18 +347,14 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
 
 def _part(x, i):
     """Component i along the last axis, which stays with size 1."""
-    shape = shape_of(x)
-    return slice_p.bind(x, start_indices=(0,) * (len(shape) - 1) + (i,), limit_indices=(*shape[:-1], i + 1),
-                        strides=None)
+    return slice_along(x, -1, i, i + 1)
 
 
 def merged_diagonal(x, i, j):
     """`x` of equal sizes along axes i < j, whose diagonal becomes the last axis."""
     n = shape_of(x)[i]
     x = move_axis(move_axis(x, j, ndim(x) - 1), i, ndim(x) - 2)
-    x = reshape(x, (*shape_of(x)[:-2], n * n))
-    start, limit = (0,) * ndim(x), shape_of(x)
-    return slice_p.bind(x, start_indices=start, limit_indices=limit, strides=(1,) * (ndim(x) - 1) + (n + 1,))
+    return slice_along(reshape(x, (*shape_of(x)[:-2], n * n)), -1, 0, n * n, n + 1)
 
 
 @composite(static=("offset", "axis1", "axis2", "dtype"))

@@ -100,7 +100,6 @@ def cholesky(a, *, upper=False, symmetrize_input=True):
 
     Args:
         a: matrices (..., n, n).
-        upper: return L^H.
         symmetrize_input: take (a + a^H) / 2; otherwise only the lower triangle is read.
 
     >>> jnp.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]]))
@@ -193,7 +192,6 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index
     Args:
         full_matrices: U (..., m, m) and Vh (..., n, n), instead of (..., m, k) and (..., k, n), k = min(m,
             n).
-        compute_uv: return U and Vh too.
         hermitian: a is; its eigenvalues are found.
         subset_by_index: (start, end) of the singular values to return with their vectors, which needs
             full_matrices=False.

@@ -9,7 +9,7 @@ from ..primitives.arrays.slicing import as_array
 from ..primitives.common import canonical_axis
 from .arrays.creation import asarray
 from .arrays.shaping import expand_dims
-from .util import broadcast_shapes, check_arraylike, check_ranks, ndim, shape
+from .util import check_arraylike, check_ranks, joint_shape, ndim, shape
 
 __all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
 
@@ -72,7 +72,7 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
             check_results(found, results, sizes, where)
             return found
         check_ranks(loops)
-        return _map_levels(inner, operands, loops, broadcast_shapes(*loops))
+        return _map_levels(inner, operands, loops, joint_shape(*loops))
     return wrapped
 
 

@@ -20,7 +20,7 @@ from .indexing.selection import trim_zeros
 from .linalg import adjoint, eigvals, inv, lstsq
 from .reductions.reductions import cumprod, sum
 from .reductions.sorting import argsort
-from .util import broadcast_shapes, check_arraylike, promote_dtypes, promote_dtypes_inexact, promotes
+from .util import check_arraylike, joint_shape, promote_dtypes, promote_dtypes_inexact, promotes
 
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval",
            "roots"]
@@ -70,7 +70,7 @@ def polyval(p, x, *, unroll=None):
 @promotes("p", "x")
 def _polyval(p, x, *, unroll):
     p, x = (asarray(v) for v in promote_dtypes(p, x))
-    start = zeros(broadcast_shapes(p.shape[1:], x.shape), x.dtype)
+    start = zeros(joint_shape(p.shape[1:], x.shape), x.dtype)
     return scan(lambda total, c: (total * x + c, None), start, p, unroll=unroll)[0]
 
 

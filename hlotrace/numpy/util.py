@@ -9,7 +9,7 @@ from ..core.config import config, override, state
 from ..core.jaxpr import exactly
 from ..core.surface.boundary import HoldsArray
 from ..core.symbolic.dimension import Dimension
-from ..lax.shapes import broadcast_shapes
+from ..lax.shapes import joint_shape
 from ..primitives.arrays import shape as shapes
 from ..primitives.arrays.elementwise import convert_element_type_p
 from ..primitives.arrays.shape import broadcast_in_dim, in_memory_of
@@ -184,7 +184,7 @@ def broadcast_to_shape(x, target):
     old = shape(x)
     if old == target:
         return x
-    if len(old) > len(target) or broadcast_shapes(old, target) != tuple(target):
+    if len(old) > len(target) or joint_shape(old, tuple(target)) != tuple(target):
         raise ValueError(f"Incompatible shapes for broadcasting: {old} and requested shape {tuple(target)}"
                          + ": Cannot broadcast to shape with fewer dimensions" * (len(old) > len(target)))
     return broadcast_in_dim(x, tuple(target), tuple(range(len(target) - len(old), len(target))))
@@ -195,7 +195,7 @@ def broadcast_args(*args, name=None):
     shapes = [shape(x) for x in args]
     if all(s == shapes[0] for s in shapes):
         return list(args)
-    target = broadcast_shapes(*shapes)
+    target = joint_shape(*shapes)
     check_ranks(shapes, name)
     spread = [x if is_constant(x) and ndim(x) == 0 else broadcast_to_shape(x, target) for x in args]
     if any([aval_of(x).memory for x in spread]):

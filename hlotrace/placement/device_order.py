@@ -63,7 +63,7 @@ def _wired(shape: tuple[int, ...], devices: Sequence[Any], split: bool,
         return _ring_of(devices, _IN_CUBE[:4]).reshape(shape)
     chips = tuple(len({d.coords[i] for d in devices}) for i in range(3))
     if devices[0].device_kind in PLANES and len(devices) == 8:
-        ordered = _ring_of(devices, _IN_PLANE) if chips[2] == 1 else _in_array(
+        ordered = _ring_of(sorted(devices, key=_place), _IN_PLANE) if chips[2] == 1 else _in_array(
             sorted(devices, key=lambda d: d.coords))
         return ordered.reshape(shape)
     grid = _grid(devices)
@@ -73,7 +73,7 @@ def _wired(shape: tuple[int, ...], devices: Sequence[Any], split: bool,
         return _ring_of(sorted(devices, key=_place), _IN_CUBE).reshape(shape)
     if devices[0].device_kind in STACKED_TRAYS and len(devices) % 8 == 0 and all(
             max(place) - min(place) < 2 for place in [[d.coords[i] for d in devices] for i in (0, 1)]):
-        return _trays(sorted(devices, key=_place)).reshape(shape)
+        return _trays(devices).reshape(shape)
     if devices[0].device_kind in PLANES:
         ring = _ring_of_chips(grid)
         if ring is not None and (len(devices) <= 8 or len(devices) in shape):

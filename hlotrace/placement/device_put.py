@@ -13,7 +13,7 @@ from ..api.flat import abstract
 from ..api.stages import ShapeDtypeStruct
 from ..core import dtypes
 from ..core.array import Array
-from ..core.avals import ShapedArray, aval_of
+from ..core.avals import ShapedArray, aval_of, aval_or_none
 from ..core.caches import cached
 from ..core.config import state
 from ..core.pytrees import pytree
@@ -87,10 +87,11 @@ def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
         raise ValueError("may_alias and donate cannot be True at the same time.")
     if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
         return x        # there is one value of this type, on no device
-    if may_alias is False and type(x) is ArrayImpl:
-        x = copy.copy(x)
-    if sharding is not None and getattr(sharding, "_layout", None) is not None:
-        sharding = _settled(sharding, x)
+    held = x._buf._sharding._own if type(x) is ArrayImpl else None
+    if may_alias is False and held is not None:
+        x = copy.copy(x) if held._layout is None else transfer.move(copy.copy(x), held, x._committed)
+    if getattr(sharding, "_layout", None) is not None:
+        sharding, held = _settled(sharding, x), None
     if isinstance(x, np.ndarray) and x.dtype.kind == "T":
         return _put_texts(x, sharding)
     if sharding is None:
@@ -115,6 +116,9 @@ def _put(x: Any, sharding: Any, donate: Any, may_alias: Any) -> Any:
         put_there = ArrayImpl(plain.put(aval), shards.put(np.asarray(x), aval, plain), True)
         return put_there if plain is sharding else transfer.move(put_there, sharding)
     placement.check_fits(sharding, x.aval, partial(placement.of_type, "device_put: a value", x.aval))
+    if held is not None and held._layout is not None and held.shard_shape(x.shape) == sharding.shard_shape(
+            x.shape):       # the bytes of each part are copied as they are
+        sharding = sharding.in_layout(held._layout)
     if x._committed and x._buf._sharding._own == sharding and may_alias is not False and not retyped:
         x.check_alive()
         return x
@@ -221,10 +225,14 @@ def typeof(x: Any) -> Any:
     >>> f(jnp.ones(2))
     float32[2] (2,)
     """
-    if (adapter := adapters.adapter_of(x)) is not None:
-        return adapter.type_of(x)
-    aval = abstract(x) if type(x) is ShapeDtypeStruct else aval_of(x)
-    return _under_the_mesh(aval) if isinstance(aval, ShapedArray) and aval.mesh is None else aval
+    aval = aval_or_none(x)
+    if aval is None:
+        if (adapter := adapters.adapter_of(x)) is not None:
+            return adapter.type_of(x)
+        aval = abstract(x) if type(x) is ShapeDtypeStruct else aval_of(x)
+    if state.meshes and isinstance(aval, ShapedArray) and aval.mesh is None:
+        return _under_the_mesh(aval)
+    return aval
 
 
 @cached(4096)

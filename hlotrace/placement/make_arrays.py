@@ -61,7 +61,7 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
     found, values = {}, []
     where = sharding.addressable_devices_indices_map(tuple(shape))
     for index in where.values():
-        key = tuple((s.start, s.stop) for s in index)
+        key = tuple([(s.start, s.stop) for s in index])
         if key not in found:
             value = data_callback(index)
             is_key = isinstance(value, array_impl.ArrayImpl) and dtypes.is_extended(value.dtype)
@@ -75,7 +75,8 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
     aval = _type(name, shape, values[0].dtype if dtype is None else dtype, sharding)
     part = aval.update(shape=sharding.shard_shape(aval.shape))
     for index, value in zip(where.values(), values):
-        if value.shape != part.shape or dtypes.canonicalize(value.dtype) != aval.dtype:
+        if value.shape != part.shape or value.dtype != aval.dtype and (
+                dtypes.canonicalize(value.dtype) != aval.dtype):
             raise ValueError(f"{name}: the part at {index} must have shape {part.shape} and dtype "
                              f"{aval.dtype.name}; the callback returned shape {value.shape} and dtype "
                              f"{value.dtype}: return value[index]. "
@@ -233,11 +234,11 @@ def held_tiles(name: str, sharding: Sharding, ndim: int) -> tuple[tuple[tuple[in
     local = np.isin(tiles, [i for i, d in enumerate(sharding._devices) if is_local(d)]).any(-1)
     if not local.any():
         raise ValueError(f"{name}: no device of {sharding} belongs to this process")
-    held = [np.unique(numbers) for numbers in np.argwhere(local).T]
+    held = [sorted({*numbers}) for numbers in np.argwhere(local).T.tolist()]      # np.unique imports numpy.ma
     if local.sum() != math.prod(map(len, held)):
         raise ValueError(f"{name}: the parts of {sharding} that this process holds do not form a block; use "
                          "make_array_from_callback")
-    return tuple((tuple(numbers.tolist()), total) for numbers, total in zip(held, local.shape))
+    return tuple((tuple(numbers), total) for numbers, total in zip(held, local.shape))
 
 
 __all__ = ["make_array_from_callback", "make_array_from_process_local_data",

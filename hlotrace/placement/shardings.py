@@ -92,9 +92,8 @@ def as_sharding(value: Any, what: str, laid_out: bool = False, error: type[Excep
 def _sharding_of(value: Format, what: str) -> Sharding | None:
     """The sharding of a Format whose layout is the device's own."""
     layout = value.layout
-    if layout is None or layout is Layout.AUTO or layout.default:
-        return value.sharding
-    if layout == Layout(range(len(layout.major_to_minor))):
+    if (layout is None or layout is Layout.AUTO or layout.default
+            or layout == Layout(range(len(layout.major_to_minor)))):
         return value.sharding
     raise NotImplementedError(f"{what}: {layout}: a value inside of a program has the layout that the "
                               "compiler chooses; experimental.layout.with_layout_constraint asks for "
@@ -134,7 +133,6 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
     Outside of jit they are moved.  Over mesh axes of type Explicit it is a check: `reshard` changes a type.
 
     Args:
-        x: a pytree of arrays.
         shardings: a Sharding, a Format, or a PartitionSpec under a mesh, or a pytree of them that is a prefix
             of `x`.  One over an AbstractMesh is over the mesh in use.
     Raises:
@@ -239,7 +237,6 @@ def reshard(xs: _T, out_shardings: Any) -> _T:
     """The arrays of a pytree, divided over Explicit mesh axes as `out_shardings` says.
 
     Args:
-        xs: a pytree of arrays.
         out_shardings: a NamedSharding, or a PartitionSpec of the mesh in use, or a pytree of them that is a
             prefix of `xs`.
     Raises:
@@ -332,7 +329,6 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
     """The arrays of a pytree with a layout in memory that they must have at this point of a program, or now.
 
     Args:
-        x: a pytree of arrays.
         layouts: a Layout, or a pytree of them that is a prefix of `x`; None leaves a value to the compiler.
     Raises:
         ValueError: for what is no Layout or does not order the axes of its array, and for a value that is

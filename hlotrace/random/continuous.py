@@ -2,12 +2,13 @@
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.config import config
-from ..numpy.util import broadcast_shapes, broadcast_to_shape, cast, check_arraylike, shape as shape_of
+from ..numpy.util import broadcast_to_shape, cast, check_arraylike, joint_shape, shape as shape_of
 from ..placement.out_sharding import with_out_sharding
 from ..primitives.arrays import elementwise as e
+from ..primitives.arrays.bit_formats import bitcast_convert_type_p
 from ..primitives.arrays.random import WORDS, random_bits_p, random_split_p
 from ..primitives.arrays.shape import squeeze_p
-from ..primitives.arrays.slicing import slice_p
+from ..primitives.arrays.slicing import slice_along
 from ..primitives.arrays.special import erf_inv_p, erf_p
 from ..primitives.common import canonical_shape, np, scalar
 from .keys import one_key
@@ -34,9 +35,9 @@ def result_shape(name, shape, *parameters):
     check_arraylike(name, *parameters)
     shapes = [shape_of(p) for p in parameters]
     if shape is None:
-        return broadcast_shapes(*shapes)
+        return joint_shape(*shapes)
     shape = canonical_shape(shape, f"{name}: shape")
-    if broadcast_shapes(shape, *shapes) != shape:
+    if joint_shape(shape, *shapes) != shape:
         raise ValueError(f"{name} parameter shapes must be broadcast-compatible with shape argument, and "
                          "the result of broadcasting the shapes must equal the shape argument, but got "
                          f"shapes {shapes} for shape argument {shape}")
@@ -56,9 +57,7 @@ def halves(key):
 
 def row(x, i):
     """`x[i]`, for a static i."""
-    rest = shape_of(x)[1:]
-    part = slice_p.bind(x, start_indices=(i, *(0,) * len(rest)), limit_indices=(i + 1, *rest), strides=None)
-    return squeeze_p.bind(part, dimensions=(0,))
+    return squeeze_p.bind(slice_along(x, 0, i, i + 1), dimensions=(0,))
 
 
 # --- bits and uniform -----------------------------------------------------------------------------
@@ -95,7 +94,7 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
     key, dtype = one_key("uniform", key), float_dtype("uniform", dtype)
     check_arraylike("uniform", minval, maxval)
     shape = canonical_shape(shape, "uniform: shape")
-    bounds = broadcast_shapes(shape_of(minval), shape_of(maxval))
+    bounds = joint_shape(shape_of(minval), shape_of(maxval))
     if {*shape, *bounds} <= {1} and len(bounds) > len(shape):
         shape = bounds
     out = uniform_values(key, minval, maxval, shape=result_shape("uniform", shape, minval, maxval),
@@ -112,7 +111,7 @@ def uniform_values(key, minval, maxval, *, shape, dtype):
     word = e.convert(random_bits_p.bind(key, bit_width=source, shape=shape), WORDS[width])
     one = np.ones((), dtype).view(WORDS[width])
     word = e.or_p.bind(e.shift_right_logical_p.bind(word, scalar(source - mantissa, WORDS[width])), one)
-    unit = e.sub(e.bitcast_convert_type_p.bind(word, new_dtype=dtype), 1)
+    unit = e.sub(bitcast_convert_type_p.bind(word, new_dtype=dtype), 1)
     return e.maximum(low, e.add(e.mul(unit, e.sub(high, low)), low))
 
 

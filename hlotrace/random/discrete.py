@@ -13,7 +13,7 @@ from ..primitives.arrays.cumulative import cumsum_p
 from ..primitives.arrays.random import WORDS, random_bits_p
 from ..primitives.arrays.reduce import argmax_p
 from ..primitives.arrays.shape import broadcast_in_dim, move_axis, reshape
-from ..primitives.arrays.slicing import iota_p, slice_p
+from ..primitives.arrays.slicing import iota_p, slice_along
 from ..primitives.arrays.sort import sort, top_k_p
 from ..primitives.common import canonical_axis, canonical_shape, np, prod, scalar
 from .continuous import float_dtype, gumbel_values, halves, is_high, result_shape, two_scales, uniform_values
@@ -266,8 +266,7 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
 def _choice_rows(key, a, *, shape, n=None):
     """The first entries of a shuffle of the vector `a`, or of arange(n)."""
     shuffled = _shuffled_range(key, n=n) if a is None else _shuffle(key, a, axis=0)
-    drawn = slice_p.bind(shuffled, start_indices=(0,), limit_indices=(prod(shape),), strides=None)
-    return reshape(drawn, shape)
+    return reshape(slice_along(shuffled, 0, 0, prod(shape)), shape)
 
 
 @composite(static=("shape", "replace", "high"))
@@ -281,7 +280,8 @@ def _weighted(key, p, *, shape, replace, high):
         return reshape(e.convert(top_k_p.bind(noisy, k=prod(shape))[1], dtypes.canonicalize(dtypes.int64)),
                        shape)
     total = cumsum_p.bind(p, axis=0, reverse=False)
-    last = slice_p.bind(total, start_indices=(shape_of(p)[0] - 1,), limit_indices=shape_of(p), strides=None)
+    n, = shape_of(p)
+    last = slice_along(total, 0, n - 1, n)
     uniform = uniform_values(key, 0.0, 1.0, shape=shape, dtype=dtype)
     at = e.mul(broadcast_to_shape(last, shape) if shape else reshape(last, ()), e.sub(1, uniform))
     return e.convert(searchsorted(total, at), dtypes.canonicalize(dtypes.int64))

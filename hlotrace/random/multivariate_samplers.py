@@ -2,7 +2,7 @@
 from .. import lax, numpy as jnp
 from ..api.composite import composite
 from ..lax import linalg
-from ..numpy.util import broadcast_shapes, check_arraylike, promote_dtypes_inexact, promotes
+from ..numpy.util import check_arraylike, joint_shape, promote_dtypes_inexact, promotes
 from ..placement.out_sharding import with_out_sharding
 from ..primitives.common import canonical_shape, static_int
 from .continuous import float_dtype, normal_values, result_shape
@@ -47,7 +47,7 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
     if cov.shape[-2:] != (n, n):
         raise ValueError(f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, the size of "
                          f"mean, but got cov.shape == {cov.shape}")
-    batch = broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
+    batch = joint_shape(mean.shape[:-1], cov.shape[:-2])
     if shape is not None:
         batch = result_shape("multivariate_normal", shape, jnp.zeros(batch))
     out = _multivariate_normal(key, mean, cov, shape=batch, dtype=dtype, method=method)

@@ -4,7 +4,7 @@ Where no source is named, that is the definition of the distribution, or the inv
 function (L. Devroye, Non-Uniform Random Variate Generation, 1986).
 """
 from .. import lax, numpy as jnp
-from ..numpy.util import broadcast_shapes, shape as shape_of
+from ..numpy.util import joint_shape, shape as shape_of
 from ..placement.out_sharding import over_auto_axes
 from ..primitives.common import canonical_shape, static_int
 from .continuous import exponential_of, halves, normal_values, result_shape, spread, uniform_values
@@ -113,7 +113,7 @@ def maxwell(key, *, shape, dtype):
 
 
 def _in_front(name, shape, *parameters):
-    own = broadcast_shapes(*map(shape_of, parameters))
+    own = joint_shape(*map(shape_of, parameters))
     return (*(_shape_alone(name, shape) or own), *own)      # twice its own for (), as JAX has it
 
 

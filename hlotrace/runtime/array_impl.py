@@ -1,6 +1,7 @@
 """ArrayImpl: the concrete Array, a thin immutable holder of one of jaxlib's buffers."""
 from __future__ import annotations
 
+import functools
 import importlib
 import weakref
 from collections.abc import Callable, Sequence
@@ -33,6 +34,7 @@ class Signature:
 _signatures: weakref.WeakValueDictionary[tuple, Signature] = weakref.WeakValueDictionary()
 
 
+@functools.lru_cache(4096)
 def signature_of(aval: ShapedArray, sharding: Sharding, committed: bool = True) -> Signature:
     """The Signature of arrays of this type and sharding that are committed, or not."""
     key = aval, sharding, committed

@@ -202,22 +202,33 @@ class OneDevice(_jax.SingleDeviceSharding):
         super().__init__(device)
         self._own = own
 
+    _to_xla_hlo_sharding = staticmethod(functools.cache(lambda ndim: _hlo.HloSharding.replicate()))
+
     def __repr__(self) -> str:
         return repr(self._own)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._own, name)
+        found = self.__dict__[name] = getattr(self._own, name)      # jaxlib asks for each copy to a device
+        return found
 
 
 class Several(_jax.GSPMDSharding):
     """The sharding of a buffer over devices: jaxlib asks one of its own class nothing in Python.  How the
-    array is split `_own` says alone, which is the array's."""
+    array is split `_own` says alone, which is the array's.
+
+    In a process that imports JAX too, jaxlib's class has methods, by which it would be whole everywhere.
+    """
 
     def __init__(self, devices: Sequence[Device], kind: str | None, own: Any) -> None:
         super().__init__(DeviceList(tuple(devices)), _hlo.HloSharding.replicate(), memory_kind=kind)
         self._own = own
 
     __repr__, __getattr__ = OneDevice.__repr__, OneDevice.__getattr__
+    is_fully_replicated = property(lambda self: self._own.is_fully_replicated)
+    is_fully_addressable = property(lambda self: self._own.is_fully_addressable)
+
+    def _to_xla_hlo_sharding(self, ndim: int) -> Any:
+        return self._own._to_xla_hlo_sharding(ndim)
 
 
 class _FastPath(NamedTuple):

@@ -1,6 +1,7 @@
 """Eager evaluation: a primitive bound outside every trace is compiled for its operands' avals and run."""
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,6 +17,7 @@ from ..core.primitive import fact_of
 from ..core.trace import EVAL, JaxprTrace, Tracer, may_trace, set_evaluator
 from ..lowering.result_memory import with_memories
 from ..primitives.programs.callbacks import CALLBACKS, checked
+from ..sharding.mesh import set_mesh
 from . import binding, callback_guard
 from .array_impl import ArrayImpl, as_array, from_numpy, own
 from .devices import client, placement
@@ -300,7 +302,8 @@ def run_callback(*args: Any, function: Callable[..., Any], out_avals: Sequence[S
                  effect: Effect | None, **_: Any) -> list[ArrayImpl]:
     """Call a Python function at once, on NumPy values; its checked results as arrays."""
     try:
-        results = function(*[as_array(a)._numpy() for a in args])
+        with set_mesh(None) if state.mesh_to_run_on else contextlib.nullcontext():      # as beside a program
+            results = function(*[as_array(a)._numpy() for a in args])
         values = [checked(r, a, i, function) for i, (r, a) in enumerate(zip(results, out_avals, strict=True))]
     except Exception as error:
         if config.hlotrace_callback_errors == "own" or isinstance(effect, Debug):

@@ -6,7 +6,7 @@ J. Makhoul, "A fast cosine transform in one and two dimensions", IEEE Trans. Aco
 import math
 
 from ..api.composite import composite
-from ..core.errors import not_one_of
+from ..core.errors import check_choice
 from ..core.surface.public import export_names as _offer
 from ..numpy import arange, concatenate, exp, fft as _fft, flip, imag, moveaxis, pad, real, stack, where
 from ..numpy.util import at_least_float32, promote_dtypes_inexact, promotes, shape
@@ -44,8 +44,7 @@ def _transformed(name, x, type, s, axes, norm, inverse):
     axes, lengths = _fft.spans(name, x, *(v if v is None else as_axes(v) for v in (s, axes)))
     if type != 2:
         raise NotImplementedError(f"{name}: type={type!r} is not supported, type 2 is")
-    if norm not in (None, "backward", "ortho"):
-        raise not_one_of("norm", norm, ("backward", "ortho"))
+    check_choice("norm", "backward" if norm is None else norm, ("backward", "ortho"))
     if 0 in lengths:
         raise ValueError(f"{name}: an axis to be transformed must not be empty, got shape {shape(x)} for "
                          f"axes={axes}")

@@ -3,7 +3,7 @@ import itertools
 
 from .. import numpy as jnp
 from ..api.composite import composite
-from ..core.errors import ShapeError, not_one_of
+from ..core.errors import ShapeError, check_choice
 from ..core.pytrees import pytree
 from ..core.surface.boundary import boundaries
 from ..core.surface.public import export_names as _offer
@@ -58,9 +58,7 @@ class RegularGridInterpolator:
 
     @staticmethod
     def _checked(method):
-        if method not in ("linear", "nearest"):
-            raise not_one_of("scipy.interpolate.RegularGridInterpolator: method", method,
-                             ("linear", "nearest"))
+        check_choice("scipy.interpolate.RegularGridInterpolator: method", method, ("linear", "nearest"))
         return method
 
     def __call__(self, xi, method=None):

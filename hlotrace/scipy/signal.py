@@ -348,8 +348,6 @@ def _transformed(signals, weights, fs, *, nperseg, step, nfft, trend, onesided, 
             x = trend(x)
         elif trend:
             x = detrend(x, type=trend)
-        else:
-            x = x
         found.append((fft.rfft if onesided else fft.fft)(x * weights, nfft))
     scale = 1 / (abs(weights.sum()) ** 2 if scaling == "spectrum" else fs * (abs(weights) ** 2).sum())
     if len(found) == 1:

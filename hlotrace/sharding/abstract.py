@@ -70,7 +70,8 @@ def checked_kind(kind: str | None, devices: tuple[Any, ...] | None, what: str) -
     return None if kind == default else kind
 
 
-@boundaries(called="", but="lies_like is_equivalent_to devices_indices_map addressable_devices_indices_map")
+@boundaries(called="", but="is_equivalent_to same_placement devices_indices_map in_layout filled typed "
+                           "put addressable_devices_indices_map")
 class Sharding:
     """How an array of a suitable shape is divided, and which device holds which part."""
     _kind: str | None = None      # of memory; None: the devices' default

@@ -15,6 +15,7 @@ from ..core.axes import AxisMap
 from ..core.errors import ShardingTypeError
 from ..core.jaxpr import sub_jaxprs
 from ..core.primitive import Builtin, Primitive
+from .mesh import get_abstract_mesh
 from .spec import PartitionSpec
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ def _with(primitive: Primitive, avals: Sequence[ShapedArray], mesh: Any, aval: S
     """The type of a result that is split so, and unreduced and reduced as `partial` says."""
     if not any(split) and not partial:
         return aval.update(sharding=mesh)
+    if partial.get("unreduced"):
+        check_no_manual(str(primitive))
     used = [name for axes in split for name in axes]
     for name in used:
         if used.count(name) > 1:
@@ -163,6 +166,14 @@ def _no_terms(primitive: Primitive, avals: Sequence[ShapedArray], wanted: Iterab
                              "operands.")
 
 
+def check_no_manual(what: str) -> None:
+    """ShardingTypeError where a value is to be unreduced within a shard_map: there XLA ends the process."""
+    if manual := get_abstract_mesh().manual_axes:
+        raise ShardingTypeError(f"{what}: a value is not made unreduced within a shard_map over "
+                                f"{named_axes(manual)}: take the sum, or make all axes Manual and take "
+                                "it with lax.psum")
+
+
 def avals_sharding(avals: Iterable[ShapedArray]) -> Any:
     """The sharding of the first that is split."""
     return next(a.explicit for a in avals if a.explicit is not None)
@@ -182,7 +193,8 @@ def _by_axes(primitive: Primitive, rule: Any, avals: Sequence[ShapedArray], resu
         known = aval.mesh is not None if primitive.alike else aval.explicit is not None
         for dim, split in enumerate(aval.splits if known else ()):
             label = labels[dim]
-            if not split and (label is None or not primitive.alike) or label is None and computed == "gone":
+            if label is None and computed == "gone" or not split and (
+                    not primitive.alike or label is None and computed == "refused"):
                 continue
             if label is None and computed == "refused":
                 words = primitive.whole or (f"Input {number} to {primitive} must be unsharded on non-batch "

@@ -385,7 +385,7 @@ class set_mesh:
     P('x',)
     """
 
-    def __init__(self, mesh: Mesh | AbstractMesh) -> None:
+    def __init__(self, mesh: Mesh | AbstractMesh | None) -> None:
         if mesh is not None and not isinstance(mesh, Mesh):
             raise ValueError(f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}; for an "
                              "AbstractMesh there is use_abstract_mesh")

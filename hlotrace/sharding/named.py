@@ -22,7 +22,7 @@ from .spec import PartitionSpec
 JaxprTrace.typed = staticmethod(typed)
 
 
-@boundaries
+@boundaries(but="filled update")
 class NamedSharding(Sharding):
     """`NamedSharding(mesh, P("data", None))`: "data" splits dimension 0; other mesh axes hold copies.
 

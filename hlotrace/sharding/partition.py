@@ -8,13 +8,15 @@ class Partition(NamedTuple):
     """The devices in the order in which the program numbers them, and the shardings of inputs and outputs.
 
     None in place of a sharding leaves it to the compiler, whose choice is written in the axes of `mesh`, or
-    of one of `others`, which the program names too.
+    of one of `others`, which the program names too.  `free`: only layouts and memories were asked for, on
+    whichever device.
     """
     devices: tuple
     ins: tuple
     outs: tuple
     mesh: Any = None
     others: tuple = ()
+    free: bool = False
 
     @property
     def without_devices(self) -> bool:

@@ -1,6 +1,7 @@
 """SingleDeviceSharding: the whole array on one device."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from ..core.surface.boundary import boundaries
 from .abstract import Sharding, checked_kind
 
 
-@boundaries
+@boundaries(but="shard_shape")
 class SingleDeviceSharding(Sharding):
     """The whole array on one device.
 
@@ -22,6 +23,9 @@ class SingleDeviceSharding(Sharding):
         self._device = device
         self._devices = (device,)
         self._kind = checked_kind(memory_kind, self._devices, "SingleDeviceSharding")
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        return tuple(global_shape)
 
     def _tiles(self, ndim: int) -> np.ndarray:
         return np.zeros((1,) * (ndim + 1), int)

@@ -17,6 +17,7 @@ from ..core.jaxpr import Jaxpr, eval_jaxpr, rewrite, sub_jaxprs
 from ..core.primitive import PassRules
 from ..core.trace import EVAL, entering
 from ..primitives.arrays import elementwise as e
+from ..primitives.arrays.bit_formats import reduce_precision_p
 from ..primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from ..primitives.arrays.gather import SCATTERS, Scatter, gather_p
 from ..primitives.arrays.gather_numbers import last_starts, window_sizes
@@ -138,7 +139,7 @@ def _index(eqn: Eqn, operands: Sequence[Any], results: Sequence[Any]) -> Found:
 # (eqn, its operands, its results) -> [(boolean scalar that says that it went wrong, Failure, values)]
 RULES = {checks.OOBError: _index, checks.DivisionByZeroError: _division, checks.NaNError: _nan,
          "nan": _made(_is_nan, "nan", (gather_p, *CALLBACKS)),
-         "inf": _made(_is_inf, "inf", (gather_p, *CALLBACKS, e.convert_element_type_p, e.reduce_precision_p))}
+         "inf": _made(_is_inf, "inf", (gather_p, *CALLBACKS, e.convert_element_type_p, reduce_precision_p))}
 
 
 # --- programs -------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from ..core.primitive import PassRules, missing
 from ..core.symbolic_zeros import nonzero_mask
 from ..core.trace import Trace, Tracer, aval_of, entering
 from ..primitives.arrays import elementwise as e
+from ..primitives.arrays.bit_formats import reduce_precision_p
 from ..primitives.arrays.contract import dot_general_p
 from ..primitives.arrays.conv import conv_general_dilated_p
 from ..primitives.arrays.cumulative import cumsum_p
@@ -411,7 +412,7 @@ def _custom_vjp(*args: Any, fun: Any = None, jaxpr: Jaxpr | None = None, **_: An
 # The general rule holds for whatever has a derivative; `rule_of` takes the linear one for what moves values.
 RULES = PassRules("jet", by_derivative, lambda p: True, {
     linear: (e.add_p, add_any_p, e.sub_p, e.neg_p, e.real_p, e.imag_p, e.conj_p, e.complex_p,
-             e.convert_element_type_p, e.reduce_precision_p, reduce_sum_p, optimization_barrier_p,
+             e.convert_element_type_p, reduce_precision_p, reduce_sum_p, optimization_barrier_p,
              scatter_add_p, cumsum_p, reduce_window_sum_p, pvary_p, psum_p, psum_invariant_p, all_gather_p,
              reduce_scatter_p, all_to_all_p, ppermute_p, sharding_constraint_p, device_put_p, fft_p,
              select_and_scatter_add_p, select_and_gather_add_p),

@@ -18,7 +18,6 @@ from ..core.dtypes import is_extended, is_integer
 from ..core.errors import KeyReuseError
 from ..core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
 from ..core.primitive import PassRules
-from ..core.pytrees import pytree
 from ..core.trace import EVAL, entering
 from ..primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from ..primitives.arrays.elementwise import convert_element_type_p, eq_p, ne_p, select_n_p, stop_gradient_p
@@ -325,20 +324,6 @@ def use(jaxpr: Jaxpr, operands: Sequence[Any], what: str, kind: str = "jit-compi
             if i is not None and x is not operands[i]:
                 _remember(x, keys[i].reshaped(x.shape))
     return passed
-
-
-class OneCall:
-    """A policy of calls of a compiled function `name`: keys that its program uses are used once."""
-    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any], name: str) -> None:
-        self.jaxpr, self.consts, self.name = jaxpr, consts, name
-
-    def before(self, leaves: Sequence[Any]) -> Sequence[Any]:
-        self.passed = use(self.jaxpr, [*self.consts, *leaves], f"`{self.name}`", num_consts=len(self.consts))
-        return leaves
-
-    def after(self, results: Any) -> Any:
-        self.passed(pytree.tree_leaves(results))
-        return results
 
 
 def use_by(primitive: Primitive, operands: Sequence[Any], avals: Iterable[ShapedArray],

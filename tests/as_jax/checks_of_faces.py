@@ -61,6 +61,9 @@ def test_primitives_and_tables():
     with pytest.raises(NotImplementedError, match="jax._src.x.y.* has no counterpart"):
         nothing.Nothing("jax._src.x.y")(1)
     faces.runtime_tokens.block_until_ready()
+    square = faces.xla_primitive_callable(jax.lax.integer_pow_p, y=2)
+    faces.xla_primitive_callable.cache_clear()
+    assert square(jnp.float32(3)) == 9
 
 
 def test_devices(monkeypatch):

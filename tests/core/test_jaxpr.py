@@ -221,9 +221,11 @@ def test_parameters_of_primitives_are_read_by_the_names_of_jax(f, names):
 
 @pytest.mark.parametrize("f, names", [
     (lambda x: lax.all_gather(x, "i", axis=1, tiled=True), {
-        "axis_name": ("i",), "axis_size": 4, "all_gather_dimension": 1, "axis_index_groups": None, "tiled": True}),
+        "axis_name": ("i",), "axis_size": 4, "all_gather_dimension": 1, "axis_index_groups": None,
+        "tiled": True}),
     (lambda x: lax.psum_scatter(x, "i", tiled=True), {
-        "axis_name": ("i",), "axis_size": 4, "scatter_dimension": 0, "axis_index_groups": None, "tiled": True}),
+        "axis_name": ("i",), "axis_size": 4, "scatter_dimension": 0, "axis_index_groups": None,
+        "tiled": True}),
     (lambda x: lax.all_to_all(x, "i", 0, 1, tiled=True), {
         "axis_name": ("i",), "split_axis": 0, "concat_axis": 1, "axis_index_groups": None, "tiled": True}),
     (lambda x: lax.ppermute(x, "i", [(0, 1)]), {"axis_name": ("i",)}),
@@ -232,7 +234,8 @@ def test_parameters_of_primitives_are_read_by_the_names_of_jax(f, names):
     (lambda x: lax.psum(x, "i"), {"axes": ("i",), "axis_index_groups": None}),
     (lambda x: lax.dot(x, x), {"out_sharding": None, "precision": None}),
     (lambda x: x.at[np.array([1])].set(1.), {"update_consts": (), "update_jaxpr": None}),
-    (lambda x: lax.conv(x[None, None], np.ones((1, 1, 2, 2), "float32"), (1, 1), "SAME"), {"out_sharding": None}),
+    (lambda x: lax.conv(x[None, None], np.ones((1, 1, 2, 2), "float32"), (1, 1), "SAME"),
+     {"out_sharding": None}),
 ])
 @pytest.mark.quick
 def test_parameters_of_collectives_and_matrices_are_read_by_the_names_of_jax(f, names):

@@ -16,7 +16,21 @@ import forked
 import pytest
 
 from hlotrace import distributed
+from hlotrace.runtime.devices import client
 from hlotrace.runtime.processes import membership
+
+
+@pytest.fixture
+def no_array_yet(monkeypatch):
+    monkeypatch.setattr(client, "made_by", lambda: "")
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("arguments", [("h:1", 2, 0), (), ("h:1", 2, 5)])
+def test_after_the_first_array_nothing_else_is_looked_at(arguments):
+    client.client("cpu")
+    with pytest.raises(RuntimeError, match="before the first array"):
+        distributed.initialize(*arguments)
 
 
 @pytest.mark.quick
@@ -43,7 +57,7 @@ from hlotrace.runtime.processes import membership
         ),
     ],
 )
-def test_what_is_missing_or_wrong_is_named(arguments, env, words, monkeypatch):
+def test_what_is_missing_or_wrong_is_named(arguments, env, words, monkeypatch, no_array_yet):
     for name in os.environ:
         if name.startswith(("JAX_", "HLOTRACE_", "SLURM_", "OMPI_", "TPU_")):
             monkeypatch.delenv(name)
@@ -55,7 +69,7 @@ def test_what_is_missing_or_wrong_is_named(arguments, env, words, monkeypatch):
 
 @pytest.mark.quick
 @pytest.mark.parametrize("name", ["slice_index", "partition_index"])
-def test_groups_of_accelerators_are_refused_by_name(name):
+def test_groups_of_accelerators_are_refused_by_name(name, no_array_yet):
     with pytest.raises(NotImplementedError, match=f"initialize: {name} is not supported"):
         distributed.initialize("h:1", 1, 0, **{name: 0})
 

@@ -154,6 +154,13 @@ PROGRAMS = {    # name -> (function, arguments)
                                        split((16,), "data")),
     # where XLA does otherwise than Shardy's collectives say
     "product split on one side": lambda: (jnp.matmul, split((4, 64), "data"), split((64, 64), "data")),
+    "sum smaller than an operand": lambda: (jnp.matmul, split((16, 32), None, "data"),
+                                            split((32, 8), None, "model")),
+    "operand smaller than the sum": lambda: (jnp.matmul, split((16, 32), "data", "model"),
+                                             split((32, 64), None, "data")),
+    "gathered once for its gradient": lambda: (
+        jax.grad(lambda x, w: (jnp.einsum("bij,bjk->bik", x, w) ** 2).sum()), split((8, 16, 8), "model", "data"),
+        split((8, 8, 16), None, None, "data")),
     "all dimensions": lambda: (lambda x: at(x), split((16, 8), "data", "model")),
     "cut after it is whole": lambda: (lambda x: at(x, None, "model"), split((8, 8), "data")),
     "wide on the CPU": lambda: (lambda x: (x.T @ x).astype(jnp.bfloat16) @ at(x).T, split((16, 8), "data",

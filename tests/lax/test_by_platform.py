@@ -29,6 +29,22 @@ def test_the_platform_chooses_when_a_program_is_lowered():
     same(chosen(X), np.sin(X))
 
 
+def test_a_program_lowered_for_several_platforms():
+    lowered = jax.jit(chosen, donate_argnums=0).trace(X).lower(lowering_platforms=("tpu", "cpu", "tpu"))
+    text = lowered.as_text()
+    assert '%arg0: tensor<i32> {jax.global_constant = "_platform_index"}, %arg1: tensor<3xf32> {tf.al' in text
+    assert text.index("stablehlo.cosine") < text.index("stablehlo.sine") and text.count("stablehlo.case") == 1
+    assert "stablehlo.case" in str(lowered.compiler_ir())
+    alike = jax.jit(jnp.sin).trace(X).lower(lowering_platforms=("cpu", "cuda")).as_text()
+    assert "_platform_index" in alike and "stablehlo.case" not in alike
+    mesh = jax.make_mesh((2,), ("i",))
+    placed = jax.device_put(np.ones(4, np.float32), jax.NamedSharding(mesh, jax.P("i")))
+    assert "%arg1: tensor<4xf32> {sdy.sharding = " in jax.jit(chosen).trace(placed).lower(
+        lowering_platforms=("cpu", "tpu")).as_text()
+    with pytest.raises(ValueError, match="was lowered for tpu, cpu: to compile it, lower it for one of them"):
+        lowered.compile()
+
+
 def test_it_is_transformed_before_it_is_chosen():
     def loss(x, y):
         return (chosen(x * y) * lax.platform_dependent(y, default=lambda y: y)).sum()

@@ -23,6 +23,7 @@ C = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     (lambda: lax.broadcasted_iota("int8", (2, 2), 0), [[0, 0], [1, 1]]),
     (lambda: lax.collapse(C, -2), C.reshape(2, 12)), (lambda: lax.concatenate([X, X], 1), np.hstack([X, X])),
     (lambda: lax.expand_dims(V, (0, -1)), V[None, :, None]), (lambda: lax.full_like(X, 2), X * 0 + 2),
+    (lambda: lax.full_like(X, 2, shape=3), np.full(3, 2)),
     (lambda: lax.pad(V, np.float32(9), [(1, -1, 1)]), [9, 3, 9, 1, 9, 2, 9, 5, 9]),
     (lambda: lax.reshape(X, (6,), (1, 0)), X.T.ravel()), (lambda: lax.rev(X, (1,)), X[:, ::-1]),
     (lambda: lax.split(V, (1, 4))[1], V[1:]), (lambda: lax.squeeze(V[None], (-2,)), V),

@@ -187,7 +187,8 @@ def set_of_a_row_that_does_not_fit():
     return x.at[0].set(jnp.ones(4))  # <-
 
 
-@mistake(ValueError, "lax.dynamic_slice", "(3, 4)", "(1 vs (3, 4))", advice="must match number of operand dimensions")
+@mistake(ValueError, "lax.dynamic_slice", "(3, 4)", "(1 vs (3, 4))",
+         advice="must match number of operand dimensions")
 def dynamic_slice_sizes():
     return lax.dynamic_slice(jnp.ones((3, 4)), (0,), (2, 2))  # <-
 
@@ -215,7 +216,8 @@ def slice_past_the_end():
     return lax.slice(jnp.ones(3), (0,), (4,))  # <-
 
 
-@mistake(TypeError, "lax.slice_in_dim", "start_indices (2,)", "limit_indices (1,)", advice="greater than or equal to start_indices")
+@mistake(TypeError, "lax.slice_in_dim", "start_indices (2,)", "limit_indices (1,)",
+         advice="greater than or equal to start_indices")
 def slice_in_dim_backwards():
     return lax.slice_in_dim(jnp.ones(3), 2, 1)  # <-
 

@@ -158,7 +158,8 @@ def jit_arguments_on_different_devices():
     return f({"w": on(2)}, on(3))  # <-
 
 
-@mistake(ValueError, "ids [0, 1, 2, 3]", "ids [0, 1, 2, 3, 4, 5, 6, 7]", advice="same devices, in the same order")
+@mistake(ValueError, "ids [0, 1, 2, 3]", "ids [0, 1, 2, 3, 4, 5, 6, 7]",
+         advice="same devices, in the same order")
 def jit_arguments_on_different_meshes():
     a = jax.device_put(jnp.ones(8), NamedSharding(mesh(4), P("x")))
     b = jax.device_put(jnp.ones(8), NamedSharding(mesh(8), P("x")))
@@ -190,7 +191,8 @@ def constraint_that_does_not_divide():
     return lax.with_sharding_constraint(jnp.ones(6), NamedSharding(m, P("x")))  # <-
 
 
-@mistake(ValueError, "lax.with_sharding_constraint", "float32[8]", "at least 2", "rank 1", advice="Drop entries")
+@mistake(ValueError, "lax.with_sharding_constraint", "float32[8]", "at least 2", "rank 1",
+         advice="Drop entries")
 def constraint_of_too_many_entries():
     m = mesh(4, 2)
 
@@ -452,7 +454,8 @@ def callback_with_the_whole():
     return jax.make_array_from_callback((8, 8), s, lambda index: whole)  # <-
 
 
-@mistake(ValueError, "make_array_from_single_device_arrays", "Expected 8", "got 4", advice="devices are addressable")
+@mistake(ValueError, "make_array_from_single_device_arrays", "Expected 8", "got 4",
+         advice="devices are addressable")
 def shards_too_few():
     s = NamedSharding(mesh(8), P("x"))
     parts = [jax.device_put(np.ones(2, "float32"), d) for d in jax.devices()[:4]]

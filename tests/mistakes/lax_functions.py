@@ -160,7 +160,8 @@ def reduce_window_of_one_axis():
     return lax.reduce_window(IMAGES, -jnp.inf, lax.max, (2, 2), (2, 2), "VALID")  # <-
 
 
-@mistake(TypeError, "lax.reduce_window", "window_strides (2, 2)", advice="inconsistent window_strides and window_dimensions")
+@mistake(TypeError, "lax.reduce_window", "window_strides (2, 2)",
+         advice="inconsistent window_strides and window_dimensions")
 def reduce_window_strides():
     return lax.reduce_window(IMAGES, -jnp.inf, lax.max, (1, 1, 2, 2), (2, 2), "VALID")  # <-
 
@@ -263,7 +264,8 @@ def clamp_of_shapes():
     return lax.clamp(jnp.zeros(2), jnp.ones(3), jnp.ones(3))  # <-
 
 
-@mistake(TypeError, "lax.slice", "operand shape (4, 5)", "limit_indices (4, 9)", "(4, 5)", advice="x[start:limit]")
+@mistake(TypeError, "lax.slice", "operand shape (4, 5)", "limit_indices (4, 9)", "(4, 5)",
+         advice="x[start:limit]")
 def slice_beyond():
     return lax.slice(jnp.ones((4, 5)), (0, 2), (4, 9))  # <-
 
@@ -273,7 +275,8 @@ def slice_of_one_axis():
     return lax.slice(jnp.ones((4, 5)), (0,), (4,))  # <-
 
 
-@mistake(TypeError, "lax.slice", "start_indices (4,)", "limit_indices (2,)", advice="greater than or equal to start_indices")
+@mistake(TypeError, "lax.slice", "start_indices (4,)", "limit_indices (2,)",
+         advice="greater than or equal to start_indices")
 def slice_backwards():
     return lax.slice(jnp.ones(5), (4,), (2,))  # <-
 
@@ -291,7 +294,8 @@ def slice_in_dim_axis():
     return lax.slice_in_dim(jnp.ones((4, 5)), 0, 2, axis=2)  # <-
 
 
-@mistake(ValueError, "lax.dynamic_slice", "slice indices", "(4, 5)", "(1 vs (4, 5))", advice="must match number of operand dimensions")
+@mistake(ValueError, "lax.dynamic_slice", "slice indices", "(4, 5)", "(1 vs (4, 5))",
+         advice="must match number of operand dimensions")
 def dynamic_slice_starts():
     return lax.dynamic_slice(jnp.ones((4, 5)), (0,), (2, 2))  # <-
 
@@ -309,7 +313,8 @@ def dynamic_slice_of_a_traced_size():
     return f(jnp.ones(5), 2)
 
 
-@mistake(TypeError, "lax.dynamic_slice", "x: float32[6,3]", "axis 1", "4 for axis 1", "size 3", advice="it may be 0 to 3")
+@mistake(TypeError, "lax.dynamic_slice", "x: float32[6,3]", "axis 1", "4 for axis 1", "size 3",
+         advice="it may be 0 to 3")
 def dynamic_slice_in_a_loop():
     x = jnp.ones((6, 3))
 
@@ -348,7 +353,8 @@ def broadcasted_iota_dimension():
     return lax.broadcasted_iota("int32", (2, 3), 2)  # <-
 
 
-@mistake(ValueError, "lax.bitcast_convert_type", "int8", "int32", "(3,)", advice="the last axis must have size 4")
+@mistake(ValueError, "lax.bitcast_convert_type", "int8", "int32", "(3,)",
+         advice="the last axis must have size 4")
 def bitcast_of_another_width():
     return lax.bitcast_convert_type(jnp.ones(3, "int8"), "int32")  # <-
 
@@ -358,7 +364,8 @@ def bitcast_of_bools():
     return lax.bitcast_convert_type(jnp.ones(3) > 0, "float32")  # <-
 
 
-@mistake(TypeError, "lax.broadcast_in_dim", "(3,)", "(2, 3)", "broadcast_dimensions (0,)", advice="either be 1, or be equal")
+@mistake(TypeError, "lax.broadcast_in_dim", "(3,)", "(2, 3)", "broadcast_dimensions (0,)",
+         advice="either be 1, or be equal")
 def broadcast_in_dim_places():
     return lax.broadcast_in_dim(jnp.ones(3), (2, 3), (0,))  # <-
 

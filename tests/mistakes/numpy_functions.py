@@ -556,7 +556,8 @@ def delete_outside():
     return jnp.delete(jnp.arange(3), 5)  # <-
 
 
-@mistake(TypeError, "jnp.block", "(2, 2)", "(3, 2)", "dimension 1", advice="shapes that differ in dimensions other")
+@mistake(TypeError, "jnp.block", "(2, 2)", "(3, 2)", "dimension 1",
+         advice="shapes that differ in dimensions other")
 def block_of_shapes():
     return jnp.block([[jnp.ones((2, 2)), jnp.ones((3, 2))]])  # <-
 

@@ -21,7 +21,8 @@ INITIALIZERS = [  # initializer, shape, JAX's first values for PRNGKey(0)
     (nn.initializers.orthogonal(), (3, 2), [0.96083665, 0.18604839, -0.25675002]),
     (nn.initializers.orthogonal(column_axis=0), (2, 4), [0.9220003, -0.24637239, 0.100056484]),
     (nn.initializers.orthogonal(), (5, 7), [0.3992859, -0.23920344, 0.53632027]),
-    (nn.initializers.orthogonal(dtype="complex64"), (4, 4), [0.25247407 - 0.6141913j, -0.19686839 - 0.54138875j]),
+    (nn.initializers.orthogonal(dtype="complex64"), (4, 4),
+     [0.25247407 - 0.6141913j, -0.19686839 - 0.54138875j]),
     (nn.initializers.constant(3), (4,), [3, 3]), (nn.initializers.zeros, (3,), [0, 0]), (nn.initializers.ones, (3,), [1]),
 ]
 

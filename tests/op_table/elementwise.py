@@ -56,6 +56,7 @@ row("pow", np.power, integers(-3, 4, 2, 3), integers(0, 4, 2, 3), kinds="iu", ac
 row("atan2", lambda y, x: np.arctan2(y, x) if y.dtype.kind == "f" else -1j * np.log((x + 1j * y) / np.sqrt(
     x * x + y * y)), between(0.3, 2, 2, 3), between(0.5, 3, 2, 3), kinds="fc")
 row("nextafter", np.nextafter, between(-3, 3, 2, 3), between(-3, 3, 2, 3), native=True, derivative="zero")
+row("pow_digit", np.power, np.arange(6).reshape(2, 3) - 2.0, np.arange(6.0)[::-1].reshape(2, 3), kinds="iu")
 row("integer_pow", lambda x: x ** 3, between(0.5, 2, 2, 3), kinds="fciu", params={"y": 3})
 for power in (-2, 0, 1, 6):
     row("integer_pow", lambda x, y=power: x ** y, between(0.5, 2, 2, 3), kinds="fciu" if power >= 0 else "fc",
@@ -171,7 +172,8 @@ row("select_n", lambda m, x, y: np.where(m, y, x), MASK, *CASES[:2], kinds="fciu
     fails(TypeError, "must be boolean or integer type", "select_n", F32, F32, F32),
     fails(TypeError, "cannot have > 2 cases", "select_n", np.True_, F32, F32, F32),
     fails(TypeError, "cases must have the same shapes", "select_n", np.True_, (2,), (3,)),
-    fails(TypeError, "must be scalar or have the same shape as cases", "select_n", np.array([True]), (2,), (2,))])
+    fails(TypeError, "must be scalar or have the same shape as cases", "select_n", np.array([True]), (2,),
+          (2,))])
 row("select_n", lambda i, *xs: np.choose(i, xs), fixed([[0, 1, 2], [2, 1, 0]], np.uint8), *CASES, kinds="f",
     variant="narrow index")
 row("select_n", lambda m, x, y: np.where(m, y, x), fixed(True, bool), *CASES[:2], kinds="fciub",

@@ -54,6 +54,10 @@ for name, ref in {"argmax": np.argmax, "argmin": np.argmin}.items():
               index_dtype=np.dtype(np.float32))])
     row(name, lambda x, f=ref: f(x), np.array([1, np.nan, 3, np.nan]), variant="nan",
         params={"axes": (0,), "index_dtype": np.dtype(np.int32)}, derivative="none")
+    row(name, lambda x, f=ref: f(x, axis=1), integers(-3, 4, 40, 30), kinds="fiub", variant="of many", params=params,
+        derivative="none")      # CPUs take these as vectors
+    row(name, lambda x, f=ref: f(x, axis=1), np.where(np.arange(1200) % 97 == 50, np.nan, 1.0).reshape(2, 600),
+        variant="nan among many", params=params, derivative="none")
 
 
 def log_add(x, y):
@@ -137,7 +141,8 @@ def over(function, low):
 for name, function, low in (("reduce_window_sum", np.sum, 0), ("reduce_window_max", np.max, -np.inf),
                             ("reduce_window_min", np.min, np.inf)):
     bad = [fails(TypeError, "wrong number of window_dimensions", name, (2, 2), **window((2,))),
-           fails(TypeError, "window_strides must have every element be strictly positive", name, (2,), **window((2,), (0,)))]
+           fails(TypeError, "window_strides must have every element be strictly positive", name, (2,),
+                 **window((2,), (0,)))]
     for variant, p in POOLS.items():
         row(name, over(function, low)(p), IMAGE, params=p, variant=variant, bad=() if variant else bad,
             kinds=("fciu" if low == 0 else "fiu") if not variant else "f")
@@ -146,7 +151,8 @@ for name, function, low in (("reduce_window_sum", np.sum, 0), ("reduce_window_ma
     row(name, lambda x: np.full((3, 0), 0.0), np.zeros((4, 1)), params=window((2, 2)), variant="no window fits")
 program_row("reduce_window", log_add, lambda x, v: np.logaddexp.reduce(
     windows(x, POOLS["padded"], v), (-2, -1), initial=v), IMAGE, np.float64(-np.inf), derivative="forward",
-    **POOLS["padded"], bad=[two_of("reduce_window", TypeError, "inconsistent window_strides and window_dimensions",
+    **POOLS["padded"],
+    bad=[two_of("reduce_window", TypeError, "inconsistent window_strides and window_dimensions",
                                    np.zeros((2, 2), np.float32), np.float32(0),
                                    **{**window((1, 1)), "window_strides": (1,)})])
 
@@ -277,7 +283,8 @@ def conv(lhs, rhs, variant="", kinds="f", bad=(), **how):
 
 conv((2, 3, 5), (4, 3, 2), kinds="fci", bad=[
     fails(TypeError, "equal rank", "conv_general_dilated", (1, 1, 3), (1, 1), **convolution()),
-    fails(ValueError, "must equal the rhs input feature dimension size", "conv_general_dilated", (1, 2, 3), (1, 1, 2),
+    fails(ValueError, "must equal the rhs input feature dimension size", "conv_general_dilated", (1, 2, 3),
+          (1, 1, 2),
           **convolution())])
 conv((1, 2, 6), (2, 2, 2), "strides, padding, dilations", strides=(2,), padding=((1, 2),), lhs_dilation=(2,),
      rhs_dilation=(3,))

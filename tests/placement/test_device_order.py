@@ -106,6 +106,17 @@ def test_small_slices_of_each_generation(kind, sizes, cores, shape, order):
     assert [place[(*d.coords, d.core_on_chip)] for d in found.ravel()] == order and found.shape == shape
 
 
+@pytest.mark.parametrize("kind, sizes, cores, order", [
+    ("TPU7x", (2, 2, 1), 2, [7, 6, 5, 4, 1, 0, 3, 2]), ("TPU v5 lite", (2, 4, 1), 1, [0, 1, 2, 3, 7, 6, 5, 4]),
+    ("TPU v5p", (2, 2, 2), 1, [0, 1, 3, 2, 6, 7, 5, 4])])
+def test_small_slices_listed_backwards(kind, sizes, cores, order):
+    """Trays of a TPU7x stay in the order of the list; others are sorted by place."""
+    devices = sorted(slice_of(kind, sizes, host=sizes, cores=cores),
+                     key=lambda d: (*reversed(d.coords), d.core_on_chip))
+    number = {d: i for i, d in enumerate(devices)}
+    assert [number[d] for d in create_device_mesh((8,), devices[::-1]).ravel()] == order
+
+
 # kind, grid, chips to a link around an axis, shape, size of steps along each logical axis: 1 for one physical
 # axis
 WHOLE = [
@@ -205,7 +216,8 @@ def test_orders_of_slices_whose_hosts_are_blocks(sizes, shape, first):
 
 
 @pytest.mark.parametrize("kind, sizes, shape, words", [
-    ("TPU v4", (4, 4, 4), (4, 16), r"mesh_shape \(4, 16\) and physical mesh topology \(4, 4, 4\). Available .*16, 4"),
+    ("TPU v4", (4, 4, 4), (4, 16),
+     r"mesh_shape \(4, 16\) and physical mesh topology \(4, 4, 4\). Available .*16, 4"),
     ("TPU v4", (4, 2, 1), (2, 4), r"physical mesh topology \(4, 2, 1\)"),
     ("TPU v5 lite", (4, 4, 1), (4, 4), r"physical mesh topology \(4, 4, 1\)"),
     ("TPU7x", (4, 4, 4), (16, 4), r"physical mesh topology \(4, 4, 4, 1\)")])
@@ -214,8 +226,9 @@ def test_of_other_slices_no_order_is_known_whose_hosts_are_blocks(kind, sizes, s
         create_device_mesh(shape, slice_of(kind, sizes), contiguous_submeshes=True)
 
 
-@pytest.mark.parametrize("kind, sizes, shape", [("TPU v5 lite", (4, 4, 1), (16,)), ("TPU v5 lite", (4, 2, 1), (2, 4)),
-                                                ("TPU v3", (2, 2, 1), (8,)), ("TPU v6 lite", (2, 2, 2), (2, 4))])
+@pytest.mark.parametrize("kind, sizes, shape", [
+    ("TPU v5 lite", (4, 4, 1), (16,)), ("TPU v5 lite", (4, 2, 1), (2, 4)), ("TPU v3", (2, 2, 1), (8,)),
+    ("TPU v6 lite", (2, 2, 2), (2, 4))])
 def test_orders_of_small_slices_are_the_same_in_blocks(kind, sizes, shape):
     devices = slice_of(kind, sizes, cores=1 + (kind == "TPU v3"))
     alone, blocks = (ids(create_device_mesh(shape, devices, contiguous_submeshes=c)) for c in (False, True))
@@ -225,7 +238,8 @@ def test_orders_of_small_slices_are_the_same_in_blocks(kind, sizes, shape):
 def test_other_devices_are_in_their_order():
     devices = [Device(id=i, process_index=i // 3, platform="gpu", device_kind="H100") for i in range(6)]
     for contiguous in (False, True):
-        assert ids(create_device_mesh((3, 2), devices, contiguous_submeshes=contiguous)) == [[0, 1], [2, 3], [4, 5]]
+        assert ids(create_device_mesh((3, 2), devices, contiguous_submeshes=contiguous)) == [[0, 1], [2, 3],
+                                                                                             [4, 5]]
     with pytest.raises(ValueError, match="Number of devices 6 must equal"):
         create_device_mesh((4,), devices)
 

@@ -79,12 +79,14 @@ def test_on_which_devices_live_arrays_are(monkeypatch):
 
 
 def test_a_program_shows_where_it_puts_values():
-    device, of = jax.devices()[1], jax.NamedSharding(jax.make_mesh((2,), "x", devices=jax.devices()[:2]), jax.P("x"))
+    device, of = jax.devices()[1], jax.NamedSharding(jax.make_mesh((2,), "x", devices=jax.devices()[:2]),
+                                                     jax.P("x"))
     x = jax.device_put(np.ones(2, np.float32), of)
     for f, value, devices, sources in (
             (lambda x: jax.device_put(x, device), np.ones(2), repr(device), "None"),
             (lambda x: jax.device_put(x, jax.memory.Space.Host), np.ones(2), "MemorySpace.Host", "None"),
-            (lambda x: jax.device_put(x, of), x, repr(of), f"{repr(x.aval.sharding)[:-1]}, memory_kind=device)")):
+            (lambda x: jax.device_put(x, of), x, repr(of),
+             f"{repr(x.aval.sharding)[:-1]}, memory_kind=device)")):
         text = " ".join(str(jax.make_jaxpr(f)(value)).split())
         assert (f"device_put[ copy_semantics=(ArrayCopySemantics.REUSE_INPUT,) devices=({devices},) srcs=({sources},) ] a"
                 in text)

@@ -37,6 +37,18 @@ def test_parts_make_a_whole_and_come_out_of_it():
     assert binding.rewrap(put[0], ShapedArray((1, 3), "float32", True), placement.on_device(devices[0])).aval.weak_type
 
 
+def test_parts_are_those_of_their_devices_where_jax_is_imported_too(monkeypatch):
+    """JAX gives jaxlib's class methods, which say of ours that each device has the whole."""
+    jaxlibs = binding.Several.__mro__[1]
+    monkeypatch.setattr(jaxlibs, "_to_xla_hlo_sharding", lambda self, ndim: self._hlo_sharding, raising=False)
+    monkeypatch.setattr(jaxlibs, "is_fully_replicated", True, raising=False)
+    x = np.arange(8.).reshape(4, 2)
+    sharding = NamedSharding(Mesh(np.array(jax.devices()[:4]), ("x",)), P("x"))
+    for y in (jax.device_put(x, sharding), jax.make_array_from_callback((4, 2), sharding, lambda i: x[i])):
+        np.testing.assert_array_equal(y, x)
+    assert not sharding._of_jaxlib.is_fully_replicated
+
+
 @pytest.mark.parametrize("value", [np.zeros((), "float32"), np.zeros((2, 3), "int8"), np.zeros((4, 2), "complex64").T,
                                    np.zeros(3, "uint16"), np.zeros((2, 2, 2), "float64")[:, ::-1], np.zeros((1, 2), bool)],
                          ids=lambda x: f"{x.dtype}{list(x.shape)}")

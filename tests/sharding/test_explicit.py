@@ -149,7 +149,8 @@ def test_results_over_auto_axes_beside_explicit_ones_are_as_the_compiler_divided
 
 def test_a_type_within_shard_map_does_not_name_its_axes():
     with jax.set_mesh(mesh(AxisType.Explicit, AxisType.Auto)):
-        made = jax.jit(jax.shard_map(lambda x: jnp.ones((4, 8), out_sharding=P()) * x, in_specs=P("x"), out_specs=P("x"),
+        made = jax.jit(jax.shard_map(lambda x: jnp.ones((4, 8), out_sharding=P()) * x, in_specs=P("x"),
+                                     out_specs=P("x"),
                                      axis_names={"x"}))
         np.testing.assert_array_equal(made(jax.device_put(X, P("x"))), X)
 
@@ -163,6 +164,10 @@ def test_a_program_goes_from_mesh_to_mesh():
         found = jax.jit(lambda x: jax.reshard(x, over))(split("x"))
         assert kind(found) == "f32[8@a,8]" and found.sharding == NamedSharding(other, P("a", None))
         np.testing.assert_array_equal(found, X)
+        twice = jax.sharding.auto_axes(lambda x: x * 2, out_sharding=P("y"))        # whole to the mesh in use
+        value, back = jax.vjp(twice, jax.device_put(X, over))
+        assert kind(value) == "f32[8@y,8]" and kind(back(value)[0]) == "f32[8@a,8]"
+        np.testing.assert_array_equal(back(value)[0], X * 4)
 
 
 def test_what_is_traced_ahead_has_types():
@@ -203,11 +208,16 @@ FUNCTIONS = [
     (lambda x: jnp.matmul(x, x, out_sharding=P("y", "x")), "f32[8@y,8@x]"),
     (lambda x: jnp.einsum("ij,kj->ik", x, x, out_sharding=P("x")), "f32[8@x,8]"),
     (lambda x: jax.reshard(x, P("y", None)), "f32[8@y,8]"), (lambda x: jax.device_put(x, P("y")), "f32[8@y,8]"),
-    (lambda x: jnp.tile(jax.reshard(x, P("x")), (1, 2)), "f32[8@x,16]"), (lambda x: jnp.tile(x, (2, 1)), None),
-    (lambda x: jnp.tile(x, (3, 1, 1)), "f32[3,8@x,8@y]"), (lambda x: x % jax.reshard(x + 1, P()), "f32[8@x,8@y]"),
+    (lambda x: jnp.tile(jax.reshard(x, P("x")), (1, 2)), "f32[8@x,16]"),
+    (lambda x: jnp.tile(x, (2, 1)), None),
+    (lambda x: jnp.tile(x, (3, 1, 1)), "f32[3,8@x,8@y]"),
+    (lambda x: x % jax.reshard(x + 1, P()), "f32[8@x,8@y]"),
     (lambda x: jnp.hypot(jax.reshard(x, P("x")), jax.reshard(x, P(None, "y"))), "f32[8@x,8@y]"),
     (lambda x: jnp.logaddexp(x, X), "f32[8@x,8@y]"), (lambda x: jnp.floor_divide(X, x + 1), "f32[8@x,8@y]"),
     (lambda x: jnp.where(jax.reshard(x[:4].max(0), P("y")) > 40, x, 0.0), "f32[8@x,8@y]"),
+    (lambda x: jnp.sum(jax.reshard(x, P("x")), 1, where=jax.reshard(x > 3, P(None, "y"))), "f32[8@x]"),
+    (lambda x: jnp.max(jax.reshard(x, P()), 0, where=x > 3, initial=0), "f32[8@y]"),
+    (lambda x: jnp.select([x > 30, jax.reshard(x > 9, P())], [jax.reshard(x, P("x")), x * 2], 0.0), "f32[8@x,8@y]"),
     (lambda x: jnp.broadcast_arrays(x, jax.reshard(x[:4].max(0), P()))[1], "f32[8@x,8@y]"),
     (lambda x: jnp.zeros_like(x), "f32[8@x,8@y]"), (lambda x: jnp.where(x > 1, x, 0.0), "f32[8@x,8@y]"),
     (lambda x: jnp.fft.rfft(x), None), (lambda x: jnp.linalg.inv(x), None), (lambda x: jnp.pad(x, 1), None),
@@ -341,7 +351,18 @@ def test_tangents_and_cotangents_are_split_as_their_primals_are():
         for grad in (jax.grad(fun), jax.jit(jax.grad(fun))):
             assert kind(grad(x)) == "f32[8@x,8]"
     assert seen == ["f32[8@x,8]"] * 6
-    assert kind(jax.jvp(lambda x: jnp.sin(x) * 2, (x,), (x,))[1]) == "f32[8@x,8]"
+    for fun in (lambda x: jnp.sin(x) * 2, jnp.round, lax.stop_gradient):        # of zeros too
+        for jvp in (jax.jvp, jax.jit(jax.jvp, static_argnums=0)):
+            assert kind(jvp(fun, (x,), (x,))[1]) == "f32[8@x,8]"
+
+
+def test_gradients_of_examples_are_split_as_these():
+    x, w = split("x"), split()
+    for loss in (lambda w, v: (jnp.tanh(w @ v) ** 2).sum(), lambda w, v: jnp.round(w @ v).sum()):
+        for grads in (f(g) for f in (lambda f: f, jax.jit) for g in (
+                jax.vmap(jax.grad(loss), (None, 0)), jax.vmap(lambda w, v, f=loss: jax.vjp(f, w, v)[1](1.0)[0], (None, 0)))):
+            assert kind(grads(w, x)) == "f32[8@x,8,8]"
+            np.testing.assert_allclose(grads(w, x), jax.vmap(jax.grad(loss), (None, 0))(X, X), rtol=1e-4)
 
 
 def test_gradients_over_data_are_summed():
@@ -372,7 +393,8 @@ def test_gradients_over_data_are_summed():
     (lambda: jnp.cumsum(split("x", "y"), 1), ["dimension 1 of operand 0", "jax.reshard(x, P('x', None))"]),
     (lambda: lax.rng_bit_generator(split("x", value=np.arange(4, dtype=np.uint32)), (2,)), ["no rule", "auto_axes"]),
     (lambda: lax.with_sharding_constraint(split("x"), NamedSharding(mesh(), P("y"))), ["checks", "jax.reshard"]),
-    (lambda: lax.scan(lambda c, v: (c, v), 0, split("x")), ["0th dimension of all xs should be replicated. Got P('x', None)", "jax.reshard(x, P(None, None))"]),
+    (lambda: lax.scan(lambda c, v: (c, v), 0, split("x")),
+     ["0th dimension of all xs should be replicated. Got P('x', None)", "jax.reshard(x, P(None, None))"]),
     (lambda: split("x") + jax.device_put(X, NamedSharding(Mesh(devices()[:2], "x", (AxisType.Explicit,)), P("x"))),
      ["Mesh for all inputs should be equal"])])
 def test_errors_name_operands_and_what_mends_them(call, words):
@@ -416,7 +438,8 @@ REFUSED = [
     (lambda: jax.vmap(jnp.add)(split("x"), X), ValueError, "Mapped away dimension of inputs passed to vmap"),
     (lambda: jax.vmap(jnp.add, (0, None))(split("x"), split(None, "x")), ValueError, "Unmapped values passed to vmap"),
     (lambda: jax.reshard(X, None), ValueError, "out_shardings which are non-None"),
-    (lambda: lax.with_sharding_constraint(X, NamedSharding(mesh(AxisType.Auto, AxisType.Explicit), P("x", "y"))),
+    (lambda: lax.with_sharding_constraint(X,
+                                          NamedSharding(mesh(AxisType.Auto, AxisType.Explicit), P("x", "y"))),
      ValueError, "can only refer to Auto axes of the mesh"),
     (lambda: jax.vmap(jnp.sin, spmd_axis_name="y")(split("x")), ValueError, "Only one of spmd_axis_name or arrays")]
 
@@ -440,7 +463,8 @@ def test_operands_that_are_split_alike_go_together():
 
 @pytest.mark.parametrize("letters,specs,want", [
     ("ij,ij->ij", (P("x"), P(None, "y")), "f32[8@x,8]"), ("ij,ij->ij", (P(), P("x")), "f32[8,8]"),
-    ("ij,ij->ij", (P("x"), P(None, "x")), "f32[8@x,8]"), ("ij,ik->ijk", (P(None, "y"), P("y", "x")), "f32[8,8@y,8@x]"),
+    ("ij,ij->ij", (P("x"), P(None, "x")), "f32[8@x,8]"),
+    ("ij,ik->ijk", (P(None, "y"), P("y", "x")), "f32[8,8@y,8@x]"),
     ("ij,ij->i", (P(None, "y"), P("x")), "f32[8]"), ("ij,j->ij", (P("y", "x"), P()), "f32[8@y,8]"),
     ("ijk,ikl->ijl", (P(), P("x")), "f32[8,8,8]")])
 def test_axes_that_both_operands_of_a_product_keep_are_split_as_those_of_the_first(letters, specs, want):
@@ -463,7 +487,8 @@ def test_a_constraint_over_explicit_axes_is_an_assertion():
         assert kind(call(split("x", "y"))) == "f32[8@x,8@y]"
         with pytest.raises(AssertionError, match="checks the type"):
             call(split("x"))
-    other = Mesh(np.array(devices()), "x", (AxisType.Explicit,))        # which axis splits what, not over which mesh
+    other = Mesh(np.array(devices()), "x",
+                 (AxisType.Explicit,))        # which axis splits what, not over which mesh
     assert kind(lax.with_sharding_constraint(split("x"), NamedSharding(other, P("x")))) == "f32[8@x,8]"
 
 
@@ -486,7 +511,7 @@ def test_branches_have_one_type():
 
 @pytest.mark.parametrize("function", [
     lambda x, y: lax.select(x > 0, x, y), lambda x, y: lax.select(y > 0, x, x), lambda x, y: jnp.where(x > 0, x, y),
-    lambda x, y: lax.concatenate([x, y], 1), lambda x, y: lax.sort([x, y], dimension=1)])
+    lambda x, y: lax.concatenate([x, y], 1), lambda x, y: lax.concatenate([y, x], 0), lambda x, y: lax.sort([x, y], dimension=1)])
 def test_what_is_known_to_be_whole_is_refused_beside_what_is_split(function):
     for way in (lambda f: f, jax.jit):
         with pytest.raises(ShardingTypeError, match="is split over mesh axis 'x'|is whole"):
@@ -510,9 +535,13 @@ def test_shardings_of_jit_say_where_and_types_say_what_is_split():
         assert kind(jax.jit(program, out_shardings=P("y"))(X)) == "f32[8@y,8]"
         nested = jax.jit(lambda x: jax.jit(program, in_shardings=P("x"), out_shardings=P("y"))(x))
         assert kind(nested(X)) == "f32[8,8]" and kind(nested(split("x"))) == "f32[8@x,8]"
-    over = NamedSharding(mesh(), P("x", "y"))       # no mesh is in use: results are as the compiler divides them
+    over = NamedSharding(mesh(),
+                         P("x", "y"))       # no mesh is in use: results are as the compiler divides them
     for call in jax.jit(jnp.sin, in_shardings=over), jax.jit(jnp.sin, in_shardings=over).lower(X).compile():
         assert kind(call(X)) == "f32[8@x,8@y]"
+    nested = jax.jit(lambda x: jax.jit(lambda x: x * 2, in_shardings=over)(x) + 1)
+    assert kind(nested(X)) == "f32[8@x,8@y]"        # its program is that of what in_shardings made of `x`
+    np.testing.assert_array_equal(nested(X), X * 2 + 1)
 
 
 def test_programs_over_auto_axes_are_what_they_were():
@@ -537,9 +566,11 @@ def test_a_cotangent_of_another_sharding_is_refused():
         jax.vjp(jnp.sin, split("x", "y"))[1](split("x"))
 
 
-@pytest.mark.parametrize("rule", [lambda _, ct: (jax.reshard(ct, P("x")),), lambda _, ct: (jax.reshard(ct, P()),)])
+@pytest.mark.parametrize("rule",
+                         [lambda _, ct: (jax.reshard(ct, P("x")),), lambda _, ct: (jax.reshard(ct, P()),)])
 def test_a_rule_gives_cotangents_of_the_types_of_its_arguments(rule):
     double = jax.custom_vjp(lambda x: 2 * x)
     double.defvjp(lambda x: (2 * x, x), rule)
-    with jax.set_mesh(mesh()), pytest.raises(ValueError, match="bwd rule must produce .* so the shardings do not match"):
+    with jax.set_mesh(mesh()), pytest.raises(ValueError,
+                                             match="bwd rule must produce .* so the shardings do not match"):
         jax.grad(lambda x: double(x).sum())(split("x", "y"))

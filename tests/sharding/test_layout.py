@@ -35,6 +35,16 @@ def test_formats_stand_where_shardings_do():
     assert jax.ShapeDtypeStruct((3,), np.float32, sharding=Format(None, lies)).sharding == lies
 
 
+@pytest.mark.parametrize("options", [{"in_shardings": Format(Layout.AUTO)}, {"out_shardings": Format(Layout.AUTO)}])
+def test_the_compilers_layout_commits_nothing(options):
+    f = jax.jit(lambda x: x * 2, **options)
+    assert not f(jnp.asarray(X)).committed and not f(X).committed
+    assert not f.lower(X).compile()(jnp.asarray(X)).committed
+    if "out_shardings" in options:
+        y = f(jax.device_put(X, jax.devices()[1]))
+        assert y.devices() == {jax.devices()[1]} and y.committed
+
+
 DEVICE = jax.sharding.SingleDeviceSharding(jax.devices()[0])
 BY_COLUMNS = Format(COLUMNS, DEVICE)
 
@@ -43,6 +53,24 @@ def assert_columns(x, value):
     """It is in memory by columns, as it says, and has the value."""
     assert x.format.layout.major_to_minor == (1, 0) and x.committed
     np.testing.assert_array_equal(np.asarray(x), np.asarray(value))
+
+
+@pytest.mark.parametrize("there, options", [
+    (lambda: jax.devices()[1], {}), (lambda: jax.devices()[0], {}), (lambda: jax.NamedSharding(line(), jax.P()), {}),
+    (lambda: jax.devices()[1], {"may_alias": False}), (lambda: None, {"may_alias": False}),
+    (lambda: jax.devices()[1], {"donate": True}), (lambda: None, {})])
+def test_where_it_is_put_it_keeps_its_layout(there, options):
+    x = jax.device_put(X, BY_COLUMNS)
+    assert_columns(jax.device_put(x, there(), **options), X)
+
+
+def test_parts_keep_their_layout_where_they_are_put_whole():
+    mesh, other = (jax.sharding.Mesh(jax.devices()[i:i + 2], "x") for i in (0, 2))
+    x = jax.device_put(X.T, Format(COLUMNS, jax.NamedSharding(mesh, jax.P("x"))))
+    assert_columns(jax.device_put(x, jax.NamedSharding(other, jax.P("x"))), X.T)
+    for there in (jax.NamedSharding(mesh, jax.P()), jax.devices()[1]):
+        np.testing.assert_array_equal(jax.device_put(x, there), X.T)
+        assert jax.device_put(x, there).format.layout.major_to_minor == (0, 1)
 
 
 def test_arrays_are_put_in_a_layout_and_used_by_any_program():

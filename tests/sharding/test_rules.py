@@ -30,7 +30,8 @@ def test_kinds_are_of_numbered_factors():
 
 @pytest.mark.parametrize("make, words", [
     (lambda: ArrayMapping("i", BATCHING), "only be used at the beginning"), (lambda: ArrayMapping(3), "got 3"),
-    (lambda: CompoundFactor("i", BATCHING), "Ellipsis can't be"), (lambda: CompoundFactor("1", "j"), "start with a letter"),
+    (lambda: CompoundFactor("i", BATCHING), "Ellipsis can't be"),
+    (lambda: CompoundFactor("1", "j"), "start with a letter"),
     (lambda: parsed("i -> i", i=4), "Factor i represents a whole dimension; do not specify its size"),
     (lambda: parsed("i -> i", reduction_factors="i"), "reduction_factors must be a tuple of factors"),
     (lambda: parsed("i -> i", reduction_factors=("i",), permutation_factors=("i",)), "can only be in one of"),

@@ -390,6 +390,15 @@ def test_the_cotangent_of_what_is_reduced_leaves_a_shard_map_unreduced(outside):
                                atol=1e-4)
 
 
+@pytest.mark.parametrize("fun", [lambda a, b: jnp.dot(a, b, out_sharding=P(unreduced={"y"})),
+                                 lambda a, b: jax.reshard(a, P(unreduced={"y"}))])
+def test_nothing_is_made_unreduced_beside_manual_axes(fun):
+    """XLA ends the process."""
+    call = jax.shard_map(fun, in_specs=P(), out_specs=P("x"), axis_names={"x"})
+    with pytest.raises(ShardingTypeError, match="not made unreduced within a shard_map over mesh axis 'x'"):
+        jax.jit(call)(jax.reshard(A, P(None, "y")), jax.reshard(A.T, P("y")))
+
+
 def test_specs_of_a_shard_map_that_say_what_is_not_so():
     a, b = operands()
     with pytest.raises(ShardingTypeError, match="in_specs says"):

@@ -56,7 +56,6 @@ def bisect_numeric(f: Callable[..., Any], g: Callable[..., Any], /, *args: Any, 
     compiler does when it fuses operations is not seen.
 
     Args:
-        args: the arguments, pytrees of arrays.
         rtol: how far an element may be from that of `f`, relative to it.
         atol: how far it may be besides, absolutely.
     Returns:

@@ -133,7 +133,6 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
         callback: gets arrays, returns what `result_shape_dtypes` declares.  It may be called any number
             of times, or not at all.
         result_shape_dtypes: pytree of ShapeDtypeStructs (anything with shape and dtype).
-        args: what the callback gets, pytrees of arrays, as `kwargs`.
         sharding: None, or a SingleDeviceSharding of a device of this process, where the callback runs.
         vmap_method: "sequential" (one call for each element), "expand_dims" (one call; unmapped arguments get
             an axis of size 1) or "broadcast_all" (one call, all arguments mapped).

@@ -75,7 +75,6 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
     float are `bool`, `int64_t` and `double`; strings, and mappings and sequences of such values.
 
     Args:
-        target_name: the name under which the kernel was registered.
         result_shape_dtypes: an object with shape and dtype, or a list or tuple of them where there are
             several results, which then come as one; `ffi.abstract_token` for a token.
         has_side_effect: the kernel is called even where nothing uses its results.

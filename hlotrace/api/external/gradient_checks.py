@@ -29,7 +29,6 @@ def check_grads(f: Callable[..., Any], args: Any, order: int, modes: str | Seque
     Integers among the arguments stay as they are.  Directions are random, the same in each call.
 
     Args:
-        f: the function, of pytrees of arrays.
         args: where its derivatives are taken, the tuple of its arguments.
         order: 1 checks the first derivatives, n also those of the derivatives, n deep.
         modes: "fwd" checks jvp, "rev" vjp; one of them or several.
@@ -89,7 +88,6 @@ def check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Any, atol:
 
     Args:
         f_jvp: its forward derivative, as `functools.partial(jvp, f)`.
-        args: the tuple of its arguments.
         atol: as for `check_grads`.
         rtol: as for `check_grads`.
         eps: the size of the step.

@@ -71,7 +71,6 @@ class custom_partitioning:
             reduction_factors: names of factors of a string that are summed over.
             need_replication_factors: those that must not be cut.
             permutation_factors: those that would be permuted.
-            factor_sizes: sizes of factors.
         Returns:
             `partition`.
         Raises:

@@ -39,7 +39,6 @@ def pmap(fun: Callable[..., Any], axis_name: str | None = None, *, in_axes: Any 
     (jit, vmap, grad) it maps over the devices of this process.
 
     Args:
-        fun: the function of a slice, of arrays or pytrees of them.
         axis_name: a string, the name of the axis for collectives.
         in_axes: which axes of the arguments are mapped, as for `vmap`.
         out_axes: as for `vmap`; with None the value of the first device is the result.

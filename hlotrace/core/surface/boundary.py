@@ -143,8 +143,6 @@ def reraise_for_user(error: BaseException, name: str | None = None, args: tuple[
 
     Args:
         name: what the user called; None where nothing is to be said of it
-        args: with what the user called it
-        kwargs: with what the user called it
     """
     # Whatever happens here (odd objects, the end of the stack or of memory), it is `error` that the user is
     # to see.

@@ -287,9 +287,7 @@ def solve(shapes: Sequence[Iterable[Size]], sizes: Iterable[Iterable[Any]],
     They are in an order in which each rest has only variables that come before.
 
     Args:
-        shapes: those of arguments
         sizes: something for each of their dimensions
-        paths: the names of the arguments
     Raises:
         ValueError: for a variable that no size determines: it must be alone in a size, times a number, beside
             others that are determined already

@@ -1,7 +1,7 @@
 """Arrays written to storage by tensorstore, while a program goes on, and read again under other shardings.
 
 Orbax does more: this is what older checkpoints, such as Flax's, are made of.  tensorstore, a package of its
-own, is imported when a manager is made.
+own, is imported when a manager is made or an array is written or read.
 """
 import abc
 import itertools
@@ -14,14 +14,17 @@ from importlib import import_module
 
 import numpy as np
 
+from ...api.stages import ShapeDtypeStruct
 from ...core import dtypes
 from ...core.surface.public import export_names
+from ...placement.device_put import device_put
 from ...placement.make_arrays import make_array_from_callback
 from ...runtime.devices import client
 from ...runtime.status_line import going_on
+from ...sharding.layout import Format
 
-__all__ = ["GlobalAsyncCheckpointManager", "GlobalAsyncCheckpointManagerBase", "get_tensorstore_spec",
-           "run_deserialization", "run_serialization"]
+__all__ = ["GlobalAsyncCheckpointManager", "GlobalAsyncCheckpointManagerBase", "async_deserialize",
+           "async_serialize", "get_tensorstore_spec", "run_deserialization", "run_serialization"]
 
 _BUCKETS = {"gs": "gcs", "s3": "s3"}
 
@@ -107,12 +110,7 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
     _numbers = itertools.count()
 
     def __init__(self, timeout_secs=300):
-        try:
-            self._ts = import_module("tensorstore")
-        except ImportError:
-            raise ImportError("GlobalAsyncCheckpointManager writes with tensorstore, which is not installed: "
-                              "pip install tensorstore") from None
-        self._timeout, self._done, self._context = timeout_secs, None, self._ts.Context()
+        self._timeout, self._done, self._context = timeout_secs, None, _tensorstore().Context()
 
     def serialize(self, arrays, tensorstore_specs, *, on_commit_callback=None, transaction=None):
         """Write arrays, each where its spec says; they are copied first, and written in the background.
@@ -130,15 +128,9 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         """
         self.wait_until_finished()
         _same_number("serialize", arrays, tensorstore_specs)
-        for x in arrays:
-            if not hasattr(x, "addressable_shards") or dtypes.is_extended(x.dtype):
-                raise TypeError(f"serialize: jax.Arrays of numbers are written, not {x!r:.80}")
-        stores = [self._ts.open({**_described(spec["driver"], x), **spec}, create=True, open=True,
-                                context=self._context, transaction=transaction)
+        stores = [_opened("serialize", x, spec, context=self._context, transaction=transaction)
                   for x, spec in zip(arrays, tensorstore_specs)]
-        writes = [store.result()[shard.index].write(shard.data.__array__())
-                  for x, store in zip(arrays, stores)
-                  for shard in x.addressable_shards if shard.replica_id == 0]
+        writes = [write for x, store in zip(arrays, stores) for write in _writes(x, store.result())]
         with going_on(lambda: f"checkpoint: copying {len(arrays)} arrays"):
             for write in writes:
                 write.copy.result()
@@ -184,7 +176,7 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         """The arrays that specs describe, one for each sharding.
 
         Args:
-            shardings: of any mesh; each process reads what its devices hold.
+            shardings: of any mesh, or Formats; each process reads what its devices hold.
             tensorstore_specs: for each what `get_tensorstore_spec` gives.
             global_shapes: those of the results, if not what was written; where an array was smaller there are
                 zeros behind it, where it was larger it ends.
@@ -201,8 +193,9 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
             for sharding, spec, shape, dtype in zip(*each):
                 while sum(size for size, _ in begun) > concurrent_gb * 10 ** 9:
                     found.append(begun.pop(0)[1]())
-                store = self._ts.open(spec, open=True, context=self._context).result()
-                begun.append(_reading(store, sharding, shape, dtype))
+                store = _tensorstore().open(spec, open=True, context=self._context).result()
+                size, begin = _reading(store, sharding, shape, dtype)
+                begun.append((size, begin()[1]))
             for _, finish in begun:
                 found.append(finish())
         return found
@@ -235,32 +228,145 @@ def run_deserialization(shardings, tensorstore_specs, global_shapes=None, dtypes
                                                       concurrent_gb)
 
 
+async def async_serialize(arr_inp, tensorstore_spec, commit_future=None, context=None, chunk_layout=None,
+                          primary_host=None, replica_id=0, transaction=None):
+    """Write an array as its spec says, within an event loop.
+
+    Args:
+        arr_inp: an array, of which each process of a job writes parts.
+        tensorstore_spec: what `get_tensorstore_spec` gives, or a tensorstore.Spec.
+        commit_future: a list, to which what is still being written is added once it is copied: objects to
+            await.  Without one it is written when this returns.
+        context: tensorstore's, with its caches and limits.
+        chunk_layout: tensorstore's, in place of chunks that are shards.
+        primary_host: the process that creates the store; all if None.
+        replica_id: which of the devices that hold a shard writes it.
+        transaction: tensorstore's, to write within.
+    Raises:
+        ImportError: without tensorstore.
+        TypeError: for what is not a jax.Array, or keys (write their `key_data`).
+
+    >>> import asyncio
+    >>> from hlotrace.experimental.array_serialization import serialization
+    >>> spec = serialization.get_tensorstore_spec("/checkpoints/w")
+    >>> asyncio.run(serialization.async_serialize(w, spec))                                 # doctest: +SKIP
+    """
+    creates = primary_host is None or client.process_index() == primary_host
+    store = await _opened("async_serialize", arr_inp, tensorstore_spec, chunk_layout, create=creates,
+                          context=context, transaction=transaction)
+    writes = _writes(arr_inp, store, replica_id)
+    for write in writes:
+        await write.copy
+    if commit_future is not None:
+        commit_future += writes
+    else:
+        for write in writes:
+            await write.commit
+
+
+async def async_deserialize(in_type, tensorstore_spec, global_shape=None, dtype=None, byte_limiter=None,
+                            context=None, chunk_layout=None, assume_metadata=False):
+    """The array that a spec describes, within an event loop.
+
+    Args:
+        in_type: a sharding, a Format, or a ShapeDtypeStruct that has one.
+        tensorstore_spec: what `get_tensorstore_spec` gives, or a tensorstore.Spec.
+        global_shape: that of the result, as for `GlobalAsyncCheckpointManager.deserialize`.
+        dtype: that of the result, if not what was written.
+        byte_limiter: its `await byte_limiter.wait_for_bytes(count)` is called before the array is read, and
+            `await byte_limiter.release_bytes(count)` after.
+        context: tensorstore's, with its caches and limits.
+        chunk_layout: tensorstore's.
+        assume_metadata: trust the spec's metadata rather than what was written.
+    Raises:
+        ImportError: without tensorstore.
+        ValueError: where nothing was written.
+
+    >>> import asyncio
+    >>> from hlotrace.experimental.array_serialization import serialization
+    >>> spec = serialization.get_tensorstore_spec("/checkpoints/w")
+    >>> w = asyncio.run(serialization.async_deserialize(w.sharding, spec))                  # doctest: +SKIP
+    """
+    if isinstance(in_type, ShapeDtypeStruct):
+        global_shape, dtype = global_shape or in_type.shape, dtype or in_type.dtype
+        in_type = in_type.sharding
+    store = await _tensorstore().open(tensorstore_spec, open=True, assume_metadata=assume_metadata,
+                                      **_given(context=context, chunk_layout=chunk_layout))
+    size, begin = _reading(store, in_type, global_shape, dtype)
+    if byte_limiter is not None:
+        await byte_limiter.wait_for_bytes(size)
+    reads, finish = begin()
+    for read in reads:
+        await read
+    found = finish()
+    if byte_limiter is not None:
+        await byte_limiter.release_bytes(size)
+    return found
+
+
+def _tensorstore():
+    try:
+        return import_module("tensorstore")
+    except ImportError:
+        raise ImportError("arrays are written and read with tensorstore, which is not installed: pip install "
+                          "tensorstore") from None
+
+
+def _given(**options):
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _opened(name, x, spec, chunk_layout=None, create=True, **options):
+    """The future of the store that an array is to be written to."""
+    if not hasattr(x, "addressable_shards") or dtypes.is_extended(x.dtype):
+        raise TypeError(f"{name}: jax.Arrays of numbers are written, not {x!r:.80}")
+    spec = spec if isinstance(spec, dict) else spec.to_json()
+    described = _described(spec["driver"], x)
+    if chunk_layout is not None:
+        del described["schema"]["chunk_layout"]
+    return _tensorstore().open({**described, **spec}, create=create, open=True, assume_metadata=not create,
+                               **_given(chunk_layout=chunk_layout, **options))
+
+
+def _writes(x, store, replica_id=0):
+    """Begin to write what this process holds of an array."""
+    return [store[shard.index].write(shard.data.__array__()) for shard in x.addressable_shards
+            if shard.replica_id == replica_id]
+
+
 def _same_number(name, *each):
     if len({*map(len, each)}) > 1:
         raise ValueError(f"{name}: there are {', '.join(str(len(one)) for one in each)} arrays and things "
                          "said of each; there must be as many of all")
 
 
-def _reading(store, sharding, shape, dtype):
-    """Begin to read what this process holds of an array: its bytes, and a function that waits for it."""
+def _reading(store, in_type, shape, dtype):
+    """(bytes of what this process is to hold of an array, a function that begins to read it and returns what
+    it reads and a function that waits for the array)."""
+    sharding = in_type.sharding if isinstance(in_type, Format) else in_type
     shape = store.shape if shape is None else tuple(shape)
     dtype = dtypes.canonicalize(store.dtype.numpy_dtype) if dtype is None else dtypes.as_dtype(dtype)
 
     def bounds(index):
         return tuple(s.indices(size)[:2] for s, size in zip(index, shape))
 
-    reads = {}
-    for key in set(map(bounds, sharding.addressable_devices_indices_map(shape).values())):
-        reads[key] = store[tuple(slice(min(a, n), min(b, n)) for (a, b), n in zip(key, store.shape))].read()
+    keys = set(map(bounds, sharding.addressable_devices_indices_map(shape).values()))
 
-    def part(index):
-        key = bounds(index)
-        read, whole = reads[key].result(), np.zeros([b - a for a, b in key], dtype)
-        whole[tuple(map(slice, read.shape))] = read
-        return whole
+    def begin():
+        reads = {key: store[tuple(slice(min(a, n), min(b, n)) for (a, b), n in zip(key, store.shape))].read()
+                 for key in keys}
 
-    size = sum(math.prod(b - a for a, b in key) for key in reads) * dtype.itemsize
-    return size, lambda: make_array_from_callback(shape, sharding, part, dtype=dtype)
+        def part(index):
+            key = bounds(index)
+            read, whole = reads[key].result(), np.zeros([b - a for a, b in key], dtype)
+            whole[tuple(map(slice, read.shape))] = read
+            return whole
+
+        def finish():
+            found = make_array_from_callback(shape, sharding, part, dtype=dtype)
+            return found if in_type is sharding else device_put(found, in_type)
+        return [*reads.values()], finish
+    return sum(math.prod(b - a for a, b in key) for key in keys) * dtype.itemsize, begin
 
 
 export_names(globals())

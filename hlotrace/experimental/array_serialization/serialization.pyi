@@ -2,12 +2,12 @@
 from collections.abc import Sequence
 from hlotrace import Array
 from hlotrace._types import Place
-from hlotrace.typing import ArrayLike
+from hlotrace.typing import ArrayLike, DTypeLike
 from typing import Any
 
 __all__ = [
-    'GlobalAsyncCheckpointManager', 'GlobalAsyncCheckpointManagerBase', 'get_tensorstore_spec', 'run_deserialization',
-    'run_serialization',
+    'GlobalAsyncCheckpointManager', 'GlobalAsyncCheckpointManagerBase', 'async_deserialize', 'async_serialize',
+    'get_tensorstore_spec', 'run_deserialization', 'run_serialization',
 ]
 
 class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
@@ -37,6 +37,14 @@ class GlobalAsyncCheckpointManagerBase:
     def serialize(self, arrays: Sequence[ArrayLike] | Array, tensorstore_specs: Any, *, on_commit_callback: Any) -> Any: ...
     def wait_until_finished(self) -> Any: ...
 
+def async_deserialize(
+    in_type: Any, tensorstore_spec: Any, global_shape: Any = None, dtype: DTypeLike | None = None, byte_limiter: Any = None,
+    context: Any = None, chunk_layout: Any = None, assume_metadata: bool = False,
+) -> Any: ...
+def async_serialize(
+    arr_inp: Any, tensorstore_spec: Any, commit_future: Any = None, context: Any = None, chunk_layout: Any = None,
+    primary_host: Any = None, replica_id: Any = 0, transaction: Any = None,
+) -> Any: ...
 def get_tensorstore_spec(
     ckpt_path: Any, *, ocdbt: bool = False, process_idx: Any = None, arr: ArrayLike | None = None, driver: str = 'zarr',
 ) -> Any: ...

@@ -56,8 +56,6 @@ def colocated_python(fun):
     and for arguments on different lists of devices; a NotImplementedError for devices that are no CPUs of
     this process.
 
-    Args:
-        fun: takes and gives pytrees of jax.Arrays.
     Returns:
         A function of the same arguments.  Its `specialize(in_specs=None, out_specs_fn=None, devices=None)`
         gives one that knows more, each of which is said once: `in_specs`, the ShapeDtypeStructs of `(args,

@@ -24,7 +24,6 @@ def run_scoped(f, *types, collective_axes=(), **named):
     """`f` with Refs of memory that it alone has, for a kernel.
 
     Args:
-        f: a function of Refs.
         types: of the memory that its arguments are, such as `tpu.VMEM((8, 128), jnp.float32)`, or pytrees.
         collective_axes: not supported; empty.
         named: those of its keyword arguments.

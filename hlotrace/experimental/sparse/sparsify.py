@@ -21,6 +21,7 @@ from ...primitives.arrays.conv import conv_general_dilated_p
 from ...primitives.arrays.dynamic_slice import dynamic_slice_p
 from ...primitives.arrays.elementwise_rules import add_any_p
 from ...primitives.arrays.gather import gather_p
+from ...primitives.arrays.powers import cbrt_p, integer_pow_p
 from ...primitives.arrays.shape import (
     broadcast_in_dim_p, reduce_sum_p, reshape_p, same_axes, squeeze_p, transpose_p)
 from ...primitives.arrays.slicing import concatenate_p, copy_p, rev_p, slice_p
@@ -317,8 +318,8 @@ def _scan(_, *args, jaxpr, num_consts, num_carry, length, reverse, unroll):
 def _of_both(by_places):
     """{rule: primitives} of what either format has a rule for."""
     return {
-        _linear: (copy_p, e.neg_p, e.real_p, e.imag_p), _integer_pow: (e.integer_pow_p,),
-        _of_zero_zero: (e.abs_p, e.asin_p, e.asinh_p, e.atan_p, e.atanh_p, bessel_i1e_p, e.cbrt_p, e.conj_p,
+        _linear: (copy_p, e.neg_p, e.real_p, e.imag_p), _integer_pow: (integer_pow_p,),
+        _of_zero_zero: (e.abs_p, e.asin_p, e.asinh_p, e.atan_p, e.atanh_p, bessel_i1e_p, cbrt_p, e.conj_p,
                         e.convert_element_type_p, e.expm1_p, e.log1p_p, e.sign_p, e.sin_p, e.sinh_p, e.sqrt_p,
                         e.square_p, e.stop_gradient_p, e.tan_p, e.tanh_p),
         _dense: (e.acos_p, e.acosh_p, e.cos_p, e.cosh_p, digamma_p, e.eq_p, erfc_p, e.exp_p, e.exp2_p, e.ge_p,

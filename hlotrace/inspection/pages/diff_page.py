@@ -1,7 +1,7 @@
 """Two programs as a page: two columns, what differs in colour, long stretches that do not folded away."""
-import html
 import itertools
 import os
+from html import escape
 
 from ...core.source_info import describe
 
@@ -34,10 +34,10 @@ def diff_page(titles, changes, rename=lambda place: place):
     """
     rows = list(_rows(changes, rename))
     count = sum(left != right for left, right in rows)
-    parts = [f"<!doctype html><html lang=en><meta charset=utf-8><title>{_text(' and '.join(titles))}</title>"
-             f"<style>{_STYLE}</style><h1>{_text(titles[0])} and {_text(titles[1])} "
+    parts = [f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(' and '.join(titles))}</title>"
+             f"<style>{_STYLE}</style><h1>{escape(titles[0])} and {escape(titles[1])} "
              f"<small>{count or 'no'} line{'s' * (count != 1)} of {len(rows)} differ"
-             f"{'s' * (count == 1)}</small></h1><table><tr>{''.join(f'<th>{_text(t)}</th>' for t in titles)}"
+             f"{'s' * (count == 1)}</small></h1><table><tr>{''.join(f'<th>{escape(t)}</th>' for t in titles)}"
              "</tr></table>"]
     for same, group in itertools.groupby(rows, lambda row: row[0] == row[1]):
         lines = list(group)
@@ -75,9 +75,5 @@ def _cell(line, kind):
     if line is None:
         return "<td></td>"
     text, place = line
-    shown = f"<small>{_text(os.path.basename(place))}</small>" if place and kind else ""
-    return f"<td class='{kind}'>{_text(text)}{shown}</td>"
-
-
-def _text(text):
-    return html.escape(text)
+    shown = f"<small>{escape(os.path.basename(place))}</small>" if place and kind else ""
+    return f"<td class='{kind}'>{escape(text)}{shown}</td>"

@@ -219,7 +219,6 @@ class _Reader:
         """What devices send for a product, into `made`; the axes that split the sum and not the result.
 
         Args:
-            made: the Op.
             summed: for each operand the dimensions that are summed, in pairs.
             places: for each operand {dimension: that of the result}.
             ops: those before it; what gathers its operands is added.

@@ -42,7 +42,6 @@ def in_vmem(spans, loops, vmem):
     Args:
         spans: {value: (the operation that makes it, the last that reads it)}.
         loops: the operations that hold others: what lives across one is not there.
-        vmem: bytes of that memory.
     """
     budget = int(vmem * _FOR_VALUES)
     used = np.zeros(1 + max((last for _, last in spans.values()), default=0), np.int64)

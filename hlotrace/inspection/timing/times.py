@@ -129,7 +129,6 @@ def profile_of(name, text, profile_data, devices, chip, measured=False, view=Non
     Args:
         text: the optimized HLO of its program.
         profile_data: taken while it ran, each run in an annotation of the name `trace_events.RUN`.
-        devices: those that it ran on.
         chip: the Chip of peak rates, or None; `measured`: are they measured?
         view: makes the page.
     Raises:

@@ -366,6 +366,8 @@ def frombuffer(buffer, dtype=float, count=-1, offset=0):
     >>> jnp.frombuffer(b"\\x01\\x02\\x00\\x01", dtype="<u2")
     Array([513, 256], dtype=uint16)
     """
+    if isinstance(buffer, Array):       # which offers its buffer from Python 3.12 on
+        buffer = np.asarray(buffer)
     return asarray(np.frombuffer(buffer, dtype, count, offset))
 
 

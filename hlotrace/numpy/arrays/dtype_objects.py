@@ -112,7 +112,6 @@ def can_cast(from_, to, casting="safe"):
 
     Args:
         from_: a dtype, or a value that has one.
-        to: a dtype.
         casting: "no", "equiv", "safe", "same_kind" or "unsafe".
 
     >>> jnp.can_cast(jnp.int8, jnp.float32)

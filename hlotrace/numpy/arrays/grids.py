@@ -145,7 +145,6 @@ def indices(dimensions, dtype=None, sparse=False):
     """The index of every element of an array, for each axis.
 
     Args:
-        dimensions: the shape.
         dtype: that of the result, the default integer by default.
         sparse: a tuple of arrays with axes of size 1, instead of one array.
 
@@ -298,7 +297,6 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None)
 
     Args:
         multi_index: a tuple of arrays of ints.
-        dims: the shape.
         mode: for what is out of bounds; "raise" needs concrete indices, "clip" takes the nearest, "wrap"
             counts around.
         order: "C" for rows first, "F" for columns first.

@@ -2,7 +2,6 @@
 import itertools
 import operator
 from collections.abc import Iterator
-from functools import partial
 
 from ...api.composite import composite
 from ...core import dtypes, errors
@@ -12,7 +11,7 @@ from ...core.symbolic.dimension import as_size, max_dim, min_dim, surely
 from ...core.trace import concrete_or_error
 from ...lax import shapes as lax
 from ...primitives.arrays.shape import squeeze_p
-from ...primitives.arrays.slicing import slice_p
+from ...primitives.arrays.slicing import slice_along
 from ...primitives.common import canonical_axis, np
 from ..util import MANY, cast, check_arraylike, in_pieces, ndim as ndim_of, promote_dtypes, shape as shape_of
 from .creation import asarray
@@ -40,7 +39,7 @@ def _sequence(name, arrays):
 
 
 @composite(static=("axis", "dtype"))
-def _join(arrays, *, axis, dtype):
+def _join(*arrays, axis, dtype):
     arrays = promote_dtypes(*arrays) if dtype is None else [cast(a, dtype) for a in arrays]
     return lax.concatenate(arrays, axis)
 
@@ -54,7 +53,8 @@ def _many(first, arrays, axis, dtype):
     if dtype is None and len(arrays) > MANY:
         # all of them: promoted in pieces, values could be rounded twice
         arrays = promote_dtypes(*arrays)
-    return in_pieces(partial(first, axis=axis, dtype=dtype), partial(_join, axis=axis, dtype=dtype), arrays)
+    return in_pieces(lambda arrays: first(*arrays, axis=axis, dtype=dtype),
+                     lambda arrays: _join(*arrays, axis=axis, dtype=dtype), arrays)
 
 
 def concatenate(arrays, axis=0, dtype=None):
@@ -121,8 +121,8 @@ def stack(arrays, axis=0, out=None, dtype=None):
 
 
 @composite(static=("axis", "dtype"))
-def _stack(arrays, *, axis, dtype):
-    return _join([lax.expand_dims(a, (axis,)) for a in promote_dtypes(*arrays)], axis=axis, dtype=dtype)
+def _stack(*arrays, axis, dtype):
+    return _join(*[lax.expand_dims(a, (axis,)) for a in promote_dtypes(*arrays)], axis=axis, dtype=dtype)
 
 
 def _stacker(name, prepare, axis, doc):
@@ -224,12 +224,7 @@ def append(arr, values, axis=None):
 
 @composite(static=("bounds", "axis"))
 def slices(a, *, bounds, axis):
-    parts = []
-    for lo, hi in bounds:
-        starts, limits = [0] * a.ndim, list(a.shape)
-        starts[axis], limits[axis] = lo, hi
-        parts.append(slice_p.bind(a, start_indices=tuple(starts), limit_indices=tuple(limits), strides=None))
-    return parts
+    return [slice_along(a, axis, lo, hi) for lo, hi in bounds]
 
 
 def array_split(ary, indices_or_sections, axis=0):

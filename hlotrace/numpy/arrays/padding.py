@@ -10,7 +10,7 @@ from ...core.symbolic.dimension import is_symbolic_dim
 from ...core.trace import concrete_or_error
 from ...lax import shapes as lax
 from ...primitives.arrays.elementwise import convert
-from ...primitives.arrays.slicing import slice_p
+from ...primitives.arrays.slicing import slice_along
 from ...primitives.common import np, scalar
 from ..mapping import apply_along_axis
 from ..reductions.reductions import max as max_, min as min_
@@ -126,12 +126,6 @@ def _has_arrays(value):
     return isinstance(value, Array) or isinstance(value, (list, tuple)) and any(map(_has_arrays, value))
 
 
-def _part(a, axis, lo, hi):
-    starts, limits = [0] * a.ndim, list(a.shape)
-    starts[axis], limits[axis] = lo, hi
-    return slice_p.bind(a, start_indices=tuple(starts), limit_indices=tuple(limits), strides=None)
-
-
 def _repeated(a, axis, n):
     """`a`, of size 1 along `axis`, n times."""
     return lax.broadcast_in_dim(a, [n if i == axis else s for i, s in enumerate(a.shape)], range(a.ndim))
@@ -168,7 +162,7 @@ def _ramp(a, ends, *, widths):
         for side, n in enumerate(width):
             edge = a.shape[axis] - 1 if side else 0
             ramp = linspace(cast(ends[axis, side], a.dtype),
-                            lax.squeeze(_part(a, axis, edge, edge + 1), (axis,)), n, endpoint=False,
+                            lax.squeeze(slice_along(a, axis, edge, edge + 1), (axis,)), n, endpoint=False,
                             dtype=a.dtype, axis=axis)
             sides.append(lax.rev(ramp, (axis,)) if side else ramp)
         a = _enclosed(sides[0], a, sides[1], axis)
@@ -182,7 +176,7 @@ def _statistic(a, *, widths, mode, lengths):
         size, sides = a.shape[axis], []
         for side, n in enumerate(width):
             length = size if lengths is None else min(lengths[axis][side], size)
-            value = _STATISTICS[mode](_part(a, axis, *((size - length, size) if side else (0, length))),
+            value = _STATISTICS[mode](slice_along(a, axis, *((size - length, size) if side else (0, length))),
                                       axis=axis, keepdims=True)
             if dtypes.is_integer(a.dtype):
                 value = value.round()
@@ -217,13 +211,13 @@ def _joined(a, width, mode, axis, odd):
         raise NotImplementedError(f"jnp.pad: reflect_type='odd' is not supported along the size {n}, whose "
                                   "value is not known yet; 'even' is")
     if mode == "edge":
-        ends = [_repeated(_part(a, axis, i, i + 1), axis, w) for i, w in ((0, before), (n - 1, after))]
+        ends = [_repeated(slice_along(a, axis, i, i + 1), axis, w) for i, w in ((0, before), (n - 1, after))]
     elif mode == "wrap":
-        ends = [_part(a, axis, n - before, n), _part(a, axis, 0, after)]
+        ends = [slice_along(a, axis, n - before, n), slice_along(a, axis, 0, after)]
     else:
         skipped = int(mode == "reflect")
-        ends = [lax.rev(_part(a, axis, skipped, before + skipped), (axis,)),
-                lax.rev(_part(a, axis, n - after - skipped, n - skipped), (axis,))]
+        ends = [lax.rev(slice_along(a, axis, skipped, before + skipped), (axis,)),
+                lax.rev(slice_along(a, axis, n - after - skipped, n - skipped), (axis,))]
     return lax.concatenate([ends[0], a, ends[1]], axis)
 
 
@@ -237,7 +231,7 @@ def _runs(a, indices, axis):
             while j < len(indices) and indices[j] - indices[j - 1] == step:
                 j += 1
         lo, hi = sorted((int(indices[i]), int(indices[j - 1])))
-        piece = _part(a, axis, lo, hi + 1)
+        piece = slice_along(a, axis, lo, hi + 1)
         if step == 0:
             piece = _repeated(piece, axis, j - i)
         pieces.append(lax.rev(piece, (axis,)) if step < 0 else piece)
@@ -261,7 +255,7 @@ def _odd(a, padded, width, mode, axis):
 
     def along(values):
         return values.astype(a.dtype).reshape(column)
-    first, last = _part(a, axis, 0, 1), _part(a, axis, n - 1, n)
+    first, last = slice_along(a, axis, 0, 1), slice_along(a, axis, n - 1, n)
     return along(1 - 2 * flipped) * padded + along(2 * flipped + shifts) * last - along(shifts) * first
 
 

@@ -10,14 +10,14 @@ from ...core.avals import ShapedArray, aval_of
 from ...core.symbolic.dimension import Dimension, max_dim
 from ...core.trace import concrete_or_error
 from ...lax import shapes as lax
-from ...primitives.arrays.elementwise import add, convert, div, floor_p, log, mul, power, sign_p, sub
+from ...primitives.arrays.elementwise import add, convert, div, floor_p, log, mul, sign_p, sub
+from ...primitives.arrays.powers import power
 from ...primitives.arrays.shape import broadcast_in_dim, move_axis, reshape
 from ...primitives.arrays.slicing import concatenate_p, iota_p
 from ...primitives.common import canonical_axis, canonical_shape, np, scalar, static_int
 from ...runtime.devices import transfer_guards
 from ..util import (
-    broadcast_shapes, broadcast_to_shape, cast, check_arraylike, ndim, promotes, result_type,
-    shape as shape_of)
+    broadcast_to_shape, cast, check_arraylike, joint_shape, ndim, promotes, result_type, shape as shape_of)
 from .creation import HOST_BYTES, known_array, made_on, on_device, staging
 
 __all__ = ["arange", "fromfunction", "geomspace", "linspace", "logspace"]
@@ -139,7 +139,7 @@ def _samples(name, num):
 def _linspace(start, stop, num, endpoint, dtype, axis, retstep):
     dtype = _inexact_dtype("linspace", dtype, start, stop)
     work = dtypes.to_inexact(result_type(start, stop, dtype))
-    shape = broadcast_shapes(shape_of(start), shape_of(stop))
+    shape = joint_shape(shape_of(start), shape_of(stop))
     start, stop = (broadcast_to_shape(cast(v, work), shape) for v in (start, stop))
     pieces = num - 1 if endpoint else num
     parts = pieces.as_value(work) if type(pieces) is Dimension else pieces
@@ -202,7 +202,7 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
 @promotes("start", "stop")
 def _geomspace(start, stop, *, num, endpoint, dtype, axis):
     work = dtypes.to_inexact(result_type(start, stop, dtype))
-    shape = broadcast_shapes(shape_of(start), shape_of(stop))
+    shape = joint_shape(shape_of(start), shape_of(stop))
     start, stop = (broadcast_to_shape(cast(v, work), shape) for v in (start, stop))
     sign = sign_p.bind(start)
     logs = [mul(log(div(v, sign)), float(1 / np.log(10))) for v in (start, stop)]

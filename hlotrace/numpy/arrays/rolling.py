@@ -6,6 +6,7 @@ from ...api.composite import composite
 from ...core import dtypes, errors
 from ...core.array import Array
 from ...core.avals import aval_of
+from ...core.symbolic.dimension import as_size
 from ...core.trace import concrete_or_error, is_concrete
 from ...lax import shapes as lax
 from ...placement.out_sharding import over_auto_axes, with_out_sharding
@@ -93,7 +94,7 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
                              f"axis {axis}, got shape {known.shape}")
         indices = np.repeat(np.arange(n, dtype=np.int32), known)
     else:
-        indices = _repeat_indices(asarray(repeats), n=n, total=operator.index(total_repeat_length))
+        indices = _repeat_indices(asarray(repeats), n=n, total=as_size(total_repeat_length))
     result = get(a, (slice(None),) * axis + (indices,), mode="promise_in_bounds")
     return with_out_sharding(result, out_sharding, "jnp.repeat")
 

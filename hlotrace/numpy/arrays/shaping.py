@@ -5,12 +5,13 @@ from ...core.array import Array
 from ...core.avals import aval_of
 from ...core.symbolic.dimension import as_size, is_constant_shape
 from ...lax import shapes as lax
+from ...lax.shapes import broadcast_shapes
 from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays.shape import reshape as reshape_array
-from ...primitives.arrays.slicing import slice_p
+from ...primitives.arrays.slicing import slice_along
 from ...primitives.common import as_axes, canonical_axes, canonical_axis, canonical_shape, np, prod
 from ..util import (
-    broadcast_shapes, broadcast_to_shape, check_arraylike, ndim as ndim_of, shape as shape_of, split_alike)
+    broadcast_to_shape, check_arraylike, joint_shape, ndim as ndim_of, shape as shape_of, split_alike)
 from .creation import asarray
 
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
@@ -156,7 +157,7 @@ def _resize(a, *, shape):
     if not flat.shape[0]:
         return lax.full(shape, 0, flat.dtype)
     copies = lax.tile(flat, (-(-wanted // flat.shape[0]),))
-    return lax.reshape(slice_p.bind(copies, start_indices=(0,), limit_indices=(wanted,), strides=None), shape)
+    return lax.reshape(slice_along(copies, 0, 0, wanted), shape)
 
 
 # --- axes -----------------------------------------------------------------------------------------
@@ -344,6 +345,6 @@ def broadcast_arrays(*args):
     """
     check_arraylike("broadcast_arrays", *args)
     shapes = [*map(shape_of, args)]
-    common = broadcast_shapes(*shapes)
+    common = joint_shape(*shapes)
     spread = [broadcast_to_shape(a, common) for a in args]
     return [asarray(a) for a in (split_alike(*spread) if len({*shapes}) > 1 else spread)]

@@ -6,7 +6,8 @@ from ...core import dtypes
 from ...core.array import Array
 from ...core.avals import ShapedArray, aval_of
 from ...lax import shapes as lax
-from ...primitives.arrays.elementwise import add, convert, eq, ge, power, select, sub
+from ...primitives.arrays.elementwise import add, convert, eq, ge, select, sub
+from ...primitives.arrays.powers import power
 from ...primitives.arrays.shape import broadcast_in_dim, reshape
 from ...primitives.arrays.slicing import iota_p, pad_p, slice_p
 from ...primitives.common import canonical_axis, np, scalar, static_int

@@ -11,13 +11,14 @@ from ...lax.control_flow import while_loop
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.elementwise import (
     add as _add, convert, div, eq, ge, gt, lt, mul, ne, neg, select, sub)
+from ...primitives.arrays.powers import integer_pow_p, pow_p
 from ...primitives.arrays.special import bessel_i0e_p
 from ...primitives.common import np
 from ..arrays.creation import asarray
 from ..indexing.conditions import where
 from ..reductions.reductions import any
 from ..util import (
-    broadcast_args, broadcast_shapes, broadcast_to_shape, cast, check_arraylike, dtype_of, promote_args,
+    broadcast_args, broadcast_to_shape, cast, check_arraylike, dtype_of, joint_shape, promote_args,
     promote_args_inexact, result_type, shape)
 from .ufunc import ufunc
 from .ufunc_rules import ALWAYS, FIRST, SCALARS, Binary, binary, like, numeric, unary, weakened
@@ -57,7 +58,7 @@ def sinc(x):
     """
     near, angle = lt(e.abs_p.bind(x), 0.1), mul(x, float(np.pi))
     safe, square, series = select(near, 1, angle), e.square(select(near, angle, 0)), like(x, 1)
-    for k in range(7, 0, -1):      # the slopes of sin(x) / x cancel near 0, those of its Taylor series do not
+    for k in range(7, 0, -1):       # slopes of sin(x) / x cancel near 0, those of its Taylor series do not
         series = sub(1, mul(square, div(series, 2 * k * (2 * k + 1))))
     return select(near, series, div(e.sin(safe), safe))
 
@@ -144,12 +145,12 @@ def divmod(x1, x2):
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
-_power = Binary("power", "x1**x2.", numeric, fciu=e.pow_p)
+_power = Binary("power", "x1**x2.", numeric, fciu=pow_p)
 
 
 @composite
 def _power_of_integers(x1, x2):
-    return e.pow_p.bind(*broadcast_args(x1, x2))
+    return pow_p.bind(*broadcast_args(x1, x2))
 
 
 @composite
@@ -204,7 +205,7 @@ def power(x1, x2):
         raise TypeError("Integers cannot be raised to negative powers, got "
                         f"power({aval_of(x1).str_short()}, {x2}); use "
                         "a floating-point base")
-    return e.integer_pow_p.bind(convert(x1, dtypes.int32) if dtypes.is_bool(dtype) else x1, y=x2)
+    return integer_pow_p.bind(convert(x1, dtypes.int32) if dtypes.is_bool(dtype) else x1, y=x2)
 
 
 @binary(promote_args_inexact, "fc")
@@ -214,7 +215,7 @@ def float_power(x1, x2):
     >>> jnp.float_power(2, jnp.array([-1, 2]))
     Array([0.5, 4. ], dtype=float32)
     """
-    return e.power(x1, x2)
+    return pow_p.bind(*e.pair(x1, x2))
 
 
 @binary(promote_args_inexact, "f", weak=FIRST)
@@ -316,7 +317,7 @@ def gcd(x1, x2):
         a, b = pair
         done = eq(b, 0)
         return select(done, a, b), select(done, 0, e.rem_p.bind(a, select(done, 1, b)))
-    target = broadcast_shapes(shape(x1), shape(x2))
+    target = joint_shape(shape(x1), shape(x2))
     pair = broadcast_to_shape(abs(x1), target), broadcast_to_shape(abs(x2), target)
     return while_loop(lambda pair: any(ne(pair[1], 0)), step, pair)[0]
 

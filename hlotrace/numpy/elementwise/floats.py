@@ -1,6 +1,7 @@
 """The parts of floats: sign, mantissa and exponent, and the float next to one."""
 from ...core import dtypes
 from ...primitives.arrays import elementwise as e
+from ...primitives.arrays.bit_formats import bitcast_convert_type_p
 from ...primitives.arrays.elementwise import add as _add, convert, div, eq, lt, mul, neg, select, sub
 from ...primitives.arrays.slicing import optimization_barrier_p
 from ...primitives.common import np, scalar
@@ -18,14 +19,14 @@ def _layout(dtype):
 
 
 def _bits(x):
-    return e.bitcast_convert_type_p.bind(x, new_dtype=_layout(dtype_of(x))[0])
+    return bitcast_convert_type_p.bind(x, new_dtype=_layout(dtype_of(x))[0])
 
 
 def _power_of_two(exponent, dtype):
     """2**exponent, exactly, for int32 exponents from 1 - bias to bias."""
     integer, mantissa, bias = _layout(dtype)
     bits = e.shift_left_p.bind(convert(_add(exponent, bias), integer), scalar(mantissa, integer))
-    return e.bitcast_convert_type_p.bind(bits, new_dtype=dtype)
+    return bitcast_convert_type_p.bind(bits, new_dtype=dtype)
 
 
 def _times_power_of_two(x, exponent):

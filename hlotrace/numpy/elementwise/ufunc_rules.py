@@ -16,6 +16,7 @@ from ...core.config import state
 from ...core.dtypes import SUPPORTED, python_scalars
 from ...core.pytrees import pytree
 from ...core.surface.boundary import reraise_for_user
+from ...core.trace import EVAL
 from ...primitives.arrays.elementwise import convert
 from ...primitives.arrays.elementwise_rules import accepted
 from ...primitives.arrays.shape import full, in_memory_of
@@ -225,6 +226,9 @@ class Binary(ufunc):
                         make = self.beside(type(x2), aval, state.x64)
                         if make is not None and (operand := make(x2)) is not None:
                             return bind(x1, operand)
+                    elif type(x2) is np.ndarray and state.trace is EVAL and x2.shape == aval.shape and (
+                            x2.dtype == aval.dtype and not (aval.weak_type or aval.marked)):
+                        return bind(x1, x2)     # the program for arrays is ready, as a rule
             elif isinstance(x2, Array) and type(x1) in python_scalars:
                 aval = x2.aval
                 bind = self.direct.get(aval.dtype)

@@ -7,6 +7,7 @@ from ...core.avals import aval_of, is_arraylike
 from ...core.dtypes import python_scalars
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.elementwise import convert, eq, ge, gt, le, lt, mul, ne, select
+from ...primitives.arrays.powers import cbrt_p, integer_pow
 from ...primitives.arrays.shape import full
 from ...primitives.common import np, scalar
 from ..util import check_arraylike, dtype_of, promote_args, promote_args_inexact, shape
@@ -55,7 +56,7 @@ cbrt = Unary("cbrt", """Cube root of real x.
 
     >>> jnp.cbrt(jnp.array([-27, 0, 8]))
     Array([-3.,  0.,  2.], dtype=float32)
-    """, promote_args_inexact, f=e.cbrt_p)
+    """, promote_args_inexact, f=cbrt_p)
 sin = Unary("sin", """Sine of an angle in radians.
 
     >>> jnp.sin(jnp.array([0, jnp.pi / 6, jnp.pi / 2]))
@@ -423,7 +424,7 @@ reciprocal = Unary("reciprocal", """1 / x, floating point also for integers.
     >>> jnp.reciprocal(jnp.array([2, -4, 0]))
     Array([ 0.5 , -0.25,   inf], dtype=float32)
     """, promote_args_inexact,
-                   fc=lambda x: e.integer_pow(x, -1))
+                   fc=lambda x: integer_pow(x, -1))
 
 
 trunc = Unary("trunc", """The integer part, toward zero, in the dtype of x.

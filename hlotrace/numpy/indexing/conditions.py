@@ -1,10 +1,9 @@
 """Where conditions hold: `where`, `nonzero` and its kin, choices between values."""
-import operator
-
 from ...api.composite import composite
 from ...api.vmap import vmap
 from ...core import dtypes, errors
 from ...core.array import Array
+from ...core.symbolic import dimension
 from ...core.trace import concrete_or_error, is_concrete
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.cumulative import cumsum_p
@@ -17,7 +16,7 @@ from ..arrays.creation import asarray
 from ..arrays.shaping import broadcast_to, ravel
 from ..reductions.sorting import flat, index_dtype, positions, searchsorted
 from ..util import (
-    broadcast_shapes, broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, promote_dtypes, shape,
+    broadcast_to_shape, cast, check_arraylike, dtype_of, joint_shape, ndim, promote_dtypes, shape,
     split_alike)
 
 __all__ = ["argwhere", "flatnonzero", "nonzero", "piecewise", "select", "where"]
@@ -56,7 +55,7 @@ def _where(condition, x, y):
     if not dtypes.is_bool(dtype_of(condition)):
         condition = ne(condition, 0)
     x, y = promote_dtypes(x, y)
-    target = broadcast_shapes(shape(condition), shape(x), shape(y))
+    target = joint_shape(shape(condition), shape(x), shape(y))
     spread = not shape(condition) == shape(x) == shape(y)
     x, y = broadcast_to_shape(x, target), broadcast_to_shape(y, target)
     if ndim(condition):
@@ -79,8 +78,8 @@ def known(x):
 
 
 def as_size(size):
-    size = operator.index(size)
-    if size < 0:
+    size = dimension.as_size(size)
+    if dimension.surely(size, high=-1):
         raise ValueError(f"size must be a non-negative int, got {size}")
     return size
 
@@ -188,6 +187,8 @@ def select(condlist, choicelist, default=0):
 @composite
 def _select(conditions, choices, default):
     *choices, out = promote_dtypes(*choices, default)
+    alike = split_alike(*conditions, *choices)
+    conditions, choices = alike[:len(conditions)], alike[len(conditions):]
     for condition, choice in zip(reversed(conditions), reversed(choices)):
         out = where(condition, choice, out)
     return out

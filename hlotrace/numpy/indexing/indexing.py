@@ -35,7 +35,7 @@ from ...primitives.arrays.slicing import concatenate_p, iota_p, rev_p, slice_p
 from ...primitives.common import check_index, prod, scalar, shape_of, warn_of_imaginary_part
 from ...runtime.devices import transfer_guards
 from ..arrays.creation import asarray
-from ..util import broadcast_shapes
+from ..util import joint_shape
 
 __all__: list[str] = []
 
@@ -420,7 +420,7 @@ class Addresses(typing.NamedTuple):
 def addresses(shape, entries, wrap=True):
     """(Addresses, operands) of an index."""
     arrays = [i for i, e in enumerate(entries) if e.kind in ("int", "array", "flag")]
-    common = broadcast_shapes(*[shape_of(entries[i].value) for i in arrays])
+    common = joint_shape(*[shape_of(entries[i].value) for i in arrays])
     together = arrays and arrays[-1] - arrays[0] == len(arrays) - 1
     if arrays:
         place = arrays[0] if together else 0

@@ -1,9 +1,8 @@
 """Reductions by segment ids (`hlotrace.ops`): rows with the same id go into the same row of the result."""
-import operator
-
 from ...api.composite import composite
 from ...core import dtypes
 from ...core.errors import ShapeError
+from ...core.symbolic.dimension import as_size, surely
 from ...core.trace import concrete_or_error
 from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays.elementwise import add_p, max_p, min_p, mul_p
@@ -90,8 +89,8 @@ def _number(called, ids, num):
         ids = concrete_or_error(ids, f"{called}: the number of segments is the largest id + 1 unless "
                                 "num_segments= says it")
         num = np.max(np.asarray(transfer.whole(ids))) + 1 if ids.size else 0
-    num = operator.index(num)
-    if num < 0:
+    num = as_size(num)
+    if surely(num, high=-1):
         raise ValueError(f"{called}: num_segments must not be negative, got {num}")
     return num
 

@@ -19,7 +19,7 @@ from ..arrays.shaping import broadcast_to, moveaxis, ravel
 from ..elementwise.arithmetic import clip, remainder
 from ..reductions.reductions import cumsum
 from ..reductions.sorting import argsort, sort
-from ..util import broadcast_args, broadcast_shapes, check_arraylike, dtype_of, no_out, promote_dtypes
+from ..util import broadcast_args, check_arraylike, dtype_of, joint_shape, no_out, promote_dtypes
 from .conditions import nonzero, where
 from .indexing import check_bounds, fill_key, get, getitem, update
 
@@ -137,7 +137,7 @@ def take_along_axis(arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_n
 @composite(static=("axis", "mode", "fill_value", "wrap"))
 def _take_along(x, indices, *, axis, mode, fill_value, wrap):
     shape, where = x.shape, aval_of(indices).shape
-    broadcast_shapes(*[s[:axis] + s[axis + 1:] for s in (shape, where)])
+    joint_shape(*[s[:axis] + s[axis + 1:] for s in (shape, where)])
     # an axis that only `x` has is read whole; one that both have is a batching dimension
     whole = tuple(d for d, (n, m) in enumerate(zip(shape, where)) if d != axis and m == 1 != n)
     kept = [d for d in range(len(shape)) if d not in whole]
@@ -165,7 +165,6 @@ def choose(a, choices, out=None, mode="raise"):
     """For each element of the integer array `a`, the element at its place in `choices[a]`; all broadcast.
 
     Args:
-        a: an array of ints.
         out: not supported; None.
         mode: for what is out of bounds; "raise" needs concrete `a`, "clip" takes the nearest, "wrap" counts
             around.

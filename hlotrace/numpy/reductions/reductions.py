@@ -18,7 +18,7 @@ from ...primitives.arrays.shape import broadcast_in_dim, full, reduce_sum_p, res
 from ...primitives.arrays.slicing import concatenate_p
 from ...primitives.common import (
     Primitive, as_axes, canonical_axes, canonical_axis, np, prod as size_of, scalar, shape_of)
-from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, no_out
+from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, no_out, split_alike
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",
            "cumulative_prod", "cumulative_sum", "max", "min", "minmax", "nanargmax", "nanargmin",
@@ -98,8 +98,8 @@ def reduce_array(a, initial, where, kind, axes, keepdims, dtype):
     a = cast(a, computed)
     shape = shape_of(a)
     if where is not None:
-        a = select(as_mask(where, shape), broadcast_in_dim(a, shape, tuple(range(len(shape)))),
-                   full(shape, kind.identity(computed).item(), computed))
+        mask, a = split_alike(as_mask(where, shape), broadcast_in_dim(a, shape, tuple(range(len(shape)))))
+        a = select(mask, a, full(shape, kind.identity(computed).item(), computed))
     out = kind.primitive.bind(a, axes=axes)
     if initial is not None:
         out = kind.combine.bind(broadcast_in_dim(cast(initial, computed), shape_of(out), ()), out)

@@ -14,7 +14,7 @@ from ...primitives.arrays.cumulative import cummax_p, cummin_p, cumsum_p
 from ...primitives.arrays.elementwise import add, and_p, convert, eq, lt, minimum, ne, not_p, select, sub
 from ...primitives.arrays.reduce import reduce_or_p
 from ...primitives.arrays.shape import broadcast_in_dim, full, move_axis, reshape
-from ...primitives.arrays.slicing import concatenate_p, slice_p
+from ...primitives.arrays.slicing import concatenate_p, slice_along
 from ...primitives.arrays.sort import sort, take_along
 from ...primitives.common import canonical_axis, np, prod, shape_of
 from ..indexing.conditions import as_size, check_known, known, where_true
@@ -23,12 +23,6 @@ from .sorting import flat, index_dtype, positions, searchsorted
 
 __all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",
            "unique_inverse", "unique_values"]
-
-
-def part(x, start, stop):
-    """Elements of a vector, or rows of a matrix."""
-    rest = shape_of(x)[1:]
-    return slice_p.bind(x, start_indices=(start, *[0] * len(rest)), limit_indices=(stop, *rest), strides=None)
 
 
 def _last_if_nan(x):
@@ -48,13 +42,12 @@ def _sorted_rows(a, axis, equal_nan):
     width = shape_of(rows)[1]
     if not width:
         return rows, positions((n,)), eq(positions((n,)), 0)
-    columns = [reshape(slice_p.bind(rows, start_indices=(0, i), limit_indices=(n, i + 1), strides=None), (n,))
-               for i in range(width)]
+    columns = [reshape(slice_along(rows, 1, i, i + 1), (n,)) for i in range(width)]
     *columns, order = sort(*map(_last_if_nan, columns), positions((n,)), dimension=0, num_keys=width)
     rows = concatenate_p.bind(*[reshape(c, (n, 1)) for c in columns], dimension=1)
     if surely(n, high=1):
         return rows, order, full((n,), True, dtypes.bool_)
-    before, after = part(rows, 0, n - 1), part(rows, 1, n)
+    before, after = slice_along(rows, 0, 0, n - 1), slice_along(rows, 0, 1, n)
     differ = ne(before, after)
     if equal_nan and dtypes.is_inexact(dtype_of(rows)):
         differ = and_p.bind(differ, not_p.bind(and_p.bind(ne(before, before), ne(after, after))))
@@ -71,7 +64,7 @@ def _unique_parts(rows, order, first, fill_value, size):
     """(values, first indices, inverse, counts) of `size` distinct rows."""
     n = shape_of(rows)[0]
     starts = where_true(first, size + 1, n)
-    begin, end = part(starts, 0, size), part(starts, 1, size + 1)
+    begin, end = slice_along(starts, 0, 0, size), slice_along(starts, 0, 1, size + 1)
     absent = eq(begin, n)
     begin = select(absent, 0, begin)
     values = _take_rows(rows, begin)
@@ -259,9 +252,10 @@ def _merged(ar1, ar2):
     places = concatenate_p.bind(positions((m,)), positions((n,)), dimension=0)
     values, second, places = sort(_last_if_nan(concatenate_p.bind(a, b, dimension=0)), second, places,
                                   dimension=0, num_keys=2)
-    before, same_array = part(values, 0, m + n - 1), eq(part(second, 0, m + n - 1), part(second, 1, m + n))
+    before, after = (slice_along(values, 0, i, m + n - 1 + i) for i in (0, 1))
+    same_array = eq(*(slice_along(second, 0, i, m + n - 1 + i) for i in (0, 1)))
     same_nan = and_p.bind(ne(before, before), same_array)       # the NaNs of one array are one value
-    change = and_p.bind(ne(before, part(values, 1, m + n)), not_p.bind(same_nan))
+    change = and_p.bind(ne(before, after), not_p.bind(same_nan))
     edge, line = full((1,), True, dtypes.bool_), positions((m + n,))
     starts, ends = (concatenate_p.bind(*pair, dimension=0) for pair in ((edge, change), (change, edge)))
     first = cummax_p.bind(select(starts, line, 0), axis=0, reverse=False)

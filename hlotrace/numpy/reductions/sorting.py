@@ -6,7 +6,7 @@ from ...api.composite import composite
 from ...core import dtypes, errors
 from ...core.avals import aval_of
 from ...core.errors import check_choice, did_you_mean
-from ...core.symbolic.dimension import is_symbolic_dim, surely
+from ...core.symbolic.dimension import as_size, is_symbolic_dim, max_dim, surely
 from ...core.trace import concrete_or_error, is_concrete
 from ...lax.control_flow import fori_loop
 from ...lax.reductions import top_k as lax_top_k
@@ -15,7 +15,7 @@ from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.gather import scatter_add_p
 from ...primitives.arrays.gather_numbers import FILL, ScatterDimensionNumbers
 from ...primitives.arrays.shape import broadcast_in_dim, full, reduce_sum, reshape
-from ...primitives.arrays.slicing import concatenate_p, iota_p, rev_p, slice_p
+from ...primitives.arrays.slicing import concatenate_p, iota_p, rev_p, slice_along
 from ...primitives.arrays.sort import sort as sort_arrays, take_along
 from ...primitives.common import canonical_axis, np, scalar, shape_of, static_int
 from ...runtime.devices import transfer
@@ -120,7 +120,6 @@ def lexsort(keys, axis=-1, *, batch_size=16):
 
     Args:
         keys: a sequence of arrays, or an array whose first axis runs over the keys.
-        axis: the axis to sort along.
         batch_size: changes nothing; in JAX, how many keys are sorted by at a time.
 
     >>> surname, name = jnp.array([2, 1, 2]), jnp.array([5, 9, 3])
@@ -129,8 +128,7 @@ def lexsort(keys, axis=-1, *, batch_size=16):
     """
     if not isinstance(keys, (list, tuple)):
         check_arraylike("lexsort", keys)
-        keys = [reshape(slice_p.bind(keys, start_indices=(i, *[0] * (ndim(keys) - 1)), strides=None,
-                                     limit_indices=(i + 1, *shape(keys)[1:])), shape(keys)[1:])
+        keys = [reshape(slice_along(keys, 0, i, i + 1), shape(keys)[1:])
                 for i in range(shape(keys)[0] if ndim(keys) else 0)]
     keys = tuple(keys)
     if not keys:
@@ -271,8 +269,7 @@ def _by_sorting(a, v, side):
         return sort_arrays(sort_arrays(x, places, dimension=0)[1], places, dimension=0)[1]
     start = 0 if side == "left" else n       # the side of equal elements on which `v` sorts
     together = concatenate_p.bind(*((v, a) if side == "left" else (a, v)), dimension=0)
-    mine = slice_p.bind(ranks(together), start_indices=(start,), limit_indices=(start + m,), strides=None)
-    return e.sub(mine, ranks(v))
+    return e.sub(slice_along(ranks(together), 0, start, start + m), ranks(v))
 
 
 def _by_comparing(a, v, side):
@@ -341,8 +338,7 @@ def _digitize(x, bins, right, method):
     side = "left" if right else "right"
     upward = searchsorted(bins, x, side, method=method)
     downward = e.sub(n, searchsorted(rev_p.bind(bins, dimensions=(0,)), x, side, method=method))
-    first, last = (slice_p.bind(bins, start_indices=(i,), limit_indices=(i + 1,), strides=None)
-                   for i in (0, n - 1))
+    first, last = (slice_along(bins, 0, i, i + 1) for i in (0, n - 1))
     return e.select(reshape(_before(last, first), ()), downward, upward)
 
 
@@ -413,7 +409,7 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
         length = max(operator.index(minlength), int(values.max()) + 1 if values.size else 0)
     if out_sharding is not None:
         x, weights = over_auto_axes(x, weights)
-    return with_out_sharding(_bincount(x, weights, max(operator.index(length), 0)), out_sharding,
+    return with_out_sharding(_bincount(x, weights, max_dim(as_size(length), 0)), out_sharding,
                              "jnp.bincount")
 
 
@@ -459,8 +455,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
         if not hasattr(range, "__len__") or len(range) != 2:
             raise ValueError("`range` must be either None or a sequence of scalars (low, high), got "
                              f"{range!r}")
-        low, high = range
-        range = (low, high)
+        range = tuple(range)
         if any(dtypes.is_complex(dtype_of(x)) for x in range):
             raise TypeError(f"histogram: range must be two real numbers, got {range}")
     return _even_edges(a, range, static_int(bins, "bins"))
@@ -471,15 +466,13 @@ def _histogram(a, edges, weights, density):
     (n,), a = shape_of(edges), flat(a)
     if weights is None:
         weights = full(shape_of(a), 1, dtype_of(edges))
-    last = slice_p.bind(edges, start_indices=(n - 1,), limit_indices=(n,), strides=None)
+    last = slice_along(edges, 0, n - 1, n)
     on_last_edge = e.eq(a, broadcast_in_dim(last, shape_of(a), (0,)))
     place = e.select(on_last_edge, n - 1, searchsorted(edges, a, "right"))
-    counts = slice_p.bind(bincount(place, flat(weights), length=n), start_indices=(1,), limit_indices=(n,),
-                          strides=None)
+    counts = slice_along(bincount(place, flat(weights), length=n), 0, 1, n)
     if density:
         counts = cast(counts, dtype_of(edges))
-        ends = (slice_p.bind(edges, start_indices=(i,), limit_indices=(n - 1 + i,), strides=None)
-                for i in (1, 0))
+        ends = (slice_along(edges, 0, i, n - 1 + i) for i in (1, 0))
         total = broadcast_in_dim(reduce_sum(counts, (0,)), (n - 1,), ())
         counts = e.div(e.div(counts, e.sub(*ends)), total)
     return counts

@@ -10,7 +10,7 @@ from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.cumulative import cumsum_p
 from ...primitives.arrays.reduce import argmax_p
 from ...primitives.arrays.shape import broadcast_in_dim, full, kept_axes, reduce_sum, reshape, transpose
-from ...primitives.arrays.slicing import slice_p
+from ...primitives.arrays.slicing import slice_along
 from ...primitives.arrays.sort import sort, take_along
 from ...primitives.common import canonical_axes, np, prod, shape_of
 from ..arrays.creation import asarray
@@ -394,7 +394,7 @@ def _quantile(a, q, weights, axes, keepdims, method, skip_nan):
         rows, weights = sort(rows, weights, dimension=1)
         out = _at_weight(rows, weights, fractions)
     if not skip_nan:
-        last = slice_p.bind(rows, start_indices=(0, n - 1), limit_indices=(target[0], n), strides=None)
+        last = slice_along(rows, 1, n - 1, n)
         spoilt = broadcast_in_dim(is_nan(last), target, (0, 1))      # NaN is sorted last
         out = e.select(spoilt, full(target, np.nan, dtype_of(out)), out)
     rest = tuple(1 if i in axes else n for i, n in enumerate(shape)) if keepdims else rest

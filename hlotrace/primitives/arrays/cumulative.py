@@ -4,7 +4,7 @@ from ..common import dtype_of, dtypes, kind_of, shape_of
 from . import elementwise as e
 from .reduce import combiner, reducer_of, region
 from .shape import Mapped, broadcast_axis, reshape
-from .slicing import concatenate_p, rev_p, slice_p
+from .slicing import concatenate_p, rev_p, slice_along
 from .window import window_attributes
 
 
@@ -48,20 +48,13 @@ def cumulative(name, combine, identity, kinds, jvp, transpose=None, **facts):
     return p
 
 
-def _strided(x, axis, start, stop, stride=1):
-    shape = shape_of(x)
-    return slice_p.bind(x, start_indices=tuple(start if i == axis else 0 for i in range(len(shape))),
-                        limit_indices=tuple(stop if i == axis else n for i, n in enumerate(shape)),
-                        strides=tuple(stride if i == axis else 1 for i in range(len(shape))))
-
-
 def _interleave(even, odd, axis):
     """Elements of `even` at even positions, those of `odd` between them; `even` is as long, or one longer."""
     (*before, n), after = shape_of(odd)[:axis + 1], shape_of(odd)[axis + 1:]
-    pairs = [broadcast_axis(x, 1, axis + 1) for x in (_strided(even, axis, 0, n), odd)]
+    pairs = [broadcast_axis(x, 1, axis + 1) for x in (slice_along(even, axis, 0, n), odd)]
     merged = reshape(concatenate_p.bind(*pairs, dimension=axis + 1), (*before, 2 * n, *after))
     merged = e.convert(merged, dtype_of(merged))        # of a strong type
-    last = _strided(even, axis, n, shape_of(even)[axis])
+    last = slice_along(even, axis, n, shape_of(even)[axis])
     return concatenate_p.bind(merged, last, dimension=axis) if shape_of(last)[axis] else merged
 
 
@@ -76,13 +69,13 @@ def associative_scan(combine, values, *, axis, reverse=False):
     n = shape_of(values[0])[axis]
     if n < 2:
         return values
-    pairs = combine([_strided(v, axis, 0, n - 1, 2) for v in values],
-                    [_strided(v, axis, 1, n, 2) for v in values])
+    pairs = combine([slice_along(v, axis, 0, n - 1, 2) for v in values],
+                    [slice_along(v, axis, 1, n, 2) for v in values])
     odd = associative_scan(combine, pairs, axis=axis)
-    shorter = [_strided(v, axis, 0, shape_of(v)[axis] - (n % 2 == 0)) for v in odd]
-    later = [_strided(v, axis, 2, n, 2) for v in values]
+    shorter = [slice_along(v, axis, 0, shape_of(v)[axis] - (n % 2 == 0)) for v in odd]
+    later = [slice_along(v, axis, 2, n, 2) for v in values]
     even = combine(shorter, later) if n > 2 else shorter
-    first = [_strided(v, axis, 0, 1) for v in values]
+    first = [slice_along(v, axis, 0, 1) for v in values]
     even = [concatenate_p.bind(x, y, dimension=axis) for x, y in zip(first, even)]
     return [_interleave(x, y, axis) for x, y in zip(even, odd)]
 

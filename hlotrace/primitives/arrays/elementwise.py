@@ -1,19 +1,19 @@
 """Elementwise primitives, a table row each: the StableHLO or CHLO operation, the dtypes, the derivative."""
-from ...core import errors, jaxpr
+from ...core import jaxpr
 from ...core.avals import physical
-from ...core.axes import AxisMap, leading_axes, same_axes
+from ...core.axes import AxisMap, same_axes
 from ...core.config import state
 from ...core.symbolic.dimension import Dimension
 from ...core.trace import as_constant, literal_number
 from ..common import (
     ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, kind_of, np, number, shape_of)
 from .elementwise_rules import (
-    accumulate, addition, elementwise, full_operands, if_linear, lower_op, type_rule, unary_with_params)
+    accumulate, addition, elementwise, full_operands, if_linear, lower_op, unary_with_params)
 from .shape import Mapped, broadcast_in_dim, full, in_memory_of, instantiate, zeros_of
 
 # --- small functions over the primitives, for rules -----------------------------------------------
 
-def _pair(a, b):
+def pair(a, b):
     """A Python number beside an array becomes a constant of the array's dtype."""
     if type(b) in dtypes.python_scalars:
         b = number(b, aval_of(a))
@@ -26,19 +26,18 @@ def _pair(a, b):
     return a, b
 
 
-def add(a, b): return add_p.bind(*_pair(a, b))
-def sub(a, b): return sub_p.bind(*_pair(a, b))
-def mul(a, b): return mul_p.bind(*_pair(a, b))
-def div(a, b): return div_p.bind(*_pair(a, b))
-def power(a, b): return pow_p.bind(*_pair(a, b))
-def eq(a, b): return eq_p.bind(*_pair(a, b))
-def ne(a, b): return ne_p.bind(*_pair(a, b))
-def lt(a, b): return lt_p.bind(*_pair(a, b))
-def le(a, b): return le_p.bind(*_pair(a, b))
-def gt(a, b): return gt_p.bind(*_pair(a, b))
-def ge(a, b): return ge_p.bind(*_pair(a, b))
-def maximum(a, b): return max_p.bind(*_pair(a, b))
-def minimum(a, b): return min_p.bind(*_pair(a, b))
+def add(a, b): return add_p.bind(*pair(a, b))
+def sub(a, b): return sub_p.bind(*pair(a, b))
+def mul(a, b): return mul_p.bind(*pair(a, b))
+def div(a, b): return div_p.bind(*pair(a, b))
+def eq(a, b): return eq_p.bind(*pair(a, b))
+def ne(a, b): return ne_p.bind(*pair(a, b))
+def lt(a, b): return lt_p.bind(*pair(a, b))
+def le(a, b): return le_p.bind(*pair(a, b))
+def gt(a, b): return gt_p.bind(*pair(a, b))
+def ge(a, b): return ge_p.bind(*pair(a, b))
+def maximum(a, b): return max_p.bind(*pair(a, b))
+def minimum(a, b): return min_p.bind(*pair(a, b))
 def neg(x): return neg_p.bind(x)
 def exp(x): return exp_p.bind(x)
 def log(x): return log_p.bind(x)
@@ -48,7 +47,6 @@ def cos(x): return cos_p.bind(x)
 def tanh(x): return tanh_p.bind(x)
 def real(x): return real_p.bind(x)
 def square(x): return square_p.bind(x)
-def integer_pow(x, y): return integer_pow_p.bind(x, y=y)
 
 
 def convert(x, dtype, weak_type=False):
@@ -96,7 +94,7 @@ def select(mask, on_true, on_false):
     return select_n_p.bind(mask, fill(on_false), fill(on_true))
 
 
-def _nonzero_or_one(x):
+def nonzero_or_one(x):
     return select(eq(x, 0), 1, x)
 
 
@@ -104,10 +102,6 @@ def _nonzero_or_one(x):
 
 def _mul_transpose(ct, x, y):
     return [if_linear(x, lambda: mul(ct, y)), if_linear(y, lambda: mul(x, ct))]
-
-
-def _float_result(dtype):
-    return dtypes.real_of(dtype)
 
 
 # --- the table ------------------------------------------------------------------------------------
@@ -158,59 +152,6 @@ def _div_jvp(primals, tangents, **params):
 div_p.jvp = _div_jvp
 
 
-def _pow_dx(g, o, x, y):
-    if kind_of(dtype_of(y)) not in "iu":
-        return mul(g, mul(y, power(x, sub(y, 1))))
-    flat = eq(y, 0)     # x**0 is constant, at x = 0 too
-    return mul(g, select(flat, 0, mul(convert(y, dtype_of(x)), power(x, select(flat, 1, sub(y, 1))))))
-
-
-def _pow_dy(g, o, x, y):
-    return mul(g, mul(log(_nonzero_or_one(x)), o))     # at x == 0 the slope in y is 0, not log(0) * 0
-
-
-def _whole_pow(x, y):
-    """x**y of integers, which wraps: 0 where 1 / x**-y is a fraction.
-
-    The product of powers by the digits of y: XLA's looks at six bits of y, takes one with the highest bit for
-    a negative one, and folds constants to a negative power by another rule.
-    """
-    dtype, fractions = dtype_of(x), None
-    bits = dtypes.itemsize_bits(dtype)
-    digit = min(6, bits - 1)
-    if not dtypes.is_unsigned(dtype):
-        negative = lt(y, 0)
-        fractions = and_p.bind(negative, ne(abs_p.bind(x), 1))
-        y = select(negative, and_p.bind(*_pair(y, 1)), y)
-    low, out = number((1 << digit) - 1, aval_of(y)), None
-    for place in range(0, bits, digit):
-        if place:
-            root = pow_p.bind(x, full(shape_of(x), 1 << digit - 1, dtype), digit=True)
-            x, y = mul(root, root), shift_right_logical_p.bind(*_pair(y, digit))
-        factor = pow_p.bind(x, and_p.bind(y, low), digit=True)
-        out = factor if out is None else mul(out, factor)
-    return out if fractions is None else select(fractions, 0, out)
-
-
-def _pow_lower(ctx, eqn, *names):
-    x, y = (v.aval.dtype for v in eqn.invars)
-    if x != y:
-        return ctx.lower_fun(lambda a, b: power(a, convert(b, x)), eqn, *names)
-    if kind_of(x) in "iu" and not eqn.params:
-        return ctx.lower_fun(_whole_pow, eqn, *names)
-    return lower_op(ctx, eqn, *names)
-
-
-def _pow_abstract_eval(x, y, digit=False):
-    """Of equal dtypes, or of a float or complex base and an exponent of integers."""
-    if kind_of(x.dtype) in "fc" and kind_of(y.dtype) in "iu":
-        y = y.update(dtype=x.dtype)
-    return _equal_dtypes(x, y)
-
-
-_equal_dtypes = type_rule("pow", "fciu")
-pow_p = elementwise("pow", "stablehlo.power", "fciu", _pow_dx, _pow_dy, lower=_pow_lower,
-                    abstract_eval=_pow_abstract_eval)
 rem_p = elementwise("rem", "stablehlo.remainder", "fiu", lambda g, o, x, y: g,
                     lambda g, o, x, y: mul(neg(g), round_toward_zero(div(x, y))),
                     lower=_quotient(lambda x: x))
@@ -358,7 +299,6 @@ logistic_p = elementwise("logistic", "stablehlo.logistic", "fc", lambda g, o, x:
 sqrt_p = elementwise("sqrt", "stablehlo.sqrt", "fc", lambda g, o, x: mul(g, div(0.5, o)),
                      lower=_mended(_sqrt_of_infinite))
 rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", "fc", lambda g, o, x: mul(g, mul(div(o, x), -0.5)))
-cbrt_p = elementwise("cbrt", "stablehlo.cbrt", "f", lambda g, o, x: mul(g, mul(integer_pow(o, -2), 1 / 3)))
 
 
 def _sin_on_axes(a, b, out):       # sin(a) cosh(b) + i cos(a) sinh(b), where 0 times infinity is not NaN
@@ -427,17 +367,17 @@ sign_p = elementwise("sign", "stablehlo.sign", "fciu", lower=_sign_lower, makes_
 
 def _abs_dx(g, o, x):
     if dtypes.is_complex(dtype_of(x)):
-        return real(mul(g, conj_p.bind(div(x, complex_p.bind(_nonzero_or_one(o),
+        return real(mul(g, conj_p.bind(div(x, complex_p.bind(nonzero_or_one(o),
                                                              full(shape_of(o), 0, dtype_of(o)))))))
     return select(ge(x, 0), g, neg(g))
 
 
-abs_p = elementwise("abs", "stablehlo.abs", "fci", _abs_dx, result=_float_result,
+abs_p = elementwise("abs", "stablehlo.abs", "fci", _abs_dx, result=dtypes.real_of,
                     lower=_mended(_abs_of_infinite), makes_nan=False)
-real_p = elementwise("real", "stablehlo.real", "c", lambda g, o, x: real(g), result=_float_result,
+real_p = elementwise("real", "stablehlo.real", "c", lambda g, o, x: real(g), result=dtypes.real_of,
                      transpose=lambda ct, x: [complex_p.bind(ct, full(shape_of(ct), 0, dtype_of(ct)))],
                      makes_nan=False, linear="first")
-imag_p = elementwise("imag", "stablehlo.imag", "c", lambda g, o, x: imag_p.bind(g), result=_float_result,
+imag_p = elementwise("imag", "stablehlo.imag", "c", lambda g, o, x: imag_p.bind(g), result=dtypes.real_of,
                      transpose=lambda ct, x: [complex_p.bind(full(shape_of(ct), 0, dtype_of(ct)), neg(ct))],
                      makes_nan=False, linear="first")
 conj_p = elementwise("conj", "chlo.conj", "c", lambda g, o, x: conj_p.bind(g),
@@ -494,33 +434,7 @@ le_to_p = _compare("le_to", "LE", "f", total=True)
 eq_to_p = _compare("eq_to", "EQ", "f", total=True)
 
 
-# --- integer_pow, conversions ---------------------------------------------------------------------
-
-def _integer_pow_value(x, y):
-    """x**y by repeated squaring."""
-    if y == 0:
-        return full(shape_of(x), 1, dtype_of(x))
-    base, result, n = x, None, abs(y)
-    while n:
-        if n & 1:
-            result = base if result is None else mul(result, base)
-        n >>= 1
-        if n:
-            base = mul(base, base)
-    return div(1, result) if y < 0 else result
-
-
-def _integer_pow_slope(x, y):
-    if y == 0:
-        return full(shape_of(x), 0, dtype_of(x))
-    return mul(number(y, aval_of(x)), x if y == 2 else integer_pow(x, y - 1))
-
-
-integer_pow_p = elementwise(
-    "integer_pow", None, "fciu",
-    lambda g, o, x, y: mul(g, _integer_pow_slope(x, y)),
-    lower=lambda ctx, eqn, x: ctx.lower_fun(lambda v: _integer_pow_value(v, eqn.params["y"]), eqn, x))
-
+# --- conversions ----------------------------------------------------------------------------------
 
 def _convert_abstract_eval(x, *, new_dtype, weak_type):
     for dtype, rule in ((x.dtype, "convert_from"), (new_dtype, "convert_to")):
@@ -571,56 +485,6 @@ convert_element_type_p = unary_with_params(
     "convert_element_type", _convert_abstract_eval, _convert_lower, _convert_jvp,
     lambda ct, x, *, new_dtype, weak_type: [convert(ct, x.aval.dtype, x.aval.weak_type)], makes_nan=False,
     linear="first")
-
-
-def _widens(old, new):
-    return dtypes.itemsize_bits(old) < dtypes.itemsize_bits(new)
-
-
-def _bitcast_abstract_eval(x, *, new_dtype):
-    if dtypes.is_extended(x.dtype) or dtypes.is_extended(new_dtype):
-        raise ValueError(f"bitcast_convert_type cannot convert {x.dtype} to {new_dtype}: see "
-                         "random.key_data")
-    old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
-    if any(kind(x.dtype) != kind(new_dtype) for kind in (dtypes.is_bool, dtypes.is_complex)):
-        raise errors.ShapeError("lax.bitcast_convert_type does not support bool or complex values unless "
-                                f"the operand and destination types match. Got operand dtype={x.dtype}, "
-                                f"{new_dtype=}: it reads the same bits as another type; .astype converts "
-                                "values")
-    if old == new:
-        return ShapedArray(x.shape, new_dtype)
-    if old > new:
-        return ShapedArray((*x.shape, old // new), new_dtype)
-    if x.ndim == 0 or x.shape[-1] != new // old:
-        raise ValueError(f"Attempting to convert array of shape {x.shape} from {x.dtype} of size {old} bits "
-                         f"to {new_dtype} of size {new} bits: the last axis must have size {new // old}")
-    return ShapedArray(x.shape[:-1], new_dtype)
-
-
-bitcast_convert_type_p = unary_with_params(
-    "bitcast_convert_type", _bitcast_abstract_eval, lambda ctx, eqn, x: ctx.emit(
-        f"stablehlo.bitcast_convert {x} : ({eqn.invars[0].aval.mlir}) -> {eqn.outvars[0].aval.mlir}"),
-    axes=leading_axes(lambda x, *, new_dtype: (_widens(x.dtype, new_dtype), _widens(new_dtype, x.dtype)),
-                      computed="gone"),
-    makes_nan=False)
-
-
-def _reduce_precision_abstract_eval(x, *, exponent_bits, mantissa_bits):
-    if not dtypes.is_float(x.dtype):
-        raise TypeError(f"reduce_precision does not accept dtype {x.dtype}; it must be floating point")
-    if exponent_bits < 1 or mantissa_bits < 0:
-        raise ValueError("reduce_precision: exponent_bits must be positive and mantissa_bits non-negative, "
-                         f"got {exponent_bits} and {mantissa_bits}")
-    return x
-
-
-reduce_precision_p = unary_with_params(
-    "reduce_precision", _reduce_precision_abstract_eval, lambda ctx, eqn, x: ctx.emit(
-        f"stablehlo.reduce_precision {x}, format = "
-        f"e{eqn.params['exponent_bits']}m{eqn.params['mantissa_bits']} : {eqn.outvars[0].aval.mlir}"),
-    lambda primals, tangents, **params: [reduce_precision_p.bind(x, **params)
-                                         for x in (*primals, *tangents)],
-    lambda ct, x, **params: [reduce_precision_p.bind(ct, **params)], makes_nan=False)
 
 
 # --- select_n and clamp ---------------------------------------------------------------------------

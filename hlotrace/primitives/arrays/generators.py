@@ -3,7 +3,7 @@ import enum
 
 from ..common import Primitive, ShapedArray, dtypes, kind_of, no_tangent_jvp, np, shape_of
 from .shape import front, full, reshape
-from .slicing import concatenate_p, slice_p
+from .slicing import concatenate_p, slice_along
 
 
 class RandomAlgorithm(enum.IntEnum):
@@ -48,9 +48,9 @@ def _bits_batching(axis, args, dims, *, shape, **params):
     if not axis.size:
         return [keys, full((0, *shape), 0, params["dtype"])], [0, 0]
     row, words = (1, *shape_of(keys)[1:]), shape_of(keys)[1:]
-    first = reshape(slice_p.bind(keys, start_indices=(0, 0), limit_indices=row, strides=None), words)
+    first = reshape(slice_along(keys, 0, 0, 1), words)
     after, bits = rng_bit_generator_p.bind(first, shape=(axis.size, *shape), **params)
-    rest = slice_p.bind(keys, start_indices=(1, 0), limit_indices=shape_of(keys), strides=None)
+    rest = slice_along(keys, 0, 1, shape_of(keys)[0])
     return [concatenate_p.bind(reshape(after, row), rest, dimension=0), bits], [0, 0]
 
 

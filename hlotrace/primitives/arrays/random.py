@@ -17,7 +17,7 @@ from . import elementwise as e
 from .elementwise_rules import ELEMENTWISE, elementwise_shape
 from .generators import RandomAlgorithm, rng_bit_generator_p
 from .shape import Mapped, broadcast_axis, broadcast_in_dim, full, move_axis, reshape, squeeze_p
-from .slicing import concatenate_p, iota_p, slice_p
+from .slicing import concatenate_p, iota_p, slice_along, slice_p
 
 U32 = dtypes.uint32
 WORDS = {8: dtypes.uint8, 16: dtypes.uint16, 32: U32, 64: dtypes.uint64}
@@ -77,10 +77,7 @@ def threefry2x32(k0, k1, x0, x1):
 
 def last_axis(x, i):
     """`x[..., i]`."""
-    shape = shape_of(x)
-    lead = shape[:-1]
-    part = slice_p.bind(x, start_indices=(*(0,) * len(lead), i), limit_indices=(*lead, i + 1), strides=None)
-    return squeeze_p.bind(part, dimensions=(len(lead),))
+    return squeeze_p.bind(slice_along(x, -1, i, i + 1), dimensions=(len(shape_of(x)) - 1,))
 
 
 def pair(x0, x1):
@@ -121,12 +118,10 @@ def _flat_hash(words, n):
     low = iota_p.bind(dtype=U32, shape=shape, dimension=len(lead))
     high = e.add(low, half)
     if n % 2:       # an odd count is filled up with a zero
-        last = (*lead, 1)
-        high = slice_p.bind(high, start_indices=(0,) * len(shape), limit_indices=(*lead, half - 1),
-                            strides=None)
-        high = concatenate_p.bind(high, broadcast_in_dim(scalar(0, U32), last, ()), dimension=len(lead))
+        high = concatenate_p.bind(slice_along(high, -1, 0, half - 1),
+                                  broadcast_in_dim(scalar(0, U32), (*lead, 1), ()), dimension=len(lead))
     out = concatenate_p.bind(*_hash(words, low, high), dimension=len(lead))
-    return slice_p.bind(out, start_indices=(0,) * len(shape), limit_indices=(*lead, n), strides=None)
+    return slice_along(out, -1, 0, n)
 
 
 def _split(words, *, shape):
@@ -151,15 +146,13 @@ def _bits(words, *, bit_width, shape):
     flat = _flat_hash(words, count)
     axis = len(lead)
     if bit_width == 64:
-        first, second = (slice_p.bind(flat, start_indices=(*(0,) * axis, lo),
-                                      limit_indices=(*lead, lo + size), strides=None) for lo in (0, size))
-        flat = _join64(first, second)
+        flat = _join64(*(slice_along(flat, -1, lo, lo + size) for lo in (0, size)))
     elif bit_width < 32:
         parts = [e.shift_right_logical_p.bind(flat, scalar(at, U32)) for at in range(0, 32, bit_width)]
         rows = [broadcast_axis(e.and_p.bind(p, scalar(2 ** bit_width - 1, U32)), 1, axis + 1) for p in parts]
         flat = e.convert(reshape(concatenate_p.bind(*rows, dimension=axis + 1), (*lead, count * len(rows))),
                          WORDS[bit_width])
-        flat = slice_p.bind(flat, start_indices=(0,) * (axis + 1), limit_indices=(*lead, size), strides=None)
+        flat = slice_along(flat, -1, 0, size)
     return reshape(flat, (*lead, *shape))
 
 

@@ -13,7 +13,7 @@ from . import elementwise as e
 from .shape import (
     Mapped, batch_by_axes, broadcast_in_dim, check_axes, expand, full, instantiate, int_array, kept_axes,
     lower_reduction, reduce_sum, reduce_sum_p, reduction, reshape, transpose, zero)
-from .slicing import concatenate_p, iota_p, slice_p
+from .slicing import concatenate_p, iota_p, slice_along
 
 # --- programs on scalars, as regions --------------------------------------------------------------
 
@@ -110,18 +110,13 @@ def axes_first(x, axes):
     return reshape(transpose(x, (*axes, *kept)), (prod(shape[a] for a in axes), prod(shape[a] for a in kept)))
 
 
-def _rows(x, start, stop):
-    columns = shape_of(x)[1]
-    return slice_p.bind(x, start_indices=(start, 0), limit_indices=(stop, columns), strides=None)
-
-
 def tree_reduce(combine, values):
     """Reduce the rows of several matrices together to one; `combine` takes and gives lists of matrices."""
     while (n := shape_of(values[0])[0]) > 1:
         half = n // 2
-        merged = combine([_rows(v, 0, half) for v in values], [_rows(v, half, 2 * half) for v in values])
-        values = merged if n == 2 * half else [concatenate_p.bind(m, _rows(v, n - 1, n), dimension=0)
-                                               for m, v in zip(merged, values)]
+        merged = combine(*[[slice_along(v, 0, start, start + half) for v in values] for start in (0, half)])
+        values = merged if n == 2 * half else [
+            concatenate_p.bind(m, slice_along(v, 0, n - 1, n), dimension=0) for m, v in zip(merged, values)]
     return values
 
 
@@ -140,6 +135,9 @@ def _arg_step(before, x, i, y, j):
     better = e.or_p.bind(before(x, y), e.ne(x, x))
     earlier = e.or_p.bind(better, e.and_p.bind(e.eq(x, y), e.lt(i, j)))
     return [e.select(better, x, y), e.select(earlier, i, j)]
+
+
+_PAIRS = 1024       # elements that a CPU takes as pairs, one by one: `find` takes thrice as long to compile
 
 
 def arg_reduction(name, before, worst, extreme_p):
@@ -177,8 +175,14 @@ def arg_reduction(name, before, worst, extreme_p):
         hit = e.or_p.bind(e.eq(x, best), e.ne(x, x))
         return reduce_min_p.bind(e.select(hit, places, dtypes.max_value(index_dtype)), axes=axes)
 
-    p = Mapped(name, abstract_eval=abstract_eval, axes=same_axes("axes", gone=True), lower={
-        None: lower, "cpu": lambda ctx, eqn, x: ctx.lower_fun(functools.partial(find, **eqn.params), eqn, x)})
+    def lower_for_cpu(ctx, eqn, x):
+        size = eqn.invars[0].aval.size
+        if type(size) is int and size <= _PAIRS:
+            return lower(ctx, eqn, x)
+        return ctx.lower_fun(functools.partial(find, **eqn.params), eqn, x)
+
+    p = Mapped(name, abstract_eval=abstract_eval, axes=same_axes("axes", gone=True),
+               lower={None: lower, "cpu": lower_for_cpu})
     p.jvp = no_tangent_jvp(p)
     return p
 

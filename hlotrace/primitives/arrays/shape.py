@@ -442,7 +442,7 @@ def zeros_of(aval):
     if dtypes.is_extended(aval.dtype):
         return broadcast_in_dim(aval.dtype._rules.zero(aval.dtype), aval.shape, ())
     zeros = in_memory_of(aval, full(aval.shape, 0, aval.dtype))
-    return zeros if aval.explicit is None or not aval.explicit._terms else as_type(zeros, aval)
+    return zeros if aval.explicit is None else as_type(zeros, aval)
 
 
 def instantiate(tangent, aval):

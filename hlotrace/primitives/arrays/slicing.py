@@ -74,6 +74,15 @@ slice_p = structural("slice", _slice_abstract_eval, _slice_lower, _slice_transpo
                      same_axes(start_indices=0, limit_indices=SIZE, strides=1))
 
 
+def slice_along(x, axis, start, stop, stride=1):
+    """The elements of `x` from `start` to `stop` along one axis."""
+    rank = len(shape_of(x))
+    starts, limits, strides = [0] * rank, list(shape_of(x)), [1] * rank
+    starts[axis], limits[axis], strides[axis] = start, stop, stride
+    return slice_p.bind(x, start_indices=tuple(starts), limit_indices=tuple(limits),
+                        strides=None if stride == 1 else tuple(strides))
+
+
 def _pad_abstract_eval(x, value, *, padding_config):
     same_dtype("pad", x, value)
     if value.ndim:
@@ -153,14 +162,9 @@ def _concatenate_abstract_eval(*xs, dimension):
 def _concatenate_transpose(ct, *xs, dimension):
     results, start = [], 0
     for x in xs:
-        size = shape_of(x)[dimension]
-        if is_undefined_primal(x):
-            lo, hi = [0] * ct.ndim, list(ct.shape)
-            lo[dimension], hi[dimension] = start, start + size
-            results.append(slice_p.bind(ct, start_indices=tuple(lo), limit_indices=tuple(hi), strides=None))
-        else:
-            results.append(None)
-        start += size
+        stop = start + shape_of(x)[dimension]
+        results.append(slice_along(ct, dimension, start, stop) if is_undefined_primal(x) else None)
+        start = stop
     return results
 
 

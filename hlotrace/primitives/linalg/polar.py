@@ -6,6 +6,7 @@ QDWH: Nakatsukasa, Bai and Gygi, "Optimizing Halley's iteration for computing th
 divide and conquer algorithms for the symmetric eigenvalue decomposition and the SVD" (2013).
 """
 from ..arrays import elementwise as e
+from ..arrays.powers import power
 from ..arrays.reduce import reduce_max_p, reduce_or_p
 from ..arrays.shape import full, reduce_sum
 from ..arrays.slicing import rev_p
@@ -36,7 +37,7 @@ def _weights(low):
     with them."""
     squared = e.mul(low, low)
     gap = e.maximum(e.sub(1.0, squared), 0.0)
-    d = e.power(e.div(e.mul(gap, 4.0), e.mul(squared, squared)), 1 / 3)
+    d = power(e.div(e.mul(gap, 4.0), e.mul(squared, squared)), 1 / 3)
     root = e.sqrt(e.add(d, 1.0))
     inner = e.add(e.sub(8.0, e.mul(d, 4.0)), e.div(e.mul(e.sub(2.0, squared), 8.0), e.mul(squared, root)))
     a = e.add(root, e.mul(e.sqrt(e.maximum(inner, 0.0)), 0.5))

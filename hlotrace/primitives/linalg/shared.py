@@ -18,7 +18,7 @@ from ..arrays.gather import gather_p
 from ..arrays.gather_numbers import PROMISE, GatherDimensionNumbers
 from ..arrays.precision import Precision
 from ..arrays.shape import batch_by_axes, broadcast_in_dim, full, move_axis, reduce_sum, reshape, transpose
-from ..arrays.slicing import concatenate_p, iota_p, pad_p, slice_p
+from ..arrays.slicing import concatenate_p, iota_p, pad_p, slice_along, slice_p
 from ..common import ShapedArray, dtype_of, dtypes, kind_of, ndim_of, np, prod, same_dtype, shape_of
 
 if TYPE_CHECKING:
@@ -213,9 +213,7 @@ def block(x: Any, rows: tuple[Any, Any] = (0, None), cols: tuple[Any, Any] = (0,
 
 def part(vector: Any, bounds: tuple[Any, Any]) -> Any:
     """`vector[..., bounds[0]:bounds[1]]`."""
-    lead = shape_of(vector)[:-1]
-    return slice_p.bind(vector, start_indices=(*(0,) * len(lead), bounds[0]),
-                        limit_indices=(*lead, bounds[1]), strides=None)
+    return slice_along(vector, -1, *bounds)
 
 
 def shifted(x: Any, by: int, axis: int = -1) -> Any:

@@ -8,7 +8,7 @@ from ...core.errors import ShardingTypeError
 from ...core.jaxpr import Var
 from ...core.trace import JaxprTracer, Tracer
 from ...sharding.abstract import HOST, Sharding, space_of
-from ...sharding.explicit import named_axes
+from ...sharding.explicit import check_no_manual, named_axes
 from ...sharding.layout import Layout
 from ...sharding.mesh import AxisType
 from ...sharding.named import as_named
@@ -104,6 +104,8 @@ sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 
 def _reshard_abstract_eval(x, *, sharding):
     wanted, found = sharding.spec.unreduced, x.explicit._terms if x.explicit else frozenset()
+    if wanted:
+        check_no_manual("reshard")
     if wanted - found and found - wanted:       # XLA ends the process
         raise ShardingTypeError(f"reshard: the value is {x.short()}, unreduced over other axes than "
                                 f"{sharding.spec}: take the sum first, as in jax.reshard(x, "
@@ -137,7 +139,7 @@ def as_type(x, aval):
     if found.explicit == aval.explicit:
         return x
     if found.explicit is not None and aval.explicit is not None and found.explicit.mesh != aval.explicit.mesh:
-        x = mesh_cast_p.bind(x, mesh=aval.explicit.mesh)
+        x = cast(x, aval.explicit.mesh)
     sharding = aval.explicit or found.explicit.with_spec(PartitionSpec(*[None] * aval.ndim))
     return reshard(x, sharding=sharding)
 
@@ -164,7 +166,14 @@ def summed(x, but=()):
 
 
 def cast(x, mesh):
-    """`x` over a mesh of the same axes, of which others are Explicit; only over those it stays unreduced."""
+    """`x` over a mesh, of which other axes are Explicit; only over those it stays unreduced.
+
+    From a mesh of other axes it goes there whole.
+    """
+    found = aval_of(x).explicit
+    if found is not None and found.mesh.shape_tuple != mesh.shape_tuple:
+        there = mesh.update(axis_types=[AxisType.Explicit] * len(mesh.axis_names))
+        x = reshard(x, sharding=found.update(mesh=there, spec=PartitionSpec(*[None] * aval_of(x).ndim)))
     return mesh_cast_p.bind(summed(x, mesh.explicit_axes), mesh=mesh)
 
 

@@ -2,7 +2,10 @@
 for several."""
 import functools
 
-from ..common import Primitive
+from ...core.avals import ShapedArray
+from ...core.jaxpr import Eqn, Jaxpr, Var
+from ...core.platforms import platform_named
+from ..common import Primitive, np
 from .cond_while import several
 from .scan import batch_one_by_one
 
@@ -62,3 +65,21 @@ def _by_platform(ctx, eqn, index, *names):
 # the first operand is the position of the platform among `platforms`, each a core.platforms.Platform
 by_platform_p = Primitive("by_platform", multiple_results=True, lower=_by_platform,
                           abstract_eval=lambda index, *avals, jaxpr, platforms: jaxpr.out_avals)
+
+
+def for_platforms(program, platforms, texts):
+    """The program for several platforms, for each of which it has one of `texts`: its first argument is the
+    position of the one it runs on, which `telling_platform` writes in its text."""
+    index, invars = Var(ShapedArray((), np.int32)), program.invars
+    if len(set(texts)) == 1:
+        return program.replace(invars=[index, *invars], arg_names=None)
+    invars, outvars = ([Var(v.aval) for v in side] for side in (invars, program.outvars))
+    first = tuple([platform_named(platforms[texts.index(t)]) for t in texts])
+    eqn = Eqn(by_platform_p, [index, *invars], outvars, {"jaxpr": program, "platforms": first})
+    return Jaxpr((), (), [index, *invars], [eqn], outvars, program.name)
+
+
+def telling_platform(text):
+    """The text of a program that `for_platforms` made, which says what its first argument is."""
+    return text.replace("@main(%arg0: tensor<i32>",
+                        '@main(%arg0: tensor<i32> {jax.global_constant = "_platform_index"}', 1)

@@ -59,10 +59,14 @@ def lost(what: str) -> RuntimeError:
                         "own. Keep the parts as long as the whole.")
 
 
+_NONE: dict[bool, tuple[Shard, ...]] = {}
+
+
 def shards(x: Any, addressable: bool = True) -> list[Shard]:
     """The Shards of an array in the order of its devices; if `addressable`, only this process's."""
-    x.check_alive()
-    known = getattr(x._buf, "_shards", {}).get(addressable)
+    if x._buf.is_deleted():
+        x.check_alive()
+    known = getattr(x._buf, "_shards", _NONE).get(addressable)
     if known is not None:
         return list(known)
     sharding = x.sharding
@@ -84,7 +88,7 @@ def shards(x: Any, addressable: bool = True) -> list[Shard]:
             found.append(Shard(device, index, replica, type(x)(part, buf, committed)))
         elif not addressable:
             found.append(Shard(device, index, replica, None))
-    x._buf._shards = {**getattr(x._buf, "_shards", {}), addressable: tuple(found)}
+    x._buf._shards = {**getattr(x._buf, "_shards", _NONE), addressable: tuple(found)}
     return found
 
 

@@ -65,6 +65,7 @@ def compile_lowered(lowered: Lowered, device: binding.Device,
     partition: Any = lowered.partition
     shardings, jaxpr = plan.shardings, plan.jaxpr
 
+    @functools.cache
     def size(v: Any) -> int:
         return bytes_of(v) * math.prod(shardings[v].shard_shape(v.aval.shape)) // max(v.aval.size, 1)
     steps = steps_of(jaxpr, plan.pieces, executables, lowered.donated,
@@ -100,7 +101,8 @@ def _plan(lowered: Lowered, thin: bool) -> _Plan | None:
              *zip((*jaxpr.outvars, *crossing), specs.results, strict=True)]
     if any(isinstance(axis, shardy.SubAxis) for _, spec in pairs for axes in spec for axis in axes):
         return None
-    shardings = {v: _named(partition.mesh, spec, v) for v, spec in pairs}
+    named = functools.cache(functools.partial(_named, partition.mesh))
+    shardings = {v: named(spec, v.aval.ndim) for v, spec in pairs}
     whole = NamedSharding(partition.mesh, PartitionSpec())
 
     @functools.cache
@@ -114,7 +116,7 @@ def _plan(lowered: Lowered, thin: bool) -> _Plan | None:
         return lowered_for(piece.program, ins, outs)
     specs_of = functools.cache(lambda program: shardy.main_specs(program.text))
     moving = [piece for piece in pieces if specs_of(alone(piece)).exchanges]
-    gathered = {v: _named(partition.mesh, spec, v)
+    gathered = {v: named(spec, v.aval.ndim)
                 for piece in moving for i, spec in specs_of(alone(piece)).gathered.items()
                 if type(v := piece.operands[i]) is Var}
     pieces = _gathered_once(jaxpr, pieces, shardings, gathered, moving)
@@ -203,9 +205,9 @@ def _gathered_once(jaxpr: Jaxpr, pieces: Sequence[Block], shardings: dict[Any, N
     return result
 
 
-def _named(mesh: Mesh, spec: Sequence[Any], v: Any) -> NamedSharding:
-    """The sharding that a Spec says of a variable."""
-    entries = [axes[0] if len(axes) == 1 else axes or None for axes in spec[:v.aval.ndim]]
+def _named(mesh: Mesh, spec: Sequence[Any], ndim: int) -> NamedSharding:
+    """The sharding that a Spec says of a variable of rank `ndim`."""
+    entries = [axes[0] if len(axes) == 1 else axes or None for axes in spec[:ndim]]
     while entries and entries[-1] is None and not mesh.explicit_axes:
         entries.pop()
     return NamedSharding(mesh, PartitionSpec(*entries))

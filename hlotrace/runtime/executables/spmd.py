@@ -52,8 +52,9 @@ class SpmdExecutable(executable.Executable):
         self.devices = partition.devices
         self.in_shardings, self.out_shardings = self._shardings(loaded, lowered)
         outs = zip(self.out_shardings, lowered.jaxpr.out_avals, partition.outs)
-        self.follows = [_is_open(requested) and _like(s, a.ndim, partition.ins, lowered.jaxpr.in_avals)
-                        for s, a, requested in outs]
+        like = functools.cache(functools.partial(_like, shardings=partition.ins,
+                                                 avals=lowered.jaxpr.in_avals))
+        self.follows = [_is_open(requested) and like(s, a.ndim) for s, a, requested in outs]
         self.out_shardings = [s if i is False else self.in_shardings[i].in_layout(None)
                               for s, i in zip(self.out_shardings, self.follows)]
         self.may_starve = _may_starve(loaded, lowered, device)
@@ -78,7 +79,7 @@ class SpmdExecutable(executable.Executable):
     def _handlers(self) -> Any:
         return [binding.result_handler(physical(a), s) for a, s in zip(self.out_avals, self.out_shardings)]
 
-    commits = True
+    commits = property(lambda self: not self.lowered.partition.free)
 
     def has_there(self, x: Any, i: int) -> bool:
         current, sharding = x._buf._sharding._own, self.in_shardings[i]
@@ -109,7 +110,7 @@ class SpmdExecutable(executable.Executable):
                 x = relayout.copy(x, sharding)
             buffers.append(x._buf)
         self.check_donated(buffers)
-        return buffers, words or True
+        return buffers, words or self.commits or any(getattr(x, "_committed", False) for x in leaves)
 
     def put(self, value: Any, i: int) -> binding.Buffer:
         sharding, aval = self.in_shardings[i], self.lowered.jaxpr.in_avals[i]
@@ -361,7 +362,7 @@ def partition_of(values: Sequence[Any], requested: Sequence[Sharding | None],
                            for each in (requested, outs or ()))
     given: Any = tuple(outs) if outs else None
     others = tuple(m for m in dict.fromkeys(known) if type(m) is type(mesh) is Mesh and m is not mesh)
-    return Partition(devices, tuple(requested), given, mesh, others)
+    return Partition(devices, tuple(requested), given, mesh, others, free and not said and len(devices) == 1)
 
 
 def _ids(devices: Sequence[binding.Device]) -> str:

@@ -40,9 +40,6 @@ def join(address: str, num_processes: int, process_id: int, local_device_ids: Se
         RuntimeError: when no coordinator is reached, some process does not come, or two do not fit each
             other.
     """
-    if client.made_by():
-        raise RuntimeError("distributed.initialize() must be called before the first array, device or "
-                           "compiled call, but " + client.made_by())
     deadline = time.monotonic() + init_seconds
     service = _start_service(bind_address, num_processes, heartbeat_seconds) if process_id == 0 else None
     try:

@@ -154,17 +154,13 @@ def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False, overwrite_a
     q, *rest = linalg.qr(a, pivoting=pivoting, full_matrices=False)
     q = jnp.conj(q) if conjugate else q
     if mode == "right":
-        fits = c.ndim and c.shape[-1] == q.shape[-2]
+        factors, axis, size, said = (c, q), -1, q.shape[-2], ("c @ Q", "columns")
     else:
-        fits = c.ndim and c.shape[max(c.ndim - 2, 0)] == q.shape[-1]
-    if not fits:
-        if mode == "right":
-            said, size = ("c @ Q", f"{q.shape[-2]} columns")
-        else:
-            said, size = ("Q @ c", f"{q.shape[-1]} rows")
-        raise ValueError(f"qr_multiply: for {said}, Q having shape {q.shape[-2:]}, c must have {size}, got "
-                         f"shape {c.shape}")
-    return product(*((c, q) if mode == "right" else (q, c))), *rest
+        factors, axis, size, said = (q, c), max(c.ndim - 2, 0), q.shape[-1], ("Q @ c", "rows")
+    if not c.ndim or c.shape[axis] != size:
+        raise ValueError(f"qr_multiply: for {said[0]}, Q having shape {q.shape[-2:]}, c must have {size} "
+                         f"{said[1]}, got shape {c.shape}")
+    return product(*factors), *rest
 
 
 # --- Hessenberg and Schur forms -------------------------------------------------------------------

@@ -11,7 +11,7 @@ from ...api.autodiff import jvp
 from ...api.composite import composite
 from ...api.custom_derivatives import custom_jvp
 from ...core import dtypes
-from ...core.errors import check_choice, not_one_of
+from ...core.errors import check_choice
 from ...lax import linalg
 from ...numpy.factorizations import adjoint, inexact_of, product, square
 from ...numpy.util import promotes
@@ -182,8 +182,7 @@ def expm_frechet(A, E, *, method=None, compute_expm=True):
     Array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
-    if method not in (None, "SPS", "blockEnlarge"):
-        raise not_one_of("method", method, ("SPS", "blockEnlarge"))
+    check_choice("method", "SPS" if method is None else method, ("SPS", "blockEnlarge"))
     A, E = inexact_of(A, E)
     if square("expm_frechet", A).shape != E.shape:
         raise ValueError(f"expm_frechet: A and E must have one shape, got {A.shape} and {E.shape}")

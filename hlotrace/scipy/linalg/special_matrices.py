@@ -57,10 +57,7 @@ def toeplitz(c, r=None):
     Array([[1, 3, 4],
            [2, 1, 3]], dtype=int32)
     """
-    if r is not None:
-        c, r = _vectors("toeplitz", c, c if r is None else r)
-    else:
-        c, r = 2 * _vectors("toeplitz", c)
+    c, r = _vectors("toeplitz", c, r) if r is not None else 2 * _vectors("toeplitz", c)
     return _toeplitz(c, jnp.conj(r) if r is c else r)
 
 

@@ -1,6 +1,7 @@
 """Python functions called from compiled programs: order, exceptions, wrong results, transformations."""
 import numpy as np
 import pytest
+from mesh8 import auto_mesh
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -188,6 +189,9 @@ def test_an_exception_comes_out_as_the_same_object(transform, call):
 def test_a_callback_may_compute():
     def inner(x):
         return np.asarray(jax.jit(lambda y: y * 2)(x))
+    with jax.set_mesh(auto_mesh((8,), ("x",))):     # what it computes with is on one device
+        for transform in (lambda f: f, jax.jit):
+            assert float(transform(lambda x: jax.pure_callback(inner, SCALAR, x))(2.0)) == 4
     assert float(jax.jit(lambda x: jax.pure_callback(inner, SCALAR, x))(2.0)) == 4
 
 

@@ -449,7 +449,8 @@ def test_a_result_of_too_low_a_rank():
 
 
 @pytest.mark.parametrize("total, words", [
-    (lambda x: lax.psum(x, ("x", "y")), "lax.psum can only accept axis_name which corresponds to one of varying"),
+    (lambda x: lax.psum(x, ("x", "y")),
+     "lax.psum can only accept axis_name which corresponds to one of varying"),
     (lambda x: lax.pmean(x, ("x", "y")), "lax.psum can only accept"),
     (lambda x: lax.psum_scatter(x, ("x", "y"), tiled=True), "lax.psum_scatter can only accept")])
 def test_a_sum_is_over_axes_along_which_its_operand_varies_or_over_others(total, words):

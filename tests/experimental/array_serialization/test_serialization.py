@@ -1,4 +1,5 @@
 """Arrays written and read again, with a tensorstore of NumPy arrays in memory."""
+import asyncio
 import sys
 import types
 from concurrent.futures import Future
@@ -10,13 +11,22 @@ from mesh8 import auto_mesh
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.experimental.array_serialization import serialization
+from hlotrace.experimental.layout import Format, Layout
 from hlotrace.sharding import NamedSharding, PartitionSpec as P
 
 
+class Awaited(Future):
+    """As tensorstore's futures: also in an event loop; a write's says when it is copied and when it is there."""
+    copy = commit = property(lambda self: self)
+
+    def __await__(self):
+        return self.result()
+        yield
+
+
 def done(value):
-    future = Future()
+    future = Awaited()
     future.set_result(value)
-    future.copy = future
     return future
 
 
@@ -72,6 +82,40 @@ def test_arrays_are_read_under_other_shardings(files):
     serialization.run_serialization([b], spec)
     (again,) = serialization.run_deserialization(wanted[1:], spec, [(5,)], ["int8"])
     assert (again.tolist(), again.dtype, again.sharding) == ([0, 1, 2, 3, 0], jnp.int8, wanted[1])
+
+
+class Limit:
+    def __init__(self):
+        self.seen = []
+
+    async def wait_for_bytes(self, count):
+        self.seen.append(count)
+
+    async def release_bytes(self, count):
+        self.seen.append(-count)
+
+
+def test_an_array_is_written_and_read_within_an_event_loop(files):
+    mesh, limit, begun = auto_mesh((4, 2), ("x", "y")), Limit(), []
+    x = jax.device_put(jnp.arange(32.).reshape(8, 4), NamedSharding(mesh, P("x")))
+    spec = serialization.get_tensorstore_spec("/c/x")
+    asyncio.run(serialization.async_serialize(x, spec))
+    asyncio.run(serialization.async_serialize(x * 2, types.SimpleNamespace(to_json=lambda: spec), begun, replica_id=1))
+    assert len(begun) == 4 and files["/c/x"].writes == 8
+    columns = NamedSharding(mesh, P(None, "y"))
+    by_columns = Format(Layout((1, 0)), columns)
+    for in_type in columns, by_columns, jax.ShapeDtypeStruct((8, 4), np.int32, sharding=columns):
+        y = asyncio.run(serialization.async_deserialize(in_type, spec, byte_limiter=limit))
+        assert y.sharding == columns and y.dtype == getattr(in_type, "dtype", np.float32)
+        assert (np.asarray(y) == np.arange(32).reshape(8, 4) * 2).all()
+        assert (y.format.layout.major_to_minor == (1, 0)) is (in_type is by_columns)
+    assert limit.seen == [128, -128] * 3
+    y = asyncio.run(serialization.async_deserialize(columns, spec, (9, 2), np.int8))
+    assert y.shape == (9, 2) and y.dtype == np.int8 and y[:, 1].tolist() == [*range(2, 64, 8), 0]
+    with pytest.raises(TypeError, match="async_serialize: jax.Arrays of numbers"):
+        asyncio.run(serialization.async_serialize(np.ones(3), spec))
+    with pytest.raises(ValueError, match="NOT_FOUND"):
+        asyncio.run(serialization.async_serialize(x, serialization.get_tensorstore_spec("/c/z"), primary_host=1))
 
 
 def test_what_goes_wrong_is_told(files, monkeypatch):

@@ -62,6 +62,7 @@ def test_array_of_arrays_tracers_and_protocols():
     is_array(hlotrace.jit(lambda a: jnp.array([[a, 1], [2, a]]))(3.0), [[3, 1], [2, 3]], "float32")
     is_array(jnp.from_dlpack(V), V, "float32")
     is_array(jnp.frombuffer(V.tobytes(), np.float32, offset=4), V[1:], "float32")
+    is_array(jnp.frombuffer(jnp.asarray(V), np.float32, offset=4), V[1:], "float32")
 
 
 @pytest.mark.parametrize("value, kwargs, error, words", [

@@ -48,7 +48,8 @@ def test_loops():
         sieve[:2] = False
 
         def cross_out(p, _):
-            lax.fori_loop(2, n, lambda k, _: sieve.__setitem__(jnp.minimum(p * k, n - 1), sieve[p * k] & (p * k >= n)), None)
+            lax.fori_loop(2, n, lambda k,
+                          _: sieve.__setitem__(jnp.minimum(p * k, n - 1), sieve[p * k] & (p * k >= n)), None)
         lax.fori_loop(2, n, cross_out, None)
         return sieve[...]
     same(np.flatnonzero(primes(20)), [2, 3, 5, 7, 11, 13, 17, 19])
@@ -62,7 +63,8 @@ def _add_one(carry, row):
 # how a loop goes over the rows of a Ref -> (what it returns, the Ref afterwards), begun with 0 to 5 in 3 rows
 OVER_ROWS = {
     "one by one": (lambda r: lax.scan(_add_one, 0.0, r), ((9.0, [2.0, 4.0, 6.0]), [[1, 2], [3, 4], [5, 6]])),
-    "jit": (jax.jit(lambda r: lax.scan(_add_one, 0.0, r)), ((9.0, [2.0, 4.0, 6.0]), [[1, 2], [3, 4], [5, 6]])),
+    "jit": (jax.jit(lambda r: lax.scan(_add_one, 0.0, r)),
+            ((9.0, [2.0, 4.0, 6.0]), [[1, 2], [3, 4], [5, 6]])),
     "unrolled": (lambda r: lax.scan(_add_one, 0.0, r, unroll=2),
                  ((9.0, [2.0, 4.0, 6.0]), [[1, 2], [3, 4], [5, 6]])),
     "reverse": (lambda r: lax.scan(lambda c, x: (x[0], x.__setitem__(0, c)), 7.0, r, reverse=True),
@@ -71,7 +73,8 @@ OVER_ROWS = {
                                            {"r": r, "v": jnp.array([7.0, 8.0, 9.0])})[1],
                         (None, [[0, 7], [2, 8], [4, 9]])),
     "a view": (lambda r: lax.scan(_add_one, 0.0, r.at[1:]), ((8.0, [4.0, 6.0]), [[0, 1], [3, 4], [5, 6]])),
-    "map in batches": (lambda r: lax.map(lambda x: x[0], r, batch_size=2), ([0.0, 2.0, 4.0], [[0, 1], [2, 3], [4, 5]])),
+    "map in batches": (lambda r: lax.map(lambda x: x[0], r, batch_size=2),
+                       ([0.0, 2.0, 4.0], [[0, 1], [2, 3], [4, 5]])),
     "map": (lambda r: lax.map(lambda x: x[0], r), ([0.0, 2.0, 4.0], [[0, 1], [2, 3], [4, 5]])),
 }
 
@@ -108,8 +111,10 @@ def test_transformations_of_a_loop_over_the_rows_of_a_ref():
 
 def test_errors_of_a_loop_over_refs():
     r = jax.new_ref(jnp.zeros((3, 2)))
-    for xs, length, words in ((r, 4, "length.*4.*xs: 3"), ({"a": r, "b": jnp.ones(4)}, None, r"xs\['a'\]: 3, xs\['b'\]: 4"),
-                              ((r, r), None, "only one reference"), (jax.new_ref(0.0), None, "no leading axis")):
+    for xs, length, words in ((r, 4, "length.*4.*xs: 3"),
+                              ({"a": r, "b": jnp.ones(4)}, None, r"xs\['a'\]: 3, xs\['b'\]: 4"),
+                              ((r, r), None, "only one reference"),
+                              (jax.new_ref(0.0), None, "no leading axis")):
         with pytest.raises(ValueError, match=words):
             lax.scan(lambda c, x: (c, None), 0, xs, length)
     with pytest.raises(ValueError, match="mutable array reference"):
@@ -121,7 +126,8 @@ def test_branches():
 
     @jax.jit
     def f(i):
-        return lax.switch(i, [lambda: a.__setitem__(0, 5.0), lambda: b.__setitem__(1, a[0] + 1), lambda: None])
+        return lax.switch(i,
+                          [lambda: a.__setitem__(0, 5.0), lambda: b.__setitem__(1, a[0] + 1), lambda: None])
     for i in (0, 1, 2):
         f(i)
     same((a[0], b[1]), (5.0, 6.0))
@@ -136,9 +142,11 @@ def test_branches():
 
 REMATTED = {
     "read": (lambda r: r[0] * r[1], [1., 2.]), "write": (lambda r: r.__setitem__(0, 5.), [5., 2.]),
-    "swap": (lambda r: jax.ref.swap(r, 0, 5.), [5., 2.]), "add": (lambda r: jax.ref.addupdate(r, 0, 1.), [2., 2.]),
+    "swap": (lambda r: jax.ref.swap(r, 0, 5.), [5., 2.]),
+    "add": (lambda r: jax.ref.addupdate(r, 0, 1.), [2., 2.]),
     "view": (lambda r: r.at[1:].__setitem__(0, 5.), [1., 5.]),
-    "scan": (lambda r: lax.scan(lambda c, _: (c * r[1], jax.ref.addupdate(r, 0, 1.)), 1., None, length=2)[0], [3., 2.]),
+    "scan": (lambda r: lax.scan(lambda c, _: (c * r[1], jax.ref.addupdate(r, 0, 1.)), 1., None, length=2)[0],
+             [3., 2.]),
 }
 
 
@@ -153,7 +161,8 @@ def test_checkpoint_does_what_is_done_to_refs_once(name, passed):
         got = access(r if passed else ref)
         return jnp.sin(x) * (1. if got is None else got)
     factor = {"read": 2., "swap": 1., "scan": 4.}.get(name, 1.)
-    np.testing.assert_allclose(jax.jit(jax.grad(f))(1., ref if passed else None), factor * np.cos(1.), rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(jax.grad(f))(1., ref if passed else None), factor * np.cos(1.),
+                               rtol=1e-6)
     np.testing.assert_allclose(ref[...], want)
 
 

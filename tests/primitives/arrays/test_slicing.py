@@ -47,11 +47,14 @@ def test_shapes(call, shape):
 
 @pytest.mark.parametrize("call, words", [
     (lambda x: lax.rev(x, (0, 0)), r"rev dimensions must be unique, got \(0, 0\)"),
-    (lambda x: lax.rev(x, (2,)), "all be less than operand ndim"), (lambda x: lax.slice(x, (0,), (1,)), "one entry for each axis"),
+    (lambda x: lax.rev(x, (2,)), "all be less than operand ndim"),
+    (lambda x: lax.slice(x, (0,), (1,)), "one entry for each axis"),
     (lambda x: lax.slice(x, (0, 2), (3, 1)), "limit_indices must be greater than or equal to start_indices"),
-    (lambda x: lax.slice(x, (0, 0), (4, 4)), "limit_indices \\(4, 4\\)"), (lambda x: lax.slice(x, (0, 0), (3, 4), (1, 0)), "strides must be positive"),
+    (lambda x: lax.slice(x, (0, 0), (4, 4)), "limit_indices \\(4, 4\\)"),
+    (lambda x: lax.slice(x, (0, 0), (3, 4), (1, 0)), "strides must be positive"),
     (lambda x: lax.pad(x, 0.0, ((0, 0, 0),)), "one \\(low, high, interior\\) for each"),
-    (lambda x: lax.pad(x, 0.0, ((0, 0, -1), (0, 0, 0))), "interior padding in padding_config must be nonnegative"),
+    (lambda x: lax.pad(x, 0.0, ((0, 0, -1), (0, 0, 0))),
+     "interior padding in padding_config must be nonnegative"),
     (lambda x: lax.pad(x, 0.0, ((-2, -2, 0), (0, 0, 0))), r"not at least 0, got result shape \(-1, 4\)"),
     (lambda x: lax.pad(x, np.ones(2, np.float32), ((0, 0, 0),) * 2), "padding_value must be a scalar"),
     (lambda x: lax.concatenate([x, x], 2), "concatenate dimension out of bounds: dimension 2")])

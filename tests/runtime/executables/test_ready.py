@@ -153,3 +153,18 @@ def test_no_program_is_tried_on_what_is_elsewhere(road, given, capfd):
             assert road in ("compiled", "grad") or out.devices() == {
                 jax.devices()[2] if elsewhere else default or jax.devices()[0]}
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("options", ["in_shardings", "out_shardings"])
+@pytest.mark.parametrize("device", [0, 2])
+def test_a_sharding_of_one_device_commits_results_on_every_road(options, device):
+    place = SingleDeviceSharding(jax.devices()[device])
+    for given in GIVEN:
+        f = jax.jit(lambda x: x + 1, **{options: place})
+        if given == "committed elsewhere" and (options, device) == ("out_shardings", 0):
+            continue        # out_shardings does not move arguments
+        runs = [f(GIVEN[given]()) for _ in range(3)]
+        if given not in ("number", "committed elsewhere"):
+            runs += [f.lower(first()).compile()(first()) for _ in range(2)]
+        assert {(y.sharding, y.committed) for y in runs} == {(place, True)}, given
+        assert f._quick or given == "committed elsewhere" or device, "a ready call is not found again"

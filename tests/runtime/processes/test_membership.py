@@ -18,6 +18,7 @@ from pathlib import Path
 import forked
 import numpy as np
 import pytest
+import sized_by_values
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
@@ -250,33 +251,9 @@ def what_a_process_has_of_an_array_may_be_in_pieces():
         jax.make_array_from_process_local_data(on(), np.array(["a"]))
 
 
-OF_VALUES = {  # functions whose results are as many, or are refused, as values say
-    "nonzero": jnp.nonzero,
-    "argwhere": jnp.argwhere,
-    "unique": jnp.unique,
-    "union1d": lambda x: jnp.union1d(x, x + 1),
-    "intersect1d": lambda x: jnp.intersect1d(x, x * 2),
-    "setdiff1d": lambda x: jnp.setdiff1d(x, x * 2),
-    "setxor1d": lambda x: jnp.setxor1d(x, x * 2),
-    "trim_zeros": lambda x: jnp.trim_zeros(x.ravel()),
-    "bincount": lambda x: jnp.bincount(x.ravel()),
-    "choose": lambda x: jnp.choose(x % 2, [x, -x]),
-    "segment_sum": lambda x: jax.ops.segment_sum(x, x[:, 1]),
-    "ravel_multi_index": lambda x: jnp.ravel_multi_index((x,), (99,)),
-}
-
-
 @in_every_process
 def what_depends_on_values_takes_those_of_all_processes():
-    whole = table().astype(int)
-    for name, function in OF_VALUES.items():
-        want = function(jnp.asarray(whole))
-        for x in (jax.device_put(whole, on("p")), jax.device_put(whole, on())):
-            for got, right in zip(jax.tree.leaves(function(x)), jax.tree.leaves(want), strict=True):
-                assert got.committed and got.sharding.device_set == set(jax.devices()), name
-                lies(got, got.sharding, right)
-    (found,) = jnp.nonzero(jax.device_put(jnp.arange(3), jax.local_devices()[-1]))
-    assert found.committed and found.devices() == {jax.local_devices()[-1]}
+    sized_by_values.check(table().astype(int), on, lies)
 
 
 @in_every_process
@@ -638,7 +615,8 @@ def test_with_one_process_nothing_travels():
     x = multihost_utils.host_local_array_to_global_array(np.arange(16), everywhere, P("x"))
     assert x.sharding == NamedSharding(everywhere, P("x"))
     assert multihost_utils.global_array_to_host_local_array(x, everywhere, P("x")) is x
-    for there in (multihost_utils.host_local_array_to_global_array, multihost_utils.global_array_to_host_local_array):
+    for there in (multihost_utils.host_local_array_to_global_array,
+                  multihost_utils.global_array_to_host_local_array):
         assert (jax.jit(lambda x, there=there: there(x, everywhere, P("x")) * 2)(np.arange(16)) == 2 * np.arange(16)).all()
     with pytest.raises(TypeError, match="not a valid JAX type"):
         multihost_utils.process_allgather("words")

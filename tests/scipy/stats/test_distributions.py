@@ -289,4 +289,5 @@ def test_ends_of_the_support():
 def test_ratios_that_are_no_numbers_of_float32(law, function, arguments):
     x, parameter = (np.array(a, np.float32) for a in arguments)
     wanted = getattr(getattr(theirs, law), function)(x.astype(float), parameter.astype(float))
-    np.testing.assert_allclose(getattr(getattr(ours, law), function)(x, parameter), wanted, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(getattr(getattr(ours, law), function)(x, parameter), wanted, rtol=1e-4,
+                               atol=1e-6)
