@@ -17,6 +17,7 @@ from together import in_few_arrays
 
 import hlotrace
 from hlotrace.core.jaxpr import check_jaxpr
+from hlotrace.core.primitive import PRIMITIVES
 
 STEP = 1e-5       # of central differences in float64: errors of about 1e-10 from the step and from rounding
 
@@ -112,6 +113,21 @@ def test_derivatives(row):
                 assert_all_near(here[which][1], slope, 1e-7)
             if twice:
                 np.testing.assert_allclose(inner(here[1][0], t), inner(ct, here[0][1]), rtol=1e-10, atol=1e-12)
+
+
+def test_slopes_of_complex_functions_in_each_quadrant():
+    """Along the real and along the imaginary axis, by differences: branches, and signs of roots."""
+    z = np.array([complex(a, b) for a in (-2.5, -0.4, 0.3, 1.7) for b in (-1.2, -0.2, 0.6, 2.5)])
+    complex_ones = [row for row in ROWS if "c" in row.smooth_kinds and "c" in row.kinds and len(row.args) == 1
+                    and PRIMITIVES[row.primitive].elementwise and row.derivative == "twice"]
+    assert len(complex_ones) > 20
+    with hlotrace.enable_x64():
+        both = in_few_arrays(lambda z, h: [(hlotrace.jvp(row.fun, (z,), (h / 1e-6,))[1], row.fun(z + h),
+                                            row.fun(z - h)) for row in complex_ones])
+        for h in (1e-6, 1e-6j):
+            for row, (slope, after, before) in zip(complex_ones, both(z, np.full_like(z, h)), strict=True):
+                if after.dtype.kind in "fc":
+                    np.testing.assert_allclose(slope, (after - before) / 2e-6, 1e-7, 1e-8, err_msg=row.name)
 
 
 @rows(lambda row: row.linear)

@@ -60,8 +60,9 @@ def _mode(a, *, axis, keepdims):
     if a.shape[-1]:
         places = jnp.broadcast_to(jnp.arange(a.shape[-1]), a.shape)
         count = places - lax.cummax(jnp.where(_runs(a), places, 0), axis=a.ndim - 1) + 1
-        at = jnp.argmax(count, -1, keepdims=True)
-        found = [jnp.take_along_axis(x, at, -1)[..., 0] for x in (a, count)]
+        last = jnp.argmax(count, -1, keepdims=True)
+        most = jnp.take_along_axis(count, last, -1)
+        found = [jnp.take_along_axis(a, last - most + 1, -1)[..., 0], most[..., 0]]
     else:
         found = [jnp.full(a.shape[:-1], jnp.nan, float), jnp.zeros(a.shape[:-1], int)]
     if not keepdims:

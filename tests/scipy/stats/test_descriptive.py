@@ -33,6 +33,8 @@ def test_the_commonest_value(axis, keepdims):
         same(tuple(got), (want.mode, want.count))
         assert got.mode.dtype == x.dtype
     assert int(ours.mode(np.array([np.nan, 1, np.nan], f32)).count) == 2
+    first = jax.grad(lambda x: ours.mode(x).mode)(np.array([3, 1, 2, 1, 3], f32))
+    same(first, np.array([0, 1, 0, 0, 0], f32))
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1])
