@@ -317,6 +317,7 @@ class Lowered(_Stage):
         self._program, self._consts, self._kept, self._donated = self._runs.pruned()
         leaves = [*[ref.value() for ref, _ in self._references], *traced._flat.leaves]
         self._where, self._requested = traced._jitted.device_assignment(self._runs, leaves)
+        self._commits = traced._jitted._placement.commits
         self._platforms, self._platform = platforms, platforms[0] if platforms else None
         self._texts: dict[bool, Any] = {}
 
@@ -473,8 +474,8 @@ class Compiled(FastPath, _Stage):
         self._lowered = lowered
         self._executable = executable
         self._with_own_lines = with_own_lines
-        self._call = call_of(executable, lowered._where, lowered._requested, lowered._runs,
-                             lowered._stage._jitted._placement.commits, fixed=False)
+        self._call = call_of(executable, lowered._where, lowered._requested, lowered._runs, lowered._commits,
+                             fixed=False)
         self._avals = tuple(lowered._traced.jaxpr.in_avals)
         self._fast = LRUCache(256)
         self._quick = self._fast.entries

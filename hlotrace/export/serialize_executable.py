@@ -40,7 +40,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, pytree.PyTreeDef, pytree.PyTre
     _, consts, kept, donated = lowered._traced.pruned()
     more = {"name": lowered.fun_name, "consts": [np.asarray(c) for c in consts], "kept": kept,
             "donated": donated, "ins": compiled._avals, "outs": tuple(compiled.out_avals),
-            "where": lowered._where, "asked": lowered._requested}
+            "where": lowered._where, "asked": lowered._requested, "commits": lowered._commits}
     if compiled._lowered._references or compiled._lowered._traced.changed is not None:
         raise NotImplementedError(f"serialize of {compiled.fun_name}: it uses a Ref from outside, and what "
                                   "is written has none. Pass the value, ref[...], and return the new one.")
@@ -87,6 +87,7 @@ class Loaded(Compiled):
         lowered: Any = SimpleNamespace(
             _arg_tree=in_tree, _references=(), out_tree=out_tree, fun_name=more["name"], _traced=traced,
             _runs=traced, _kept=more["kept"], _consts=consts, _where=more["where"], _requested=more["asked"],
+            _commits=more["commits"],
             out_info=out_tree.unflatten([struct_of(a) for a in more["outs"]]),
             in_avals=in_tree.unflatten(more["ins"]), _stage=SimpleNamespace(_flat=flat),
             _donated_leaves=[more["kept"][i - len(consts)] for i in more["donated"]])
