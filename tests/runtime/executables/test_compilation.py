@@ -85,3 +85,26 @@ def test_small_programs_are_not_looked_for_on_disk():
         assert compilation._disk_entry(lowered, jax.devices()[:1], None) is None
     with override("jax_enable_compilation_cache", False), override("jax_persistent_cache_min_compile_time_secs", 0):
         assert compilation._disk_entry(lowered, jax.devices()[:1], None) is None
+
+
+def test_modules_and_texts_are_compiled_alike(monkeypatch):
+    """The first programs of a process, and long ones, are compiled from their texts, the others from modules."""
+    given, real = [], compilation.backend_compile_and_load
+    monkeypatch.setattr(compilation, "backend_compile_and_load",
+                        lambda client, program, *args: given.append(type(program)) or real(client, program, *args))
+    texts = []
+    for n, short in enumerate((compilation._SHORT, 0)):
+        monkeypatch.setattr(compilation, "_SHORT", short)
+        monkeypatch.setattr(compilation, "compile_count", compilation._SEVERAL)
+        with override("jax_enable_compilation_cache", False):
+            executable = jax.jit(lambda x: (jnp.sin(x) @ x, n)).lower(X).compile()
+        texts.append(executable.as_text().replace(f"s32[] constant({n})", ""))
+    assert given[0] is not str and given[1] is str and texts[0] == texts[1]
+
+
+def test_the_context_of_modules_is_made_anew(monkeypatch):
+    from hlotrace.runtime.mlir import bindings
+    monkeypatch.setattr(bindings, "_READ", 1000)
+    text = jax.jit(lambda x: x + 1).lower(X).as_text()
+    contexts = [bindings.module_to_compile(text).context for _ in range(8)]
+    assert 1 < len({id(c) for c in contexts}) < 8
