@@ -97,7 +97,7 @@ def test_modules_and_texts_are_compiled_alike(monkeypatch):
         monkeypatch.setattr(compilation, "_SHORT", short)
         monkeypatch.setattr(compilation, "compile_count", compilation._SEVERAL)
         with override("jax_enable_compilation_cache", False):
-            executable = jax.jit(lambda x: (jnp.sin(x) @ x, n)).lower(X).compile()
+            executable = jax.jit(lambda x, n=n: (jnp.sin(x) @ x, n)).lower(X).compile()
         texts.append(executable.as_text().replace(f"s32[] constant({n})", ""))
     assert given[0] is not str and given[1] is str and texts[0] == texts[1]
 
