@@ -100,11 +100,3 @@ def test_modules_and_texts_are_compiled_alike(monkeypatch):
             executable = jax.jit(lambda x, n=n: (jnp.sin(x) @ x, n)).lower(X).compile()
         texts.append(executable.as_text().replace(f"s32[] constant({n})", ""))
     assert given[0] is not str and given[1] is str and texts[0] == texts[1]
-
-
-def test_the_context_of_modules_is_made_anew(monkeypatch):
-    from hlotrace.runtime.mlir import bindings
-    monkeypatch.setattr(bindings, "_READ", 1000)
-    text = jax.jit(lambda x: x + 1).lower(X).as_text()
-    contexts = [bindings.module_to_compile(text).context for _ in range(8)]
-    assert 1 < len({id(c) for c in contexts}) < 8
