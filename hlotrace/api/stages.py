@@ -474,8 +474,8 @@ class Compiled(FastPath, _Stage):
         self._lowered = lowered
         self._executable = executable
         self._with_own_lines = with_own_lines
-        self._call = call_of(executable, lowered._where, lowered._requested, lowered._runs,
-                             lowered._commits, fixed=False)
+        self._call = call_of(executable, lowered._where, lowered._requested, lowered._runs, lowered._commits,
+                             fixed=False)
         self._avals = tuple(lowered._traced.jaxpr.in_avals)
         self._fast = LRUCache(256)
         self._quick = self._fast.entries

@@ -90,14 +90,12 @@ def canonicalize(dtype: Any, allow_extended_dtype: bool = True) -> DType:
     >>> jax.dtypes.canonicalize_dtype("int64"), jax.dtypes.canonicalize_dtype(float)
     (dtype('int32'), dtype('float32'))
     """
-    if type(dtype) is not np.dtype:
+    if not isinstance(dtype, np.dtype):
         dtype = as_dtype(float if dtype is None else dtype)
         if not allow_extended_dtype and is_extended(dtype):
             raise ValueError(f"canonicalize_dtype: {dtype} is an extended dtype, which "
                              "allow_extended_dtype=False excludes")
-    if not state.x64 and dtype in _CANONICAL:
-        return _CANONICAL[dtype]
-    return dtype
+    return dtype if state.x64 else _CANONICAL.get(dtype, dtype)
 
 
 def as_dtype(dtype: Any) -> DType:

@@ -40,8 +40,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, pytree.PyTreeDef, pytree.PyTre
     _, consts, kept, donated = lowered._traced.pruned()
     more = {"name": lowered.fun_name, "consts": [np.asarray(c) for c in consts], "kept": kept,
             "donated": donated, "ins": compiled._avals, "outs": tuple(compiled.out_avals),
-            "where": lowered._where, "asked": lowered._requested,
-            "commits": lowered._commits}
+            "where": lowered._where, "asked": lowered._requested, "commits": lowered._commits}
     if compiled._lowered._references or compiled._lowered._traced.changed is not None:
         raise NotImplementedError(f"serialize of {compiled.fun_name}: it uses a Ref from outside, and what "
                                   "is written has none. Pass the value, ref[...], and return the new one.")

@@ -134,7 +134,7 @@ class Module:
         """As `attributes`, for results: Explicit axes beside Auto ones split those of a program over a mesh
         as their types say."""
         written = self.attributes(shardings, jaxpr.out_avals)
-        mesh = self.partition.mesh
+        mesh = self.partition and self.partition.mesh
         if not mesh or not (mesh.explicit_axes and mesh.auto_axes) or not (
                 state.mesh_to_run_on or any(a.mesh for a in jaxpr.in_avals)):
             return written

@@ -273,6 +273,10 @@ def test_warm_calls_beside_a_real_jax(order, x64):
     program = f"""{order}
 import numpy as np
 other.config.update("jax_enable_x64", {x64})
+jax.config.update("jax_num_cpu_devices", 2)
+split = jax.NamedSharding(jax.make_mesh((2,), ("d",)), jax.P("d"))
+for there in split, jax.devices()[1]:
+    assert jax.device_put(np.arange(4), there).tolist() == [0, 1, 2, 3]
 f, g = jax.jit(lambda x, y: x + y), other.jit(lambda x, y: x + y)
 for _ in range(4):
     a, b = f(np.arange(3.0), 1.5), g(np.arange(3.0), 1.5)

@@ -56,6 +56,9 @@ def test_what_is_read_is_a_compiled_function(written):
 
 
 def test_it_runs_on_other_devices(written):
+    there = jax.sharding.SingleDeviceSharding(devices()[0])
+    asked = again(jax.jit(lambda x: x + 1, in_shardings=there).lower(jnp.ones(2)).compile())
+    assert asked(jnp.ones(2)).committed
     out = deserialize_and_load(*written, execution_devices=devices()[2:3])(*ARGS)
     assert out["a"].devices() == {devices()[2]}
     np.testing.assert_array_equal(out["a"][0], [5, 6, 7, 8])

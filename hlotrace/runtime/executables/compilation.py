@@ -1,6 +1,7 @@
 """A program compiled as one: found in memory by its text, on disk, or compiled by XLA."""
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from . import disk_cache
 
 _loaded = LRUCache(512)         # what was compiled and where it is stored, by its text
+_SHORT, _SEVERAL = 1 << 16, 16        # characters; programs
 compile_count = 0            # programs compiled by this process
 disk_hits = 0                # programs that another process compiled, found on disk
 _CACHE = "/jax/compilation_cache/"
@@ -142,13 +144,10 @@ def _compile(kind: type[Executable], lowered: Lowered, device: binding.Device,
     devices = binding.DeviceList(devices)
     try:
         with progress.stage("compiled", lowered.jaxpr.name), progress.compiling(lowered.jaxpr):
-            if lowered.callbacks:
-                from ..mlir.bindings import parse_module
-                loaded = backend_compile_and_load(device.client, parse_module(text), devices, options,
-                                                  [callback_guard.guard(function, avals, tokens, failures)
-                                                   for function, avals, tokens in lowered.callbacks])
-            else:
-                loaded = backend_compile_and_load(device.client, text, devices, options)
+            callbacks = [callback_guard.guard(function, avals, tokens, failures)
+                         for function, avals, tokens in lowered.callbacks]
+            loaded = backend_compile_and_load(device.client, _module(text, bool(callbacks)), devices, options,
+                                              *[callbacks] * bool(callbacks))
     except binding.JaxRuntimeError as error:
         raised = callback_guard.original(error)      # by a function that XLA called while it compiled
         raise (binding.JaxRuntimeError(binding.readable(str(error))) if raised is error else raised) from None
@@ -158,6 +157,24 @@ def _compile(kind: type[Executable], lowered: Lowered, device: binding.Device,
     if failures is not None:
         made.failures = failures
     return made
+
+
+def _module(text: str, needed: bool) -> Any:
+    """What jaxlib is given of a program: its module if that is `needed` or quicker, or else its text.
+
+    For a text jaxlib makes an MLIR context each time, some milliseconds; the bindings are some programs' time
+    to import.
+    """
+    imported = compile_count >= _SEVERAL or "jaxlib.mlir.ir" in sys.modules
+    if not needed and (len(text) > _SHORT or not imported):
+        return text
+    from ..mlir.bindings import ir, module_to_compile
+    try:
+        return module_to_compile(text)
+    except ir.MLIRError:
+        if needed:
+            raise
+        return text         # jaxlib says what is wrong
 
 
 def backend_compile_and_load(backend: binding.Client, *args: Any) -> binding.LoadedExecutable:

@@ -11,8 +11,8 @@ with held():        # jaxlib cannot import its dialects a second time
     from jaxlib.mlir._mlir_libs import _jax_mlir_ext
     from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 
-__all__ = ["JaxIrContext", "context", "ir", "parse_module", "passmanager", "sdy", "stablehlo",
-           "upstream_dialects"]
+__all__ = ["JaxIrContext", "context", "ir", "module_to_compile", "parse_module", "passmanager", "sdy",
+           "stablehlo", "upstream_dialects"]
 
 
 def parse_module(text: str) -> Any:
@@ -21,6 +21,19 @@ def parse_module(text: str) -> Any:
 
 
 _of_thread = threading.local()
+_READ = 1 << 22     # characters that one context parses for the compiler: it keeps all types and constants
+
+
+def module_to_compile(text: str) -> Any:
+    """As `parse_module`, in a context that nothing else is in, and that is made anew now and then."""
+    place, read = getattr(_of_thread, "compiled", (None, _READ))
+    read += len(text)
+    if read > _READ:
+        place, read = JaxIrContext(), len(text)
+    _of_thread.compiled = place, read
+    return ir.Module.parse(text, place)
+
+
 upstream_dialects = ir.DialectRegistry()        # those of MLIR itself that programs use
 _jax_mlir_ext.register_dialects(upstream_dialects)
 

@@ -85,3 +85,18 @@ def test_small_programs_are_not_looked_for_on_disk():
         assert compilation._disk_entry(lowered, jax.devices()[:1], None) is None
     with override("jax_enable_compilation_cache", False), override("jax_persistent_cache_min_compile_time_secs", 0):
         assert compilation._disk_entry(lowered, jax.devices()[:1], None) is None
+
+
+def test_modules_and_texts_are_compiled_alike(monkeypatch):
+    """The first programs of a process, and long ones, are compiled from their texts, the others from modules."""
+    given, real = [], compilation.backend_compile_and_load
+    monkeypatch.setattr(compilation, "backend_compile_and_load",
+                        lambda client, program, *args: given.append(type(program)) or real(client, program, *args))
+    texts = []
+    for n, short in enumerate((compilation._SHORT, 0)):
+        monkeypatch.setattr(compilation, "_SHORT", short)
+        monkeypatch.setattr(compilation, "compile_count", compilation._SEVERAL)
+        with override("jax_enable_compilation_cache", False):
+            executable = jax.jit(lambda x, n=n: (jnp.sin(x) @ x, n)).lower(X).compile()
+        texts.append(executable.as_text().replace(f"s32[] constant({n})", ""))
+    assert given[0] is not str and given[1] is str and texts[0] == texts[1]
