@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Where: TypeAlias = Partition | binding.Device       # what a program runs on
 
 # primitives, and the most elements of arrays, for `_emitted_alike`
-_EMITTED_APART, _SMALL = {"atan", "cbrt", "tan"}, 4096
+_EMITTED_APART, _SMALL = {"atan", "cbrt", "rsqrt", "tan"}, 4096
 _applications = ContextCache(4096)    # of primitives, compiled
 _ready = LRUCache(4096)     # the same, by the types of operands where they are, parameters and options
 _programs = ContextCache(512)       # compiled; with those that primitives hold, which may be new on each call
@@ -233,7 +233,7 @@ def _emitted_alike(primitive: Primitive, jaxpr: Jaxpr, where: Where) -> bool:
     """Does one primitive on small arrays run as fast, to the last bit alike, with `binding.sooner`?"""
     types = (*jaxpr.in_avals, *jaxpr.out_avals)
     return (getattr(where, "platform", None) == "cpu" and primitive.name not in _EMITTED_APART
-            and all([a.size <= _SMALL and a.dtype != np.float16 and a.dtype.kind != "c" for a in types]))
+            and all([a.size <= _SMALL and a.dtype != np.float16 for a in types]))
 
 
 def compile_program(jaxpr: Jaxpr, where: Where, donated: Sequence[int] = (),
