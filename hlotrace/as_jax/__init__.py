@@ -111,6 +111,14 @@ def _read_environment() -> None:
                      "these.")
 
 
+def _part_of_jaxlib(name: str) -> ModuleType:
+    """`jaxlib.xla_client` and the like, which are attributes where JAX has imported them."""
+    try:
+        return import_module(f"jaxlib.{name}")
+    except ModuleNotFoundError:
+        raise AttributeError(f"module 'jaxlib' has no attribute {name!r}", name=name) from None
+
+
 def _install() -> None:
     other = sys.modules.get("jax")
     if other is hlotrace:       # `sys.modules["jax"] = hlotrace` was said before
@@ -124,6 +132,7 @@ def _install() -> None:
     sys.meta_path.insert(0, _Finder)
     light.rename_all()
     JaxRuntimeError.__module__ = "jax.errors"       # of jaxlib's, which no module of this package defines
+    vars(sys.modules["jaxlib"]).setdefault("__getattr__", _part_of_jaxlib)
     logs.install()
     # whoever listens to JAX's logger hears this one
     logging.getLogger("hlotrace").parent = logging.getLogger("jax")

@@ -143,8 +143,7 @@ _NAMES = """
 | `jax.core` | packages | `extend.call_primitives` | CallPrimitive |
 | `jax.core` | packages | `core.trace` | is_concrete |
 | `jax.core` | packages | `faces` | is_constant_dim trace_ctx |
-| `jax.experimental.array_serialization.serialization` | packages | nothing | TS_CONTEXT async_deserialize |
-| `jax.experimental.array_serialization.serialization` | packages | nothing | async_serialize |
+| `jax.experimental.array_serialization.serialization` | packages | nothing | TS_CONTEXT |
 | `jax.experimental.colocated_python.func` | packages | nothing | _make_prng_wrapped_fun |
 | `jax.experimental.colocated_python.serialization` | packages | `faces` | _get_cpu_device_map=cpu_devices |
 | `jax.experimental.colocated_python.serialization` | packages | nothing | _reduce_device_list _reduce_mesh |

@@ -13,7 +13,7 @@ for line in open(sys.argv[1]):
     if line.startswith("#"):
         continue
     name, *raises = line.split()
-    found = module = importlib.import_module("jax")
+    found = importlib.import_module(name.partition(".")[0])
     for depth, part in enumerate(name.split(".")[1:], 2):
         try:
             found = getattr(found, part)

@@ -34,10 +34,14 @@ def test_value_and_type(row):
     counted.__name__ = row.primitive        # as the program of an eager call is named: most are that program, found on disk
     want = row.expect(args)
     compiled = hlotrace.jit(counted)
-    for got in (listed(row.fun(*args)), compiled(*args), compiled(*args)):
+    eager = listed(row.fun(*args))
+    for got in (eager, compiled(*args), compiled(*args)):
         assert_all_near(got, want, row.rtol)
     assert len(traces) == 1
     program = hlotrace.make_jaxpr(counted)(*args)
+    if len(program.eqns) == 1:      # not of several operations, which XLA fuses
+        for one, other in zip(eager, got, strict=True):
+            assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
     check_jaxpr(program)
     assert [(a.shape, a.dtype) for a in program.out_avals] == [(x.shape, x.dtype) for x in got]
 
