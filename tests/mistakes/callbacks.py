@@ -39,14 +39,6 @@ def result_that_is_missing():
     return jax.jit(lambda x: jax.pure_callback(host, like(3), x))(jnp.ones(3)).block_until_ready()  # <-
 
 
-@mistake(ValueError, "callback host", "a dict with 2 keys", "a tuple of length 2", advice="declare what is returned")
-def result_of_another_structure():
-    def host(x):
-        return x, x
-    f = jax.jit(lambda x: jax.pure_callback(host, {"a": like(3), "b": like(3)}, x))
-    return f(jnp.ones(3))["a"].block_until_ready()  # <-
-
-
 @mistake(ValueError, "callback host", "length 2", "length 3", advice="declare what is returned")
 def result_of_one_more():
     def host(x):

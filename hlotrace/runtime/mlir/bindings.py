@@ -20,17 +20,21 @@ def parse_module(text: str) -> Any:
     return ir.Module.parse(text, context())
 
 
-_of_thread = threading.local()
+# What `context` and `module_to_compile` have, by number of the thread.  It is not local to threads: where
+# those of jaxlib call Python that ends with each call, and a context that is freed then crashes the process.
+_contexts: dict[int, Any] = {}
+_compiled_in: dict[int, tuple[Any, int]] = {}
 _READ = 1 << 22     # characters that one context parses for the compiler: it keeps all types and constants
 
 
 def module_to_compile(text: str) -> Any:
     """As `parse_module`, in a context that nothing else is in, and that is made anew now and then."""
-    place, read = getattr(_of_thread, "compiled", (None, _READ))
+    thread = threading.get_ident()
+    place, read = _compiled_in.get(thread, (None, _READ))
     read += len(text)
     if read > _READ:
         place, read = JaxIrContext(), len(text)
-    _of_thread.compiled = place, read
+    _compiled_in[thread] = place, read
     return ir.Module.parse(text, place)
 
 
@@ -55,6 +59,7 @@ def context() -> Any:
     jaxlib compiles a module without Python's lock: a text that another thread parses into the same context
     meanwhile would end the process (seen on jaxlib 0.10.2).
     """
-    if not hasattr(_of_thread, "context"):
-        _of_thread.context = JaxIrContext()
-    return _of_thread.context
+    thread = threading.get_ident()
+    if thread not in _contexts:
+        _contexts[thread] = JaxIrContext()
+    return _contexts[thread]

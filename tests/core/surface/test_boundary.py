@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import gc
+import inspect
 import operator
 import pickle
 import re
@@ -452,7 +453,9 @@ NOT_CALLED = {"start_server", "breakpoint", "initialize", "shutdown", "set_mesh"
 def shows(function, args):
     """What a call that fails shows of the library; its operands are looked for among the few names here."""
     try:
-        function(*args)
+        result = function(*args)
+        if inspect.iscoroutine(result):
+            result.close()      # nothing awaits it
     except Exception as error:
         if ours(error) or isinstance(error, (KeyError, AssertionError)):
             return repr(error), ours(error)[-1:]

@@ -89,7 +89,7 @@ def test_a_move_holds_few_parts_on_the_host(source):
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 3 * part + 200_000, target()
-        assert x._value is None
+        assert x._host is None
         whole(moved, value)
 
 

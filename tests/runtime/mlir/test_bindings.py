@@ -1,6 +1,7 @@
 """jaxlib's MLIR bindings: the contexts in which texts are parsed."""
 import threading
 
+import forked
 import pytest
 
 import hlotrace as jax
@@ -23,6 +24,30 @@ def test_each_thread_has_contexts_of_its_own():
     thread.start()
     thread.join()
     assert len({id(c) for c in found}) == 4
+
+
+IN_CALLBACKS = """
+import numpy as np
+import hlotrace as jax
+from hlotrace import numpy as jnp
+from hlotrace.runtime import evaluate
+from hlotrace.runtime.executables import compilation
+
+compilation._SEVERAL = 0
+jax.config.update("jax_enable_compilation_cache", False)
+mesh = jax.make_mesh((8,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+for n in range(25):
+    for table in evaluate._applications, evaluate._ready, compilation._loaded:
+        table.clear()
+    f = lambda x: jax.pure_callback(lambda v: np.asarray(jnp.asarray(v) + n), jax.typeof(x), x)
+    whole = jax.jit(jax.shard_map(f, mesh=mesh, in_specs=jax.P("x"), out_specs=jax.P("x"), check_vma=False))
+    np.testing.assert_array_equal(whole(jnp.arange(8.0)), np.arange(8) + n)
+"""
+
+
+def test_programs_are_compiled_in_callbacks_of_many_devices():
+    """In jaxlib's own threads: what is local to them ends with each callback."""
+    forked.run(IN_CALLBACKS, check=True, XLA_FLAGS="--xla_force_host_platform_device_count=8")
 
 
 @pytest.mark.parametrize("parse", [bindings.parse_module, bindings.module_to_compile])
