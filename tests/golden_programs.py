@@ -98,6 +98,7 @@ SHAPES = {
     "transposed slice": (pulled(lambda x: lax.slice(x, (1, 0), (6, 3), (2, 1))), f32(3, 3), f32(6, 3)),
     "concatenated, along the last axis": (lambda x, y: lax.concatenate([x, y, x], 1), f32(2, 1), f32(2, 3)),
     "transposed concatenation": (pulled(lambda x, y: lax.concatenate([x, y], 1)), f32(2, 4), f32(2, 1), f32(2, 3)),
+    "interleaved, of either length": (lambda x: lax.associative_scan(lax.mul, x), f32(5, 2)),
     "iota": (lambda: (lax.broadcasted_iota(np.uint8, (2, 3), 1), jnp.arange(3.0), jnp.eye(2, 3, 1)),),
     "barrier": (lambda x, y: lax.optimization_barrier((x, y)), f32(2), i32(3)),
     "what is kept": (lambda x: lax.dce_sink(x + 1), f32(2)),

@@ -23,6 +23,7 @@ class Platform(str):
     quick = None            # compiler options under which a program compiles faster and runs slower
     instant = 0             # bytes of text below which no program takes a second to compile
     on_host = False         # the memory of its devices is that of this process
+    joins_apart = False     # are concatenations loops of their own, fused with nothing?
     dlpack = None           # the number of its devices in DLPack
 
     def __new__(cls, name: str, **facts: Any) -> Platform:
@@ -44,8 +45,9 @@ PLATFORMS = (
              dlpack=1, all_reduces={
                  "stablehlo.add": "fciub", "stablehlo.multiply": "fciub", "stablehlo.maximum": "fiub",
                  "stablehlo.minimum": "fiub", "stablehlo.and": "b", "stablehlo.or": "b"}),
-    Platform("cuda", aliases=("gpu",), callback="xla_ffi_python_gpu_callback", dlpack=2),
-    Platform("rocm", callback="xla_ffi_python_gpu_callback", dlpack=10),
+    Platform("cuda", aliases=("gpu",), callback="xla_ffi_python_gpu_callback", joins_apart=True,
+             dlpack=2),
+    Platform("rocm", callback="xla_ffi_python_gpu_callback", joins_apart=True, dlpack=10),
     Platform("tpu"),
 )
 _BY_NAME: dict[str, Platform] = {

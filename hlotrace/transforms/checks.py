@@ -22,7 +22,7 @@ from ..primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_sl
 from ..primitives.arrays.gather import SCATTERS, Scatter, gather_p
 from ..primitives.arrays.gather_numbers import last_starts, window_sizes
 from ..primitives.arrays.shape import broadcast_in_dim_p, reshape, reshape_p, squeeze_p, transpose_p
-from ..primitives.arrays.slicing import concatenate_p, copy_p, pad_p, rev_p, slice_p
+from ..primitives.arrays.slicing import concatenate_p, copy_p, interleave_p, pad_p, rev_p, slice_p
 from ..primitives.common import aval_of, dtypes, is_constant
 from ..primitives.programs import checks
 from ..primitives.programs.callbacks import CALLBACKS
@@ -129,7 +129,7 @@ INDICES = PassRules("indices out of bounds", _no_index,
     _gather: (gather_p,),
     _scatter: SCATTERS, _dynamic_slice: (dynamic_slice_p,), _dynamic_update: (dynamic_update_slice_p,),
     _no_index: (broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p, e.select_n_p, rev_p, slice_p, pad_p,
-                concatenate_p, copy_p, name_p)})
+                concatenate_p, interleave_p, copy_p, name_p)})
 
 
 def _index(eqn: Eqn, operands: Sequence[Any], results: Sequence[Any]) -> Found:

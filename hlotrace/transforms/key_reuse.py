@@ -25,7 +25,8 @@ from ..primitives.arrays.gather import gather_p, scatter_apply_p, scatter_p
 from ..primitives.arrays.random import (
     random_bits_p, random_clone_p, random_fold_in_p, random_split_p, random_unwrap_p, random_wrap_p)
 from ..primitives.arrays.shape import broadcast_in_dim_p, reshape_p, squeeze_p, transpose_p
-from ..primitives.arrays.slicing import concatenate_p, copy_p, optimization_barrier_p, pad_p, rev_p, slice_p
+from ..primitives.arrays.slicing import (
+    concatenate_p, copy_p, interleave_p, optimization_barrier_p, pad_p, rev_p, slice_p)
 from ..primitives.parallel.collectives import pvary_p
 from ..primitives.parallel.sharding import device_put_p, sharding_constraint_p
 from ..primitives.programs.cond_while import cond_p, while_p
@@ -268,7 +269,7 @@ RULES = PassRules("key reuse", _any, lambda p: not p.structural, {
             sharding_constraint_p, stop_gradient_p),
     _reshape: (reshape_p, squeeze_p),
     # where a key is afterwards is not followed
-    _use_up: (transpose_p, select_n_p, rev_p, pad_p, concatenate_p, gather_p, scatter_p,
+    _use_up: (transpose_p, select_n_p, rev_p, pad_p, concatenate_p, interleave_p, gather_p, scatter_p,
               scatter_apply_p, dynamic_update_slice_p, random_split_p, random_bits_p),
     _slice: (slice_p,), _dynamic_slice: (dynamic_slice_p,),
     _cond: (cond_p,), _scan: (scan_p,), _while: (while_p,)})

@@ -3,8 +3,8 @@ from ...core.axes import same_axes
 from ..common import dtype_of, dtypes, kind_of, shape_of
 from . import elementwise as e
 from .reduce import combiner, reducer_of, region
-from .shape import Mapped, broadcast_axis, reshape
-from .slicing import concatenate_p, rev_p, slice_along
+from .shape import Mapped
+from .slicing import concatenate_p, interleave_p, rev_p, slice_along
 from .window import window_attributes
 
 
@@ -48,16 +48,6 @@ def cumulative(name, combine, identity, kinds, jvp, transpose=None, **facts):
     return p
 
 
-def _interleave(even, odd, axis):
-    """Elements of `even` at even positions, those of `odd` between them; `even` is as long, or one longer."""
-    (*before, n), after = shape_of(odd)[:axis + 1], shape_of(odd)[axis + 1:]
-    pairs = [broadcast_axis(x, 1, axis + 1) for x in (slice_along(even, axis, 0, n), odd)]
-    merged = reshape(concatenate_p.bind(*pairs, dimension=axis + 1), (*before, 2 * n, *after))
-    merged = e.convert(merged, dtype_of(merged))        # of a strong type
-    last = slice_along(even, axis, n, shape_of(even)[axis])
-    return concatenate_p.bind(merged, last, dimension=axis) if shape_of(last)[axis] else merged
-
-
 def associative_scan(combine, values, *, axis, reverse=False):
     """All prefixes of `values` (arrays of one shape) under `combine` (lists to a list), in O(log n) steps.
 
@@ -77,7 +67,7 @@ def associative_scan(combine, values, *, axis, reverse=False):
     even = combine(shorter, later) if n > 2 else shorter
     first = [slice_along(v, axis, 0, 1) for v in values]
     even = [concatenate_p.bind(x, y, dimension=axis) for x, y in zip(first, even)]
-    return [_interleave(x, y, axis) for x, y in zip(even, odd)]
+    return [interleave_p.bind(x, y, dimension=axis) for x, y in zip(even, odd)]
 
 
 def _by(primitive):

@@ -1,15 +1,19 @@
-"""Parts of arrays, and arrays of parts: rev, slice, pad, concatenate; iota, copy, barriers, dce_sink."""
+"""Parts of arrays, and arrays of parts: rev, slice, pad, concatenate, interleave; iota, copy, barriers,
+dce_sink."""
+from functools import partial
+
 from ...core import errors
 from ...core.array import Array
 from ...core.axes import SIZE, same_axes
 from ...core.effects import Effect
 from ...core.symbolic.dimension import max_dim, may_be_at_most, surely
 from ..common import (
-    Primitive, ShapedArray, aval_of, dtypes, is_undefined_primal, np, same_dtype, scalar, shape_of)
-from .elementwise import select_n_p, sub
+    Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, kind_of, np, same_dtype, scalar,
+    shape_of)
+from .elementwise import add, select_n_p, sub
 from .shape import (
-    Mapped, batch_by_axes, full, in_front, instantiate, int_list, linear_jvp, reduce_sum, spread_as,
-    structural, types_text)
+    Mapped, batch_by_axes, broadcast_axis, full, in_front, instantiate, int_list, linear_jvp, reduce_sum,
+    reshape, spread_as, structural, types_text)
 
 # --- rev, slice, pad, concatenate -----------------------------------------------------------------
 
@@ -175,6 +179,56 @@ concatenate_p = Mapped(
         f"stablehlo.concatenate {', '.join(xs)}, dim = {eqn.params['dimension']} : {types_text(eqn)}"),
     linear="all", alike="All operands should have the same sharding")
 concatenate_p.jvp = linear_jvp(concatenate_p)
+
+
+# --- interleave: arrays one element from each in turn -----------------------------------------------
+
+def _interleave_abstract_eval(even, odd, *, dimension):
+    same_dtype("interleave", even, odd)
+    (*before, n), (*others, m) = even.shape[:dimension + 1], odd.shape[:dimension + 1]
+    after = even.shape[dimension + 1:]
+    if not before + list(after) == others + list(odd.shape[dimension + 1:]) or n - m not in (0, 1):
+        raise errors.ShapeError(f"interleave along dimension {dimension}: the first array is as long as the "
+                                f"second, or one longer, got shapes {even.shape} and {odd.shape}")
+    return ShapedArray((*before, n + m, *after), even.dtype)
+
+
+def _side_by_side(even, odd, axis):
+    """Both joined along a new axis, which is merged into the one before it."""
+    (*before, n), after = shape_of(odd)[:axis + 1], shape_of(odd)[axis + 1:]
+    pairs = [broadcast_axis(x, 1, axis + 1) for x in (slice_along(even, axis, 0, n), odd)]
+    merged = reshape(concatenate_p.bind(*pairs, dimension=axis + 1), (*before, 2 * n, *after))
+    last = slice_along(even, axis, n, shape_of(even)[axis])
+    return concatenate_p.bind(merged, last, dimension=axis) if shape_of(last)[axis] else merged
+
+
+def _spread_and_added(even, odd, axis):
+    """The sum of both with zeros between their elements, -0 for floats, which is exact."""
+    total = shape_of(even)[axis] + shape_of(odd)[axis]
+
+    def spread(x, start):
+        config = [(0, 0, 0)] * len(shape_of(x))
+        config[axis] = start, total - start - 2 * shape_of(x)[axis] + 1, 1
+        zero = scalar(-0.0 if kind_of(dtype_of(x)) in "fc" else 0, dtype_of(x))
+        return pad_p.bind(x, zero, padding_config=tuple(config))
+    return add(spread(even, 0), spread(odd, 1))
+
+
+def _interleave_lower(ctx, eqn, *names):
+    """Joined, which takes the least memory, but for what can be added where a join is fused with nothing."""
+    dtype = eqn.outvars[0].aval.dtype
+    adds = ctx.platform.joins_apart and kind_of(dtype) in "fciu" and dtype.itemsize > 1
+    way = _spread_and_added if adds and eqn.invars[1].aval.size else _side_by_side
+    return ctx.lower_fun(partial(way, axis=eqn.params["dimension"]), eqn, *names)
+
+
+interleave_p = Mapped(
+    "interleave", abstract_eval=_interleave_abstract_eval, axes=same_axes("dimension"), structural=True,
+    transpose=lambda ct, *xs, dimension: [
+        slice_along(ct, dimension, i, shape_of(ct)[dimension], 2) if is_undefined_primal(x) else None
+        for i, x in enumerate(xs)],
+    lower=_interleave_lower, linear="all", alike="All operands should have the same sharding")
+interleave_p.jvp = linear_jvp(interleave_p)
 
 
 # --- iota, copy -----------------------------------------------------------------------------------
