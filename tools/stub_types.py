@@ -521,7 +521,6 @@ FUNCTIONS = {
         addressable_devices_indices_map(global_shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]
         devices_indices_map(global_shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]
         is_equivalent_to(other: Sharding) -> bool
-        lies_like(other: Sharding) -> bool
         is_fully_addressable -> bool
         memory_kind -> str | None
         num_devices -> int
