@@ -65,19 +65,20 @@ class _Reshard:
         elif now[-1] > target[-1]:
             shifted = tiles[0] == target[-1] == 1 and tiles[1:] == wanted[:-1] and wanted[-1] == now[-1]
             if shifted and any(a > b for a, b in zip(tiles, wanted)):
-                return self.found if self.exchange() and self.cut() else None
+                self.exchange()
+                return self.found if self.cut() else None
             if not self.cut() or target[-1] > 1 and self.now.shape != target:
                 return None
-        return self.found if self.exchange() and self.permuted() is not None else None
+        self.exchange()
+        return self.found if self.permute() else None
 
-    def permuted(self):
-        """Whether devices have to send their parts to others, which they do; None where parts are others."""
+    def permute(self):
+        """Devices send their parts to those that are to have them.  Are these the target's parts?"""
         if self.now.shape != self.target.shape:
-            return None
-        if np.array_equal(self.now, self.target):
             return False
-        pairs = [*zip(self.now.ravel().tolist(), self.target.ravel().tolist())]
-        self.found.append(("collective-permute", pairs, self.bytes(self.now.shape)))
+        if not np.array_equal(self.now, self.target):
+            pairs = [*zip(self.now.ravel().tolist(), self.target.ravel().tolist())]
+            self.found.append(("collective-permute", pairs, self.bytes(self.now.shape)))
         return True
 
     def bytes(self, counts, padded=()):
@@ -106,7 +107,7 @@ class _Reshard:
             self.now = made
             return True
         target, self.target = self.target, made
-        if self.permuted() is None:
+        if not self.permute():
             return False
         self.now, self.target = made, target
         for dim in reversed(range(count)):
@@ -131,7 +132,6 @@ class _Reshard:
             padded = -(-self.sizes[give] // before) * count
             self.found.append(("all-to-all", groups.reshape(-1, count).tolist(),
                                self.bytes(self.now.shape, {give: padded})))
-        return True
 
     def pair(self):
         """(dimension that is split less after it, one that is split more, how many devices), or None."""
