@@ -129,7 +129,7 @@ FUNCTIONS = {
         enable_x64(value: bool) -> Context
         debug_nans(value: bool) -> Context
         debug_infs(value: bool) -> Context
-        checking_leaks(value: bool) -> Context
+        check_tracer_leaks(value: bool) -> Context
         log_compiles(value: bool) -> Context
         explain_cache_misses(value: bool) -> Context
         default_device(value: Device | str | None) -> Context
