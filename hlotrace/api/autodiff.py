@@ -300,11 +300,10 @@ def _divided(ct: Any, aval: ShapedArray) -> Any:
     """A cotangent split over Explicit mesh axes as its primal is; unreduced where that is reduced."""
     aval, found = aval.cotangent(), aval_of(ct)
     mesh = aval.mesh or state.meshes and aval.sharding.mesh
-    alike = found.explicit == aval.explicit
+    alike = found.explicit == aval.explicit     # Auto axes say nothing of those that vmap maps
     if alike and (not mesh or not mesh.explicit_axes or found.mesh == mesh):
         return ct
     from ..primitives.parallel.sharding import as_type, reshard  # few programs are over Explicit axes
-    # what is alike was made over Auto axes, which say nothing of axes that vmap maps
     return reshard(ct, sharding=aval.sharding) if alike else as_type(ct, aval)
 
 
