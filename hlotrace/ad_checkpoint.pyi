@@ -11,6 +11,10 @@ __all__ = [
 
 class Offloadable:
     def __init__(self, src: Place, dst: Any) -> None: ...
+    @property
+    def dst(self) -> Any: ...
+    @property
+    def src(self) -> Any: ...
 
 Recompute: Any
 Saveable: Any

@@ -285,7 +285,8 @@ FAULTS = (
     Fault("index-of-vector", "runtime/array_impl.py",
           "if not dtypes.is_integer(self.aval.dtype) or self.aval.ndim:", "if not dtypes.is_integer(self.aval.dtype):",
           "an array of one int and rank 1 is an index"),
-    Fault("bytes-order", "runtime/array_impl.py", "return self.__array__().tobytes(order)", "return self.__array__().tobytes()",
+    Fault("bytes-order", "runtime/array_impl.py", "return self.__array__().tobytes(order)",
+          "return self.__array__().tobytes()",
           "tobytes does not read its order"),
     Fault("dlpack-copy", "runtime/array_impl.py", "        if copy:\n            return from_numpy(",
           "        if copy and self._committed:\n            return from_numpy(", "DLPack's copy=True shares the memory"),
@@ -590,7 +591,7 @@ FAULTS = (
     # --- survivors of 26 November, and files that had no tests of their own
     Fault("buffer-shape", "core/trace.py", " and value.shape == atom.aval.shape:", ":",
           "a NumPy array that took another shape is the constant that it was"),
-    Fault("spliced-scope", "core/config.py", 'f"{stack}/{path}" if stack', 'f"{path}/{stack}" if stack',
+    Fault("spliced-scope", "core/trace.py", "joined(stack, eqn.name_stack)", "joined(eqn.name_stack, stack)",
           "scopes of a program are around those of where it is spliced"),
     Fault("hitype-of-class", "core/hitypes.py", "for base in cls.__mro__ if _types else ():", "for base in (cls,):",
           "a class derived from a registered one has no type"),

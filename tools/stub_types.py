@@ -129,7 +129,7 @@ FUNCTIONS = {
         enable_x64(value: bool) -> Context
         debug_nans(value: bool) -> Context
         debug_infs(value: bool) -> Context
-        checking_leaks(value: bool) -> Context
+        check_tracer_leaks(value: bool) -> Context
         log_compiles(value: bool) -> Context
         explain_cache_misses(value: bool) -> Context
         default_device(value: Device | str | None) -> Context
@@ -521,7 +521,6 @@ FUNCTIONS = {
         addressable_devices_indices_map(global_shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]
         devices_indices_map(global_shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]
         is_equivalent_to(other: Sharding) -> bool
-        lies_like(other: Sharding) -> bool
         is_fully_addressable -> bool
         memory_kind -> str | None
         num_devices -> int

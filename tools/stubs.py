@@ -328,7 +328,7 @@ class Stub:
         members = {}
         for each in reversed(own):
             members.update({n: v for n, v in vars(each).items() if type(v).__name__ != "Absent"})
-            for attribute in self.assigned(each):
+            for attribute in (*self.assigned(each), *inspect.get_annotations(each)):
                 members.setdefault(attribute, property())
         if "__new__" in members and cls.__init__ is object.__init__:
             members["__init__"] = members["__new__"].__func__

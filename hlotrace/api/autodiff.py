@@ -300,12 +300,11 @@ def _divided(ct: Any, aval: ShapedArray) -> Any:
     """A cotangent split over Explicit mesh axes as its primal is; unreduced where that is reduced."""
     aval, found = aval.cotangent(), aval_of(ct)
     mesh = aval.mesh or state.meshes and aval.sharding.mesh
-    if found.explicit == aval.explicit and (not mesh or not mesh.explicit_axes or found.mesh == mesh):
+    alike = found.explicit == aval.explicit     # Auto axes say nothing of those that vmap maps
+    if alike and (not mesh or not mesh.explicit_axes or found.mesh == mesh):
         return ct
     from ..primitives.parallel.sharding import as_type, reshard  # few programs are over Explicit axes
-    if found.explicit == aval.explicit:     # made over Auto axes, which say nothing of axes that vmap maps
-        return reshard(ct, sharding=aval.sharding)
-    return as_type(ct, aval)
+    return reshard(ct, sharding=aval.sharding) if alike else as_type(ct, aval)
 
 
 def _over_explicit_axes(cts: list[Any], consts: Sequence[Any]) -> list[Any]:

@@ -135,6 +135,7 @@ checking_leaks = option_context("jax_check_tracer_leaks", True, """
         ...
     hlotrace.errors.UnexpectedTracerError: Leaked trace of jit of append: when it ended, these values were ...
     """)
+check_tracer_leaks = checking_leaks     # its newer name, that of the option
 default_device = option_context("jax_default_device", ..., """
     Where values are placed that nothing else places: a Device, or the name of a platform.
 
@@ -229,12 +230,6 @@ auto_pcast = option_context("jax_auto_pcast", True, """
 
     >>> with jax.auto_pcast(True):
     ...     y = jnp.ones(3) + 1
-    """)
-check_tracer_leaks = option_context("jax_check_tracer_leaks", True, """
-    As `checking_leaks`.
-
-    >>> with jax.check_tracer_leaks():
-    ...     y = jax.jit(lambda x: x + 4)(1.)
     """)
 enable_checks = option_context("jax_enable_checks", True, """
     Each traced program is checked: its variables are bound, its types are those of its operations' rules.

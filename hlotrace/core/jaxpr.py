@@ -231,9 +231,12 @@ def close(jaxpr: Jaxpr) -> tuple[Jaxpr, Sequence[Any]]:
                          arg_names=names), jaxpr.consts
 
 
-def eval_jaxpr(jaxpr: Jaxpr, consts: Iterable[Any], *args: Any) -> list[Any]:
+def eval_jaxpr(jaxpr: Jaxpr, consts: Iterable[Any], *args: Any,
+               propagate_source_info: bool = True) -> list[Any]:
     """Run a program's equations in the current trace.
 
+    Args:
+        propagate_source_info: the equations keep their lines; otherwise they take the caller's.
     Returns:
         The list of outputs.
     """
@@ -242,7 +245,8 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Iterable[Any], *args: Any) -> list[Any]:
     saved, stack = state.source, state.name_stack
     try:
         for eqn in jaxpr.eqns:
-            state.source = eqn.source
+            if propagate_source_info:
+                state.source = eqn.source
             state.name_stack = joined(stack, eqn.name_stack)
             operands = [literal_value(v) if type(v) is Literal else env[v] for v in eqn.invars]
             results = eqn.primitive.bind(*operands, **eqn.params)

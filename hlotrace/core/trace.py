@@ -16,7 +16,7 @@ from .array import Array
 from .avals import ShapedArray, Space, aval_of, physical
 from .config import config, inside, joined, state, sync
 from .debug_info import DebugInfo, located
-from .jaxpr import Atom, Eqn, Jaxpr, Literal, Var, check_jaxpr, literal_value, sub_jaxprs
+from .jaxpr import Atom, Eqn, Jaxpr, Literal, Var, check_jaxpr, eval_jaxpr, literal_value, sub_jaxprs
 from .primitive import Builtin, Primitive
 from .source_info import Source
 from .surface.boundary import boundaries
@@ -102,21 +102,12 @@ class Trace:
     def splice(self, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
         """Do what a program without constvars does, in this trace, which must be the current one.
 
-        Unlike with `eval_jaxpr`, the equations take the line of the caller.
+        The equations take the line of the caller.
 
         Returns:
             The list of outputs.
         """
-        env, stack = dict(zip(jaxpr.invars, args, strict=True)), state.name_stack
-        try:
-            for eqn in jaxpr.eqns:
-                state.name_stack = joined(stack, eqn.name_stack)
-                operands = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
-                results = eqn.primitive.bind(*operands, **eqn.params)
-                env.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else (results,)))
-        finally:
-            state.name_stack = stack
-        return [literal_value(v) if type(v) is Literal else env[v] for v in jaxpr.outvars]
+        return eval_jaxpr(jaxpr, (), *args, propagate_source_info=False)
 
 
 class entering:

@@ -87,7 +87,7 @@ class Loaded(Compiled):
         lowered: Any = SimpleNamespace(
             _arg_tree=in_tree, _references=(), out_tree=out_tree, fun_name=more["name"], _traced=traced,
             _runs=traced, _kept=more["kept"], _consts=consts, _where=more["where"], _requested=more["asked"],
-            _commits=more.get("commits", False),        # of older files: none
+            _commits=more["commits"],
             out_info=out_tree.unflatten([struct_of(a) for a in more["outs"]]),
             in_avals=in_tree.unflatten(more["ins"]), _stage=SimpleNamespace(_flat=flat),
             _donated_leaves=[more["kept"][i - len(consts)] for i in more["donated"]])

@@ -29,9 +29,10 @@ class Divided(NamedTuple):
 
     def where(self, dims, other):
         """Divided as it is along `dims`; elsewhere as `other`, where that has larger parts."""
-        both = enumerate(zip(zip(self.axes, self.counts), zip(other.axes, other.counts)))
-        axes, counts = zip(*(mine if dim in dims or its[1] >= mine[1] else its for dim, (mine, its) in both))
-        return self._replace(axes=axes, counts=counts)
+        each = [self if dim in dims or other.counts[dim] >= count else other
+                for dim, count in enumerate(self.counts)]
+        return self._replace(axes=tuple(one.axes[dim] for dim, one in enumerate(each)),
+                             counts=tuple(one.counts[dim] for dim, one in enumerate(each)))
 
     def bytes(self, sizes=None):
         """On one device, with other `sizes` of some dimensions."""

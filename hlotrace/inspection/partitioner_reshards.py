@@ -57,7 +57,7 @@ class _Reshard:
             return []
         if now[-1] < target[-1]:
             if all(a % b == 0 for a, b in zip(tiles, wanted)):
-                return self.found if self.cut(gather=True) else None
+                return self.found if self.joined() else None
             whole = [dim for dim, (a, b) in enumerate(zip(tiles, wanted)) if a == target[-1] and b != a]
             if now[-1] > 1 or not whole:
                 return None
@@ -65,19 +65,20 @@ class _Reshard:
         elif now[-1] > target[-1]:
             shifted = tiles[0] == target[-1] == 1 and tiles[1:] == wanted[:-1] and wanted[-1] == now[-1]
             if shifted and any(a > b for a, b in zip(tiles, wanted)):
-                return self.found if self.exchange() and self.cut() else None
+                self.exchange()
+                return self.found if self.cut() else None
             if not self.cut() or target[-1] > 1 and self.now.shape != target:
                 return None
-        return self.found if self.exchange() and self.permuted() is not None else None
+        self.exchange()
+        return self.found if self.permute(self.target) else None
 
-    def permuted(self):
-        """Whether devices have to send their parts to others, which they do; None where parts are others."""
-        if self.now.shape != self.target.shape:
-            return None
-        if np.array_equal(self.now, self.target):
+    def permute(self, target):
+        """Devices send their parts to those that have them in `target`.  Are they its parts?"""
+        if self.now.shape != target.shape:
             return False
-        pairs = [*zip(self.now.ravel().tolist(), self.target.ravel().tolist())]
-        self.found.append(("collective-permute", pairs, self.bytes(self.now.shape)))
+        if not np.array_equal(self.now, target):
+            pairs = [*zip(self.now.ravel().tolist(), target.ravel().tolist())]
+            self.found.append(("collective-permute", pairs, self.bytes(self.now.shape)))
         return True
 
     def bytes(self, counts, padded=()):
@@ -86,32 +87,25 @@ class _Reshard:
                 for dim, (size, count) in enumerate(zip(self.sizes, counts))]
         return -(-math.prod(rows) * self.bits // 8)
 
-    def cut(self, gather=False):
-        """Cut the parts that several devices hold into those of the target, each device keeping its own; or,
-        backwards, bring devices parts that make one of the target's.  Could they?"""
-        whole, parts = (self.target, self.now) if gather else (self.now, self.target)
-        free, growth = whole.shape[-1] // parts.shape[-1], [
-            max(want // have, 1) for have, want in zip(whole.shape[:-1], parts.shape[:-1])]
-        factors = [1] * len(growth)
-        for dim in sorted(range(len(growth)), key=lambda dim: growth[dim] % whole.shape[-1] != 0):
-            factors[dim] = math.gcd(free, growth[dim])
-            free //= factors[dim]
-        if free > 1:
-            return False
-        grid = whole.reshape(*whole.shape[:-1], *factors, -1)
-        count = len(factors)
-        made = grid.transpose(*[i for dim in range(count) for i in (dim, count + dim)], 2 * count)
-        made = made.reshape(*map(math.prod, zip(whole.shape, factors)), -1)
-        if not gather:
+    def cut(self):
+        """Cut the parts that several devices hold into those of the target, each device keeping its own.
+
+        Could they?
+        """
+        made, _ = _cut(self.now, self.target)
+        if made is not None:
             self.now = made
-            return True
-        target, self.target = self.target, made
-        if self.permuted() is None:
+        return made is not None
+
+    def joined(self):
+        """Bring devices parts that make one of the target's.  Could they?"""
+        made, factors = _cut(self.target, self.now)
+        if made is None or not self.permute(made):
             return False
-        self.now, self.target = made, target
-        for dim in reversed(range(count)):
-            if factors[dim] > 1:
-                self.gather(dim, factors[dim])
+        self.now = made
+        for dim, factor in reversed([*enumerate(factors)]):
+            if factor > 1:
+                self.gather(dim, factor)
         return True
 
     def gather(self, dim, count=None):
@@ -131,7 +125,6 @@ class _Reshard:
             padded = -(-self.sizes[give] // before) * count
             self.found.append(("all-to-all", groups.reshape(-1, count).tolist(),
                                self.bytes(self.now.shape, {give: padded})))
-        return True
 
     def pair(self):
         """(dimension that is split less after it, one that is split more, how many devices), or None."""
@@ -146,6 +139,21 @@ class _Reshard:
                 if best:
                     return best[0], take, count
         return None
+
+
+def _cut(whole, parts):
+    """(the Tiling in which devices that hold the same part of `whole` cut it, so that there are as many as in
+    `parts`; into how many along each dimension), or (None, None)."""
+    free, count, factors = whole.shape[-1] // parts.shape[-1], whole.ndim - 1, [1] * (whole.ndim - 1)
+    growth = [max(want // have, 1) for have, want in zip(whole.shape[:-1], parts.shape[:-1])]
+    for dim in sorted(range(count), key=lambda dim: growth[dim] % whole.shape[-1] != 0):
+        factors[dim] = math.gcd(free, growth[dim])
+        free //= factors[dim]
+    if free > 1:
+        return None, None
+    grid = whole.reshape(*whole.shape[:-1], *factors, -1)
+    made = grid.transpose(*[i for dim in range(count) for i in (dim, count + dim)], 2 * count)
+    return made.reshape(*map(math.prod, zip(whole.shape, factors)), -1), factors
 
 
 def _split(grid, dim, count):

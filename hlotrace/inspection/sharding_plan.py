@@ -133,6 +133,7 @@ class _Reader:
 
     def __init__(self, module, mesh, on_host):
         self.module, self.mesh, self.on_host = module, mesh, on_host
+        self.axis_sizes = dict(zip(mesh.axis_names, mesh.axis_sizes))
         self.meshes = _meshes(module)
         self.functions = shardy.functions(module)
         self.needed = Needed(self.functions)
@@ -435,15 +436,13 @@ class _Reader:
 
     def looked_through(self, axes, result):
         """The exchange by which all that devices have found for one of several results is reduced by each."""
-        every = zip(self.mesh.axis_names, self.mesh.axis_sizes)
-        count = math.prod(size for name, size in every if name in axes)
+        count = math.prod(self.axis_sizes[name] for name in {*axes})
         return "all-gather", axes, count * self.bytes(result)
 
     def resharded(self, source, result):
         """The exchanges that bring a value where another one is."""
         before, manual = self.divided(source), shardy.manual_around(owner(result))
-        every = zip(self.mesh.axis_names, self.mesh.axis_sizes)
-        sizes = {name: size for name, size in every if name not in manual}
+        sizes = {name: size for name, size in self.axis_sizes.items() if name not in manual}
         mesh = SimpleNamespace(axis_names=[*sizes], axis_sizes=[*sizes.values()])
         found = reshard(before.sizes, before.bits, *[tiling(self.split(v), mesh) for v in (source, result)])
         if found is None:

@@ -12,8 +12,8 @@ from ..core.config import state
 from ..core.pytrees import pytree
 from ..core.trace import Tracer
 from ..primitives.parallel.sharding import (
-    InMemory, device_put_p, layout_constraint_p, mesh_cast_p, over_auto_axes, reshard as reshard_terms,
-    reshard_p, sharding_constraint_p, summed)
+    InMemory, device_put_p, layout_constraint_p, mesh_cast_p, reshard as reshard_terms, reshard_p,
+    sharding_constraint_p, summed, without_explicit_axes)
 from ..primitives.programs.calls import jit_bind
 from ..runtime.array_impl import own
 from ..runtime.devices import placement, transfer, transfer_guards
@@ -201,7 +201,7 @@ def constrained(values: Sequence[Any], shardings: Sequence[Any] | None, what: st
             check_automatic(s, what)
             v, s = _in_order(v, s, aval, what), s.in_layout(None)
             # within programs XLA pads what does not divide
-            within = bind is _constraint and isinstance(v, Tracer) and over_auto_axes(s)
+            within = bind is _constraint and isinstance(v, Tracer) and without_explicit_axes(s)
             placement.check_fits(s, aval, functools.partial(placement.of_type, f"{what}: a value", aval),
                                  divides=not within)
             v = (bind or _binding(s))(v, sharding=s)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core import programs
-from ..core.config import state
+from ..core.config import inside, state
 from ..core.jaxpr import Literal, literal_value, sub_jaxprs
 from ..core.primitive import missing
 from ..core.symbolic_zeros import UndefinedPrimal, drop_zeros, fill_zeros, is_undefined_primal
@@ -56,7 +56,7 @@ def _backward_scopes(outside: str | None) -> Callable[[str], str]:
     """What gives the scopes of an equation's transposition, from the equation's."""
     if outside is None:
         return str
-    around = f"{state.name_stack}/transpose()".lstrip("/")
+    around = inside("transpose()")
     return lambda stack: f"{around}/{stack.removeprefix(outside).lstrip('/')}".rstrip("/")
 
 

@@ -58,6 +58,13 @@ def test_equations_run_in_order_and_their_results_are_used():
         eval_jaxpr(program(f, F, F), (), 1.0)
 
 
+@pytest.mark.parametrize("keeps", [True, False])
+def test_equations_that_are_run_keep_their_lines_or_take_the_callers(keeps):
+    made = program(lambda x: [jax.lax.sin(x)], F)
+    again = program(lambda x: eval_jaxpr(made, (), x, propagate_source_info=keeps), F)
+    assert (again.eqns[0].source == made.eqns[0].source) is keeps
+
+
 def test_constants_are_given_beside_the_arguments():
     big = np.zeros(1000, np.float32)
     made = program(lambda x: [jnp.asarray(x) + big], F)

@@ -50,8 +50,8 @@ def test_every_public_name_is_mentioned_by_a_test():
     known, faces = mentioned() | ANNOTATIONS, stubs.faces()
     missing = {name: lacking for name, module in faces.items() if (lacking := [
         word for word in stubs.public(module)
-        if word not in known and not word.endswith("_p") and not isinstance(getattr(module, word),
-                                                                            ModuleType)])}
+        if word not in known and not word.endswith("_p")
+        and not isinstance(getattr(module, word), ModuleType)])}
     assert len(faces) > 20
     assert not missing, "no test mentions " + "; ".join(f"{name}: {', '.join(ws)}" for name, ws in missing.items())
 

@@ -53,6 +53,12 @@ def test_a_stub_that_is_out_of_date_is_found(now, monkeypatch, capsys):
 
 
 @pytest.mark.quick
+def test_each_row_of_types_is_of_a_name_that_stubs_have(now):
+    words = {word for text in now.values() for word in re.findall(r"\w+", text)}
+    assert not [row for row in stubs.LINES if "*" not in row[1] and row[1] not in words]
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize("name", FACES)
 def test_dir_shows_public_names_and_nothing_else(name):
     module = FACES[name]

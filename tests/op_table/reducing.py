@@ -153,8 +153,7 @@ program_row("reduce_window", log_add, lambda x, v: np.logaddexp.reduce(
     windows(x, POOLS["padded"], v), (-2, -1), initial=v), IMAGE, np.float64(-np.inf), derivative="forward",
     **POOLS["padded"],
     bad=[two_of("reduce_window", TypeError, "inconsistent window_strides and window_dimensions",
-                                   np.zeros((2, 2), np.float32), np.float32(0),
-                                   **{**window((1, 1)), "window_strides": (1,)})])
+                np.zeros((2, 2), np.float32), np.float32(0), **{**window((1, 1)), "window_strides": (1,)})])
 
 
 def chosen(x, p, pick):
@@ -284,8 +283,7 @@ def conv(lhs, rhs, variant="", kinds="f", bad=(), **how):
 conv((2, 3, 5), (4, 3, 2), kinds="fci", bad=[
     fails(TypeError, "equal rank", "conv_general_dilated", (1, 1, 3), (1, 1), **convolution()),
     fails(ValueError, "must equal the rhs input feature dimension size", "conv_general_dilated", (1, 2, 3),
-          (1, 1, 2),
-          **convolution())])
+          (1, 1, 2), **convolution())])
 conv((1, 2, 6), (2, 2, 2), "strides, padding, dilations", strides=(2,), padding=((1, 2),), lhs_dilation=(2,),
      rhs_dilation=(3,))
 conv((2, 4, 5), (6, 2, 2), "feature groups", features=2)

@@ -238,8 +238,8 @@ def test_orders_of_small_slices_are_the_same_in_blocks(kind, sizes, shape):
 def test_other_devices_are_in_their_order():
     devices = [Device(id=i, process_index=i // 3, platform="gpu", device_kind="H100") for i in range(6)]
     for contiguous in (False, True):
-        assert ids(create_device_mesh((3, 2), devices, contiguous_submeshes=contiguous)) == [[0, 1], [2, 3],
-                                                                                             [4, 5]]
+        found = ids(create_device_mesh((3, 2), devices, contiguous_submeshes=contiguous))
+        assert found == [[0, 1], [2, 3], [4, 5]]
     with pytest.raises(ValueError, match="Number of devices 6 must equal"):
         create_device_mesh((4,), devices)
 

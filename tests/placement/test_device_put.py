@@ -79,8 +79,8 @@ def test_on_which_devices_live_arrays_are(monkeypatch):
 
 
 def test_a_program_shows_where_it_puts_values():
-    device, of = jax.devices()[1], jax.NamedSharding(jax.make_mesh((2,), "x", devices=jax.devices()[:2]),
-                                                     jax.P("x"))
+    device, mesh = jax.devices()[1], jax.make_mesh((2,), "x", devices=jax.devices()[:2])
+    of = jax.NamedSharding(mesh, jax.P("x"))
     x = jax.device_put(np.ones(2, np.float32), of)
     for f, value, devices, sources in (
             (lambda x: jax.device_put(x, device), np.ones(2), repr(device), "None"),

@@ -152,8 +152,7 @@ def test_results_over_auto_axes_beside_explicit_ones_are_as_the_compiler_divided
 def test_a_type_within_shard_map_does_not_name_its_axes():
     with jax.set_mesh(mesh(AxisType.Explicit, AxisType.Auto)):
         made = jax.jit(jax.shard_map(lambda x: jnp.ones((4, 8), out_sharding=P()) * x, in_specs=P("x"),
-                                     out_specs=P("x"),
-                                     axis_names={"x"}))
+                                     out_specs=P("x"), axis_names={"x"}))
         np.testing.assert_array_equal(made(jax.device_put(X, P("x"))), X)
 
 
@@ -442,8 +441,8 @@ REFUSED = [
     (lambda: jax.vmap(jnp.add)(split("x"), X), ValueError, "Mapped away dimension of inputs passed to vmap"),
     (lambda: jax.vmap(jnp.add, (0, None))(split("x"), split(None, "x")), ValueError, "Unmapped values passed to vmap"),
     (lambda: jax.reshard(X, None), ValueError, "out_shardings which are non-None"),
-    (lambda: lax.with_sharding_constraint(X,
-                                          NamedSharding(mesh(AxisType.Auto, AxisType.Explicit), P("x", "y"))),
+    (lambda: lax.with_sharding_constraint(
+        X, NamedSharding(mesh(AxisType.Auto, AxisType.Explicit), P("x", "y"))),
      ValueError, "can only refer to Auto axes of the mesh"),
     (lambda: jax.vmap(jnp.sin, spmd_axis_name="y")(split("x")), ValueError, "Only one of spmd_axis_name or arrays")]
 
@@ -491,8 +490,8 @@ def test_a_constraint_over_explicit_axes_is_an_assertion():
         assert kind(call(split("x", "y"))) == "f32[8@x,8@y]"
         with pytest.raises(AssertionError, match="checks the type"):
             call(split("x"))
-    other = Mesh(np.array(devices()), "x",
-                 (AxisType.Explicit,))        # which axis splits what, not over which mesh
+    # which axis splits what, not over which mesh
+    other = Mesh(np.array(devices()), "x", (AxisType.Explicit,))
     assert kind(lax.with_sharding_constraint(split("x"), NamedSharding(other, P("x")))) == "f32[8@x,8]"
 
 
@@ -539,8 +538,8 @@ def test_shardings_of_jit_say_where_and_types_say_what_is_split():
         assert kind(jax.jit(program, out_shardings=P("y"))(X)) == "f32[8@y,8]"
         nested = jax.jit(lambda x: jax.jit(program, in_shardings=P("x"), out_shardings=P("y"))(x))
         assert kind(nested(X)) == "f32[8,8]" and kind(nested(split("x"))) == "f32[8@x,8]"
-    over = NamedSharding(mesh(),
-                         P("x", "y"))       # no mesh is in use: results are as the compiler divides them
+    # no mesh is in use: results are as the compiler divides them
+    over = NamedSharding(mesh(), P("x", "y"))
     for call in jax.jit(jnp.sin, in_shardings=over), jax.jit(jnp.sin, in_shardings=over).lower(X).compile():
         assert kind(call(X)) == "f32[8@x,8@y]"
     nested = jax.jit(lambda x: jax.jit(lambda x: x * 2, in_shardings=over)(x) + 1)
@@ -570,13 +569,13 @@ def test_a_cotangent_of_another_sharding_is_refused():
         jax.vjp(jnp.sin, split("x", "y"))[1](split("x"))
 
 
-@pytest.mark.parametrize("rule",
-                         [lambda _, ct: (jax.reshard(ct, P("x")),), lambda _, ct: (jax.reshard(ct, P()),)])
+@pytest.mark.parametrize("rule", [
+    lambda _, ct: (jax.reshard(ct, P("x")),), lambda _, ct: (jax.reshard(ct, P()),)])
 def test_a_rule_gives_cotangents_of_the_types_of_its_arguments(rule):
     double = jax.custom_vjp(lambda x: 2 * x)
     double.defvjp(lambda x: (2 * x, x), rule)
-    with jax.set_mesh(mesh()), pytest.raises(ValueError,
-                                             match="bwd rule must produce .* so the shardings do not match"):
+    words = "bwd rule must produce .* so the shardings do not match"
+    with jax.set_mesh(mesh()), pytest.raises(ValueError, match=words):
         jax.grad(lambda x: double(x).sum())(split("x", "y"))
 
 

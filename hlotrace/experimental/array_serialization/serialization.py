@@ -288,20 +288,21 @@ async def async_deserialize(in_type, tensorstore_spec, global_shape=None, dtype=
     >>> w = asyncio.run(serialization.async_deserialize(w.sharding, spec))                  # doctest: +SKIP
     """
     if isinstance(in_type, ShapeDtypeStruct):
-        global_shape, dtype = global_shape or in_type.shape, dtype or in_type.dtype
-        in_type = in_type.sharding
+        global_shape = in_type.shape if global_shape is None else global_shape
+        dtype, in_type = dtype or in_type.dtype, in_type.sharding
     store = await _tensorstore().open(tensorstore_spec, open=True, assume_metadata=assume_metadata,
                                       **_given(context=context, chunk_layout=chunk_layout))
     size, begin = _reading(store, in_type, global_shape, dtype)
     if byte_limiter is not None:
         await byte_limiter.wait_for_bytes(size)
-    reads, finish = begin()
-    for read in reads:
-        await read
-    found = finish()
-    if byte_limiter is not None:
-        await byte_limiter.release_bytes(size)
-    return found
+    try:
+        reads, finish = begin()
+        for read in reads:
+            await read
+        return finish()
+    finally:
+        if byte_limiter is not None:
+            await byte_limiter.release_bytes(size)
 
 
 def _tensorstore():

@@ -3,7 +3,7 @@ from ...api.composite import composite
 from ...api.vmap import vmap
 from ...core import dtypes, errors
 from ...core.array import Array
-from ...core.symbolic import dimension
+from ...core.symbolic.dimension import as_size, surely
 from ...core.trace import concrete_or_error, is_concrete
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.cumulative import cumsum_p
@@ -77,9 +77,9 @@ def known(x):
     return np.asarray(transfer.whole(concrete_or_error(x)))
 
 
-def as_size(size):
-    size = dimension.as_size(size)
-    if dimension.surely(size, high=-1):
+def checked_size(size):
+    size = as_size(size)
+    if surely(size, high=-1):
         raise ValueError(f"size must be a non-negative int, got {size}")
     return size
 
@@ -130,7 +130,7 @@ def nonzero(a, *, size=None, fill_value=None):
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * ndim(a)
     if len(fills) != ndim(a) or any(f is not None and ndim(f) for f in fills):
         raise ValueError(f"fill_value must be a scalar or a tuple of length {ndim(a)}; got {fill_value}")
-    return _nonzero(a, tuple(0 if f is None else f for f in fills), as_size(size))
+    return _nonzero(a, tuple(0 if f is None else f for f in fills), checked_size(size))
 
 
 def flatnonzero(a, *, size=None, fill_value=None):

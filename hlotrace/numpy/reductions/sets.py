@@ -17,7 +17,7 @@ from ...primitives.arrays.shape import broadcast_in_dim, full, move_axis, reshap
 from ...primitives.arrays.slicing import concatenate_p, slice_along
 from ...primitives.arrays.sort import sort, take_along
 from ...primitives.common import canonical_axis, np, prod, shape_of
-from ..indexing.conditions import as_size, check_known, known, where_true
+from ..indexing.conditions import check_known, checked_size, known, where_true
 from ..util import broadcast_to_shape, cast, check_arraylike, dtype_of, ndim, promote_dtypes, shape
 from .sorting import flat, index_dtype, positions, searchsorted
 
@@ -88,7 +88,7 @@ def _unique(name, ar, axis, equal_nan, size, fill_value):
     n = aval_of(ar).size if axis is None else shape(ar)[axis]
     rest = () if axis is None else tuple(s for i, s in enumerate(shape(ar)) if i != axis)
     if not n:
-        size = as_size(size or 0)
+        size = checked_size(size or 0)
         if size and fill_value is None:
             raise ValueError(f"jnp.{name}: for zero-sized input with nonzero size argument, fill_value must "
                              "be specified")
@@ -98,7 +98,7 @@ def _unique(name, ar, axis, equal_nan, size, fill_value):
         parts = values, none, full((0,), 0, index_dtype()), none
     else:
         rows, order, first = _sorted_rows(ar, axis, bool(equal_nan))
-        size = int(np.sum(known(first))) if size is None else as_size(size)
+        size = int(np.sum(known(first))) if size is None else checked_size(size)
         if fill_value is not None:
             fill_value = _filling(name, fill_value, ar, size, rest)
         parts = _unique_parts(rows, order, first, fill_value, size)
@@ -217,7 +217,7 @@ def unique_values(x, /, *, size=None, fill_value=None):
 
 def _chosen(values, mask, size, fill_value, *others):
     """The elements of `values` where `mask` is true, `size` of them; so of `others`: (vector, filling)."""
-    size = int(np.sum(known(mask))) if size is None else as_size(size)
+    size = int(np.sum(known(mask))) if size is None else checked_size(size)
     return _compress(values, mask, fill_value, others, size)
 
 

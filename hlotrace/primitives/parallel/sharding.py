@@ -24,7 +24,7 @@ def _abstract_eval(x, *, sharding):
     return x
 
 
-def over_auto_axes(sharding):
+def without_explicit_axes(sharding):
     """Is it over a mesh without Explicit axes?"""
     return not getattr(getattr(sharding, "mesh", None), "explicit_axes", True)
 
@@ -80,7 +80,7 @@ class ShardingAssertionError(ShardingTypeError, AssertionError):
 
 def _constraint_abstract_eval(x, *, sharding):
     """Over Explicit axes a constraint is a check; over Auto ones XLA pads what does not divide."""
-    if not over_auto_axes(sharding):
+    if not without_explicit_axes(sharding):
         _abstract_eval(x, sharding=sharding)
     stated = sharding.typed(x).explicit
     other = stated != x.explicit and (not stated or not x.explicit or stated.spec != x.explicit.spec)

@@ -86,8 +86,8 @@ class SpmdExecutable(executable.Executable):
         return current is sharding or current == sharding
 
     def take(self, leaves: Sequence[Any]) -> tuple[list[binding.Buffer], Any] | None:
-        """(buffers, True) for these arguments, moved where they are not committed; None if they lie
-        elsewhere.
+        """(buffers, are results committed) for these arguments, moved where they are not committed; None if
+        they are elsewhere.
 
         Where the shardings of some are equivalent to those of the program but other words, these words take
         the place of True, by position.

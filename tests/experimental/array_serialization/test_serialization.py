@@ -109,7 +109,9 @@ def test_an_array_is_written_and_read_within_an_event_loop(files):
         assert y.sharding == columns and y.dtype == getattr(in_type, "dtype", np.float32)
         assert (np.asarray(y) == np.arange(32).reshape(8, 4) * 2).all()
         assert (y.format.layout.major_to_minor == (1, 0)) is (in_type is by_columns)
-    assert limit.seen == [128, -128] * 3
+    with pytest.raises(ValueError, match="major_to_minor"):
+        asyncio.run(serialization.async_deserialize(Format(Layout((2, 1, 0)), columns), spec, byte_limiter=limit))
+    assert limit.seen == [128, -128] * 4
     y = asyncio.run(serialization.async_deserialize(columns, spec, (9, 2), np.int8))
     assert y.shape == (9, 2) and y.dtype == np.int8 and y[:, 1].tolist() == [*range(2, 64, 8), 0]
     with pytest.raises(TypeError, match="async_serialize: jax.Arrays of numbers"):

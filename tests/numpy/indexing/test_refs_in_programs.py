@@ -48,8 +48,9 @@ def test_loops():
         sieve[:2] = False
 
         def cross_out(p, _):
-            lax.fori_loop(2, n, lambda k,
-                          _: sieve.__setitem__(jnp.minimum(p * k, n - 1), sieve[p * k] & (p * k >= n)), None)
+            def cross(k, _):
+                sieve[jnp.minimum(p * k, n - 1)] = sieve[p * k] & (p * k >= n)
+            lax.fori_loop(2, n, cross, None)
         lax.fori_loop(2, n, cross_out, None)
         return sieve[...]
     same(np.flatnonzero(primes(20)), [2, 3, 5, 7, 11, 13, 17, 19])
@@ -126,8 +127,8 @@ def test_branches():
 
     @jax.jit
     def f(i):
-        return lax.switch(i,
-                          [lambda: a.__setitem__(0, 5.0), lambda: b.__setitem__(1, a[0] + 1), lambda: None])
+        return lax.switch(i, [
+            lambda: a.__setitem__(0, 5.0), lambda: b.__setitem__(1, a[0] + 1), lambda: None])
     for i in (0, 1, 2):
         f(i)
     same((a[0], b[1]), (5.0, 6.0))
