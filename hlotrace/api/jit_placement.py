@@ -12,6 +12,7 @@ from ..core.primitive import fact_of
 from ..core.pytrees import pytree
 from ..lowering.module import put_in_memory
 from ..lowering.result_memory import with_memories
+from ..primitives.programs.calls import jit_p
 from ..runtime import evaluate
 from ..runtime.array_impl import ArrayImpl, own
 from ..runtime.devices import placement, transfer
@@ -26,6 +27,19 @@ def maps_devices(jaxpr: Jaxpr) -> bool:
     """Does the program hold a shard_map, which needs all devices of its mesh?"""
     return any(eqn.primitive.spans_devices or any(map(maps_devices, sub_jaxprs(eqn.params)))
                for eqn in jaxpr.eqns)
+
+
+def _taker(jaxpr: Jaxpr, number: int) -> str:
+    """The primitive of a program that takes its input of this number over the mesh in use, "" if none."""
+    for eqn in jaxpr.eqns:
+        for i, v in enumerate(eqn.invars):
+            says_mesh = eqn.primitive.says_sharding or eqn.primitive.spans_devices
+            if v is not jaxpr.invars[number] or says_mesh:
+                continue
+            found = _taker(eqn.params["jaxpr"], i) if eqn.primitive is jit_p else eqn.primitive.name
+            if found:
+                return found
+    return ""
 
 
 def _on_one_device(x: Any) -> bool:
@@ -86,9 +100,8 @@ class Placement:
             # an AbstractMesh has no devices: those of arguments that the program does not use
             found = (*dict.fromkeys(s.mesh for s in places if hasattr(s, "mesh")), *found)
         if around and placed:
-            takes = next((eqn.primitive.name for eqn in program.eqns if not eqn.primitive.says_sharding), "")
             evaluate.check_mesh_in_use([places[i] for i in kept], program.in_avals[len(consts):], lambda i: (
-                f"argument {paths()[kept[i]]} of {self.name}"), takes and f"primitive {takes}")
+                f"argument {paths()[kept[i]]} of {self.name}"), lambda i: _taker(program, len(consts) + i))
         requested, outs = self.requested(traced, leaves)
         requested = requested and [*[None] * len(consts), *[requested[i] for i in kept]]
         if put := {v: s for v, s in put_in_memory(program).items() if isinstance(s, Sharding)}:

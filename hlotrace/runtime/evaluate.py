@@ -79,12 +79,12 @@ def committed_sharding(x: ArrayImpl) -> Sharding | None:
 
 
 def check_mesh_in_use(places: Sequence[Any], avals: Sequence[Any], names: Callable[[int], str],
-                      what: str) -> None:
+                      taker: Callable[[int], str]) -> None:
     """Are committed arguments over the devices of the mesh that `set_mesh` said, and typed by its axes?
 
     Args:
         places: the arguments' shardings, None for one that is not committed.
-        what: the primitive that takes them; nothing where none does.
+        taker: for the number of an argument, the primitive that takes it; "" where none does.
     Raises:
         ValueError: if not.
     """
@@ -100,11 +100,11 @@ def check_mesh_in_use(places: Sequence[Any], avals: Sequence[Any], names: Callab
                              f"jit's context mesh with device ids {wanted} on platform {platform}. Move it "
                              "there with device_put")
         of = getattr(s, "mesh", None)       # of other axis types in auto_axes, and in its derivative
-        if what and of is not None and of.shape_tuple != mesh.shape_tuple and (
-                of.explicit_axes or mesh.explicit_axes):
-            raise ValueError(f"For {what}, context mesh {mesh.abstract_mesh} should match the aval mesh "
-                             f"{of.abstract_mesh} for shape {aval.str_short()}, of {names(i)}. Move it to "
-                             "the mesh in use with device_put or reshard")
+        if of is not None and of.shape_tuple != mesh.shape_tuple and (
+                of.explicit_axes or mesh.explicit_axes) and (what := taker(i)):
+            raise ValueError(f"For primitive {what}, context mesh {mesh.abstract_mesh} should match the aval "
+                             f"mesh {of.abstract_mesh} for shape {aval.str_short()}, of {names(i)}. Move it "
+                             "to the mesh in use with device_put or reshard")
 
 
 def _joined(given: Any, wanted: Any) -> Any:
@@ -200,7 +200,7 @@ def _evaluate_carefully(primitive: Primitive, args: Sequence[Any], params: dict[
     executable = table.use(key)
     if executable is None:
         if placed and state.mesh_to_run_on is not None:
-            check_mesh_in_use(places, avals, "argument {}".format, f"primitive {primitive.name}")
+            check_mesh_in_use(places, avals, "argument {}".format, lambda _: primitive.name)
         where, _ = device_assignment(arrays, meshes=found)
         executable = table.keep(key, _compile_primitive(primitive, avals, params, where))
     results = executable(*executable.take(arrays))

@@ -51,3 +51,24 @@ def test_what_is_put_somewhere_stays_there():
         assert jnp.ones(4, device=last).devices() == {last}
         split = jax.device_put(HOST, PartitionSpec("x"))
         assert (split + jnp.ones(4)).sharding.spec == PartitionSpec("x")
+
+
+ON_THEIR_WAY = {        # what takes a value over another mesh to that in use -> the whole is twice the value
+    "reshard": lambda x: jax.reshard(x, PartitionSpec("x")) * 2,
+    "a call": lambda x: jax.jit(lambda y: jax.reshard(y, PartitionSpec("x")))(x) * 2,
+    "auto_axes": jax.sharding.auto_axes(lambda x: x * 2, out_sharding=PartitionSpec("x")),
+    "shard_map": jax.shard_map(lambda x: x * 2, in_specs=PartitionSpec("x"), out_specs=PartitionSpec("x")),
+}
+
+
+@pytest.mark.parametrize("way", ON_THEIR_WAY)
+def test_programs_bring_a_value_over_another_mesh_to_that_in_use(way):
+    mesh, other = (jax.make_mesh(shape, names, axis_types=(AxisType.Explicit,) * len(names))
+                   for shape, names in (((4, 2), ("x", "y")), ((8,), ("x",))))
+    x = jax.device_put(np.arange(16, dtype=np.float32), NamedSharding(other, PartitionSpec("x")))
+    with jax.set_mesh(mesh):
+        found = jax.jit(ON_THEIR_WAY[way])(x)
+        assert found.sharding == NamedSharding(mesh, PartitionSpec("x"))
+        np.testing.assert_array_equal(found, 2 * np.asarray(x))
+        with pytest.raises(ValueError, match="For primitive mul, context mesh .* of argument x of"):
+            jax.jit(lambda x: (ON_THEIR_WAY[way](x), x * 3))(x)
