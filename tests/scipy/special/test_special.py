@@ -153,6 +153,31 @@ def test_slopes_far_out_do_not_cancel(name, scale, sign, x):
     )
 
 
+def polygamma(m, x):
+    """By the recurrence from far to the right  (DLMF 5.15.5)."""
+    m, steps = np.asarray(m), np.arange(200)[:, None]
+    return theirs.polygamma(m, x + 200) + (-1) ** (m + 1) * theirs.factorial(m) * (1 / (x + steps) ** (m + 1)).sum(0)
+
+
+LEFT, SMALL = np.array([-0.3, -0.999, -3.4, -8.6, -10.5, -20.3, -100.25, 0.01, 2.0]), np.array([-0.5, -1e-3, 1e-4, 0.1, 0.9, 1.1, 4])
+STEPS = {"gammaln": lambda k, x: polygamma(k - 1, x), "digamma": polygamma, "i0": lambda k, x: theirs.ivp(0, x, k),
+         "i1": lambda k, x: theirs.ivp(1, x, k), "trigamma": lambda k, x: polygamma(k + 1, x),
+         "hurwitz": lambda k, x: polygamma(k + 2, x) / -2}
+OTHER_NAMES = {"trigamma": lambda x: ours.polygamma(1, x), "hurwitz": lambda x: ours.zeta(3.0, x)}
+
+
+@pytest.mark.parametrize("name, order, x", [
+    ("gammaln", 2, LEFT), ("gammaln", 3, LEFT), ("gammaln", 4, LEFT), ("digamma", 1, LEFT), ("trigamma", 1, LEFT),
+    ("trigamma", 2, LEFT), ("hurwitz", 1, LEFT), ("hurwitz", 2, LEFT), ("i1", 1, SMALL), ("i1", 2, SMALL), ("i1", 3, SMALL)])
+def test_slopes_of_slopes_in_single_precision(name, order, x):
+    """Where sums of large terms, or XLA's functions left of 0, would leave nothing of them."""
+    slope = OTHER_NAMES.get(name) or getattr(ours, name)
+    for _ in range(order):
+        slope = jax.grad(slope)
+    x = np.float32(x)
+    np.testing.assert_allclose(jax.vmap(slope)(x), STEPS[name](order, x.astype(float)), rtol=1e-3)
+
+
 def test_those_of_other_arguments():
     np.testing.assert_allclose(ours.bernoulli(8), theirs.bernoulli(8), atol=1e-7)
     np.testing.assert_allclose(ours.multigammaln(3.5, 3), theirs.multigammaln(3.5, 3), rtol=1e-6)
