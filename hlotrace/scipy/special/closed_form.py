@@ -162,8 +162,18 @@ def _poch(z, m):
     return jnp.where(m == 0, 1, gammasgn(z) * gammasgn(z + m) * jnp.exp(log))
 
 
+def _poch_by_z(_, z, m):
+    near = (jnp.abs(z) < 0.5) & (z + m > 0) & (m != 0)
+
+    def value(z):       # near z = 0, the pole of gamma(z), from gamma(z + 1)
+        x = jnp.where(near, z, 0.5)
+        from_next = x * jnp.exp(lax.lgamma(x + jnp.where(near, m, 1)) - lax.lgamma(x + 1))
+        return jnp.where(near, from_next, _poch(jnp.where(near, 1, z), m))
+    return jvp(value, (z,), (jnp.ones_like(z),))[1]
+
+
 # near m = 0 the slope by m is a small difference of those of gamma(m) and B(z, m)
-@special(lambda _, z, m: jvp(lambda z: _poch(z, m), (z,), (jnp.ones_like(z),))[1],
+@special(_poch_by_z,
          lambda out, z, m: out * lax.digamma(z + m))
 def poch(z, m):
     """Rising factorial gamma(z + m) / gamma(z)  (DLMF 5.2.5); NaN where z is at a pole, and 1 for m = 0.
@@ -362,7 +372,7 @@ def kl_div(p, q):
 
 
 logit = _named("logit", lambda x: jnp.log(x / (1 - x)), "log(x / (1 - x)), the inverse of `expit`.", "0.75",
-               1.0986, lambda out, x: 1 / (x * (1 - x)), complex=True)
+               1.0986, lambda out, x: 1 / x + 1 / (1 - x), complex=True)
 
 
 def _power(exponent, power, log):

@@ -159,16 +159,23 @@ def polygamma(m, x):
     return theirs.polygamma(m, x + 200) + (-1) ** (m + 1) * theirs.factorial(m) * (1 / (x + steps) ** (m + 1)).sum(0)
 
 
-LEFT, SMALL = np.array([-0.3, -0.999, -3.4, -8.6, -10.5, -20.3, -100.25, 0.01, 2.0]), np.array([-0.5, -1e-3, 1e-4, 0.1, 0.9, 1.1, 4])
+LEFT = np.array([-0.3, -0.999, -3.4, -8.6, -10.5, -20.3, -100.25, 0.01, 2.0])
+SMALL, FAR = np.array([-0.5, -1e-3, 1e-4, 0.1, 0.9, 1.1, 4]), np.array([-1e4, -1e3, -100, -20])
 STEPS = {"gammaln": lambda k, x: polygamma(k - 1, x), "digamma": polygamma, "i0": lambda k, x: theirs.ivp(0, x, k),
          "i1": lambda k, x: theirs.ivp(1, x, k), "trigamma": lambda k, x: polygamma(k + 1, x),
-         "hurwitz": lambda k, x: polygamma(k + 2, x) / -2}
-OTHER_NAMES = {"trigamma": lambda x: ours.polygamma(1, x), "hurwitz": lambda x: ours.zeta(3.0, x)}
+         "hurwitz": lambda k, x: polygamma(k + 2, x) / -2,
+         "log_ndtr": lambda k, x: [2 / x**3 - x - 1 / x, 1 / x**2 - 1 - 6 / x**4][k - 1],
+         "logit": lambda k, x: np.array([-INF, -INF, INF]),
+         "poch": lambda k, x: theirs.gamma(2.5) * [1, 2 * (np.euler_gamma + theirs.digamma(2.5))][k - 1] + 0 * x}
+OTHER_NAMES = {"trigamma": lambda x: ours.polygamma(1, x), "hurwitz": lambda x: ours.zeta(3.0, x),
+               "poch": lambda x: ours.poch(x, 2.5)}
 
 
 @pytest.mark.parametrize("name, order, x", [
     ("gammaln", 2, LEFT), ("gammaln", 3, LEFT), ("gammaln", 4, LEFT), ("digamma", 1, LEFT), ("trigamma", 1, LEFT),
-    ("trigamma", 2, LEFT), ("hurwitz", 1, LEFT), ("hurwitz", 2, LEFT), ("i1", 1, SMALL), ("i1", 2, SMALL), ("i1", 3, SMALL)])
+    ("trigamma", 2, LEFT), ("hurwitz", 1, LEFT), ("hurwitz", 2, LEFT), ("i1", 1, SMALL), ("i1", 2, SMALL), ("i1", 3, SMALL),
+    ("i0", 1, np.append(SMALL, [1e-10, 0])), ("i0", 2, SMALL), ("log_ndtr", 1, FAR), ("log_ndtr", 2, FAR),
+    ("logit", 2, [0.0, 1e-30, 1.0]), ("poch", 1, [0.0, 1e-10]), ("poch", 2, [0.0, 1e-10])])
 def test_slopes_of_slopes_in_single_precision(name, order, x):
     """Where sums of large terms, or XLA's functions left of 0, would leave nothing of them."""
     slope = OTHER_NAMES.get(name) or getattr(ours, name)
