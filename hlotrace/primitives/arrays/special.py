@@ -86,7 +86,29 @@ def zeta_slope(s, q):
 def _bessel_i1e_slope(y, x):
     # I1e'(x) = I0e(x) - I1e(x) (sign(x) + 1/x)  (A&S 9.6.26)
     sign = sign_p.bind(x)       # x times it has slope 0 at 0, |x| has not
-    return sub(bessel_i0e_p.bind(x), add(mul(y, sign), i1_over_x(y, x, exp(neg(mul(x, sign))))))
+    near = sub(bessel_i0e_p.bind(x), add(mul(y, sign), i1_over_x(y, x, exp(neg(mul(x, sign))))))
+    far, over, lack = _ratio_far_out(x)
+    return select(far, mul(mul(y, sign), sub(div(lack, sub(1, lack)), over)), near)
+
+
+def _bessel_i0e_slope(y, x):
+    far, _, lack = _ratio_far_out(x)
+    down = mul(sign_p.bind(x), y)
+    return select(far, neg(mul(down, lack)), sub(bessel_i1e_p.bind(x), down))
+
+
+def _ratio_far_out(x):
+    """Where |x| > 100, 1 / |x|, and there 1 - I1(|x|) / I0(|x|), of which differences would leave little.
+
+    Its series in 1 / |x| is that of Riccati's equation for the quotient  (DLMF 10.29.2).
+    """
+    far, c, total = gt(abs_p.bind(x), 100), [0, 0.5], 0.0
+    for k in range(2, 9):
+        c.append((sum(c[i] * c[k - i] for i in range(1, k)) + (k - 2) * c[-1]) / 2)
+    over = div(1, abs_p.bind(select(far, x, 100)))
+    for factor in reversed(c):
+        total = add(mul(over, total), factor)
+    return far, over, total
 
 
 def i1_over_x(y, x, factor):
@@ -106,7 +128,7 @@ def _bessel_i0e_value(x):
 
 
 bessel_i0e_p = elementwise("bessel_i0e", None, "f",
-                           lambda g, o, x: mul(g, sub(bessel_i1e_p.bind(x), mul(sign_p.bind(x), o))),
+                           lambda g, o, x: mul(g, _bessel_i0e_slope(o, x)),
                            lower=lambda ctx, eqn, x: ctx.lower_fun(_bessel_i0e_value, eqn, x))
 
 
