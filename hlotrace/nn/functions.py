@@ -287,10 +287,22 @@ def log1mexp(x):
     >>> nn.log1mexp(jnp.array([0., 1e-10, 100.]))
     Array([     -inf, -23.02585,  -0.     ], dtype=float32)
     """
-    x = _float("log1mexp", x)
+    return _log1mexp(_float("log1mexp", x))
+
+
+@custom_jvp
+def _log1mexp(x):
     small = x < np.log(2).item()
     return jnp.where(small, jnp.log(-jnp.expm1(-jnp.where(small, x, 1))),
                      jnp.log1p(-jnp.exp(-jnp.where(small, 1, x))))
+
+
+@_log1mexp.defjvp
+def _log1mexp_jvp(primals, tangents):
+    (x,), (tangent,) = primals, tangents
+    small = x < 1       # 1 / (exp(x) - 1), of a large x so that exp(x) is never infinite
+    rest = jnp.exp(-jnp.where(small, 1, x))
+    return _log1mexp(x), tangent * jnp.where(small, 1 / jnp.expm1(jnp.where(small, x, 1)), rest / (1 - rest))
 
 
 @composite(static=("axis",))

@@ -63,6 +63,8 @@ def test_arguments_of_activation_functions():
     p = np.array([1e-6, 0.1, 0.6, 0.8, 5, 60], np.float32)
     np.testing.assert_allclose(nn.log1mexp(p), np.log(-np.expm1(-p.astype(np.float64))), rtol=1e-5, atol=1e-20)
     assert np.isfinite(hlotrace.vmap(hlotrace.grad(nn.log1mexp))(p)).all()
+    seconds = [hlotrace.grad(hlotrace.grad(nn.log1mexp))(x) for x in (-0.0, 0.0, 0.5, 2.0, np.inf)]
+    np.testing.assert_allclose(seconds, [-np.inf, -np.inf, *(-0.25 / np.sinh([0.25, 1])**2), 0], rtol=1e-5)
 
 
 def test_activation_functions_at_the_edges():

@@ -46,6 +46,7 @@ L = jnp.array([[[2.0, 0.0], [1.0, 4.0]]])
     (lambda: jax.hessian(lambda v: jnp.hypot(*v))(jnp.array([1.5, 1.5])),
      np.array([[1, -1], [-1, 1]]) * 1.5**2 / 4.5**1.5),
     (lambda: jax.grad(jnp.hypot, (0, 1))(0.0, 0.0), (0.5, 0.5)),
+    (lambda: jax.grad(jax.grad(jax.scipy.stats.truncnorm.logpdf, 1), 1)(1.0, 0.0, jnp.inf), 2 / np.pi),
     (lambda: jnp.hypot(jnp.array([np.nan, 0.0, 0.0, np.inf, 3e38]), jnp.array([0.0, np.nan, -0.0, np.nan, 0.0])),
      [np.nan, np.nan, 0.0, np.inf, 3e38]),
 ])

@@ -1,4 +1,6 @@
 """Arithmetic that takes several primitives: quotients and remainders, powers, rounding, divisors, bounds."""
+import functools
+
 from ...api.composite import composite
 from ...api.custom_derivatives import custom_jvp
 from ...core import dtypes
@@ -12,7 +14,7 @@ from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.elementwise import (
     add as _add, convert, div, eq, ge, gt, lt, mul, ne, neg, select, sub)
 from ...primitives.arrays.powers import integer_pow_p, pow_p
-from ...primitives.arrays.special import bessel_i0e_p
+from ...primitives.arrays.special import bessel_i0e_p, bessel_i1e_p
 from ...primitives.common import np
 from ..arrays.creation import asarray
 from ..indexing.conditions import where
@@ -70,7 +72,15 @@ def i0(x):
     >>> jnp.i0(jnp.array([0., 1., 2.]))
     Array([1.       , 1.266066 , 2.2795854], dtype=float32)
     """
-    return mul(bessel_i0e_p.bind(x), e.exp(e.maximum(x, neg(x))))    # max, unlike abs, has slope 0 at 0
+    return _i0(x)
+
+
+def _unscaled(scaled, x):
+    return mul(scaled.bind(x), e.exp(e.maximum(x, neg(x))))     # max, unlike abs, has slope 0 at 0
+
+
+_i0 = custom_jvp(functools.partial(_unscaled, bessel_i0e_p))
+_i0.defjvps(lambda t, out, x: mul(t, _unscaled(bessel_i1e_p, x)))
 
 
 # --- functions of two arrays made of several primitives -------------------------------------------

@@ -121,7 +121,8 @@ def _cholesky_jvp(primals, tangents):
 def _factor_tangent(factor, da):
     inner = triangular_solve(factor, da)
     inner = triangular_solve(factor, inner, left_side=False, transpose_a=True, conjugate_a=True)
-    return matmul(factor, add(triangle(inner, inset=1), div(mul_exactly(inner, eye_like(inner)), 2)))
+    half = add(triangle(inner, inset=1), div(mul_exactly(inner, eye_like(inner)), 2))
+    return triangle(matmul(factor, half))       # of triangles, which NaN would fill
 
 
 cholesky_p = Mapped(

@@ -208,7 +208,8 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, debug=False, 
 @composite(static=("lower",))
 def _solve_positive(a, b, lower):
     def one(a, b):
-        factor = cho_factor(lax.stop_gradient(a), lower)
+        factor, read = cho_factor(lax.stop_gradient(a), lower), jnp.tril if lower else jnp.triu
+        a = read(a) + adjoint(read(a, -1 if lower else 1))      # what the factor is of
         # of the transpose
         return lax.custom_linear_solve(lambda x: product(a, x), b, lambda _, b: cho_solve(factor, b),
                                        lambda _, b: jnp.conj(cho_solve(factor, jnp.conj(b))))

@@ -12,6 +12,7 @@ from ...lax.special import betainc as _betainc, igamma, igammac
 from ...nn import functions as nn
 from ...numpy.util import promote_args_inexact
 from ...primitives.arrays.incomplete import log_star
+from ...primitives.arrays.special import i1_over_x, polygamma_slope, zeta_slope
 from ...primitives.common import static_int
 from .promotion import special
 
@@ -46,7 +47,7 @@ i0e = _named("i0e", lambda x: lax.bessel_i0e(x), "exp(-|x|) I0(x)  (DLMF 10.25.2
 i1e = _named("i1e", lambda x: lax.bessel_i1e(x), "exp(-|x|) I1(x)  (DLMF 10.25.2).", "1.", 0.2079)
 i0 = _named("i0", lambda x: jnp.i0(x), "Modified Bessel function of order 0.", "1.", 1.2661)
 i1 = _named("i1", lambda x: lax.bessel_i1e(x) * jnp.exp(jnp.abs(x)), "Modified Bessel function of order 1.",
-            "1.", 0.5652, lambda out, x: jnp.i0(x) - jnp.where(x == 0, 0.5, out / jnp.where(x == 0, 1, x)))
+            "1.", 0.5652, lambda out, x: jnp.i0(x) - i1_over_x(out, x, 1))
 expit = _named("expit", lambda x: lax.logistic(x), "1 / (1 + exp(-x)).", "1.", 0.7311, complex=True)
 
 
@@ -161,8 +162,18 @@ def _poch(z, m):
     return jnp.where(m == 0, 1, gammasgn(z) * gammasgn(z + m) * jnp.exp(log))
 
 
+def _poch_by_z(_, z, m):
+    near = (jnp.abs(z) < 0.5) & (z + m > 0) & (m != 0)
+
+    def value(z):       # near z = 0, the pole of gamma(z), from gamma(z + 1)
+        x = jnp.where(near, z, 0.5)
+        from_next = x * jnp.exp(lax.lgamma(x + jnp.where(near, m, 1)) - lax.lgamma(x + 1))
+        return jnp.where(near, from_next, _poch(jnp.where(near, 1, z), m))
+    return jvp(value, (z,), (jnp.ones_like(z),))[1]
+
+
 # near m = 0 the slope by m is a small difference of those of gamma(m) and B(z, m)
-@special(lambda _, z, m: jvp(lambda z: _poch(z, m), (z,), (jnp.ones_like(z),))[1],
+@special(_poch_by_z,
          lambda out, z, m: out * lax.digamma(z + m))
 def poch(z, m):
     """Rising factorial gamma(z + m) / gamma(z)  (DLMF 5.2.5); NaN where z is at a pole, and 1 for m = 0.
@@ -237,7 +248,7 @@ def polygamma(n, x):
     return _polygamma(n, x)
 
 
-@special(None, lambda out, n, x: lax.polygamma(n + 1, x))
+@special(None, lambda out, n, x: polygamma_slope(*jnp.broadcast_arrays(n, x)))
 def _polygamma(n, x):
     first = n == 0
     return jnp.where(first, lax.digamma(x), lax.polygamma(jnp.where(first, 1, n), x))
@@ -270,7 +281,7 @@ def _euler_maclaurin(x, q):          # DLMF 25.11.28, whose terms have a derivat
 
 
 @special(lambda _, x, q: jvp(lambda x: _euler_maclaurin(x, q), (x,), (jnp.ones_like(x),))[1],
-         lambda _, x, q: -x * _zeta(x + 1, q))
+         lambda _, x, q: zeta_slope(*jnp.broadcast_arrays(x, q)))
 def _zeta(x, q):
     return lax.zeta(*jnp.broadcast_arrays(x, q))
 
@@ -361,7 +372,7 @@ def kl_div(p, q):
 
 
 logit = _named("logit", lambda x: jnp.log(x / (1 - x)), "log(x / (1 - x)), the inverse of `expit`.", "0.75",
-               1.0986, lambda out, x: 1 / (x * (1 - x)), complex=True)
+               1.0986, lambda out, x: 1 / x + 1 / (1 - x), complex=True)
 
 
 def _power(exponent, power, log):

@@ -110,7 +110,14 @@ def _log_ndtr(order):
         # theorem 4
         above = jnp.where(rest == 1, -other, log * other / jnp.where(rest == 1, 1, 1 - rest))
         return jnp.where(x < 0, log + power, above)
-    return special(lambda out, x: jnp.exp(-jnp.square(x) / 2 - math.log(2 * math.pi) / 2 - out))(log_ndtr)
+    return special(_log_ndtr_dx)(log_ndtr)
+
+
+def _log_ndtr_dx(out, x):
+    low = x < 0         # there the density over ndtr by erfcx, whose slopes do not cancel  (DLMF 7.2.3)
+    right, out = jnp.where(low, 0, x), jnp.where(low, 0, out)
+    above = jnp.exp(-jnp.square(right) / 2 - math.log(2 * math.pi) / 2 - out)
+    return jnp.where(low, math.sqrt(2 / math.pi) / erfcx(jnp.where(low, x, 0) * -math.sqrt(0.5)), above)
 
 
 @special(lambda out, p: math.sqrt(2 * math.pi) * jnp.exp(jnp.square(out) / 2))

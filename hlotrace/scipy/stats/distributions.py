@@ -105,7 +105,7 @@ def _t_logpdf(z, df):
 # --- the normal distribution between two bounds ---------------------------------------------------
 
 def _nearest(a, b):
-    return jnp.clip(0.0, a, b)
+    return where(a > 0, a, where(b < 0, b, 0.0))     # jnp.clip would move halves at a tie
 
 
 def _mass(a, b):
@@ -116,10 +116,10 @@ def _mass(a, b):
     """
     right = a > 0
     a, b = where(right, -b, a), where(right, -a, b)
-    one_side = b < 0
-    top, low = where(one_side, b, -1.0), where(one_side, a, -2.0)
-    ratio = math.sqrt(math.pi / 2)
-    share = jnp.exp((top - low) * (top + low) / 2)
+    one_side, ends = b < 0, a > -INF
+    top = where(one_side, b, -1.0)
+    low, ratio = where(one_side & ends, a, top - 1), math.sqrt(math.pi / 2)
+    share = where(ends, jnp.exp((top - low) * (top + low) / 2), 0)
     beside = ratio * (sp.erfcx(-top * math.sqrt(0.5)) - sp.erfcx(-low * math.sqrt(0.5)) * share)
     around = math.sqrt(2 * math.pi) * (1 - sp.ndtr(where(one_side, -1, a)) - sp.ndtr(where(one_side, -1, -b)))
     half, middle = (b - a) / 2, (a + b) / 2

@@ -138,7 +138,9 @@ def test_logarithms_of_far_tails():
 # law, function, arguments, by which of them
 SLOPES = [("norm", "logcdf", (-30.0, 0.5, 2.0), 2), ("norm", "logsf", (9.0,), 0),
           ("truncnorm", "logpdf", (20.5, 20.0, 22.0), 1), ("truncnorm", "logcdf", (-0.3, -1.0, 2.0), 2),
-          ("truncnorm", "logsf", (20.5, 20.0, 20.9), 0),
+          ("truncnorm", "logsf", (20.5, 20.0, 20.9), 0), ("truncnorm", "logcdf", (1.0, 0.0, np.inf), 0),
+          ("truncnorm", "logcdf", (1.0, 0.0, np.inf), 1), ("truncnorm", "logcdf", (-1.0, -np.inf, 1.0), 0),
+          ("truncnorm", "logsf", (-1.0, -np.inf, 1.0), 2),
           ("gamma", "logpdf", (3.0, 200.0), 1), ("gamma", "logsf", (3.0, 2.0), 1), ("beta", "logpdf", (0.3, 2.0, 300.0), 2),
           ("t", "logpdf", (1.5, 7.0), 1), ("gennorm", "cdf", (0.5, 1.5), 0), ("cauchy", "ppf", (1e-3,), 0),
           ("binom", "logpmf", (3, 10, 0.4), 2), ("poisson", "logpmf", (3, 2.5), 1), ("nbinom", "logpmf", (3, 10.0, 0.3), 1),
