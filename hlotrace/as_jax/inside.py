@@ -169,6 +169,7 @@ _NAMES = """
 | `jax.extend.core` | packages | `extend.call_primitives` | CallPrimitive |
 | `jax.extend.pallas` | packages | nothing | GridMapping register_lowering_rule |
 | `jax.extend` | packages | module | pallas |
+| `jax.interpreters.ad` | neural-tangents | nothing | linearize |
 | `jax.interpreters.mlir` | packages | nothing | _call_lowering |
 | `jax.interpreters.pxla` | packages | nothing | global_avals_to_results_handler |
 | `jax.interpreters.pxla` | packages | `faces` | thread_resources |

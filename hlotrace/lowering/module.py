@@ -222,8 +222,24 @@ class Module:
                 line = mesh_text(mesh, name, devices) if mesh else f"sdy.mesh @{name} = <[], device_ids=[0]>"
                 meshes += f"  {line}\n"
         name = f'"{self.name}"' if "-" in self.name else self.name
-        return (f"module @{name} {counts} {{\n{meshes}{''.join(self.texts)}}}\n"
-                + (self.locations.text() if self.locations else ""))
+        return self.settle_sizes(f"module @{name} {counts} {{\n{meshes}{''.join(self.texts)}}}\n"
+                                 + (self.locations.text() if self.locations else ""))
+
+    def settle_sizes(self, text: str) -> str:
+        """The text of the module; there are no symbolic sizes in it, as none is in the types of arguments."""
+        if found := SYMBOLIC_SIZE.search(text):
+            raise unknown_variable(self.name, found[1])
+        return text
+
+
+SYMBOLIC_SIZE = re.compile(r"\{(?<=[<x]\{)([^{}]*)\}x")      # in a type, see avals.mlir_type
+
+
+def unknown_variable(name: str, size: str, known: Sequence[str] = ()) -> ValueError:
+    """What is said of a size that the shapes of arguments leave open."""
+    return ValueError(f"{name}: Encountered dimension variable in '{size}' that is not appearing in the "
+                      f"shapes of the function arguments: these have {list(known)}. Its value is found in "
+                      "the shapes of arguments alone: give an array that has it as a size")
 
 
 def _plain(text: str) -> bool:

@@ -21,7 +21,7 @@ from ..core.avals import ShapedArray
 from ..core.symbolic.dimension import Dimension, variables
 from ..core.symbolic.scope import parse, solve, split
 from .custom_calls import attribute, quoted
-from .module import Context, Module
+from .module import SYMBOLIC_SIZE, Context, Module, unknown_variable
 
 if TYPE_CHECKING:
     from ..core.jaxpr import Jaxpr
@@ -129,6 +129,8 @@ class DynamicContext(Context):
         """The name of a 32-bit integer that is a size."""
         if type(d) is not Dimension:
             return super().constant(d, "int32")
+        if not d.variables() <= set(self.module.variables):
+            raise unknown_variable(self.module.name, str(d), self.module.variables)
         total = ""
         for monomial, c in d.terms.items():
             factors = [f for atom, power in monomial for f in [self.atom(atom)] * power]
@@ -397,5 +399,5 @@ class DynamicModule(Module):
             head, body = self.texts[slot].split("(", 1)
             self.texts[slot] = f"{head}({given}{'' if body.startswith(')') else ', '}{body}"
 
-    def text(self) -> str:
-        return re.sub(r"(?<=[<x])\{[^{}]*\}x", "?x", super().text())
+    def settle_sizes(self, text: str) -> str:
+        return SYMBOLIC_SIZE.sub("?x", text)

@@ -207,21 +207,24 @@ def canonical_shape(shape: Any, what: str = "shape", undecided: bool = False) ->
     """
     if type(shape) is tuple and not [d for d in shape if type(d) is not int or d < 0]:
         return shape        # as most are
-    if isinstance(shape, (int, np.integer, Dimension)) and not isinstance(shape, bool):
+    result = sizes_of(shape, what)
+    if any(d < 0 for d in result if not (undecided and isinstance(d, Dimension))):
+        raise errors.ShapeError(f"{what} must have every element be nonnegative, got {result}")
+    return result
+
+
+def sizes_of(shape: Any, what: str) -> tuple[Any, ...]:
+    """A tuple of ints and symbolic sizes from an int or a sequence; TypeError for traced or other values."""
+    if isinstance(shape, (int, Dimension)) and type(shape) is not bool or getattr(shape, "ndim", None) == 0:
         shape = (shape,)
-    elif isinstance(shape, np.ndarray):
-        shape = np.atleast_1d(shape)
     try:
-        result = tuple(map(as_size, shape))
+        return tuple(map(as_size, shape))
     except TypeError as error:
         why = str(error)
         if type(error) is TypeError:
             why = f"{what} must be an int or a sequence of ints known when tracing"
         raise type(error)("Shapes must be 1D sequences of concrete values of integer type, got "
                           f"{shape!r}: {why}") from None
-    if any(d < 0 for d in result if not (undecided and isinstance(d, Dimension))):
-        raise errors.ShapeError(f"{what} must have every element be nonnegative, got {result}")
-    return result
 
 
 def kind_of(dtype: Any) -> str:

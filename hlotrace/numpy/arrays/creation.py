@@ -426,8 +426,7 @@ def _fill(shape, value, dtype, weak=False):
 
 
 def _shape(name, shape):
-    return canonical_shape((shape,) if ndim(shape) == 0 and hasattr(shape, "dtype") else shape,
-                           f"jnp.{name}: shape")
+    return canonical_shape(shape, f"jnp.{name}: shape")
 
 
 def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):

@@ -3,13 +3,13 @@ from ...api.composite import composite
 from ...core import errors
 from ...core.array import Array
 from ...core.avals import aval_of
-from ...core.symbolic.dimension import as_size, is_constant_shape
+from ...core.symbolic.dimension import is_constant_shape
 from ...lax import shapes as lax
 from ...lax.shapes import broadcast_shapes
 from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays.shape import reshape as reshape_array
 from ...primitives.arrays.slicing import slice_along
-from ...primitives.common import as_axes, canonical_axes, canonical_axis, canonical_shape, np, prod
+from ...primitives.common import as_axes, canonical_axes, canonical_axis, canonical_shape, np, prod, sizes_of
 from ..util import (
     broadcast_to_shape, check_arraylike, joint_shape, ndim as ndim_of, shape as shape_of, split_alike)
 from .creation import asarray
@@ -59,10 +59,7 @@ def size(a, axis=None):
 
 def new_shape(name, old, wanted):
     """The shape that `wanted`, in which one size may be -1, means.  TypeError if it does not fit."""
-    try:
-        wanted = (as_size(wanted),)
-    except TypeError:
-        wanted = tuple(map(as_size, wanted))
+    wanted = sizes_of(wanted, f"{name}: shape")
     total = prod(old)
     if wanted.count(-1) > 1 or any([n < -1 for n in wanted]):
         raise errors.ShapeError(f"{name}: can only specify one unknown axis size with a `-1` value, and no "

@@ -102,3 +102,15 @@ class Blocks:
 def test_whatever_can_be_iterated_is_a_sequence(call, kind):
     x = jnp.arange(6.0).reshape(2, 3)
     np.testing.assert_array_equal(call(kind, x), call(list, x))
+
+
+@pytest.mark.parametrize("f", [
+    lambda x, n: x.reshape(n), lambda x, n: jnp.reshape(x, (n, -1)), lambda x, n: jax.lax.reshape(x, n),
+    lambda x, n: jnp.broadcast_to(x, n), lambda x, n: jnp.zeros(n), lambda x, n: jnp.full((3, n), x[0]),
+    lambda x, n: jax.random.normal(jax.random.key(0), n)])
+def test_shapes_that_are_no_known_ints(f):
+    for n in (2., "a"):
+        with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values of integer type"):
+            f(jnp.zeros(6), n)
+    with pytest.raises(jax.errors.TracerIntegerConversionError, match="Shapes must be 1D(?s:.)*because it depends on the value of the argument x"):
+        jax.jit(lambda x: f(x, x.sum().astype(int)))(jnp.zeros(6))
