@@ -298,7 +298,7 @@ CONCRETE_PROPERTIES = ("addressable_shards committed global_shards is_fully_addr
 def _needs_concrete(name: str) -> Callable[..., Any]:
     def refuse(self: Tracer, *_args: Any, **_named: Any) -> NoReturn:
         raise errors.concrete_needed(self, f"{name}: concrete arrays alone have it", _BEFORE)
-    refuse.__name__ = name
+    refuse.__name__, refuse.__qualname__ = name, f"Tracer.{name}"
     return refuse
 
 

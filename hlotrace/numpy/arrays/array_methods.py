@@ -294,7 +294,7 @@ def _method(operation, effect):
         else:
             result = update(x, index, values, operation, **flags)
         return with_out_sharding(result, out_sharding, f"x.at[].{operation}")
-    method.__name__ = operation
+    method.__name__, method.__qualname__ = operation, f"at[].{operation}"
     method.__doc__ = f"""A copy of the array in which the addressed elements are {effect}.
 
         What indices address out of bounds is dropped, as with mode="drop"; mode="clip" writes the nearest
