@@ -350,8 +350,10 @@ class Reference:
                     lines += [f".. py:attribute:: {target.id}", ""]
         if "__init__" in methods:
             start = self.words.signature(methods.pop("__init__")[0], bound=True).partition(" -> ")[0]
+        _, _, fields = (own_doc(value) or "").partition("Attributes:")
+        described = set(re.findall(r"^\s+(\w+):", fields, re.MULTILINE))
         for member, found in methods.items():
-            if not member.startswith("_"):
+            if not member.startswith("_") and member not in described:
                 lines += self.member(value, member, found)
         return [f".. py:{kind}:: {name}{start}"], lines
 

@@ -57,6 +57,13 @@ def test_every_public_name_has_one_entry_and_its_source(reference):
     assert len(sources) > 100 and all((ROOT / path).exists() for path in sources)
 
 
+def test_members_of_a_class_are_described_once(reference):
+    for page, text in reference.pages().items():
+        for entry in re.split(r"^\.\. py:", text, flags=re.M):
+            members = re.findall(r"^ +\.\. (?:py:)?(?:attribute|property|method):: ([\w\\]+)", entry, re.M)
+            assert len(members) == len(set(members)), (page, entry[:50], members)
+
+
 @pytest.mark.parametrize(("doc", "lines"), [
     ("Give `x` and `lax.scan(f)`.", ["Give ``x`` and :py:obj:`lax.scan(f) <hlotrace.lax.scan>`."]),
     ("Of `*args`, x_1 and a*b.", [r"Of ``*args``, x\_1 and a\*b."]),
