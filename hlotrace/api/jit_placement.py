@@ -32,13 +32,13 @@ def maps_devices(jaxpr: Jaxpr) -> bool:
 def _taker(jaxpr: Jaxpr, number: int) -> str:
     """The primitive of a program that takes its input of this number over the mesh in use, "" if none."""
     for eqn in jaxpr.eqns:
+        if eqn.primitive.says_sharding or eqn.primitive.spans_devices:
+            continue        # it says over which mesh
         for i, v in enumerate(eqn.invars):
-            says_mesh = eqn.primitive.says_sharding or eqn.primitive.spans_devices
-            if v is not jaxpr.invars[number] or says_mesh:
-                continue
-            found = _taker(eqn.params["jaxpr"], i) if eqn.primitive is jit_p else eqn.primitive.name
-            if found:
-                return found
+            if v is jaxpr.invars[number]:
+                found = _taker(eqn.params["jaxpr"], i) if eqn.primitive is jit_p else eqn.primitive.name
+                if found:
+                    return found
     return ""
 
 

@@ -43,8 +43,10 @@ def test_convolutions_are_products_but_not_ones_without_batch_dimensions():
     def f(w, x):
         return jnp.sin(jnp.sin(jnp.convolve(x, w))).sum()
     args = jnp.ones(3), jnp.ones(5)
-    found = [[aval.shape for aval, _ in jax.ad_checkpoint.saved_residuals(jax.checkpoint(f, policy=policy), *args)]
-             for policy in (policies.dots_saveable, policies.dots_with_no_batch_dims_saveable)]
+    found = [
+        [aval.shape for aval, _ in jax.ad_checkpoint.saved_residuals(jax.checkpoint(f, policy=policy), *args)]
+        for policy in (policies.dots_saveable, policies.dots_with_no_batch_dims_saveable)
+    ]
     assert [shapes.count((1, 1, 7)) for shapes in found] == [1, 0]
 
 

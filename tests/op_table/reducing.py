@@ -54,10 +54,23 @@ for name, ref in {"argmax": np.argmax, "argmin": np.argmin}.items():
               index_dtype=np.dtype(np.float32))])
     row(name, lambda x, f=ref: f(x), np.array([1, np.nan, 3, np.nan]), variant="nan",
         params={"axes": (0,), "index_dtype": np.dtype(np.int32)}, derivative="none")
-    row(name, lambda x, f=ref: f(x, axis=1), integers(-3, 4, 40, 30), kinds="fiub", variant="of many", params=params,
-        derivative="none")      # CPUs take these as vectors
-    row(name, lambda x, f=ref: f(x, axis=1), np.where(np.arange(1200) % 97 == 50, np.nan, 1.0).reshape(2, 600),
-        variant="nan among many", params=params, derivative="none")
+    row(
+        name,
+        lambda x, f=ref: f(x, axis=1),
+        integers(-3, 4, 40, 30),
+        kinds="fiub",
+        variant="of many",
+        params=params,
+        derivative="none",
+    )  # CPUs take these as vectors
+    row(
+        name,
+        lambda x, f=ref: f(x, axis=1),
+        np.where(np.arange(1200) % 97 == 50, np.nan, 1.0).reshape(2, 600),
+        variant="nan among many",
+        params=params,
+        derivative="none",
+    )
 
 
 def log_add(x, y):

@@ -64,12 +64,26 @@ row("concatenate", lambda *xs: np.concatenate(xs, 1), X23, between(-3, 3, 2, 1),
         fails(TypeError, "shapes that differ in dimensions other", "concatenate", (2, 3), (3, 3),
               dimension=1),
         fails(ValueError, "out of bounds", "concatenate", (2,), (2,), dimension=1)])
-row("interleave", lambda x, y: np.stack([x[:, 0], y[:, 0], x[:, 1], y[:, 1], x[:, 2]], 1), X23, between(-3, 3, 2, 2),
-    params={"dimension": 1}, bad=[
+row(
+    "interleave",
+    lambda x, y: np.stack([x[:, 0], y[:, 0], x[:, 1], y[:, 1], x[:, 2]], 1),
+    X23,
+    between(-3, 3, 2, 2),
+    params={"dimension": 1},
+    bad=[
         fails(TypeError, "same dtypes", "interleave", (2,), np.zeros(2, np.int32), dimension=0),
         fails(ValueError, "as long as the second", "interleave", (2,), (3,), dimension=0),
-        fails(ValueError, "as long as the second", "interleave", (2, 3), (2, 2), dimension=0)])
-row("interleave", lambda x, y: np.stack([x, y], 1).reshape(4, 3), X23, X23, params={"dimension": 0}, variant="alike")
+        fails(ValueError, "as long as the second", "interleave", (2, 3), (2, 2), dimension=0),
+    ],
+)
+row(
+    "interleave",
+    lambda x, y: np.stack([x, y], 1).reshape(4, 3),
+    X23,
+    X23,
+    params={"dimension": 0},
+    variant="alike",
+)
 row("iota", lambda: np.broadcast_to(np.arange(3), (2, 3)), kinds="", bad=[
     fails(ValueError, "iota dimension must be between", "iota", dtype=np.dtype(np.int32), shape=(2, 3),
           dimension=2)],

@@ -72,3 +72,13 @@ def test_programs_bring_a_value_over_another_mesh_to_that_in_use(way):
         np.testing.assert_array_equal(found, 2 * np.asarray(x))
         with pytest.raises(ValueError, match="For primitive mul, context mesh .* of argument x of"):
             jax.jit(lambda x: (ON_THEIR_WAY[way](x), x * 3))(x)
+
+
+@pytest.mark.parametrize("kind", ["Auto", "Explicit"])
+def test_values_over_axes_of_other_types_are_computed_with(kind):
+    other = "Explicit" if kind == "Auto" else "Auto"
+    mesh, over = (jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType[k],) * 2) for k in (kind, other))
+    x = jax.device_put(np.arange(16, dtype=np.float32), NamedSharding(over, PartitionSpec("x")))
+    with jax.set_mesh(mesh):
+        for use in (lambda x: x * 2, jax.jit(lambda x: x * 2)):
+            np.testing.assert_array_equal(use(x), 2 * np.asarray(x))

@@ -58,8 +58,20 @@ def assert_constants_are_as_arguments(calls):
 @pytest.mark.parametrize(
     "dtype",
     [
-        "int4", "uint4", "int8", "uint8", "uint16", "int32", "int64", "float32", "bfloat16", "float16", "float64",
-        "bool", "complex64", "complex128",
+        "int4",
+        "uint4",
+        "int8",
+        "uint8",
+        "uint16",
+        "int32",
+        "int64",
+        "float32",
+        "bfloat16",
+        "float16",
+        "float64",
+        "bool",
+        "complex64",
+        "complex128",
     ],
 )
 def test_elementwise_operations(dtype):

@@ -38,7 +38,10 @@ def test_numpy_sees_the_buffer_without_a_copy():
         np.asarray(x, np.int32, copy=False)
     with pytest.raises(ValueError, match="read-only"):
         view[0] = 1
-    assert np.shares_memory(x._value, view) and x.__array_priority__ < jax.jit(lambda x: x.__array_priority__)(x) == 1000
+    assert (
+        np.shares_memory(x._value, view)
+        and x.__array_priority__ < jax.jit(lambda x: x.__array_priority__)(x) == 1000
+    )
     del x
     np.testing.assert_array_equal(view, np.arange(4.0))      # the view keeps the buffer
     if sys.version_info >= (3, 12):

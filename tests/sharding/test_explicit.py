@@ -360,8 +360,14 @@ def test_tangents_and_cotangents_are_split_as_their_primals_are():
 def test_gradients_of_examples_are_split_as_these():
     x = split("x")
     for loss in (lambda w, v: (jnp.tanh(w @ v) ** 2).sum(), lambda w, v: jnp.round(w @ v).sum()):
-        for grads in (f(g) for f in (lambda f: f, jax.jit) for g in (
-                jax.vmap(jax.grad(loss), (None, 0)), jax.vmap(lambda w, v, f=loss: jax.vjp(f, w, v)[1](1.0)[0], (None, 0)))):
+        for grads in (
+            f(g)
+            for f in (lambda f: f, jax.jit)
+            for g in (
+                jax.vmap(jax.grad(loss), (None, 0)),
+                jax.vmap(lambda w, v, f=loss: jax.vjp(f, w, v)[1](1.0)[0], (None, 0)),
+            )
+        ):
             for w in split(), X:
                 with jax.set_mesh(mesh()):
                     assert kind(grads(w, x)) == "f32[8@x,8,8]"
@@ -512,9 +518,17 @@ def test_branches_have_one_type():
         jax.jit(lambda x, y: lax.cond(True, lambda: x, lambda: y))(split("x"), split())
 
 
-@pytest.mark.parametrize("function", [
-    lambda x, y: lax.select(x > 0, x, y), lambda x, y: lax.select(y > 0, x, x), lambda x, y: jnp.where(x > 0, x, y),
-    lambda x, y: lax.concatenate([x, y], 1), lambda x, y: lax.concatenate([y, x], 0), lambda x, y: lax.sort([x, y], dimension=1)])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: lax.select(x > 0, x, y),
+        lambda x, y: lax.select(y > 0, x, x),
+        lambda x, y: jnp.where(x > 0, x, y),
+        lambda x, y: lax.concatenate([x, y], 1),
+        lambda x, y: lax.concatenate([y, x], 0),
+        lambda x, y: lax.sort([x, y], dimension=1),
+    ],
+)
 def test_what_is_known_to_be_whole_is_refused_beside_what_is_split(function):
     for way in (lambda f: f, jax.jit):
         with pytest.raises(ShardingTypeError, match="is split over mesh axis 'x'|is whole"):

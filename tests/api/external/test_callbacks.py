@@ -332,9 +332,13 @@ def test_ordered_calls_on_several_devices(over):
 
 def test_what_is_returned_may_have_another_structure_of_as_many_leaves():
     one = jax.ShapeDtypeStruct((), jnp.float32)
-    for declared, returned in (((one, one), list), ([one, one], tuple),
-                               (((one,), one), lambda x: [[x[0]], x[1]]),
-                               ({"a": one, "b": one}, lambda x: {"c": x[0], "d": x[1]}), ([one, [one]], tuple)):
+    for declared, returned in (
+        ((one, one), list),
+        ([one, one], tuple),
+        (((one,), one), lambda x: [[x[0]], x[1]]),
+        ({"a": one, "b": one}, lambda x: {"c": x[0], "d": x[1]}),
+        ([one, [one]], tuple),
+    ):
         got = jax.jit(lambda x, d=declared, r=returned: jax.pure_callback(lambda x: r((x, x)), d, x))(2.)
         assert jax.tree.structure(got) == jax.tree.structure(declared) and jax.tree.leaves(got) == [2., 2.]
 

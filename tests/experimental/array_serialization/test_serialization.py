@@ -17,6 +17,7 @@ from hlotrace.sharding import NamedSharding, PartitionSpec as P
 
 class Awaited(Future):
     """As tensorstore's futures: also in an event loop; a write's says when it is copied and when it is there."""
+
     copy = commit = property(lambda self: self)
 
     def __await__(self):
@@ -100,7 +101,9 @@ def test_an_array_is_written_and_read_within_an_event_loop(files):
     x = jax.device_put(jnp.arange(32.).reshape(8, 4), NamedSharding(mesh, P("x")))
     spec = serialization.get_tensorstore_spec("/c/x")
     asyncio.run(serialization.async_serialize(x, spec))
-    asyncio.run(serialization.async_serialize(x * 2, types.SimpleNamespace(to_json=lambda: spec), begun, replica_id=1))
+    asyncio.run(
+        serialization.async_serialize(x * 2, types.SimpleNamespace(to_json=lambda: spec), begun, replica_id=1)
+    )
     assert len(begun) == 4 and files["/c/x"].writes == 8
     columns = NamedSharding(mesh, P(None, "y"))
     by_columns = Format(Layout((1, 0)), columns)
@@ -110,14 +113,18 @@ def test_an_array_is_written_and_read_within_an_event_loop(files):
         assert (np.asarray(y) == np.arange(32).reshape(8, 4) * 2).all()
         assert (y.format.layout.major_to_minor == (1, 0)) is (in_type is by_columns)
     with pytest.raises(ValueError, match="major_to_minor"):
-        asyncio.run(serialization.async_deserialize(Format(Layout((2, 1, 0)), columns), spec, byte_limiter=limit))
+        asyncio.run(
+            serialization.async_deserialize(Format(Layout((2, 1, 0)), columns), spec, byte_limiter=limit)
+        )
     assert limit.seen == [128, -128] * 4
     y = asyncio.run(serialization.async_deserialize(columns, spec, (9, 2), np.int8))
     assert y.shape == (9, 2) and y.dtype == np.int8 and y[:, 1].tolist() == [*range(2, 64, 8), 0]
     with pytest.raises(TypeError, match="async_serialize: jax.Arrays of numbers"):
         asyncio.run(serialization.async_serialize(np.ones(3), spec))
     with pytest.raises(ValueError, match="NOT_FOUND"):
-        asyncio.run(serialization.async_serialize(x, serialization.get_tensorstore_spec("/c/z"), primary_host=1))
+        asyncio.run(
+            serialization.async_serialize(x, serialization.get_tensorstore_spec("/c/z"), primary_host=1)
+        )
 
 
 def test_what_goes_wrong_is_told(files, monkeypatch):

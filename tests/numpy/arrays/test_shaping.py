@@ -112,5 +112,8 @@ def test_shapes_that_are_no_known_ints(f):
     for n in (2., "a"):
         with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values of integer type"):
             f(jnp.zeros(6), n)
-    with pytest.raises(jax.errors.TracerIntegerConversionError, match="Shapes must be 1D(?s:.)*because it depends on the value of the argument x"):
+    with pytest.raises(
+        jax.errors.TracerIntegerConversionError,
+        match="Shapes must be 1D(?s:.)*because it depends on the value of the argument x",
+    ):
         jax.jit(lambda x: f(x, x.sum().astype(int)))(jnp.zeros(6))

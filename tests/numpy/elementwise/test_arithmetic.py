@@ -142,7 +142,9 @@ def test_slopes_of_sinc_near_zero_do_not_cancel():
     x = np.float32([0, 1e-30, -1e-12, 1e-5, -1e-3, 0.05, 0.0999, 0.1001])
     angle = np.pi**2 * x.astype(float) ** 2
     second = jit(vmap(grad(grad(jnp.sinc))))(x)
-    np.testing.assert_allclose(second, -np.pi**2 * (1 / 3 - angle / 10 + angle**2 / 168 - angle**3 / 6480), 2e-5)
+    np.testing.assert_allclose(
+        second, -(np.pi**2) * (1 / 3 - angle / 10 + angle**2 / 168 - angle**3 / 6480), 2e-5
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])

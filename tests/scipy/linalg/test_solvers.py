@@ -28,10 +28,16 @@ def test_lists_are_matrices(call):
 
 
 @pytest.mark.parametrize("lower", [True, False])
-@pytest.mark.parametrize("call", [
-    s.cholesky, lambda a, lower: s.cho_factor(a, lower)[0], lambda a, lower: s.cho_solve((a, lower), jnp.ones(2)),
-    lambda a, lower: s.solve_triangular(a, jnp.ones(2), lower=lower),
-    lambda a, lower: s.solve(a, jnp.ones((2, 1)), lower=lower, assume_a="pos")])
+@pytest.mark.parametrize(
+    "call",
+    [
+        s.cholesky,
+        lambda a, lower: s.cho_factor(a, lower)[0],
+        lambda a, lower: s.cho_solve((a, lower), jnp.ones(2)),
+        lambda a, lower: s.solve_triangular(a, jnp.ones(2), lower=lower),
+        lambda a, lower: s.solve(a, jnp.ones((2, 1)), lower=lower, assume_a="pos"),
+    ],
+)
 def test_slopes_are_those_of_the_triangle_that_is_read(call, lower):
     read, other, step = jnp.array([[4.0, 1.0], [1.0, 3.0]]), (0, 1) if lower else (1, 0), 1e-2
     a = read.at[other].set(2.0)

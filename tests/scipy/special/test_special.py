@@ -156,25 +156,34 @@ def test_slopes_far_out_do_not_cancel(name, scale, sign, x):
 def polygamma(m, x):
     """By the recurrence from far to the right  (DLMF 5.15.5)."""
     m, steps = np.asarray(m), np.arange(200)[:, None]
-    return theirs.polygamma(m, x + 200) + (-1) ** (m + 1) * theirs.factorial(m) * (1 / (x + steps) ** (m + 1)).sum(0)
+    return theirs.polygamma(m, x + 200) + (-1) ** (m + 1) * theirs.factorial(m) * (
+        1 / (x + steps) ** (m + 1)
+    ).sum(0)
 
 
 def far_bessel(k, x, *c):
-    return sum(f * theirs.poch(-0.5 - n - k + 1, k) * x**(-0.5 - n - k) for n, f in enumerate([1, *c])) / np.sqrt(2 * np.pi)
+    return sum(
+        f * theirs.poch(-0.5 - n - k + 1, k) * x ** (-0.5 - n - k) for n, f in enumerate([1, *c])
+    ) / np.sqrt(2 * np.pi)
 
 
 WAY = np.array([-1e6, -300, 101, 1e4, 1e6])
 LEFT = np.array([-0.3, -0.999, -3.4, -8.6, -10.5, -20.3, -100.25, 0.01, 2.0])
 SMALL, FAR = np.array([-0.5, -1e-3, 1e-4, 0.1, 0.9, 1.1, 4]), np.array([-1e4, -1e3, -100, -20])
-STEPS = {"gammaln": lambda k, x: polygamma(k - 1, x), "digamma": polygamma, "i0": lambda k, x: theirs.ivp(0, x, k),
-         "i1": lambda k, x: theirs.ivp(1, x, k), "trigamma": lambda k, x: polygamma(k + 1, x),
-         "hurwitz": lambda k, x: polygamma(k + 2, x) / -2,
-         "log_ndtr": lambda k, x: [2 / x**3 - x - 1 / x, 1 / x**2 - 1 - 6 / x**4][k - 1],
-         "logit": lambda k, x: np.array([-INF, -INF, INF]),
-         # of sqrt(2 pi x) times them: 1 + 1 / (8 x) and 1 - 3 / (8 x)  (DLMF 10.40.1)
-         "i0e": lambda k, x: np.sign(x)**k * far_bessel(k, np.abs(x), 1 / 8, 9 / 128),
-         "i1e": lambda k, x: np.sign(x)**(k + 1) * far_bessel(k, np.abs(x), -3 / 8, -15 / 128),
-         "poch": lambda k, x: theirs.gamma(2.5) * [1, 2 * (np.euler_gamma + theirs.digamma(2.5))][k - 1] + 0 * x}
+STEPS = {
+    "gammaln": lambda k, x: polygamma(k - 1, x),
+    "digamma": polygamma,
+    "i0": lambda k, x: theirs.ivp(0, x, k),
+    "i1": lambda k, x: theirs.ivp(1, x, k),
+    "trigamma": lambda k, x: polygamma(k + 1, x),
+    "hurwitz": lambda k, x: polygamma(k + 2, x) / -2,
+    "log_ndtr": lambda k, x: [2 / x**3 - x - 1 / x, 1 / x**2 - 1 - 6 / x**4][k - 1],
+    "logit": lambda k, x: np.array([-INF, -INF, INF]),
+    # of sqrt(2 pi x) times them: 1 + 1 / (8 x) and 1 - 3 / (8 x)  (DLMF 10.40.1)
+    "i0e": lambda k, x: np.sign(x) ** k * far_bessel(k, np.abs(x), 1 / 8, 9 / 128),
+    "i1e": lambda k, x: np.sign(x) ** (k + 1) * far_bessel(k, np.abs(x), -3 / 8, -15 / 128),
+    "poch": lambda k, x: theirs.gamma(2.5) * [1, 2 * (np.euler_gamma + theirs.digamma(2.5))][k - 1] + 0 * x,
+}
 OTHER_NAMES = {"trigamma": lambda x: ours.polygamma(1, x), "hurwitz": lambda x: ours.zeta(3.0, x),
                "poch": lambda x: ours.poch(x, 2.5)}
 
