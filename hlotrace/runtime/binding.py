@@ -364,7 +364,7 @@ else:
         return elements.ravel()[:aval.size].view(aval.dtype)
 
 
-if version >= (0, 11):
+if version >= (0, 12):
     def to_dlpack(buf: Buffer, stream: Any, max_version: Any) -> Any:
         return _jax.buffer_to_dlpack_managed_tensor(buf, stream=stream, max_version=max_version)
 else:
