@@ -14,6 +14,7 @@ from .constants import dense, element
 batch_partitionable: set = set()
 # operations that are values, or that end blocks
 _WITHOUT_TAGS = ("stablehlo.constant", "stablehlo.return", "return", "sdy.")
+_BARRIER = "stablehlo.optimization_barrier "
 # Those of linear algebra, by how their names begin.
 _FACTORIZATIONS = ("lapack_", "tridiagonal_solve_", "cusolver_", "cuhybrid_", "cusparse_gtsv2_", "cu_lu_",
                    "cu_tridiagonal_")
@@ -111,6 +112,8 @@ def tagged(operation: str, attributes: Sequence[tuple[str, str]]) -> str:
     if at < 0 or last and operation[0] != '"' or operation.startswith(_WITHOUT_TAGS):
         return operation
     head, mark = operation[:at], f"mhlo.frontend_attributes = {attribute(dict(sorted(attributes)))}"
+    if head.startswith(_BARRIER):   # its attributes are before its operands
+        return f"{_BARRIER}{{{mark}}} {operation.removeprefix(_BARRIER)}"
     if head.endswith("}"):      # there are attributes already
         return f"{head[:-1]}, {mark}}}{operation[at:]}"
     return f"{head} {{{mark}}}{operation[at:]}"

@@ -202,7 +202,7 @@ KINDS = {
     "window": lambda x: lax.reduce_window(x, 0.0, lax.add, (2, 2), (1, 1), "SAME"),
     "argmax": lambda x: jnp.argmax(x, 0),
     "precision": lambda x: lax.reduce_precision(x, 5, 10), "complex": lambda x: lax.complex(x, x).real,
-    "reverse": lambda x: x[::-1],
+    "reverse": lambda x: x[::-1], "barrier": lax.optimization_barrier,
     "bits": lambda x: lax.bitcast_convert_type(x, jnp.int32),
     "concatenate": lambda x: jnp.concatenate([x, x]), "clip": lambda x: jnp.clip(x, 0, 1)}
 

@@ -12,6 +12,7 @@ from ...lax.control_flow import fori_loop
 from ...lax.reductions import top_k as lax_top_k
 from ...placement.out_sharding import over_auto_axes, with_out_sharding
 from ...primitives.arrays import elementwise as e
+from ...primitives.arrays.bit_formats import bitcast_convert_type_p
 from ...primitives.arrays.gather import scatter_add_p
 from ...primitives.arrays.gather_numbers import FILL, ScatterDimensionNumbers
 from ...primitives.arrays.shape import broadcast_in_dim, full, reduce_sum, reshape
@@ -222,10 +223,22 @@ def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
 def _top_k(a, k, axis, mode):
     if mode == "largest":
         return lax_top_k(a, k, axis=axis)
-    # ~x turns the order of ints and bools round
-    turned = e.neg if dtypes.is_float(dtype_of(a)) else e.not_p.bind
-    values, places = lax_top_k(turned(a), k, axis=axis)
-    return turned(values), places
+    if not dtypes.is_float(dtype_of(a)):    # ~x turns the order round
+        values, places = lax_top_k(e.not_p.bind(a), k, axis=axis)
+        return e.not_p.bind(values), places
+    places = lax_top_k(e.not_p.bind(_as_ordered_ints(a)), k, axis=axis)[1]
+    return take_along(a, places, axis, unique=True), places
+
+
+def _as_ordered_ints(x):
+    """Floats as ints of their width in the same order, -0. before 0 and NaN after all: the sign of a NaN, which
+    GPUs and CPUs choose otherwise, says nothing."""
+    if dtype_of(x).itemsize == 1:   # some have no sign, or no NaN
+        x = cast(x, dtypes.float32)
+    dtype = dtype_of(x)
+    signed = np.dtype(f"int{8 * dtype.itemsize}")
+    bits = bitcast_convert_type_p.bind(e.select(e.ne(x, x), scalar(np.nan, dtype), x), new_dtype=signed)
+    return e.select(e.lt(bits, 0), e.xor_p.bind(bits, scalar(np.iinfo(signed).max, signed)), bits)
 
 
 # --- searching ------------------------------------------------------------------------------------

@@ -132,9 +132,14 @@ reduce_xor_p = _reduction("reduce_xor", e.xor_p, zero, "biu")
 # --- argmax, argmin -------------------------------------------------------------------------------
 
 def _arg_step(before, x, i, y, j):
-    """Of (x, i) and (y, j) the one whose value comes first; NaN before all, the lower index at a tie."""
-    better = e.or_p.bind(before(x, y), e.ne(x, x))
-    earlier = e.or_p.bind(better, e.and_p.bind(e.eq(x, y), e.lt(i, j)))
+    """Of (x, i) and (y, j) the one whose value comes first; NaN before all, the lower index at a tie.
+
+    It commutes, also where both are NaN: GPUs take pairs in any order.
+    """
+    nan = e.ne(x, x)
+    better = e.or_p.bind(before(x, y), e.and_p.bind(nan, e.eq(y, y)))
+    tie = e.or_p.bind(e.eq(x, y), e.and_p.bind(nan, e.ne(y, y)))
+    earlier = e.or_p.bind(better, e.and_p.bind(tie, e.lt(i, j)))
     return [e.select(better, x, y), e.select(earlier, i, j)]
 
 
