@@ -15,7 +15,7 @@ import shutil
 
 from ..core.surface.boundary import filtered
 from ..runtime import binding
-from ..runtime.devices import client
+from ..runtime.devices import client, plugins
 from ..runtime.executables import compilation
 from .hlo_text import instruction_sources
 
@@ -33,6 +33,7 @@ __all__ = [
 
 LINK_PORT = 9001
 _state = {"session": None, "server": None}
+_profiled = set()       # platforms whose plugins take part in profiles
 
 
 class ProfileOptions(_profiler.ProfileOptions):
@@ -72,6 +73,14 @@ def annotate_function(func, name=None, **decorator_kwargs):
     return annotated
 
 
+def _make_seen():
+    """Make the default devices, which a profile that began before would not have, and have plugins profile theirs."""
+    client.client()
+    for platform in plugins.loaded.keys() - _profiled:
+        _profiler.register_plugin_profiler(plugins.loaded[platform])
+        _profiled.add(platform)
+
+
 class ProfileSession:
     """A profile that is being taken, from `start` to `stop`, which writes it below `log_dir` unless None.
 
@@ -95,7 +104,7 @@ class ProfileSession:
         if _state["session"] is not None:
             raise RuntimeError("Profile has already been started. Only one profile may be run at a time: "
                                "stop_trace() ends the first")
-        client.client()         # devices that are made later would not be seen
+        _make_seen()
         self._session = _profiler.ProfilerSession(self.profiler_options or ProfileOptions())
         _state["session"] = self
 
@@ -332,7 +341,7 @@ def start_server(port, requires_backend=True):
     if _state["server"] is not None:
         raise ValueError("Only one profiler server can be active at a time: stop_server() ends the first")
     if requires_backend:
-        client.client()
+        _make_seen()
     _state["server"] = _profiler.start_server(port)
     return _state["server"]
 

@@ -14,6 +14,7 @@ from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of, physical, register_aval
 from ..core.caches import ContextCache
 from ..core.config import state
+from ..core.platforms import PLATFORMS
 from ..core.surface.boundary import boundaries, boundary, reraise_for_user
 from ..core.surface.missing import Concrete
 from ..core.trace import CONCRETE_METHODS, CONCRETE_PROPERTIES, JaxprTrace, Tracer
@@ -209,7 +210,9 @@ class ArrayImpl(Array):
         return self._buf.is_ready()
 
     def copy_to_host_async(self) -> None:
-        """Begin fetching the value.  On CPU there is nothing to do."""
+        """Begin fetching the value, which `np.asarray` then waits for."""
+        self.check_alive()
+        self._buf.copy_to_host_async()
 
     def is_deleted(self) -> bool:
         """Was the buffer deleted or donated?"""
@@ -323,7 +326,7 @@ class ArrayImpl(Array):
             raise BufferError(f"the array is on {self.__dlpack_device__()}, and DLPack shares it there "
                               f"only, not on {tuple(dl_device)}; move it with device_put")
         if copy:
-            return from_numpy(self._numpy().copy()).__dlpack__(max_version=max_version)
+            return self.__copy__().__dlpack__(stream=stream, max_version=max_version)
         self.block_until_ready()
         return binding.to_dlpack(self._buf, stream, max_version)
 
@@ -480,16 +483,39 @@ def from_dlpack(x: Any) -> tuple[ArrayImpl, bool]:
     """(An ArrayImpl over the memory of an object with `__dlpack__`, is it a copy?); layout or alignment may
     forbid sharing.
 
-    TypeError for element types that arrays cannot hold.
+    TypeError for element types that arrays cannot hold, BufferError for devices and strides that jaxlib does
+    not take. 64-bit numbers on a device that is not the host stay so, also while those are off.
     """
-    capsule = x.__dlpack__()
+    kind, number = x.__dlpack_device__()
+    device, on_host = _device_of_dlpack(int(kind), number), kind in _ON_HOST
+    stream = None if on_host else device.get_stream_for_external_ready_events()
+    capsule = x.__dlpack__() if on_host else x.__dlpack__(stream=stream)
     shape, name, row_major, address = binding.dlpack_type(capsule)
     dtype = dtypes.as_dtype(name)
-    if dtypes.canonicalize(dtype) != dtype or not row_major:     # 64 bits while those are off, or strides
+    if on_host and (dtypes.canonicalize(dtype) != dtype or not row_major):
         return from_numpy(np.from_dlpack(x)), True
-    kind, number = x.__dlpack_device__()
-    device = client.client("cpu" if kind in (1, 3) else None).local_devices()[number if kind not in (1, 3)
-                                                                              else 0]
     aval = ShapedArray(shape, dtype)
-    found = ArrayImpl(aval, binding.from_dlpack(capsule, device, aval, placement.on_device(device)))
+    found = ArrayImpl(aval, binding.from_dlpack(capsule, device, aval, placement.on_device(device), stream))
+    if not row_major:
+        from .devices import layouts  # few arrays are in another layout than the devices' own
+        return ArrayImpl(aval, layouts.moved(found, found.sharding)), True
     return found, found.size > 0 and found.unsafe_buffer_pointer() != address
+
+
+_ON_HOST = (1, 3)       # DLPack's numbers of memory of the host: of any program, and pinned for CUDA
+
+
+def _device_of_dlpack(kind: int, number: int) -> binding.Device:
+    """The device of this process that DLPack calls by two numbers."""
+    if kind in _ON_HOST:
+        return client.client("cpu").local_devices()[0]
+    platform = next((platform for platform in PLATFORMS if platform.dlpack == kind), None)
+    if platform is None:
+        raise BufferError(f"from_dlpack: no platform here has devices of DLPack's kind {kind}; move the value "
+                          "to the host, with its own library")
+    devices = client.client(platform).local_devices()
+    found = next((device for device in devices if device.local_hardware_id == number), None)
+    if found is None:
+        raise BufferError(f"from_dlpack: this process has no {platform} device {number}, its devices are "
+                          f"{devices}")
+    return found

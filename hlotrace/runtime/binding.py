@@ -62,6 +62,7 @@ if TYPE_CHECKING:       # jaxlib ships no types: what is used here of its classe
         platform: str
         device_kind: str
         client: Client
+        get_stream_for_external_ready_events: Callable[[], int]
         __hash__: Callable[[], int]
 
     class Buffer(Protocol):
@@ -76,6 +77,7 @@ if TYPE_CHECKING:       # jaxlib ships no types: what is used here of its classe
         platform: Callable[[], str]
         is_ready: Callable[[], bool]
         is_deleted: Callable[[], bool]
+        copy_to_host_async: Callable[[], None]
         delete: Callable[[], None]
         block_until_ready: Callable[[], Buffer]
         on_device_size_in_bytes: Callable[[], int]
@@ -401,9 +403,12 @@ def dlpack_type(capsule: Any) -> tuple[tuple[int, ...], str, bool, int]:
     return shape, dtype, row_major, (tensor.data or 0) + tensor.byte_offset
 
 
-def from_dlpack(capsule: Any, device: Device, aval: Any, sharding: Any) -> Buffer:
-    """A buffer over the memory of a DLPack capsule, or with a copy of it where its alignment forbids that."""
-    buf = _jax.dlpack_managed_tensor_to_buffer(capsule, device, None)
+def from_dlpack(capsule: Any, device: Device, aval: Any, sharding: Any, stream: int | None = None) -> Buffer:
+    """A buffer over the memory of a DLPack capsule, or with a copy of it where its alignment forbids that.
+
+    `stream` is the one that the capsule was made for, on which its values are ready.
+    """
+    buf = _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream)
     return rewrap(buf, aval, sharding)
 
 

@@ -255,6 +255,21 @@ def test_dlpack():
         jnp.from_dlpack(3)
 
 
+def test_arrays_of_other_devices_come_by_dlpack():
+    class Foreign:
+        """An array of another library on a device that this process does not have."""
+        kind = 7
+
+        def __dlpack_device__(self):
+            return self.kind, 0
+
+        def __dlpack__(self, **options):
+            raise AssertionError("not asked where the device is not here")
+    for make in (jnp.from_dlpack, jnp.asarray, jnp.array):
+        with pytest.raises(BufferError, match="DLPack's kind 7"):
+            make(Foreign())
+
+
 def test_zeros_keep_their_sign_and_ints_their_type():
     assert math.copysign(1, float(jnp.asarray(-0.0))) == -1 and math.copysign(1, float(jnp.asarray(0.0))) == 1
     assert math.copysign(1, float(jnp.ones(()) * -0.0)) == -1

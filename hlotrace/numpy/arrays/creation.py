@@ -104,7 +104,7 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0, *, device=None, out
         return device_put(object, device)       # texts, of which an array is made nowhere else
     dtype = None if dtype is None else dtypes.check_user_dtype(dtype, "array")
     x = _convert(object, dtype)
-    if copy and x is object:
+    if copy and (x is object or _is_elsewhere(object)):
         x = copy_p.bind(x)
     if ndmin > x.ndim:
         x = reshape(x, (1,) * (ndmin - x.ndim) + x.shape)
@@ -142,6 +142,8 @@ def _convert(value, dtype):
     elif value is None:
         raise ValueError("None is not a valid value for jnp.array: give a number, such as jnp.nan for what "
                          "is missing")
+    elif _is_elsewhere(value):
+        return _convert(share(value), dtype)
     elif not isinstance(value, (np.ndarray, np.generic)):
         value = _foreign(value)
     if dtype is not None and value.dtype.kind in _READ:
@@ -152,6 +154,16 @@ def _convert(value, dtype):
         return value        # of which there is one value, on no device
     value = np.asarray(value).astype(dtype or dtypes.canonicalize(value.dtype), copy=False)
     return known_array(value, ShapedArray(value.shape, value.dtype), given=True)
+
+
+_HOST = 1       # DLPack's number
+
+
+def _is_elsewhere(value):
+    """Is it an array of another library that says by DLPack that it is not in the host's memory?"""
+    if type(value) is np.ndarray or isinstance(value, Array) or not hasattr(value, "__dlpack_device__"):
+        return False
+    return value.__dlpack_device__()[0] != _HOST
 
 
 def _foreign(value):
@@ -308,7 +320,7 @@ def share(external_array, device=None, copy=None):
         raise TypeError(f"from_dlpack: a value of type {type(x)} has no __dlpack__ and __dlpack_device__ "
                         "methods")
     found, copied = (x, False) if isinstance(x, Array) else import_dlpack(x)
-    result = array(found, copy=bool(copy), device=device)
+    result = array(found, dtypes.canonicalize(found.dtype), copy=bool(copy), device=device)
     if copy is False and (copied or result is not found and (
             isinstance(found, Tracer) or len(result.devices()) > 1
             or result.unsafe_buffer_pointer() != found.unsafe_buffer_pointer())):

@@ -39,6 +39,7 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
     Args:
         fn: a PyCapsule around the address of an XLA FFI handler, or a dict of them by stage: "instantiate",
             "prepare", "initialize", "execute".
+        platform: "cpu", "cuda", ..., in letters of either case.
         api_version: 1 for the typed FFI (api_version 4 of a custom call), 0 for an untyped function.
     Raises:
         ValueError: where jaxlib refuses it: another kernel has the name, or it is no handler.
@@ -51,7 +52,7 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
         ...
     ValueError: ffi.register_ffi_target: ...
     """
-    key = platform_named(platform), name
+    key = platform_named(platform.lower()), name
     with _lock:
         _given[key] = fn, api_version, traits
         _registered.discard(key)
@@ -77,7 +78,7 @@ def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") 
     ...          "type_info": jax.ffi.pycapsule(library.StateTypeInfo())}
     >>> jax.ffi.register_ffi_type("state", types)                               # doctest: +SKIP
     """
-    platform = platform_named(platform)
+    platform = platform_named(platform.lower())
     if platform == "cpu":
         registrar = binding._jax.register_custom_type
     elif platform in plugins.loaded:
