@@ -1,4 +1,6 @@
 """Calls of Python functions on the host from inside programs."""
+import functools
+
 from ...core.effects import IO, ORDERED_TOKEN
 from ..arrays.shape import broadcast_axis, front
 from ..common import Primitive, dtypes, np
@@ -39,22 +41,50 @@ def checked(result, aval, i, function):
     return np.ascontiguousarray(value) if aval.ndim else value
 
 
+def _in_bytes(aval):
+    """A type whose elements have bytes of their own: GPUs pack those of some types, which NumPy does not."""
+    if aval is ORDERED_TOKEN.aval or aval.dtype not in dtypes.PACKED:
+        return aval
+    return aval.update(dtype=dtypes.PACKED[aval.dtype])
+
+
+def _converted(ctx, x, old, new):
+    return x if old is new else ctx.emit(f"stablehlo.convert {x} : ({old.mlir}) -> {new.mlir}")
+
+
+def _of_bytes(function, in_avals, out_avals, given):
+    """A callback that takes and gives `_in_bytes` what `function` does as it is."""
+    @functools.wraps(function)
+    def converting(*values):
+        results = function(*(v.astype(a.dtype, copy=False) for v, a in zip(values, in_avals)))
+        return [checked(r, a, i, function).astype(b.dtype, copy=False)
+                for i, (r, a, b) in enumerate(zip(results, out_avals, given))]
+    return converting
+
+
 def _lower(ctx, eqn, *names):
     p = eqn.params
     if ctx.platform.callback is None:
         raise NotImplementedError(f"host callbacks are not supported on platform {ctx.platform}")
     avals, out_avals = [v.aval for v in eqn.invars], p["out_avals"]
     tokens = sum(a is ORDERED_TOKEN.aval for a in out_avals)
-    index = len(ctx.module.callbacks)
-    ctx.module.callbacks.append((p["function"], out_avals[tokens:], tokens))
+    index, function = len(ctx.module.callbacks), p["function"]
+    taken, given = avals, out_avals     # the types that the host has
+    if not ctx.platform.on_host:
+        taken, given = [_in_bytes(a) for a in avals], [_in_bytes(a) for a in out_avals]
+        if taken != avals or given != list(out_avals):
+            function = _of_bytes(function, avals[tokens:], out_avals[tokens:], given[tokens:])
+    ctx.module.callbacks.append((function, tuple(given[tokens:]), tokens))
 
     if getattr(p["function"], "partitioned", False) and ctx.module.divided_by_compiler:
         raise NotImplementedError("debug.callback, debug.print: partitioned=True is not supported where the "
                                   "compiler decides which device has which part: call it inside shard_map")
 
     def call(names):
-        return ctx.custom_call(ctx.platform.callback, names, avals, out_avals,
-                               config={"index": np.uint64(index)}, effect=p["effect"] is not None, once=True)
+        names = [_converted(ctx, x, a, b) for x, a, b in zip(names, avals, taken)]
+        found = ctx.custom_call(ctx.platform.callback, names, taken, given,
+                                config={"index": np.uint64(index)}, effect=p["effect"] is not None, once=True)
+        return [_converted(ctx, x, a, b) for x, a, b in zip(found, given, out_avals)]
     return call(names) if tokens else ctx.on_every_device(names, avals, out_avals, call)
 
 
