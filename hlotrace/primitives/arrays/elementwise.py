@@ -61,6 +61,28 @@ def convert(x, dtype, weak_type=False):
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
 
 
+_PAIRS_OF_BITS = tuple(d for d in dtypes.PACKED if d.name in ("int2", "uint2"))
+
+
+def in_bytes(lower):
+    """A lowering rule that computes with integers of two bits in bytes.
+
+    XLA orders them wrongly where they share one, and its compiler for the CPU ends the process at a
+    concatenation.
+    """
+    def lower_in_bytes(ctx, eqn, *names):
+        if not any(v.aval.dtype in _PAIRS_OF_BITS for v in eqn.invars):
+            return lower(ctx, eqn, *names)
+
+        def wide(*xs):
+            found = eqn.primitive.bind(*[convert(x, dtypes.PACKED.get(dtype_of(x), dtype_of(x))) for x in xs],
+                                       **eqn.params)
+            listed = found if eqn.primitive.multiple_results else [found]
+            return [convert(x, v.aval.dtype) for x, v in zip(listed, eqn.outvars)]
+        return ctx.lower_fun(wide, eqn, *names)
+    return lower_in_bytes
+
+
 def _converted(known, aval, dtype, weak_type):
     """A known number in another type, as a Python number if that is weak; None if it does not fit there."""
     if dtype.kind not in "biuf" and dtype != dtypes.bfloat16:

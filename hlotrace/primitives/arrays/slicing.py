@@ -10,7 +10,7 @@ from ...core.symbolic.dimension import max_dim, may_be_at_most, surely
 from ..common import (
     Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, kind_of, np, same_dtype, scalar,
     shape_of)
-from .elementwise import add, select_n_p, sub
+from .elementwise import add, in_bytes, select_n_p, sub
 from .shape import (
     Mapped, batch_by_axes, broadcast_axis, full, in_front, instantiate, int_list, linear_jvp, reduce_sum,
     reshape, spread_as, structural, types_text)
@@ -175,8 +175,8 @@ def _concatenate_transpose(ct, *xs, dimension):
 concatenate_p = Mapped(
     "concatenate", abstract_eval=_concatenate_abstract_eval, transpose=_concatenate_transpose,
     axes=same_axes("dimension"), structural=True,
-    lower=lambda ctx, eqn, *xs: ctx.emit(
-        f"stablehlo.concatenate {', '.join(xs)}, dim = {eqn.params['dimension']} : {types_text(eqn)}"),
+    lower=in_bytes(lambda ctx, eqn, *xs: ctx.emit(
+        f"stablehlo.concatenate {', '.join(xs)}, dim = {eqn.params['dimension']} : {types_text(eqn)}")),
     linear="all", alike="All operands should have the same sharding")
 concatenate_p.jvp = linear_jvp(concatenate_p)
 

@@ -5,7 +5,7 @@ import math
 from ...core.axes import leading_axes, same_axes
 from ...core.symbolic.dimension import min_dim
 from ..common import ShapedArray, dtype_of, dtypes, kind_of, ndim_of, np, shape_of
-from .elementwise import and_p, eq, gt, imag_p, le, le_to_p, lt, lt_to_p, ne, neg, or_p, real, select
+from .elementwise import and_p, eq, gt, imag_p, in_bytes, le, le_to_p, lt, lt_to_p, ne, neg, or_p, real, select
 from .gather import gather_p
 from .gather_numbers import PROMISE, GatherDimensionNumbers
 from .reduce import region, scalar_program
@@ -86,7 +86,8 @@ def _sort_jvp(primals, tangents, *, dimension, **params):
     return out, [None if t is None else take_along(t, order, dimension, unique=True) for t in tangents]
 
 
-sort_p = Mapped("sort", multiple_results=True, abstract_eval=_sort_abstract_eval, lower=_sort_lower,
+sort_p = Mapped("sort", multiple_results=True, abstract_eval=_sort_abstract_eval,
+                lower=in_bytes(_sort_lower),
                 jvp=_sort_jvp, axes=same_axes("dimension"), makes_nan=False,
                 alike="Arguments to sort must have equal shardings",
                 whole="Arguments to sort must be unsharded over the sorting dimension")
@@ -121,7 +122,8 @@ def _top_k_jvp(primals, tangents, *, k):
     return [values, indices], [take_along(tangents[0], indices, len(shape_of(values)) - 1, unique=True), None]
 
 
-top_k_p = Mapped("top_k", multiple_results=True, abstract_eval=_top_k_abstract_eval, lower=_top_k_lower,
+top_k_p = Mapped("top_k", multiple_results=True, abstract_eval=_top_k_abstract_eval,
+                 lower=in_bytes(_top_k_lower),
                  jvp=_top_k_jvp, axes=leading_axes(lambda x, *, k: (1, 1)), makes_nan=False,
                  whole="The input should be unsharded over the axis along which to compute the top_k values")
 top_k_p.shown = lambda eqn: {**eqn.params, "axis": eqn.invars[0].aval.ndim - 1}

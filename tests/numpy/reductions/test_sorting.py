@@ -136,6 +136,19 @@ def test_greatest_and_least():
     same([low, high], [np.min(X, (0, 2), None, True, 0.1, X < 1), np.max(X, (0, 2), None, True, 2, X < 1)])
 
 
+@pytest.mark.parametrize("dtype", ["int2", "uint2", "int4", "uint4"])
+def test_integers_of_a_few_bits_are_ordered_and_joined(dtype):
+    """XLA's own ways with two bits order the bytes, or end the process."""
+    x = jnp.array([[1, 0, 1, 0, 1], [0, 1, 1, 0, 0]]).astype(dtype)
+    wide = np.asarray(x).astype("int32")
+    for f, g in ((jnp.sort, np.sort), (lambda x: jnp.argmax(x, 1), lambda x: np.argmax(x, 1)), (jnp.unique, np.unique),
+                 (lambda x: jnp.concatenate([x, x[:, 1:]], 1), lambda x: np.concatenate([x, x[:, 1:]], 1)),
+                 (lambda x: jnp.top_k(x, 3)[0], lambda x: -np.sort(-x)[:, :3])):
+        found = f(x)
+        assert found.dtype == x.dtype or found.dtype == "int32"
+        np.testing.assert_array_equal(np.asarray(found).astype("int32"), g(wide))
+
+
 @pytest.mark.parametrize("call, error, words", [
     (lambda: jnp.top_k(X, 2, mode="least"), ValueError, "'smallest'"), (lambda: jnp.top_k(X * 1j, 2), ValueError, "complex"),
     (lambda: jnp.top_k(X, 5), ValueError, "larger"), (lambda: jnp.histogramdd(U), ValueError, "points, axes"),
