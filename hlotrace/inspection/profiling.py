@@ -74,7 +74,7 @@ def annotate_function(func, name=None, **decorator_kwargs):
 
 
 def _make_seen():
-    """Make the default devices, which a profile that began before would not have, and have plugins profile theirs."""
+    """Make the default devices, which a profile that began before would not have; plugins profile theirs."""
     client.client()
     for platform in plugins.loaded.keys() - _profiled:
         _profiler.register_plugin_profiler(plugins.loaded[platform])

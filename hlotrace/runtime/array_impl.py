@@ -511,8 +511,8 @@ def _device_of_dlpack(kind: int, number: int) -> binding.Device:
         return client.client("cpu").local_devices()[0]
     platform = next((platform for platform in PLATFORMS if platform.dlpack == kind), None)
     if platform is None:
-        raise BufferError(f"from_dlpack: no platform here has devices of DLPack's kind {kind}; move the value "
-                          "to the host, with its own library")
+        raise BufferError(f"from_dlpack: no platform here has devices of DLPack's kind {kind}; move the "
+                          "value to the host, with its own library")
     devices = client.client(platform).local_devices()
     found = next((device for device in devices if device.local_hardware_id == number), None)
     if found is None:

@@ -231,8 +231,8 @@ def _top_k(a, k, axis, mode):
 
 
 def _as_ordered_ints(x):
-    """Floats as ints of their width in the same order, -0. before 0 and NaN after all: the sign of a NaN, which
-    GPUs and CPUs choose otherwise, says nothing."""
+    """Floats as ints of their width in the same order, -0. before 0 and NaN after all, whatever its sign:
+    GPUs and CPUs choose that otherwise."""
     if dtype_of(x).itemsize == 1:   # some have no sign, or no NaN
         x = cast(x, dtypes.float32)
     dtype = dtype_of(x)

@@ -5,7 +5,8 @@ import math
 from ...core.axes import leading_axes, same_axes
 from ...core.symbolic.dimension import min_dim
 from ..common import ShapedArray, dtype_of, dtypes, kind_of, ndim_of, np, shape_of
-from .elementwise import and_p, eq, gt, imag_p, in_bytes, le, le_to_p, lt, lt_to_p, ne, neg, or_p, real, select
+from .elementwise import (
+    and_p, eq, gt, imag_p, in_bytes, le, le_to_p, lt, lt_to_p, ne, neg, or_p, real, select)
 from .gather import gather_p
 from .gather_numbers import PROMISE, GatherDimensionNumbers
 from .reduce import region, scalar_program
@@ -123,7 +124,7 @@ def _top_k_jvp(primals, tangents, *, k):
 
 
 top_k_p = Mapped("top_k", multiple_results=True, abstract_eval=_top_k_abstract_eval,
-                 lower=in_bytes(_top_k_lower),
+                 lower=in_bytes(_top_k_lower, dtypes.PACKED),
                  jvp=_top_k_jvp, axes=leading_axes(lambda x, *, k: (1, 1)), makes_nan=False,
                  whole="The input should be unsharded over the axis along which to compute the top_k values")
 top_k_p.shown = lambda eqn: {**eqn.params, "axis": eqn.invars[0].aval.ndim - 1}
