@@ -3,9 +3,10 @@ from .. import numpy as jnp
 from ..api.composite import composite
 from ..core import dtypes
 from ..core.avals import aval_of
-from ..core.errors import ShapeError
+from ..core.errors import ShapeError, check_choice
 from ..numpy.util import at_least_float32, check_arraylike, promotes
 from ..primitives.common import np
+from . import cudnn_attention
 from .functions import logsumexp, softmax
 
 # Times the largest float: far below any logit, yet a row that is masked as a whole gives a mean, not nan.
@@ -73,15 +74,20 @@ def _masks(target, source, mask, is_causal, window, query_lengths, source_length
     rows, columns = jnp.arange(target).reshape(1, 1, target, 1), jnp.arange(source)
     parts = [columns <= rows] if is_causal else []
     if window is not None:
-        pair = window if isinstance(window, (tuple, list)) else (window,) * 2
-        if len(pair) != 2:
-            raise ValueError(f"local_window_size must be an int or a pair (left, right), got {window!r}")
-        left, right = pair
+        left, right = window
         parts += [columns >= rows - left, columns <= rows + right]
     parts += [] if mask is None else [mask]
     parts += [] if query_lengths is None else [rows < query_lengths]
     parts += [] if source_lengths is None else [columns < source_lengths]
     return parts
+
+
+def _window(size):
+    """How far from a query keys are attended to: (left, right), or None."""
+    pair = size if isinstance(size, (tuple, list)) or size is None else (size,) * 2
+    if pair is not None and len(pair) != 2:
+        raise ValueError(f"local_window_size must be an int or a pair (left, right), got {size!r}")
+    return pair
 
 
 def _weighted(logits, value):
@@ -113,7 +119,8 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
         query_seq_lengths: int32 of shape (B,).
         key_value_seq_lengths: int32 of shape (B,).
         local_window_size: (left, right) or one int, how far from a query keys are attended to.
-        implementation: None or "xla".
+        implementation: None or "xla"; "cudnn" for NVIDIA's fused kernels, in programs for their GPUs, of
+            float16 and bfloat16 and head sizes of at most 128.
         return_residual: return also the logsumexp of the logits, (B, T, N).
     Raises:
         ValueError: where shapes or dtypes do not fit.
@@ -125,8 +132,7 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
     >>> nn.dot_product_attention(q, k[:, :, :2], v[:, :, :2]).shape         # two heads share a key
     (2, 5, 4, 8)
     """
-    if implementation not in (None, "xla"):
-        raise ValueError(f"Unsupported implementation option: {implementation}; hlotrace has 'xla' (or None)")
+    check_choice("implementation", implementation, (None, "xla", "cudnn"))
     check_arraylike("dot_product_attention", query, key, value)
     query, key, value = map(jnp.asarray, (query, key, value))
     if not query.ndim == key.ndim == value.ndim:
@@ -143,14 +149,23 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
     query_lengths = _lengths("query_seq_lengths", query_seq_lengths, batch)
     source_lengths = _lengths("key_value_seq_lengths", key_value_seq_lengths, batch)
 
-    logits = _logits(query, key, scale, bias)
-    for allowed in _masks(target, source, mask, is_causal, local_window_size, query_lengths, source_lengths):
-        logits = jnp.where(allowed, logits, _MASKED * float(dtypes.finfo(logits.dtype).max))
-    out = _weighted(logits, value)
-    if query_lengths is not None:
-        out = jnp.where(np.arange(target)[None, :, None, None] < query_lengths, out, 0)
-    out = out if batched else out[0]
-    if not return_residual:
-        return out
-    residual = jnp.transpose(logsumexp(logits, -1), (0, 2, 1)).astype(key.dtype)
-    return out, residual if batched else residual[0]
+    window = _window(local_window_size)
+
+    def plain(query, key, value, bias, mask=None, with_sums=True):
+        logits = _logits(query, key, scale, bias)
+        for allowed in _masks(target, source, mask, is_causal, window, query_lengths, source_lengths):
+            logits = jnp.where(allowed, logits, _MASKED * float(dtypes.finfo(logits.dtype).max))
+        out = _weighted(logits, value)
+        if query_lengths is not None:
+            out = jnp.where(np.arange(target)[None, :, None, None] < query_lengths, out, 0)
+        return out, with_sums and jnp.transpose(logsumexp(logits, -1), (0, 2, 1)).astype(key.dtype)
+    if implementation == "cudnn":
+        lengths = [] if query_lengths is source_lengths is None else [
+            jnp.full(batch, length, dtypes.int32) if found is None else found.reshape(batch)
+            for found, length in ((query_lengths, target), (source_lengths, source))]
+        found = cudnn_attention.attention(query, key, value, bias, mask, scale=scale, is_causal=is_causal,
+                                          lengths=lengths, window=window, plain=plain)
+    else:
+        found = plain(query, key, value, bias, mask, return_residual)
+    found = [x if batched else x[0] for x in found[:1 + return_residual]]
+    return tuple(found) if return_residual else found[0]
