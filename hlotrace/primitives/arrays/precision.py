@@ -143,9 +143,16 @@ def algorithm_of(precision):
 
 
 def storage_dtype(element, dtype):
-    """The dtype in which an operand of `dtype` is handed to an algorithm that multiplies `element`s."""
+    """The dtype in which an operand of `dtype` is handed to an algorithm that multiplies `element`s.
+
+    Raises:
+        ValueError: for an algorithm of float8 and another dtype, which would lose most of its digits.
+    """
     if element.startswith("f8") and dtype in dtypes.SMALL_FLOATS:
         return dtype
+    if element.startswith("f8"):
+        raise ValueError("an algorithm of products of float8 requires both inputs to have float8 dtypes, got "
+                         f"{dtype.name}: cast with .astype(jnp.float8_e4m3fn)")
     if element in ("bf16", "tf32") and (dtype == dtypes.float32 or dtypes.SUPPORTED[dtype] == element):
         return dtype
     return dtypes.float32 if element in ("bf16", "tf32") else _DTYPES[element]
