@@ -23,6 +23,7 @@ class Platform(str):
     quick = None            # compiler options under which a program compiles faster and runs slower
     instant = 0             # bytes of text below which no program takes a second to compile
     on_host = False         # the memory of its devices is that of this process
+    whole_words = False     # must sizes of products of bytes be multiples of 4?
     joins_apart = False     # are concatenations loops of their own, fused with nothing?
     dlpack = None           # the number of its devices in DLPack
 
@@ -46,7 +47,7 @@ PLATFORMS = (
                  "stablehlo.add": "fciub", "stablehlo.multiply": "fciub", "stablehlo.maximum": "fiub",
                  "stablehlo.minimum": "fiub", "stablehlo.and": "b", "stablehlo.or": "b"}),
     Platform("cuda", aliases=("gpu",), callback="xla_ffi_python_gpu_callback", joins_apart=True,
-             dlpack=2),
+             whole_words=True, dlpack=2),
     Platform("rocm", callback="xla_ffi_python_gpu_callback", joins_apart=True, dlpack=10),
     Platform("tpu"),
 )

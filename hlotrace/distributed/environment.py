@@ -33,7 +33,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
              f"process_count: {client.process_count()}", f"platform: {platform.uname()}"]
     if nvidia_gpus() and (tool := shutil.which("nvidia-smi")):
         said = subprocess.run([tool], capture_output=True, text=True, timeout=60, check=False)
-        lines += ["", "", "$ nvidia-smi", said.stdout or said.stderr]
+        lines += ["", "$ nvidia-smi", said.stdout or said.stderr]
     if return_string:
         return "\n".join(lines)
     print("\n".join(lines))

@@ -212,7 +212,8 @@ class ArrayImpl(Array):
     def copy_to_host_async(self) -> None:
         """Begin fetching the value, which `np.asarray` then waits for."""
         self.check_alive()
-        self._buf.copy_to_host_async()
+        for buffer in shards.single_buffers(self):
+            buffer._copy_single_device_array_to_host_async()
 
     def is_deleted(self) -> bool:
         """Was the buffer deleted or donated?"""

@@ -77,7 +77,7 @@ if TYPE_CHECKING:       # jaxlib ships no types: what is used here of its classe
         platform: Callable[[], str]
         is_ready: Callable[[], bool]
         is_deleted: Callable[[], bool]
-        copy_to_host_async: Callable[[], None]
+        _copy_single_device_array_to_host_async: Callable[[], None]
         delete: Callable[[], None]
         block_until_ready: Callable[[], Buffer]
         on_device_size_in_bytes: Callable[[], int]

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from bilinear import check_bilinear, ints
 from equal import same
+from other_platforms import computed
 
 import hlotrace
 import hlotrace.numpy as jnp
@@ -94,6 +95,18 @@ def test_dot_of_mixed_dtypes(a, b, preferred, result):
     assert got.dtype == jnp.dtype(result)
     wide = np.complex64 if got.dtype.kind == "c" else bool if a.kind == "b" else np.float32
     np.testing.assert_array_equal(np.asarray(got).astype(wide), x.astype(wide) @ y.astype(wide))
+
+
+@pytest.mark.parametrize("batch, sizes, pads", [((), (4, 8, 4), 0), ((), (5, 7, 3), 2), ((3,), (4, 7, 4), 2), ((), (4, 8, 3), 1)])
+def test_on_gpus_products_of_bytes_have_sizes_that_are_multiples_of_four(batch, sizes, pads):
+    """XLA gives cuBLAS others, with wrong numbers."""
+    m, k, n = sizes
+    x, y = ints(*batch, m, k).astype("int8"), ints(*batch, k, n).astype("int8")
+    dims = ((len(batch) + 1,), (len(batch),)), (tuple(range(len(batch))),) * 2
+    f = hlotrace.jit(lambda x, y: lax.dot_general(x, y, dims, preferred_element_type="int32"))
+    text = f.trace(x, y).lower(lowering_platforms=("cuda",)).as_text()
+    assert text.count("stablehlo.pad") == pads and "stablehlo.pad" not in f.trace(x, y).lower().as_text()
+    np.testing.assert_array_equal(computed(text, (x, y))[0], x.astype(int) @ y.astype(int))
 
 
 @pytest.mark.parametrize("a, b, preferred",

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from op_table import ROWS
 from op_table.row import listed
+from other_platforms import computed
 from row_checks import assert_all_near, rows
 
 import hlotrace as jax
 from hlotrace import lax
-from hlotrace.runtime import binding
-from hlotrace.runtime.executables import disk_cache
 
 ELSEWHERE = ("cuda", "rocm", "tpu")
 EXPANDED = {"ApproxTopK", "Eigh", "ProductOfElementaryHouseholderReflectors", "Qr"}
@@ -42,21 +41,6 @@ def texts(f, args):
 
 def is_plain(text):
     return set(re.findall(r"custom_call @(\w+)", text)) <= EXPANDED
-
-
-def computed(text, args):
-    """The results of a program of one CPU device, given as text."""
-    device = jax.devices("cpu")[0]
-    options = binding.compile_options((device,), {})
-    entry = disk_cache.entry(text, (device,), options)
-    loaded = entry and entry.load()
-    if not loaded:
-        loaded = device.client.compile_and_load(text, binding.DeviceList((device,)), options)
-        if entry:
-            entry.store(loaded, "elsewhere", 0.0)
-    buffers = [jax.device_put(x, device)._buf for x in args]
-    results = loaded.execute_sharded(buffers).disassemble_into_single_device_arrays()
-    return [np.asarray(shards[0]) for shards in results]
 
 
 @rows(lambda row: row.name not in NO_LOWERING | OTHERWISE.keys())

@@ -10,12 +10,14 @@ import functools
 import string
 
 from ...core.axes import AxisMap, AxisRule
-from ..common import Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, ndim_of, shape_of
+from ..common import (
+    Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, ndim_of, scalar, shape_of)
 from . import shape
 from .elementwise import accumulate, and_p, convert, mul
 from .precision import DotAlgorithm, algorithm_of, storage_dtype, sum_dtype, swapped
 from .reduce import reduce_or_p
 from .shape import broadcast_in_dim, reduce_sum_p, transpose
+from .slicing import pad_p, slice_p
 
 
 @functools.lru_cache(maxsize=4096)
@@ -235,6 +237,8 @@ def _lower(ctx, eqn, x, y):
     converted = lower_converted(dot_general_p, ctx, eqn, x, y, algorithm)
     if converted is not None:
         return converted
+    if (found := _on_whole_words(ctx, eqn, x, y)) is not None:
+        return found
     contracting, batching = params["dimension_numbers"]
     batch = f"batching_dims = {list(batching[0])} x {list(batching[1])}, " if batching[0] else ""
     how = ""
@@ -245,6 +249,36 @@ def _lower(ctx, eqn, x, y):
         how = f", precision = [{', '.join(p.name for p in params['precision'])}]"
     return ctx.emit(f"stablehlo.dot_general {x}, {y}, {batch}contracting_dims = {list(contracting[0])} x "
                     f"{list(contracting[1])}{how} : ({a.mlir}, {b.mlir}) -> {out.mlir}")
+
+
+def _on_whole_words(ctx, eqn, x, y):
+    """A product of bytes into ints on a GPU, of sizes that are multiples of 4; None where it is one already.
+
+    cuBLAS takes no others (NVIDIA, cuBLAS, "cublasGemmEx": CUDA_R_8I), and XLA gives it some, with wrong
+    numbers.
+    """
+    (a, b), out = (v.aval for v in eqn.invars), eqn.outvars[0].aval
+    if ctx.platform.whole_words and out.dtype.kind in "iu" and out.dtype.itemsize == 4 and (
+            a.dtype.itemsize == b.dtype.itemsize == 1):
+        batching = eqn.params["dimension_numbers"][1]
+        wide = [tuple(n if i in axes or type(n) is not int else -(-n // 4) * 4 for i, n in enumerate(v.shape))
+                for v, axes in zip((a, b), batching)]
+        if wide != [a.shape, b.shape]:
+            def padded(*operands):
+                found = dot_general_p.bind(*[_filled(v, shape) for v, shape in zip(operands, wide)],
+                                           **eqn.params)
+                return slice_p.bind(found, start_indices=(0,) * out.ndim, limit_indices=out.shape,
+                                    strides=None)
+            return ctx.lower_fun(padded, eqn, x, y)
+    return None
+
+
+def _filled(x, shape):
+    """`x` with zeros after its elements along each axis, up to `shape`."""
+    if shape == shape_of(x):
+        return x
+    config = tuple((0, wide - n, 0) for n, wide in zip(shape_of(x), shape))
+    return pad_p.bind(x, scalar(0, dtype_of(x)), padding_config=config)
 
 
 # --- derivatives and batching ---------------------------------------------------------------------

@@ -67,8 +67,8 @@ _PAIRS_OF_BITS = tuple(d for d in dtypes.PACKED if d.name in ("int2", "uint2"))
 def in_bytes(lower, narrow=_PAIRS_OF_BITS):
     """A lowering rule that computes with numbers of `narrow` dtypes in bytes of their own.
 
-    XLA orders integers of two bits wrongly where they share one, and its compiler for the CPU ends the
-    process at a concatenation.
+    XLA orders integers of two bits wrongly where they share one, refuses to order those of four on a GPU, and
+    its compiler for the CPU ends the process at a concatenation.
     """
     def lower_in_bytes(ctx, eqn, *names):
         if not any(v.aval.dtype in narrow for v in eqn.invars):

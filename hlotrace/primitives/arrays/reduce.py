@@ -200,7 +200,8 @@ def arg_reduction(name, before, worst, extreme_p):
         return ctx.lower_fun(functools.partial(find, **eqn.params), eqn, x)
 
     p = Mapped(name, abstract_eval=abstract_eval, axes=same_axes("axes", gone=True),
-               lower={None: e.in_bytes(lower), "cpu": e.in_bytes(lower_for_cpu)})
+               lower={None: e.in_bytes(lower, dtypes.PACKED),
+                      "cpu": e.in_bytes(lower_for_cpu, dtypes.PACKED)})
     p.jvp = no_tangent_jvp(p)
     return p
 

@@ -88,7 +88,7 @@ def _sort_jvp(primals, tangents, *, dimension, **params):
 
 
 sort_p = Mapped("sort", multiple_results=True, abstract_eval=_sort_abstract_eval,
-                lower=in_bytes(_sort_lower),
+                lower=in_bytes(_sort_lower, dtypes.PACKED),
                 jvp=_sort_jvp, axes=same_axes("dimension"), makes_nan=False,
                 alike="Arguments to sort must have equal shardings",
                 whole="Arguments to sort must be unsharded over the sorting dimension")
