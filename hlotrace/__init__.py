@@ -9,7 +9,7 @@ from .api.checkpoint import checkpoint, remat
 from .api.custom_derivatives import closure_convert, custom_gradient, custom_jvp, custom_vjp
 from .api.external.callbacks import pure_callback
 from .api.jit import jit, make_jaxpr
-from .api.stages import ShapeDtypeStruct, eval_shape
+from .api.shape_dtype_struct import ShapeDtypeStruct, eval_shape
 from .api.vmap import vmap
 from .core.array import Array
 from .core.caches import clear_caches

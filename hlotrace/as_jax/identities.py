@@ -24,7 +24,7 @@ _TABLE = """
 | `api.parallel.custom_partitioning` | `jax._src.custom_partitioning` | custom_partitioning |
 | `api.parallel.eager_shard_map` | `jax._src.shard_map` | DeviceTrace=ShardMapTrace |
 | `api.parallel.eager_shard_map` | `jax._src.shard_map` | DeviceTracer=ShardMapTracer |
-| `api.stages` | `jax` | ShapeDtypeStruct |
+| `api.shape_dtype_struct` | `jax` | ShapeDtypeStruct |
 | `api.stages` | `jax._src.stages` | ArgInfo Compiled Lowered Traced |
 | `as_jax.boxes` | `jax._src.hijax` | Box BoxTy BoxTypeState |
 | `core.array` | `jax` | Array |

@@ -18,7 +18,7 @@ from ..api.autodiff import vjp
 from ..api.custom_derivatives import custom_vjp
 from ..api.flat import FlatFunction, abstract
 from ..api.jit import JitFunction, jit
-from ..api.stages import ShapeDtypeStruct
+from ..api.shape_dtype_struct import ShapeDtypeStruct
 from ..core.avals import ShapedArray
 from ..core.config import config
 from ..core.dtypes import is_extended

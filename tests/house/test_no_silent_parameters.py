@@ -76,8 +76,8 @@ EXEMPT = {
     "api/adapters.py:Adapter.perturbed": {"kind", "avals"},
     "api/adapters.py:Adapter.unmapped": {"size"},
     "api/adapters.py:Adapter.mapped": {"size"},
-    "api/stages.py:ShapeDtypeStruct.__new__": {"args", "kwargs"},       # __init__ reads them
-    "api/stages.py:ShapeDtypeStruct.__init__": {"is_ref"},              # and __new__ this
+    "api/shape_dtype_struct.py:ShapeDtypeStruct.__new__": {"args", "kwargs"},       # __init__ reads them
+    "api/shape_dtype_struct.py:ShapeDtypeStruct.__init__": {"is_ref"},              # and __new__ this
     "numpy/indexing/refs.py:_Views.write_back": {"kind"},
     "experimental/jet.py:zero_prop": {"series_in"},                     # what it gives does not move with them
     "core/surface/jax_core_names.py:Jaxpr.__new__": {"effects", "debug_info"},

@@ -29,7 +29,7 @@ TESTED_BY = {
     "api/external/noted_errors.py": "experimental/test_error_check.py",
     "api/hijax.py": "experimental/test_hijax.py",
     "api/jacobians.py": "api/test_autodiff.py",
-    "api/jit_placement.py": "runtime/executables/test_spmd.py",
+    "placement/jit_placement.py": "runtime/executables/test_spmd.py",
     "api/parallel/explain_sharding.py": "inspection/test_sharding_plan.py",
     "api/refs.py": "numpy/indexing/test_refs.py",
     "core/array.py": "runtime/test_array_impl.py",
