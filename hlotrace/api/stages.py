@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
 from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
@@ -15,13 +14,12 @@ from ..core.jaxpr import Jaxpr, eval_jaxpr
 from ..core.platforms import platform_named
 from ..core.pytrees import pytree
 from ..core.surface.boundary import boundaries
-from ..primitives.programs.exported import for_platforms, telling_platform
+from ..primitives.programs.exported import lower_for_platforms
 from ..runtime import evaluate
 from ..runtime.array_impl import ArrayImpl
 from ..runtime.binding import JaxRuntimeError
 from ..runtime.devices import client
 from ..runtime.executables import introspect, runtime_checks
-from ..sharding.partition import Partition
 from . import adapters
 from .compiled_calls import WRONG_DEVICE, call_of
 from .donation_warnings import warn_unusable
@@ -181,17 +179,14 @@ class Lowered(_Stage):
     def _lowered(self, debug_info: bool) -> Any:
         if debug_info not in self._texts:
             names = ["result" + p for p in pytree.leaf_paths(self._runs.out_tree)]
-            lower = functools.partial(evaluate.lower_for, debug_info=debug_info, result_names=names)
-            found, *others = [lower(self._program, self._where, platform=p, donated=self._donated)[0]
-                              for p in self._platforms or (None,)]
-            if others:
-                texts, where = [lowered.text for lowered in (found, *others)], self._where
-                if isinstance(where, Partition):
-                    where = where._replace(ins=(None, *where.ins))
-                found, _ = lower(for_platforms(self._program, self._platforms, texts), where,
-                                 platform=self._platform, donated=[i + 1 for i in self._donated])
-                found.text = telling_platform(found.text)
-            self._texts[debug_info] = found
+
+            def lower(program: Jaxpr, where: Any, platform: str | None) -> Any:
+                more = len(program.invars) - len(self._program.invars)      # one, of several platforms
+                return evaluate.lower_for(
+                    program, where, platform=platform, donated=[i + more for i in self._donated],
+                    debug_info=debug_info, result_names=names)[0]
+            self._texts[debug_info] = lower_for_platforms(self._program, self._where,
+                                                          self._platforms or (None,), lower)
         return self._texts[debug_info]
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:

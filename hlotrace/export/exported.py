@@ -33,11 +33,11 @@ from ..core.surface.boundary import boundaries, boundary, filtered
 from ..core.symbolic.dimension import Dimension, evaluate, is_symbolic_dim, surely, variables
 from ..core.symbolic.scope import SymbolicScope, solve, symbolic_shape
 from ..core.trace import Tracer
-from ..lowering.module import Module, lower
+from ..lowering.module import Lowered, Module, lower
 from ..lowering.symbolic_shapes import DynamicModule
 from ..placement.shardings import constrained
 from ..primitives.arrays.random import random_unwrap_p, random_wrap_p
-from ..primitives.programs.exported import call_exported_p, for_platforms, telling_platform
+from ..primitives.programs.exported import call_exported_p, lower_for_platforms
 from ..runtime.devices import client
 from ..runtime.mlir import portable_artifacts as portable
 from ..sharding.mesh import AbstractMesh
@@ -508,12 +508,12 @@ def _text(program: Jaxpr, platforms: tuple[str, ...], partition: Partition | Non
           result_names: list[str], checks: tuple[DisabledSafetyCheck, ...]) -> str:
     """The program by the calling convention."""
     dims = [d for v in program.invars for d in v.aval.shape if is_symbolic_dim(d)]
-    kind: Callable[..., Module] = Module
-    attributes = " attributes {jax.uses_shape_polymorphism = true, "
-    if dims:
-        kind = functools.partial(DynamicModule, dims=dims, paths=paths)
 
-    def lowered(program: Jaxpr, platform: str, partition: Partition | None) -> str:
+    def lowered(program: Jaxpr, partition: Partition | None, platform: str) -> Lowered:
+        kind: Callable[..., Module] = Module
+        if dims:
+            names = ["the platform", *paths][-len(program.invars):]
+            kind = functools.partial(DynamicModule, dims=dims, paths=names)
         found = lower(program, platform=platform, blocks=[], partition=partition, result_names=result_names,
                       kind=kind)
         if found.callbacks:
@@ -525,18 +525,11 @@ def _text(program: Jaxpr, platforms: tuple[str, ...], partition: Partition | Non
                                  f"targets have no compatibility guarantees: it calls {target!r}. If every "
                                  "process that shall call it has this kernel, pass "
                                  f"disabled_checks=[export.DisabledSafetyCheck.custom_call({target!r})].")
-        return found.text
-    texts = [lowered(program, p, partition) for p in platforms]
-    if len(platforms) == 1:
-        return texts[0].replace(" attributes {", attributes, 1) if dims else texts[0]
-    if dims:
-        kind = functools.partial(DynamicModule, dims=dims, paths=["the platform", *paths])
-    if partition:
-        partition = partition._replace(ins=(None, *partition.ins))
-    program = for_platforms(program, platforms, texts)
-    text = lower(program, platform=platforms[0], blocks=[], partition=partition, result_names=result_names,
-                 kind=kind).text
-    return telling_platform(text).replace(" attributes {", attributes, 1)
+        return found
+    text = lower_for_platforms(program, partition, platforms, lowered).text
+    if not dims and len(platforms) == 1:
+        return text
+    return text.replace(" attributes {", " attributes {jax.uses_shape_polymorphism = true, ", 1)
 
 
 def _export_vjp(exported: Exported, jitted: JitFunction, stage: Any) -> Exported:
