@@ -57,7 +57,7 @@ _offer(globals(), "numpy", "tree", lazy={
     "placement.shardings": "reshard",
     "core.config": "CompilerEffortLevel",
     "core.dtypes": "float0",
-    "numpy.indexing.indexing": "ds",
+    "numpy.indexing.index_entries": "ds",
     "ref": "Ref empty_ref free_ref freeze new_ref",
     "runtime.binding": "Device",
     "runtime.devices.client": "host_count host_id host_ids process_indices",
