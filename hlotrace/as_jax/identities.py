@@ -44,8 +44,8 @@ _TABLE = """
 | `core.symbolic.scope` | `jax._src.export.shape_poly` | SymbolicScope |
 | `core.symbolic_zeros` | `jax._src.interpreters.ad` | UndefinedPrimal |
 | `core.trace` | `jax._src.core` | EvalTrace Trace Tracer |
-| `core.trace` | `jax._src.interpreters.partial_eval` | JaxprTrace=DynamicJaxprTrace |
-| `core.trace` | `jax._src.interpreters.partial_eval` | JaxprTracer=DynamicJaxprTracer |
+| `core.jaxpr_trace` | `jax._src.interpreters.partial_eval` | JaxprTrace=DynamicJaxprTrace |
+| `core.jaxpr_trace` | `jax._src.interpreters.partial_eval` | JaxprTracer=DynamicJaxprTracer |
 | `experimental.checkify` | `jax._src.checkify` | Error JaxRuntimeError |
 | `experimental.hijax` | `jax._src.core` | aval_method aval_property |
 | `experimental.hijax` | `jax._src.hijax` | HiPspec HiType |

@@ -18,11 +18,12 @@ from ..core.config import config, state, uncollected
 from ..core.dtypes import float0, is_extended
 from ..core.effects import ORDERED_TOKEN, is_ordered
 from ..core.jaxpr import Literal, sub_jaxprs
+from ..core.jaxpr_trace import trace_to_jaxpr
 from ..core.platforms import platform_named, rule_for
 from ..core.primitive import missing
 from ..core.programs import embed_constants
 from ..core.symbolic_zeros import MappedAxis
-from ..core.trace import EVAL, entering, trace_to_jaxpr
+from ..core.trace import EVAL, entering
 from ..primitives.arrays.shape import reshape, transpose
 from ..transforms.discharge import thread_tokens
 from . import custom_calls

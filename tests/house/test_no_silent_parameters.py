@@ -52,7 +52,7 @@ EXEMPT = {
     "experimental/hijax.py:HiType.lower_val": {"val"},
     "experimental/hijax.py:HiType.str_short": {"short_dtypes"},
     "as_jax/helpers.py:weakref_lru_cache": {"explain"},                 # what JAX logs of its own caches
-    "core/trace.py:JaxprTrace.new_arg": {"source_info"},                # the input has no line here
+    "core/jaxpr_trace.py:JaxprTrace.new_arg": {"source_info"},                # the input has no line here
     "scipy/linalg/factorizations.py:eigh_tridiagonal": {"tol"},         # more exact than any that is asked
     "experimental/hijax.py:HiType.raise_val": {"arrays"},
     "experimental/hijax.py:MutableHiType.read_loval": {"made_of", "value"},

@@ -9,9 +9,9 @@ import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.core.avals import ShapedArray
 from hlotrace.core.config import override, scoped
+from hlotrace.core.jaxpr_trace import trace_to_jaxpr
 from hlotrace.core.platforms import platform_named
 from hlotrace.core.primitive import Primitive
-from hlotrace.core.trace import trace_to_jaxpr
 from hlotrace.lowering.module import Locations, Module, lower
 from hlotrace.lowering.outline import Block
 from hlotrace.primitives.arrays.elementwise import cos_p, sin_p

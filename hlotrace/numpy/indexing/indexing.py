@@ -1,9 +1,9 @@
 """Indexing: `x[idx]`, and what `x.at[idx]` writes.
 
-An index is first expanded into entries (`index_entries.py`).  If it holds only ints, slices and traced scalars
-it selects a window, read with slice or dynamic_slice.  Everything else becomes one gather or scatter.  What is
-static of it is a plan, a hashable tuple; what is data (arrays, and in eager calls also the ints) are operands,
-so that `x[0]` and `x[1]` are one compiled program.
+An index is first expanded into entries (`index_entries.py`).  If it holds only ints, slices and traced
+scalars it selects a window, read with slice or dynamic_slice.  Everything else becomes one gather or scatter.
+What is static of it is a plan, a hashable tuple; what is data (arrays, and in eager calls also the ints) are
+operands, so that `x[0]` and `x[1]` are one compiled program.
 """
 import functools
 import typing

@@ -10,9 +10,10 @@ from ...core.avals import aval_of, is_arraylike, not_an_array
 from ...core.caches import cached
 from ...core.config import state
 from ...core.errors import ShapeError
+from ...core.jaxpr_trace import trace_to_jaxpr
 from ...core.refs import KINDS, Ref, RefOrView
 from ...core.surface.boundary import boundaries, boundary
-from ...core.trace import EVAL, is_concrete, trace_to_jaxpr
+from ...core.trace import EVAL, is_concrete
 from ...primitives.arrays.elementwise import stop_gradient_p
 from ...primitives.programs.refs import addupdate_p, get_p, set_p, swap_p
 from ...runtime import binding
