@@ -20,7 +20,7 @@ from ..primitives.arrays.shape import broadcast_in_dim, move_axis, reduce_sum_p,
 from ..primitives.arrays.sort import approx_top_k_p, top_k_p
 from ..primitives.arrays.window import reduce_window_p
 from ..primitives.common import canonical_axes, canonical_axis, np, shape_of
-from .contraction import padtype_to_pads
+from .convolution import padtype_to_pads
 
 __all__ = ["approx_max_k", "approx_min_k", "argmax", "argmin", "cumlogsumexp", "cummax", "cummin", "cumprod",
            "cumsum", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",
