@@ -33,7 +33,8 @@ from ..core.surface.boundary import boundaries, boundary, filtered
 from ..core.symbolic.dimension import Dimension, evaluate, is_symbolic_dim, surely, variables
 from ..core.symbolic.scope import SymbolicScope, solve, symbolic_shape
 from ..core.trace import Tracer
-from ..lowering.module import Lowered, Module, lower
+from ..lowering.lowered import Lowered, lower
+from ..lowering.module import Module
 from ..lowering.symbolic_shapes import DynamicModule
 from ..placement.shardings import constrained
 from ..primitives.arrays.random import random_unwrap_p, random_wrap_p

@@ -17,7 +17,7 @@ from ..core.platforms import by_platform
 from ..core.programs import embed_constants
 from ..core.surface.public import install_getattr as _explain
 from ..core.trace import EVAL, entering
-from ..lowering.module import lower as _lower
+from ..lowering.lowered import lower as _lower
 from ..primitives.programs import callbacks
 from ..runtime.mlir import lowering_rules
 from ..runtime.mlir.bindings import context as make_ir_context, parse_module

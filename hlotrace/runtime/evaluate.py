@@ -28,7 +28,7 @@ from .processes import fork_safety, shutdown
 
 if TYPE_CHECKING:
     from ..core.primitive import Primitive
-    from ..lowering.module import Lowered
+    from ..lowering.lowered import Lowered
     from ..sharding.abstract import Sharding
     from ..sharding.partition import Partition
     from .executables.executable import Executable
