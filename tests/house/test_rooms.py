@@ -37,7 +37,7 @@ TESTED_BY = {
     "distributed/": "distributed/test_job.py",
     "experimental/multihost_utils.py": "runtime/processes/test_membership.py",
     "experimental/sparse/": "experimental/sparse/test_sparse.py",
-    "export/format.py": "export/test_exported.py",
+    **dict.fromkeys(("export/exporting.py", "export/format.py"), "export/test_exported.py"),
     "extend/random.py": "random/test_keys.py",
     **dict.fromkeys(("inspection/planning/estimates.py", "inspection/planning/local_program.py",
                      "inspection/planning/traced_estimates.py", "inspection/planning/plan_report.py"),
