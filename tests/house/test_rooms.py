@@ -35,7 +35,7 @@ TESTED_BY = {
     "core/array.py": "runtime/test_array_impl.py",
     "core/surface/": "core/surface/test_all_options.py",
     "distributed/": "distributed/test_job.py",
-    "experimental/multihost_utils.py": "runtime/processes/test_membership.py",
+    "experimental/multihost_utils.py": "runtime/processes/test_in_every_process.py",
     "experimental/sparse/": "experimental/sparse/test_sparse.py",
     **dict.fromkeys(("export/exporting.py", "export/format.py"), "export/test_exported.py"),
     "extend/random.py": "random/test_keys.py",
