@@ -320,7 +320,3 @@ def concrete_or_error(value: Any, what: str = "") -> Any:
             raise errors.concrete_needed(value, what) if value._trace.alive else errors.leaked_tracer(value)
         return known
     return value
-
-
-def raise_to_shaped(aval: ShapedArray) -> ShapedArray:
-    return aval
