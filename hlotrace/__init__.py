@@ -9,7 +9,7 @@ from .api.checkpoint import checkpoint, remat
 from .api.custom_derivatives import closure_convert, custom_gradient, custom_jvp, custom_vjp
 from .api.external.callbacks import pure_callback
 from .api.jit import jit, make_jaxpr
-from .api.stages import ShapeDtypeStruct, eval_shape
+from .api.shape_dtype_struct import ShapeDtypeStruct, eval_shape
 from .api.vmap import vmap
 from .core.array import Array
 from .core.caches import clear_caches
@@ -57,7 +57,7 @@ _offer(globals(), "numpy", "tree", lazy={
     "placement.shardings": "reshard",
     "core.config": "CompilerEffortLevel",
     "core.dtypes": "float0",
-    "numpy.indexing.indexing": "ds",
+    "numpy.indexing.index_entries": "ds",
     "ref": "Ref empty_ref free_ref freeze new_ref",
     "runtime.binding": "Device",
     "runtime.devices.client": "host_count host_id host_ids process_indices",

@@ -11,10 +11,11 @@ from ..core.avals import ShapedArray, aval_of
 from ..core.config import state
 from ..core.errors import check_callable
 from ..core.jaxpr import eval_jaxpr
+from ..core.jaxpr_trace import trace_to_jaxpr
 from ..core.pytrees import pytree
 from ..core.surface.boundary import boundaries, filtered
 from ..core.symbolic_zeros import UndefinedPrimal
-from ..core.trace import EVAL, trace_to_jaxpr
+from ..core.trace import EVAL
 from ..primitives.arrays.elementwise import convert
 from ..primitives.arrays.shape import in_memory_of, instantiate, zeros_of
 from ..primitives.common import np, scalar

@@ -110,10 +110,7 @@ class CompiledCall:
             try:
                 buffers = [x._buf for x in leaves if not x._committed]
             except AttributeError:      # a NumPy value or a Python number
-                if executable.execute is not None and not state.check_floats and (
-                        executable.device is client.default_device()) and not any(
-                        [type(x) is ArrayImpl and (x._committed or not executable.has_there(x, i))
-                         for i, x in enumerate(leaves)]):
+                if self._takes_operands(leaves):
                     try:
                         found = executable.run_operands(*leaves)
                     except ValueError:      # jaxlib's dispatch, of an array that is donated twice
@@ -129,6 +126,15 @@ class CompiledCall:
             return self.call_checked(leaves)      # a deleted argument, or one on another device
         self._mark_given(leaves)
         return self.returned(results)
+
+    def _takes_operands(self, leaves: Sequence[Any]) -> bool:
+        """Does jaxlib's dispatch bring the NumPy values and numbers among these to where the program runs?"""
+        executable = self.executable
+        if executable.execute is None or state.check_floats or (
+                executable.device is not client.default_device()):
+            return False
+        return all([type(x) is not ArrayImpl or not x._committed and executable.has_there(x, i)
+                    for i, x in enumerate(leaves)])
 
     def mark_given(self, leaves: Sequence[Any]) -> None:
         """Mark the arrays among the leaves of the arguments, or None, that were given away."""

@@ -17,10 +17,11 @@ from ..core.avals import aval_of, is_arraylike
 from ..core.caches import ContextCache
 from ..core.config import scoped, state
 from ..core.jaxpr import close, sub_jaxprs
+from ..core.jaxpr_trace import trace_to_jaxpr
 from ..core.programs import constant_key
 from ..core.pytrees import pytree
 from ..core.surface.boundary import HoldsArray, arrays_of, reraise_for_user
-from ..core.trace import EVAL, Tracer, entering, trace_to_jaxpr
+from ..core.trace import EVAL, Tracer, entering
 from ..primitives.arrays.slicing import as_array
 from ..primitives.programs.calls import jit_p
 from .jit import JitFunction

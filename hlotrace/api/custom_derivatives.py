@@ -14,9 +14,10 @@ from ..core.avals import aval_of, is_arraylike
 from ..core.config import config, state
 from ..core.errors import ShapeError, UnexpectedTracerError
 from ..core.jaxpr import Var, close, eval_jaxpr
+from ..core.jaxpr_trace import trace_to_jaxpr
 from ..core.pytrees import pytree
 from ..core.surface.boundary import boundaries, filtered
-from ..core.trace import Tracer, trace_to_jaxpr
+from ..core.trace import Tracer
 from ..primitives.arrays.elementwise import convert
 from ..primitives.arrays.shape import instantiate, zeros_of
 from ..primitives.arrays.slicing import copy_p

@@ -17,9 +17,10 @@ from ..core.config import config, scoped, state, uncollected
 from ..core.debug_info import Origin, code_of, located, traced_for
 from ..core.effects import State
 from ..core.jaxpr import close, dce
+from ..core.jaxpr_trace import is_current, note_buffers, trace_to_jaxpr
 from ..core.pytrees import pytree
 from ..core.refs import accesses
-from ..core.trace import EVAL, Tracer, is_current, note_buffers, trace_to_jaxpr
+from ..core.trace import EVAL, Tracer
 from ..runtime.array_impl import as_array
 from ..runtime.devices import transfer_guards
 from ..sharding.abstract import space_of

@@ -11,9 +11,10 @@ from ..core import programs
 from ..core.config import state
 from ..core.errors import check_callable
 from ..core.jaxpr import close
+from ..core.jaxpr_trace import JaxprTracer
 from ..core.pytrees import pytree
 from ..core.surface.boundary import filtered
-from ..core.trace import JaxprTracer, Trace, Tracer, entering
+from ..core.trace import Trace, Tracer, entering
 from ..primitives.programs.frontend_attributes import tagged_call_p
 from ..transforms.jvp import JVPTracer
 from ..transforms.vmap import BatchTracer

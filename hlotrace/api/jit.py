@@ -3,7 +3,7 @@
 A call of arrays, numbers and static values is found by their types (`fast_path.py`); another flattens its
 arguments and looks up their structure, types and static values.  While another transformation is tracing, the
 call is written down as one `jit` equation.  What is no array goes in and out by its adapter (`adapters.py`);
-`jit_placement.py` says where it runs.
+`placement/jit_placement.py` says where it runs.
 """
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from ..core.pytrees import pytree
 from ..core.refs import accesses
 from ..core.surface.boundary import filtered
 from ..core.trace import EVAL
+from ..placement.jit_placement import Placement, maps_devices
 from ..primitives.programs.calls import jit_p
 from ..runtime import evaluate
 from ..runtime.array_impl import ArrayImpl
@@ -35,7 +36,7 @@ from .compiled_calls import CACHES, WRONG_DEVICE, StatefulCall, call_of
 from .donation_warnings import warn_unusable
 from .fast_path import FastPath, keep
 from .flat import FlatFunction, StatefulFunction, abstract, forget
-from .jit_placement import Placement, maps_devices
+from .shape_dtype_struct import ShapeDtypeStruct
 from .signatures import (
     donation_vector, name_of, numbers_and_names, rebase_donate_argnums, split_statics, static_key,
     static_values, take_names, wraps)
@@ -126,7 +127,7 @@ class JitFunction(FastPath):
             if not adapters.any_adapted(leaves):
                 if self._inline:
                     self._fun(*whole[0], **whole[1])      # a function of the library words it better
-                if any([type(x) is stages.ShapeDtypeStruct for x in leaves]):
+                if any([type(x) is ShapeDtypeStruct for x in leaves]):
                     return self._given_types(leaves, in_tree, statics)
                 self.flat(leaves, in_tree, statics, False).avals()      # which names the argument
                 raise
@@ -142,7 +143,7 @@ class JitFunction(FastPath):
         given = Given(leaves, in_tree, tuple(flat.avals(abstract)), statics)
         used = self.trace_given(given).pruned()[2]
         for i, x in enumerate(leaves):
-            if type(x) is stages.ShapeDtypeStruct:
+            if type(x) is ShapeDtypeStruct:
                 dtype: Any = x.dtype
                 if i in used or dtypes.is_extended(dtype):
                     flat.aval(i)        # which raises

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ..core.avals import aval_of
 from ..core.config import state
 from ..core.errors import ShapeError
+from ..core.jaxpr_trace import trace_to_jaxpr
 from ..core.pytrees import pytree
 from ..core.refs import Ref
-from ..core.trace import trace_to_jaxpr
 from ..primitives.arrays.elementwise import add
 from ..primitives.programs.refs import get_p, set_p
 from . import adapters

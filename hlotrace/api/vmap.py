@@ -14,8 +14,8 @@ from ..transforms import vmappable
 from ..transforms.vmap import batch_flat, place_axis
 from . import adapters
 from .flat import FlatFunction, StatefulFunction, abstract
+from .shape_dtype_struct import ShapeDtypeStruct
 from .signatures import name_of, wraps
-from .stages import ShapeDtypeStruct
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

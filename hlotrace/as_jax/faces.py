@@ -15,8 +15,8 @@ import numpy as np
 
 from .. import numpy as jnp
 from ..api.jit import jit
+from ..api.shape_dtype_struct import ShapeDtypeStruct
 from ..api.signatures import as_tuple
-from ..api.stages import ShapeDtypeStruct
 from ..core import dtypes, source_info
 from ..core.avals import ShapedArray
 from ..core.caches import clear_caches

@@ -24,7 +24,7 @@ _TABLE = """
 | `api.parallel.custom_partitioning` | `jax._src.custom_partitioning` | custom_partitioning |
 | `api.parallel.eager_shard_map` | `jax._src.shard_map` | DeviceTrace=ShardMapTrace |
 | `api.parallel.eager_shard_map` | `jax._src.shard_map` | DeviceTracer=ShardMapTracer |
-| `api.stages` | `jax` | ShapeDtypeStruct |
+| `api.shape_dtype_struct` | `jax` | ShapeDtypeStruct |
 | `api.stages` | `jax._src.stages` | ArgInfo Compiled Lowered Traced |
 | `as_jax.boxes` | `jax._src.hijax` | Box BoxTy BoxTypeState |
 | `core.array` | `jax` | Array |
@@ -44,8 +44,8 @@ _TABLE = """
 | `core.symbolic.scope` | `jax._src.export.shape_poly` | SymbolicScope |
 | `core.symbolic_zeros` | `jax._src.interpreters.ad` | UndefinedPrimal |
 | `core.trace` | `jax._src.core` | EvalTrace Trace Tracer |
-| `core.trace` | `jax._src.interpreters.partial_eval` | JaxprTrace=DynamicJaxprTrace |
-| `core.trace` | `jax._src.interpreters.partial_eval` | JaxprTracer=DynamicJaxprTracer |
+| `core.jaxpr_trace` | `jax._src.interpreters.partial_eval` | JaxprTrace=DynamicJaxprTrace |
+| `core.jaxpr_trace` | `jax._src.interpreters.partial_eval` | JaxprTracer=DynamicJaxprTracer |
 | `experimental.checkify` | `jax._src.checkify` | Error JaxRuntimeError |
 | `experimental.hijax` | `jax._src.core` | aval_method aval_property |
 | `experimental.hijax` | `jax._src.hijax` | HiPspec HiType |

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..api.stages import ShapeDtypeStruct
+from ..api.shape_dtype_struct import ShapeDtypeStruct
 from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import ShapedArray, Space
@@ -184,11 +184,12 @@ def _sharding(x: Any) -> Any:
 
 
 _REDUCERS: dict[str, Callable[[Any], Any]] = {
-    "api.stages.ShapeDtypeStruct": _struct, "core.avals.ShapedArray": _aval,
+    "api.shape_dtype_struct.ShapeDtypeStruct": _struct, "core.avals.ShapedArray": _aval,
     "primitives.arrays.random.KeyDType": _dtype, "runtime.array_impl.ArrayImpl": _array,
     "sharding.mesh.AbstractMesh": _mesh, "sharding.named.NamedSharding": _sharding,
     "sharding.spec.PartitionSpec": _spec}
-_FILLERS = {"api.stages.ShapeDtypeStruct": _fill_struct, "primitives.arrays.random.KeyDType": _fill_dtype}
+_FILLERS = {"api.shape_dtype_struct.ShapeDtypeStruct": _fill_struct,
+            "primitives.arrays.random.KeyDType": _fill_dtype}
 
 
 def register(cls: type, home: str) -> None:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from .config import state
-from .trace import EVAL, JaxprTrace, Trace
+from .jaxpr_trace import JaxprTrace
+from .trace import EVAL, Trace
 
 T = TypeVar("T")
 

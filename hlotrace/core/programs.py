@@ -29,9 +29,10 @@ from .avals import ShapedArray
 from .caches import ContextCache
 from .config import scoped
 from .jaxpr import Atom, Jaxpr, Literal, Var, dce
+from .jaxpr_trace import trace_to_jaxpr
 from .primitive import Primitive
 from .symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
-from .trace import EVAL, entering, trace_to_jaxpr
+from .trace import EVAL, entering
 
 R = TypeVar("R")
 _provided: Any = None       # by transforms/

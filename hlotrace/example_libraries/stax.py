@@ -8,7 +8,7 @@ Shapes may have -1 for the size of a batch.  `serial` and `parallel` make a laye
 import functools
 
 from .. import lax, numpy as jnp, random
-from ..api.stages import ShapeDtypeStruct, eval_shape
+from ..api.shape_dtype_struct import ShapeDtypeStruct, eval_shape
 from ..core.surface.public import export_names
 from ..nn import elu, gelu, leaky_relu, log_softmax, relu, selu, sigmoid, softmax, softplus, standardize
 from ..nn.initializers import glorot_normal, normal, ones, zeros

@@ -16,7 +16,7 @@ import numpy as np
 from ..api.autodiff import vjp as vjp_of
 from ..api.jit import make_jaxpr
 from ..api.parallel.shard_map import shard_map
-from ..api.stages import ShapeDtypeStruct, eval_shape
+from ..api.shape_dtype_struct import ShapeDtypeStruct, eval_shape
 from ..core.jaxpr import Var, sub_jaxprs
 from ..core.primitive import Builtin, PassRules
 from ..core.pytrees import pytree

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..api.stages import Compiled, struct_of
+from ..api.shape_dtype_struct import struct_of
+from ..api.stages import Compiled
 from ..core.surface.boundary import boundaries
 from ..runtime.array_impl import as_array
 from ..runtime.executables import executable_bytes

@@ -1,8 +1,8 @@
 """JAX's `api_util`: flattened functions, as libraries that transform functions themselves take them."""
 
 from ..api.flat import abstract
+from ..api.shape_dtype_struct import ShapeDtypeStruct
 from ..api.signatures import donation_vector, name_of, rebase_donate_argnums
-from ..api.stages import ShapeDtypeStruct
 from ..core.avals import aval_of
 from ..core.pytrees import pytree
 from ..core.surface.jax_core_names import DebugInfo

@@ -73,10 +73,9 @@ class ShardingPlan:
     __repr__ = __str__
 
 
-_OF_SHARDY = {"sdy.all_gather": "all-gather", "sdy.all_reduce": "all-reduce",
-              "sdy.reduce_scatter": "reduce-scatter", "sdy.all_to_all": "all-to-all",
-              "sdy.collective_permute": "collective-permute", "sdy.all_slice": None,
-              "sdy.sharded_to_unreduced": None, "sdy.replicated_to_unreduced": None}
+_OF_SHARDY = {f"sdy.{name}" for name in (
+    "all_gather", "all_reduce", "reduce_scatter", "all_to_all", "collective_permute", "all_slice",
+    "sharded_to_unreduced", "replicated_to_unreduced")}
 _OF_PROGRAM = {f"stablehlo.{kind.replace('-', '_')}": kind for kind in (
     "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast")}
 _REDUCING = {"sdy.all_reduce": "reduction_axes", "sdy.reduce_scatter": "reduce_scatter_axes"}
@@ -408,31 +407,36 @@ class _Reader:
 
     def exchanged(self, op, whole):
         """What XLA does for a collective of Shardy's, but for mesh axes along which the value is `whole`."""
-        kind, source, result = _OF_SHARDY[op.name], op.operands[0], op.results[0]
-        before, after = self.divided(source), self.divided(result)
-        moving = [dim for dim, (old, new) in enumerate(zip(before.axes, after.axes)) if old != new]
         if op.name in _REDUCING:
             axes = [a for a in self.axes(op.attributes[_REDUCING[op.name]]) if a not in whole]
-            if kind == "reduce-scatter" and not self.on_host:
-                return [(kind, axes, after.bytes())] if axes else []
-            together = owner(source).results if owner(source).name == "stablehlo.reduce" else ()
-            if len(together) > 1:
-                first = min(user.operands[0].result_number for user in users(owner(source))
-                            if user.name in _REDUCING and self.needed.runs(user))
-                return [self.looked_through(axes, value) for value in together
-                        if axes and first == source.result_number]
-            groups = self.by_dimension(source, axes) if self.on_host else [axes]
-            return [("all-reduce", group, before.bytes()) for group in groups if group]
+            return self.reduced(op, axes) if axes else []
         if [_is_move(user) for user in users(op)] == [True]:
             return []       # the next one says where all of them lead
+        source, result = op.operands[0], op.results[0]
+        after = self.divided(result).axes
+        moving = [dim for dim, axes in enumerate(self.divided(source).axes) if axes != after[dim]]
         while _is_move(owner(source)) and len([*source.uses]) == 1:
             source = owner(source).operands[0]
-        if kind == "all-gather" and not any(after.axes[dim] for dim in moving):
-            before = self.divided(source)
-            if all(then in (axes, ()) for axes, then in zip(before.axes, after.axes)):
-                return gathered(before, [dim for dim, axes in enumerate(before.axes)
-                                         if axes != after.axes[dim] and not whole.issuperset(axes)])
+        before = self.divided(source)
+        if op.name == "sdy.all_gather" and not any(after[dim] for dim in moving) and all(
+                then in (axes, ()) for axes, then in zip(before.axes, after)):
+            return gathered(before, [dim for dim, axes in enumerate(before.axes)
+                                     if axes != after[dim] and not whole.issuperset(axes)])
         return [found for found in self.resharded(source, result) if whole.isdisjoint(found[1] or ())]
+
+    def reduced(self, op, axes):
+        """What XLA does for a sum of Shardy's over mesh axes."""
+        source, result = op.operands[0], op.results[0]
+        if op.name == "sdy.reduce_scatter" and not self.on_host:
+            return [("reduce-scatter", axes, self.bytes(result))]
+        made = owner(source)
+        if made.name == "stablehlo.reduce" and len(made.results) > 1:       # all at once, with the first
+            first = min(user.operands[0].result_number for user in users(made)
+                        if user.name in _REDUCING and self.needed.runs(user))
+            return [self.looked_through(axes, value) for value in made.results
+                    if first == source.result_number]
+        groups = self.by_dimension(source, axes) if self.on_host else [axes]
+        return [("all-reduce", group, self.bytes(source)) for group in groups if group]
 
     def looked_through(self, axes, result):
         """The exchange by which all that devices have found for one of several results is reduced by each."""

@@ -12,11 +12,12 @@ from ..core.avals import ShapedArray
 from ..core.caches import clear_caches
 from ..core.effects import IO, Effect
 from ..core.jaxpr import close, dce
+from ..core.jaxpr_trace import trace_to_jaxpr
 from ..core.platforms import by_platform
 from ..core.programs import embed_constants
 from ..core.surface.public import install_getattr as _explain
-from ..core.trace import EVAL, entering, trace_to_jaxpr
-from ..lowering.module import lower as _lower
+from ..core.trace import EVAL, entering
+from ..lowering.lowered import lower as _lower
 from ..primitives.programs import callbacks
 from ..runtime.mlir import lowering_rules
 from ..runtime.mlir.bindings import context as make_ir_context, parse_module

@@ -4,10 +4,11 @@ from typing import Any
 from ..core.avals import aval_of
 from ..core.config import state
 from ..core.jaxpr import Var, dce
+from ..core.jaxpr_trace import JaxprTrace, JaxprTracer, trace_to_jaxpr
 from ..core.programs import embed_constants
 from ..core.surface import jax_core_names
 from ..core.surface.public import install_getattr as _explain
-from ..core.trace import EVAL, JaxprTrace, JaxprTracer, entering, trace_to_jaxpr
+from ..core.trace import EVAL, entering
 from ..transforms.linearize import SplitTrace
 from .registry import Registry, for_each
 

@@ -3,6 +3,7 @@ from ..core.primitive import PRIMITIVES as _PRIMITIVES, primitive_named as _prim
 from ..core.surface.public import entered as _entered, export_names as _offer
 from .contraction import *
 from .control_flow import *
+from .convolution import *
 from .elementwise import *
 from .indexing import *
 from .parallel import *

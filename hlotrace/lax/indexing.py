@@ -7,9 +7,10 @@ from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of
 from ..core.config import state
+from ..core.jaxpr_trace import trace_to_jaxpr
 from ..core.programs import embed_constants
 from ..core.symbolic.dimension import Dimension, as_size
-from ..core.trace import Tracer, trace_to_jaxpr
+from ..core.trace import Tracer
 from ..primitives.arrays import gather as _gather
 from ..primitives.arrays.dynamic_slice import dynamic_slice_p, dynamic_update_slice_p
 from ..primitives.arrays.elementwise import add, convert, lt, neg, select

@@ -4,10 +4,11 @@ import operator
 from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of
 from ..core.caches import cached
+from ..core.jaxpr_trace import trace_to_jaxpr
 from ..core.programs import embed_constants
 from ..core.pytrees import pytree
 from ..core.symbolic.dimension import as_size
-from ..core.trace import Tracer, trace_to_jaxpr
+from ..core.trace import Tracer
 from ..placement.out_sharding import over_auto_axes, unreduced_axes, with_out_sharding
 from ..primitives.arrays import reduce as _reduce, sort as _sort, window
 from ..primitives.arrays.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
@@ -19,7 +20,7 @@ from ..primitives.arrays.shape import broadcast_in_dim, move_axis, reduce_sum_p,
 from ..primitives.arrays.sort import approx_top_k_p, top_k_p
 from ..primitives.arrays.window import reduce_window_p
 from ..primitives.common import canonical_axes, canonical_axis, np, shape_of
-from .contraction import padtype_to_pads
+from .convolution import padtype_to_pads
 
 __all__ = ["approx_max_k", "approx_min_k", "argmax", "argmin", "cumlogsumexp", "cummax", "cummin", "cumprod",
            "cumsum", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",

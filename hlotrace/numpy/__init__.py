@@ -7,7 +7,8 @@ Each file imports only files that come before it here (a test reads this list):
     arrays/ranges                   arange, linspace
     arrays/triangles                diagonals and triangles: eye, diag, tril
     arrays/dtype_objects            float32, int8, ... as they are written and called; finfo, promote_types
-    indexing/indexing               x[...]: an index, what it reads and what it writes
+    indexing/index_entries          what an index says of each axis; ds
+    indexing/indexing               x[...], x.at[...]: what they read and write
     reductions/reductions           sum, max, any, cumsum, argmax, and their kin
     reductions/sorting              sort, searchsorted, histogram
     arrays/shaping                  reshape, transpose, squeeze, broadcast
@@ -64,7 +65,6 @@ from .elementwise.comparison import *
 from .elementwise.ufunc import *
 from .elementwise.ufuncs import *
 from .indexing.conditions import *
-from .indexing.indexing import *
 from .indexing.selection import *
 from .mapping import *
 from .reductions.reductions import *

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..api import adapters
 from ..api.flat import abstract
-from ..api.stages import ShapeDtypeStruct
+from ..api.shape_dtype_struct import ShapeDtypeStruct
 from ..core import dtypes
 from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of, aval_or_none

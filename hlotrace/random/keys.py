@@ -5,7 +5,7 @@ from ..core import dtypes, errors, source_info
 from ..core.array import Array
 from ..core.avals import aval_of, is_arraylike
 from ..core.config import config, state
-from ..core.trace import JaxprTrace
+from ..core.jaxpr_trace import JaxprTrace
 from ..numpy.util import cast
 from ..placement.out_sharding import new_array
 from ..primitives.arrays.random import (

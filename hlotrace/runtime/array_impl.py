@@ -14,10 +14,11 @@ from ..core.array import Array
 from ..core.avals import ShapedArray, aval_of, physical, register_aval
 from ..core.caches import ContextCache
 from ..core.config import state
+from ..core.jaxpr_trace import JaxprTrace
 from ..core.platforms import PLATFORMS
 from ..core.surface.boundary import boundaries, boundary, reraise_for_user
 from ..core.surface.missing import Concrete
-from ..core.trace import CONCRETE_METHODS, CONCRETE_PROPERTIES, JaxprTrace, Tracer
+from ..core.trace import CONCRETE_METHODS, CONCRETE_PROPERTIES, Tracer
 from ..sharding.abstract import is_local
 from . import binding, callback_guard
 from .devices import client, placement, shards, transfer_guards

@@ -13,8 +13,9 @@ from ..core.caches import ContextCache, LRUCache
 from ..core.config import config, state
 from ..core.effects import Debug, Effect
 from ..core.jaxpr import Jaxpr, dce, sub_jaxprs
+from ..core.jaxpr_trace import JaxprTrace, may_trace
 from ..core.primitive import fact_of
-from ..core.trace import EVAL, JaxprTrace, Tracer, may_trace, set_evaluator
+from ..core.trace import EVAL, Tracer, set_evaluator
 from ..lowering.result_memory import with_memories
 from ..primitives.programs.callbacks import CALLBACKS, checked
 from ..sharding.mesh import set_mesh
@@ -27,7 +28,7 @@ from .processes import fork_safety, shutdown
 
 if TYPE_CHECKING:
     from ..core.primitive import Primitive
-    from ..lowering.module import Lowered
+    from ..lowering.lowered import Lowered
     from ..sharding.abstract import Sharding
     from ..sharding.partition import Partition
     from .executables.executable import Executable

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..core.avals import Space
 from ..core.errors import DuplicateSpecError, did_you_mean
+from ..core.jaxpr_trace import JaxprTrace
 from ..core.surface.boundary import boundaries
 from ..core.symbolic.dimension import Dimension
-from ..core.trace import JaxprTrace
 from .abstract import HOST, Sharding, checked_kind
 from .explicit import typed
 from .mesh import AbstractMesh, Mesh, current_mesh

@@ -52,8 +52,9 @@ from pathlib import Path
 from absl import flags
 
 import hlotrace
+from hlotrace.api.flat import abstract
 from hlotrace.api.parallel.explain_sharding import plan_of
-from hlotrace.api.stages import abstract, struct_of
+from hlotrace.api.shape_dtype_struct import struct_of
 from hlotrace.core.errors import did_you_mean
 from hlotrace.core.platforms import PLATFORMS, platform_named
 from hlotrace.core.pytrees import pytree

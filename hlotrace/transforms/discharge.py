@@ -13,7 +13,8 @@ from ..core import programs
 from ..core.config import scoped
 from ..core.effects import ORDERED_TOKEN, is_ordered
 from ..core.jaxpr import eval_jaxpr, rewrite
-from ..core.trace import EVAL, entering, trace_to_jaxpr
+from ..core.jaxpr_trace import trace_to_jaxpr
+from ..core.trace import EVAL, entering
 from ..primitives.programs.callbacks import create_token_p
 
 if TYPE_CHECKING:

@@ -19,11 +19,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core import dtypes, leaks, programs
+from ..core.avals import aval_of
 from ..core.config import state
 from ..core.jaxpr import Var, eval_jaxpr
 from ..core.primitive import PassRules, missing
 from ..core.symbolic_zeros import nonzero_mask
-from ..core.trace import Trace, Tracer, aval_of, entering
+from ..core.trace import Trace, Tracer, entering
 from ..primitives.arrays import elementwise as e
 from ..primitives.arrays.bit_formats import reduce_precision_p
 from ..primitives.arrays.contract import dot_general_p

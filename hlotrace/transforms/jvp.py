@@ -12,11 +12,12 @@ import numpy as np
 
 from ..core import leaks, programs, source_info as provenance
 from ..core.array import Array
+from ..core.avals import aval_of
 from ..core.config import state
 from ..core.jaxpr import dce, eval_jaxpr
 from ..core.primitive import missing
 from ..core.symbolic_zeros import drop_zeros, fill_zeros
-from ..core.trace import Trace, Tracer, aval_of, entering
+from ..core.trace import Trace, Tracer, entering
 from ..primitives.parallel.collectives import vary
 from ..primitives.programs.calls import custom_lin_p, inlined_p
 

@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core import leaks, programs
+from ..core.avals import aval_of
 from ..core.config import state
 from ..core.jaxpr import close, dce, eval_jaxpr
-from ..core.trace import JaxprTrace, JaxprTracer, Trace, aval_of, entering
+from ..core.jaxpr_trace import JaxprTrace, JaxprTracer
+from ..core.trace import Trace, entering
 from ..primitives.arrays.shape import zeros_of
 from ..primitives.programs.calls import jit_p
 from .jvp import JVPTrace, JVPTracer

@@ -12,11 +12,12 @@ import numpy as np
 
 from ..core import dtypes, leaks, programs
 from ..core.array import Array
+from ..core.avals import aval_of
 from ..core.config import named_axes, state
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import missing
 from ..core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
-from ..core.trace import Trace, Tracer, aval_of
+from ..core.trace import Trace, Tracer
 from ..primitives.arrays.shape import batch_by_axes, broadcast_axis, move_axis
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@ import pytest
 
 from hlotrace.core import hitypes
 from hlotrace.core.config import state
-from hlotrace.core.trace import EVAL, JaxprTrace, Trace, entering
+from hlotrace.core.jaxpr_trace import JaxprTrace
+from hlotrace.core.trace import EVAL, Trace, entering
 
 pytestmark = pytest.mark.quick
 

@@ -13,8 +13,8 @@ from hlotrace.core.config import scoped, state
 from hlotrace.core.effects import IO
 from hlotrace.core.jaxpr import (
     Eqn, Jaxpr, Literal, Var, check_jaxpr, close, dce, eval_jaxpr, literal_value, sub_jaxprs)
+from hlotrace.core.jaxpr_trace import trace_to_jaxpr
 from hlotrace.core.primitive import Primitive
-from hlotrace.core.trace import trace_to_jaxpr
 from hlotrace.errors import JaxprTypeError
 
 pytestmark = pytest.mark.quick

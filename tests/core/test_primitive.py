@@ -4,8 +4,8 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
+from hlotrace.core.avals import aval_of
 from hlotrace.core.primitive import PRIMITIVES, Builtin, Primitive, fact_of
-from hlotrace.core.trace import aval_of
 from hlotrace.sharding import AbstractMesh, NamedSharding, PartitionSpec as P
 
 pytestmark = pytest.mark.quick

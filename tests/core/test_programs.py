@@ -11,10 +11,10 @@ from hlotrace.core import programs
 from hlotrace.core.avals import ShapedArray
 from hlotrace.core.config import override, scoped
 from hlotrace.core.jaxpr import Literal, check_jaxpr
+from hlotrace.core.jaxpr_trace import trace_to_jaxpr
 from hlotrace.core.primitive import Primitive
 from hlotrace.core.programs import (
     cached, constant_key, embed_constants, trace_closed, trace_primitive, without_source_info)
-from hlotrace.core.trace import trace_to_jaxpr
 from hlotrace.primitives.arrays.elementwise import cos_p, mul_p, sin_p
 from hlotrace.primitives.programs.calls import jit_p
 

@@ -20,7 +20,7 @@ from hlotrace.extend import core
 from hlotrace.extend.core import Primitive, primitives
 from hlotrace.interpreters import ad, batching, mlir
 from hlotrace.interpreters.mlir import func_dialect, hlo, ir
-from hlotrace.lowering.module import lower
+from hlotrace.lowering.lowered import lower
 
 SAME_RESULTS = {"eager": "jit", "grad": "jit of grad", "grad of jit": "jit of grad", "grad of checkpoint": "jit of grad",
                 "jvp": "jvp under jit", "vmap of grad": "jit of vmap of grad"}

@@ -227,7 +227,7 @@ LOCAL_IMPORTS = {
         hlotrace.api.jit: hlotrace.inspection.retraces hlotrace.transforms.key_reuse
         hlotrace.api.parallel.explain_sharding: hlotrace.inspection.sharding_plan
         hlotrace.api.compiled_calls: hlotrace.inspection.retraces hlotrace.inspection.planning.lowered_estimates
-        hlotrace.api.jit_placement: hlotrace.placement.shardings
+        hlotrace.placement.jit_placement: hlotrace.placement.shardings
         hlotrace.placement.out_sharding: hlotrace.placement.shardings hlotrace.primitives.parallel.sharding hlotrace.runtime.devices.shards hlotrace.sharding.named hlotrace.sharding.spec
         hlotrace.lowering.module: hlotrace.primitives.parallel.sharding
         hlotrace.lowering.result_memory: hlotrace.sharding.layout hlotrace.sharding.partition
@@ -241,7 +241,8 @@ LOCAL_IMPORTS = {
         hlotrace.api.autodiff: hlotrace.primitives.parallel.sharding
         hlotrace.lax.control_flow: hlotrace.primitives.parallel.sharding
         hlotrace.api.stages: hlotrace.inspection.pages.view hlotrace.api.compiled_errors
-        hlotrace.api.stages: hlotrace.inspection.planning.library_calls hlotrace.inspection.planning.lowered_estimates hlotrace.placement.shardings hlotrace.runtime.devices.layouts hlotrace.sharding.layout hlotrace.sharding.spec
+        hlotrace.api.stages: hlotrace.inspection.planning.library_calls hlotrace.inspection.planning.lowered_estimates hlotrace.runtime.devices.layouts
+        hlotrace.api.shape_dtype_struct: hlotrace.placement.shardings hlotrace.runtime.devices.layouts hlotrace.sharding.layout hlotrace.sharding.spec
         hlotrace.placement.make_mesh: hlotrace.placement.device_order
         hlotrace.placement.device_put: hlotrace.placement.shardings hlotrace.sharding.mesh hlotrace.sharding.named hlotrace.sharding.spec
         hlotrace.placement.device_put: hlotrace.runtime.processes.consistency_checks
@@ -259,7 +260,7 @@ LOCAL_IMPORTS = {
         hlotrace.runtime.array_impl: hlotrace.runtime.devices.layouts
         hlotrace.runtime.devices.relayout: hlotrace.runtime.devices.layouts
         hlotrace.runtime.executables.spmd: hlotrace.runtime.devices.layouts
-        hlotrace.api.jit_placement: hlotrace.runtime.devices.layouts
+        hlotrace.placement.jit_placement: hlotrace.runtime.devices.layouts
         hlotrace.placement.device_put: hlotrace.runtime.devices.layouts hlotrace.sharding.layout
         hlotrace.placement.shardings: hlotrace.runtime.devices.layouts
         hlotrace.runtime.binding: jaxlib

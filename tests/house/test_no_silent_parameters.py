@@ -52,7 +52,7 @@ EXEMPT = {
     "experimental/hijax.py:HiType.lower_val": {"val"},
     "experimental/hijax.py:HiType.str_short": {"short_dtypes"},
     "as_jax/helpers.py:weakref_lru_cache": {"explain"},                 # what JAX logs of its own caches
-    "core/trace.py:JaxprTrace.new_arg": {"source_info"},                # the input has no line here
+    "core/jaxpr_trace.py:JaxprTrace.new_arg": {"source_info"},                # the input has no line here
     "scipy/linalg/factorizations.py:eigh_tridiagonal": {"tol"},         # more exact than any that is asked
     "experimental/hijax.py:HiType.raise_val": {"arrays"},
     "experimental/hijax.py:MutableHiType.read_loval": {"made_of", "value"},
@@ -76,8 +76,8 @@ EXEMPT = {
     "api/adapters.py:Adapter.perturbed": {"kind", "avals"},
     "api/adapters.py:Adapter.unmapped": {"size"},
     "api/adapters.py:Adapter.mapped": {"size"},
-    "api/stages.py:ShapeDtypeStruct.__new__": {"args", "kwargs"},       # __init__ reads them
-    "api/stages.py:ShapeDtypeStruct.__init__": {"is_ref"},              # and __new__ this
+    "api/shape_dtype_struct.py:ShapeDtypeStruct.__new__": {"args", "kwargs"},       # __init__ reads them
+    "api/shape_dtype_struct.py:ShapeDtypeStruct.__init__": {"is_ref"},              # and __new__ this
     "numpy/indexing/refs.py:_Views.write_back": {"kind"},
     "experimental/jet.py:zero_prop": {"series_in"},                     # what it gives does not move with them
     "core/surface/jax_core_names.py:Jaxpr.__new__": {"effects", "debug_info"},

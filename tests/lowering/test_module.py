@@ -9,16 +9,16 @@ import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.core.avals import ShapedArray
 from hlotrace.core.config import override, scoped
+from hlotrace.core.jaxpr_trace import trace_to_jaxpr
 from hlotrace.core.platforms import platform_named
 from hlotrace.core.primitive import Primitive
-from hlotrace.core.trace import trace_to_jaxpr
-from hlotrace.lowering.module import Locations, Module, lower
+from hlotrace.lowering.lowered import lower
+from hlotrace.lowering.module import Locations, Module
 from hlotrace.lowering.outline import Block
 from hlotrace.primitives.arrays.elementwise import cos_p, sin_p
 from hlotrace.primitives.programs.calls import jit_p
 from hlotrace.runtime.mlir.bindings import parse_module
 from hlotrace.sharding import Mesh, NamedSharding, P
-from hlotrace.sharding.layout import Format, Layout
 
 pytestmark = pytest.mark.quick
 
@@ -36,12 +36,6 @@ def test_a_whole_module():
         "module @jit_my_fun attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {\n"
         "  func.func public @main(%arg0: tensor<f32>) -> (tensor<f32>) {\n"
         "    %0 = stablehlo.sine %arg0 : tensor<f32>\n    return %0 : tensor<f32>\n  }\n}\n")
-
-
-@pytest.mark.parametrize("name, written", [("<lambda>", "jit__lambda"), ("f_", "jit_f"), ("f.g", "jit_f.g"), ("_", "jit"),
-                                           ("scatter-add", '"jit_scatter-add"')])
-def test_names_of_modules(name, written):
-    assert text(lambda x: [x], name=name).startswith(f"module @{written} ")
 
 
 def test_the_same_program_has_the_same_text():
@@ -155,49 +149,6 @@ def test_files_are_written_as_an_option_says():
         assert 'loc("lowering/test_module.py":' in text(lambda x: [sin_p.bind(x)], debug_info=True)
 
 
-def test_names_of_arguments_and_results_are_in_the_text_where_no_quote_is_in_them():
-    program = trace_to_jaxpr(lambda x, y: [x, y], [F, F], "f", ["params['w']", 'quote"'])
-    written = lower(program, result_names=["out", 'quote"']).text
-    assert '''loc("params['w']")''' in written and 'jax.result_info = "out"' in written and 'quote"' not in written
-
-
-@pytest.mark.parametrize("effect, at_run_time", [
-    (lambda x: jax.debug.print("{}", x), True), (lambda x: jax.debug.inspect_array_sharding(x, callback=print), False),
-    (lambda x: jax.experimental.io_callback(print, None, x, ordered=True), True), (lambda x: None, False)])
-def test_a_program_has_the_effects_of_its_run(effect, at_run_time):
-    """Those of compiling it are none: it is run as any other."""
-    lowered = lower(trace_to_jaxpr(lambda x: [effect(x), x][1:], [F]))
-    assert bool(lowered.effects) is at_run_time
-
-
-# --- devices ---------------------------------------------------------------------------------------------------------
-
-def test_donated_arguments_are_marked_where_a_program_is_divided():
-    mesh = Mesh(np.array(jax.devices()), ("x",))
-    sharding = NamedSharding(mesh, P("x"))
-    x = jax.ShapeDtypeStruct((8,), np.float32, sharding=sharding)
-    for donated in ((), (0,), (1,), (0, 1)):
-        written = jax.jit(lambda x, y: (x + y, x - y), donate_argnums=donated).lower(x, x).as_text()
-        arguments = re.search(r"@main\((.*?)\) ->", written)[1].split("%arg")[1:]
-        assert [i for i, argument in enumerate(arguments) if "jax.buffer_donor = true" in argument] == list(donated)
-        assert all("sdy.sharding" in argument for argument in arguments)
-
-
-def test_what_is_asked_of_an_argument_or_a_result_is_written_at_it():
-    """Its sharding, its memory and its layout; of several, each at its own."""
-    mesh = Mesh(np.array(jax.devices()), ("x",))
-    rows, columns = NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "x"))
-    memory, layout = 'memory_kind = "pinned_host"', 'layout_mode = "{0,1}"'
-    asked = [('{"x"}, {}', rows), ('{}, {"x"}', columns), (memory, rows.with_memory_kind("pinned_host")),
-             (layout, Format(Layout((1, 0)), columns))]
-    for ins, outs in ((asked, asked[::-1]), (asked[::-1], asked)):
-        f = jax.jit(lambda *xs: [x + 1 for x in xs], in_shardings=[s for _, s in ins], out_shardings=[s for _, s in outs])
-        written = f.lower(*[jax.ShapeDtypeStruct((8, 8), np.float32)] * 4).as_text()
-        for listed, wanted in zip(re.search(r"@main\((.*)\) -> \((.*)\) {", written).groups(), (ins, outs)):
-            for each, (text, _) in zip(listed.split("tensor<")[1:], wanted, strict=True):
-                assert text in each and [m for m in (memory, layout) if m in each] == [m for m in (memory, layout) if m == text]
-
-
 @pytest.mark.parametrize("axis_type, entries", [("Auto", "{?}, {?}, {}"), ("Explicit", '{"x"}, {"y"}, {}')], ids=["Auto", "Explicit"])
 def test_an_axis_that_cannot_be_split_is_whole_and_others_are_as_they_are(axis_type, entries):
     mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"), axis_types=(getattr(jax.sharding.AxisType, axis_type),) * 2)
@@ -246,9 +197,3 @@ def test_what_has_no_lowering_says_for_which_platforms_it_has_one():
     with pytest.raises(NotImplementedError, match="'only' not found for platform cpu; it has one for cuda"):
         text(lambda x: [only.bind(x)])
     assert "return %arg0" in text(lambda x: [only.bind(x)], platform="cuda")
-
-
-def test_kernels_that_a_program_calls_are_listed_once():
-    program = trace_to_jaxpr(lambda x: [jnp.linalg.cholesky(x @ x), jnp.linalg.cholesky(x)], [ShapedArray((3, 3), "float32")])
-    lowered = lower(program, debug_info=False)
-    assert lowered.targets == ("lapack_spotrf_ffi",) == tuple(lowered.kernels)

@@ -13,7 +13,7 @@ import pytest
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
-from hlotrace.core.trace import JaxprTrace
+from hlotrace.core.jaxpr_trace import JaxprTrace
 from hlotrace.runtime.array_impl import as_array, signature_of
 
 a = jnp.array

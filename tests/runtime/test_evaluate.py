@@ -6,8 +6,8 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace import lax
 from hlotrace.core.avals import ShapedArray
+from hlotrace.core.jaxpr_trace import trace_to_jaxpr
 from hlotrace.core.primitive import Primitive
-from hlotrace.core.trace import trace_to_jaxpr
 from hlotrace.primitives.arrays.elementwise import add_p, mul_p
 from hlotrace.runtime import evaluate
 from hlotrace.runtime.array_impl import as_array

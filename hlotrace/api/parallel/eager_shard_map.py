@@ -17,8 +17,9 @@ from ...core import errors, leaks
 from ...core.avals import aval_of
 from ...core.config import state
 from ...core.jaxpr import Jaxpr, Literal, dce, eval_jaxpr
+from ...core.jaxpr_trace import JaxprTrace, JaxprTracer
 from ...core.programs import trace_closed
-from ...core.trace import EVAL, JaxprTrace, JaxprTracer, Tracer, entering
+from ...core.trace import EVAL, Tracer, entering
 from ...primitives.arrays.shape import reshape
 from ...primitives.parallel.shard_map import shard_map_p
 from ...runtime.array_impl import as_array

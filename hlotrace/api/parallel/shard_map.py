@@ -10,9 +10,10 @@ from ...core.config import state
 from ...core.effects import IO, is_ordered
 from ...core.errors import DuplicateSpecError, ShardingTypeError, check_callable, did_you_mean
 from ...core.jaxpr import Eqn, Jaxpr, Var, close
+from ...core.jaxpr_trace import trace_to_jaxpr
 from ...core.pytrees import pytree
 from ...core.surface.boundary import boundaries
-from ...core.trace import Tracer, trace_to_jaxpr
+from ...core.trace import Tracer
 from ...primitives.parallel.collectives import vary
 from ...primitives.parallel.shard_map import inside, names, part, shard_map_p
 from ...runtime import evaluate

@@ -24,7 +24,7 @@ from ..jaxpr import (
 from ..primitive import Primitive
 from ..source_info import SourceInfo
 from ..symbolic.dimension import InconclusiveDimensionOperation, max_dim, min_dim
-from ..trace import EVAL, Trace, Tracer, ensure_compile_time_eval, entering, raise_to_shaped
+from ..trace import EVAL, Trace, Tracer, ensure_compile_time_eval, entering
 
 AbstractValue = ShapedArray
 Effects = Set[Effect]
@@ -149,6 +149,11 @@ def mapped_aval(size: Any, axis: int | None, aval: ShapedArray) -> ShapedArray:
     if aval.shape[axis] != size:
         raise ValueError(f"axis {axis} of {aval} does not have size {size}")
     return aval.without_axis(axis)
+
+
+def raise_to_shaped(aval: ShapedArray) -> ShapedArray:
+    """`aval`: types have no values here."""
+    return aval
 
 
 def unmapped_aval(size: Any, axis: int | None, aval: ShapedArray) -> ShapedArray:

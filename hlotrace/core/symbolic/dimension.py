@@ -58,7 +58,7 @@ class Dimension:
     """
     __slots__ = ("terms", "scope", "_hash")
     scope: Any      # a SymbolicScope
-    # core/trace.py gives it: (a Dimension, its dtype or None) -> an array of rank 0
+    # core/jaxpr_trace.py gives it: (a Dimension, its dtype or None) -> an array of rank 0
     as_value: Any = None
 
     def __init__(self, terms: Terms, scope: Scope) -> None:

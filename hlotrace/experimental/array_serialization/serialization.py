@@ -14,7 +14,7 @@ from importlib import import_module
 
 import numpy as np
 
-from ...api.stages import ShapeDtypeStruct
+from ...api.shape_dtype_struct import ShapeDtypeStruct
 from ...core import dtypes
 from ...core.surface.public import export_names
 from ...placement.device_put import device_put

@@ -8,7 +8,7 @@ import functools
 
 import numpy as np
 
-from ...api.stages import ShapeDtypeStruct
+from ...api.shape_dtype_struct import ShapeDtypeStruct
 from ...core.pytrees import pytree
 from ...core.surface.public import export_names
 from ...core.trace import Tracer

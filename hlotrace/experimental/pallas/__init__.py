@@ -4,7 +4,7 @@ What needs a compiler of kernels raises when it is called.
 """
 from ...core.surface.public import export_names
 from ...debug import print as debug_print
-from ...numpy.indexing.indexing import Slice, ds
+from ...numpy.indexing.index_entries import Slice, ds
 from .interpret import num_programs, pallas_call, program_id, run_scoped
 from .parts import *
 from .parts import __all__ as _parts

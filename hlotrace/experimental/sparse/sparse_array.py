@@ -7,7 +7,7 @@ import math
 from functools import partial
 
 from ... import numpy as jnp
-from ...api.stages import ShapeDtypeStruct, eval_shape
+from ...api.shape_dtype_struct import ShapeDtypeStruct, eval_shape
 from ...api.vmap import vmap
 from ...core.avals import aval_of, is_arraylike
 from ...core.trace import is_concrete

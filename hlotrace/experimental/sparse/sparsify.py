@@ -9,12 +9,14 @@ import math
 
 from ... import lax, numpy as jnp
 from ...api.composite import composite
+from ...core.avals import aval_of
 from ...core.config import state
 from ...core.jaxpr import eval_jaxpr
+from ...core.jaxpr_trace import trace_to_jaxpr
 from ...core.primitive import PassRules, Primitive
 from ...core.pytrees import pytree
 from ...core.surface.boundary import boundaries, boundary, filtered
-from ...core.trace import Trace, Tracer, aval_of, entering, trace_to_jaxpr
+from ...core.trace import Trace, Tracer, entering
 from ...primitives.arrays import elementwise as e
 from ...primitives.arrays.contract import dot_general_p
 from ...primitives.arrays.conv import conv_general_dilated_p

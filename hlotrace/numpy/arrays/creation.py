@@ -11,9 +11,10 @@ from ...core import dtypes, errors, source_info
 from ...core.array import Array
 from ...core.avals import ShapedArray, aval_of, is_arraylike
 from ...core.config import state
+from ...core.jaxpr_trace import as_constant
 from ...core.refs import Ref
 from ...core.surface.boundary import arrays_of
-from ...core.trace import Tracer, as_constant
+from ...core.trace import Tracer
 from ...lax import shapes as lax
 from ...placement.device_put import device_put
 from ...placement.out_sharding import devices_like, make_with_sharding, new_array

@@ -10,15 +10,16 @@ from ...core.avals import aval_of, is_arraylike, not_an_array
 from ...core.caches import cached
 from ...core.config import state
 from ...core.errors import ShapeError
+from ...core.jaxpr_trace import trace_to_jaxpr
 from ...core.refs import KINDS, Ref, RefOrView
 from ...core.surface.boundary import boundaries, boundary
-from ...core.trace import EVAL, is_concrete, trace_to_jaxpr
+from ...core.trace import EVAL, is_concrete
 from ...primitives.arrays.elementwise import stop_gradient_p
 from ...primitives.programs.refs import addupdate_p, get_p, set_p, swap_p
 from ...runtime import binding
 from ..arrays.creation import asarray, zeros
 from ..util import unsigned
-from . import indexing
+from . import index_entries, indexing
 
 _TRACED = "traced"      # in the static part of an index, the place of an operand
 
@@ -305,7 +306,7 @@ def _access(primitive, ref, index, *values):
     # are numbers operands? then a loop over them compiles once
     numbers = state.trace is EVAL and len(steps) == 1 and steps[0][0] == "at"
     if numbers:
-        _check_inside(of.shape, indexing.expand(of.shape, steps[0][1], inside=True))
+        _check_inside(of.shape, index_entries.expand(of.shape, steps[0][1], inside=True))
     layout, operands = _layout(steps, numbers)
     program = _program(primitive, of.inner_aval, layout, tuple(map(aval_of, operands)),
                        tuple(map(aval_of, values)))
@@ -361,7 +362,7 @@ def _static(entry, operands, numbers):
     if isinstance(entry, slice):
         return [("slice", *[x if x is None else operator.index(x)
                             for x in (entry.start, entry.stop, entry.step)])]
-    if isinstance(entry, indexing.Slice):
+    if isinstance(entry, index_entries.Slice):
         start = entry.start
         if not isinstance(start, (int, np.integer)):
             operands.append(start)
@@ -411,7 +412,7 @@ def _entry(e, operands):
     kind, start, *rest = e
     if kind == "slice":
         return slice(start, *rest)
-    return indexing.Slice(next(operands) if start is _TRACED else start, *rest)
+    return index_entries.Slice(next(operands) if start is _TRACED else start, *rest)
 
 
 def _step(value, how, what):

@@ -3,8 +3,8 @@ from ...core import jaxpr
 from ...core.avals import physical
 from ...core.axes import AxisMap, same_axes
 from ...core.config import state
+from ...core.jaxpr_trace import as_constant, literal_number
 from ...core.symbolic.dimension import Dimension
-from ...core.trace import as_constant, literal_number
 from ..common import (
     ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, kind_of, np, number, shape_of)
 from .elementwise_rules import (

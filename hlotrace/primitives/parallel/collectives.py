@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.axes import same_axes
-from ...core.trace import JaxprTrace
+from ...core.jaxpr_trace import JaxprTrace
 from ..arrays.elementwise import add_p, convert, div, eq, max_p, min_p, mul
 from ..arrays.gather import gather_p
 from ..arrays.gather_numbers import FILL, GatherDimensionNumbers

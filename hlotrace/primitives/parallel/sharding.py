@@ -6,7 +6,8 @@ from ...core.avals import Space
 from ...core.effects import INSPECTION
 from ...core.errors import ShardingTypeError
 from ...core.jaxpr import Var
-from ...core.trace import JaxprTracer, Tracer
+from ...core.jaxpr_trace import JaxprTracer
+from ...core.trace import Tracer
 from ...sharding.abstract import HOST, Sharding, space_of
 from ...sharding.explicit import check_no_manual, named_axes
 from ...sharding.layout import Layout

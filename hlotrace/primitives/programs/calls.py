@@ -5,11 +5,11 @@ from ...core import programs
 from ...core.config import scoped, state
 from ...core.errors import UnexpectedTracerError
 from ...core.jaxpr import Eqn, Jaxpr, Var, close, eval_jaxpr
+from ...core.jaxpr_trace import trace_to_jaxpr
 from ...core.primitive import fact_of
 from ...core.programs import transpose_call
 from ...core.refs import Holder
 from ...core.symbolic_zeros import drop_zeros, fill_zeros, nonzero_mask
-from ...core.trace import trace_to_jaxpr
 from ..arrays.shape import broadcast_axis, front, front_dims, move_axis, reduce_sum
 from ..common import Primitive, aval_of, dtype_of, dtypes
 

@@ -5,6 +5,7 @@ import functools
 from ...core.avals import ShapedArray
 from ...core.jaxpr import Eqn, Jaxpr, Var
 from ...core.platforms import platform_named
+from ...sharding.partition import Partition
 from ..common import Primitive, np
 from .cond_while import several
 from .scan import batch_one_by_one
@@ -67,9 +68,9 @@ by_platform_p = Primitive("by_platform", multiple_results=True, lower=_by_platfo
                           abstract_eval=lambda index, *avals, jaxpr, platforms: jaxpr.out_avals)
 
 
-def for_platforms(program, platforms, texts):
+def _for_platforms(program, platforms, texts):
     """The program for several platforms, for each of which it has one of `texts`: its first argument is the
-    position of the one it runs on, which `telling_platform` writes in its text."""
+    position of the one it runs on."""
     index, invars = Var(ShapedArray((), np.int32)), program.invars
     if len(set(texts)) == 1:
         return program.replace(invars=[index, *invars], arg_names=None)
@@ -79,7 +80,20 @@ def for_platforms(program, platforms, texts):
     return Jaxpr((), (), [index, *invars], [eqn], outvars, program.name)
 
 
-def telling_platform(text):
-    """The text of a program that `for_platforms` made, which says what its first argument is."""
-    return text.replace("@main(%arg0: tensor<i32>",
-                        '@main(%arg0: tensor<i32> {jax.global_constant = "_platform_index"}', 1)
+def lower_for_platforms(program, where, platforms, lower):
+    """What `lower(program, where, platform)`, a Lowered, is for platforms: of several, that of a program with
+    one more argument, the first, the position of the platform it runs on; its text says so.
+
+    Args:
+        where: a Partition, or anything else for one device.
+    """
+    found, *others = [lower(program, where, platform) for platform in platforms]
+    if not others:
+        return found
+    if isinstance(where, Partition):
+        where = where._replace(ins=(None, *where.ins))
+    program = _for_platforms(program, platforms, [lowered.text for lowered in (found, *others)])
+    found = lower(program, where, platforms[0])
+    found.text = found.text.replace("@main(%arg0: tensor<i32>",
+                                    '@main(%arg0: tensor<i32> {jax.global_constant = "_platform_index"}', 1)
+    return found

@@ -1,9 +1,9 @@
 """linear_call: a program that is linear in some operands, with a transpose that the user gives."""
 from ...core import programs
 from ...core.jaxpr import close, eval_jaxpr
+from ...core.jaxpr_trace import trace_to_jaxpr
 from ...core.refs import Holder
 from ...core.symbolic_zeros import drop_zeros, fill_zeros, is_undefined_primal, nonzero_mask
-from ...core.trace import trace_to_jaxpr
 from ..arrays.elementwise_rules import accumulate
 from ..arrays.shape import front, front_dims, instantiate, reduce_sum
 from ..common import aval_of

@@ -17,7 +17,7 @@ from ..mlir.bindings import parse_module
 from . import chips, gpu_targets, plugins
 
 if TYPE_CHECKING:
-    from ...lowering.module import Lowered
+    from ...lowering.lowered import Lowered
     from .chips import Chip
 
 

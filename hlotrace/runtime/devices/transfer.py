@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.trace import trace_to_jaxpr
+from ...core.jaxpr_trace import trace_to_jaxpr
 from .. import array_impl, evaluate
 from . import client, relayout, shards
 

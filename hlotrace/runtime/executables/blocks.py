@@ -18,7 +18,7 @@ import numpy as np
 from ...core.avals import aval_of, physical
 from ...core.jaxpr import Eqn, Jaxpr, Literal, Var, sub_jaxprs
 from ...core.programs import cached
-from ...lowering.module import lower
+from ...lowering.lowered import lower
 from ...lowering.outline import joined_rows
 from ...primitives.arrays.contract import dot_general_p
 from ...primitives.arrays.conv import conv_general_dilated_p
@@ -31,7 +31,7 @@ from . import compilation
 from .executable import Executable
 
 if TYPE_CHECKING:
-    from ...lowering.module import Lowered
+    from ...lowering.lowered import Lowered
 
 LIGHTEST = 2e5          # operations in a block; starting it costs as much as 1e4 or so
 LIGHTEST_EACH = 1e7     # the same for each of several devices, where starting it costs more

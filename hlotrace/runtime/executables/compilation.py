@@ -17,7 +17,7 @@ from .executable import Executable
 
 if TYPE_CHECKING:
     from ...core.jaxpr import Jaxpr
-    from ...lowering.module import Lowered
+    from ...lowering.lowered import Lowered
     from . import disk_cache
 
 _loaded = LRUCache(512)         # what was compiled and where it is stored, by its text

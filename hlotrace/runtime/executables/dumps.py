@@ -21,7 +21,7 @@ from ...core.jaxpr import sub_jaxprs
 
 if TYPE_CHECKING:
     from ...core.jaxpr import Jaxpr
-    from ...lowering.module import Lowered
+    from ...lowering.lowered import Lowered
 
 _texts, _programs = itertools.count(), itertools.count()
 

@@ -17,7 +17,7 @@ from .. import array_impl, binding, callback_guard
 from ..devices import placement, relayout, shards
 
 if TYPE_CHECKING:
-    from ...lowering.module import Lowered
+    from ...lowering.lowered import Lowered
     from ...sharding.abstract import Sharding
 
 _lock = threading.Lock()

@@ -19,7 +19,7 @@ from typing import Any
 from ...core.effects import IO
 from ...core.jaxpr import Jaxpr, Var
 from ...core.surface.importing import renamed
-from ...lowering.module import Lowered
+from ...lowering.lowered import Lowered
 from .. import binding
 from ..devices import client
 from . import disk_cache, kernels

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.avals import aval_of
 from ...core.jaxpr import Eqn, Jaxpr, Literal, Var
-from ...lowering.module import lower
+from ...lowering.lowered import lower
 from ...primitives.arrays.slicing import copy_p
 from ...primitives.programs.calls import jit_p
 from ...sharding.mesh import Mesh
@@ -29,7 +29,7 @@ from .blocks import Block, InBlocks, Steps, blocks_of, compiled_in, steps_of
 from .spmd import SpmdExecutable
 
 if TYPE_CHECKING:
-    from ...lowering.module import Lowered
+    from ...lowering.lowered import Lowered
     from .. import binding
     from .executable import Executable
 

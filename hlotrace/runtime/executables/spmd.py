@@ -28,7 +28,7 @@ from . import executable
 
 if TYPE_CHECKING:
     from ...core.avals import ShapedArray
-    from ...lowering.module import Lowered
+    from ...lowering.lowered import Lowered
     from ...sharding.abstract import Sharding
 
 # launches that are not waited for, on clients where more of them starve

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.config import config, override, state
 from ...core.jaxpr import Jaxpr
-from ...lowering.module import Lowered
+from ...lowering.lowered import Lowered
 from ..devices import client
 from . import blocks as pieces, compilation
 from .executable import Executable

@@ -19,8 +19,9 @@ from jaxlib.mlir.dialects import func as _func, stablehlo as hlo
 from ...core import dtypes
 from ...core.avals import aval_of
 from ...core.effects import is_ordered
+from ...core.jaxpr_trace import trace_to_jaxpr
 from ...core.programs import embed_constants
-from ...core.trace import EVAL, entering, trace_to_jaxpr
+from ...core.trace import EVAL, entering
 from ...lowering import custom_calls
 from ...lowering.constants import dense
 from .bindings import context, ir

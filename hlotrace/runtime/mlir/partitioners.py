@@ -21,7 +21,7 @@ from ..executables import kernels, spmd
 
 if TYPE_CHECKING:
     from ...core.jaxpr import Jaxpr
-    from ...lowering.module import Lowered
+    from ...lowering.lowered import Lowered
     from ...sharding.abstract import Sharding
 
 _asked: weakref.WeakValueDictionary = weakref.WeakValueDictionary()     # number in a text -> _Operation

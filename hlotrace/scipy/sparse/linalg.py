@@ -8,7 +8,7 @@ from functools import partial
 
 from ... import lax, numpy as jnp
 from ...api.autodiff import linear_transpose
-from ...api.stages import ShapeDtypeStruct, eval_shape
+from ...api.shape_dtype_struct import ShapeDtypeStruct, eval_shape
 from ...core import dtypes
 from ...core.errors import ShapeError, check_choice
 from ...core.pytrees import pytree

@@ -107,7 +107,7 @@ def test_slopes_at_edges(function, point, slopes):
 # --- one compiled program, or one primitive ---------------------------------------------------------------------
 
 def test_calls_are_traced_as_few_equations():
-    from hlotrace.core.trace import trace_to_jaxpr
+    from hlotrace.core.jaxpr_trace import trace_to_jaxpr
     avals = [jnp.ones((2, 3)).aval, jnp.ones((2, 3)).aval]
 
     row = jnp.ones(3)

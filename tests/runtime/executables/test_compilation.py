@@ -5,7 +5,7 @@ import pytest
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core.config import override
-from hlotrace.lowering.module import lower
+from hlotrace.lowering.lowered import lower
 from hlotrace.runtime.executables import compilation
 
 X = jnp.arange(5, dtype=jnp.float32)

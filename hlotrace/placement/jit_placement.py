@@ -19,8 +19,8 @@ from ..runtime.devices import placement, transfer
 from ..sharding.abstract import Sharding
 
 if TYPE_CHECKING:
+    from ..api.flat import TracedProgram
     from ..core.jaxpr import Jaxpr
-    from .flat import TracedProgram
 
 
 def maps_devices(jaxpr: Jaxpr) -> bool:
@@ -69,7 +69,7 @@ class Placement:
         self.commits = False        # are all results committed to the one device that it names?
         if self.asks:
             leaves, structure = pytree.tree_flatten((in_shardings, out_shardings), lambda x: x is None)
-            from ..placement.shardings import check_kind
+            from .shardings import check_kind
             for x in leaves:
                 check_kind(x, f"jit of {name}, in_shardings and out_shardings", devices=False)
             self.commits = placement.SingleDeviceSharding in map(type, leaves)
@@ -133,7 +133,7 @@ class Placement:
         """
         if not self.asks:
             return None, None
-        from ..placement.shardings import flat_shardings
+        from .shardings import flat_shardings
         requested: list[Any] | None = None
         outs: list[Any] | None = None
         if self.ins is not None:
@@ -167,7 +167,7 @@ class Placement:
 
     def inputs(self, in_tree: Any) -> list[Any]:
         """The shardings requested for the leaves of the arguments."""
-        from ..placement.shardings import flat_shardings
+        from .shardings import flat_shardings
         alone = isinstance(self.ins, placement.SingleDeviceSharding)
         keywords = in_tree.children()[1].node_data()[1]
         if keywords and not alone:
@@ -198,7 +198,7 @@ class Placement:
         program; over Explicit axes the types say it."""
         if not self.asks:
             return leaves, lambda results: results
-        from ..placement.shardings import constrained, hinted
+        from .shardings import constrained, hinted
         requested, outs = self.requested(traced)
         return (constrained(leaves, requested, self.name, hinted),
                 lambda results: constrained(results, outs, self.name, hinted))
