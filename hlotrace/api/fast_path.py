@@ -34,12 +34,13 @@ class FastPath:
     """What is called like a function: its arguments are looked up by their types first.
 
     A class derived from it has `_quick`, the table of what `keep` puts there by these types, `_has_statics`,
-    `_static_numbers` and `_static_names`, and does any call in `call_any(args, kwargs, key)`, where `key` is
-    that of the table or None.
+    `_static_numbers`, `_first_static` and `_static_names`, and does any call in
+    `call_any(args, kwargs, key)`, where `key` is that of the table or None.
     """
     _quick: dict[Any, tuple[Ready, Any]]
     _has_statics: bool
     _static_numbers: tuple[int, ...]
+    _first_static: int      # the least of them: calls with fewer positional arguments have none there
     _static_names: tuple[str, ...]
     _called: str | None = None      # what errors call it, if they say with what it was called
     call_any: Callable[..., Any]
@@ -54,7 +55,7 @@ class FastPath:
             try:
                 types: list[Any] = []
                 leaves: Any = args
-                if kwargs or self._has_statics:
+                if kwargs or self._has_statics and len(args) > self._first_static:
                     leaves = self._without_statics(args, kwargs, types)
                 operands = look_at(leaves, types)
                 if operands is None:
