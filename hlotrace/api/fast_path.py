@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core import dtypes
 from ..core.caches import LRUCache
 from ..core.config import state
+from ..core.primitive import Builtin
 from ..core.pytrees import pytree
 from ..core.surface.boundary import reraise_for_user
 from ..core.trace import EVAL
@@ -17,7 +19,8 @@ from ..runtime.array_impl import ArrayImpl
 from ..runtime.executables.ready import Ready, look_at, ready
 from .signatures import EQUAL_BUT_NOT_ALIKE
 
-_PLAIN = frozenset({int, str, bool, type(None)})      # types of static values that are alike if equal
+# types of static values that are alike if equal
+_PLAIN = frozenset({int, str, bool, type(None), Builtin, *map(type, dtypes.SUPPORTED)})
 
 
 def _add_static(parts: list[Any], x: Any) -> None:
@@ -93,12 +96,12 @@ class FastPath:
             else:
                 _add_static(types, x)
         types.append(len(args))
-        for name, x in sorted(kwargs.items()) if len(kwargs) > 1 else kwargs.items():
+        for name in sorted(kwargs) if kwargs else ():
             types.append(name)
             if name in names:
-                _add_static(types, x)
+                _add_static(types, kwargs[name])
             else:
-                leaves.append(x)
+                leaves.append(kwargs[name])
         return leaves
 
     def _flattened(self, args: tuple[Any, ...],
