@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core import dtypes
 from ..core.caches import LRUCache
 from ..core.config import state
+from ..core.primitive import Builtin
 from ..core.pytrees import pytree
 from ..core.surface.boundary import reraise_for_user
 from ..core.trace import EVAL
@@ -17,7 +19,8 @@ from ..runtime.array_impl import ArrayImpl
 from ..runtime.executables.ready import Ready, look_at, ready
 from .signatures import EQUAL_BUT_NOT_ALIKE
 
-_PLAIN = frozenset({int, str, bool, type(None)})      # types of static values that are alike if equal
+# types of static values that are alike if equal
+_PLAIN = frozenset({int, str, bool, type(None), Builtin, *map(type, dtypes.SUPPORTED)})
 
 
 def _add_static(parts: list[Any], x: Any) -> None:
@@ -34,12 +37,13 @@ class FastPath:
     """What is called like a function: its arguments are looked up by their types first.
 
     A class derived from it has `_quick`, the table of what `keep` puts there by these types, `_has_statics`,
-    `_static_numbers` and `_static_names`, and does any call in `call_any(args, kwargs, key)`, where `key` is
-    that of the table or None.
+    `_static_numbers`, `_first_static` and `_static_names`, and does any call in
+    `call_any(args, kwargs, key)`, where `key` is that of the table or None.
     """
     _quick: dict[Any, tuple[Ready, Any]]
     _has_statics: bool
     _static_numbers: tuple[int, ...]
+    _first_static: int      # the least of them: calls with fewer positional arguments have none there
     _static_names: tuple[str, ...]
     _called: str | None = None      # what errors call it, if they say with what it was called
     call_any: Callable[..., Any]
@@ -54,7 +58,7 @@ class FastPath:
             try:
                 types: list[Any] = []
                 leaves: Any = args
-                if kwargs or self._has_statics:
+                if kwargs or self._has_statics and len(args) > self._first_static:
                     leaves = self._without_statics(args, kwargs, types)
                 operands = look_at(leaves, types)
                 if operands is None:
@@ -92,12 +96,12 @@ class FastPath:
             else:
                 _add_static(types, x)
         types.append(len(args))
-        for name, x in sorted(kwargs.items()) if len(kwargs) > 1 else kwargs.items():
+        for name in sorted(kwargs) if kwargs else ():
             types.append(name)
             if name in names:
-                _add_static(types, x)
+                _add_static(types, kwargs[name])
             else:
-                leaves.append(x)
+                leaves.append(kwargs[name])
         return leaves
 
     def _flattened(self, args: tuple[Any, ...],

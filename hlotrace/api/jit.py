@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -96,6 +97,7 @@ class JitFunction(FastPath):
         self._known = CACHES.of(fun, options)
         self._quick = self._known.fast_path.entries
         self._has_statics = bool(self._static_numbers or self._static_names)
+        self._first_static = min(self._static_numbers, default=sys.maxsize)
         take_names(self, fun)
 
     def __deepcopy__(self, memo: Any) -> JitFunction:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.avals import ShapedArray, aval_of
+from ..core.caches import cached
 from ..core.pytrees import pytree
 from ..runtime import array_impl
 from ..runtime.devices import placement, shards, transfer
@@ -28,11 +29,25 @@ def _check_sharding(name: str, sharding: Any) -> None:
                     "write NamedSharding(mesh, spec), or SingleDeviceSharding(device)")
 
 
-def _type(name: str, shape: Iterable[int], dtype: Any, sharding: Sharding) -> ShapedArray:
-    shape = tuple(shape)
+@cached(1024)
+def _types(name: str, shape: tuple[int, ...], dtype: Any,
+           sharding: Sharding) -> tuple[ShapedArray, ShapedArray]:
+    """The types of an array and of its part on each device."""
     aval = ShapedArray(shape, dtypes.canonicalize(dtype))
     placement.check_divides(sharding, aval, lambda: name)
-    return aval
+    return aval, aval.update(shape=sharding.shard_shape(shape))
+
+
+@functools.lru_cache(1024)
+def _pieces(sharding: Sharding, shape: tuple[int, ...]) -> tuple[list[Any], list[Any], list[int]]:
+    """The different parts of an array that this process holds, as indices; its devices, and which of these
+    each has."""
+    where = sharding.addressable_devices_indices_map(shape)
+    found: dict[Any, Any] = {}
+    keys = [tuple([(s.start, s.stop) for s in index]) for index in where.values()]
+    for key, index in zip(keys, where.values()):
+        found.setdefault(key, index)
+    return list(found.values()), list(where), [list(found).index(key) for key in keys]
 
 
 def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_callback: Callable[[Any], Any],
@@ -58,30 +73,24 @@ def make_array_from_callback(shape: Iterable[int], sharding: Sharding, data_call
         made = make_array_from_callback(shape, plain, data_callback, dtype)
         return transfer.move(made, plain.in_layout(sharding.layout))
     _check_sharding(name, sharding)
-    found, values = {}, []
-    where = sharding.addressable_devices_indices_map(tuple(shape))
-    for index in where.values():
-        key = tuple([(s.start, s.stop) for s in index])
-        if key not in found:
-            value = data_callback(index)
-            is_key = isinstance(value, array_impl.ArrayImpl) and dtypes.is_extended(value.dtype)
-            found[key] = value if is_key else np.asarray(value)
-        values.append(found[key])
+    shape = tuple(shape)
+    indices, devices, held = _pieces(sharding, shape)
+    values = [data_callback(index) for index in indices]
     if dtype is None and not values:
         raise ValueError(f"{name}: no device of {sharding} belongs to this process; pass dtype=")
-    if values and dtypes.is_extended(values[0].dtype):      # keys
+    if values and isinstance(values[0], array_impl.ArrayImpl) and dtypes.is_extended(values[0].dtype):  # keys
         return make_array_from_single_device_arrays(shape, sharding, [
-            transfer.move(v, placement.on_device(device)) for v, device in zip(values, where)])
-    aval = _type(name, shape, values[0].dtype if dtype is None else dtype, sharding)
-    part = aval.update(shape=sharding.shard_shape(aval.shape))
-    for index, value in zip(where.values(), values):
+            transfer.move(values[i], placement.on_device(device)) for i, device in zip(held, devices)])
+    values = [*map(np.asarray, values)]
+    aval, part = _types(name, shape, values[0].dtype if dtype is None else dtype, sharding)
+    for index, value in zip(indices, values):
         if value.shape != part.shape or value.dtype != aval.dtype and (
                 dtypes.canonicalize(value.dtype) != aval.dtype):
             raise ValueError(f"{name}: the part at {index} must have shape {part.shape} and dtype "
                              f"{aval.dtype.name}; the callback returned shape {value.shape} and dtype "
                              f"{value.dtype}: return value[index]. "
                              + _wrong_part(aval, sharding, part, value.shape, value.dtype))
-    return _of_parts(values, part, aval, sharding, list(where))
+    return _of_parts([values[i] for i in held], part, aval, sharding, devices)
 
 
 def _of_parts(values: Sequence[np.ndarray], part: ShapedArray, aval: ShapedArray, sharding: Any,
@@ -125,12 +134,11 @@ def make_array_from_single_device_arrays(shape: Iterable[int], sharding: Shardin
     _check_sharding(name, sharding)
     if dtype is None and not arrays:
         raise ValueError(f"{name}: arrays is empty; pass dtype=")
-    aval = _type(name, shape, arrays[0].dtype if dtype is None else dtype, sharding)
+    aval, part = _types(name, tuple(shape), arrays[0].dtype if dtype is None else dtype, sharding)
     local = [d for d in sharding._devices if is_local(d)]
     if len(arrays) != len(local):
         raise ValueError(f"{name}: {sharding}: Expected {len(local)} per-device arrays (this is how many "
                          f"devices are addressable by the sharding), but got {len(arrays)}")
-    part = aval.update(shape=sharding.shard_shape(aval.shape))
     by_device = {}
     for i, x in enumerate(arrays):
         if not isinstance(x, array_impl.ArrayImpl):
@@ -184,8 +192,7 @@ def from_local_data(name: str, sharding: Sharding, value: Any,
     value = np.asarray(value)
     shape, indices, devices = _of_process(name, sharding, value.shape,
                                           global_shape if global_shape is None else tuple(global_shape))
-    aval = _type(name, shape, value.dtype, sharding)
-    part = aval.update(shape=sharding.shard_shape(shape))
+    aval, part = _types(name, shape, value.dtype, sharding)
     return _of_parts([value[index] for index in indices], part, aval, sharding, devices)
 
 

@@ -100,7 +100,7 @@ def dtype_of(x: Any) -> Any:
 
 
 def shape_of(x: Any) -> tuple[Any, ...]:
-    return x.shape if hasattr(x, "shape") else ()
+    return getattr(x, "shape", ())
 
 
 def ndim_of(x: Any) -> int:

@@ -90,6 +90,19 @@ def test_static_values_are_told_apart_by_type_and_sign(statics):
     assert [repr(s) for s in seen] == [repr((n, m)) for n in statics for m in statics]
 
 
+@pytest.mark.parametrize("options", [{"static_argnums": (1, 3)}, {"static_argnames": ("n", "m")}, {"static_argnums": 1},
+                                     {"static_argnames": "m"}])
+def test_static_values_may_be_left_out_or_named(options):
+    def plain(x, n=1, y=0.5, m=2):
+        return x * n + y * m
+    f, x = jax.jit(plain, **options), jnp.arange(3.0)
+    for _ in range(3):
+        for args in ((), (1,), (3,), (1, 0.25), (3, x), (3, x, 1), (1, x, 4)):
+            for named in ({}, {"n": 2}, {"m": 4}, {"y": 2.0, "m": 3}, {"y": x, "n": 3}):
+                if not any(name in named for name in ("n", "y", "m")[:len(args)]):
+                    np.testing.assert_array_equal(f(x, *args, **named), plain(x, *args, **named))
+
+
 def test_a_deleted_argument_is_an_error_again_and_again(add):
     x, y = jnp.ones(4), jnp.ones(4)
     y.delete()

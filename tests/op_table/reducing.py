@@ -57,7 +57,7 @@ for name, ref in {"argmax": np.argmax, "argmin": np.argmin}.items():
     row(
         name,
         lambda x, f=ref: f(x, axis=1),
-        integers(-3, 4, 40, 30),
+        np.repeat(integers(-3, 4, 40, 30), 4, axis=0),
         kinds="fiub",
         variant="of many",
         params=params,
@@ -66,7 +66,7 @@ for name, ref in {"argmax": np.argmax, "argmin": np.argmin}.items():
     row(
         name,
         lambda x, f=ref: f(x, axis=1),
-        np.where(np.arange(1200) % 97 == 50, np.nan, 1.0).reshape(2, 600),
+        np.where(np.arange(4200) % 97 == 50, np.nan, 1.0).reshape(2, 2100),
         variant="nan among many",
         params=params,
         derivative="none",

@@ -96,9 +96,9 @@ def _refusal_of(name):
 
 
 def _table(rules):
-    """Rules by dtype, and the `bind` of those that are a primitive."""
+    """Rules by dtype, and those that are a primitive."""
     table = {d: rule for kinds, rule in rules.items() for kind in kinds for d in _KINDS[kind]}
-    return table, {d: rule.bind for d, rule in table.items() if isinstance(rule, Primitive)}
+    return table, {d: rule for d, rule in table.items() if isinstance(rule, Primitive)}
 
 
 # what becomes of the operands x, or x1 and x2, by how they are promoted
@@ -182,9 +182,9 @@ class Unary(ufunc):
             if state.noting and self.__name__ in _NOTING:
                 return noting_floats(self.general, False, (x,))
             if isinstance(x, Array):
-                bind = self.direct.get(x.aval.dtype)
-                if bind is not None:
-                    return bind(x)
+                primitive = self.direct.get(x.aval.dtype)
+                if primitive is not None:
+                    return state.trace.process(primitive, (x,), {})     # as `bind` does
             return self.general(x)
         except Exception as error:
             reraise_for_user(error, f"jnp.{self.__name__}", (x,))
@@ -217,25 +217,26 @@ class Binary(ufunc):
                 return noting_floats(self.general, self.__name__ in _DIVIDING, (x1, x2))
             if isinstance(x1, Array):
                 aval = x1.aval
-                bind = self.direct.get(aval.dtype)
-                if bind is not None:
+                primitive = self.direct.get(aval.dtype)
+                if primitive is not None:
                     if isinstance(x2, Array):
                         if x2.aval is aval:
-                            return bind(x1, x2)
+                            return state.trace.process(primitive, (x1, x2), {})
                     elif type(x2) in python_scalars:
                         make = self.beside(type(x2), aval, state.x64)
                         if make is not None and (operand := make(x2)) is not None:
-                            return bind(x1, operand)
+                            return state.trace.process(primitive, (x1, operand), {})
                     elif type(x2) is np.ndarray and state.trace is EVAL and x2.shape == aval.shape and (
                             x2.dtype == aval.dtype and not (aval.weak_type or aval.marked)):
-                        return bind(x1, x2)     # the program for arrays is ready, as a rule
+                        # the program for arrays is ready, as a rule
+                        return state.trace.process(primitive, (x1, x2), {})
             elif isinstance(x2, Array) and type(x1) in python_scalars:
                 aval = x2.aval
-                bind = self.direct.get(aval.dtype)
-                if bind is not None:
+                primitive = self.direct.get(aval.dtype)
+                if primitive is not None:
                     make = self.beside(type(x1), aval, state.x64)
                     if make is not None and (operand := make(x1)) is not None:
-                        return bind(operand, x2)
+                        return state.trace.process(primitive, (operand, x2), {})
             return self.general(x1, x2)
         except Exception as error:
             reraise_for_user(error, f"jnp.{self.__name__}", (x1, x2))

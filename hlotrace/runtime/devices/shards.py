@@ -143,9 +143,9 @@ def gathered(x: Any) -> np.ndarray:
     bufs = single_buffers(x)
     if sharding.is_fully_replicated:
         return binding.to_numpy(bufs[0], aval)
-    part = part_of(x.aval, sharding)
+    part, _, _, indices = _parts(x.aval, sharding)
     whole = np.empty(aval.shape, aval.dtype)
-    for buf, index in zip(bufs, sharding.addressable_devices_indices_map(x.shape).values()):
+    for buf, index in zip(bufs, indices):
         whole[index] = binding.to_numpy(buf, part)
     return whole
 
