@@ -27,6 +27,7 @@ PROGRAMS = {
     # one chain of elements, from an array to its cotangent
     "gradient of gelu": (jax.grad(lambda x: jnp.sum(jax.nn.gelu(jnp.sort(x, 1).transpose(0, 2, 1)) ** 2)), [(16, 128, 32)],
                          5 * 4 * 16 * 128 * 32 + 512),
+    "gradient of det": (jax.grad(jnp.linalg.det), [(64, 64)], 3 * 4 * 64 * 64),
     "gradient of lstsq": (jax.grad(lambda a, b: jnp.sum(jnp.linalg.lstsq(a, b)[0])), [(512, 8), (512, 2)], 512 * 8 * 4 * 4),
     "gradient of pinv of a wide matrix": (jax.grad(lambda a: jnp.sum(jnp.linalg.pinv(a))), [(8, 512)], 512 * 8 * 4 * 5),
 }
