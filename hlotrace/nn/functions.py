@@ -155,7 +155,7 @@ def gelu(x, approximate=True):
     x = _float("gelu", x)
     x = jnp.asarray(x, aval_of(x).dtype)       # the result does not give way, as the constants do not
     if approximate:
-        return x * (0.5 * (1 + jnp.tanh(np.sqrt(2 / np.pi).item() * (x + 0.044715 * (x * x * x)))))
+        return x * (0.5 * (1 + jnp.tanh(np.sqrt(2 / np.pi).item() * (x + 0.044715 * x ** 3))))
     return 0.5 * x * lax.erfc(-x * np.sqrt(0.5).item())
 
 

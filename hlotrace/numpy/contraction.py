@@ -298,9 +298,11 @@ def kron(a, b):
     a, b = promote_dtypes(a, b)
     rank = max(ndim(a), ndim(b))
     a, b = (reshape(x, (1,) * (rank - ndim(x)) + shape_of(x)) for x in (a, b))
-    rows, columns = LETTERS[:rank], LETTERS[rank:2 * rank]
-    product = contract(a, rows, b, columns, "".join(map("".join, zip(rows, columns))))
-    return reshape(product, [m * n for m, n in zip(shape_of(a), shape_of(b))])
+    sizes = [m * n for m, n in zip(shape_of(a), shape_of(b))]
+    # (m, 1, ...) * (1, n, ...): XLA has nothing to contract, and fuses a product of elements
+    a = reshape(a, [n for size in shape_of(a) for n in (size, 1)])
+    b = reshape(b, [n for size in shape_of(b) for n in (1, size)])
+    return reshape(a * b, sizes)
 
 
 # --- cross, trace, convolve -----------------------------------------------------------------------

@@ -2,6 +2,7 @@
 import functools
 
 from ..api.composite import composite
+from ..api.custom_batching import custom_vmap
 from ..api.custom_derivatives import custom_jvp
 from ..core import dtypes
 from ..core.errors import ShapeError
@@ -14,8 +15,8 @@ from ..primitives.common import canonical_axes, np, prod, static_int
 from ..primitives.linalg.factorizations import geqrf_p
 from .arrays.creation import asarray, ones, zeros, zeros_like
 from .arrays.ranges import arange
-from .arrays.shaping import expand_dims, matrix_transpose, moveaxis, reshape
-from .arrays.triangles import diag, diagonal as _diagonal, eye
+from .arrays.shaping import broadcast_to, expand_dims, matrix_transpose, moveaxis, reshape
+from .arrays.triangles import diagonal as _diagonal, eye
 from .contraction import cross as _cross, matmul, outer as _outer, tensordot, trace as _trace, vecdot
 from .einstein_sums import einsum as _einsum
 from .elementwise.ufuncs import abs, conj, isnan, log, real, sign, sqrt
@@ -516,24 +517,39 @@ def _det(a):
     return _prod(u, -1) * parity
 
 
+@custom_vmap
+def _missing_rank(a, singular):
+    """(u, v) such that a + u v^T is regular, for matrices of which `singular` says that they lack one rank;
+    zeros for others."""
+    def of_singular():
+        u, s, vh = lax.svd(a)
+        one = singular & (s[..., -2] > eps(s, *a.shape[-2:]) * s[..., 0])
+        return where(one[..., None], s[..., :1] * u[..., -1], 0), where(one[..., None], vh[..., -1, :], 0)
+    none = zeros(a.shape[:-1], a.dtype)
+    return branch(any(singular), of_singular, lambda: (none, none))
+
+
+@_missing_rank.def_vmap
+def _missing_rank_vmap(size, mapped, a, singular):
+    """The function takes batches: whether any matrix is singular stays one condition."""
+    a, singular = (x if m else broadcast_to(x, (size, *x.shape)) for x, m in zip((a, singular), mapped))
+    return _missing_rank(a, singular), (True, True)
+
+
 @_det.defjvp
 @promotes()
 def _det_jvp(primals, tangents):
-    """The derivative by an entry is its cofactor, and these are det(a) inv(a)^T, or where a is singular,
-    which leaves at most one cofactor matrix of rank one, that of its singular value decomposition."""
+    """The derivative by an entry is its cofactor.  Those of a, det(a) inv(a)^T, are had from a regular matrix
+    b = a + u v^T by the formula of Sherman and Morrison; matrices that lack more than one rank have none."""
     (a,), (da,) = primals, tangents
-    out, n = _det(a), a.shape[-1]
-    singular = stop_gradient(out)[..., None, None] == 0
-    regular = out[..., None, None] * matrix_transpose(inv(where(singular, eye(n, dtype=a.dtype), a)))
-
-    def of_singular():      # the others are exchanged for a matrix whose decomposition has derivatives
-        u, s, vh = lax.svd(where(singular, a, diag(arange(1, n + 1, dtype=a.dtype))))
-        others = _prod(where(eye(n, dtype=bool), 1, s[..., None, :]), -1)
-        turns = [_prod(d, -1) * parity for d, parity in map(_pivots, (u, vh))]
-        scale = others.astype(a.dtype) * (turns[0] * turns[1])[..., None]
-        return where(singular, product(conj(u) * scale[..., None, :], conj(vh)), regular)
-    cofactors = branch(any(singular), of_singular, lambda: regular)
-    return out, sum(cofactors * da, (-2, -1))
+    out = _det(a)
+    u, v = _missing_rank(stop_gradient(a), stop_gradient(out) == 0)
+    b = a + u[..., :, None] * v[..., None, :]
+    size = _det(b)[..., None, None]
+    inverse = inv(where(stop_gradient(size) == 0, eye(a.shape[-1], dtype=a.dtype), b))
+    column, row = product(inverse, u[..., None]), product(v[..., None, :], inverse)
+    left = 1 - product(v[..., None, :], column)
+    return out, sum(size * matrix_transpose(left * inverse + column * row) * da, (-2, -1))
 
 
 def slogdet(a, *, method=None):

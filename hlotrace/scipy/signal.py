@@ -48,8 +48,11 @@ _PADDING = {"fill": "constant", "wrap": "wrap", "circular": "wrap", "symm": "sym
 
 
 @composite(static=("name", "mode", "precision", "boundary", "late"))
-def _convolved(in1, in2, fillvalue=0, *, name, mode, precision, boundary="fill", late=False):
-    """Directly; with `late`, the middle of 'same' is one further where in2 has an even size."""
+def _convolved(in1, in2, fillvalue=None, *, name, mode, precision, boundary="fill", late=False):
+    """Directly, with zeros where there is no `fillvalue`.
+
+    With `late`, the middle of 'same' is one further where in2 has an even size.
+    """
     if not in1.ndim:
         return in1 * in2
     in1, in2 = _ordered(name, in1, in2, mode, range(in1.ndim))
@@ -58,12 +61,10 @@ def _convolved(in1, in2, fillvalue=0, *, name, mode, precision, boundary="fill",
     starts = [0 if mode == "full" else (n - 1 + late) // 2 for n in in2.shape]
     pads = [(n - 1 - start, n - 1 if mode == "full" else start) for start, n in zip(starts, in2.shape)]
     pads = [(0, 0)] * in1.ndim if mode == "valid" else pads
-    if _PADDING[boundary] == "constant":
-        given = dict(constant_values=jnp.asarray(fillvalue).astype(in1.dtype))
-    else:
-        given = {}
-    padded = jnp.pad(in1, pads, _PADDING[boundary], **given)
-    return lax.conv_general_dilated(padded[None, None], jnp.flip(in2)[None, None], (1,) * in1.ndim, "VALID",
+    if fillvalue is not None or _PADDING[boundary] != "constant":
+        given = {} if fillvalue is None else {"constant_values": jnp.asarray(fillvalue).astype(in1.dtype)}
+        in1, pads = jnp.pad(in1, pads, _PADDING[boundary], **given), [(0, 0)] * in1.ndim
+    return lax.conv_general_dilated(in1[None, None], jnp.flip(in2)[None, None], (1,) * in1.ndim, pads,
                                     precision=precision)[0, 0]
 
 
@@ -105,6 +106,8 @@ def _in_a_plane(name, in1, in2, mode, boundary, fillvalue, precision, conjugate)
     check_choice(f"{name}: boundary", boundary, _PADDING)
     check_arraylike(name, fillvalue)
     in2 = jnp.flip(jnp.conj(in2)) if conjugate else in2
+    if _PADDING[boundary] != "constant" or type(fillvalue) in (int, float) and not fillvalue:
+        fillvalue = None
     return _convolved(in1, in2, fillvalue, name=name, mode=mode, precision=precision, boundary=boundary,
                       late=conjugate)
 

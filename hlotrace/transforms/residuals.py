@@ -16,6 +16,7 @@ from ..core.avals import physical
 from ..core.jaxpr import Literal, Var, dce
 from ..primitives.arrays import elementwise as e, shape
 from ..primitives.arrays.elementwise_rules import add_any_p
+from ..primitives.arrays.powers import integer_pow_p
 from ..primitives.arrays.slicing import iota_p
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 CHEAP = frozenset((
     e.neg_p, e.add_p, add_any_p, e.sub_p, e.mul_p, e.div_p, e.square_p, e.max_p, e.min_p, e.abs_p, e.sign_p,
     e.and_p, e.or_p, e.xor_p, e.not_p, e.eq_p, e.ne_p, e.lt_p, e.le_p, e.gt_p, e.ge_p, e.is_finite_p,
-    e.select_n_p, e.clamp_p, e.convert_element_type_p, e.stop_gradient_p, iota_p, shape.broadcast_in_dim_p,
-    shape.reshape_p, shape.squeeze_p))
+    e.select_n_p, e.clamp_p, e.convert_element_type_p, e.stop_gradient_p, integer_pow_p, iota_p,
+    shape.broadcast_in_dim_p, shape.reshape_p, shape.squeeze_p))
 DEEPEST = 6     # equations in a row that are looked through for what a residual can be computed from
 ANY = 1000      # steps of a loop whose length is not known
 

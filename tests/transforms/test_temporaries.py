@@ -23,6 +23,18 @@ PROGRAMS = {
                          8 * LONG + 512),
     # operands are not written out to the shape of their product
     "gradient of an outer product": (jax.grad(linear_attention, (0, 1, 2)), [(4, 64, 64)] * 3, 3 * 4 * 64 ** 3 * 4),
+    "gradient of kron": (jax.grad(lambda a, b: jnp.sum(jnp.kron(a, b)), (0, 1)), [(32, 32), (16, 16)], 512),
+    # one chain of elements, from an array to its cotangent
+    "gradient of gelu": (jax.grad(lambda x: jnp.sum(jax.nn.gelu(jnp.sort(x, 1).transpose(0, 2, 1)) ** 2)), [(16, 128, 32)],
+                         5 * 4 * 16 * 128 * 32 + 512),
+    "gradient of det": (jax.grad(jnp.linalg.det), [(64, 64)], 3 * 4 * 64 * 64),
+    "gradient of convolve2d": (
+        jax.grad(lambda a, k: jnp.sum(jax.scipy.signal.convolve2d(a, k, "same") ** 2), (0, 1)), [(256, 256), (5, 5)],
+        3 * 4 * 256 * 256 + 512),
+    # what is copied to another layout for a product is not copied to a third for the derivative
+    "gradient of a product over the first and last axis": (
+        jax.grad(lambda w, h: jnp.sum(jnp.einsum("etf,efd->td", jnp.tanh(h), w) ** 2)), [(8, 64, 32), (8, 128, 64)],
+        327680 + 512),
     "gradient of lstsq": (jax.grad(lambda a, b: jnp.sum(jnp.linalg.lstsq(a, b)[0])), [(512, 8), (512, 2)], 512 * 8 * 4 * 4),
     "gradient of pinv of a wide matrix": (jax.grad(lambda a: jnp.sum(jnp.linalg.pinv(a))), [(8, 512)], 512 * 8 * 4 * 5),
 }

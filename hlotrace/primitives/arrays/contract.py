@@ -11,7 +11,8 @@ import string
 
 from ...core.axes import AxisMap, AxisRule
 from ..common import (
-    Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, ndim_of, scalar, shape_of)
+    Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, ndim_of, prod, scalar,
+    shape_of)
 from . import shape
 from .elementwise import accumulate, and_p, convert, mul
 from .precision import DotAlgorithm, algorithm_of, storage_dtype, sum_dtype, swapped
@@ -303,9 +304,21 @@ def _transpose(ct, x, y, *, dimension_numbers, precision, preferred_element_type
     lhs, rhs, out = labels(dimension_numbers, ndim_of(x), ndim_of(y))
     types = [v.aval if is_undefined_primal(v) else aval_of(v) for v in (ct, x, y)]
     dot = _typed_dot if any(a.explicit is not None and a.explicit.spec.partial for a in types) else None
-    if is_undefined_primal(x):
-        return [convert(contract(ct, out, y, rhs, lhs, precision, dot=dot), x.dtype), None]
-    return [None, convert(contract(x, lhs, ct, out, rhs, precision, dot=dot), y.dtype)]
+    known, to, unknown = ((y, rhs), lhs, x) if is_undefined_primal(x) else ((x, lhs), rhs, y)
+    pair, order = [(ct, out), known] if unknown is x else [known, (ct, out)], to
+    if _summed_in_the_middle(known[1], out, to) and unknown.aval.size < prod(shape_of(known[0])):
+        # compilers copied it for the product, to a layout that the other side takes too
+        pair, precision = pair[::-1], swapped(precision)
+        order = natural_labels(pair[0][1], pair[1][1], to)
+    found = contract(*pair[0], *pair[1], order, precision, dot=dot)
+    found = convert(transpose(found, tuple(map(order.index, to))), unknown.dtype)
+    return [found, None] if unknown is x else [None, found]
+
+
+def _summed_in_the_middle(operand, other, out):
+    """Whether a product that sums axes of an operand has others of it on both sides of these."""
+    kinds = [c in out for c in operand if not (c in other and c in out)]
+    return kinds[:1] == kinds[-1:] == [True] and not all(kinds)
 
 
 def _typed_dot(x, y, dimension_numbers, precision=None, preferred_element_type=None):

@@ -19,7 +19,8 @@ def test_letters_of_dimension_numbers(numbers, ranks, wanted):
 
 
 PRODUCTS = ["ij,jk->ik", "ij,jk->ki", "bij,bjk->bik", "ij,ij->ij", "ij,ij->", "ij,k->ijk", "i,j->ji", "ij,j->i", "bi,ib->b", "ijk,kl->il",
-            "ij,->ij", "abc,bd->dca", "abc,dc->bda", "ab,bc->", "ia,ja->ij", "a,ab->ab"]
+            "ij,->ij", "abc,bd->dca", "abc,dc->bda", "ab,bc->", "ia,ja->ij", "a,ab->ab",
+            "aib,abj->ij", "abj,aib->ij", "kaib,kabj->kij"]
 SIZES = dict(zip("abcdijkl", (2, 3, 4, 5, 3, 2, 4, 5)))
 
 
