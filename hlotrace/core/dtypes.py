@@ -56,7 +56,8 @@ def plain(value: Any) -> Any:
     """The Python number that an object of a class derived from one is, as the member of an IntEnum."""
     if type(value) in python_scalars or isinstance(value, np.generic):
         return value
-    return next((kind(value) for kind in python_scalars if isinstance(value, kind)), value)
+    kind: Any = next((kind for kind in python_scalars if isinstance(value, kind)), None)
+    return value if kind is None else kind(value)
 
 
 class ExtendedDType:
