@@ -379,8 +379,9 @@ def jit(fun: F = NOT_GIVEN, /, *, static_argnums: Any = None, static_argnames: A
         static_argnums: positions of arguments that are part of the program; hashable.
         donate_argnums: positions of arguments whose memory the program may reuse; they cannot be used again.
         keep_unused: let the program take arguments that it does not use.
-        device: the device to run on.  Arguments are moved there, and the results are committed to it.  Within
-            another program it is that program that says where it runs.
+        device: the device to run on, or the name of a platform, as `backend`.  Arguments are moved there, and
+            the results are committed to it.  Within another program it is that program that says where it
+            runs.
         backend: the platform whose first device is the one to run on.
         inline: while tracing, write the function's equations into the caller instead of a call; or an
             `Inline`, of which JAX_EARLY and JAX_LATE do that, and the others leave it to XLA.
@@ -419,6 +420,8 @@ def jit(fun: F = NOT_GIVEN, /, *, static_argnums: Any = None, static_argnames: A
         if device is not None and backend is not None:
             raise ValueError(f"can't specify both a device and a backend for jit, got {device=} and "
                              f"{backend=}")
+        if isinstance(device, str):     # the name of a platform
+            device, backend = None, device
         if device is not None and not hasattr(device, "device_kind"):
             raise TypeError(f"jit: device is one of hlotrace.devices(), got {device!r}")
         try:

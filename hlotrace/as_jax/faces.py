@@ -295,11 +295,13 @@ def batch_and_remainder(x: Any, batch_size: int) -> tuple[Any, Any]:
 
 
 def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: str = "") -> None:
-    """AssertionError unless two pytrees of arrays are near to each other, as near as their dtypes tell."""
+    """AssertionError unless two pytrees of arrays are near to each other, as near as their dtypes tell: each
+    array as JAX has it, with the tolerance of one element times the number of elements."""
     for x, y in zip(pytree.tree_leaves(xs), pytree.tree_leaves(ys), strict=True):
         x, y = np.asarray(x), np.asarray(y)
-        near = max(_NEAR.get(x.dtype.name, 0), _NEAR.get(y.dtype.name, 0))
-        limits = [_limit(given, x.dtype, near) for given in (atol, rtol)]
+        dtype, other = dtypes.canonicalize(x.dtype), dtypes.canonicalize(y.dtype)
+        near = max(_NEAR.get(dtype.name, 0), _NEAR.get(other.name, 0))
+        limits = [_limit(given, dtype, near) * x.size for given in (atol, rtol)]
         wide = np.result_type(np.complex128 if "c" in (x.dtype.kind, y.dtype.kind) else np.float64)
         np.testing.assert_allclose(x.astype(wide), y.astype(wide), atol=limits[0], rtol=limits[1],
                                    err_msg=err_msg)

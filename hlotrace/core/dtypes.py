@@ -55,6 +55,14 @@ _PYTHON_KINDS = {bool: bool_, int: int64, float: float64, complex: complex128}
 _CANONICAL = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
 
 
+def plain(value: Any) -> Any:
+    """The Python number that an object of a class derived from one is, as the member of an IntEnum."""
+    if type(value) in python_scalars or isinstance(value, np.generic):
+        return value
+    kind: Any = next((kind for kind in python_scalars if isinstance(value, kind)), None)
+    return value if kind is None else kind(value)
+
+
 class ExtendedDType:
     """Base of dtypes that NumPy does not know (PRNG keys): an element is itself a small array.
 

@@ -158,7 +158,7 @@ class JaxprTrace(Trace):
             aval = aval_of(value)
             atom = Literal(np.array(value, aval.dtype), aval)
         elif isinstance(value, dtypes.python_scalars):
-            return Literal(value, aval_of(value))
+            return Literal(dtypes.plain(value), aval_of(value))
         elif type(value) is Dimension:
             return self.process(dimension_p, (), {"dim": value, "dtype": None})._var
         else:

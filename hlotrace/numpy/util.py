@@ -135,7 +135,7 @@ def unsigned(value, dtype):
 
 def cast(x, dtype, weak_type=False):
     """`x` with a dtype; a Python number becomes a constant, or stays a weak Python number."""
-    if type(x) in SCALARS:
+    if not isinstance(x, Array) and type(x := dtypes.plain(x)) in SCALARS:
         if not weak_type:
             return scalar(x, dtype)
         make = _PYTHON.get(dtype.kind, float)

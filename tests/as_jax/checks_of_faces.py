@@ -79,6 +79,10 @@ def test_check_close():
     faces.check_close(1., 1.1, atol=0.2, rtol={np.dtype("float64"): 0.})
     with pytest.raises(AssertionError, match="why"):
         faces.check_close(jnp.ones(2), jnp.ones(2) * 1.01, err_msg="why")
+    for n in (2, 50):       # as JAX has it
+        faces.check_close(np.ones(n), np.ones(n) + 1.5e-6 * n)
+        with pytest.raises(AssertionError):
+            faces.check_close(np.ones(n), np.ones(n) + 2.5e-6 * n)
 
 
 def test_the_dictionary_of_a_module_has_what_is_imported_when_used():

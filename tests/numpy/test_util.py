@@ -1,10 +1,13 @@
 """Promotion and broadcasting of arguments: NumPy's rules for shapes, weak numbers, words for what is no array."""
+import enum
+import itertools
 import warnings
 
 import numpy as np
 import pytest
 
 import hlotrace as jax
+import hlotrace.numpy as jnp
 from hlotrace.core.config import override
 from hlotrace.numpy import util
 
@@ -84,3 +87,37 @@ def test_very_many_are_joined_in_pieces(n):
         return [number for some in lists for number in some]
     assert util.in_pieces(first, join, list(range(n))) == list(range(n))
     assert max(sizes) <= util.MANY
+
+
+class Choice(enum.IntEnum):
+    TWO = 2
+
+
+class Weight(float):
+    """A number of a class of the user's."""
+
+
+def _types_of(call, f, number, x):
+    """The types of a call's results; None where it is refused."""
+    try:
+        results = jax.eval_shape(lambda x: call(f, number, x), x)
+    except Exception:
+        return None
+    return [(x.shape, x.dtype, x.weak_type) for x in jax.tree.leaves(results)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("module", [jnp, jax.lax, jax.nn, jax.scipy.special], ids=lambda m: m.__name__)
+def test_an_object_of_a_class_derived_from_a_number_is_that_number(module):
+    """In every function, beside an array of floats, one of integers, and alone."""
+    calls = [lambda f, v, x: f(x, v), lambda f, v, x: f(v, x), lambda f, v, x: f(v, v),
+             lambda f, v, x: f(x > 0, v, x), lambda f, v, x: f([v, v])]
+    functions = [(name, f) for name in module.__all__ if callable(f := getattr(module, name))
+                 and not isinstance(f, type) and name not in ("save", "savez", "load", "fromfile")]
+    seen = 0
+    for (name, f), (number, plain), x, call in itertools.product(
+            functions, [(Choice.TWO, 2), (Weight(0.5), 0.5)], [jnp.ones(3), jnp.arange(3)], calls):
+        if (want := _types_of(call, f, plain, x)) is not None:
+            seen += 1
+            assert want == _types_of(call, f, number, x), (name, number)
+    assert seen > 20

@@ -131,7 +131,7 @@ def _convert(value, dtype):
     given = value
     if isinstance(value, Array):
         return value if dtype is None else cast(value, dtype)
-    kind = type(value)
+    kind = type(value := dtypes.plain(value))
     if kind in SCALARS:
         if dtype is None:
             aval = aval_of(value)
@@ -425,7 +425,7 @@ def _fill(shape, value, dtype, weak=False):
     aval = ShapedArray(shape, dtype, weak)
     if dtypes.is_extended(dtype) and is_arraylike(value) and aval_of(value).dtype == dtype:
         return asarray(broadcast_to_shape(value, shape))
-    if type(value) in SCALARS and not dtypes.is_extended(dtype):
+    if type(value := dtypes.plain(value)) in SCALARS and not dtypes.is_extended(dtype):
         warn_of_imaginary_part(value, dtype)
         value = scalar(value, dtype)
         if not staging() and isinstance(value, np.ndarray) and aval.size * dtype.itemsize <= HOST_BYTES:

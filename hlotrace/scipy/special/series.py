@@ -82,7 +82,7 @@ def log_ndtr(x, series_order=3):
     >>> round(float(jax.scipy.special.log_ndtr(-10.)), 4)
     -53.2313
     """
-    if type(series_order) is not int:
+    if not isinstance(series_order, int):
         raise TypeError("scipy.special.log_ndtr: series_order must be a Python integer, got "
                         f"{series_order!r}")
     if not 0 <= series_order <= 30:
