@@ -11,8 +11,7 @@ import string
 
 from ...core.axes import AxisMap, AxisRule
 from ..common import (
-    Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, ndim_of, prod, scalar,
-    shape_of)
+    Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, ndim_of, prod, scalar, shape_of)
 from . import shape
 from .elementwise import accumulate, and_p, convert, mul
 from .precision import DotAlgorithm, algorithm_of, storage_dtype, sum_dtype, swapped
