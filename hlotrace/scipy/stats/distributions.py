@@ -29,7 +29,7 @@ def unit(*_):
 
 def log_poisson(k, mean):
     """log(mean**k exp(-mean) / gamma(k + 1)), for k >= 0 and mean >= 0 that need not be whole."""
-    some, mass = k > 0, mean > 0
+    some, mass = k != 0, mean != 0
     n, m = where(some, k, 1), where(mass, mean, 1)
     # m / n may be too large or too small for a number
     apart = (n < 1) | (m / n < jnp.finfo(m.dtype).tiny)
@@ -142,7 +142,7 @@ def _log_share(a, b, low, high):
 
 def _truncated_log(upper):
     def log(z, a, b):
-        below, above = z > a, z < b
+        below, above = ~(z <= a), ~(z >= b)
         lower = where(below, _log_share(a, where(below, z, b), a, b), -INF)
         higher = where(above, _log_share(where(above, z, a), b, a, b), -INF)
         value, other = (higher, lower) if upper else (lower, higher)
@@ -227,8 +227,8 @@ _BETA = {"logpdf": _beta_logpdf, "cdf": _beta_cdf, "sf": _beta_sf,
 # --- counts ---------------------------------------------------------------------------------------
 
 def _poisson_logpmf(k, mu):
-    whole = jnp.floor(k) == k
-    return where(whole, log_poisson(where(whole, k, 0), mu), -INF)
+    part = jnp.floor(k) < k
+    return where(part, -INF, log_poisson(where(part, 0, k), mu))
 
 
 def _poisson_entropy(mu):
@@ -248,10 +248,10 @@ def _poisson_entropy(mu):
 
 
 def _betabinom_logpmf(k, n, a, b):
-    whole = jnp.floor(k) == k
-    k = where(whole, k, 0)
+    part = jnp.floor(k) < k
+    k = where(part, 0, k)
     log = sp.betaln(k + a, n - k + b) - sp.betaln(a, b) - sp.betaln(n - k + 1, k + 1) - jnp.log1p(n)
-    return where(whole, log, -INF)
+    return where(part, -INF, log)
 
 
 def _probability(*parameters):
@@ -309,7 +309,7 @@ LAWS = {
         "cdf": lambda z, b: -jnp.expm1(-b * jnp.log(z)), "ppf": lambda q, b: jnp.exp(-jnp.log1p(-q) / b),
         "isf": lambda q, b: jnp.exp(-jnp.log(q) / b)}, "b", support=lambda b: (1.0, 2.0, INF), valid=_some),
     "uniform": Law("the uniform distribution on [0, 1], with loc and scale on [loc, loc + scale]", {
-        "logpdf": jnp.zeros_like, "cdf": lambda z: z, "sf": lambda z: 1 - z, "ppf": lambda q: q,
+        "logpdf": lambda z: z - z, "cdf": lambda z: z, "sf": lambda z: 1 - z, "ppf": lambda q: q,
         "isf": lambda q: 1 - q},
         support=unit),
     "beta": Law("the beta distribution, with density x**(a - 1) (1 - x)**(b - 1) / beta(a, b) on [0, 1]",
@@ -327,8 +327,8 @@ LAWS = {
     # counts
     "bernoulli": Law("one trial, which is 1 with probability p and 0 otherwise", {
         "logpmf": lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p),
-        "cdf": lambda k, p: where(k < 1, 1 - p, 1),
-        "sf": lambda k, p: where(k < 1, p, 0), "ppf": lambda q, p: where(q <= 1 - p, 0.0, 1.0)}, "p",
+        "cdf": lambda k, p: 1 - p * (1 - k), "sf": lambda k, p: p * (1 - k),
+        "ppf": lambda q, p: where(q > 1 - p, 1.0, q - q)}, "p",
         support=unit, valid=_probability, counts=True),
     "binom": Law("how many of n trials succeed, which each does with probability p", {
         "logpmf": lambda k, n, p: _log_binomial(k, n - k, p, 1 - p),

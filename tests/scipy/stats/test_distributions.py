@@ -167,6 +167,26 @@ def test_derivatives():
     assert not np.any(outside)
 
 
+def test_nan_has_derivatives_of_nan():
+    """Of every function: where its value is NaN, for an argument of NaN or a scale that is not allowed, no derivative by
+    that argument is a 0 that hides it."""
+    rows = []
+    for law, (_, *parameters) in LAWS.items():
+        counts = hasattr(getattr(ours, law), "pmf")
+        places = [0.5] * len(parameters) + [0.0] + [1.0] * (not counts)
+        for name in set(TABLE[law].forms) - {"entropy"}:
+            rows.append((law, name, (NAN, *places), 0))
+            if not counts:
+                rows.append((law, name, (0.5, *places[:-1], -1.0), len(places)))
+    everything = lambda inputs: [jax.value_and_grad(getattr(getattr(ours, law), name), at)(*args)
+                                 for (law, name, _, at), args in zip(rows, inputs)]
+    found = run(everything, [[*np.float32(args)] for *_, args, _ in rows], compiled="the rest")
+    for (law, name, args, at), value, slope in zip(rows, found[::2], found[1::2], strict=True):
+        assert np.isnan(value), (law, name, args)
+        # of counts distribution functions round x
+        assert slope != 0 or (law, name, at) == ("uniform", "logpdf", 0) or hasattr(getattr(ours, law), "pmf"), (law, name)
+
+
 def test_dtypes_and_batches():
     x = np.arange(3)
     assert [ours.norm.pdf(x.astype(t)).dtype.name for t in ("int32", "bool", "float16")] == ["float32", "float32", "float16"]
