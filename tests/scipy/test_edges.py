@@ -39,6 +39,8 @@ L = jnp.array([[[2.0, 0.0], [1.0, 4.0]]])
     (lambda: jax.grad(jax.scipy.special.erfcx)(jnp.inf), 0.0),
     (lambda: [jax.grad(jax.grad(jax.scipy.special.i1))(x) for x in (0.0, 1.5)],
      scipy.special.ivp(1, [0.0, 1.5], 2)),
+    (lambda: [evaluated(jax.grad(jax.scipy.special.owens_t, (0, 1)))(*x) for x in ((1.0, 0.0), (-jnp.inf, 1.0))],
+     [[0.0, np.exp(-0.5) / (2 * np.pi)], [0.0, 0.0]]),
     (lambda: [f(jnp.inf, jnp.inf) for f in (lax.igamma, lax.igammac)], [np.nan, np.nan]),
     # of log B at a = b: psi'(a) - psi'(2 a), and -psi'(2 a)
     (lambda: evaluated(jax.hessian(jax.scipy.special.betaln, (0, 1)))(2.0, 2.0)[0],
