@@ -28,10 +28,10 @@ def unit(*_):
 
 
 def _log_poisson_by_k(_, k, mean):
-    """log(mean) - digamma(k + 1), by its asymptotic series where these are large (DLMF 5.11.2)."""
-    large = k > 100
-    n = where(large, k, 100)
-    series = jnp.log1p((mean - n) / n) - (0.5 - (1 / 12 - 1 / (120 * jnp.square(n))) / n) / n
+    """log(mean) - digamma(k + 1), by its asymptotic series where these are large and near (DLMF 5.11.2)."""
+    large = (k > 100) & (jnp.abs(mean - k) < k / 2)
+    n, m = where(large, k, 100), where(large, mean, 100)
+    series = jnp.log1p((m - n) / n) - (0.5 - (1 / 12 - 1 / (120 * jnp.square(n))) / n) / n
     return where(large, series, jnp.log(mean) - sp.digamma(where(large, 0, k) + 1))
 
 
