@@ -289,7 +289,7 @@ def wofz(z):
     """Faddeeva function exp(-z**2) erfc(-iz)  (DLMF 7.2.3); a complex number also for real z.
 
     >>> jax.scipy.special.wofz(1. + 1.j).round(4)
-    Array(0.3047+0.2082j, dtype=complex64, weak_type=True)
+    Array(0.3047+0.2082j, dtype=complex64)
     """
     z = z + 0j
     below = jnp.imag(z) < 0
