@@ -76,7 +76,7 @@ def _polyval(p, x, *, unroll):
 
 @composite(static=("sign",))
 def _sum(a1, a2, sign):
-    a2 = sign * a2
+    a2 = -a2 if sign < 0 else a2        # a product with 1 or -1 would make complex infinities NaN
     more, less = (a1, a2) if len(a1) > len(a2) else (a2, a1)
     return more.at[len(more) - len(less):].add(less)
 

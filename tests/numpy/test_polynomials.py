@@ -16,7 +16,7 @@ W = np.arange(1, 10, dtype=f32)
 SAME = [
     lambda xp: (xp.polyval(P, X), xp.polyval(Z, Q), xp.polyval(P, X[None])),
     lambda xp: (xp.polyadd(P, Q), xp.polyadd(Q.astype(np.int32), P.astype(np.int32)), xp.polysub(Q, P),
-                xp.polysub(Z, Q)),
+                xp.polysub(Z, Q), xp.polyadd(Z, Z / f32(0.5) + f32(np.inf)), xp.polysub(Z, Z + f32(np.inf))),
     lambda xp: (xp.polymul(P, Q), xp.polymul(Z, Q), xp.polydiv(P, P[:4])[0], xp.polydiv(P, Q)[0],
                 *xp.polydiv(Q, P)),
     lambda xp: (xp.polyder(P), xp.polyder(P, 3), xp.polyder(P, 4), xp.polyder(Z, 0)),

@@ -39,6 +39,13 @@ L = jnp.array([[[2.0, 0.0], [1.0, 4.0]]])
     (lambda: jax.grad(jax.scipy.special.erfcx)(jnp.inf), 0.0),
     (lambda: [jax.grad(jax.grad(jax.scipy.special.i1))(x) for x in (0.0, 1.5)],
      scipy.special.ivp(1, [0.0, 1.5], 2)),
+    (lambda: [evaluated(jax.grad(jax.scipy.special.owens_t, (0, 1)))(*x) for x in ((1.0, 0.0), (-jnp.inf, 1.0))],
+     [[0.0, np.exp(-0.5) / (2 * np.pi)], [0.0, 0.0]]),
+    (lambda: [jax.grad(jax.scipy.stats.gamma.logpdf)(1e-6, 1.0), jax.grad(jax.scipy.stats.beta.logpdf)(1e-6, 1.0, 3.0),
+              jax.grad(jax.scipy.stats.poisson.logpmf)(0.0, 2.0), jax.grad(jax.scipy.stats.gamma.logpdf, 1)(1e-20, 120.0),
+              jax.grad(jax.grad(jax.scipy.stats.beta.logpdf, 1), 1)(1e-20, 2.0, 3.0)],
+     [-1.0, -2.0, np.log(2) + np.euler_gamma, np.log(1e-20) - scipy.special.digamma(120),
+      scipy.special.polygamma(1, 5) - scipy.special.polygamma(1, 2)]),
     (lambda: [f(jnp.inf, jnp.inf) for f in (lax.igamma, lax.igammac)], [np.nan, np.nan]),
     # of log B at a = b: psi'(a) - psi'(2 a), and -psi'(2 a)
     (lambda: evaluated(jax.hessian(jax.scipy.special.betaln, (0, 1)))(2.0, 2.0)[0],

@@ -293,7 +293,7 @@ def multigammaln(a, d):
     1.5502
     """
     count, (a,) = int(d), promote_args_inexact("scipy.special.multigammaln", a)
-    first = jnp.full_like(a, count * (count - 1) / 4 * math.log(math.pi))
+    first = jnp.full_like(a, count * (count - 1) / 4 * math.log(math.pi), jnp.result_type(a))
     return sum((gammaln(a - j / 2) for j in range(count)), first)
 
 

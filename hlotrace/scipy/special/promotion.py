@@ -10,11 +10,21 @@ from ...core.pytrees.pytree import tree_map
 from ...numpy.util import SCALARS, promote_args_inexact, promotes, result_type
 from ...primitives.arrays.elementwise import convert
 
+# Whose results have a strong type also where all arguments are Python numbers, as in JAX.
+STRONG = {f"scipy.{module}.{name}" for module, names in (
+    ("special", "beta dawsn erfcx exp1 expi expn fresnel gamma gammasgn hyp1f1 hyp2f1 log_ndtr ndtr ndtri "
+                "owens_t poch sici spence wofz"),
+    ("stats.norm", "cdf isf logcdf logsf ppf sf"),
+    ("stats.truncnorm", "cdf logcdf logpdf logsf pdf sf"),
+    ("stats.poisson", "entropy"),
+    ("stats.uniform", "cdf")) for name in names.split()}
+
 
 def special(*derivatives, complex=False, of="scipy.special"):
     """Decorator: a function of numbers that takes arrays, of rules for its body.
 
-    The result is of a weak type where all arguments are.  Narrow floats are computed in float32.
+    The result is of a weak type where all arguments are, but for `STRONG`.  Narrow floats are computed in
+    float32.
 
     Args:
         derivatives: for each argument what a change of it is multiplied with, as a function of (result,
@@ -39,6 +49,7 @@ def special(*derivatives, complex=False, of="scipy.special"):
                 args = bound.args
             args = [jnp.asarray(x) if type(x) in SCALARS else x for x in promote_args_inexact(name, *args)]
             dtype, weak = result_type(*args, return_weak_type_flag=True)
+            weak = weak and name not in STRONG
             if dtype.kind == "c" and not complex:
                 raise ComplexError(f"{name} does not take complex numbers, got {dtype.name}: take .real, "
                                    ".imag or jnp.abs(x)")

@@ -18,7 +18,7 @@ from .promotion import special
 __all__ = ["bessel_jn", "dawsn", "erfcinv", "erfcx", "exp1", "expi", "expn", "fresnel", "hyp1f1", "hyp2f1",
            "log_ndtr", "ndtr", "ndtri", "owens_t", "sici", "spence", "wofz"]
 
-_ROOT_PI = math.sqrt(math.pi)
+_ROOT_PI, _ROOT_TAU = math.sqrt(math.pi), math.sqrt(math.tau)
 
 
 def _half_eps(x):
@@ -143,7 +143,8 @@ def erfcinv(y):
     return ndtri(y / 2) * -math.sqrt(0.5)
 
 
-@special()
+@special(lambda _, h, a: jnp.exp(jnp.square(h) / -2) * lax.erf(a * h * math.sqrt(0.5)) / -2 / _ROOT_TAU,
+         lambda _, h, a: jnp.exp((jnp.square(h) + jnp.square(a * h)) / -2) / (1 + jnp.square(a)) / math.tau)
 def owens_t(h, a):
     """Owen's T function (Owen, 1956).
 
@@ -288,7 +289,7 @@ def wofz(z):
     """Faddeeva function exp(-z**2) erfc(-iz)  (DLMF 7.2.3); a complex number also for real z.
 
     >>> jax.scipy.special.wofz(1. + 1.j).round(4)
-    Array(0.3047+0.2082j, dtype=complex64, weak_type=True)
+    Array(0.3047+0.2082j, dtype=complex64)
     """
     z = z + 0j
     below = jnp.imag(z) < 0

@@ -36,7 +36,7 @@ _PARAMETER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 class Law(NamedTuple):
-    """A row.  `forms`: functions of (z, *parameters) by their names."""
+    """A row.  `forms`: functions of (z, *parameters) by their names, NaN for a z of NaN."""
     about: str                              # as it ends the first line of docstrings
     forms: dict[str, Callable]
     parameters: str = ""                    # besides loc, and scale
@@ -99,11 +99,16 @@ def _complete(law):
     return {name: forms[name] for name in FUNCTIONS if name in forms}
 
 
+def _or_nan(good):
+    """A factor of 1, or of NaN: what it makes NaN has derivatives of NaN, which a constant would not."""
+    return jnp.where(good, 1, jnp.nan)
+
+
 def _divided(law, given):
-    """The parameters as a distribution's own, loc, scale, and which of them are allowed."""
+    """A distribution's own parameters, loc, scale, and a factor that is NaN where one is not allowed."""
     count = len(law.parameters.split())
     own, loc, scale = given[:count], given[count], 1.0 if law.counts else given[count + 1]
-    return own, loc, scale, law.valid(*own) & (scale > 0)
+    return own, loc, scale, _or_nan(law.valid(*own) & (scale > 0))
 
 
 def _of_values(law, name, form):
@@ -111,32 +116,30 @@ def _of_values(law, name, form):
 
     def body(x, *given):
         own, loc, scale, good = _divided(law, given)
-        z = x - loc if law.counts else (x - loc) / scale
+        z = (x - loc if law.counts else (x - loc) / scale) * good
         if law.counts and not name.endswith("pmf"):
             z = jnp.floor(z)
         low, middle, high = law.support(*own)
         under, over = (z < low) | (z == -INF), (z > high) | (z == INF)
-        inside = (z == z) & ~under & ~over
+        inside = ~under & ~over
         value = form(jnp.where(inside, z, middle), *own)
         if name in ("pdf", "logpdf"):
-            value = value / scale if name == "pdf" else value - jnp.log(jnp.where(good, scale, 1))
-        value = jnp.where(inside, value, jnp.where(under, below, jnp.where(over, above, jnp.nan)))
-        return jnp.where(good, value, jnp.nan)
+            value = value / scale if name == "pdf" else value - jnp.log(scale)
+        return jnp.where(inside, value, jnp.where(under, below, above))
     return body
 
 
 def _of_probabilities(law, form):
     def body(q, *given):
         own, loc, scale, good = _divided(law, given)
-        inside = (q >= 0) & (q <= 1)
-        return jnp.where(inside & good, form(jnp.where(inside, q, 0.5), *own) * scale + loc, jnp.nan)
+        return form(q * _or_nan((q >= 0) & (q <= 1)) * good, *own) * scale + loc
     return body
 
 
 def _entropy(law, form):
     def body(*given):
         own, loc, _, good = _divided(law, jnp.broadcast_arrays(*given))
-        return jnp.where(good, form(*own), jnp.nan)
+        return form(*own) * good
     return body
 
 

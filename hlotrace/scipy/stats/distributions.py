@@ -27,17 +27,26 @@ def unit(*_):
     return 0.0, 0.5, 1.0
 
 
+def _log_poisson_by_k(_, k, mean):
+    """log(mean) - digamma(k + 1), by its asymptotic series where these are large and near (DLMF 5.11.2)."""
+    large = (k > 100) & (jnp.abs(mean - k) < k / 2)
+    n, m = where(large, k, 100), where(large, mean, 100)
+    series = jnp.log1p((m - n) / n) - (0.5 - (1 / 12 - 1 / (120 * jnp.square(n))) / n) / n
+    return where(large, series, jnp.log(mean) - sp.digamma(where(large, 0, k) + 1))
+
+
+def _log_poisson_by_mean(_, k, mean):
+    some = k != 0
+    return where(some, (k - mean) / where(some, mean, 1), -1)
+
+
+@special(_log_poisson_by_k, _log_poisson_by_mean)
 def log_poisson(k, mean):
     """log(mean**k exp(-mean) / gamma(k + 1)), for k >= 0 and mean >= 0 that need not be whole."""
-    some, mass = k > 0, mean > 0
-    n, m = where(some, k, 1), where(mass, mean, 1)
-    # m / n may be too large or too small for a number
-    apart = (n < 1) | (m / n < jnp.finfo(m.dtype).tiny)
-    a, x = where(apart, 1, n), where(apart, 1, m)
-    near = a * log_gap((x - a) / a, x / a) + log_star(a) + jnp.log(a) / 2 + _LOG_2PI / 2
-    b, y = where(apart, n, 1), where(apart, m, 1)
-    value = where(apart, b * jnp.log(y) - y - sp.gammaln(b + 1), -near)
-    return where(some, where(mass, value, -INF), -mean)
+    # mean / k may be too large or too small for a number
+    apart = (k < 1) | (mean / k < jnp.finfo(mean.dtype).tiny)
+    near = k * log_gap((mean - k) / k, mean / k) + log_star(k) + jnp.log(k) / 2 + _LOG_2PI / 2
+    return where(k == 0, -mean, where(apart, k * jnp.log(mean) - mean - sp.gammaln(k + 1), -near))
 
 
 def _log_binomial(k, l, p, q):
@@ -142,7 +151,7 @@ def _log_share(a, b, low, high):
 
 def _truncated_log(upper):
     def log(z, a, b):
-        below, above = z > a, z < b
+        below, above = ~(z <= a), ~(z >= b)
         lower = where(below, _log_share(a, where(below, z, b), a, b), -INF)
         higher = where(above, _log_share(where(above, z, a), b, a, b), -INF)
         value, other = (higher, lower) if upper else (lower, higher)
@@ -157,18 +166,24 @@ def _truncnorm_logpdf(z, a, b):
 
 # --- with ends ------------------------------------------------------------------------------------
 
+# of the body by z a difference of large numbers, for small z and a near 1
+@special(lambda _, z, a: where(a == 1, 0, (a - 1) / z) - 1,
+         lambda _, z, a: _log_poisson_by_k(_, a, z) + 1 / a)
 def _gamma_logpdf(z, a):
-    start = z == 0
-    x = where(start, 1, z)
-    return where(start, sp.xlogy(a - 1, z) - sp.gammaln(a), log_poisson(a, x) + jnp.log(a) - jnp.log(x))
+    return where(z == 0, sp.xlogy(a - 1, z) - sp.gammaln(a), log_poisson(a, z) + jnp.log(a) - jnp.log(z))
 
 
+def _beta_logpdf_by_a(_, z, a, b):
+    n = a + b
+    return _log_poisson_by_k(_, a, n * z) - _log_poisson_by_k(_, n, n) + 1 / a - 1 / n
+
+
+@special(lambda _, z, a, b: where(a == 1, 0, (a - 1) / z) - where(b == 1, 0, (b - 1) / (1 - z)),
+         _beta_logpdf_by_a, lambda _, z, a, b: _beta_logpdf_by_a(_, 1 - z, b, a))
 def _beta_logpdf(z, a, b):
-    end = (z == 0) | (z == 1)
-    x = where(end, 0.5, z)
     ends = sp.xlogy(a - 1, z) + sp.xlog1py(b - 1, -z) - sp.betaln(a, b)
-    return where(end, ends, _log_binomial(a, b, x, 1 - x) + jnp.log(a) + jnp.log(b) - jnp.log(a + b)
-                 - jnp.log(x) - jnp.log1p(-x))
+    return where((z == 0) | (z == 1), ends, _log_binomial(a, b, z, 1 - z) + jnp.log(a) + jnp.log(b)
+                 - jnp.log(a + b) - jnp.log(z) - jnp.log1p(-z))
 
 
 def _beta_sf(z, a, b):
@@ -227,8 +242,8 @@ _BETA = {"logpdf": _beta_logpdf, "cdf": _beta_cdf, "sf": _beta_sf,
 # --- counts ---------------------------------------------------------------------------------------
 
 def _poisson_logpmf(k, mu):
-    whole = jnp.floor(k) == k
-    return where(whole, log_poisson(where(whole, k, 0), mu), -INF)
+    part = jnp.floor(k) < k
+    return where(part, -INF, log_poisson(k, mu))
 
 
 def _poisson_entropy(mu):
@@ -248,10 +263,10 @@ def _poisson_entropy(mu):
 
 
 def _betabinom_logpmf(k, n, a, b):
-    whole = jnp.floor(k) == k
-    k = where(whole, k, 0)
+    part = jnp.floor(k) < k
+    k = where(part, 0, k)
     log = sp.betaln(k + a, n - k + b) - sp.betaln(a, b) - sp.betaln(n - k + 1, k + 1) - jnp.log1p(n)
-    return where(whole, log, -INF)
+    return where(part, -INF, log)
 
 
 def _probability(*parameters):
@@ -309,7 +324,7 @@ LAWS = {
         "cdf": lambda z, b: -jnp.expm1(-b * jnp.log(z)), "ppf": lambda q, b: jnp.exp(-jnp.log1p(-q) / b),
         "isf": lambda q, b: jnp.exp(-jnp.log(q) / b)}, "b", support=lambda b: (1.0, 2.0, INF), valid=_some),
     "uniform": Law("the uniform distribution on [0, 1], with loc and scale on [loc, loc + scale]", {
-        "logpdf": jnp.zeros_like, "cdf": lambda z: z, "sf": lambda z: 1 - z, "ppf": lambda q: q,
+        "logpdf": lambda z: z - z, "cdf": lambda z: z, "sf": lambda z: 1 - z, "ppf": lambda q: q,
         "isf": lambda q: 1 - q},
         support=unit),
     "beta": Law("the beta distribution, with density x**(a - 1) (1 - x)**(b - 1) / beta(a, b) on [0, 1]",
@@ -327,8 +342,8 @@ LAWS = {
     # counts
     "bernoulli": Law("one trial, which is 1 with probability p and 0 otherwise", {
         "logpmf": lambda k, p: sp.xlogy(k, p) + sp.xlog1py(1 - k, -p),
-        "cdf": lambda k, p: where(k < 1, 1 - p, 1),
-        "sf": lambda k, p: where(k < 1, p, 0), "ppf": lambda q, p: where(q <= 1 - p, 0.0, 1.0)}, "p",
+        "cdf": lambda k, p: 1 - p * (1 - k), "sf": lambda k, p: p * (1 - k),
+        "ppf": lambda q, p: where(q > 1 - p, 1.0, q - q)}, "p",
         support=unit, valid=_probability, counts=True),
     "binom": Law("how many of n trials succeed, which each does with probability p", {
         "logpmf": lambda k, n, p: _log_binomial(k, n - k, p, 1 - p),

@@ -167,6 +167,26 @@ def test_derivatives():
     assert not np.any(outside)
 
 
+def test_nan_has_derivatives_of_nan():
+    """Of every function: where its value is NaN, for an argument of NaN or a scale that is not allowed, no derivative by
+    that argument is a 0 that hides it."""
+    rows = []
+    for law, (_, *parameters) in LAWS.items():
+        counts = hasattr(getattr(ours, law), "pmf")
+        places = [0.5] * len(parameters) + [0.0] + [1.0] * (not counts)
+        for name in set(TABLE[law].forms) - {"entropy"}:
+            rows.append((law, name, (NAN, *places), 0))
+            if not counts:
+                rows.append((law, name, (0.5, *places[:-1], -1.0), len(places)))
+    everything = lambda inputs: [jax.value_and_grad(getattr(getattr(ours, law), name), at)(*args)
+                                 for (law, name, _, at), args in zip(rows, inputs)]
+    found = run(everything, [[*np.float32(args)] for *_, args, _ in rows], compiled="the rest")
+    for (law, name, args, at), value, slope in zip(rows, found[::2], found[1::2], strict=True):
+        assert np.isnan(value), (law, name, args)
+        # of counts distribution functions round x
+        assert slope != 0 or (law, name, at) == ("uniform", "logpdf", 0) or hasattr(getattr(ours, law), "pmf"), (law, name)
+
+
 def test_dtypes_and_batches():
     x = np.arange(3)
     assert [ours.norm.pdf(x.astype(t)).dtype.name for t in ("int32", "bool", "float16")] == ["float32", "float32", "float16"]
@@ -261,16 +281,19 @@ def test_refused(call, error, words):
         call()
 
 
-def test_weak_types_stay():
-    """Of all laws and special functions: a function of Python numbers gives way to the dtype of what is beside it."""
+def test_weak_types():
+    """A function of Python numbers gives way to the dtype of what is beside it, but for those of which JAX's does not."""
     special = jax.scipy.special
-    for function, count in ((ours.norm.cdf, 1), (ours.beta.pdf, 3), (ours.chi2.logpdf, 2), (ours.nbinom.pmf, 3),
-                            (special.betaln, 2), (special.ndtri, 1), (special.factorial, 1), (special.sici, 1)):
-        weak = [jax.numpy.asarray(0.5)] * count
+    for function, count, weak in (
+            (ours.norm.pdf, 1, True), (ours.beta.pdf, 3, True), (ours.chi2.logpdf, 2, True), (ours.nbinom.pmf, 3, True),
+            (special.betaln, 2, True), (special.factorial, 1, True), (ours.norm.cdf, 1, False), (ours.uniform.cdf, 1, False),
+            (ours.truncnorm.pdf, 3, False), (special.ndtri, 1, False), (special.sici, 1, False), (special.exp1, 1, False),
+            (lambda a: special.multigammaln(a, 2), 1, False)):
+        numbers = [jax.numpy.asarray(0.5)] * count
         with ones_for_results():
-            assert all(x.weak_type for x in jax.tree.leaves(function(*weak)))
-            assert not any(x.weak_type for x in jax.tree.leaves(function(*weak[1:], np.float32(0.5))))
-    assert (ours.norm.cdf(0.5) * jax.numpy.bfloat16(2)).dtype == "bfloat16"
+            assert {x.weak_type for x in jax.tree.leaves(function(*numbers))} == {weak}, function
+            assert not any(x.weak_type for x in jax.tree.leaves(function(*numbers[1:], np.float32(0.5))))
+    assert (ours.norm.pdf(0.5) * jax.numpy.bfloat16(2)).dtype == "bfloat16"
 
 
 def test_ends_of_the_support():
