@@ -47,8 +47,8 @@ SUPPORTED = {_EXTRA[name] if name in _EXTRA else np.dtype(name): mlir for name, 
 SMALL_FLOATS = tuple(d for n, d in _EXTRA.items() if n.startswith(("float4", "float6", "float8")))
 SMALL_INTS = tuple(_EXTRA[n] for n in ("int1", "uint1", "int2", "uint2", "int4", "uint4"))
 # those that share bytes on a GPU: a type that holds their values in bytes of their own
-PACKED = {d: int8 if name.startswith("int") else uint8 if name.startswith("uint") else float32
-          for name, d in _EXTRA.items() if name.startswith(("int", "uint", "float4"))}
+_WIDE = {"int": int8, "uint": uint8, "float4": float32}
+PACKED = {d: wide for name, d in _EXTRA.items() for start, wide in _WIDE.items() if name.startswith(start)}
 
 python_scalars = (bool, int, float, complex)
 _PYTHON_KINDS = {bool: bool_, int: int64, float: float64, complex: complex128}

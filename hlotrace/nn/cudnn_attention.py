@@ -95,17 +95,13 @@ def _differentiable(settings, count, plain):
 
     @custom_vjp
     def residual(*operands):
-        return _residual(*_forward(settings, operands), operands[1].dtype)
+        return jnp.transpose(_forward(settings, operands)[1], (0, 2, 1)).astype(operands[1].dtype)
 
     def residual_bwd(operands, moved):
         slopes = vjp(lambda *xs: plain(*xs)[1], *operands[:count])[1](moved)
         return (*slopes, *[None] * (len(operands) - count))
     residual.defvjp(lambda *operands: (residual(*operands), operands), residual_bwd)
     return attend, residual
-
-
-def _residual(out, sums, dtype):
-    return jnp.transpose(sums, (0, 2, 1)).astype(dtype)
 
 
 # --- the calls ------------------------------------------------------------------------------------

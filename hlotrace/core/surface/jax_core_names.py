@@ -152,7 +152,7 @@ def mapped_aval(size: Any, axis: int | None, aval: ShapedArray) -> ShapedArray:
 
 
 def raise_to_shaped(aval: ShapedArray) -> ShapedArray:
-    """`aval`: types have no values here."""
+    """The type as it is: types have no values here."""
     return aval
 
 
