@@ -445,7 +445,7 @@ FAULTS = (
           "einsum refuses a label of equal sizes"),
     Fault("einsum-implicit", "numpy/einstein_sums.py", "if used.count(c) == 1)", "if used.count(c))",
           "einsum without an arrow keeps the letters that are summed over"),
-    Fault("kron-order", "numpy/contraction.py", 'map("".join, zip(rows, columns))', 'map("".join, zip(columns, rows))',
+    Fault("kron-order", "numpy/contraction.py", "shape_of(b) for n in (1, size)]", "shape_of(b) for n in (size, 1)]",
           "the Kronecker product of b and a"),
     Fault("mirrored-norm", "numpy/fft.py", "_along(\"ihfft\", FftType.RFFT, a, n, axis, _mirrored(norm))",
           "_along(\"ihfft\", FftType.RFFT, a, n, axis, norm)", "ihfft is scaled as hfft"),

@@ -102,11 +102,15 @@ def _rounded(x, config):
         scales = lax.bitcast_convert_type(exponent.astype("uint8"), config.scale_type)
         scale = lax.bitcast_convert_type(jnp.where(exponent == 0, 0x400000, exponent << 23), "float32")
     else:
-        scales = jnp.clip(scale, 0, float(jnp.finfo(config.scale_type).max)).astype(config.scale_type)
+        scales = _as(config.scale_type, jnp.clip(scale, 0, float(jnp.finfo(config.scale_type).max)))
         scale = scales.astype("float32")
-    values = jnp.clip(blocks / scale, -most, most).astype(config.data_type).reshape(x.shape)
-    # XLA for GPUs leaves out a rounding of what is made wide again
-    return lax.optimization_barrier((values, scales[..., 0]))
+    values = _as(config.data_type, jnp.clip(blocks / scale, -most, most))
+    return values.reshape(x.shape), scales[..., 0]
+
+
+def _as(dtype, x):
+    """`x` rounded, also where it is made wide again: XLA for GPUs would leave out both conversions."""
+    return lax.optimization_barrier(x.astype(dtype))
 
 
 def _product(lhs, rhs, configs, dtype):
