@@ -103,8 +103,8 @@ else:
 # some out.
 most_cpu_elements = 2 ** 36 - 16 if version >= (0, 11) else None
 
-# XLA's CPU backend of 0.10 compiles in half the time without its fusion emitters, small programs in one part
-# in less; what it makes is as fast on arrays of some thousand elements, and slower on more and in loops.
+# XLA's CPU backend of 0.10 compiles in half the time without its fusion emitters and in one part; what it
+# makes is as fast on arrays of some thousand elements, in loops of some hundred, and slower on more.
 sooner = ({"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
           if version < (0, 11) else {})
 

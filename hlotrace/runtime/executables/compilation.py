@@ -27,9 +27,9 @@ _SHORT, _SEVERAL = 1 << 16, 16        # characters; programs
 compile_count = 0            # programs compiled by this process
 disk_hits = 0                # programs that another process compiled, found on disk
 _SIZES = re.compile(r"tensor<((?:\d+x)+)")
-_SMALL = 6 * 4096     # elements: an operation on 4,096, with the types of its arguments and result
-# loops, and what comes out otherwise, by more than the order of a sum, without the fusion emitters
-_APART = re.compile(r"stablehlo\.(?:while|rsqrt|tan|cbrt)\b|chlo\.atan\b|[<x]f16>")
+_SMALL, _SMALL_LOOP = 6 * 4096, 4096     # elements: of an operation on 4,096, with its arguments and result
+# what comes out otherwise, by more than the order of a sum, without the fusion emitters
+_APART = re.compile(r"stablehlo\.(?:rsqrt|tan|cbrt)\b|chlo\.atan\b|[<x]f16>")
 _CACHE = "/jax/compilation_cache/"
 
 
@@ -104,15 +104,15 @@ def _flags() -> dict[str, Any]:
 
 
 def _sooner(lowered: Lowered) -> Mapping[str, Any]:
-    """`binding.sooner` for a program that runs as fast with it: one without loops, on few elements.
+    """`binding.sooner` for a program that runs as fast with it: one on few elements, on fewer where it loops.
 
     Its text tells, also of what primitives hold and lower to: all types that it names are counted.
     """
     text = lowered.text
-    if lowered.partition or not lowered.platform.on_host or len(text) > _SHORT or _APART.search(text):
+    if lowered.partition or not lowered.platform.on_host or len(text) > 2 * _SHORT or _APART.search(text):
         return {}
-    return binding.sooner if sum([math.prod(map(int, sizes[:-1].split("x"))) for sizes in
-                                  _SIZES.findall(text)]) <= _SMALL else {}
+    elements = sum([math.prod(map(int, sizes[:-1].split("x"))) for sizes in _SIZES.findall(text)])
+    return binding.sooner if elements <= (_SMALL_LOOP if "stablehlo.while" in text else _SMALL) else {}
 
 
 def _efforts() -> tuple[int | None, int | None, int]:
