@@ -79,7 +79,6 @@ TRAITS = {
     "also": None,
     "shown": None,          # its parameters in the text of programs, as a function of the equation
     "keeps_names": False,   # in the text of its program arguments and results are named as outside
-    "emitted_alike": True,  # XLA's CPU compiler gives the same bits with its fusion emitters and without
     "makes_nan": True,      # it may make a NaN of operands that have none; in doubt it is checked
     "spans_devices": False, # it runs on all devices of the meshes that it names
 }
@@ -132,7 +131,6 @@ class Primitive:
         kinds: str
         mnemonic: str | None
         also: type[Params] | None
-        emitted_alike: bool
         makes_nan: bool
         spans_devices: bool
 

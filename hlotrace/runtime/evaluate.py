@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from .executables.executable import Executable
     Where: TypeAlias = Partition | binding.Device       # what a program runs on
 
-_SMALL = 4096       # elements, for `binding.sooner`
 _applications = ContextCache(4096)    # of primitives, compiled
 _ready = LRUCache(4096)     # the same, by the types of operands where they are, parameters and options
 _programs = ContextCache(512)       # compiled; with those that primitives hold, which may be new on each call
@@ -224,15 +223,7 @@ def _compile_primitive(primitive: Primitive, avals: Sequence[ShapedArray], param
         jaxpr = trace.finish(out if primitive.multiple_results else [out])
         trace.alive = False
     holds_programs = any(True for _ in sub_jaxprs(params))
-    sooner = not holds_programs and primitive.emitted_alike and _is_small(jaxpr, where)
-    return compile_program(jaxpr, with_memories(jaxpr, where), lines=holds_programs,
-                           compiler_options=binding.sooner if sooner else None)
-
-
-def _is_small(jaxpr: Jaxpr, where: Where) -> bool:
-    """Does a program of one primitive run as fast with `binding.sooner`, and to the last bit alike?"""
-    return getattr(where, "platform", None) == "cpu" and all(
-        [a.size <= _SMALL and a.dtype != np.float16 for a in (*jaxpr.in_avals, *jaxpr.out_avals)])
+    return compile_program(jaxpr, with_memories(jaxpr, where), lines=holds_programs)
 
 
 def compile_program(jaxpr: Jaxpr, where: Where, donated: Sequence[int] = (),

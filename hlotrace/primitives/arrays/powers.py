@@ -63,8 +63,7 @@ _equal_dtypes = type_rule("pow", "fciu")
 pow_p = elementwise("pow", "stablehlo.power", "fciu", _pow_dx, _pow_dy, lower=_pow_lower,
                     abstract_eval=_pow_abstract_eval)
 pow_digit_p = elementwise("pow_digit", "stablehlo.power", "iu")     # y of six bits and not negative
-cbrt_p = elementwise("cbrt", "stablehlo.cbrt", "f", lambda g, o, x: mul(g, mul(integer_pow(o, -2), 1 / 3)),
-                     emitted_alike=False)
+cbrt_p = elementwise("cbrt", "stablehlo.cbrt", "f", lambda g, o, x: mul(g, mul(integer_pow(o, -2), 1 / 3)))
 
 
 def _integer_pow_value(x, y):

@@ -1,6 +1,8 @@
 """A program compiled as one: found in memory by its text, on disk, or compiled by XLA."""
 from __future__ import annotations
 
+import math
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -24,6 +26,10 @@ _loaded = LRUCache(512)         # what was compiled and where it is stored, by i
 _SHORT, _SEVERAL = 1 << 16, 16        # characters; programs
 compile_count = 0            # programs compiled by this process
 disk_hits = 0                # programs that another process compiled, found on disk
+_SIZES = re.compile(r"tensor<((?:\d+x)+)")
+_SMALL, _SMALL_LOOP = 6 * 4096, 4096     # elements: of an operation on 4,096, with its arguments and result
+# what comes out otherwise, by more than the order of a sum, without the fusion emitters
+_APART = re.compile(r"stablehlo\.(?:rsqrt|tan|cbrt)\b|chlo\.atan\b|[<x]f16>")
 _CACHE = "/jax/compilation_cache/"
 
 
@@ -41,7 +47,8 @@ def compile_whole(lowered: Lowered, device: binding.Device, compiler_options: Ma
     if lowered.kernels:
         from . import kernels
         kernels.register(lowered.kernels, lowered.platform)
-    compiler_options, efforts = {**_flags(), **(compiler_options or {})}, _efforts()
+    compiler_options = {**_flags(), **_sooner(lowered), **(compiler_options or {})}
+    efforts = _efforts()
     if client.is_elsewhere(device):
         from ..devices import topology
         return topology.compile_lowered(lowered, devices, options_for(devices, compiler_options))
@@ -94,6 +101,18 @@ def _flags() -> dict[str, Any]:
     if not config.jax_compiler_enable_remat_pass:
         flags["xla_disable_hlo_passes"] = "rematerialization"
     return flags
+
+
+def _sooner(lowered: Lowered) -> Mapping[str, Any]:
+    """`binding.sooner` for a program that runs as fast with it: one on few elements, on fewer where it loops.
+
+    Its text tells, also of what primitives hold and lower to: all types that it names are counted.
+    """
+    text = lowered.text
+    if lowered.partition or not lowered.platform.on_host or len(text) > 2 * _SHORT or _APART.search(text):
+        return {}
+    elements = sum([math.prod(map(int, sizes[:-1].split("x"))) for sizes in _SIZES.findall(text)])
+    return binding.sooner if elements <= (_SMALL_LOOP if "stablehlo.while" in text else _SMALL) else {}
 
 
 def _efforts() -> tuple[int | None, int | None, int]:

@@ -6,6 +6,7 @@ import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core.config import override
 from hlotrace.lowering.lowered import lower
+from hlotrace.runtime import binding
 from hlotrace.runtime.executables import compilation
 
 X = jnp.arange(5, dtype=jnp.float32)
@@ -103,3 +104,37 @@ def test_modules_and_texts_are_compiled_alike(monkeypatch):
             executable = jax.jit(lambda x, n=n: (jnp.sin(x) @ x, n)).lower(X).compile()
         texts.append(executable.as_text().replace(f"s32[] constant({n})", ""))
     assert given[0] is not str and given[1] is str and texts[0] == texts[1]
+
+
+LOOP = lambda x: jax.lax.fori_loop(0, 3, lambda i, x: x + jnp.sin(x), x)
+SOONER = {      # which are compiled without fusion emitters, by what compiles them so: (the function, argument, is it)
+    "several operations": (lambda x: jnp.tanh(x * 2) + x.sum(), X, True),
+    "a branch": (lambda x: jax.lax.cond(x[0] > 0, jnp.sin, jnp.cos, x), X, True),
+    "one operation on 4,096": (jnp.sin, jnp.ones(4096), True),
+    "many on 4,096": (lambda x: jnp.sin(x * 2) + jnp.cos(x) * x, jnp.ones(4096), False),
+    "large within": (lambda x: jnp.sin(x[:, None] + jnp.ones((5, 9000))).sum(1), X, False),
+    "large in a branch": (lambda x: jax.lax.cond(x[0] > 0, lambda x: jnp.outer(jnp.ones(9000), x).sum(0), jnp.cos, x),
+                          X, False),
+    "large in an exported program": (lambda x: jax.export.export(jax.jit(lambda x: jnp.outer(
+        jnp.ones(9000), x).sum(0)))(x).call(x), X, False),
+    "a loop": (LOOP, X, True),
+    "a loop over more": (LOOP, jnp.ones(1000), False),
+    "an operation that differs": (lambda x: jax.lax.rsqrt(x) * 2, X, False),
+    "float16": (lambda x: x * 2, X.astype(jnp.float16), False),
+}
+
+
+@pytest.mark.skipif(not binding.sooner, reason="this jaxlib compiles fusions in one way")
+@pytest.mark.parametrize("name", SOONER)
+def test_small_programs_are_compiled_in_less_time(name, monkeypatch):
+    function, x, sooner = SOONER[name]
+    given = []
+    compile_options = binding.compile_options
+    monkeypatch.setattr(binding, "compile_options", lambda devices, overrides, *rest: given.append(overrides)
+                        or compile_options(devices, overrides, *rest))
+    made = jax.jit(lambda x: function(x)).lower(x)
+    got = made.compile()(x)
+    assert [overrides == binding.sooner for overrides in given] == [sooner]
+    usual = {"xla_cpu_use_fusion_emitters": True}
+    np.testing.assert_allclose(made.compile(compiler_options=usual)(x), got, rtol=1e-6)
+    assert given[-1]["xla_cpu_use_fusion_emitters"]     # what a user says goes first
