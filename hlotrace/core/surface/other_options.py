@@ -106,7 +106,7 @@ NOT_DONE: dict[str, tuple[Any, str]] = {
     "jax_rocm_visible_devices": ("all", "there is no plugin for ROCm"),
     "jax_send_traceback_to_runtime": ("off", "programs carry the lines of their operations in locations"),
     "jax_serialization_version": (0, "artifacts are written in one version"),
-    "jax_use_magma": ("auto", "eig on a GPU is a loop over array operations"),
+    "jax_use_magma": ("auto", "eig on a GPU uses MAGMA where it is, or else LAPACK on the host"),
     "jax_use_shardy_partitioner": (
         True, "XLA's older partitioner is going away, and jaxlib ends the process over some programs for it"),
     "jax_xla_backend": ("", "jax_platforms chooses where programs run"),
