@@ -401,3 +401,16 @@ def test_each_device_calls_with_its_part():
     assert seen == [(4,), (2,), (2,)]
     with pytest.raises(NotImplementedError, match="inside shard_map"):
         jax.jit(f)(jax.device_put(A(4), jax.sharding.NamedSharding(over, jax.P("x"))))
+
+
+@pytest.mark.parametrize("dtype, wide", [("int4", "i8"), ("uint2", "ui8"), ("float4_e2m1fn", "f32"), ("int8", None)])
+def test_on_gpus_what_is_packed_goes_to_the_host_in_bytes(dtype, wide):
+    """NumPy has no packed elements: the callback has those of the type that was said all the same."""
+    function = lambda x: jax.pure_callback(lambda x: x, x, x)
+    traced = jax.jit(function).trace(jax.ShapeDtypeStruct((5,), dtype))
+    lowered = traced.lower(lowering_platforms=("cuda",))
+    text = lowered.as_text()
+    assert text.count("stablehlo.convert") == 2 * bool(wide)
+    assert f"tensor<5x{wide or 'i8'}>) -> tensor<5x{wide or 'i8'}>" in text
+    x = jnp.array([1, 0, 1, 1, 0], "int8").astype(dtype)
+    np.testing.assert_array_equal(jax.jit(function)(x).astype("int32"), [1, 0, 1, 1, 0])
