@@ -106,7 +106,7 @@ CHANGES = {     # those that change programs: the value it is given -> what show
     "jax_allow_f16_reductions": (False, f16_reductions),
     "jax_auto_pcast": (False, auto_pcast),
     "jax_compiler_enable_remat_pass": (False, a_compile_option(
-        lambda o: dict(o.env_option_overrides), {"xla_disable_hlo_passes": "rematerialization"})),
+        lambda o: dict(o.env_option_overrides).get("xla_disable_hlo_passes"), "rematerialization")),
     "jax_disable_most_optimizations": (True, a_compile_option(
         lambda o: dict(o.env_option_overrides)["xla_backend_optimization_level"], 0)),
     "jax_memory_fitting_level": ("O3", a_compile_option(lambda o: int(o.executable_build_options.memory_fitting_level), 39)),

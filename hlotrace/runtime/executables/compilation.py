@@ -112,7 +112,8 @@ def _sooner(lowered: Lowered) -> Mapping[str, Any]:
     if lowered.partition or not lowered.platform.on_host or len(text) > 2 * _SHORT or _APART.search(text):
         return {}
     elements = sum([math.prod(map(int, sizes[:-1].split("x"))) for sizes in _SIZES.findall(text)])
-    return binding.sooner if elements <= (_SMALL_LOOP if "stablehlo.while" in text else _SMALL) else {}
+    few = _SMALL_LOOP if "stablehlo.while" in text else _SMALL
+    return binding.sooner if elements <= few else {}
 
 
 def _efforts() -> tuple[int | None, int | None, int]:
