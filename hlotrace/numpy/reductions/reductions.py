@@ -199,6 +199,8 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
 def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """The maximum over an axis, in the dtype of `a`; NaN where there is a NaN.
 
+    Of thousands of floats XLA's compiler for the CPU may leave NaN out, as in JAX: jnp.isnan(a).any() asks.
+
     Args:
         axis: an int, a tuple of them, or None for all axes.
         out: not supported; None.
@@ -219,6 +221,8 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """The minimum over an axis, in the dtype of `a`; NaN where there is a NaN.
+
+    Of thousands of floats XLA's compiler for the CPU may leave NaN out, as in JAX: jnp.isnan(a).any() asks.
 
     What it takes and raises is as for `max`; `initial` is an upper bound of the result.
 
