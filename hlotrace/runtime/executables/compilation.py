@@ -47,8 +47,7 @@ def compile_whole(lowered: Lowered, device: binding.Device, compiler_options: Ma
     if lowered.kernels:
         from . import kernels
         kernels.register(lowered.kernels, lowered.platform)
-    compiler_options = {**_flags(), **_sooner(lowered), **(compiler_options or {})}
-    efforts = _efforts()
+    compiler_options, efforts = {**_flags(), **(compiler_options or {})}, _efforts()
     if client.is_elsewhere(device):
         from ..devices import topology
         return topology.compile_lowered(lowered, devices, options_for(devices, compiler_options))
@@ -59,7 +58,7 @@ def compile_whole(lowered: Lowered, device: binding.Device, compiler_options: Ma
     if found is not None:
         loaded, stored = found
         return kind(loaded, lowered, device, 0.0, stored)
-    options = options_for(devices, compiler_options)
+    options = options_for(devices, {**_sooner(lowered), **compiler_options})
     entry = None if once else _disk_entry(lowered, devices, options)
     made = _from_disk(entry, kind, lowered, device) if entry else None
     if entry:
