@@ -6,7 +6,6 @@ from ..core.avals import aval_of
 from ..core.errors import ShapeError, check_choice
 from ..numpy.util import at_least_float32, check_arraylike, promotes
 from ..primitives.common import np
-from . import cudnn_attention
 from .functions import logsumexp, softmax
 
 # Times the largest float: far below any logit, yet a row that is masked as a whole gives a mean, not nan.
@@ -158,14 +157,17 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale=None
         out = _weighted(logits, value)
         if query_lengths is not None:
             out = jnp.where(np.arange(target)[None, :, None, None] < query_lengths, out, 0)
-        return out, with_sums and jnp.transpose(logsumexp(logits, -1), (0, 2, 1)).astype(key.dtype)
+        sums = jnp.transpose(logsumexp(logits, -1), (0, 2, 1)).astype(key.dtype) if with_sums else None
+        return out, sums
     if implementation == "cudnn":
+        from . import cudnn_attention  # few programs ask for it
         lengths = [] if query_lengths is source_lengths is None else [
             jnp.full(batch, length, dtypes.int32) if found is None else found.reshape(batch)
             for found, length in ((query_lengths, target), (source_lengths, source))]
         found = cudnn_attention.attention(query, key, value, bias, mask, scale=scale, is_causal=is_causal,
-                                          lengths=lengths, window=window, plain=plain)
+                                          lengths=lengths, window=window, plain=plain,
+                                          with_sums=return_residual)
     else:
         found = plain(query, key, value, bias, mask, return_residual)
-    found = [x if batched else x[0] for x in found[:1 + return_residual]]
-    return tuple(found) if return_residual else found[0]
+    out, residual = (x if batched or x is None else x[0] for x in found)
+    return (out, residual) if return_residual else out

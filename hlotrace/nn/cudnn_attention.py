@@ -22,8 +22,10 @@ _MASKED = {"bfloat16": -2.0**41, "float16": -45000.0}
 _BY_LENGTH = (0, 2, 1, 3)
 
 
-def attention(query, key, value, bias, mask, *, scale, is_causal, lengths, window, plain):
+def attention(query, key, value, bias, mask, *, scale, is_causal, lengths, window, plain, with_sums):
     """(softmax(query key^T * scale + bias) value, the logsumexp of the logits), of arrays with a batch axis.
+
+    The second is None unless `with_sums`.
 
     Args:
         lengths: the int32 lengths of queries and of keys, or nothing.
@@ -47,7 +49,7 @@ def attention(query, key, value, bias, mask, *, scale, is_causal, lengths, windo
     added = _added(bias, mask, query.dtype, target, key.shape[1])
     operands = [query, key, value, *(() if added is None else (added,))]
     attend, sums = _differentiable(settings, len(operands), plain)
-    return attend(*operands, *lengths), sums(*operands, *lengths)
+    return attend(*operands, *lengths), sums(*operands, *lengths) if with_sums else None
 
 
 def _check(query, key):

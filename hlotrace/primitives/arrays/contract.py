@@ -258,19 +258,19 @@ def _on_whole_words(ctx, eqn, x, y):
     numbers.
     """
     (a, b), out = (v.aval for v in eqn.invars), eqn.outvars[0].aval
-    if ctx.platform.whole_words and out.dtype.kind in "iu" and out.dtype.itemsize == 4 and (
-            a.dtype.itemsize == b.dtype.itemsize == 1):
-        batching = eqn.params["dimension_numbers"][1]
-        wide = [tuple(n if i in axes or type(n) is not int else -(-n // 4) * 4 for i, n in enumerate(v.shape))
-                for v, axes in zip((a, b), batching)]
-        if wide != [a.shape, b.shape]:
-            def padded(*operands):
-                found = dot_general_p.bind(*[_filled(v, shape) for v, shape in zip(operands, wide)],
-                                           **eqn.params)
-                return slice_p.bind(found, start_indices=(0,) * out.ndim, limit_indices=out.shape,
-                                    strides=None)
-            return ctx.lower_fun(padded, eqn, x, y)
-    return None
+    if not ctx.platform.whole_words or out.dtype.kind not in "iu" or (
+            (a.dtype.itemsize, b.dtype.itemsize, out.dtype.itemsize) != (1, 1, 4)):
+        return None
+    batching = eqn.params["dimension_numbers"][1]
+    wide = [tuple(n if i in axes or type(n) is not int else -(-n // 4) * 4 for i, n in enumerate(v.shape))
+            for v, axes in zip((a, b), batching)]
+    if wide == [a.shape, b.shape]:
+        return None
+
+    def padded(*operands):
+        found = dot_general_p.bind(*[_filled(v, shape) for v, shape in zip(operands, wide)], **eqn.params)
+        return slice_p.bind(found, start_indices=(0,) * out.ndim, limit_indices=out.shape, strides=None)
+    return ctx.lower_fun(padded, eqn, x, y)
 
 
 def _filled(x, shape):
