@@ -1,4 +1,5 @@
 """Jobs of several processes on loopback, each of which runs a function of a file of tests; what these functions use."""
+
 import socket
 import subprocess
 import sys
@@ -27,7 +28,13 @@ class Job:
             arguments = [task, f"127.0.0.1:{port}", count, i, devices, folder]
             with written.open("w") as out:
                 self.processes.append(
-                    forked.Process(forked.file(file), *arguments, env=forked.of_one_job(), stdout=out, stderr=subprocess.STDOUT)
+                    forked.Process(
+                        forked.file(file),
+                        *arguments,
+                        env=forked.of_one_job(),
+                        stdout=out,
+                        stderr=subprocess.STDOUT,
+                    )
                 )
 
     def __enter__(self) -> "Job":

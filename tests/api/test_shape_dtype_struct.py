@@ -25,10 +25,15 @@ def test_eval_shape_and_make_jaxpr():
 def test_shape_dtype_struct():
     s = S((2,), jnp.float32)
     assert repr(s) == "ShapeDtypeStruct(shape=(2,), dtype=float32)" and (s.ndim, s.size, len(s)) == (1, 2, 2)
-    assert s == S([2], "float32") and hash(s) == hash(S((2,), np.float32)) and s.update(shape=(3,)).shape == (3,)
+    assert (
+        s == S([2], "float32") and hash(s) == hash(S((2,), np.float32)) and s.update(shape=(3,)).shape == (3,)
+    )
     assert s != S((2,), jnp.int32)
     in_blocks = S(((3,), (2, 3)), jnp.float32)
-    assert in_blocks.shape == ((3,), (2, 3)) and repr(in_blocks) == "ShapeDtypeStruct(shape=((3,), (2, 3)), dtype=float32)"
+    assert (
+        in_blocks.shape == ((3,), (2, 3))
+        and repr(in_blocks) == "ShapeDtypeStruct(shape=((3,), (2, 3)), dtype=float32)"
+    )
     symbolic = S(("N", 2), jnp.float32)
     assert symbolic.shape == ("N", 2) and symbolic.ndim == 2 and symbolic == S(["N", 2], "float32")
     for apart in (in_blocks, symbolic):
@@ -66,8 +71,17 @@ def test_a_type_of_64_bits_stays_one():
     """Checkpoints ask for host arrays by it; programs take what arrays have."""
     for dtype in (np.int64, "float64", float, int, jnp.float64, np.dtype("complex128")):
         told = jax.ShapeDtypeStruct((2,), dtype)
-        assert told.dtype == np.dtype(dtype) and told.dtype.itemsize > 4 and told.update(shape=(3,)).dtype == told.dtype
+        assert (
+            told.dtype == np.dtype(dtype)
+            and told.dtype.itemsize > 4
+            and told.update(shape=(3,)).dtype == told.dtype
+        )
         narrow = jax.dtypes.canonicalize_dtype(dtype)
-        assert jax.eval_shape(lambda x: x, told).dtype == jnp.zeros_like(told).dtype == jnp.result_type(told) == narrow
+        assert (
+            jax.eval_shape(lambda x: x, told).dtype
+            == jnp.zeros_like(told).dtype
+            == jnp.result_type(told)
+            == narrow
+        )
         assert jax.jit(lambda x: x).lower(told).compile()(jnp.zeros(2, narrow)).dtype == narrow
         assert jax.make_jaxpr(lambda x: x)(told).in_avals[0].dtype == narrow and told.size == 2

@@ -19,7 +19,9 @@ SCALAR = ShapedArray((), "float32")
 
 
 def names(jaxpr):
-    return [e.primitive.name for e in jaxpr.eqns] + [n for e in jaxpr.eqns for s in sub_jaxprs(e.params) for n in names(s)]
+    return [e.primitive.name for e in jaxpr.eqns] + [
+        n for e in jaxpr.eqns for s in sub_jaxprs(e.params) for n in names(s)
+    ]
 
 
 def layered(x):
@@ -41,12 +43,20 @@ def scanned(x):
     return lax.scan(lambda c, r: (c + layered(r * x), r), 0.0, x)[0]
 
 
-@pytest.mark.parametrize("fun, x", [
-    (jax.grad(layered), X), (jax.vmap(jax.grad(layered)), np.stack([X, X + 1])), (jax.jacfwd(jax.grad(layered)), X),
-    (jax.grad(lambda x: jax.grad(layered)(x).sum()), X), (lambda x: jax.linearize(layered, x)[1](x), X),
-    (jax.grad(scanned), X), (lambda x: jax.linearize(scanned, x)[1](x), X), (jax.grad(jax.checkpoint(layered)), X),
-    (lambda x: jax.vjp(layered, x)[1](jnp.float32(2)), X),
-])
+@pytest.mark.parametrize(
+    "fun, x",
+    [
+        (jax.grad(layered), X),
+        (jax.vmap(jax.grad(layered)), np.stack([X, X + 1])),
+        (jax.jacfwd(jax.grad(layered)), X),
+        (jax.grad(lambda x: jax.grad(layered)(x).sum()), X),
+        (lambda x: jax.linearize(layered, x)[1](x), X),
+        (jax.grad(scanned), X),
+        (lambda x: jax.linearize(scanned, x)[1](x), X),
+        (jax.grad(jax.checkpoint(layered)), X),
+        (lambda x: jax.vjp(layered, x)[1](jnp.float32(2)), X),
+    ],
+)
 def test_compiled_and_eager_agree(fun, x):
     eager, compiled = fun(jnp.asarray(x)), jax.jit(fun)(x)
     for a, b in zip(jax.tree.leaves(eager), jax.tree.leaves(compiled), strict=True):
@@ -54,7 +64,7 @@ def test_compiled_and_eager_agree(fun, x):
 
 
 def test_a_constant_is_part_of_what_is_kept():
-    f = jax.jit(lambda x: (x * 0.0, x * -0.0, jnp.where(x > 0, x, 1), jnp.where(x > 0, x, 1.0), x ** 2, x ** 3))
+    f = jax.jit(lambda x: (x * 0.0, x * -0.0, jnp.where(x > 0, x, 1), jnp.where(x > 0, x, 1.0), x**2, x**3))
     a, b, c, d, e, g = jax.grad(lambda x: 0.0 * x)(1.0), *f(np.float32(2))[1:]
     assert np.signbit(b) and not np.signbit(a) and (c, d, e, g) == (2, 2, 4, 8)
     grads = [jax.jit(jax.grad(lambda x, k=k: x ** k))(3.0) for k in (2, 3, 2.0)]
@@ -100,6 +110,7 @@ def test_an_error_names_the_callers_values():
 
 # --- programs and what they have seen --------------------------------------------------------------------------------
 
+
 def traced(f, *avals):
     return trace_to_jaxpr(lambda *xs: f(*xs), avals or [SCALAR])
 
@@ -142,7 +153,11 @@ def test_checks_see_a_rule_that_gives_another_type(monkeypatch):
     """Where jax_enable_checks is on, each program is held against the typing rules of its equations."""
     changing = Primitive("changing", abstract_eval=lambda x: x)
     program = traced(lambda x: [changing.bind(x)])
-    monkeypatch.setattr(changing, "abstract_eval", lambda x: x if state.trace is not EVAL else x.update(dtype=np.dtype("int32")))
+    monkeypatch.setattr(
+        changing,
+        "abstract_eval",
+        lambda x: x if state.trace is not EVAL else x.update(dtype=np.dtype("int32")),
+    )
     assert str(traced(lambda x: [changing.bind(x)])) == str(program)
     with jax.enable_checks(True), pytest.raises(JaxprTypeError, match="changing: result is typed"):
         traced(lambda x: [changing.bind(x)])
@@ -169,4 +184,7 @@ def test_scopes_of_a_program_are_within_those_of_where_it_is_spliced():
         with jax.named_scope("outer"):
             return state.trace.splice(program, [x])
     assert [e.name_stack for e in jax.make_jaxpr(outer)(1.0).eqns] == ["outer/inner", "outer"]
-    assert [e.name_stack for e in jax.make_jaxpr(lambda x: state.trace.splice(program, [x]))(1.0).eqns] == ["inner", ""]
+    assert [e.name_stack for e in jax.make_jaxpr(lambda x: state.trace.splice(program, [x]))(1.0).eqns] == [
+        "inner",
+        "",
+    ]

@@ -169,8 +169,18 @@ of_gpus = pytest.mark.skipif(PLATFORM not in ("gpu", "cuda"), reason="of NVIDIA 
 
 
 @of_gpus
-@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"is_causal": True, "local_window_size": (16, 0)}, {"bias": (1, 4)},
-                                     {"mask": (2, 1)}, {"lengths": True}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"is_causal": True},
+        {"is_causal": True, "local_window_size": (16, 0)},
+        {"bias": (1, 4)},
+        {"mask": (2, 1)},
+        {"lengths": True},
+    ],
+    ids=str,
+)
 def test_attention_by_cudnn_is_that_by_operations(options):
     rng = np.random.default_rng(0)
     q, k, v = (jnp.asarray(rng.normal(size=(2, 128, 4, 64)), "bfloat16") for _ in range(3))
@@ -180,13 +190,17 @@ def test_attention_by_cudnn_is_that_by_operations(options):
     if "mask" in options:
         options["mask"] = jnp.asarray(rng.random((*options["mask"], 128, 128)) < .7)
     if options.pop("lengths", False):
-        options |= {name: jnp.array([64, 100], "int32") for name in ("query_seq_lengths", "key_value_seq_lengths")}
+        options |= {
+            name: jnp.array([64, 100], "int32") for name in ("query_seq_lengths", "key_value_seq_lengths")
+        }
 
     def loss(implementation, *xs):
         out = hlotrace.nn.dot_product_attention(*xs, **options, implementation=implementation)
         return jnp.sum(jnp.sin(out.astype("float32")))
     (ours, slopes), (plain, plain_slopes) = (
-        hlotrace.jit(hlotrace.value_and_grad(functools.partial(loss, name), (0, 1, 2)))(q, k, v) for name in ("cudnn", "xla"))
+        hlotrace.jit(hlotrace.value_and_grad(functools.partial(loss, name), (0, 1, 2)))(q, k, v)
+        for name in ("cudnn", "xla")
+    )
     np.testing.assert_allclose(ours, plain, rtol=.01)
     for a, b in zip(slopes, plain_slopes):
         np.testing.assert_allclose(a.astype("float32"), b.astype("float32"), rtol=.05, atol=.05)

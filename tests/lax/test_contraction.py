@@ -59,7 +59,9 @@ def test_dot_of_mixed_dtypes(a, b, preferred, result):
     np.testing.assert_array_equal(np.asarray(got).astype(wide), x.astype(wide) @ y.astype(wide))
 
 
-@pytest.mark.parametrize("batch, sizes, pads", [((), (4, 8, 4), 0), ((), (5, 7, 3), 2), ((3,), (4, 7, 4), 2), ((), (4, 8, 3), 1)])
+@pytest.mark.parametrize(
+    "batch, sizes, pads", [((), (4, 8, 4), 0), ((), (5, 7, 3), 2), ((3,), (4, 7, 4), 2), ((), (4, 8, 3), 1)]
+)
 def test_on_gpus_products_of_bytes_have_sizes_that_are_multiples_of_four(batch, sizes, pads):
     """XLA gives cuBLAS others, with wrong numbers."""
     m, k, n = sizes

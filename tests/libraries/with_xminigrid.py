@@ -1,12 +1,19 @@
 """XLand-MiniGrid: environments that are made, reset and stepped; rewards and observations are those of JAX."""
+
 import jax
 import jax.numpy as jnp
 import pytest
 import xminigrid
 
 
-@pytest.mark.parametrize("name, sums", [("MiniGrid-Empty-8x8", [240, 336, 240, 240, 240]), ("MiniGrid-DoorKey-5x5", [85, 169, 85, 85, 85]),
-                                        ("XLand-MiniGrid-R1-9x9", [64, 160, 64, 64, 64])])
+@pytest.mark.parametrize(
+    "name, sums",
+    [
+        ("MiniGrid-Empty-8x8", [240, 336, 240, 240, 240]),
+        ("MiniGrid-DoorKey-5x5", [85, 169, 85, 85, 85]),
+        ("XLand-MiniGrid-R1-9x9", [64, 160, 64, 64, 64]),
+    ],
+)
 def test_steps(name, sums):
     env, params = xminigrid.make(name)
     step, timestep, seen = jax.jit(env.step), jax.jit(env.reset)(params, jax.random.key(0)), []

@@ -1,4 +1,5 @@
 """Attention by cuDNN's kernels: the calls that a program for NVIDIA GPUs has; tests/distributed/test_gpu_run.py has values."""
+
 import json
 import re
 
@@ -21,8 +22,14 @@ def calls(f, *types):
     """[(target, config, types of operands and results)] of the kernels in a program for CUDA."""
     text = jax.jit(f).trace(*types).lower(lowering_platforms=("cuda",)).as_text()
     found = re.findall(r'custom_call @"?(__cudnn[\w$]+)"?\(.*?backend_config = "(.*?)",.* : (.*)', text)
-    return [(target, json.loads(config.replace(r"\22", '"').replace(r"\"", '"'))["cudnn_fmha_backend_config"], kinds)
-            for target, config, kinds in found]
+    return [
+        (
+            target,
+            json.loads(config.replace(r"\22", '"').replace(r"\"", '"'))["cudnn_fmha_backend_config"],
+            kinds,
+        )
+        for target, config, kinds in found
+    ]
 
 
 def attend(*args, **options):
@@ -56,7 +63,10 @@ def test_the_kernel_is_called(args, options, target, settings):
 def test_mapped_axes_become_part_of_the_batch():
     stacked = [jax.ShapeDtypeStruct((3, *x.shape), x.dtype) for x in (Q, KV, KV)]
     kinds = calls(jax.vmap(attend), *stacked)[0][2]
-    assert kinds.startswith("(tensor<6x128x4x64xbf16>, tensor<6x256x2x64xbf16>") and "-> (tensor<6x4x128x64xbf16>" in kinds
+    assert (
+        kinds.startswith("(tensor<6x128x4x64xbf16>, tensor<6x256x2x64xbf16>")
+        and "-> (tensor<6x4x128x64xbf16>" in kinds
+    )
     biased = jax.vmap(lambda q, k, v, b: attend(q, k, v, b, names=["bias"]), (0, None, None, None))
     kinds = calls(biased, stacked[0], KV, KV, bias(1, 4, 128, 256))[0][2]
     assert kinds.count("tensor<6x") == 4 and "tensor<1x4x128x256xbf16>" in kinds

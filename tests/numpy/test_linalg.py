@@ -157,7 +157,9 @@ def test_derivatives_of_the_determinant_of_a_singular_matrix(n):
     same(jax.jit(jax.hessian(jnp.linalg.det))(one),
          np.einsum("ij,kl->ijkl", one, one) - np.einsum("il,jk->ijkl", one, one))
     # one minor less: of diag(0, 1, ...), by an entry and the first
-    same(jax.jit(jax.hessian(jnp.linalg.det))(shift.astype(np.float32))[0, 0, n - 1, 1], np.float32((-1) ** n))
+    same(
+        jax.jit(jax.hessian(jnp.linalg.det))(shift.astype(np.float32))[0, 0, n - 1, 1], np.float32((-1) ** n)
+    )
     same(jax.jit(jax.hessian(jnp.linalg.det))(diagonal.astype(np.float32))[0, 0],
          np.diag([0.0, *(np.prod(np.delete(np.arange(n), [0, i])) for i in range(1, n))]).astype(np.float32))
 

@@ -89,7 +89,7 @@ def test_very_many_are_joined_in_pieces(n):
     assert max(sizes) <= util.MANY
 
 
-NOT_OF_NUMBERS = {"save", "savez", "load", "fromfile", "printoptions", "set_printoptions"}      # files and texts
+NOT_OF_NUMBERS = {"save", "savez", "load", "fromfile", "printoptions", "set_printoptions"}  # files and texts
 
 
 class Choice(enum.IntEnum):

@@ -403,7 +403,9 @@ def test_each_device_calls_with_its_part():
         jax.jit(f)(jax.device_put(A(4), jax.sharding.NamedSharding(over, jax.P("x"))))
 
 
-@pytest.mark.parametrize("dtype, wide", [("int4", "i8"), ("uint2", "ui8"), ("float4_e2m1fn", "f32"), ("int8", None)])
+@pytest.mark.parametrize(
+    "dtype, wide", [("int4", "i8"), ("uint2", "ui8"), ("float4_e2m1fn", "f32"), ("int8", None)]
+)
 def test_on_gpus_what_is_packed_goes_to_the_host_in_bytes(dtype, wide):
     """NumPy has no packed elements: the callback has those of the type that was said all the same."""
     function = lambda x: jax.pure_callback(lambda x: x, x, x)

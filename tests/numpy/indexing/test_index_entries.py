@@ -90,9 +90,14 @@ def test_each_line_is_logged_once(caplog):
     for _ in range(3):
         same((read(X), jax.jit(read)(X), X.at[12].set(5.)), (9., 9., X))
     said = [record.getMessage() for record in caplog.records]
-    assert [re.findall(r"test_index_entries.py:\d+ \(.*(read|logged_once)\): index (-?\d+) is out of bounds for axis 0 with "
-                       "size 10: ints from -10 to 9 are inside", words) for words in said] == [
-        [("read", "10")], [("logged_once", "12")]]
+    assert [
+        re.findall(
+            r"test_index_entries.py:\d+ \(.*(read|logged_once)\): index (-?\d+) is out of bounds for axis 0 with "
+            "size 10: ints from -10 to 9 are inside",
+            words,
+        )
+        for words in said
+    ] == [[("read", "10")], [("logged_once", "12")]]
     assert all("jax_check_static_indices" in words for words in said)
 
 

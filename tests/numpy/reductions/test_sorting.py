@@ -129,8 +129,10 @@ def test_greatest_and_least():
     same([*jnp.top_k(np.array([True, False, True]), 3, mode="smallest")],
          [np.array([False, True, True]), np.array([1, 0, 2])])
     same(jnp.top_k(NANS[0], 3, mode="smallest")[0], np.array([-np.inf, 0, 1], f32))
-    for dtype in ("float64", "float32", "bfloat16", "float16", "float8_e5m2"):      # NaN of both signs after all
-        mixed = jnp.asarray(np.array([1, np.nan, -np.inf, 0, -np.nan, np.inf, -0.], "float32").astype(jnp.dtype(dtype)))
+    for dtype in ("float64", "float32", "bfloat16", "float16", "float8_e5m2"):  # NaN of both signs after all
+        mixed = jnp.asarray(
+            np.array([1, np.nan, -np.inf, 0, -np.nan, np.inf, -0.0], "float32").astype(jnp.dtype(dtype))
+        )
         assert jnp.top_k(mixed, 7, mode="smallest")[1].tolist() == [2, 6, 3, 0, 5, 1, 4]
     low, high = jnp.minmax(X, (0, 2), keepdims=True, initial=(0.1, 2), where=X < 1)
     same([low, high], [np.min(X, (0, 2), None, True, 0.1, X < 1), np.max(X, (0, 2), None, True, 2, X < 1)])
@@ -141,9 +143,13 @@ def test_integers_of_a_few_bits_are_ordered_and_joined(dtype):
     """XLA's own ways with two bits order the bytes, or end the process."""
     x = jnp.array([[1, 0, 1, 0, 1], [0, 1, 1, 0, 0]]).astype(dtype)
     wide = np.asarray(x).astype("int32")
-    for f, g in ((jnp.sort, np.sort), (lambda x: jnp.argmax(x, 1), lambda x: np.argmax(x, 1)), (jnp.unique, np.unique),
-                 (lambda x: jnp.concatenate([x, x[:, 1:]], 1), lambda x: np.concatenate([x, x[:, 1:]], 1)),
-                 (lambda x: jnp.top_k(x, 3)[0], lambda x: -np.sort(-x)[:, :3])):
+    for f, g in (
+        (jnp.sort, np.sort),
+        (lambda x: jnp.argmax(x, 1), lambda x: np.argmax(x, 1)),
+        (jnp.unique, np.unique),
+        (lambda x: jnp.concatenate([x, x[:, 1:]], 1), lambda x: np.concatenate([x, x[:, 1:]], 1)),
+        (lambda x: jnp.top_k(x, 3)[0], lambda x: -np.sort(-x)[:, :3]),
+    ):
         found = f(x)
         assert found.dtype == x.dtype or found.dtype == "int32"
         np.testing.assert_array_equal(np.asarray(found).astype("int32"), g(wide))

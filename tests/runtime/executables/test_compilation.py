@@ -107,16 +107,22 @@ def test_modules_and_texts_are_compiled_alike(monkeypatch):
 
 
 LOOP = lambda x: jax.lax.fori_loop(0, 3, lambda i, x: x + jnp.sin(x), x)
-SOONER = {      # which are compiled without fusion emitters, by what compiles them so: (the function, argument, is it)
+SOONER = {  # which are compiled without fusion emitters, by what compiles them so: (the function, argument, is it)
     "several operations": (lambda x: jnp.tanh(x * 2) + x.sum(), X, True),
     "a branch": (lambda x: jax.lax.cond(x[0] > 0, jnp.sin, jnp.cos, x), X, True),
     "one operation on 4,096": (jnp.sin, jnp.ones(4096), True),
     "many on 4,096": (lambda x: jnp.sin(x * 2) + jnp.cos(x) * x, jnp.ones(4096), False),
     "large within": (lambda x: jnp.sin(x[:, None] + jnp.ones((5, 9000))).sum(1), X, False),
-    "large in a branch": (lambda x: jax.lax.cond(x[0] > 0, lambda x: jnp.outer(jnp.ones(9000), x).sum(0), jnp.cos, x),
-                          X, False),
-    "large in an exported program": (lambda x: jax.export.export(jax.jit(lambda x: jnp.outer(
-        jnp.ones(9000), x).sum(0)))(x).call(x), X, False),
+    "large in a branch": (
+        lambda x: jax.lax.cond(x[0] > 0, lambda x: jnp.outer(jnp.ones(9000), x).sum(0), jnp.cos, x),
+        X,
+        False,
+    ),
+    "large in an exported program": (
+        lambda x: jax.export.export(jax.jit(lambda x: jnp.outer(jnp.ones(9000), x).sum(0)))(x).call(x),
+        X,
+        False,
+    ),
     "a loop": (LOOP, X, True),
     "a loop over more": (LOOP, jnp.ones(1000), False),
     "an operation that differs": (lambda x: jax.lax.rsqrt(x) * 2, X, False),

@@ -230,7 +230,9 @@ def values_that_differ_between_processes_are_not_laid_over_them():
         words = r"device_put of float32\[\d+,3\], float32\[\] at .*in `x\['b'\] of digest \w+` of process 0"
         with pytest.raises(RuntimeError, match=words):
             jax.device_put(mine, sharding)
-    with pytest.raises(RuntimeError, match=r"process 0 calls .*float64\[2\].*process \d calls .*float64\[3\]"):
+    with pytest.raises(
+        RuntimeError, match=r"process 0 calls .*float64\[2\].*process \d calls .*float64\[3\]"
+    ):
         jax.device_put(np.zeros(2 + (me > 0)), on())
     with pytest.raises(RuntimeError, match="digest"):
         jax.device_put(jnp.asarray(mine["b"]), on())
@@ -440,9 +442,15 @@ def pmap_maps_over_the_devices_of_all_processes():
     me, devices, mine = jax.process_index(), jax.device_count(), jax.local_device_count()
     x = np.arange(devices * 3, dtype=np.float32).reshape(devices, 3)
     part = x[me * mine:(me + 1) * mine]
-    for f, want in ((lambda v: v * 2, part * 2), (lambda v: jax.lax.psum(v, "i"), np.broadcast_to(x.sum(0), part.shape)),
-                    (lambda v: v * 0 + jax.lax.axis_index("i"), part * 0 + np.arange(me * mine, (me + 1) * mine)[:, None]),
-                    (jax.grad(lambda v: (v**2).sum()), 2 * part)):
+    for f, want in (
+        (lambda v: v * 2, part * 2),
+        (lambda v: jax.lax.psum(v, "i"), np.broadcast_to(x.sum(0), part.shape)),
+        (
+            lambda v: v * 0 + jax.lax.axis_index("i"),
+            part * 0 + np.arange(me * mine, (me + 1) * mine)[:, None],
+        ),
+        (jax.grad(lambda v: (v**2).sum()), 2 * part),
+    ):
         mapped = jax.pmap(f, "i")
         for value in (part, mapped(part) * 0 + part):
             out = mapped(value)
@@ -455,9 +463,15 @@ def pmap_maps_over_the_devices_of_all_processes():
     assert jax.pmap(lambda v: v, devices=jax.local_devices())(part).sharding.mesh.size == mine
     with pytest.raises(ValueError, match=f"{mine} of the devices are of this process"):
         jax.pmap(lambda v: v)(np.ones((mine + 1, 3)))
-    inside = jax.pmap(lambda v: jax.lax.psum(v, "i"), "i")      # of another transformation: over the devices of this one
+    inside = jax.pmap(
+        lambda v: jax.lax.psum(v, "i"), "i"
+    )  # of another transformation: over the devices of this one
     total = np.broadcast_to(part.sum(0), part.shape)
-    for f, want in ((jax.jit(inside), total), (jax.vmap(inside, 1, 1), total), (jax.grad(lambda v: inside(v).sum()), part * 0 + mine)):
+    for f, want in (
+        (jax.jit(inside), total),
+        (jax.vmap(inside, 1, 1), total),
+        (jax.grad(lambda v: inside(v).sum()), part * 0 + mine),
+    ):
         np.testing.assert_array_equal(f(part), want)
 
 
@@ -520,7 +534,10 @@ def test_with_one_process_nothing_travels():
     assert multihost_utils.global_array_to_host_local_array(x, everywhere, P("x")) is x
     for there in (multihost_utils.host_local_array_to_global_array,
                   multihost_utils.global_array_to_host_local_array):
-        assert (jax.jit(lambda x, there=there: there(x, everywhere, P("x")) * 2)(np.arange(16)) == 2 * np.arange(16)).all()
+        assert (
+            jax.jit(lambda x, there=there: there(x, everywhere, P("x")) * 2)(np.arange(16))
+            == 2 * np.arange(16)
+        ).all()
     with pytest.raises(TypeError, match="not a valid JAX type"):
         multihost_utils.process_allgather("words")
 

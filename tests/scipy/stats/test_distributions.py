@@ -184,7 +184,9 @@ def test_nan_has_derivatives_of_nan():
     for (law, name, args, at), value, slope in zip(rows, found[::2], found[1::2], strict=True):
         assert np.isnan(value), (law, name, args)
         # of counts distribution functions round x
-        assert slope != 0 or (law, name, at) == ("uniform", "logpdf", 0) or hasattr(getattr(ours, law), "pmf"), (law, name)
+        assert (
+            slope != 0 or (law, name, at) == ("uniform", "logpdf", 0) or hasattr(getattr(ours, law), "pmf")
+        ), (law, name)
 
 
 def test_dtypes_and_batches():
@@ -285,10 +287,20 @@ def test_weak_types():
     """A function of Python numbers gives way to the dtype of what is beside it, but for those of which JAX's does not."""
     special = jax.scipy.special
     for function, count, weak in (
-            (ours.norm.pdf, 1, True), (ours.beta.pdf, 3, True), (ours.chi2.logpdf, 2, True), (ours.nbinom.pmf, 3, True),
-            (special.betaln, 2, True), (special.factorial, 1, True), (ours.norm.cdf, 1, False), (ours.uniform.cdf, 1, False),
-            (ours.truncnorm.pdf, 3, False), (special.ndtri, 1, False), (special.sici, 1, False), (special.exp1, 1, False),
-            (lambda a: special.multigammaln(a, 2), 1, False)):
+        (ours.norm.pdf, 1, True),
+        (ours.beta.pdf, 3, True),
+        (ours.chi2.logpdf, 2, True),
+        (ours.nbinom.pmf, 3, True),
+        (special.betaln, 2, True),
+        (special.factorial, 1, True),
+        (ours.norm.cdf, 1, False),
+        (ours.uniform.cdf, 1, False),
+        (ours.truncnorm.pdf, 3, False),
+        (special.ndtri, 1, False),
+        (special.sici, 1, False),
+        (special.exp1, 1, False),
+        (lambda a: special.multigammaln(a, 2), 1, False),
+    ):
         numbers = [jax.numpy.asarray(0.5)] * count
         with ones_for_results():
             assert {x.weak_type for x in jax.tree.leaves(function(*numbers))} == {weak}, function
