@@ -253,7 +253,7 @@ def eig(x, *, compute_left_eigenvectors=True, compute_right_eigenvectors=True, e
         x: matrices of shape [..., n, n].
         enable_eigvec_derivs: let the vectors be differentiated, which is right only where eigenvalues are
             distinct and each vector has one largest component.
-        implementation: an EigImplementation, on GPU.
+        implementation: an EigImplementation, on GPU; CUSOLVER has no left eigenvectors.
         use_magma: the older form of `implementation`, True for MAGMA and False for LAPACK.
 
     >>> x = jnp.array([[0., 1.], [-1., 0.]])

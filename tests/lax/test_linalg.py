@@ -1,12 +1,14 @@
 """lax.linalg: what its functions give in batches, of size zero and where a factorization fails, on each platform."""
 import numpy as np
 import pytest
+import scipy.linalg
 from mesh8 import line
 
 import hlotrace as jax
 import hlotrace.numpy as jnp
 from hlotrace.core.primitive import Primitive
 from hlotrace.lax import linalg
+from hlotrace.primitives.linalg import eigen
 from hlotrace.primitives.linalg.factorizations import geqp3_p
 from hlotrace.runtime.mlir.bindings import parse_module
 
@@ -119,14 +121,28 @@ def test_products_of_reflectors():
     near(q, np.diag([-1.0, 1, 1])[:, :2])
 
 
+BY_CUSOLVER = {"compute_left_eigenvectors": False, "implementation": linalg.EigImplementation.CUSOLVER}
+
+
 @pytest.mark.parametrize("call, words", [
     (lambda x: linalg.svd(x), "gesvdj"), (lambda x: linalg.svd(x, algorithm=linalg.SvdAlgorithm.QR), "gesvd_ffi"),
     (lambda x: linalg.svd(x[:, :2], algorithm=linalg.SvdAlgorithm.QR), "transposed = true"),
     (lambda x: linalg.svd(x, algorithm=linalg.SvdAlgorithm.POLAR), "gesvdp"),
     (lambda x: linalg.qr(x, pivoting=True, use_magma=True), 'magma = "on"'), (linalg.eig, "cuhybrid_eig_real"),
+    (lambda x: linalg.eig(x, **BY_CUSOLVER), "cusolver_geev_ffi"),
+    (lambda x: linalg.eig(x, **BY_CUSOLVER, compute_right_eigenvectors=False), "right = false"),
     (lambda x: linalg.triangular_solve(x, x), "stablehlo.triangular_solve")])
 def test_algorithms_on_cuda(call, words):
     assert words in jax.jit(call).trace(X).lower(platform="cuda").as_text()
+
+
+def test_eigenvectors_of_real_matrices_are_unpacked():
+    x = np.random.default_rng(0).normal(size=(9, 9)).astype(np.float32)
+    real, imaginary, _, packed, _ = scipy.linalg.lapack.sgeev(x)
+    w = (real + 1j * imaginary).astype(np.complex64)
+    assert (imaginary != 0).any() and (imaginary == 0).any()
+    v = jax.jit(eigen._unpacked)(packed, w)
+    near(x @ v, v * w)
 
 
 @pytest.mark.parametrize("shape, u", [((40, 33), "40x33"), ((33, 40), "33x33"), ((40, 32), "40x40"), ((3, 9, 5), "3x9x9")])
@@ -142,6 +158,8 @@ def test_on_cuda_no_more_singular_vectors_are_computed_than_asked_for(shape, u):
 @pytest.mark.parametrize("call, words", [
     (lambda: linalg.svd(X, algorithm=linalg.SvdAlgorithm.JACOBI), "SvdAlgorithm.JACOBI is not implemented on the CPU"),
     (lambda: linalg.eigh(X, implementation=linalg.EighImplementation.QDWH), "implementation=EighImplementation.QDWH"),
+    (lambda: jax.jit(lambda x: linalg.eig(x, implementation=linalg.EigImplementation.CUSOLVER)).trace(X).lower(
+        platform="cuda").as_text(), "left eigenvectors are not supported by cuSOLVER"),
     (lambda: jax.jacfwd(linalg.eig)(X[0]), "enable_eigvec_derivs=True"),
     (lambda: jax.jacfwd(linalg.svd)(X[0, :2]), "pass full_matrices=False"),
     (lambda: jax.jacfwd(lambda x: linalg.eigh(x, subset_by_index=(0, 2)))(X[0]), "compute all, and take a part"),

@@ -16,7 +16,7 @@ from .hessenberg_schur import complex_schur
 from .linalg_fallbacks import chosen, counted, replaced, scaled, size_squared
 from .shared import (
     adjoint, batched, block, by_kernels, check_matrices, checked, columns, diagonal, eye_like, hermitian,
-    infos, kernel, lapack, letter, matmul, matrices, part, place, real_dtype, rows, vectors)
+    infos, kernel, lapack, letter, matmul, matrices, part, place, real_dtype, rows, shifted, vectors)
 
 
 class EighImplementation(enum.Enum):
@@ -148,10 +148,41 @@ def _geev(left, right, implementation):
 
 
 def _hybrid(left, right, implementation):
-    if implementation is EigImplementation.CUSOLVER:
-        raise refuse("eig", "implementation", implementation, "CUDA", "None, MAGMA or LAPACK")
     magma = {None: "auto", EigImplementation.MAGMA: "on", EigImplementation.LAPACK: "off"}[implementation]
     return {"left": left, "magma": magma, "right": right}
+
+
+_eig_by_host = _eig_by(
+    lambda dtype: f"cuhybrid_eig_{'comp' if dtypes.is_complex(dtype) else 'real'}", _hybrid)
+
+
+def _eig_on_cuda(x, **params):
+    if params["implementation"] is EigImplementation.CUSOLVER:
+        return _eig_by_cusolver(x, **params)
+    return _eig_by_host(x, **params)
+
+
+def _eig_by_cusolver(x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs,
+                     implementation):
+    if compute_left_eigenvectors:
+        raise NotImplementedError("eig: left eigenvectors are not supported by cuSOLVER: pass "
+                                  "compute_left_eigenvectors=False, or another implementation")
+    aval = aval_of(x)
+    w = vectors(aval, aval.shape[-1], dtypes.complex_of(real_dtype(aval.dtype)))
+    _, w, _, v, info = kernel("cusolver_geev_ffi", (x,), [aval, w, aval, aval, infos(aval)], left=False,
+                              right=compute_right_eigenvectors)
+    if not compute_right_eigenvectors:
+        return checked(info, w)
+    return checked(info, w, v if dtypes.is_complex(aval.dtype) else _unpacked(v, w))
+
+
+def _unpacked(v, w):
+    """Complex eigenvectors of real matrices: of two conjugates one column has the real part of both, and the
+    next the imaginary part of the first, that whose eigenvalue has a positive one."""
+    n, imaginary = shape_of(w)[-1], e.imag_p.bind(w)
+    first, second = columns(e.gt(imaginary, 0), n), columns(e.lt(imaginary, 0), n)
+    parts = e.select(first, shifted(v, -1), e.select(second, e.neg(v), 0))
+    return e.complex_p.bind(e.select(second, shifted(v, 1), v), parts)
 
 
 def _scaled_vectors(v):
@@ -231,6 +262,5 @@ eig_p = Mapped(
         1, *[2] * (compute_left_eigenvectors + compute_right_eigenvectors))),
     lower=by_kernels({
         "cpu": _eig_by(lambda dtype: lapack("geev", dtype), _geev),
-        "cuda": _eig_by(lambda dtype: f"cuhybrid_eig_{'comp' if dtypes.is_complex(dtype) else 'real'}",
-                        _hybrid),
+        "cuda": _eig_on_cuda,
         None: _eig_by_schur}))
