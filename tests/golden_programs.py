@@ -12,6 +12,7 @@ from hlotrace.core.platforms import platform_named
 from hlotrace.core.primitive import PRIMITIVES
 from hlotrace.custom_batching import sequential_vmap
 from hlotrace.custom_derivatives import linear_call
+from hlotrace.experimental.buffer_callback import buffer_callback
 from hlotrace.experimental.checkify import all_checks, check, checkify, debug_check
 from hlotrace.experimental.compute_on import compute_on
 from hlotrace.experimental.custom_partitioning import custom_partitioning
@@ -353,6 +354,8 @@ def called(x, vmap_method, **options):
 
 
 EFFECTS = {
+    "a callback with buffers": (buffer_callback(shown, f32(2), input_output_aliases={1: 0},
+                                                command_buffer_compatible=True), f32(3), f32(2)),
     "ordered callbacks": (lambda x: (shown(x, True), shown(x + 1, True), x)[-1], np.float32(0)),
     "unordered callbacks": (lambda x: (shown(x, False), shown(x + 1, False), x)[-1], np.float32(0)),
     "pure callback": (lambda x: jax.pure_callback(np.sin, x, x), f32(2)),

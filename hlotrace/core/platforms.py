@@ -13,6 +13,8 @@ class Platform(str):
     """A platform's name that knows what can be done there; made of a name alone, it can do nothing."""
     aliases = ()            # other names of it, the first being the one that `default_backend` gives
     callback = None         # the custom-call target that calls a Python function of this process
+    buffer_callback = None  # the same, of one that writes its results into memory of the device
+    recorded = ""           # what ends the name of such a target whose work may be recorded and played again
     # targets that its compiler knows; others are registered by runtime/executables/kernels.py
     built_in = ("InspectSharding", "LayoutConstraint")
     # a call marked so stays one, its function compiled once; elsewhere fusions would be lost
@@ -38,17 +40,19 @@ class Platform(str):
         return self.all_reduces is None or kind in self.all_reduces.get(mnemonic, "")
 
 
+_GPU: dict[str, Any] = {
+    "callback": "xla_ffi_python_gpu_callback", "buffer_callback": "xla_buffer_python_gpu_callback",
+    "recorded": "_cmd_buffer", "joins_apart": True}
 PLATFORMS = (
-    Platform("cpu", callback="xla_ffi_python_cpu_callback",
-             built_in=(*Platform.built_in, "xla_ffi_python_cpu_callback"),
+    Platform("cpu", callback="xla_ffi_python_cpu_callback", buffer_callback="xla_buffer_python_cpu_callback",
+             built_in=(*Platform.built_in, "xla_ffi_python_cpu_callback", "xla_buffer_python_cpu_callback"),
              keeps_calls=True, in_pieces=True, quick={"xla_backend_optimization_level": 0}, instant=4096,
              on_host=True,
              dlpack=1, all_reduces={
                  "stablehlo.add": "fciub", "stablehlo.multiply": "fciub", "stablehlo.maximum": "fiub",
                  "stablehlo.minimum": "fiub", "stablehlo.and": "b", "stablehlo.or": "b"}),
-    Platform("cuda", aliases=("gpu",), callback="xla_ffi_python_gpu_callback", joins_apart=True,
-             whole_words=True, dlpack=2),
-    Platform("rocm", callback="xla_ffi_python_gpu_callback", joins_apart=True, dlpack=10),
+    Platform("cuda", aliases=("gpu",), whole_words=True, dlpack=2, **_GPU),
+    Platform("rocm", dlpack=10, **_GPU),
     Platform("tpu"),
 )
 _BY_NAME: dict[str, Platform] = {

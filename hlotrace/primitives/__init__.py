@@ -55,6 +55,7 @@ are each other's transpose share a file, or the upper one's rules are written wi
     parallel/shard_map              the program of one device
     programs/callbacks              calls of Python
     programs/ffi                    calls of kernels by name
+    programs/buffer_callback        calls of Python that write into memory of the device
     programs/frontend_attributes    calls of programs under attributes
     parallel/custom_partitioning    programs of which the user says what each device does; shard_alike
 """

@@ -37,7 +37,7 @@ JaxRuntimeError = _jax.JaxRuntimeError
 ArrayImpl = _jax.ArrayImpl
 DeviceList = _jax.DeviceList
 CompileOptions = _jax.CompileOptions
-mlir, ifrt_programs = _jax.mlir, _jax.ifrt_programs
+mlir, ifrt_programs, callback_classes = _jax.mlir, _jax.ifrt_programs, _jax.ffi
 HostBufferSemantics = _jax.HostBufferSemantics
 
 if TYPE_CHECKING:       # jaxlib ships no types: what is used here of its classes

@@ -65,7 +65,7 @@ def test_families_state_their_axes():
     """What is left computes places, holds programs or talks to devices: it says itself how it is mapped."""
     assert set(PRIMITIVES) - STATED == {
         "addupdate", "anywhere", "axis_index", "bounded_while", "by_platform", "call_exported", "check",
-        "pure_callback", "io_callback", "debug_callback",
+        "pure_callback", "io_callback", "debug_callback", "buffer_callback",
         "after_all", "checkpoint", "composite", "cond", "conv_general_dilated", "create_token",
         "custom_jvp_call",
         "custom_lin", "custom_linear_solve", "custom_partitioning", "custom_vjp_call", "custom_vmap_call",

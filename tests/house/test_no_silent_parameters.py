@@ -23,7 +23,6 @@ PROTOCOLS = {"__get__", "__deepcopy__", "__setattr__", "__setitem__", "__getattr
 # file and function -> parameters that it need not read, with the reason.
 EXEMPT = {
     # says of a callback that it may be replayed on a GPU; it runs on the host here
-    "experimental/buffer_callback/__init__.py:buffer_callback": {"command_buffer_compatible"},
     "core/primitive.py:Primitive.bind_with_trace": {"avals"},           # those of the arguments are asked anyway
     "core/trace.py:Tracer.__array__": {"dtype", "copy"},                # it raises
     "core/trace.py:Tracer.__dlpack__": {"copy", "dl_device", "max_version", "stream"},

@@ -19,7 +19,7 @@ EXPANDED = {"ApproxTopK", "Eigh", "ProductOfElementaryHouseholderReflectors", "Q
 # What is different there on purpose.
 OTHERWISE = {"cond-platforms": "a branch for the TPU"}
 # What nothing lowers there, or calls functions of this process.
-NO_LOWERING = {"call_exported", "pure_callback", "io_callback", "debug_callback", "schur"}
+NO_LOWERING = {"buffer_callback", "call_exported", "pure_callback", "io_callback", "debug_callback", "schur"}
 # Primitive: the platforms where it is a call of a library that is not here.
 CALLS = {
     **dict.fromkeys(["cholesky", "cholesky_update", "symmetric_product", "tridiagonal_solve", "lu_pivots_to_permutation",

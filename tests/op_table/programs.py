@@ -8,6 +8,7 @@ from hlotrace import export, ffi, lax
 from hlotrace.core.primitive import PRIMITIVES
 from hlotrace.custom_batching import custom_vmap, sequential_vmap
 from hlotrace.custom_derivatives import linear_call
+from hlotrace.experimental.buffer_callback import buffer_callback
 from hlotrace.experimental.compute_on import compute_on
 from hlotrace.experimental.hijax import VJPHiPrimitive
 
@@ -253,6 +254,18 @@ def doubled_on_host(x):
 row("pure_callback", doubled_on_host, lambda x: x * 2, X, kinds="fi", derivative="refused", bad=[
     (lambda: hlotrace.jvp(doubled_on_host, (X,), (X,)), ValueError, "Pure callbacks do not support JVP"),
     (lambda: hlotrace.vmap(lambda x: hlotrace.pure_callback(np.sin, hlotrace.ShapeDtypeStruct((), np.float32), x))(
+        np.ones(3, np.float32)), NotImplementedError, "vmap_method")])
+
+
+def doubled_in_memory(x):
+    def double(context, out, x):
+        np.asarray(out)[...] = np.asarray(x) * 2
+    return buffer_callback(double, x, vmap_method="expand_dims")(x)
+
+
+row("buffer_callback", doubled_in_memory, lambda x: x * 2, X, kinds="fi", derivative="refused", bad=[
+    (lambda: hlotrace.jvp(doubled_in_memory, (X,), (X,)), ValueError, "Buffer callbacks do not support JVP"),
+    (lambda: hlotrace.vmap(buffer_callback(print, hlotrace.ShapeDtypeStruct((), np.float32)))(
         np.ones(3, np.float32)), NotImplementedError, "vmap_method")])
 
 # --- kernels ----------------------------------------------------------------------------------------------------

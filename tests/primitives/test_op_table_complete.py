@@ -25,7 +25,7 @@ NO_ROW = {"custom_lin", "rematted", "inlined",
 # Typing rules without errors: they take anything, or what the public functions that bind them have checked.
 ACCEPT_ANYTHING = {"copy", "dce_sink", "name", "optimization_barrier", "stop_gradient", "convert_element_type", "jit",
                    "scan", "while", "cond", "custom_linear_solve", "pure_callback", "io_callback",
-                   "debug_callback", "check", "checkpoint", "custom_jvp_call",
+                   "debug_callback", "buffer_callback", "check", "checkpoint", "custom_jvp_call",
                    "custom_vjp_call", "all_gather", "axis_index", "ffi_call", "inspect_sharding", "ppermute", "psum",
                    "psum_invariant", "pvary", "tagged_call", "composite", "custom_vmap_call", "linear_call", "remat_opt",
                    "bounded_while", "ruled_call", "sharding_constraint"}

@@ -29,6 +29,18 @@ def _jvp(primals, tangents, *, target_name, **_):
                      "its arguments.")
 
 
+def operands_of_one_call(axis, args, dims, vmap_method, aliased):
+    """The operands of one call for all mapped elements, and which of them have the mapped axis, in front.
+
+    An operand whose memory becomes that of a result, one of `aliased`, has it at full size.
+    """
+    sizes = [axis.size if vmap_method == "broadcast_all" or i in aliased else 1 for i in range(len(args))]
+    batched = [mapped or i in aliased or vmap_method != "legacy_vectorized"
+               for i, mapped in enumerate(nonzero_mask(dims))]
+    return [broadcast_axis(a, size, 0) if b and d is None else a
+            for a, d, b, size in zip(front(args, dims), dims, batched, sizes)], batched
+
+
 def _batching(axis, args, dims, *, target_name, result_avals, vmap_method, input_layouts, output_layouts,
               input_output_aliases, leading, **params):
     if vmap_method is None:
@@ -45,14 +57,8 @@ def _batching(axis, args, dims, *, target_name, result_avals, vmap_method, input
                                  input_layouts=input_layouts, output_layouts=output_layouts, leading=leading)
         return batch_one_by_one(axis, args, dims, bind, target_name,
                                 axis.size if vmap_method == "sequential_unrolled" else 1)
-    args, batched = front(args, dims), nonzero_mask(dims)
     aliased = {operand for operand, _ in input_output_aliases}
-    if vmap_method != "legacy_vectorized":
-        # an operand whose memory becomes that of a result needs as much
-        everywhere = vmap_method == "broadcast_all"
-        sizes = [axis.size if everywhere or i in aliased else 1 for i in range(len(args))]
-        args = [a if b else broadcast_axis(a, size, 0) for a, b, size in zip(args, batched, sizes)]
-        batched = [True] * len(args)
+    args, batched = operands_of_one_call(axis, args, dims, vmap_method, aliased)
     whole = all(aval_of(a).shape[:1] == (axis.size,) for a in args) and all(batched)
     outs = ffi_call_p.bind(
         *args, result_avals=tuple(a.with_axis(0, axis.size) for a in result_avals),
