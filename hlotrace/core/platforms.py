@@ -26,6 +26,8 @@ class Platform(str):
     instant = 0             # bytes of text below which no program takes a second to compile
     on_host = False         # the memory of its devices is that of this process
     whole_words = False     # must sizes of products of bytes be multiples of 4?
+    # the number of elements from which on its compiler may leave NaN out of the largest of floats
+    extremes_lose_nan = None
     joins_apart = False     # are concatenations loops of their own, fused with nothing?
     dlpack = None           # the number of its devices in DLPack
 
@@ -47,8 +49,8 @@ PLATFORMS = (
     Platform("cpu", callback="xla_ffi_python_cpu_callback", buffer_callback="xla_buffer_python_cpu_callback",
              built_in=(*Platform.built_in, "xla_ffi_python_cpu_callback", "xla_buffer_python_cpu_callback"),
              keeps_calls=True, in_pieces=True, quick={"xla_backend_optimization_level": 0}, instant=4096,
-             on_host=True,
-             dlpack=1, all_reduces={
+             on_host=True, dlpack=1, extremes_lose_nan=4096,     # by the library of reductions in jaxlib
+             all_reduces={
                  "stablehlo.add": "fciub", "stablehlo.multiply": "fciub", "stablehlo.maximum": "fiub",
                  "stablehlo.minimum": "fiub", "stablehlo.and": "b", "stablehlo.or": "b"}),
     Platform("cuda", aliases=("gpu",), whole_words=True, dlpack=2, **_GPU),

@@ -8,7 +8,7 @@ from ..core import dtypes, source_info
 from ..core.avals import aval_of
 from ..core.config import config
 from ..core.errors import ShapeError
-from ..numpy.reductions.reductions import split_axes
+from ..numpy.reductions.reductions import largest_number, split_axes
 from ..numpy.util import check_arraylike, promote_args_inexact, promote_dtypes_inexact, promotes
 from ..placement.out_sharding import over_auto_axes, with_out_sharding
 from ..primitives.common import canonical_axes, canonical_axis, np, static_int
@@ -355,7 +355,7 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
     else:
         a, b = promote_args_inexact("logsumexp", a, b)
         a = _masked(jnp.where(b != 0, a, -jnp.inf), where)
-    shift = jnp.max(jnp.real(a), axis, keepdims=True, initial=-jnp.inf)
+    shift = largest_number(jnp.real(a), axis)
     shift = lax.stop_gradient(jnp.where(jnp.isfinite(shift), shift, 0))
     terms = jnp.exp(a - shift)
     total = jnp.sum(terms if b is None else terms * b, axis, keepdims=keepdims)
@@ -382,7 +382,7 @@ def logmeanexp(x, axis=None, where=None, keepdims=False):
 
 
 def _softmax_terms(x, axis):
-    terms = jnp.exp(x - lax.stop_gradient(jnp.max(x, axis, keepdims=True, initial=-jnp.inf)))
+    terms = jnp.exp(x - lax.stop_gradient(largest_number(x, axis)))
     return terms / jnp.sum(terms, axis, keepdims=True)
 
 
@@ -423,7 +423,7 @@ def log_softmax(x, axis=-1, where=None):
     """
     x = _masked(_float("log_softmax", x), where)
     split_axes(axis, x.ndim)
-    shifted = x - lax.stop_gradient(jnp.max(x, axis, keepdims=True, initial=-jnp.inf))
+    shifted = x - lax.stop_gradient(largest_number(x, axis))
     out = shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis, keepdims=True))
     return _masked(out, where)
 

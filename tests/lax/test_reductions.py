@@ -86,6 +86,29 @@ def test_reductions_of_integers():
     same(lax.reduce_min(np.zeros((0,), f32), (0,)), np.inf)
 
 
+WITH_NAN = {
+    "max": jnp.max, "min": jnp.min, "ptp": lambda x: jnp.ptp(x, 0), "last axis": lambda x: jnp.max(x, -1),
+    "mapped": jax.vmap(jnp.min), "norm": lambda x: jnp.linalg.norm(x, np.inf), "of sizes": lambda x: jnp.max(jnp.abs(x)),
+    "reduce": lambda x: lax.reduce(x, np.array(-np.inf, x.dtype), lax.max, (0, 1)),
+    "pool": lambda x: lax.reduce_window(x, -np.inf, lax.max, (2, 2), (2, 2), "VALID"),
+    "one window": lambda x: lax.reduce_window(x, np.inf, lax.min, x.shape, (1, 1), "VALID"),
+    "softmax": lambda x: jax.nn.softmax(x), "log_softmax": jax.nn.log_softmax, "logsumexp": jax.nn.logsumexp,
+    "argmax": lambda x: jnp.where(jnp.isnan(x.reshape(-1)[jnp.argmax(x)]), jnp.nan, 0)}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", WITH_NAN)
+def test_a_nan_among_thousands_is_found(name, dtype):
+    function, x = jax.jit(WITH_NAN[name]), np.random.default_rng(0).normal(size=(64, 80))
+    for i, nan in zip((0, 1, 79, 2500, 4999, 5119), (np.nan, -np.nan) * 3):
+        y = x.copy()
+        y.flat[i] = nan
+        assert np.isnan(function(jnp.asarray(y, dtype))).any()
+    for extreme in np.inf, 1e30:        # squares of which are infinite
+        y = np.where(x > 0, extreme, -extreme)
+        assert not np.isnan(jax.jit(jnp.max)(jnp.asarray(y, dtype)))
+
+
 def test_argmax_takes_the_lowest_index_and_the_first_nan():
     same(lax.argmax(f32([1, np.nan, 9, np.nan]), 0, np.int32), 1, dtype=np.int32)
     same(lax.argmin(f32([4, 1, 1]), 0, np.uint8), 1, dtype=np.uint8)

@@ -32,12 +32,14 @@ class Kind:
     combine: Primitive
     identity: Callable      # of the dtype
     has_identity: bool      # do users see the reduction of nothing as a value?
+    facts: tuple = ()       # what else is given to the primitive
 
 
 SUM = Kind(reduce_sum_p, add_p, lambda dtype: scalar(0, dtype), True)
 PROD = Kind(reduce.reduce_prod_p, mul_p, lambda dtype: scalar(1, dtype), True)
 MAX = Kind(reduce.reduce_max_p, max_p, dtypes.min_value, False)
 MIN = Kind(reduce.reduce_min_p, min_p, dtypes.max_value, False)
+LARGEST_NUMBER = Kind(reduce.reduce_max_p, max_p, dtypes.min_value, False, (("numbers", True),))
 ALL = Kind(reduce.reduce_and_p, and_p, lambda dtype: scalar(True, dtype), True)
 ANY = Kind(reduce.reduce_or_p, or_p, lambda dtype: scalar(False, dtype), True)
 
@@ -100,7 +102,7 @@ def reduce_array(a, initial, where, kind, axes, keepdims, dtype):
     if where is not None:
         mask, a = split_alike(as_mask(where, shape), broadcast_in_dim(a, shape, tuple(range(len(shape)))))
         a = select(mask, a, kind.identity(computed).item())
-    out = kind.primitive.bind(a, axes=axes)
+    out = kind.primitive.bind(a, axes=axes, **dict(kind.facts))
     if initial is not None:
         out = kind.combine.bind(broadcast_in_dim(cast(initial, computed), shape_of(out), ()), out)
     if keepdims:
@@ -136,7 +138,7 @@ def reduction(name, kind, a, axis, dtype, out, keepdims, initial, where, promote
     axes, dtype, plain = _plan(kind, aval, axis, dtype, promote_integers, state.x64)
     if initial is None and where is None:
         if plain and not keepdims:
-            return kind.primitive.bind(a, axes=axes)
+            return kind.primitive.bind(a, axes=axes, **dict(kind.facts))
         if not kind.has_identity and not size_of(aval.shape[i] for i in axes):
             raise ValueError(f"zero-size array to reduction operation {name} which has no identity: shape "
                              f"{aval.shape}, axis {axis}. Give an initial value with initial=...")
@@ -151,7 +153,7 @@ def reduction(name, kind, a, axis, dtype, out, keepdims, initial, where, promote
 
 
 def _over_names(name, kind, a, axis, names, dtype, keepdims, initial, where, promote_integers):
-    collective = {SUM: lax.psum, MAX: lax.pmax, MIN: lax.pmin}.get(kind)
+    collective = {SUM: lax.psum, MAX: lax.pmax, LARGEST_NUMBER: lax.pmax, MIN: lax.pmin}.get(kind)
     if collective is None:
         raise NotImplementedError(f"jnp.{name} over the mapped axis {names[0]!r}: sum, max, min, mean and "
                                   "what is made of them take names of axes")
@@ -199,7 +201,7 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
 def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """The maximum over an axis, in the dtype of `a`; NaN where there is a NaN.
 
-    Of thousands of floats XLA's compiler for the CPU may leave NaN out, as in JAX: jnp.isnan(a).any() asks.
+    Where the compiler divides arrays over CPU devices, a NaN among thousands may be left out, as in JAX.
 
     Args:
         axis: an int, a tuple of them, or None for all axes.
@@ -222,7 +224,7 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """The minimum over an axis, in the dtype of `a`; NaN where there is a NaN.
 
-    Of thousands of floats XLA's compiler for the CPU may leave NaN out, as in JAX: jnp.isnan(a).any() asks.
+    Where the compiler divides arrays over CPU devices, a NaN among thousands may be left out, as in JAX.
 
     What it takes and raises is as for `max`; `initial` is an upper bound of the result.
 
@@ -232,6 +234,11 @@ def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
            [3]], dtype=int32), Array(nan, dtype=float32))
     """
     return reduction("min", MIN, a, axis, None, out, keepdims, initial, where)
+
+
+def largest_number(a, axis):
+    """The maximum, or -inf, with `axis` kept, for terms that are NaN anyway: it may be left out here."""
+    return reduction("max", LARGEST_NUMBER, a, axis, None, None, True, -np.inf, None)
 
 
 amax, amin = renamed(max, "amax"), renamed(min, "amin")

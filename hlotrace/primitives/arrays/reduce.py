@@ -68,6 +68,9 @@ def _reduction(name, combine, identity, kinds, jvp=None, **facts):
         if axes and not ctx.platform.all_reduced(combine.mnemonic, kind_of(out.dtype)):
             x = ctx.replicate(x, operand, axes)
         if not axes or combiner(combine, out.dtype) is _combiner(combine):
+            checked = not ctx.module.divided_by_compiler and not eqn.params.get("numbers")
+            if axes and checked and loses_nan(ctx, combine, operand):
+                return ctx.lower_fun(lambda x: _with_nan(p, x, axes), eqn, x)
             return lower_reduction(ctx, eqn, x, combine.mnemonic, identity)
         init, element = ctx.constant(identity(out.dtype), out.dtype), ShapedArray((), out.dtype)
         body = region(ctx, eqn, combiner(combine, out.dtype), (element, element))
@@ -84,10 +87,33 @@ def reducer_of(primitive):
     return _reducers.get(primitive, (None, None))
 
 
-def _extreme_jvp(p, primals, tangents, *, axes):
+def loses_nan(ctx, combine, operand):
+    """May XLA leave NaN out where it reduces floats by max or min?"""
+    many = ctx.platform.extremes_lose_nan
+    if many is None or combine not in COMPARING or kind_of(operand.dtype) != "f":
+        return False
+    return type(operand.size) is not int or operand.size >= many
+
+
+def _compared(before, x, y):
+    return [e.select(e.or_p.bind(before(x, y), e.ne(x, x)), x, y)]
+
+
+# max and min of two scalars, written so that XLA leaves no NaN out
+COMPARING = {e.max_p: functools.partial(_compared, e.gt), e.min_p: functools.partial(_compared, e.lt)}
+
+
+def _with_nan(p, x, axes):
+    """The extreme value by XLA, or NaN where the sum of squares is NaN, which needs one."""
+    wide = x if dtype_of(x).itemsize >= 4 else e.convert(x, np.float32)
+    squares = reduce_sum(e.mul(wide, wide), axes)
+    return e.select(e.ne(squares, squares), np.nan, p.bind(x, axes=axes, numbers=True))
+
+
+def _extreme_jvp(p, primals, tangents, *, axes, **facts):
     """The mean of the tangents of all elements that attain the extreme value."""
     x, = primals
-    out = p.bind(x, axes=axes)
+    out = p.bind(x, axes=axes, **facts)
     hit = e.convert(e.eq(x, expand(out, axes, shape_of(x))), dtype_of(x))
     return out, e.div(reduce_sum(e.mul(tangents[0], hit), axes), reduce_sum(hit, axes))
 
@@ -124,6 +150,11 @@ def tree_reduce(combine, values):
 reduce_prod_p = _reduction("reduce_prod", e.mul_p, lambda dtype: scalar(1, dtype), "fciu", _prod_jvp)
 reduce_max_p = _reduction("reduce_max", e.max_p, dtypes.min_value, "fciub", _extreme_jvp, makes_nan=False)
 reduce_min_p = _reduction("reduce_min", e.min_p, dtypes.max_value, "fciub", _extreme_jvp, makes_nan=False)
+for _p in (reduce_max_p, reduce_min_p):
+    # numbers=True: NaN may be left out of the result
+    _p.abstract_eval = functools.partial(
+        lambda type_of, x, *, axes, numbers=False: type_of(x, axes=axes), _p.abstract_eval)
+    _p.shown = lambda eqn: {"axes": eqn.params["axes"]}
 reduce_and_p = _reduction("reduce_and", e.and_p, lambda dtype: np.asarray(~np.zeros((), dtype)), "biu")
 reduce_or_p = _reduction("reduce_or", e.or_p, zero, "biu")
 reduce_xor_p = _reduction("reduce_xor", e.xor_p, zero, "biu")
@@ -181,7 +212,7 @@ def arg_reduction(name, before, worst, extreme_p):
         with a NaN is marked by its sign, which comes before all others: XLA's largest value of many may
         leave NaNs out.
         """
-        best, dtype = extreme_p.bind(x, axes=axes), dtype_of(x)
+        best, dtype = extreme_p.bind(x, axes=axes, numbers=True), dtype_of(x)
         signed = np.dtype("i4" if index_dtype.itemsize < 4 or index_dtype == np.int32 else "i8")
         last, mark = (scalar(value, signed) for value in (np.iinfo(signed).max, np.iinfo(signed).min))
         places = iota_p.bind(dtype=signed, shape=shape_of(x), dimension=axes[0])

@@ -8,7 +8,8 @@ from ...core.symbolic.dimension import max_dim
 from ..common import ShapedArray, aval_of, dtype_of, dtypes, first_operand_jvp, kind_of, scalar, shape_of
 from .conv import dilated
 from .elementwise import add_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, select
-from .reduce import check_reducer, combiner, initial_values, only_operands, reducer_of, region
+from .reduce import (
+    COMPARING, check_reducer, combiner, initial_values, loses_nan, only_operands, reducer_of, region)
 from .shape import Mapped, full, instantiate, int_array, int_list
 from .slicing import pad_p, slice_p
 
@@ -43,6 +44,12 @@ def window_attributes(params, keys=_WINDOW):
     return f"<{{{', '.join(listed)}, padding = dense<{rows}> : tensor<{len(padding)}x2xi64>}}>"
 
 
+def _apart(params, shape):
+    """Has no element two windows?  XLA makes a reduction of such."""
+    return all(n == 1 or width <= stride for n, width, stride in zip(
+        shape, params["window_dimensions"], params["window_strides"]))
+
+
 _ALONE = {"padding": (0, 0), **dict.fromkeys(_WINDOW, 1)}
 WINDOWED = same_axes(**_ALONE)
 
@@ -63,11 +70,13 @@ def window_reduction(name, combine, select_prim=None, transpose=None):
 
     def lower(ctx, eqn, x):
         operand, out = eqn.invars[0].aval, eqn.outvars[0].aval
-        element = ShapedArray((), out.dtype)
+        element, step = ShapedArray((), out.dtype), combiner(combine, out.dtype)
         init = ctx.constant(identity(out.dtype), out.dtype)
+        if loses_nan(ctx, combine, operand) and _apart(eqn.params, out.shape):
+            step = COMPARING[combine]
         return ctx.emit(f'"stablehlo.reduce_window"({x}, {init}) {window_attributes(eqn.params)} '
-                        f"{region(ctx, eqn, combiner(combine, out.dtype), (element, element))} : "
-                        f"({operand.mlir}, {element.mlir}) -> {out.mlir}")
+                        f"{region(ctx, eqn, step, (element, element))} : ({operand.mlir}, {element.mlir}) -> "
+                        f"{out.mlir}")
 
     def jvp(primals, tangents, **params):
         if select_prim is None:
