@@ -13,7 +13,7 @@ from ...core.axes import AxisMap, AxisRule
 from ..common import (
     Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, ndim_of, prod, scalar, shape_of)
 from . import shape
-from .elementwise import accumulate, and_p, convert, mul
+from .elementwise import accumulate, and_p, convert, in_bytes, mul
 from .precision import DotAlgorithm, algorithm_of, storage_dtype, sum_dtype, swapped
 from .reduce import reduce_or_p
 from .shape import broadcast_in_dim, reduce_sum_p, transpose
@@ -347,8 +347,8 @@ def _labels(x, y, *, dimension_numbers, **_):
 
 _axes = AxisRule(_labels, first=True)
 
-dot_general_p = Primitive("dot_general", abstract_eval=_abstract_eval, lower=_lower, transpose=_transpose,
-                          batching=_batching_of(lambda: dot_general_p), axes=_axes, linear="each")
+dot_general_p = Primitive("dot_general", abstract_eval=_abstract_eval, lower=in_bytes(_lower), linear="each",
+                          transpose=_transpose, batching=_batching_of(lambda: dot_general_p), axes=_axes)
 dot_general_p.jvp = bilinear_jvp(dot_general_p)
 
 

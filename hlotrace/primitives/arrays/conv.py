@@ -13,7 +13,7 @@ from ...core.symbolic.dimension import max_dim, surely
 from ..common import (
     Primitive, ShapedArray, aval_of, dtype_of, dtypes, is_undefined_primal, prod, same_dtype, shape_of)
 from .contract import bilinear_jvp, lower_converted, product_dtype
-from .elementwise import add, complex_p, convert, imag_p, real, sub
+from .elementwise import add, complex_p, convert, imag_p, in_bytes, real, sub
 from .shape import full, move_axis, reshape
 from .slicing import rev_p
 
@@ -256,10 +256,10 @@ def _sharding(lhs, rhs, *, dimension_numbers, batch_group_count, **_):
     return AxisMap((tuple(of_lhs), (None,) * rhs.ndim), tuple(of_out))
 
 
-conv_general_dilated_p = Primitive("conv_general_dilated", abstract_eval=_abstract_eval, lower=_lower,
-                                   sharding=_sharding, whole="Please specify the output sharding via "
-                                   "`out_sharding` parameter of `conv_general_dilated`",
-                                   transpose=_transpose, batching=_batching)
+conv_general_dilated_p = Primitive(
+    "conv_general_dilated", abstract_eval=_abstract_eval, lower=in_bytes(_lower), sharding=_sharding,
+    transpose=_transpose, batching=_batching, whole="Please specify the output sharding via `out_sharding` "
+                                                    "parameter of `conv_general_dilated`")
 conv_general_dilated_p.answer("out_sharding")
 conv_general_dilated_p.shown = lambda eqn: {**eqn.params, "out_sharding": None}
 conv_general_dilated_p.jvp = bilinear_jvp(conv_general_dilated_p)

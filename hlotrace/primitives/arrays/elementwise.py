@@ -67,16 +67,18 @@ _PAIRS_OF_BITS = tuple(d for d in dtypes.PACKED if d.name in ("int2", "uint2"))
 def in_bytes(lower, narrow=_PAIRS_OF_BITS):
     """A lowering rule that computes with numbers of `narrow` dtypes in bytes of their own.
 
-    XLA orders integers of two bits wrongly where they share one, refuses to order those of four on a GPU, and
-    its compiler for the CPU ends the process at a concatenation.
+    XLA orders integers of two bits wrongly where they share one, refuses to order those of four on a GPU; its
+    compiler for the CPU has no products of those of two, and ends the process at a concatenation.
     """
     def lower_in_bytes(ctx, eqn, *names):
         if not any(v.aval.dtype in narrow for v in eqn.invars):
             return lower(ctx, eqn, *names)
 
         def wide(*xs):
+            params = {name: dtypes.PACKED.get(value, value) if isinstance(value, np.dtype) else value
+                      for name, value in eqn.params.items()}
             found = eqn.primitive.bind(*[convert(x, dtypes.PACKED.get(dtype_of(x), dtype_of(x))) for x in xs],
-                                       **eqn.params)
+                                       **params)
             listed = found if eqn.primitive.multiple_results else [found]
             return [convert(x, v.aval.dtype) for x, v in zip(listed, eqn.outvars)]
         return ctx.lower_fun(wide, eqn, *names)

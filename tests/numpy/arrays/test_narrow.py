@@ -32,6 +32,21 @@ def test_randint_of_narrow_types(dtype):
     np.testing.assert_array_equal(np.asarray(few, int), jax.random.randint(jax.random.key(0), (50,), 0, 2, "int8"))
 
 
+@pytest.mark.parametrize("dtype", ["int2", "uint2", "int4", "uint4"])
+@pytest.mark.parametrize("out", [None, "int32", "same"])
+def test_products_of_narrow_types(dtype, out):
+    values = np.random.default_rng(0).integers(0, 2, (4, 5))
+    x, out = jnp.asarray(values, dtype), dtype if out == "same" else out
+    expected = jnp.asarray(values.T @ values, out or dtype)
+    found = jax.lax.dot(x.T, x, preferred_element_type=out)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found.astype(int), expected.astype(int))
+    image, kernel = x[None, None], x[None, None, :2, :2]
+    found = jax.lax.conv_general_dilated(image, kernel, (1, 1), "VALID", preferred_element_type=out)
+    plain = jax.lax.conv_general_dilated(*(a.astype("int32") for a in (image, kernel)), (1, 1), "VALID")
+    np.testing.assert_array_equal(found.astype(int), plain.astype(out or dtype).astype(int))
+
+
 def test_scalar_type_of_a_dtype():
     assert [jax.dtypes.scalar_type_of(np.dtype(d)) for d in (bool, ml_dtypes.int4, "bfloat16", "complex64")] == [
         bool, int, float, complex]
