@@ -14,6 +14,11 @@ def linear_attention(q, k, v):
     return jnp.sum(jnp.einsum("bld,blde->ble", q, states) ** 2)
 
 
+def attention(q, k, v):
+    weights = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k))
+    return jnp.sum(jnp.einsum("bhqk,bkhd->bqhd", weights, v) ** 2)
+
+
 # program, shapes of its arguments, bytes that suffice
 PROGRAMS = {
     "argmin": (lambda x: jnp.argmin(x, 1), [(2048, 32)], 2048 * 4 + 512),
@@ -35,6 +40,14 @@ PROGRAMS = {
     "gradient of a product over the first and last axis": (
         jax.grad(lambda w, h: jnp.sum(jnp.einsum("etf,efd->td", jnp.tanh(h), w) ** 2)), [(8, 64, 32), (8, 128, 64)],
         327680 + 512),
+    # the cotangent of a product has its axes in the order that is wanted, but for those of a batch
+    "gradient of attention": (jax.grad(attention, (0, 1, 2)), [(2, 128, 4, 32)] * 3, 1314816 + 512),
+    # the largest of three is not transposed
+    "gradient of a mixture of experts": (
+        jax.grad(lambda w, g, h: jnp.sum(jnp.einsum("te,etf,efd->td", g, jnp.tanh(h), w) ** 2), (0, 1, 2)),
+        [(8, 64, 32), (128, 8), (8, 128, 64)], 606208 + 512),
+    # vectors are whitened before they are subtracted, each from each
+    "density of samples": (lambda x, y: jax.scipy.stats.gaussian_kde(x)(y), [(512,), (512,)], 3 * 4 * 512 + 512),
     "gradient of lstsq": (jax.grad(lambda a, b: jnp.sum(jnp.linalg.lstsq(a, b)[0])), [(512, 8), (512, 2)], 512 * 8 * 4 * 4),
     "gradient of pinv of a wide matrix": (jax.grad(lambda a: jnp.sum(jnp.linalg.pinv(a))), [(8, 512)], 512 * 8 * 4 * 5),
 }
