@@ -26,6 +26,8 @@ PROGRAMS = {
     # the derivative of a real transform is one, of half as many complex numbers
     "gradient of rfft": (jax.grad(lambda x, y: jnp.sum(jnp.abs(jnp.fft.rfft(x) * y) ** 2)), [(LONG,), (LONG // 2 + 1,)],
                          8 * LONG + 512),
+    "gradient of complex absolute values": (jax.grad(lambda x, y: jnp.sum(jnp.abs(x + 1j * y)), (0, 1)), [(LONG,), (LONG,)], 512),
+    "gradient of a spectrum": (jax.grad(lambda x: jnp.sum(jnp.abs(jnp.fft.rfft(x)) ** 2)), [(LONG,)], 4 * LONG + 512),
     # operands are not written out to the shape of their product
     "gradient of an outer product": (jax.grad(linear_attention, (0, 1, 2)), [(4, 64, 64)] * 3, 3 * 4 * 64 ** 3 * 4),
     "gradient of kron": (jax.grad(lambda a, b: jnp.sum(jnp.kron(a, b)), (0, 1)), [(32, 32), (16, 16)], 512),
