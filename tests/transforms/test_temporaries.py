@@ -14,11 +14,6 @@ def linear_attention(q, k, v):
     return jnp.sum(jnp.einsum("bld,blde->ble", q, states) ** 2)
 
 
-def attention(q, k, v):
-    weights = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k))
-    return jnp.sum(jnp.einsum("bhqk,bkhd->bqhd", weights, v) ** 2)
-
-
 # program, shapes of its arguments, bytes that suffice
 PROGRAMS = {
     "argmin": (lambda x: jnp.argmin(x, 1), [(2048, 32)], 2048 * 4 + 512),
@@ -42,8 +37,6 @@ PROGRAMS = {
     "gradient of a product over the first and last axis": (
         jax.grad(lambda w, h: jnp.sum(jnp.einsum("etf,efd->td", jnp.tanh(h), w) ** 2)), [(8, 64, 32), (8, 128, 64)],
         327680 + 512),
-    # the cotangent of a product has its axes in the order that is wanted, but for those of a batch
-    "gradient of attention": (jax.grad(attention, (0, 1, 2)), [(2, 128, 4, 32)] * 3, 1314816 + 512),
     # the largest of three is not transposed
     "gradient of a mixture of experts": (
         jax.grad(lambda w, g, h: jnp.sum(jnp.einsum("te,etf,efd->td", g, jnp.tanh(h), w) ** 2), (0, 1, 2)),

@@ -68,10 +68,7 @@ def _plan(lhs, rhs, out):
         return sums, False, None, tuple(tuple(map(out.index, x)) for x in (lhs, rhs))
     dimension_numbers, natural = _numbers(lhs, rhs, out)
     exchanged = _numbers(rhs, lhs, out)
-    # where batch axes are moved anyway, the others need not be
-    free = [c for c in out if not (c in lhs and c in rhs)]
-    orders = [[c for c in x if c in free] for x in (natural, exchanged[1])]
-    exchange = natural != out and (exchanged[1] == out or orders[0] != orders[1] == free)
+    exchange = natural != out and exchanged[1] == out
     if exchange:
         dimension_numbers, natural = exchanged
     return sums, exchange, dimension_numbers, tuple(map(natural.index, out))
