@@ -21,6 +21,8 @@ PROGRAMS = {
     # the derivative of a real transform is one, of half as many complex numbers
     "gradient of rfft": (jax.grad(lambda x, y: jnp.sum(jnp.abs(jnp.fft.rfft(x) * y) ** 2)), [(LONG,), (LONG // 2 + 1,)],
                          8 * LONG + 512),
+    "gradient of complex absolute values": (jax.grad(lambda x, y: jnp.sum(jnp.abs(x + 1j * y)), (0, 1)), [(LONG,), (LONG,)], 512),
+    "gradient of a spectrum": (jax.grad(lambda x: jnp.sum(jnp.abs(jnp.fft.rfft(x)) ** 2)), [(LONG,)], 4 * LONG + 512),
     # operands are not written out to the shape of their product
     "gradient of an outer product": (jax.grad(linear_attention, (0, 1, 2)), [(4, 64, 64)] * 3, 3 * 4 * 64 ** 3 * 4),
     "gradient of kron": (jax.grad(lambda a, b: jnp.sum(jnp.kron(a, b)), (0, 1)), [(32, 32), (16, 16)], 512),
@@ -35,6 +37,12 @@ PROGRAMS = {
     "gradient of a product over the first and last axis": (
         jax.grad(lambda w, h: jnp.sum(jnp.einsum("etf,efd->td", jnp.tanh(h), w) ** 2)), [(8, 64, 32), (8, 128, 64)],
         327680 + 512),
+    # the largest of three is not transposed
+    "gradient of a mixture of experts": (
+        jax.grad(lambda w, g, h: jnp.sum(jnp.einsum("te,etf,efd->td", g, jnp.tanh(h), w) ** 2), (0, 1, 2)),
+        [(8, 64, 32), (128, 8), (8, 128, 64)], 606208 + 512),
+    # vectors are whitened before they are subtracted, each from each
+    "density of samples": (lambda x, y: jax.scipy.stats.gaussian_kde(x)(y), [(512,), (512,)], 3 * 4 * 512 + 512),
     "gradient of lstsq": (jax.grad(lambda a, b: jnp.sum(jnp.linalg.lstsq(a, b)[0])), [(512, 8), (512, 2)], 512 * 8 * 4 * 4),
     "gradient of pinv of a wide matrix": (jax.grad(lambda a: jnp.sum(jnp.linalg.pinv(a))), [(8, 512)], 512 * 8 * 4 * 5),
 }

@@ -145,13 +145,13 @@ def _of_dense(mat, rhs, numbers, precision, preferred):
 
     def one(data, indices, rhs):
         taken = gathered(rhs, indices[:, np.array(sparse, int)]) if sparse else None
+        data = masked(~outside(indices, mat._sparse), data)
         if not kept:        # all elements go to one place: a product of matrices
-            return _product(masked(~outside(indices, mat._sparse), data), rhs, taken, precision, dtype)
+            return _product(data, rhs, taken, precision, dtype)
         d, r = data.ndim - 1, len(rhs_free)
         other = rhs[None] if taken is None else taken
         terms = data.reshape(data.shape + (1,) * r).astype(dtype) * other.reshape(
             other.shape[:1] + (1,) * d + other.shape[1:]).astype(dtype)
-        terms = masked(~outside(indices, mat._sparse), terms)
         return scattered(terms, indices[:, np.array(kept, int)],
                          tuple(mat._sparse[i] for i in kept) + terms.shape[1:])
     out = batched(one, n)(mat.data, mat.indices, rhs)

@@ -305,8 +305,9 @@ def _transpose(ct, x, y, *, dimension_numbers, precision, preferred_element_type
     dot = _typed_dot if any(a.explicit is not None and a.explicit.spec.partial for a in types) else None
     known, to, unknown = ((y, rhs), lhs, x) if is_undefined_primal(x) else ((x, lhs), rhs, y)
     pair, order = [(ct, out), known] if unknown is x else [known, (ct, out)], to
-    if _summed_in_the_middle(known[1], out, to) and unknown.aval.size < prod(shape_of(known[0])):
-        # compilers copied it for the product, to a layout that the other side takes too
+    lighter = prod(shape_of(ct)) + unknown.aval.size < prod(shape_of(known[0]))
+    if lighter and (unknown is y or _summed_in_the_middle(known[1], out, to)):
+        # compilers copied it for the product, or transposed it: the other two are less
         pair, precision = pair[::-1], swapped(precision)
         order = natural_labels(pair[0][1], pair[1][1], to)
     found = contract(*pair[0], *pair[1], order, precision, dot=dot)

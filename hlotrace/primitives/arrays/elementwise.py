@@ -390,8 +390,8 @@ sign_p = elementwise("sign", "stablehlo.sign", "fciu", lower=_sign_lower, makes_
 
 def _abs_dx(g, o, x):
     if dtypes.is_complex(dtype_of(x)):
-        return real(mul(g, conj_p.bind(div(x, complex_p.bind(nonzero_or_one(o),
-                                                             full(shape_of(o), 0, dtype_of(o)))))))
+        o = nonzero_or_one(o)
+        return real(mul(g, complex_p.bind(div(real(x), o), neg(div(imag_p.bind(x), o)))))
     return select(ge(x, 0), g, neg(g))
 
 

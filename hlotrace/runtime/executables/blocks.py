@@ -124,7 +124,8 @@ class Memory:
 
     @property
     def peak_memory_in_bytes(self) -> int:
-        return self.argument_size_in_bytes + self.output_size_in_bytes + self.temp_size_in_bytes
+        return (self.argument_size_in_bytes + self.output_size_in_bytes + self.temp_size_in_bytes
+                - self.alias_size_in_bytes)
 
 
 @dataclasses.dataclass
@@ -179,7 +180,9 @@ def steps_of(jaxpr: Jaxpr, pieces: Sequence[Block], executables: Sequence[Execut
     last.update((v, len(pieces)) for v in jaxpr.outvars if type(v) is Var)
     made = {v for piece in pieces for v in piece.results}
     memory = {executable: executable.memory() for executable in dict.fromkeys(executables)}
-    steps, held, peak = [], 0, 0
+    spent = {jaxpr.invars[i] for i in donated}
+    ins, outs, given = (sum(map(size, vs)) for vs in (jaxpr.invars, jaxpr.outvars, spent))
+    steps, held, peak = [], ins, 0
     for i, (piece, executable) in enumerate(zip(pieces, executables, strict=True)):
         operands, results = ([slot(v) for v in vs] for vs in (piece.operands, piece.results))
         free = [v for v in dict.fromkeys([*piece.operands, *piece.results])
@@ -187,12 +190,12 @@ def steps_of(jaxpr: Jaxpr, pieces: Sequence[Block], executables: Sequence[Execut
         steps.append((executable, operands, results, [slots[v] for v in free]))
         held += sum(size(v) for v in piece.results)
         peak = max(peak, held + memory[executable].temp_size_in_bytes)
-        held -= sum(size(v) for v in free if v in made)
+        held -= sum(size(v) for v in free if v in made or v in spent)
     out_slots = [slot(v) for v in jaxpr.outvars]
-    ins, outs = (sum(size(v) for v in vs) for vs in (jaxpr.invars, jaxpr.outvars))
+    alias = min(given, outs)
     code = sum(m.generated_code_size_in_bytes for m in memory.values())
     return Steps(steps, constants, len(slots) - len(jaxpr.invars), out_slots, frozenset(donated),
-                 Memory(ins, outs, max(peak - outs, 0), code))
+                 Memory(ins, outs, max(peak - ins - outs + alias, 0), code, alias))
 
 
 @functools.cache

@@ -6,7 +6,7 @@ from ...core.surface.boundary import boundaries
 from ...lax import linalg
 from ...numpy.util import check_arraylike, promote_dtypes_inexact, promotes
 from .. import special as sp
-from .multivariate import log_normal_of
+from .multivariate import log_normal_of, whitened
 
 _FIELDS = ("neff", "dataset", "weights", "covariance", "inv_cov")
 
@@ -90,8 +90,9 @@ class gaussian_kde:
     @promotes()
     def _log_at(self, points, covariance):
         """Log densities (m, n) at points (d, m) of normal distributions around the samples."""
-        off = points.T[:, None, :] - self.dataset.T
-        return log_normal_of(linalg.cholesky(covariance).astype(off.dtype), off)
+        root, center = linalg.cholesky(covariance), self.dataset.mean(1)
+        at, around = (whitened(root.astype(x.dtype), x.T - center) for x in (points, self.dataset))
+        return log_normal_of(root.astype(at.dtype), at[:, None] - around)
 
     def _points(self, points):
         check_arraylike("gaussian_kde.evaluate", points)
@@ -110,7 +111,7 @@ class gaussian_kde:
 
     def evaluate(self, points):
         """The density at points (d, m), or at one (d,); for d = 1 at points (m,).  Shape (m,)."""
-        return jnp.exp(self.logpdf(points))
+        return (jnp.exp(self._log_at(self._points(points), self.covariance)) * self.weights).sum(-1)
 
     __call__ = evaluate
 

@@ -126,12 +126,17 @@ def multinomial_pmf(x, n, p):
 
 # --- normal ---------------------------------------------------------------------------------------
 
-def log_normal_of(root, x):
-    """Log density at vectors x (..., n) of the normal distribution around 0 with covariance root root^T."""
+def whitened(root, x):
+    """Vectors x (..., n) in coordinates in which the covariance root root^T is the identity."""
     solve = jnp.vectorize(lambda l, v: linalg.triangular_solve(l, v[:, None], left_side=True,
                                                                lower=True)[:, 0], signature="(n,n),(n)->(n)")
+    return solve(root, x)
+
+
+def log_normal_of(root, white):
+    """Log density of the normal distribution around 0 with covariance root root^T, at whitened vectors."""
     size = jnp.log(jnp.diagonal(root, axis1=-2, axis2=-1)).sum(-1)
-    return -jnp.square(solve(root, x)).sum(-1) / 2 - size - x.shape[-1] * math.log(2 * math.pi) / 2
+    return -jnp.square(white).sum(-1) / 2 - size - white.shape[-1] * math.log(2 * math.pi) / 2
 
 
 @composite
@@ -149,7 +154,8 @@ def _multivariate_normal(x, mean, cov):
     if single:
         value = (-jnp.square(off) / cov[..., None] - jnp.log(2 * math.pi * cov)[..., None]).sum(-1) / 2
     else:
-        value = log_normal_of(linalg.cholesky(cov), off)
+        root = linalg.cholesky(cov)
+        value = log_normal_of(root, whitened(root, off))
     return value.astype(dtype)
 
 
