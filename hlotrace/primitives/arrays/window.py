@@ -10,7 +10,7 @@ from .conv import dilated
 from .elementwise import add_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, select
 from .reduce import check_reducer, combiner, initial_values, only_operands, reducer_of, region
 from .shape import Mapped, full, instantiate, int_array, int_list
-from .slicing import pad_p, slice_p
+from .slicing import pad_p, slice_p, zero_padded
 
 _WINDOW = ("window_dimensions", "window_strides", "base_dilation", "window_dilation")
 
@@ -99,7 +99,7 @@ def _sum_transpose(ct, x, *, window_dimensions, window_strides, padding, base_di
         low = dilated(w, d) - 1 - lo
         high = dilated(n, b) + dilated(w, d) - 1 - low - dilated(m, s)
         config.append((low, high, s - 1))
-    spread = pad_p.bind(ct, scalar(0, x.dtype), padding_config=tuple(config))
+    spread = zero_padded(ct, config)
     ones = (1,) * x.ndim
     return [reduce_window_sum_p.bind(
         spread, window_dimensions=window_dimensions, window_strides=base_dilation, padding=((0, 0),) * x.ndim,

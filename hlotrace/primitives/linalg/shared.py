@@ -18,7 +18,7 @@ from ..arrays.gather import gather_p
 from ..arrays.gather_numbers import PROMISE, GatherDimensionNumbers
 from ..arrays.precision import Precision
 from ..arrays.shape import batch_by_axes, broadcast_in_dim, full, move_axis, reduce_sum, reshape, transpose
-from ..arrays.slicing import concatenate_p, iota_p, pad_p, slice_along, slice_p
+from ..arrays.slicing import concatenate_p, iota_p, slice_along, slice_p, zero_padded
 from ..common import ShapedArray, dtype_of, dtypes, kind_of, ndim_of, np, prod, same_dtype, shape_of
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def shifted(x: Any, by: int, axis: int = -1) -> Any:
     """`x` moved along an axis by so many places, with zeros where nothing comes from."""
     config = [(0, 0, 0)] * ndim_of(x)
     config[axis] = (by, -by, 0)
-    return pad_p.bind(x, full((), 0, dtype_of(x)), padding_config=tuple(config)) if by else x
+    return zero_padded(x, config) if by else x
 
 
 def joined(parts: Iterable[Any], axis: int = -1) -> Any:
