@@ -323,11 +323,8 @@ def as_constant(value: Any) -> Tracer | None:
 
 
 def may_trace(what: object, fun: Any = None) -> None:
-    """Check that `what`, a call of `fun`, may be traced.
-
-    Raises:
-        RuntimeError: where the option jax_no_tracing says that nothing new is to be
-    """
+    """Check that `what`, a call of `fun`, may be traced.  RuntimeError where the option jax_no_tracing says
+    that nothing new is to be."""
     if config.jax_no_tracing:
         origin = getattr(fun, "origin", None)
         if origin is not None:

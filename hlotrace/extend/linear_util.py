@@ -144,11 +144,8 @@ def cache(call, *, explain=None):
 
 
 def merge_linear_aux(aux1, aux2):
-    """(is it the first?, value) of the one of two stores that was filled.
-
-    Raises:
-        StoreException: if both were, or none.
-    """
+    """(is it the first?, value) of the one of two stores that was filled.  StoreException if both were, or
+    none."""
     filled = []
     for first, aux in (True, aux1), (False, aux2):
         try:

@@ -275,10 +275,7 @@ def dispatch(loaded: LoadedExecutable, handlers: Sequence[Any], in_avals: Sequen
              out_avals: Sequence[Any], device: Device, sharding: Any) -> Callable[..., list[Buffer]]:
     """A function of buffers and NumPy arrays, of the program's types but not of 64 bits, that runs a program
     on one device.  jaxlib's C++ copies the arrays to the device, in a tenth of the time of `device_put`; it
-    may still read them after the call.
-
-    Raises:
-        JaxRuntimeError: for a buffer that is deleted, or on another device.
+    may still read them after the call.  JaxRuntimeError for a buffer that is deleted, or on another device.
     """
     _set_dispatch_options()
     place, ins, outs = sharding._of_jaxlib, len(in_avals), len(out_avals)

@@ -71,11 +71,8 @@ class HoldsArray(TypeError):
 
 
 def arrays_of(value: Any) -> Any:
-    """`value` with the arrays of what has `__jax_array__`, also in lists, tuples and dicts.
-
-    Raises:
-        TypeError: where that gives none
-    """
+    """`value` with the arrays of what has `__jax_array__`, also in lists, tuples and dicts.  TypeError where
+    that gives none."""
     if isinstance(value, (list, tuple)):
         return getattr(value, "_make", list if isinstance(value, list) else tuple)(map(arrays_of, value))
     if type(value) is dict:

@@ -139,11 +139,8 @@ def _rank(dtype):
 
 @functools.lru_cache(maxsize=1024)
 def product_dtype(a, b, preferred=None, name="dot_general"):
-    """The dtype of a product: the preferred one, else the higher of the two.
-
-    Raises:
-        TypeError: if the preferred one loses bits.
-    """
+    """The dtype of a product: the preferred one, else the higher of the two.  TypeError if the preferred one
+    loses bits."""
     for operand, dtype in (("lhs", a), ("rhs", b)):
         if dtypes.is_extended(dtype):
             raise TypeError(f"{name}: {operand} has dtype {dtypes.short_name(dtype)}, which is not a number")

@@ -34,11 +34,7 @@ PREFIXES: dict[Any, str] = {dtypes.float32: "s", dtypes.float64: "d",
 # --- checks ---------------------------------------------------------------------------------------
 
 def check_dtypes(name: str, *avals: ShapedArray, kinds: str = "fc") -> None:
-    """Have all one dtype, of one of the kinds?
-
-    Raises:
-        TypeError: if they have not.
-    """
+    """Have all one dtype, of one of the kinds?  TypeError if they have not."""
     for i, a in enumerate(avals):
         if kind_of(a.dtype) not in kinds:
             taken = " and ".join(dtype.name for dtype in PREFIXES if kind_of(dtype) in kinds)
@@ -49,10 +45,7 @@ def check_dtypes(name: str, *avals: ShapedArray, kinds: str = "fc") -> None:
 
 def check_ranks(name: str, *pairs: tuple[ShapedArray, int]) -> None:
     """Have the avals, each beside how many axes one of its batch has, equal batch axes before these?
-
-    Raises:
-        TypeError: if they have not.
-    """
+    TypeError if they have not."""
     for i, (a, own) in enumerate(pairs):
         if a.ndim < own:
             raise TypeError(f"Input {i} to {name} must have rank at least {own}, but got shape={a.shape}: it "
@@ -66,11 +59,7 @@ def check_ranks(name: str, *pairs: tuple[ShapedArray, int]) -> None:
 
 
 def check_square(name: str, x: ShapedArray) -> None:
-    """Is `x` a batch of square matrices?
-
-    Raises:
-        ShapeError: if it is not.
-    """
+    """Is `x` a batch of square matrices?  ShapeError if it is not."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"The input to {name} must have shape [..., n, n], got shape {x.shape}")
 

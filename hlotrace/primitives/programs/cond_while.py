@@ -231,10 +231,7 @@ def _cond_batching(axis, args, dims, *, branches, **by):
 
 def _only_told(why, where, jaxprs):
     """Refuse programs with effects that must not happen for an element whose turn it is not.
-
-    Raises:
-        NotImplementedError: where there is such an effect.
-    """
+    NotImplementedError where there is such an effect."""
     for effect in (effect for jaxpr in jaxprs for effect in jaxpr.effects if not effect.batchable):
         raise NotImplementedError(
             f"{'IO' if type(effect) is IO else 'Side'} effect not supported in {where}: vmap of {why}, also "
