@@ -34,8 +34,8 @@ def with_out_sharding(x: Any, sharding: Any, what: str) -> Any:
     """
     if _unsaid(sharding):
         return x
-    from .shardings import apply_sharding  # programs that name no sharding need none of those modules
-    return apply_sharding(x, sharding, what)
+    from .shardings import constrained, result_sharding  # programs without shardings need no such modules
+    return constrained([x], [result_sharding(sharding, what)], what)[0]
 
 
 def over_auto_axes(*operands: Any) -> list[Any]:

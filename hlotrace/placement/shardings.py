@@ -294,11 +294,6 @@ def result_sharding(sharding: Any, what: str) -> Any:
     return found if found.mesh.explicit_axes else None
 
 
-def apply_sharding(x: Any, sharding: Any, what: str) -> Any:
-    """`with_out_sharding`, for a sharding that is given."""
-    return constrained([x], [result_sharding(sharding, what)], what)[0]
-
-
 def put(x: Any, sharding: Any) -> Any:
     """A tracer, on a device or over several; in the derivative its cotangent goes back to where it was."""
     if type(sharding) is InMemory:

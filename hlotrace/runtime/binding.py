@@ -127,15 +127,8 @@ exact_lgamma = version >= (0, 11)
 
 def result_handler(aval: Any, sharding: Any) -> Callable[..., Any]:
     """A C++ callable that wraps an executable's output buffer with `aval` and `sharding`."""
-    return _make_handler(aval, sharding)
-
-
-if version >= (0, 11):
-    def _make_handler(aval: Any, sharding: Any) -> Callable[..., Any]:
-        return _jax.array_result_handler(aval, sharding._of_jaxlib, True)
-else:
-    def _make_handler(aval: Any, sharding: Any) -> Callable[..., Any]:
-        return _jax.array_result_handler(aval, sharding._of_jaxlib, True, True)  # the last one: _skip_checks
+    unchecked = () if version >= (0, 11) else (True,)
+    return _jax.array_result_handler(aval, sharding._of_jaxlib, True, *unchecked)
 
 
 def transfer_guards(everywhere: bool = False) -> Any:

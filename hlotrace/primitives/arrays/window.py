@@ -49,7 +49,7 @@ WINDOWED = same_axes(**_ALONE)
 
 # --- reductions of one operand --------------------------------------------------------------------
 
-_window_reducers = {}
+REDUCERS = {}       # an elementwise primitive -> the windowed reduction by it
 
 
 def window_reduction(name, combine, select_prim=None, transpose=None):
@@ -76,13 +76,8 @@ def window_reduction(name, combine, select_prim=None, transpose=None):
                                                                         select_prim=select_prim, **params)
 
     p = Mapped(name, abstract_eval=abstract_eval, lower=lower, jvp=jvp, transpose=transpose, axes=WINDOWED)
-    _window_reducers[combine] = p
+    REDUCERS[combine] = p
     return p
-
-
-def window_reducer_of(primitive):
-    """The windowed reduction by an elementwise primitive, or None."""
-    return _window_reducers.get(primitive)
 
 
 def _sum_transpose(ct, x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation):

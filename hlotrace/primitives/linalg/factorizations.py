@@ -17,8 +17,8 @@ from . import linalg_fallbacks
 from .linalg_fallbacks import counted
 from .shared import (
     INT32, adjoint, batched, block, by_kernels, check_dtypes, check_matrices, check_ranks, checked, conj,
-    eye_like, infos, joined, kernel, lapack, matmul, matrices, place, skew, taken_columns, taken_rows,
-    triangle, vectors)
+    eye_like, infos, joined, kernel, lapack, matmul, matrices, place, skew, taken_rows, transposed, triangle,
+    vectors)
 from .triangular import triangular_solve
 
 # --- lu -------------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ def _qr_jvp(primals, tangents, *, pivoting, full_matrices, use_magma):
     (x,), (dx,) = primals, tangents
     q, r, *order = qr_p.bind(x, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma)
     if pivoting:
-        dx = taken_columns(dx, order[0])
+        dx = transposed(taken_rows(transposed(dx), order[0]))
     m, n = shape_of(x)[-2:]
     k = min_dim(m, n)
     thin, square = block(q, cols=(0, k)), block(r, (0, k), (0, k))

@@ -228,10 +228,6 @@ def taken_rows(x: Any, order: Any) -> Any:
                          fill_value=None, mode=PROMISE, indices_are_sorted=False, unique_indices=True)
 
 
-def taken_columns(x: Any, order: Any) -> Any:
-    return transposed(taken_rows(transposed(x), order))
-
-
 def hermitian(x: Any, lower: bool = True) -> Any:
     """The Hermitian matrix that has this triangle of `x`; of its diagonal the real part."""
     strict = triangle(x, lower, 1)

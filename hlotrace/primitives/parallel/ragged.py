@@ -63,10 +63,6 @@ def _lower(ctx, eqn, *names):
                     f"{eqn.outvars[0].aval.mlir}")
 
 
-def _lower_gathering(ctx, eqn, *names):
-    return ctx.lower_fun(lambda *xs: by_gathering(*xs, **eqn.params), eqn, *names)
-
-
 def _jvp(primals, tangents, **params):
     operand, output, *indices = primals
     out = ragged_all_to_all_p.bind(*primals, **params)
@@ -113,5 +109,7 @@ def _batching(axis, args, dims, *, axes, size, groups):
 
 ragged_all_to_all_p = Primitive(
     "ragged_all_to_all", abstract_eval=_abstract_eval, jvp=_jvp, transpose=_transpose, batching=_batching,
-    lower={"cpu": _lower_gathering, None: _lower}, axis_names=lambda params: params["axes"], makes_nan=False,
+    lower={"cpu": lambda ctx, eqn, *names: ctx.lower_fun(
+        lambda *xs: by_gathering(*xs, **eqn.params), eqn, *names), None: _lower},
+    axis_names=lambda params: params["axes"], makes_nan=False,
     shown=lambda eqn: {"axis_index_groups": eqn.params["groups"], "axis_name": eqn.params["axes"]})
