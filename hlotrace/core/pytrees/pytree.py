@@ -417,7 +417,6 @@ def register_dataclass(nodetype: type[T], data_fields: Sequence[str] | None = No
 
 def static(**kwargs: Any) -> Any:
     """`dataclasses.field(**kwargs)` for a field that `register_dataclass` shall take as static."""
-    import dataclasses
     kwargs["metadata"] = {**(kwargs.get("metadata") or {}), "static": True}
     return dataclasses.field(**kwargs)
 
