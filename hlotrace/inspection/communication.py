@@ -28,14 +28,6 @@ class Collective:
     in_loop: bool           # is it in the body of a while loop?
     trips: int | None       # how often one run of the program runs it; None where a loop's count is not known
 
-    @property
-    def array_bytes(self):
-        """The bytes of each array of the program in it: XLA combines collectives of one kind.  The pieces of
-        an all-to-all are one array."""
-        if self.kind == "all-to-all":
-            return (self.bytes,)
-        return tuple(map(shape_bytes, tuple_parts(self.shape)))
-
 
 def collectives(hlo_text, mesh):
     """A list with one Collective for each instruction that communicates, in the order of the text.
