@@ -376,11 +376,7 @@ def primitive_named(name: str) -> Primitive | None:
 
 
 class Builtin(Primitive):
-    """A primitive of hlotrace's own.
-
-    Raises:
-        ValueError: if there is one of that name
-    """
+    """A primitive of hlotrace's own.  ValueError if there is one of that name."""
     __slots__ = ()
 
     def __init__(self, name: str, **given: Any) -> None:

@@ -136,11 +136,8 @@ _OF_ARRAYS = {f"__{name}__" for name in """init getitem setitem bool int float c
 
 def reraise_for_user(error: BaseException, name: str | None = None, args: tuple[Any, ...] = (),
                      kwargs: Mapping[str, Any] | None = None) -> None:
-    """To be called where a function that the user called is about to raise `error` again.
-
-    Args:
-        name: what the user called; None where nothing is to be said of it
-    """
+    """To be called where a function that the user called is about to raise `error` again.  `name` is what the
+    user called; None where nothing is to be said of it."""
     # Whatever happens here (odd objects, the end of the stack or of memory), it is `error` that the user is
     # to see.
     with contextlib.suppress(Exception):

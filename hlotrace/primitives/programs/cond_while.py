@@ -151,11 +151,8 @@ def _cond_linearize(trace, primals, tangents, *, branches, **by):
 
 def _saving(branches, n):
     """Branches that save, behind n results, what each needs later: in slots that they share where types
-    agree, with zeros in those that one leaves.
-
-    Returns:
-        branches with all slots, for each branch the numbers of its own slots, types of all slots.
-    """
+    agree, with zeros in those that one leaves.  Returns branches with all slots, for each branch the numbers
+    of its own slots, types of all slots."""
     slots, owned = [], []
     for b in branches:
         own = []
